@@ -147,7 +147,7 @@ gone() {
     ! kill -0 "$recorder"
 }
 
-# The recorder went on without somebody.
+# The recorder went on without a member.
 expelled() {
     grep -q "^recording went on without member $1 " /tmp/record.out ||
         fail "the recorder does not say that it went on without member $1"

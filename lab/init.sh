@@ -11,7 +11,7 @@ case=$(sed -n 's/.*lab\.case=\([^ ]*\).*/\1/p' /proc/cmdline)
 while read -r module; do
     insmod "/lab/modules/$module.ko"
 done <"/lab/cases/$case.modules"
-# The second line speaks as it is told: no echo, no carriage returns.
+# The second line is raw: no echo, no carriage returns.
 stty -F /dev/ttyS1 raw -echo
 # libdevmapper and mdadm would wait for udev.
 export DM_DISABLE_UDEV=1 MDADM_NO_UDEV=1

@@ -1,4 +1,4 @@
-# Two members take 300 ms for every write: nobody is expelled, nothing is lost.
+# Two members take 300 ms for every write: no member is expelled, nothing is lost.
 #: disks 6 x 64M
 #: modules dm-delay
 for number in 0 1 2 3 4 5; do mapped $number; done

@@ -1,4 +1,4 @@
-# All members stand still for 4 s: no member's fault, so nobody is expelled; nothing is lost.
+# All members stand still for 4 s: no member's fault, so none is expelled; nothing is lost.
 #: disks 6 x 64M
 for number in 0 1 2 3 4 5; do mapped $number; done
 create 2 /dev/mapper/m0 /dev/mapper/m1 /dev/mapper/m2 /dev/mapper/m3 /dev/mapper/m4 /dev/mapper/m5

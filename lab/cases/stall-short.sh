@@ -1,4 +1,4 @@
-# A member stands still for 10 ms, 100 ms, 1 s, twice: nobody is expelled, nothing is lost.
+# A member stands still for 10 ms, 100 ms, 1 s, twice: no member is expelled, nothing is lost.
 #: disks 6 x 64M
 for number in 0 1 2 3 4 5; do mapped $number; done
 create 2 /dev/mapper/m0 /dev/mapper/m1 /dev/mapper/m2 /dev/mapper/m3 /dev/mapper/m4 /dev/mapper/m5

@@ -2,7 +2,7 @@
 #: disks 6 x 64M
 #: modules dm-thin-pool
 for number in 0 1 2 3 4; do mapped $number; done
-# The pool has a thirteenth of the room that it promises; its own records lie on the first MiB.
+# The pool has a thirteenth of the space that it promises; its own records lie on the first MiB.
 device=$(disk 5)
 dmsetup create records --table "0 2048 linear $device 0"
 dmsetup create room --table "0 10240 linear $device 2048"

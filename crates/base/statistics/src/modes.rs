@@ -28,9 +28,9 @@ pub enum Rule {
 /// One of two modes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Mode {
-    /// Its values.
+    /// Number of values in the mode.
     pub count: usize,
-    /// Their median.
+    /// Median of the values in the mode.
     pub median: f64,
 }
 
@@ -43,7 +43,7 @@ pub struct Modes {
     pub upper: Mode,
     /// Where the larger ones begin.
     pub cut: f64,
-    /// The dip.
+    /// The dip statistic.
     pub dip: f64,
     /// The widest gap, in deviations.
     pub gap: f64,

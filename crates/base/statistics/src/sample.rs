@@ -34,17 +34,17 @@ impl Sample {
         self.ascending.len()
     }
 
-    /// The smallest.
+    /// The smallest value.
     pub fn min(&self) -> f64 {
         self.at(0)
     }
 
-    /// The largest.
+    /// The largest value.
     pub fn max(&self) -> f64 {
         self.at(self.count() - 1)
     }
 
-    /// Their mean.
+    /// Mean of the values.
     pub fn mean(&self) -> f64 {
         self.ascending.iter().sum::<f64>() / real_usize(self.count())
     }

@@ -280,7 +280,7 @@ fn behind(progress: &Progress) -> String {
     };
     let deaths = match progress.indexer_deaths {
         0 => String::new(),
-        deaths => format!(", the indexer ended {}", plural(deaths, "time")),
+        deaths => format!(", the indexer died {}", plural(deaths, "time")),
     };
     let long_waits = progress.long_waits.iter().map(|wait| format!(", {wait}"));
     waiting + &left_out + &deaths + &long_waits.collect::<String>()
@@ -609,7 +609,7 @@ mod tests {
         assert_eq!(heading(&broken), "missing: the rest of 1 input that broke off");
         let mut crashed = account(known.clone());
         (crashed.recovery.clean, crashed.recovery.last_alive) = (false, Some(Timestamp(0)));
-        assert!(heading(&crashed).starts_with("not known: what passed from 1970"));
+        assert!(heading(&crashed).starts_with("not known: what passed after 1970"));
         let mut damaged = account(known.clone());
         damaged.recovery.damaged = 1;
         assert!(heading(&damaged).starts_with("missing: 1 stripe of before"));

@@ -84,7 +84,7 @@ struct PageFlags {
 }
 
 impl PageFlags {
-    /// Begins the file: what cannot be written is said before anybody waits.
+    /// Begins the file: the command reports what cannot be written before the user waits.
     fn begin(&self) -> Result<Option<Output>, host::Error> {
         self.html.as_deref().map(|path| Output::create(path, self.force)).transpose()
     }
@@ -183,7 +183,7 @@ fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
 }
 
 fn of_host(flags: &HostFlags) -> Outcome {
-    // What cannot be read or written is said before anybody waits.
+    // The command reports what cannot be read or written before the user waits.
     let theirs = flags.against.as_deref().map(read_facts).transpose()?;
     let save = flags.save.as_deref().map(|path| Output::create(path, flags.force)).transpose()?;
     let stop = StopFlag::install()?;

@@ -479,7 +479,7 @@ pub(crate) fn run(flags: Flags) -> Outcome {
         state.news.iter().for_each(|event| progress.say(&event.text));
         if stop.is_set() {
             if !core::mem::replace(&mut is_told, true) {
-                progress.say("stopping: storing what was accepted; once more to give up");
+                progress.say("stopping: storing the accepted packets; Ctrl-C again gives up");
             }
             ControlFlow::Break(())
         } else {

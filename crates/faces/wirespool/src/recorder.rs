@@ -17,7 +17,7 @@ const SYNC: &str = "sync";
 const DONE: &str = "done";
 const LATE: &str = "late";
 
-/// A disk that takes longer is said to.
+/// A slower disk is reported as slow.
 const SYNC_PATIENCE: Duration = Duration::from_secs(2);
 /// What a question may take besides.
 const MARGIN: Duration = Duration::from_secs(1);
@@ -45,7 +45,7 @@ impl Answering {
             Ok(socket) => socket,
             Err(error) => {
                 let error = crate::failure::line(&error.into());
-                say(&format!("{error}; readers see what is durable, and no more"));
+                say(&format!("{error}; readers see durable packets only"));
                 return None;
             }
         };

@@ -259,7 +259,7 @@ impl Holder {
                 let (held, most) = (ByteSize(used), ByteSize(self.order.budget));
                 let line = format!(
                     "hold: what matches in slots {first} to {last} does not fit: {held} of {most} \
-                     are held in {}; remove some, or it will be overwritten",
+                     are held in {}; remove some holds, or the ring overwrites it",
                     view::path(&self.order.folder)
                 );
                 host::log_warning(&view::printable(&line));

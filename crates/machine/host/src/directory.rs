@@ -20,8 +20,8 @@ pub struct Directory {
 
 impl Directory {
     /// Opens the directory, making it and its parents if need be; only its owner may look inside
-    /// what is made. One that everybody may write to is refused: its files are read back, and could
-    /// be anybody's.
+    /// what is made. One that every user may write to is refused: its files are read back, and
+    /// could come from any user.
     pub fn open(path: &Path) -> Result<Self, Error> {
         fs::DirBuilder::new()
             .recursive(true)
@@ -32,7 +32,7 @@ impl Directory {
         if found.mode() & 0o002 != 0 {
             return Err(Error::UnsafeFolder {
                 path: path.to_path_buf(),
-                why: "everybody may write to it",
+                why: "every user may write to it",
             });
         }
         Ok(Self { path: path.to_path_buf() })
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(directory.read("theirs").unwrap().as_deref(), Some(b"theirs".as_slice()));
         fs::set_permissions(parent.path(), fs::Permissions::from_mode(0o1777)).unwrap();
         let error = Directory::open(parent.path()).unwrap_err().to_string();
-        assert!(error.ends_with("is not used: everybody may write to it"), "{error}");
+        assert!(error.ends_with("is not used: every user may write to it"), "{error}");
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub enum Error {
     /// A folder that others could change is not trusted with what lies in it.
     #[error("{} is not used: {why}", path.display())]
     UnsafeFolder {
-        /// The folder.
+        /// Path of the directory.
         path: PathBuf,
         /// What is wrong with it.
         why: &'static str,
@@ -44,21 +44,21 @@ pub enum Error {
         path.display()
     )]
     ReadableKey {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its permissions.
+        /// Permission bits of the file.
         mode: u32,
     },
     /// A key that another user can exchange.
     #[error("the key {} belongs to another user, who could exchange it", path.display())]
     ForeignKey {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// A pipe that another user has put where a file should go.
     #[error("{} is a pipe of another user, who would read it", path.display())]
     ForeignPipe {
-        /// The pipe.
+        /// Path of the pipe.
         path: PathBuf,
     },
     /// An output would destroy what is there, which is never meant.

@@ -31,7 +31,7 @@ const COVERED_RESOLVER: &CStr = c"/tmp/resolv.conf";
 pub struct Launch<'a> {
     /// The program, by name or path.
     pub program: &'a Path,
-    /// Its arguments.
+    /// Arguments of the program.
     pub arguments: &'a [OsString],
     /// As whom, with that user's home; as ourselves where none is named.
     pub user: Option<&'a User>,

@@ -14,7 +14,7 @@ pub fn receive_queue_count(interface: &str) -> Option<usize> {
 /// One direction of an interface, since it is there (`proc_pid_net(5)`, "net/dev").
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DirectionCounters {
-    /// Their bytes.
+    /// Bytes that went through.
     pub bytes: u64,
     /// Packets that went through.
     pub packets: u64,
@@ -27,9 +27,9 @@ pub struct DirectionCounters {
 /// What an interface has done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LinkCounters {
-    /// Received.
+    /// Counters of received packets.
     pub received: DirectionCounters,
-    /// Sent.
+    /// Counters of sent packets.
     pub sent: DirectionCounters,
 }
 

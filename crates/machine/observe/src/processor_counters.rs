@@ -14,13 +14,13 @@ pub struct ProcessorTimes {
     pub user_ns: u64,
     /// The same of those of low priority.
     pub nice_ns: u64,
-    /// The kernel.
+    /// Time in the kernel.
     pub system_ns: u64,
     /// Nothing to do.
     pub idle_ns: u64,
     /// Nothing to do, and a process waited for a disk.
     pub io_wait_ns: u64,
-    /// Interrupts.
+    /// Time in interrupts.
     pub irq_ns: u64,
     /// What interrupts left for later.
     pub softirq_ns: u64,

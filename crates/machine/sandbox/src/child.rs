@@ -38,7 +38,7 @@ impl Child {
         Self { tie: Tie::Own { process, is_ours }, ended: None }
     }
 
-    /// Its number.
+    /// Process id of the child.
     pub fn pid(&self) -> u32 {
         match &self.tie {
             Tie::Leash { pid, .. } => *pid,

@@ -12,15 +12,15 @@ pub enum Error {
     /// The operating system refused a file.
     #[error("cannot read {}: {source}", path.display())]
     Read {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its reason.
+        /// Error of the system.
         source: io::Error,
     },
     /// The file starts with no capture format's magic.
     #[error("{}: not a pcap, pcapng or snoop file{hint}", path.display())]
     NotACapture {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What to do about it, with its punctuation, where the first bytes show it.
         hint: &'static str,
@@ -28,7 +28,7 @@ pub enum Error {
     /// The capture is damaged; every packet before that was delivered.
     #[error("{}: damaged at byte {offset}: {damage}", path.display())]
     Damaged {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Where the record, block or header starts that cannot be read, from the file's start.
         offset: u64,
@@ -38,7 +38,7 @@ pub enum Error {
     /// The filter expression does not compile.
     #[error("filter \"{expression}\": {message}")]
     Filter {
-        /// The expression.
+        /// The filter expression.
         expression: String,
         /// The compiler's words.
         message: String,
@@ -61,7 +61,7 @@ pub enum Error {
          setcap cap_net_raw+ep PROGRAM"
     )]
     Permission {
-        /// The interface.
+        /// Name of the interface.
         name: String,
     },
     /// This process may not capture by `AF_XDP`.
@@ -70,7 +70,7 @@ pub enum Error {
          capabilities: setcap cap_net_raw,cap_net_admin,cap_bpf+ep PROGRAM"
     )]
     XdpPermission {
-        /// The interface.
+        /// Name of the interface.
         name: String,
     },
     /// Another XDP program is attached.
@@ -79,21 +79,21 @@ pub enum Error {
          uses it, or record with --source packet"
     )]
     XdpTaken {
-        /// The interface.
+        /// Name of the interface.
         name: String,
     },
     /// A receive queue has a socket already.
     #[error("receive queue {queue} of {name} has another AF_XDP socket; end what uses it")]
     XdpQueueTaken {
-        /// The interface.
+        /// Name of the interface.
         name: String,
-        /// Its queue.
+        /// Number of the receive queue.
         queue: u32,
     },
     /// There are fewer transmit queues than threads; no two can share one.
     #[error("interface {name} has {queues} transmit queues, and AF_XDP needs one for each thread")]
     XdpQueues {
-        /// The interface.
+        /// Name of the interface.
         name: String,
         /// How many it has.
         queues: u32,
@@ -104,7 +104,7 @@ pub enum Error {
          {name} rxvlan off, or record with --source packet"
     )]
     XdpTags {
-        /// The interface.
+        /// Name of the interface.
         name: String,
     },
     /// Its packets have been through another interface, where the kernel took their tags out.
@@ -113,7 +113,7 @@ pub enum Error {
          tags; record that one, or record with --source packet"
     )]
     XdpLayered {
-        /// The interface.
+        /// Name of the interface.
         name: String,
     },
     /// Frames of this MTU do not fit a chunk, and the kernel or the driver does not split them.
@@ -122,7 +122,7 @@ pub enum Error {
          3800, or record with --source packet"
     )]
     XdpTooLong {
-        /// The interface.
+        /// Name of the interface.
         name: String,
         /// Its MTU.
         mtu: usize,
@@ -133,13 +133,13 @@ pub enum Error {
          setcap cap_net_raw+ep PROGRAM"
     )]
     SendPermission {
-        /// The interface.
+        /// Name of the interface.
         name: String,
     },
     /// The interface is down.
     #[error("interface {name} is down; bring it up: ip link set {name} up")]
     Down {
-        /// Its name.
+        /// Name of the interface.
         name: String,
     },
     /// The interface is up and nothing is connected to it.
@@ -148,13 +148,13 @@ pub enum Error {
          down"
     )]
     NoCarrier {
-        /// Its name.
+        /// Name of the interface.
         name: String,
     },
     /// Packets that are not Ethernet frames cannot be sent on this interface, or none at all.
     #[error("interface {name} takes no Ethernet frames (hardware type {hardware_type})")]
     NotEthernet {
-        /// The interface.
+        /// Name of the interface.
         name: String,
         /// `ARPHRD_` number.
         hardware_type: u16,
@@ -162,15 +162,15 @@ pub enum Error {
     /// The interface's frames have a form that is not supported.
     #[error("interface {name} has hardware type {hardware_type}, which has no supported link type")]
     HardwareType {
-        /// The interface.
+        /// Name of the interface.
         name: String,
         /// `ARPHRD_` number.
         hardware_type: u16,
     },
     /// An interface has been removed; capture goes on with the others.
-    #[error("interface {name} was removed; the others are recorded on")]
+    #[error("interface {name} was removed; recording goes on with the others")]
     InterfaceRemoved {
-        /// Its name.
+        /// Name of the interface.
         name: String,
     },
     /// Every interface that was captured from has been removed.
@@ -182,7 +182,7 @@ pub enum Error {
     /// A call on an interface failed.
     #[error("interface {name}: {operation} failed: {source}")]
     System {
-        /// The interface.
+        /// Name of the interface.
         name: String,
         /// What was tried.
         operation: &'static str,
@@ -192,7 +192,7 @@ pub enum Error {
     /// After the stop, packets that the kernel had accepted did not appear in the ring.
     #[error("interface {name}: {missing} accepted packets never appeared in the kernel ring")]
     Undrained {
-        /// The interface.
+        /// Name of the interface.
         name: String,
         /// How many.
         missing: u64,

@@ -77,7 +77,7 @@ impl PacketFilter {
         Ok(program.accepts(bytes, original_len.saturating_sub(left_out)))
     }
 
-    /// The expression.
+    /// The filter expression as it was given.
     pub fn expression(&self) -> &str {
         self.programs.expression()
     }

@@ -413,7 +413,7 @@ fn losses_that_a_capture_tells_of_are_passed_on() {
     }
     // epb_dropcount
     assert_eq!(options, [[4, 0, 8, 0, 5, 0, 0, 0, 0, 0, 0, 0]]);
-    let lost = "as it says itself, 9 packets of its interface 0 were lost when it was captured";
+    let lost = "by its own count, 9 packets of its interface 0 were lost when it was captured";
     assert_eq!(source.notes(), [format!("{}: {lost}", path.display())]);
 }
 
@@ -594,7 +594,7 @@ fn interfaces_beyond_a_bound_share_one_for_each_link_type() {
     let shared = source.interfaces().last().unwrap();
     assert_eq!((shared.name.as_str(), shared.link_type), ("", LinkType::ETHERNET));
     assert!(seen.packets[1024..].iter().all(|(interface, _, _)| *interface == 1024));
-    assert!(source.notes()[0].contains("more interfaces than are kept apart"));
+    assert!(source.notes()[0].contains("more interfaces than the limit"));
     // Link types are more than interfaces that are kept, and then it is no capture any more.
     let mut file = Vec::new();
     put_section_header(&mut file, &[]);

@@ -179,7 +179,7 @@ impl AppBy {
 pub struct Recognised {
     /// The protocol.
     pub app: App,
-    /// How.
+    /// How the protocol was recognised.
     pub by: AppBy,
 }
 

@@ -57,7 +57,7 @@ pub struct Tls {
     pub ja4: Option<String>,
     /// Subject of the server's certificate; visible up to TLS 1.2.
     pub cert_subject: Option<String>,
-    /// Its issuer.
+    /// Issuer of the server certificate.
     pub cert_issuer: Option<String>,
     /// Its validity begins, in nanoseconds since 1970.
     pub cert_not_before_ns: Option<i64>,

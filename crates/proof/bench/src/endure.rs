@@ -229,7 +229,7 @@ fn report(
         megabytes(real(late)),
     ));
     outcome.line(format!(
-        "the indexer ended before its time {} times; {} packets without a row, {} of them left \
+        "the indexer died {} times; {} packets without a row, {} of them left \
          out for good",
         count(recorded, "indexer_deaths")?,
         count(recorded, "unindexed")?,

@@ -214,7 +214,7 @@ impl Replay<'_> {
         let index = self.index();
         let arguments = ["udp", "--format", "pcap", "--force", "-w", &name, "--index-dir", &index];
         // 1: something is known to be missing. 5: what was not acknowledged before the crash is
-        // unknown knows.
+        // unknown.
         self.wirespool("extract", &arguments, &[0, 1, 5])?;
         if path.exists() { guest::read(&path) } else { Ok(Found::default()) }
     }

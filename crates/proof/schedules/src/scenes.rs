@@ -37,7 +37,7 @@ pub fn a_buffer_goes_round() {
         })
     };
     let threads: Vec<_> = (1..4).map(work).collect();
-    threads.into_iter().for_each(|thread| thread.join().expect("everybody gets it once"));
+    threads.into_iter().for_each(|thread| thread.join().expect("every thread gets it once"));
     assert_eq!((pool.free_count(), pool.least_free_count()), (1, 0));
 }
 

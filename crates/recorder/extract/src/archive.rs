@@ -148,7 +148,7 @@ impl Archive {
     }
 
     /// What heads say of such a range of time; nothing where a volume is salvaged, whose heads may
-    /// be of anybody.
+    /// be of any process.
     pub(crate) fn standing(&self, times: &RangeInclusive<Timestamp>) -> Standing {
         if self.path.is_none() {
             return Standing::default();

@@ -36,9 +36,9 @@ pub enum DamageKind {
 /// A stripe that was wanted and is damaged.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Damage {
-    /// Which.
+    /// The damaged stripe.
     pub stripe: StripeId,
-    /// How.
+    /// Kind of the damage.
     pub kind: DamageKind,
 }
 
@@ -160,7 +160,7 @@ impl Completeness {
         }
     }
 
-    /// Everything that was on the wire and matches is in the answer, as far as anybody can know.
+    /// Everything that was on the wire and matches is in the answer, as far as can be known.
     pub fn is_complete(&self) -> bool {
         self.state() == State::Complete
     }
@@ -335,13 +335,13 @@ impl Completeness {
             write!(f, "\noverwritten: {} pieces of these sessions", self.retired_pieces)?;
         }
         if let Some(through) = self.expired_through {
-            write!(f, "\nexpired: what is not newer than {through} is beyond the maximum age")?;
+            write!(f, "\nexpired: packets up to {through} are beyond the maximum age")?;
         }
         if let Some((from, to)) = self.withheld {
-            write!(f, "\nwithheld by age: what passed from {from} to {to}")?;
+            write!(f, "\nwithheld by age: packets from {from} to {to}")?;
         }
         if let Some(through) = self.erased_through {
-            write!(f, "\nerased: packets that are not newer than {through}")?;
+            write!(f, "\nerased: packets up to {through}")?;
         }
         let counts = [
             (self.missing_packets, "not found", "packets that the index counts"),
@@ -366,7 +366,7 @@ impl Completeness {
             write!(f, "\nindexed on the way: {} packets", self.unindexed_packets)?;
         }
         if self.unknown_sessions > 0 {
-            write!(f, "\nnot there: {} of the sessions named", self.unknown_sessions)?;
+            write!(f, "\nnot there: {} of the named sessions", self.unknown_sessions)?;
         }
         let Disorder { packets, most_ns } = self.disorder;
         if packets > 0 {
@@ -385,7 +385,7 @@ impl Completeness {
             f.write_str("\ncut: there is more than the limit allows, which was not looked at")?;
         }
         if self.stopped {
-            f.write_str("\ncut: ended before its end")?;
+            f.write_str("\ncut: stopped before its end")?;
         }
         Ok(())
     }

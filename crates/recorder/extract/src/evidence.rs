@@ -1,4 +1,4 @@
-//! The seal of a manifest: a hash that finds accidents, and a signature that finds everybody else.
+//! The seal of a manifest: a hash that finds accidents, and a signature that finds intent.
 //!
 //! Both are over the manifest's text in front of the seal, byte by byte, so that a reader need not
 //! agree on a canonical form of JSON. Keys are Ed25519 (RFC 8032) in the files that openssl reads

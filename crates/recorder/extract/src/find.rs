@@ -29,7 +29,7 @@ pub(crate) const JOIN_IDLE_NS: i64 = 15 * 60 * units::NANOS_PER_SECOND;
 /// Whether a session's packets can be had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Held {
-    /// All of them.
+    /// The volume holds all packets of the session.
     Held,
     /// Some of its pieces are overwritten.
     Partly,
@@ -61,9 +61,9 @@ pub enum Event<'a> {
     Found(&'a Found),
     /// So many parts of the ring, mostly segments, of so many are searched.
     Searched {
-        /// Those done.
+        /// Number of parts done.
         parts: usize,
-        /// All of them.
+        /// Number of all parts.
         of: usize,
     },
 }
@@ -212,9 +212,9 @@ pub enum RowEvent<'a> {
     Row(&'a SessionRow),
     /// As [`Event::Searched`].
     Searched {
-        /// Those done.
+        /// Number of parts done.
         parts: usize,
-        /// All of them.
+        /// Number of all parts.
         of: usize,
     },
 }

@@ -9,7 +9,7 @@ use crate::completeness::{Completeness, DamageKind};
 /// Packets that were stored and cannot be had.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Loss {
-    /// Their stripe.
+    /// Stripe with the lost packets.
     pub stripe: StripeId,
     /// How many; `None` where no head of the stripe is left to say it.
     pub packets: Option<u64>,

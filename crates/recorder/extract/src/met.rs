@@ -14,9 +14,9 @@ const NAMES_MAX: usize = 64;
 /// Names of interfaces and recordings.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct NamesMet {
-    /// Of interfaces.
+    /// Names of interfaces.
     pub interfaces: BTreeSet<String>,
-    /// Of recordings.
+    /// Names of recordings.
     pub recordings: BTreeSet<String>,
 }
 

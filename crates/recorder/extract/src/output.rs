@@ -80,9 +80,9 @@ impl core::fmt::Debug for Target<'_> {
 pub struct OutputSummary {
     /// Link type of a pcap file; a pcapng file may have several.
     pub link_type: Option<LinkType>,
-    /// Packets.
+    /// Number of packets written.
     pub packets: u64,
-    /// Bytes.
+    /// Number of bytes written.
     pub bytes: u64,
     /// SHA-256 of the bytes.
     pub sha256: [u8; 32],

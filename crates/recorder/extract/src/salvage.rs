@@ -31,7 +31,7 @@ pub struct Salvaging {
 /// What was salvaged.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SalvageReport {
-    /// The volume.
+    /// Id of the volume.
     pub volume_id: VolumeId,
     /// Its newest shape.
     pub geometry: Geometry,

@@ -63,7 +63,7 @@ pub enum Doubt {
     Crash,
     /// The recorder runs and has not said yet that it is past this time.
     Going,
-    /// No head says whether anybody recorded.
+    /// No head says whether a recorder ran.
     Unsaid,
 }
 
@@ -99,7 +99,7 @@ pub struct Standing {
 pub struct Asking {
     /// The times; `Timestamp::MIN` and `Timestamp::MAX` are no bounds.
     pub times: RangeInclusive<Timestamp>,
-    /// The present.
+    /// Time of the answer.
     pub now: Timestamp,
     /// A recorder runs, and has just made durable what it had taken.
     pub is_recorded: bool,

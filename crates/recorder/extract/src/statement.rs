@@ -17,7 +17,7 @@ use crate::request::{Limits, Request, SessionIds};
 /// A piece whose packets were looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PieceRead {
-    /// Which.
+    /// The damaged piece.
     pub piece: PieceId,
     /// CRC-64/NVME of its body.
     pub body_crc: u64,
@@ -70,7 +70,7 @@ pub struct Manifest {
     pub asked: Asked,
     /// When it was made.
     pub made: Timestamp,
-    /// The volume.
+    /// Id of the volume.
     pub volume: VolumeId,
     /// Packets were taken from this time on; `Timestamp::MIN` is no bound.
     pub from: Timestamp,

@@ -18,9 +18,9 @@ const HEADS_AT_ONCE: usize = 256;
 /// A piece with packets, as the head of its stripe says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PieceRow {
-    /// Its stripe.
+    /// Stripe of the piece.
     pub stripe: StripeId,
-    /// Its column.
+    /// Column of the piece within its stripe.
     pub column: u8,
     /// Opening of the volume that wrote it.
     pub epoch: u32,

@@ -20,9 +20,9 @@ pub enum Weight {
     /// Bytes on the wire.
     #[default]
     Bytes,
-    /// Packets.
+    /// Sum of packets.
     Packets,
-    /// Sessions.
+    /// Number of sessions.
     Sessions,
 }
 
@@ -44,7 +44,7 @@ pub enum TopValue {
 /// What sessions sum up to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Measure {
-    /// Sessions.
+    /// Number of sessions.
     pub sessions: u64,
     /// Packets, both ways.
     pub packets: u64,
@@ -73,9 +73,9 @@ impl Measure {
 /// A value with the sessions that have it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TopRow {
-    /// The value.
+    /// Value of the field.
     pub value: TopValue,
-    /// Its sessions.
+    /// Sessions, packets and bytes with this value.
     pub measure: Measure,
 }
 

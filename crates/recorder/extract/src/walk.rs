@@ -223,9 +223,9 @@ pub(crate) fn body_crc_of(head: &Head) -> u64 {
 /// One packet of a volume, and where it lies.
 #[derive(Clone, Copy, Debug)]
 pub struct VolumePacket<'a> {
-    /// Its stripe.
+    /// Stripe of the packet.
     pub stripe: StripeId,
-    /// Its column.
+    /// Column of the piece within its stripe.
     pub column: u8,
     /// Opening of the volume that recorded it.
     pub epoch: u32,

@@ -93,9 +93,9 @@ pub(crate) struct StripeAt {
 /// From when to when packets came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Times {
-    /// The earliest.
+    /// Earliest time of a packet.
     pub min: Timestamp,
-    /// The latest.
+    /// Latest time of a packet.
     pub max: Timestamp,
 }
 

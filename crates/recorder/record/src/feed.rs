@@ -16,8 +16,8 @@ use crate::progress::keep_notes;
 const WAIT: Duration = Duration::from_millis(50);
 /// How often counters are read and progress is reported.
 const LOOK_NS: i64 = 200_000_000;
-/// Longest that a packet waits in a block of a kernel ring that is not full, as far as anybody can
-/// say: longer than the blocks' timeout.
+/// Longest that a packet waits in a block of a kernel ring that is not full, as far as that can be
+/// said: longer than the blocks' timeout.
 const IN_KERNEL_NS: i64 = 100_000_000;
 
 /// Inputs that broke off and are named: a directory may have any number.

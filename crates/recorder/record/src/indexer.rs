@@ -172,7 +172,7 @@ impl<'a> Run<'a> {
         earlier: Reader,
     ) -> Result<(IndexerReport, Catalog), index::Error> {
         self.catch_up(&earlier);
-        // A disk that is pulled keeps its name while anybody has it open, and comes back by
+        // A disk that is pulled keeps its name while a process has it open, and comes back by
         // another.
         drop(earlier);
         while self.hand_over(sealed) == Packets::MayCome {
@@ -384,8 +384,8 @@ impl<'a> Run<'a> {
         let deaths = self.parts.owner.deaths();
         if deaths > core::mem::replace(&mut status.indexer_deaths, deaths) {
             let text = format!(
-                "the indexer ended before its time and is started again, {deaths} times so far; \
-                 packets are stored on, and their rows made again"
+                "the indexer died and was started again, {deaths} times so far; packets are still \
+                 stored, and their rows are made again"
             );
             self.parts.events.say(EventKind::IndexerEnded, "", text);
         }
@@ -409,7 +409,7 @@ impl<'a> Run<'a> {
 
     /// The indexer is gone, and with it the rows of the segments under way.
     fn died(&mut self, death: &Death) {
-        self.note(format!("the indexer ended: {}; another one goes on", death.how));
+        self.note(format!("the indexer died: {}; another one was started", death.how));
         for closing in &death.closings {
             self.lost(closing, death.are_closings_to_blame);
         }

@@ -220,7 +220,7 @@ pub struct Progress {
 pub struct Report {
     /// One account per interface.
     pub interfaces: Vec<Account>,
-    /// Their sum.
+    /// Sum over all interfaces.
     pub total: Account,
     /// What was lost, with what stood in the way; the first thousand.
     pub losses: Vec<Loss>,
@@ -307,7 +307,7 @@ pub fn record(
 
 /// What a recording stands on, where that is not this machine.
 pub struct Ground {
-    /// Its disks.
+    /// Opens the disks of the members.
     pub storage: Arc<dyn Storage>,
     /// The index directory.
     pub files: Box<dyn Files + Send + Sync>,

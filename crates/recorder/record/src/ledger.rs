@@ -48,7 +48,7 @@ impl InterfaceCounts {
     }
 }
 
-/// More losses than anybody reads one by one; the accounts have them all.
+/// Most losses that are kept one by one; the accounts have them all.
 const LOSSES_MAX: usize = 1000;
 
 /// The counts of all queues.

@@ -17,7 +17,7 @@ const COMMAND_PATIENCE: Duration = Duration::from_secs(10);
 /// A change of what a member is good for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemberChange {
-    /// Its number.
+    /// Number of the member.
     pub member: u8,
     /// Where it is, or was.
     pub path: String,
@@ -39,7 +39,7 @@ pub enum Change {
     Expelled(String),
     /// A spare took its place.
     Replaced,
-    /// It was given back what it missed.
+    /// It got back what it missed.
     Resilvered {
         /// Bytes written to it.
         bytes: u64,
@@ -86,7 +86,7 @@ impl fmt::Display for MemberChange {
             Change::Replaced => write!(f, "the spare {path} is member {member} now"),
             Change::Resilvered { bytes, lost: 0 } => {
                 let bytes = units::ByteSize(*bytes);
-                write!(f, "member {member} ({path}) was given back what it missed, {bytes}")
+                write!(f, "member {member} ({path}) got back what it missed, {bytes}")
             }
             Change::Resilvered { lost, .. } => {
                 write!(f, "member {member} ({path}) was resilvered, {lost} of its pieces are lost")

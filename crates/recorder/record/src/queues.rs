@@ -31,7 +31,7 @@ const QUEUES_MAX: usize = 64;
 pub enum Queues {
     /// By the receive queues of the interfaces and the processors that there are.
     Auto,
-    /// So many.
+    /// This number of queues.
     Count(NonZeroUsize),
 }
 

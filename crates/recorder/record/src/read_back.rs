@@ -52,7 +52,7 @@ pub(crate) enum Slot {
 /// Reads slots.
 pub(crate) struct ReadBack<'a> {
     open: OpenReader<'a>,
-    /// Only while something is read: a disk that is pulled keeps its name while anybody has it
+    /// Only while something is read: a disk that is pulled keeps its name while a process has it
     /// open.
     reader: Option<Reader>,
     pool: Pool,

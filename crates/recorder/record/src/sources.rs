@@ -16,7 +16,7 @@ use crate::selection::Selection;
 /// Which way packets come from interfaces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Way {
-    /// Packet sockets; `AF_XDP` where that takes nothing from anybody and copies nothing.
+    /// Packet sockets; `AF_XDP` where that takes no packets from the host and copies nothing.
     #[default]
     Auto,
     /// Packet sockets, beside the host.

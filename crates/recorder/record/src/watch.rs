@@ -33,7 +33,7 @@ pub enum SlowLimit {
     ByVolume,
     /// Above this.
     Above(core::time::Duration),
-    /// Never.
+    /// No write is called slow.
     Off,
 }
 
@@ -46,7 +46,7 @@ pub struct SlowWrite {
     pub member: Option<u8>,
     /// First byte on it.
     pub offset: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub len: u64,
     /// Zone of the ring; `None` outside of it.
     pub zone: Option<u16>,

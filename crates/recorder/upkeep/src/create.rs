@@ -100,7 +100,7 @@ pub struct Created {
 pub struct CreatedMember {
     /// Where it lies: of a whole disk, its new partition.
     pub path: PathBuf,
-    /// Its bytes.
+    /// Size in bytes.
     pub size_bytes: u64,
     /// What was destroyed.
     pub destroyed: Option<String>,

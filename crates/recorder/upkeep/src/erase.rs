@@ -14,7 +14,7 @@ use crate::{Error, Progress, Target, segments};
 /// What is to be erased.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Erasing {
-    /// The volume.
+    /// Paths of the volume.
     pub target: Target,
     /// Packets older than this; `None` goes by the volume's own maximum age.
     pub max_age: Option<Duration>,

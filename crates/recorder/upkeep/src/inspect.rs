@@ -79,7 +79,7 @@ pub struct Inspection {
 pub struct Recording {
     /// As given with `record --name`.
     pub name: Option<String>,
-    /// Its epoch.
+    /// Epoch of the recording.
     pub epoch: u32,
     /// Oldest sequence left.
     pub first: u64,
@@ -96,7 +96,7 @@ pub struct Recording {
 /// The index as the ring's directories describe it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct IndexSummary {
-    /// Segments.
+    /// Number of segments.
     pub segments: u64,
     /// Session rows.
     pub sessions: u64,

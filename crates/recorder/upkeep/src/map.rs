@@ -83,7 +83,7 @@ pub struct Cell {
 pub enum Content {
     /// Nothing: the first lap has not come here.
     Unwritten,
-    /// Stripes.
+    /// A slot with stripes.
     Written,
     /// Stripes, then nothing: the slot was left early, with this share of it unused, in percent.
     LeftEarly(u8),

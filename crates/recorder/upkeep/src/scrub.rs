@@ -34,7 +34,7 @@ pub enum Fate {
 pub struct Scrubbed {
     /// The member that was named.
     pub path: PathBuf,
-    /// Its volume.
+    /// Id of the volume.
     pub volume_id: VolumeId,
     /// The members that were read.
     pub members: Vec<MemberAt>,
@@ -57,7 +57,7 @@ pub struct Scrubbed {
 /// A superblock copy that was not what the newest one on its member says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BadCopy {
-    /// The member.
+    /// Number of the member.
     pub member: u8,
     /// Which of the four.
     pub copy: u8,

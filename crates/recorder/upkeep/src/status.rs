@@ -34,7 +34,7 @@ pub struct SpareStatus {
 pub struct Status {
     /// The member that was named.
     pub path: PathBuf,
-    /// Identity.
+    /// Id of the volume.
     pub volume_id: VolumeId,
     /// Columns of new stripes that hold data.
     pub data_columns: u8,

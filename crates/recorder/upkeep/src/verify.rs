@@ -17,7 +17,7 @@ use crate::{Error, Progress};
 pub struct Verification {
     /// The member that was read.
     pub path: PathBuf,
-    /// Its volume.
+    /// Id of the volume.
     pub volume_id: VolumeId,
     /// What was read, in numbers.
     pub ring: VerifyReport,
@@ -49,7 +49,7 @@ impl Verification {
 /// A stripe that is not as it was acknowledged.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BadStripe {
-    /// Which.
+    /// The damaged stripe.
     pub stripe: StripeId,
     /// The member whose piece is damaged; `None` when no member has a readable head of it.
     pub member: Option<u8>,

@@ -45,7 +45,7 @@ const BATCH_ROWS: usize = 1024;
 /// Which columns to read; fields of columns left out are empty or zero.
 #[derive(Clone, Copy, Debug)]
 pub enum Columns<'a> {
-    /// All of them.
+    /// All columns.
     All,
     /// Those with these names, and the times. Unknown names are not looked for.
     Named(&'a [&'a str]),

@@ -17,7 +17,7 @@ pub fn column_of(name: &str, rows: &[&SessionRow]) -> Option<ArrayRef> {
     COLUMNS.iter().find(|column| column.name == name).map(|column| array(column, rows))
 }
 
-/// Their names.
+/// Names of all columns, in their order.
 pub fn column_names() -> impl Iterator<Item = &'static str> {
     COLUMNS.iter().map(|column| column.name)
 }

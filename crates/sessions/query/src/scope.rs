@@ -62,7 +62,7 @@ pub(crate) enum Scope {
     Each,
     /// The same, but a row may have been seen from the other side.
     Oriented,
-    /// The first.
+    /// The first row of its session.
     First,
     /// The last, which knows what those before it knew.
     Last,

@@ -74,7 +74,7 @@ pub(crate) enum End {
     Either,
     /// The sender of the packets in question.
     Src,
-    /// Their receiver.
+    /// The receiver of the packets in question.
     Dst,
     Both,
     Orig,

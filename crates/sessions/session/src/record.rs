@@ -384,7 +384,7 @@ impl Detail {
         }
     }
 
-    /// The protocol that payload showed; where none was looked at, that of the port, if anybody
+    /// The protocol that payload showed; where none was looked at, that of the port, if a host
     /// answers there.
     fn app(&self, hot: &Hot, state: State) -> Option<Recognised> {
         let read = self.search.as_deref().and_then(|search| App::of_name(search.names.app?));

@@ -40,7 +40,7 @@ pub fn of(path: &Path) -> Result<Option<Disk>, Error> {
 pub struct Layer {
     /// The kernel's name: `sda`, `md0`, `nvme0n1p2`.
     pub name: String,
-    /// Its bytes.
+    /// Size in bytes.
     pub size_bytes: u64,
     /// As the maker calls it; of a partition, that of its disk, and so on.
     pub model: Option<String>,

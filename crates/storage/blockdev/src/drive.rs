@@ -1,7 +1,7 @@
 //! What a drive reports of itself beyond its request queue: health, temperature, its link, and
 //! whether it writes in shingles.
 //!
-//! Three ways: sysfs, for everybody; the SMART log of `NVMe` (NVM Express Base Specification, Get
+//! Three ways: sysfs, for every user; the SMART log of `NVMe` (NVM Express Base Specification, Get
 //! Log Page, identifier 2) and IDENTIFY and SMART of ATA through SCSI (ACS-4; SAT-4, ATA
 //! PASS-THROUGH), for root. What could not be read is said with what it would take. Only reads: no
 //! command here changes anything on a drive.

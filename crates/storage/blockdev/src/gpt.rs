@@ -37,7 +37,7 @@ pub struct Partition {
     pub path: Option<PathBuf>,
     /// Where it begins on the disk.
     pub offset_bytes: u64,
-    /// Its size.
+    /// Size in bytes.
     pub size_bytes: u64,
 }
 
@@ -49,7 +49,7 @@ pub fn write(path: &Path) -> Result<Partition, Error> {
     let mut options = OpenOptions::new();
     options.read(true).write(true);
     if is_disk {
-        // Against everybody who has claimed the disk or a partition of it: open(2).
+        // Against every program that has claimed the disk or a partition of it: open(2).
         options.custom_flags(libc::O_EXCL);
     }
     let mut disk = options.open(path).map_err(|error| Error::path("open", path, error))?;

@@ -144,7 +144,7 @@ pub struct FileExtent {
     pub logical: u64,
     /// First byte on the device of the file system.
     pub physical: u64,
-    /// Its bytes.
+    /// Length in bytes.
     pub len: u64,
 }
 

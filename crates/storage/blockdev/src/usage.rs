@@ -43,9 +43,9 @@ pub enum Use {
     Open {
         /// The device that is open.
         device: String,
-        /// The program.
+        /// Name of the program.
         program: String,
-        /// Its process.
+        /// Process id of the program.
         process: u32,
     },
     /// Another process has it open exclusively.
@@ -228,7 +228,7 @@ fn of_disk(place: &Path) -> Result<Option<Use>, Error> {
     Ok(None)
 }
 
-/// `O_EXCL` without `O_CREAT` on a block device fails while anybody has claimed it: open(2).
+/// `O_EXCL` without `O_CREAT` on a block device fails while a program has claimed it: open(2).
 fn is_claimed(path: &Path) -> Result<Option<Use>, Error> {
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
     match openat(CWD, path, flags, Mode::empty()) {

@@ -32,7 +32,7 @@ pub enum Fault {
     /// A write arrives, or a read comes from, this many rows further (wrapping round the device),
     /// and is reported as done.
     Misdirected {
-        /// The distance.
+        /// Distance in rows.
         rows: u64,
     },
     /// A write arrives on another disk at the same offset ([`crate::Modelled::set_other`]), and is

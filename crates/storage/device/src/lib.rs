@@ -230,7 +230,7 @@ pub trait Reading: fmt::Debug {
     fn end(self: Box<Self>) -> Vec<LentRead>;
 }
 
-/// Reads that have ended before anybody waited for them.
+/// Reads that have ended before a caller waited for them.
 impl Reading for Vec<LentRead> {
     fn end(self: Box<Self>) -> Vec<LentRead> {
         *self

@@ -247,7 +247,7 @@ impl Medium {
         Arc::new(bytes)
     }
 
-    /// Changes a row durably, behind everybody's back.
+    /// Changes a row durably, unnoticed by the volume.
     pub(crate) fn damage(&mut self, row: u64, change: impl FnOnce(&mut [u8; ROW_SIZE])) {
         let mut bytes = *self.current(row);
         change(&mut bytes);

@@ -103,7 +103,7 @@ enum Stage<T> {
 }
 
 impl Callee {
-    /// Shared with everybody who calls at this path.
+    /// Shared by all calls at this path.
     pub(crate) fn at(path: &Path) -> Arc<Self> {
         let mut callees = lock(&CALLEES);
         if let Some(callee) = callees.get(path).and_then(Weak::upgrade) {

@@ -39,7 +39,7 @@ pub use shared::{SharedPool, SharedPoolError};
 
 use crate::{Error, ROW_SIZE, to_u64};
 
-/// Free memory that is touched before anybody takes it: what a link of 100 Gbit/s fills in 1 ms,
+/// Free memory that is touched before a thread takes it: what a link of 100 Gbit/s fills in 1 ms,
 /// or one of 10 Gbit/s in 13 ms.
 const AHEAD_BYTES: usize = 16 << 20;
 

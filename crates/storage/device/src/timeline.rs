@@ -44,7 +44,7 @@ impl Timeline {
         state.events = state.events.split_off(&now_ns.saturating_add(1));
     }
 
-    /// Does nothing until `ns`: time moves on, on a stage for everybody else, too.
+    /// Does nothing until `ns`: time moves on, on a stage for all other threads, too.
     pub fn wait_until(&self, ns: i64) {
         match stage::current() {
             Some(stage) => stage.wait_until(ns),

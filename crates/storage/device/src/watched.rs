@@ -40,7 +40,7 @@ pub struct Promise {
 pub struct SlowWrite {
     /// Its first byte.
     pub offset: u64,
-    /// Its bytes.
+    /// Length in bytes.
     pub len: u64,
     /// From submission to completion.
     pub latency_ns: u64,
@@ -55,11 +55,11 @@ pub struct SlowWrite {
 pub struct Cell {
     /// How many.
     pub writes: u64,
-    /// Their bytes.
+    /// Bytes of these writes.
     pub bytes: u64,
     /// Their latencies, added up.
     pub latency_ns_sum: u64,
-    /// The longest.
+    /// The longest latency.
     pub latency_ns_max: u64,
 }
 
@@ -68,9 +68,9 @@ pub struct Cell {
 pub struct Watch {
     /// Writes that were done.
     pub writes: u64,
-    /// Their bytes.
+    /// Bytes of these writes.
     pub bytes: u64,
-    /// Their latencies.
+    /// Latencies of these writes.
     pub latency: Histogram,
     /// Most writes under way at once.
     pub depth_max: u32,

@@ -65,7 +65,7 @@ pub struct BodyCrc(Digest);
 
 impl BodyCrc {
     /// Of no rows yet.
-    #[expect(clippy::new_without_default, reason = "an empty body is not what anyone wants")]
+    #[expect(clippy::new_without_default, reason = "an empty body has no use")]
     pub fn new() -> Self {
         Self(Digest::new(CrcAlgorithm::Crc64Nvme))
     }

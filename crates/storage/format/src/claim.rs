@@ -81,7 +81,7 @@ pub struct Claimant {
     pub pid_namespace: u64,
     /// When the process started, in the kernel's ticks since boot: numbers are used again.
     pub started: u64,
-    /// Its number.
+    /// Process id.
     pub process: u32,
 }
 

@@ -75,7 +75,7 @@ impl GapCause {
 /// A stretch in which packets are known to be missing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Gap {
-    /// Why.
+    /// Cause of the gap.
     pub cause: GapCause,
     /// Interface, where the loss can be laid to one.
     pub interface: Option<u32>,
@@ -100,7 +100,7 @@ pub struct Summary {
     pub time_min: Timestamp,
     /// Latest packet.
     pub time_max: Timestamp,
-    /// Rows.
+    /// Number of session rows.
     pub sessions: u64,
     /// Packets stored.
     pub packets: u64,
@@ -126,7 +126,7 @@ impl Summary {
 /// A segment in the directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SegmentEntry {
-    /// Its content.
+    /// What the segment holds.
     pub summary: Summary,
     /// Stripe of its INDEX part 0.
     pub index: StripeId,

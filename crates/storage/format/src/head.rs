@@ -98,7 +98,7 @@ const _: () = {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Kind {
-    /// Packets.
+    /// The stripe holds packets.
     Data,
     /// A part of a segment's session index.
     Index,
@@ -255,7 +255,7 @@ impl Totals {
 /// the first identifies the stripe.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StripeHead {
-    /// Volume.
+    /// Id of the volume.
     pub volume_id: VolumeId,
     /// Shape of the volume.
     pub geometry: Geometry,
@@ -305,7 +305,7 @@ pub struct StripeHead {
 pub struct PieceHead {
     /// Number of the member.
     pub member: u8,
-    /// Column.
+    /// Column of the piece within its stripe.
     pub column: u8,
     /// Packets in this piece.
     pub packets: u32,
@@ -336,7 +336,7 @@ pub enum HeadError {
     /// Written by a later format.
     #[error("format version {0} is not known")]
     Version(u16),
-    /// Damaged.
+    /// The checksum does not match.
     #[error("checksum does not match")]
     Checksum,
     /// Not made with the key of this volume.

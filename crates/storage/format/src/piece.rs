@@ -142,7 +142,7 @@ pub struct Statistics {
 /// What lies in a column so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Contents {
-    /// Packets.
+    /// Number of packets.
     pub packets: u32,
     /// Captured bytes of those.
     pub captured_bytes: u64,

@@ -28,7 +28,7 @@ pub struct PieceId {
 /// Where the packets of a slice lie in one piece: every one between `begin` and `end`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PieceSpan {
-    /// The piece.
+    /// The piece with the packets.
     pub piece: PieceId,
     /// First byte of the first packet's block in the body; a multiple of 4.
     pub begin: u32,
@@ -39,7 +39,7 @@ pub struct PieceSpan {
 /// Counters of one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Direction {
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
     /// Bytes on the wire, link layer included.
     pub frame_bytes: u64,
@@ -160,7 +160,7 @@ impl History {
         }
     }
 
-    /// The letters.
+    /// The letters as text.
     pub fn as_str(&self) -> &str {
         let letters = self.letters.get(..usize::from(self.len)).expect("the length counts letters");
         str::from_utf8(letters).expect("letters are ASCII")

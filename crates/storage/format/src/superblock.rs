@@ -268,7 +268,7 @@ impl Mark {
 /// A superblock.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Superblock {
-    /// Volume.
+    /// Id of the volume.
     pub volume_id: VolumeId,
     /// Key of head MACs.
     pub head_key: HeadKey,
@@ -276,7 +276,7 @@ pub struct Superblock {
     pub member: u8,
     /// Rises with every rewrite; the newest valid copy counts.
     pub generation: u64,
-    /// Shape.
+    /// Shape of the volume: members, parity, pieces and slots.
     pub geometry: Geometry,
     /// Highest epoch that a mount has begun (PREPARE).
     pub prepared_epoch: u32,
@@ -284,8 +284,8 @@ pub struct Superblock {
     pub joined_epoch: u32,
     /// Sequence of the EPOCH stripe of `joined_epoch`.
     pub joined_start: u64,
-    /// The last epoch before it that surely came up: everybody who could go on without knowing of
-    /// this one knows that one. 0: none.
+    /// The last epoch before it that surely came up: every writer that could go on without knowing
+    /// of this one knows that one. 0: none.
     pub previous_epoch: u32,
     /// Sequence of its EPOCH stripe.
     pub previous_start: u64,
@@ -332,7 +332,7 @@ pub enum SuperblockError {
     /// Written by a later format.
     #[error("superblock version {0} is not known")]
     Version(u16),
-    /// Damaged.
+    /// The checksum does not match.
     #[error("superblock checksum does not match")]
     Checksum,
     /// A copy that belongs elsewhere.

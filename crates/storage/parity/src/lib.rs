@@ -8,7 +8,7 @@
 //! ```
 //!
 //! These are the sums of Linux md's RAID 6 (H. P. Anvin, The mathematics of RAID-6), so its tools
-//! and anyone's textbook agree with what lies on the members. Any two columns of K + 2 can be
+//! and every textbook agree with what lies on the members. Any two columns of K + 2 can be
 //! missing.
 //!
 //! Columns are whatever the caller slices: whole bodies, tiles of them, single rows. No call

@@ -43,7 +43,7 @@ impl Default for CreateOptions {
 /// What must be random, and what the clock says: arguments, so that a simulation repeats.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Identity {
-    /// Public.
+    /// Public id of the volume.
     pub volume_id: VolumeId,
     /// Secret; never leaves the superblocks.
     pub head_key: HeadKey,
@@ -52,7 +52,7 @@ pub struct Identity {
     pub members: Vec<MemberEntry>,
     /// Devices that wait to take a member's place.
     pub spares: Vec<Spare>,
-    /// Now.
+    /// Time of creation.
     pub created: Timestamp,
 }
 

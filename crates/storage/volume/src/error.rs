@@ -11,7 +11,7 @@ use thiserror::Error;
 /// A member that failed, and why.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemberFailure {
-    /// Its number.
+    /// Number of the member.
     pub member: u8,
     /// Where it was when the superblocks were written; empty where that is not known.
     pub path: String,
@@ -91,7 +91,7 @@ pub enum Error {
          one of each takes {cycle_bytes} bytes; choose smaller extents or fewer zones"
     )]
     TooFewExtents {
-        /// Zones.
+        /// Number of zones.
         zones: u16,
         /// Space on each member.
         ring_bytes: u64,
@@ -106,9 +106,9 @@ pub enum Error {
     /// A usable range that is none.
     #[error("bytes {begin} to {end} are no part of a member of {size_bytes} bytes")]
     Usable {
-        /// Its begin.
+        /// First byte of the range.
         begin: u64,
-        /// Its end.
+        /// End of the range in bytes.
         end: u64,
         /// Size of the smallest member.
         size_bytes: u64,
@@ -129,15 +129,15 @@ pub enum Error {
     /// Something is wrong with the member at this path.
     #[error("{}: {source}", path.display())]
     At {
-        /// Where.
+        /// Path of the member.
         path: PathBuf,
-        /// What.
+        /// The error of this member.
         source: Box<Error>,
     },
     /// No volume can have this shape.
     #[error("{members} members with {parity} for parity: a volume has {SHAPES}")]
     Geometry {
-        /// Members.
+        /// Number of members.
         members: usize,
         /// Parity columns.
         parity: u8,
@@ -153,7 +153,7 @@ pub enum Error {
     ForeignMember {
         /// Place among the devices given.
         place: usize,
-        /// Its volume.
+        /// Id of the volume.
         volume_id: VolumeId,
     },
     /// A member that was replaced by another device since.
@@ -161,7 +161,7 @@ pub enum Error {
     ReplacedMember {
         /// Place among the devices given.
         place: usize,
-        /// Its number.
+        /// Number of the member.
         member: u8,
     },
     /// A member that the operator has called gone for good since.
@@ -172,7 +172,7 @@ pub enum Error {
     GivenUp {
         /// Place among the devices given.
         place: usize,
-        /// Its number.
+        /// Number of the member.
         member: u8,
     },
     /// Two copies of one member.
@@ -180,7 +180,7 @@ pub enum Error {
     SameMember {
         /// Place of the second among the devices given.
         place: usize,
-        /// Its number.
+        /// Number of the member.
         member: u8,
     },
     /// Too few members of the newest epoch to judge what the others may have seen.
@@ -218,7 +218,7 @@ pub enum Error {
     /// The member that was named first cannot be read; any other one would do.
     #[error("{cause}; name another member of the volume in its place")]
     Unreadable {
-        /// Why.
+        /// Error of the device.
         cause: device::Error,
     },
     /// More members are missing than may be lost.
@@ -249,27 +249,27 @@ pub enum Error {
     /// A member that is needed is not at hand.
     #[error("member {member} is not there")]
     Absent {
-        /// Its number.
+        /// Number of the member.
         member: u8,
     },
     /// What was to be written to a member was computed before members came or went.
     #[error("members came or went since that was read for member {member}")]
     MembersChanged {
-        /// Its number.
+        /// Number of the member.
         member: u8,
     },
     /// A member does not answer.
     #[error("member {member} did not answer in time")]
     Stalled {
-        /// Its number.
+        /// Number of the member.
         member: u8,
     },
     /// A member took a write, made it durable, and gives back something else.
     #[error("member {member} does not give back what was written at byte {offset}")]
     NotTaken {
-        /// Its number.
+        /// Number of the member.
         member: u8,
-        /// Where.
+        /// Byte offset of the write on the member.
         offset: u64,
     },
     /// The processor computes parity wrongly.
@@ -278,7 +278,7 @@ pub enum Error {
     /// A member knows of an epoch that the writer does not know.
     #[error("others have recorded on member {member} while it was away; start the recorder anew")]
     Ahead {
-        /// Its number.
+        /// Number of the member.
         member: u8,
     },
     /// The writer has lost too many members before, or the volume to another writer.
@@ -287,13 +287,13 @@ pub enum Error {
     /// Another process has the volume open for writing.
     #[error("{} has it open for writing; stop that first", of(by))]
     Claimed {
-        /// Its claim.
+        /// Claim of the other process.
         by: Box<Claim>,
     },
     /// Another process began to open the volume for writing at the same time.
     #[error("{} has opened it for writing at the same time; try again", of(by))]
     ClaimedMeanwhile {
-        /// Its claim.
+        /// Claim of the other process.
         by: Box<Claim>,
     },
     /// What should be a claim changes, and is none.
@@ -302,7 +302,7 @@ pub enum Error {
          wirespool of this version; stop it first"
     )]
     Contended {
-        /// Its number.
+        /// Number of the member.
         member: u8,
     },
     /// Another process has opened the volume for writing while this process did not answer.
@@ -312,13 +312,13 @@ pub enum Error {
         of(by)
     )]
     TakenOver {
-        /// Its claim.
+        /// Claim of the other process.
         by: Box<Claim>,
     },
     /// The superblock of a member is not what this process wrote or found, but newer.
     #[error("another program has written a superblock to member {member}")]
     Changed {
-        /// Its number.
+        /// Number of the member.
         member: u8,
     },
     /// A counter of the volume is so high that no volume comes there by itself.
@@ -341,7 +341,7 @@ pub enum Error {
         "the ring's heads contradict each other around slot {slot}: {reason}; nothing was written"
     )]
     Inconsistent {
-        /// Where.
+        /// The slot.
         slot: u64,
         /// What was found.
         reason: &'static str,

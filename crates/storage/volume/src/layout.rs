@@ -41,9 +41,9 @@ impl Default for Layout {
 /// The part of each member that the ring may use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Usable {
-    /// Its begin.
+    /// Byte or share at which the range begins.
     pub begin: Bound,
-    /// Its end.
+    /// Byte or share at which the range ends.
     pub end: Bound,
 }
 

@@ -19,7 +19,7 @@ use crate::{Error, Reader, superblocks};
 /// A member that was found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemberAt {
-    /// Its number.
+    /// Number of the member.
     pub member: u8,
     /// Where it is.
     pub path: PathBuf,

@@ -55,9 +55,9 @@ pub struct Redundancy {
 pub struct Seat {
     /// Number of the member.
     pub member: u8,
-    /// The epoch.
+    /// Epoch in which the device has the place.
     pub epoch: u32,
-    /// The device.
+    /// Id of the device.
     pub uuid: [u8; 16],
 }
 

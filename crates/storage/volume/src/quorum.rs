@@ -6,11 +6,11 @@
 //! must not be enough to bring back what this mount voids.
 //!
 //! A crash inside a JOIN leaves some members of the newest epoch without its name. If nothing was
-//! written in it, everybody who belongs to it still has a say. [One that lacks only the name would
-//! be taken for stale, and with one more fault what it holds be lost.] And then those that lack the
-//! name may be enough to go on without ever hearing of it: the epoch is not settled. Nothing is
-//! shown by it, what it judged is judged again, and a mount needs a quorum of the epoch before,
-//! too. [Two histories, when a member that returned made up the quorum of the new epoch.]
+//! written in it, every member that belongs to it still has a say. [One that lacks only the name
+//! would be taken for stale, and with one more fault what it holds be lost.] And then those that
+//! lack the name may be enough to go on without ever hearing of it: the epoch is not settled.
+//! Nothing is shown by it, what it judged is judged again, and a mount needs a quorum of the epoch
+//! before, too. [Two histories, when a member that returned made up the quorum of the new epoch.]
 
 use crate::Error;
 use crate::heads::Heads;

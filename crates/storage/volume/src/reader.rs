@@ -71,7 +71,7 @@ pub struct Slot {
 /// A stripe's piece in the column that was asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StripeInSlot {
-    /// Its head.
+    /// Head of the piece.
     pub head: Head,
     /// Body rows that could not be had from any member, ascending.
     pub bad_rows: Vec<u16>,
@@ -85,7 +85,7 @@ pub struct StripeInSlot {
 /// long to fail.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct GivenUp {
-    /// Its number.
+    /// Number of the member.
     pub member: u8,
     /// Reads that failed.
     pub failed: u64,
@@ -231,7 +231,7 @@ impl Reader {
         })
     }
 
-    /// The superblock.
+    /// The newest superblock of the volume.
     pub fn superblock(&self) -> &Superblock {
         self.membership.superblock()
     }

@@ -34,7 +34,7 @@ const RUNS_MAX: usize = BATCH_SLOTS;
 /// Rows that no longer can be computed: those of a piece stay lost with it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LostRows {
-    /// Stripe.
+    /// The stripe.
     pub stripe: StripeId,
     /// Its column on the member.
     pub column: u8,

@@ -18,7 +18,7 @@ const SLOTS_ASKED: u64 = 64;
 pub enum Recognized {
     /// This member, which is absent; it may have everything that was acknowledged, or not.
     Member {
-        /// Its number.
+        /// Number of the member.
         member: u8,
         /// It has what was acknowledged last, and took part then.
         is_current: bool,

@@ -20,9 +20,9 @@ const STEPS_MAX: u16 = 8;
 /// Rows wanted of a piece.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RowsWanted {
-    /// Its stripe.
+    /// Stripe of the piece.
     pub stripe: StripeId,
-    /// Its column.
+    /// Column of the piece within its stripe.
     pub column: u8,
     /// Body rows, ascending, not overlapping; cut to those that the piece has.
     pub rows: Vec<Range<u16>>,

@@ -1,7 +1,7 @@
 //! Reading what is left of a volume: without superblocks, or with fewer members than data columns.
 //!
 //! A superblock on any member is enough for all: a member without one is known by its heads. With
-//! no superblock at all the key of the heads is gone, and anybody who sends packets may have had
+//! no superblock at all the key of the heads is gone, and any sender of packets may have had
 //! the bytes of a head stored. What cannot be forged then is the place: the first row of a slot
 //! holds nothing but heads, and every further head of a slot must name the hash of the one before
 //! it or, behind damage, the checksum of the body before it; packets do not know either. Which

@@ -13,7 +13,7 @@ use crate::slot_view::{SlotBytes, SlotView, StripeView};
 /// One place that is not as it was acknowledged.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Damage {
-    /// Stripe.
+    /// The stripe.
     pub stripe: StripeId,
     /// The member whose piece is damaged; `None` when no member has a readable head.
     pub member: Option<u8>,

@@ -105,7 +105,7 @@ pub struct Plan {
 /// A stripe on its way to the members.
 #[derive(Clone, Debug)]
 pub struct Appended {
-    /// Its place.
+    /// Id of the stripe.
     pub stripe: StripeId,
     /// `CID` of the first stripe in its slot.
     pub slot_cid: [u8; 32],

@@ -20,7 +20,7 @@ pub enum Finding {
     Lost(Range<u64>),
     /// This one has other bytes.
     Altered {
-        /// Its number.
+        /// Number of the packet.
         number: u64,
         /// The first byte that differs; where one of the two ends, its length.
         byte: usize,
@@ -29,7 +29,7 @@ pub enum Finding {
     Duplicated(u64),
     /// This one stands behind a later one of its flow.
     Reordered {
-        /// Its number.
+        /// Number of the packet.
         number: u64,
         /// The later one.
         behind: u64,

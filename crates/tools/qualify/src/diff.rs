@@ -73,7 +73,7 @@ pub enum Change {
     Same,
     /// Better: a higher rate, a shorter time.
     Better,
-    /// Worse.
+    /// The new value is worse.
     Worse,
 }
 

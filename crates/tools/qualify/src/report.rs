@@ -99,11 +99,11 @@ pub enum TargetKind {
 /// What was looked at.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Target {
-    /// Its kind.
+    /// Kind of the target.
     pub kind: TargetKind,
     /// Its path; of a model, that of the profile.
     pub path: String,
-    /// Its bytes.
+    /// Size in bytes.
     pub size_bytes: u64,
     /// The devices below it, the uppermost first.
     pub layers: Vec<Layer>,

@@ -70,9 +70,9 @@ pub struct Judged {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// Yes.
+    /// The target carries the traffic.
     Fits,
-    /// No.
+    /// The target is too slow for the traffic.
     TooSlow,
     /// What was measured does not say.
     CannotJudge,

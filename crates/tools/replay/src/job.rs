@@ -103,7 +103,7 @@ pub enum Error {
     /// The system has no thread to give.
     #[error("cannot start a thread: {source}")]
     Thread {
-        /// Its reason.
+        /// Error of the system.
         source: io::Error,
     },
 }

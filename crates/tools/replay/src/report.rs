@@ -17,7 +17,7 @@ pub struct Skipped {
 }
 
 impl Skipped {
-    /// All of them.
+    /// Sum of all reasons.
     pub fn total(&self) -> u64 {
         self.truncated + self.too_long + self.too_short + self.link_type
     }
@@ -150,7 +150,7 @@ pub struct Progress {
     pub loaded_packets: u64,
     /// Packets sent.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub bytes: u64,
     /// Since the sending began.
     pub elapsed_ns: i64,

@@ -57,9 +57,9 @@ pub enum Error {
     /// There is nothing to read or write on the disk.
     #[error("a file of {size_bytes} bytes at {} is too small to say anything", path.display())]
     TooSmall {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its size.
+        /// Size in bytes.
         size_bytes: u64,
     },
 }

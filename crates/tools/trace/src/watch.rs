@@ -55,7 +55,7 @@ pub struct Watch<'a> {
 pub struct Share {
     /// Whose they are; `None` where no socket says.
     pub owner: Option<Arc<Owner>>,
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
     /// Their bytes on the wire.
     pub bytes: u64,

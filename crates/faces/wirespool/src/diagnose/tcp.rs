@@ -70,7 +70,7 @@ pub(super) fn run(flags: &Flags) -> Outcome {
         }
         return show(&report, flags.json);
     }
-    // What cannot be written is said before anybody waits.
+    // The command reports what cannot be written before the user waits.
     let page = flags.page.begin()?;
     let save =
         flags.save.as_deref().map(|path| Output::create(path, flags.page.force)).transpose()?;

@@ -126,7 +126,7 @@ fn an_interface_that_vanishes_is_said_and_heads_the_report() {
     let mut recorder = Recorder::start(&volume, &both);
     recorder.says("recording taker, lo into ");
     ip("link del taker");
-    recorder.says("interface taker was removed; the others are recorded on");
+    recorder.says("interface taker was removed; recording goes on with the others");
     let status = run(&["status", &volume.path]).done().out;
     assert!(status.contains("interface taker was removed"), "{status}");
     let (ran, _) = recorder.stop();
@@ -158,6 +158,6 @@ fn what_a_killed_recorder_lost_heads_the_report_of_the_next() {
     recorder.child.kill().unwrap();
     recorder.stop();
     let next = volume.record(&read);
-    assert!(heading(&next).contains("not known: what passed from "), "{next:?}");
+    assert!(heading(&next).contains("not known: what passed after "), "{next:?}");
     assert!(!next.out.contains("nothing was lost"), "{next:?}");
 }

@@ -177,7 +177,7 @@ fn what_is_too_old_is_said_when_it_is_recorded_and_when_it_is_asked_for() {
     assert!(said.contains("from 2020-09-13T"), "{recorded:?}");
     let found = run(&["find", &volume.path, "--index-dir", &volume.index]);
     assert!(found.code == Some(1) && found.err.starts_with("0 sessions, incomplete"), "{found:?}");
-    assert!(found.err.contains("\nwithheld by age: what passed from 2020-09-13T"), "{found:?}");
+    assert!(found.err.contains("\nwithheld by age: packets from 2020-09-13T"), "{found:?}");
 }
 
 /// A file system of 12 MiB, for a volume that believes it may become larger, an index, an output.

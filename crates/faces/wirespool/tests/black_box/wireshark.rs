@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::machine::{BINARY, CAPTURES, Ran, Volume, command, is_root, open_to_all, run};
 
-/// Our interfaces in a folder of their own, and a volume that everybody may read: Wireshark's
+/// Our interfaces in a folder of their own, and a volume that every user may read: Wireshark's
 /// programs do not look into other folders for root.
 fn installed(volume: &Volume) -> String {
     let folder = volume.file("extcap");

@@ -10,7 +10,7 @@ use host::processes;
 /// A process.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Owner {
-    /// Its number.
+    /// Process id.
     pub process: u32,
     /// Its name, as the kernel has it.
     pub name: String,

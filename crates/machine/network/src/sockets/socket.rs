@@ -22,7 +22,7 @@ pub enum TcpState {
 /// A TCP socket.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TcpSocket {
-    /// Its state.
+    /// TCP state of the socket.
     pub state: TcpState,
     /// Its own end; link-local addresses carry their scope.
     pub local: SocketAddr,

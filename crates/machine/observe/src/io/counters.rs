@@ -14,13 +14,13 @@ use host::processes::{self, Stat};
 pub struct DiskCounters {
     /// Reads that ended.
     pub reads: u64,
-    /// Their bytes.
+    /// Bytes read.
     pub read_bytes: u64,
     /// Time they took, each from its beginning.
     pub read_ms: u64,
     /// Writes that ended.
     pub writes: u64,
-    /// Their bytes.
+    /// Bytes written.
     pub written_bytes: u64,
     /// Time they took.
     pub write_ms: u64,
@@ -30,7 +30,7 @@ pub struct DiskCounters {
     pub weighted_ms: u64,
     /// Discards that ended; 0 before Linux 4.18.
     pub discards: u64,
-    /// Their bytes.
+    /// Bytes discarded.
     pub discarded_bytes: u64,
     /// Flushes that ended; 0 before Linux 5.5.
     pub flushes: u64,

@@ -97,7 +97,7 @@ pub struct Touch {
     pub name: String,
     /// What was done.
     pub kinds: Vec<TouchKind>,
-    /// Where.
+    /// Path of the file.
     pub path: PathBuf,
 }
 

@@ -38,7 +38,7 @@ pub enum Noted {
     Sample(Sample),
     /// A process has a name, or another one.
     Named {
-        /// Its number.
+        /// Process id.
         process: u32,
         /// The name, as the kernel has it.
         name: String,
@@ -47,21 +47,21 @@ pub enum Noted {
     },
     /// A process has begun, as a copy of another one.
     Forked {
-        /// Its number.
+        /// Process id.
         process: u32,
         /// The other one.
         parent: u32,
     },
     /// A process has ended.
     Ended {
-        /// Its number.
+        /// Process id.
         process: u32,
     },
     /// A process has mapped something that can be run.
     Mapped {
-        /// Its number.
+        /// Process id.
         process: u32,
-        /// What.
+        /// The mapped file and its place in memory.
         mapping: Mapping,
     },
 }
@@ -71,11 +71,11 @@ pub enum Noted {
 pub struct Sample {
     /// The process that ran; 0 is the idle task, [`u32::MAX`] one that cannot be seen from here.
     pub process: u32,
-    /// Its thread.
+    /// Thread id.
     pub thread: u32,
     /// Where it ran.
     pub processor: u32,
-    /// The instruction.
+    /// Address of the instruction.
     pub address: u64,
     /// It was in the kernel.
     pub is_kernel: bool,

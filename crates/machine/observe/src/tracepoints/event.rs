@@ -7,13 +7,13 @@ use super::format::{Field, Format};
 /// What a disk is asked to do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Operation {
-    /// Read.
+    /// A read.
     Read,
-    /// Write.
+    /// A write.
     Write,
     /// Make what it has in its cache durable.
     Flush,
-    /// Forget.
+    /// A discard: the disk may forget the blocks.
     Discard,
     /// Anything else: zones, commands of programs.
     Other,
@@ -119,7 +119,7 @@ pub struct TraceEvent {
     pub time_ns: u64,
     /// The process that ran.
     pub process: u32,
-    /// Its thread.
+    /// Thread id.
     pub thread: u32,
     /// What happened.
     pub happened: Happened,

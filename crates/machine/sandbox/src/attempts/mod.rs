@@ -52,7 +52,7 @@ enum Whom {
 enum Argument {
     Number(i64),
     Text(&'static CStr),
-    /// The path of a file that everybody may read and write, as far as its mode goes.
+    /// The path of a file that every user may read and write, as far as its mode goes.
     Secret,
     /// A path that does not exist beside that.
     New,

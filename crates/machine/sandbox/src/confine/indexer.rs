@@ -1,4 +1,4 @@
-//! The process that reads what anybody may have sent.
+//! The process that parses packets from untrusted senders.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! QUIC Initial packets (RFC 9000 17.2.2, RFC 9369): decrypted with the keys that everybody can
-//! derive, for the hellos in them.
+//! QUIC Initial packets (RFC 9000 17.2.2, RFC 9369): decrypted with the keys that every observer
+//! can derive, for the hellos in them.
 //!
 //! A session's keys come from the destination id of the client's first Initial, and change with a
 //! Retry. The hello may lie in several CRYPTO frames, packets and datagrams, in any order.

@@ -190,7 +190,9 @@ impl Intake {
     ) -> Result<u32, Refused> {
         if shorten(&mut interface) && !mem::replace(&mut self.is_shortening_noted, true) {
             let path = self.path.display().to_string();
-            self.note(|| format!("{path}: what it says of interfaces is too long and is cut"));
+            self.note(|| {
+                format!("{path}: its descriptions of interfaces are too long and were cut")
+            });
         }
         if self.settings.snaplen != 0 && is_longer(interface.snaplen, self.settings.snaplen) {
             interface.snaplen = self.settings.snaplen;
@@ -237,7 +239,7 @@ impl Intake {
             let path = self.path.display().to_string();
             self.note(|| {
                 format!(
-                    "{path}: more interfaces than are kept apart ({DESCRIBED_MAX}, in 256 KiB); \
+                    "{path}: more interfaces than the limit ({DESCRIBED_MAX}, in 256 KiB); \
                      packets of the others are stored with their link type alone"
                 )
             });

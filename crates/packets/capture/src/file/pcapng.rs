@@ -290,7 +290,7 @@ impl Pcapng {
                 let (path, lost) = (intake.path.display().to_string(), interface.lost);
                 intake.note(|| {
                     format!(
-                        "{path}: as it says itself, {lost} packets of its interface {position} \
+                        "{path}: by its own count, {lost} packets of its interface {position} \
                          were lost when it was captured"
                     )
                 });

@@ -114,8 +114,8 @@ impl Port {
         let refused = self.card().too_long().zip(self.too_long_at_start);
         if refused.is_some_and(|(now, start)| now > start) && !self.told.too_long {
             notes.push(format!(
-                "interface {name} refuses frames for their length, which its MTU may be too small \
-                 for; ip link set {name} mtu 9216"
+                "interface {name} refuses frames for their length: its MTU may be too small; ip \
+                 link set {name} mtu 9216"
             ));
             self.told.too_long = true;
         }

@@ -29,7 +29,7 @@ pub(crate) struct Offered {
     pub(crate) at_ns: i64,
 }
 
-/// What everybody may know of the link; clones share it.
+/// What all threads may know of the link; clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Wire(Arc<Mutex<State>>);
 

@@ -25,7 +25,7 @@ const ACK: u8 = 16;
 /// What is kept of the packets of a class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Keep {
-    /// All of it.
+    /// The whole packet.
     All,
     /// The packets of a session, whole, until they have so many bytes both ways.
     Bytes(u64),
@@ -33,7 +33,7 @@ pub enum Keep {
     Packets(u64),
     /// Every packet up to the end of its transport header.
     Headers,
-    /// Nothing.
+    /// Nothing of the packet.
     Nothing,
 }
 

@@ -158,7 +158,7 @@ fn many_interfaces_cost_no_more_than_their_packets() {
     assert!(report.writer.bytes < 3 * file.len() as u64, "{} bytes", report.writer.bytes);
     let lengths: Vec<_> = stripes(&open(&volume)).into_iter().map(|it| it.packets.len()).collect();
     assert_eq!(lengths.into_iter().sum::<usize>() as u64, packets);
-    assert!(report.notes.iter().any(|note| note.contains("more interfaces than are kept apart")));
+    assert!(report.notes.iter().any(|note| note.contains("more interfaces than the limit")));
 }
 
 #[test]

@@ -373,7 +373,7 @@ fn packets_without_a_column_are_counted_and_their_gap_is_stored() {
     }
 }
 
-/// The others are recorded on, and the time without a look is stored.
+/// Recording goes on with the others, and the time without a look is stored.
 #[test]
 fn an_interface_that_is_removed_leaves_a_gap_and_one_that_was_down_another() {
     let test = "live::an_interface_that_is_removed_leaves_a_gap_and_one_that_was_down_another";
@@ -401,7 +401,10 @@ fn an_interface_that_is_removed_leaves_a_gap_and_one_that_was_down_another() {
     let after = SystemClock.realtime();
     let (found, gaps) = stored(&volume);
     assert_eq!((found["right"].len(), found["east"].len()), (30, 10));
-    assert_eq!(report.broken_off, ["interface east was removed; the others are recorded on"]);
+    assert_eq!(
+        report.broken_off,
+        ["interface east was removed; recording goes on with the others"]
+    );
     let bounds: Vec<_> = gaps.iter().map(|gap| (gap.interface, gap.cause, gap.packets)).collect();
     // Each is reported at once, and again when it is over.
     for (interface, least_ns) in [(0, 400_000_000), (1, 400_000_000)] {

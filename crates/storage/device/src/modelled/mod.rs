@@ -222,7 +222,7 @@ impl Modelled {
         self.lock().medium = medium;
     }
 
-    /// Changes the row at `offset` behind everybody's back: damage, or the work of another program.
+    /// Changes the row at `offset` unnoticed by the volume: damage, or the work of another program.
     ///
     /// # Panics
     /// If `offset` is not that of a row of this disk.

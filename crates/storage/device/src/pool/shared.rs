@@ -121,7 +121,7 @@ impl SharedPool {
             buffer_bytes: size,
         })?;
         // A pool of this process has a `Buffer` somewhere that may write at any moment. Sealed
-        // files are not written by anybody else here: F_SEAL_FUTURE_WRITE is in force since before
+        // files are not written by other code here: F_SEAL_FUTURE_WRITE is in force since before
         // this process could have mapped it.
         if own_files().contains(&id) {
             return Err(SharedPoolError::OwnPool);

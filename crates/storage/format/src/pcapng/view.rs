@@ -71,7 +71,7 @@ pub struct SectionHeader<'a> {
     pub minor: u16,
     /// Bytes of the section behind this block; `None` where the writer did not know.
     pub section_len: Option<u64>,
-    /// Options.
+    /// Options of the block.
     pub options: Options<'a>,
 }
 
@@ -92,7 +92,7 @@ pub struct InterfaceDescription<'a> {
     pub link_type: LinkType,
     /// Most bytes captured of a packet; 0 is no limit.
     pub snaplen: u32,
-    /// Options.
+    /// Options of the block.
     pub options: Options<'a>,
 }
 
@@ -124,7 +124,7 @@ pub struct EnhancedPacket<'a> {
     pub original_len: u32,
     /// Captured bytes.
     pub data: &'a [u8],
-    /// Options.
+    /// Options of the block.
     pub options: Options<'a>,
 }
 
@@ -261,9 +261,9 @@ impl<'a> InterfaceStatistics<'a> {
 pub struct DecryptionSecrets<'a> {
     /// Kind of secrets: 0x544c534b is a TLS key log.
     pub secrets_type: u32,
-    /// The secrets.
+    /// Bytes of the secrets, without padding.
     pub secrets: &'a [u8],
-    /// Options.
+    /// Options of the block.
     pub options: Options<'a>,
 }
 

@@ -9,7 +9,7 @@ use units::Timestamp;
 use super::*;
 use crate::{CreateOptions, Identity, create, superblocks};
 
-/// The epoch that everybody knows, and the one whose JOIN may have been cut short.
+/// The epoch that all members know, and the one whose JOIN may have been cut short.
 const BEFORE: u32 = 4;
 const NEWEST: u32 = 5;
 /// Where they start.

@@ -135,7 +135,7 @@ pub struct Finding {
 /// A superblock copy that is not what its member's newest one says.
 #[derive(Debug)]
 pub struct BadCopy {
-    /// The member.
+    /// Number of the member.
     pub member: u8,
     /// Which of the four.
     pub copy: u8,

@@ -21,9 +21,9 @@ use crate::{Error, MemberFailure, create, superblocks};
 /// A member that a running writer went on without.
 #[derive(Debug)]
 pub struct Expelled {
-    /// Its number.
+    /// Number of the member.
     pub member: u8,
-    /// Why.
+    /// Error for which the member was given up.
     pub reason: Error,
     /// The epoch that began without it.
     pub epoch: u32,

@@ -20,7 +20,7 @@ use crate::membership::Seat;
 /// Rows of one member to be written anew.
 #[derive(Debug)]
 pub struct Repair {
-    /// The member.
+    /// The member that gets the repair.
     pub seat: Seat,
     /// The slot's sequence.
     pub sequence: u64,

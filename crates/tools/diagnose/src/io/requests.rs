@@ -25,7 +25,7 @@ pub struct Request {
     pub purpose: Purpose,
     /// Who asked, or where that was not seen, who ran when it went to the disk.
     pub process: u32,
-    /// Its thread.
+    /// Thread id.
     pub thread: u32,
     /// When it was made; `None` where that was not seen.
     pub queued_ns: Option<u64>,

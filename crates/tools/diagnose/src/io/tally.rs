@@ -14,7 +14,7 @@ use super::requests::Request;
 pub struct Amount {
     /// Requests.
     pub count: u64,
-    /// Their bytes.
+    /// Sum of their bytes.
     pub bytes: u64,
 }
 

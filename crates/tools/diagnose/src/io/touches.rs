@@ -61,7 +61,7 @@ pub struct Toucher {
     pub path: PathBuf,
     /// Name of the process.
     pub name: String,
-    /// Its number.
+    /// Process id.
     pub process: u32,
 }
 

@@ -138,7 +138,7 @@ pub struct NamespaceHistory {
     pub before: Counters,
     /// And at its end.
     pub after: Counters,
-    /// Its settings.
+    /// Settings of the namespace.
     pub settings: Settings,
 }
 

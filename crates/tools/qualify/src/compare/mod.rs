@@ -184,7 +184,7 @@ pub struct Run {
     pub begin_ns: u64,
     /// Its first byte.
     pub offset: u64,
-    /// Its bytes.
+    /// Bytes written by the run.
     pub bytes: u64,
     /// Time for them, the flush at the end included.
     pub ns: u64,
