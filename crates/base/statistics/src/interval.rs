@@ -12,11 +12,11 @@ const ROUNDS: usize = 1000;
 /// A value, and where it lies with some confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// The lower end.
+    /// Lower end of the interval.
     pub low: f64,
     /// What the series itself gives.
     pub estimate: f64,
-    /// The upper end.
+    /// Upper end of the interval.
     pub high: f64,
 }
 

@@ -37,9 +37,9 @@ pub struct Mode {
 /// A sample, parted in two.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Modes {
-    /// The smaller values.
+    /// The mode of the smaller values.
     pub lower: Mode,
-    /// The larger ones.
+    /// The mode of the larger values.
     pub upper: Mode,
     /// Where the larger ones begin.
     pub cut: f64,

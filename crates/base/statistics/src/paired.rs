@@ -14,7 +14,7 @@ pub struct Effect {
     pub ratio: f64,
     /// The interval that holds it.
     pub low: f64,
-    /// Its upper end.
+    /// Upper end of the interval.
     pub high: f64,
     /// With this confidence, from 0 to 1: few pairs cannot give 0.95.
     pub confidence: f64,

@@ -29,7 +29,7 @@ impl Sample {
         &self.ascending
     }
 
-    /// How many.
+    /// Number of values.
     pub fn count(&self) -> usize {
         self.ascending.len()
     }

@@ -18,11 +18,11 @@ const ASHMAN: [f64; 12] = [8.96, 7.36, 7.17, 6.71, 5.92, 5.07, 4.40, 4.07, 3.98,
 /// What each rule has to exceed, so that all of them together are wrong in 1 of 100 samples.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Thresholds {
-    /// Of the dip.
+    /// Threshold of the dip.
     pub dip: f64,
     /// Of the widest gap, in deviations.
     pub gap: f64,
-    /// Of Ashman's D.
+    /// Threshold of Ashman's D.
     pub ashman: f64,
 }
 

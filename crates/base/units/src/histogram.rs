@@ -19,7 +19,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Takes one in.
+    /// Records one latency.
     pub fn add(&mut self, latency_ns: u64) {
         self.count += 1;
         self.max_ns = self.max_ns.max(latency_ns);
@@ -55,7 +55,7 @@ impl Histogram {
         used.map(|(at, &count)| (lower_bound(at), upper_bound(at).saturating_add(1), count))
     }
 
-    /// Latencies recorded.
+    /// Number of latencies recorded.
     pub fn count(&self) -> u64 {
         self.count
     }

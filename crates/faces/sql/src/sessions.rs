@@ -64,7 +64,7 @@ impl fmt::Debug for SessionColumns {
 }
 
 impl SessionColumns {
-    /// All of them.
+    /// All columns of the table.
     pub fn all() -> Self {
         let stored = index::schema();
         let is_stored = |name: &str| stored.field_with_name(name).is_ok();
@@ -265,7 +265,7 @@ pub struct SessionBatches {
 const BATCH_ROWS: usize = 2048;
 
 impl SessionBatches {
-    /// Of these columns.
+    /// A builder of batches with these columns.
     pub fn new(columns: SessionColumns) -> Self {
         Self { columns, rows: Vec::with_capacity(BATCH_ROWS) }
     }

@@ -14,7 +14,7 @@ pub enum Filter {
 /// A tab.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tab {
-    /// Its name.
+    /// Name of the tab.
     pub name: &'static str,
     /// By what its lines may be put together; at least one.
     pub groupings: &'static [&'static str],
@@ -40,7 +40,7 @@ pub struct Ask<'a> {
     pub grouping: usize,
     /// In the query language; empty for everything.
     pub query: &'a str,
-    /// The moment.
+    /// The moment that the page shows.
     pub at: At,
 }
 
@@ -49,7 +49,7 @@ pub struct Ask<'a> {
 pub struct Page {
     /// Lines above the table, safe for a terminal.
     pub head: Vec<String>,
-    /// The table.
+    /// The table of the page.
     pub sheet: Sheet,
     /// The second that is shown, where one can go back and forward in time.
     pub second: Option<i64>,
@@ -57,7 +57,7 @@ pub struct Page {
     pub time: String,
 }
 
-/// Who makes pages.
+/// Makes the pages that the terminal shows.
 pub trait Pages {
     /// What it is about: an interface, a file.
     fn title(&self) -> String;

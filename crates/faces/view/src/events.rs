@@ -16,7 +16,7 @@ pub struct LogEvent {
     pub is_alert: bool,
     /// Suricata's severity of an alert: 1 is the highest.
     pub severity: Option<u8>,
-    /// When.
+    /// Time of the event.
     pub time: Timestamp,
     /// Community id, where the log has it.
     pub community_id: Option<String>,
@@ -27,7 +27,7 @@ pub struct LogEvent {
 /// The five-tuple of a line, as text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogEnds {
-    /// Addresses.
+    /// Addresses of both hosts.
     pub hosts: [String; 2],
     /// Ports, where the protocol has them.
     pub ports: Option<[u16; 2]>,

@@ -17,11 +17,11 @@ pub struct HoldSummary {
     pub query: String,
     /// Where it is from.
     pub volume_id: String,
-    /// Packets in it.
+    /// Packets in the hold.
     pub packets: u64,
     /// Length of its file.
     pub bytes: u64,
-    /// Nothing was missing.
+    /// Whether nothing was missing.
     pub complete: bool,
 }
 

@@ -400,7 +400,7 @@ pub struct ExpectedOutput {
 /// A manifest, as far as it says what has to be compared.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReadManifest<'a> {
-    /// The files.
+    /// Files of the extract, as the manifest lists them.
     pub outputs: Vec<ExpectedOutput>,
     /// What was said of them: complete, incomplete or unknown.
     pub state: &'static str,

@@ -23,7 +23,7 @@ impl<W: Write + Send> fmt::Debug for ParquetFile<W> {
 }
 
 impl<W: Write + Send> ParquetFile<W> {
-    /// With these columns.
+    /// Begins a file with these columns.
     pub fn new(file: W, columns: SchemaRef) -> Result<Self, ParquetError> {
         let properties = WriterProperties::builder()
             .set_created_by("wirespool".to_owned())

@@ -38,7 +38,7 @@ impl Directory {
         Ok(Self { path: path.to_path_buf() })
     }
 
-    /// Where it is.
+    /// Path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -57,14 +57,14 @@ pub fn memory_available_bytes() -> Option<u64> {
 /// Processor time of all threads of this process since it started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CpuTime {
-    /// In our code.
+    /// Time in the code of the process.
     pub user: Duration,
     /// In the kernel on our behalf.
     pub system: Duration,
 }
 
 impl CpuTime {
-    /// Both together.
+    /// Time of both together.
     pub fn total(self) -> Duration {
         self.user + self.system
     }

@@ -32,9 +32,9 @@ pub struct Program {
 pub struct Ended {
     /// Its exit code; `None` where a signal ended it.
     pub code: Option<i32>,
-    /// Its standard output.
+    /// Standard output of the program.
     pub output: String,
-    /// Its standard error.
+    /// Standard error of the program.
     pub errors: String,
     /// Processor time of all of its life.
     pub cpu: CpuTime,

@@ -39,7 +39,7 @@ impl TemporaryDirectory {
         (found.is_dir() && is_own).then(|| Self { path })
     }
 
-    /// Where it is.
+    /// Path of the temporary directory.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -16,7 +16,7 @@ pub struct ProcessorTimes {
     pub nice_ns: u64,
     /// Time in the kernel.
     pub system_ns: u64,
-    /// Nothing to do.
+    /// Time with nothing to do.
     pub idle_ns: u64,
     /// Nothing to do, and a process waited for a disk.
     pub io_wait_ns: u64,
@@ -96,7 +96,7 @@ pub struct ProcessorCounters {
     pub blocked: u64,
 }
 
-/// Until now.
+/// Counters of all processors until now; `None` where they cannot be read.
 pub fn processor_counters() -> Option<ProcessorCounters> {
     counters(&fs::read_to_string("/proc/stat").ok()?)
 }

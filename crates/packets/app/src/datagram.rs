@@ -11,7 +11,7 @@ const NETBIOS_NAME_PORT: u16 = 137;
 /// A UDP payload on its way to the search.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram<'a> {
-    /// Who sent it.
+    /// Side that sent it.
     pub side: Side,
     /// When, in nanoseconds of any origin.
     pub time_ns: i64,

@@ -70,7 +70,7 @@ impl Interest {
 /// A TCP payload on its way to the search.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment<'a> {
-    /// Who sent it.
+    /// Side that sent it.
     pub side: Side,
     /// When, in nanoseconds of any origin.
     pub time_ns: i64,

@@ -127,7 +127,7 @@ pub struct Packet<'a> {
     pub outbound: Option<bool>,
     /// The captured bytes, or those before a VLAN tag that the kernel had taken out.
     pub head: &'a [u8],
-    /// That VLAN tag.
+    /// The VLAN tag that the kernel took out of the frame.
     pub tag: Option<[u8; 4]>,
     /// The captured bytes after that tag.
     pub tail: &'a [u8],
@@ -312,7 +312,7 @@ impl MadePackets {
         });
     }
 
-    /// None are left.
+    /// Removes all packets.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.records.clear();

@@ -156,7 +156,7 @@ pub enum AppBy {
 }
 
 impl AppBy {
-    /// Every way.
+    /// Every way of recognising.
     pub const ALL: [Self; 3] = [Self::Content, Self::PortAndContent, Self::Port];
 
     /// The word for it.

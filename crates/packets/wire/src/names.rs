@@ -70,7 +70,7 @@ pub struct Tls {
 pub struct Ssh {
     /// The originator's identification line (RFC 4253 4.2).
     pub client: Option<String>,
-    /// The responder's.
+    /// The responder's identification line.
     pub server: Option<String>,
     /// HASSH of the originator's offer: MD5 in hexadecimal.
     pub hassh: Option<String>,
@@ -126,7 +126,7 @@ impl Names {
         lists.map(list).iter().sum::<usize>() + numbers + texts([&self.sni]) + tls + ssh
     }
 
-    /// Nothing found.
+    /// No names.
     pub const NONE: Self = Self {
         app: None,
         sni: None,

@@ -136,7 +136,7 @@ pub struct FiveTuple {
     pub orig_port: u16,
     /// Port of the responder.
     pub resp_port: u16,
-    /// What they speak.
+    /// Protocol between the ends.
     pub proto: Protocol,
 }
 

@@ -68,7 +68,7 @@ impl State {
 /// Packets that stand behind later ones in an output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Disorder {
-    /// How many.
+    /// Number of packets.
     pub packets: u64,
     /// By how much at most, in nanoseconds.
     pub most_ns: u64,

@@ -47,7 +47,7 @@ impl SigningKey {
         to_pem("PRIVATE KEY", &PRIVATE_PREFIX, self.0.as_bytes())
     }
 
-    /// The other half.
+    /// The public key that belongs to it.
     pub fn public(&self) -> PublicKey {
         PublicKey(self.0.verifying_key().to_bytes())
     }

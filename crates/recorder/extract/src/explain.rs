@@ -27,7 +27,7 @@ pub struct Explain {
     pub rows_matched: u64,
     /// Pieces read for their packets.
     pub pieces_read: u64,
-    /// Packets in those.
+    /// Packets in those pieces.
     pub packets_seen: u64,
     /// Bytes read from the volume for packets, heads included.
     pub bytes_read: u64,

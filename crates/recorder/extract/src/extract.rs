@@ -41,7 +41,7 @@ pub struct ExtractReport {
     pub rewritten_packets: u64,
     /// Everything that can be checked later.
     pub manifest: Manifest,
-    /// What it cost.
+    /// Cost of the query.
     pub explain: Explain,
     /// Every reader of the output went away before its end.
     pub reader_gone: bool,

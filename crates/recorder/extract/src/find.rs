@@ -75,7 +75,7 @@ pub struct FindReport {
     pub sessions: u64,
     /// What is missing.
     pub completeness: Completeness,
-    /// What it cost.
+    /// Cost of the query.
     pub explain: Explain,
     /// The interfaces and recordings that it met.
     pub met: NamesMet,
@@ -84,7 +84,7 @@ pub struct FindReport {
 /// Which sessions to find, and how much of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Sought<'a> {
-    /// Selects them.
+    /// Query that selects the sessions.
     pub query: &'a Query,
     /// At most so many sessions.
     pub limit: Option<u64>,

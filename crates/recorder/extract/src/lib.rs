@@ -94,7 +94,7 @@ pub use walk::{VolumePacket, WalkReport, packets, packets_from};
 /// Where to read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Options {
-    /// Any member.
+    /// Path of any member of the volume.
     pub volume: PathBuf,
     /// Where further members are, besides the places that the volume knows.
     pub members: Vec<PathBuf>,

@@ -33,7 +33,7 @@ pub struct Salvaging {
 pub struct SalvageReport {
     /// Id of the volume.
     pub volume_id: VolumeId,
-    /// Its newest shape.
+    /// Newest shape of the volume.
     pub geometry: Geometry,
     /// Members that were found, and those that were not.
     pub members: Vec<u8>,

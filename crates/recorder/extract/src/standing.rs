@@ -50,7 +50,7 @@ pub struct Stretch {
     pub interfaces: Vec<String>,
     /// How many there were.
     pub interface_count: u16,
-    /// How it ended.
+    /// How the stretch ended.
     pub end: StretchEnd,
     /// What lay before is overwritten or erased.
     pub is_cut: bool,

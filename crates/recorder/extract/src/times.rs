@@ -9,7 +9,7 @@ use units::Timestamp;
 pub struct Times(Vec<RangeInclusive<Timestamp>>);
 
 impl Times {
-    /// No time.
+    /// No times at all.
     pub const NONE: Self = Self(Vec::new());
 
     /// All times from the first to the last; none where the first is later.

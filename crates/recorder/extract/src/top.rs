@@ -53,7 +53,7 @@ pub struct Measure {
 }
 
 impl Measure {
-    /// What counts.
+    /// The number by which values are ordered.
     pub fn weight(&self, weight: Weight) -> u64 {
         match weight {
             Weight::Bytes => self.bytes,
@@ -84,7 +84,7 @@ pub struct TopRow {
 pub struct Top {
     field: &'static Field,
     values: BTreeMap<TopValue, Measure>,
-    /// All sessions.
+    /// Sums over all sessions.
     pub total: Measure,
     /// Those in which the field is absent.
     pub absent: Measure,
@@ -94,7 +94,7 @@ pub struct Top {
 }
 
 impl Top {
-    /// Of this field.
+    /// Counts the values of this field.
     pub fn new(field: &'static Field) -> Self {
         let none = Measure::default();
         let values = BTreeMap::new();

@@ -229,7 +229,7 @@ pub struct VolumePacket<'a> {
     pub column: u8,
     /// Opening of the volume that recorded it.
     pub epoch: u32,
-    /// Its interface.
+    /// Interface of the packet.
     pub interface: &'a InterfaceInPiece,
     /// The packet.
     pub packet: &'a StoredPacket<'a>,

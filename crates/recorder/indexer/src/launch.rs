@@ -71,7 +71,7 @@ pub struct Workers(Arc<dyn Launch>);
 static OF_PROGRAM: OnceLock<Workers> = OnceLock::new();
 
 impl Workers {
-    /// Started by this.
+    /// Workers that `launch` starts.
     pub fn new(launch: Arc<dyn Launch>) -> Self {
         Self(launch)
     }

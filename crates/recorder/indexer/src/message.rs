@@ -37,7 +37,7 @@ pub enum RunKind {
 }
 
 impl RunKind {
-    /// Both.
+    /// Both kinds of runs.
     pub const ALL: [Self; 2] = [Self::Live, Self::Past];
 }
 
@@ -103,7 +103,7 @@ impl Times {
     /// Of no packets: what is added to it is all.
     pub const NONE: Self = Self { min: Timestamp::MAX, max: Timestamp::MIN };
 
-    /// These packets, too.
+    /// Extends the times by those of `other`.
     pub fn add(&mut self, other: Self) {
         (self.min, self.max) = (self.min.min(other.min), self.max.max(other.max));
     }
@@ -121,11 +121,11 @@ pub enum Rest {
 /// The end of a segment, by the one who knows which stripes it covers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Closing {
-    /// Whose segment.
+    /// Kind of the run that the segment belongs to.
     pub run_kind: RunKind,
     /// First stripe: the segment's id.
     pub first: StripeId,
-    /// Last stripe.
+    /// Last stripe of the segment.
     pub last: StripeId,
     /// Opening of the volume that wrote them.
     pub epoch: u32,
@@ -168,7 +168,7 @@ pub struct GaveWay {
 }
 
 impl GaveWay {
-    /// These, too.
+    /// Adds the counts of `other`.
     pub fn add(&mut self, other: Self) {
         self.names = self.names.saturating_add(other.names);
         self.heads = self.heads.saturating_add(other.heads);
@@ -190,7 +190,7 @@ impl GaveWay {
 /// A stripe's packets have rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Taken {
-    /// Packets in it.
+    /// Packets in the stripe.
     pub packets: u64,
     /// Those whose payload was not looked at for names.
     pub unread: u64,

@@ -63,7 +63,7 @@ pub struct Setup {
     pub sessions: Option<Config>,
     /// Memories that pieces lie in.
     pub memories: Vec<Pool>,
-    /// Who starts workers.
+    /// Starts the workers.
     pub workers: Workers,
 }
 
@@ -86,9 +86,9 @@ pub struct Piece {
 /// A stripe to be indexed, all of it or one piece.
 #[derive(Clone, Debug)]
 pub struct Stripe {
-    /// Where it belongs.
+    /// Kind of the run that the stripe belongs to.
     pub run_kind: RunKind,
-    /// Which one.
+    /// Id of the stripe.
     pub id: StripeId,
     /// Opening of the volume that wrote it.
     pub epoch: u32,
@@ -96,9 +96,9 @@ pub struct Stripe {
     pub is_late: bool,
     /// Payload is not looked at for names.
     pub without_names: bool,
-    /// Packets in it.
+    /// Packets in the stripe.
     pub packets: u64,
-    /// When they came.
+    /// Times of the packets.
     pub times: Times,
     /// `CID` of the first stripe in its slot, by which the segment is identified.
     pub slot_cid: Option<[u8; 32]>,

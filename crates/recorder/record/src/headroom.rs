@@ -33,7 +33,7 @@ pub struct Headroom {
     pub offered_bytes_per_s: u64,
     /// The most of any ten seconds.
     pub offered_bytes_per_s_max: u64,
-    /// How they stand.
+    /// How near the traffic is to the guarantee.
     pub level: Level,
     /// How often traffic came near, and how often above.
     pub warnings: u64,

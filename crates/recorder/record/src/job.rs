@@ -176,7 +176,7 @@ impl Options {
 /// A recording under way.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
-    /// Since the start.
+    /// Time since the start.
     pub elapsed_ns: i64,
     /// One account per interface.
     pub interfaces: Vec<Account>,

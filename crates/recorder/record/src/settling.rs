@@ -32,7 +32,7 @@ pub struct Settled(Option<Arc<Call>>);
 type Call = dyn Fn(&Held) -> Vec<String> + Send + Sync;
 
 impl Settled {
-    /// Calls this.
+    /// Calls `call` once everything is open.
     pub fn new(call: impl Fn(&Held) -> Vec<String> + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(call)))
     }

@@ -61,9 +61,9 @@ pub struct SlowWrite {
 pub struct DiskWatch {
     /// Member; `None` of a spare, before it took a place.
     pub member: Option<u8>,
-    /// Where it is.
+    /// Path of the member.
     pub path: String,
-    /// What it did.
+    /// What the device of the member did.
     pub watch: Watch,
 }
 
@@ -76,7 +76,7 @@ pub struct Disks {
     pub disks: Vec<DiskWatch>,
     /// Writes above it are slow; 0: none is.
     pub slow_limit_ns: u64,
-    /// Slow writes.
+    /// Number of slow writes.
     pub slow_count: u64,
     /// The newest of them, the oldest first.
     pub slow: Vec<SlowWrite>,

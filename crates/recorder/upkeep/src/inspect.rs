@@ -68,7 +68,7 @@ pub struct Inspection {
     pub times: Option<(Timestamp, Timestamp)>,
     /// Openings of the volume that the ring still holds packets of, oldest first.
     pub recordings: Vec<Recording>,
-    /// Its session index.
+    /// Session index of the volume.
     pub index: IndexSummary,
     /// How far back the ring reaches.
     pub reach: Option<Reach>,
@@ -98,7 +98,7 @@ pub struct Recording {
 pub struct IndexSummary {
     /// Number of segments.
     pub segments: u64,
-    /// Session rows.
+    /// Number of session rows.
     pub sessions: u64,
     /// Packets of the segments.
     pub packets: u64,

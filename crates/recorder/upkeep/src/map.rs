@@ -53,7 +53,7 @@ pub struct RingMap {
     pub written: Vec<Option<Timestamp>>,
     /// Every so many cells one slot was looked at.
     pub sampled_every: u64,
-    /// By member.
+    /// State of the slots, by member.
     pub members: Vec<MemberState>,
 }
 
@@ -62,7 +62,7 @@ pub struct RingMap {
 pub struct Cell {
     /// Place of its first slot, counted from the first slot of the surface.
     pub place: u64,
-    /// How many slots.
+    /// Number of slots of the cell.
     pub slots: u64,
     /// Sequence in its middle slot, if that was ever written.
     pub sequence: Option<u64>,

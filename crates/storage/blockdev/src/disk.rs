@@ -46,7 +46,7 @@ pub struct Layer {
     pub model: Option<String>,
     /// What distinguishes it from others of its model: serial number, or world wide name.
     pub serial: Option<String>,
-    /// Of its firmware.
+    /// Revision of the firmware.
     pub firmware: Option<String>,
     /// It says that it turns. A virtual disk may say so wrongly.
     pub is_rotational: bool,

@@ -48,7 +48,7 @@ pub fn disk_of(device: DeviceNumber) -> Option<Disk> {
 /// Where something is that the user names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TargetPlace {
-    /// It, links followed.
+    /// The path, links followed.
     pub path: PathBuf,
     /// It is a block device.
     pub is_device: bool,

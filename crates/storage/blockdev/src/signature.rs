@@ -9,7 +9,7 @@ use core::fmt;
 /// What was found, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signature {
-    /// Its usual name.
+    /// Usual name of the content.
     pub kind: &'static str,
     /// Of its magic number, in bytes from the start of the target.
     pub offset: u64,

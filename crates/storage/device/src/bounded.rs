@@ -12,7 +12,7 @@ use crate::{Buffer, Error, LentRead, Read, ReadAt, Reading};
 /// What may come to nothing before a device is given up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReadBudget {
-    /// Reads that fail.
+    /// Most reads that may fail.
     pub reads: u64,
     /// The time that they take together.
     pub time: Duration,

@@ -165,7 +165,7 @@ pub trait Device: Send + fmt::Debug {
 /// One of several reads, see [`ReadAt::read_many`].
 #[derive(Debug)]
 pub struct Read<'a> {
-    /// Where it begins.
+    /// Byte offset at which it begins.
     pub offset: u64,
     /// What is read; undefined after an error.
     pub into: &'a mut [u8],
@@ -183,7 +183,7 @@ impl<'a> Read<'a> {
 /// A read whose memory is lent to the device until it has ended: [`ReadAt::begin`].
 #[derive(Debug)]
 pub struct LentRead {
-    /// Where it begins.
+    /// Byte offset at which it begins.
     pub offset: u64,
     /// What is read; undefined after an error, and empty where the device keeps it, because it
     /// does not answer.

@@ -38,7 +38,7 @@ pub struct Promise {
 /// A write that took longer than the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlowWrite {
-    /// Its first byte.
+    /// Byte offset at which the write begins.
     pub offset: u64,
     /// Length in bytes.
     pub len: u64,
@@ -53,7 +53,7 @@ pub struct SlowWrite {
 /// Writes at one place of the surface: a 64th of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// How many.
+    /// Number of writes.
     pub writes: u64,
     /// Bytes of these writes.
     pub bytes: u64,

@@ -106,7 +106,7 @@ pub struct Claim {
     pub count: u64,
     /// When it was made, by the claimant's clock.
     pub since: Timestamp,
-    /// Whose it is.
+    /// Who made the claim.
     pub claimant: Claimant,
 }
 

@@ -94,11 +94,11 @@ pub struct Gap {
 pub struct Summary {
     /// First stripe: the segment's id.
     pub first: StripeId,
-    /// Last stripe.
+    /// Last stripe of the segment.
     pub last: StripeId,
-    /// Earliest packet.
+    /// Time of the earliest packet.
     pub time_min: Timestamp,
-    /// Latest packet.
+    /// Time of the latest packet.
     pub time_max: Timestamp,
     /// Number of session rows.
     pub sessions: u64,

@@ -267,7 +267,7 @@ pub struct StripeHead {
     pub extra_blocks: bool,
     /// Opening of the volume that wrote it.
     pub epoch: u32,
-    /// Which stripe.
+    /// Id of the stripe.
     pub stripe: StripeId,
     /// Row of the head within the slot.
     pub first_row: u16,
@@ -287,7 +287,7 @@ pub struct StripeHead {
     pub realtime: Timestamp,
     /// `CLOCK_BOOTTIME` at the same moment.
     pub boottime_ns: i64,
-    /// Packet sums.
+    /// Sums of packets and bytes.
     pub totals: Totals,
     /// Hash of the previous stripe's common part: the chain.
     pub previous_cid: [u8; 32],
@@ -318,9 +318,9 @@ pub struct PieceHead {
 /// A decoded head.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Head {
-    /// Common part.
+    /// The part that all pieces of the stripe share.
     pub stripe: StripeHead,
-    /// Own part.
+    /// The part of this piece alone.
     pub piece: PieceHead,
     /// BLAKE3 of the common part: the stripe's identity.
     pub cid: [u8; 32],

@@ -200,7 +200,7 @@ impl PieceBuilder {
         Self { at: ROW, capacity, interfaces, contents, starts: Vec::new() }
     }
 
-    /// What was stored.
+    /// What the piece holds so far.
     pub fn contents(&self) -> Contents {
         self.contents
     }

@@ -167,7 +167,7 @@ pub enum QualifiedBy {
 pub struct Qualified {
     /// On what it stands.
     pub by: QualifiedBy,
-    /// When it began.
+    /// Time at which the qualification began.
     pub at: Timestamp,
     /// The highest constant arrival, in bytes a second, that never overflows the pool; not 0.
     pub guaranteed_bytes_per_s: u64,

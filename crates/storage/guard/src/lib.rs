@@ -106,9 +106,9 @@ pub enum Refusal {
 /// A device that may be written to, claimed until this is dropped.
 #[derive(Debug)]
 pub struct Cleared {
-    /// For writing.
+    /// The device for writing.
     pub writer: Box<dyn Device>,
-    /// For reading.
+    /// The device for reading.
     pub reader: Box<dyn ReadAt>,
     /// Which device it is.
     pub identity: Identity,

@@ -15,7 +15,7 @@ pub struct MemberFailure {
     pub member: u8,
     /// Where it was when the superblocks were written; empty where that is not known.
     pub path: String,
-    /// Why, in words.
+    /// Reason in words.
     pub reason: String,
 }
 

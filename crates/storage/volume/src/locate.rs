@@ -21,7 +21,7 @@ use crate::{Error, Reader, superblocks};
 pub struct MemberAt {
     /// Number of the member.
     pub member: u8,
-    /// Where it is.
+    /// Path of the member.
     pub path: PathBuf,
 }
 

@@ -47,7 +47,7 @@ pub struct LostRows {
 pub struct Batch {
     /// What is not as it should be, newest slots first.
     pub rows: Vec<Repair>,
-    /// Nothing follows.
+    /// No further stripe follows.
     pub is_last: bool,
     /// The work cannot go on without members that are absent: what they hold may be all there is.
     pub waits: bool,

@@ -31,7 +31,7 @@ pub struct RowsWanted {
 /// Rows of a piece, each verified.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PieceRows {
-    /// The piece's head.
+    /// Head of the piece.
     pub head: Head,
     /// The first row of each run, and its bytes.
     pub runs: Vec<(u16, Vec<u8>)>,

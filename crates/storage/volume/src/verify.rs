@@ -50,7 +50,7 @@ pub struct VerifyReport {
     pub data_stripes: u64,
     /// INDEX stripes.
     pub index_stripes: u64,
-    /// All others.
+    /// All other stripes.
     pub other_stripes: u64,
     /// Packets in the verified stripes, by their heads.
     pub packets: u64,

@@ -54,7 +54,7 @@ const SPARE_STRIPES: usize = 8;
 pub struct Filled {
     /// One for each data column; none for a stripe without a body.
     pub columns: Vec<FilledColumn>,
-    /// What it holds.
+    /// Kind of its content.
     pub kind: Kind,
     /// Body rows.
     pub rows: u16,
@@ -73,7 +73,7 @@ pub struct Filled {
 pub struct FilledColumn {
     /// One row for the head, then the body.
     pub buffer: Buffer,
-    /// Packets in it.
+    /// Packets in the column.
     pub packets: u32,
 }
 

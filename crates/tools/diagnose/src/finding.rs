@@ -12,7 +12,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// In one word.
+    /// The severity in one word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Note => "note",
@@ -25,7 +25,7 @@ impl Severity {
 /// Something that can be done.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Remedy {
-    /// What, in words.
+    /// The remedy in words.
     pub what: String,
     /// Commands that do it until the next start of the machine.
     pub now: Vec<String>,
@@ -60,7 +60,7 @@ pub struct Finding {
     pub reach: usize,
     /// What is so, in one sentence.
     pub what: String,
-    /// What shows it.
+    /// Observations that show it.
     pub evidence: Vec<String>,
     /// Why it is so.
     pub cause: String,
@@ -71,7 +71,7 @@ pub struct Finding {
 /// Something that could not be seen.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Unseen {
-    /// What.
+    /// What could not be seen.
     pub what: String,
     /// What it would take.
     pub needs: String,
@@ -98,7 +98,7 @@ impl Diagnosis {
         self
     }
 
-    /// Several as one.
+    /// Joins several diagnoses into one.
     pub fn joined(parts: impl IntoIterator<Item = Self>) -> Self {
         let mut all = Self::default();
         for part in parts {

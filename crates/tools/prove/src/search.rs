@@ -92,7 +92,7 @@ impl Search {
         self.limit.is_none().then_some(self.rate)
     }
 
-    /// Where it ended.
+    /// The limit that the search found.
     pub fn limit(&self) -> Option<Limit> {
         self.limit
     }

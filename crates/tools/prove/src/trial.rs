@@ -140,7 +140,7 @@ pub enum Verdict {
 }
 
 impl Trial {
-    /// What it shows.
+    /// Verdict of the trial.
     pub fn verdict(&self) -> Verdict {
         if !self.account.is_flawless() || !self.is_true() {
             Verdict::Lost

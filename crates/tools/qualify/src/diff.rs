@@ -84,7 +84,7 @@ pub struct Compared {
     pub subject: Subject,
     /// Bytes or writes a second, or nanoseconds.
     pub old: u64,
-    /// The same, later.
+    /// The value in the later report.
     pub new: u64,
     /// New over old, in thousandths.
     pub ratio_permille: u64,

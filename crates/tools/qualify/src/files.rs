@@ -49,7 +49,7 @@ pub struct Files {
 pub struct FileLap {
     /// Bytes written.
     pub bytes: u64,
-    /// Time for them.
+    /// Time for these bytes.
     pub ns: u64,
     /// Files that were finished.
     pub files: u64,
@@ -73,7 +73,7 @@ pub struct FioRun {
     pub version: String,
     /// Bytes written.
     pub bytes: u64,
-    /// Time for them.
+    /// Time for these bytes.
     pub ns: u64,
 }
 

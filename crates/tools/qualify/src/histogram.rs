@@ -61,7 +61,7 @@ impl From<Shape> for Latencies {
 }
 
 impl Latencies {
-    /// One more.
+    /// Records one latency.
     pub fn add(&mut self, latency_ns: u64) {
         self.min_ns = if self.count == 0 { latency_ns } else { self.min_ns.min(latency_ns) };
         self.add_to_bucket(latency_ns, 1);
@@ -92,7 +92,7 @@ impl Latencies {
         latencies
     }
 
-    /// How many.
+    /// Number of latencies.
     pub fn count(&self) -> u64 {
         self.count
     }

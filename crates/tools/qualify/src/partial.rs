@@ -24,7 +24,7 @@ const BATCH_BYTES: u64 = 8 << 20;
 pub struct Share {
     /// Of the surface, from its first byte on.
     pub percent: u8,
-    /// Bytes of that.
+    /// Bytes of that part.
     pub size_bytes: u64,
     /// How it is written.
     pub order: Order,

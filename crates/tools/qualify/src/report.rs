@@ -170,11 +170,11 @@ pub struct Sweep {
 /// One place of a sweep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SweepStep {
-    /// Its first byte.
+    /// Byte offset at which it begins.
     pub offset: u64,
     /// Bytes moved.
     pub bytes: u64,
-    /// Time for them.
+    /// Time for these bytes.
     pub ns: u64,
 }
 
@@ -265,7 +265,7 @@ impl Fill {
 pub struct Window {
     /// When the last of them was done, since the beginning of the fill.
     pub end_ns: u64,
-    /// Bytes of them.
+    /// Bytes of these blocks.
     pub bytes: u64,
     /// The lowest byte of them.
     pub offset_low: u64,
@@ -280,7 +280,7 @@ pub struct Window {
 pub struct Sample {
     /// Since the beginning of the fill.
     pub end_ns: u64,
-    /// Its first byte.
+    /// Byte offset at which it begins.
     pub offset: u64,
 }
 
@@ -355,7 +355,7 @@ pub struct Extents {
 pub struct ExtentStep {
     /// Bytes from one jump to the next.
     pub extent_bytes: u64,
-    /// How many.
+    /// Number of extents.
     pub extents: u64,
     /// Time for all of them.
     pub ns: u64,
@@ -373,7 +373,7 @@ impl ExtentStep {
 pub struct Latency {
     /// Bytes a second that arrived.
     pub offered_bytes_per_s: u64,
-    /// For how long.
+    /// Length of the measurement.
     pub ns: u64,
     /// Bytes of a write.
     pub block_bytes: u64,
@@ -394,14 +394,14 @@ pub struct SlowWrite {
     pub latency_ns: u64,
     /// When it was done, since the beginning.
     pub end_ns: u64,
-    /// Its first byte.
+    /// Byte offset at which it begins.
     pub offset: u64,
 }
 
 /// Reads of 4 KiB at random places, one at a time.
 #[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Reads {
-    /// All of them.
+    /// Latencies of all reads.
     pub latency: Latencies,
     /// Those that a cache answered: the faster ones, where a gap lies between them and the others.
     pub cache_hits: u64,

@@ -42,7 +42,7 @@ pub struct Disk {
     pub name: String,
     /// Where its rates come from.
     pub source: String,
-    /// Bytes of one.
+    /// Size of one disk.
     pub size_bytes: u64,
     /// How it is written.
     pub order: Order,

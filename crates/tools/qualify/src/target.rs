@@ -38,9 +38,9 @@ pub struct Consent {
 /// A target, ready.
 #[derive(Debug)]
 pub struct Opened {
-    /// What it is.
+    /// Description of the target.
     pub target: Target,
-    /// For reading.
+    /// The target for reading.
     pub reader: Box<dyn ReadAt>,
     /// For writing, where that is allowed.
     pub writer: Option<Box<dyn Device>>,

@@ -50,7 +50,7 @@ pub struct Judged {
     pub order: Order,
     /// Computed from rates at places, and not measured over all of the surface.
     pub is_computed: bool,
-    /// From reading only.
+    /// Whether it follows from reading only.
     pub is_by_reading: bool,
     /// The pool it was judged with: the one asked for, or less where little was written.
     pub pool_bytes: u64,

@@ -33,7 +33,7 @@ const CHUNK_BYTES: u64 = 1 << 20;
 /// What is sent how.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How fast.
+    /// Pace at which packets go.
     pub pace: Pace,
     /// How often; `None` is until it is stopped.
     pub loops: Option<NonZeroU64>,

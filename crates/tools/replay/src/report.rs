@@ -31,7 +31,7 @@ pub struct Timing {
     pub p50_ns: u64,
     /// 99 of 100, within an eighth.
     pub p99_ns: u64,
-    /// The latest, exactly.
+    /// The longest delay, exactly.
     pub max_ns: u64,
 }
 

@@ -35,7 +35,7 @@ pub struct Against {
     pub ratio: f64,
     /// The interval that holds the ratio with 95 %.
     pub low: f64,
-    /// Its upper end.
+    /// Upper end of the interval.
     pub high: f64,
     /// The chance of ranks that differ as much without a difference.
     pub p: f64,

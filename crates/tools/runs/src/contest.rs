@@ -28,9 +28,9 @@ pub struct Subject {
 /// Something that was filled in.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parameter {
-    /// Its name.
+    /// Name of the parameter.
     pub name: String,
-    /// Its value.
+    /// Value of the parameter.
     pub value: String,
 }
 
@@ -66,7 +66,7 @@ pub struct Fact {
 pub struct Setting {
     /// The place of the subject.
     pub subject: usize,
-    /// It counts.
+    /// Whether the run counts.
     pub counts: bool,
     /// The processor that it stays on.
     pub cpu: Option<usize>,
@@ -97,13 +97,13 @@ pub trait Runner {
 /// A run that counts.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Run {
-    /// From 0 on.
+    /// Number of the round, from 0.
     pub round: u32,
     /// Its turn within the round, from 0 on.
     pub turn: u32,
     /// When it began, since the first round did.
     pub begin_ns: u64,
-    /// What it gave.
+    /// Result of the run.
     pub ran: Ran,
 }
 

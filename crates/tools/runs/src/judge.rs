@@ -17,21 +17,21 @@ const SIGN_SHARE_MIN: f64 = 0.5;
 /// What a series says.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Judged {
-    /// The middle.
+    /// Median of the values.
     pub median: f64,
     /// The interval that holds the median with 95 %.
     pub low: f64,
-    /// Its upper end.
+    /// Upper end of the interval.
     pub high: f64,
-    /// Their mean.
+    /// Mean of the values.
     pub mean: f64,
     /// The standard deviation; `None` of one run.
     pub standard_deviation: Option<f64>,
     /// A width that outliers do not change, as a share of the median.
     pub spread: f64,
-    /// The smallest.
+    /// The smallest value.
     pub min: f64,
-    /// The largest.
+    /// The largest value.
     pub max: f64,
     /// Places of the runs far outside; of two modes, outside of their own.
     pub outliers: Vec<usize>,
@@ -53,9 +53,9 @@ impl Judged {
 /// Two modes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TwoModes {
-    /// The smaller values.
+    /// The mode of the smaller values.
     pub lower: Mode,
-    /// The larger ones.
+    /// The mode of the larger values.
     pub upper: Mode,
     /// Where the larger ones begin.
     pub cut: f64,

@@ -15,7 +15,7 @@ pub struct Plan {
     pub warm_ups: u32,
     /// Rounds that count; in each of them every subject is run once.
     pub rounds: Rounds,
-    /// Within a round.
+    /// Order within a round.
     pub order: Order,
     /// The processors that runs stay on, one after another; empty for wherever the kernel puts
     /// them.
@@ -25,9 +25,9 @@ pub struct Plan {
 /// How many rounds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rounds {
-    /// Not fewer.
+    /// Fewest rounds.
     pub least: u32,
-    /// Not more.
+    /// Most rounds.
     pub most: u32,
     /// So many, while they take less than `long_ns` in all.
     pub enough: u32,
@@ -45,7 +45,7 @@ impl Rounds {
         Self { least: LEAST, most: 1000, enough: ENOUGH, short_ns, long_ns }
     }
 
-    /// So many.
+    /// Exactly this number of rounds.
     pub fn exactly(count: u32) -> Self {
         Self { least: count, most: count, ..Self::usual() }
     }

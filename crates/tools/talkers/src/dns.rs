@@ -134,7 +134,7 @@ pub struct Asked {
     pub errors: u64,
     /// Those answered with NXDOMAIN.
     pub absent: u64,
-    /// Those not answered.
+    /// Questions without an answer.
     pub unanswered: u64,
     /// Half of the answers took no longer.
     pub latency_median_ns: Option<u64>,

@@ -19,7 +19,7 @@ impl Moment {
         Self(time.unix_seconds())
     }
 
-    /// When it ends.
+    /// Time at which the second ends.
     pub fn end(self) -> Timestamp {
         Timestamp(self.0.saturating_add(1).saturating_mul(NANOS_PER_SECOND))
     }

@@ -50,7 +50,7 @@ pub enum Who {
 pub struct Sums {
     /// Bytes on the wire from the first end, or from the host.
     pub sent: [u64; 3],
-    /// And to it.
+    /// Bytes sent to it.
     pub received: [u64; 3],
     /// Packets both ways.
     pub packets: [u64; 3],
@@ -89,7 +89,7 @@ pub struct Talker {
     pub name: Option<Arc<str>>,
     /// The application protocol of a session.
     pub app: Option<&'static str>,
-    /// How much.
+    /// Sums of the row.
     pub sums: Sums,
     /// Sessions in the longest window.
     pub sessions: usize,

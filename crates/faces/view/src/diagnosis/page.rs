@@ -20,7 +20,7 @@ const FOOT: &str = "Made by wirespool diagnose. Rates in powers of 1000, sizes o
 pub struct DiagnosisPage<'a> {
     /// When the watch ended.
     pub at: Timestamp,
-    /// What was found.
+    /// The findings.
     pub report: &'a Diagnosis,
     /// Connections that were followed; `None` where they were not looked at.
     pub sockets: Option<&'a [Series]>,
@@ -28,7 +28,7 @@ pub struct DiagnosisPage<'a> {
     pub disks: Option<&'a IoWatch>,
 }
 
-/// The page.
+/// The diagnosis as an HTML page.
 pub fn diagnosis_html(of: &DiagnosisPage<'_>) -> String {
     let title = match (of.sockets, of.disks) {
         (Some(_), None) => "Diagnosis of connections",

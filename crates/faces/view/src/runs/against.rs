@@ -14,7 +14,7 @@ pub struct Former {
     pub name: String,
     /// What its values are.
     pub unit: Unit,
-    /// In that unit.
+    /// Values of the runs, in that unit.
     pub values: Vec<f64>,
 }
 
@@ -74,7 +74,7 @@ pub struct Held<'a> {
     pub name: &'a str,
     /// What its values are.
     pub unit: Unit,
-    /// Now against then.
+    /// The comparison of now with then.
     pub against: Against,
 }
 

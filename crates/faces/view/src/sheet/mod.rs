@@ -55,7 +55,7 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// Words, or nothing.
+    /// A cell of text; empty for `None`.
     pub fn text(text: Option<impl Into<String>>) -> Self {
         text.map_or(Self::Absent, |text| Self::Text(text.into()))
     }
@@ -127,7 +127,7 @@ fn decimal(number: u64) -> String {
 pub struct SheetColumn {
     /// Its name in JSON, with the unit.
     pub key: &'static str,
-    /// Its title.
+    /// Title of the column.
     pub title: &'static str,
     /// Narrowest width that it may be shortened to; 0 for not at all, as numbers are.
     pub least: usize,
@@ -159,7 +159,7 @@ pub struct SheetLine {
 /// A table that lives.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Sheet {
-    /// Its columns.
+    /// Columns of the table.
     pub columns: Vec<SheetColumn>,
     /// Its lines, most first.
     pub lines: Vec<SheetLine>,

@@ -34,7 +34,7 @@ const RING: ByteSize = ByteSize(32 << 20);
 /// Lines that the user can scroll through; a query finds what is beyond.
 const LINES_MAX: usize = 1000;
 
-/// Show who uses network, DNS, disks and processors, now or in the past.
+/// Show who uses network, DNS, disks and processors.
 ///
 /// Shows the traffic of interfaces, of a volume or of a capture file by session, pair of hosts,
 /// host, port and protocol over 2, 10 and 40 seconds; questions to DNS with what is slow or fails;

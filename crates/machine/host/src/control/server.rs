@@ -82,7 +82,7 @@ impl ControlSocket {
         Ok(Self { listener: listener.map_err(fail)?, place, name: name.to_owned() })
     }
 
-    /// Where it is.
+    /// Path of the socket.
     pub fn path(&self) -> std::path::PathBuf {
         self.place.path_of(&self.name)
     }

@@ -70,7 +70,7 @@ impl TcpSocket {
 pub struct Endpoint {
     /// Protocol number of IP.
     pub protocol: u8,
-    /// Its own end.
+    /// Local end of the connection.
     pub local: SocketAddr,
     /// The other end; unspecified, with port 0, where it is not connected.
     pub remote: SocketAddr,

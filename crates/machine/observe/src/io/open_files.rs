@@ -14,7 +14,7 @@ use host::processes::place;
 pub struct OpenFile {
     /// What its file system is on.
     pub device: DeviceNumber,
-    /// Its number there.
+    /// Inode number on that file system.
     pub inode: u64,
     /// Its name, as the process sees it.
     pub path: PathBuf,

@@ -42,7 +42,7 @@ pub enum TouchKind {
 }
 
 impl TouchKind {
-    /// All there are.
+    /// All kinds.
     pub const ALL: [Self; 8] = [
         Self::Opened,
         Self::Read,
@@ -54,7 +54,7 @@ impl TouchKind {
         Self::Moved,
     ];
 
-    /// In one word.
+    /// The kind in one word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Opened => "open",
@@ -91,7 +91,7 @@ impl TouchKind {
 /// A file was touched; the kernel puts several times of one process into one where it can.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Touch {
-    /// Who did it.
+    /// Process that did it.
     pub process: u32,
     /// Its name; empty where it has ended already.
     pub name: String,

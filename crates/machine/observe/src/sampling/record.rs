@@ -25,9 +25,9 @@ const EXEC: u32 = 1 << 13;
 /// A record of the kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Record {
-    /// `CLOCK_MONOTONIC`.
+    /// Time by `CLOCK_MONOTONIC`.
     pub time_ns: u64,
-    /// What it says.
+    /// What the record says.
     pub noted: Noted,
 }
 
@@ -73,7 +73,7 @@ pub struct Sample {
     pub process: u32,
     /// Thread id.
     pub thread: u32,
-    /// Where it ran.
+    /// Processor on which it ran.
     pub processor: u32,
     /// Address of the instruction.
     pub address: u64,
@@ -86,7 +86,7 @@ pub struct Sample {
 /// Something that can be run, in the memory of a process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mapping {
-    /// Its first address.
+    /// First address of the mapping.
     pub begin: u64,
     /// The address behind it.
     pub end: u64,

@@ -28,7 +28,7 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// Nothing yet.
+    /// An empty table.
     pub fn new() -> Self {
         Self::default()
     }

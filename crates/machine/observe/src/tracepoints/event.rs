@@ -22,7 +22,7 @@ pub enum Operation {
 /// How a request is meant (`blk_fill_rwbs` of `kernel/trace/blktrace.c`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Purpose {
-    /// What to do.
+    /// What the request does.
     pub operation: Operation,
     /// No program has asked for these bytes yet.
     pub is_readahead: bool,
@@ -73,7 +73,7 @@ pub struct BlockRequest {
     pub sector: u64,
     /// Its length in the same units.
     pub sectors: u32,
-    /// What it is.
+    /// What the request is for.
     pub purpose: Purpose,
 }
 
@@ -84,7 +84,7 @@ pub struct FilePage {
     pub device: DeviceNumber,
     /// The file's number there.
     pub inode: u64,
-    /// Pages before it.
+    /// Pages of the file before it.
     pub index: u64,
 }
 
@@ -115,7 +115,7 @@ pub enum Happened {
 /// A record of the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TraceEvent {
-    /// `CLOCK_MONOTONIC`.
+    /// Time by `CLOCK_MONOTONIC`.
     pub time_ns: u64,
     /// The process that ran.
     pub process: u32,

@@ -120,7 +120,7 @@ struct Hints {
 pub const HINT_BYTES: usize = size_of::<Hints>();
 
 impl Watch {
-    /// What was recognised.
+    /// The protocol that was recognised.
     pub fn found(&self) -> Option<Recognised> {
         self.found
     }

@@ -20,9 +20,9 @@ pub enum Carrier {
 /// The payload of one packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Payload<'a> {
-    /// What carries it.
+    /// Transport that carries it.
     pub carrier: Carrier,
-    /// Who sent it.
+    /// Side that sent it.
     pub side: Side,
     /// Ports of originator and responder.
     pub ports: (u16, u16),

@@ -28,13 +28,13 @@ const NANOS_PER_MS: i64 = 1_000_000;
 /// Who opens a volume for writing, and what it goes by: arguments, so that a simulation repeats.
 #[derive(Clone)]
 pub struct Opener<'a> {
-    /// Time, and waiting.
+    /// Clock by which the opener waits.
     pub clock: &'a dyn Sleep,
     /// How often it is going to renew its claim.
     pub interval_ms: u32,
     /// Random: another one for every opening.
     pub id: [u8; 16],
-    /// Who it is.
+    /// Who claims the members.
     pub claimant: Claimant,
     /// Whether a claimant is known to be gone. Of one that may be alive its claim says more: it
     /// moves, but in a copy of the volume.

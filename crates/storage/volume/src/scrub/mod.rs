@@ -167,7 +167,7 @@ pub struct ScrubReport {
 }
 
 impl ScrubReport {
-    /// Nothing was damaged.
+    /// Whether nothing was damaged.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
             && self.copies.iter().all(|copy| copy.is_old)

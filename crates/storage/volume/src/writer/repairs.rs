@@ -26,9 +26,9 @@ pub struct Repair {
     pub sequence: u64,
     /// First row in the slot.
     pub first_row: u16,
-    /// What belongs there.
+    /// Bytes that belong there.
     pub data: Shared,
-    /// Bytes of it.
+    /// Length of these bytes.
     pub len: usize,
 }
 

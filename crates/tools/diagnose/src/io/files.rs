@@ -11,7 +11,7 @@ use host::DeviceNumber;
 pub struct FileKey {
     /// What its file system is on.
     pub device: DeviceNumber,
-    /// Its number there.
+    /// Inode number on that file system.
     pub inode: u64,
 }
 

@@ -49,7 +49,7 @@ const EXTENTS_MAX: usize = 65_536;
 const FILES_MAX: usize = 20_000;
 
 impl Live {
-    /// Begins to listen.
+    /// Begins to listen to the tracepoints.
     pub fn new(target: Target) -> Self {
         let tracer = Tracer::open(&target.disks, true).map_err(|refused| refused.to_string());
         Self { target, tracer }

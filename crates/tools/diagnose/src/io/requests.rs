@@ -21,7 +21,7 @@ pub struct Request {
     pub begin: u64,
     /// Its bytes; of a flush 0.
     pub bytes: u64,
-    /// What it was.
+    /// What the request was for.
     pub purpose: Purpose,
     /// Who asked, or where that was not seen, who ran when it went to the disk.
     pub process: u32,

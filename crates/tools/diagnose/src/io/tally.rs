@@ -12,7 +12,7 @@ use super::requests::Request;
 /// How many, and their bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Amount {
-    /// Requests.
+    /// Number of requests.
     pub count: u64,
     /// Sum of their bytes.
     pub bytes: u64,
@@ -33,7 +33,7 @@ impl Amount {
 /// One kind of requests to a disk.
 #[derive(Clone, Debug, Default)]
 pub struct OperationSeen {
-    /// All of them.
+    /// All requests.
     pub all: Amount,
     /// Of these, those that no program had asked for yet.
     pub readahead: Amount,
@@ -45,7 +45,7 @@ pub struct OperationSeen {
     pub queue: Histogram,
     /// From then until the disk had done them.
     pub device: Histogram,
-    /// Both.
+    /// Latencies of both together.
     pub total: Histogram,
     /// How many, by size: the power of two that the bytes do not exceed.
     pub sizes: BTreeMap<u32, u64>,
@@ -86,21 +86,21 @@ impl OperationSeen {
 /// A disk.
 #[derive(Clone, Debug, Default)]
 pub struct DiskSeen {
-    /// By kind.
+    /// Statistics by kind of operation.
     pub operations: BTreeMap<Operation, OperationSeen>,
     /// Most requests that it had at the same time.
     pub under_way_max: u32,
     /// Time that it took for all requests, added: divided by the time of the watch it is how many
     /// it had in the mean.
     pub device_ns: u64,
-    /// Where and when.
+    /// Places of requests over time.
     pub places: Places,
 }
 
 /// A process.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessSeen {
-    /// Its name.
+    /// Name of the process.
     pub name: String,
     /// It is a thread of the kernel, or all its workers.
     pub is_kernel: bool,
@@ -108,7 +108,7 @@ pub struct ProcessSeen {
     pub reads: Amount,
     /// Of these, what no program had asked for yet.
     pub readahead: Amount,
-    /// Written by it.
+    /// What it wrote.
     pub writes: Amount,
     /// Written by the kernel later, of what it had changed.
     pub later: Amount,
@@ -140,13 +140,13 @@ pub enum Content {
 pub struct FileSeen {
     /// The disk that it lies on.
     pub disk: DeviceNumber,
-    /// Read.
+    /// What was read.
     pub reads: Amount,
     /// Of these, what no program had asked for yet.
     pub readahead: Amount,
     /// Of these, single pages that the reader changed at once.
     pub partial_pages: Amount,
-    /// Written.
+    /// What was written.
     pub writes: Amount,
     /// By whom, read and written.
     pub by: BTreeMap<u32, [Amount; 2]>,

@@ -57,7 +57,7 @@ impl TouchFilter {
 /// A process and a file.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Toucher {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
     /// Name of the process.
     pub name: String,
@@ -68,7 +68,7 @@ pub struct Toucher {
 /// How often which file was touched by whom.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Touches {
-    /// By kind.
+    /// Counts by process, file and kind.
     pub counts: BTreeMap<Toucher, BTreeMap<TouchKind, u64>>,
     /// Touches of files for which there was no memory.
     pub uncounted: u64,

@@ -73,9 +73,9 @@ impl Default for Tracing {
 /// What was seen.
 #[derive(Clone, Debug, Default)]
 pub struct IoWatch {
-    /// How long.
+    /// Length of the watch.
     pub ns: i64,
-    /// How well.
+    /// How completely requests were seen.
     pub tracing: Tracing,
     /// Requests by disk.
     pub disks: BTreeMap<DeviceNumber, DiskSeen>,

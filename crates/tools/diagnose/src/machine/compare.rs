@@ -6,11 +6,11 @@ use observe::facts::Facts;
 /// One fact that is not the same.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Difference {
-    /// Its name.
+    /// Name of the fact.
     pub name: String,
     /// There; `None` where it is absent.
     pub theirs: Option<String>,
-    /// Here.
+    /// Value on this machine.
     pub ours: Option<String>,
     /// Why it may matter; `None` of facts of which nothing is known.
     pub why: Option<&'static str>,

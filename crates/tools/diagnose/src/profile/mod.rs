@@ -56,13 +56,13 @@ const IDLE_FUNCTIONS: [&str; 20] = [
 /// A sample with names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Work {
-    /// When.
+    /// Time of the sample.
     pub time_ns: u64,
-    /// The process.
+    /// Process id.
     pub process: u32,
-    /// Its name.
+    /// Name of the process.
     pub name: Arc<str>,
-    /// Where it was.
+    /// Library and function of the instruction.
     pub place: Place,
     /// What the sample stands for, in the unit of the ticker.
     pub weight: u64,
@@ -99,7 +99,7 @@ pub struct Row {
     pub library: Option<Library>,
     /// The function; `None` where functions are put together.
     pub function: Option<Function>,
-    /// Samples there.
+    /// Samples at this place.
     pub samples: u64,
     /// Their time as a share of the time that went by: 1 is one processor all the time.
     pub share_of_one: f64,

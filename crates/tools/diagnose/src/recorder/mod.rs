@@ -31,7 +31,7 @@ pub struct Recording {
 /// What a recorder says of itself.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct State {
-    /// It still records.
+    /// Whether it still records.
     pub is_going: bool,
     /// For how long, in nanoseconds.
     pub elapsed_ns: i64,
@@ -43,7 +43,7 @@ pub struct State {
     pub unread: u64,
     /// Columns of the pool.
     pub pool_columns: u64,
-    /// By interface.
+    /// State of each interface.
     pub interfaces: Vec<Interface>,
     /// What the disks are asked for, beside what they guarantee; of a qualified volume.
     pub headroom: Option<Headroom>,
@@ -53,7 +53,7 @@ pub struct State {
     pub slow_writes: u64,
     /// The slowest of them, as far as they are kept.
     pub slow: Vec<SlowWrite>,
-    /// By member.
+    /// State of each member.
     pub members: Vec<Member>,
     /// Losses with the state of the pool, as far as they are kept.
     pub losses: Vec<Loss>,
@@ -62,7 +62,7 @@ pub struct State {
 /// Of one interface.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Interface {
-    /// Its name.
+    /// Name of the interface.
     pub name: String,
     /// Packets that the kernel took and each queue's drops of them.
     pub queues: Vec<(u64, u64)>,
@@ -73,7 +73,7 @@ pub struct Interface {
 /// Bytes a second that the disks are asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Headroom {
-    /// What they guarantee.
+    /// Rate that the disks guarantee.
     pub guaranteed: u64,
     /// The most in ten seconds.
     pub offered_max: u64,
@@ -95,15 +95,15 @@ pub struct SlowWrite {
 /// What a member did.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Member {
-    /// Where it is.
+    /// Path of the member.
     pub path: String,
-    /// Writes.
+    /// Number of writes.
     pub writes: u64,
     /// Those of them that were slow.
     pub slow_writes: u64,
     /// Half of the writes took no longer, in nanoseconds.
     pub p50_ns: u64,
-    /// The longest one.
+    /// The longest write.
     pub max_ns: u64,
     /// Stretches of full load in which it gave less than it was qualified for.
     pub times_slower: u64,

@@ -91,7 +91,7 @@ impl Handshakes {
         self.services.entry(at).or_default().take(session, answer);
     }
 
-    /// What they say.
+    /// The findings of the handshakes.
     pub fn diagnose(&self) -> Diagnosis {
         let of_service = |(at, service): (&(Address, u16), &Service)| service.finding(*at);
         let unseen = (self.passed_over > 0).then(|| Unseen {

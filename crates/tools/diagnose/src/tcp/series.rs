@@ -30,7 +30,7 @@ pub struct Point {
 pub struct Series {
     /// As it was seen last.
     pub socket: TcpSocket,
-    /// Whose it is.
+    /// Process that owns the socket.
     pub owner: Option<Arc<Owner>>,
     /// One for each look at which it was there.
     pub points: Vec<Point>,

@@ -17,7 +17,7 @@ use crate::finding::Unseen;
 pub struct Place {
     /// Number of its namespace.
     pub inode: u64,
-    /// In words.
+    /// Name of the place in words.
     pub name: String,
     /// It is the one that we are in.
     pub is_own: bool,
@@ -112,7 +112,7 @@ fn place(namespace: &Namespace) -> Place {
 pub struct Key {
     /// Number of its namespace.
     pub namespace: u64,
-    /// Its cookie.
+    /// Cookie of the socket.
     pub cookie: u64,
 }
 
@@ -123,7 +123,7 @@ pub struct Track {
     pub first: TcpSocket,
     /// As it was seen last.
     pub last: TcpSocket,
-    /// Whose it is.
+    /// Process that owns the socket.
     pub owner: Option<Arc<Owner>>,
     /// Most connections that waited to be accepted, of a listener.
     pub queue_max: u32,
@@ -132,7 +132,7 @@ pub struct Track {
 /// A namespace through the watch.
 #[derive(Clone, Debug)]
 pub struct NamespaceHistory {
-    /// Which.
+    /// Place of the namespace.
     pub place: Place,
     /// Its counters when the watch began.
     pub before: Counters,

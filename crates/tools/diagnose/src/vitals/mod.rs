@@ -47,7 +47,7 @@ pub struct Figure {
     pub name: &'static str,
     /// How much it is.
     pub value: f64,
-    /// Of what.
+    /// Unit of the value.
     pub unit: Unit,
     /// What it is computed from.
     pub source: &'static str,
@@ -60,7 +60,7 @@ pub struct Figure {
 pub struct Entry {
     /// Its name: that of a processor, disk or interface.
     pub name: String,
-    /// Its figures.
+    /// Figures of the processor, disk or interface.
     pub figures: Vec<Figure>,
 }
 
@@ -94,16 +94,16 @@ pub struct Vitals {
     pub paging: Vec<Figure>,
     /// Time lost to waiting for processors, memory, disks.
     pub pressure: Vec<Entry>,
-    /// Each disk.
+    /// Figures of each disk.
     pub disks: Vec<Entry>,
-    /// Each interface.
+    /// Figures of each interface.
     pub links: Vec<Entry>,
     /// What could not be seen.
     pub unseen: Vec<Unseen>,
 }
 
 impl Look {
-    /// Now.
+    /// The vitals at this moment.
     pub fn now(clock: &dyn Clock) -> Self {
         let boottime_ns = clock.boottime_ns();
         let mut disks = observe::io::disks();

@@ -82,7 +82,7 @@ pub struct Contender {
     pub bytes_per_s: u64,
     /// The interval that holds their mean with 95 %, from windows of the runs.
     pub low_bytes_per_s: u64,
-    /// Its upper end.
+    /// Upper end of the interval.
     pub high_bytes_per_s: u64,
     /// What a run guarantees: the median.
     pub guaranteed_bytes_per_s: u64,
@@ -101,9 +101,9 @@ pub struct Contender {
 /// Two modes of a rate.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TwoModes {
-    /// The slower one.
+    /// Rate of the slower mode.
     pub lower_bytes_per_s: u64,
-    /// The faster one.
+    /// Rate of the faster mode.
     pub upper_bytes_per_s: u64,
     /// Runs, or windows, in the slower one, in thousandths.
     pub lower_share: u64,
@@ -116,7 +116,7 @@ pub struct TwoModes {
 pub struct RateChange {
     /// When, since the comparison began.
     pub begin_ns: u64,
-    /// In which round.
+    /// Round in which it changed.
     pub round: u32,
     /// Bytes of this target written before.
     pub bytes: u64,
@@ -146,13 +146,13 @@ pub struct FactorFound {
 pub struct EffectFound {
     /// The place of the target among all.
     pub target: u32,
-    /// What is compared.
+    /// The measure that is compared.
     pub measure: Measure,
     /// That of the target over that of the first, in thousandths.
     pub ratio: u64,
     /// The interval that holds it, in thousandths.
     pub low: u64,
-    /// Its upper end.
+    /// Upper end of the interval.
     pub high: u64,
     /// With this confidence, in thousandths.
     pub confidence: u64,
@@ -176,13 +176,13 @@ pub enum Measure {
 /// One run of one target.
 #[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Run {
-    /// From 0 on.
+    /// Number of the round, from 0.
     pub round: u32,
     /// Its turn within the round, from 0 on.
     pub turn: u32,
     /// When it began, since the comparison began.
     pub begin_ns: u64,
-    /// Its first byte.
+    /// Byte offset at which the run begins.
     pub offset: u64,
     /// Bytes written by the run.
     pub bytes: u64,
@@ -190,7 +190,7 @@ pub struct Run {
     pub ns: u64,
     /// The highest arrival that its pool carries.
     pub guaranteed_bytes_per_s: u64,
-    /// Its longest write.
+    /// Longest write of the run.
     pub latency_ns_max: u64,
     /// Time of processors that this program had meanwhile; `None` where nothing counts it.
     pub cpu_ns: Option<u64>,
@@ -216,9 +216,9 @@ impl Run {
 /// Some of the bytes of a run.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RateWindow {
-    /// Bytes of it.
+    /// Bytes of the window.
     pub bytes: u64,
-    /// Time for them.
+    /// Time for these bytes.
     pub ns: u64,
 }
 
@@ -234,7 +234,7 @@ impl RateWindow {
 pub struct Fact {
     /// What it is called.
     pub name: String,
-    /// What it was.
+    /// Value of the fact.
     pub value: String,
 }
 

@@ -80,7 +80,7 @@ impl Figure {
         }
     }
 
-    /// What it gives.
+    /// Unit of its result.
     pub fn unit(self) -> Unit {
         match self {
             Self::Latency | Self::RandomRead => Unit::Nanoseconds,
@@ -92,7 +92,7 @@ impl Figure {
     }
 }
 
-/// Does the work.
+/// Does the work of the machine benchmark.
 pub struct Machine<'a> {
     clock: &'a dyn Clock,
     random: Random,

@@ -14,7 +14,7 @@ use crate::text::{percent, plural};
 /// Targets have these colours in turn.
 const COLOURS: [Colour; 4] = [Colour::First, Colour::Second, Colour::Third, Colour::Fourth];
 
-/// The page.
+/// A comparison as an HTML page.
 pub fn comparison_html(found: &Comparison) -> String {
     let names: Vec<String> = found.targets.iter().map(|target| printable(&target.name)).collect();
     let title = format!("Comparison of {}", names.join(", "));

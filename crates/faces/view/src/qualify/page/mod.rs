@@ -23,7 +23,7 @@ const FOOT: &str =
 
 pub use comparison::{comparison_html, comparison_svg};
 
-/// The page.
+/// A qualification as an HTML page.
 pub fn qualification_html(found: &Qualification) -> String {
     let title = format!("Qualification of {}", printable(&found.target.path));
     let mut page = Document::new(&title);
