@@ -12,7 +12,7 @@ const DIP: [f64; 12] =
     [0.534, 0.550, 0.564, 0.586, 0.593, 0.606, 0.602, 0.619, 0.627, 0.637, 0.640, 0.643];
 /// Of the gap, in deviations.
 const GAP: [f64; 12] = [9.47, 5.57, 4.48, 3.62, 3.08, 2.22, 2.00, 2.00, 2.00, 2.00, 2.00, 2.00];
-/// Of Ashman's D.
+/// Values of Ashman's D.
 const ASHMAN: [f64; 12] = [8.96, 7.36, 7.17, 6.71, 5.92, 5.07, 4.40, 4.07, 3.98, 3.87, 3.78, 3.68];
 
 /// What each rule has to exceed, so that all of them together are wrong in 1 of 100 samples.

@@ -41,7 +41,7 @@ const MEMORY_BYTES: usize = 1 << 30;
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8192;
 
-/// What is asked.
+/// A query over a volume or over Parquet files.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Source {
     /// A volume, with the tables `sessions`, `pieces` and `gaps`.
@@ -60,7 +60,7 @@ pub enum Event {
     Rows(RecordBatch),
 }
 
-/// What [`run`] did.
+/// Result of a [`run`].
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
     /// Rows of the answer.

@@ -10,7 +10,7 @@ use crate::safe::{json_pretty, printable};
 use crate::text::plural;
 use crate::version_of;
 
-/// Of the file.
+/// Version of the file.
 const VERSION: u32 = 1;
 /// Where there is no terminal to fit.
 const WIDTH: usize = 100;

@@ -10,7 +10,7 @@ use query::Query;
 
 use crate::failure::of_extract;
 
-/// Which packets.
+/// The packets that an extract hands out.
 #[derive(Clone)]
 pub(crate) struct Extracted {
     pub(crate) options: ::extract::Options,

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 /// What a wait for the other end brought.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Heard {
-    /// So many bytes.
+    /// This number of bytes.
     Bytes(usize),
     /// Nothing, in the time that was given.
     Nothing,

@@ -66,7 +66,7 @@ pub enum Error {
     Spared {
         /// Where the output should go.
         path: PathBuf,
-        /// What is there.
+        /// What the path is now.
         why: &'static str,
     },
     /// There is no folder of the user's own for sockets.

@@ -43,7 +43,7 @@ pub struct Timed<'a> {
     pub cpu: Option<usize>,
 }
 
-/// What it took.
+/// Time and other costs of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Taken {
     /// From before its start to its end.

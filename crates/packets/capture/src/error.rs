@@ -124,7 +124,7 @@ pub enum Error {
     XdpTooLong {
         /// Name of the interface.
         name: String,
-        /// Its MTU.
+        /// MTU of the interface.
         mtu: usize,
     },
     /// This process may not send.
@@ -184,7 +184,7 @@ pub enum Error {
     System {
         /// Name of the interface.
         name: String,
-        /// What was tried.
+        /// Operation that failed.
         operation: &'static str,
         /// The reason given.
         source: io::Error,
@@ -194,7 +194,7 @@ pub enum Error {
     Undrained {
         /// Name of the interface.
         name: String,
-        /// How many.
+        /// Number of packets.
         missing: u64,
     },
 }
@@ -209,7 +209,7 @@ pub enum Damage {
     /// The file ends inside a header, record or block.
     #[error("the file ends inside {what}: {present} of {needed} bytes are there")]
     CutShort {
-        /// What was cut.
+        /// Part of the file that is cut short.
         what: &'static str,
         /// Bytes present.
         present: u64,

@@ -18,7 +18,7 @@ use crate::times::Times;
 /// Stretches of time of a kind that a text lists.
 const LISTED: usize = 8;
 
-/// Of a second.
+/// Nanoseconds of a second.
 const NANOS: u64 = units::NANOS_PER_SECOND.cast_unsigned();
 
 /// Why bytes of a stripe could not be used.

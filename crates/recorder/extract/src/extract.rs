@@ -32,7 +32,7 @@ pub struct Progress {
     pub packets: u64,
 }
 
-/// What [`extract`] did.
+/// Result of an [`extract`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ExtractReport {
     /// Packets written.

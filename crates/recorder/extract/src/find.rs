@@ -68,7 +68,7 @@ pub enum Event<'a> {
     },
 }
 
-/// What [`find`] did.
+/// Result of a [`find`].
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FindReport {
     /// Sessions shown.

@@ -91,7 +91,7 @@ pub use traffic::{SERIES_COLUMNS, Traffic};
 pub use volume::GivenUp;
 pub use walk::{VolumePacket, WalkReport, packets, packets_from};
 
-/// Where to read.
+/// The volume and the index directory to read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Options {
     /// Path of any member of the volume.

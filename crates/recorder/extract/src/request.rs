@@ -11,7 +11,7 @@ use crate::anonymise::Anonymiser;
 use crate::payload::Pattern;
 use crate::scan::RowId;
 
-/// What to extract.
+/// The packets to extract.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
     /// Selects sessions; its times cut their packets too.
@@ -32,7 +32,7 @@ pub struct Request<'a> {
     /// Of the packets so far those with this in their payload. With `whole_sessions`: all packets
     /// of the sessions that have such a one.
     pub payload: Option<Pattern>,
-    /// Where to stop.
+    /// Limits at which the extract stops.
     pub limits: Limits,
     /// Each packet gets the id of its session and its direction in that as a comment (pcapng).
     pub comments: bool,

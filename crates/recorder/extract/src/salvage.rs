@@ -28,7 +28,7 @@ pub struct Salvaging {
     salvaged: Salvaged,
 }
 
-/// What was salvaged.
+/// Result of a salvage.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SalvageReport {
     /// Id of the volume.

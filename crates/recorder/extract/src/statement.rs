@@ -36,7 +36,7 @@ pub struct Asked {
     pub packet_filter: Option<String>,
     /// What packets had to have in their payload.
     pub payload: Option<String>,
-    /// Where to stop.
+    /// Limits at which the extract stopped.
     pub limits: Limits,
     /// Packets have comments of ours.
     pub comments: bool,
@@ -82,7 +82,7 @@ pub struct Manifest {
     pub outputs: Vec<OutputSummary>,
     /// The pieces read, in order.
     pub pieces: Vec<PieceRead>,
-    /// What is missing.
+    /// What is missing from the extract.
     pub completeness: Completeness,
 }
 

@@ -96,7 +96,7 @@ fn rows_of(archive: &Archive, head: &Head) -> Vec<PieceRow> {
     (0..columns).zip(&stripe.manifest).map(row).collect()
 }
 
-/// What [`gaps`] found.
+/// Result of [`gaps`].
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct GapsReport {
     /// Stretches in which packets are missing, as recorders noted them.

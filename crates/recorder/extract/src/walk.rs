@@ -235,7 +235,7 @@ pub struct VolumePacket<'a> {
     pub packet: &'a StoredPacket<'a>,
 }
 
-/// What [`packets`] met.
+/// Result of [`packets`].
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct WalkReport {
     /// Packets visited.

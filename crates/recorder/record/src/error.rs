@@ -37,7 +37,7 @@ pub enum Error {
     Cpu {
         /// The one asked for.
         cpu: usize,
-        /// Those there are.
+        /// Processors that the process may use.
         allowed: Vec<usize>,
     },
     /// A thread could not be started.

@@ -18,7 +18,7 @@ const ABOVE: (u64, u64) = (100, 95);
 pub enum Level {
     /// Well below.
     Calm,
-    /// It comes near.
+    /// Traffic comes near the guarantee.
     Near,
     /// Above: the pool bridges it, or packets are lost.
     Above,

@@ -57,7 +57,7 @@ pub enum MaxAge {
     Unchanged,
     /// Until the ring takes them; what has expired stays so.
     Off,
-    /// So long.
+    /// Packets expire at this age.
     Age(Duration),
 }
 

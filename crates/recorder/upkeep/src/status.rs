@@ -25,7 +25,7 @@ pub struct MemberStatus {
 pub struct SpareStatus {
     /// Where it is, or was.
     pub path: PathBuf,
-    /// It is there.
+    /// Whether the device is present.
     pub is_there: bool,
 }
 
@@ -40,7 +40,7 @@ pub struct Status {
     pub data_columns: u8,
     /// Columns of new stripes that hold parity: as many members may be lost when all is well.
     pub parity_columns: u8,
-    /// By number.
+    /// State of the members, by number.
     pub members: Vec<MemberStatus>,
     /// In the order in which they are taken.
     pub spares: Vec<SpareStatus>,

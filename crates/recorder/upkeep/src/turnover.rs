@@ -53,7 +53,7 @@ pub struct Joined {
 /// The shape that a volume has grown to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Grown {
-    /// Who came.
+    /// Members that joined.
     pub joined: Vec<Joined>,
     /// The shape before.
     pub before: Geometry,

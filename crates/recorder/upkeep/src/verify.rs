@@ -70,11 +70,11 @@ pub struct BadStripe {
 pub struct IndexDamage {
     /// Its segment, if that is known.
     pub segment: Option<StripeId>,
-    /// Where it begins.
+    /// First stripe of the index.
     pub index: StripeId,
     /// Byte offset of that slot on the member.
     pub slot_offset: u64,
-    /// What is wrong.
+    /// What is wrong with the index.
     pub reason: String,
 }
 

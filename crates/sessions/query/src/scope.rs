@@ -66,7 +66,7 @@ pub(crate) enum Scope {
     First,
     /// The last, which knows what those before it knew.
     Last,
-    /// All together.
+    /// The sum over all rows of the session.
     Sum,
 }
 

@@ -48,7 +48,7 @@ pub enum Fault {
     /// The device does nothing for so long from this operation on, and who waits for it gives up
     /// waiting meanwhile ([`crate::PATIENCE`]).
     Hangs {
-        /// From now.
+        /// Nanoseconds from now.
         ns: u64,
     },
     /// A flush is reported as done without being done.

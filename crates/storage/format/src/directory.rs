@@ -158,7 +158,7 @@ pub enum PartError {
     /// A number that no writer writes.
     #[error("index part has an impossible {field}")]
     Range {
-        /// Which one.
+        /// Name of the field.
         field: &'static str,
     },
     /// A part of another index than the parts before it.

@@ -209,7 +209,7 @@ pub enum Error {
         present: usize,
         /// Data columns.
         needed: u8,
-        /// Those that failed.
+        /// Members that failed.
         failed: Vec<MemberFailure>,
     },
     /// A member or newcomer failed while newcomers were to join.
@@ -343,7 +343,7 @@ pub enum Error {
     Inconsistent {
         /// The slot.
         slot: u64,
-        /// What was found.
+        /// The contradiction.
         reason: &'static str,
     },
 }

@@ -45,7 +45,7 @@ fn has_expired(head: &Head, through: Timestamp) -> bool {
     }
 }
 
-/// What was erased.
+/// Result of erasing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Erased {
     /// Slots that were given up now.

@@ -39,12 +39,12 @@ pub struct Diff {
     pub unmatched: Vec<String>,
 }
 
-/// What is compared.
+/// A value that two reports have in common.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Subject {
     /// The guaranteed rate of an order.
     Guaranteed(Part, Order),
-    /// Its mean rate.
+    /// Mean rate of a part, in an order of writing.
     Mean(Part, Order),
     /// The rate of its slowest stretch.
     Slowest(Part, Order),

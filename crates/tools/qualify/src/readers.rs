@@ -30,7 +30,7 @@ pub struct ReadLoad {
     pub random_per_s: u64,
 }
 
-/// What readers got.
+/// Result of the readers.
 #[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ReadResult {
     /// Bytes of the streams.

@@ -25,7 +25,7 @@ pub const CURVE_POOLS: [u64; 9] =
 pub struct Qualification {
     /// What was looked at.
     pub target: Target,
-    /// When it began.
+    /// Time at which the qualification began.
     #[serde(rename = "started_ns", with = "as_ns")]
     pub started: Timestamp,
     /// How long it took; of a modelled disk, in its own time.

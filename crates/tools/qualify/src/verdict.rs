@@ -78,7 +78,7 @@ pub enum Answer {
     CannotJudge,
 }
 
-/// What follows.
+/// Verdict of a qualification.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Verdict {
     /// By order and part; the first is the one that the answer stands on.

@@ -110,7 +110,7 @@ pub struct Run {
 /// A subject with its runs, and what they say.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Series {
-    /// What was run.
+    /// The subject that was run.
     pub subject: Subject,
     /// In the order of time.
     pub runs: Vec<Run>,
@@ -127,7 +127,7 @@ impl Series {
     }
 }
 
-/// What was found.
+/// Result of a contest.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Contest {
     /// In the order given.

@@ -22,7 +22,7 @@ pub struct Plan {
     pub cpus: Vec<usize>,
 }
 
-/// How many rounds.
+/// Number of rounds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rounds {
     /// Fewest rounds.

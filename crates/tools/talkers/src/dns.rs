@@ -52,13 +52,13 @@ impl Ended {
 /// By what questions are put together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DnsGrouping {
-    /// Who asks.
+    /// The host that asks.
     Source,
-    /// Who is asked.
+    /// The server that is asked.
     Destination,
     /// The type asked for.
     Type,
-    /// How it ended.
+    /// The response code.
     Rcode,
     /// The last two labels of the name asked for.
     Domain,
@@ -69,9 +69,9 @@ pub enum DnsGrouping {
 /// What questions have in common.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum DnsKey {
-    /// Who asks.
+    /// The host that asks.
     Source(Address),
-    /// Who is asked.
+    /// The server that is asked.
     Destination(Address),
     /// The type asked for.
     Type(u16),

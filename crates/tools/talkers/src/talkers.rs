@@ -24,7 +24,7 @@ const NAMES_BYTES: usize = 32 << 20;
 /// Bytes of known sessions for each line of history.
 const KNOWN_BYTES_A_LINE: usize = 128;
 
-/// What bounds memory.
+/// Limits of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Bytes of packets that are kept.
@@ -96,7 +96,7 @@ impl Held {
     }
 }
 
-/// Who talks.
+/// The traffic of the last while, second by second.
 #[derive(Debug)]
 pub struct Talkers {
     limits: Limits,

@@ -61,7 +61,7 @@ pub struct Share {
     pub bytes: u64,
 }
 
-/// What was captured.
+/// Result of a trace.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
     /// Packets written.

@@ -12,7 +12,7 @@ pub use page::{DiagnosisPage, diagnosis_html};
 use crate::safe::{json_pretty, printable};
 use crate::text::wrapped;
 
-/// Of the JSON.
+/// Version of the JSON.
 const VERSION: u32 = 1;
 /// Where there is no terminal to fit.
 const WIDTH: usize = 100;

@@ -51,7 +51,7 @@ pub enum QualificationError {
     Form(serde_json::Error),
     /// Written by another version of the program.
     Version(u32),
-    /// Of several targets.
+    /// A comparison of several targets.
     Comparison,
 }
 

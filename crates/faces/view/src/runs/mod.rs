@@ -22,7 +22,7 @@ use value::{measure, percent, took};
 /// Names of commands may be shortened down to this.
 const NAME_MIN: usize = 16;
 
-/// What was run.
+/// Kind of the subjects that were run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ran {
     /// Commands, which are compared with each other.

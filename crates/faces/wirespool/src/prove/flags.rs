@@ -90,7 +90,7 @@ struct RateFlags {
     top: bool,
 }
 
-/// What is sent.
+/// The load that is sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Frames {
     Made(Sizes),

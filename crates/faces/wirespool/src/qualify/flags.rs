@@ -319,7 +319,7 @@ fn disk(name: &str, read: impl Fn(&Path) -> anyhow::Result<Qualification>) -> an
     disk.with_context(|| format!("{name} says nothing of a rate"))
 }
 
-/// What is measured.
+/// The subject of the measurement.
 #[derive(Clone, Debug)]
 pub(super) enum Subject {
     /// At a path, with the size of a file that is to be made there.

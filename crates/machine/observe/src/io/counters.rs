@@ -161,7 +161,7 @@ fn counters(name: String, text: &str) -> ProcessCounters {
     }
 }
 
-/// Who runs.
+/// A running process.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Process {
     /// Its name, as the kernel has it.

@@ -20,10 +20,10 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::counters::process;
 
-/// What was done.
+/// What a process did to a file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum TouchKind {
-    /// It was opened.
+    /// The file was opened.
     Opened,
     /// Something was read.
     Read,
@@ -33,9 +33,9 @@ pub enum TouchKind {
     Closed,
     /// Its owner, rights or times were changed.
     Attributes,
-    /// It was made.
+    /// The file was made.
     Created,
-    /// It was removed.
+    /// The file was removed.
     Removed,
     /// It got another name.
     Moved,

@@ -31,7 +31,7 @@ pub struct Record {
     pub noted: Noted,
 }
 
-/// What was noted.
+/// Content of a record of the kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Noted {
     /// What a processor did at a moment.

@@ -88,7 +88,7 @@ pub struct FilePage {
     pub index: u64,
 }
 
-/// What happened.
+/// What a tracepoint reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Happened {
     /// A request was made; the process is the one that made it.
@@ -121,7 +121,7 @@ pub struct TraceEvent {
     pub process: u32,
     /// Thread id.
     pub thread: u32,
-    /// What happened.
+    /// What the tracepoint reports.
     pub happened: Happened,
 }
 

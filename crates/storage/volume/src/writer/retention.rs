@@ -33,14 +33,14 @@ impl Retention {
 pub enum ClockDoubt {
     /// It says a time that nothing explains: packets expire as if it were `explained`.
     Ahead {
-        /// What it says.
+        /// Time by the clock.
         now: Timestamp,
         /// The latest time that the volume and the time since boot explain.
         explained: Timestamp,
     },
     /// What it says has expired already: whatever is recorded now is not given out.
     Behind {
-        /// What it says.
+        /// Time by the clock.
         now: Timestamp,
         /// Up to here packets count as expired.
         expired_through: Timestamp,

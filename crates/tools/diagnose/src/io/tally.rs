@@ -125,7 +125,7 @@ pub enum Content {
     File(FileKey),
     /// The journal of the file system on a device.
     Journal(DeviceNumber),
-    /// Its tables.
+    /// Tables of the file system.
     Metadata(DeviceNumber),
     /// What belongs to no file any more.
     Free(DeviceNumber),

@@ -10,9 +10,9 @@ use units::{NANOS_PER_SECOND, Sleep};
 /// A process by its number or its name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Who {
-    /// Its number.
+    /// A process id.
     Process(u32),
-    /// Its name.
+    /// A name of processes.
     Name(String),
 }
 

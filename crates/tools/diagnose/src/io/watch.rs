@@ -70,7 +70,7 @@ impl Default for Tracing {
     }
 }
 
-/// What was seen.
+/// What a watch of disks saw.
 #[derive(Clone, Debug, Default)]
 pub struct IoWatch {
     /// Length of the watch.

@@ -81,7 +81,7 @@ pub enum By {
     All,
 }
 
-/// Of which time.
+/// The time that shares are taken of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Span {
     /// The last ten seconds.
@@ -90,7 +90,7 @@ pub enum Span {
     Total,
 }
 
-/// Where time went.
+/// One line of a profile.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Row {
     /// Number and name of the process; `None` where processes are put together.

@@ -59,7 +59,7 @@ pub struct State {
     pub losses: Vec<Loss>,
 }
 
-/// Of one interface.
+/// State of one interface.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Interface {
     /// Name of the interface.

@@ -159,7 +159,7 @@ impl NamespaceHistory {
     }
 }
 
-/// All looks.
+/// All looks of a watch.
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
     /// Sockets that were there at the end, or at any look.

@@ -160,7 +160,7 @@ pub struct EffectFound {
     pub differs: bool,
 }
 
-/// What is compared.
+/// A measure that is compared.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
