@@ -15,10 +15,10 @@ use crate::stdout;
 /// Erase what is older than the maximum age.
 ///
 /// Overwrites the slots of expired packets with zeros on every member, their index included, and
-/// removes the index files that hold copies. First the volume notes that nothing of it is given out
-/// any more, durably. Slots go in the order of the ring, each when the newest packet in it has
-/// expired. A recorder with --erase does this by itself; this command is for a volume that no
-/// recorder records into. Ctrl-C stops in order, and the next run goes on there.
+/// removes the index files that hold copies. First it notes in the volume, durably, that expired
+/// packets are not given out any more. It erases slots in the order of the ring, each when its
+/// newest packet has expired. A recorder with --erase does this by itself; this command is for a
+/// volume without a running recorder. Ctrl-C stops in order, and the next run goes on there.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

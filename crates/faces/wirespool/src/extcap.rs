@@ -19,7 +19,7 @@ use crate::{recorder, stdout};
 /// Name of the program in Wireshark's folder; by it the binary knows what it is.
 pub(crate) const PROGRAM: &str = "wirespool-extcap";
 
-/// Be an interface of Wireshark.
+/// Give recorded packets to Wireshark, as an interface of it.
 ///
 /// `wirespool extcap --install` once, and Wireshark has two interfaces more: the packets of a
 /// volume that a query selects, and those that a recorder stores from now on. The settings of an

@@ -25,7 +25,7 @@ const SESSIONS_MAX: u64 = 1 << 16;
 
 /// Hand out the packets of sessions as pcapng or pcap.
 ///
-/// The packets are those that were on the wire, byte for byte, in nanoseconds, in the order of
+/// Packets are as they were on the wire, byte for byte, with times in nanoseconds, in the order of
 /// time. The extract ends with a statement of what is missing from it; a manifest beside the file
 /// has the same with checksums, and `verify-extract` compares them later. The file appears when it
 /// is whole.

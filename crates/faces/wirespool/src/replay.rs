@@ -48,7 +48,7 @@ pub(crate) struct Flags {
     interface: String,
     #[command(flatten)]
     pace: PaceFlags,
-    /// Send the packets so many times; 0 repeats until Ctrl-C
+    /// How many times to send the packets; 0 repeats until Ctrl-C
     #[arg(long, value_name = "N", default_value_t = 1)]
     loops: u64,
     /// Addresses of their own for each loop, of the outermost IP header, with right checksums
@@ -61,7 +61,7 @@ pub(crate) struct Flags {
     /// thread)
     #[arg(long, value_name = "WAY", default_value = "packet", value_parser = way)]
     via: Way,
-    /// Send in so many threads; packets of one pair of hosts stay in order
+    /// Number of threads that send; packets of one pair of hosts stay in order
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = threads)]
     threads: usize,
     /// Memory for packets: what fits is read once, of a larger input so much is read ahead
@@ -84,13 +84,13 @@ enum Way {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 struct PaceFlags {
-    /// So many times as fast as captured: x2, x0.5
+    /// Speed as a multiple of the captured one: x2, x0.5
     #[arg(long, value_name = "xN", value_parser = speed)]
     speed: Option<u64>,
-    /// So many gigabits a second
+    /// Rate in gigabits a second
     #[arg(long, value_name = "RATE", value_parser = gigabits)]
     gbit: Option<u64>,
-    /// So many packets a second
+    /// Rate in packets a second
     #[arg(long, value_name = "RATE", value_parser = packets)]
     pps: Option<u64>,
     /// As fast as the interface takes them

@@ -18,11 +18,11 @@ use crate::stdout;
 
 /// Hand out everything that is left of a volume.
 ///
-/// For volumes without superblocks, and for those of which fewer members are left than hold data.
-/// What volume, shape and member it is, is found from the heads of the pieces; what parity gives
-/// back is given back; each piece that survives is read alone. What is lost is listed, stripe by
-/// stripe, with its number of packets. Only reads the members, and takes no lock. A volume that
-/// opens needs none of this: extract reads it.
+/// For volumes without superblocks, and for volumes with fewer members left than hold data. Finds
+/// volume, shape and member from the heads of the pieces, restores what parity can restore, and
+/// reads each surviving piece alone. Lists what is lost, stripe by stripe, with its number of
+/// packets. Only reads the members, and takes no lock. A volume that opens needs no salvage:
+/// extract reads it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

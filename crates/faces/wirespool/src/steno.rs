@@ -90,7 +90,7 @@ pub(crate) struct CurlFlags {
     /// looked at
     #[arg(long, short = 'H', value_name = "HEADER")]
     header: Vec<String>,
-    /// End after so many seconds
+    /// End after this number of seconds
     #[arg(long, short, value_name = "SECONDS", value_parser = seconds)]
     max_time: Option<Duration>,
     /// Print nothing but errors

@@ -51,11 +51,11 @@ pub(crate) struct Flags {
     flows: u32,
     #[command(flatten)]
     rate: RateFlags,
-    /// Send so many packets, rounded up to whole rounds of the mix [default: 1000000]
+    /// Number of packets to send, rounded up to whole rounds of the mix [default: 1000000]
     #[arg(long, value_name = "N", conflicts_with = "duration",
         value_parser = clap::value_parser!(u64).range(1..))]
     packets: Option<u64>,
-    /// Send for so long; in a search, each time [default there: 2s]
+    /// Time to send; in a search, the time of each run [default there: 2s]
     #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     duration: Option<Duration>,
     /// Find the highest rate without loss
@@ -79,10 +79,10 @@ pub(crate) struct Flags {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 struct RateFlags {
-    /// So many bits of frames a second, such as 500M or 2.5G [default: 1G]
+    /// Rate in bits of frames a second, such as 500M or 2.5G [default: 1G]
     #[arg(long, value_name = "RATE", value_parser = arguments::bits)]
     rate: Option<u64>,
-    /// So many packets a second
+    /// Rate in packets a second
     #[arg(long, value_name = "RATE", value_parser = clap::value_parser!(u64).range(1..))]
     pps: Option<u64>,
     /// As fast as the interface takes them

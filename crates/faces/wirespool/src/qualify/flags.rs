@@ -24,9 +24,9 @@ const RUNS_OF_FILE: u64 = 4;
 
 /// Find out what rate a disk guarantees, as traffic.
 ///
-/// Of a directory, or a path at which nothing is yet, a file is made there, measured, and removed.
-/// A file that is there, and a device, are only read; of a volume all members, beside what the
-/// volume keeps of an earlier qualification. A device is written to when its serial number
+/// In a directory, or at a path where nothing exists, it makes a file, measures it, and removes it.
+/// An existing file and a device are only read; of a volume all members are read, and compared with
+/// what the volume keeps of an earlier qualification. A device is written to when its serial number
 /// is typed behind --destroy, no process uses it or a part of it, and it holds nothing, or only
 /// what --overwrite names. Ctrl-C stops in order: a file is removed, and the report says what was
 /// written.
@@ -215,9 +215,9 @@ pub(super) enum Command {
 
 /// How many of which disks a traffic needs, with which parity.
 ///
-/// For each kind of disk and each parity the fewest disks are named that carry the rate in every
-/// stretch of every lap, also while a lost one is replaced, and keep packets so long; or, where
-/// even a volume of 24 members does not, what that comes to.
+/// For each kind of disk and each parity it names the fewest disks that carry the rate in every
+/// stretch of every lap, also while a lost one is replaced, and that keep packets long enough.
+/// Where even a volume of 24 members does not, it says what that volume reaches.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
