@@ -79,8 +79,8 @@ pub(crate) struct SelectionFlags {
     naming: NamingFlags,
     #[command(flatten)]
     atlas: AtlasFlags,
-    /// Instead of the sessions' packets every packet from this time before each of them to this
-    /// time after it
+    /// Instead of the sessions' packets, every packet from TIME before each of them to TIME after
+    /// it
     #[arg(long, value_name = "TIME", conflicts_with = "whole_sessions",
         value_parser = arguments::duration)]
     around: Option<Duration>,
