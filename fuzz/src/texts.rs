@@ -2,8 +2,10 @@
 //! says of itself. Whatever they say, reading them ends with what they say or an error, and a query
 //! made of a log is one.
 
+use diagnose::recorder::parse_recorder;
 use diagnose::recorder::{Recording, diagnose};
-use view::{LogReader, RecorderGrouping, log_events, parse_manifest, parse_recorder};
+use extract::{LogReader, log_events, parse_manifest};
+use view::RecorderGrouping;
 
 /// # Panics
 /// Reading does.

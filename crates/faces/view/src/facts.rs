@@ -1,63 +1,25 @@
 //! Facts of a machine as a file, and what differs between two.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use diagnose::machine::Difference;
-use serde::{Deserialize, Serialize};
+use diagnose::machine::{Difference, FACTS_VERSION};
+use serde::Serialize;
 
 use crate::safe::{json_pretty, printable};
 use crate::text::plural;
-use crate::version_of;
 
-/// Of the file.
-const VERSION: u32 = 1;
 /// Where there is no terminal to fit.
 const WIDTH: usize = 100;
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 struct FactsJson<'a> {
     version: u32,
-    facts: Cow<'a, BTreeMap<String, String>>,
+    facts: &'a BTreeMap<String, String>,
 }
 
-/// Facts as a file that [`parse_facts`] reads.
+/// Facts as a file that [`diagnose::machine::parse_facts`] reads.
 pub fn facts_json(facts: &BTreeMap<String, String>) -> String {
-    json_pretty(&FactsJson { version: VERSION, facts: Cow::Borrowed(facts) })
-}
-
-/// Why a file has no facts.
-#[derive(Debug)]
-pub enum FactsError {
-    /// It is something else.
-    Other(serde_json::Error),
-    /// It was written by a later program.
-    Version(u32),
-}
-
-impl core::fmt::Display for FactsError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Self::Other(error) => {
-                write!(f, "no facts of a machine (diagnose host --save writes them): {error}")
-            }
-            Self::Version(version) => {
-                write!(f, "facts of version {version}; this program knows {VERSION}")
-            }
-        }
-    }
-}
-
-impl core::error::Error for FactsError {}
-
-/// Reads what [`facts_json`] wrote.
-pub fn parse_facts(text: &str) -> Result<BTreeMap<String, String>, FactsError> {
-    match version_of(text).map_err(FactsError::Other)? {
-        VERSION => {}
-        version => return Err(FactsError::Version(version)),
-    }
-    let read: FactsJson<'_> = serde_json::from_str(text).map_err(FactsError::Other)?;
-    Ok(read.facts.into_owned())
+    json_pretty(&FactsJson { version: FACTS_VERSION, facts })
 }
 
 /// What differs, in words: one line a fact, the reason behind the first of each kind.
@@ -118,7 +80,7 @@ struct DifferencesJson<'a> {
 /// The same as JSON.
 pub fn differences_json(found: &[Difference]) -> String {
     let differences = found.iter().map(difference_json).collect();
-    json_pretty(&DifferencesJson { version: VERSION, differences })
+    json_pretty(&DifferencesJson { version: FACTS_VERSION, differences })
 }
 
 fn difference_json(difference: &Difference) -> DifferenceJson<'_> {
@@ -132,6 +94,8 @@ fn difference_json(difference: &Difference) -> DifferenceJson<'_> {
 
 #[cfg(test)]
 mod tests {
+    use diagnose::machine::{FactsError, parse_facts};
+
     use super::*;
 
     fn difference(name: &str, ours: &str) -> Difference {

@@ -7,7 +7,6 @@
 mod chosen;
 mod diagnosis;
 mod disks;
-mod events;
 mod explain;
 mod facts;
 mod hold;
@@ -22,7 +21,6 @@ mod plot;
 mod prove;
 mod qualify;
 mod record;
-mod recorder;
 mod replay;
 mod rows;
 mod runs;
@@ -35,6 +33,7 @@ mod session_table;
 mod sheet;
 mod stenographer;
 mod table;
+mod tag;
 mod text;
 mod top;
 mod traced;
@@ -43,14 +42,11 @@ mod volume;
 
 pub use chosen::{ChosenTable, SessionColumns};
 pub use diagnosis::{DiagnosisPage, diagnosis, diagnosis_html, diagnosis_json};
-pub use events::{LogEnds, LogEvent, LogReader, NoLog, log_events, tag_line};
 pub use explain::{explain, explain_json, fields, fields_json, unmet_names};
-pub use facts::{FactsError, differences, differences_json, facts_json, parse_facts};
-pub use hold::{HoldSummary, holds, holds_json, parse_hold};
+pub use facts::{differences, differences_json, facts_json};
+pub use hold::{holds, holds_json};
 pub use io::{io, io_json, touch, touch_json, touches};
-pub use manifest::{
-    ExpectedOutput, Maker, ManifestError, ReadManifest, hex, manifest_json, parse_manifest,
-};
+pub use manifest::{Maker, manifest_json};
 pub use map::{map, map_grid, map_svg, map_svg_grid};
 pub use members::{
     erased, erased_json, grown, grown_json, joined, joined_json, resilvered, resilvered_json,
@@ -58,21 +54,17 @@ pub use members::{
 };
 pub use parquet_file::ParquetFile;
 pub use plot::{PlotStyle, plot, plot_json};
-pub use prove::{
-    ReportError, limit, limit_json, parse_recording, proved, proved_json, trial_in_short,
-};
+pub use prove::{limit, limit_json, proved, proved_json, trial_in_short};
 pub use qualify::{
-    QualificationError, QualifyReport, choice, comparison, comparison_html, comparison_json,
-    comparison_svg, parse_fio, parse_qualification, parse_qualify_report, qualification,
+    choice, comparison, comparison_html, comparison_json, comparison_svg, qualification,
     qualification_csv, qualification_diff, qualification_diff_json, qualification_html,
     qualification_json, qualification_svg, qualify_estimate, qualify_plan, qualify_plan_json,
     volume_qualification, volume_qualification_json,
 };
 pub use record::{going_json, is_clean, recording, recording_json, recording_progress};
-pub use recorder::parse_recorder;
 pub use replay::{replay_progress, replayed, replayed_json};
 pub use rows::{RowTable, rows_csv, rows_csv_heading, rows_json};
-pub use runs::{Former, FormerError, Held, Ran, held, parse_former, runs, runs_csv, runs_json};
+pub use runs::{Held, Ran, held, runs, runs_csv, runs_json};
 pub use safe::{coloured_lines, lines, path, path_value, printable};
 pub use salvage::{salvaged, salvaged_json};
 pub use samples::{SocketSamples, socket_series};
@@ -85,17 +77,9 @@ pub use sheet::{
     recorders_sheet, sheets_json, sockets_sheet, talkers_sheet, traffic_head, vitals_sheet,
 };
 pub use stenographer::stenographer_volume;
+pub use tag::tag_line;
 pub use text::{Zone, clock_time, duration, plural, rate};
 pub use top::{top, top_csv, top_json};
 pub use traced::{traced, traced_json};
 pub use verification::{verification, verification_json};
 pub use volume::{created, created_json, inspection, inspection_json};
-
-/// The version that a file of ours begins with, whatever else is in it.
-fn version_of(text: &str) -> Result<u32, serde_json::Error> {
-    #[derive(serde::Deserialize)]
-    struct VersionJson {
-        version: u32,
-    }
-    serde_json::from_str(text).map(|VersionJson { version }| version)
-}

@@ -1,21 +1,15 @@
-//! The manifest of an extract as JSON, written and read.
+//! The manifest of an extract as JSON.
 
+use extract::manifest::{AFTER_SEAL, BEFORE_SEAL, MANIFEST_VERSION, OutputForm, SealForm};
 use extract::{
-    Asked, Completeness, DamageKind, GivenUp, Manifest, OutputSummary, PublicKey, Seal, SigningKey,
-    State, Stretch, StretchEnd, Times,
+    Asked, Completeness, DamageKind, GivenUp, Manifest, Seal, SigningKey, Stretch, StretchEnd,
+    Times,
 };
 use format::directory::Gap;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use units::Timestamp;
 
 use crate::safe::{json_part, json_pretty};
-
-/// Version 1 had no seal.
-const VERSION: u16 = 2;
-/// What stands between a manifest and its seal.
-const BEFORE_SEAL: &str = ",\n  \"seal\": ";
-/// What stands behind the seal.
-const AFTER_SEAL: &str = "\n}\n";
 
 /// Who made an extract, where and with what.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -47,7 +41,7 @@ struct ManifestJson<'a> {
     complete: bool,
     state: &'static str,
     completeness: CompletenessJson,
-    outputs: Vec<OutputJson>,
+    outputs: Vec<OutputForm>,
     pieces: Vec<PieceJson>,
 }
 
@@ -70,19 +64,6 @@ struct AskedJson<'a> {
     limit_bytes: Option<u64>,
     comments: bool,
     anonymised: bool,
-}
-
-#[derive(Serialize, Deserialize)]
-struct SealJson {
-    blake3: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ed25519: Option<SignatureJson>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct SignatureJson {
-    public_key: String,
-    signature: String,
 }
 
 #[derive(Serialize)]
@@ -189,16 +170,6 @@ struct DamageJson {
     malformed_from: Option<usize>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct OutputJson {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<String>,
-    packets: u64,
-    bytes: u64,
-    sha256: String,
-    blake3: String,
-}
-
 #[derive(Serialize)]
 struct PieceJson {
     sequence: u64,
@@ -218,24 +189,14 @@ pub fn manifest_json(
     let text = unsealed(manifest, maker, files);
     let body = text.strip_suffix(AFTER_SEAL).expect("an object ends with its brace");
     let seal = Seal::of(body.as_bytes(), key);
-    let signature = |(key, signature): (PublicKey, [u8; 64])| SignatureJson {
-        public_key: hex(&key.0),
-        signature: hex(&signature),
-    };
-    let seal = SealJson { blake3: hex(&seal.blake3), ed25519: seal.signature.map(signature) };
-    let seal = json_part(&seal);
+    let seal = json_part(&SealForm::new(&seal));
     format!("{body}{BEFORE_SEAL}{seal}{AFTER_SEAL}")
 }
 
 fn unsealed(manifest: &Manifest, made_by: &Maker, files: &[String]) -> String {
     let names = files.iter().cloned().map(Some).chain(core::iter::repeat(None));
-    let outputs = manifest.outputs.iter().zip(names).map(|(output, file)| OutputJson {
-        file,
-        packets: output.packets,
-        bytes: output.bytes,
-        sha256: hex(&output.sha256),
-        blake3: hex(&output.blake3),
-    });
+    let outputs = manifest.outputs.iter().zip(names);
+    let outputs = outputs.map(|(output, file)| OutputForm::new(file, output));
     let pieces = manifest.pieces.iter().map(|read| PieceJson {
         sequence: read.piece.sequence,
         sub: read.piece.sub,
@@ -243,7 +204,7 @@ fn unsealed(manifest: &Manifest, made_by: &Maker, files: &[String]) -> String {
         crc64: format!("{:016x}", read.body_crc),
     });
     json_pretty(&ManifestJson {
-        version: VERSION,
+        version: MANIFEST_VERSION,
         made_ns: manifest.made.0,
         made_by,
         query: &manifest.query,
@@ -347,147 +308,4 @@ fn times(times: &Times) -> impl Iterator<Item = TimesJson> {
         from_ns: (from > Timestamp::MIN).then_some(from.0),
         to_ns: (to < Timestamp::MAX).then_some(to.0),
     })
-}
-
-/// The text is no manifest.
-#[derive(Debug)]
-pub enum ManifestError {
-    /// Not JSON of this shape.
-    Json(serde_json::Error),
-    /// Of a later version.
-    Version(u16),
-    /// A hash of the wrong length or alphabet.
-    Hash,
-    /// No seal at its end.
-    NoSeal,
-}
-
-impl core::fmt::Display for ManifestError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Self::Json(error) => write!(f, "not a manifest of an extract: {error}"),
-            Self::Version(version) => {
-                write!(f, "the manifest has version {version}, known are 1 and {VERSION}")
-            }
-            Self::NoSeal => f.write_str("the manifest has no seal at its end"),
-            Self::Hash => f.write_str(
-                "the manifest has a hash, key or signature that is not hex digits, so many of them",
-            ),
-        }
-    }
-}
-
-impl core::error::Error for ManifestError {}
-
-#[derive(Deserialize)]
-struct ManifestRead {
-    version: u16,
-    complete: bool,
-    /// Manifests had none once.
-    state: Option<String>,
-    outputs: Vec<OutputJson>,
-}
-
-/// An output as a manifest tells of it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ExpectedOutput {
-    /// Name of its file; none when it went to a pipe.
-    pub file: Option<String>,
-    /// What it has to be.
-    pub summary: OutputSummary,
-}
-
-/// A manifest, as far as it says what has to be compared.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ReadManifest<'a> {
-    /// The files.
-    pub outputs: Vec<ExpectedOutput>,
-    /// What was said of them: complete, incomplete or unknown.
-    pub state: &'static str,
-    /// The text that is sealed, and its seal; `None` in manifests of version 1.
-    pub sealed: Option<(&'a str, Seal)>,
-}
-
-/// Reads a manifest; whether its seal is right is not looked at.
-pub fn parse_manifest(text: &str) -> Result<ReadManifest<'_>, ManifestError> {
-    let manifest: ManifestRead = serde_json::from_str(text).map_err(ManifestError::Json)?;
-    let sealed = match manifest.version {
-        1 => None,
-        VERSION => Some(parse_seal(text)?),
-        other => return Err(ManifestError::Version(other)),
-    };
-    let output = |output: OutputJson| {
-        let summary = OutputSummary {
-            link_type: None,
-            packets: output.packets,
-            bytes: output.bytes,
-            sha256: unhex(&output.sha256).ok_or(ManifestError::Hash)?,
-            blake3: unhex(&output.blake3).ok_or(ManifestError::Hash)?,
-        };
-        Ok(ExpectedOutput { file: output.file, summary })
-    };
-    let outputs = manifest.outputs.into_iter().map(output).collect::<Result<_, _>>()?;
-    let state = match manifest.state.as_deref() {
-        Some("unknown") => State::Unknown,
-        _ if manifest.complete => State::Complete,
-        _ => State::Incomplete,
-    };
-    Ok(ReadManifest { outputs, state: state.name(), sealed })
-}
-
-/// The text in front of the seal, and the seal.
-fn parse_seal(text: &str) -> Result<(&str, Seal), ManifestError> {
-    let parts = text.rsplit_once(BEFORE_SEAL);
-    let parts = parts.and_then(|(body, seal)| Some((body, seal.strip_suffix(AFTER_SEAL)?)));
-    let (body, seal) = parts.ok_or(ManifestError::NoSeal)?;
-    let SealJson { blake3, ed25519 } = serde_json::from_str(seal).map_err(ManifestError::Json)?;
-    let signature = |SignatureJson { public_key, signature }| {
-        Some((PublicKey(unhex(&public_key)?), unhex(&signature)?))
-    };
-    let signature = ed25519.map(|it| signature(it).ok_or(ManifestError::Hash)).transpose()?;
-    Ok((body, Seal { blake3: unhex(&blake3).ok_or(ManifestError::Hash)?, signature }))
-}
-
-/// Bytes in hex digits.
-pub fn hex(bytes: &[u8]) -> String {
-    let digit = |nibble: u8| char::from_digit(nibble.into(), 16).expect("a nibble is below 16");
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
-}
-
-fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let mut bytes = [0; N];
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    if pairs.len() != bytes.len() || !rest.is_empty() {
-        return None;
-    }
-    for (byte, pair) in bytes.iter_mut().zip(pairs) {
-        let digit = |digit: u8| char::from(digit).to_digit(16).and_then(|d| u8::try_from(d).ok());
-        let [high, low] = pair.map(digit);
-        *byte = high? << 4 | low?;
-    }
-    Some(bytes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hashes_survive_their_text_and_nothing_else_is_one() {
-        let hash: [u8; 32] = core::array::from_fn(|at| u8::try_from(at * 8).unwrap());
-        assert_eq!(unhex(&hex(&hash)), Some(hash));
-        for text in ["", "00", &"0".repeat(63), &"g".repeat(64), &"0".repeat(66)] {
-            assert_eq!(unhex::<32>(text), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_manifest_of_another_version_is_refused() {
-        let of =
-            |version| format!("{{\"version\": {version}, \"complete\": true, \"outputs\": []}}");
-        assert!(matches!(parse_manifest(&of(3)), Err(ManifestError::Version(3))));
-        assert!(matches!(parse_manifest(&of(2)), Err(ManifestError::NoSeal)));
-        assert!(parse_manifest(&of(1)).is_ok_and(|manifest| manifest.sealed.is_none()));
-        assert!(matches!(parse_manifest("{}"), Err(ManifestError::Json(_))));
-    }
 }

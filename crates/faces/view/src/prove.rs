@@ -2,8 +2,8 @@
 
 use core::time::Duration;
 
-use ::prove::{Account, Ask, Found, Limit, Recorder, Trial, Verdict};
-use serde::{Deserialize, Serialize};
+use ::prove::{Account, Ask, Found, Limit, Trial, Verdict};
+use serde::Serialize;
 use units::ByteSize;
 
 use crate::replay::bits;
@@ -314,53 +314,10 @@ pub fn limit_json(found: &Found) -> String {
     })
 }
 
-/// What is needed of the report of a recording.
-#[derive(Deserialize)]
-struct RecordingRead {
-    stored: u64,
-    unindexed: u64,
-    kernel_drops: u64,
-    writer_drops: u64,
-    ring_freezes: Option<u64>,
-    write_latency_ns_max: u64,
-    pool_columns: u64,
-    pool_columns_used_max: u64,
-    epoch: u32,
-}
-
-/// The text is no report of a recording.
-#[derive(Debug)]
-pub struct ReportError(serde_json::Error);
-
-impl core::fmt::Display for ReportError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "not the report of a recording: {}", self.0)
-    }
-}
-
-impl core::error::Error for ReportError {}
-
-/// Reads what `record --json` wrote. `cpu` is the processor time of that process.
-pub fn parse_recording(text: &str, cpu: Duration) -> Result<Recorder, ReportError> {
-    let read: RecordingRead = serde_json::from_str(text).map_err(ReportError)?;
-    Ok(Recorder {
-        stored: read.stored,
-        unindexed: read.unindexed,
-        kernel_drops: read.kernel_drops,
-        writer_drops: read.writer_drops,
-        ring_freezes: read.ring_freezes,
-        write_latency_ns_max: read.write_latency_ns_max,
-        pool_columns: read.pool_columns,
-        pool_columns_used_max: read.pool_columns_used_max,
-        epoch: read.epoch,
-        cpu,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ::prove::{Finding, Sent};
+    use ::prove::{Finding, Recorder, Sent};
 
     fn trial() -> Trial {
         let account = Account {
@@ -430,16 +387,5 @@ mod tests {
         assert!(text.contains("1.00 Gbit/s: 0.500 % lost (7 kernel drops"), "{text}");
         let json: serde_json::Value = serde_json::from_str(&limit_json(&sender)).unwrap();
         assert_eq!((&json["limited_by"], &json["verdict"]), (&"sender".into(), &"lossless".into()));
-    }
-
-    #[test]
-    fn the_report_of_a_recording_is_read_as_it_was_written() {
-        let report =
-            ::record::Report { pool_columns: (9, 3), epoch: 4, ..::record::Report::default() };
-        let text = crate::recording_json(&report);
-        let read = parse_recording(&text, Duration::from_secs(1)).unwrap();
-        assert_eq!((read.pool_columns, read.epoch, read.cpu.as_secs()), (9, 4, 1));
-        let error = parse_recording("{}", Duration::ZERO).unwrap_err().to_string();
-        assert!(error.starts_with("not the report of a recording: missing field"), "{error}");
     }
 }

@@ -631,4 +631,29 @@ mod tests {
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(json["gave_way"]["names"], 1000);
     }
+
+    #[test]
+    fn what_recorders_say_is_read_again() {
+        use diagnose::recorder::parse_recorder;
+        let mut progress = Progress { pool_count: 128, unindexed: 3, ..Progress::default() };
+        progress.disks.slow_count = 7;
+        let (state, process) = parse_recorder(&going_json(77, &progress)).unwrap();
+        assert_eq!((state.is_going, process), (true, Some(77)));
+        assert_eq!((state.pool_columns, state.unindexed, state.slow_writes), (128, 3, 7));
+
+        let report = Report { unread: 5, ..Report::default() };
+        let (state, process) = parse_recorder(&recording_json(&report)).unwrap();
+        assert_eq!((state.is_going, process, state.unread), (false, None, 5));
+        assert!(parse_recorder("{}").is_err());
+    }
+
+    #[test]
+    fn the_report_of_a_recording_is_read_as_it_was_written() {
+        use ::prove::parse_recording;
+        let report = Report { pool_columns: (9, 3), epoch: 4, ..Report::default() };
+        let read = parse_recording(&recording_json(&report), Duration::from_secs(1)).unwrap();
+        assert_eq!((read.pool_columns, read.epoch, read.cpu.as_secs()), (9, 4, 1));
+        let error = parse_recording("{}", Duration::ZERO).unwrap_err().to_string();
+        assert!(error.starts_with("not the report of a recording: missing field"), "{error}");
+    }
 }

@@ -5,10 +5,9 @@ use core::fmt::Write as _;
 use format::geometry::{ExtentOrder, Geometry};
 use format::superblock::{MemberEntry, Qualified, QualifiedBy, Superblock};
 use serde::Serialize;
-use units::{ByteSize, Timestamp};
+use units::{ByteSize, Timestamp, hex};
 use upkeep::{Created, Inspection, MemberState, Recording, RingMap};
 
-use crate::manifest::hex;
 use crate::map::MapJson;
 use crate::qualify::disk_rate;
 use crate::safe::{self, printable};

@@ -87,7 +87,7 @@ fn a_qualification_may_say_any_number() {
     let values = ["0", "-1", "1", "18446744073709551615", "9223372036854775807", "1e308", "65535"];
     let mut chosen = 0;
     let count = with_other_numbers(&text, &values, |changed| {
-        let Ok(found) = view::parse_qualification(changed) else { return };
+        let Ok(found) = qualify::parse_qualification(changed) else { return };
         for has_usable in [false, true] {
             chosen += usize::from(qualify::choose(&found, given(has_usable), [0; 16]).is_some());
         }

@@ -41,7 +41,7 @@ pub(crate) fn read(
 
 fn report(path: &Path) -> anyhow::Result<Report> {
     let text = read_text(path)?;
-    let found = qualify::parse(path, &text, view::parse_qualification)?;
+    let found = qualify::parse(path, &text, ::qualify::parse_qualification)?;
     if found.wrong_rows() > 0 {
         bail!(
             "{}: the disk did not hold what was written to it; nothing is made",

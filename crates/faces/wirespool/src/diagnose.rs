@@ -209,7 +209,8 @@ fn of_host(flags: &HostFlags) -> Outcome {
 
 fn read_facts(path: &Path) -> anyhow::Result<Facts> {
     let text = host::read_text(path)?;
-    view::parse_facts(&text).map_err(|error| Usage(format!("{}: {error}", view::path(path))).into())
+    ::diagnose::machine::parse_facts(&text)
+        .map_err(|error| Usage(format!("{}: {error}", view::path(path))).into())
 }
 
 fn nanos(time: Duration) -> Result<i64, Usage> {

@@ -5,11 +5,12 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use ::extract::{ExpectedOutput, ReadManifest};
 use ::extract::{PublicKey, SealError, SigningKey, VerifyExtractError};
 use anyhow::{Context, bail};
 use clap::Args;
 use host::Output;
-use view::{ExpectedOutput, Maker, ReadManifest};
+use view::Maker;
 
 use crate::failure::{Outcome, Usage, Verdict};
 use crate::stdout;
@@ -76,7 +77,7 @@ pub(crate) fn keygen(flags: &KeygenFlags) -> Outcome {
     private.finish()?;
     // It is there to be given away: the umask decides who may read it.
     public.finish_public(key.public().to_pem().as_bytes())?;
-    stdout::print(&format!("public key {}\n", view::hex(&key.public().0)))?;
+    stdout::print(&format!("public key {}\n", units::hex(&key.public().0)))?;
     Ok(Verdict::Clean)
 }
 
@@ -100,7 +101,7 @@ pub(crate) fn verify(flags: &VerifyFlags) -> Outcome {
     let of_manifest = || format!("cannot read the manifest {}", view::path(&flags.manifest));
     let manifest = host::open_input(&flags.manifest)?.take(MANIFEST_BYTES_MAX);
     { manifest }.read_to_string(&mut text).with_context(of_manifest)?;
-    let manifest = view::parse_manifest(&text).with_context(of_manifest)?;
+    let manifest = ::extract::parse_manifest(&text).with_context(of_manifest)?;
 
     let (mut report, mut is_right) = (Vec::new(), true);
     let seal = check_seal(&manifest, trusted.as_ref());
@@ -138,7 +139,7 @@ fn check_seal(
     };
     seal.check(text.as_bytes(), trusted)?;
     let known = if trusted.is_some() { "the key given" } else { "a key that nobody vouches for" };
-    Ok(seal.signature.map(|(key, _)| format!("{known}, {}", view::hex(&key.0))))
+    Ok(seal.signature.map(|(key, _)| format!("{known}, {}", units::hex(&key.0))))
 }
 
 /// What is wrong with a file.

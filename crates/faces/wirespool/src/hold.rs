@@ -221,7 +221,7 @@ fn list(flags: &Flags) -> Outcome {
     for (path, _) in host::files_in(&flags.hold_dir)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let Some(stem) = name.strip_suffix(".json") else { continue };
-        match view::parse_hold(stem, &host::read_text(&path)?) {
+        match ::extract::parse_hold(stem, &host::read_text(&path)?) {
             Ok(hold) => holds.push(hold),
             Err(error) => say(&format!("{}: {error}", view::path(&path))),
         }

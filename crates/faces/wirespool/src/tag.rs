@@ -5,11 +5,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use ::extract::{Event, Options, Request};
+use ::extract::{LogEvent, LogReader};
 use anyhow::bail;
 use clap::Args;
 use host::{StopFlag, SystemClock, Tail};
 use units::{Clock, NANOS_PER_SECOND, Sleep};
-use view::{LogEvent, LogReader};
 
 use crate::arguments;
 use crate::failure::{Outcome, Usage, Verdict, of_extract};
@@ -225,7 +225,7 @@ impl Tagger<'_> {
 /// Reads the events of a whole log; alerts alone, if there are any.
 pub(crate) fn events_of(path: &Path, text: &str) -> Result<Vec<LogEvent>, Usage> {
     let no_log = || Usage(format!("{}: not a log of Suricata or Zeek", view::path(path)));
-    let mut events = view::log_events(text).map_err(|_| no_log())?;
+    let mut events = ::extract::log_events(text).map_err(|_| no_log())?;
     if events.iter().any(|event| event.is_alert) {
         events.retain(|event| event.is_alert);
     }

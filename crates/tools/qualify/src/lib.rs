@@ -1,7 +1,7 @@
 //! What rate a target guarantees: the parts of a qualification, and the verdict.
 //!
 //! A part drives a target that it is given, by a clock that it is given, and so runs unchanged on
-//! a disk, a file, or a modelled disk in virtual time. Nothing here prints or serializes; `view`
+//! a disk, a file, or a modelled disk in virtual time. Nothing here prints or writes JSON; `view`
 //! shows a [`Qualification`]. [`open`] decides what may be read and written, by what `host` finds
 //! on it: the default never writes to anything but a file of its own.
 //!
@@ -16,8 +16,10 @@ mod cpu;
 mod diff;
 mod error;
 mod extents;
+mod file;
 mod files;
 mod fill;
+mod fio;
 mod folder;
 mod histogram;
 mod identity;
@@ -52,7 +54,11 @@ pub use compare::{
 pub use cpu::{Cpu, CpuStep};
 pub use diff::{Change, Compared, Diff, Subject};
 pub use error::Error;
+pub use file::{
+    FILE_VERSION, QualificationError, QualifyReport, parse_qualification, parse_qualify_report,
+};
 pub use files::{FileLap, Files, FioRun, fio_arguments};
+pub use fio::parse_fio;
 pub use folder::Folder;
 pub use histogram::Latencies;
 pub use host::disk::Layer;

@@ -95,9 +95,11 @@ fn effect(effect: &EffectFound, targets: &[Contender]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ::qualify::{FactorFound, RateChange, TwoModes};
+    use ::qualify::{
+        FactorFound, QualifyReport, RateChange, TwoModes, parse_qualification, parse_qualify_report,
+    };
 
-    use super::super::{QualifyReport, comparison_json, parse_qualification, parse_qualify_report};
+    use super::super::comparison_json;
     use super::*;
 
     fn found() -> Comparison {

@@ -5,7 +5,6 @@ mod compare;
 mod csv;
 mod diff;
 mod drive;
-mod fio;
 mod json;
 mod page;
 mod plan;
@@ -17,11 +16,7 @@ pub use choice::choice;
 pub use compare::comparison;
 pub use csv::qualification_csv;
 pub use diff::{qualification_diff, qualification_diff_json};
-pub use fio::parse_fio;
-pub use json::{
-    QualificationError, QualifyReport, comparison_json, parse_qualification, parse_qualify_report,
-    qualification_json,
-};
+pub use json::{comparison_json, qualification_json};
 pub use page::{comparison_html, comparison_svg, qualification_html, qualification_svg};
 pub use plan::{qualify_plan, qualify_plan_json};
 pub(crate) use spark::sparkline;

@@ -3,14 +3,13 @@ use ::qualify::{
     Files, Fill, FioRun, Iops, IopsStep, Judged, Latencies, Latency, Layer, Lost, Mix, Mixed, Need,
     Order, Part, PartResult, Passes, Qualification, ReadLoad, ReadResult, Reads, Sample, Share,
     SlowWrite, Sweep, SweepStep, Target, TargetKind, Trace, Unread, Verdict, Verified, Window,
-    WithReaders, proposals, typical,
+    WithReaders, parse_qualification, proposals, typical,
 };
 use units::Timestamp;
 
 use super::{
-    parse_qualification, qualification, qualification_csv, qualification_diff,
-    qualification_diff_json, qualification_html, qualification_json, qualification_svg,
-    qualify_plan, qualify_plan_json,
+    qualification, qualification_csv, qualification_diff, qualification_diff_json,
+    qualification_html, qualification_json, qualification_svg, qualify_plan, qualify_plan_json,
 };
 use crate::plot::PlotStyle;
 

@@ -9,7 +9,7 @@ mod value;
 
 use ::runs::{Contest, Order, Series};
 
-pub use against::{Former, FormerError, Held, held, parse_former};
+pub use against::{Held, held};
 pub use csv::runs_csv;
 pub use json::runs_json;
 

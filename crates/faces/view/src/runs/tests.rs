@@ -1,5 +1,6 @@
 use ::runs::{
     CpuTime, Fact, Order, Parameter, Plan, Ran as One, Rounds, Run, Subject, Taken, Unit, judge,
+    parse_former,
 };
 use statistics::Cell;
 use units::Random;

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use ::runs::Former;
 use ::runs::{Contest, Subject, Verdict as Became, against};
 use host::{Output, read_text};
 use units::Random;
-use view::{Former, Held, Ran};
+use view::{Held, Ran};
 
 use super::flags::Outputs;
 use crate::failure::{Outcome, Usage, Verdict};
@@ -118,6 +119,6 @@ fn is_of(former: &Former, subject: &Subject) -> bool {
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<Former>> {
-    let found = view::parse_former(&read_text(path)?);
+    let found = ::runs::parse_former(&read_text(path)?);
     found.map_err(|error| Usage(format!("{}: {error}", view::path(path))).into())
 }

@@ -42,7 +42,7 @@ pub(super) struct Flags {
 pub(super) fn run(flags: &Flags) -> Outcome {
     let mut options = flags.reading.options(flags.volume.clone());
     let parse = |text: &str, from: &str| {
-        view::parse_recorder(text)
+        ::diagnose::recorder::parse_recorder(text)
             .map_err(|error| Usage(format!("{from}: not the report of a recording: {error}")))
     };
     let told = match &flags.report {

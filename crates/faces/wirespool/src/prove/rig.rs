@@ -87,7 +87,7 @@ impl Rig<'_> {
         let interface = dropped(counters, self.counters()?);
         program.interrupt();
         let ended = program.wait(STOP_MAX)?;
-        let recorder = view::parse_recording(&ended.output, ended.cpu.total())
+        let recorder = ::prove::parse_recording(&ended.output, ended.cpu.total())
             .map_err(|_| ended_early(&ended))?;
         let (kernel, writer) = (recorder.kernel_drops, recorder.writer_drops);
         let drops = Drops { interface, kernel, writer };

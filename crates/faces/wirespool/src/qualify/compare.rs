@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use ::qualify::QualifyReport;
 use ::qualify::{
     Comparison, Contest, Contestant, Fact, Lent, Members, Opened, Qualification,
     compare as compete, compare_reports, open,
 };
 use host::{Output, StopFlag, SystemClock, read_text};
 use units::ByteSize;
-use view::QualifyReport;
 
 use super::contestants::Field;
 use super::{Drafts, Flags};
@@ -65,7 +65,7 @@ fn report(path: &Path) -> anyhow::Result<Option<Qualification>> {
     let Some(text) = text.filter(|text| text.trim_start().starts_with('{')) else {
         return Ok(None);
     };
-    super::parse(path, &text, view::parse_qualification).map(Some)
+    super::parse(path, &text, ::qualify::parse_qualification).map(Some)
 }
 
 fn targets(flags: &Flags) -> anyhow::Result<Comparison> {

@@ -14,9 +14,9 @@ use ::qualify::{
     Answer, Ask, Bench, Diff, Error, Part, Plan, Proposal, Provided, Qualification, Target,
     TargetKind, go_on as measure, modelled, open, proposals,
 };
+use ::qualify::{QualificationError, QualifyReport};
 use host::{Output, OutputFolder, StopFlag, SystemClock, random_bytes, read_text};
 use units::Clock as _;
-use view::{QualificationError, QualifyReport};
 
 use crate::failure::{Outcome, Verdict};
 use crate::progress::{Progress, say};
@@ -32,7 +32,7 @@ const WIDTH: usize = 100;
 pub(crate) fn run(flags: &Flags) -> Outcome {
     match &flags.command {
         Some(Command::Show { file, outputs }) => {
-            let report = parse(file, &read_text(file)?, view::parse_qualify_report)?;
+            let report = parse(file, &read_text(file)?, ::qualify::parse_qualify_report)?;
             if let QualifyReport::Comparison(_) = report {
                 compare::check(outputs)?;
             }
@@ -128,7 +128,7 @@ fn measured(flags: &Flags) -> Outcome {
 
 /// The report of one target.
 pub(crate) fn read(file: &Path) -> anyhow::Result<Qualification> {
-    parse(file, &read_text(file)?, view::parse_qualification)
+    parse(file, &read_text(file)?, ::qualify::parse_qualification)
 }
 
 /// Reads the text of `file`, and says of which file it is wrong.

@@ -1,9 +1,7 @@
 //! A comparison as JSON.
 
-use ::qualify::Comparison;
-use serde::{Deserialize, Serialize};
-
-use super::VERSION;
+use ::qualify::{Comparison, FILE_VERSION};
+use serde::Serialize;
 
 use crate::safe::json_pretty;
 
@@ -15,14 +13,5 @@ struct FileJson<'a> {
 
 /// A comparison, as JSON.
 pub fn comparison_json(found: &Comparison) -> String {
-    json_pretty(&FileJson { version: VERSION, comparison: found })
-}
-
-/// Reads it, whatever its version.
-pub(super) fn read_comparison(text: &str) -> serde_json::Result<Comparison> {
-    #[derive(Deserialize)]
-    struct ReadJson {
-        comparison: Comparison,
-    }
-    serde_json::from_str(text).map(|ReadJson { comparison }| comparison)
+    json_pretty(&FileJson { version: FILE_VERSION, comparison: found })
 }

@@ -1,9 +1,10 @@
 //! What a recorder says of itself, read again: by `status` while it runs, as its report when it
 //! has ended.
 
-use diagnose::recorder::{Headroom, Interface, Loss, Member, SlowWrite, State};
 use serde::Deserialize;
 use units::Timestamp;
+
+use super::{Headroom, Interface, Loss, Member, SlowWrite, State};
 
 #[derive(Deserialize)]
 struct StateJson {
@@ -82,8 +83,8 @@ struct LossJson {
     unfinished_slots: u64,
 }
 
-/// The state of a recorder, and its process if it runs: of [`crate::going_json`], or of
-/// [`crate::recording_json`].
+/// The state of a recorder, and its process if it runs: what it answers while it does, or its
+/// report.
 pub fn parse_recorder(text: &str) -> Result<(State, Option<u32>), serde_json::Error> {
     let read: StateJson = serde_json::from_str(text)?;
     let process = read.process;
@@ -142,26 +143,5 @@ fn loss(read: &LossJson) -> Loss {
         packets: read.packets,
         pool_free: read.pool_free,
         unfinished_slots: read.unfinished_slots,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use ::record::{Progress, Report};
-
-    use super::*;
-
-    #[test]
-    fn what_recorders_say_is_read_again() {
-        let mut progress = Progress { pool_count: 128, unindexed: 3, ..Progress::default() };
-        progress.disks.slow_count = 7;
-        let (state, process) = parse_recorder(&crate::going_json(77, &progress)).unwrap();
-        assert_eq!((state.is_going, process), (true, Some(77)));
-        assert_eq!((state.pool_columns, state.unindexed, state.slow_writes), (128, 3, 7));
-
-        let report = Report { unread: 5, ..Report::default() };
-        let (state, process) = parse_recorder(&crate::recording_json(&report)).unwrap();
-        assert_eq!((state.is_going, process, state.unread), (false, None, 5));
-        assert!(parse_recorder("{}").is_err());
     }
 }

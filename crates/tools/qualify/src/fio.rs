@@ -1,7 +1,8 @@
 //! What fio says of a run, in its JSON.
 
-use ::qualify::FioRun;
 use serde::Deserialize;
+
+use crate::files::FioRun;
 
 #[derive(Deserialize)]
 struct FioJson {

@@ -1,11 +1,8 @@
 //! Logs of Suricata (EVE) and Zeek (tab-separated or JSON): which sessions they speak of.
 
-use extract::Found;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 use units::Timestamp;
-
-use crate::safe::json_line;
 
 /// What a line of a log says of a session.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -138,35 +135,6 @@ pub fn log_events(text: &str) -> Result<Vec<LogEvent>, NoLog> {
         }
     }
     Ok(events)
-}
-
-#[derive(Serialize)]
-struct TagJson<'a> {
-    session_id: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    community_id: Option<&'a str>,
-    tag: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    severity: Option<u8>,
-    event_ns: i64,
-    start_ns: i64,
-    /// The id holds until something else is recorded.
-    #[serde(skip_serializing_if = "core::ops::Not::not")]
-    provisional: bool,
-}
-
-/// A line that says which session an event tagged.
-pub fn tag_line(event: &LogEvent, found: &Found) -> String {
-    let tag = TagJson {
-        session_id: &found.id,
-        community_id: found.community_id.as_ref().map(|id| &*id.0),
-        tag: &event.label,
-        severity: event.severity,
-        event_ns: event.time.0,
-        start_ns: found.session.start.0,
-        provisional: found.is_provisional,
-    };
-    json_line(&tag)
 }
 
 /// A line is of no log that is known.
