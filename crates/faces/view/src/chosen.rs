@@ -4,13 +4,13 @@ use core::slice::from_ref;
 use std::sync::Arc;
 
 use extract::{Found, TopValue};
+use page::safe;
+use page::table::{Column, LongTable};
+use page::text::{Zone, duration, grouped};
 use query::{Atlas, Field, Kind};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::safe;
 use crate::session::{self, Read, Value};
-use crate::table::{Column, LongTable};
-use crate::text::{Zone, duration, grouped};
 use crate::top;
 
 /// Fields that are computed and may have several values: in JSON always a list.

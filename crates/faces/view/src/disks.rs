@@ -1,14 +1,12 @@
 //! What the members do while they are written to, beside what they were qualified for.
 
 use ::record::{DiskWatch, Disks, Headroom, Level, SlowWrite};
+use page::forms::QualifiedJson;
+use page::safe::printable;
+use page::text::{disk_rate, nanos, plural, time};
 use serde::Serialize;
 use units::ByteSize;
 use units::number::per_second;
-
-use crate::qualify::disk_rate;
-use crate::safe::printable;
-use crate::text::{nanos, plural, time};
-use crate::volume::QualifiedJson;
 
 /// A line for each device and for the headroom, and the slowest writes.
 pub(crate) fn lines(disks: &Disks) -> Vec<String> {

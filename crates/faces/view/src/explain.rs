@@ -1,12 +1,11 @@
 //! What a query cost, in words and as JSON, and the list of fields that it can ask for.
 
 use extract::{Explain, NamesMet};
+use page::safe::{json_line, json_pretty, printable};
+use page::text::{duration, grouped, plural};
 use query::{Field, Query};
 use serde::Serialize;
 use units::ByteSize;
-
-use crate::safe::{json_line, json_pretty, printable};
-use crate::text::{duration, grouped, plural};
 
 /// What to say where a query asks for interfaces or recordings by names that nobody met; `None`
 /// where it does not.

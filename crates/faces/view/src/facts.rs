@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use diagnose::machine::{Difference, FACTS_VERSION};
+use page::safe::{json_pretty, printable};
+use page::text::plural;
 use serde::Serialize;
-
-use crate::safe::{json_pretty, printable};
-use crate::text::plural;
 
 /// Where there is no terminal to fit.
 const WIDTH: usize = 100;

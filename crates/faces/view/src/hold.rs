@@ -1,11 +1,10 @@
 //! Holds: extracts that were put aside with their manifests.
 
 use extract::HoldSummary;
+use page::safe::{json_pretty, printable};
+use page::table::{Column, render};
+use page::text::grouped;
 use units::ByteSize;
-
-use crate::safe::{json_pretty, printable};
-use crate::table::{Column, render};
-use crate::text::grouped;
 
 const COLUMNS: [Column; 5] = [
     Column { title: "HOLD", is_number: false, least: 12, rank: 0 },

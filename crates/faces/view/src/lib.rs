@@ -11,20 +11,15 @@ mod explain;
 mod facts;
 mod hold;
 mod io;
-mod latency;
 mod manifest;
 mod map;
 mod members;
-mod page;
-mod parquet_file;
 mod plot;
 mod prove;
 mod qualify;
 mod record;
 mod replay;
-mod rows;
 mod runs;
-mod safe;
 mod salvage;
 mod samples;
 mod scrub;
@@ -32,9 +27,7 @@ mod session;
 mod session_table;
 mod sheet;
 mod stenographer;
-mod table;
 mod tag;
-mod text;
 mod top;
 mod traced;
 mod verification;
@@ -52,8 +45,7 @@ pub use members::{
     erased, erased_json, grown, grown_json, joined, joined_json, resilvered, resilvered_json,
     status, status_json,
 };
-pub use parquet_file::ParquetFile;
-pub use plot::{PlotStyle, plot, plot_json};
+pub use plot::{plot, plot_json};
 pub use prove::{limit, limit_json, proved, proved_json, trial_in_short};
 pub use qualify::{
     choice, comparison, comparison_html, comparison_json, comparison_svg, qualification,
@@ -63,9 +55,7 @@ pub use qualify::{
 };
 pub use record::{going_json, is_clean, recording, recording_json, recording_progress};
 pub use replay::{replay_progress, replayed, replayed_json};
-pub use rows::{RowTable, rows_csv, rows_csv_heading, rows_json};
 pub use runs::{Held, Ran, held, runs, runs_csv, runs_json};
-pub use safe::{coloured_lines, lines, path, path_value, printable};
 pub use salvage::{salvaged, salvaged_json};
 pub use samples::{SocketSamples, socket_series};
 pub use scrub::{scrubbed, scrubbed_json};
@@ -78,7 +68,6 @@ pub use sheet::{
 };
 pub use stenographer::stenographer_volume;
 pub use tag::tag_line;
-pub use text::{Zone, clock_time, duration, plural, rate};
 pub use top::{top, top_csv, top_json};
 pub use traced::{traced, traced_json};
 pub use verification::{verification, verification_json};

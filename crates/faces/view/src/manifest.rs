@@ -2,14 +2,13 @@
 
 use extract::manifest::{AFTER_SEAL, BEFORE_SEAL, MANIFEST_VERSION, OutputForm, SealForm};
 use extract::{
-    Asked, Completeness, DamageKind, GivenUp, Manifest, Seal, SigningKey, Stretch, StretchEnd,
-    Times,
+    Asked, Completeness, DamageKind, Manifest, Seal, SigningKey, Stretch, StretchEnd, Times,
 };
 use format::directory::Gap;
+use page::forms::GivenUpJson;
+use page::safe::{json_part, json_pretty};
 use serde::Serialize;
 use units::Timestamp;
-
-use crate::safe::{json_part, json_pretty};
 
 /// Who made an extract, where and with what.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -93,25 +92,6 @@ struct CompletenessJson {
     not_recorded: Vec<TimesJson>,
     not_held: Vec<TimesJson>,
     not_known: Vec<DoubtJson>,
-}
-
-/// A member that was not read any more.
-#[derive(Serialize)]
-pub(crate) struct GivenUpJson {
-    member: u8,
-    failed_reads: u64,
-    seconds: u64,
-}
-
-impl GivenUpJson {
-    pub(crate) fn of_all(members: &[GivenUp]) -> Vec<Self> {
-        let json = |&GivenUp { member, failed: failed_reads, seconds }: &GivenUp| Self {
-            member,
-            failed_reads,
-            seconds,
-        };
-        members.iter().map(json).collect()
-    }
 }
 
 /// Packets that stand behind later ones.
@@ -276,7 +256,11 @@ fn completeness(found: &Completeness) -> CompletenessJson {
         withheld: found
             .withheld
             .map(|(from, to)| TimesJson { from_ns: Some(from.0), to_ns: Some(to.0) }),
-        given_up: GivenUpJson::of_all(&found.given_up),
+        given_up: found
+            .given_up
+            .iter()
+            .map(|it| GivenUpJson::new(it.member, it.failed, it.seconds))
+            .collect(),
         limited: found.limited,
         stopped: found.stopped,
         recorded: found.recorded.iter().map(stretch).collect(),

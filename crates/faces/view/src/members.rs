@@ -1,14 +1,13 @@
 //! A volume's members: what they are good for, and what became of them.
 
+use page::safe::{self, printable};
+use page::table::{Column, render};
+use page::text::{Facts, plural, size, time};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use units::ByteSize;
 use units::number::{permille, sum};
 use upkeep::{Erased, Grown, Joined, MemberState, MemberStatus, Redundancy, Resilvered, Status};
-
-use crate::safe::{self, printable};
-use crate::table::{Column, render};
-use crate::text::{Facts, plural, size, time};
 
 const COLUMNS: [Column; 4] = [
     Column { title: "MEMBER", is_number: true, least: 0, rank: 0 },

@@ -6,11 +6,11 @@
 use core::fmt::Write as _;
 
 use extract::Traffic;
+use page::safe::{json_line, printable};
+use page::text::{duration, time};
+use page::{BLOCK, EIGHTHS, PlotStyle};
 use serde::Serialize;
 use units::{ByteSize, NANOS_PER_SECOND, Timestamp};
-
-use crate::safe::{json_line, printable};
-use crate::text::{duration, time};
 
 /// Protocols with a band of their own; the others share one.
 const BANDS_MAX: usize = 7;
@@ -21,19 +21,6 @@ const AXIS: usize = 12;
 const MARKS: [char; BANDS_MAX + 1] = ['#', 'o', '*', '+', 'x', '%', '=', '.'];
 /// Colours of terminals (ECMA-48, SGR) that are told apart on dark and light ones.
 const COLOURS: [u8; BANDS_MAX + 1] = [34, 32, 33, 35, 36, 31, 94, 90];
-/// Eighths of a block, from none to seven.
-pub(crate) const EIGHTHS: [char; 8] =
-    [' ', '\u{2581}', '\u{2582}', '\u{2583}', '\u{2584}', '\u{2585}', '\u{2586}', '\u{2587}'];
-pub(crate) const BLOCK: char = '\u{2588}';
-
-/// How a plot is drawn.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PlotStyle {
-    /// Characters of a line.
-    pub width: usize,
-    /// Colours and blocks, for a terminal.
-    pub is_terminal: bool,
-}
 
 /// A protocol's band, or that of all others.
 struct Band {

@@ -3,12 +3,10 @@
 use core::time::Duration;
 
 use ::prove::{Account, Ask, Found, Limit, Trial, Verdict};
+use page::safe::{json_pretty, printable};
+use page::text::{bits, duration, grouped, plural, took};
 use serde::Serialize;
 use units::ByteSize;
-
-use crate::replay::bits;
-use crate::safe::{json_pretty, printable};
-use crate::text::{duration, grouped, plural, took};
 
 /// A run, in words.
 pub fn proved(trial: &Trial) -> String {

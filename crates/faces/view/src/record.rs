@@ -6,13 +6,13 @@ use ::record::{
     Account, Change, Event, GaveWay, Loss, MemberChange, Progress, QueueAccount, Report,
 };
 use format::directory::{Gap, GapCause};
+use page::safe::{json_pretty, printable};
+use page::table::{Column, render};
+use page::text::{duration, grouped, plural, rate, took};
 use serde::Serialize;
 use units::ByteSize;
 
 use crate::disks::{self, DisksJson};
-use crate::safe::{json_pretty, printable};
-use crate::table::{Column, render};
-use crate::text::{duration, grouped, plural, rate, took};
 
 const ACCOUNT_COLUMNS: [Column; 9] = [
     Column { title: "INTERFACE", is_number: false, least: 10, rank: 0 },

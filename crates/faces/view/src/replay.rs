@@ -3,12 +3,11 @@
 use core::time::Duration;
 
 use ::replay::{Progress, Report};
+use page::safe::{json_pretty, printable};
+use page::text::{bits, duration, grouped, plural, took};
 use serde::Serialize;
 use units::ByteSize;
 use units::number::{between, per_second};
-
-use crate::safe::{json_pretty, printable};
-use crate::text::{duration, grouped, plural, took};
 
 /// A replay, in words.
 pub fn replayed(report: &Report) -> String {
@@ -79,17 +78,6 @@ fn not_sent(report: &Report) -> Vec<String> {
 
 fn unknown() -> String {
     "at once".to_owned()
-}
-
-/// Bits a second in the unit that suits them.
-pub(crate) fn bits(per_second: u64) -> String {
-    let (unit, name) = match per_second {
-        0..1_000_000 => (1_000, "kbit/s"),
-        1_000_000..1_000_000_000 => (1_000_000, "Mbit/s"),
-        _ => (1_000_000_000, "Gbit/s"),
-    };
-    let hundredths = u128::from(per_second) * 100 / unit;
-    format!("{}.{:02} {name}", hundredths / 100, hundredths % 100)
 }
 
 /// How a replay is going, in one line.
@@ -203,14 +191,5 @@ mod tests {
         assert!(replayed(&clean).starts_with("all packets were sent\n"));
         let unknown = Report { interface_drops: None, ..clean };
         assert!(replayed(&unknown).starts_with("all packets were sent (drops of the interface"));
-    }
-
-    #[test]
-    fn bits_have_the_unit_that_suits_them() {
-        for (per_second, text) in
-            [(999, "0.99 kbit/s"), (12_340_000, "12.34 Mbit/s"), (9_870_000_000, "9.87 Gbit/s")]
-        {
-            assert_eq!(bits(per_second), text);
-        }
     }
 }

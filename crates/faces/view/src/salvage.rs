@@ -2,10 +2,9 @@
 
 use extract::{Loss, SalvageReport};
 use format::geometry::{Geometry, ROW_BYTES};
+use page::safe::json_pretty;
+use page::text::{grouped, plural, times};
 use serde::Serialize;
-
-use crate::safe::json_pretty;
-use crate::text::{grouped, plural, times};
 
 /// Losses that are shown; the JSON has them all.
 const LOSSES_SHOWN: usize = 20;

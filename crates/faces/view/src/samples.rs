@@ -9,13 +9,11 @@ use arrow_array::builder::{
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 use diagnose::tcp::{Point, Series, TcpInfo, TcpLook, TcpSocket};
+use page::safe::printable;
+use page::text::disk_rate;
+use page::{ParquetFile, PlotStyle, sparkline};
 use parquet::errors::ParquetError;
 use units::{ByteSize, Timestamp};
-
-use crate::ParquetFile;
-use crate::plot::PlotStyle;
-use crate::qualify::{disk_rate, sparkline};
-use crate::safe::printable;
 
 /// Where there is no terminal to fit.
 const WIDTH: usize = 60;

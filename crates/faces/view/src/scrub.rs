@@ -1,12 +1,12 @@
 //! Volumes scrubbed.
 
+use page::forms::GivenUpJson;
+use page::safe::{self, printable};
+use page::text::{grouped, plural};
 use serde::Serialize;
 use units::ByteSize;
 use upkeep::{BadCopy, BadStripe, Fate, Scrubbed};
 
-use crate::manifest::GivenUpJson;
-use crate::safe::{self, printable};
-use crate::text::{grouped, plural};
 use crate::verification::{NOT_CHECKED, bad_stripe, to_u64};
 
 /// Lines of damage that are shown; the JSON has them all.
@@ -232,7 +232,11 @@ pub fn scrubbed_json(report: &Scrubbed) -> String {
         superblocks: copies.collect(),
         damage: report.damage.iter().map(place).collect(),
         parity_wrong: ring.parity_wrong.iter().map(ToString::to_string).collect(),
-        given_up: GivenUpJson::of_all(&ring.given_up),
+        given_up: ring
+            .given_up
+            .iter()
+            .map(|it| GivenUpJson::new(it.member, it.failed, it.seconds))
+            .collect(),
     })
 }
 

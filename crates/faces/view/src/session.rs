@@ -7,12 +7,11 @@ use std::borrow::Cow;
 
 use extract::{Found, Held, SessionStart};
 use format::slice::{Direction, Slice, SourceNames};
+use page::safe::{self, csv_cell, csv_list};
 use query::{cipher_name, tls_version_name};
 use serde::Deserialize;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use wire::{Address, Ssh, TcpOptions, Tls};
-
-use crate::safe::{self, csv_cell, csv_list};
 
 /// A value of a field.
 pub(crate) enum Value<'a> {

@@ -1,13 +1,13 @@
 //! Sessions as a table for people.
 
 use extract::{Found, Held};
+use page::safe::printable;
+use page::table::{Column, LongTable};
+use page::text::{Zone, duration, grouped};
 use units::Timestamp;
 use wire::Address;
 
-use crate::safe::printable;
 use crate::session::has_ports;
-use crate::table::{Column, LongTable};
-use crate::text::{Zone, duration, grouped};
 
 /// Tables narrower than this have times to the second without the year, so that packets, bytes and
 /// names have room.

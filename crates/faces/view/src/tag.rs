@@ -1,9 +1,8 @@
 //! Sessions that an event of a log tagged.
 
 use extract::{Found, LogEvent};
+use page::safe::json_line;
 use serde::Serialize;
-
-use crate::safe::json_line;
 
 #[derive(Serialize)]
 struct TagJson<'a> {

@@ -1,15 +1,15 @@
 //! The values of a field with the most traffic, as a table and as JSON lines.
 
 use extract::{Measure, Top, TopRow, TopValue, Weight};
+use page::safe::{json_line, printable};
+use page::table::{Column, render};
+use page::text::{Zone, duration, grouped, percent};
 use query::{Field, Kind, cipher_name, dns_rcode_name, dns_type_name, tls_version_name};
 use serde::Serialize;
 use units::ByteSize;
 use wire::Protocol;
 
-use crate::safe::{json_line, printable};
 use crate::session::Value;
-use crate::table::{Column, render};
-use crate::text::{Zone, duration, grouped, percent};
 use crate::verification::to_u64;
 
 const COLUMNS: [Column<'_>; 6] = [

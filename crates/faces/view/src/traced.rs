@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 
 use ::trace::{Report, Share};
+use page::safe::{self, printable};
+use page::text::plural;
 use serde::Serialize;
 use units::ByteSize;
-
-use crate::safe::{self, printable};
-use crate::text::plural;
 
 /// Processes that are named.
 const SHOWN: usize = 10;

@@ -1,12 +1,11 @@
 //! Volumes verified.
 
+use page::forms::GivenUpJson;
+use page::safe::{self, printable};
+use page::text::{grouped, plural};
 use serde::Serialize;
 use units::ByteSize;
 use upkeep::{BadStripe, Verification};
-
-use crate::manifest::GivenUpJson;
-use crate::safe::{self, printable};
-use crate::text::{grouped, plural};
 
 /// Lines of damage that are shown; the JSON has them all.
 const DAMAGE_SHOWN: usize = 20;
@@ -191,7 +190,11 @@ pub fn verification_json(report: &Verification) -> String {
         superblocks: report.bad_copies.iter().map(|&(member, copy)| [member, copy]).collect(),
         damage: damage.collect(),
         parity_wrong: ring.parity_wrong.iter().map(ToString::to_string).collect(),
-        given_up: GivenUpJson::of_all(&ring.given_up),
+        given_up: ring
+            .given_up
+            .iter()
+            .map(|it| GivenUpJson::new(it.member, it.failed, it.seconds))
+            .collect(),
         index_damage: index_damage.collect(),
     })
 }

@@ -3,16 +3,16 @@
 use core::fmt::Write as _;
 
 use format::geometry::{ExtentOrder, Geometry};
-use format::superblock::{MemberEntry, Qualified, QualifiedBy, Superblock};
+use format::superblock::{MemberEntry, Superblock};
+use page::forms::{self, QualifiedJson};
+use page::safe::{self, printable};
+use page::table::{Column, render};
+use page::text::{Facts, duration, grouped, plural, size, time, times};
 use serde::Serialize;
-use units::{ByteSize, Timestamp, hex};
+use units::{ByteSize, Timestamp};
 use upkeep::{Created, Inspection, MemberState, Recording, RingMap};
 
 use crate::map::MapJson;
-use crate::qualify::disk_rate;
-use crate::safe::{self, printable};
-use crate::table::{Column, render};
-use crate::text::{Facts, day, duration, grouped, plural, size, time, times};
 
 /// A new volume, in words, with the reasons of what a qualification chose.
 pub fn created(report: &Created, reasons: &[String]) -> String {
@@ -37,7 +37,7 @@ pub fn created(report: &Created, reasons: &[String]) -> String {
     let smallest = report.members.iter().map(|member| member.size_bytes).min().unwrap_or(0);
     facts.add("order", format!("{}{why}", order(geometry, smallest)));
     if let Some(qualified) = &report.superblock.qualified {
-        facts.add("qualified", self::qualified(qualified));
+        facts.add("qualified", forms::qualified(qualified));
     }
     for reason in reasons {
         facts.add("because", reason);
@@ -58,53 +58,6 @@ pub fn created(report: &Created, reasons: &[String]) -> String {
         facts.add("note", note);
     }
     facts.finish()
-}
-
-/// What was measured of each member before the volume was made.
-pub(crate) fn qualified(found: &Qualified) -> String {
-    let by = match found.by {
-        QualifiedBy::Writing => "by writing all of it",
-        QualifiedBy::Places => "by writing places of it, or in another order",
-        QualifiedBy::Reading => "if it writes as it reads: it was only read",
-    };
-    format!(
-        "{} guaranteed of each member with a pool of {}, mean {}, {by}; {}, report {}",
-        disk_rate(found.guaranteed_bytes_per_s),
-        ByteSize(found.pool_bytes),
-        disk_rate(found.mean_bytes_per_s),
-        day(found.at),
-        hex(&found.report),
-    )
-}
-
-/// What a qualification found of each member.
-#[derive(Serialize)]
-pub(crate) struct QualifiedJson {
-    by: &'static str,
-    started_ns: i64,
-    guaranteed_bytes_per_s: u64,
-    mean_bytes_per_s: u64,
-    pool_bytes: u64,
-    longest_write_ns: u64,
-    report: String,
-}
-
-impl QualifiedJson {
-    pub(crate) fn new(found: &Qualified) -> Self {
-        Self {
-            by: match found.by {
-                QualifiedBy::Writing => "writing",
-                QualifiedBy::Places => "places",
-                QualifiedBy::Reading => "reading",
-            },
-            started_ns: found.at.0,
-            guaranteed_bytes_per_s: found.guaranteed_bytes_per_s,
-            mean_bytes_per_s: found.mean_bytes_per_s,
-            pool_bytes: found.pool_bytes,
-            longest_write_ns: found.longest_write_ns,
-            report: hex(&found.report),
-        }
-    }
 }
 
 fn ring(geometry: &Geometry) -> String {
@@ -238,7 +191,7 @@ pub fn inspection(report: &Inspection, width: Option<usize>) -> String {
     facts.add("ring", ring(geometry));
     facts.add("order", order(geometry, report.smallest_member_bytes));
     if let Some(qualified) = &report.superblock.qualified {
-        facts.add("qualified", self::qualified(qualified));
+        facts.add("qualified", forms::qualified(qualified));
     }
     let entries = report.superblock.members.iter().zip(&report.members);
     for (number, (entry, state)) in (0_u8..).zip(entries) {

@@ -15,12 +15,12 @@ use clap::{ArgGroup, Args, Subcommand};
 use host::facts::Facts;
 use host::{Output, StopFlag, SystemClock};
 use units::{Clock as _, NANOS_PER_SECOND};
-use view::DiagnosisPage;
 
 use crate::arguments::duration;
 use crate::failure::{Outcome, Usage, Verdict};
 use crate::progress::Progress;
 use crate::stdout;
+use view::DiagnosisPage;
 
 /// Say why this machine is slow, and show the evidence.
 ///
@@ -210,7 +210,7 @@ fn of_host(flags: &HostFlags) -> Outcome {
 fn read_facts(path: &Path) -> anyhow::Result<Facts> {
     let text = host::read_text(path)?;
     ::diagnose::machine::parse_facts(&text)
-        .map_err(|error| Usage(format!("{}: {error}", view::path(path))).into())
+        .map_err(|error| Usage(format!("{}: {error}", page::safe::path(path))).into())
 }
 
 fn nanos(time: Duration) -> Result<i64, Usage> {

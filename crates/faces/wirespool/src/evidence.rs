@@ -5,15 +5,16 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use ::extract::{ExpectedOutput, ReadManifest};
-use ::extract::{PublicKey, SealError, SigningKey, VerifyExtractError};
+use ::extract::{
+    ExpectedOutput, PublicKey, ReadManifest, SealError, SigningKey, VerifyExtractError,
+};
 use anyhow::{Context, bail};
 use clap::Args;
 use host::Output;
-use view::Maker;
 
 use crate::failure::{Outcome, Usage, Verdict};
 use crate::stdout;
+use view::Maker;
 
 /// Manifests of large extracts list many pieces, but not gigabytes of them.
 const MANIFEST_BYTES_MAX: u64 = 1 << 30;
@@ -88,7 +89,7 @@ pub(crate) fn signing_key(path: &Path) -> anyhow::Result<SigningKey> {
 }
 
 fn not_a_key(path: &Path, error: ::extract::KeyError) -> anyhow::Error {
-    Usage(format!("{}: {error}", view::path(path))).into()
+    Usage(format!("{}: {error}", page::safe::path(path))).into()
 }
 
 pub(crate) fn verify(flags: &VerifyFlags) -> Outcome {
@@ -98,7 +99,7 @@ pub(crate) fn verify(flags: &VerifyFlags) -> Outcome {
     });
     let trusted = trusted.transpose()?;
     let mut text = String::new();
-    let of_manifest = || format!("cannot read the manifest {}", view::path(&flags.manifest));
+    let of_manifest = || format!("cannot read the manifest {}", page::safe::path(&flags.manifest));
     let manifest = host::open_input(&flags.manifest)?.take(MANIFEST_BYTES_MAX);
     { manifest }.read_to_string(&mut text).with_context(of_manifest)?;
     let manifest = ::extract::parse_manifest(&text).with_context(of_manifest)?;
@@ -106,7 +107,7 @@ pub(crate) fn verify(flags: &VerifyFlags) -> Outcome {
     let (mut report, mut is_right) = (Vec::new(), true);
     let seal = check_seal(&manifest, trusted.as_ref());
     is_right &= seal.is_ok();
-    let name = view::path(&flags.manifest);
+    let name = page::safe::path(&flags.manifest);
     match seal {
         Ok(Some(by)) => report.push(format!("{name} is signed with {by}\n")),
         Ok(None) => {}
@@ -121,7 +122,7 @@ pub(crate) fn verify(flags: &VerifyFlags) -> Outcome {
     is_right &= findings.is_empty();
     if findings.is_empty() {
         let state = manifest.state;
-        let file = view::path(&flags.file);
+        let file = page::safe::path(&flags.file);
         report.push(format!("{file} is the extract of its manifest, {state}\n"));
     }
     report.extend(findings.iter().map(|finding| format!("{finding}\n")));
@@ -148,9 +149,9 @@ fn check_file(output: &ExpectedOutput, path: &Path) -> anyhow::Result<Option<Str
     match ::extract::verify_extract(&output.summary, &mut file) {
         Ok(()) => Ok(None),
         Err(VerifyExtractError::Read(error)) => {
-            Err(error).with_context(|| format!("cannot read {}", view::path(path)))
+            Err(error).with_context(|| format!("cannot read {}", page::safe::path(path)))
         }
-        Err(error) => Ok(Some(format!("{}: {error}", view::path(path)))),
+        Err(error) => Ok(Some(format!("{}: {error}", page::safe::path(path)))),
     }
 }
 
@@ -165,10 +166,11 @@ fn check_folder(outputs: &[ExpectedOutput], folder: &Path) -> anyhow::Result<Vec
         if there.remove(&path) {
             findings.extend(check_file(output, &path)?);
         } else {
-            findings.push(format!("{}: missing", view::path(&path)));
+            findings.push(format!("{}: missing", page::safe::path(&path)));
         }
     }
-    let unknown = there.iter().map(|path| format!("{}: not of the extract", view::path(path)));
+    let unknown =
+        there.iter().map(|path| format!("{}: not of the extract", page::safe::path(path)));
     findings.extend(unknown);
     Ok(findings)
 }

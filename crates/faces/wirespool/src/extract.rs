@@ -13,12 +13,11 @@ use clap::{Args, ValueEnum};
 use host::{Output, OutputFolder, StopFlag, SystemClock, usage};
 use wire::LinkType;
 
-use crate::evidence;
 use crate::failure::{Outcome, Usage, Verdict, of_extract};
 use crate::find::ReadingFlags;
 use crate::progress::{Progress, say_lines};
 use crate::selection::{SelectionFlags, Throttle};
-use crate::stdout;
+use crate::{evidence, stdout};
 
 /// Files that --split makes where no --limit says otherwise.
 const SESSIONS_MAX: u64 = 1 << 16;
@@ -120,7 +119,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let files = file.filter(|_| flags.split.is_none());
     for path in files.iter().chain(&manifest).filter(|_| !flags.force) {
         if matches!(usage::target(path)?, usage::Target::File { .. }) {
-            bail!("{} exists already; --force replaces it", view::path(path));
+            bail!("{} exists already; --force replaces it", page::safe::path(path));
         }
     }
     let manifest = manifest.map(|path| Output::create(path, flags.force)).transpose()?;
@@ -135,8 +134,8 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         say_lines(&view::explain(&report.explain));
     }
     let completeness = &report.manifest.completeness;
-    let packets = view::plural(report.packets, "packet");
-    let rows = view::plural(report.manifest.rows, "session row");
+    let packets = page::text::plural(report.packets, "packet");
+    let rows = page::text::plural(report.manifest.rows, "session row");
     say_lines(&format!("{packets} of {rows}, {completeness}"));
     if report.packets == 0
         && let Some(hint) = view::unmet_names(config.request.query, &report.met)
@@ -144,7 +143,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         say_lines(&hint);
     }
     if report.rewritten_packets > 0 {
-        let packets = view::plural(report.rewritten_packets, "packet");
+        let packets = page::text::plural(report.rewritten_packets, "packet");
         say_lines(&format!(
             "{packets} got the link layer of the first: pcap holds one, pcapng all"
         ));
@@ -255,8 +254,8 @@ fn extract_into(config: &Config<'_>, target: Target<'_>) -> anyhow::Result<Extra
     let report =
         ::extract::extract(&config.options, &config.request, target, &SystemClock, &mut |state| {
             progress.text(&|| {
-                let pieces = view::plural(state.pieces, "piece");
-                format!("{} from {pieces}", view::plural(state.packets, "packet"))
+                let pieces = page::text::plural(state.pieces, "piece");
+                format!("{} from {pieces}", page::text::plural(state.packets, "packet"))
             });
             if stop.is_set() { ControlFlow::Break(()) } else { throttle.rest() }
         });

@@ -44,7 +44,7 @@ pub(crate) struct Flags {
 
 fn write_drawing(file: &Path, drawing: &str, flags: &Flags) -> anyhow::Result<()> {
     if !flags.force && matches!(usage::target(file)?, usage::Target::File { .. }) {
-        bail!("{} exists already; --force replaces it", view::path(file));
+        bail!("{} exists already; --force replaces it", page::safe::path(file));
     }
     Ok(Output::create(file, flags.force)?.finish_with(drawing.as_bytes())?)
 }
@@ -55,7 +55,11 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let map = flags.map.then(|| draw(view::map_grid(stdout::width()))).transpose()?;
     if let Some(file) = &flags.map_svg {
         let drawing = draw(view::map_svg_grid())?;
-        write_drawing(file, &view::map_svg(&drawing, &view::path_value(&flags.volume)), flags)?;
+        write_drawing(
+            file,
+            &view::map_svg(&drawing, &page::safe::path_value(&flags.volume)),
+            flags,
+        )?;
     }
     let text = if flags.json {
         view::inspection_json(&report, map.as_ref())

@@ -208,7 +208,7 @@ fn words(mut given: impl Iterator<Item = OsString>) -> Vec<OsString> {
 fn usage(error: &clap::Error) -> ExitCode {
     // It repeats arguments, and those may be names of files that the shell has put there: it is
     // asked again about what can be shown of them.
-    let shown = |word: OsString| OsString::from(view::printable(&word.to_string_lossy()));
+    let shown = |word: OsString| OsString::from(page::safe::printable(&word.to_string_lossy()));
     let shown = words(env::args_os().map(shown));
     match families::grouped(Cli::command()).try_get_matches_from(shown) {
         // Nobody to tell when that fails, too.
@@ -221,7 +221,7 @@ fn usage(error: &clap::Error) -> ExitCode {
 /// Names the disks that hung meanwhile: what was done was done without them.
 fn name_silent_disks() {
     for (path, is_still) in device::silent_paths() {
-        let (path, seconds) = (view::path(&path), device::PATIENCE.as_secs());
+        let (path, seconds) = (page::safe::path(&path), device::PATIENCE.as_secs());
         // It cannot be told to let go of this process.
         let still = if is_still { ", and does not now: it may keep this process" } else { "" };
         warn(&format!("{path} did not answer within {seconds} s{still}; it was left out"));

@@ -72,7 +72,7 @@ fn load(plan: &Plan) -> anyhow::Result<Load> {
             let mut source = FileSource::open(path, FileOptions::default())?;
             let load = Load::captured(&mut source, CAPTURE_BYTES)?;
             if load.left_out > 0 {
-                let count = view::plural(load.left_out, "packet");
+                let count = page::text::plural(load.left_out, "packet");
                 say(&format!("prove: {count} of the capture cannot be sent, or are too many"));
             }
             Ok(load)
@@ -184,7 +184,7 @@ fn search(plan: &Plan, rig: &Rig<'_>, json: bool) -> Outcome {
         trials.push(trial);
         search.tell(seen);
         let each_ns = (SystemClock.boottime_ns() - begun_ns) / i64::try_from(trials.len())?;
-        let left = view::duration(each_ns * i64::from(search.trials_left()));
+        let left = page::text::duration(each_ns * i64::from(search.trials_left()));
         match search.next_rate() {
             Some(_) => say(&format!("prove: {short}; about {left} left")),
             None => say(&format!("prove: {short}")),

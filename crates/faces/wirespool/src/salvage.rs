@@ -96,8 +96,8 @@ fn salvage(flags: &Flags, to: &mut dyn Write) -> anyhow::Result<SalvageReport> {
     let found = found.map_err(named)?;
     let report = ::extract::salvage(found, Target::Pcapng(to), &SystemClock, &mut |state| {
         progress.text(&|| {
-            let pieces = view::plural(state.pieces, "piece");
-            format!("{} from {pieces}", view::plural(state.packets, "packet"))
+            let pieces = page::text::plural(state.pieces, "piece");
+            format!("{} from {pieces}", page::text::plural(state.packets, "packet"))
         });
         flow()
     });
@@ -128,7 +128,7 @@ fn into(flags: &Flags, volume: &Path) -> anyhow::Result<SalvageReport> {
         drop(writer);
         let recorded = thread.join().expect("a panic aborts")?;
         if !view::is_clean(&recorded) {
-            anyhow::bail!("not all packets were stored in {}", view::path(volume));
+            anyhow::bail!("not all packets were stored in {}", page::safe::path(volume));
         }
         report
     })

@@ -1,16 +1,16 @@
 //! What a diagnosis found: numbered findings with evidence, cause and remedies; as
 //! JSON, and as a page with plots of what was seen.
 
-mod page;
+mod html;
 mod sockets;
 
 use diagnose::{Diagnosis, Finding, Remedy, Unseen};
 use serde::Serialize;
 
-pub use page::{DiagnosisPage, diagnosis_html};
+pub use html::{DiagnosisPage, diagnosis_html};
 
-use crate::safe::{json_pretty, printable};
-use crate::text::wrapped;
+use page::safe::{json_pretty, printable};
+use page::text::wrapped;
 
 /// Of the JSON.
 const VERSION: u32 = 1;

@@ -2,13 +2,11 @@
 //! over time.
 
 use diagnose::tcp::{Point, Series};
+use page::safe::printable;
+use page::text::{disk_rate, nanos, plural};
+use page::{Axis, Cell, Chart, Colour, Document, Line, Quantity, Scale, Shape};
 use units::ByteSize;
 use units::number::real;
-
-use crate::page::{Axis, Cell, Chart, Colour, Document, Line, Quantity, Scale, Shape};
-use crate::qualify::disk_rate;
-use crate::safe::printable;
-use crate::text::{nanos, plural};
 
 /// A plot of fewer points shows each of them.
 const MARKED_MAX: usize = 40;

@@ -7,12 +7,12 @@ use diagnose::io::{
     Amount, DiskCounters, DiskSeen, FileSeen, IoWatch, Operation, OperationSeen, ProcessSeen,
     Tracing,
 };
+use page::safe::json_pretty;
 use serde::Serialize;
 use units::Histogram;
 
 use super::name;
 use crate::diagnosis::DiagnosisJson;
-use crate::safe::json_pretty;
 
 #[derive(Serialize)]
 struct IoJson<'a> {

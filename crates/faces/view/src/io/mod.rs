@@ -1,7 +1,7 @@
 //! What disks were asked for, and by whom: tables, histograms and a plot of places, and as JSON.
 
+mod html;
 mod json;
-mod page;
 mod places;
 mod touches;
 
@@ -11,13 +11,13 @@ use diagnose::io::{
 };
 use units::{ByteSize, Histogram};
 
+pub(crate) use html::add_disks;
 pub use json::io_json;
-pub(crate) use page::add_disks;
 pub use touches::{touch, touch_json, touches};
 
-use crate::safe::printable;
-use crate::table::{Column, render};
-use crate::text::{duration, grouped, rate};
+use page::safe::printable;
+use page::table::{Column, render};
+use page::text::{duration, grouped, rate};
 
 /// Rows of a table; JSON has all.
 const ROWS_MAX: usize = 20;

@@ -4,9 +4,8 @@
 use core::fmt::Write as _;
 
 use diagnose::io::Places;
+use page::text::duration;
 use units::ByteSize;
-
-use crate::text::duration;
 
 /// Lines of the plot.
 const HEIGHT: u64 = 16;

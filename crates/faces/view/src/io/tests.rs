@@ -66,7 +66,7 @@ fn without_tracing_there_are_the_counters() {
 }
 
 fn page(watch: &IoWatch) -> String {
-    let mut page = crate::page::Document::new("x");
+    let mut page = page::Document::new("x");
     add_disks(&mut page, watch);
     page.finish("")
 }

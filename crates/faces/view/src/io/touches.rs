@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use diagnose::io::{Touch, TouchKind, Touches};
+use page::safe::{json_line, printable};
+use page::text::{grouped, plural, time};
 use serde::Serialize;
 use units::Timestamp;
 
 use super::{Table, number, words};
-use crate::safe::{json_line, printable};
-use crate::text::{grouped, plural, time};
 
 /// `10:40:22.123  cat (process 77)  open read  /data/file`.
 pub fn touch(touch: &Touch, at: Timestamp) -> String {

@@ -4,11 +4,10 @@ mod svg;
 
 use core::fmt::Write as _;
 
+use page::text::{grouped, time};
 use serde::Serialize;
 use units::{ByteSize, Timestamp};
 use upkeep::{Cell, Content, Grid, MemberState, RingMap};
-
-use crate::text::{grouped, time};
 
 pub use svg::map_svg;
 

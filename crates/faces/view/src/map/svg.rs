@@ -2,13 +2,13 @@
 
 use core::fmt::Write as _;
 
+use page::safe::markup;
+use page::text::{grouped, plural};
 use units::ByteSize;
 use units::number::real;
 use upkeep::{Cell, Grid, MemberState, RingMap};
 
 use super::{Look, ages, lacks, look, rows};
-use crate::safe::markup;
-use crate::text::{grouped, plural};
 
 /// Width of a drawing.
 const WIDTH: u64 = 960;

@@ -1,10 +1,8 @@
 //! Why a new volume is as a qualification advises.
 
 use ::qualify::{Choice, Reason};
+use page::text::{disk_rate, duration};
 use units::ByteSize;
-
-use super::disk_rate;
-use crate::text::duration;
 
 /// A line for each decision.
 pub fn choice(choice: &Choice) -> Vec<String> {

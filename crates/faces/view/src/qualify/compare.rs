@@ -1,11 +1,12 @@
 //! A comparison for a terminal.
 
 use ::qualify::{Comparison, Contender, EffectFound, Measure, Run};
+use page::PlotStyle;
+use page::safe::printable;
+use page::text::disk_rate as rate;
+use page::text::{nanos, permille, plural};
 
-use super::text::{Lines, rate};
-use crate::plot::PlotStyle;
-use crate::safe::printable;
-use crate::text::{nanos, permille, plural};
+use super::text::Lines;
 
 /// A comparison, in words and rows of blocks.
 pub fn comparison(found: &Comparison, style: PlotStyle) -> String {

@@ -1,13 +1,12 @@
 //! Two qualifications side by side, as a table and as JSON.
 
 use ::qualify::{Change, Compared, Diff, Order, Part, Subject};
+use page::add;
+use page::safe::{json_pretty, printable};
+use page::table::{self, Column};
+use page::text::disk_rate as rate;
+use page::text::{grouped, nanos, permille};
 use serde::Serialize;
-
-use super::text::rate;
-use crate::page::add;
-use crate::safe::{json_pretty, printable};
-use crate::table::{self, Column};
-use crate::text::{grouped, nanos, permille};
 
 /// What changed; `width` is that of the terminal, if there is one.
 pub fn qualification_diff(diff: &Diff, width: Option<usize>) -> String {

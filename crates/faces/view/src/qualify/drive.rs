@@ -1,10 +1,9 @@
 //! What a drive tells of itself, and what was seen of it.
 
 use ::qualify::{Drive, Health, Link, Recording, Seen, Target};
+use page::safe::printable;
+use page::text::{duration, grouped};
 use units::ByteSize;
-
-use crate::safe::printable;
-use crate::text::{duration, grouped};
 
 /// Lines about a drive, each with what goes together.
 pub(super) fn lines(drive: &Drive) -> Vec<String> {

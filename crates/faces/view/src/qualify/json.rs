@@ -1,9 +1,8 @@
 //! A qualification as JSON: docs/qualification.md has the schema.
 
 use ::qualify::{self as q, FILE_VERSION, Qualification};
+use page::safe::json_pretty;
 use serde::Serialize;
-
-use crate::safe::json_pretty;
 
 mod compare;
 

@@ -5,10 +5,9 @@ mod compare;
 mod csv;
 mod diff;
 mod drive;
+mod html;
 mod json;
-mod page;
 mod plan;
-mod spark;
 mod text;
 mod volume;
 
@@ -16,11 +15,9 @@ pub use choice::choice;
 pub use compare::comparison;
 pub use csv::qualification_csv;
 pub use diff::{qualification_diff, qualification_diff_json};
+pub use html::{comparison_html, comparison_svg, qualification_html, qualification_svg};
 pub use json::{comparison_json, qualification_json};
-pub use page::{comparison_html, comparison_svg, qualification_html, qualification_svg};
 pub use plan::{qualify_plan, qualify_plan_json};
-pub(crate) use spark::sparkline;
-pub(crate) use text::rate as disk_rate;
 pub use text::{qualification, qualify_estimate};
 pub use volume::{volume_qualification, volume_qualification_json};
 

@@ -1,15 +1,13 @@
 //! How many of which disks: a table and JSON.
 
 use ::qualify::{Disk, Need, Proposal};
+use page::add;
+use page::safe::{json_pretty, printable};
+use page::table::{self, Column};
+use page::text::disk_rate as rate;
+use page::text::{bits, nanos, wrapped};
 use serde::Serialize;
 use units::ByteSize;
-
-use super::text::rate;
-use crate::page::add;
-use crate::replay::bits;
-use crate::safe::{json_pretty, printable};
-use crate::table::{self, Column};
-use crate::text::{nanos, wrapped};
 
 /// Columns where there is no terminal.
 const WIDTH: usize = 100;

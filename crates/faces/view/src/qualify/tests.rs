@@ -5,13 +5,13 @@ use ::qualify::{
     SlowWrite, Sweep, SweepStep, Target, TargetKind, Trace, Unread, Verdict, Verified, Window,
     WithReaders, parse_qualification, proposals, typical,
 };
+use page::PlotStyle;
 use units::Timestamp;
 
 use super::{
     qualification, qualification_csv, qualification_diff, qualification_diff_json,
     qualification_html, qualification_json, qualification_svg, qualify_plan, qualify_plan_json,
 };
-use crate::plot::PlotStyle;
 
 fn latencies(values: impl Iterator<Item = u64>) -> Latencies {
     let mut latencies = Latencies::default();

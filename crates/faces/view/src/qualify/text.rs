@@ -6,14 +6,13 @@ use ::qualify::{
     Answer, Cause, Cpu, Extents, Files, Fill, Iops, Judged, Latencies, Latency, Mixed, Order,
     PartResult, Passes, Qualification, Reads, Share, Sweep, Target, TargetKind, Verdict, seen,
 };
+use page::safe::printable;
+use page::text::disk_rate as rate;
+use page::text::{bits, duration, grouped, nanos, percent, plural, time, wrapped};
+use page::{PlotStyle, sparkline};
 use units::ByteSize;
 
 use super::drive;
-use super::spark::sparkline;
-use crate::plot::PlotStyle;
-use crate::replay::bits;
-use crate::safe::printable;
-use crate::text::{duration, grouped, nanos, percent, plural, time, wrapped};
 
 /// Where the values of lines begin.
 const INDENT: usize = 15;
@@ -475,19 +474,4 @@ pub(super) fn took(found: &Qualification) -> String {
 pub(super) fn range(rates: impl Iterator<Item = u64> + Clone) -> String {
     let (most, least) = (rates.clone().max().unwrap_or(0), rates.min().unwrap_or(0));
     format!("{} to {}", rate(most), rate(least))
-}
-
-/// Rates of disks are given in powers of 1000, as their makers do.
-pub(crate) fn rate(bytes_per_s: u64) -> String {
-    let (unit, name) = match bytes_per_s {
-        0..1_000_000 => (1_000, "kB/s"),
-        1_000_000..1_000_000_000 => (1_000_000, "MB/s"),
-        _ => (1_000_000_000, "GB/s"),
-    };
-    let hundredths = u128::from(bytes_per_s) * 100 / unit;
-    match hundredths {
-        0..1_000 => format!("{}.{:02} {name}", hundredths / 100, hundredths % 100),
-        1_000..10_000 => format!("{}.{} {name}", hundredths / 100, hundredths / 10 % 10),
-        _ => format!("{} {name}", hundredths / 100),
-    }
 }

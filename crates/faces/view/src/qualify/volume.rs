@@ -3,15 +3,13 @@
 use core::fmt::Write as _;
 
 use ::qualify::{Beside, Lost, Together, VolumeQualification, beside};
+use page::forms::{QualifiedJson, qualified};
+use page::text::{Facts, bits, day, disk_rate, nanos, permille, plural};
+use page::{PlotStyle, safe};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{disk_rate, qualification, qualification_json};
-use crate::plot::PlotStyle;
-use crate::replay::bits;
-use crate::safe;
-use crate::text::{Facts, day, nanos, permille, plural};
-use crate::volume::{QualifiedJson, qualified};
+use super::{qualification, qualification_json};
 
 /// Each member, and a line that compares it.
 pub fn volume_qualification(report: &VolumeQualification, style: PlotStyle) -> String {

@@ -1,10 +1,10 @@
 //! Runs of another day, and what became of them.
 
 use ::runs::{Against, Unit, Verdict};
+use page::safe::printable;
+use page::text::wrapped;
 
 use super::value::{measure, percent};
-use crate::safe::printable;
-use crate::text::wrapped;
 
 /// What became of a command or figure.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -3,9 +3,8 @@
 use core::fmt::Write as _;
 
 use ::runs::{Contest, Unit};
+use page::safe::csv_cell;
 use statistics::Cell;
-
-use crate::safe::csv_cell;
 
 /// A heading, and a line for each run: name, number, turn, when it began, its value (seconds, bytes
 /// a second, or a count a second), what it used, and everything that was recorded with it.

@@ -3,9 +3,9 @@
 use core::fmt::Write as _;
 
 use ::runs::{Judged, Series};
+use page::PlotStyle;
 
 use super::value::measure;
-use crate::plot::PlotStyle;
 
 /// Lines of a plot.
 const HEIGHT: usize = 8;

@@ -1,11 +1,11 @@
 //! What a series says, in words.
 
 use ::runs::{Contest, EFFECT_LEAST, Judged, Series, TwoModes};
+use page::safe::printable;
+use page::text::{plural, wrapped};
 use statistics::Separation;
 
 use super::value::{measure, percent};
-use crate::safe::printable;
-use crate::text::{plural, wrapped};
 
 /// Outliers, changes and factors that are named; of more, how many.
 const NAMED: usize = 3;

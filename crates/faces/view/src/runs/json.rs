@@ -7,12 +7,11 @@
 use std::collections::BTreeMap;
 
 use ::runs::{Against, Contest, Fact, Judged, Order, Run, Series, TwoModes, Unit};
+use page::safe::json_pretty;
 use serde::Serialize;
 use statistics::{Cell, Effect, Mode, Separation};
 
 use super::against::{Held, word};
-
-use crate::safe::json_pretty;
 
 /// Of what is beside hyperfine's keys.
 const VERSION: u32 = 1;

@@ -13,10 +13,10 @@ pub use against::{Held, held};
 pub use csv::runs_csv;
 pub use json::runs_json;
 
-use crate::plot::PlotStyle;
-use crate::safe::printable;
-use crate::table::{Column, render};
-use crate::text::plural;
+use page::PlotStyle;
+use page::safe::printable;
+use page::table::{Column, render};
+use page::text::plural;
 use value::{measure, percent, took};
 
 /// Names of commands may be shortened down to this.

@@ -3,9 +3,8 @@
 use core::time::Duration;
 
 use ::runs::{Series, Taken, Unit};
+use page::text;
 use units::ByteSize;
-
-use crate::text;
 
 /// A value in its unit: `10.23 ms`, `1.234 GB/s`, `812.3 k/s`.
 pub(super) fn measure(unit: Unit, value: f64) -> String {

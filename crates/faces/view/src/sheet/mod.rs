@@ -23,9 +23,9 @@ pub use sockets::{SocketGrouping, sockets_sheet};
 pub use talkers::{HEAD_SECONDS, talkers_sheet, traffic_head};
 pub use vitals::{VitalsGrouping, vitals_sheet};
 
-use crate::safe::{json_pretty, printable};
-use crate::table::{Column, Layout};
-use crate::text::{grouped, nanos, permille};
+use page::safe::{json_pretty, printable};
+use page::table::{Column, Layout};
+use page::text::{grouped, nanos, permille};
 
 /// A value.
 #[derive(Clone, PartialEq, Debug)]

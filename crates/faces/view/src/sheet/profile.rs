@@ -2,9 +2,9 @@
 
 use diagnose::Unseen;
 use diagnose::profile::{By, Missing, Row, Summary};
+use page::text::plural;
 
 use super::{Cell, Sheet, SheetColumn, SheetLine};
-use crate::text::plural;
 
 /// Lines of what processors work at, put together as `by` says, most first.
 pub fn profile_sheet(rows: &[Row], by: By, missing: &Missing, unseen: &[Unseen]) -> Sheet {

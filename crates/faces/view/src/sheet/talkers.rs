@@ -1,10 +1,10 @@
 //! Who talks.
 
+use page::sparkline;
+use page::text::plural;
 use talkers::{Grouping, Held, Talker, WINDOWS, Who};
 
 use super::{Cell, Sheet, SheetColumn, SheetLine};
-use crate::qualify::sparkline;
-use crate::text::plural;
 
 const RATES: [SheetColumn; 3] = [
     SheetColumn::number("bits_per_s_2s", "2 S", 2),

@@ -26,7 +26,7 @@ pub(super) fn run(flags: &HostFlags) -> Outcome {
     let found = match &flags.directory {
         None => measured(flags, &results, None, (&mut random, &stop)),
         Some(directory) if !directory.is_dir() => {
-            Err(Usage(format!("{} is no directory", view::path(directory))).into())
+            Err(Usage(format!("{} is no directory", page::safe::path(directory))).into())
         }
         Some(directory) => {
             let mut progress = Progress::new("bench");

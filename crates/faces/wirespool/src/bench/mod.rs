@@ -65,7 +65,7 @@ fn around(
 
 /// What is run next, and how far it is.
 fn show(progress: &mut Progress, going: Going<'_>) {
-    let name = view::printable(&going.next.name);
+    let name = page::safe::printable(&going.next.name);
     match going.rounds {
         None => progress.text(&|| format!("warming up: {name}")),
         Some(rounds) => {

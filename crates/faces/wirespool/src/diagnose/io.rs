@@ -115,7 +115,7 @@ pub(super) fn run(flags: &IoFlags) -> Outcome {
     let mut watch = io::watch(&mut machine, &SystemClock, duration_ns, &mut |events| {
         // A command has the terminal to itself.
         if command.is_none() {
-            progress.text(&|| view::plural(events, "record"));
+            progress.text(&|| page::text::plural(events, "record"));
         }
         flow(&stop, command.as_mut())
     });
@@ -201,7 +201,7 @@ fn touches(flags: &IoFlags, target: &Target, stop: &StopFlag) -> Outcome {
     if !is_log {
         stdout::print(&view::touches(&all, stdout::width()))?;
     } else if all.overflows > 0 {
-        let times = view::plural(all.overflows, "time");
+        let times = page::text::plural(all.overflows, "time");
         crate::progress::say(&format!(
             "the kernel's queue was full {times}; what came then is lost"
         ));

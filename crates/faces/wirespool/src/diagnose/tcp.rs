@@ -9,7 +9,6 @@ use ::extract::Event;
 use clap::Args;
 use host::{Output, StopFlag, SystemClock};
 use units::Clock as _;
-use view::SocketSamples;
 
 use super::{PageFlags, nanos, show, write_page};
 use crate::arguments::{self, duration};
@@ -17,6 +16,7 @@ use crate::failure::{Outcome, of_extract};
 use crate::find::{self, ReadingFlags};
 use crate::progress::Progress;
 use crate::stdout;
+use view::SocketSamples;
 
 /// Connections of a plot.
 const PLOTTED: usize = 10;
@@ -94,7 +94,7 @@ pub(super) fn run(flags: &Flags) -> Outcome {
     let busiest = sampled.followed.busiest().unwrap_or_default();
     if flags.plot {
         let width = stdout::width().unwrap_or(WIDTH);
-        let style = view::PlotStyle { width, is_terminal: stdout::is_terminal() };
+        let style = page::PlotStyle { width, is_terminal: stdout::is_terminal() };
         stdout::print_plot(&view::socket_series(&busiest, style))?;
     }
     let report = tcp::diagnose(&watch);
@@ -186,7 +186,7 @@ pub(super) fn sockets(
     progress: &mut Progress,
 ) -> anyhow::Result<Watch> {
     let go_on = &mut |looks| {
-        progress.text(&|| view::plural(looks, "look"));
+        progress.text(&|| page::text::plural(looks, "look"));
         stop.flow()
     };
     Ok(tcp::watch(source, &SystemClock, times, go_on)?)

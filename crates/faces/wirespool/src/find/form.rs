@@ -10,11 +10,11 @@ use ::sql::SessionBatches;
 #[cfg(feature = "sql")]
 use host::Output;
 #[cfg(feature = "sql")]
-use view::ParquetFile;
-use view::{ChosenTable, SessionColumns, SessionTable};
+use page::ParquetFile;
 
 use super::Flags;
 use crate::stdout;
+use view::{ChosenTable, SessionColumns, SessionTable};
 
 /// The forms of an answer that lists sessions.
 pub(super) enum Form {

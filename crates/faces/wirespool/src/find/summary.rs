@@ -5,8 +5,8 @@ use ::extract::{
     find_columns, find_rows,
 };
 use host::{StopFlag, SystemClock};
+use page::PlotStyle;
 use query::Query;
-use view::PlotStyle;
 
 use super::{By, Flags, field, show};
 use crate::failure::of_extract;

@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use ::qualify::QualifyReport;
 use ::qualify::{
-    Comparison, Contest, Contestant, Fact, Lent, Members, Opened, Qualification,
+    Comparison, Contest, Contestant, Fact, Lent, Members, Opened, Qualification, QualifyReport,
     compare as compete, compare_reports, open,
 };
 use host::{Output, StopFlag, SystemClock, read_text};
@@ -27,7 +26,7 @@ pub(super) fn run(flags: &Flags) -> Outcome {
     let output = flags.output.as_deref().map(|path| Output::create(path, true)).transpose()?;
     let are_reports = reports.iter().filter(|report| report.is_some()).count();
     let found = if are_reports == reports.len() {
-        let names = flags.compare.iter().map(view::path_value);
+        let names = flags.compare.iter().map(page::safe::path_value);
         compare_reports(&names.zip(reports.into_iter().flatten()).collect::<Vec<_>>())
     } else if are_reports > 0 {
         return Err(Usage("--compare: reports with reports, targets with targets".into()).into());
@@ -163,5 +162,5 @@ fn in_turn(
 fn fact(path: &Path) -> Fact {
     let text = read_text(path).unwrap_or_else(|_| "unreadable".to_owned());
     let value = text.lines().next().unwrap_or("").trim().to_owned();
-    Fact { name: view::path_value(path), value }
+    Fact { name: page::safe::path_value(path), value }
 }

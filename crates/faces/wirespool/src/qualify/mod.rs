@@ -11,10 +11,10 @@ use core::ops::ControlFlow;
 use std::path::Path;
 
 use ::qualify::{
-    Answer, Ask, Bench, Diff, Error, Part, Plan, Proposal, Provided, Qualification, Target,
-    TargetKind, go_on as measure, modelled, open, proposals,
+    Answer, Ask, Bench, Diff, Error, Part, Plan, Proposal, Provided, Qualification,
+    QualificationError, QualifyReport, Target, TargetKind, go_on as measure, modelled, open,
+    proposals,
 };
-use ::qualify::{QualificationError, QualifyReport};
 use host::{Output, OutputFolder, StopFlag, SystemClock, random_bytes, read_text};
 use units::Clock as _;
 
@@ -137,7 +137,7 @@ pub(crate) fn parse<T>(
     text: &str,
     how: impl Fn(&str) -> Result<T, QualificationError>,
 ) -> anyhow::Result<T> {
-    how(text).map_err(|error| anyhow::anyhow!("{}: {error}", view::path(file)))
+    how(text).map_err(|error| anyhow::anyhow!("{}: {error}", page::safe::path(file)))
 }
 
 /// Files beside the report that were asked for, begun before anything is measured.
@@ -189,7 +189,7 @@ fn on_disk(
     kept.check(&target, ask)?;
     let fio = fio::find(flags.fio, &plan, &opened)?;
     for path in &opened.left_over {
-        say(&format!("removed {}, which a killed run had left", view::path(path)));
+        say(&format!("removed {}, which a killed run had left", page::safe::path(path)));
     }
     announce(&opened, &plan)?;
     let mut shown = Shown::new(stop);
@@ -249,8 +249,8 @@ fn seed() -> Result<u64, host::Error> {
     random_bytes().map(u64::from_le_bytes)
 }
 
-fn style() -> view::PlotStyle {
-    view::PlotStyle { width: stdout::width().unwrap_or(WIDTH), is_terminal: stdout::is_terminal() }
+fn style() -> page::PlotStyle {
+    page::PlotStyle { width: stdout::width().unwrap_or(WIDTH), is_terminal: stdout::is_terminal() }
 }
 
 fn verdict(answer: Answer) -> Verdict {

@@ -10,7 +10,6 @@ use host::SystemClock;
 use query::Query;
 use talkers::{Limits, Moment, Talkers};
 use units::Clock;
-use view::{Sheet, SocketGrouping};
 use wire::{FiveTuple, Protocol};
 
 use super::feed::{Feed, Origin};
@@ -18,6 +17,7 @@ use super::saved;
 use super::tabs::{TABS, Wanted, wanted};
 use super::watchers::{Watchers, Worked};
 use crate::failure::line;
+use view::{Sheet, SocketGrouping};
 
 /// Seconds after which a second is over for certain: of an interface, and of a recorder, which
 /// keeps packets for a second before it writes them.
@@ -140,10 +140,10 @@ impl TopPages {
         let mut sheet = sheet(&talkers, moment, &query);
         sheet.notes.extend(met.notes);
         if met.dropped > 0 {
-            let packets = view::plural(met.dropped, "packet");
+            let packets = page::text::plural(met.dropped, "packet");
             sheet.notes.push(format!("{packets} not seen: the kernel dropped them here"));
         }
-        let mut time = view::clock_time(moment.end());
+        let mut time = page::text::clock_time(moment.end());
         if !self.is_live() && !met.is_over {
             time.push_str(" reading");
         } else if ask.at == At::Now && self.is_live() {

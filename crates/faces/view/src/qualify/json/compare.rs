@@ -1,9 +1,8 @@
 //! A comparison as JSON.
 
 use ::qualify::{Comparison, FILE_VERSION};
+use page::safe::json_pretty;
 use serde::Serialize;
-
-use crate::safe::json_pretty;
 
 #[derive(Serialize)]
 struct FileJson<'a> {

@@ -7,7 +7,7 @@ use crate::safe::markup;
 
 /// A line across the plane with its name at it.
 #[derive(Clone, Debug)]
-pub(crate) struct Rule {
+pub struct Rule {
     name: String,
     colour: Colour,
     value: f64,
@@ -18,17 +18,17 @@ pub(crate) struct Rule {
 
 impl Rule {
     /// At a height.
-    pub(crate) fn horizontal(name: &str, colour: Colour, value: f64) -> Self {
+    pub fn horizontal(name: &str, colour: Colour, value: f64) -> Self {
         Self { name: name.to_owned(), colour, value, is_vertical: false, down: 0 }
     }
 
     /// At a place of the horizontal axis.
-    pub(crate) fn vertical(name: &str, colour: Colour, value: f64) -> Self {
+    pub fn vertical(name: &str, colour: Colour, value: f64) -> Self {
         Self { name: name.to_owned(), colour, value, is_vertical: true, down: 0 }
     }
 
     /// With its name so many lines lower.
-    pub(crate) fn lower(self, lines: u8) -> Self {
+    pub fn lower(self, lines: u8) -> Self {
         Self { down: lines, ..self }
     }
 }

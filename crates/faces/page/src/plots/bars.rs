@@ -6,7 +6,7 @@ use super::style::Colour;
 
 /// Bars from the lower edge of the plane.
 #[derive(Clone, Debug)]
-pub(crate) struct Bars {
+pub struct Bars {
     name: String,
     colour: Colour,
     /// From, to, height.
@@ -14,7 +14,8 @@ pub(crate) struct Bars {
 }
 
 impl Bars {
-    pub(crate) fn new(name: &str, colour: Colour, ranges: Vec<(f64, f64, f64)>) -> Self {
+    /// Bars of one series: from, to, height.
+    pub fn new(name: &str, colour: Colour, ranges: Vec<(f64, f64, f64)>) -> Self {
         Self { name: name.to_owned(), colour, ranges }
     }
 }

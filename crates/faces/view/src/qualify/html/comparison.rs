@@ -1,15 +1,13 @@
 //! A comparison of targets as a page: intervals, runs in turn, and what explains them.
 
 use ::qualify::{Comparison, Contender, EffectFound, Measure, Run};
-
-use units::number::real;
-
-use super::super::text::rate;
-use crate::page::{
+use page::safe::printable;
+use page::text::disk_rate as rate;
+use page::text::{percent, plural};
+use page::{
     Axis, Cell, Chart, Colour, Document, Interval, Intervals, Line, Quantity, Scale, Shape,
 };
-use crate::safe::printable;
-use crate::text::{percent, plural};
+use units::number::real;
 
 /// Targets have these colours in turn.
 const COLOURS: [Colour; 4] = [Colour::First, Colour::Second, Colour::Third, Colour::Fourth];
@@ -126,7 +124,7 @@ fn effects(found: &Comparison) -> Option<Chart> {
         middle: real(effect.ratio) / 10.0,
         high: real(effect.high) / 10.0,
     };
-    chart.add(crate::page::Rule::vertical("the first", Colour::Quiet, 100.0));
+    chart.add(page::Rule::vertical("the first", Colour::Quiet, 100.0));
     chart.add(Intervals::new(Colour::Second, found.effects.iter().map(interval).collect()));
     Some(chart)
 }

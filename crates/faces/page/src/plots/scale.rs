@@ -2,7 +2,7 @@
 
 /// What an axis measures: it decides units and which steps are round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Quantity {
+pub enum Quantity {
     /// Bytes a second, in powers of 1000.
     Rate,
     /// Bytes on a surface, in powers of 1000 as disks are sold.
@@ -110,7 +110,7 @@ pub(crate) struct Tick {
 
 /// How values lie on an axis.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Scale {
+pub struct Scale {
     low: f64,
     high: f64,
     is_log: bool,
@@ -121,7 +121,7 @@ pub(crate) struct Scale {
 
 impl Scale {
     /// From 0 to the round value above the largest, with about `ticks` steps.
-    pub(crate) fn from_zero(quantity: Quantity, largest: f64, ticks: u32) -> Self {
+    pub fn from_zero(quantity: Quantity, largest: f64, ticks: u32) -> Self {
         let largest = if largest > 0.0 { largest } else { 1.0 };
         let step = quantity.step(largest / f64::from(ticks), quantity.unit(largest).0);
         let high = (largest / step - TINY).ceil() * step;
@@ -129,14 +129,14 @@ impl Scale {
     }
 
     /// From `low` to `high` exactly, with about `ticks` round values between.
-    pub(crate) fn between(quantity: Quantity, (low, high): (f64, f64), ticks: u32) -> Self {
+    pub fn between(quantity: Quantity, (low, high): (f64, f64), ticks: u32) -> Self {
         let high = if high > low { high } else { low + 1.0 };
         let step = quantity.step((high - low) / f64::from(ticks), quantity.unit(high).0);
         Self::even(quantity, (low, high), step)
     }
 
     /// From `low` to `high`, marked nowhere: for things that have names and no numbers.
-    pub(crate) fn bare((low, high): (f64, f64)) -> Self {
+    pub fn bare((low, high): (f64, f64)) -> Self {
         Self { low, high, is_log: false, ticks: Vec::new(), unit: "" }
     }
 
@@ -157,7 +157,7 @@ impl Scale {
     }
 
     /// Powers of ten that contain all values.
-    pub(crate) fn decades(quantity: Quantity, (low, high): (f64, f64)) -> Self {
+    pub fn decades(quantity: Quantity, (low, high): (f64, f64)) -> Self {
         let low = 10_f64.powf((low.max(1.0).log10() + TINY).floor());
         let high = 10_f64.powf((high.max(1.0).log10() - TINY).ceil()).max(low * 10.0);
         Self::within_decades(quantity, (low, high))
@@ -165,7 +165,7 @@ impl Scale {
 
     /// From `low` to `high` exactly, marked at powers of ten; where fewer than three lie between,
     /// at twice and five times them as well.
-    pub(crate) fn within_decades(quantity: Quantity, (low, high): (f64, f64)) -> Self {
+    pub fn within_decades(quantity: Quantity, (low, high): (f64, f64)) -> Self {
         let (low, high) = (low.max(1.0), high.max(low.max(1.0) * 2.0));
         let is_in = |value: &f64| *value >= low * (1.0 - TINY) && *value <= high * (1.0 + TINY);
         let mut power = 10_f64.powf((low.log10() + TINY).floor());
@@ -186,7 +186,7 @@ impl Scale {
     }
 
     /// From `low` to `high`, marked at powers of two, of which at most `most` have a label.
-    pub(crate) fn doublings(quantity: Quantity, (low, high): (f64, f64), most: u32) -> Self {
+    pub fn doublings(quantity: Quantity, (low, high): (f64, f64), most: u32) -> Self {
         let (low, high) = (low.max(1.0), high.max(low.max(1.0) * 2.0));
         let doublings = (high / low).log2().ceil();
         let every = (doublings / f64::from(most)).ceil().max(1.0);

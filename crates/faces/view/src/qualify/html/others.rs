@@ -1,11 +1,9 @@
 //! Parts with few numbers, in tables: readers, random writes, files, the processor.
 
 use ::qualify::{Cpu, FileLap, Files, Iops, Mixed, PartResult, Qualification};
-
-use super::super::text::rate;
-use crate::page::{Cell, Document};
-use crate::replay::bits;
-use crate::text::{grouped, nanos, plural};
+use page::text::disk_rate as rate;
+use page::text::{bits, grouped, nanos, plural};
+use page::{Cell, Document};
 use units::ByteSize;
 
 pub(super) fn add(page: &mut Document, found: &Qualification) {
@@ -97,7 +95,7 @@ fn files_part(page: &mut Document, files: &Files) {
     let headings = ["lap", "rate", "files", "extents a file", "at most", "time"];
     page.table("By lap: a file system that ages gets slower", &headings, &rows);
     if let Some(fio) = &files.fio {
-        let (version, found) = (crate::safe::printable(&fio.version), rate(fio.rate()));
+        let (version, found) = (page::safe::printable(&fio.version), rate(fio.rate()));
         page.paragraph(&format!("The same job of {version}: {found}."));
     }
 }

@@ -27,13 +27,16 @@ const LETTER: f64 = 6.5;
 
 /// An axis: what it measures, in words without the unit.
 #[derive(Clone, Debug)]
-pub(crate) struct Axis {
-    pub(crate) name: String,
-    pub(crate) scale: Scale,
+pub struct Axis {
+    /// In words, without the unit.
+    pub name: String,
+    /// How values lie on it.
+    pub scale: Scale,
 }
 
 impl Axis {
-    pub(crate) fn new(name: &str, scale: Scale) -> Self {
+    /// An axis of this name.
+    pub fn new(name: &str, scale: Scale) -> Self {
         Self { name: name.to_owned(), scale }
     }
 
@@ -47,7 +50,7 @@ impl Axis {
 
 /// How large a plot is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Shape {
+pub enum Shape {
     /// As wide as a page.
     Wide,
     /// Half of that, for two side by side.
@@ -105,7 +108,7 @@ impl Plane<'_> {
 
 /// A plot.
 #[derive(Debug)]
-pub(crate) struct Chart {
+pub struct Chart {
     title: String,
     /// What is to be seen in it, for those who cannot.
     description: String,
@@ -116,13 +119,15 @@ pub(crate) struct Chart {
 }
 
 impl Chart {
-    pub(crate) fn new(title: &str, description: &str, shape: Shape, (x, y): (Axis, Axis)) -> Self {
+    /// A plot without marks, with what it shows in words for those who do not see it.
+    pub fn new(title: &str, description: &str, shape: Shape, (x, y): (Axis, Axis)) -> Self {
         let (title, description) = (title.to_owned(), description.to_owned());
         Self { title, description, shape, x, y, marks: Vec::new() }
     }
 
+    /// Draws a mark above those that are there.
     #[expect(private_bounds, reason = "the marks of this module are all there are")]
-    pub(crate) fn add(&mut self, mark: impl Mark + 'static) {
+    pub fn add(&mut self, mark: impl Mark + 'static) {
         self.marks.push(Box::new(mark));
     }
 
@@ -139,7 +144,7 @@ impl Chart {
     }
 
     /// Its title as the name of a file.
-    pub(crate) fn slug(&self) -> String {
+    pub fn slug(&self) -> String {
         let words = self.title.split(|letter: char| !letter.is_ascii_alphanumeric());
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
         words.join("-").to_ascii_lowercase()
@@ -151,7 +156,7 @@ impl Chart {
     }
 
     /// As a drawing by itself, with its title to be seen.
-    pub(crate) fn document(&self) -> String {
+    pub fn document(&self) -> String {
         let style = format!(
             "<style>\n{}{}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"var(--paper)\"/>\n",
             style::colours("svg"),

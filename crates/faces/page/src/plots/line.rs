@@ -10,7 +10,7 @@ const POINTS_MAX: usize = 1200;
 
 /// A line through points in ascending order.
 #[derive(Clone, Debug)]
-pub(crate) struct Line {
+pub struct Line {
     name: String,
     colour: Colour,
     points: Vec<(f64, f64)>,
@@ -21,7 +21,8 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    pub(crate) fn new(name: &str, colour: Colour, points: Vec<(f64, f64)>) -> Self {
+    /// A line of one series.
+    pub fn new(name: &str, colour: Colour, points: Vec<(f64, f64)>) -> Self {
         let points = points.into_iter().filter(|(x, y)| x.is_finite() && y.is_finite()).collect();
         let (kind, has_markers, is_stepped) = ("", false, false);
         Self {
@@ -35,22 +36,22 @@ impl Line {
     }
 
     /// With a ring at each point: places that were measured, and not what lies between.
-    pub(crate) fn with_markers(self) -> Self {
+    pub fn with_markers(self) -> Self {
         Self { has_markers: true, ..self }
     }
 
     /// In strokes: what is computed.
-    pub(crate) fn dashed(self) -> Self {
+    pub fn dashed(self) -> Self {
         Self { kind: "dashed", ..self }
     }
 
     /// Finely, behind others.
-    pub(crate) fn thin(self) -> Self {
+    pub fn thin(self) -> Self {
         Self { kind: "thin", ..self }
     }
 
     /// As steps.
-    pub(crate) fn stepped(self) -> Self {
+    pub fn stepped(self) -> Self {
         Self { is_stepped: true, ..self }
     }
 }

@@ -5,13 +5,13 @@ use core::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use diagnose::io::{DiskSeen, IoWatch, OperationSeen, Places};
+use page::latency::{Kind, latency_chart};
+use page::text::{nanos, plural, rate};
+use page::{Areas, Axis, Bars, Cell, Chart, Colour, Document, Line, Quantity, Scale, Shape};
 use units::number::real;
 use units::{ByteSize, Histogram};
 
 use super::{Table, depths, files, overview, plural_name, processes};
-use crate::latency::{Kind, latency_chart};
-use crate::page::{Areas, Axis, Bars, Cell, Chart, Colour, Document, Line, Quantity, Scale, Shape};
-use crate::text::{nanos, plural, rate};
 
 /// Disks that have plots.
 const PLOTTED_MAX: usize = 12;
@@ -61,7 +61,7 @@ fn table(page: &mut Document, table: &Table) {
     let titles: Vec<String> =
         table.columns.iter().map(|column| column.title.to_lowercase()).collect();
     let headings: Vec<&str> = titles.iter().map(String::as_str).collect();
-    let cell = |(column, text): (&crate::table::Column<'_>, &String)| match column {
+    let cell = |(column, text): (&page::table::Column<'_>, &String)| match column {
         column if column.is_number => Cell::number(text),
         column if column.least >= LONG => Cell::long(text),
         _ => Cell::text(text),

@@ -1,13 +1,26 @@
-//! A row of numbers as a row of characters.
+//! Numbers as characters.
 
-use crate::plot::{BLOCK, EIGHTHS};
+/// How a plot is drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PlotStyle {
+    /// Characters of a line.
+    pub width: usize,
+    /// Colours and blocks, for a terminal.
+    pub is_terminal: bool,
+}
+
+/// Eighths of a block, from none to seven.
+pub const EIGHTHS: [char; 8] =
+    [' ', '\u{2581}', '\u{2582}', '\u{2583}', '\u{2584}', '\u{2585}', '\u{2586}', '\u{2587}'];
+/// A whole one.
+pub const BLOCK: char = '\u{2588}';
 
 /// Where there is no terminal: by weight.
 const RAMP: [char; 9] = [' ', '.', ':', '-', '=', '+', '*', '%', '#'];
 
 /// Values from 0 to the largest of them, each column the smallest of those that it stands for: a
 /// dip is not averaged away. At most `width` columns.
-pub(crate) fn sparkline(values: &[u64], width: usize, is_terminal: bool) -> String {
+pub fn sparkline(values: &[u64], width: usize, is_terminal: bool) -> String {
     let most = values.iter().copied().max().unwrap_or(0).max(1);
     let columns = width.min(values.len());
     let of_column = |column: usize| {

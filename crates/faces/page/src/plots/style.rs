@@ -2,7 +2,7 @@
 
 /// What a series is drawn in. The same thing has the same colour in all plots of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Colour {
+pub enum Colour {
     /// Blue.
     First,
     /// Orange.

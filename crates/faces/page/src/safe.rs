@@ -100,14 +100,14 @@ fn escaped(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
 const CSV_SEPARATOR: char = '|';
 
 /// A cell of CSV (RFC 4180) with text.
-pub(crate) fn csv_cell(text: &str) -> String {
+pub fn csv_cell(text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + 2);
     escape_csv(text, |_| true, &mut safe);
     csv_quoted(text, safe)
 }
 
 /// A cell of CSV with several texts. It can be split at [`CSV_SEPARATOR`] again.
-pub(crate) fn csv_list<'t>(texts: impl Iterator<Item = &'t str>) -> String {
+pub fn csv_list<'t>(texts: impl Iterator<Item = &'t str>) -> String {
     let mut safe = String::new();
     let mut first = None;
     for text in texts {
@@ -148,7 +148,7 @@ fn is_formula(text: &str) -> bool {
 }
 
 /// Text between and within elements of HTML and SVG.
-pub(crate) fn markup(text: &str) -> String {
+pub fn markup(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
@@ -170,17 +170,17 @@ pub(crate) fn markup(text: &str) -> String {
 ///
 /// # Panics
 /// When keys of a map are no texts.
-pub(crate) fn json_line(value: &impl Serialize) -> String {
+pub fn json_line(value: &impl Serialize) -> String {
     ascii_json(serde_json::to_string(value)) + "\n"
 }
 
 /// The same without the line feed, as a part of another text of JSON.
-pub(crate) fn json_part(value: &impl Serialize) -> String {
+pub fn json_part(value: &impl Serialize) -> String {
     ascii_json(serde_json::to_string(value))
 }
 
 /// JSON for people and programs, and a line feed.
-pub(crate) fn json_pretty(value: &impl Serialize) -> String {
+pub fn json_pretty(value: &impl Serialize) -> String {
     ascii_json(serde_json::to_string_pretty(value)) + "\n"
 }
 

@@ -19,19 +19,19 @@ mod rule;
 mod scale;
 mod style;
 
-pub(crate) use areas::Areas;
-pub(crate) use bars::Bars;
-pub(crate) use chart::{Axis, Chart, Shape};
-pub(crate) use document::{Cell, Document};
-pub(crate) use dots::Dots;
-pub(crate) use intervals::{Interval, Intervals};
-pub(crate) use line::Line;
-pub(crate) use rule::Rule;
-pub(crate) use scale::{Quantity, Scale};
-pub(crate) use style::Colour;
+pub use areas::Areas;
+pub use bars::Bars;
+pub use chart::{Axis, Chart, Shape};
+pub use document::{Cell, Document};
+pub use dots::Dots;
+pub use intervals::{Interval, Intervals};
+pub use line::Line;
+pub use rule::Rule;
+pub use scale::{Quantity, Scale};
+pub use style::Colour;
 
 /// Appends to a string, which takes all text.
-pub(crate) fn add(text: &mut String, part: core::fmt::Arguments<'_>) {
+pub fn add(text: &mut String, part: core::fmt::Arguments<'_>) {
     use core::fmt::Write as _;
     text.write_fmt(part).expect("a string takes all text");
 }

@@ -9,7 +9,7 @@ type Range = (f64, f64);
 
 /// Rectangles, each with its ranges on both axes.
 #[derive(Clone, Debug)]
-pub(crate) struct Areas {
+pub struct Areas {
     colour: Colour,
     areas: Vec<(Range, Range)>,
 }
@@ -17,7 +17,7 @@ pub(crate) struct Areas {
 impl Areas {
     /// Those that stand beside each other in their order, on the same range of the vertical axis,
     /// are drawn as one.
-    pub(crate) fn new(colour: Colour, areas: Vec<(Range, Range)>) -> Self {
+    pub fn new(colour: Colour, areas: Vec<(Range, Range)>) -> Self {
         let mut joined: Vec<(Range, Range)> = Vec::new();
         for (x, y) in areas {
             match joined.last_mut() {

@@ -1,12 +1,13 @@
 //! Rates over place, time, pool and extents, and where writes lay when.
 
 use ::qualify::{Extents, Fill, PartResult, Qualification, Sweep, Window};
+use page::text::disk_rate as rate;
+use page::text::nanos;
+use page::{Axis, Chart, Colour, Dots, Line, Quantity, Rule, Scale, Shape};
 use units::ByteSize;
 use units::number::real;
 
-use super::super::text::{range, rate};
-use crate::page::{Axis, Chart, Colour, Dots, Line, Quantity, Rule, Scale, Shape};
-use crate::text::nanos;
+use super::super::text::range;
 
 /// A window that reaches over more of the surface than this says nothing of a place.
 const PLACE_SHARE: u64 = 16;

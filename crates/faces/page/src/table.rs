@@ -5,14 +5,15 @@ use crate::safe::printable;
 
 /// One column.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Column<'a> {
-    pub(crate) title: &'a str,
+pub struct Column<'a> {
+    /// In the heading.
+    pub title: &'a str,
     /// Numbers stand right.
-    pub(crate) is_number: bool,
+    pub is_number: bool,
     /// It may be shortened down to this width; 0 for never.
-    pub(crate) least: usize,
+    pub least: usize,
     /// Where there is no room, columns with a larger number go first; 0 stays.
-    pub(crate) rank: u8,
+    pub rank: u8,
 }
 
 const GAP: usize = 2;
@@ -42,13 +43,13 @@ impl Shown {
 
 /// Columns with their widths.
 #[derive(Clone, Debug)]
-pub(crate) struct Layout {
+pub struct Layout {
     shown: Vec<Shown>,
 }
 
 impl Layout {
     /// Columns as wide as their titles.
-    pub(crate) fn new(columns: &[Column<'_>]) -> Self {
+    pub fn new(columns: &[Column<'_>]) -> Self {
         let shown = |(at, column): (usize, &Column<'_>)| {
             let Column { title, is_number, least, rank } = *column;
             Shown { at, title: title.to_owned(), is_number, least, rank, width: title.len() }
@@ -57,7 +58,7 @@ impl Layout {
     }
 
     /// Widths for `rows`, within `width` characters if there is a bound.
-    pub(crate) fn fit(&mut self, rows: &[Vec<String>], width: Option<usize>) {
+    pub fn fit(&mut self, rows: &[Vec<String>], width: Option<usize>) {
         for column in &mut self.shown {
             let cells = rows.iter().filter_map(|row| row.get(column.at));
             let widest = cells.map(|cell| cell.chars().count()).max();
@@ -96,11 +97,13 @@ impl Layout {
         }
     }
 
-    pub(crate) fn heading(&self) -> String {
+    /// The line with the titles.
+    pub fn heading(&self) -> String {
         self.line_of(|column| column.title.clone())
     }
 
-    pub(crate) fn line(&self, row: &[String]) -> String {
+    /// The line of a row.
+    pub fn line(&self, row: &[String]) -> String {
         self.line_of(|column| row.get(column.at).cloned().unwrap_or_default())
     }
 
@@ -139,7 +142,7 @@ fn shortened(text: &str, width: usize) -> String {
 }
 
 /// A whole table.
-pub(crate) fn render(columns: &[Column<'_>], rows: &[Vec<String>], width: Option<usize>) -> String {
+pub fn render(columns: &[Column<'_>], rows: &[Vec<String>], width: Option<usize>) -> String {
     let mut layout = Layout::new(columns);
     let safe_row = |row: &Vec<String>| row.iter().cloned().map(safe).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(safe_row).collect();
@@ -153,7 +156,7 @@ pub(crate) const SAMPLE_ROWS: usize = 500;
 
 /// A table of any length, in constant memory.
 #[derive(Debug)]
-pub(crate) struct LongTable {
+pub struct LongTable {
     layout: Layout,
     width: Option<usize>,
     /// The first rows, while the widths are not decided.
@@ -162,13 +165,13 @@ pub(crate) struct LongTable {
 
 impl LongTable {
     /// A table at most `width` characters wide.
-    pub(crate) fn new(columns: &[Column<'_>], width: Option<usize>) -> Self {
+    pub fn new(columns: &[Column<'_>], width: Option<usize>) -> Self {
         Self { layout: Layout::new(columns), width, sample: Some(Vec::new()) }
     }
 
     /// Takes a row; gives the text that is ready to be shown.
     #[must_use]
-    pub(crate) fn push(&mut self, row: Vec<String>) -> String {
+    pub fn push(&mut self, row: Vec<String>) -> String {
         let row: Vec<String> = row.into_iter().map(safe).collect();
         match &mut self.sample {
             None => return self.layout.line(&row),
@@ -179,13 +182,13 @@ impl LongTable {
     }
 
     /// Whether it has had no row.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.sample.as_ref().is_some_and(Vec::is_empty)
     }
 
     /// The rest of the text: of an empty table its heading.
     #[must_use]
-    pub(crate) fn finish(mut self) -> String {
+    pub fn finish(mut self) -> String {
         self.begin()
     }
 

@@ -3,13 +3,13 @@
 use diagnose::io::IoWatch;
 use diagnose::tcp::Series;
 use diagnose::{Diagnosis, Finding, Remedy, Severity, Unseen};
+use page::Document;
+use page::safe::printable;
+use page::text::{plural, time};
 use units::Timestamp;
 
 use super::sockets;
 use crate::io::add_disks;
-use crate::page::Document;
-use crate::safe::printable;
-use crate::text::{plural, time};
 
 /// Where a page comes from.
 const FOOT: &str = "Made by wirespool diagnose. Rates in powers of 1000, sizes of requests in \

@@ -1,13 +1,13 @@
 //! A page of HTML that stands by itself: no script, nothing to fetch, readable as it is.
 
-use super::add;
 use super::chart::{Chart, Shape};
-use super::style;
+use super::{add, style};
 use crate::safe::markup;
 
 /// A cell of a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Cell {
+pub enum Cell {
+    /// Words.
     Text(String),
     /// Stands right.
     Number(String),
@@ -16,15 +16,18 @@ pub(crate) enum Cell {
 }
 
 impl Cell {
-    pub(crate) fn text(text: impl Into<String>) -> Self {
+    /// Words.
+    pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
 
-    pub(crate) fn number(text: impl Into<String>) -> Self {
+    /// A number with its unit.
+    pub fn number(text: impl Into<String>) -> Self {
         Self::Number(text.into())
     }
 
-    pub(crate) fn long(text: impl Into<String>) -> Self {
+    /// A path or the like.
+    pub fn long(text: impl Into<String>) -> Self {
         Self::Long(text.into())
     }
 
@@ -39,41 +42,45 @@ impl Cell {
 
 /// A page that is being written, from its head to its foot.
 #[derive(Debug)]
-pub(crate) struct Document {
+pub struct Document {
     title: String,
     body: String,
     charts: u32,
 }
 
 impl Document {
-    pub(crate) fn new(title: &str) -> Self {
+    /// An empty page.
+    pub fn new(title: &str) -> Self {
         Self { title: title.to_owned(), body: String::new(), charts: 0 }
     }
 
-    pub(crate) fn heading(&mut self, text: &str) {
+    /// What the page is of.
+    pub fn heading(&mut self, text: &str) {
         add(&mut self.body, format_args!("<h1>{}</h1>\n", markup(text)));
     }
 
-    pub(crate) fn section(&mut self, text: &str) {
+    /// Begins a part.
+    pub fn section(&mut self, text: &str) {
         add(&mut self.body, format_args!("<h2>{}</h2>\n", markup(text)));
     }
 
     /// Below a section.
-    pub(crate) fn subsection(&mut self, text: &str) {
+    pub fn subsection(&mut self, text: &str) {
         add(&mut self.body, format_args!("<h3 class=\"sub\">{}</h3>\n", markup(text)));
     }
 
-    pub(crate) fn paragraph(&mut self, text: &str) {
+    /// Sentences.
+    pub fn paragraph(&mut self, text: &str) {
         add(&mut self.body, format_args!("<p>{}</p>\n", markup(text)));
     }
 
     /// Less than a paragraph.
-    pub(crate) fn remark(&mut self, text: &str) {
+    pub fn remark(&mut self, text: &str) {
         add(&mut self.body, format_args!("<p class=\"dim\">{}</p>\n", markup(text)));
     }
 
     /// What it all comes to: `tone` is `good`, `bad`, `open`, or nothing.
-    pub(crate) fn verdict(&mut self, tone: &str, words: &str, sentences: &[String]) {
+    pub fn verdict(&mut self, tone: &str, words: &str, sentences: &[String]) {
         let words = markup(words);
         add(
             &mut self.body,
@@ -86,7 +93,7 @@ impl Document {
     }
 
     /// Something that is said of the whole, and what belongs to it: `tone` as of a verdict.
-    pub(crate) fn panel(&mut self, tone: &str, words: &str, fill: impl FnOnce(&mut Self)) {
+    pub fn panel(&mut self, tone: &str, words: &str, fill: impl FnOnce(&mut Self)) {
         let words = markup(words);
         add(
             &mut self.body,
@@ -97,11 +104,12 @@ impl Document {
     }
 
     /// What the next lines are.
-    pub(crate) fn label(&mut self, text: &str) {
+    pub fn label(&mut self, text: &str) {
         add(&mut self.body, format_args!("<h4>{}</h4>\n", markup(text)));
     }
 
-    pub(crate) fn list(&mut self, items: &[String]) {
+    /// Things one below the other.
+    pub fn list(&mut self, items: &[String]) {
         self.body.push_str("<ul>\n");
         for item in items {
             add(&mut self.body, format_args!("<li>{}</li>\n", markup(item)));
@@ -110,14 +118,14 @@ impl Document {
     }
 
     /// Lines to be copied.
-    pub(crate) fn commands(&mut self, lines: &[String]) {
+    pub fn commands(&mut self, lines: &[String]) {
         let lines: Vec<String> = lines.iter().map(|line| markup(line)).collect();
         let lines = lines.join("\n");
         add(&mut self.body, format_args!("<pre>{lines}</pre>\n"));
     }
 
     /// Names and large numbers.
-    pub(crate) fn facts(&mut self, facts: &[(&str, String)]) {
+    pub fn facts(&mut self, facts: &[(&str, String)]) {
         self.body.push_str("<dl class=\"facts\">\n");
         for (name, value) in facts {
             let (name, value) = (markup(name), markup(value));
@@ -128,7 +136,7 @@ impl Document {
 
     /// A table; the first cell of each row names it. A heading
     /// stands as its column does.
-    pub(crate) fn table(&mut self, caption: &str, headings: &[&str], rows: &[Vec<Cell>]) {
+    pub fn table(&mut self, caption: &str, headings: &[&str], rows: &[Vec<Cell>]) {
         let is_number = |column: usize| {
             let mut cells = rows.iter().filter_map(|row| row.get(column));
             cells.any(|cell| matches!(cell, Cell::Number(_)))
@@ -159,7 +167,7 @@ impl Document {
     }
 
     /// Plots, half ones side by side.
-    pub(crate) fn charts(&mut self, charts: &[Chart]) {
+    pub fn charts(&mut self, charts: &[Chart]) {
         if charts.is_empty() {
             return;
         }
@@ -185,7 +193,7 @@ impl Document {
     }
 
     /// Ends the page; `foot` says where it comes from.
-    pub(crate) fn finish(self, foot: &str) -> String {
+    pub fn finish(self, foot: &str) -> String {
         let (title, foot) = (markup(&self.title), markup(foot));
         let (colours, plot, page) = (style::colours(":root"), style::PLOT, style::PAGE);
         let body = self.body;

@@ -1,13 +1,12 @@
 //! Latencies: histograms, and percentiles in a table.
 
 use ::qualify::{Latencies, PartResult, Qualification};
+use page::latency::{Kind, latency_chart};
+use page::text::disk_rate as rate;
+use page::text::{grouped, nanos, percent, plural};
+use page::{Cell, Chart, Colour, Document, Rule};
 use units::ByteSize;
 use units::number::real;
-
-use super::super::text::rate;
-use crate::latency::{Kind, latency_chart};
-use crate::page::{Cell, Chart, Colour, Document, Rule};
-use crate::text::{grouped, nanos, percent, plural};
 
 /// Bars for each doubling of the latency.
 const PER_DOUBLING: f64 = 4.0;

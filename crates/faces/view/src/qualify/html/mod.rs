@@ -10,12 +10,13 @@ mod rates;
 mod verdict;
 
 use ::qualify::{Extents, Part, PartResult, Qualification};
+use page::safe::printable;
+use page::text::disk_rate as rate;
+use page::text::{nanos, plural};
+use page::{Cell, Chart, Document};
 
 use super::drive;
-use super::text::{rate, target, took};
-use crate::page::{Cell, Chart, Document};
-use crate::safe::printable;
-use crate::text::{nanos, plural};
+use super::text::{target, took};
 
 /// Where a page comes from.
 const FOOT: &str =

@@ -1,13 +1,11 @@
 //! What it comes to, in words and in a table.
 
 use ::qualify::{Answer, Judged, Lost, Order, Qualification, Share, Verdict};
+use page::safe::printable;
+use page::text::disk_rate as rate;
+use page::text::{bits, nanos, percent, plural};
+use page::{Cell, Document};
 use units::ByteSize;
-
-use super::super::text::rate;
-use crate::page::{Cell, Document};
-use crate::replay::bits;
-use crate::safe::printable;
-use crate::text::{nanos, percent, plural};
 
 pub(super) fn add(page: &mut Document, found: &Qualification) {
     let Some(verdict) = &found.verdict else {

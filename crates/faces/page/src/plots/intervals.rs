@@ -7,23 +7,28 @@ use crate::safe::markup;
 
 /// An estimate.
 #[derive(Clone, Debug)]
-pub(crate) struct Interval {
-    pub(crate) name: String,
-    pub(crate) low: f64,
-    pub(crate) middle: f64,
-    pub(crate) high: f64,
+pub struct Interval {
+    /// Of what.
+    pub name: String,
+    /// The lower bound.
+    pub low: f64,
+    /// The estimate itself.
+    pub middle: f64,
+    /// The upper bound.
+    pub high: f64,
 }
 
 /// One below the other along the horizontal axis, the first at the top. The vertical axis of the
 /// chart has one step for each.
 #[derive(Clone, Debug)]
-pub(crate) struct Intervals {
+pub struct Intervals {
     colour: Colour,
     intervals: Vec<Interval>,
 }
 
 impl Intervals {
-    pub(crate) fn new(colour: Colour, intervals: Vec<Interval>) -> Self {
+    /// Estimates in their order from the top.
+    pub fn new(colour: Colour, intervals: Vec<Interval>) -> Self {
         Self { colour, intervals }
     }
 }

@@ -24,28 +24,54 @@ pub fn duration(nanos: i64) -> String {
 }
 
 /// The same of a count of nanoseconds.
-pub(crate) fn nanos(ns: u64) -> String {
+pub fn nanos(ns: u64) -> String {
     duration(i64::try_from(ns).unwrap_or(i64::MAX))
 }
 
 /// A part of a whole: `12.5 %`.
-pub(crate) fn percent(part: u64, whole: u64) -> String {
+pub fn percent(part: u64, whole: u64) -> String {
     permille(units::number::permille(part, whole))
 }
 
 /// Thousandths as percent.
-pub(crate) fn permille(value: u64) -> String {
+pub fn permille(value: u64) -> String {
     format!("{}.{} %", value / 10, value % 10)
 }
 
 /// The same of a time that was measured.
-pub(crate) fn took(time: Duration) -> String {
+pub fn took(time: Duration) -> String {
     duration(units::nanos(time))
 }
 
 /// Bytes in a length of time: `812 MiB/s`.
 pub fn rate(bytes: u64, nanos: i64) -> String {
     format!("{}/s", ByteSize(per_second(bytes, between(0, nanos))))
+}
+
+/// Rates of disks are given in powers of 1000, as their makers do.
+pub fn disk_rate(bytes_per_s: u64) -> String {
+    let (unit, name) = match bytes_per_s {
+        0..1_000_000 => (1_000, "kB/s"),
+        1_000_000..1_000_000_000 => (1_000_000, "MB/s"),
+        _ => (1_000_000_000, "GB/s"),
+    };
+    let hundredths = u128::from(bytes_per_s) * 100 / unit;
+    match hundredths {
+        0..1_000 => format!("{}.{:02} {name}", hundredths / 100, hundredths % 100),
+        1_000..10_000 => format!("{}.{} {name}", hundredths / 100, hundredths / 10 % 10),
+        _ => format!("{} {name}", hundredths / 100),
+    }
+}
+
+/// Bits a second in the unit that suits them.
+pub fn bits(per_second: u64) -> String {
+    let (unit, name) = match per_second {
+        0..1_000_000 => (1_000, "kbit/s"),
+        1_000_000..1_000_000_000 => (1_000_000, "Mbit/s"),
+        _ => (1_000_000_000, "Gbit/s"),
+    };
+    let hundredths = u128::from(per_second) * 100 / unit;
+    format!("{}.{:02} {name}", hundredths / 100, hundredths % 100)
 }
 
 /// A count with its noun: `1 packet`, `12 packets`.
@@ -55,7 +81,7 @@ pub fn plural(count: u64, noun: &str) -> String {
 }
 
 /// Digits in groups of three: `1 500 000`.
-pub(crate) fn grouped(count: u64) -> String {
+pub fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
@@ -79,7 +105,7 @@ pub enum Zone {
 
 impl Zone {
     /// The name in a heading.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Utc => "UTC",
             Self::Local(_) => "local",
@@ -87,7 +113,7 @@ impl Zone {
     }
 
     /// A time in milliseconds; where it is not UTC with its offset, so that a query can take it.
-    pub(crate) fn time(self, at: Timestamp) -> String {
+    pub fn time(self, at: Timestamp) -> String {
         let Self::Local(offset) = self else { return time(at) };
         let seconds = i64::from(offset(at.unix_seconds()));
         let local = time(at.plus_nanos(seconds.saturating_mul(NANOS_PER_SECOND)));
@@ -97,7 +123,7 @@ impl Zone {
 }
 
 /// A time in milliseconds: `2026-11-20 10:40:22.123`, UTC.
-pub(crate) fn time(time: Timestamp) -> String {
+pub fn time(time: Timestamp) -> String {
     cut(time, 23)
 }
 
@@ -113,24 +139,24 @@ fn cut(time: Timestamp, letters: usize) -> String {
 }
 
 /// The day of a time: `2026-11-20`, UTC.
-pub(crate) fn day(time: Timestamp) -> String {
+pub fn day(time: Timestamp) -> String {
     let whole = time.to_string();
     whole.split('T').next().unwrap_or(&whole).to_owned()
 }
 
 /// From and to, and how long that is.
-pub(crate) fn times((from, to): (Timestamp, Timestamp)) -> String {
+pub fn times((from, to): (Timestamp, Timestamp)) -> String {
     format!("{} to {} UTC ({})", time(from), time(to), duration(to.since(from)))
 }
 
 /// Bytes as people say them and as they are.
-pub(crate) fn size(bytes: u64) -> String {
+pub fn size(bytes: u64) -> String {
     format!("{} ({} bytes)", ByteSize(bytes), grouped(bytes))
 }
 
 /// Lines of at most `width` characters, where words are that short; those behind the first stand
 /// `further` in.
-pub(crate) fn wrapped(text: &str, width: usize, further: usize) -> Vec<String> {
+pub fn wrapped(text: &str, width: usize, further: usize) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
     for word in text.split(' ') {
         let line = lines.last_mut().expect("there is a first line");
@@ -148,15 +174,17 @@ pub(crate) fn wrapped(text: &str, width: usize, further: usize) -> Vec<String> {
 
 /// Lines of `name: value` with the values below each other; each stays in its line.
 #[derive(Debug, Default)]
-pub(crate) struct Facts(String);
+pub struct Facts(String);
 
 impl Facts {
-    pub(crate) fn add(&mut self, name: &str, value: impl core::fmt::Display) {
+    /// Appends a line.
+    pub fn add(&mut self, name: &str, value: impl core::fmt::Display) {
         let (name, value) = (format!("{name}:"), printable(&value.to_string()));
         writeln!(self.0, "{name:<14} {value}").expect("a string takes all text");
     }
 
-    pub(crate) fn finish(self) -> String {
+    /// The lines.
+    pub fn finish(self) -> String {
         self.0
     }
 }
@@ -202,5 +230,14 @@ mod tests {
     fn rates_survive_a_clock_that_stood_still() {
         assert_eq!(rate(1 << 30, 2 * NANOS_PER_SECOND), "512 MiB/s");
         assert_eq!(rate(1, 0), "953 MiB/s");
+    }
+
+    #[test]
+    fn bits_have_the_unit_that_suits_them() {
+        for (per_second, text) in
+            [(999, "0.99 kbit/s"), (12_340_000, "12.34 Mbit/s"), (9_870_000_000, "9.87 Gbit/s")]
+        {
+            assert_eq!(bits(per_second), text);
+        }
     }
 }

@@ -2,24 +2,24 @@
 
 use units::number::real;
 
-use crate::page::{Axis, Bars, Chart, Colour, Line, Quantity, Rule, Scale, Shape};
+use crate::plots::{Axis, Bars, Chart, Colour, Line, Quantity, Rule, Scale, Shape};
 use crate::text::{nanos, plural};
 
 /// One kind of latencies.
 #[derive(Clone, Debug)]
-pub(crate) struct Kind<'a> {
+pub struct Kind<'a> {
     /// In the legend.
-    pub(crate) name: &'a str,
+    pub name: &'a str,
     /// From, to, count; in ascending order.
-    pub(crate) ranges: Vec<(f64, f64, f64)>,
+    pub ranges: Vec<(f64, f64, f64)>,
     /// How many.
-    pub(crate) count: u64,
+    pub count: u64,
     /// The longest, in nanoseconds.
-    pub(crate) max_ns: u64,
+    pub max_ns: u64,
 }
 
 /// A plot of one kind, or of two; `marks` are latencies with names, in ascending order.
-pub(crate) fn latency_chart(
+pub fn latency_chart(
     title: &str,
     bars: Kind<'_>,
     outline: Option<Kind<'_>>,

@@ -6,14 +6,15 @@ use super::style::Colour;
 
 /// Dots that are not joined.
 #[derive(Clone, Debug)]
-pub(crate) struct Dots {
+pub struct Dots {
     name: String,
     colour: Colour,
     points: Vec<(f64, f64)>,
 }
 
 impl Dots {
-    pub(crate) fn new(name: &str, colour: Colour, points: Vec<(f64, f64)>) -> Self {
+    /// Dots of one series.
+    pub fn new(name: &str, colour: Colour, points: Vec<(f64, f64)>) -> Self {
         Self { name: name.to_owned(), colour, points }
     }
 }
