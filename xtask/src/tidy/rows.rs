@@ -16,7 +16,7 @@ const ROWS: [&[&str]; 11] = [
         "record", "extract", "upkeep", "replay", "prove", "qualify", "diagnose", "trace", "runs",
         "talkers", "page",
     ],
-    &["view", "sql"],
+    &["volume-view", "session-view", "qualify-view", "machine-view", "sql"],
     &["tui", "web"],
     &["wirespool"],
     &["sim", "lab", "bench", "xtask", "fuzz"],

@@ -66,7 +66,7 @@ fn read_tags(path: &Path, atlas: &mut Atlas) -> anyhow::Result<()> {
         .read_to_string(&mut text)
         .with_context(|| format!("cannot read {}", page::safe::path(path)))?;
     for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
-        let (session, tag) = view::session_tag(line).ok_or_else(|| {
+        let (session, tag) = session_view::session_tag(line).ok_or_else(|| {
             let path = page::safe::path(path);
             Usage(format!("{path}, line {number}: not what wirespool tag prints"))
         })?;

@@ -10,13 +10,13 @@ use clap::Args;
 use host::{Output, StopFlag, SystemClock, TemporaryDirectory, loopback, write_file};
 use page::text::Zone;
 use query::Query;
+use session_view::SessionTable;
 use units::{Clock, NANOS_PER_SECOND};
 use upkeep::CreateOptions;
 use volume::Usable;
 
 use crate::failure::{Outcome, Verdict, line, of_extract, of_record};
 use crate::{evidence, stdout};
-use view::SessionTable;
 
 /// Real captures with names in TLS, HTTP and DNS; sources and licences stand in demo/README.md.
 const CAPTURES: [(&str, &[u8]); 4] = [
@@ -142,7 +142,7 @@ impl Demo {
     }
 
     fn tell(&mut self, what: &str, report: &::record::Report) -> anyhow::Result<()> {
-        self.is_clean &= view::is_clean(report);
+        self.is_clean &= volume_view::is_clean(report);
         let total = &report.total;
         let stored = page::text::plural(total.stored, "packet");
         let lost = total.kernel_drops + total.writer_drops;
@@ -221,7 +221,8 @@ impl Demo {
         let report = report.map_err(|error| of_extract(&self.volume, error))?;
         output.finish()?;
         let files = ["session.pcapng".to_owned()];
-        let manifest = view::manifest_json(&report.manifest, evidence::maker(), &files, None);
+        let manifest =
+            session_view::manifest_json(&report.manifest, evidence::maker(), &files, None);
         write_file(&with_json(&path), manifest.as_bytes())?;
         let packets = page::text::plural(report.packets, "packet");
         self.is_clean &= report.packets > 0 && report.manifest.completeness.is_complete();
@@ -240,7 +241,7 @@ impl Demo {
     fn verify(&mut self) -> anyhow::Result<()> {
         let report = upkeep::verify(&self.volume, &[], &mut |_, _| self.go_on())?;
         self.is_clean &= report.is_clean() && report.is_complete;
-        step(&format!("wirespool verify: {}", view::verification(&report).trim_end()))
+        step(&format!("wirespool verify: {}", volume_view::verification(&report).trim_end()))
     }
 }
 

@@ -11,10 +11,10 @@ use ::extract::{
 use anyhow::{Context, bail};
 use clap::Args;
 use host::Output;
+use session_view::Maker;
 
 use crate::failure::{Outcome, Usage, Verdict};
 use crate::stdout;
-use view::Maker;
 
 /// Manifests of large extracts list many pieces, but not gigabytes of them.
 const MANIFEST_BYTES_MAX: u64 = 1 << 30;

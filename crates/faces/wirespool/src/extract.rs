@@ -127,18 +127,19 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     flags.reading.catch_up(&mut config.options);
     let (report, files) = extract(flags, &config)?;
     if let Some(output) = manifest {
-        let text = view::manifest_json(&report.manifest, evidence::maker(), &files, key.as_ref());
+        let text =
+            session_view::manifest_json(&report.manifest, evidence::maker(), &files, key.as_ref());
         output.finish_with(text.as_bytes())?;
     }
     if flags.explain {
-        say_lines(&view::explain(&report.explain));
+        say_lines(&session_view::explain(&report.explain));
     }
     let completeness = &report.manifest.completeness;
     let packets = page::text::plural(report.packets, "packet");
     let rows = page::text::plural(report.manifest.rows, "session row");
     say_lines(&format!("{packets} of {rows}, {completeness}"));
     if report.packets == 0
-        && let Some(hint) = view::unmet_names(config.request.query, &report.met)
+        && let Some(hint) = session_view::unmet_names(config.request.query, &report.met)
     {
         say_lines(&hint);
     }
@@ -224,7 +225,7 @@ fn extract_sessions(
     let folder = OutputFolder::create(path)?;
     let mut names = Vec::new();
     let mut open = |session: &SessionStart| -> io::Result<Box<dyn Write>> {
-        let name = format!("{}.pcapng", view::session_file_name(session));
+        let name = format!("{}.pcapng", session_view::session_file_name(session));
         let file = folder.file(&name);
         names.push(name);
         Ok(Box::new(file))

@@ -15,6 +15,7 @@ use clap::{Args, ValueEnum};
 use host::{StopFlag, SystemClock};
 use page::text::Zone;
 use query::{Field, Query};
+use session_view::SessionColumns;
 use units::ByteSize;
 
 use self::form::Form;
@@ -24,7 +25,6 @@ use crate::progress::{Progress, say_lines};
 use crate::selection::NamingFlags;
 use crate::{arguments, recorder, stdout};
 use indexer::Workers;
-use view::SessionColumns;
 
 /// So many of the newest sessions are held in memory while the ring is searched from its end.
 const NEWEST_MAX: u64 = 10_000;
@@ -238,7 +238,8 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     };
     if flags.explain {
         let cost = &report.explain;
-        let text = if flags.json { view::explain_json(cost) } else { view::explain(cost) };
+        let text =
+            if flags.json { session_view::explain_json(cost) } else { session_view::explain(cost) };
         say_lines(&text);
     }
     let mut completeness = report.completeness;
@@ -248,7 +249,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         say_lines(&format!("{}, {completeness}", page::text::plural(report.sessions, what)));
     }
     if report.sessions == 0
-        && let Some(hint) = view::unmet_names(&query, &report.met)
+        && let Some(hint) = session_view::unmet_names(&query, &report.met)
     {
         say_lines(&hint);
     }

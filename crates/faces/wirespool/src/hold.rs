@@ -147,7 +147,7 @@ pub(crate) fn put_aside(
     }
     let manifest = |report: &ExtractReport| {
         let files = [format!("{name}{PACKETS}")];
-        view::manifest_json(&report.manifest, evidence::maker(), &files, key)
+        session_view::manifest_json(&report.manifest, evidence::maker(), &files, key)
     };
     // The manifest counts, too.
     let fits = |text: &String| u64::try_from(text.len()).is_ok_and(|bytes| bytes <= output.left);
@@ -225,8 +225,11 @@ fn list(flags: &Flags) -> Outcome {
             Err(error) => say(&format!("{}: {error}", page::safe::path(&path))),
         }
     }
-    let text =
-        if flags.json { view::holds_json(&holds) } else { view::holds(&holds, stdout::width()) };
+    let text = if flags.json {
+        session_view::holds_json(&holds)
+    } else {
+        session_view::holds(&holds, stdout::width())
+    };
     stdout::print(&text)?;
     Ok(Verdict::Clean)
 }

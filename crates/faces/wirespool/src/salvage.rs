@@ -73,7 +73,11 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         (None, Some(volume)) => into(flags, volume)?,
         (None, None) => unreachable!("clap asks for one of them"),
     };
-    let text = if flags.json { view::salvaged_json(&report) } else { view::salvaged(&report) };
+    let text = if flags.json {
+        session_view::salvaged_json(&report)
+    } else {
+        session_view::salvaged(&report)
+    };
     if is_stdout {
         say_lines(&text);
     } else {
@@ -127,7 +131,7 @@ fn into(flags: &Flags, volume: &Path) -> anyhow::Result<SalvageReport> {
         let report = salvage(flags, &mut writer);
         drop(writer);
         let recorded = thread.join().expect("a panic aborts")?;
-        if !view::is_clean(&recorded) {
+        if !volume_view::is_clean(&recorded) {
             anyhow::bail!("not all packets were stored in {}", page::safe::path(volume));
         }
         report

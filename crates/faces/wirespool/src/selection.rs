@@ -215,7 +215,7 @@ fn session_ids(path: &Path) -> anyhow::Result<SessionIds> {
     let text = read_text(path)?;
     let mut ids = SessionIds::default();
     for (number, line) in (1..).zip(text.lines()) {
-        let id = view::session_id(line);
+        let id = session_view::session_id(line);
         let is_one = id.as_deref().is_none_or(|id| ids.add(id));
         if !is_one {
             let text = format!("{}, line {number}: no session id", page::safe::path(path));

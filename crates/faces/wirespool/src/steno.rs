@@ -229,7 +229,7 @@ fn volume(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     }
     let config = std::env::var_os(CONFIG_VARIABLE).map_or_else(|| CONFIG.into(), PathBuf::from);
     let text = host::read_text(&config).context("which volume? --volume names it; else")?;
-    view::stenographer_volume(&text).map(PathBuf::from).ok_or_else(|| {
+    session_view::stenographer_volume(&text).map(PathBuf::from).ok_or_else(|| {
         let text = format!("{}: no \"Volume\" is named there", page::safe::path(&config));
         Usage(text).into()
     })

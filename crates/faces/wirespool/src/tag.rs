@@ -184,7 +184,8 @@ impl Tagger<'_> {
             return Ok(false);
         }
         self.missed += u64::from(found.is_empty());
-        let lines: String = found.iter().map(|session| view::tag_line(event, session)).collect();
+        let lines: String =
+            found.iter().map(|session| session_view::tag_line(event, session)).collect();
         let mut out = crate::stdout::buffered();
         out.write_all(lines.as_bytes())?;
         out.flush()?;

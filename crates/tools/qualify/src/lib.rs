@@ -1,9 +1,9 @@
 //! What rate a target guarantees: the parts of a qualification, and the verdict.
 //!
 //! A part drives a target that it is given, by a clock that it is given, and so runs unchanged on
-//! a disk, a file, or a modelled disk in virtual time. Nothing here prints or writes JSON; `view`
-//! shows a [`Qualification`]. [`open`] decides what may be read and written, by what `host` finds
-//! on it: the default never writes to anything but a file of its own.
+//! a disk, a file, or a modelled disk in virtual time. Nothing here prints or writes JSON;
+//! `qualify-view` shows a [`Qualification`]. [`open`] decides what may be read and written, by what
+//! `host` finds on it: the default never writes to anything but a file of its own.
 //!
 //! Invariants: without a writer nothing is written; every byte written lies in
 //! [`Qualification::written`]; a guaranteed rate is never above the mean, and joining writes of a

@@ -4,7 +4,7 @@
 //! ([`Belongings`]), which are looked at again whenever a packet comes that nobody is known to
 //! have. A packet carries its process as a comment and as the option `epb_processid_threadid`.
 //!
-//! Not here: namespaces and programs ([`host`]); what is shown (`view`).
+//! Not here: namespaces and programs ([`host`]); what is shown (`machine-view`).
 
 mod belongings;
 mod output;

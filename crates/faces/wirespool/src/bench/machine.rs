@@ -44,7 +44,7 @@ pub(super) fn run(flags: &HostFlags) -> Outcome {
             found
         }
     }?;
-    results.tell(&found, view::Ran::Machine, &mut random)
+    results.tell(&found, machine_view::Ran::Machine, &mut random)
 }
 
 fn measured(

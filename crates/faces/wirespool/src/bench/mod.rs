@@ -43,7 +43,7 @@ fn commands(flags: &CommandFlags) -> Outcome {
         progress.finish();
         Ok(found?)
     })?;
-    results.tell(&found, view::Ran::Commands, &mut random()?)
+    results.tell(&found, machine_view::Ran::Commands, &mut random()?)
 }
 
 /// With what comes before everything, and behind: the latter after a failure, too.

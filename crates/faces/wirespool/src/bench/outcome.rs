@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use ::runs::{Contest, Former, Subject, Verdict as Became, against};
 use host::{Output, read_text};
+use machine_view::{Held, Ran};
 use units::Random;
 
 use super::flags::Outputs;
 use crate::failure::{Outcome, Usage, Verdict};
 use crate::progress::say;
 use crate::stdout;
-use view::{Held, Ran};
 
 /// Columns where there is no terminal.
 const WIDTH: usize = 100;
@@ -64,7 +64,7 @@ impl<'a> Results<'a> {
     /// Shows and writes everything.
     pub(super) fn tell(self, found: &Contest, ran: Ran, random: &mut Random) -> Outcome {
         let held = self.held(found, random);
-        let json = view::runs_json(found, &held);
+        let json = machine_view::runs_json(found, &held);
         if self.outputs.json {
             stdout::print(&json)?;
         } else {
@@ -73,9 +73,9 @@ impl<'a> Results<'a> {
                 width: width.unwrap_or(WIDTH),
                 is_terminal: stdout::is_terminal(),
             };
-            let mut text = view::runs(found, ran, style);
+            let mut text = machine_view::runs(found, ran, style);
             if let Some((path, _)) = &self.baseline {
-                text.push_str(&view::held(&held, &page::safe::path_value(path), width));
+                text.push_str(&machine_view::held(&held, &page::safe::path_value(path), width));
             }
             stdout::print_plot(&text)?;
         }
@@ -83,7 +83,7 @@ impl<'a> Results<'a> {
             output.finish_with(json.as_bytes())?;
         }
         if let Some(output) = self.csv {
-            output.finish_with(view::runs_csv(found).as_bytes())?;
+            output.finish_with(machine_view::runs_csv(found).as_bytes())?;
         }
         Ok(verdict(&held, found.is_interrupted))
     }

@@ -8,6 +8,7 @@ use ::diagnose::{Diagnosis, Unseen};
 use ::extract::Event;
 use clap::Args;
 use host::{Output, StopFlag, SystemClock};
+use machine_view::SocketSamples;
 use units::Clock as _;
 
 use super::{PageFlags, nanos, show, write_page};
@@ -16,7 +17,6 @@ use crate::failure::{Outcome, of_extract};
 use crate::find::{self, ReadingFlags};
 use crate::progress::Progress;
 use crate::stdout;
-use view::SocketSamples;
 
 /// Connections of a plot.
 const PLOTTED: usize = 10;
@@ -95,7 +95,7 @@ pub(super) fn run(flags: &Flags) -> Outcome {
     if flags.plot {
         let width = stdout::width().unwrap_or(WIDTH);
         let style = page::PlotStyle { width, is_terminal: stdout::is_terminal() };
-        stdout::print_plot(&view::socket_series(&busiest, style))?;
+        stdout::print_plot(&machine_view::socket_series(&busiest, style))?;
     }
     let report = tcp::diagnose(&watch);
     if let Some(page) = page {

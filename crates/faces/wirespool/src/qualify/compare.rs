@@ -34,7 +34,7 @@ pub(super) fn run(flags: &Flags) -> Outcome {
         targets(flags)?
     };
     if let Some(output) = output {
-        output.finish_with(view::comparison_json(&found).as_bytes())?;
+        output.finish_with(qualify_view::comparison_json(&found).as_bytes())?;
     }
     let outcome = tell(&found, flags.outputs.json);
     drafts.write(&QualifyReport::Comparison(found))?;
@@ -51,7 +51,11 @@ pub(super) fn check(outputs: &super::Outputs) -> Result<(), Usage> {
 
 pub(super) fn tell(found: &Comparison, json: bool) -> Outcome {
     let style = super::style();
-    let text = if json { view::comparison_json(found) } else { view::comparison(found, style) };
+    let text = if json {
+        qualify_view::comparison_json(found)
+    } else {
+        qualify_view::comparison(found, style)
+    };
     stdout::print(&text)?;
     Ok(if found.is_interrupted { Verdict::Unknown } else { Verdict::Clean })
 }
@@ -122,7 +126,7 @@ fn estimate(field: &Field, opened: &[Opened], contest: &Contest) -> anyhow::Resu
         ns += u128::from(of_all) * 1_000_000_000 / u128::from(rate);
     }
     let rate = u128::from(bytes) * 1_000_000_000 / ns.max(1);
-    Ok(view::qualify_estimate(bytes, u64::try_from(rate).unwrap_or(u64::MAX), 0))
+    Ok(qualify_view::qualify_estimate(bytes, u64::try_from(rate).unwrap_or(u64::MAX), 0))
 }
 
 fn in_turn(

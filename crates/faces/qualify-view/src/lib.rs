@@ -1,4 +1,7 @@
-//! A qualification for people and programs: a summary for a terminal, a page of HTML, CSV and JSON.
+//! What disks guarantee, in words, as tables, CSV and JSON, and on pages with plots.
+//!
+//! Functions take the reports of `qualify` and give text; nothing here prints, reads or decides.
+//! Text from outside goes through [`page::safe`], whatever it goes to.
 
 mod choice;
 mod compare;

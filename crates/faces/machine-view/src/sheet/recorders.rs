@@ -16,7 +16,7 @@ pub enum RecorderGrouping {
     Disk,
 }
 
-/// What [`crate::going_json`] wrote, as far as it is shown here.
+/// What a recorder answers while it records, as far as it is shown here.
 #[derive(Deserialize)]
 struct Going {
     process: u32,

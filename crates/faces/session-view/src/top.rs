@@ -10,7 +10,6 @@ use units::ByteSize;
 use wire::Protocol;
 
 use crate::session::Value;
-use crate::verification::to_u64;
 
 const COLUMNS: [Column<'_>; 6] = [
     Column { title: "VALUE", is_number: false, least: 16, rank: 0 },
@@ -60,7 +59,7 @@ pub fn top(
     let shown = rows.len();
     let mut answer = render(&COLUMNS, &lines, width);
     if shown < values {
-        answer.push_str(&grouped(to_u64(values - shown)));
+        answer.push_str(&grouped(u64::try_from(values - shown).unwrap_or(u64::MAX)));
         answer.push_str(" further values\n");
     }
     answer
