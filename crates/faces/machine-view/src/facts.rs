@@ -63,32 +63,14 @@ fn format_line(head: &str, line: &str, width: usize) -> String {
 }
 
 #[derive(Serialize)]
-struct DifferenceJson<'a> {
-    name: &'a str,
-    theirs: Option<&'a str>,
-    ours: Option<&'a str>,
-    why: Option<&'a str>,
-}
-
-#[derive(Serialize)]
 struct DifferencesJson<'a> {
     version: u32,
-    differences: Vec<DifferenceJson<'a>>,
+    differences: &'a [Difference],
 }
 
 /// The same as JSON.
 pub fn differences_json(found: &[Difference]) -> String {
-    let differences = found.iter().map(difference_json).collect();
-    json_pretty(&DifferencesJson { version: FACTS_VERSION, differences })
-}
-
-fn difference_json(difference: &Difference) -> DifferenceJson<'_> {
-    DifferenceJson {
-        name: &difference.name,
-        theirs: difference.theirs.as_deref(),
-        ours: difference.ours.as_deref(),
-        why: difference.why,
-    }
+    json_pretty(&DifferencesJson { version: FACTS_VERSION, differences: found })
 }
 
 #[cfg(test)]

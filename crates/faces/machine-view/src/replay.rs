@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use ::replay::{Progress, Report};
+use ::replay::{Progress, Report, Skipped, Timing};
 use page::safe::{json_pretty, printable};
 use page::text::{bits, duration, grouped, plural, took};
 use serde::Serialize;
@@ -105,7 +105,7 @@ struct Replayed<'a> {
     elapsed_ns: i64,
     packets_per_s: Option<u64>,
     bits_per_s: Option<u64>,
-    lateness: Option<Lateness>,
+    lateness: Option<Timing>,
     skipped: Skipped,
     not_unique: u64,
     refusals: u64,
@@ -115,25 +115,8 @@ struct Replayed<'a> {
     notes: &'a [String],
 }
 
-#[derive(Serialize)]
-#[expect(clippy::struct_field_names, reason = "units are part of the names in JSON")]
-struct Lateness {
-    p50_ns: u64,
-    p99_ns: u64,
-    max_ns: u64,
-}
-
-#[derive(Serialize)]
-struct Skipped {
-    truncated: u64,
-    too_long: u64,
-    too_short: u64,
-    link_type: u64,
-}
-
 /// A replay, as JSON.
 pub fn replayed_json(report: &Report) -> String {
-    let skipped = report.skipped;
     json_pretty(&Replayed {
         clean: report.is_clean(),
         stopped: report.is_stopped,
@@ -144,17 +127,8 @@ pub fn replayed_json(report: &Report) -> String {
         elapsed_ns: report.elapsed_ns,
         packets_per_s: report.packets_per_second(),
         bits_per_s: report.bits_per_second(),
-        lateness: report.timing.map(|timing| Lateness {
-            p50_ns: timing.p50_ns,
-            p99_ns: timing.p99_ns,
-            max_ns: timing.max_ns,
-        }),
-        skipped: Skipped {
-            truncated: skipped.truncated,
-            too_long: skipped.too_long,
-            too_short: skipped.too_short,
-            link_type: skipped.link_type,
-        },
+        lateness: report.timing,
+        skipped: report.skipped,
         not_unique: report.unchanged,
         refusals: report.refusals,
         interface_drops: report.interface_drops,
@@ -175,9 +149,9 @@ mod tests {
             bytes: 4_500_000,
             elapsed_ns: 2_000_000_000,
             loop_packets: 1000,
-            skipped: ::replay::Skipped { too_long: 2, ..::replay::Skipped::default() },
+            skipped: Skipped { too_long: 2, ..Skipped::default() },
             interface_drops: Some(0),
-            timing: Some(::replay::Timing { p50_ns: 1500, p99_ns: 9000, max_ns: 2_500_000 }),
+            timing: Some(Timing { p50_ns: 1500, p99_ns: 9000, max_ns: 2_500_000 }),
             ..Report::default()
         };
         assert_eq!(
@@ -187,7 +161,7 @@ mod tests {
              behind the schedule: half of the packets at most 1.5 us, 99 % 9.0 us, all 2.5 ms\n\
              left out of each loop: 2 packets, longer than the MTU of the interface allows\n"
         );
-        let clean = Report { skipped: ::replay::Skipped::default(), ..report };
+        let clean = Report { skipped: Skipped::default(), ..report };
         assert!(replayed(&clean).starts_with("all packets were sent\n"));
         let unknown = Report { interface_drops: None, ..clean };
         assert!(replayed(&unknown).starts_with("all packets were sent (drops of the interface"));

@@ -82,16 +82,9 @@ struct VolumeJson {
     qualified: Option<QualifiedJson>,
     guaranteed_bytes_per_s: Option<u64>,
     guaranteed_traffic_bit_per_s: Option<u64>,
-    lost: Vec<LostJson>,
+    lost: Vec<Lost>,
     absent: Vec<u8>,
     members: Vec<MemberJson>,
-}
-
-#[derive(Serialize)]
-struct LostJson {
-    members: u8,
-    guaranteed_bytes_per_s: Option<u64>,
-    rebuild_ns: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -117,18 +110,13 @@ pub fn volume_qualification_json(report: &VolumeQualification) -> String {
         }
     });
     let together = report.together();
-    let lost = together.iter().flat_map(|together| &together.lost).map(|lost| LostJson {
-        members: lost.members,
-        guaranteed_bytes_per_s: lost.guaranteed_bytes_per_s,
-        rebuild_ns: lost.rebuild_ns,
-    });
     safe::json_pretty(&VolumeJson {
         path: safe::path_value(&report.path),
         data_columns: report.data_columns,
         parity_columns: report.parity_columns,
         guaranteed_bytes_per_s: together.as_ref().map(|it| it.guaranteed_bytes_per_s),
         guaranteed_traffic_bit_per_s: together.as_ref().map(|it| it.guaranteed_traffic_bit_per_s),
-        lost: lost.collect(),
+        lost: together.map(|together| together.lost).unwrap_or_default(),
         qualified: report.kept.as_ref().map(QualifiedJson::new),
         absent: report.absent.clone(),
         members: members.collect(),

@@ -72,53 +72,9 @@ pub fn explain(explain: &Explain) -> String {
     )
 }
 
-#[derive(Serialize)]
-struct ExplainJson {
-    segments: u64,
-    pruned_by_time: u64,
-    pruned_by_id: u64,
-    pruned_by_group: u64,
-    pruned_by_filter: u64,
-    segments_rebuilt: u64,
-    stripes_indexed: u64,
-    index_bytes: u64,
-    rows: u64,
-    rows_matched: u64,
-    pieces_read: u64,
-    packets_seen: u64,
-    bytes_read: u64,
-    open_ns: i64,
-    select_ns: i64,
-    list_ns: i64,
-    look_ns: i64,
-    rows_ns: i64,
-    packets_ns: i64,
-}
-
 /// The same as one line of JSON: an object under the key `explain`.
 pub fn explain_json(explain: &Explain) -> String {
-    let json = ExplainJson {
-        segments: explain.segments,
-        pruned_by_time: explain.pruned_by_time,
-        pruned_by_id: explain.pruned_by_id,
-        pruned_by_group: explain.pruned_by_group,
-        pruned_by_filter: explain.pruned_by_filter,
-        segments_rebuilt: explain.segments_rebuilt,
-        stripes_indexed: explain.stripes_indexed,
-        index_bytes: explain.index_bytes,
-        rows: explain.rows,
-        rows_matched: explain.rows_matched,
-        pieces_read: explain.pieces_read,
-        packets_seen: explain.packets_seen,
-        bytes_read: explain.bytes_read,
-        open_ns: explain.open_ns,
-        select_ns: explain.select_ns,
-        list_ns: explain.list_ns,
-        look_ns: explain.look_ns,
-        rows_ns: explain.rows_ns,
-        packets_ns: explain.packets_ns,
-    };
-    json_line(&serde_json::json!({ "explain": json }))
+    json_line(&serde_json::json!({ "explain": explain }))
 }
 
 /// The fields as lines of text.

@@ -2,7 +2,8 @@
 
 use extract::manifest::{AFTER_SEAL, BEFORE_SEAL, MANIFEST_VERSION, OutputForm, SealForm};
 use extract::{
-    Asked, Completeness, DamageKind, Manifest, Seal, SigningKey, Stretch, StretchEnd, Times,
+    Asked, Completeness, DamageKind, Disorder, Manifest, Seal, SigningKey, Stretch, StretchEnd,
+    Times,
 };
 use format::directory::Gap;
 use page::forms::GivenUpJson;
@@ -30,7 +31,7 @@ struct ManifestJson<'a> {
     made_ns: i64,
     made_by: &'a Maker,
     query: &'a str,
-    request: AskedJson<'a>,
+    request: &'a Asked,
     volume_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     from_ns: Option<i64>,
@@ -42,27 +43,6 @@ struct ManifestJson<'a> {
     completeness: CompletenessJson,
     outputs: Vec<OutputForm>,
     pieces: Vec<PieceJson>,
-}
-
-#[derive(Serialize)]
-struct AskedJson<'a> {
-    whole_sessions: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sessions_named: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    around_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    packet_filter: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    payload: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    limit: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    limit_packets: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    limit_bytes: Option<u64>,
-    comments: bool,
-    anonymised: bool,
 }
 
 #[derive(Serialize)]
@@ -79,7 +59,7 @@ struct CompletenessJson {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     given_up: Vec<GivenUpJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    out_of_order: Option<DisorderJson>,
+    out_of_order: Option<Disorder>,
     #[serde(skip_serializing_if = "Option::is_none")]
     expired_through_ns: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,13 +72,6 @@ struct CompletenessJson {
     not_recorded: Vec<TimesJson>,
     not_held: Vec<TimesJson>,
     not_known: Vec<DoubtJson>,
-}
-
-/// Packets that stand behind later ones.
-#[derive(Serialize)]
-struct DisorderJson {
-    packets: u64,
-    most_ns: u64,
 }
 
 /// A stretch that was recorded.
@@ -188,7 +161,7 @@ fn unsealed(manifest: &Manifest, made_by: &Maker, files: &[String]) -> String {
         made_ns: manifest.made.0,
         made_by,
         query: &manifest.query,
-        request: asked(&manifest.asked),
+        request: &manifest.asked,
         volume_id: manifest.volume.to_string(),
         from_ns: (manifest.from > Timestamp::MIN).then_some(manifest.from.0),
         to_ns: (manifest.to < Timestamp::MAX).then_some(manifest.to.0),
@@ -199,21 +172,6 @@ fn unsealed(manifest: &Manifest, made_by: &Maker, files: &[String]) -> String {
         outputs: outputs.collect(),
         pieces: pieces.collect(),
     })
-}
-
-fn asked(asked: &Asked) -> AskedJson<'_> {
-    AskedJson {
-        whole_sessions: asked.whole_sessions,
-        sessions_named: asked.sessions_named,
-        around_ns: asked.around_ns,
-        packet_filter: asked.packet_filter.as_deref(),
-        payload: asked.payload.as_deref(),
-        limit: asked.limits.sessions,
-        limit_packets: asked.limits.packets,
-        limit_bytes: asked.limits.bytes,
-        comments: asked.comments,
-        anonymised: asked.anonymised,
-    }
 }
 
 fn completeness(found: &Completeness) -> CompletenessJson {
@@ -247,10 +205,7 @@ fn completeness(found: &Completeness) -> CompletenessJson {
         unread_packets: found.unread_packets,
         unfit_packets: found.unfit_packets,
         unknown_sessions: found.unknown_sessions,
-        out_of_order: (found.disorder.packets > 0).then_some(DisorderJson {
-            packets: found.disorder.packets,
-            most_ns: found.disorder.most_ns,
-        }),
+        out_of_order: (found.disorder.packets > 0).then_some(found.disorder),
         expired_through_ns: found.expired_through.map(|Timestamp(ns)| ns),
         erased_through_ns: found.erased_through.map(|Timestamp(ns)| ns),
         withheld: found

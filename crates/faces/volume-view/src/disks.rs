@@ -83,20 +83,11 @@ pub(crate) struct DisksJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     qualified: Option<QualifiedJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    headroom: Option<HeadroomJson>,
+    headroom: Option<&'a Headroom>,
     slow_limit_ns: u64,
     slow_writes: u64,
     slow: Vec<SlowJson>,
     devices: Vec<DeviceJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct HeadroomJson {
-    guaranteed_bytes_per_s: u64,
-    offered_bytes_per_s: u64,
-    offered_bytes_per_s_max: u64,
-    level: &'static str,
-    warnings: u64,
 }
 
 #[derive(Serialize)]
@@ -137,17 +128,7 @@ impl<'a> DisksJson<'a> {
     pub(crate) fn new(disks: &'a Disks) -> Self {
         Self {
             qualified: disks.qualified.as_ref().map(QualifiedJson::new),
-            headroom: disks.headroom.as_ref().map(|headroom| HeadroomJson {
-                guaranteed_bytes_per_s: headroom.guaranteed_bytes_per_s,
-                offered_bytes_per_s: headroom.offered_bytes_per_s,
-                offered_bytes_per_s_max: headroom.offered_bytes_per_s_max,
-                level: match headroom.level {
-                    Level::Calm => "calm",
-                    Level::Near => "near",
-                    Level::Above => "above",
-                },
-                warnings: headroom.warnings,
-            }),
+            headroom: disks.headroom.as_ref(),
             slow_limit_ns: disks.slow_limit_ns,
             slow_writes: disks.slow_count,
             slow: disks.slow.iter().map(SlowJson::new).collect(),

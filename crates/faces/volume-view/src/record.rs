@@ -2,9 +2,7 @@
 
 use core::time::Duration;
 
-use ::record::{
-    Account, Change, Event, GaveWay, Loss, MemberChange, Progress, QueueAccount, Report,
-};
+use ::record::{Account, Change, Event, GaveWay, Loss, MemberChange, Progress, Report};
 use format::directory::{Gap, GapCause};
 use page::safe::{json_pretty, printable};
 use page::table::{Column, render};
@@ -293,67 +291,6 @@ fn holds(progress: &Progress) -> String {
         .map_or_else(String::new, |holds| format!("; holds {} at this rate", duration(holds)))
 }
 
-#[derive(Serialize)]
-struct AccountJson<'a> {
-    #[serde(skip_serializing_if = "str::is_empty")]
-    name: &'a str,
-    offered: u64,
-    stored: u64,
-    cut: u64,
-    copies: u64,
-    headers_only: u64,
-    kernel_drops: u64,
-    writer_drops: u64,
-    in_flight: u64,
-    interface_drops: Option<u64>,
-    filter_rejects: Option<u64>,
-    ring_freezes: u64,
-    too_long: u64,
-    is_away: bool,
-    times_down: u64,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    queues: Vec<QueueJson>,
-}
-
-#[derive(Serialize)]
-struct QueueJson {
-    received: u64,
-    taken: u64,
-    kernel_drops: u64,
-    ring_freezes: u64,
-    writer_drops: u64,
-}
-
-impl QueueJson {
-    fn new(queue: &QueueAccount) -> Self {
-        let QueueAccount { received, taken, kernel_drops, ring_freezes, writer_drops } = *queue;
-        Self { received, taken, kernel_drops, ring_freezes, writer_drops }
-    }
-}
-
-impl<'a> AccountJson<'a> {
-    fn new(account: &'a Account) -> Self {
-        Self {
-            name: &account.name,
-            offered: account.offered,
-            stored: account.stored,
-            cut: account.cut,
-            copies: account.copies,
-            headers_only: account.headers_only,
-            kernel_drops: account.kernel_drops,
-            writer_drops: account.writer_drops,
-            in_flight: account.in_flight,
-            interface_drops: account.interface_drops,
-            filter_rejects: account.filter_rejects,
-            ring_freezes: account.ring_freezes,
-            too_long: account.too_long,
-            is_away: account.is_away,
-            times_down: account.times_down,
-            queues: account.queues.iter().map(QueueJson::new).collect(),
-        }
-    }
-}
-
 /// What the indexer had no room for, where there was anything.
 fn gave_way(gave_way: &GaveWay) -> Option<String> {
     let GaveWay { names, heads, pieces, sessions } = *gave_way;
@@ -389,7 +326,7 @@ struct GaveWayJson {
 #[derive(Serialize)]
 struct RecordingJson<'a> {
     #[serde(flatten)]
-    total: AccountJson<'a>,
+    total: &'a Account,
     unindexed: u64,
     /// Of those, packets that ended the indexer twice.
     left_out: u64,
@@ -417,7 +354,7 @@ struct RecordingJson<'a> {
     recovered_clean: bool,
     recovered_kept: u64,
     recovered_voided: u64,
-    interfaces: Vec<AccountJson<'a>>,
+    interfaces: &'a [Account],
     members: Vec<ChangeJson<'a>>,
     disks: DisksJson<'a>,
     broken_off: &'a [String],
@@ -491,7 +428,7 @@ struct GoingJson<'a> {
     /// Number of the process that records.
     process: u32,
     #[serde(flatten)]
-    total: AccountJson<'a>,
+    total: &'a Account,
     unindexed: u64,
     left_out: u64,
     indexer_deaths: u64,
@@ -505,7 +442,7 @@ struct GoingJson<'a> {
     acknowledged: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     holds_ns: Option<i64>,
-    interfaces: Vec<AccountJson<'a>>,
+    interfaces: &'a [Account],
     disks: DisksJson<'a>,
     /// The same in a line, and a line for each disk.
     recording: String,
@@ -516,7 +453,7 @@ struct GoingJson<'a> {
 pub fn going_json(process: u32, progress: &Progress) -> String {
     json_pretty(&GoingJson {
         process,
-        total: AccountJson::new(&progress.total),
+        total: &progress.total,
         unindexed: progress.unindexed,
         left_out: progress.left_out,
         indexer_deaths: progress.indexer_deaths,
@@ -528,7 +465,7 @@ pub fn going_json(process: u32, progress: &Progress) -> String {
         elapsed_ns: progress.elapsed_ns,
         acknowledged: progress.acknowledged.to_string(),
         holds_ns: progress.holds_ns,
-        interfaces: progress.interfaces.iter().map(AccountJson::new).collect(),
+        interfaces: &progress.interfaces,
         disks: DisksJson::new(&progress.disks),
         recording: recording_progress(progress),
         disk_lines: disks::lines(&progress.disks),
@@ -538,7 +475,7 @@ pub fn going_json(process: u32, progress: &Progress) -> String {
 /// A recording as a JSON object.
 pub fn recording_json(report: &Report) -> String {
     json_pretty(&RecordingJson {
-        total: AccountJson::new(&report.total),
+        total: &report.total,
         unindexed: report.unindexed,
         left_out: report.left_out,
         indexer_deaths: report.indexer_deaths,
@@ -569,7 +506,7 @@ pub fn recording_json(report: &Report) -> String {
         recovered_clean: report.recovery.clean,
         recovered_kept: report.recovery.kept,
         recovered_voided: report.recovery.voided,
-        interfaces: report.interfaces.iter().map(AccountJson::new).collect(),
+        interfaces: &report.interfaces,
         members: report.changes.iter().map(ChangeJson::new).collect(),
         disks: DisksJson::new(&report.disks),
         broken_off: &report.broken_off,

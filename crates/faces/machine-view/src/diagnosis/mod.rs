@@ -4,7 +4,7 @@
 mod html;
 mod sockets;
 
-use diagnose::{Diagnosis, Finding, Remedy, Unseen};
+use diagnose::{Diagnosis, Finding, Unseen};
 use serde::Serialize;
 
 pub use html::{DiagnosisPage, diagnosis_html};
@@ -75,33 +75,8 @@ fn block(head: &str, text: &str, width: usize) -> String {
 #[derive(Serialize)]
 pub(crate) struct DiagnosisJson<'a> {
     version: u32,
-    looked_at: &'a [String],
-    findings: Vec<FindingJson<'a>>,
-    unseen: Vec<UnseenJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct FindingJson<'a> {
-    kind: &'a str,
-    severity: &'a str,
-    reach: usize,
-    what: &'a str,
-    evidence: &'a [String],
-    cause: &'a str,
-    remedies: Vec<RemedyJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct RemedyJson<'a> {
-    what: &'a str,
-    now: &'a [String],
-    for_good: &'a [String],
-}
-
-#[derive(Serialize)]
-struct UnseenJson<'a> {
-    what: &'a str,
-    needs: &'a str,
+    #[serde(flatten)]
+    report: &'a Diagnosis,
 }
 
 /// The same as JSON.
@@ -111,35 +86,13 @@ pub fn diagnosis_json(report: &Diagnosis) -> String {
 
 impl<'a> DiagnosisJson<'a> {
     pub(crate) fn of(report: &'a Diagnosis) -> Self {
-        let unseen = |Unseen { what, needs }: &'a Unseen| UnseenJson { what, needs };
-        Self {
-            version: VERSION,
-            looked_at: &report.looked_at,
-            findings: report.findings.iter().map(finding_json).collect(),
-            unseen: report.unseen.iter().map(unseen).collect(),
-        }
-    }
-}
-
-fn finding_json(finding: &Finding) -> FindingJson<'_> {
-    let Finding { kind, severity, reach, what, evidence, cause, remedies } = finding;
-    FindingJson {
-        kind,
-        severity: severity.name(),
-        reach: *reach,
-        what,
-        evidence,
-        cause,
-        remedies: remedies
-            .iter()
-            .map(|Remedy { what, now, for_good }| RemedyJson { what, now, for_good })
-            .collect(),
+        Self { version: VERSION, report }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use diagnose::Severity;
+    use diagnose::{Remedy, Severity};
 
     use super::*;
 

@@ -39,12 +39,6 @@ struct TracingJson<'a> {
 }
 
 #[derive(Serialize)]
-struct AmountJson {
-    count: u64,
-    bytes: u64,
-}
-
-#[derive(Serialize)]
 struct DiskJson {
     name: String,
     device: String,
@@ -60,8 +54,8 @@ struct OperationJson {
     count: u64,
     bytes: u64,
     sequential: u64,
-    readahead: AmountJson,
-    metadata: AmountJson,
+    readahead: Amount,
+    metadata: Amount,
     queue: TimesJson,
     device: TimesJson,
     total: TimesJson,
@@ -98,10 +92,10 @@ struct ProcessJson<'a> {
     process: u32,
     name: &'a str,
     is_kernel: bool,
-    reads: AmountJson,
-    readahead: AmountJson,
-    writes: AmountJson,
-    written_later: AmountJson,
+    reads: Amount,
+    readahead: Amount,
+    writes: Amount,
+    written_later: Amount,
     others: u64,
     total: TimesJson,
 }
@@ -109,10 +103,10 @@ struct ProcessJson<'a> {
 #[derive(Serialize)]
 struct FileJson {
     name: String,
-    reads: AmountJson,
-    readahead: AmountJson,
-    partial_pages: AmountJson,
-    writes: AmountJson,
+    reads: Amount,
+    readahead: Amount,
+    partial_pages: Amount,
+    writes: Amount,
     total: TimesJson,
     by: Vec<ByJson>,
 }
@@ -210,10 +204,6 @@ fn tracing(watch: &IoWatch) -> TracingJson<'_> {
     }
 }
 
-fn amount(of: Amount) -> AmountJson {
-    AmountJson { count: of.count, bytes: of.bytes }
-}
-
 fn times(of: &Histogram) -> TimesJson {
     let bucket = |(from, count)| BucketJson { from, count };
     TimesJson {
@@ -252,8 +242,8 @@ fn operation(kind: Operation, seen: &OperationSeen) -> OperationJson {
         count: seen.all.count,
         bytes: seen.all.bytes,
         sequential: seen.sequential,
-        readahead: amount(seen.readahead),
-        metadata: amount(seen.metadata),
+        readahead: seen.readahead,
+        metadata: seen.metadata,
         queue: times(&seen.queue),
         device: times(&seen.device),
         total: times(&seen.total),
@@ -266,10 +256,10 @@ fn process(number: u32, seen: &ProcessSeen) -> ProcessJson<'_> {
         process: number,
         name: &seen.name,
         is_kernel: seen.is_kernel,
-        reads: amount(seen.reads),
-        readahead: amount(seen.readahead),
-        writes: amount(seen.writes),
-        written_later: amount(seen.later),
+        reads: seen.reads,
+        readahead: seen.readahead,
+        writes: seen.writes,
+        written_later: seen.later,
         others: seen.others,
         total: times(&seen.total),
     }
@@ -293,10 +283,10 @@ fn file(watch: &IoWatch, name: String, seen: &FileSeen) -> FileJson {
     });
     FileJson {
         name,
-        reads: amount(seen.reads),
-        readahead: amount(seen.readahead),
-        partial_pages: amount(seen.partial_pages),
-        writes: amount(seen.writes),
+        reads: seen.reads,
+        readahead: seen.readahead,
+        partial_pages: seen.partial_pages,
+        writes: seen.writes,
         total: times(&seen.total),
         by: by.collect(),
     }
