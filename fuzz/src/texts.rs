@@ -2,8 +2,9 @@
 //! says of itself. Whatever they say, reading them ends with what they say or an error, and a query
 //! made of a log is one.
 
-use diagnose::recorder::{Recording, diagnose};
-use view::{LogReader, RecorderGrouping, log_events, parse_manifest, parse_recorder};
+use diagnose::recorder::{Recording, diagnose, parse_recorder};
+use extract::{LogReader, log_events, parse_manifest};
+use machine_view::RecorderGrouping;
 
 /// # Panics
 /// Reading does.
@@ -45,14 +46,14 @@ pub fn recorder(input: &[u8]) -> bool {
     let is_state = state.is_some();
     if state.is_some() {
         let report = diagnose(&Recording { state, ..Recording::default() });
-        assert!(!view::diagnosis(&report, Some(80)).is_empty());
-        assert!(view::diagnosis_json(&report).starts_with('{'));
+        assert!(!machine_view::diagnosis(&report, Some(80)).is_empty());
+        assert!(machine_view::diagnosis_json(&report).starts_with('{'));
     }
     let of = |state: &str| [("0".to_owned(), state.to_owned())];
     for grouping in
         [RecorderGrouping::Recorder, RecorderGrouping::Interface, RecorderGrouping::Disk]
     {
-        let sheet = view::recorders_sheet(&of(now), &of(before), grouping);
+        let sheet = machine_view::recorders_sheet(&of(now), &of(before), grouping);
         assert!(sheet.lines.len() <= text.len(), "a line takes some text");
     }
     is_state

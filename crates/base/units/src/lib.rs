@@ -4,12 +4,14 @@
 //! their own. Crates take `&dyn Clock`; only `host` implements it with the system's clocks, the
 //! simulator with virtual ones.
 
+mod hex;
 mod histogram;
 pub mod number;
 mod random;
 mod size;
 mod time;
 
+pub use hex::{hex, unhex};
 pub use histogram::Histogram;
 pub use random::Random;
 pub use size::{ByteSize, ParseSizeError};

@@ -1,11 +1,11 @@
 //! The state as letters on a screen.
 
+use page::safe::printable;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
-use view::printable;
 
 use crate::keys::KEYS;
 use crate::pages::Filter;

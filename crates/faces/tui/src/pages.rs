@@ -1,6 +1,6 @@
 //! What is shown, and what is asked for.
 
-use view::Sheet;
+use machine_view::Sheet;
 
 /// What a tab's filter is written in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

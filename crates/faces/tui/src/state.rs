@@ -1,7 +1,7 @@
 //! What the screen shows, and what keys make of it.
 
+use machine_view::{Sheet, SheetLine, SheetOrder};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use view::{Sheet, SheetLine, SheetOrder};
 
 use crate::pages::{Ask, At, Filter, Page, Pages, Tab};
 

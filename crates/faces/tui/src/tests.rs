@@ -1,7 +1,7 @@
+use machine_view::{Cell, Sheet, SheetColumn, SheetLine};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use view::{Cell, Sheet, SheetColumn, SheetLine};
 
 use super::*;
 

@@ -30,7 +30,7 @@ pub(crate) fn read(
     let mut choices = Vec::new();
     for report in &reports {
         let choice = choose(&report.found, given, report.id);
-        let path = view::path(&report.path);
+        let path = page::safe::path(&report.path);
         choices.push(choice.ok_or_else(|| {
             anyhow!("{path} judges no rate: qualify with the parts sweep, fill or ring")
         })?);
@@ -41,11 +41,11 @@ pub(crate) fn read(
 
 fn report(path: &Path) -> anyhow::Result<Report> {
     let text = read_text(path)?;
-    let found = qualify::parse(path, &text, view::parse_qualification)?;
+    let found = qualify::parse(path, &text, ::qualify::parse_qualification)?;
     if found.wrong_rows() > 0 {
         bail!(
             "{}: the disk did not hold what was written to it; nothing is made",
-            view::path(path)
+            page::safe::path(path)
         );
     }
     Ok(Report { path: path.to_path_buf(), found, id: report_id(&text) })
@@ -57,12 +57,14 @@ fn check(member: &Path, reports: &[Report]) -> anyhow::Result<()> {
     for report in reports {
         match other(&report.found, member)? {
             None => return Ok(()),
-            Some(other) => why.push(format!("{} is not of it: {other}", view::path(&report.path))),
+            Some(other) => {
+                why.push(format!("{} is not of it: {other}", page::safe::path(&report.path)))
+            }
         }
     }
     bail!(
         "{} was not qualified: {}; nothing was written (--of-other-disks takes it all the same)",
-        view::path(member),
+        page::safe::path(member),
         why.join("; "),
     )
 }

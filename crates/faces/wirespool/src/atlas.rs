@@ -50,9 +50,9 @@ impl AtlasFlags {
             host::open_input(path)?
                 .take(BYTES_MAX)
                 .read_to_end(&mut bytes)
-                .with_context(|| format!("cannot read {}", view::path(path)))?;
+                .with_context(|| format!("cannot read {}", page::safe::path(path)))?;
             let added = atlas.add(bytes);
-            added.map_err(|error| Usage(format!("{}: {error}", view::path(path))))?;
+            added.map_err(|error| Usage(format!("{}: {error}", page::safe::path(path))))?;
         }
         Ok(Some(Arc::new(atlas)))
     }
@@ -64,10 +64,10 @@ fn read_tags(path: &Path, atlas: &mut Atlas) -> anyhow::Result<()> {
     host::open_input(path)?
         .take(TAGS_BYTES_MAX)
         .read_to_string(&mut text)
-        .with_context(|| format!("cannot read {}", view::path(path)))?;
+        .with_context(|| format!("cannot read {}", page::safe::path(path)))?;
     for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
-        let (session, tag) = view::session_tag(line).ok_or_else(|| {
-            let path = view::path(path);
+        let (session, tag) = session_view::session_tag(line).ok_or_else(|| {
+            let path = page::safe::path(path);
             Usage(format!("{path}, line {number}: not what wirespool tag prints"))
         })?;
         atlas.tag(session, tag);

@@ -9,11 +9,9 @@ use host::{StopFlag, SystemClock};
 use upkeep::CreateOptions;
 use volume::{Bound, Usable};
 
-use crate::advice;
-use crate::arguments;
 use crate::failure::{self, Outcome, Verdict};
 use crate::progress::Progress;
-use crate::stdout;
+use crate::{advice, arguments, stdout};
 
 /// Make a volume out of a new file or a disk.
 ///
@@ -196,11 +194,11 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     });
     progress.finish();
     let created = created?;
-    let reasons = choice.map(view::choice).unwrap_or_default();
+    let reasons = choice.map(qualify_view::choice).unwrap_or_default();
     let text = if flags.json {
-        view::created_json(&created, &reasons)
+        volume_view::created_json(&created, &reasons)
     } else {
-        view::created(&created, &reasons)
+        volume_view::created(&created, &reasons)
     };
     stdout::print(&text)?;
     Ok(Verdict::Clean)

@@ -9,15 +9,15 @@ use anyhow::{Context, bail};
 use clap::Args;
 use host::{Output, StopFlag, SystemClock, TemporaryDirectory, write_file};
 use network::loopback;
+use page::text::Zone;
 use query::Query;
+use session_view::SessionTable;
 use units::{Clock, NANOS_PER_SECOND};
 use upkeep::CreateOptions;
-use view::{SessionTable, Zone};
 use volume::Usable;
 
-use crate::evidence;
 use crate::failure::{Outcome, Verdict, line, of_extract, of_record};
-use crate::stdout;
+use crate::{evidence, stdout};
 
 /// Real captures with names in TLS, HTTP and DNS; sources and licences stand in demo/README.md.
 const CAPTURES: [(&str, &[u8]); 4] = [
@@ -66,7 +66,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let stop = StopFlag::install()?;
     let temporary = match &flags.keep {
         Some(path) if host::target(path)? != host::Target::Absent => {
-            bail!("{} exists already; name a new directory", view::path(path));
+            bail!("{} exists already; name a new directory", page::safe::path(path));
         }
         Some(path) => {
             host::Directory::open(path)?;
@@ -84,7 +84,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     demo.extract()?;
     demo.verify()?;
     match &flags.keep {
-        Some(path) => step(&format!("everything is in {}", view::path(path)))?,
+        Some(path) => step(&format!("everything is in {}", page::safe::path(path)))?,
         None => step("done; the directory is removed")?,
     }
     Ok(Verdict::clean_if(demo.is_clean))
@@ -117,7 +117,7 @@ impl Demo {
             force: false,
         };
         let created = upkeep::create(&options, &SystemClock, &mut |_, _| self.go_on())?;
-        let (path, id) = (view::path(&self.volume), created.superblock.volume_id);
+        let (path, id) = (page::safe::path(&self.volume), created.superblock.volume_id);
         step(&format!("created {path}, volume {id}"))
     }
 
@@ -143,11 +143,11 @@ impl Demo {
     }
 
     fn tell(&mut self, what: &str, report: &::record::Report) -> anyhow::Result<()> {
-        self.is_clean &= view::is_clean(report);
+        self.is_clean &= volume_view::is_clean(report);
         let total = &report.total;
-        let stored = view::plural(total.stored, "packet");
+        let stored = page::text::plural(total.stored, "packet");
         let lost = total.kernel_drops + total.writer_drops;
-        let rows = view::plural(report.rows, "session row");
+        let rows = page::text::plural(report.rows, "session row");
         step(&format!("{what}: {stored} stored, {lost} lost, {rows}"))
     }
 
@@ -201,7 +201,7 @@ impl Demo {
         });
         let found = found.map_err(|error| of_extract(&self.volume, error))?;
         text += &table.finish();
-        step(&format!("wirespool find: {}", view::plural(found.sessions, "session")))?;
+        step(&format!("wirespool find: {}", page::text::plural(found.sessions, "session")))?;
         stdout::print(&text)?;
         Ok(())
     }
@@ -222,11 +222,12 @@ impl Demo {
         let report = report.map_err(|error| of_extract(&self.volume, error))?;
         output.finish()?;
         let files = ["session.pcapng".to_owned()];
-        let manifest = view::manifest_json(&report.manifest, evidence::maker(), &files, None);
+        let manifest =
+            session_view::manifest_json(&report.manifest, evidence::maker(), &files, None);
         write_file(&with_json(&path), manifest.as_bytes())?;
-        let packets = view::plural(report.packets, "packet");
+        let packets = page::text::plural(report.packets, "packet");
         self.is_clean &= report.packets > 0 && report.manifest.completeness.is_complete();
-        step(&format!("wirespool extract '{WANTED}': {packets} in {}", view::path(&path)))?;
+        step(&format!("wirespool extract '{WANTED}': {packets} in {}", page::safe::path(&path)))?;
         self.verify_extract(&report, &path)
     }
 
@@ -241,7 +242,7 @@ impl Demo {
     fn verify(&mut self) -> anyhow::Result<()> {
         let report = upkeep::verify(&self.volume, &[], &mut |_, _| self.go_on())?;
         self.is_clean &= report.is_clean() && report.is_complete;
-        step(&format!("wirespool verify: {}", view::verification(&report).trim_end()))
+        step(&format!("wirespool verify: {}", volume_view::verification(&report).trim_end()))
     }
 }
 

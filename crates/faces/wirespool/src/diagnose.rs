@@ -13,9 +13,9 @@ use ::diagnose::tcp::{Live, Series};
 use ::diagnose::{Diagnosis, machine};
 use clap::{ArgGroup, Args, Subcommand};
 use host::{Output, StopFlag, SystemClock};
+use machine_view::DiagnosisPage;
 use observe::facts::Facts;
 use units::{Clock as _, NANOS_PER_SECOND};
-use view::DiagnosisPage;
 
 use crate::arguments::duration;
 use crate::failure::{Outcome, Usage, Verdict};
@@ -127,9 +127,9 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
 
 fn show(report: &Diagnosis, as_json: bool) -> Outcome {
     let text = if as_json {
-        view::diagnosis_json(report)
+        machine_view::diagnosis_json(report)
     } else {
-        view::diagnosis(report, stdout::width())
+        machine_view::diagnosis(report, stdout::width())
     };
     stdout::print(&text)?;
     Ok(Verdict::clean_if(report.is_clean()))
@@ -174,7 +174,7 @@ fn write_page(
     (sockets, disks): (Option<&[Series]>, Option<&IoWatch>),
 ) -> Result<(), host::Error> {
     let of = DiagnosisPage { at: SystemClock.realtime(), report, sockets, disks };
-    page.finish_with(view::diagnosis_html(&of).as_bytes())
+    page.finish_with(machine_view::diagnosis_html(&of).as_bytes())
 }
 
 /// What a thread found; its panic is ours.
@@ -194,14 +194,14 @@ fn of_host(flags: &HostFlags) -> Outcome {
     });
     progress.finish();
     if let Some(output) = save {
-        output.finish_with(view::facts_json(&watch.facts).as_bytes())?;
+        output.finish_with(machine_view::facts_json(&watch.facts).as_bytes())?;
     }
     let Some(theirs) = theirs else { return show(&machine::diagnose(&watch), flags.json) };
     let differences = machine::compare(&theirs, &watch.facts);
     let text = if flags.json {
-        view::differences_json(&differences)
+        machine_view::differences_json(&differences)
     } else {
-        view::differences(&differences, stdout::width())
+        machine_view::differences(&differences, stdout::width())
     };
     stdout::print(&text)?;
     Ok(Verdict::clean_if(differences.is_empty()))
@@ -209,7 +209,8 @@ fn of_host(flags: &HostFlags) -> Outcome {
 
 fn read_facts(path: &Path) -> anyhow::Result<Facts> {
     let text = host::read_text(path)?;
-    view::parse_facts(&text).map_err(|error| Usage(format!("{}: {error}", view::path(path))).into())
+    ::diagnose::machine::parse_facts(&text)
+        .map_err(|error| Usage(format!("{}: {error}", page::safe::path(path))).into())
 }
 
 fn nanos(time: Duration) -> Result<i64, Usage> {

@@ -7,10 +7,9 @@ use clap::Args;
 use host::{StopFlag, SystemClock};
 use upkeep::{Erasing, Target};
 
-use crate::arguments;
 use crate::failure::{Outcome, Verdict};
 use crate::progress::Progress;
-use crate::stdout;
+use crate::{arguments, stdout};
 
 /// Erase what is older than the maximum age.
 ///
@@ -64,6 +63,10 @@ pub(crate) fn run(flags: Flags) -> Outcome {
     });
     progress.finish();
     let erased = erased?;
-    stdout::print(&if json { view::erased_json(&erased) } else { view::erased(&erased) })?;
+    stdout::print(&if json {
+        volume_view::erased_json(&erased)
+    } else {
+        volume_view::erased(&erased)
+    })?;
     Ok(Verdict::clean_if(!erased.is_stopped))
 }

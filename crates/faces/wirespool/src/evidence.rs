@@ -5,11 +5,13 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use ::extract::{PublicKey, SealError, SigningKey, VerifyExtractError};
+use ::extract::{
+    ExpectedOutput, PublicKey, ReadManifest, SealError, SigningKey, VerifyExtractError,
+};
 use anyhow::{Context, bail};
 use clap::Args;
 use host::Output;
-use view::{ExpectedOutput, Maker, ReadManifest};
+use session_view::Maker;
 
 use crate::failure::{Outcome, Usage, Verdict};
 use crate::stdout;
@@ -76,7 +78,7 @@ pub(crate) fn keygen(flags: &KeygenFlags) -> Outcome {
     private.finish()?;
     // It is there to be given away: the umask decides who may read it.
     public.finish_public(key.public().to_pem().as_bytes())?;
-    stdout::print(&format!("public key {}\n", view::hex(&key.public().0)))?;
+    stdout::print(&format!("public key {}\n", units::hex(&key.public().0)))?;
     Ok(Verdict::Clean)
 }
 
@@ -87,7 +89,7 @@ pub(crate) fn signing_key(path: &Path) -> anyhow::Result<SigningKey> {
 }
 
 fn not_a_key(path: &Path, error: ::extract::KeyError) -> anyhow::Error {
-    Usage(format!("{}: {error}", view::path(path))).into()
+    Usage(format!("{}: {error}", page::safe::path(path))).into()
 }
 
 pub(crate) fn verify(flags: &VerifyFlags) -> Outcome {
@@ -97,15 +99,15 @@ pub(crate) fn verify(flags: &VerifyFlags) -> Outcome {
     });
     let trusted = trusted.transpose()?;
     let mut text = String::new();
-    let of_manifest = || format!("cannot read the manifest {}", view::path(&flags.manifest));
+    let of_manifest = || format!("cannot read the manifest {}", page::safe::path(&flags.manifest));
     let manifest = host::open_input(&flags.manifest)?.take(MANIFEST_BYTES_MAX);
     { manifest }.read_to_string(&mut text).with_context(of_manifest)?;
-    let manifest = view::parse_manifest(&text).with_context(of_manifest)?;
+    let manifest = ::extract::parse_manifest(&text).with_context(of_manifest)?;
 
     let (mut report, mut is_right) = (Vec::new(), true);
     let seal = check_seal(&manifest, trusted.as_ref());
     is_right &= seal.is_ok();
-    let name = view::path(&flags.manifest);
+    let name = page::safe::path(&flags.manifest);
     match seal {
         Ok(Some(by)) => report.push(format!("{name} is signed with {by}\n")),
         Ok(None) => {}
@@ -120,7 +122,7 @@ pub(crate) fn verify(flags: &VerifyFlags) -> Outcome {
     is_right &= findings.is_empty();
     if findings.is_empty() {
         let state = manifest.state;
-        let file = view::path(&flags.file);
+        let file = page::safe::path(&flags.file);
         report.push(format!("{file} is the extract of its manifest, {state}\n"));
     }
     report.extend(findings.iter().map(|finding| format!("{finding}\n")));
@@ -138,7 +140,7 @@ fn check_seal(
     };
     seal.check(text.as_bytes(), trusted)?;
     let known = if trusted.is_some() { "the key given" } else { "an unverified key" };
-    Ok(seal.signature.map(|(key, _)| format!("{known}, {}", view::hex(&key.0))))
+    Ok(seal.signature.map(|(key, _)| format!("{known}, {}", units::hex(&key.0))))
 }
 
 /// What is wrong with a file.
@@ -147,9 +149,9 @@ fn check_file(output: &ExpectedOutput, path: &Path) -> anyhow::Result<Option<Str
     match ::extract::verify_extract(&output.summary, &mut file) {
         Ok(()) => Ok(None),
         Err(VerifyExtractError::Read(error)) => {
-            Err(error).with_context(|| format!("cannot read {}", view::path(path)))
+            Err(error).with_context(|| format!("cannot read {}", page::safe::path(path)))
         }
-        Err(error) => Ok(Some(format!("{}: {error}", view::path(path)))),
+        Err(error) => Ok(Some(format!("{}: {error}", page::safe::path(path)))),
     }
 }
 
@@ -164,10 +166,11 @@ fn check_folder(outputs: &[ExpectedOutput], folder: &Path) -> anyhow::Result<Vec
         if there.remove(&path) {
             findings.extend(check_file(output, &path)?);
         } else {
-            findings.push(format!("{}: missing", view::path(&path)));
+            findings.push(format!("{}: missing", page::safe::path(&path)));
         }
     }
-    let unknown = there.iter().map(|path| format!("{}: not of the extract", view::path(path)));
+    let unknown =
+        there.iter().map(|path| format!("{}: not of the extract", page::safe::path(path)));
     findings.extend(unknown);
     Ok(findings)
 }

@@ -12,9 +12,8 @@ use clap::{Args, ValueEnum};
 use host::{Output, StopFlag, SystemClock};
 use units::Timestamp;
 
-use crate::arguments;
 use crate::failure::{Outcome, Usage, Verdict, of_extract};
-use crate::{recorder, stdout};
+use crate::{arguments, recorder, stdout};
 
 /// Name of the program in Wireshark's folder; by it the binary knows what it is.
 pub(crate) const PROGRAM: &str = "wirespool-extcap";
@@ -146,7 +145,7 @@ fn install(folder: Option<&Path>) -> Outcome {
             Ok(link) => {
                 stdout::print(&format!(
                     "{}: Wireshark has its interfaces now\n",
-                    view::path(&link)
+                    page::safe::path(&link)
                 ))?;
                 return Ok(Verdict::Clean);
             }

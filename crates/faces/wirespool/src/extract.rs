@@ -13,12 +13,11 @@ use clap::{Args, ValueEnum};
 use host::{Output, OutputFolder, StopFlag, SystemClock};
 use wire::LinkType;
 
-use crate::evidence;
 use crate::failure::{Outcome, Usage, Verdict, of_extract};
 use crate::find::ReadingFlags;
 use crate::progress::{Progress, say_lines};
 use crate::selection::{SelectionFlags, Throttle};
-use crate::stdout;
+use crate::{evidence, stdout};
 
 /// Files that --split makes where no --limit says otherwise.
 const SESSIONS_MAX: u64 = 1 << 16;
@@ -120,7 +119,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let files = file.filter(|_| flags.split.is_none());
     for path in files.iter().chain(&manifest).filter(|_| !flags.force) {
         if matches!(host::target(path)?, host::Target::File { .. }) {
-            bail!("{} exists already; --force replaces it", view::path(path));
+            bail!("{} exists already; --force replaces it", page::safe::path(path));
         }
     }
     let manifest = manifest.map(|path| Output::create(path, flags.force)).transpose()?;
@@ -128,23 +127,24 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     flags.reading.catch_up(&mut config.options);
     let (report, files) = extract(flags, &config)?;
     if let Some(output) = manifest {
-        let text = view::manifest_json(&report.manifest, evidence::maker(), &files, key.as_ref());
+        let text =
+            session_view::manifest_json(&report.manifest, evidence::maker(), &files, key.as_ref());
         output.finish_with(text.as_bytes())?;
     }
     if flags.explain {
-        say_lines(&view::explain(&report.explain));
+        say_lines(&session_view::explain(&report.explain));
     }
     let completeness = &report.manifest.completeness;
-    let packets = view::plural(report.packets, "packet");
-    let rows = view::plural(report.manifest.rows, "session row");
+    let packets = page::text::plural(report.packets, "packet");
+    let rows = page::text::plural(report.manifest.rows, "session row");
     say_lines(&format!("{packets} of {rows}, {completeness}"));
     if report.packets == 0
-        && let Some(hint) = view::unmet_names(config.request.query, &report.met)
+        && let Some(hint) = session_view::unmet_names(config.request.query, &report.met)
     {
         say_lines(&hint);
     }
     if report.rewritten_packets > 0 {
-        let packets = view::plural(report.rewritten_packets, "packet");
+        let packets = page::text::plural(report.rewritten_packets, "packet");
         say_lines(&format!(
             "{packets} got the link layer of the first: pcap holds one, pcapng all"
         ));
@@ -225,7 +225,7 @@ fn extract_sessions(
     let folder = OutputFolder::create(path)?;
     let mut names = Vec::new();
     let mut open = |session: &SessionStart| -> io::Result<Box<dyn Write>> {
-        let name = format!("{}.pcapng", view::session_file_name(session));
+        let name = format!("{}.pcapng", session_view::session_file_name(session));
         let file = folder.file(&name);
         names.push(name);
         Ok(Box::new(file))
@@ -255,8 +255,8 @@ fn extract_into(config: &Config<'_>, target: Target<'_>) -> anyhow::Result<Extra
     let report =
         ::extract::extract(&config.options, &config.request, target, &SystemClock, &mut |state| {
             progress.text(&|| {
-                let pieces = view::plural(state.pieces, "piece");
-                format!("{} from {pieces}", view::plural(state.packets, "packet"))
+                let pieces = page::text::plural(state.pieces, "piece");
+                format!("{} from {pieces}", page::text::plural(state.packets, "packet"))
             });
             if stop.is_set() { ControlFlow::Break(()) } else { throttle.rest() }
         });

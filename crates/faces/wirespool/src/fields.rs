@@ -23,6 +23,10 @@ pub(crate) struct Flags {
 
 pub(crate) fn run(flags: &Flags) -> Outcome {
     let fields = query::FIELDS;
-    stdout::print(&if flags.json { view::fields_json(fields) } else { view::fields(fields) })?;
+    stdout::print(&if flags.json {
+        session_view::fields_json(fields)
+    } else {
+        session_view::fields(fields)
+    })?;
     Ok(Verdict::Clean)
 }

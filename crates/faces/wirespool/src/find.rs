@@ -5,7 +5,6 @@ mod summary;
 
 use core::ops::ControlFlow;
 use core::time::Duration;
-use indexer::Workers;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -14,17 +13,18 @@ use ::extract::{
 };
 use clap::{Args, ValueEnum};
 use host::{StopFlag, SystemClock};
+use page::text::Zone;
 use query::{Field, Query};
+use session_view::SessionColumns;
 use units::ByteSize;
-use view::{SessionColumns, Zone};
 
 use self::form::Form;
-use crate::arguments;
 use crate::atlas::AtlasFlags;
 use crate::failure::{Outcome, Usage, Verdict, of_extract, warn};
 use crate::progress::{Progress, say_lines};
 use crate::selection::NamingFlags;
-use crate::{recorder, stdout};
+use crate::{arguments, recorder, stdout};
+use indexer::Workers;
 
 /// So many of the newest sessions are held in memory while the ring is searched from its end.
 const NEWEST_MAX: u64 = 10_000;
@@ -209,7 +209,7 @@ impl ReadingFlags {
     pub(crate) fn options(&self, volume: PathBuf) -> Options {
         let members = self.members();
         for path in self.members.iter().filter(|path| !members.contains(path)) {
-            let path = view::path(path);
+            let path = page::safe::path(path);
             warn(&format!("{path} has no superblock of a volume: it was left out"));
         }
         Options {
@@ -239,17 +239,18 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     };
     if flags.explain {
         let cost = &report.explain;
-        let text = if flags.json { view::explain_json(cost) } else { view::explain(cost) };
+        let text =
+            if flags.json { session_view::explain_json(cost) } else { session_view::explain(cost) };
         say_lines(&text);
     }
     let mut completeness = report.completeness;
     let is_erased = completeness.erased_through.is_some();
     if !completeness.is_complete() || is_erased || stdout::is_terminal() {
         let what = if flags.plot { "row" } else { "session" };
-        say_lines(&format!("{}, {completeness}", view::plural(report.sessions, what)));
+        say_lines(&format!("{}, {completeness}", page::text::plural(report.sessions, what)));
     }
     if report.sessions == 0
-        && let Some(hint) = view::unmet_names(&query, &report.met)
+        && let Some(hint) = session_view::unmet_names(&query, &report.met)
     {
         say_lines(&hint);
     }
@@ -281,7 +282,7 @@ fn list(flags: &Flags, options: &Options, query: &Query) -> anyhow::Result<FindR
             warn(&format!(
                 "{} at the end of the order left out: sorting holds at most {held} of sessions; \
                  --limit N shows the first N",
-                view::plural(left_out, "session")
+                page::text::plural(left_out, "session")
             ));
             report.completeness.stopped = true;
         }
@@ -342,5 +343,5 @@ fn search(
 /// How much of the ring is searched.
 pub(crate) fn show(progress: &mut Progress, parts: usize, of: usize) {
     let [done, total] = [parts, of].map(|parts| u64::try_from(parts).unwrap_or(u64::MAX));
-    progress.share(done, total, &|_| format!("{done} of {}", view::plural(total, "segment")));
+    progress.share(done, total, &|_| format!("{done} of {}", page::text::plural(total, "segment")));
 }

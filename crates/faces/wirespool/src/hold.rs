@@ -10,12 +10,11 @@ use clap::Args;
 use host::{Output, StopFlag, SystemClock};
 use units::{ByteSize, Clock};
 
-use crate::evidence;
 use crate::failure::{Outcome, Verdict, of_extract};
 use crate::find::ReadingFlags;
 use crate::progress::{Progress, say, say_lines};
 use crate::selection::{SelectionFlags, Throttle};
-use crate::stdout;
+use crate::{evidence, stdout};
 
 /// Ends of the names of a hold's two files.
 const PACKETS: &str = ".pcapng";
@@ -74,13 +73,13 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let (folder, size_max) = (&*flags.hold_dir, flags.size_max);
     let room = Room { folder, size_max, also_empty: true, key: key.as_ref() };
     let aside = put_aside(&room, &options, &request, &mut |state| {
-        progress.text(&|| view::plural(state.packets, "packet"));
+        progress.text(&|| page::text::plural(state.packets, "packet"));
         if stop.is_set() { ControlFlow::Break(()) } else { throttle.rest() }
     });
     progress.finish();
     match aside? {
         Aside::Full { used } => {
-            let (folder, most) = (view::path(&flags.hold_dir), ByteSize(flags.size_max));
+            let (folder, most) = (page::safe::path(&flags.hold_dir), ByteSize(flags.size_max));
             let used = ByteSize(used);
             bail!(
                 "{folder} has no space for it: its holds have {used} of {most}; remove some, or \
@@ -89,8 +88,8 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         }
         Aside::Nothing | Aside::Stopped => Ok(Verdict::Clean),
         Aside::Held { path, packets, completeness } => {
-            let packets = view::plural(packets, "packet");
-            say_lines(&format!("{packets} in {}, {completeness}", view::path(&path)));
+            let packets = page::text::plural(packets, "packet");
+            say_lines(&format!("{packets} in {}, {completeness}", page::safe::path(&path)));
             Ok(Verdict::of(completeness.state()))
         }
     }
@@ -149,7 +148,7 @@ pub(crate) fn put_aside(
     }
     let manifest = |report: &ExtractReport| {
         let files = [format!("{name}{PACKETS}")];
-        view::manifest_json(&report.manifest, evidence::maker(), &files, key)
+        session_view::manifest_json(&report.manifest, evidence::maker(), &files, key)
     };
     // The manifest counts, too.
     let fits = |text: &String| u64::try_from(text.len()).is_ok_and(|bytes| bytes <= output.left);
@@ -222,13 +221,16 @@ fn list(flags: &Flags) -> Outcome {
     for (path, _) in host::files_in(&flags.hold_dir)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let Some(stem) = name.strip_suffix(".json") else { continue };
-        match view::parse_hold(stem, &host::read_text(&path)?) {
+        match ::extract::parse_hold(stem, &host::read_text(&path)?) {
             Ok(hold) => holds.push(hold),
-            Err(error) => say(&format!("{}: {error}", view::path(&path))),
+            Err(error) => say(&format!("{}: {error}", page::safe::path(&path))),
         }
     }
-    let text =
-        if flags.json { view::holds_json(&holds) } else { view::holds(&holds, stdout::width()) };
+    let text = if flags.json {
+        session_view::holds_json(&holds)
+    } else {
+        session_view::holds(&holds, stdout::width())
+    };
     stdout::print(&text)?;
     Ok(Verdict::Clean)
 }

@@ -44,7 +44,7 @@ pub(crate) struct Flags {
 
 fn write_drawing(file: &Path, drawing: &str, flags: &Flags) -> anyhow::Result<()> {
     if !flags.force && matches!(host::target(file)?, host::Target::File { .. }) {
-        bail!("{} exists already; --force replaces it", view::path(file));
+        bail!("{} exists already; --force replaces it", page::safe::path(file));
     }
     Ok(Output::create(file, flags.force)?.finish_with(drawing.as_bytes())?)
 }
@@ -52,16 +52,20 @@ fn write_drawing(file: &Path, drawing: &str, flags: &Flags) -> anyhow::Result<()
 pub(crate) fn run(flags: &Flags) -> Outcome {
     let report = upkeep::inspect(&flags.volume, &flags.members)?;
     let draw = |grid| upkeep::map(&flags.volume, &flags.members, grid);
-    let map = flags.map.then(|| draw(view::map_grid(stdout::width()))).transpose()?;
+    let map = flags.map.then(|| draw(volume_view::map_grid(stdout::width()))).transpose()?;
     if let Some(file) = &flags.map_svg {
-        let drawing = draw(view::map_svg_grid())?;
-        write_drawing(file, &view::map_svg(&drawing, &view::path_value(&flags.volume)), flags)?;
+        let drawing = draw(volume_view::map_svg_grid())?;
+        write_drawing(
+            file,
+            &volume_view::map_svg(&drawing, &page::safe::path_value(&flags.volume)),
+            flags,
+        )?;
     }
     let text = if flags.json {
-        view::inspection_json(&report, map.as_ref())
+        volume_view::inspection_json(&report, map.as_ref())
     } else {
-        let text = view::inspection(&report, stdout::width());
-        text + &map.as_ref().map(view::map).unwrap_or_default()
+        let text = volume_view::inspection(&report, stdout::width());
+        text + &map.as_ref().map(volume_view::map).unwrap_or_default()
     };
     stdout::print(&text)?;
     Ok(Verdict::Clean)

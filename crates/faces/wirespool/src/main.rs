@@ -209,7 +209,7 @@ fn words(mut given: impl Iterator<Item = OsString>) -> Vec<OsString> {
 fn usage(error: &clap::Error) -> ExitCode {
     // The message repeats arguments, which may be file names that the shell has put there: it is
     // made again from their printable form.
-    let shown = |word: OsString| OsString::from(view::printable(&word.to_string_lossy()));
+    let shown = |word: OsString| OsString::from(page::safe::printable(&word.to_string_lossy()));
     let shown = words(env::args_os().map(shown));
     match families::grouped(Cli::command()).try_get_matches_from(shown) {
         // When that fails, too, there is no way left to report it.
@@ -222,7 +222,7 @@ fn usage(error: &clap::Error) -> ExitCode {
 /// Warns of disks that hung: the command went on without them.
 fn name_silent_disks() {
     for (path, is_still) in device::silent_paths() {
-        let (path, seconds) = (view::path(&path), device::PATIENCE.as_secs());
+        let (path, seconds) = (page::safe::path(&path), device::PATIENCE.as_secs());
         // A hung call cannot be cancelled, so it may keep this process.
         let still = if is_still { ", and does not now: it may keep this process" } else { "" };
         warn(&format!("{path} did not answer within {seconds} s{still}; it was left out"));

@@ -38,9 +38,9 @@ pub(crate) fn status(flags: &StatusFlags) -> Outcome {
     let report = upkeep::status(&flags.volume, &flags.members)?;
     let going = recorder::state(&flags.volume, &flags.members);
     let text = if flags.json {
-        view::status_json(&report, going.as_deref())
+        volume_view::status_json(&report, going.as_deref())
     } else {
-        view::status(&report, going.as_deref(), stdout::width())
+        volume_view::status(&report, going.as_deref(), stdout::width())
     };
     stdout::print(&text)?;
     Ok(Verdict::clean_if(report.is_whole()))
@@ -125,7 +125,8 @@ pub(crate) fn resilver(flags: &ResilverFlags) -> Outcome {
     let report =
         with_progress("resilver", |progress| upkeep::resilver(&target, &SystemClock, progress))?;
     let json = flags.target.json;
-    let text = if json { view::resilvered_json(&report) } else { view::resilvered(&report) };
+    let text =
+        if json { volume_view::resilvered_json(&report) } else { volume_view::resilvered(&report) };
     stdout::print(&text)?;
     Ok(Verdict::clean_if(report.is_complete() && report.lost.is_empty()))
 }
@@ -160,9 +161,9 @@ pub(crate) fn replace(flags: &ReplaceFlags) -> Outcome {
         upkeep::replace(&target, (flags.number, &new), &SystemClock, progress)
     })?;
     stdout::print(&if flags.target.json {
-        view::joined_json(&joined, Some(&given))
+        volume_view::joined_json(&joined, Some(&given))
     } else {
-        view::joined(&joined) + &view::resilvered(&given)
+        volume_view::joined(&joined) + &volume_view::resilvered(&given)
     })?;
     Ok(Verdict::clean_if(given.is_complete() && given.lost.is_empty()))
 }
@@ -208,14 +209,22 @@ pub(crate) fn grow(flags: &GrowFlags) -> Outcome {
             upkeep::add_spare(&target, new, &SystemClock, progress)
         })?;
         let json = flags.target.json;
-        let text = if json { view::joined_json(&joined, None) } else { view::joined(&joined) };
+        let text = if json {
+            volume_view::joined_json(&joined, None)
+        } else {
+            volume_view::joined(&joined)
+        };
         stdout::print(&text)?;
         return Ok(Verdict::Clean);
     }
     let grown = with_progress("grow", |progress| {
         upkeep::grow(&target, &new, flags.parity, &SystemClock, progress)
     })?;
-    let text = if flags.target.json { view::grown_json(&grown) } else { view::grown(&grown) };
+    let text = if flags.target.json {
+        volume_view::grown_json(&grown)
+    } else {
+        volume_view::grown(&grown)
+    };
     stdout::print(&text)?;
     Ok(Verdict::Clean)
 }

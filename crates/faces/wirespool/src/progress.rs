@@ -3,8 +3,9 @@
 use std::io::{self, IsTerminal, Write};
 
 use host::{SystemClock, takes_a_line};
-use indicatif::{ProgressBar, ProgressStyle};
 use units::{ByteSize, Clock, NANOS_PER_SECOND};
+
+use indicatif::{ProgressBar, ProgressStyle};
 
 /// Nothing is shown before.
 const PATIENCE_NS: i64 = NANOS_PER_SECOND;
@@ -17,12 +18,12 @@ const LINE_EVERY_NS: i64 = 5 * NANOS_PER_SECOND;
 /// A line on standard error: one, whatever is in it. A standard error that is gone is no reason to
 /// stop.
 pub(crate) fn say(line: &str) {
-    drop(writeln!(io::stderr(), "{}", view::printable(line)));
+    drop(writeln!(io::stderr(), "{}", page::safe::printable(line)));
 }
 
 /// A text of several lines there.
 pub(crate) fn say_lines(text: &str) {
-    drop(writeln!(io::stderr(), "{}", view::lines(text.trim_end())));
+    drop(writeln!(io::stderr(), "{}", page::safe::lines(text.trim_end())));
 }
 
 /// Shows how far a job is.
@@ -50,7 +51,7 @@ impl Progress {
     pub(crate) fn bytes(&mut self, done: u64, total: u64) {
         self.share(done, total, &|elapsed_ns| {
             let (done_size, total) = (ByteSize(done), ByteSize(total));
-            format!("{done_size} of {total}, {}", view::rate(done, elapsed_ns))
+            format!("{done_size} of {total}, {}", page::text::rate(done, elapsed_ns))
         });
     }
 
@@ -79,7 +80,9 @@ impl Progress {
         let left_ns =
             left_ns(now - first_ns, done.saturating_sub(first), total.saturating_sub(done));
         self.show(Some((done, total)), &|| match left_ns {
-            Some(left_ns) => format!("{}, {} left", text(elapsed_ns), view::duration(left_ns)),
+            Some(left_ns) => {
+                format!("{}, {} left", text(elapsed_ns), page::text::duration(left_ns))
+            }
             None => text(elapsed_ns),
         });
     }
@@ -106,7 +109,7 @@ impl Progress {
             bar.set_length(total);
             bar.set_position(done);
         }
-        bar.set_message(view::printable(&text()));
+        bar.set_message(page::safe::printable(&text()));
         bar.tick();
     }
 

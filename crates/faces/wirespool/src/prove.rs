@@ -72,7 +72,7 @@ fn load(plan: &Plan) -> anyhow::Result<Load> {
             let mut source = FileSource::open(path, FileOptions::default())?;
             let load = Load::captured(&mut source, CAPTURE_BYTES)?;
             if load.left_out > 0 {
-                let count = view::plural(load.left_out, "packet");
+                let count = page::text::plural(load.left_out, "packet");
                 say(&format!("prove: {count} of the capture cannot be sent, or are too many"));
             }
             Ok(load)
@@ -145,7 +145,7 @@ fn once(plan: &Plan, rig: &Rig<'_>, json: bool) -> Outcome {
         ))
     );
     let trial = rig.run(plan.ask, packets, key()?)?;
-    let text = if json { view::proved_json(&trial) } else { view::proved(&trial) };
+    let text = if json { machine_view::proved_json(&trial) } else { machine_view::proved(&trial) };
     stdout::print(&text)?;
     Ok(verdict(trial.verdict()))
 }
@@ -180,18 +180,18 @@ fn search(plan: &Plan, rig: &Rig<'_>, json: bool) -> Outcome {
         let packets = fitting(load, wanted, capacity);
         let trial = rig.run(Ask::Packets(rate), packets, key()?)?;
         let Some(seen) = trial.seen() else { break };
-        let short = view::trial_in_short(&trial);
+        let short = machine_view::trial_in_short(&trial);
         trials.push(trial);
         search.tell(seen);
         let each_ns = (SystemClock.boottime_ns() - begun_ns) / i64::try_from(trials.len())?;
-        let left = view::duration(each_ns * i64::from(search.trials_left()));
+        let left = page::text::duration(each_ns * i64::from(search.trials_left()));
         match search.next_rate() {
             Some(_) => say(&format!("prove: {short}; about {left} left")),
             None => say(&format!("prove: {short}")),
         }
     }
     let found = Found { limit: search.limit(), trials };
-    let text = if json { view::limit_json(&found) } else { view::limit(&found) };
+    let text = if json { machine_view::limit_json(&found) } else { machine_view::limit(&found) };
     stdout::print(&text)?;
     Ok(verdict(found.verdict()))
 }

@@ -14,13 +14,11 @@ use host::{StopFlag, SystemClock};
 use session::Config;
 
 use crate::arguments::{self, Cpus, cpus};
-use crate::confinement;
-use crate::evidence;
 use crate::failure::{Outcome, Usage, Verdict, of_record};
 use crate::progress::{Progress, say};
 use crate::recorder::Answering;
 use crate::standing::{Order, Standing};
-use crate::{stdout, workers};
+use crate::{confinement, evidence, stdout, workers};
 
 /// Record packets into a volume.
 ///
@@ -468,7 +466,7 @@ pub(crate) fn run(flags: Flags) -> Outcome {
         if let Some(Some(answering)) = answering.get() {
             answering.note(state);
         }
-        let text = || view::recording_progress(state);
+        let text = || volume_view::recording_progress(state);
         match input_bytes {
             // What goes to the member is a little more than what came in: good enough for a guess.
             Some(total) if state.member_bytes < total => {
@@ -493,12 +491,12 @@ pub(crate) fn run(flags: Flags) -> Outcome {
     let aside = aside.unwrap_or_default();
     report.notes.extend(aside.lines());
     let text = if json {
-        view::recording_json(&report)
+        volume_view::recording_json(&report)
     } else {
-        view::recording(&report, stdout::width())
+        volume_view::recording(&report, stdout::width())
     };
     stdout::print(&text)?;
-    Ok(Verdict::clean_if(view::is_clean(&report) && aside.is_complete()))
+    Ok(Verdict::clean_if(volume_view::is_clean(&report) && aside.is_complete()))
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ impl Answering {
             let answer = |question: &str| match question {
                 STATUS => {
                     let state = shown.lock().unwrap_or_else(PoisonError::into_inner);
-                    let going = |state| view::going_json(std::process::id(), state);
+                    let going = |state| volume_view::going_json(std::process::id(), state);
                     state.as_ref().map(going).unwrap_or_default()
                 }
                 SYNC => sync(&control, &next_sync_ns),

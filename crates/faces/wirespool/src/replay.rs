@@ -10,12 +10,11 @@ use capture::{FileOptions, FileSource, FrameLimits, Outlet, Source, Transmitter,
 use clap::Args;
 use host::{StopFlag, SystemClock};
 
-use crate::arguments;
 use crate::extracted::{Extract, Extracted};
 use crate::failure::{Outcome, Verdict};
 use crate::find::ReadingFlags;
 use crate::progress::Progress;
-use crate::stdout;
+use crate::{arguments, stdout};
 
 /// Most threads that send.
 const THREADS_MAX: usize = 64;
@@ -167,7 +166,11 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let report = send(&options, input, outlets);
     let mut report = extracts.join(report)?;
     report.broken_off.dedup();
-    let text = if flags.json { view::replayed_json(&report) } else { view::replayed(&report) };
+    let text = if flags.json {
+        machine_view::replayed_json(&report)
+    } else {
+        machine_view::replayed(&report)
+    };
     stdout::print(&text)?;
     // Endless loops have no other end.
     let is_asked_for = Report { is_stopped: report.is_stopped && flags.loops > 0, ..report };
@@ -208,7 +211,7 @@ fn send(
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("replay");
     let report = ::replay::replay(options, input, outlets, &SystemClock, &mut |state| {
-        let text = || view::replay_progress(state);
+        let text = || machine_view::replay_progress(state);
         match state.total_packets {
             Some(total) => progress.share(state.packets, total, &|_| text()),
             None => progress.text(&text),

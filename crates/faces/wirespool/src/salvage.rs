@@ -73,7 +73,11 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         (None, Some(volume)) => into(flags, volume)?,
         (None, None) => unreachable!("clap asks for one of them"),
     };
-    let text = if flags.json { view::salvaged_json(&report) } else { view::salvaged(&report) };
+    let text = if flags.json {
+        session_view::salvaged_json(&report)
+    } else {
+        session_view::salvaged(&report)
+    };
     if is_stdout {
         say_lines(&text);
     } else {
@@ -96,8 +100,8 @@ fn salvage(flags: &Flags, to: &mut dyn Write) -> anyhow::Result<SalvageReport> {
     let found = found.map_err(named)?;
     let report = ::extract::salvage(found, Target::Pcapng(to), &SystemClock, &mut |state| {
         progress.text(&|| {
-            let pieces = view::plural(state.pieces, "piece");
-            format!("{} from {pieces}", view::plural(state.packets, "packet"))
+            let pieces = page::text::plural(state.pieces, "piece");
+            format!("{} from {pieces}", page::text::plural(state.packets, "packet"))
         });
         flow()
     });
@@ -127,8 +131,8 @@ fn into(flags: &Flags, volume: &Path) -> anyhow::Result<SalvageReport> {
         let report = salvage(flags, &mut writer);
         drop(writer);
         let recorded = thread.join().expect("a panic aborts")?;
-        if !view::is_clean(&recorded) {
-            anyhow::bail!("not all packets were stored in {}", view::path(volume));
+        if !volume_view::is_clean(&recorded) {
+            anyhow::bail!("not all packets were stored in {}", page::safe::path(volume));
         }
         report
     })

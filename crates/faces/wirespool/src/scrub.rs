@@ -56,7 +56,11 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     );
     progress.finish();
     let report = report?;
-    let text = if flags.json { view::scrubbed_json(&report) } else { view::scrubbed(&report) };
+    let text = if flags.json {
+        volume_view::scrubbed_json(&report)
+    } else {
+        volume_view::scrubbed(&report)
+    };
     stdout::print(&text)?;
     Ok(Verdict::clean_if(report.is_sound && report.is_complete))
 }

@@ -14,10 +14,9 @@ use host::SystemClock;
 use query::Query;
 use units::{Clock, NANOS_PER_SECOND, Sleep};
 
-use crate::arguments;
 use crate::atlas::AtlasFlags;
 use crate::failure::Usage;
-use crate::tag;
+use crate::{arguments, tag};
 
 /// Ids and logs take so much text and no more.
 const TEXT_BYTES_MAX: u64 = 1 << 30;
@@ -185,7 +184,7 @@ impl Selection {
 fn address_key(path: &Path) -> anyhow::Result<Anonymiser> {
     let text = host::read_key(path)?;
     Anonymiser::from_text(&text)
-        .map_err(|error| Usage(format!("{}: {error}", view::path(path))).into())
+        .map_err(|error| Usage(format!("{}: {error}", page::safe::path(path))).into())
 }
 
 /// A query with the alternatives of `ids` besides.
@@ -201,7 +200,7 @@ pub(crate) fn with_community_ids(text: String, ids: &[String]) -> String {
 /// The text of a file or of standard input.
 fn read_text(path: &Path) -> anyhow::Result<String> {
     let mut text = String::new();
-    let name = || format!("cannot read {}", view::path(path));
+    let name = || format!("cannot read {}", page::safe::path(path));
     if path == Path::new("-") {
         std::io::stdin().lock().take(TEXT_BYTES_MAX).read_to_string(&mut text)
     } else {
@@ -216,10 +215,10 @@ fn session_ids(path: &Path) -> anyhow::Result<SessionIds> {
     let text = read_text(path)?;
     let mut ids = SessionIds::default();
     for (number, line) in (1..).zip(text.lines()) {
-        let id = view::session_id(line);
+        let id = session_view::session_id(line);
         let is_one = id.as_deref().is_none_or(|id| ids.add(id));
         if !is_one {
-            let text = format!("{}, line {number}: no session id", view::path(path));
+            let text = format!("{}, line {number}: no session id", page::safe::path(path));
             return Err(Usage(text).into());
         }
     }

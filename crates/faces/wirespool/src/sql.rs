@@ -9,7 +9,7 @@ use ::sql::{Event, Source};
 use anyhow::bail;
 use clap::Args;
 use host::{Output, StopFlag, SystemClock};
-use view::{ParquetFile, RowTable};
+use page::{ParquetFile, RowTable};
 
 use crate::failure::{Outcome, Verdict, WrongQuery, of_extract};
 use crate::find::ReadingFlags;
@@ -87,10 +87,10 @@ impl Form {
             (Self::Table(table), Event::Rows(rows)) => {
                 table.as_mut().map_or_else(String::new, |table| table.push(rows))
             }
-            (Self::Csv, Event::Columns(columns)) => view::rows_csv_heading(columns),
-            (Self::Csv, Event::Rows(rows)) => view::rows_csv(rows),
+            (Self::Csv, Event::Columns(columns)) => page::rows_csv_heading(columns),
+            (Self::Csv, Event::Rows(rows)) => page::rows_csv(rows),
             (Self::Json, Event::Columns(_)) => return Ok(()),
-            (Self::Json, Event::Rows(rows)) => view::rows_json(rows),
+            (Self::Json, Event::Rows(rows)) => page::rows_json(rows),
             (Self::Parquet(file, open), Event::Columns(columns)) => {
                 let file = file.take().expect("columns come once");
                 *open = Some(ParquetFile::new(file, Arc::clone(columns))?);
@@ -130,7 +130,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
             count += u64::try_from(rows.num_rows()).unwrap_or(u64::MAX);
         }
         if !stdout::is_terminal() {
-            progress.text(&|| view::plural(count, "row"));
+            progress.text(&|| page::text::plural(count, "row"));
         }
         if stop.is_set() || written.is_err() {
             ControlFlow::Break(())
@@ -142,7 +142,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     written?;
     let report = report.map_err(|error| of_sql(&flags.source, error))?;
     if stop.is_set() {
-        bail!("stopped: {} so far", view::plural(report.rows, "row"));
+        bail!("stopped: {} so far", page::text::plural(report.rows, "row"));
     }
     form.finish(&mut out)?;
     let completeness = &report.completeness;
@@ -152,7 +152,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
             Source::Volume(_) => format!(", {completeness}"),
             Source::Files(_) => String::new(),
         };
-        say_lines(&format!("{}{verdict}", view::plural(report.rows, "row")));
+        say_lines(&format!("{}{verdict}", page::text::plural(report.rows, "row")));
     }
     Ok(Verdict::of(completeness.state()))
 }
@@ -162,7 +162,7 @@ fn source(flags: &Flags) -> anyhow::Result<Source> {
     let path = &flags.source;
     let is_parquet = path.extension().is_some_and(|extension| extension == "parquet");
     if !path.exists() {
-        bail!("{} does not exist", view::path(path));
+        bail!("{} does not exist", page::safe::path(path));
     }
     Ok(if is_parquet || path.is_dir() {
         Source::Files(path.clone())
@@ -177,6 +177,8 @@ fn of_sql(path: &Path, error: ::sql::Error) -> anyhow::Error {
     match error {
         ::sql::Error::Query(error) => WrongQuery(error.render()).into(),
         ::sql::Error::Volume(error) => of_extract(path, error),
-        error => anyhow::Error::new(error).context(format!("cannot read {}", view::path(path))),
+        error => {
+            anyhow::Error::new(error).context(format!("cannot read {}", page::safe::path(path)))
+        }
     }
 }

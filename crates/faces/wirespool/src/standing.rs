@@ -173,8 +173,8 @@ impl Done {
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if self.holds > 0 {
-            let (holds, packets) = (self.holds, view::plural(self.packets, "packet"));
-            lines.push(format!("hold: {} with {packets}", view::plural(holds, "hold")));
+            let (holds, packets) = (self.holds, page::text::plural(self.packets, "packet"));
+            lines.push(format!("hold: {} with {packets}", page::text::plural(holds, "hold")));
         }
         lines.extend(self.missed.iter().cloned());
         lines
@@ -231,7 +231,7 @@ impl Holder {
         let line = format!(
             "hold: slots {next} to {last} were overwritten before they could be put aside{why}"
         );
-        host::log_warning(&view::printable(&line));
+        host::log_warning(&page::safe::printable(&line));
         say(&line);
         self.done.missed.push(line);
         self.advance(state.tail);
@@ -250,8 +250,11 @@ impl Holder {
                 self.done.holds += 1;
                 self.done.packets += packets;
                 self.done.is_cut |= !completeness.is_complete();
-                let packets = view::plural(packets, "packet");
-                say_lines(&format!("hold: {packets} in {}, {completeness}", view::path(&path)));
+                let packets = page::text::plural(packets, "packet");
+                say_lines(&format!(
+                    "hold: {packets} in {}, {completeness}",
+                    page::safe::path(&path)
+                ));
             }
             Ok(Aside::Nothing) => {}
             Ok(Aside::Stopped) => return false,
@@ -260,9 +263,9 @@ impl Holder {
                 let line = format!(
                     "hold: what matches in slots {first} to {last} does not fit: {held} of {most} \
                      are held in {}; remove some holds, or the ring overwrites it",
-                    view::path(&self.order.folder)
+                    page::safe::path(&self.order.folder)
                 );
-                host::log_warning(&view::printable(&line));
+                host::log_warning(&page::safe::printable(&line));
                 say(&line);
                 self.refused = Some(used);
                 self.shared.stick();

@@ -5,12 +5,12 @@ use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
 /// Writes a text that is ready.
 pub(crate) fn print(text: &str) -> io::Result<()> {
-    write(&view::lines(text))
+    write(&page::safe::lines(text))
 }
 
 /// The same of a text with a plot, which has colours on a terminal.
 pub(crate) fn print_plot(text: &str) -> io::Result<()> {
-    if is_terminal() { write(&view::coloured_lines(text)) } else { print(text) }
+    if is_terminal() { write(&page::safe::coloured_lines(text)) } else { print(text) }
 }
 
 fn write(text: &str) -> io::Result<()> {
@@ -30,7 +30,7 @@ pub(crate) struct Lines(BufWriter<StdoutLock<'static>>);
 
 impl Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write_all(view::lines(&String::from_utf8_lossy(bytes)).as_bytes())?;
+        self.0.write_all(page::safe::lines(&String::from_utf8_lossy(bytes)).as_bytes())?;
         Ok(bytes.len())
     }
 

@@ -13,10 +13,9 @@ use clap::Args;
 use host::{Output, StopFlag, SystemClock};
 use units::Clock as _;
 
-use crate::arguments;
 use crate::failure::{Outcome, Usage, Verdict, of_extract, warn};
 use crate::progress::say_lines;
-use crate::{recorder, stdout};
+use crate::{arguments, recorder, stdout};
 
 /// Second names of the binary.
 pub(crate) const READ: &str = "stenoread";
@@ -210,10 +209,10 @@ fn answer(
     let mut missing = completeness.clone();
     missing.limited = false;
     if how.says && !missing.is_complete() {
-        say_lines(&format!("{}, {completeness}", view::plural(report.packets, "packet")));
+        say_lines(&format!("{}, {completeness}", page::text::plural(report.packets, "packet")));
     }
     if how.says && report.rewritten_packets > 0 {
-        let packets = view::plural(report.rewritten_packets, "packet");
+        let packets = page::text::plural(report.rewritten_packets, "packet");
         say_lines(&format!("{packets} got the link layer of the first, as pcap holds one"));
     }
     if completeness.stopped && is_over() {
@@ -230,8 +229,8 @@ fn volume(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     }
     let config = std::env::var_os(CONFIG_VARIABLE).map_or_else(|| CONFIG.into(), PathBuf::from);
     let text = host::read_text(&config).context("which volume? --volume names it; else")?;
-    view::stenographer_volume(&text).map(PathBuf::from).ok_or_else(|| {
-        let text = format!("{}: no \"Volume\" is named there", view::path(&config));
+    session_view::stenographer_volume(&text).map(PathBuf::from).ok_or_else(|| {
+        let text = format!("{}: no \"Volume\" is named there", page::safe::path(&config));
         Usage(text).into()
     })
 }

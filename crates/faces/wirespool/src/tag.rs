@@ -4,12 +4,11 @@ use core::ops::ControlFlow;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use ::extract::{Event, Options, Request};
+use ::extract::{Event, LogEvent, LogReader, Options, Request};
 use anyhow::bail;
 use clap::Args;
 use host::{StopFlag, SystemClock, Tail};
 use units::{Clock, NANOS_PER_SECOND, Sleep};
-use view::{LogEvent, LogReader};
 
 use crate::arguments;
 use crate::failure::{Outcome, Usage, Verdict, of_extract};
@@ -116,14 +115,14 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     }
     tagger.look_again(SystemClock.boottime_ns(), true)?;
     if tagger.bad_lines > 0 {
-        let lines = view::plural(tagger.bad_lines, "line");
+        let lines = page::text::plural(tagger.bad_lines, "line");
         if !reader.has_read() {
-            bail!("{}: not a log of Suricata or Zeek", view::path(&flags.log));
+            bail!("{}: not a log of Suricata or Zeek", page::safe::path(&flags.log));
         }
-        say(&format!("{}: {lines} of no known form", view::path(&flags.log)));
+        say(&format!("{}: {lines} of no known form", page::safe::path(&flags.log)));
     }
     if tagger.missed > 0 {
-        say(&format!("no session found for {}", view::plural(tagger.missed, "event")));
+        say(&format!("no session found for {}", page::text::plural(tagger.missed, "event")));
     }
     Ok(Verdict::clean_if(tagger.missed == 0))
 }
@@ -185,7 +184,8 @@ impl Tagger<'_> {
             return Ok(false);
         }
         self.missed += u64::from(found.is_empty());
-        let lines: String = found.iter().map(|session| view::tag_line(event, session)).collect();
+        let lines: String =
+            found.iter().map(|session| session_view::tag_line(event, session)).collect();
         let mut out = crate::stdout::buffered();
         out.write_all(lines.as_bytes())?;
         out.flush()?;
@@ -211,10 +211,12 @@ impl Tagger<'_> {
         let room = Room { folder, size_max, also_empty: false, key: None };
         let go_on = &mut |_: &::extract::Progress| ControlFlow::Continue(());
         match put_aside(&room, &self.options, &request, go_on)? {
-            Aside::Full { .. } => bail!("{}: no space for {}", view::path(folder), event.label),
+            Aside::Full { .. } => {
+                bail!("{}: no space for {}", page::safe::path(folder), event.label)
+            }
             Aside::Held { path, packets, .. } => {
-                let packets = view::plural(packets, "packet");
-                say(&format!("hold: {packets} of {} in {}", event.label, view::path(&path)));
+                let packets = page::text::plural(packets, "packet");
+                say(&format!("hold: {packets} of {} in {}", event.label, page::safe::path(&path)));
             }
             Aside::Nothing | Aside::Stopped => {}
         }
@@ -224,13 +226,13 @@ impl Tagger<'_> {
 
 /// Reads the events of a whole log; alerts alone, if there are any.
 pub(crate) fn events_of(path: &Path, text: &str) -> Result<Vec<LogEvent>, Usage> {
-    let no_log = || Usage(format!("{}: not a log of Suricata or Zeek", view::path(path)));
-    let mut events = view::log_events(text).map_err(|_| no_log())?;
+    let no_log = || Usage(format!("{}: not a log of Suricata or Zeek", page::safe::path(path)));
+    let mut events = ::extract::log_events(text).map_err(|_| no_log())?;
     if events.iter().any(|event| event.is_alert) {
         events.retain(|event| event.is_alert);
     }
     if events.is_empty() {
-        return Err(Usage(format!("{}: no event names a session", view::path(path))));
+        return Err(Usage(format!("{}: no event names a session", page::safe::path(path))));
     }
     Ok(events)
 }

@@ -150,9 +150,9 @@ fn capture(
         file.finish()?;
     }
     let text = if flags.json {
-        view::traced_json(&report)
+        machine_view::traced_json(&report)
     } else {
-        view::traced(&report, (!is_stdout(flags)).then_some(&flags.output))
+        machine_view::traced(&report, (!is_stdout(flags)).then_some(&flags.output))
     };
     say_lines(&text);
     Ok(report)

@@ -41,8 +41,11 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     });
     progress.finish();
     let report = report?;
-    let text =
-        if flags.json { view::verification_json(&report) } else { view::verification(&report) };
+    let text = if flags.json {
+        volume_view::verification_json(&report)
+    } else {
+        volume_view::verification(&report)
+    };
     stdout::print(&text)?;
     Ok(Verdict::clean_if(report.is_clean() && report.is_complete))
 }

@@ -9,6 +9,7 @@ use core::fmt;
 
 use format::directory::{Gap, GapCause};
 use format::head::StripeId;
+use serde::Serialize;
 use units::Timestamp;
 use volume::GivenUp;
 
@@ -66,7 +67,7 @@ impl State {
 }
 
 /// Packets that stand behind later ones in an output.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Disorder {
     /// Number of packets.
     pub packets: u64,

@@ -1,9 +1,10 @@
 //! What a query cost, for `--explain`.
 
+use serde::Serialize;
 use units::Clock;
 
-/// Counters of one run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// Counters of one run. Fields are keys in JSON, in this order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Explain {
     /// Segments that the catalog knows.
     pub segments: u64,
@@ -15,12 +16,12 @@ pub struct Explain {
     pub pruned_by_group: u64,
     /// Segments ruled out by the filter in their own file.
     pub pruned_by_filter: u64,
-    /// Bytes read of index files.
-    pub index_bytes: u64,
     /// Segments whose index could not be read, and was made from the packets.
     pub segments_rebuilt: u64,
     /// Stripes indexed from their packets, those of rebuilt segments included.
     pub stripes_indexed: u64,
+    /// Bytes read of index files.
+    pub index_bytes: u64,
     /// Rows of the segments opened.
     pub rows: u64,
     /// Rows that match.

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use capture::PacketFilter;
 use query::Query;
+use serde::Serialize;
 
 use crate::anonymise::Anonymiser;
 use crate::payload::Pattern;
@@ -70,13 +71,16 @@ impl<'a> Request<'a> {
 }
 
 /// What an extract may have and no more. What is beyond is left out, and the answer says so.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Limits {
     /// Sessions, in the order of the ring.
+    #[serde(rename = "limit", skip_serializing_if = "Option::is_none")]
     pub sessions: Option<u64>,
     /// Packets, in the order of time.
+    #[serde(rename = "limit_packets", skip_serializing_if = "Option::is_none")]
     pub packets: Option<u64>,
     /// Bytes that packets take in the output.
+    #[serde(rename = "limit_bytes", skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
 }
 

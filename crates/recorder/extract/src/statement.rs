@@ -5,6 +5,7 @@ use std::io::{self, Read};
 
 use format::head::VolumeId;
 use format::session_row::PieceId;
+use serde::Serialize;
 use units::Timestamp;
 use units::number::to_u64;
 
@@ -23,20 +24,25 @@ pub struct PieceRead {
     pub body_crc: u64,
 }
 
-/// What an extract was asked for besides its query.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// What an extract was asked for besides its query. Fields are keys in JSON, in this order.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Asked {
     /// All packets of the sessions, whatever their time.
     pub whole_sessions: bool,
     /// So many sessions were named by their ids.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub sessions_named: Option<u64>,
     /// Instead of the sessions' packets all in so many nanoseconds around them.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub around_ns: Option<u64>,
     /// Filter that packets had to pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub packet_filter: Option<String>,
     /// What packets had to have in their payload.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<String>,
     /// Limits at which the extract stopped.
+    #[serde(flatten)]
     pub limits: Limits,
     /// Packets have comments of ours.
     pub comments: bool,

@@ -1,11 +1,13 @@
 //! Every packet is in exactly one counter.
 
 use format::directory::Gap;
+use serde::Serialize;
 
-/// What became of the packets of one interface, or of all.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// What became of the packets of one interface, or of all. Fields are keys in JSON, in this order.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Account {
     /// Name of the interface; empty for the sum.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// Packets that arrived and passed the filter.
     pub offered: u64,
@@ -36,12 +38,13 @@ pub struct Account {
     /// How often the interface went down.
     pub times_down: u64,
     /// The same by queue; none for the sum.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<QueueAccount>,
 }
 
 /// What one queue has counted of one interface: received is taken, kernel drops, writer drops, and
 /// what is in its kernel ring.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct QueueAccount {
     /// Packets that the kernel gave to this queue, those it then dropped included.
     pub received: u64,

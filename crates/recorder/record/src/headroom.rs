@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use serde::Serialize;
 use units::NANOS_PER_SECOND;
 
 /// What counts as now: shorter stretches are the pool's business.
@@ -14,7 +15,8 @@ const NEAR: (u64, u64) = (85, 75);
 const ABOVE: (u64, u64) = (100, 95);
 
 /// How traffic stands to what is guaranteed.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Level {
     /// Well below.
     Calm,
@@ -24,8 +26,8 @@ pub enum Level {
     Above,
 }
 
-/// Traffic beside what is guaranteed, in bytes a second on all members.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// Traffic beside what is guaranteed, in bytes a second on all members. Fields are keys in JSON.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Headroom {
     /// What was found to be guaranteed.
     pub guaranteed_bytes_per_s: u64,
@@ -38,6 +40,7 @@ pub struct Headroom {
     /// How often traffic came near, and how often above.
     pub warnings: u64,
     /// Times and bytes, the oldest first.
+    #[serde(skip)]
     seen: VecDeque<(i64, u64)>,
 }
 

@@ -1,8 +1,8 @@
 //! A session's row in one segment.
 //!
-//! `session` makes slices, `index` stores them as Parquet, `query` selects among them, `view` shows
-//! them. One name per field everywhere: the names in queries, JSON and SQL are those of the Parquet
-//! columns (docs/sessions.md).
+//! `session` makes slices, `index` stores them as Parquet, `query` selects among them,
+//! `session-view` shows them. One name per field everywhere: the names in queries, JSON and SQL are
+//! those of the Parquet columns (docs/sessions.md).
 
 use core::fmt;
 use core::ops::{Deref, DerefMut};

@@ -1,7 +1,10 @@
 //! What a diagnosis says.
 
+use serde::Serialize;
+
 /// How bad it is.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// It costs nothing now; it explains something, or may cost later.
     Note,
@@ -23,7 +26,7 @@ impl Severity {
 }
 
 /// Something that can be done.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Remedy {
     /// The remedy in words.
     pub what: String,
@@ -49,8 +52,8 @@ impl Remedy {
     }
 }
 
-/// One finding.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// One finding. Fields are keys in JSON, in this order.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Finding {
     /// What programs know it by, such as `tcp.syn_cookies`.
     pub kind: &'static str,
@@ -69,7 +72,7 @@ pub struct Finding {
 }
 
 /// Something that could not be seen.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub struct Unseen {
     /// What could not be seen.
     pub what: String,
@@ -78,7 +81,7 @@ pub struct Unseen {
 }
 
 /// All that was found.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Diagnosis {
     /// What was looked at, in words.
     pub looked_at: Vec<String>,

@@ -4,7 +4,7 @@
 //! Looking is done by [`observe`], [`network`] and [`blockdev`]; everything here decides. What was
 //! seen comes as an argument, so that every finding has a test with a machine that is made up.
 //!
-//! Not here: how findings are shown (`view`).
+//! Not here: how findings are shown (`machine-view`).
 
 mod finding;
 pub mod io;

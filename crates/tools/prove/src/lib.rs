@@ -14,11 +14,13 @@
 mod account;
 mod judge;
 mod load;
+mod report;
 mod search;
 mod trial;
 
 pub use account::{Account, Drops};
 pub use judge::{Finding, Judge, Judged};
 pub use load::{Load, LoadError, Sizes};
+pub use report::{ReportError, parse_recording};
 pub use search::{Limit, Search, Seen};
 pub use trial::{Ask, Found, Recorder, Sent, Trial, Verdict};

@@ -1,8 +1,8 @@
 //! What rate a target guarantees: the parts of a qualification, and the verdict.
 //!
 //! A part drives a target that it is given, by a clock that it is given, and so runs unchanged on
-//! a disk, a file, or a modelled disk in virtual time. Nothing here prints or serializes; `view`
-//! shows a [`Qualification`]. [`open`] decides what may be read and written, by what
+//! a disk, a file, or a modelled disk in virtual time. Nothing here prints or writes JSON;
+//! `qualify-view` shows a [`Qualification`]. [`open`] decides what may be read and written, by what
 //! `blockdev` finds on it: the default never writes to anything but a file of its own.
 //!
 //! Invariants: without a writer nothing is written; every byte written lies in
@@ -16,8 +16,10 @@ mod cpu;
 mod diff;
 mod error;
 mod extents;
+mod file;
 mod files;
 mod fill;
+mod fio;
 mod folder;
 mod histogram;
 mod identity;
@@ -54,7 +56,11 @@ pub use compare::{
 pub use cpu::{Cpu, CpuStep};
 pub use diff::{Change, Compared, Diff, Subject};
 pub use error::Error;
+pub use file::{
+    FILE_VERSION, QualificationError, QualifyReport, parse_qualification, parse_qualify_report,
+};
 pub use files::{FileLap, Files, FioRun, fio_arguments};
+pub use fio::parse_fio;
 pub use folder::Folder;
 pub use histogram::Latencies;
 pub use identity::{Other, other, report_id};

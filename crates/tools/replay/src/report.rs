@@ -1,10 +1,12 @@
 //! What a replay did, and how far it is.
 
+use serde::Serialize;
+
 use crate::histogram::Histogram;
 use crate::sender::SenderTally;
 
 /// Packets of the input that are not sent, by reason; counted in the first loop.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Skipped {
     /// The capture does not have all of their bytes.
     pub truncated: u64,
@@ -25,7 +27,7 @@ impl Skipped {
 
 /// How much later than scheduled packets were handed over to the kernel: the call had returned, so
 /// this is the most it can be. No packet goes early.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Timing {
     /// Half of the packets, within an eighth.
     pub p50_ns: u64,

@@ -6,13 +6,14 @@
 //! [`Commands`] are programs, [`Machine`] is the work that shows what processors, memory and a disk
 //! do, and tests make up their own. All that statistics do is in the crate `statistics`.
 //!
-//! Nothing here prints or serializes; clock and chance are arguments.
+//! Nothing here prints or writes JSON; clock and chance are arguments.
 
 mod against;
 mod beside;
 mod commands;
 mod contest;
 mod error;
+mod former;
 mod judge;
 mod machine;
 mod plan;
@@ -23,6 +24,7 @@ pub use contest::{
     Contest, Fact, Going, Parameter, Ran, Run, Runner, Series, Setting, Subject, Unit, contest,
 };
 pub use error::Error;
+pub use former::{Former, FormerError, parse_former};
 pub use host::{CpuTime, Taken};
 pub use judge::{EFFECT_LEAST, Judged, Part, TwoModes, judge};
 pub use machine::{Disk, Figure, Machine};

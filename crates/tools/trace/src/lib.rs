@@ -4,7 +4,7 @@
 //! ([`Belongings`]). The sockets are read again whenever a packet belongs to no known process. A
 //! packet carries its process as a comment and as the option `epb_processid_threadid`.
 //!
-//! Not here: namespaces ([`network`]) and programs ([`host`]); what is shown (`view`).
+//! Not here: namespaces ([`network`]) and programs ([`host`]); what is shown (`machine-view`).
 
 mod belongings;
 mod output;

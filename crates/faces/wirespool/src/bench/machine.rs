@@ -26,7 +26,7 @@ pub(super) fn run(flags: &HostFlags) -> Outcome {
     let found = match &flags.directory {
         None => measured(flags, &results, None, (&mut random, &stop)),
         Some(directory) if !directory.is_dir() => {
-            Err(Usage(format!("{} is no directory", view::path(directory))).into())
+            Err(Usage(format!("{} is no directory", page::safe::path(directory))).into())
         }
         Some(directory) => {
             let mut progress = Progress::new("bench");
@@ -44,7 +44,7 @@ pub(super) fn run(flags: &HostFlags) -> Outcome {
             found
         }
     }?;
-    results.tell(&found, view::Ran::Machine, &mut random)
+    results.tell(&found, machine_view::Ran::Machine, &mut random)
 }
 
 fn measured(

@@ -43,7 +43,7 @@ fn commands(flags: &CommandFlags) -> Outcome {
         progress.finish();
         Ok(found?)
     })?;
-    results.tell(&found, view::Ran::Commands, &mut random()?)
+    results.tell(&found, machine_view::Ran::Commands, &mut random()?)
 }
 
 /// With what comes before everything, and behind: the latter after a failure, too.
@@ -65,7 +65,7 @@ fn around(
 
 /// What is run next, and how far it is.
 fn show(progress: &mut Progress, going: Going<'_>) {
-    let name = view::printable(&going.next.name);
+    let name = page::safe::printable(&going.next.name);
     match going.rounds {
         None => progress.text(&|| format!("warming up: {name}")),
         Some(rounds) => {

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use ::runs::{Contest, Subject, Verdict as Became, against};
+use ::runs::{Contest, Former, Subject, Verdict as Became, against};
 use host::{Output, read_text};
+use machine_view::{Held, Ran};
 use units::Random;
-use view::{Former, Held, Ran};
 
 use super::flags::Outputs;
 use crate::failure::{Outcome, Usage, Verdict};
@@ -41,13 +41,13 @@ impl<'a> Results<'a> {
         let Some((path, formers)) = &self.baseline else { return Ok(()) };
         let has = |subject: &&Subject| formers.iter().any(|former| is_of(former, subject));
         let (known, unknown): (Vec<_>, Vec<_>) = subjects.iter().partition(has);
-        let name = |subject: &Subject| format!("{:?}", view::printable(&subject.name));
+        let name = |subject: &Subject| format!("{:?}", page::safe::printable(&subject.name));
         let names = |of: &[&Subject]| of.iter().map(|it| name(it)).collect::<Vec<_>>().join(", ");
-        let path = view::path(path);
+        let path = page::safe::path(path);
         if known.is_empty() {
             let theirs: Vec<String> = formers
                 .iter()
-                .map(|former| format!("{:?}", view::printable(&former.name)))
+                .map(|former| format!("{:?}", page::safe::printable(&former.name)))
                 .collect();
             return Err(Usage(format!(
                 "{path} has no runs of {}, but of {}; -n gives a command the name of those",
@@ -64,18 +64,18 @@ impl<'a> Results<'a> {
     /// Shows and writes everything.
     pub(super) fn tell(self, found: &Contest, ran: Ran, random: &mut Random) -> Outcome {
         let held = self.held(found, random);
-        let json = view::runs_json(found, &held);
+        let json = machine_view::runs_json(found, &held);
         if self.outputs.json {
             stdout::print(&json)?;
         } else {
             let width = stdout::width();
-            let style = view::PlotStyle {
+            let style = page::PlotStyle {
                 width: width.unwrap_or(WIDTH),
                 is_terminal: stdout::is_terminal(),
             };
-            let mut text = view::runs(found, ran, style);
+            let mut text = machine_view::runs(found, ran, style);
             if let Some((path, _)) = &self.baseline {
-                text.push_str(&view::held(&held, &view::path_value(path), width));
+                text.push_str(&machine_view::held(&held, &page::safe::path_value(path), width));
             }
             stdout::print_plot(&text)?;
         }
@@ -83,7 +83,7 @@ impl<'a> Results<'a> {
             output.finish_with(json.as_bytes())?;
         }
         if let Some(output) = self.csv {
-            output.finish_with(view::runs_csv(found).as_bytes())?;
+            output.finish_with(machine_view::runs_csv(found).as_bytes())?;
         }
         Ok(verdict(&held, found.is_interrupted))
     }
@@ -118,6 +118,6 @@ fn is_of(former: &Former, subject: &Subject) -> bool {
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<Former>> {
-    let found = view::parse_former(&read_text(path)?);
-    found.map_err(|error| Usage(format!("{}: {error}", view::path(path))).into())
+    let found = ::runs::parse_former(&read_text(path)?);
+    found.map_err(|error| Usage(format!("{}: {error}", page::safe::path(path))).into())
 }

@@ -115,7 +115,7 @@ pub(super) fn run(flags: &IoFlags) -> Outcome {
     let mut watch = io::watch(&mut machine, &SystemClock, duration_ns, &mut |events| {
         // A command has the terminal to itself.
         if command.is_none() {
-            progress.text(&|| view::plural(events, "record"));
+            progress.text(&|| page::text::plural(events, "record"));
         }
         flow(&stop, command.as_mut())
     });
@@ -129,10 +129,10 @@ pub(super) fn run(flags: &IoFlags) -> Outcome {
         write_page(page, &report, (None, Some(&watch)))?;
     }
     let text = if flags.json {
-        view::io_json(&watch, &report)
+        machine_view::io_json(&watch, &report)
     } else {
         let width = stdout::width();
-        view::io(&watch, width) + &view::diagnosis(&report, width)
+        machine_view::io(&watch, width) + &machine_view::diagnosis(&report, width)
     };
     stdout::print(&text)?;
     Ok(Verdict::clean_if(report.is_clean()))
@@ -166,7 +166,7 @@ fn who(text: &str) -> Who {
 
 fn line(touch: &Touch, as_json: bool) -> String {
     let now = SystemClock.realtime();
-    if as_json { view::touch_json(touch, now) } else { view::touch(touch, now) }
+    if as_json { machine_view::touch_json(touch, now) } else { machine_view::touch(touch, now) }
 }
 
 fn touches(flags: &IoFlags, target: &Target, stop: &StopFlag) -> Outcome {
@@ -199,9 +199,9 @@ fn touches(flags: &IoFlags, target: &Target, stop: &StopFlag) -> Outcome {
     out.flush()?;
     drop(out);
     if !is_log {
-        stdout::print(&view::touches(&all, stdout::width()))?;
+        stdout::print(&machine_view::touches(&all, stdout::width()))?;
     } else if all.overflows > 0 {
-        let times = view::plural(all.overflows, "time");
+        let times = page::text::plural(all.overflows, "time");
         crate::progress::say(&format!(
             "the kernel's queue was full {times}; touches of those moments are missing"
         ));

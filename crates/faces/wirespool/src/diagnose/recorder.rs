@@ -42,11 +42,11 @@ pub(super) struct Flags {
 pub(super) fn run(flags: &Flags) -> Outcome {
     let mut options = flags.reading.options(flags.volume.clone());
     let parse = |text: &str, from: &str| {
-        view::parse_recorder(text)
+        ::diagnose::recorder::parse_recorder(text)
             .map_err(|error| Usage(format!("{from}: not the report of a recording: {error}")))
     };
     let told = match &flags.report {
-        Some(path) => Some(parse(&host::read_text(path)?, &view::path_value(path))?),
+        Some(path) => Some(parse(&host::read_text(path)?, &page::safe::path_value(path))?),
         None => recorder::state(&flags.volume, &flags.reading.members())
             .map(|text| parse(&text, "the recorder"))
             .transpose()?,

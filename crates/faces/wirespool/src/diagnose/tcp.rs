@@ -8,8 +8,8 @@ use ::diagnose::{Diagnosis, Unseen};
 use ::extract::Event;
 use clap::Args;
 use host::{Output, StopFlag, SystemClock};
+use machine_view::SocketSamples;
 use units::Clock as _;
-use view::SocketSamples;
 
 use super::{PageFlags, nanos, show, write_page};
 use crate::arguments::{self, duration};
@@ -94,8 +94,8 @@ pub(super) fn run(flags: &Flags) -> Outcome {
     let busiest = sampled.followed.busiest().unwrap_or_default();
     if flags.plot {
         let width = stdout::width().unwrap_or(WIDTH);
-        let style = view::PlotStyle { width, is_terminal: stdout::is_terminal() };
-        stdout::print_plot(&view::socket_series(&busiest, style))?;
+        let style = page::PlotStyle { width, is_terminal: stdout::is_terminal() };
+        stdout::print_plot(&machine_view::socket_series(&busiest, style))?;
     }
     let report = tcp::diagnose(&watch);
     if let Some(page) = page {
@@ -186,7 +186,7 @@ pub(super) fn sockets(
     progress: &mut Progress,
 ) -> anyhow::Result<Watch> {
     let go_on = &mut |looks| {
-        progress.text(&|| view::plural(looks, "look"));
+        progress.text(&|| page::text::plural(looks, "look"));
         stop.flow()
     };
     Ok(tcp::watch(source, &SystemClock, times, go_on)?)

@@ -10,8 +10,8 @@ use ::sql::SessionBatches;
 #[cfg(feature = "sql")]
 use host::Output;
 #[cfg(feature = "sql")]
-use view::ParquetFile;
-use view::{ChosenTable, SessionColumns, SessionTable};
+use page::ParquetFile;
+use session_view::{ChosenTable, SessionColumns, SessionTable};
 
 use super::Flags;
 use crate::stdout;
@@ -51,7 +51,7 @@ impl Form {
     pub(super) fn heading(&self) -> String {
         match self {
             Self::Csv(Some(columns)) => columns.csv_heading(),
-            Self::Csv(None) => view::csv_heading(),
+            Self::Csv(None) => session_view::csv_heading(),
             _ => String::new(),
         }
     }
@@ -62,9 +62,9 @@ impl Form {
             Self::Table(table) => table.push(found),
             Self::ChosenTable(table) => table.push(found),
             Self::Json(Some(columns)) => columns.json_line(found),
-            Self::Json(None) => view::json_line(found),
+            Self::Json(None) => session_view::json_line(found),
             Self::Csv(Some(columns)) => columns.csv_line(found),
-            Self::Csv(None) => view::csv_line(found),
+            Self::Csv(None) => session_view::csv_line(found),
             #[cfg(feature = "sql")]
             Self::Parquet(batches, file) => {
                 if let Some(batch) = batches.push(found)? {

@@ -5,8 +5,8 @@ use ::extract::{
     find_columns, find_rows,
 };
 use host::{StopFlag, SystemClock};
+use page::PlotStyle;
 use query::Query;
-use view::PlotStyle;
 
 use super::{By, Flags, field, show};
 use crate::failure::of_extract;
@@ -38,14 +38,14 @@ pub(super) fn plot(flags: &Flags, options: &Options, query: &Query) -> anyhow::R
     progress.finish();
     let report = report.map_err(|error| of_extract(&flags.volume, error))?;
     let text = if flags.json {
-        view::plot_json(&traffic)
+        session_view::plot_json(&traffic)
     } else {
         let gaps = report.completeness.gaps.iter().map(|gap| (gap.from, gap.to));
         let style = PlotStyle {
             width: stdout::width().unwrap_or(WIDTH),
             is_terminal: stdout::is_terminal(),
         };
-        view::plot(&traffic, &gaps.collect::<Vec<_>>(), style)
+        session_view::plot(&traffic, &gaps.collect::<Vec<_>>(), style)
     };
     stdout::print_plot(&text)?;
     Ok(FindReport { sessions: rows, ..report })
@@ -84,11 +84,11 @@ pub(super) fn top(
         By::Sessions => Weight::Sessions,
     };
     let text = if flags.json {
-        view::top_json(field, top, weight, limit)
+        session_view::top_json(field, top, weight, limit)
     } else if flags.csv {
-        view::top_csv(field, top, weight, limit)
+        session_view::top_csv(field, top, weight, limit)
     } else {
-        view::top(field, top, (weight, limit), (stdout::width(), flags.zone()))
+        session_view::top(field, top, (weight, limit), (stdout::width(), flags.zone()))
     };
     stdout::print_plot(&text)?;
     Ok(report)

@@ -87,7 +87,7 @@ impl Rig<'_> {
         let interface = dropped(counters, self.counters()?);
         program.interrupt();
         let ended = program.wait(STOP_MAX)?;
-        let recorder = view::parse_recording(&ended.output, ended.cpu.total())
+        let recorder = ::prove::parse_recording(&ended.output, ended.cpu.total())
             .map_err(|_| ended_early(&ended))?;
         let (kernel, writer) = (recorder.kernel_drops, recorder.writer_drops);
         let drops = Drops { interface, kernel, writer };
@@ -161,7 +161,7 @@ impl Rig<'_> {
         let outlets: Vec<Box<dyn Outlet>> = vec![Box::new(outlet)];
         let mut progress = Progress::new("prove");
         let report = ::replay::replay(&options, input, outlets, &SystemClock, &mut |state| {
-            let text = |_| view::replay_progress(state);
+            let text = |_| machine_view::replay_progress(state);
             if self.tells_progress {
                 progress.share(state.packets, state.total_packets.unwrap_or(packets), &text);
             }

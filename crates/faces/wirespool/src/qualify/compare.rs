@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use ::qualify::{
-    Comparison, Contest, Contestant, Fact, Lent, Members, Opened, Qualification,
+    Comparison, Contest, Contestant, Fact, Lent, Members, Opened, Qualification, QualifyReport,
     compare as compete, compare_reports, open,
 };
 use host::{Output, StopFlag, SystemClock, read_text};
 use units::ByteSize;
-use view::QualifyReport;
 
 use super::contestants::Field;
 use super::{Drafts, Flags};
@@ -27,7 +26,7 @@ pub(super) fn run(flags: &Flags) -> Outcome {
     let output = flags.output.as_deref().map(|path| Output::create(path, true)).transpose()?;
     let are_reports = reports.iter().filter(|report| report.is_some()).count();
     let found = if are_reports == reports.len() {
-        let names = flags.compare.iter().map(view::path_value);
+        let names = flags.compare.iter().map(page::safe::path_value);
         compare_reports(&names.zip(reports.into_iter().flatten()).collect::<Vec<_>>())
     } else if are_reports > 0 {
         return Err(Usage("--compare: reports with reports, targets with targets".into()).into());
@@ -35,7 +34,7 @@ pub(super) fn run(flags: &Flags) -> Outcome {
         targets(flags)?
     };
     if let Some(output) = output {
-        output.finish_with(view::comparison_json(&found).as_bytes())?;
+        output.finish_with(qualify_view::comparison_json(&found).as_bytes())?;
     }
     let outcome = tell(&found, flags.outputs.json);
     drafts.write(&QualifyReport::Comparison(found))?;
@@ -52,7 +51,11 @@ pub(super) fn check(outputs: &super::Outputs) -> Result<(), Usage> {
 
 pub(super) fn tell(found: &Comparison, json: bool) -> Outcome {
     let style = super::style();
-    let text = if json { view::comparison_json(found) } else { view::comparison(found, style) };
+    let text = if json {
+        qualify_view::comparison_json(found)
+    } else {
+        qualify_view::comparison(found, style)
+    };
     stdout::print(&text)?;
     Ok(if found.is_interrupted { Verdict::Unknown } else { Verdict::Clean })
 }
@@ -65,7 +68,7 @@ fn report(path: &Path) -> anyhow::Result<Option<Qualification>> {
     let Some(text) = text.filter(|text| text.trim_start().starts_with('{')) else {
         return Ok(None);
     };
-    super::parse(path, &text, view::parse_qualification).map(Some)
+    super::parse(path, &text, ::qualify::parse_qualification).map(Some)
 }
 
 fn targets(flags: &Flags) -> anyhow::Result<Comparison> {
@@ -123,7 +126,7 @@ fn estimate(field: &Field, opened: &[Opened], contest: &Contest) -> anyhow::Resu
         ns += u128::from(of_all) * 1_000_000_000 / u128::from(rate);
     }
     let rate = u128::from(bytes) * 1_000_000_000 / ns.max(1);
-    Ok(view::qualify_estimate(bytes, u64::try_from(rate).unwrap_or(u64::MAX), 0))
+    Ok(qualify_view::qualify_estimate(bytes, u64::try_from(rate).unwrap_or(u64::MAX), 0))
 }
 
 fn in_turn(
@@ -163,5 +166,5 @@ fn in_turn(
 fn fact(path: &Path) -> Fact {
     let text = read_text(path).unwrap_or_else(|_| "unreadable".to_owned());
     let value = text.lines().next().unwrap_or("").trim().to_owned();
-    Fact { name: view::path_value(path), value }
+    Fact { name: page::safe::path_value(path), value }
 }

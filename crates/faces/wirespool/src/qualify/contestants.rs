@@ -121,7 +121,7 @@ impl Field {
         let mut field = Self::default();
         let mut are_plain = true;
         for text in words {
-            let (name, word) = (view::path_value(text), Word::parse(text)?);
+            let (name, word) = (page::safe::path_value(text), Word::parse(text)?);
             are_plain &= word.is_plain();
             check_block(&name, &word, contest.block_bytes)?;
             let columns = word.columns();
@@ -135,7 +135,7 @@ impl Field {
             for path in &word.members {
                 let at = field.site(path, member_bytes)?;
                 if members.contains(&at) {
-                    let text = format!("{} is in it twice", view::path(path));
+                    let text = format!("{} is in it twice", page::safe::path(path));
                     return Err(refused(&name, &text).into());
                 }
                 members.push(at);

@@ -73,7 +73,7 @@ impl Fio {
         }
         anyhow::ensure!(ended.code == Some(0), "fio failed: {}", ended.errors.trim());
         files.fio =
-            Some(view::parse_fio(&ended.output).context("what fio said is no JSON of its")?);
+            Some(::qualify::parse_fio(&ended.output).context("what fio said is no JSON of its")?);
         Ok(())
     }
 }

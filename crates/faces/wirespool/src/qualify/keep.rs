@@ -53,6 +53,6 @@ impl Kept {
     /// The whole report, under its name at once or not at all.
     pub(super) fn write(&self, found: &Qualification) -> Result<(), host::Error> {
         let Some(path) = &self.path else { return Ok(()) };
-        Output::create(path, true)?.finish_with(view::qualification_json(found).as_bytes())
+        Output::create(path, true)?.finish_with(qualify_view::qualification_json(found).as_bytes())
     }
 }

@@ -11,12 +11,12 @@ use core::ops::ControlFlow;
 use std::path::Path;
 
 use ::qualify::{
-    Answer, Ask, Bench, Diff, Error, Part, Plan, Proposal, Provided, Qualification, Target,
-    TargetKind, go_on as measure, modelled, open, proposals,
+    Answer, Ask, Bench, Diff, Error, Part, Plan, Proposal, Provided, Qualification,
+    QualificationError, QualifyReport, Target, TargetKind, go_on as measure, modelled, open,
+    proposals,
 };
 use host::{Output, OutputFolder, StopFlag, SystemClock, random_bytes, read_text};
 use units::Clock as _;
-use view::{QualificationError, QualifyReport};
 
 use crate::failure::{Outcome, Verdict};
 use crate::progress::{Progress, say};
@@ -32,7 +32,7 @@ const WIDTH: usize = 100;
 pub(crate) fn run(flags: &Flags) -> Outcome {
     match &flags.command {
         Some(Command::Show { file, outputs }) => {
-            let report = parse(file, &read_text(file)?, view::parse_qualify_report)?;
+            let report = parse(file, &read_text(file)?, ::qualify::parse_qualify_report)?;
             if let QualifyReport::Comparison(_) = report {
                 compare::check(outputs)?;
             }
@@ -53,9 +53,9 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
 
 fn diff(diff: &Diff, json: bool) -> Outcome {
     stdout::print(&if json {
-        view::qualification_diff_json(diff)
+        qualify_view::qualification_diff_json(diff)
     } else {
-        view::qualification_diff(diff, stdout::width())
+        qualify_view::qualification_diff(diff, stdout::width())
     })?;
     Ok(diff.has_fallen().map_or(Verdict::Unknown, |has_fallen| Verdict::clean_if(!has_fallen)))
 }
@@ -64,9 +64,9 @@ fn plan(ask: &PlanAsk, json: bool) -> Outcome {
     let PlanAsk { need, disks, parities, members } = ask;
     let found = proposals(need, disks, parities, *members);
     stdout::print(&if json {
-        view::qualify_plan_json(need, disks, &found)
+        qualify_view::qualify_plan_json(need, disks, &found)
     } else {
-        view::qualify_plan(need, disks, &found, stdout::width())
+        qualify_view::qualify_plan(need, disks, &found, stdout::width())
     })?;
     let is_proven =
         |proposal: &Proposal| disks.get(proposal.disk).is_some_and(|disk| !disk.is_by_reading);
@@ -128,7 +128,7 @@ fn measured(flags: &Flags) -> Outcome {
 
 /// The report of one target.
 pub(crate) fn read(file: &Path) -> anyhow::Result<Qualification> {
-    parse(file, &read_text(file)?, view::parse_qualification)
+    parse(file, &read_text(file)?, ::qualify::parse_qualification)
 }
 
 /// Reads the text of `file`, and says of which file it is wrong.
@@ -137,7 +137,7 @@ pub(crate) fn parse<T>(
     text: &str,
     how: impl Fn(&str) -> Result<T, QualificationError>,
 ) -> anyhow::Result<T> {
-    how(text).map_err(|error| anyhow::anyhow!("{}: {error}", view::path(file)))
+    how(text).map_err(|error| anyhow::anyhow!("{}: {error}", page::safe::path(file)))
 }
 
 /// Files beside the report that were asked for, begun before anything is measured.
@@ -158,18 +158,18 @@ impl Drafts {
     fn write(self, report: &QualifyReport) -> anyhow::Result<()> {
         if let Some(page) = self.page {
             let text = match report {
-                QualifyReport::Qualification(found) => view::qualification_html(found),
-                QualifyReport::Comparison(found) => view::comparison_html(found),
+                QualifyReport::Qualification(found) => qualify_view::qualification_html(found),
+                QualifyReport::Comparison(found) => qualify_view::comparison_html(found),
             };
             page.finish_with(text.as_bytes())?;
         }
         if let (Some(tables), QualifyReport::Qualification(found)) = (self.tables, report) {
-            tables.finish_with(view::qualification_csv(found))?;
+            tables.finish_with(qualify_view::qualification_csv(found))?;
         }
         if let Some(plots) = self.plots {
             plots.finish_with(match report {
-                QualifyReport::Qualification(found) => view::qualification_svg(found),
-                QualifyReport::Comparison(found) => view::comparison_svg(found),
+                QualifyReport::Qualification(found) => qualify_view::qualification_svg(found),
+                QualifyReport::Comparison(found) => qualify_view::comparison_svg(found),
             })?;
         }
         Ok(())
@@ -189,7 +189,7 @@ fn on_disk(
     kept.check(&target, ask)?;
     let fio = fio::find(flags.fio, &plan, &opened)?;
     for path in &opened.left_over {
-        say(&format!("removed {}, which a killed run had left", view::path(path)));
+        say(&format!("removed {}, which a killed run had left", page::safe::path(path)));
     }
     announce(&opened, &plan)?;
     let mut shown = Shown::new(stop);
@@ -240,7 +240,8 @@ fn announce(opened: &::qualify::Opened, plan: &Plan) -> anyhow::Result<()> {
     let bytes_per_s = opened.first_look(&SystemClock)?;
     let fixed_ns = units::nanos(plan.fixed_time(provided));
     let parts: Vec<&str> = plan.parts_with(provided).map(Part::name).collect();
-    let estimate = view::qualify_estimate(plan.bytes(size, provided), bytes_per_s, fixed_ns);
+    let estimate =
+        qualify_view::qualify_estimate(plan.bytes(size, provided), bytes_per_s, fixed_ns);
     say(&format!("qualify: {}: {estimate}", parts.join(", ")));
     Ok(())
 }
@@ -249,8 +250,8 @@ fn seed() -> Result<u64, host::Error> {
     random_bytes().map(u64::from_le_bytes)
 }
 
-fn style() -> view::PlotStyle {
-    view::PlotStyle { width: stdout::width().unwrap_or(WIDTH), is_terminal: stdout::is_terminal() }
+fn style() -> page::PlotStyle {
+    page::PlotStyle { width: stdout::width().unwrap_or(WIDTH), is_terminal: stdout::is_terminal() }
 }
 
 fn verdict(answer: Answer) -> Verdict {
@@ -262,8 +263,11 @@ fn verdict(answer: Answer) -> Verdict {
 }
 
 fn tell(found: &Qualification, json: bool) -> Outcome {
-    let text =
-        if json { view::qualification_json(found) } else { view::qualification(found, style()) };
+    let text = if json {
+        qualify_view::qualification_json(found)
+    } else {
+        qualify_view::qualification(found, style())
+    };
     stdout::print_plot(&text)?;
     Ok(verdict(found.answer()))
 }

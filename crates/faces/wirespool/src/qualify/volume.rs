@@ -50,11 +50,11 @@ pub(super) fn run(volume: Volume, flags: &Flags, ask: &Ask) -> Outcome {
     }
     let output = flags.output.as_deref().map(|path| Output::create(path, true)).transpose()?;
     let found = measure(volume, flags, ask, &StopFlag::install()?)?;
-    let report = view::volume_qualification_json(&found);
+    let report = qualify_view::volume_qualification_json(&found);
     if let Some(output) = output {
         output.finish_with(report.as_bytes())?;
     }
-    let text = if *json { report } else { view::volume_qualification(&found, style()) };
+    let text = if *json { report } else { qualify_view::volume_qualification(&found, style()) };
     stdout::print(&text)?;
     Ok(verdict(found.answer()))
 }

@@ -87,7 +87,7 @@ fn as_json(shown: &[Shown]) -> String {
     let second = shown.iter().find_map(|shown| shown.page.second);
     let time = second.map_or_else(|| SystemClock.realtime(), |second| Moment(second).end());
     let sheets = shown.iter().map(|shown| (shown.tab.name, shown.by, &shown.page.sheet));
-    view::sheets_json(time.0, sheets)
+    machine_view::sheets_json(time.0, sheets)
 }
 
 fn as_text(shown: &[Shown]) -> String {

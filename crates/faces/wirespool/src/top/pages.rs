@@ -7,10 +7,10 @@ use ::diagnose::tcp::{Track, Watch};
 use ::tui::{Ask, At, Page, Pages, Tab};
 use format::session_row::SessionRow;
 use host::SystemClock;
+use machine_view::{Sheet, SocketGrouping};
 use query::Query;
 use talkers::{Limits, Moment, Talkers};
 use units::Clock;
-use view::{Sheet, SocketGrouping};
 use wire::{FiveTuple, Protocol};
 
 use super::feed::{Feed, Origin};
@@ -136,20 +136,20 @@ impl TopPages {
             return Page { head: vec![so_far.to_owned()], sheet, ..Page::default() };
         };
         let query = query_of(ask);
-        let by_second = talkers.bytes_by_second(moment, view::HEAD_SECONDS);
+        let by_second = talkers.bytes_by_second(moment, machine_view::HEAD_SECONDS);
         let mut sheet = sheet(&talkers, moment, &query);
         sheet.notes.extend(met.notes);
         if met.dropped > 0 {
-            let packets = view::plural(met.dropped, "packet");
+            let packets = page::text::plural(met.dropped, "packet");
             sheet.notes.push(format!("{packets} not seen: the kernel dropped them here"));
         }
-        let mut time = view::clock_time(moment.end());
+        let mut time = page::text::clock_time(moment.end());
         if !self.is_live() && !met.is_over {
             time.push_str(" reading");
         } else if ask.at == At::Now && self.is_live() {
             time.push_str(" now");
         }
-        let totals = view::traffic_head(&held, &by_second);
+        let totals = machine_view::traffic_head(&held, &by_second);
         Page { head: totals, sheet, second: Some(moment.0), time }
     }
 }
@@ -169,7 +169,7 @@ impl Pages for TopPages {
                 let limit = self.lines_max;
                 self.traffic(ask, |talkers, at, query| {
                     let (lines, more) = talkers.talkers(grouping, at, query, limit);
-                    let mut sheet = view::talkers_sheet(&lines, grouping);
+                    let mut sheet = machine_view::talkers_sheet(&lines, grouping);
                     if more > 0 {
                         sheet.notes.push(format!("and {more} more that have less"));
                     }
@@ -177,10 +177,10 @@ impl Pages for TopPages {
                 })
             }
             Some(Wanted::Dns(grouping)) => self.traffic(ask, |talkers, at, query| {
-                view::dns_sheet(&talkers.asked(grouping, at, query), grouping)
+                machine_view::dns_sheet(&talkers.asked(grouping, at, query), grouping)
             }),
             Some(Wanted::Disk(grouping)) => {
-                seen(self.watchers.disks.seen(), |watch| view::disks_sheet(watch, grouping))
+                seen(self.watchers.disks.seen(), |watch| machine_view::disks_sheet(watch, grouping))
             }
             Some(Wanted::Cpu(place, by)) => match self.watchers.processors.seen() {
                 Some(worked) => processors(&worked, place, by),
@@ -190,12 +190,12 @@ impl Pages for TopPages {
                 let query = query_of(ask);
                 seen(self.watchers.sockets.seen(), |watch| sockets(watch, grouping, &query))
             }
-            Some(Wanted::Host(grouping)) => {
-                seen(self.watchers.vitals.seen(), |vitals| view::vitals_sheet(vitals, grouping))
-            }
+            Some(Wanted::Host(grouping)) => seen(self.watchers.vitals.seen(), |vitals| {
+                machine_view::vitals_sheet(vitals, grouping)
+            }),
             Some(Wanted::Recorder(grouping)) => {
                 seen(self.watchers.recorders.seen(), |[now, before]| {
-                    view::recorders_sheet(now, before, grouping)
+                    machine_view::recorders_sheet(now, before, grouping)
                 })
             }
             None => Page::default(),
@@ -275,8 +275,8 @@ fn processors(worked: &Result<Worked, String>, place: usize, by: By) -> Page {
     match worked {
         Ok(worked) => {
             let rows = worked.rows.get(place).map_or(&[][..], Vec::as_slice);
-            let sheet = view::profile_sheet(rows, by, &worked.missing, &worked.unseen);
-            Page { head: view::profile_head(&worked.summary), sheet, ..Page::default() }
+            let sheet = machine_view::profile_sheet(rows, by, &worked.missing, &worked.unseen);
+            Page { head: machine_view::profile_head(&worked.summary), sheet, ..Page::default() }
         }
         Err(why) => Page { sheet: noted(why), ..Page::default() },
     }
@@ -288,7 +288,7 @@ fn noted(why: &str) -> Sheet {
 
 fn sockets(watch: &Result<Watch, String>, grouping: SocketGrouping, query: &Query) -> Sheet {
     match watch {
-        Ok(watch) => view::sockets_sheet(watch, grouping, &|track| matches(track, query)),
+        Ok(watch) => machine_view::sockets_sheet(watch, grouping, &|track| matches(track, query)),
         Err(why) => noted(why),
     }
 }

@@ -1,12 +1,12 @@
 //! Packets of a line, as a file.
 
+use core::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use ::extract::{Request, Target};
 use ::trace::Output as PcapngOutput;
 use anyhow::Context;
 use capture::Packet;
-use core::ops::ControlFlow;
 use host::{Output, SystemClock};
 use query::Query;
 use talkers::{Moment, Talkers};
@@ -23,7 +23,11 @@ fn path() -> PathBuf {
 }
 
 fn said(packets: u64, path: &Path, what: &str) -> String {
-    format!("{} {what} written to {}", view::plural(packets, "packet"), view::path(path))
+    format!(
+        "{} {what} written to {}",
+        page::text::plural(packets, "packet"),
+        page::safe::path(path)
+    )
 }
 
 /// What is still held of the sessions that a query selects.
@@ -51,7 +55,7 @@ pub(super) fn from_memory(talkers: &Talkers, text: &str) -> anyhow::Result<Strin
     }
     output.finish(&[], SystemClock.realtime())?.finish()?;
     let since = first.map_or_else(String::new, |first| {
-        format!("since {}, as far as they are held,", view::clock_time(first))
+        format!("since {}, as far as they are held,", page::text::clock_time(first))
     });
     Ok(said(count, &path, &since))
 }

@@ -2,8 +2,8 @@
 
 use ::diagnose::profile::By;
 use ::tui::{Filter, Tab};
+use machine_view::{DiskGrouping, RecorderGrouping, SocketGrouping, VitalsGrouping};
 use talkers::{DnsGrouping, Grouping};
-use view::{DiskGrouping, RecorderGrouping, SocketGrouping, VitalsGrouping};
 
 /// All tabs.
 pub(super) static TABS: [Tab; 7] = [

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, VecDeque};
 
 use host::DeviceNumber;
 use observe::tracepoints::Operation;
+use serde::Serialize;
 use units::Histogram;
 
 use super::files::FileKey;
 use super::requests::Request;
 
 /// How many, and their bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Amount {
     /// Number of requests.
     pub count: u64,

@@ -2,9 +2,10 @@
 //! first.
 
 use observe::facts::Facts;
+use serde::Serialize;
 
 /// One fact that is not the same.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Difference {
     /// Name of the fact.
     pub name: String,

@@ -3,6 +3,7 @@
 
 mod compare;
 mod disks;
+mod file;
 mod pressure;
 mod settings;
 
@@ -12,6 +13,7 @@ use observe::facts::{Facts, facts, moving_facts};
 use units::Sleep;
 
 pub use compare::{Difference, compare};
+pub use file::{FACTS_VERSION, FactsError, parse_facts};
 
 use crate::finding::{Diagnosis, Finding};
 use crate::nap::nap;

@@ -6,6 +6,7 @@
 mod disks;
 mod functions;
 mod losses;
+mod state;
 mod threads;
 mod watch;
 
@@ -13,6 +14,7 @@ use format::directory::Gap;
 use units::Timestamp;
 
 use crate::finding::{Diagnosis, Unseen};
+pub use state::parse_recorder;
 pub use watch::watch;
 
 /// What is known of a recording.

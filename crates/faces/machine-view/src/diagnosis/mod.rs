@@ -1,0 +1,157 @@
+//! What a diagnosis found: numbered findings with evidence, cause and remedies; as
+//! JSON, and as a page with plots of what was seen.
+
+mod html;
+mod sockets;
+
+use diagnose::{Diagnosis, Finding, Unseen};
+use serde::Serialize;
+
+pub use html::{DiagnosisPage, diagnosis_html};
+
+use page::safe::{json_pretty, printable};
+use page::text::wrapped;
+
+/// Version of the JSON.
+const VERSION: u32 = 1;
+/// Where there is no terminal to fit.
+const WIDTH: usize = 100;
+/// `evidence  `, and what stands before it.
+const MARGIN: usize = 14;
+
+/// A diagnosis, in words: the worst finding first, what could not be seen last.
+pub fn diagnosis(report: &Diagnosis, width: Option<usize>) -> String {
+    let width = width.unwrap_or(WIDTH).max(2 * MARGIN);
+    let mut text = String::new();
+    for line in &report.looked_at {
+        text.push_str(&block("", line, width));
+    }
+    if report.findings.is_empty() {
+        text.push_str("nothing found\n");
+    }
+    for (number, finding) in (1..).zip(&report.findings) {
+        text.push('\n');
+        text.push_str(&one(number, finding, width));
+    }
+    if !report.unseen.is_empty() {
+        text.push_str("\nnot seen:\n");
+    }
+    for Unseen { what, needs } in &report.unseen {
+        text.push_str(&block("  ", &format!("{what} (it takes {needs})"), width));
+    }
+    text
+}
+
+fn one(number: usize, finding: &Finding, width: usize) -> String {
+    let Finding { severity, what, evidence, cause, remedies, .. } = finding;
+    let mut text = block(&format!("{number}. "), &format!("{}: {what}", severity.name()), width);
+    let labels = core::iter::once("   evidence   ").chain(core::iter::repeat(""));
+    for (label, line) in labels.zip(evidence) {
+        text.push_str(&block(&format!("{label:MARGIN$}"), line, width));
+    }
+    text.push_str(&block("   cause      ", cause, width));
+    let labels = core::iter::once("   remedy     ").chain(core::iter::repeat("   or         "));
+    for (label, remedy) in labels.zip(remedies) {
+        text.push_str(&block(label, &remedy.what, width));
+        // Commands are not broken: they are there to be copied.
+        let commands = |name: &str, commands: &[String]| -> String {
+            let line = |command: &String| format!("{:MARGIN$}{name}{}\n", "", printable(command));
+            commands.iter().map(line).collect()
+        };
+        text.push_str(&commands("now       ", &remedy.now));
+        text.push_str(&commands("for good  ", &remedy.for_good));
+    }
+    text
+}
+
+/// `head` and the words of `text` behind it, broken at blanks; further lines begin below the text.
+fn block(head: &str, text: &str, width: usize) -> String {
+    let indent = head.chars().count();
+    let lines = wrapped(&printable(text), width.saturating_sub(indent), 0);
+    let heads = core::iter::once(head.to_owned()).chain(core::iter::repeat(" ".repeat(indent)));
+    heads.zip(lines).map(|(head, line)| head + &line + "\n").collect()
+}
+
+#[derive(Serialize)]
+pub(crate) struct DiagnosisJson<'a> {
+    version: u32,
+    #[serde(flatten)]
+    report: &'a Diagnosis,
+}
+
+/// The same as JSON.
+pub fn diagnosis_json(report: &Diagnosis) -> String {
+    json_pretty(&DiagnosisJson::of(report))
+}
+
+impl<'a> DiagnosisJson<'a> {
+    pub(crate) fn of(report: &'a Diagnosis) -> Self {
+        Self { version: VERSION, report }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use diagnose::{Remedy, Severity};
+
+    use super::*;
+
+    fn report() -> Diagnosis {
+        let finding = Finding {
+            kind: "tcp.syn_cookies",
+            severity: Severity::Problem,
+            reach: 2,
+            what: "2 of 8 connections have no\u{1b}[31m window scale".to_owned(),
+            evidence: vec!["without: a, b".to_owned(), "backlog of the listener: 5".to_owned()],
+            cause: "The listener's backlog of 5 was full when these connections came.".to_owned(),
+            remedies: vec![
+                Remedy::by_hand("a larger backlog"),
+                Remedy {
+                    what: "timestamps".to_owned(),
+                    now: vec!["sysctl -w net.ipv4.tcp_timestamps=1".to_owned()],
+                    for_good: Vec::new(),
+                },
+            ],
+        };
+        Diagnosis {
+            looked_at: vec!["8 TCP sockets".to_owned()],
+            findings: vec![finding],
+            unseen: vec![Unseen { what: "3 processes".to_owned(), needs: "root".to_owned() }],
+        }
+    }
+
+    #[test]
+    fn findings_are_numbered_wrapped_and_harmless() {
+        let text = diagnosis(&report(), Some(60));
+        assert_eq!(
+            text,
+            "8 TCP sockets\n\
+             \n\
+             1. problem: 2 of 8 connections have no\\u{1b}[31m window\n   \
+                scale\n   \
+                evidence   without: a, b\n              \
+                           backlog of the listener: 5\n   \
+                cause      The listener's backlog of 5 was full when\n              \
+                           these connections came.\n   \
+                remedy     a larger backlog\n   \
+                or         timestamps\n              \
+                           now       sysctl -w net.ipv4.tcp_timestamps=1\n\
+             \n\
+             not seen:\n  \
+               3 processes (it takes root)\n"
+        );
+        assert!(diagnosis(&Diagnosis::default(), None).contains("nothing found"));
+    }
+
+    #[test]
+    fn json_has_everything() {
+        let json: serde_json::Value = serde_json::from_str(&diagnosis_json(&report())).unwrap();
+        assert_eq!(json["findings"][0]["kind"], "tcp.syn_cookies");
+        assert_eq!(json["findings"][0]["severity"], "problem");
+        assert_eq!(
+            json["findings"][0]["remedies"][1]["now"][0],
+            "sysctl -w net.ipv4.tcp_timestamps=1"
+        );
+        assert_eq!(json["unseen"][0]["needs"], "root");
+    }
+}

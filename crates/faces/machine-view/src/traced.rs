@@ -1,0 +1,101 @@
+//! The packets of one program.
+
+use std::path::PathBuf;
+
+use ::trace::{Report, Share};
+use page::safe::{self, printable};
+use page::text::plural;
+use serde::Serialize;
+use units::ByteSize;
+
+/// Processes that are named.
+const SHOWN: usize = 10;
+
+/// What was captured, in words; `into` where it is a file.
+pub fn traced(report: &Report, into: Option<&PathBuf>) -> String {
+    let mut lines = vec![format!(
+        "{}{}{}",
+        plural(report.packets, "packet"),
+        into.map_or_else(String::new, |path| format!(" in {}", safe::path(path))),
+        if report.is_broken_off { ", until the reader closed" } else { "" },
+    )];
+    lines.extend(report.shares.iter().take(SHOWN).map(share));
+    let others = report.shares.iter().skip(SHOWN).count();
+    if others > 0 {
+        let others = u64::try_from(others).unwrap_or(u64::MAX);
+        lines.push(format!("  and {others} more"));
+    }
+    if report.kernel_drops > 0 {
+        lines.push(format!("LOST: the kernel dropped {}", plural(report.kernel_drops, "packet")));
+    }
+    lines.extend(report.notes.iter().map(|note| format!("note: {}", printable(note))));
+    lines.join("\n") + "\n"
+}
+
+fn share(share: &Share) -> String {
+    let owner = share.owner.as_ref();
+    let unknown = || "of no known process".to_owned();
+    let owner = owner.map_or_else(unknown, |it| printable(&it.to_string()));
+    format!("  {owner}: {}, {}", plural(share.packets, "packet"), ByteSize(share.bytes))
+}
+
+#[derive(Serialize)]
+struct TracedJson {
+    packets: u64,
+    left_out: u64,
+    kernel_drops: u64,
+    processes: Vec<ShareJson>,
+    notes: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct ShareJson {
+    process: Option<u32>,
+    name: Option<String>,
+    packets: u64,
+    bytes: u64,
+}
+
+/// The same as JSON.
+pub fn traced_json(report: &Report) -> String {
+    let processes = report.shares.iter().map(|share| ShareJson {
+        process: share.owner.as_ref().map(|owner| owner.process),
+        name: share.owner.as_ref().map(|owner| owner.name.clone()),
+        packets: share.packets,
+        bytes: share.bytes,
+    });
+    safe::json_pretty(&TracedJson {
+        packets: report.packets,
+        left_out: report.left_out,
+        kernel_drops: report.kernel_drops,
+        processes: processes.collect(),
+        notes: report.notes.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ::trace::Owner;
+
+    use super::*;
+
+    #[test]
+    fn a_report_names_who_had_the_packets_and_what_was_lost() {
+        let name = "sh\u{1b}[2J".to_owned();
+        let owner = Some(Arc::new(Owner { process: 7, name }));
+        let shares = vec![
+            Share { owner, packets: 3, bytes: 2048 },
+            Share { owner: None, packets: 1, bytes: 60 },
+        ];
+        let report = Report { packets: 4, kernel_drops: 2, shares, ..Report::default() };
+        let text = traced(&report, Some(&PathBuf::from("a.pcapng")));
+        let expected = "4 packets in a.pcapng\n  sh\\u{1b}[2J (process 7): 3 packets, 2.00 KiB\n  \
+            of no known process: 1 packet, 60 B\nLOST: the kernel dropped 2 packets\n";
+        assert_eq!(text, expected);
+        let json: serde_json::Value = serde_json::from_str(&traced_json(&report)).unwrap();
+        assert_eq!(json["processes"][0]["process"], 7);
+        assert!(json["processes"][1]["process"].is_null());
+    }
+}

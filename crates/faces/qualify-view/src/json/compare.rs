@@ -1,0 +1,16 @@
+//! A comparison as JSON.
+
+use ::qualify::{Comparison, FILE_VERSION};
+use page::safe::json_pretty;
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct FileJson<'a> {
+    version: u32,
+    comparison: &'a Comparison,
+}
+
+/// A comparison, as JSON.
+pub fn comparison_json(found: &Comparison) -> String {
+    json_pretty(&FileJson { version: FILE_VERSION, comparison: found })
+}

@@ -1,0 +1,198 @@
+//! How many of which disks: a table and JSON.
+
+use ::qualify::{Disk, Need, Proposal};
+use page::add;
+use page::safe::{json_pretty, printable};
+use page::table::{self, Column};
+use page::text::disk_rate as rate;
+use page::text::{bits, nanos, wrapped};
+use serde::Serialize;
+use units::ByteSize;
+
+/// Columns where there is no terminal.
+const WIDTH: usize = 100;
+
+/// What each kind of disk comes to; `width` is that of the terminal, if there is one.
+pub fn qualify_plan(
+    need: &Need,
+    disks: &[Disk],
+    proposals: &[Proposal],
+    width: Option<usize>,
+) -> String {
+    let mut text = asked(need);
+    let column = |title, is_number, rank| Column { title, is_number, least: 0, rank };
+    let columns = [
+        column("disk", false, 0),
+        column("disks", true, 0),
+        column("usable", true, 2),
+        column("days", true, 0),
+        column("traffic", true, 0),
+        column("1 lost", true, 1),
+        column("2 lost", true, 3),
+        column("margin", true, 0),
+        column("rebuilt in", true, 4),
+        column("", false, 0),
+    ];
+    let rows: Vec<Vec<String>> =
+        proposals.iter().map(|proposal| row(need, disks, proposal)).collect();
+    text.push_str(&table::render(&columns, &rows, width));
+    for disk in disks {
+        let source = printable(&format!("{}: {}", disk.name, disk.source));
+        for line in wrapped(&source, width.unwrap_or(WIDTH), 2) {
+            add(&mut text, format_args!("{line}\n"));
+        }
+    }
+    if !proposals.iter().any(Proposal::fits) {
+        text.push_str("nothing of this fits\n");
+    }
+    text
+}
+
+fn asked(need: &Need) -> String {
+    let (mix, frame) = (printable(&need.mix.name), need.mix.mean_frame_bytes());
+    let mut text = format!(
+        "{} of {mix}, mean frame {frame} bytes, need {} of disks, with a pool of {}\n",
+        bits(need.bits_per_s),
+        rate(need.mix.bytes_of(need.bits_per_s)),
+        ByteSize(need.pool_bytes),
+    );
+    if need.days > 0 {
+        let kept = u128::from(need.mix.bytes_of(need.mean_bits_per_s)) * 86_400;
+        let kept = u64::try_from(kept * u128::from(need.days)).unwrap_or(u64::MAX);
+        add(
+            &mut text,
+            format_args!(
+                "{} days at a mean of {} are {}\n",
+                need.days,
+                bits(need.mean_bits_per_s),
+                terabytes(kept),
+            ),
+        );
+    }
+    text
+}
+
+fn row(need: &Need, disks: &[Disk], proposal: &Proposal) -> Vec<String> {
+    let Proposal { data, parity, .. } = *proposal;
+    let disk = disks.get(proposal.disk);
+    let traffic = |bytes_per_s: u64| bits(need.mix.bits_of(bytes_per_s));
+    let lost =
+        |at: usize| proposal.bytes_per_s_lost.get(at).copied().flatten().map_or_else(dash, traffic);
+    let by_reading = disk.is_some_and(|disk| disk.is_by_reading);
+    let answer = match (proposal.is_fast_enough, proposal.is_large_enough) {
+        (true, true) if by_reading => "fits, if it writes as it reads",
+        (true, true) => "fits",
+        (false, true) => "TOO SLOW",
+        (true, false) => "TOO SMALL",
+        (false, false) => "TOO SLOW, TOO SMALL",
+    };
+    vec![
+        disk.map_or_else(String::new, |disk| printable(&disk.name)),
+        if parity > 0 { format!("{data}+{parity}") } else { data.to_string() },
+        terabytes(proposal.usable_bytes),
+        days(proposal.held_ns),
+        traffic(proposal.bytes_per_s),
+        lost(0),
+        lost(1),
+        margin(proposal.margin_permille),
+        proposal.rebuild_ns.map_or_else(dash, nanos),
+        answer.to_owned(),
+    ]
+}
+
+fn dash() -> String {
+    "-".to_owned()
+}
+
+/// As disks are sold.
+fn terabytes(bytes: u64) -> String {
+    let tenths = bytes / 100_000_000_000;
+    format!("{}.{} TB", tenths / 10, tenths % 10)
+}
+
+fn days(ns: u64) -> String {
+    let tenths = ns / 8_640_000_000_000;
+    format!("{}.{}", tenths / 10, tenths % 10)
+}
+
+fn margin(permille: i64) -> String {
+    let sign = if permille < 0 { '-' } else { '+' };
+    let size = permille.unsigned_abs();
+    format!("{sign}{}.{} %", size / 10, size % 10)
+}
+
+#[derive(Serialize)]
+struct DiskJson<'a> {
+    name: &'a str,
+    source: &'a str,
+    size_bytes: u64,
+    is_by_reading: bool,
+}
+
+#[derive(Serialize)]
+struct ProposalJson<'a> {
+    disk: &'a str,
+    data_disks: u32,
+    parity_disks: u8,
+    usable_bytes: u64,
+    held_ns: u64,
+    bytes_per_s: u64,
+    traffic_bit_per_s: u64,
+    traffic_bit_per_s_lost: [Option<u64>; 2],
+    rebuild_ns: Option<u64>,
+    margin_permille: i64,
+    is_fast_enough: bool,
+    is_large_enough: bool,
+    fits: bool,
+}
+
+#[derive(Serialize)]
+struct PlanJson<'a> {
+    bits_per_s: u64,
+    mean_bits_per_s: u64,
+    needed_bytes_per_s: u64,
+    days: u64,
+    mix: &'a str,
+    mean_frame_bytes: u64,
+    pool_bytes: u64,
+    disks: Vec<DiskJson<'a>>,
+    proposals: Vec<ProposalJson<'a>>,
+}
+
+/// The same as JSON.
+pub fn qualify_plan_json(need: &Need, disks: &[Disk], proposals: &[Proposal]) -> String {
+    let proposal_json = |proposal: &Proposal| ProposalJson {
+        disk: disks.get(proposal.disk).map_or("", |disk| disk.name.as_str()),
+        data_disks: proposal.data,
+        parity_disks: proposal.parity,
+        usable_bytes: proposal.usable_bytes,
+        held_ns: proposal.held_ns,
+        bytes_per_s: proposal.bytes_per_s,
+        traffic_bit_per_s: need.mix.bits_of(proposal.bytes_per_s),
+        traffic_bit_per_s_lost: proposal
+            .bytes_per_s_lost
+            .map(|lost| lost.map(|bytes_per_s| need.mix.bits_of(bytes_per_s))),
+        rebuild_ns: proposal.rebuild_ns,
+        margin_permille: proposal.margin_permille,
+        is_fast_enough: proposal.is_fast_enough,
+        is_large_enough: proposal.is_large_enough,
+        fits: proposal.fits(),
+    };
+    let of_disks = disks.iter().map(|disk| DiskJson {
+        name: &disk.name,
+        source: &disk.source,
+        size_bytes: disk.size_bytes,
+        is_by_reading: disk.is_by_reading,
+    });
+    json_pretty(&PlanJson {
+        bits_per_s: need.bits_per_s,
+        mean_bits_per_s: need.mean_bits_per_s,
+        needed_bytes_per_s: need.mix.bytes_of(need.bits_per_s),
+        days: need.days,
+        mix: &need.mix.name,
+        mean_frame_bytes: need.mix.mean_frame_bytes(),
+        pool_bytes: need.pool_bytes,
+        disks: of_disks.collect(),
+        proposals: proposals.iter().map(proposal_json).collect(),
+    })
+}

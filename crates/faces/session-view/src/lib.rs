@@ -1,0 +1,29 @@
+//! Sessions, and what is taken out of a volume by them: rows, extracts with their manifests, holds.
+//!
+//! Functions take the reports of `extract` and give text; nothing here prints, reads or decides.
+//! Names of fields in JSON and CSV are those of queries and of the Parquet columns
+//! (docs/sessions.md). Text from outside goes through [`page::safe`], whatever it goes to.
+
+mod chosen;
+mod explain;
+mod hold;
+mod manifest;
+mod plot;
+mod salvage;
+mod session;
+mod session_table;
+mod stenographer;
+mod tag;
+mod top;
+
+pub use chosen::{ChosenTable, SessionColumns};
+pub use explain::{explain, explain_json, fields, fields_json, unmet_names};
+pub use hold::{holds, holds_json};
+pub use manifest::{Maker, manifest_json};
+pub use plot::{plot, plot_json};
+pub use salvage::{salvaged, salvaged_json};
+pub use session::{csv_heading, csv_line, json_line, session_file_name, session_id, session_tag};
+pub use session_table::SessionTable;
+pub use stenographer::stenographer_volume;
+pub use tag::tag_line;
+pub use top::{top, top_csv, top_json};

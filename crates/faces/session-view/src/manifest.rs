@@ -1,0 +1,250 @@
+//! The manifest of an extract as JSON.
+
+use extract::manifest::{AFTER_SEAL, BEFORE_SEAL, MANIFEST_VERSION, OutputForm, SealForm};
+use extract::{
+    Asked, Completeness, DamageKind, Disorder, Manifest, Seal, SigningKey, Stretch, StretchEnd,
+    Times,
+};
+use format::directory::Gap;
+use page::forms::GivenUpJson;
+use page::safe::{json_part, json_pretty};
+use serde::Serialize;
+use units::Timestamp;
+
+/// Who made an extract, where and with what.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Maker {
+    /// Name and version of the program.
+    pub program: String,
+    /// Name of the machine.
+    pub host: String,
+    /// The user that the program ran as.
+    pub user: String,
+    /// Who called it as that user, where sudo or pkexec say so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub called_by: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ManifestJson<'a> {
+    version: u16,
+    made_ns: i64,
+    made_by: &'a Maker,
+    query: &'a str,
+    request: &'a Asked,
+    volume_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to_ns: Option<i64>,
+    rows: u64,
+    complete: bool,
+    state: &'static str,
+    completeness: CompletenessJson,
+    outputs: Vec<OutputForm>,
+    pieces: Vec<PieceJson>,
+}
+
+#[derive(Serialize)]
+struct CompletenessJson {
+    gaps: Vec<GapJson>,
+    damage: Vec<DamageJson>,
+    retired_pieces: u64,
+    missing_packets: u64,
+    unindexed_packets: u64,
+    left_out_packets: u64,
+    unread_packets: u64,
+    unfit_packets: u64,
+    unknown_sessions: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    given_up: Vec<GivenUpJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    out_of_order: Option<Disorder>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expired_through_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    erased_through_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    withheld: Option<TimesJson>,
+    limited: bool,
+    stopped: bool,
+    recorded: Vec<StretchJson>,
+    not_recorded: Vec<TimesJson>,
+    not_held: Vec<TimesJson>,
+    not_known: Vec<DoubtJson>,
+}
+
+/// A stretch that was recorded.
+#[derive(Serialize)]
+struct StretchJson {
+    from_ns: i64,
+    to_ns: i64,
+    source: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    interfaces: Vec<String>,
+    interface_count: u16,
+    end: &'static str,
+}
+
+#[derive(Serialize)]
+struct TimesJson {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to_ns: Option<i64>,
+}
+
+#[derive(Serialize)]
+struct DoubtJson {
+    why: &'static str,
+    #[serde(flatten)]
+    times: TimesJson,
+}
+
+#[derive(Serialize)]
+struct GapJson {
+    cause: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interface: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    packets: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    from_ns: i64,
+    to_ns: i64,
+}
+
+#[derive(Serialize)]
+struct DamageJson {
+    stripe: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rows: Vec<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    malformed_from: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct PieceJson {
+    sequence: u64,
+    sub: u16,
+    column: u8,
+    crc64: String,
+}
+
+/// The manifest as JSON; `files` are the names of its outputs, in their order. It ends with a seal,
+/// signed if there is a key.
+pub fn manifest_json(
+    manifest: &Manifest,
+    maker: &Maker,
+    files: &[String],
+    key: Option<&SigningKey>,
+) -> String {
+    let text = unsealed(manifest, maker, files);
+    let body = text.strip_suffix(AFTER_SEAL).expect("an object ends with its brace");
+    let seal = Seal::of(body.as_bytes(), key);
+    let seal = json_part(&SealForm::new(&seal));
+    format!("{body}{BEFORE_SEAL}{seal}{AFTER_SEAL}")
+}
+
+fn unsealed(manifest: &Manifest, made_by: &Maker, files: &[String]) -> String {
+    let names = files.iter().cloned().map(Some).chain(core::iter::repeat(None));
+    let outputs = manifest.outputs.iter().zip(names);
+    let outputs = outputs.map(|(output, file)| OutputForm::new(file, output));
+    let pieces = manifest.pieces.iter().map(|read| PieceJson {
+        sequence: read.piece.sequence,
+        sub: read.piece.sub,
+        column: read.piece.column,
+        crc64: format!("{:016x}", read.body_crc),
+    });
+    json_pretty(&ManifestJson {
+        version: MANIFEST_VERSION,
+        made_ns: manifest.made.0,
+        made_by,
+        query: &manifest.query,
+        request: &manifest.asked,
+        volume_id: manifest.volume.to_string(),
+        from_ns: (manifest.from > Timestamp::MIN).then_some(manifest.from.0),
+        to_ns: (manifest.to < Timestamp::MAX).then_some(manifest.to.0),
+        rows: manifest.rows,
+        complete: manifest.completeness.is_complete(),
+        state: manifest.completeness.state().name(),
+        completeness: completeness(&manifest.completeness),
+        outputs: outputs.collect(),
+        pieces: pieces.collect(),
+    })
+}
+
+fn completeness(found: &Completeness) -> CompletenessJson {
+    let gap = |gap: &Gap| GapJson {
+        cause: gap.cause.name(),
+        interface: gap.interface,
+        packets: gap.packets,
+        bytes: gap.bytes,
+        from_ns: gap.from.0,
+        to_ns: gap.to.0,
+    };
+    let damage = found.damage.iter().map(|damage| {
+        let (rows, malformed_from) = match &damage.kind {
+            DamageKind::Missing => (Vec::new(), None),
+            DamageKind::Rows(rows) => (rows.clone(), None),
+            DamageKind::Malformed(offset) => (Vec::new(), Some(*offset)),
+        };
+        DamageJson { stripe: damage.stripe.to_string(), rows, malformed_from }
+    });
+    let doubts = found
+        .doubts
+        .iter()
+        .flat_map(|(doubt, of)| times(of).map(|times| DoubtJson { why: doubt.name(), times }));
+    CompletenessJson {
+        gaps: found.gaps.iter().map(gap).collect(),
+        damage: damage.collect(),
+        retired_pieces: found.retired_pieces,
+        missing_packets: found.missing_packets,
+        unindexed_packets: found.unindexed_packets,
+        left_out_packets: found.left_out_packets,
+        unread_packets: found.unread_packets,
+        unfit_packets: found.unfit_packets,
+        unknown_sessions: found.unknown_sessions,
+        out_of_order: (found.disorder.packets > 0).then_some(found.disorder),
+        expired_through_ns: found.expired_through.map(|Timestamp(ns)| ns),
+        erased_through_ns: found.erased_through.map(|Timestamp(ns)| ns),
+        withheld: found
+            .withheld
+            .map(|(from, to)| TimesJson { from_ns: Some(from.0), to_ns: Some(to.0) }),
+        given_up: found
+            .given_up
+            .iter()
+            .map(|it| GivenUpJson::new(it.member, it.failed, it.seconds))
+            .collect(),
+        limited: found.limited,
+        stopped: found.stopped,
+        recorded: found.recorded.iter().map(stretch).collect(),
+        not_recorded: times(&found.unrecorded).collect(),
+        not_held: times(&found.overwritten).collect(),
+        not_known: doubts.collect(),
+    }
+}
+
+fn stretch(stretch: &Stretch) -> StretchJson {
+    StretchJson {
+        from_ns: stretch.from.0,
+        to_ns: stretch.through.0,
+        source: if stretch.is_live { "interfaces" } else { "files" },
+        interfaces: stretch.interfaces.clone(),
+        interface_count: stretch.interface_count,
+        end: match stretch.end {
+            StretchEnd::InOrder => "in_order",
+            StretchEnd::ClockSet => "clock_set",
+            StretchEnd::Crash => "crash",
+            StretchEnd::Going => "going",
+        },
+    }
+}
+
+/// A bound that is none is left out.
+fn times(times: &Times) -> impl Iterator<Item = TimesJson> {
+    times.iter().map(|(from, to)| TimesJson {
+        from_ns: (from > Timestamp::MIN).then_some(from.0),
+        to_ns: (to < Timestamp::MAX).then_some(to.0),
+    })
+}

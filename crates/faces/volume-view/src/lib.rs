@@ -1,0 +1,22 @@
+//! Recordings, and what is done to volumes, in words, as tables and as JSON.
+//!
+//! Functions take the reports of `record` and `upkeep` and give text; nothing here prints, reads or
+//! decides. Text from outside goes through [`page::safe`], whatever it goes to.
+
+mod disks;
+mod map;
+mod members;
+mod record;
+mod scrub;
+mod verification;
+mod volume;
+
+pub use map::{map, map_grid, map_svg, map_svg_grid};
+pub use members::{
+    erased, erased_json, grown, grown_json, joined, joined_json, resilvered, resilvered_json,
+    status, status_json,
+};
+pub use record::{going_json, is_clean, recording, recording_json, recording_progress};
+pub use scrub::{scrubbed, scrubbed_json};
+pub use verification::{verification, verification_json};
+pub use volume::{created, created_json, inspection, inspection_json};

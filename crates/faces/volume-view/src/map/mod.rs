@@ -1,0 +1,281 @@
+//! The ring over the surface: as text for a terminal, as JSON, and as a drawing.
+
+mod svg;
+
+use core::fmt::Write as _;
+
+use page::text::{grouped, time};
+use serde::Serialize;
+use units::{ByteSize, Timestamp};
+use upkeep::{Cell, Content, Grid, MemberState, RingMap};
+
+pub use svg::map_svg;
+
+/// Cells of a row where standard output is no terminal.
+const WIDTH: usize = 100;
+/// In front of each row.
+const LABEL: usize = 18;
+/// Rows of a text.
+const ROWS: u64 = 24;
+/// Ages are shown in as many steps.
+const AGES: u64 = 10;
+/// A slot left early shows when as much of it is unused, in percent.
+const UNUSED_SHOWN: u8 = 50;
+
+/// How finely [`map`] can draw on a terminal of this width.
+pub fn map_grid(width: Option<usize>) -> Grid {
+    let columns = width.unwrap_or(WIDTH).saturating_sub(LABEL).max(10);
+    Grid { columns: u64::try_from(columns).expect("a terminal is narrow"), rows: ROWS }
+}
+
+/// How finely [`map_svg`] draws.
+pub fn map_svg_grid() -> Grid {
+    svg::grid()
+}
+
+/// What a cell is drawn as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Look {
+    Unwritten,
+    /// 0 is the newest tenth of what is held.
+    Age(u8),
+    LeftEarly(u8),
+    Opening,
+    AheadOfHead,
+    Damaged,
+}
+
+fn look(map: &RingMap, cell: &Cell) -> Look {
+    let age = age(map, cell);
+    match cell.content {
+        Content::Damaged => Look::Damaged,
+        _ if !cell.damaged.is_empty() => Look::Damaged,
+        Content::Unwritten => Look::Unwritten,
+        Content::AheadOfHead => Look::AheadOfHead,
+        Content::Opening => Look::Opening,
+        Content::LeftEarly(unused) if unused >= UNUSED_SHOWN => Look::LeftEarly(age),
+        Content::LeftEarly(_) | Content::Written => Look::Age(age),
+    }
+}
+
+/// The tenth of what is held that a cell lies in.
+fn age(map: &RingMap, cell: &Cell) -> u8 {
+    let Some((span, sequence)) = map.span.zip(cell.sequence) else { return 0 };
+    let newest = span.acknowledged.sequence;
+    let step = newest.saturating_sub(sequence) * AGES / (newest + 1 - span.tail);
+    u8::try_from(step.min(AGES - 1)).expect("a single digit")
+}
+
+/// Where indexes begin shows only while it distinguishes cells.
+fn shows_index(map: &RingMap) -> bool {
+    let with_index = map.cells.iter().filter(|cell| cell.has_index).count();
+    with_index * 3 < map.cells.len()
+}
+
+/// The map as text, and what its letters mean.
+pub fn map(map: &RingMap) -> String {
+    let mut text = heading(map);
+    let shows_index = shows_index(map);
+    let mut seen = Vec::new();
+    for (zone, row) in rows(map) {
+        text.push_str(&label(map, zone, row));
+        for cell in row {
+            let letter = letter(map, cell, shows_index);
+            text.push(letter);
+            seen.push(letter);
+        }
+        text.push('\n');
+    }
+    for (member, state) in (0_u8..).zip(&map.members) {
+        text.push_str(&strip(map, member, *state));
+    }
+    text.push('\n');
+    text.push_str(&legend(map, &seen));
+    text
+}
+
+/// The rows with the number of their zone.
+fn rows(map: &RingMap) -> Vec<(usize, &[Cell])> {
+    let zones = usize::from(map.geometry.zones);
+    let columns = usize::try_from(map.columns).expect("as many as a screen has");
+    let zone_cells = map.cells.len() / zones;
+    let zone_rows = map.cells.chunks(zone_cells.max(1)).enumerate();
+    zone_rows.flat_map(|(zone, cells)| cells.chunks(columns).map(move |row| (zone, row))).collect()
+}
+
+fn heading(map: &RingMap) -> String {
+    let piece = u64::from(map.geometry.piece_bytes);
+    let cell = match map.slots_per_cell {
+        1 => format!("one slot, {}", ByteSize(piece)),
+        slots => format!("{} slots, {}", grouped(slots), ByteSize(slots * piece)),
+    };
+    format!("\nsurface of each member, outside to inside; a letter is {cell}\n")
+}
+
+fn label(map: &RingMap, zone: usize, row: &[Cell]) -> String {
+    let place = row.first().map_or(0, |cell| cell.place);
+    let at = map.geometry.slot0_offset + place * u64::from(map.geometry.piece_bytes);
+    let zone = if map.geometry.zones > 1 { format!("zone {zone}") } else { String::new() };
+    format!("{zone:<7} {:>9} ", ByteSize(at).to_string())
+}
+
+fn letter(map: &RingMap, cell: &Cell, shows_index: bool) -> char {
+    match look(map, cell) {
+        _ if cell.is_head => '>',
+        _ if cell.is_tail => '<',
+        Look::Damaged => '!',
+        Look::Unwritten => '.',
+        Look::AheadOfHead => '=',
+        Look::Opening => 'e',
+        _ if shows_index && cell.has_index => 'i',
+        Look::LeftEarly(_) => 'v',
+        Look::Age(age) => char::from(b'0' + age),
+    }
+}
+
+/// What a member lacks of the surface, squeezed into one row; nothing for one that is whole.
+fn strip(map: &RingMap, member: u8, state: MemberState) -> String {
+    let damaged = map.cells.iter().any(|cell| cell.damaged.contains(&member));
+    if state == MemberState::Whole && !damaged {
+        return String::new();
+    }
+    let columns = usize::try_from(map.columns).expect("as many as a screen has");
+    let per_letter = map.cells.len().div_ceil(columns).max(1);
+    let letters = map.cells.chunks(per_letter).map(|cells| {
+        let lacks = |cell: &&Cell| lacks(state, cell);
+        if cells.iter().any(|cell| cell.damaged.contains(&member)) {
+            '!'
+        } else if cells.iter().any(|cell| lacks(&cell)) {
+            'x'
+        } else {
+            '-'
+        }
+    });
+    let name = format!("member {member}");
+    format!("{name:<17} {}\n", letters.collect::<String>())
+}
+
+/// Whether a member, by what is known of it, has not what the middle of the cell should hold.
+fn lacks(state: MemberState, cell: &Cell) -> bool {
+    match (state, cell.sequence) {
+        (MemberState::Whole, _) | (_, None) => false,
+        (MemberState::Absent | MemberState::Vacant, Some(_)) => true,
+        (MemberState::Stale { from, to }, Some(sequence)) => (from..to).contains(&sequence),
+    }
+}
+
+const MEANINGS: [(char, &str); 8] = [
+    ('>', "head: the newest stripe"),
+    ('<', "tail: the oldest stripe shown"),
+    ('=', "next to be overwritten, not shown any more"),
+    ('.', "never written"),
+    ('i', "a segment's index begins"),
+    ('e', "an opening of the volume"),
+    ('v', "slot left early, more than half unused"),
+    ('!', "damaged: a member does not show what it should"),
+];
+
+fn legend(map: &RingMap, seen: &[char]) -> String {
+    let mut text = String::new();
+    let mut line = |letter: &str, meaning: &str| {
+        writeln!(text, "{letter:<5} {meaning}").expect("a string takes all text");
+    };
+    if let Some((from, to)) = ages(map) {
+        line("9..0", &format!("oldest to newest tenth, written {from} to {to} UTC"));
+    }
+    for (letter, meaning) in MEANINGS.iter().filter(|(letter, _)| seen.contains(letter)) {
+        line(&letter.to_string(), meaning);
+    }
+    if map.members.iter().any(|state| *state != MemberState::Whole) {
+        line("x", "the member is absent or missed it");
+    }
+    if !shows_index(map) {
+        let count = map.index_places.len();
+        line("", &format!("indexes of {count} segments lie all over the ring"));
+    }
+    if map.sampled_every > 1 {
+        let every = map.sampled_every;
+        line("", &format!("e, v and !: one slot in {every} letters was looked at"));
+    }
+    text
+}
+
+/// When the oldest and the newest parts of the ring were written.
+fn ages(map: &RingMap) -> Option<(String, String)> {
+    let mut known = map.written.iter().flatten();
+    let newest = known.next()?;
+    let oldest = known.next_back().unwrap_or(newest);
+    Some((time(*oldest), time(*newest)))
+}
+
+/// A map in JSON.
+#[derive(Serialize)]
+pub(crate) struct MapJson<'a> {
+    columns: u64,
+    slots_per_cell: u64,
+    sampled_every: u64,
+    written_ns: Vec<Option<i64>>,
+    index_places: &'a [u64],
+    cells: Vec<CellJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct CellJson<'a> {
+    place: u64,
+    slots: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sequence: Option<u64>,
+    content: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unused_percent: Option<u8>,
+    #[serde(skip_serializing_if = "is_false")]
+    head: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    tail: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    index: bool,
+    #[serde(skip_serializing_if = "<[u8]>::is_empty")]
+    damaged_members: &'a [u8],
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+impl<'a> MapJson<'a> {
+    pub(crate) fn new(map: &'a RingMap) -> Self {
+        Self {
+            columns: map.columns,
+            slots_per_cell: map.slots_per_cell,
+            sampled_every: map.sampled_every,
+            written_ns: map.written.iter().map(|time| time.map(|Timestamp(ns)| ns)).collect(),
+            index_places: &map.index_places,
+            cells: map.cells.iter().map(CellJson::new).collect(),
+        }
+    }
+}
+
+impl<'a> CellJson<'a> {
+    fn new(cell: &'a Cell) -> Self {
+        let (content, unused_percent) = match cell.content {
+            Content::Unwritten => ("unwritten", None),
+            Content::Written => ("written", None),
+            Content::LeftEarly(unused) => ("left_early", Some(unused)),
+            Content::Opening => ("opening", None),
+            Content::AheadOfHead => ("ahead_of_head", None),
+            Content::Damaged => ("damaged", None),
+        };
+        Self {
+            place: cell.place,
+            slots: cell.slots,
+            sequence: cell.sequence,
+            content,
+            unused_percent,
+            head: cell.is_head,
+            tail: cell.is_tail,
+            index: cell.has_index,
+            damaged_members: &cell.damaged,
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! A volume's members: what they are good for, and what became of them.
+
+use page::safe::{self, printable};
+use page::table::{Column, render};
+use page::text::{Facts, plural, size, time};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use units::ByteSize;
+use units::number::{permille, sum};
+use upkeep::{Erased, Grown, Joined, MemberState, MemberStatus, Redundancy, Resilvered, Status};
+
+const COLUMNS: [Column; 4] = [
+    Column { title: "MEMBER", is_number: true, least: 0, rank: 0 },
+    Column { title: "STATE", is_number: false, least: 0, rank: 0 },
+    Column { title: "LACKS", is_number: true, least: 0, rank: 1 },
+    Column { title: "WHERE", is_number: false, least: 12, rank: 2 },
+];
+
+/// What a volume's redundancy is now, in words and a table of its members. `going` is
+/// [`crate::going_json`] of the recording that goes on.
+pub fn status(report: &Status, going: Option<&str>, width: Option<usize>) -> String {
+    let mut facts = Facts::default();
+    facts.add("volume", safe::path(&report.path));
+    facts.add("id", report.volume_id);
+    facts.add("shape", shape(report.data_columns, report.parity_columns));
+    facts.add("redundancy", redundancy(report));
+    facts.add("recorder", recorder(report));
+    let going = going.map(object).unwrap_or_default();
+    if let Some(line) = going.get("recording").and_then(Value::as_str) {
+        facts.add("recording", printable(line));
+    }
+    for line in going.get("disk_lines").and_then(Value::as_array).into_iter().flatten() {
+        facts.add("disk", printable(line.as_str().unwrap_or_default()));
+    }
+    for event in going.get("events").and_then(Value::as_array).into_iter().flatten() {
+        let line = event.get("line").and_then(Value::as_str);
+        facts.add("event", printable(line.unwrap_or_default()));
+    }
+    for spare in &report.spares {
+        let absent = if spare.is_there { "" } else { ": not found" };
+        facts.add("spare", format!("{}{absent}", safe::path(&spare.path)));
+    }
+    if let Some(advice) = advice(report) {
+        facts.add("to do", advice);
+    }
+    let row = |(number, member): (usize, &MemberStatus)| {
+        let lacks = match member.state {
+            MemberState::Stale { .. } => ByteSize(member.stale_bytes).to_string(),
+            MemberState::Whole | MemberState::Absent | MemberState::Vacant => "-".to_owned(),
+        };
+        let place = safe::path(&member.path);
+        vec![number.to_string(), state(member.state).to_owned(), lacks, place]
+    };
+    let rows: Vec<Vec<String>> = report.members.iter().enumerate().map(row).collect();
+    format!("{}\n{}", facts.finish(), render(&COLUMNS, &rows, width))
+}
+
+fn state(state: MemberState) -> &'static str {
+    match state {
+        MemberState::Whole => "whole",
+        MemberState::Absent => "absent",
+        MemberState::Vacant => "vacant",
+        MemberState::Stale { to: u64::MAX, .. } => "left out",
+        MemberState::Stale { .. } => "stale",
+    }
+}
+
+fn shape(data: u8, parity: u8) -> String {
+    format!("{} of data, {parity} of parity", plural(u64::from(data), "column"))
+}
+
+fn redundancy(report: &Status) -> String {
+    let say = |part: &Redundancy| match part.spare_members {
+        None => "is not complete".to_owned(),
+        Some(0) => "survives no further loss".to_owned(),
+        Some(count) => format!("survives the loss of {}", plural(u64::from(count), "more member")),
+    };
+    let Some(newest) = report.redundancy.last() else {
+        return "nothing is recorded yet".to_owned();
+    };
+    let all = report.redundancy.iter().all(|part| part.spare_members == newest.spare_members);
+    if all {
+        return format!("all that is held {}", say(newest));
+    }
+    let slots = |part: &Redundancy| part.last.saturating_sub(part.first).saturating_add(1);
+    let total = sum(report.redundancy.iter().map(slots));
+    let worst = report.redundancy.iter().min_by_key(|part| part.spare_members);
+    let worst = worst.expect("there is a newest part");
+    let parts = report.redundancy.iter().filter(|part| part.spare_members == worst.spare_members);
+    let share = permille(sum(parts.map(slots)), total) / 10;
+    format!("the newest {}; {share} % of what is held {}", say(newest), say(worst))
+}
+
+fn recorder(report: &Status) -> String {
+    if report.is_open {
+        return "at work, or another job has the volume open".to_owned();
+    }
+    let alive = report.last_alive.map(|alive| format!("last sign of life {} UTC", time(alive)));
+    match (alive, report.clean_stop) {
+        (None, _) => "none yet".to_owned(),
+        (Some(alive), true) => format!("stopped in order; {alive}"),
+        (Some(alive), false) => format!("did not stop in order; {alive}"),
+    }
+}
+
+/// The command that mends what is wrong first.
+fn advice(report: &Status) -> Option<String> {
+    let volume = safe::path(&report.path);
+    let find = |wanted: fn(&MemberState) -> bool| {
+        report.members.iter().position(|member| wanted(&member.state))
+    };
+    if let Some(member) = find(|state| *state == MemberState::Absent) {
+        return Some(format!(
+            "bring member {member} back, or: wirespool replace {volume} {member} NEW"
+        ));
+    }
+    if let Some(member) = find(|state| *state == MemberState::Vacant) {
+        return Some(format!("fill seat {member}: wirespool replace {volume} {member} NEW"));
+    }
+    let stale = find(|state| matches!(state, MemberState::Stale { .. }))?;
+    Some(if report.is_open {
+        format!("member {stale} is being made whole by the recorder")
+    } else {
+        format!("wirespool resilver {volume}")
+    })
+}
+
+#[derive(Serialize)]
+struct StatusJson<'a> {
+    path: String,
+    volume_id: String,
+    data_columns: u8,
+    parity_columns: u8,
+    epoch: u32,
+    is_open: bool,
+    clean_stop: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_alive_ns: Option<i64>,
+    is_whole: bool,
+    members: Vec<MemberJson<'a>>,
+    spares: Vec<SpareJson>,
+    redundancy: Vec<RedundancyJson>,
+    #[serde(flatten)]
+    going: Map<String, Value>,
+}
+
+/// What a recorder said; nothing where it is of another mind about JSON.
+fn object(text: &str) -> Map<String, Value> {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+#[derive(Serialize)]
+struct MemberJson<'a> {
+    path: String,
+    state: &'a str,
+    stale_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct SpareJson {
+    path: String,
+    is_there: bool,
+}
+
+#[derive(Serialize)]
+struct RedundancyJson {
+    first_sequence: u64,
+    last_sequence: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    survives_members: Option<u8>,
+}
+
+/// The same as a JSON object.
+pub fn status_json(report: &Status, going: Option<&str>) -> String {
+    let members = report.members.iter().map(|member| MemberJson {
+        path: safe::path_value(&member.path),
+        state: state(member.state),
+        stale_bytes: member.stale_bytes,
+    });
+    let spares = report
+        .spares
+        .iter()
+        .map(|spare| SpareJson { path: safe::path_value(&spare.path), is_there: spare.is_there });
+    let redundancy = report.redundancy.iter().map(|part| RedundancyJson {
+        first_sequence: part.first,
+        last_sequence: part.last,
+        survives_members: part.spare_members,
+    });
+    safe::json_pretty(&StatusJson {
+        path: safe::path_value(&report.path),
+        volume_id: report.volume_id.to_string(),
+        data_columns: report.data_columns,
+        parity_columns: report.parity_columns,
+        epoch: report.epoch,
+        is_open: report.is_open,
+        clean_stop: report.clean_stop,
+        last_alive_ns: report.last_alive.map(|alive| alive.0),
+        is_whole: report.is_whole(),
+        members: members.collect(),
+        spares: spares.collect(),
+        redundancy: redundancy.collect(),
+        going: going.map(object).unwrap_or_default(),
+    })
+}
+
+/// What members were given back, in words.
+pub fn resilvered(report: &Resilvered) -> String {
+    let mut lines = Vec::new();
+    lines.push(match (report.bytes, report.is_stopped) {
+        (0, false) => "every member holds what it should".to_owned(),
+        (bytes, false) => format!("{} written; nothing is left to do", ByteSize(bytes)),
+        (bytes, true) => format!("{} written, then stopped; the next run goes on", ByteSize(bytes)),
+    });
+    if !report.waits_for.is_empty() {
+        let numbers: Vec<String> = report.waits_for.iter().map(u8::to_string).collect();
+        lines.clear();
+        lines.push(format!(
+            "{} written; the rest needs what only absent members hold: {}",
+            ByteSize(report.bytes),
+            numbers.join(", ")
+        ));
+    }
+    for lost in &report.lost {
+        let rows = plural(u64::try_from(lost.rows.len()).unwrap_or(u64::MAX), "row");
+        lines.push(format!("lost: stripe {}, column {}, {rows}", lost.stripe, lost.column));
+    }
+    lines.join("\n") + "\n"
+}
+
+#[derive(Serialize)]
+struct ResilveredJson {
+    bytes: u64,
+    is_complete: bool,
+    waits_for: Vec<u8>,
+    lost: Vec<LostJson>,
+}
+
+#[derive(Serialize)]
+struct LostJson {
+    stripe: String,
+    column: u8,
+    rows: Vec<u16>,
+}
+
+fn resilvered_value(report: &Resilvered) -> ResilveredJson {
+    let lost = report.lost.iter().map(|lost| LostJson {
+        stripe: lost.stripe.to_string(),
+        column: lost.column,
+        rows: lost.rows.clone(),
+    });
+    ResilveredJson {
+        bytes: report.bytes,
+        is_complete: report.is_complete(),
+        waits_for: report.waits_for.clone(),
+        lost: lost.collect(),
+    }
+}
+
+/// The same as a JSON object.
+pub fn resilvered_json(report: &Resilvered) -> String {
+    safe::json_pretty(&resilvered_value(report))
+}
+
+#[derive(Serialize)]
+struct JoinedJson {
+    path: String,
+    size_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    member: Option<u8>,
+}
+
+fn joined_value(joined: &Joined) -> JoinedJson {
+    JoinedJson {
+        path: safe::path_value(&joined.device.path),
+        size_bytes: joined.device.size_bytes,
+        member: joined.member,
+    }
+}
+
+/// What was erased, in words.
+pub fn erased(report: &Erased) -> String {
+    let slots = plural(report.slots, "slot");
+    match report {
+        Erased { slots: 0, is_stopped: false } => "nothing has expired\n".to_owned(),
+        Erased { is_stopped: false, .. } => format!("{slots} erased\n"),
+        _ => format!("stopped; {slots} are given out no more, the next run goes on erasing\n"),
+    }
+}
+
+#[derive(Serialize)]
+struct ErasedJson {
+    slots: u64,
+    stopped: bool,
+}
+
+/// What was erased, as JSON.
+pub fn erased_json(report: &Erased) -> String {
+    safe::json_pretty(&ErasedJson { slots: report.slots, stopped: report.is_stopped })
+}
+
+/// A device that became a member or a spare, in words.
+pub fn joined(report: &Joined) -> String {
+    let path = safe::path(&report.device.path);
+    let bytes = size(report.device.size_bytes);
+    match report.member {
+        Some(member) => format!("{path} ({bytes}) is member {member} now\n"),
+        None => format!("{path} ({bytes}) is a spare now\n"),
+    }
+}
+
+/// The same as a JSON object, with what it was given where it took a member's place.
+pub fn joined_json(report: &Joined, given: Option<&Resilvered>) -> String {
+    #[derive(Serialize)]
+    struct Json {
+        #[serde(flatten)]
+        joined: JoinedJson,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        resilvered: Option<ResilveredJson>,
+    }
+    safe::json_pretty(&Json {
+        joined: joined_value(report),
+        resilvered: given.map(resilvered_value),
+    })
+}
+
+/// A volume that has grown, in words.
+pub fn grown(report: &Grown) -> String {
+    let joined: String = report.joined.iter().map(joined).collect();
+    let (before, after) = (&report.before, &report.after);
+    format!(
+        "{joined}new stripes have {}; before: {}\n\
+         older stripes stay as they are until the ring passes them\n",
+        shape(after.data_columns, after.parity_columns),
+        shape(before.data_columns, before.parity_columns),
+    )
+}
+
+/// The same as a JSON object.
+pub fn grown_json(report: &Grown) -> String {
+    #[derive(Serialize)]
+    struct Json {
+        joined: Vec<JoinedJson>,
+        data_columns: u8,
+        parity_columns: u8,
+    }
+    safe::json_pretty(&Json {
+        joined: report.joined.iter().map(joined_value).collect(),
+        data_columns: report.after.data_columns,
+        parity_columns: report.after.parity_columns,
+    })
+}

@@ -1,0 +1,596 @@
+//! A recording that has ended, and how one is going.
+
+use core::time::Duration;
+
+use ::record::{Account, Change, Event, GaveWay, Loss, MemberChange, Progress, Report};
+use format::directory::{Gap, GapCause};
+use page::safe::{json_pretty, printable};
+use page::table::{Column, render};
+use page::text::{duration, grouped, plural, rate, took};
+use serde::Serialize;
+use units::ByteSize;
+
+use crate::disks::{self, DisksJson};
+
+const ACCOUNT_COLUMNS: [Column; 9] = [
+    Column { title: "INTERFACE", is_number: false, least: 10, rank: 0 },
+    Column { title: "OFFERED", is_number: true, least: 0, rank: 0 },
+    Column { title: "STORED", is_number: true, least: 0, rank: 0 },
+    Column { title: "CUT", is_number: true, least: 0, rank: 3 },
+    Column { title: "KERNEL DROPS", is_number: true, least: 0, rank: 0 },
+    Column { title: "WRITER DROPS", is_number: true, least: 0, rank: 0 },
+    Column { title: "NIC DROPS", is_number: true, least: 0, rank: 2 },
+    Column { title: "FILTERED", is_number: true, least: 0, rank: 4 },
+    Column { title: "TOO LONG", is_number: true, least: 0, rank: 5 },
+];
+
+/// Interfaces listed one by one; the JSON has them all.
+const INTERFACES_SHOWN: usize = 20;
+/// Losses listed one by one.
+const LOSSES_SHOWN: usize = 10;
+
+/// A recording, in words and a table of its accounts.
+pub fn recording(report: &Report, width: Option<usize>) -> String {
+    let total = &report.total;
+    let mut lines = vec![verdict(report)];
+    lines.push(format!(
+        "{} in {}: {} to the disk with heads and index, {}, {} of CPU time; \
+         {} to open, {} to close",
+        plural(total.stored, "packet"),
+        duration(report.elapsed_ns),
+        ByteSize(report.writer.bytes),
+        rate(report.writer.bytes, report.elapsed_ns),
+        took(report.cpu),
+        duration(report.opening_ns),
+        duration(report.closing_ns),
+    ));
+    let late = match report.indexed_late {
+        0 => String::new(),
+        late => format!(", {} indexed late", plural(late, "packet")),
+    };
+    let unread = match report.unread {
+        0 => String::new(),
+        unread => format!(", {} not looked at for names", plural(unread, "packet")),
+    };
+    let deaths = match report.indexer_deaths {
+        0 => String::new(),
+        deaths => format!("; the indexer died {}", plural(deaths, "time")),
+    };
+    lines.push(format!(
+        "{} in {}, {} of index, {} without a row{late}{unread}{deaths}",
+        plural(report.rows, "session row"),
+        plural(report.segments, "segment"),
+        ByteSize(report.index_bytes),
+        plural(report.unindexed, "packet"),
+    ));
+    lines.extend(gave_way(&report.gave_way));
+    let ((columns, used), slowest_ns) = (report.pool_columns, report.writer.write_latency_ns_max);
+    lines.push(format!(
+        "at most {used} of {columns} columns of the pool in use; slowest write {}",
+        took(Duration::from_nanos(slowest_ns)),
+    ));
+    lines.extend(disks::lines(&report.disks));
+    lines.extend(left_out(total));
+    lines.push(format!("durable up to stripe {}", report.acknowledged));
+    if report.writer.discarded_bytes > 0 {
+        let bytes = ByteSize(report.writer.discarded_bytes);
+        lines.push(format!("discarded {bytes} on the disks ahead of the head"));
+    }
+    if report.recovery.damaged > 0 {
+        let stripes = plural(report.recovery.damaged, "stripe");
+        lines.push(format!(
+            "{stripes} at the end of the earlier recording cannot be read: verify lists them, and \
+             this recording went on behind them"
+        ));
+    }
+    if let (false, Some(alive)) = (report.recovery.clean, report.recovery.last_alive) {
+        let (kept, voided) = (report.recovery.kept, report.recovery.voided);
+        lines.push(format!(
+            "the recorder before this one did not stop in order (last sign of life {alive}): \
+             {kept} stripes behind the last acknowledgement kept, {voided} slots closed"
+        ));
+    }
+    lines.extend(report.changes.iter().map(|change| printable(&change.to_string())));
+    lines.extend(report.broken_off.iter().map(|line| format!("broken off: {}", printable(line))));
+    lines.extend(report.notes.iter().map(|line| format!("note: {}", printable(line))));
+    lines.extend(losses(report));
+    let table = if report.interfaces.is_empty() { String::new() } else { accounts(report, width) };
+    format!("{}\n\n{table}", lines.join("\n")).trim_end().to_owned() + "\n"
+}
+
+/// Whether nothing was lost and every input was read to its end.
+pub fn is_clean(report: &Report) -> bool {
+    let is_bad = |change: &MemberChange| change.what.is_bad();
+    report.total.is_lossless()
+        && report.broken_off.is_empty()
+        && report.clock_doubt.is_none()
+        && !report.changes.iter().any(is_bad)
+}
+
+/// What was lost when, and what stood in the way.
+fn losses(report: &Report) -> Vec<String> {
+    let columns = report.pool_columns.0;
+    let line = |loss: &Loss| {
+        let Gap { cause, packets, from, to, .. } = &loss.gap;
+        let cause = match cause {
+            GapCause::InterfaceDrops => "in the card or its driver",
+            GapCause::KernelDrops => "because the kernel ring was full",
+            _ => "because the pool was exhausted",
+        };
+        format!(
+            "lost: {} of {} (queue {}) {cause}, {from} to {to}; {} of {columns} columns were free, \
+             {} unfinished",
+            packets.map_or_else(|| "packets".to_owned(), |count| plural(count, "packet")),
+            printable(&loss.interface),
+            loss.queue,
+            loss.pool_free,
+            plural(u64::try_from(loss.unfinished_slots).unwrap_or(u64::MAX), "slot"),
+        )
+    };
+    let left = report.losses.len().saturating_sub(LOSSES_SHOWN);
+    let left = (left > 0).then(|| format!("lost: {left} further losses; --json has them"));
+    report.losses.iter().take(LOSSES_SHOWN).map(line).chain(left).collect()
+}
+
+/// What was lost, what is missing besides, and what is not known; only where there is none of it,
+/// nothing was lost.
+fn verdict(report: &Report) -> String {
+    let total = &report.total;
+    let lost = total.kernel_drops + total.writer_drops + total.interface_drops.unwrap_or_default();
+    let (missing, unknown) = (missing(report), unknown(report));
+    let mut parts = Vec::new();
+    if lost > 0 {
+        parts.push(format!("lost: {}; each loss is stored as a gap", plural(lost, "packet")));
+    }
+    if !missing.is_empty() {
+        parts.push(format!("missing: {}", missing.join(", ")));
+    }
+    if !unknown.is_empty() {
+        parts.push(format!("not known: {}", unknown.join(", ")));
+    }
+    match (lost, parts.is_empty()) {
+        (_, true) => "nothing was lost".to_owned(),
+        (0, false) => format!("every packet that arrived is stored; {}", parts.join("; ")),
+        _ => parts.join("; "),
+    }
+}
+
+/// What is missing from the volume although no counter has it.
+fn missing(report: &Report) -> Vec<String> {
+    let mut missing = Vec::new();
+    if !report.broken_off.is_empty() {
+        let count = u64::try_from(report.broken_off.len()).unwrap_or(u64::MAX);
+        missing.push(format!("the rest of {} that broke off", plural(count, "input")));
+    }
+    let pieces = report.changes.iter().map(|change| match change.what {
+        Change::Resilvered { lost, .. } => u64::try_from(lost).unwrap_or(u64::MAX),
+        _ => 0,
+    });
+    match pieces.fold(0, u64::saturating_add) {
+        0 => {}
+        lost => missing.push(format!("{} that no member could give", plural(lost, "piece"))),
+    }
+    if report.recovery.damaged > 0 {
+        let stripes = plural(report.recovery.damaged, "stripe");
+        missing.push(format!("{stripes} of the earlier recording that cannot be read"));
+    }
+    missing
+}
+
+/// What no counter has.
+fn unknown(report: &Report) -> Vec<String> {
+    let mut unknown = Vec::new();
+    for account in report.interfaces.iter().take(INTERFACES_SHOWN) {
+        let name = printable(&account.name);
+        if account.times_down > 0 {
+            let times = plural(account.times_down, "time");
+            unknown.push(format!("what passed {name}, which was down {times}"));
+        } else if account.is_away {
+            unknown.push(format!("what passed {name} since it was gone"));
+        }
+    }
+    let mut further = report.interfaces.iter().skip(INTERFACES_SHOWN);
+    if further.any(|account| account.times_down > 0 || account.is_away) {
+        unknown.push("what passed further interfaces that were down or gone".to_owned());
+    }
+    let crash = report.recovery.last_alive.filter(|_| !report.recovery.clean);
+    if let Some(alive) = crash {
+        unknown.push(format!("what passed after {alive}, when the earlier recorder ended"));
+    }
+    if report.total.interface_drops.is_none() {
+        unknown.push("drops in the NIC".to_owned());
+    }
+    unknown
+}
+
+/// What was not stored on purpose.
+fn left_out(total: &Account) -> Option<String> {
+    let Account { cut, copies, headers_only, .. } = *total;
+    (cut + copies + headers_only > 0).then(|| {
+        format!(
+            "left out on purpose: {} by class, {copies} as copies; {headers_only} stored without \
+             payload",
+            plural(cut, "packet"),
+        )
+    })
+}
+
+fn accounts(report: &Report, width: Option<usize>) -> String {
+    let shown = report.interfaces.iter().take(INTERFACES_SHOWN);
+    // What comes from files may have no interface.
+    let name = |account: &Account| match &*account.name {
+        "" => "(files)".to_owned(),
+        name => printable(name),
+    };
+    let mut rows: Vec<Vec<String>> = shown.map(|account| cells(&name(account), account)).collect();
+    let left = report.interfaces.len().saturating_sub(INTERFACES_SHOWN);
+    if left > 0 {
+        rows.push(vec![format!("({left} more)")]);
+    }
+    if report.interfaces.len() > 1 {
+        rows.push(cells("all", &report.total));
+    }
+    render(&ACCOUNT_COLUMNS, &rows, width)
+}
+
+fn cells(name: &str, account: &Account) -> Vec<String> {
+    let known = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), grouped);
+    vec![
+        name.to_owned(),
+        grouped(account.offered),
+        grouped(account.stored),
+        grouped(account.cut + account.copies),
+        grouped(account.kernel_drops),
+        grouped(account.writer_drops),
+        known(account.interface_drops),
+        known(account.filter_rejects),
+        grouped(account.too_long),
+    ]
+}
+
+/// How a recording is going, in one line.
+pub fn recording_progress(progress: &Progress) -> String {
+    let total = &progress.total;
+    let lost = total.kernel_drops + total.writer_drops;
+    let used = progress.pool_count.saturating_sub(progress.pool_free) * 100;
+    format!(
+        "{} offered, {} stored, {} lost; {} at {}; pool {} % used{}; {}",
+        plural(total.offered, "packet"),
+        grouped(total.stored),
+        grouped(lost),
+        ByteSize(progress.member_bytes),
+        rate(progress.member_bytes, progress.elapsed_ns),
+        used / progress.pool_count.max(1),
+        behind(progress),
+        duration(progress.elapsed_ns),
+    ) + &holds(progress)
+}
+
+/// What the indexer has had no time for.
+fn behind(progress: &Progress) -> String {
+    let waiting = match progress.unindexed.saturating_sub(progress.left_out) {
+        0 => String::new(),
+        packets => format!(", {} wait for the index", plural(packets, "packet")),
+    };
+    let left_out = match progress.left_out {
+        0 => String::new(),
+        packets => format!(", {} stay without one", plural(packets, "packet")),
+    };
+    let deaths = match progress.indexer_deaths {
+        0 => String::new(),
+        deaths => format!(", the indexer died {}", plural(deaths, "time")),
+    };
+    let long_waits = progress.long_waits.iter().map(|wait| format!(", {wait}"));
+    waiting + &left_out + &deaths + &long_waits.collect::<String>()
+}
+
+/// How far back the ring reaches when full.
+fn holds(progress: &Progress) -> String {
+    progress
+        .holds_ns
+        .map_or_else(String::new, |holds| format!("; holds {} at this rate", duration(holds)))
+}
+
+/// What the indexer left out for lack of memory, if it left out anything.
+fn gave_way(gave_way: &GaveWay) -> Option<String> {
+    let GaveWay { names, heads, pieces, sessions } = *gave_way;
+    let parts = [
+        (names, "payload", "not looked at for names"),
+        (heads, "part of a message|parts of messages", "not kept for names"),
+        (pieces, "row", "written early for long lists of pieces"),
+        (sessions, "row", "written early for other sessions"),
+    ];
+    let parts: Vec<String> = parts
+        .into_iter()
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, noun, what)| {
+            let noun = match noun.split_once('|') {
+                Some((one, _)) if count == 1 => format!("1 {one}"),
+                Some((_, many)) => format!("{} {many}", grouped(count)),
+                None => plural(count, noun),
+            };
+            format!("{noun} {what}")
+        })
+        .collect();
+    (!parts.is_empty()).then(|| format!("memory for sessions was used up: {}", parts.join(", ")))
+}
+
+#[derive(Serialize)]
+struct GaveWayJson {
+    names: u64,
+    heads: u64,
+    pieces: u64,
+    sessions: u64,
+}
+
+#[derive(Serialize)]
+struct RecordingJson<'a> {
+    #[serde(flatten)]
+    total: &'a Account,
+    unindexed: u64,
+    /// Of those, packets that ended the indexer twice.
+    left_out: u64,
+    indexer_deaths: u64,
+    indexed_late: u64,
+    unread: u64,
+    /// What the indexer left out for lack of memory.
+    gave_way: GaveWayJson,
+    pool_columns: usize,
+    pool_columns_used_max: usize,
+    sessions: u64,
+    segments: u64,
+    index_bytes: u64,
+    member_bytes: u64,
+    discarded_bytes: u64,
+    stripes: u64,
+    flushes: u64,
+    write_latency_ns_max: u64,
+    opening_ns: i64,
+    elapsed_ns: i64,
+    closing_ns: i64,
+    cpu_ns: u64,
+    epoch: u32,
+    acknowledged: String,
+    recovered_clean: bool,
+    recovered_kept: u64,
+    recovered_voided: u64,
+    interfaces: &'a [Account],
+    members: Vec<ChangeJson<'a>>,
+    disks: DisksJson<'a>,
+    broken_off: &'a [String],
+    notes: &'a [String],
+    losses: Vec<LossJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct LossJson<'a> {
+    interface: &'a str,
+    queue: usize,
+    cause: &'static str,
+    packets: Option<u64>,
+    bytes: Option<u64>,
+    from_ns: i64,
+    to_ns: i64,
+    pool_free: usize,
+    unfinished_slots: usize,
+}
+
+impl<'a> LossJson<'a> {
+    fn new(loss: &'a Loss) -> Self {
+        Self {
+            interface: &loss.interface,
+            queue: loss.queue,
+            cause: loss.gap.cause.name(),
+            packets: loss.gap.packets,
+            bytes: loss.gap.bytes,
+            from_ns: loss.gap.from.0,
+            to_ns: loss.gap.to.0,
+            pool_free: loss.pool_free,
+            unfinished_slots: loss.unfinished_slots,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ChangeJson<'a> {
+    member: u8,
+    path: &'a str,
+    change: &'static str,
+    text: String,
+}
+
+impl<'a> ChangeJson<'a> {
+    fn new(change: &'a MemberChange) -> Self {
+        let MemberChange { member, path, what } = change;
+        Self { member: *member, path, change: what.word(), text: change.to_string() }
+    }
+}
+
+#[derive(Serialize)]
+struct EventJson<'a> {
+    at_ns: i64,
+    kind: &'static str,
+    text: &'a str,
+    /// The same in a line.
+    line: String,
+}
+
+impl<'a> EventJson<'a> {
+    fn new(event: &'a Event) -> Self {
+        let Event { kind, at, text } = event;
+        Self { at_ns: at.0, kind: kind.word(), text, line: format!("{at} {text}") }
+    }
+}
+
+/// A recording that goes on.
+#[derive(Serialize)]
+struct GoingJson<'a> {
+    /// Number of the process that records.
+    process: u32,
+    #[serde(flatten)]
+    total: &'a Account,
+    unindexed: u64,
+    left_out: u64,
+    indexer_deaths: u64,
+    long_waits: &'a [String],
+    /// The newest things that happened, the oldest of them first.
+    events: Vec<EventJson<'a>>,
+    pool_columns: usize,
+    pool_columns_free: usize,
+    member_bytes: u64,
+    elapsed_ns: i64,
+    acknowledged: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    holds_ns: Option<i64>,
+    interfaces: &'a [Account],
+    disks: DisksJson<'a>,
+    /// The same in a line, and a line for each disk.
+    recording: String,
+    disk_lines: Vec<String>,
+}
+
+/// How the recording of this process is going, as a JSON object.
+pub fn going_json(process: u32, progress: &Progress) -> String {
+    json_pretty(&GoingJson {
+        process,
+        total: &progress.total,
+        unindexed: progress.unindexed,
+        left_out: progress.left_out,
+        indexer_deaths: progress.indexer_deaths,
+        long_waits: &progress.long_waits,
+        events: progress.events.iter().map(EventJson::new).collect(),
+        pool_columns: progress.pool_count,
+        pool_columns_free: progress.pool_free,
+        member_bytes: progress.member_bytes,
+        elapsed_ns: progress.elapsed_ns,
+        acknowledged: progress.acknowledged.to_string(),
+        holds_ns: progress.holds_ns,
+        interfaces: &progress.interfaces,
+        disks: DisksJson::new(&progress.disks),
+        recording: recording_progress(progress),
+        disk_lines: disks::lines(&progress.disks),
+    })
+}
+
+/// A recording as a JSON object.
+pub fn recording_json(report: &Report) -> String {
+    json_pretty(&RecordingJson {
+        total: &report.total,
+        unindexed: report.unindexed,
+        left_out: report.left_out,
+        indexer_deaths: report.indexer_deaths,
+        indexed_late: report.indexed_late,
+        unread: report.unread,
+        gave_way: GaveWayJson {
+            names: report.gave_way.names,
+            heads: report.gave_way.heads,
+            pieces: report.gave_way.pieces,
+            sessions: report.gave_way.sessions,
+        },
+        pool_columns: report.pool_columns.0,
+        pool_columns_used_max: report.pool_columns.1,
+        sessions: report.rows,
+        segments: report.segments,
+        index_bytes: report.index_bytes,
+        member_bytes: report.writer.bytes,
+        discarded_bytes: report.writer.discarded_bytes,
+        stripes: report.writer.stripes,
+        flushes: report.writer.flushes,
+        write_latency_ns_max: report.writer.write_latency_ns_max,
+        opening_ns: report.opening_ns,
+        elapsed_ns: report.elapsed_ns,
+        closing_ns: report.closing_ns,
+        cpu_ns: u64::try_from(report.cpu.as_nanos()).unwrap_or(u64::MAX),
+        epoch: report.epoch,
+        acknowledged: report.acknowledged.to_string(),
+        recovered_clean: report.recovery.clean,
+        recovered_kept: report.recovery.kept,
+        recovered_voided: report.recovery.voided,
+        interfaces: &report.interfaces,
+        members: report.changes.iter().map(ChangeJson::new).collect(),
+        disks: DisksJson::new(&report.disks),
+        broken_off: &report.broken_off,
+        notes: &report.notes,
+        losses: report.losses.iter().map(LossJson::new).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_was_lost_stands_only_where_nothing_is_missing_or_unknown() {
+        use units::Timestamp;
+        let heading = |report: &Report| {
+            let text = recording(report, None);
+            let line = text.lines().next().unwrap();
+            line.strip_prefix("every packet that arrived is stored; ").unwrap_or(line).to_owned()
+        };
+        let account = |account: Account| {
+            let account = Account { name: "eth0".to_owned(), ..account };
+            let total = Account { interface_drops: account.interface_drops, ..<_>::default() };
+            Report { interfaces: vec![account], total, ..Report::default() }
+        };
+        let known = Account { interface_drops: Some(0), ..Account::default() };
+        assert_eq!(heading(&account(known.clone())), "nothing was lost");
+        let down = Account { times_down: 2, ..known.clone() };
+        let line = "not known: what passed eth0, which was down 2 times";
+        assert_eq!(heading(&account(down)), line);
+        let gone = Account { is_away: true, ..known.clone() };
+        assert_eq!(heading(&account(gone)), "not known: what passed eth0 since it was gone");
+        let unknown = Account { interface_drops: None, ..known.clone() };
+        assert_eq!(heading(&account(unknown)), "not known: drops in the NIC");
+        let mut broken = account(known.clone());
+        broken.broken_off = vec!["a.pcap: cut".to_owned()];
+        assert_eq!(heading(&broken), "missing: the rest of 1 input that broke off");
+        let mut crashed = account(known.clone());
+        (crashed.recovery.clean, crashed.recovery.last_alive) = (false, Some(Timestamp(0)));
+        assert!(heading(&crashed).starts_with("not known: what passed after 1970"));
+        let mut damaged = account(known.clone());
+        damaged.recovery.damaged = 1;
+        assert!(heading(&damaged).starts_with("missing: 1 stripe of before"));
+        let mut lossy = account(known);
+        lossy.total.writer_drops = 3;
+        assert_eq!(heading(&lossy), "lost: 3 packets; each loss is stored as a gap");
+    }
+
+    #[test]
+    fn what_had_no_room_is_told_in_one_line_and_only_then() {
+        let told = |gave_way| recording(&Report { gave_way, ..Report::default() }, None);
+        assert!(!told(GaveWay::default()).contains("used up"));
+        let all = GaveWay { names: 1000, heads: 1, pieces: 2, sessions: 1 };
+        let line = "memory for sessions was used up: 1 000 payloads not looked at for names, 1 \
+                    part of a message not kept for names, 2 rows written early for long lists of \
+                    pieces, 1 row written early for other sessions";
+        assert!(told(all).contains(line), "{}", told(all));
+        let json = recording_json(&Report { gave_way: all, ..Report::default() });
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(json["gave_way"]["names"], 1000);
+    }
+
+    #[test]
+    fn what_recorders_say_is_read_again() {
+        use diagnose::recorder::parse_recorder;
+        let mut progress = Progress { pool_count: 128, unindexed: 3, ..Progress::default() };
+        progress.disks.slow_count = 7;
+        let (state, process) = parse_recorder(&going_json(77, &progress)).unwrap();
+        assert_eq!((state.is_going, process), (true, Some(77)));
+        assert_eq!((state.pool_columns, state.unindexed, state.slow_writes), (128, 3, 7));
+
+        let report = Report { unread: 5, ..Report::default() };
+        let (state, process) = parse_recorder(&recording_json(&report)).unwrap();
+        assert_eq!((state.is_going, process, state.unread), (false, None, 5));
+        assert!(parse_recorder("{}").is_err());
+    }
+
+    #[test]
+    fn the_report_of_a_recording_is_read_as_it_was_written() {
+        use ::prove::parse_recording;
+        let report = Report { pool_columns: (9, 3), epoch: 4, ..Report::default() };
+        let read = parse_recording(&recording_json(&report), Duration::from_secs(1)).unwrap();
+        assert_eq!((read.pool_columns, read.epoch, read.cpu.as_secs()), (9, 4, 1));
+        let error = parse_recording("{}", Duration::ZERO).unwrap_err().to_string();
+        assert!(error.starts_with("not the report of a recording: missing field"), "{error}");
+    }
+}

@@ -1,0 +1,147 @@
+//! What a recorder says of itself, read again: by `status` while it runs, as its report when it
+//! has ended.
+
+use serde::Deserialize;
+use units::Timestamp;
+
+use super::{Headroom, Interface, Loss, Member, SlowWrite, State};
+
+#[derive(Deserialize)]
+struct StateJson {
+    /// Of one that runs.
+    process: Option<u32>,
+    offered: u64,
+    elapsed_ns: i64,
+    unindexed: u64,
+    #[serde(default)]
+    unread: u64,
+    pool_columns: u64,
+    interfaces: Vec<InterfaceJson>,
+    disks: DisksJson,
+    #[serde(default)]
+    losses: Vec<LossJson>,
+}
+
+#[derive(Deserialize)]
+struct InterfaceJson {
+    #[serde(default)]
+    name: String,
+    kernel_drops: u64,
+    interface_drops: Option<u64>,
+    offered: u64,
+    #[serde(default)]
+    queues: Vec<QueueJson>,
+}
+
+#[derive(Deserialize)]
+struct QueueJson {
+    received: u64,
+    kernel_drops: u64,
+}
+
+#[derive(Deserialize)]
+struct DisksJson {
+    headroom: Option<HeadroomJson>,
+    slow_limit_ns: u64,
+    slow_writes: u64,
+    slow: Vec<SlowJson>,
+    devices: Vec<DeviceJson>,
+}
+
+#[derive(Deserialize)]
+struct HeadroomJson {
+    guaranteed_bytes_per_s: u64,
+    offered_bytes_per_s_max: u64,
+}
+
+#[derive(Deserialize)]
+struct SlowJson {
+    at_ns: i64,
+    member: Option<u8>,
+    zone: Option<u16>,
+    latency_ns: u64,
+}
+
+#[derive(Deserialize)]
+struct DeviceJson {
+    path: String,
+    writes: u64,
+    slow_writes: u64,
+    p50_ns: u64,
+    max_ns: u64,
+    slower_than_qualified: u64,
+    is_slower_than_qualified: bool,
+    /// Writes, bytes, mean and longest latency.
+    places: Vec<[u64; 4]>,
+}
+
+#[derive(Deserialize)]
+struct LossJson {
+    cause: String,
+    packets: Option<u64>,
+    pool_free: u64,
+    unfinished_slots: u64,
+}
+
+/// The state of a recorder, and its process if it runs: what it answers while it does, or its
+/// report.
+pub fn parse_recorder(text: &str) -> Result<(State, Option<u32>), serde_json::Error> {
+    let read: StateJson = serde_json::from_str(text)?;
+    let process = read.process;
+    let state = State {
+        is_going: process.is_some(),
+        elapsed_ns: read.elapsed_ns,
+        offered: read.offered,
+        unindexed: read.unindexed,
+        unread: read.unread,
+        pool_columns: read.pool_columns,
+        interfaces: read.interfaces.into_iter().map(interface).collect(),
+        headroom: read.disks.headroom.map(|headroom| Headroom {
+            guaranteed: headroom.guaranteed_bytes_per_s,
+            offered_max: headroom.offered_bytes_per_s_max,
+        }),
+        slow_limit_ns: read.disks.slow_limit_ns,
+        slow_writes: read.disks.slow_writes,
+        slow: read.disks.slow.iter().map(slow).collect(),
+        members: read.disks.devices.into_iter().map(member).collect(),
+        losses: read.losses.iter().map(loss).collect(),
+    };
+    Ok((state, process))
+}
+
+fn interface(read: InterfaceJson) -> Interface {
+    let alone = QueueJson { received: read.offered, kernel_drops: read.kernel_drops };
+    let queues = if read.queues.is_empty() { vec![alone] } else { read.queues };
+    Interface {
+        name: read.name,
+        queues: queues.into_iter().map(|queue| (queue.received, queue.kernel_drops)).collect(),
+        interface_drops: read.interface_drops,
+    }
+}
+
+fn slow(read: &SlowJson) -> SlowWrite {
+    let SlowJson { at_ns, member, zone, latency_ns } = *read;
+    SlowWrite { at: Timestamp(at_ns), member, zone, latency_ns }
+}
+
+fn member(read: DeviceJson) -> Member {
+    Member {
+        path: read.path,
+        writes: read.writes,
+        slow_writes: read.slow_writes,
+        p50_ns: read.p50_ns,
+        max_ns: read.max_ns,
+        times_slower: read.slower_than_qualified,
+        is_slower: read.is_slower_than_qualified,
+        places: read.places.into_iter().map(|[writes, _, _, longest]| (writes, longest)).collect(),
+    }
+}
+
+fn loss(read: &LossJson) -> Loss {
+    Loss {
+        is_kernel: read.cause == "kernel_drops",
+        packets: read.packets,
+        pool_free: read.pool_free,
+        unfinished_slots: read.unfinished_slots,
+    }
+}
