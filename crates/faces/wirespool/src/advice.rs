@@ -58,7 +58,7 @@ fn check(member: &Path, reports: &[Report]) -> anyhow::Result<()> {
         match other(&report.found, member)? {
             None => return Ok(()),
             Some(other) => {
-                why.push(format!("{} is not of it: {other}", page::safe::path(&report.path)))
+                why.push(format!("{} is not of it: {other}", page::safe::path(&report.path)));
             }
         }
     }

@@ -16,7 +16,6 @@ mod cpu;
 mod diff;
 mod error;
 mod extents;
-mod file;
 mod files;
 mod fill;
 mod fio;
@@ -36,6 +35,7 @@ mod readers;
 mod reads;
 mod report;
 mod run;
+mod saved;
 mod seen;
 mod sizing;
 mod stream;
@@ -56,9 +56,6 @@ pub use compare::{
 pub use cpu::{Cpu, CpuStep};
 pub use diff::{Change, Compared, Diff, Subject};
 pub use error::Error;
-pub use file::{
-    FILE_VERSION, QualificationError, QualifyReport, parse_qualification, parse_qualify_report,
-};
 pub use files::{FileLap, Files, FioRun, fio_arguments};
 pub use fio::parse_fio;
 pub use folder::Folder;
@@ -78,6 +75,9 @@ pub use report::{
     Window,
 };
 pub use run::{go_on, resumable, run};
+pub use saved::{
+    FILE_VERSION, QualificationError, QualifyReport, parse_qualification, parse_qualify_report,
+};
 pub use seen::{Seen, seen};
 pub use sizing::{Disk, MEMBERS_MAX, Need, Proposal, proposals, typical, typical_names};
 pub use target::{Consent, Opened, open};

@@ -36,21 +36,25 @@ impl Line {
     }
 
     /// With a ring at each point: places that were measured, and not what lies between.
+    #[must_use]
     pub fn with_markers(self) -> Self {
         Self { has_markers: true, ..self }
     }
 
     /// In strokes: what is computed.
+    #[must_use]
     pub fn dashed(self) -> Self {
         Self { kind: "dashed", ..self }
     }
 
     /// Finely, behind others.
+    #[must_use]
     pub fn thin(self) -> Self {
         Self { kind: "thin", ..self }
     }
 
     /// As steps.
+    #[must_use]
     pub fn stepped(self) -> Self {
         Self { is_stepped: true, ..self }
     }

@@ -28,6 +28,7 @@ impl Rule {
     }
 
     /// With its name so many lines lower.
+    #[must_use]
     pub fn lower(self, lines: u8) -> Self {
         Self { down: lines, ..self }
     }
