@@ -2,8 +2,8 @@
 //!
 //! A step that fails does not stop the others. A test that could not run says "not run: reason";
 //! all those lines are repeated at the end, so that a skipped test is never silent, and it counts
-//! as skipped, not as passed, though its program says `ok`. What failed is repeated, too: the end of
-//! a long output is what people have. What passing tests print is read, and not shown.
+//! as skipped, not as passed, though its program says `ok`. What failed is repeated, too: the end
+//! of a long output is what people have. What passing tests print is read, and not shown.
 //!
 //! A few failed tests are run once more, one at a time and with nothing beside them: many tests ask
 //! a real kernel, and thousands of them at once on a busy machine are no fair question. One that

@@ -213,8 +213,8 @@ fn copy_tree(tree: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What an earlier copy has left of files that are gone, and of folders: cargo takes an empty folder
-/// where crates are for a crate without a manifest.
+/// What an earlier copy has left of files that are gone, and of folders: cargo takes an empty
+/// folder where crates are for a crate without a manifest.
 fn remove_others(folder: &Path, kept: &BTreeSet<PathBuf>) -> Result<()> {
     let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
     for entry in entries {
