@@ -210,7 +210,8 @@ pub(crate) fn dhcp(operation: u8, message_type: u8, host: &str) -> Vec<u8> {
 pub(crate) fn sip(first: &str) -> Vec<u8> {
     format!(
         "{first}\r\nVia: SIP/2.0/UDP 192.0.2.10:5060;branch=z9hG4bK776asdhds\r\n\
-         Max-Forwards: 70\r\nFrom: Alice <sip:alice@example.com>;tag=1928301774\r\nTo: Bob <sip:bob@example.org>\r\n\
+         Max-Forwards: 70\r\nFrom: Alice <sip:alice@example.com>;tag=1928301774\r\n\
+         To: Bob <sip:bob@example.org>\r\n\
          Call-ID: a84b4c76e66710@192.0.2.10\r\nCSeq: 314159 INVITE\r\n\
          Contact: <sip:alice@192.0.2.10>\r\nContent-Length: 0\r\n\r\n"
     )
