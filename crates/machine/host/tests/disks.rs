@@ -45,8 +45,8 @@ impl Drop for Loop {
     }
 }
 
-/// Puts a partition onto a disk; `None` with the reason printed where the kernel is not to be told of
-/// it, as in a container that may have loop devices and no more.
+/// Puts a partition onto a disk; `None` with the reason printed where the kernel is not to be told
+/// of it, as in a container that may have loop devices and no more.
 fn partition(disk: &Loop) -> Option<host::gpt::Partition> {
     match host::gpt::write(&disk.0) {
         Err(host::Error::Path { operation, source, .. })
