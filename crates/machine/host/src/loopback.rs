@@ -75,7 +75,7 @@ mod tests {
         let ports = match converse(3) {
             // A namespace of its own whose loopback interface nobody has brought up.
             Err(Error::System { source, .. })
-                if source.kind() == std::io::ErrorKind::NetworkUnreachable =>
+                if source.kind() == io::ErrorKind::NetworkUnreachable =>
             {
                 return println!("not run: no loopback interface: {source}");
             }

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::machine::{CAPTURES, Volume, command, run, verbs_of};
+use crate::machine::{CAPTURES, Ran, Volume, command, run, verbs_of};
 use serde_json::Value;
 
 #[test]
@@ -284,7 +284,7 @@ fn a_reader_that_goes_away_ends_it_quietly() {
         drop(child.stdout.take());
         let output = child.wait_with_output().unwrap();
         assert!(output.status.code().is_some_and(|code| code < 2), "{arguments:?}: {output:?}");
-        assert!(output.stderr.is_empty(), "{arguments:?}: {output:?}");
+        assert!(Ran::new(&output).err.is_empty(), "{arguments:?}: {output:?}");
     }
 }
 

@@ -58,7 +58,7 @@ fn a_question_has_one_answer_and_nobody_is_none() {
     let name = format!("test-{}", std::process::id());
     let nobody = ask(&name, "anybody?", PATIENCE);
     // Where root has recorded once, somebody might be there whom nobody else may ask.
-    if let Err(Error::Path { source, path, .. }) = &nobody
+    if let Err(crate::Error::Path { source, path, .. }) = &nobody
         && source.kind() == std::io::ErrorKind::PermissionDenied
     {
         return println!("not run: {}: {source}", path.display());

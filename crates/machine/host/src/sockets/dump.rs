@@ -185,7 +185,7 @@ mod tests {
         let at = listener.local_addr().unwrap();
         let client = match TcpStream::connect(at) {
             // A namespace of its own whose loopback interface nobody has brought up.
-            Err(error) if error.kind() == std::io::ErrorKind::NetworkUnreachable => {
+            Err(error) if error.kind() == io::ErrorKind::NetworkUnreachable => {
                 return println!("not run: no loopback interface: {error}");
             }
             client => client.unwrap(),

@@ -106,8 +106,8 @@ fn both_directions_of_every_session_of_the_corpus_are_on_one_queue() {
     let sender = FrameSender::open("left").unwrap();
     let corpora = Corpus::all();
     let is_large = corpora.iter().any(|corpus| corpus.is_large);
-    let captures = corpora.iter().flat_map(Corpus::captures);
-    let files: Vec<_> = captures.map(|file| frames_of(&file)).collect();
+    let paths = corpora.iter().flat_map(Corpus::captures);
+    let files: Vec<_> = paths.map(|file| frames_of(&file)).collect();
     let frames: Vec<&[u8]> = files.iter().flatten().map(Vec::as_slice).collect();
     for frame in &frames {
         sender.send(frame).unwrap();
