@@ -1,9 +1,9 @@
 //! `cargo xtask ci`: every check in one command, each step with its time, one line at the end.
 //!
 //! A step that fails does not stop the others. A test that could not run says "not run: reason";
-//! all those lines are repeated at the end, so that a skipped test is never silent. What failed is
-//! repeated, too: the end of a long output is what people have. What passing tests print is read,
-//! and not shown.
+//! all those lines are repeated at the end, so that a skipped test is never silent, and it counts
+//! as skipped, not as passed, though its program says `ok`. What failed is repeated, too: the end
+//! of a long output is what people have. What passing tests print is read, and not shown.
 //!
 //! A few failed tests are run once more, one at a time and with nothing beside them: many tests ask
 //! a real kernel, and thousands of them at once on a busy machine are no fair question. One that
@@ -22,8 +22,16 @@ use crate::{MUTANT_SEEDS, SQL, lab, miri, mutants, process, tidy};
 struct Tally {
     passed: u64,
     failed: u64,
+    /// Tests, and steps, that could not run, or not all of them; none is among those that passed.
+    skipped: u64,
+    /// Their reasons, of which one test may have several.
     not_run: Vec<String>,
     test_name: String,
+    /// Whether the present test is counted as skipped.
+    is_skipped: bool,
+    /// The tests that were skipped, and how many of them are of test programs that have ended.
+    skipped_tests: Vec<String>,
+    skipped_before: u64,
     /// The tests that failed in the present step.
     failed_tests: Vec<String>,
     /// Those that passed when they were run alone.
@@ -200,6 +208,7 @@ impl Tally {
         if let Some(name) = line.strip_prefix("---- ").and_then(|l| l.strip_suffix(" stdout ----"))
         {
             name.clone_into(&mut self.test_name);
+            self.is_skipped = false;
             self.lines_left = if self.is_failures { FAILURE_LINES } else { 0 };
         }
         match line {
@@ -217,19 +226,42 @@ impl Tally {
             self.failures.push(line.to_owned());
         }
         if let Some(reason) = line.trim_start().strip_prefix("not run: ") {
-            let name = std::mem::take(&mut self.test_name);
-            let separator = if name.is_empty() { "" } else { ": " };
-            self.not_run.push(format!("not run: {name}{separator}{reason}"));
+            self.skip(reason);
         }
         if line.starts_with("test result: ") {
-            (self.is_failures, self.is_successes, self.lines_left) = (false, false, 0);
-            self.passed += count(line, " passed");
-            self.failed += count(line, " failed");
-            let ignored = count(line, " ignored");
-            if ignored > 0 {
-                self.not_run.push(format!("not run: {ignored} ignored tests"));
-            }
+            self.result(line);
         }
+    }
+
+    /// Counts the reason why something did not run: the present test, or a step.
+    fn skip(&mut self, reason: &str) {
+        let name = &self.test_name;
+        let separator = if name.is_empty() { "" } else { ": " };
+        self.not_run.push(format!("not run: {name}{separator}{reason}"));
+        // What failed has failed, whatever it left out before.
+        if name.is_empty() {
+            self.skipped += 1;
+        } else if !self.is_failures && !self.is_skipped {
+            self.skipped += 1;
+            self.is_skipped = true;
+            self.skipped_tests.push(name.clone());
+        }
+    }
+
+    /// Counts what one test program says of its tests, in which a skipped one has passed.
+    fn result(&mut self, line: &str) {
+        let skipped = u64::try_from(self.skipped_tests.len()).expect("as many as were counted");
+        let of_earlier_programs = self.skipped_before;
+        self.skipped_before = skipped;
+        self.passed += count(line, " passed").saturating_sub(skipped - of_earlier_programs);
+        self.failed += count(line, " failed");
+        let ignored = count(line, " ignored");
+        if ignored > 0 {
+            self.skipped += ignored;
+            self.not_run.push(format!("not run: {ignored} ignored tests"));
+        }
+        (self.is_failures, self.is_successes, self.lines_left) = (false, false, 0);
+        self.test_name.clear();
     }
 
     /// Whether a line, which was counted, is shown: not if it is of a test that passed.
@@ -241,14 +273,21 @@ impl Tally {
     /// Counts what failed, and was run again, as passed where it passed; returns whether all did.
     fn settle(&mut self, failed: Vec<String>, again: &Tally) -> bool {
         self.failures.extend_from_slice(&again.failures);
+        self.not_run.extend_from_slice(&again.not_run);
         let is_steady = |name: &String| again.failed_tests.contains(name);
         let passed = failed.into_iter().filter(|name| !is_steady(name));
         // One that did not come at all has not passed.
-        let passed = passed.take(usize::try_from(again.passed).unwrap_or(usize::MAX));
+        let came = again.passed + u64::try_from(again.skipped_tests.len()).unwrap_or(u64::MAX);
+        let passed = passed.take(usize::try_from(came).unwrap_or(usize::MAX));
         for name in passed {
             self.failed -= 1;
-            self.passed += 1;
-            self.unsteady.push(format!("failed, and passed alone: {name}"));
+            if again.skipped_tests.contains(&name) {
+                self.skipped += 1;
+                self.unsteady.push(format!("failed, and did not run alone: {name}"));
+            } else {
+                self.passed += 1;
+                self.unsteady.push(format!("failed, and passed alone: {name}"));
+            }
         }
         self.failed == 0
     }
@@ -258,8 +297,13 @@ impl Tally {
         for line in self.not_run.iter().chain(&self.failures).chain(&self.unsteady) {
             println!("{line}");
         }
-        println!("{} passed, {} failed", self.passed, self.failed);
+        println!("{}", self.closing_line());
         self.failed == 0 && self.passed > 0
+    }
+
+    /// What the project's runner reads.
+    fn closing_line(&self) -> String {
+        format!("{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
     }
 }
 
@@ -286,7 +330,7 @@ mod tests {
         let result =
             "test result: FAILED. 12 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out";
         let sum = tally(&[result, "test a ... ok", result]);
-        assert_eq!((sum.passed, sum.failed), (24, 6));
+        assert_eq!(sum.closing_line(), "24 passed, 6 failed, 0 skipped");
         assert!(!sum.close());
     }
 
@@ -306,6 +350,65 @@ mod tests {
         let expected =
             ["not run: live::stored_equals_sent: needs CAP_NET_RAW", "not run: 2 ignored tests"];
         assert_eq!(skipped.not_run, expected);
+        assert_eq!(skipped.closing_line(), "0 passed, 0 failed, 3 skipped");
+        assert!(!skipped.close(), "nothing passed");
+    }
+
+    #[test]
+    fn a_skipped_test_counts_once_and_not_as_passed() {
+        let program = [
+            "test a ... ok",
+            "test b ... ok",
+            "test c ... ok",
+            "successes:",
+            "",
+            "---- a stdout ----",
+            "not run: no tshark",
+            "  not run: no tcpdump",
+            "",
+            "---- b stdout ----",
+            "5 of 5",
+            "successes:",
+            "    a",
+            "    b",
+            "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out",
+        ];
+        let sum = tally(&program);
+        assert_eq!(sum.closing_line(), "2 passed, 0 failed, 1 skipped");
+        assert_eq!(sum.not_run, ["not run: a: no tshark", "not run: a: no tcpdump"]);
+        // Of a second test program with a test of the same name.
+        assert_eq!(tally(&program.repeat(2)).closing_line(), "4 passed, 0 failed, 2 skipped");
+    }
+
+    #[test]
+    fn a_failed_test_that_left_something_out_has_failed() {
+        let sum = tally(&[
+            "test a ... FAILED",
+            "failures:",
+            "---- a stdout ----",
+            "not run: no tshark",
+            "thread 'a' panicked at src/lib.rs:1:1:",
+            "failures:",
+            "    a",
+            "test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out",
+        ]);
+        assert_eq!(sum.closing_line(), "1 passed, 1 failed, 0 skipped");
+        assert_eq!(sum.not_run, ["not run: a: no tshark"]);
+    }
+
+    #[test]
+    fn a_step_that_cannot_run_is_skipped_beside_the_tests() {
+        let sum = tally(&[
+            "successes:",
+            "---- a stdout ----",
+            "fine",
+            "test result: ok. 1 passed; 0 failed; 0 ignored",
+            "not run: miri: no nightly compiler",
+            "not run: lab crypt: no dm-crypt",
+        ]);
+        assert_eq!(sum.closing_line(), "1 passed, 0 failed, 2 skipped");
+        let expected = ["not run: miri: no nightly compiler", "not run: lab crypt: no dm-crypt"];
+        assert_eq!(sum.not_run, expected, "neither is of the last test");
     }
 
     #[test]
@@ -375,6 +478,23 @@ mod tests {
         let failed = std::mem::take(&mut sum.failed_tests);
         assert!(!sum.settle(failed, &tally(&["test result: ok. 1 passed; 0 failed"])));
         assert_eq!((sum.passed, sum.failed), (6, 1), "one of them was not found");
+    }
+
+    #[test]
+    fn what_does_not_run_alone_has_not_passed() {
+        let first = ["test slow ... FAILED", "test result: FAILED. 5 passed; 1 failed; 0 ignored"];
+        let alone = [
+            "successes:",
+            "---- slow stdout ----",
+            "not run: no loop device is left",
+            "test result: ok. 1 passed; 0 failed; 0 ignored",
+        ];
+        let mut sum = tally(&first);
+        let failed = std::mem::take(&mut sum.failed_tests);
+        assert!(sum.settle(failed, &tally(&alone)));
+        assert_eq!(sum.closing_line(), "5 passed, 0 failed, 1 skipped");
+        assert_eq!(sum.not_run, ["not run: slow: no loop device is left"]);
+        assert_eq!(sum.unsteady, ["failed, and did not run alone: slow"]);
     }
 
     #[test]

@@ -20,8 +20,12 @@ const ROWS: [&[&str]; 12] = [
     &["volume-view", "session-view", "qualify-view", "machine-view", "sql"],
     &["tui"],
     &["wirespool"],
-    &["sim", "lab", "bench", "xtask", "fuzz"],
+    &["sim", "lab", "bench", "testdata", "xtask", "fuzz"],
 ];
+
+/// Data for the tests of any row: a crate may depend on it for its tests and not otherwise, and it
+/// depends on no crate of ours, so that what it says of its data is its own.
+const FOR_TESTS: &str = "testdata";
 
 /// The parts of the product: each is a folder of crates.
 pub(crate) const PARTS: [&str; 9] =
@@ -126,6 +130,16 @@ fn check_package(package: &Package) -> Vec<String> {
     let findings = package.dependencies.iter().filter_map(|dependency| {
         let other = &dependency.name;
         if dependency.is_ours {
+            if name == FOR_TESTS {
+                return Some(format!(
+                    "{name} may not depend on {other}: it depends on none of ours"
+                ));
+            }
+            if other == FOR_TESTS {
+                let is_wrong = !dependency.is_for_tests;
+                return is_wrong
+                    .then(|| format!("{name} may depend on {other} only for its tests"));
+            }
             // Without a row the other crate is a finding of its own.
             let upper = row(other).filter(|upper| *upper >= own)?;
             return Some(format!("{name} (row {own}) may not depend on {other} (row {upper})"));
@@ -170,6 +184,15 @@ mod tests {
     fn test_and_build_dependencies_are_edges_too() {
         assert_eq!(findings("wire", &ours("volume", "\"dev\"")).len(), 1);
         assert_eq!(findings("wire", &ours("volume", "\"build\"")).len(), 1);
+    }
+
+    #[test]
+    fn data_for_tests_is_for_tests_alone_and_of_its_own() {
+        assert!(findings("wire", &ours("testdata", "\"dev\"")).is_empty());
+        assert_eq!(findings("wire", &ours("testdata", "null")).len(), 1);
+        assert_eq!(findings("bench", &ours("testdata", "null")).len(), 1);
+        assert_eq!(findings("testdata", &ours("units", "null")).len(), 1);
+        assert_eq!(findings("testdata", &ours("units", "\"dev\"")).len(), 1);
     }
 
     #[test]

@@ -72,7 +72,15 @@ mod tests {
 
     #[test]
     fn both_conversations_come_to_their_end() {
-        let ports = converse(3).unwrap();
+        let ports = match converse(3) {
+            // A namespace of its own whose loopback interface is down.
+            Err(Error::Host(host::Error::System { source, .. }))
+                if source.kind() == io::ErrorKind::NetworkUnreachable =>
+            {
+                return println!("not run: no loopback interface: {source}");
+            }
+            ports => ports.unwrap(),
+        };
         assert_ne!(ports.tcp_port, 0);
         assert_ne!(ports.udp_port, 0);
     }

@@ -1,4 +1,5 @@
-//! The whole corpus through decoder and table, compared with what other tools make of it.
+//! Captures through decoder and table, compared with what other tools make of them, or with what
+//! their maker says.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 #![expect(clippy::print_stdout, reason = "the shares and the differences are the result")]
@@ -14,6 +15,7 @@ use std::time::Duration;
 use capture::{FileOptions, FileSource, Interface, Next, Packet, Source};
 use format::session_row::{Names, PieceId};
 use session::{Config, PacketView, SessionRow, Table};
+use testdata::Corpus;
 use units::Timestamp;
 
 /// One row of a reference table, by column name.
@@ -21,15 +23,6 @@ type Row = BTreeMap<String, String>;
 
 /// File, protocol, and both ends in order.
 type Tuple = (String, String, [(String, String); 2]);
-
-fn corpus() -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data/corpus");
-    if !path.is_dir() {
-        println!("not run: {} is absent", path.display());
-        return None;
-    }
-    Some(path)
-}
 
 fn read_table(path: &Path) -> Vec<Row> {
     let text = fs::read_to_string(path).unwrap();
@@ -121,7 +114,10 @@ fn seeds_for_the_fuzz_target_are_written_where_wished() {
     let Some(folder) = std::env::var_os("WIRESPOOL_SEEDS").map(PathBuf::from) else {
         return println!("not run: WIRESPOOL_SEEDS names no folder");
     };
-    let Some(corpus) = corpus() else { return };
+    let Some(corpus) = Corpus::large() else {
+        return println!("not run: {}", testdata::lacks_large());
+    };
+    let corpus = corpus.path();
     let names = SEED_TARGETS.iter().map(|(name, ..)| *name).chain(["app_payload"]);
     names.for_each(|name| fs::create_dir_all(folder.join(name)).unwrap());
     let reference = read_table(&corpus.join("ref/tshark_sessions.tsv"));
@@ -221,9 +217,12 @@ fn all_sessions(corpus: &Path, reference: &[Row]) -> BTreeMap<Tuple, Vec<Session
 
 #[test]
 fn sessions_are_those_on_which_other_tools_agree() {
-    let Some(corpus) = corpus() else { return };
-    let reference = read_table(&corpus.join("ref/sessions_consensus.tsv"));
-    let ours = all_sessions(&corpus, &reference);
+    Corpus::all().iter().for_each(check_counts);
+}
+
+fn check_counts(corpus: &Corpus) {
+    let reference = read_table(&corpus.path().join("ref/sessions_consensus.tsv"));
+    let ours = all_sessions(corpus.path(), &reference);
     let (mut count, mut equal) = (0, 0);
     for row in reference.iter().filter(|row| row["n_agree"].parse::<u32>().unwrap() >= 2) {
         let expected = ["pkts", "frame_bytes", "ip_bytes"].map(|name| row[name].parse().unwrap());
@@ -237,7 +236,8 @@ fn sessions_are_those_on_which_other_tools_agree() {
         }
     }
     println!("{equal} of {count} sessions equal");
-    assert!(count > 0 && equal * 100 >= count * 99);
+    let percent = if corpus.is_large { 99 } else { 100 };
+    assert!(count > 0 && equal * 100 >= count * percent);
 }
 
 fn counts(slice: &SessionRow) -> [u64; 3] {
@@ -255,12 +255,23 @@ fn names_of_reference(text: &str) -> BTreeSet<String> {
     text.split(',').filter(|text| !text.is_empty()).map(name).collect()
 }
 
-/// Compares one column of names; `least` is the share in percent that must be found.
+/// Compares one column of names; `least` is the share in percent of real sessions in which they
+/// must be found: those of the small corpus are whole, and found in all.
 fn compare(proto: &str, column: &str, least: u32, ours: impl Fn(&Names) -> Vec<String>) {
-    let Some(corpus) = corpus() else { return };
-    let mut reference = read_table(&corpus.join("ref/tshark_sessions.tsv"));
+    for corpus in Corpus::all() {
+        let least = if corpus.is_large { least } else { 100 };
+        compare_in(&corpus, (proto, column, least), &ours);
+    }
+}
+
+fn compare_in(
+    corpus: &Corpus,
+    (proto, column, least): (&str, &str, u32),
+    ours: &impl Fn(&Names) -> Vec<String>,
+) {
+    let mut reference = read_table(&corpus.path().join("ref/tshark_sessions.tsv"));
     reference.retain(|row| row["proto"] == proto && !row[column].is_empty());
-    let all = all_sessions(&corpus, &reference);
+    let all = all_sessions(corpus.path(), &reference);
     let mut found_count = 0;
     for row in &reference {
         let tuple = tuple_of_reference(row);
@@ -275,6 +286,10 @@ fn compare(proto: &str, column: &str, least: u32, ours: impl Fn(&Names) -> Vec<S
         }
     }
     let count = u32::try_from(reference.len()).unwrap();
+    // Names of some kinds are made over one of both transports alone.
+    if count == 0 && !corpus.is_large {
+        return;
+    }
     println!("{column} of protocol {proto}: {found_count} of {count} sessions");
     assert!(count > 0 && found_count * 100 >= count * least);
 }
@@ -324,4 +339,13 @@ fn dns_names_over_tcp_are_found() {
 fn http_hosts_are_found() {
     compare("6", "http_host", 99, |names| names.http_host.clone());
     compare("17", "http_host", 100, |names| names.http_host.clone());
+}
+
+/// The tables of the large corpus have no certificates.
+#[test]
+fn subjects_of_certificates_are_found() {
+    let of_certificate = |names: &Names| names.tls.as_ref()?.cert_subject.clone();
+    compare_in(&Corpus::small(), ("6", "subject", 100), &|names| {
+        of_certificate(names).into_iter().collect()
+    });
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::machine::{BINARY, CAPTURES, Ran, Volume, command, run};
+use crate::machine::{BINARY, CAPTURES, Ran, Volume, command, is_root, run};
 
 const NO_NAMESPACE: &str = "cannot make a network namespace";
 const NO_XDP: &str = "not permitted to use AF_XDP";
@@ -105,6 +105,11 @@ fn a_volume_that_is_given_is_recorded_into_again_and_again() {
 
 #[test]
 fn extraction_and_scrub_beside_it_cost_no_packet() {
+    if !is_root() {
+        // There the recorder seems gone to a reader outside, whose answers are then unknown.
+        println!("not run: a recorder inside of a user namespace cannot be asked from outside");
+        return;
+    }
     let volume = Volume::recorded();
     let is_over = AtomicBool::new(false);
     let extract_until_over = || {

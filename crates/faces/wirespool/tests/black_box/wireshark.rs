@@ -157,7 +157,7 @@ fn names_of_stenographer_answer_its_queries() {
     };
     let query = "port 53 and after 2000-01-01T00:00:00Z";
     let output = call("stenocurl", &["/query", "-d", query, "-s"]);
-    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    assert!(output.status.success() && Ran::new(&output).err.is_empty(), "{output:?}");
     assert_eq!(output.stdout[..4], [0x4d, 0x3c, 0xb2, 0xa1], "pcap");
     let file = volume.file("out.pcap");
     let limit = ["/query", "-d", "port 53", "-H", "Steno-Limit-Packets: 3", "-o", &file];

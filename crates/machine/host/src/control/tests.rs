@@ -56,7 +56,14 @@ impl Drop for Ends<'_> {
 #[test]
 fn a_question_has_one_answer_and_nobody_is_none() {
     let name = format!("test-{}", std::process::id());
-    assert!(matches!(ask(&name, "anybody?", PATIENCE), Ok(None)));
+    let nobody = ask(&name, "anybody?", PATIENCE);
+    // Where root has recorded once, somebody might be there whom nobody else may ask.
+    if let Err(crate::Error::Path { source, path, .. }) = &nobody
+        && source.kind() == std::io::ErrorKind::PermissionDenied
+    {
+        return println!("not run: {}: {source}", path.display());
+    }
+    assert!(matches!(nobody, Ok(None)), "{nobody:?}");
     let socket = ControlSocket::bind(&name).unwrap();
     let is_ending = AtomicBool::new(false);
     let answer = |question: &str| format!("to {question}");

@@ -184,7 +184,13 @@ mod tests {
     fn a_connection_and_its_listener_are_told() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();
-        let client = TcpStream::connect(at).unwrap();
+        let client = match TcpStream::connect(at) {
+            // A namespace of its own whose loopback interface nobody has brought up.
+            Err(error) if error.kind() == io::ErrorKind::NetworkUnreachable => {
+                return println!("not run: no loopback interface: {error}");
+            }
+            client => client.unwrap(),
+        };
         let from = client.local_addr().unwrap();
         let sockets = tcp_sockets().unwrap();
         let find = |local, remote_port| {

@@ -1,14 +1,15 @@
-//! Sessions of the corpus, found by tuple and extracted, against the frames that tshark lists for
-//! them.
+//! Sessions of captures, found by tuple and extracted, against the frames that tshark, or their
+//! maker, lists for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use core::ops::ControlFlow;
 
 use extract::{Event, Found, Request, Target, extract, find, packets};
 use query::Query;
+use testdata::Corpus;
 use units::{ManualClock, Timestamp};
 
 use crate::reader::{Capture, Frame, read, read_file};
@@ -18,15 +19,6 @@ use crate::recorder::{How, Volume, traffic_of};
 const ROWS_PER_FILE: usize = 30;
 
 type Row = BTreeMap<String, String>;
-
-fn corpus() -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data/corpus");
-    if !path.is_dir() {
-        println!("not run: no corpus at {}", path.display());
-        return None;
-    }
-    Some(path)
-}
 
 fn table(path: &Path) -> Vec<Row> {
     let text = fs::read_to_string(path).unwrap();
@@ -162,9 +154,12 @@ fn is_equal(volume: &Volume, original: &Capture, row: &Row, query: &str) -> bool
 
 #[test]
 fn sessions_come_out_as_their_packets_lie_in_the_capture() {
-    let Some(corpus) = corpus() else { return };
+    Corpus::all().iter().for_each(check_sessions);
+}
+
+fn check_sessions(corpus: &Corpus) {
     let mut by_file = BTreeMap::<String, Vec<Row>>::new();
-    for row in table(&corpus.join("ref/tshark_sessions.tsv")) {
+    for row in table(&corpus.path().join("ref/tshark_sessions.tsv")) {
         if !row["proto"].starts_with("nonip") {
             by_file.entry(row["file"].clone()).or_default().push(row);
         }
@@ -172,7 +167,7 @@ fn sessions_come_out_as_their_packets_lie_in_the_capture() {
     let (mut count, mut equal) = (0, 0);
     let mut reasons = BTreeMap::<&str, usize>::new();
     for (file, rows) in by_file {
-        let path = corpus.join("pcap").join(&file);
+        let path = corpus.path().join("pcap").join(&file);
         // The longest packets of the corpus have 64 KiB.
         let how = How { piece_bytes: 128 << 10, ..How::default() };
         let volume = Volume::of(&traffic_of(&path), how);
@@ -211,15 +206,19 @@ fn sessions_come_out_as_their_packets_lie_in_the_capture() {
     }
     println!("{equal} of {count} sessions extracted as they lie in their captures; {reasons:?}");
     assert_eq!(reasons.get("other packets"), None);
-    assert!(equal >= 500 && equal * 100 >= count * 98);
+    // tshark gives fragments to another session; the maker of the small corpus does not.
+    let (least, percent) = if corpus.is_large { (500, 98) } else { (100, 100) };
+    assert!(equal >= least && equal * 100 >= count * percent);
 }
 
 #[test]
 fn all_packets_of_every_capture_come_out_without_an_index() {
-    let Some(corpus) = corpus() else { return };
+    let corpora = Corpus::all();
     let mut count = 0;
-    for entry in fs::read_dir(corpus.join("derived")).unwrap() {
-        let path = entry.unwrap().path();
+    for path in
+        corpora.iter().flat_map(|corpus| fs::read_dir(corpus.path().join("derived")).unwrap())
+    {
+        let path = path.unwrap().path();
         let traffic = traffic_of(&path);
         let how = How { segment_pieces: None, ..How::default() };
         let volume = Volume::of(&traffic, how);
@@ -234,5 +233,5 @@ fn all_packets_of_every_capture_come_out_without_an_index() {
         assert!(seen == expected, "{}", path.display());
         count += seen.len();
     }
-    assert!(count > 100);
+    assert!(count > 80);
 }

@@ -7,11 +7,12 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use testdata::Corpus;
 use volume::Reader;
 
 use crate::child::{Recorder, Task, await_release};
 use crate::volumes::{
-    Packet, assert_clean, corpus, folder, new_volume, open, packets_of_file, run, stripes_of_slot,
+    Packet, assert_clean, folder, new_volume, open, packets_of_file, run, stripes_of_slot,
 };
 
 const ETHERNET: [&str; 6] = [
@@ -39,6 +40,26 @@ const MIXED: [&str; 14] = [
     "pcap/ndpi/pfcp.pcapng",
     "pcap/ja4/chrome-cloudflare-quic-with-secrets.pcapng",
     "pcap/ndpi/1kxun.pcap",
+];
+
+/// The same of the small corpus.
+const SMALL_ETHERNET: [&str; 4] =
+    ["pcap/protocols.pcap", "pcap/many.pcap", "pcap/snapped.pcap", "pcap/tcp-ns-be.pcap"];
+
+/// Seven link types, captures of several interfaces and sections, times that run backwards.
+const SMALL_MIXED: [&str; 12] = [
+    "pcap/raw.pcap",
+    "pcap/null.pcap",
+    "pcap/loop.pcap",
+    "pcap/ppp.pcap",
+    "pcap/cooked.pcap",
+    "pcap/cooked2.pcap",
+    "pcap/pcapng-gen/be-interfaces.pcapng",
+    "pcap/pcapng-gen/le-sections.pcapng",
+    "derived/time-backwards.pcap",
+    "derived/zero-length.pcap",
+    "pcap/fragments-ns-be.pcap",
+    "pcap/many.pcap",
 ];
 
 /// How a volume came to lie there.
@@ -258,9 +279,14 @@ fn check_all_runs(volume: &Path, end: End) -> usize {
     runs.len()
 }
 
-fn check(name: &str, captures: &[&str], volumes: [(End, bool); 3]) {
-    let Some(corpus) = corpus().filter(|_| has_tools()) else { return };
-    let captures: Vec<PathBuf> = captures.iter().map(|name| corpus.join(name)).collect();
+/// Over captures of the large corpus, or else of the small one: the tools take their time.
+fn check(name: &str, [large, small]: [&[&str]; 2], volumes: [(End, bool); 3]) {
+    if !has_tools() {
+        return;
+    }
+    let corpus = Corpus::large().unwrap_or_else(Corpus::small);
+    let captures = if corpus.is_large { large } else { small };
+    let captures: Vec<PathBuf> = captures.iter().map(|name| corpus.path().join(name)).collect();
     for (end, with_index) in volumes {
         let folder = folder();
         let volume = recorded(folder.path(), end, &captures, with_index);
@@ -272,11 +298,11 @@ fn check(name: &str, captures: &[&str], volumes: [(End, bool); 3]) {
 #[test]
 fn tools_read_runs_of_one_link_type() {
     let volumes = [(End::Stop, false), (End::Crash, true), (End::Laps, true)];
-    check("one link type", &ETHERNET, volumes);
+    check("one link type", [&ETHERNET, &SMALL_ETHERNET], volumes);
 }
 
 #[test]
 fn tools_read_runs_of_several_link_types_and_interfaces() {
     let volumes = [(End::Stop, true), (End::Crash, false), (End::Laps, false)];
-    check("several link types", &MIXED, volumes);
+    check("several link types", [&MIXED, &SMALL_MIXED], volumes);
 }

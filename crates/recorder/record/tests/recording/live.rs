@@ -15,13 +15,14 @@ use format::directory::{Gap, GapCause};
 use format::head::Kind;
 use host::SystemClock;
 use record::{Input, Options, Queues, Report, record};
+use testdata::Corpus;
 use units::{Clock, Sleep, Timestamp};
 
 use crate::namespace::enter;
 use crate::numbered::{identify, packet};
 use crate::volumes::{
-    Packet, assert_clean, corpus, folder, new_volume, open, options, packets_of_file,
-    packets_of_volume, stripes,
+    Packet, assert_clean, folder, new_volume, open, options, packets_of_file, packets_of_volume,
+    stripes,
 };
 
 /// Two veth pairs for large frames.
@@ -96,11 +97,16 @@ fn send(interface: &str, frames: &[Vec<u8>]) {
     }
 }
 
-/// Frames of real captures that fit the link.
+/// Frames of captures that fit the link.
 fn replayed() -> Vec<Vec<u8>> {
-    let Some(corpus) = corpus() else { return (0..1000).map(frame).collect() };
-    let names = ["mercury/pppoe_double_vlan_tagging.pcap", "ndpi/gnutella.pcap", "zeek/smb2.pcap"];
-    let packets = names.iter().flat_map(|name| packets_of_file(&corpus.join("pcap").join(name)));
+    let large = ["mercury/pppoe_double_vlan_tagging.pcap", "ndpi/gnutella.pcap", "zeek/smb2.pcap"];
+    let small = ["tagged-be.pcap", "tunnelled-ns.pcap", "many.pcap"];
+    let corpora = Corpus::all();
+    let files = corpora.iter().flat_map(|corpus| {
+        let names = if corpus.is_large { large } else { small };
+        names.map(|name| corpus.path().join("pcap").join(name))
+    });
+    let packets = files.flat_map(|file| packets_of_file(&file));
     packets.map(|packet| packet.3).filter(|bytes| (14..=9200).contains(&bytes.len())).collect()
 }
 

@@ -152,13 +152,3 @@ pub(crate) fn assert_clean(reader: &Reader) {
 pub(crate) fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
-
-/// The folder of real captures, where there is one.
-pub(crate) fn corpus() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data/corpus");
-    if root.exists() {
-        return Some(root);
-    }
-    println!("not run: no corpus at {}", root.display());
-    None
-}

@@ -2,7 +2,6 @@
 //! 100).
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use bytes::Bytes;
 use format::session_row::{Direction, Names, PieceSpan, SessionRow, State};
@@ -110,9 +109,8 @@ fn random_tuple(random: &mut Random) -> FiveTuple {
 /// The sessions of the corpus, as its reference table has them; what the table lacks is filled with
 /// likely values.
 fn corpus() -> Option<Vec<SessionRow>> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../../../shared/data/corpus/ref/tshark_sessions.tsv");
-    let table = std::fs::read_to_string(path).ok()?;
+    let path = testdata::Corpus::large()?.path().join("ref/tshark_sessions.tsv");
+    let table = std::fs::read_to_string(path).unwrap();
     let mut lines = table.lines();
     let header: Vec<&str> = lines.next()?.split('\t').collect();
     let rows = lines.enumerate().filter_map(|(number, line)| {
@@ -184,7 +182,7 @@ fn corpus_row(number: usize, fields: &BTreeMap<&str, &str>) -> Option<SessionRow
 #[test]
 fn real_sessions_take_at_most_100_bytes() {
     let Some(rows) = corpus() else {
-        println!("not run: the corpus is absent");
+        println!("not run: {}", testdata::lacks_large());
         return;
     };
     assert!(rows.len() > 4000, "the table has {} sessions", rows.len());
