@@ -106,7 +106,7 @@ pub fn csv_cell(text: &str) -> String {
     csv_quoted(text, safe)
 }
 
-/// A cell of CSV with several texts. It can be split at [`CSV_SEPARATOR`] again.
+/// A cell of CSV with several texts. They can be split again at `|`, which is escaped in a text.
 pub fn csv_list<'t>(texts: impl Iterator<Item = &'t str>) -> String {
     let mut safe = String::new();
     let mut first = None;

@@ -3,7 +3,7 @@
 //! The sessions are those of the small corpus, whose maker says what is in them: the answers are
 //! held to its table, which no code of the engine or of ours has touched.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers may stop at once")]
+#![expect(clippy::unwrap_used, reason = "helpers may stop at once")]
 
 use core::ops::ControlFlow;
 use std::collections::BTreeMap;

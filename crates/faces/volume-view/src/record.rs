@@ -549,7 +549,7 @@ mod tests {
         assert!(heading(&crashed).starts_with("not known: what passed after 1970"));
         let mut damaged = account(known.clone());
         damaged.recovery.damaged = 1;
-        assert!(heading(&damaged).starts_with("missing: 1 stripe of before"));
+        assert!(heading(&damaged).starts_with("missing: 1 stripe of the earlier recording"));
         let mut lossy = account(known);
         lossy.total.writer_drops = 3;
         assert_eq!(heading(&lossy), "lost: 3 packets; each loss is stored as a gap");

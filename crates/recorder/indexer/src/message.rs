@@ -194,7 +194,7 @@ pub struct Taken {
     pub packets: u64,
     /// Those whose payload was not looked at for names.
     pub unread: u64,
-    /// Rows of its run_kind's segment that have ended so far.
+    /// Rows of its run's segment that have ended so far.
     pub rows: u64,
     /// Memory that they take.
     pub row_bytes: u64,

@@ -252,7 +252,7 @@ impl Owner {
         self.in_hand.push_back(InHand { stripe: Box::new(stripe), is_sent: false });
     }
 
-    /// Ends a run_kind's segment: it comes from [`Self::poll`].
+    /// Ends a run's segment: it comes from [`Self::poll`].
     ///
     /// # Panics
     /// While stripes are in hand: a worker that dies would take some of the segment's with it.

@@ -118,7 +118,7 @@ pub(crate) struct Run<'a> {
     parts: Indexer<'a>,
     live: Option<OpenSegment>,
     past: Option<OpenSegment>,
-    /// Opening of the volume that wrote what the past run_kind has.
+    /// Opening of the volume that wrote what the past run has.
     past_epoch: Option<u32>,
     backlog: Backlog,
     /// By their first stripes.
@@ -436,7 +436,7 @@ impl<'a> Run<'a> {
         self.show_losses();
     }
 
-    /// What the past run_kind has under way is done again.
+    /// What the past run has under way is done again.
     fn past_again(&mut self) {
         self.past_epoch = None;
         let in_hand = self.parts.owner.forget(|stripe| stripe.run_kind == RunKind::Past);
@@ -500,7 +500,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Ends the segment of a run_kind: nothing is in hand.
+    /// Ends the segment of a run: nothing is in hand.
     fn close(&mut self, run_kind: RunKind, rest: Rest) {
         let open = match run_kind {
             RunKind::Live => self.live.take(),

@@ -155,7 +155,10 @@ mod tests {
         );
         let ended = said(&mut links, 9, lossy(10));
         let [(EventKind::DropsEnd, line)] = &ended[..] else { panic!("{ended:?}") };
-        assert!(line.contains("kernel ring: 10 since 1970-01-01"), "{line}");
+        assert!(
+            line.contains("(kernel ring full) and loses no more: 10 since 1970-01-01"),
+            "{line}"
+        );
         assert!(said(&mut links, 20, lossy(10)).is_empty());
         assert_eq!(said(&mut links, 21, lossy(11)).len(), 1);
     }

@@ -55,7 +55,7 @@ pub(crate) fn run(
     let given = files.map(|files| (files, None));
     let (files, note) = given.unwrap_or_else(|| index_files(options, &opened, clock));
     let failed = AtomicBool::new(false);
-    let (status, epoch) = (board_of(&opened, clock.boottime_ns()), opened.writer.epoch());
+    let (status, epoch) = (new_status(&opened, clock.boottime_ns()), opened.writer.epoch());
     let opening = opening_of(options, &opened, &storage);
     let (recovery, pool) = (opened.recovery.clone(), opened.pool.clone());
     let may_wait = matches!(options.input, Input::Files(_));
@@ -64,9 +64,8 @@ pub(crate) fn run(
     let open_reader = || storage.reader().ok();
 
     let (ledger, is_stopping) = (Ledger::new(1 + sources.further.len()), AtomicBool::new(false));
-    let (seen, waits) =
-        (((&status, &ledger, &pool), Notifier::new(options, log)), Waits::default());
-    let events = Events::default();
+    let (waits, events) = (Waits::default(), Events::default());
+    let seen = ((&status, &ledger, &pool), Notifier::new(options, log));
     let mut progress =
         new_reporter(options, (&opened, &sources.advice, note), seen, (clock, progress), &events);
 
@@ -299,7 +298,7 @@ fn reach_back(options: &Options, geometry: &Geometry) -> Option<ReachBack> {
 }
 
 /// Threads that begin before the ring writer first notes anything find what was mounted.
-fn board_of(opened: &Opened, now_ns: i64) -> SharedStatus {
+fn new_status(opened: &Opened, now_ns: i64) -> SharedStatus {
     let writer = &opened.writer;
     Arc::new(Mutex::new(WriterStatus {
         acknowledged: writer.acknowledged(),
@@ -341,7 +340,7 @@ fn opening_of(options: &Options, opened: &Opened, storage: &Arc<dyn Storage>) ->
     }
 }
 
-/// SharedStatus, way to the ring writer, columns for it, index directory.
+/// Status, way to the ring writer, columns for it, index directory.
 type Shared<'a> = (&'a SharedStatus, Sender<Task>, Pool, &'a (dyn Files + Sync));
 
 fn indexer_of<'a>(

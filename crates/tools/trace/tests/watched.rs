@@ -213,5 +213,5 @@ fn what_cannot_be_looked_at_ends_it() {
         only_known: false,
     };
     let ended = watch(&mut source, watching, output, &ManualClock::new(Timestamp(7)));
-    assert!(matches!(ended, Err(Error::Host(_))));
+    assert!(matches!(ended, Err(Error::Network(_))));
 }

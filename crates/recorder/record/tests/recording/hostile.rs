@@ -105,7 +105,7 @@ fn what_a_file_says_of_an_interface_is_cut_to_what_a_piece_bears() {
     let (report, _folder, volume) = recorded(&file, 16 << 10);
     assert_eq!(report.total.stored, 1);
     assert_eq!(packets_of_volume(&volume)[0].3, b"packet");
-    assert!(report.notes.iter().any(|note| note.contains("is cut")), "{:?}", report.notes);
+    assert!(report.notes.iter().any(|note| note.contains("were cut")), "{:?}", report.notes);
 }
 
 #[test]
