@@ -51,7 +51,10 @@ fn sessions_are_named_by_file_by_pipe_and_by_community_id() {
     let id = json["session_id"].as_str().unwrap();
     std::fs::write(&ids, format!("{id}\n\n999999.0-0\n")).unwrap();
     let ran = run(&[&named[..], &["--force"]].concat());
-    assert!(ran.code == Some(1) && ran.err.contains("not there: 1 of the named sessions"), "{ran:?}");
+    assert!(
+        ran.code == Some(1) && ran.err.contains("not there: 1 of the named sessions"),
+        "{ran:?}"
+    );
     std::fs::write(&ids, "what is this\n").unwrap();
     run(&[&named[..], &["--force"]].concat()).fails_with(2, "line 1: no session id");
     run(&["extract", &volume.path, "-w", &out]).fails_with(2, "which sessions?");
