@@ -2,7 +2,8 @@
 
 use core::ops::Range;
 use core::time::Duration;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 use device::{Pool, Row};
 use format::claim::CLAIM_OFFSET;
@@ -21,6 +22,13 @@ use crate::superblocks;
 pub(crate) const WAIT: Duration = Duration::from_millis(100);
 /// How long to look at one member before looking at the others again.
 const LOOK: Duration = Duration::from_millis(1);
+
+/// A place that could not be read: member, offset, and bytes.
+type UnreadPlace = (u8, u64, usize);
+
+/// Places of one member that are kept of those that could not be read: some tell whether it reads
+/// again.
+const UNREAD_MAX: usize = 16;
 
 /// The members that are there, by number.
 #[derive(Debug)]
@@ -443,38 +451,41 @@ impl MemberWriters {
     ///
     /// A place that cannot be read looks as if nothing were there, and a mount overwrites where it
     /// finds nothing. So a member of which reads failed must still give its superblock: if it does
-    /// not, the member has failed, and is named. If it does, the failure may have passed: what is
-    /// asked is asked once more, and that counts.
+    /// not, the member has failed, and is named. If the failure has passed, the whole look is done
+    /// once more, and that counts.
     pub(crate) fn with_heads<T>(
         &mut self,
         membership: &Membership,
         clock: &dyn Clock,
         run: impl Fn(&Heads<'_>) -> T,
     ) -> Result<T, Failed> {
-        let (found, failing) = self.with_heads_once(membership, clock, &run)?;
-        if failing == 0 {
+        let (found, failed) = self.with_heads_once(membership, clock, &run)?;
+        if failed.is_empty() {
             return Ok(found);
         }
-        self.prove_readable(failing, clock)?;
-        let (found, failing) = self.with_heads_once(membership, clock, &run)?;
-        self.prove_readable(failing, clock)?;
+        self.prove_readable(&failed, clock)?;
+        if !failed.iter().any(|place| self.reads_again(*place)) {
+            return Ok(found);
+        }
+        let (found, failed) = self.with_heads_once(membership, clock, &run)?;
+        self.prove_readable(&failed, clock)?;
         Ok(found)
     }
 
-    /// Gives the members, too, of which a read failed; bit m stands for member m.
+    /// Gives the places, too, that could not be read: some of each member that has any.
     fn with_heads_once<T>(
         &mut self,
         membership: &Membership,
         clock: &dyn Clock,
         run: &impl Fn(&Heads<'_>) -> T,
-    ) -> Result<(T, u32), Failed> {
-        let (writers, failing) = (RefCell::new((self, Ok(()))), Cell::new(0_u32));
+    ) -> Result<(T, Vec<UnreadPlace>), Failed> {
+        let (writers, failed) = (RefCell::new((self, Ok(()))), RefCell::new(Vec::new()));
         let read = |member: u8, offset: u64, into: &mut [u8]| {
             let (writers, _) = &*writers.borrow();
             let writer =
                 writers.get(member).filter(|writer| !writer.has_failed()).ok_or(Unreadable)?;
             writer.read_at(offset, into).map_err(|_| {
-                failing.set(failing.get() | 1 << member);
+                note_unread(&mut failed.borrow_mut(), (member, offset, into.len()));
                 Unreadable
             })
         };
@@ -488,13 +499,20 @@ impl MemberWriters {
         let (writers, so_far) = writers.into_inner();
         writers.iter_mut().for_each(|(_, writer)| writer.forget());
         so_far?;
-        writers.failure().map(|()| (found, failing.get()))
+        writers.failure().map(|()| (found, failed.into_inner()))
+    }
+
+    /// Whether a place that could not be read can be read now.
+    fn reads_again(&self, (member, offset, len): UnreadPlace) -> bool {
+        let writer = self.get(member).filter(|writer| !writer.has_failed());
+        writer.is_some_and(|writer| writer.read_at(offset, &mut vec![0; len]).is_ok())
     }
 
     /// Reads the superblocks of these members: one that gives no copy of it has failed.
-    fn prove_readable(&mut self, members: u32, clock: &dyn Clock) -> Result<(), Failed> {
-        let members = (0..32).filter(|member| members & (1 << member) != 0);
+    fn prove_readable(&mut self, failed: &[UnreadPlace], clock: &dyn Clock) -> Result<(), Failed> {
+        let members: BTreeSet<u8> = failed.iter().map(|(member, ..)| *member).collect();
         let copies: Vec<(u8, Vec<u64>)> = members
+            .into_iter()
             .filter_map(|member| Some((member, self.get(member)?.device().size_bytes())))
             .map(|(member, bytes)| {
                 let copies = (0..SUPERBLOCK_COPIES).map(|copy| copy_offset(copy, bytes));
@@ -530,6 +548,13 @@ impl MemberWriters {
             self.wait(clock)?;
         }
         Ok(())
+    }
+}
+
+fn note_unread(failed: &mut Vec<UnreadPlace>, place: UnreadPlace) {
+    let of_member = failed.iter().filter(|(member, ..)| *member == place.0).count();
+    if of_member < UNREAD_MAX {
+        failed.push(place);
     }
 }
 
