@@ -40,7 +40,8 @@ impl History {
         let Mode::Rot { columns, .. } = self.plan.mode else { return None };
         let is_borne = self.plan.geometry.parity_columns > 0 && rows > 0 && rows <= room;
         let well = present & !self.troubled;
-        if !is_borne || well == 0 || !self.random.percent(4) {
+        // The epoch of an expelled member may take the place of the stripe, and meet the fault.
+        if !is_borne || well == 0 || !self.random.percent(4) || self.troubled != 0 {
             return None;
         }
         let candidates: Vec<u8> = numbers(well).collect();
