@@ -150,12 +150,31 @@ impl<'a> Look<'a> {
     fn check_kept(&mut self, span: Span) -> Verdict {
         let first = StripeId { sequence: span.tail, sub: 0 };
         for (&id, fact) in self.truth.facts.range(first..=span.acknowledged) {
-            if fact.fate == Fate::Kept {
+            if fact.fate == Fate::Kept && !self.is_reached(id) {
+                self.counters.add("excused: behind a stripe of its slot that is beyond parity", 1);
+            } else if fact.fate == Fate::Kept {
                 let lost = self.check_fact(id, fact)?;
                 self.counters.add("rows lost beyond parity", lost);
             }
         }
         Ok(())
+    }
+
+    /// Whether a stripe is shown, or those before it in its slot are surely whole: a mount closes a
+    /// slot behind the first stripe above the watermark that is not.
+    fn is_reached(&self, id: StripeId) -> bool {
+        let geometry = self.geometry();
+        let Scene { readable, doubtful, exact, .. } = self.scene;
+        let is_whole = |(id, fact): (&StripeId, &Fact)| {
+            let good = |row| {
+                let columns = fact.columns(&geometry, (id.sequence, row), readable, doubtful);
+                columns.good.count_ones() >= u32::from(geometry.data_columns)
+            };
+            good(None) && (0..fact.rows).all(|row| good(Some(row)))
+        };
+        let before = self.truth.facts.range(StripeId { sub: 0, ..id }..id);
+        let mut before = before.filter(|(_, fact)| fact.fate == Fate::Kept);
+        exact || self.shown.contains_key(&(id, 0)) || before.all(is_whole)
     }
 
     fn check_fact(&self, id: StripeId, fact: &Fact) -> Verdict<u64> {

@@ -7,7 +7,7 @@ use format::superblock::{SUPERBLOCK_COPIES, Superblock, copy_offset};
 use units::number::to_u64;
 use volume::Reader;
 
-use crate::check::{Look, Scene, Verdict, Violation, broken};
+use crate::check::{Look, Scene, Verdict, Violation, broken, is_damaged};
 use crate::history::{History, bits, numbers};
 use crate::plan::Mode;
 use crate::truth::Fate;
@@ -124,6 +124,14 @@ impl History {
         // What lay there, or what another slot was to get.
         let other = self.random.below(geometry.slots);
         let is_lost = self.random.percent(50) || geometry.slot(sequence) == other;
+        // What was damaged there may be a copy of this very piece: it would be good again.
+        let bit = 1_u32 << member;
+        let is_lost = is_lost
+            || self
+                .truth
+                .facts
+                .iter()
+                .any(|(id, fact)| geometry.slot(id.sequence) == other && is_damaged(fact, bit));
         let before = self.truth.clone();
         let places = (first_row..=first_row + rows).map(|row| Place { sequence, row, member });
         let places: Vec<Place> = places.collect();
