@@ -4,7 +4,7 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-/// The house, from the ground up. Each crate of the workspace stands in exactly one row.
+/// The layers, from the ground up. Each crate of the workspace stands in exactly one row.
 const ROWS: [&[&str]; 12] = [
     &["units", "stage"],
     &["wire", "statistics"],
@@ -31,26 +31,26 @@ const FOR_TESTS: &str = "testdata";
 pub(crate) const PARTS: [&str; 9] =
     ["base", "packets", "storage", "sessions", "recorder", "machine", "tools", "faces", "proof"];
 
-/// The doors: the only rows that may call the operating system. The upper one looks at what the
-/// lower one does not keep for itself: disks, networks and other processes.
-pub(crate) const DOORS: [usize; 2] = [3, 4];
+/// The system boundary: the only rows that may call the operating system. The upper one looks at
+/// what the lower one does not keep for itself: disks, networks and other processes.
+pub(crate) const BOUNDARY: [usize; 2] = [3, 4];
 /// The lowest row that may print to the terminal.
 pub(crate) const FACES: usize = 10;
 /// Tools for developers; they may start programs and read files.
 pub(crate) const TOOLS: usize = 11;
 
 /// Libraries that belong to certain rows: the operating system to the system boundary, arguments
-/// to the binary. A report derives its serialization where it is declared, in a job or a crate of
-/// the boundary. A job reads JSON that it or others wrote; only `page`, which knows no job, writes
-/// it (`doors` checks that). Tests may use them anywhere.
+/// to the binary. A report derives its serialization where it is declared, in a job, in what jobs
+/// stand on, or in a crate of the boundary. A job reads JSON that it or others wrote; only `page`,
+/// which knows no job, writes it (`boundary` checks that). Tests may use them anywhere.
 const OWNED: [(&str, &[usize]); 12] = [
-    ("blazesym", &DOORS),
-    ("libc", &DOORS),
-    ("rustix", &DOORS),
-    ("io-uring", &DOORS),
-    ("libloading", &DOORS),
-    ("signal-hook", &DOORS),
-    ("serde", &[4, 7, 8, 9]),
+    ("blazesym", &BOUNDARY),
+    ("libc", &BOUNDARY),
+    ("rustix", &BOUNDARY),
+    ("io-uring", &BOUNDARY),
+    ("libloading", &BOUNDARY),
+    ("signal-hook", &BOUNDARY),
+    ("serde", &[4, 5, 7, 8, 9]),
     ("serde_json", &[7, 8, 9, TOOLS]),
     ("datafusion", &[8]),
     ("tokio", &[8, 9]),

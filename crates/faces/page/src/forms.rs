@@ -1,4 +1,4 @@
-//! What reports of several jobs say alike: what disks were qualified for, members that failed.
+//! What reports of several jobs say alike: what disks were qualified for.
 
 use format::superblock::{Qualified, QualifiedBy};
 use serde::Serialize;
@@ -51,20 +51,5 @@ impl QualifiedJson {
             longest_write_ns: found.longest_write_ns,
             report: hex(&found.report),
         }
-    }
-}
-
-/// A member that was not read any more.
-#[derive(Debug, Serialize)]
-pub struct GivenUpJson {
-    member: u8,
-    failed_reads: u64,
-    seconds: u64,
-}
-
-impl GivenUpJson {
-    /// With this number, after so many failed reads that took so many seconds.
-    pub fn new(member: u8, failed_reads: u64, seconds: u64) -> Self {
-        Self { member, failed_reads, seconds }
     }
 }

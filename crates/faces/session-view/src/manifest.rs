@@ -2,11 +2,10 @@
 
 use extract::manifest::{AFTER_SEAL, BEFORE_SEAL, MANIFEST_VERSION, OutputForm, SealForm};
 use extract::{
-    Asked, Completeness, DamageKind, Disorder, Manifest, Seal, SigningKey, Stretch, StretchEnd,
-    Times,
+    Asked, Completeness, DamageKind, Disorder, GivenUp, Manifest, Seal, SigningKey, Stretch,
+    StretchEnd, Times,
 };
 use format::directory::Gap;
-use page::forms::GivenUpJson;
 use page::safe::{json_part, json_pretty};
 use serde::Serialize;
 use units::Timestamp;
@@ -40,13 +39,13 @@ struct ManifestJson<'a> {
     rows: u64,
     complete: bool,
     state: &'static str,
-    completeness: CompletenessJson,
+    completeness: CompletenessJson<'a>,
     outputs: Vec<OutputForm>,
     pieces: Vec<PieceJson>,
 }
 
 #[derive(Serialize)]
-struct CompletenessJson {
+struct CompletenessJson<'a> {
     gaps: Vec<GapJson>,
     damage: Vec<DamageJson>,
     retired_pieces: u64,
@@ -56,8 +55,8 @@ struct CompletenessJson {
     unread_packets: u64,
     unfit_packets: u64,
     unknown_sessions: u64,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    given_up: Vec<GivenUpJson>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    given_up: &'a [GivenUp],
     #[serde(skip_serializing_if = "Option::is_none")]
     out_of_order: Option<Disorder>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -174,7 +173,7 @@ fn unsealed(manifest: &Manifest, made_by: &Maker, files: &[String]) -> String {
     })
 }
 
-fn completeness(found: &Completeness) -> CompletenessJson {
+fn completeness(found: &Completeness) -> CompletenessJson<'_> {
     let gap = |gap: &Gap| GapJson {
         cause: gap.cause.name(),
         interface: gap.interface,
@@ -211,11 +210,7 @@ fn completeness(found: &Completeness) -> CompletenessJson {
         withheld: found
             .withheld
             .map(|(from, to)| TimesJson { from_ns: Some(from.0), to_ns: Some(to.0) }),
-        given_up: found
-            .given_up
-            .iter()
-            .map(|it| GivenUpJson::new(it.member, it.failed, it.seconds))
-            .collect(),
+        given_up: &found.given_up,
         limited: found.limited,
         stopped: found.stopped,
         recorded: found.recorded.iter().map(stretch).collect(),

@@ -5,6 +5,7 @@ use format::geometry::{Geometry, ROW_BYTES};
 use page::safe::json_pretty;
 use page::text::{grouped, plural, times};
 use serde::Serialize;
+use units::number::to_u64;
 
 /// Losses that are shown; the JSON has them all.
 const LOSSES_SHOWN: usize = 20;
@@ -69,10 +70,6 @@ fn losses(report: &SalvageReport) -> Vec<String> {
         lines.push(format!("and {} more; --json lists them all", grouped(more)));
     }
     lines
-}
-
-fn to_u64(count: usize) -> u64 {
-    u64::try_from(count).expect("counts in memory fit 64 bits")
 }
 
 fn lost_packets(losses: &[Loss]) -> u64 {

@@ -1,16 +1,13 @@
 //! Volumes scrubbed.
 
-use page::forms::GivenUpJson;
 use page::safe::{self, printable};
 use page::text::{grouped, plural};
 use serde::Serialize;
 use units::ByteSize;
-use upkeep::{BadCopy, BadStripe, Fate, Scrubbed};
+use units::number::to_u64;
+use upkeep::{BadCopy, BadStripe, Fate, GivenUp, Scrubbed};
 
-use crate::verification::{NOT_CHECKED, bad_stripe, to_u64};
-
-/// Lines of damage that are shown; the JSON has them all.
-const DAMAGE_SHOWN: usize = 20;
+use crate::verification::{DAMAGE_SHOWN, NOT_CHECKED, bad_stripe, overwritten};
 
 /// A scrub, in words: the verdict first, then each damaged place and what became of it.
 pub fn scrubbed(report: &Scrubbed) -> String {
@@ -34,10 +31,7 @@ pub fn scrubbed(report: &Scrubbed) -> String {
         let count = plural(ring.degraded, "stripe");
         lines.push(format!("{count} with pieces that a member never had; resilver writes them"));
     }
-    if ring.overwritten > 0 {
-        let passed = plural(ring.overwritten, "slot");
-        lines.push(format!("{passed} overwritten by the recorder meanwhile"));
-    }
+    lines.extend(overwritten(ring));
     let found: Vec<String> = lines_of(report).collect();
     let more = to_u64(found.len().saturating_sub(DAMAGE_SHOWN));
     lines.extend(found.into_iter().take(DAMAGE_SHOWN));
@@ -168,8 +162,8 @@ struct ScrubbedJson<'a> {
     superblocks: Vec<CopyJson>,
     damage: Vec<PlaceJson<'a>>,
     parity_wrong: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    given_up: Vec<GivenUpJson>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    given_up: &'a [GivenUp],
 }
 
 #[derive(Serialize)]
@@ -232,11 +226,7 @@ pub fn scrubbed_json(report: &Scrubbed) -> String {
         superblocks: copies.collect(),
         damage: report.damage.iter().map(place).collect(),
         parity_wrong: ring.parity_wrong.iter().map(ToString::to_string).collect(),
-        given_up: ring
-            .given_up
-            .iter()
-            .map(|it| GivenUpJson::new(it.member, it.failed, it.seconds))
-            .collect(),
+        given_up: &ring.given_up,
     })
 }
 

@@ -1,14 +1,14 @@
 //! Volumes verified.
 
-use page::forms::GivenUpJson;
 use page::safe::{self, printable};
 use page::text::{grouped, plural};
 use serde::Serialize;
 use units::ByteSize;
-use upkeep::{BadStripe, Verification};
+use units::number::to_u64;
+use upkeep::{BadStripe, GivenUp, Verification, VerifyReport};
 
 /// Lines of damage that are shown; the JSON has them all.
-const DAMAGE_SHOWN: usize = 20;
+pub(crate) const DAMAGE_SHOWN: usize = 20;
 
 /// Where the only thing that is wrong is that a member was given up.
 pub(crate) const NOT_CHECKED: &str = "not checked to the end; nothing is damaged in what was read";
@@ -27,10 +27,7 @@ pub fn verification(report: &Verification) -> String {
         plural(ring.packets, "packet"),
         plural(report.sessions, "session row"),
     ));
-    if ring.overwritten > 0 {
-        let passed = plural(ring.overwritten, "slot");
-        lines.push(format!("{passed} overwritten by the recorder meanwhile"));
-    }
+    lines.extend(overwritten(ring));
     let damage: Vec<String> = damage_lines(report).collect();
     let more = damage.len().saturating_sub(DAMAGE_SHOWN);
     lines.extend(damage.into_iter().take(DAMAGE_SHOWN));
@@ -38,6 +35,12 @@ pub fn verification(report: &Verification) -> String {
         lines.push(format!("and {more} more; --json lists them all"));
     }
     lines.join("\n") + "\n"
+}
+
+/// The slots that a recorder took back while they were read.
+pub(crate) fn overwritten(ring: &VerifyReport) -> Option<String> {
+    let passed = plural(ring.overwritten, "slot");
+    (ring.overwritten > 0).then(|| format!("{passed} overwritten by the recorder meanwhile"))
 }
 
 fn verdict(report: &Verification) -> String {
@@ -108,10 +111,6 @@ pub(crate) fn bad_stripe(bad: &BadStripe) -> String {
     }
 }
 
-pub(crate) fn to_u64(count: usize) -> u64 {
-    u64::try_from(count).expect("counts in memory fit 64 bits")
-}
-
 #[derive(Serialize)]
 struct VerificationJson<'a> {
     path: String,
@@ -130,8 +129,8 @@ struct VerificationJson<'a> {
     superblocks: Vec<[u8; 2]>,
     damage: Vec<DamageJson<'a>>,
     parity_wrong: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    given_up: Vec<GivenUpJson>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    given_up: &'a [GivenUp],
     index_damage: Vec<IndexDamageJson<'a>>,
 }
 
@@ -190,11 +189,7 @@ pub fn verification_json(report: &Verification) -> String {
         superblocks: report.bad_copies.iter().map(|&(member, copy)| [member, copy]).collect(),
         damage: damage.collect(),
         parity_wrong: ring.parity_wrong.iter().map(ToString::to_string).collect(),
-        given_up: ring
-            .given_up
-            .iter()
-            .map(|it| GivenUpJson::new(it.member, it.failed, it.seconds))
-            .collect(),
+        given_up: &ring.given_up,
         index_damage: index_damage.collect(),
     })
 }

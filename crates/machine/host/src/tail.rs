@@ -7,6 +7,8 @@ use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use units::number::to_u64;
+
 use crate::Error;
 
 /// Bytes read at a time.
@@ -41,7 +43,7 @@ impl Tail {
         let fail = |error| Error::path("read", &self.path, error);
         let mut bytes = Vec::new();
         let read = (&self.file).take(READ_BYTES).read_to_end(&mut bytes).map_err(fail)?;
-        self.offset += u64::try_from(read).expect("lengths fit 64 bits");
+        self.offset += to_u64(read);
         if read == 0 {
             self.look_for_another()?;
         }

@@ -1,6 +1,6 @@
 //! Network namespaces: one of our own for this thread, and work inside of another one.
 
-#![expect(clippy::disallowed_methods, reason = "a door opens files")]
+#![expect(clippy::disallowed_methods, reason = "a boundary crate opens files")]
 #![expect(unsafe_code, reason = "unshare may take descriptors from other threads")]
 
 use std::fs::{self, File};
@@ -30,10 +30,14 @@ pub fn enter_namespace() -> Result<(), Error> {
         entered => entered.map_err(io::Error::from),
     };
     entered.map_err(|source| Error::Namespace { source })?;
-    // Interfaces that speak of their own accord would be heard. Where there is no IPv6 there is no
-    // such file.
-    drop(fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1"));
+    silence_interfaces();
     Ok(())
+}
+
+/// Interfaces that are made in the namespace of this thread send nothing by themselves, as those
+/// with IPv6 would. Where there is no IPv6 there is no such file.
+fn silence_interfaces() {
+    drop(fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1"));
 }
 
 /// Programs started in a user namespace have its rights if they run as its root
@@ -54,8 +58,7 @@ pub(crate) fn new_namespace() -> Result<File, Error> {
             Errno::PERM => Error::NotPermitted,
             errno => Error::system("make a network namespace", errno),
         })?;
-        // The interface would speak of its own accord. Where there is no IPv6 the file is absent.
-        drop(fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1"));
+        silence_interfaces();
         let path = Path::new("/proc/thread-self/ns/net");
         File::open(path).map_err(|error| Error::path("open", path, error))
     })?

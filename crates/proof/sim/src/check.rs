@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use core::iter::once;
 use core::ops::ControlFlow;
 
 use format::geometry::Geometry;
@@ -12,7 +13,7 @@ use crate::content::{RowOf, packets_of};
 use crate::counters::Counters;
 use crate::disks::Disks;
 use crate::pieces::Place;
-use crate::truth::{Fact, Fate, Pending, Truth};
+use crate::truth::{Columns, Fact, Fate, Pending, Truth};
 
 /// A promise that was broken.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -163,25 +164,27 @@ impl<'a> Look<'a> {
     /// Whether a stripe is shown, or those before it in its slot are surely whole: a mount closes a
     /// slot behind the first stripe above the watermark that is not.
     fn is_reached(&self, id: StripeId) -> bool {
-        let geometry = self.geometry();
-        let Scene { readable, doubtful, exact, .. } = self.scene;
-        let is_whole = |(id, fact): (&StripeId, &Fact)| {
-            let good = |row| {
-                let columns = fact.columns(&geometry, (id.sequence, row), readable, doubtful);
-                columns.good.count_ones() >= u32::from(geometry.data_columns)
-            };
-            good(None) && (0..fact.rows).all(|row| good(Some(row)))
+        let data = u32::from(self.geometry().data_columns);
+        let is_whole = |(&id, fact): (&StripeId, &Fact)| {
+            let mut parts = once(None).chain((0..fact.rows).map(Some));
+            parts.all(|row| self.columns(id, fact, row).good.count_ones() >= data)
         };
         let before = self.truth.facts.range(StripeId { sub: 0, ..id }..id);
         let mut before = before.filter(|(_, fact)| fact.fate == Fate::Kept);
-        exact || self.shown.contains_key(&(id, 0)) || before.all(is_whole)
+        self.scene.exact || self.shown.contains_key(&(id, 0)) || before.all(is_whole)
+    }
+
+    /// The columns that have a row of a stripe, or its heads, by what this look may read.
+    fn columns(&self, id: StripeId, fact: &Fact, row: Option<u16>) -> Columns {
+        let Scene { readable, doubtful, .. } = self.scene;
+        fact.columns(&self.geometry(), (id.sequence, row), readable, doubtful)
     }
 
     fn check_fact(&self, id: StripeId, fact: &Fact) -> Verdict<u64> {
         let geometry = self.geometry();
         let data = u32::from(geometry.data_columns);
-        let Scene { readable, doubtful, exact, .. } = self.scene;
-        let heads = fact.columns(&geometry, (id.sequence, None), readable, doubtful);
+        let exact = self.scene.exact;
+        let heads = self.columns(id, fact, None);
         let mut lost = 0;
         let surely_shown = heads.good.count_ones() >= if exact { 1 } else { data };
         for column in 0..geometry.data_columns {
@@ -196,7 +199,7 @@ impl<'a> Look<'a> {
                 return broken(format!("{id} is shown without a readable head"));
             }
             for row in 0..fact.rows {
-                let columns = fact.columns(&geometry, (id.sequence, Some(row)), readable, doubtful);
+                let columns = self.columns(id, fact, Some(row));
                 let own = 1 << column;
                 let enough = columns.good.count_ones() >= data;
                 let readable = enough || (surely_shown && columns.good & own != 0);
@@ -255,9 +258,7 @@ impl<'a> Look<'a> {
             Some(_) if member & doubtful != 0 => ("verify: damage on a bad member", true),
             Some(_) if member & !readable != 0 => ("verify: damage on an absent member", true),
             Some(fact) if damage.member.is_none() => {
-                let geometry = self.geometry();
-                let heads = fact.columns(&geometry, (id.sequence, None), readable, doubtful);
-                ("verify: no head is left", heads.good == 0)
+                ("verify: no head is left", self.columns(id, fact, None).good == 0)
             }
             Some(fact) if fact.holders & member == 0 => (
                 "verify: damage that a disk shows",

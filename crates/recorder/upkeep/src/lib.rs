@@ -29,7 +29,7 @@ pub use status::{MemberStatus, SpareStatus, Status, status};
 pub use turnover::{Grown, Joined, NewMember, Target, add_spare, grow, replace, resilver};
 pub use verify::{BadStripe, IndexDamage, Verification, verify};
 pub use volume::Redundancy;
-pub use volume::{Erased, LostRows, Resilvered};
+pub use volume::{Erased, GivenUp, LostRows, Resilvered, VerifyReport};
 
 use core::ops::ControlFlow;
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use device::{Pool, Row};
 use format::claim::CLAIM_OFFSET;
-use format::superblock::{SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock, copy_offset};
+use format::superblock::{SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock};
 use units::Clock;
 
 use crate::Error;
@@ -513,10 +513,9 @@ impl MemberWriters {
         let members: BTreeSet<u8> = failed.iter().map(|(member, ..)| *member).collect();
         let copies: Vec<(u8, Vec<u64>)> = members
             .into_iter()
-            .filter_map(|member| Some((member, self.get(member)?.device().size_bytes())))
-            .map(|(member, bytes)| {
-                let copies = (0..SUPERBLOCK_COPIES).map(|copy| copy_offset(copy, bytes));
-                (member, copies.collect())
+            .filter_map(|member| {
+                let size_bytes = self.get(member)?.device().size_bytes();
+                Some((member, superblocks::offsets(size_bytes).collect()))
             })
             .collect();
         let places: Vec<(u8, &[u64])> = copies.iter().map(|(it, at)| (*it, &**at)).collect();

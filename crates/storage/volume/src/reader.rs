@@ -12,6 +12,7 @@ use device::{Bounded, Buffer, LentRead, Pool, ReadAt, ReadBudget};
 use format::geometry::Geometry;
 use format::head::{HEAD_BYTES, Head, StripeId};
 use format::superblock::Superblock;
+use serde::Serialize;
 use units::Timestamp;
 
 use crate::ahead::Ahead;
@@ -83,11 +84,12 @@ pub struct StripeInSlot {
 
 /// A member that is not read any more, because too much of what was read of it failed, or took too
 /// long to fail.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub struct GivenUp {
     /// Number of the member.
     pub member: u8,
     /// Reads that failed.
+    #[serde(rename = "failed_reads")]
     pub failed: u64,
     /// How long they took together.
     pub seconds: u64,

@@ -25,6 +25,11 @@ pub(crate) fn load_from_all(devices: &[&dyn ReadAt]) -> Vec<Result<Superblock, E
     copies.map(|(pages, device)| pick(&pages?, device.size_bytes())).collect()
 }
 
+/// Where the copies lie on a member of so many bytes.
+pub(crate) fn offsets(size_bytes: u64) -> impl Iterator<Item = u64> {
+    (0..SUPERBLOCK_COPIES).map(move |copy| copy_offset(copy, size_bytes))
+}
+
 /// The pages of all copies of each member, by their offset.
 fn read_copies(devices: &[&dyn ReadAt]) -> Vec<Result<Pages, Error>> {
     let copies = |device: &&'_ dyn ReadAt| -> Result<Vec<LentRead>, Error> {
@@ -32,8 +37,7 @@ fn read_copies(devices: &[&dyn ReadAt]) -> Vec<Result<Pages, Error>> {
         if size_bytes < MEMBER_BYTES_MIN {
             return Err(Error::NoSuperblock(SuperblockError::Magic));
         }
-        let offsets = (0..SUPERBLOCK_COPIES).map(|copy| copy_offset(copy, size_bytes));
-        Ok(offsets.map(|at| LentRead::new(at, vec![0; SUPERBLOCK_BYTES])).collect())
+        Ok(offsets(size_bytes).map(|at| LentRead::new(at, vec![0; SUPERBLOCK_BYTES])).collect())
     };
     let begun = devices.iter().map(|device| copies(device).map(|reads| device.begin(reads)));
     let begun: Vec<Result<_, Error>> = begun.collect();
@@ -96,8 +100,7 @@ fn flushed(device: &mut dyn Device) -> Result<(), Error> {
 fn begin(device: &mut dyn Device) {
     let size_bytes = device.size_bytes();
     if size_bytes >= MEMBER_BYTES_MIN {
-        for copy in 0..SUPERBLOCK_COPIES {
-            let at = copy_offset(copy, size_bytes);
+        for at in offsets(size_bytes) {
             // A place is a name that no other read has.
             device.submit_read(at, at, SUPERBLOCK_BYTES);
         }

@@ -5,7 +5,7 @@ use core::fmt::Write as _;
 use page::safe::markup;
 use page::text::{grouped, plural};
 use units::ByteSize;
-use units::number::real;
+use units::number::{real, to_u64};
 use upkeep::{Cell, Grid, MemberState, RingMap};
 
 use super::{Look, ages, lacks, look, rows};
@@ -359,5 +359,5 @@ fn x(map: &RingMap, number: usize) -> f64 {
 }
 
 fn count(number: usize) -> u64 {
-    u64::try_from(number).expect("lengths fit 64 bits")
+    to_u64(number)
 }

@@ -6,7 +6,7 @@
 //! and other programs in rows 3 and 4, and in row 11, whose tools run on a developer's machine.
 //! Standard output and standard error in rows 10 and 11. Tests may do all but `unsafe`.
 
-use super::rows::{DOORS, FACES, TOOLS, row};
+use super::rows::{BOUNDARY, FACES, TOOLS, row};
 use super::source::Source;
 
 const SYSTEM: [&str; 11] = [
@@ -47,15 +47,15 @@ pub(crate) fn check(source: &Source) -> Vec<String> {
         let mut refuse = |what: &str, whose: &str| {
             findings.push(format!("{}:{line}: {what} (row {row}): only {whose} may", source.path));
         };
-        let is_door = DOORS.contains(&row);
-        if !is_door && crate_name != VECTORS && has_word(text, "unsafe") {
-            refuse("unsafe", "the doors and parity");
+        let is_boundary = BOUNDARY.contains(&row);
+        if !is_boundary && crate_name != VECTORS && has_word(text, "unsafe") {
+            refuse("unsafe", "the system boundary (rows 3 and 4) and parity");
         }
-        if !is_door && row != TOOLS {
+        if !is_boundary && row != TOOLS {
             SYSTEM
                 .iter()
                 .filter(|name| has_word(text, name))
-                .for_each(|name| refuse(name, "the system boundary (row 3)"));
+                .for_each(|name| refuse(name, "the system boundary (rows 3 and 4)"));
         }
         if row != TOOLS && source.path != SAFE {
             let written = WRITTEN.iter().filter(|name| text.contains(**name));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn rooms_and_faces_call_the_system_only_through_the_doors() {
+    fn only_the_boundary_calls_the_system() {
         for code in ["use std::fs;", "std::fs::read(p)", "libc::sync()", "Command::new(x)"] {
             assert_eq!(findings("crates/storage/volume/src/mount.rs", code), 1, "{code}");
             assert_eq!(findings("crates/faces/wirespool/src/main.rs", code), 1, "{code}");
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_doors_and_parity_are_unsafe() {
+    fn only_the_boundary_and_parity_are_unsafe() {
         let code = "let x = unsafe { f() };";
         assert_eq!(findings("crates/storage/parity/src/lanes.rs", code), 0);
         assert_eq!(findings("crates/storage/format/src/head.rs", code), 1);
