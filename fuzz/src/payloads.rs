@@ -8,7 +8,7 @@ use aes_gcm::aes::Aes128;
 use aes_gcm::aes::cipher::BlockEncrypt as _;
 use aes_gcm::{Aes128Gcm, KeyInit as _};
 use app::signature::{Carrier, Payload, Watch, look};
-use app::{Budget, Datagram, Interest, Search, Segment, Side};
+use app::{Budget, Datagram, Findings, Interest, Segment, Side};
 use wire::{Names, Protocol};
 
 /// What each of the two limits of a budget holds.
@@ -71,7 +71,7 @@ fn side(flags: u8) -> Side {
 pub fn session(proto: Protocol, ports: (u16, u16), mut input: &[u8]) -> usize {
     let mut interest = Interest::of(proto);
     let mut budget = Budget::new(ROOM, ROOM);
-    let mut search: Option<Box<Search>> = None;
+    let mut findings = Findings::Nothing;
     let mut sent = [0_u32; 2];
     let mut time_ns = 0;
     while let Some((flags, payload)) = next(&mut input)
@@ -81,7 +81,7 @@ pub fn session(proto: Protocol, ports: (u16, u16), mut input: &[u8]) -> usize {
         let side = side(flags);
         if proto != Protocol::TCP {
             let datagram = Datagram { side, time_ns, ports, payload };
-            app::datagram(&mut search, &mut interest, &datagram, &mut budget);
+            app::datagram(&mut findings, &mut interest, &datagram, &mut budget);
             continue;
         }
         let len = u32::try_from(payload.len()).expect("a length of 16 bits");
@@ -96,17 +96,15 @@ pub fn session(proto: Protocol, ports: (u16, u16), mut input: &[u8]) -> usize {
         let is_truncated = flags & 2 != 0;
         let segment =
             Segment { side, time_ns, start: *place, payload, is_truncated, is_ahead, ports };
-        app::segment(&mut search, &mut interest, &segment, &mut budget);
+        app::segment(&mut findings, &mut interest, &segment, &mut budget);
         *place = place.wrapping_add(len);
     }
-    ended(search, &mut budget)
+    ended(findings, &mut budget)
 }
 
-fn ended(search: Option<Box<Search>>, budget: &mut Budget) -> usize {
-    let found = search.map_or(0, |mut search| {
-        search.finish(budget);
-        bounded(&search.names)
-    });
+fn ended(mut findings: Findings, budget: &mut Budget) -> usize {
+    findings.finish(budget);
+    let found = findings.take().map_or(0, |names| bounded(&names.unpack()));
     assert_eq!([budget.heads.free_bytes, budget.names.free_bytes], [ROOM; 2]);
     found
 }
@@ -167,15 +165,15 @@ const IV: [u8; 12] = [0xfa, 4, 0x4b, 0x2f, 0x42, 0xa3, 0xfd, 0x3b, 0x46, 0xfb, 0
 pub fn quic(mut input: &[u8]) -> usize {
     let mut interest = Interest::of(Protocol::UDP);
     let mut budget = Budget::new(ROOM, ROOM);
-    let mut search = None;
+    let mut findings = Findings::Nothing;
     while let Some((flags, frames)) = next(&mut input)
         && !interest.is_none()
     {
         let payload = &initial(frames);
         let datagram = Datagram { side: side(flags), time_ns: 0, ports: (50_000, 443), payload };
-        app::datagram(&mut search, &mut interest, &datagram, &mut budget);
+        app::datagram(&mut findings, &mut interest, &datagram, &mut budget);
     }
-    ended(search, &mut budget)
+    ended(findings, &mut budget)
 }
 
 /// An Initial packet of version 1, number 0.

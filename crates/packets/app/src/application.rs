@@ -1,6 +1,6 @@
 //! What a TCP segment may begin with, and who reads it.
 
-use wire::Names;
+use wire::{App, Names};
 
 use crate::dialog::Dialog;
 use crate::values::VALUE_LEN_MAX;
@@ -76,8 +76,8 @@ impl Application {
         names: &mut Names,
         memory: &mut Memory,
     ) -> Step {
-        let (name, step) = match self {
-            Self::Tls => ("tls", tls::read(bytes, reading.is_last, names)),
+        let (app, step) = match self {
+            Self::Tls => (App::Tls, tls::read(bytes, reading.is_last, names)),
             Self::Http => return http::read(bytes, reading.is_last, names),
             Self::SimpleHttp { is_on_port } => {
                 let Some(target) = http::simple_target(bytes) else { return Step::Foreign };
@@ -90,15 +90,15 @@ impl Application {
                 }
                 return Step::Done(bytes.len());
             }
-            Self::Dns => ("dns", dns::read_tcp(bytes, reading, names, &mut memory.query)),
-            Self::Ssh => ("ssh", ssh::read(bytes, reading, names)),
-            Self::Smb => ("smb", smb::read(bytes, names)),
-            Self::Rdp => ("rdp", rdp::read(bytes, reading.is_last, names)),
-            Self::Modbus => ("modbus", modbus::read(bytes, names)),
+            Self::Dns => (App::Dns, dns::read_tcp(bytes, reading, names, &mut memory.query)),
+            Self::Ssh => (App::Ssh, ssh::read(bytes, reading, names)),
+            Self::Smb => (App::Smb, smb::read(bytes, names)),
+            Self::Rdp => (App::Rdp, rdp::read(bytes, reading.is_last, names)),
+            Self::Modbus => (App::Modbus, modbus::read(bytes, names)),
             Self::Dialog => return dialog::read(bytes, reading, names, &mut memory.dialog),
         };
         if let Step::Done(_) = step {
-            names.app.get_or_insert(name);
+            names.app.get_or_insert(app);
         }
         step
     }

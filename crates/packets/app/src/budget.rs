@@ -49,11 +49,13 @@ pub struct Budget {
     /// For the names themselves and what it takes to find them: what is refused is a look at a
     /// payload. What is known stays.
     pub names: Room,
+    /// Where names are packed.
+    pub(crate) scratch: Vec<u8>,
 }
 
 impl Budget {
     /// So many bytes for each.
     pub fn new(heads: usize, names: usize) -> Self {
-        Self { heads: Room::new(heads), names: Room::new(names) }
+        Self { heads: Room::new(heads), names: Room::new(names), scratch: Vec::new() }
     }
 }

@@ -1,6 +1,9 @@
 //! UDP payload: each is a message of its own.
 
-use crate::search::{ATTEMPT_COUNT_MAX, Interest, LOOK_LEN_MAX, Search, is_in, with};
+use wire::App;
+
+use crate::findings::Findings;
+use crate::search::{ATTEMPT_COUNT_MAX, Interest, LOOK_LEN_MAX, Search, Stage};
 use crate::{Budget, Reading, Side, Step, dhcp, dns, http, ntp, quic};
 
 const DNS_PORTS: [u16; 3] = [dns::PORT, 5353, 5355];
@@ -23,7 +26,7 @@ pub struct Datagram<'a> {
 
 /// Looks at a UDP payload. The search is made when there is something to keep.
 pub fn datagram(
-    search: &mut Option<Box<Search>>,
+    findings: &mut Findings,
     interest: &mut Interest,
     datagram: &Datagram<'_>,
     budget: &mut Budget,
@@ -35,25 +38,32 @@ pub fn datagram(
     let is_dns_port = DNS_PORTS.into_iter().any(on);
     if is_dns_port || !on(NETBIOS_NAME_PORT) && dns::is_message(datagram.payload) {
         if dns::may_be_message(datagram.payload)
-            && with(search, interest, budget, |search, _| read_dns(search, datagram)) != Some(false)
+            && findings.with(interest, budget, |search, _| read_dns(search, datagram))
+                != Some(false)
         {
+            // A question waits for its answer, which comes soon.
+            findings.rest(interest, budget);
             return;
         }
     } else if quic::begins(datagram.payload)
         && (quic::may_begin_connection(datagram.payload)
-            || interest.has_search && is_in(search, |search| search.quic.is_some()))
+            || interest.has_search() && findings.is_open_and(|search| search.quic.is_some()))
     {
         let read = |search: &mut Search, budget: &mut Budget| read_quic(search, datagram, budget);
-        if with(search, interest, budget, read) == Some(true) {
+        if findings.with(interest, budget, read) == Some(true) {
+            findings.rest(interest, budget);
             *interest = Interest::NONE;
         }
         return;
     } else if begins(datagram)
-        && with(search, interest, budget, |search, _| read_other(search, datagram)) != Some(false)
+        && findings.with(interest, budget, |search, _| read_other(search, datagram)) != Some(false)
     {
+        findings.rest(interest, budget);
         return;
     }
-    let found = interest.has_search && is_in(search, |search| search.names.app.is_some());
+    let is_named = |search: &Search| search.names.app.is_some();
+    let found =
+        interest.stage == Stage::Named || interest.has_search() && findings.is_open_and(is_named);
     if !found {
         interest.attempts = (interest.attempts + 1).min(ATTEMPT_COUNT_MAX);
     }
@@ -64,7 +74,7 @@ fn read_dns(search: &mut Search, datagram: &Datagram<'_>) -> bool {
     let reading = Reading { side, time_ns, is_last: true };
     let is_read = dns::read(payload, reading, &mut search.names, &mut search.memory.query);
     if is_read {
-        search.names.app.get_or_insert("dns");
+        search.names.app.get_or_insert(App::Dns);
     }
     is_read
 }
@@ -89,10 +99,10 @@ fn read_other(search: &mut Search, datagram: &Datagram<'_>) -> bool {
     let (payload, names) = (datagram.payload, &mut search.names);
     if dhcp::begins(payload) {
         dhcp::read(payload, names);
-        names.app.get_or_insert("dhcp");
+        names.app.get_or_insert(App::Dhcp);
     } else if ntp::begins(payload, datagram.ports) {
         ntp::read(payload, names);
-        names.app.get_or_insert("ntp");
+        names.app.get_or_insert(App::Ntp);
     } else {
         return http::read(payload, true, names) != Step::Foreign;
     }

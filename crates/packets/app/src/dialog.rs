@@ -1,7 +1,7 @@
 //! FTP (RFC 959) and SMTP (RFC 5321): lines of both sides after the responder's greeting. Passwords
 //! and what a mail contains are not kept.
 
-use wire::Names;
+use wire::{App, Names};
 
 use crate::reader::find;
 use crate::values::detail;
@@ -85,8 +85,8 @@ pub(crate) fn read(bytes: &[u8], reading: Reading, names: &mut Names, dialog: &m
         }
     }
     match dialog.stage {
-        Stage::Ftp => names.app.get_or_insert("ftp"),
-        Stage::Smtp => names.app.get_or_insert("smtp"),
+        Stage::Ftp => names.app.get_or_insert(App::Ftp),
+        Stage::Smtp => names.app.get_or_insert(App::Smtp),
         _ => return Step::Done(bytes.len()),
     };
     Step::Done(end + 1)

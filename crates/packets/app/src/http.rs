@@ -4,7 +4,7 @@
 //! Only what names the exchange is read, so header lines that break the grammar do not hide the
 //! others.
 
-use wire::Names;
+use wire::{App, Names};
 
 use crate::Step;
 use crate::values::{keep, keep_text};
@@ -140,7 +140,7 @@ pub(crate) fn is_page(bytes: &[u8]) -> bool {
 
 /// Keeps the names of a request of HTTP/0.9.
 pub(crate) fn keep_simple(target: &[u8], names: &mut Names) {
-    names.app.get_or_insert("http");
+    names.app.get_or_insert(App::Http);
     keep_text(&mut names.http_method, b"GET");
     keep_text(&mut names.http_path, target);
 }
@@ -151,7 +151,7 @@ pub(crate) fn read(bytes: &[u8], last: bool, names: &mut Names) -> Step {
         return Step::Foreign;
     }
     if bytes.starts_with(PREFACE) {
-        names.app.get_or_insert("http2");
+        names.app.get_or_insert(App::Http2);
         return Step::Done(bytes.len());
     }
     if bytes.starts_with(b"PRI ") && PREFACE.starts_with(bytes) {
@@ -171,7 +171,7 @@ pub(crate) fn read(bytes: &[u8], last: bool, names: &mut Names) -> Step {
     if !read_head(head, names) {
         return Step::Foreign;
     }
-    names.app.get_or_insert("http");
+    names.app.get_or_insert(App::Http);
     step
 }
 

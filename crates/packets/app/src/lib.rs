@@ -13,6 +13,7 @@ mod datagram;
 mod dhcp;
 mod dialog;
 mod dns;
+mod findings;
 mod fingerprint;
 mod head;
 mod hello;
@@ -34,6 +35,7 @@ mod values;
 pub use budget::{Budget, Room};
 pub use datagram::{Datagram, datagram};
 pub use dns::{DnsMessage, dns_message};
+pub use findings::{AtRest, Findings};
 pub use search::{Interest, SEARCH_BYTES_MAX, Search, Segment, segment};
 pub use side::Side;
 

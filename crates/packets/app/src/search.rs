@@ -6,9 +6,10 @@
 //! of them together take is bounded by the caller. What a damaged or cut message still shows is
 //! kept.
 
-use wire::{Names, Protocol};
+use wire::{Names, PackedNames, Protocol};
 
 use crate::application::{Application, Memory};
+use crate::findings::Findings;
 use crate::head::{Head, Progress};
 use crate::quic::Quic;
 use crate::reorder::Reorder;
@@ -48,17 +49,32 @@ pub struct Search {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Interest {
     pub(crate) attempts: u8,
-    /// There is a search; while there is none, its place need not be looked at.
-    pub(crate) has_search: bool,
+    pub(crate) stage: Stage,
+}
+
+/// What there is of a session's names, for those who do not look at their place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Stage {
+    /// Nothing, or names at rest of an unknown protocol.
+    #[default]
+    Unnamed,
+    /// A search.
+    Search,
+    /// Names at rest of a known protocol.
+    Named,
 }
 
 impl Interest {
     /// Nothing more is to be found.
-    pub(crate) const NONE: Self = Self { attempts: ATTEMPT_COUNT_MAX, has_search: false };
+    pub(crate) const NONE: Self = Self { attempts: ATTEMPT_COUNT_MAX, stage: Stage::Unnamed };
 
     /// Whether sessions of this protocol have names to be found.
     pub fn of(proto: Protocol) -> Self {
         if proto == Protocol::TCP || proto == Protocol::UDP { Self::default() } else { Self::NONE }
+    }
+
+    pub(crate) fn has_search(self) -> bool {
+        self.stage == Stage::Search
     }
 
     /// Nothing more is to be found: payload need not be shown.
@@ -88,7 +104,7 @@ pub struct Segment<'a> {
 
 /// Looks at a TCP payload.
 pub fn segment(
-    search: &mut Option<Box<Search>>,
+    findings: &mut Findings,
     interest: &mut Interest,
     segment: &Segment<'_>,
     budget: &mut Budget,
@@ -101,66 +117,52 @@ pub fn segment(
     let segment = &Segment { payload, is_truncated, ..*segment };
     let is_looked_at = segment.is_ahead
         || Application::of_segment(segment.payload, segment.ports).is_some()
-        || interest.has_search && is_in(search, |search| search.awaits(segment.side));
+        || interest.has_search() && findings.is_open_and(|search| search.awaits(segment.side));
     if !is_looked_at {
+        // What follows a hello or a request is seldom another one.
+        if interest.has_search() {
+            findings.rest(interest, budget);
+        }
         return;
     }
-    let is_complete = with(search, interest, budget, |search, budget| {
+    let is_complete = findings.with(interest, budget, |search, budget| {
         search.push(segment, budget);
         search.is_complete()
     });
     if is_complete == Some(true) {
+        findings.rest(interest, budget);
         *interest = Interest::NONE;
     }
 }
 
-/// Asks the session's search, if there is one. Not inlined: the compiler would read the place of
-/// the search before it is known whether there is one, and that place lies in memory which most
-/// packets do not touch.
-#[inline(never)]
-#[expect(clippy::ref_option, reason = "an Option of a reference would be that read")]
-pub(crate) fn is_in(search: &Option<Box<Search>>, test: impl Fn(&Search) -> bool) -> bool {
-    search.as_deref().is_some_and(test)
-}
-
-/// Works on the session's search. One that is new is kept only when there is something in it: much
-/// of what is looked at is nothing that is known. `None`, and counted, where it might take more
-/// memory than there is for all.
-pub(crate) fn with<T>(
-    search: &mut Option<Box<Search>>,
-    interest: &mut Interest,
-    budget: &mut Budget,
-    work: impl FnOnce(&mut Search, &mut Budget) -> T,
-) -> Option<T> {
-    if !budget.names.has(SEARCH_BYTES_MAX) {
-        return None;
-    }
-    if interest.has_search
-        && let Some(search) = search
-    {
-        let result = work(search, budget);
-        search.account(budget);
-        return Some(result);
-    }
-    let mut fresh = Search::default();
-    let result = work(&mut fresh, budget);
-    if !fresh.is_empty() {
-        fresh.account(budget);
-        *search = Some(Box::new(fresh));
-        interest.has_search = true;
-    }
-    Some(result)
-}
-
 impl Search {
-    fn is_empty(&self) -> bool {
-        let Self { names, memory, quic, heads, reorder, openings, taken: _ } = self;
-        *openings == [false; 2]
-            && heads.iter().all(Option::is_none)
+    /// A search that goes on from names at rest.
+    pub(crate) fn resumed(names: &PackedNames, openings: [bool; 2]) -> Self {
+        let taken = names.heap_bytes();
+        Self { names: names.unpack(), openings, taken, ..Self::default() }
+    }
+
+    /// Names, openings and what was taken from the space of the names: all there is of one that is
+    /// idle.
+    pub(crate) fn into_parts(self) -> (Names, [bool; 2], usize) {
+        (self.names, self.openings, self.taken)
+    }
+
+    /// No message is under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        let Self { names: _, memory, quic, heads, reorder, openings: _, taken: _ } = self;
+        heads.iter().all(Option::is_none)
             && reorder.is_empty()
             && quic.is_none()
             && *memory == Memory::default()
-            && *names == Names::default()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        // What was taken has to be given back.
+        self.taken == 0
+            && self.openings == [false; 2]
+            && self.is_idle()
+            && self.names == Names::NONE
     }
 
     /// Bytes of memory that it takes, besides what it holds of payload.
@@ -171,7 +173,7 @@ impl Search {
     }
 
     /// Takes from the space of the names what it has grown.
-    fn account(&mut self, budget: &mut Budget) {
+    pub(crate) fn account(&mut self, budget: &mut Budget) {
         let bytes = self.memory_bytes();
         budget.names.change(self.taken, bytes);
         self.taken = bytes;
@@ -317,7 +319,7 @@ impl Search {
     }
 
     /// The session is over: what incomplete messages show is kept, and their space given back.
-    pub fn finish(&mut self, budget: &mut Budget) {
+    pub(crate) fn finish(&mut self, budget: &mut Budget) {
         for side in [Side::Orig, Side::Resp] {
             if let Some(head) = side.of(&mut self.heads).take() {
                 let reading = Reading { side, time_ns: i64::MIN, is_last: true };

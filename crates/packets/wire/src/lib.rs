@@ -16,6 +16,7 @@ mod link;
 mod link_type;
 mod names;
 mod network;
+mod packed_names;
 mod stamp;
 mod transport;
 mod tunnel;
@@ -33,6 +34,7 @@ pub use decoded::{
 pub use link_type::LinkType;
 pub use names::{Names, Ssh, Tls};
 pub use network::{MADE_HEADER_BYTES_MAX, made_header, network_layer};
+pub use packed_names::PackedNames;
 pub use stamp::{STAMP_BYTES, stamp, stamped};
 pub use tuple::{Address, FiveTuple, Protocol};
 pub use walk::Part;

@@ -1,11 +1,13 @@
 //! What application payload says of a session: the type that `app` fills, `format` puts into a row
 //! and `index` stores. The names of its fields are those of the Parquet columns (docs/sessions.md).
 
+use crate::app::App;
+
 /// Names found in the traffic. Lists hold distinct values in the order seen, bounded by `app`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Names {
     /// What the parser that filled these names reads; a row has it in `SessionRow::app`, not here.
-    pub app: Option<&'static str>,
+    pub app: Option<App>,
     /// TLS server name (RFC 6066).
     pub sni: Option<String>,
     /// TLS ALPN protocols offered by the client.

@@ -68,7 +68,7 @@ pub(crate) fn at_segment(
         is_ahead: place.is_ahead,
         ports: ports(arrival),
     };
-    app::segment(&mut detail.search, &mut hot.interest, &segment, budget);
+    app::segment(&mut detail.findings, &mut hot.interest, &segment, budget);
 }
 
 /// Looks for names in a datagram, if there may be any.
@@ -87,7 +87,7 @@ pub(crate) fn at_datagram(
         ports: ports(arrival),
         payload: arrival.decoded.payload,
     };
-    app::datagram(&mut detail.search, &mut hot.interest, &datagram, budget);
+    app::datagram(&mut detail.findings, &mut hot.interest, &datagram, budget);
 }
 
 /// Looks at a payload for the protocol of its session.

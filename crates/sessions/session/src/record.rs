@@ -1,10 +1,10 @@
 //! What is kept of a live session: a hot record that every packet touches, and the detail.
 
 use app::signature::{self, Carrier, Watch};
-use app::{Interest, Search, Side};
+use app::{Findings, Interest, Side};
 use format::session_row::{Direction, History, SessionRow, SparseNames, State};
 use units::Timestamp;
-use wire::{App, AppBy, Decoded, FiveTuple, Names, Protocol, Recognised, Transport, Tunnel};
+use wire::{AppBy, Decoded, FiveTuple, Protocol, Recognised, Transport, Tunnel};
 
 use crate::PacketView;
 use crate::key::Key;
@@ -57,7 +57,7 @@ const _: () = assert!(size_of::<Hot>() == 128);
 pub(crate) struct Detail {
     /// Of a TCP session; else it stays as it was made.
     pub(crate) tcp: Tcp,
-    pub(crate) search: Option<Box<Search>>,
+    pub(crate) findings: Findings,
     /// Sums that did not fit 32 bits.
     carried: Option<Box<[Sums<u64>; 2]>>,
     pub(crate) watch: Watch,
@@ -277,7 +277,7 @@ impl Detail {
         let Arrival { packet, decoded, .. } = arrival;
         Self {
             tcp: if begins_with_answer(decoded) { Tcp::turned() } else { Tcp::default() },
-            search: None,
+            findings: Findings::Nothing,
             watch: Watch::default(),
             carried: None,
             tunnel: decoded.tunnel.map(Box::new),
@@ -387,8 +387,7 @@ impl Detail {
     /// The protocol that payload showed; where none was looked at, that of the port, if a host
     /// answers there.
     fn app(&self, hot: &Hot, state: State) -> Option<Recognised> {
-        let read = self.search.as_deref().and_then(|search| App::of_name(search.names.app?));
-        let by_parser = read.map(|app| Recognised { app, by: AppBy::Content });
+        let by_parser = self.findings.app().map(|app| Recognised { app, by: AppBy::Content });
         self.watch.found().or(by_parser).or_else(|| self.app_by_port(hot, state))
     }
 
@@ -410,12 +409,8 @@ impl Detail {
     }
 
     fn names(&mut self, continues: bool) -> SparseNames {
-        let names = match &mut self.search {
-            Some(search) if continues => search.names.clone(),
-            Some(search) => core::mem::take(&mut search.names),
-            None => return SparseNames::default(),
-        };
-        Names { app: None, ..names }.into()
+        let names = if continues { self.findings.names() } else { self.findings.take() };
+        names.map(SparseNames::from).unwrap_or_default()
     }
 }
 

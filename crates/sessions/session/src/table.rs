@@ -1,7 +1,7 @@
 //! The table of live sessions.
 
 use app::signature;
-use app::{Budget, Side};
+use app::{Budget, Findings, Side};
 use format::session_row::SessionRow;
 use units::Timestamp;
 use wire::{
@@ -233,7 +233,7 @@ impl Table {
 
     /// What happened so far.
     pub fn stats(&self) -> Stats {
-        let Budget { heads, names } = &self.budget;
+        let Budget { heads, names, .. } = &self.budget;
         let heads_refused = heads.refused.saturating_add(self.reassembly.refused);
         Stats { heads_refused, names_refused: names.refused, ..self.stats }
     }
@@ -547,11 +547,9 @@ fn last_row(
     (pieces, budget): (&mut Pieces, &mut Budget),
 ) -> Option<SessionRow> {
     hot.is_live = false;
-    if let Some(search) = &mut detail.search {
-        search.finish(budget);
-    }
+    detail.findings.finish(budget);
     let row = (!hot.is_empty()).then(|| detail.row(hot, pieces, false));
-    detail.search = None;
+    detail.findings = Findings::Nothing;
     row
 }
 

@@ -7,10 +7,10 @@
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use units::Timestamp;
-use wire::{FiveTuple, Recognised, TcpOptions, Tunnel};
+use wire::{FiveTuple, PackedNames, Recognised, TcpOptions, Tunnel};
 
 pub use wire::Names;
 
@@ -192,22 +192,43 @@ impl fmt::Debug for History {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NotLetters;
 
-/// The names of a slice, read and written as [`Names`]. Most slices have none and store none:
-/// otherwise names would be half of every row that waits for its segment to end.
+/// The names of a slice, read and written as [`Names`]. Most slices have none and store none, and
+/// those of a row that waits for its segment to end are packed until they are read: otherwise names
+/// would be more than half of every such row.
 #[derive(Clone, Default)]
-pub struct SparseNames(Option<Box<Names>>);
+pub struct SparseNames {
+    packed: Option<PackedNames>,
+    read: OnceLock<Box<Names>>,
+}
 
 impl From<Names> for SparseNames {
     fn from(names: Names) -> Self {
-        Self((names != Names::NONE).then(|| Box::new(names)))
+        let read = OnceLock::new();
+        if names != Names::NONE {
+            read.get_or_init(|| Box::new(names));
+        }
+        Self { packed: None, read }
+    }
+}
+
+/// A row says elsewhere what the parser read: that is not among its names.
+impl From<PackedNames> for SparseNames {
+    fn from(names: PackedNames) -> Self {
+        let packed = (!names.is_app_alone()).then_some(names);
+        Self { packed, read: OnceLock::new() }
     }
 }
 
 impl SparseNames {
     /// Bytes of the heap that they take; none while there are no names.
     pub fn heap_bytes(&self) -> usize {
-        self.0.as_deref().map_or(0, |names| size_of::<Names>() + names.heap_bytes())
+        let read = self.read.get().map_or(0, |names| size_of::<Names>() + names.heap_bytes());
+        self.packed.as_ref().map_or(0, PackedNames::heap_bytes) + read
     }
+}
+
+fn unpacked(packed: &PackedNames) -> Box<Names> {
+    Box::new(Names { app: None, ..packed.unpack() })
 }
 
 impl Deref for SparseNames {
@@ -215,14 +236,19 @@ impl Deref for SparseNames {
 
     fn deref(&self) -> &Names {
         static NONE: Names = Names::NONE;
-        self.0.as_deref().unwrap_or(&NONE)
+        match &self.packed {
+            Some(packed) => self.read.get_or_init(|| unpacked(packed)),
+            None => self.read.get().map_or(&NONE, |names| names),
+        }
     }
 }
 
 /// Stores names from the first writing access on.
 impl DerefMut for SparseNames {
     fn deref_mut(&mut self) -> &mut Names {
-        self.0.get_or_insert_default()
+        let packed = self.packed.take();
+        self.read.get_or_init(|| packed.as_ref().map(unpacked).unwrap_or_default());
+        self.read.get_mut().expect("just set")
     }
 }
 

@@ -8,7 +8,7 @@ mod crypto;
 mod keys;
 mod packet;
 
-use wire::Names;
+use wire::{App, Names};
 
 use crate::{Budget, Datagram, Side, tls};
 
@@ -71,7 +71,7 @@ impl Quic {
             if let Some(initial) = initial {
                 self.packets += 1;
                 if let Some(frames) = self.decrypt(&initial, datagram.side) {
-                    names.app.get_or_insert("quic");
+                    names.app.get_or_insert(App::Quic);
                     self.take(&frames, datagram.side, names, budget);
                 }
             }

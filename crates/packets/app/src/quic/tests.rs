@@ -101,7 +101,7 @@ fn the_examples_of_both_standards_are_read() {
         assert!(client.starts_with(&bytes(start)) && client.ends_with(&bytes(end)));
         let (names, is_over) = names_of(&[(Side::Orig, &client), (Side::Resp, &bytes(server))]);
         assert!(is_over, "both hellos were read");
-        assert_eq!((names.app, names.sni.as_deref()), (Some("quic"), Some("example.com")));
+        assert_eq!((names.app, names.sni.as_deref()), (Some(App::Quic), Some("example.com")));
         assert_eq!((&names.alpn[..], names.tls_version), (&["alpn".to_owned()][..], Some(0x0304)));
         let tls = names.tls.unwrap();
         assert_eq!(tls.cipher, Some(0x1301));

@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use wire::App;
 
 use super::*;
 use crate::datagram::{Datagram, datagram};
@@ -15,7 +16,7 @@ fn rooms(budget: &Budget) -> [usize; 2] {
 /// stream, payload).
 fn names_of(segments: &[(Side, usize, &[u8])], ports: (u16, u16)) -> Names {
     let mut budget = Budget::new(ROOM, ROOM);
-    let (mut search, mut interest) = (None, Interest::of(Protocol::TCP));
+    let (mut findings, mut interest) = (Findings::Nothing, Interest::of(Protocol::TCP));
     let mut seen: [Vec<(usize, usize)>; 2] = [Vec::new(), Vec::new()];
     for (time_ns, &(side, offset, payload)) in (0..).zip(segments) {
         let start = 0xffff_ff00_u32.wrapping_add(u32::try_from(offset).unwrap());
@@ -30,13 +31,12 @@ fn names_of(segments: &[(Side, usize, &[u8])], ports: (u16, u16)) -> Names {
         seen.push((offset, offset + payload.len()));
         let part = Segment { side, time_ns, start, payload, is_truncated: false, is_ahead, ports };
         if !interest.is_none() {
-            segment(&mut search, &mut interest, &part, &mut budget);
+            segment(&mut findings, &mut interest, &part, &mut budget);
         }
     }
-    let mut search: Box<Search> = search.unwrap_or_default();
-    search.finish(&mut budget);
+    findings.finish(&mut budget);
     assert_eq!(rooms(&budget), [ROOM; 2], "space is given back");
-    search.names
+    findings.take().map_or(Names::NONE, |names| names.unpack())
 }
 
 /// The client's bytes in pieces of `size`, in order or with neighbours exchanged.
@@ -97,7 +97,11 @@ fn a_client_hello_is_read_over_any_records_and_segments() {
                 let told = (record_size, size, exchange);
                 assert_eq!(names.sni.as_deref(), Some("www.example.com"), "{told:?}");
                 assert_eq!(names.alpn, ["h2", "http/1.1"], "{told:?}");
-                assert_eq!((names.tls_version, names.app), (Some(0x0304), Some("tls")), "{told:?}");
+                assert_eq!(
+                    (names.tls_version, names.app),
+                    (Some(0x0304), Some(App::Tls)),
+                    "{told:?}"
+                );
             }
         }
     }
@@ -135,7 +139,7 @@ fn http_heads_are_read_wherever_a_segment_begins_with_one() {
         (Side::Resp, 1000, b"HTTP/1.0 200 OK\r\n\r\n"),
     ];
     let names = names_of(&segments, (50000, 8081));
-    assert_eq!(names.app, Some("http"));
+    assert_eq!(names.app, Some(App::Http));
     assert_eq!(names.http_host, ["one.example", "two.example"]);
     assert_eq!(names.http_method, ["GET", "HEAD"]);
     assert_eq!(names.http_path, ["/a?b=c", "/d"]);
@@ -153,7 +157,10 @@ fn any_token_before_a_target_and_a_version_is_a_method() {
         let request =
             format!("{method} /rpc/rpcproxy.dll?a:593 HTTP/1.1\r\nHost: a.example\r\n\r\n");
         let names = in_pieces(request.as_bytes(), 1000, false);
-        assert_eq!((names.app, &names.http_method[..]), (Some("http"), &[method.to_owned()][..]));
+        assert_eq!(
+            (names.app, &names.http_method[..]),
+            (Some(App::Http), &[method.to_owned()][..])
+        );
         assert_eq!(names.http_host, ["a.example"]);
     }
     // A target longer than a segment.
@@ -172,7 +179,10 @@ fn any_token_before_a_target_and_a_version_is_a_method() {
 fn a_request_without_a_version_is_one_on_its_port_or_before_a_page() {
     let request = (Side::Orig, 0, &b"GET /a.html\r\n"[..]);
     let on_port = names_of(&[request], (40000, 80));
-    assert_eq!((on_port.app, &on_port.http_path[..]), (Some("http"), &["/a.html".to_owned()][..]));
+    assert_eq!(
+        (on_port.app, &on_port.http_path[..]),
+        (Some(App::Http), &["/a.html".to_owned()][..])
+    );
     assert_eq!(on_port.http_method, ["GET"]);
     let page = (Side::Resp, 0, &b"\r\n<!DOCTYPE HTML><p>"[..]);
     assert_eq!(names_of(&[request, page], (40000, 7000)).http_path, ["/a.html"]);
@@ -211,7 +221,7 @@ fn lists_and_values_are_bounded() {
 #[test]
 fn a_message_without_room_is_given_up_and_counted() {
     let mut budget = Budget::new(10, ROOM);
-    let (mut search, mut interest) = (None, Interest::of(Protocol::TCP));
+    let (mut findings, mut interest) = (Findings::Nothing, Interest::of(Protocol::TCP));
     let payload = b"GET /a HTTP/1.1\r\nHost:";
     let side = Side::Orig;
     let part = Segment {
@@ -223,7 +233,7 @@ fn a_message_without_room_is_given_up_and_counted() {
         is_ahead: false,
         ports: (1, 2),
     };
-    segment(&mut search, &mut interest, &part, &mut budget);
+    segment(&mut findings, &mut interest, &part, &mut budget);
     assert_eq!((budget.heads.free_bytes, budget.heads.refused), (10, 1));
 }
 
@@ -235,19 +245,18 @@ const ANSWER: &[u8] = b"\x12\x34\x81\x80\0\x01\0\x03\0\0\0\0\x07Example\x03COM\0
     \xc0\x29\0\x1c\0\x01\0\0\0\x3c\0\x10\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x01";
 
 fn datagrams(payloads: &[&[u8]], ports: (u16, u16)) -> Names {
-    let (mut search, mut interest) = (None, Interest::of(Protocol::UDP));
+    let (mut findings, mut interest) = (Findings::Nothing, Interest::of(Protocol::UDP));
     let mut budget = Budget::new(ROOM, ROOM);
     for (time_ns, payload) in (0..).zip(payloads) {
         let side = if time_ns % 2 == 0 { Side::Orig } else { Side::Resp };
         let part = Datagram { side, time_ns: 1000 * time_ns, ports, payload };
         if !interest.is_none() {
-            datagram(&mut search, &mut interest, &part, &mut budget);
+            datagram(&mut findings, &mut interest, &part, &mut budget);
         }
     }
-    let mut search: Box<Search> = search.unwrap_or_default();
-    search.finish(&mut budget);
+    findings.finish(&mut budget);
     assert_eq!(rooms(&budget), [ROOM; 2], "space is given back");
-    search.names
+    findings.take().map_or(Names::NONE, |names| names.unpack())
 }
 
 #[test]
@@ -276,7 +285,7 @@ fn dns_names_types_codes_and_answers_are_kept() {
         },
         names_of(&[(Side::Resp, 0, &vector16(ANSWER))], (5000, 5001)),
     ] {
-        assert_eq!(names.app, Some("dns"));
+        assert_eq!(names.app, Some(App::Dns));
         assert_eq!(
             (&names.dns_names[..], &names.dns_types[..]),
             (&["Example.COM".into()][..], &[1][..])
@@ -308,15 +317,15 @@ fn labels_that_are_no_text_are_escaped_and_the_root_is_a_dot() {
 
 #[test]
 fn other_datagrams_are_given_up_after_a_few() {
-    let (mut search, mut interest) = (None, Interest::of(Protocol::UDP));
+    let (mut findings, mut interest) = (Findings::Nothing, Interest::of(Protocol::UDP));
     for _ in 0..ATTEMPT_COUNT_MAX {
         assert!(!interest.is_none());
         let (ports, payload) = ((4000, 4001), &[0x55; 100][..]);
         let part = Datagram { side: Side::Orig, time_ns: 0, ports, payload };
         let mut budget = Budget::new(ROOM, ROOM);
-        datagram(&mut search, &mut interest, &part, &mut budget);
+        datagram(&mut findings, &mut interest, &part, &mut budget);
     }
-    assert!(interest.is_none() && search.is_none());
+    assert!(interest.is_none() && matches!(findings, Findings::Nothing));
 }
 
 const BEGINNINGS: &[&[u8]] = &[
@@ -470,7 +479,7 @@ fn ssh_lines_and_offers_are_read_of_both_sides() {
         let segments = [parts(Side::Orig, &client[..]), parts(Side::Resp, &server)].concat();
         let names = names_of(&segments, (50000, 22));
         let ssh = names.ssh.unwrap();
-        assert_eq!(names.app, Some("ssh"));
+        assert_eq!(names.app, Some(App::Ssh));
         assert_eq!(ssh.client.as_deref(), Some("SSH-2.0-OpenSSH_9.2p1 Debian"));
         assert_eq!(ssh.server.as_deref(), Some("SSH-2.0-Go"));
         // MD5 of "kex;to-server;mac-up;zip" and of "kex;to-client;mac-down;none".
@@ -493,7 +502,7 @@ fn the_round_trip_of_dns_is_from_the_first_query_to_its_answer() {
 fn http_2_is_known_by_its_preface() {
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\x12\x04";
     for size in [18, 20, 100] {
-        assert_eq!(in_pieces(preface, size, false).app, Some("http2"), "{size}");
+        assert_eq!(in_pieces(preface, size, false).app, Some(App::Http2), "{size}");
     }
     assert_eq!(in_pieces(&preface[..18], 100, false), Names::default());
 }
@@ -509,7 +518,7 @@ fn ftp_says_user_and_files_and_no_password() {
         (Side::Resp, 58, b"550 no such file\r\n"),
     ];
     let names = names_of(&segments, (40000, 21));
-    assert_eq!(names.app, Some("ftp"));
+    assert_eq!(names.app, Some(App::Ftp));
     let expected = [
         "ftp.greeting=files.example FTP server ready",
         "ftp.user=joe",
@@ -528,7 +537,7 @@ fn smtp_says_the_envelope_and_nothing_of_the_mail() {
         (Side::Orig, 106, b"RCPT TO:<quoted@mail.example>\r\n.\r\n"),
     ];
     let names = names_of(&segments, (40000, 25));
-    assert_eq!(names.app, Some("smtp"));
+    assert_eq!(names.app, Some(App::Smtp));
     let expected = [
         "smtp.helo=client.example",
         "smtp.from=a@b.example",
@@ -544,7 +553,7 @@ fn rdp_says_the_cookie_and_the_protocols() {
     let confirm = b"\x03\0\0\x13\x0e\xd0\0\0\x12\x34\0\x02\x1f\x08\0\x02\0\0\0";
     let request = [&request[..3], &[u8::try_from(request.len()).unwrap()], &request[4..]].concat();
     let names = names_of(&[(Side::Orig, 0, &request), (Side::Resp, 0, confirm)], (40000, 3389));
-    assert_eq!(names.app, Some("rdp"));
+    assert_eq!(names.app, Some(App::Rdp));
     let expected =
         ["rdp.cookie=admin", "rdp.offered=rdp,tls,credssp,credssp-ex", "rdp.protocol=credssp"];
     assert_eq!(details(&names), expected);
@@ -567,7 +576,7 @@ fn modbus_says_units_and_functions() {
         "modbus.function=16",
         "modbus.exception=3:2",
     ];
-    assert_eq!((names.app, details(&names)), (Some("modbus"), expected.to_vec()));
+    assert_eq!((names.app, details(&names)), (Some(App::Modbus), expected.to_vec()));
     assert_eq!(names_of(&segments, (40000, 503)), Names::default());
 }
 
@@ -601,7 +610,7 @@ fn smb_says_dialect_share_and_who_logs_on() {
         "smb.host=PC",
         r"smb.tree=\\files\data",
     ];
-    assert_eq!((names.app, details(&names)), (Some("smb"), expected.to_vec()));
+    assert_eq!((names.app, details(&names)), (Some(App::Smb), expected.to_vec()));
 }
 
 #[test]
@@ -618,19 +627,19 @@ fn dhcp_and_ntp_say_who_and_what() {
         "dhcp.hostname=host",
         "dhcp.requested=192.0.2.9",
     ];
-    assert_eq!((names.app, details(&names)), (Some("dhcp"), expected.to_vec()));
+    assert_eq!((names.app, details(&names)), (Some(App::Dhcp), expected.to_vec()));
     let mut ntp = [[0x23; 1].as_slice(), &[0; 47]].concat();
     let question = ntp.clone();
     (ntp[0], ntp[1]) = (0x24, 2);
     let names = datagrams(&[&question, &ntp], (123, 123));
     let expected = ["ntp.version=4", "ntp.mode=client", "ntp.mode=server", "ntp.stratum=2"];
-    assert_eq!((names.app, details(&names)), (Some("ntp"), expected.to_vec()));
+    assert_eq!((names.app, details(&names)), (Some(App::Ntp), expected.to_vec()));
 }
 
 #[test]
 fn greetings_after_the_end_of_a_dialog_are_not_counted() {
     let mut budget = Budget::new(ROOM, ROOM);
-    let (mut search, mut interest) = (None, Interest::of(Protocol::TCP));
+    let (mut findings, mut interest) = (Findings::Nothing, Interest::of(Protocol::TCP));
     // The first dialog ends with an unknown command; more greetings than any counter of lines has
     // numbers follow.
     for number in 0..70_000 {
@@ -645,9 +654,9 @@ fn greetings_after_the_end_of_a_dialog_are_not_counted() {
             is_ahead: false,
             ports: (40000, 21),
         };
-        segment(&mut search, &mut interest, &part, &mut budget);
+        segment(&mut findings, &mut interest, &part, &mut budget);
     }
-    search.unwrap().finish(&mut budget);
+    findings.finish(&mut budget);
     assert_eq!(rooms(&budget), [ROOM; 2], "space is given back");
 }
 
@@ -699,7 +708,7 @@ fn without_room_for_names_nothing_is_looked_at_and_it_is_counted() {
     let payload = b"GET /a HTTP/1.1\r\nHost: b\r\n\r\n";
     let mut searches: Vec<Box<Search>> = Vec::new();
     for number in 0..10 {
-        let (mut search, mut interest) = (None, Interest::of(Protocol::TCP));
+        let (mut findings, mut interest) = (Findings::Nothing, Interest::of(Protocol::TCP));
         let part = Segment {
             side: Side::Orig,
             time_ns: number,
@@ -709,8 +718,10 @@ fn without_room_for_names_nothing_is_looked_at_and_it_is_counted() {
             is_ahead: false,
             ports: (1, 2),
         };
-        segment(&mut search, &mut interest, &part, &mut budget);
-        searches.extend(search);
+        segment(&mut findings, &mut interest, &part, &mut budget);
+        if let Findings::Open(search) = findings {
+            searches.push(search);
+        }
     }
     let taken: usize = searches.iter().map(|search| search.memory_bytes()).sum();
     assert_eq!(budget.names.free_bytes, SEARCH_BYTES_MAX + 5000 - taken);
