@@ -1,9 +1,12 @@
 //! Fingerprints of hellos: JA3 and JA3S, and JA4 of clients (the part of JA4 under a free licence).
 
+use core::cell::RefCell;
 use core::fmt::{Display, Write as _};
 
 use md5::Md5;
 use sha2::{Digest as _, Sha256};
+
+use crate::memo::Memo;
 
 /// Numbers of an offer that are still hashed: about 350 cipher suites and 60 kinds of extensions
 /// are registered, and hellos with more are made to keep a reader busy.
@@ -14,14 +17,14 @@ pub(crate) const SERVER_NAME: u16 = 0;
 pub(crate) const APPLICATION_LAYER_PROTOCOLS: u16 = 16;
 
 /// What carries the handshake, as JA4 tells it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Carrier {
     Tcp,
     Quic,
 }
 
 /// What a client hello offers, in its order, without reserved values.
-#[derive(Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) struct Offer {
     /// The version field; `supported` is what counts since TLS 1.3.
     pub(crate) version: u16,
@@ -37,6 +40,34 @@ pub(crate) struct Offer {
     pub(crate) has_alpn: bool,
 }
 
+/// What fingerprints are made of, with the fingerprints, which are remembered for each thread: a
+/// table of sessions lives on one.
+#[derive(Debug)]
+struct Known {
+    clients: Memo<(Carrier, Offer), [String; 2]>,
+    servers: Memo<(u16, u16, Vec<u16>), String>,
+}
+
+thread_local! {
+    static KNOWN: RefCell<Known> =
+        const { RefCell::new(Known { clients: Memo::new(), servers: Memo::new() }) };
+}
+
+/// JA3 and JA4 of a client hello.
+pub(crate) fn of_client(offer: Offer, carrier: Carrier) -> [String; 2] {
+    let key = (carrier, offer);
+    let make = |(carrier, offer): &(Carrier, Offer)| [ja3(offer), ja4(offer, *carrier)];
+    KNOWN.with_borrow_mut(|known| known.clients.get(&key, make))
+}
+
+/// JA3S of a server hello: version, cipher and extensions.
+pub(crate) fn of_server(version: u16, cipher: u16, extensions: Vec<u16>) -> String {
+    let key = (version, cipher, extensions);
+    let make =
+        |(version, cipher, extensions): &(_, _, Vec<u16>)| ja3s(*version, *cipher, extensions);
+    KNOWN.with_borrow_mut(|known| known.servers.get(&key, make))
+}
+
 impl Offer {
     /// Whether there is more in it than fingerprints are made of.
     pub(crate) fn is_too_long(&self) -> bool {
@@ -47,7 +78,7 @@ impl Offer {
 }
 
 /// MD5 of version, ciphers, extensions, groups and point formats in decimal.
-pub(crate) fn ja3(offer: &Offer) -> String {
+fn ja3(offer: &Offer) -> String {
     let Offer { version, ciphers, extensions, groups, point_formats, .. } = offer;
     let (ciphers, extensions) = (joined(ciphers), joined(extensions));
     let (groups, formats) = (joined(groups), joined(point_formats));
@@ -55,7 +86,7 @@ pub(crate) fn ja3(offer: &Offer) -> String {
 }
 
 /// MD5 of version, cipher and extensions in decimal.
-pub(crate) fn ja3s(version: u16, cipher: u16, extensions: &[u16]) -> String {
+fn ja3s(version: u16, cipher: u16, extensions: &[u16]) -> String {
     md5_hex(&format!("{version},{cipher},{}", joined(extensions)))
 }
 
@@ -80,7 +111,7 @@ fn hex(bytes: &[u8]) -> String {
 
 /// Carrier, version, whether a server is named, counts and ALPN; then hashes of the sorted ciphers
 /// and of the sorted extensions with the signature algorithms in their order.
-pub(crate) fn ja4(offer: &Offer, carrier: Carrier) -> String {
+fn ja4(offer: &Offer, carrier: Carrier) -> String {
     let carrier = if carrier == Carrier::Quic { 'q' } else { 't' };
     let version = ja4_version(offer.supported.unwrap_or(offer.version));
     let destination = if offer.extensions.contains(&SERVER_NAME) { 'd' } else { 'i' };

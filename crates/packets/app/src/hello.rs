@@ -60,8 +60,7 @@ pub(crate) fn read_client(hello: &[u8], is_whole: bool, carrier: Carrier, names:
     if is_whole && has_head && !offer.is_too_long() {
         let tls = tls(names);
         if tls.ja3.is_none() {
-            tls.ja3 = Some(fingerprint::ja3(&offer));
-            tls.ja4 = Some(fingerprint::ja4(&offer, carrier));
+            [tls.ja3, tls.ja4] = fingerprint::of_client(offer, carrier).map(Some);
         }
     }
 }
@@ -151,7 +150,8 @@ pub(crate) fn read_server(hello: &[u8], is_whole: bool, names: &mut Names) -> Op
         let tls = tls(names);
         tls.cipher = Some(cipher);
         if is_whole {
-            tls.ja3s = Some(fingerprint::ja3s(legacy.unwrap_or_default(), cipher, &kinds));
+            let version = legacy.unwrap_or_default();
+            tls.ja3s = Some(fingerprint::of_server(version, cipher, kinds));
         }
     }
     version

@@ -18,6 +18,7 @@ mod fingerprint;
 mod head;
 mod hello;
 mod http;
+mod memo;
 mod modbus;
 mod ntp;
 mod quic;
