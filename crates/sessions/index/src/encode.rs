@@ -1,25 +1,30 @@
 //! Rows into Parquet bytes.
 
 use core::{fmt, mem};
-use std::sync::Arc;
+use std::io::Write;
+use std::sync::{Arc, OnceLock};
 
 use arrow_array::builder::{Int32Builder, Int64Builder, ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, BooleanArray, Int32Array, Int64Array, TimestampNanosecondArray};
-use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
+use bytes::Bytes;
 use format::directory::{SegmentEntry, Summary};
 use format::head::StripeId;
 use format::session_row::{PieceSpan, SessionRow};
 use parquet::arrow::ArrowSchemaConverter;
-use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory, compute_leaves};
+use parquet::arrow::arrow_writer::{
+    ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
+};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
-use parquet::file::metadata::{KeyValue, SortingColumn};
+use parquet::column::writer::ColumnCloseResult;
+use parquet::file::metadata::{KeyValue, RowGroupMetaData, SortingColumn};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::file::writer::SerializedFileWriter;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, TypePtr};
 use units::Timestamp;
 use units::number::to_u64;
 
-use crate::columns::{Access, COLUMNS, Column, Layout, Presence, TIME_COLUMNS, Width};
+use crate::columns::{self, Access, COLUMNS, Column, Layout, Presence, TIME_COLUMNS, Width};
 use crate::error::Result;
 use crate::filter;
 use crate::meta::{KEY, SegmentMeta};
@@ -77,7 +82,7 @@ pub fn by_start(rows: &[SessionRow]) -> Vec<(Timestamp, usize)> {
 
 /// A row group on its way into the file.
 pub struct EncodedGroup {
-    chunks: Vec<ArrowColumnChunk>,
+    chunks: Vec<Chunk>,
     /// The distinct keys of its rows, for the filter.
     keys: Vec<u64>,
     rows: usize,
@@ -91,6 +96,124 @@ pub struct GroupEncoder {
     schema: SchemaRef,
     root: TypePtr,
     properties: Arc<WriterProperties>,
+}
+
+/// A column of a row group.
+enum Chunk {
+    Encoded(ArrowColumnChunk),
+    /// All its values are those of a blank row, and the group is full.
+    Blank,
+}
+
+/// Writes a column of a row group. Half of the columns have no value in most groups: these are not
+/// encoded but copied, so blocks without a value are only counted until one has some.
+struct Writer {
+    writer: ArrowColumnWriter,
+    blank_rows: usize,
+    is_blank: bool,
+}
+
+type ColumnOf<'a> = (&'a Column, &'a FieldRef);
+
+impl Writer {
+    fn new(writer: ArrowColumnWriter) -> Self {
+        Self { writer, blank_rows: 0, is_blank: true }
+    }
+
+    fn write(&mut self, (column, field): ColumnOf<'_>, rows: &[&SessionRow]) -> Result<()> {
+        if self.is_blank {
+            if is_blank(column, rows) {
+                self.blank_rows += rows.len();
+                return Ok(());
+            }
+            self.write_blank((column, field))?;
+        }
+        self.write_array(field, &array(column, rows))
+    }
+
+    /// Writes the rows that were only counted.
+    fn write_blank(&mut self, (column, field): ColumnOf<'_>) -> Result<()> {
+        self.is_blank = false;
+        let blank = columns::blank();
+        let rows = vec![&blank; self.blank_rows.min(BLOCK_ROWS)];
+        while self.blank_rows > 0 {
+            let rows = rows.get(..self.blank_rows.min(BLOCK_ROWS)).unwrap_or(&rows);
+            self.blank_rows -= rows.len();
+            self.write_array(field, &array(column, rows))?;
+        }
+        Ok(())
+    }
+
+    fn write_array(&mut self, field: &FieldRef, array: &ArrayRef) -> Result<()> {
+        for leaf in compute_leaves(field, array)? {
+            self.writer.write(&leaf)?;
+        }
+        Ok(())
+    }
+
+    fn close(mut self, column: ColumnOf<'_>, rows: usize) -> Result<Chunk> {
+        if self.is_blank && rows == GROUP_ROWS {
+            return Ok(Chunk::Blank);
+        }
+        if self.is_blank {
+            self.write_blank(column)?;
+        }
+        Ok(Chunk::Encoded(self.writer.close()?))
+    }
+}
+
+/// A full row group of blank rows, encoded once: its columns are copied into every group that has
+/// none of their values.
+struct BlankGroup {
+    file: Bytes,
+    columns: Vec<ColumnCloseResult>,
+}
+
+impl BlankGroup {
+    fn get() -> Result<&'static Self> {
+        static BLANK: OnceLock<BlankGroup> = OnceLock::new();
+        if let Some(group) = BLANK.get() {
+            return Ok(group);
+        }
+        let group = Self::encode()?;
+        Ok(BLANK.get_or_init(|| group))
+    }
+
+    fn encode() -> Result<Self> {
+        let encoder = GroupEncoder::new()?;
+        let writers = encoder.factory.create_column_writers(0)?;
+        let (root, properties) = (Arc::clone(&encoder.root), Arc::clone(&encoder.properties));
+        let mut file = SerializedFileWriter::new(Vec::new(), root, properties)?;
+        let mut group = file.next_row_group()?;
+        let fields = encoder.schema.fields().iter();
+        for (column, writer) in COLUMNS.iter().zip(fields).zip(writers) {
+            let mut writer = Writer { blank_rows: GROUP_ROWS, ..Writer::new(writer) };
+            writer.write_blank(column)?;
+            writer.writer.close()?.append_to_row_group(&mut group)?;
+        }
+        group.close()?;
+        let metadata = file.finish()?;
+        let chunks = metadata.row_groups().iter().flat_map(RowGroupMetaData::columns);
+        let columns = chunks.map(|chunk| ColumnCloseResult {
+            bytes_written: chunk.compressed_size().cast_unsigned(),
+            rows_written: to_u64(GROUP_ROWS),
+            metadata: chunk.clone(),
+            bloom_filter: None,
+            column_index: None,
+            offset_index: None,
+        });
+        Ok(Self { columns: columns.collect(), file: mem::take(file.inner_mut()).into() })
+    }
+
+    /// Copies the column at this place.
+    fn append<W: Write + Send>(
+        &self,
+        place: usize,
+        group: &mut SerializedRowGroupWriter<'_, W>,
+    ) -> Result<()> {
+        let close = self.columns.get(place).expect("a column for each place").clone();
+        Ok(group.append_column(&self.file, close)?)
+    }
 }
 
 impl fmt::Debug for EncodedGroup {
@@ -120,21 +243,21 @@ impl GroupEncoder {
     /// Row group `number`, from 0: [`GROUP_ROWS`] rows, or fewer in the last; they and the groups
     /// lie in the order of their start.
     pub fn encode(&self, number: usize, group: &[&SessionRow]) -> Result<EncodedGroup> {
-        let mut writers = self.factory.create_column_writers(number)?;
+        let writers = self.factory.create_column_writers(number)?;
+        let mut writers: Vec<Writer> = writers.into_iter().map(Writer::new).collect();
         let mut keys = Vec::new();
         for rows in group.chunks(BLOCK_ROWS) {
             let fields = self.schema.fields().iter();
             for ((column, field), writer) in COLUMNS.iter().zip(fields).zip(&mut writers) {
-                for leaf in compute_leaves(field, &array(column, rows))? {
-                    writer.write(&leaf)?;
-                }
+                writer.write((column, field), rows)?;
             }
             filter::add_keys(rows, &mut keys);
         }
-        let chunks =
-            writers.into_iter().map(|writer| Ok(writer.close()?)).collect::<Result<_>>()?;
+        let fields = self.schema.fields().iter();
+        let columns = COLUMNS.iter().zip(fields).zip(writers);
+        let chunks = columns.map(|(column, writer)| writer.close(column, group.len()));
         Ok(EncodedGroup {
-            chunks,
+            chunks: chunks.collect::<Result<_>>()?,
             keys: filter::distinct(keys),
             rows: group.len(),
             earliest: group.iter().fold(Timestamp::MAX, |time, row| time.min(row.start)),
@@ -156,8 +279,11 @@ impl GroupEncoder {
         let mut keys = Vec::with_capacity(groups.len());
         for encoded in groups {
             let mut group = file.next_row_group()?;
-            for chunk in encoded.chunks {
-                chunk.append_to_row_group(&mut group)?;
+            for (place, chunk) in encoded.chunks.into_iter().enumerate() {
+                match chunk {
+                    Chunk::Encoded(chunk) => chunk.append_to_row_group(&mut group)?,
+                    Chunk::Blank => BlankGroup::get()?.append(place, &mut group)?,
+                }
             }
             group.close()?;
             keys.push(encoded.keys);
@@ -293,6 +419,29 @@ pub(crate) fn array(column: &Column, rows: &[&SessionRow]) -> ArrayRef {
     }
 }
 
+/// Whether a column has the value of a blank row in all of these.
+fn is_blank(column: &Column, rows: &[&SessionRow]) -> bool {
+    match column.access {
+        Access::Time(get, _) | Access::Number(_, get, _) => {
+            get(rows).iter().all(|&value| value == 0)
+        }
+        Access::MaybeNumber(_, get, _) => rows.iter().all(|row| get(row).is_none()),
+        Access::Flag(get, _) => rows.iter().all(|row| !get(row)),
+        Access::MaybeFlag(get, _) => rows.iter().all(|row| get(row).is_none()),
+        Access::Text(get, _) => {
+            let mut buffer = String::new();
+            rows.iter().all(|row| get(row, &mut buffer).is_none())
+        }
+        Access::Texts(get, _) => rows.iter().all(|row| get(row).is_empty()),
+        Access::Numbers(get, _) => rows.iter().all(|row| get(row).is_empty()),
+        // A blank row has no pieces, others have.
+        Access::Pieces(Presence::Always, ..) => rows.iter().all(|row| row.pieces.is_empty()),
+        Access::Pieces(Presence::UnlessZero, get, _) => {
+            rows.iter().all(|row| row.pieces.iter().all(|piece| get(piece) == 0))
+        }
+    }
+}
+
 fn narrow(value: i64) -> i32 {
     i32::try_from(value).expect("a narrow column holds 16 bits")
 }
@@ -309,4 +458,64 @@ fn pieces(presence: Presence, get: fn(&PieceSpan) -> i64, rows: &[&SessionRow]) 
         lists.append(true);
     }
     Arc::new(lists.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use format::head::VolumeId;
+
+    use super::*;
+
+    /// The same row group, every column of it encoded.
+    fn encode_all(encoder: &GroupEncoder, group: &[&SessionRow]) -> Vec<Chunk> {
+        let writers = encoder.factory.create_column_writers(0).unwrap();
+        let columns = COLUMNS.iter().zip(encoder.schema.fields().iter()).zip(writers);
+        let encode = |((column, field), writer): (ColumnOf<'_>, ArrowColumnWriter)| {
+            let mut writer = Writer { is_blank: false, ..Writer::new(writer) };
+            for rows in group.chunks(BLOCK_ROWS) {
+                writer.write((column, field), rows).unwrap();
+            }
+            Chunk::Encoded(writer.writer.close().unwrap())
+        };
+        columns.map(encode).collect()
+    }
+
+    #[test]
+    fn a_file_has_the_same_bytes_whether_a_blank_column_was_copied_or_encoded() {
+        let rows: Vec<SessionRow> = (0..to_u64(GROUP_ROWS))
+            .map(|number| {
+                let start = Timestamp(i64::try_from(number).unwrap());
+                let mut row = SessionRow { start, ..columns::blank() };
+                // Columns that have their first value in one of the last blocks, or in the first.
+                row.orig.resets = number / 8000;
+                row.icmp = (number == 5000).then_some((8, 0));
+                row.names.dns_types.extend((number == 0).then_some(28));
+                row.names.sni = (number == 8191).then(|| "last.example".to_owned());
+                row
+            })
+            .collect();
+        let group: Vec<&SessionRow> = rows.iter().collect();
+        let encoder = GroupEncoder::new().unwrap();
+        let copied = encoder.encode(0, &group).unwrap();
+        let copied_count =
+            copied.chunks.iter().filter(|chunk| matches!(chunk, Chunk::Blank)).count();
+        assert_eq!(copied_count, COLUMNS.len() - 10, "times, state, history, and what was set");
+        let encoded = EncodedGroup { chunks: encode_all(&encoder, &group), ..copied };
+        let copied = encoder.encode(0, &group).unwrap();
+        let stripe = |sequence| StripeId { sequence, sub: 0 };
+        let meta = SegmentMeta::new(VolumeId([1; 16]), 1, stripe(1), stripe(2));
+        let [copied, encoded] =
+            [copied, encoded].map(|group| encoder.file(&meta, vec![group]).unwrap());
+        assert_eq!(copied, encoded);
+    }
+
+    #[test]
+    fn a_blank_row_is_blank_in_every_column() {
+        let blank = columns::blank();
+        // Every row has a text in these, so they are never copied.
+        let never = ["state", "history"];
+        for column in COLUMNS.iter().filter(|column| !never.contains(&column.name)) {
+            assert!(is_blank(column, &[&blank]), "{}", column.name);
+        }
+    }
 }
