@@ -191,14 +191,18 @@ impl Pass for Packer<'_> {
     fn texts(&mut self, list: &mut Vec<String>) {
         if self.next(!list.is_empty()) {
             self.put_len(list.len());
-            list.iter().for_each(|text| self.put_text(text));
+            for text in list.iter() {
+                self.put_text(text);
+            }
         }
     }
 
     fn numbers(&mut self, list: &mut Vec<u16>) {
         if self.next(!list.is_empty()) {
             self.put_len(list.len());
-            list.iter().for_each(|number| number.put(self.bytes));
+            for number in list.iter() {
+                number.put(self.bytes);
+            }
         }
     }
 

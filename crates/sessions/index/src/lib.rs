@@ -12,8 +12,10 @@
 //! start, and a row's number never changes, because session ids are made of it; the files read
 //! without wirespool.
 
+mod arrays;
 mod catalog;
 mod chunks;
+mod column_encoder;
 mod columns;
 mod content;
 mod encode;
@@ -22,6 +24,7 @@ mod file_name;
 mod files;
 mod filter;
 mod group;
+mod layout;
 mod meta;
 mod names;
 mod page;
@@ -33,11 +36,12 @@ mod thrift;
 pub use catalog::{Catalog, IdentitiesOf, LookUp, Packets, RuledOut};
 pub use columns::is_name;
 pub use content::Content;
-pub use encode::{Encoded, EncodedGroup, GROUP_ROWS, GroupEncoder, by_start, encode};
+pub use encode::{Encoded, EncodedGroup, GroupEncoder, by_start, encode};
 pub use error::{Error, Result};
 pub use file_name::Identity;
 pub use files::{Files, MemoryFiles};
 pub use filter::Needed;
+pub use layout::GROUP_ROWS;
 pub use meta::{Interface, LeftOut, SegmentMeta};
 pub use segment::{Columns, Segment, column_sizes};
 pub use table::{column_names, column_of, schema};

@@ -11,8 +11,8 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMeta
 
 use units::number::to_u64;
 
-use crate::encode::GROUP_ROWS;
 use crate::error::{Error, Result};
+use crate::layout::GROUP_ROWS;
 use crate::page::{DELTA_BINARY_PACKED, PLAIN, PLAIN_DICTIONARY, Pages, RLE, RLE_DICTIONARY};
 use crate::thrift;
 

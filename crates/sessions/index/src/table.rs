@@ -4,8 +4,8 @@ use arrow_array::ArrayRef;
 use arrow_schema::Schema;
 use format::session_row::SessionRow;
 
+use crate::arrays::{array, field};
 use crate::columns::COLUMNS;
-use crate::encode::{array, field};
 
 /// The columns of a segment's file, in their order.
 pub fn schema() -> Schema {
