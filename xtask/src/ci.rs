@@ -52,6 +52,10 @@ const FAILURE_LINES: usize = 12;
 /// More failed tests than this are no accident, and are not run again.
 const AGAIN_MAX: usize = 4;
 
+/// Tests at a time, for each core: most of them wait, for a kernel, a child or a deadline. Those of
+/// the recorder use a fifth of two cores when there are two at a time.
+const TESTS_A_CORE: usize = 2;
+
 /// Rules of recovery that are left out: each costs a minute or two.
 const SOME_MUTANTS: usize = 3;
 
@@ -71,7 +75,8 @@ pub(crate) fn run() -> bool {
     });
     step("test", &mut tally, |tally| {
         // Skipped tests print why; without this flag the output of a passing test is thrown away.
-        Ok(read(tally, &mut tests(&["--show-output"]))? || passes_alone(tally)?)
+        let options = ["--show-output", &format!("--test-threads={}", tests_at_a_time())];
+        Ok(read(tally, &mut tests(&options))? || passes_alone(tally)?)
     });
     check("sim", &mut tally, || {
         // More than 100 000 crashes.
@@ -98,6 +103,10 @@ pub(crate) fn run() -> bool {
 fn tests(options: &[&str]) -> Command {
     let tests = ["test", "--workspace", "--features", SQL, "--no-fail-fast", "--locked", "--"];
     process::cargo(&[&tests[..], options].concat())
+}
+
+fn tests_at_a_time() -> usize {
+    TESTS_A_CORE * std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Runs a few failed tests again, one at a time; returns whether all passed then.
