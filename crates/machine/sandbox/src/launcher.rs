@@ -46,7 +46,7 @@ impl Launcher {
         let started = |error| Error::system("start the launcher", error);
         let (here, there) = socket::pair().map_err(started)?;
         let has_commands = programs.iter().any(|program| !program.is_ours());
-        let environment = if has_commands { Environment::Same } else { Environment::Empty };
+        let environment = if has_commands { Environment::Same } else { Environment::Only(&[]) };
         let process = start_myself(&[OsString::from(verb)], &[there.as_fd()], environment);
         let launcher = Self {
             connection: Mutex::new(Connection { socket: Some(here), asked: 0 }),

@@ -16,7 +16,7 @@
 //! children when the launcher is gone, and each of them also sees its socket closed. Every wait has
 //! a deadline, but those of a launcher and of a child for the one who started it.
 //!
-//! And what both of them give up for good: [`confine_recorder`], [`confine_indexer`].
+//! And what they give up for good: [`confine_recorder`], [`confine_indexer`], [`confine_query`].
 //!
 //! Not here: what a child does (`indexer`), and when it is started again (`record`).
 
@@ -37,7 +37,8 @@ mod start;
 
 pub use child::Child;
 pub use confine::{
-    IndexerLimits, Notes, RecorderRights, confine_indexer, confine_recorder, prevent_dumps,
+    IndexerLimits, Notes, QueryLimits, RecorderRights, confine_indexer, confine_query,
+    confine_recorder, prevent_dumps,
 };
 pub use direct::spawn;
 pub use ended::{Ended, How};

@@ -14,9 +14,9 @@ const SHELL: u8 = 2;
 /// A program that may be started.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Program {
-    /// The running executable with these arguments, without an environment and in the root
-    /// directory. It gets its descriptors through [`handed`](crate::handed()), which it calls
-    /// first, and does not outlive who started it.
+    /// The running executable with these arguments, in the root directory and with no environment
+    /// but that of the request. It gets its descriptors through [`handed`](crate::handed()), which
+    /// it calls first, and does not outlive who started it.
     Myself(Vec<OsString>),
     /// A command of the user's, in a shell. It gets no descriptors and no input, its output goes to
     /// standard error, and it may take longer than who started it.
@@ -30,7 +30,8 @@ pub struct Request<'a> {
     pub program: &'a Program,
     /// What it is handed, in this order; at most [`DESCRIPTORS_MAX`].
     pub descriptors: &'a [BorrowedFd<'a>],
-    /// What is added to the environment of a command in a shell.
+    /// What is added to the environment of a command in a shell, and all that a process of ours
+    /// gets.
     pub environment: &'a [(&'a str, String)],
 }
 

@@ -31,9 +31,9 @@ pub(crate) struct Process {
 
 /// The environment that a process of ours begins with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Environment {
-    /// None.
-    Empty,
+pub(crate) enum Environment<'a> {
+    /// These variables and no others.
+    Only(&'a [(OsString, OsString)]),
     /// That of this process, for a launcher, which hands it on to commands of the user's.
     Same,
 }
@@ -42,15 +42,16 @@ pub(crate) enum Environment {
 pub(crate) fn start_myself(
     arguments: &[OsString],
     descriptors: &[BorrowedFd<'_>],
-    environment: Environment,
+    environment: Environment<'_>,
 ) -> io::Result<Process> {
     let (here, there) = socket::pair()?;
     let parent = Message::default().number(u64::from(std::process::id()));
     socket::send(&here, parent.as_bytes(), descriptors)?;
     let mut command = Command::new(MYSELF);
     command.arg0("wirespool").args(arguments).stdin(Stdio::from(there)).stdout(Stdio::null());
-    if environment == Environment::Empty {
+    if let Environment::Only(variables) = environment {
         command.env_clear().current_dir("/");
+        command.envs(variables.iter().map(|(name, value)| (name, value)));
     }
     start(command)
 }
@@ -74,7 +75,9 @@ pub(crate) fn start_program(
     environment: &[(OsString, OsString)],
 ) -> io::Result<Process> {
     match program {
-        Program::Myself(arguments) => start_myself(arguments, descriptors, Environment::Empty),
+        Program::Myself(arguments) => {
+            start_myself(arguments, descriptors, Environment::Only(environment))
+        }
         Program::Shell(command) => start_shell(command, environment),
     }
 }

@@ -17,7 +17,7 @@ use crate::Handed;
 /// Who has nothing: user and group `nobody` and `nogroup`, the kernel's own overflow ids.
 pub(super) const NOBODY: u32 = 65_534;
 /// Under the recorder, whose packets do not wait.
-const NICENESS: i32 = 10;
+pub(super) const NICENESS: i32 = 10;
 /// Ended first when memory is short: `proc_pid_oom_score_adj(5)`.
 pub(super) const ENDED_FIRST: &str = "1000";
 pub(super) const OOM_SCORE: &str = "/proc/self/oom_score_adj";
@@ -65,7 +65,7 @@ pub fn confine_indexer(limits: IndexerLimits, handed: &Handed) -> Notes {
 }
 
 /// Says so, unless its launcher did already.
-fn is_ended_first() -> bool {
+pub(super) fn is_ended_first() -> bool {
     let is_so = fs::read_to_string(OOM_SCORE).is_ok_and(|score| score.trim() == ENDED_FIRST);
     is_so || fs::write(OOM_SCORE, ENDED_FIRST).is_ok()
 }

@@ -11,11 +11,13 @@ mod files;
 mod filter;
 mod indexer;
 mod launcher;
+mod query;
 mod recorder;
 mod threads;
 
 pub use indexer::{IndexerLimits, confine_indexer};
 pub(crate) use launcher::{EndedFirst, confine_launcher, hide_launcher};
+pub use query::{QueryLimits, confine_query};
 pub use recorder::{RecorderRights, confine_recorder, prevent_dumps};
 
 /// What a process cannot give up here, one line each; nothing where all is as it should be.
