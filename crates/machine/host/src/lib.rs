@@ -56,7 +56,7 @@ pub use install::{install_link, wireshark_folders};
 pub use launch::{Launch, Launched, not_started};
 pub use listing::{children, files_in, read_text};
 pub use near::MemoryNear;
-pub use notice::log_warning;
+pub use notice::{log_warning, tell_manager};
 pub use output::{Appended, Output, OutputFolder, open_input, write_file};
 pub use pipe::{NamedEnd, pipe};
 pub use piped::Piped;
