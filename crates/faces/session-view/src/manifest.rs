@@ -173,6 +173,12 @@ fn unsealed(manifest: &Manifest, made_by: &Maker, files: &[String]) -> String {
     })
 }
 
+/// What is missing from an answer, as a part of another text of JSON: with the keys that a manifest
+/// has under `completeness`.
+pub fn completeness_json(found: &Completeness) -> String {
+    json_part(&completeness(found))
+}
+
 fn completeness(found: &Completeness) -> CompletenessJson<'_> {
     let gap = |gap: &Gap| GapJson {
         cause: gap.cause.name(),

@@ -11,7 +11,8 @@ use page::safe::{self, csv_cell, csv_list};
 use query::{cipher_name, tls_version_name};
 use serde::Deserialize;
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use wire::{Address, Ssh, TcpOptions, Tls};
+use units::Timestamp;
+use wire::{Address, FiveTuple, Protocol, Ssh, TcpOptions, Tls};
 
 /// A value of a field.
 pub(crate) enum Value<'a> {
@@ -271,6 +272,25 @@ pub(crate) const FIELDS: [(&str, Read); 94] = [
     ("provisional", |row| flag(row.is_provisional.then_some(true))),
 ];
 
+/// A session of which nothing is known but that it was.
+pub(crate) fn fieldless() -> Found {
+    let tuple = FiveTuple {
+        orig: Address::None,
+        resp: Address::None,
+        orig_port: 0,
+        resp_port: 0,
+        proto: Protocol::TCP,
+    };
+    Found {
+        id: String::new(),
+        rows: Vec::new(),
+        session: SessionRow::new(tuple, Timestamp(0)),
+        community_id: None,
+        packets: Held::Held,
+        is_provisional: false,
+    }
+}
+
 struct Json<'a>(&'a Found);
 
 impl Serialize for Json<'_> {
@@ -304,8 +324,7 @@ pub fn csv_line(row: &Found) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use format::session_row::{Names, State};
-    use units::Timestamp;
-    use wire::{App, AppBy, FiveTuple, Protocol, Recognised};
+    use wire::{App, AppBy, Recognised};
 
     use super::*;
 
