@@ -4,10 +4,15 @@
 //!
 //! Exactly: `unsafe` in rows 3 and 4, and in `parity` for vector instructions. Files, system calls
 //! and other programs in rows 3 and 4, and in row 11, whose tools run on a developer's machine.
-//! Standard output and standard error in rows 10 and 11. Tests may do all but `unsafe`.
+//! Standard output and standard error in rows 10 and 11. Sockets of tokio in `server`. Tests may do
+//! all but `unsafe`.
 
 use super::rows::{BOUNDARY, FACES, TOOLS, row};
 use super::source::Source;
+
+/// The one crate above the boundary with sockets of its own: it waits for many at once.
+const SERVER: &str = "server";
+const ITS_SOCKETS: &str = "tokio::net";
 
 const SYSTEM: [&str; 11] = [
     "std::fs",
@@ -28,8 +33,16 @@ const SAFE: &str = "crates/faces/page/src/safe.rs";
 const SINKS: [&str; 2] =
     ["crates/faces/wirespool/src/stdout.rs", "crates/faces/wirespool/src/progress.rs"];
 /// The crates whose text users see.
-const VIEWS: [&str; 7] =
-    ["page", "volume-view", "session-view", "qualify-view", "machine-view", "tui", "wirespool"];
+const VIEWS: [&str; 8] = [
+    "page",
+    "volume-view",
+    "session-view",
+    "qualify-view",
+    "machine-view",
+    "tui",
+    "server",
+    "wirespool",
+];
 /// What goes past it: paths as they are.
 const RAW: &str = ".display()";
 /// And JSON as the library writes it, which jobs may read.
@@ -56,6 +69,9 @@ pub(crate) fn check(source: &Source) -> Vec<String> {
                 .iter()
                 .filter(|name| has_word(text, name))
                 .for_each(|name| refuse(name, "the system boundary (rows 3 and 4)"));
+            if crate_name != SERVER && has_word(text, ITS_SOCKETS) {
+                refuse(ITS_SOCKETS, "server");
+            }
         }
         if row != TOOLS && source.path != SAFE {
             let written = WRITTEN.iter().filter(|name| text.contains(**name));
@@ -113,6 +129,9 @@ mod tests {
             assert_eq!(findings("crates/machine/network/src/link.rs", code), 0, "{code}");
             assert_eq!(findings("xtask/src/main.rs", code), 0, "{code}");
         }
+        let code = "use tokio::net::TcpListener;";
+        assert_eq!(findings("crates/faces/server/src/listen.rs", code), 0);
+        assert_eq!(findings("crates/faces/sql/src/lib.rs", code), 1);
     }
 
     #[test]

@@ -35,6 +35,7 @@ mod replay;
 mod salvage;
 mod scrub;
 mod selection;
+mod serve;
 #[cfg(feature = "sql")]
 mod sql;
 mod standing;
@@ -123,6 +124,7 @@ enum Verb {
     Tag(Box<tag::Flags>),
     Fields(fields::Flags),
     Extcap(Box<extcap::Flags>),
+    Serve(serve::Flags),
     Stenoread(steno::ReadFlags),
     Stenocurl(steno::CurlFlags),
     Demo(demo::Flags),
@@ -135,6 +137,9 @@ enum Verb {
     /// Make sessions of packets for the process that started this one
     #[command(hide = true)]
     Indexer,
+    /// Answer one request for the service that started this process
+    #[command(hide = true)]
+    Answer,
     #[command(hide = true)]
     SelfTestSandbox(confinement::SelfTestFlags),
     /// Try one thing, for a self-test
@@ -174,6 +179,7 @@ fn run(verb: Verb) -> Outcome {
         Verb::Tag(flags) => tag::run(&flags),
         Verb::Fields(flags) => fields::run(&flags),
         Verb::Extcap(flags) => extcap::run(&flags),
+        Verb::Serve(flags) => serve::run(&flags),
         Verb::Stenoread(flags) => steno::read(&flags),
         Verb::Stenocurl(flags) => steno::curl(&flags),
         Verb::Demo(flags) => demo::run(&flags),
@@ -186,6 +192,7 @@ fn run(verb: Verb) -> Outcome {
             Ok(Verdict::Clean)
         }
         Verb::Indexer => workers::serve(),
+        Verb::Answer => serve::work(),
     }
 }
 

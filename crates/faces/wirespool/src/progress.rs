@@ -21,6 +21,15 @@ pub(crate) fn say(line: &str) {
     drop(writeln!(io::stderr(), "{}", page::safe::printable(line)));
 }
 
+/// The same where standard error takes it without a wait; whether it was said.
+pub(crate) fn try_say(line: &str) -> bool {
+    let is_taken = takes_a_line(&io::stderr());
+    if is_taken {
+        say(line);
+    }
+    is_taken
+}
+
 /// A text of several lines there.
 pub(crate) fn say_lines(text: &str) {
     drop(writeln!(io::stderr(), "{}", page::safe::lines(text.trim_end())));

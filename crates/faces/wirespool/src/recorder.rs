@@ -107,11 +107,20 @@ fn socket_of(volume: &Path, members: &[PathBuf]) -> Option<String> {
 /// Has the recorder of a volume, if one runs, make durable what it has taken so far, so that who
 /// reads next sees it. Whether one runs, as far as it can be asked.
 pub(crate) fn catch_up(volume: &Path, members: &[PathBuf]) -> bool {
-    socket_of(volume, members).and_then(|socket| try_catch_up(&socket)).unwrap_or(false)
+    catch_up_telling(volume, members, &mut say)
+}
+
+/// The same, telling otherwise why the newest packets will be missing.
+pub(crate) fn catch_up_telling(
+    volume: &Path,
+    members: &[PathBuf],
+    tell: &mut dyn FnMut(&str),
+) -> bool {
+    socket_of(volume, members).and_then(|socket| try_catch_up(&socket, tell)).unwrap_or(false)
 }
 
 /// The same of the recorder that answers there; `None` where none does.
-fn try_catch_up(socket: &str) -> Option<bool> {
+fn try_catch_up(socket: &str, tell: &mut dyn FnMut(&str)) -> Option<bool> {
     let answer = ask(socket, SYNC, SYNC_PATIENCE + MARGIN);
     let is_there = matches!(answer, Ok(Some(_)));
     let why = match answer {
@@ -120,7 +129,7 @@ fn try_catch_up(socket: &str) -> Option<bool> {
         Ok(Some(_)) => format!("it has not stored them within {} s", SYNC_PATIENCE.as_secs()),
         Err(error) => crate::failure::line(&error.into()),
     };
-    say(&format!("the recorder's newest packets are not in the answer: {why}"));
+    tell(&format!("the recorder's newest packets are not in the answer: {why}"));
     Some(is_there)
 }
 
@@ -130,7 +139,7 @@ pub(crate) fn beginning(volume: PathBuf, members: Vec<PathBuf>) -> ::extract::Re
         let Some(socket) = socket_of(&volume, &members) else { return false };
         let until_ns = SystemClock.boottime_ns().saturating_add(units::nanos(patience));
         loop {
-            if let Some(is_there) = try_catch_up(&socket) {
+            if let Some(is_there) = try_catch_up(&socket, &mut say) {
                 return is_there;
             }
             let now_ns = SystemClock.boottime_ns();

@@ -154,7 +154,9 @@ pub(crate) fn verbs_of(help: &str) -> Vec<String> {
     let list = list.and_then(|list| Some(list.split_once("\nOptions:")?.0)).unwrap_or_default();
     // Behind two blanks; what a description goes on with has more.
     let verbs = list.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
-    verbs.filter(|verb| !verb.is_empty() && *verb != "help").map(str::to_owned).collect()
+    // A verb with verbs of its own may take arguments instead, which are listed behind them.
+    let verbs = verbs.filter(|verb| !verb.is_empty() && !verb.starts_with(['<', '[']));
+    verbs.filter(|verb| *verb != "help").map(str::to_owned).collect()
 }
 
 /// A link in a namespace of its own: what is sent on `sender` arrives at `taker`.

@@ -45,6 +45,7 @@ mod running;
 mod said;
 mod schema;
 mod selection;
+mod serve;
 mod service;
 mod slow_disks;
 mod spared;

@@ -13,7 +13,7 @@ use crate::golden::capture;
 use crate::machine::{BINARY, Volume, run};
 
 /// A recorder behind a pipe, which would write nothing for a minute.
-fn recorder(volume: &Volume) -> (Child, ChildStdin) {
+pub(crate) fn recorder(volume: &Volume) -> (Child, ChildStdin) {
     let mut command = Command::new(BINARY);
     command.args(["record", &volume.path, "--read", "-", "--flush-interval", "60s"]);
     command.args(["--pool", "4M", "--index-dir", &volume.index]);
@@ -28,7 +28,7 @@ fn status(volume: &Volume) -> Value {
 }
 
 /// Asks until the recorder has taken so many packets: the pipe and its reader take their time.
-fn taken(volume: &Volume, packets: u64) -> Value {
+pub(crate) fn taken(volume: &Volume, packets: u64) -> Value {
     let started = Instant::now();
     loop {
         let status = status(volume);

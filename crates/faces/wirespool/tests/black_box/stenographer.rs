@@ -9,11 +9,12 @@ use crate::machine::{BINARY, Ran, Volume};
 
 const PACKAGE: &str = "stenographer-client";
 
-/// The script, of the package that is installed or else fetched; `None` with a printed reason.
-fn script(folder: &Path) -> Option<PathBuf> {
-    let installed = Path::new("/usr/bin/stenoread");
-    if installed.exists() {
-        return Some(installed.to_owned());
+/// Their scripts, of the package that is installed or else fetched; `None` with a printed reason.
+pub(crate) fn scripts(folder: &Path) -> Option<[PathBuf; 2]> {
+    let below = |folder: &Path| ["stenoread", "stenocurl"].map(|name| folder.join(name));
+    let installed = below(Path::new("/usr/bin"));
+    if installed.iter().all(|script| script.exists()) {
+        return Some(installed);
     }
     let called = |command: &mut Command| {
         let output = command.current_dir(folder).stdin(Stdio::null()).output();
@@ -34,7 +35,7 @@ fn script(folder: &Path) -> Option<PathBuf> {
         println!("not run: no dpkg");
         return None;
     }
-    Some(folder.join("unpacked/usr/bin/stenoread"))
+    Some(below(&folder.join("unpacked/usr/bin")))
 }
 
 /// A folder with the script, and our program under the name of the one that it calls.
@@ -52,7 +53,7 @@ impl Theirs {
         }
         let fetched = volume.file("fetched");
         std::fs::create_dir(&fetched).unwrap();
-        let found = script(Path::new(&fetched))?;
+        let [found, _] = scripts(Path::new(&fetched))?;
         // The script looks for stenocurl beside itself first.
         let bin = volume.file("bin");
         std::fs::create_dir(&bin).unwrap();
@@ -100,7 +101,7 @@ fn stenographer_s_own_script_runs_over_ours() {
 }
 
 /// A question to DNS in a packet without link layer.
-fn question() -> Vec<u8> {
+pub(crate) fn question() -> Vec<u8> {
     let dns = b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x01a\x04test\x00\x00\x01\x00\x01";
     let udp_len = u16::try_from(8 + dns.len()).unwrap();
     let mut packet = vec![0x45, 0];

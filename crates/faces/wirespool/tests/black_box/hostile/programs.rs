@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::{FILE, Hostile, NAME, PROCESS, checks};
-use crate::machine::{BINARY, PAIR, Ran, command, enter, run, text, verbs_of};
+use crate::machine::{BINARY, PAIR, Ran, command, enter, run, text, verbs_of, write_key};
 use crate::trace::{WORLD, answer, listener_far_away};
 
 /// A name that the kernel takes for an interface: neither blanks nor slashes, and 15 bytes.
@@ -105,6 +105,30 @@ fn what_scripts_for_stenographer_call_is_harmless() {
     }
     std::fs::write(&config, NAME).unwrap();
     assert_ne!(call(&["stenoread", "tcp"]).0, Some(0));
+}
+
+#[test]
+fn what_the_service_says_and_answers_is_harmless() {
+    let hostile = Hostile::new();
+    let (tokens, absent) = (hostile.file("tokens"), hostile.file(FILE));
+    let call = |arguments: &[&str]| {
+        let ran = run(&[&["serve"], arguments].concat());
+        checks::ran(&format!("serve {arguments:?}"), &ran);
+        ran
+    };
+    let create = ["token", "create", NAME, "--token-file", &tokens];
+    assert_eq!(call(&create).code, Some(2));
+    assert_ne!(call(&[&absent, "--token-file", &absent]).code, Some(0));
+    write_key(&tokens, &format!("{NAME}:sessions:0"));
+    assert_eq!(call(&[&hostile.path, "--token-file", &tokens]).code, Some(3));
+    write_key(&tokens, "");
+    for flags in [["--listen", NAME], ["--tls-cert", NAME], ["--max-time", NAME]] {
+        let words = [&[&*hostile.path, "--token-file", &tokens], &flags[..]].concat();
+        assert_eq!(call(&words).code, Some(2), "{flags:?}");
+    }
+    let tls = ["--tls-cert", &absent, "--tls-key", &absent];
+    let words = [&[&*hostile.path, "--token-file", &tokens, "--listen", "127.0.0.1:0"], &tls[..]];
+    assert_eq!(call(&words.concat()).code, Some(3));
 }
 
 #[test]

@@ -1,0 +1,308 @@
+//! Who may ask what: tokens, certificates of clients, scopes.
+//!
+//! Tokens stand in a file, a line each: `NAME:SCOPES:SHA-256[:EXPIRY]`, with the hash of the token
+//! in hex digits and the expiry in RFC 3339. A line with the word `certificate` in the place of the
+//! hash gives scopes to client certificates with that common name, and one of the name `*` to all
+//! others that the CA has signed. The file is read again when it has changed: a line that is taken
+//! out is a credential that is revoked.
+
+use core::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use host::SystemClock;
+use sha2::{Digest, Sha256};
+use units::{Clock as _, NANOS_PER_SECOND, Timestamp, hex, unhex};
+
+use crate::Error;
+
+/// Before the random part: scanners for secrets know it by that.
+const TOKEN_PREFIX: &str = "wirespool_";
+/// Bytes of randomness in a token.
+const TOKEN_BYTES: usize = 32;
+const CERTIFICATE: &str = "certificate";
+/// Every certificate that has no line of its own.
+const ANY: &str = "*";
+const NAME_MAX: usize = 64;
+/// The file is looked at so often.
+const LOOK_EVERY_NS: i64 = NANOS_PER_SECOND;
+
+/// What a credential permits. None of them contains another one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Scope {
+    /// To read sessions.
+    Sessions,
+    /// To see payload.
+    Payload,
+    /// To take packets.
+    Extract,
+    /// To hold packets beyond the ring.
+    Hold,
+    /// To change the service.
+    Admin,
+}
+
+impl Scope {
+    /// All that there are.
+    pub const ALL: [Self; 5] =
+        [Self::Sessions, Self::Payload, Self::Extract, Self::Hold, Self::Admin];
+
+    /// As files and flags have it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Sessions => "sessions",
+            Self::Payload => "payload",
+            Self::Extract => "extract",
+            Self::Hold => "hold",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// The scope of this word.
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scope| scope.word() == word)
+    }
+}
+
+/// Who asks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Caller {
+    pub(crate) name: String,
+    pub(crate) scopes: Vec<Scope>,
+}
+
+/// A line of the file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Line {
+    name: String,
+    scopes: Vec<Scope>,
+    secret: Secret,
+    expires: Option<Timestamp>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Secret {
+    Token([u8; 32]),
+    Certificate,
+}
+
+/// A token that was just made, and its line for the file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NewToken {
+    /// What its owner sends. It is shown once and stored nowhere.
+    pub token: String,
+    /// What the file gets, with its line feed.
+    pub line: String,
+}
+
+/// Makes a token for `name`. `others` is the file so far.
+///
+/// # Errors
+/// When the name is none, or the file has it already.
+pub fn new_token(
+    name: &str,
+    scopes: &[Scope],
+    expires: Option<Timestamp>,
+    others: &str,
+) -> Result<NewToken, &'static str> {
+    if !is_name(name) {
+        return Err("a name has letters, digits, dots, dashes and underscores, 64 at most");
+    }
+    if others.lines().any(|line| line.split(':').next() == Some(name)) {
+        return Err("the file has this name already; take its line out first");
+    }
+    let random: [u8; TOKEN_BYTES] = host::random_bytes().map_err(|_| "no random bytes")?;
+    let token = format!("{TOKEN_PREFIX}{}", hex(&random));
+    let words: Vec<&str> = scopes.iter().map(|scope| scope.word()).collect();
+    let hash = hex(&Sha256::digest(token.as_bytes()));
+    let expiry = expires.map_or_else(String::new, |at| format!(":{at}"));
+    let line = format!("{name}:{}:{hash}{expiry}\n", words.join(","));
+    Ok(NewToken { token, line })
+}
+
+fn is_name(name: &str) -> bool {
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+    !name.is_empty() && name.len() <= NAME_MAX && name.chars().all(is_part)
+}
+
+fn parse(path: &Path, text: &str) -> Result<Vec<Line>, Error> {
+    let lines = (1..).zip(text.lines());
+    let lines = lines.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+    lines
+        .map(|(number, line)| {
+            parse_line(line.trim()).map_err(|why| Error::Token {
+                path: path.to_path_buf(),
+                line: number,
+                why,
+            })
+        })
+        .collect()
+}
+
+fn parse_line(line: &str) -> Result<Line, &'static str> {
+    let mut parts = line.splitn(4, ':');
+    let (name, scopes, secret) = (parts.next(), parts.next(), parts.next());
+    let (Some(name), Some(scopes), Some(secret)) = (name, scopes, secret) else {
+        return Err("write NAME:SCOPES:SHA-256[:EXPIRY]");
+    };
+    let secret = match secret {
+        CERTIFICATE => Secret::Certificate,
+        digits => Secret::Token(unhex(digits).ok_or("the hash is no SHA-256 in hex digits")?),
+    };
+    let is_for_all = name == ANY && secret == Secret::Certificate;
+    if !is_name(name) && !is_for_all {
+        return Err("the name has other characters than letters, digits, . _ -");
+    }
+    let words = scopes.split(',').map(str::trim).filter(|word| !word.is_empty());
+    let scopes: Option<Vec<Scope>> = words.map(Scope::of_word).collect();
+    let expires = parts.next().map(str::parse::<Timestamp>).transpose();
+    Ok(Line {
+        name: name.to_owned(),
+        scopes: scopes.ok_or("scopes are sessions, payload, extract, hold, admin")?,
+        secret,
+        expires: expires.map_err(|_| "the expiry is no time of RFC 3339")?,
+    })
+}
+
+/// The credentials that count.
+#[derive(Debug)]
+pub(crate) struct Access {
+    /// Without a file each certificate of the CA may read sessions and take packets.
+    file: Option<PathBuf>,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    lines: Vec<Line>,
+    looked_ns: i64,
+}
+
+impl Access {
+    pub(crate) fn open(file: Option<PathBuf>) -> Result<Self, Error> {
+        let lines = match &file {
+            Some(path) => parse(path, &host::read_key(path)?)?,
+            None => vec![Line {
+                name: ANY.to_owned(),
+                scopes: vec![Scope::Sessions, Scope::Extract],
+                secret: Secret::Certificate,
+                expires: None,
+            }],
+        };
+        let known = Known { lines, looked_ns: SystemClock.boottime_ns() };
+        Ok(Self { file, known: Mutex::new(known) })
+    }
+
+    /// Reads the file again. While it cannot be read no credential counts: what was revoked must
+    /// not go on. False where it was looked at a moment ago.
+    pub(crate) fn refresh(&self) -> Result<bool, Error> {
+        let Some(path) = &self.file else { return Ok(false) };
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let now_ns = SystemClock.boottime_ns();
+        if now_ns.saturating_sub(known.looked_ns) < LOOK_EVERY_NS {
+            return Ok(false);
+        }
+        known.looked_ns = now_ns;
+        let read = host::read_key(path).map_err(Error::from).and_then(|text| parse(path, &text));
+        let (lines, result) = match read {
+            Ok(lines) => (lines, Ok(true)),
+            Err(error) => (Vec::new(), Err(error)),
+        };
+        known.lines = lines;
+        result
+    }
+
+    /// Whose token this is.
+    pub(crate) fn by_token(&self, token: &str, now: Timestamp) -> Option<Caller> {
+        let given: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        // Every line is compared, and all of it: the time says nothing.
+        let mut found = None;
+        for line in &known.lines {
+            if let Secret::Token(hash) = &line.secret
+                && is_same(hash, &given)
+            {
+                found = Some(line);
+            }
+        }
+        found.and_then(|line| line.caller(&line.name, now))
+    }
+
+    /// Whose certificate this is, which the CA has signed.
+    pub(crate) fn by_certificate(&self, common_name: &str, now: Timestamp) -> Option<Caller> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = |name: &str| {
+            let is_it = |line: &&Line| line.secret == Secret::Certificate && line.name == name;
+            known.lines.iter().find(is_it)
+        };
+        of(common_name).or_else(|| of(ANY))?.caller(common_name, now)
+    }
+}
+
+impl Line {
+    fn caller(&self, name: &str, now: Timestamp) -> Option<Caller> {
+        let is_valid = self.expires.is_none_or(|at| now < at);
+        is_valid.then(|| Caller { name: name.to_owned(), scopes: self.scopes.clone() })
+    }
+}
+
+fn is_same(one: &[u8; 32], other: &[u8; 32]) -> bool {
+    let difference = one.iter().zip(other).fold(0, |sum, (one, other)| sum | (one ^ other));
+    black_box(difference) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp(1_700_000_000_000_000_000);
+
+    fn access(text: &str) -> Access {
+        let lines = parse(Path::new("tokens"), text).unwrap();
+        Access { file: None, known: Mutex::new(Known { lines, looked_ns: 0 }) }
+    }
+
+    #[test]
+    fn a_token_is_known_by_its_hash_until_it_expires() {
+        let scopes = [Scope::Sessions, Scope::Extract];
+        let lasting = new_token("lasting", &scopes, None, "").unwrap();
+        let over = new_token("over", &scopes, Some(NOW), &lasting.line).unwrap();
+        assert_ne!(lasting.token, over.token);
+        assert!(!lasting.line.contains(&lasting.token));
+        let access = access(&format!("# a remark\n\n{}{}", lasting.line, over.line));
+        let caller = access.by_token(&lasting.token, NOW).unwrap();
+        assert_eq!((&*caller.name, &*caller.scopes), ("lasting", &scopes[..]));
+        assert_eq!(access.by_token(&over.token, NOW), None);
+        assert!(access.by_token(&over.token, Timestamp(NOW.0 - 1)).is_some());
+        for wrong in ["", "wirespool_", &lasting.token[1..], &lasting.line] {
+            assert_eq!(access.by_token(wrong, NOW), None, "{wrong}");
+        }
+        assert!(new_token("over", &[], None, &over.line).is_err(), "the name is taken");
+    }
+
+    #[test]
+    fn a_certificate_has_the_scopes_of_its_line_or_of_the_one_for_all() {
+        let access = access("sensor:sessions:certificate\n*:extract:certificate\n");
+        let scopes = |name| access.by_certificate(name, NOW).unwrap().scopes;
+        assert_eq!((scopes("sensor"), scopes("x")), (vec![Scope::Sessions], vec![Scope::Extract]));
+    }
+
+    #[test]
+    fn a_wrong_line_is_refused_with_its_number() {
+        let hash = "0".repeat(64);
+        for line in [
+            "a".to_owned(),
+            "a:sessions".to_owned(),
+            "a:sessions:00".to_owned(),
+            format!("a b:sessions:{hash}"),
+            format!("*:sessions:{hash}"),
+            format!(":sessions:{hash}"),
+            format!("a:session:{hash}"),
+            format!("a:sessions:{hash}:tomorrow"),
+        ] {
+            let refused = parse(Path::new("tokens"), &format!("\n{line}\n"));
+            assert!(matches!(refused, Err(Error::Token { line: 2, .. })), "{line}");
+        }
+        assert!(parse(Path::new("tokens"), &format!("a::{hash}:2027-01-01T00:00:00Z")).is_ok());
+    }
+}

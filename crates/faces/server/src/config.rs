@@ -1,0 +1,129 @@
+//! What the service is given, and what of it is refused before anything listens.
+
+use core::time::Duration;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use crate::tls::Tls;
+use crate::{Error, WriteLine};
+
+/// Everything that the service is given.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Any member of each volume.
+    pub volumes: Vec<PathBuf>,
+    /// Where index files are cached, if not in the user's cache.
+    pub index_dir: Option<PathBuf>,
+    /// Where the interface is.
+    pub listen: SocketAddr,
+    /// Where Stenographer's clients are answered.
+    pub stenographer: Option<SocketAddr>,
+    /// Credentials.
+    pub token_file: Option<PathBuf>,
+    /// Certificate and key of the server.
+    pub tls: Option<Tls>,
+    /// Who signs certificates of clients, in PEM.
+    pub client_ca: Option<PathBuf>,
+    /// What one request, and all of them, may take.
+    pub bounds: Bounds,
+    /// The hidden verb of this program that calls [`work`](crate::work()).
+    pub worker_verb: &'static str,
+    /// What a worker gets of this process' environment.
+    pub environment: Vec<(&'static str, String)>,
+    /// Takes lines of the log.
+    pub write_line: WriteLine,
+}
+
+/// What one request, and all of them, may take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bounds {
+    /// Requests that are answered at the same time; each is a process.
+    pub workers: usize,
+    /// Requests that wait for that.
+    pub queue: usize,
+    /// Connections that are open at the same time.
+    pub connections: usize,
+    /// How long an answer may take.
+    pub time: Duration,
+    /// Bytes that an answer may have.
+    pub answer_bytes: u64,
+    /// Address space of a worker.
+    pub memory_bytes: u64,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            workers: 4,
+            queue: 64,
+            connections: 512,
+            time: Duration::from_mins(15),
+            answer_bytes: 64 << 30,
+            memory_bytes: 8 << 30,
+        }
+    }
+}
+
+impl Config {
+    /// Nothing listens without a credential, and beyond the loopback nothing without TLS.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.token_file.is_none() && self.client_ca.is_none() {
+            return Err(Error::NoCredential);
+        }
+        if self.tls.is_none() {
+            if !self.listen.ip().is_loopback() {
+                return Err(Error::NoTls(self.listen));
+            }
+            if self.client_ca.is_some() {
+                return Err(Error::NeedsTls("--client-ca"));
+            }
+            if self.stenographer.is_some() {
+                return Err(Error::NeedsTls("--stenographer"));
+            }
+        }
+        if self.stenographer.is_some() && self.client_ca.is_none() {
+            return Err(Error::NeedsClientCa);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(listen: &str) -> Config {
+        Config {
+            volumes: Vec::new(),
+            index_dir: None,
+            listen: listen.parse().unwrap(),
+            stenographer: None,
+            token_file: Some("tokens".into()),
+            tls: None,
+            client_ca: None,
+            bounds: Bounds::default(),
+            worker_verb: "answer",
+            environment: Vec::new(),
+            write_line: |_| true,
+        }
+    }
+
+    #[test]
+    fn nothing_listens_beyond_the_loopback_without_tls_or_anywhere_without_a_credential() {
+        for listen in ["127.0.0.1:1", "[::1]:1", "127.9.9.9:1"] {
+            assert!(config(listen).check().is_ok(), "{listen}");
+        }
+        let tls = Some(Tls { certificate: "c".into(), key: "k".into() });
+        for listen in ["0.0.0.0:1", "[::]:1", "10.0.0.1:1", "[::ffff:127.0.0.1]:1"] {
+            assert!(matches!(config(listen).check(), Err(Error::NoTls(_))), "{listen}");
+            assert!(Config { tls: tls.clone(), ..config(listen) }.check().is_ok(), "{listen}");
+            let none = Config { token_file: None, tls: tls.clone(), ..config(listen) };
+            assert!(matches!(none.check(), Err(Error::NoCredential)), "{listen}");
+        }
+        let door = Config { stenographer: "127.0.0.1:2".parse().ok(), ..config("127.0.0.1:1") };
+        assert!(matches!(door.check(), Err(Error::NeedsTls(_))));
+        let door = Config { tls, ..door };
+        assert!(matches!(door.check(), Err(Error::NeedsClientCa)));
+        assert!(Config { client_ca: Some("ca".into()), ..door }.check().is_ok());
+    }
+}

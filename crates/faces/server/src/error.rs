@@ -1,0 +1,86 @@
+//! Why the service does not begin.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// What keeps the service from beginning, or a worker from answering.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Neither tokens nor certificates.
+    #[error("whoever may connect could read packets: --token-file or --client-ca is missing")]
+    NoCredential,
+    /// Others could read what is asked and answered.
+    #[error(
+        "{0} is not on the loopback: beyond it nothing listens without TLS (--tls-cert, --tls-key)"
+    )]
+    NoTls(SocketAddr),
+    /// A certificate of a client says nothing where there is no TLS.
+    #[error("{0} needs --tls-cert and --tls-key")]
+    NeedsTls(&'static str),
+    /// Stenographer's clients show certificates.
+    #[error("--stenographer needs --client-ca: its clients show a certificate")]
+    NeedsClientCa,
+    /// A path that has no text.
+    #[error("{} cannot be served: its path is no text", page::safe::path(_0))]
+    NoText(PathBuf),
+    /// Two volumes would answer to the same name.
+    #[error(
+        "two volumes are called {}: give each a file name of its own",
+        page::safe::printable(_0)
+    )]
+    SameName(String),
+    /// A line of the file of tokens.
+    #[error("{}, line {line}: {why}", page::safe::path(path))]
+    Token {
+        /// The file.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+        /// What is wrong.
+        why: &'static str,
+    },
+    /// A certificate, a key or both.
+    #[error("{}: {why}", page::safe::path(path))]
+    Tls {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// Somebody else listens there, or nobody may.
+    #[error("cannot listen at {address}: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// A volume cannot be opened.
+    #[error(transparent)]
+    Volume(#[from] upkeep::Error),
+    /// A file or this process.
+    #[error(transparent)]
+    Host(#[from] host::Error),
+    /// A worker was not handed what it needs, or could not be started.
+    #[error(transparent)]
+    Sandbox(#[from] sandbox::Error),
+    /// The runtime, or a socket of a worker.
+    #[error(transparent)]
+    System(#[from] io::Error),
+}
+
+impl Error {
+    /// Whether the words that it was started with are wrong, whatever the machine.
+    pub fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            Self::NoCredential
+                | Self::NoTls(_)
+                | Self::NeedsTls(_)
+                | Self::NeedsClientCa
+                | Self::SameName(_)
+        )
+    }
+}

@@ -1,0 +1,55 @@
+//! The recorder over the network: an HTTP interface, its credentials, its metrics, and a process of
+//! its own for each question.
+//!
+//! ```text
+//! client -- TCP, TLS --> service ---- socket: question, ending ----> worker (`find`, `extract`)
+//!                           ^ \------ killed when the client leaves --^ |
+//!                           +----------- socket: bytes of the answer ----+
+//! ```
+//!
+//! The service itself reads no volume: what can hang, take memory or fail on damaged bytes does so
+//! in a worker ([`work`]), behind every recorder. It is the one crate that is asynchronous, for it
+//! waits for many at once; its sockets are tokio's. One table, `api::ENDPOINTS`, says for each
+//! endpoint its path, its scope and its parameters: requests are routed and checked by it, and the
+//! `OpenAPI` document is made of it.
+//!
+//! Called by the binary, which gives it addresses, files and the ways to ask recorders. Not here:
+//! what is found and how it is written down (`extract`, `session-view`).
+
+mod access;
+mod answers;
+mod api;
+mod body;
+mod config;
+mod error;
+mod listen;
+mod log;
+mod metrics;
+mod openapi;
+mod problem;
+mod question;
+mod service;
+mod stenographer;
+mod stream;
+mod tls;
+mod worker;
+mod workers;
+
+use core::time::Duration;
+
+use host::SystemClock;
+use units::Clock as _;
+
+pub use access::{NewToken, Scope, new_token};
+pub use config::{Bounds, Config};
+pub use error::Error;
+pub use log::WriteLine;
+pub use service::serve;
+pub use tls::Tls;
+pub use worker::{CatchUp, Recorders, work};
+
+/// What is left until a moment since boot.
+fn left(until_ns: i64) -> Duration {
+    let left_ns = until_ns.saturating_sub(SystemClock.boottime_ns());
+    Duration::from_nanos(u64::try_from(left_ns).unwrap_or(0))
+}

@@ -1,0 +1,228 @@
+//! Connections: at most so many, none that is silent or slow keeps another one out, and all of them
+//! end in order.
+//!
+//! When there is no room for one more, the one that has waited longest without a request leaves.
+//! One that is being answered stays.
+
+use core::pin::pin;
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+
+use crate::Error;
+use crate::body::Reply;
+use crate::service::{Service, open_line};
+use crate::{api, stenographer, tls};
+
+/// A client has so long for the heading of a request, and between two requests.
+const HEADING_TIME: Duration = Duration::from_secs(10);
+/// And for the handshake before the first one.
+const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
+/// The line of a request and its heading have at most so many bytes.
+const HEADING_BYTES_MAX: usize = 64 << 10;
+const HEADERS_MAX: usize = 64;
+/// Where the system has no descriptor for one more connection.
+const AGAIN: Duration = Duration::from_millis(100);
+
+/// Who is answered at an address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Interface,
+    Stenographer,
+}
+
+/// An address that is listened at.
+pub(crate) struct Door {
+    pub(crate) address: SocketAddr,
+    pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) kind: Kind,
+}
+
+/// The other end of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer {
+    pub(crate) address: SocketAddr,
+    /// Common name of its certificate, which the CA has vouched for.
+    pub(crate) certificate: Option<String>,
+}
+
+/// All that listen, and their connections.
+#[derive(Clone, Debug)]
+pub(crate) struct Doors {
+    service: Arc<Service>,
+    open: Arc<Mutex<Open>>,
+    draining: watch::Receiver<bool>,
+}
+
+#[derive(Debug)]
+struct Open {
+    most: usize,
+    next: u64,
+    /// By age.
+    connections: BTreeMap<u64, Connection>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    /// A request of it is being answered.
+    is_busy: Arc<AtomicBool>,
+    /// `None` until its task runs.
+    task: Option<AbortHandle>,
+}
+
+impl Doors {
+    pub(crate) fn new(service: Arc<Service>, most: usize, draining: watch::Receiver<bool>) -> Self {
+        let open = Open { most, next: 0, connections: BTreeMap::new() };
+        Self { service, open: Arc::new(Mutex::new(open)), draining }
+    }
+
+    /// How many connections there are.
+    pub(crate) fn count(&self) -> usize {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).connections.len()
+    }
+
+    /// Begins to listen; the line that says where.
+    pub(crate) async fn open(&self, door: Door) -> Result<String, Error> {
+        let address = door.address;
+        let refused = |source| Error::Listen { address, source };
+        let listener = TcpListener::bind(address).await.map_err(refused)?;
+        let bound = listener.local_addr().map_err(refused)?;
+        let line = open_line(door.kind, bound, door.tls.is_some());
+        tokio::spawn(self.clone().listen(listener, door));
+        Ok(line)
+    }
+
+    async fn listen(self, listener: TcpListener, door: Door) {
+        let mut draining = self.draining.clone();
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                _ = draining.changed() => return,
+            };
+            let Ok((stream, address)) = accepted else {
+                sleep(AGAIN).await;
+                continue;
+            };
+            let Some((guard, is_busy)) = self.enter() else { continue };
+            let number = guard.number;
+            let (doors, tls, kind) = (self.clone(), door.tls.clone(), door.kind);
+            let task = tokio::spawn(async move {
+                let _guard = guard;
+                // Small answers are not held back for more.
+                stream.set_nodelay(true).unwrap_or_default();
+                let Some(tls) = tls else {
+                    let peer = Peer { address, certificate: None };
+                    return doors.converse(stream, kind, peer, &is_busy).await;
+                };
+                let Ok(Ok(stream)) = timeout(HANDSHAKE_TIME, tls.accept(stream)).await else {
+                    doors.service.requests.note_bad_handshake();
+                    return;
+                };
+                let shown = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
+                let peer = Peer { address, certificate: shown.and_then(tls::common_name) };
+                doors.converse(stream, kind, peer, &is_busy).await;
+            });
+            self.is_run_by(number, task.abort_handle());
+        }
+    }
+
+    /// Takes a connection in. `None` where all others are being answered.
+    fn enter(&self) -> Option<(Guard, Arc<AtomicBool>)> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.connections.len() >= open.most {
+            let idle = open.connections.iter().find(|(_, it)| !it.is_busy.load(Ordering::Relaxed));
+            let number = *idle?.0;
+            let oldest = open.connections.remove(&number);
+            if let Some(task) = oldest.and_then(|connection| connection.task) {
+                task.abort();
+            }
+            self.service.requests.note_pushed_out();
+        }
+        let number = open.next;
+        open.next += 1;
+        let is_busy = Arc::new(AtomicBool::new(false));
+        let connection = Connection { is_busy: Arc::clone(&is_busy), task: None };
+        open.connections.insert(number, connection);
+        self.service.requests.note_connections(open.connections.len());
+        Some((Guard { number, doors: self.clone() }, is_busy))
+    }
+
+    fn is_run_by(&self, number: u64, task: AbortHandle) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(connection) = open.connections.get_mut(&number) {
+            connection.task = Some(task);
+        }
+    }
+
+    /// Answers requests until the client leaves, is too slow, or the service ends.
+    async fn converse(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin,
+        kind: Kind,
+        peer: Peer,
+        is_busy: &Arc<AtomicBool>,
+    ) {
+        let answer = |request: hyper::Request<Incoming>| {
+            let (service, peer) = (Arc::clone(&self.service), peer.clone());
+            is_busy.store(true, Ordering::Relaxed);
+            let busy = Busy(Arc::clone(is_busy));
+            async move {
+                let reply: Reply = match kind {
+                    Kind::Interface => api::answer(service, peer, request).await,
+                    Kind::Stenographer => stenographer::answer(service, peer, request).await,
+                };
+                Ok::<_, core::convert::Infallible>(reply.map(|body| body.keeping(busy)))
+            }
+        };
+        let mut builder = http1::Builder::new();
+        builder.timer(TokioTimer::new()).header_read_timeout(HEADING_TIME);
+        builder.max_buf_size(HEADING_BYTES_MAX).max_headers(HEADERS_MAX);
+        let mut connection =
+            pin!(builder.serve_connection(TokioIo::new(stream), service_fn(answer)));
+        let mut draining = self.draining.clone();
+        tokio::select! {
+            // A client that breaks off is no error of ours.
+            _ = connection.as_mut() => return,
+            _ = draining.wait_for(|is_draining| *is_draining) => {}
+        }
+        connection.as_mut().graceful_shutdown();
+        drop(connection.await);
+    }
+}
+
+/// A request that is being answered, to the last byte of its answer.
+#[derive(Debug)]
+pub(crate) struct Busy(Arc<AtomicBool>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+/// A connection is counted until this is dropped.
+struct Guard {
+    number: u64,
+    doors: Doors,
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let mut open = self.doors.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.connections.remove(&self.number);
+        self.doors.service.requests.note_connections(open.connections.len());
+    }
+}

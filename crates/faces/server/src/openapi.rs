@@ -1,0 +1,262 @@
+//! The `OpenAPI` 3.1 document, made of the table of endpoints and of the fields of a session.
+
+use std::sync::OnceLock;
+
+use serde_json::{Map, Value, json};
+
+use crate::api::{ENDPOINTS, Endpoint, Matter, NDJSON, Needs, PCAPNG, Parameter};
+use crate::question::CURSOR_PATTERN;
+
+/// The document as it is served.
+pub(crate) fn document() -> String {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    TEXT.get_or_init(|| page::safe::json_pretty(&value())).clone()
+}
+
+fn value() -> Value {
+    let mut paths = Map::new();
+    for endpoint in &ENDPOINTS {
+        paths.insert(endpoint.path.to_owned(), json!({ "get": operation(endpoint) }));
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "wirespool",
+            "version": "1",
+            "description": "Sessions and packets of a recorder. Queries: docs/query.md; fields: \
+                            docs/sessions.md; the service: docs/service.md.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer"},
+                "certificate": {"type": "mutualTLS"},
+            },
+            "schemas": schemas(),
+        },
+    })
+}
+
+fn operation(endpoint: &Endpoint) -> Value {
+    let scope = match endpoint.needs {
+        Needs::Nothing => "No credential is needed; with one it says more.".to_owned(),
+        Needs::Credential => "Any credential.".to_owned(),
+        Needs::Scope(scope) => format!("A credential with the scope `{}`.", scope.word()),
+    };
+    let security = match endpoint.needs {
+        Needs::Nothing => json!([{}, {"token": []}, {"certificate": []}]),
+        _ => json!([{"token": []}, {"certificate": []}]),
+    };
+    let mut parameters: Vec<Value> = endpoint
+        .parameters
+        .iter()
+        .map(|parameter| {
+            json!({
+                "name": parameter.name,
+                "in": "query",
+                "description": parameter.meaning,
+                "schema": parameter_schema(parameter),
+            })
+        })
+        .collect();
+    if endpoint.path.contains("{id}") {
+        parameters.push(json!({
+            "name": "id",
+            "in": "path",
+            "required": true,
+            "description": "What the header Wirespool-Answer of an answer said",
+            "schema": {"type": "string"},
+        }));
+    }
+    json!({
+        "summary": endpoint.summary,
+        "description": scope,
+        "operationId": format!("{:?}", endpoint.what).to_lowercase(),
+        "security": security,
+        "parameters": parameters,
+        "responses": responses(endpoint),
+    })
+}
+
+fn parameter_schema(parameter: &Parameter) -> Value {
+    match (parameter.name, parameter.kind) {
+        ("cursor", kind) => json!({"type": kind, "pattern": CURSOR_PATTERN}),
+        (_, kind @ "integer") => json!({"type": kind, "minimum": 1}),
+        (_, kind) => json!({ "type": kind }),
+    }
+}
+
+fn responses(endpoint: &Endpoint) -> Value {
+    let mut content = Map::new();
+    for media_type in endpoint.media_types {
+        content.insert((*media_type).to_owned(), json!({ "schema": schema(endpoint, media_type) }));
+    }
+    let mut responses = Map::new();
+    responses.insert("200".to_owned(), json!({"description": "The answer", "content": content}));
+    let problem = json!({"application/problem+json":
+        {"schema": {"$ref": "#/components/schemas/Problem"}}});
+    let mut refuse = |status: &str, description: &str| {
+        let refused = json!({"description": description, "content": problem});
+        responses.insert(status.to_owned(), refused);
+    };
+    refuse("400", "A parameter or the query is wrong");
+    refuse("405", "The method is not answered here");
+    if endpoint.needs != Needs::Nothing {
+        refuse("401", "There is no credential, or it does not count");
+    }
+    if matches!(endpoint.needs, Needs::Scope(_)) {
+        refuse("403", "The credential lacks the scope");
+    }
+    if matches!(endpoint.what, Matter::Sessions | Matter::Extract) {
+        refuse("404", "No volume of this name is served");
+        refuse("413", "The query is too long");
+        refuse("500", "The volume cannot be read");
+        refuse("503", "Too many requests are being answered");
+        refuse("504", "The time of the request was over before its first byte");
+    }
+    if endpoint.path.contains("{id}") {
+        refuse("404", "No answer of this credential has this id, or none any more");
+    }
+    if endpoint.what == Matter::Health {
+        let health = json!({"$ref": "#/components/schemas/Health"});
+        let content = json!({"application/json": {"schema": health}});
+        let unwell = json!({"description": "It is not well", "content": content});
+        responses.insert("503".to_owned(), unwell);
+    }
+    responses.into()
+}
+
+fn schema(endpoint: &Endpoint, media_type: &str) -> Value {
+    let of = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
+    match (endpoint.what, media_type) {
+        (_, PCAPNG) => json!({"type": "string", "contentMediaType": PCAPNG}),
+        (Matter::Sessions, NDJSON) => json!({"type": "string", "description":
+            "A Session a line, as `wirespool find --json` prints them"}),
+        (Matter::Sessions, _) => of("Page"),
+        (Matter::Health, _) => of("Health"),
+        (Matter::Answer, _) => of("Answer"),
+        (Matter::Metrics, _) => json!({"type": "string"}),
+        _ => json!({"type": "object"}),
+    }
+}
+
+fn schemas() -> Value {
+    let text = json!({"type": "string"});
+    let count = json!({"type": "integer", "minimum": 0});
+    let maybe_text = json!({"type": ["string", "null"]});
+    json!({
+        "Session": session_view::session_schema(),
+        "Statement": {
+            "description": "What is missing from an answer",
+            "type": "object",
+            "required": ["state", "text", "completeness"],
+            "properties": {
+                "state": {"enum": ["complete", "incomplete", "unknown"]},
+                "text": text,
+                "cut_by": {"enum": ["time", "bytes", "limit"]},
+                "notes": {"type": "array", "items": text},
+                "completeness": {"type": "object"},
+            },
+        },
+        "Page": {
+            "type": "object",
+            "required": ["sessions", "next_cursor", "count", "answer", "statement"],
+            "properties": {
+                "sessions": {"type": "array", "items": {"$ref": "#/components/schemas/Session"}},
+                "next_cursor": maybe_text,
+                "count": count,
+                "answer": text,
+                "statement": {"$ref": "#/components/schemas/Statement"},
+            },
+        },
+        "Answer": {
+            "type": "object",
+            "required": ["id", "query", "state"],
+            "properties": {
+                "id": text,
+                "query": text,
+                "state": {"enum": ["going", "done", "broken_off"]},
+                "count": count,
+                "statement": {"$ref": "#/components/schemas/Statement"},
+                "next_cursor": text,
+            },
+        },
+        "Health": {
+            "type": "object",
+            "required": ["ok"],
+            "properties": {
+                "ok": {"type": "boolean"},
+                "is_stopping": {"type": "boolean"},
+                "workers_start": {"type": "boolean"},
+                "workers": count,
+                "queue": count,
+                "volumes": {"type": "array", "items": text},
+            },
+        },
+        "Problem": problem_schema(),
+    })
+}
+
+fn problem_schema() -> Value {
+    let text = json!({"type": "string"});
+    json!({
+        "description": "RFC 9457",
+        "type": "object",
+        "required": ["type", "title", "status"],
+        "properties": {
+            "type": text,
+            "title": text,
+            "status": {"type": "integer"},
+            "detail": text,
+            "query": {
+                "description": "Where a query is wrong",
+                "type": "object",
+                "required": ["at", "shown"],
+                "properties": {
+                    "at": {"type": "integer", "minimum": 0, "description": "In bytes"},
+                    "suggestion": text,
+                    "shown": text,
+                },
+            },
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reference_leads_somewhere_and_every_operation_has_a_name_of_its_own() {
+        let document: Value = serde_json::from_str(&document()).unwrap();
+        let mut references = Vec::new();
+        collect(&document, &mut references);
+        assert!(references.len() > 10);
+        for reference in references {
+            let pointer = reference.strip_prefix('#').unwrap();
+            assert!(document.pointer(pointer).is_some(), "{reference}");
+        }
+        let paths = document["paths"].as_object().unwrap();
+        let names: Vec<&str> =
+            paths.values().map(|path| path["get"]["operationId"].as_str().unwrap()).collect();
+        let mut once = names.clone();
+        once.sort_unstable();
+        once.dedup();
+        assert_eq!((once.len(), paths.len()), (ENDPOINTS.len(), ENDPOINTS.len()));
+    }
+
+    fn collect(value: &Value, into: &mut Vec<String>) {
+        match value {
+            Value::Object(object) => {
+                if let Some(Value::String(reference)) = object.get("$ref") {
+                    into.push(reference.clone());
+                }
+                object.values().for_each(|value| collect(value, into));
+            }
+            Value::Array(array) => array.iter().for_each(|value| collect(value, into)),
+            _ => {}
+        }
+    }
+}

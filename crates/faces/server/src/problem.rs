@@ -1,0 +1,162 @@
+//! Errors as problem details (RFC 9457): one form for all endpoints.
+
+use hyper::StatusCode;
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use serde::Serialize;
+
+use crate::body::{Body, Reply};
+use crate::question::Refused;
+
+/// Before the word of a problem in its `type`.
+const PREFIX: &str = "urn:wirespool:problem:";
+/// Seconds after which one may ask again.
+const RETRY_AFTER_S: HeaderValue = HeaderValue::from_static("5");
+
+/// Why a request is not answered.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Problem(Box<Details>);
+
+#[derive(Clone, Debug, Serialize)]
+struct Details {
+    /// A word that scripts may rely on.
+    #[serde(rename = "type")]
+    kind: String,
+    title: &'static str,
+    status: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
+    /// Of a query that is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query: Option<InQuery>,
+    #[serde(skip)]
+    allow: Option<&'static str>,
+}
+
+/// Where a query is wrong.
+#[derive(Clone, Debug, Serialize)]
+struct InQuery {
+    /// Bytes from the start of the query.
+    at: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suggestion: Option<String>,
+    /// The line with a caret under the place.
+    shown: String,
+}
+
+impl Problem {
+    fn new(status: StatusCode, word: &str, title: &'static str) -> Self {
+        let kind = format!("{PREFIX}{word}");
+        let status = status.as_u16();
+        Self(Box::new(Details { kind, title, status, detail: None, query: None, allow: None }))
+    }
+
+    fn because(mut self, detail: impl Into<String>) -> Self {
+        self.0.detail = Some(detail.into());
+        self
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
+    /// In words, for those who take no JSON.
+    pub(crate) fn text(&self) -> String {
+        let Details { title, detail, .. } = &*self.0;
+        match detail {
+            Some(detail) => format!("{title}: {detail}\n"),
+            None => format!("{title}\n"),
+        }
+    }
+
+    pub(crate) fn no_credential() -> Self {
+        let title = "a credential is needed";
+        Self::new(StatusCode::UNAUTHORIZED, "no-credential", title)
+            .because("send a token (Authorization: Bearer ...) or a client certificate")
+    }
+
+    pub(crate) fn no_scope(scope: &str) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "no-scope", "this credential does not permit that")
+            .because(format!("it lacks the scope {scope:?}"))
+    }
+
+    pub(crate) fn not_found(what: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not-found", "there is nothing of this name").because(what)
+    }
+
+    pub(crate) fn wrong_method(allow: &'static str) -> Self {
+        let title = "this method is not answered here";
+        let mut problem = Self::new(StatusCode::METHOD_NOT_ALLOWED, "wrong-method", title);
+        problem.0.allow = Some(allow);
+        problem
+    }
+
+    pub(crate) fn wrong_parameter(why: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "wrong-parameter", "a parameter is wrong").because(why)
+    }
+
+    pub(crate) fn wrong_query(error: &query::Error, text: &str) -> Self {
+        let problem = Self::new(StatusCode::BAD_REQUEST, "wrong-query", "the query is wrong");
+        let mut problem = problem.because(error.to_string());
+        problem.0.query = Some(InQuery {
+            at: error.at,
+            suggestion: error.suggestion.clone(),
+            shown: error.render(text),
+        });
+        problem
+    }
+
+    pub(crate) fn too_long(what: &str) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-long", "the request is too long")
+            .because(what)
+    }
+
+    pub(crate) fn busy() -> Self {
+        let title = "too many requests are being answered";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", title)
+            .because("the queue is full, or the wait in it was too long")
+    }
+
+    pub(crate) fn no_worker() -> Self {
+        let title = "no process could be started for this request";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "no-worker", title)
+    }
+
+    pub(crate) fn worker_ended() -> Self {
+        let title = "the process for this request ended before its answer";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "worker-ended", title)
+    }
+
+    pub(crate) fn too_late() -> Self {
+        let title = "the time of this request is over";
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "too-late", title)
+    }
+
+    pub(crate) fn refused(refused: Refused) -> Self {
+        let (word, title) = if refused.is_damage {
+            ("damaged", "the volume is too damaged")
+        } else {
+            ("unreadable", "the volume cannot be read")
+        };
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, word, title).because(refused.detail)
+    }
+
+    pub(crate) fn reply(&self) -> Reply {
+        let json = page::safe::json_pretty(self);
+        let mut reply = hyper::Response::new(Body::text(json));
+        let status = self.status();
+        *reply.status_mut() = status;
+        let headers = reply.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if status == StatusCode::UNAUTHORIZED {
+            let bearer = HeaderValue::from_static("Bearer realm=\"wirespool\"");
+            headers.insert(WWW_AUTHENTICATE, bearer);
+        }
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(RETRY_AFTER, RETRY_AFTER_S);
+        }
+        if let Some(allow) = self.0.allow {
+            headers.insert(ALLOW, HeaderValue::from_static(allow));
+        }
+        reply
+    }
+}

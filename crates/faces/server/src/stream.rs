@@ -1,0 +1,255 @@
+//! From a worker to a client: nothing is held back, little is held, and who leaves ends the work.
+//!
+//! The first bytes decide whether there is an answer. From then on a task of its own hands pieces
+//! from the worker to the connection. It sees when the client has left or takes nothing any more,
+//! and drops the worker, which kills it.
+
+use core::time::Duration;
+use std::io;
+use std::sync::Arc;
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+use hyper::header::{HeaderName, HeaderValue, LINK};
+use serde_json::json;
+use tokio::sync::mpsc::{Sender, channel};
+use tokio::time::timeout;
+
+use crate::access::Caller;
+use crate::answers::Progress;
+use crate::body::{Body, Reply, reply};
+use crate::problem::Problem;
+use crate::question::{Answered, Ending, Question};
+use crate::service::Service;
+use crate::workers::Running;
+
+/// Pieces on their way to a connection, beside what the kernel holds.
+const PIECES: usize = 2;
+/// A client that takes nothing for so long has left.
+const STALL: Duration = Duration::from_mins(1);
+/// Says which answer this is.
+const ANSWER_ID: HeaderName = HeaderName::from_static("wirespool-answer");
+
+/// What is asked of a worker, and how its answer goes out.
+pub(crate) struct Wanted {
+    pub(crate) question: Question,
+    pub(crate) query: String,
+    pub(crate) framing: Framing,
+    pub(crate) media_type: &'static str,
+}
+
+/// How bytes of a worker become those of an answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Framing {
+    AsIs,
+    /// Lines become the elements of an array, with the statement behind it.
+    Page,
+}
+
+/// Starts a worker and its answer.
+pub(crate) async fn begin(
+    service: &Arc<Service>,
+    caller: &Caller,
+    wanted: Wanted,
+) -> Result<Reply, Problem> {
+    let mut running = service.workers.start(&caller.name, &wanted.question).await?;
+    let first = running.next().await?;
+    let (running, ending) = match first {
+        Some(_) => (Some(running), None),
+        // Nothing was found, or nothing can be.
+        None => match running.ending().await? {
+            Ending::Refused(refused) => return Err(Problem::refused(refused)),
+            Ending::Answered(answered) => (None, Some(answered)),
+        },
+    };
+    let id = service.answers.begin(&caller.name, &wanted.query).ok_or_else(Problem::no_worker)?;
+    let (sender, receiver) = channel(PIECES);
+    let pump = Pump {
+        service: Arc::clone(service),
+        id: id.clone(),
+        query: wanted.query,
+        framing: wanted.framing,
+        sender,
+        elements: Elements::default(),
+    };
+    tokio::spawn(pump.run(first, running, ending));
+    let mut reply = reply(wanted.media_type, Body::stream(receiver));
+    let headers = reply.headers_mut();
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        headers.insert(ANSWER_ID, value);
+    }
+    let link = format!("</api/v1/answers/{id}>; rel=\"describedby\"");
+    if let Ok(value) = HeaderValue::from_str(&link) {
+        headers.insert(LINK, value);
+    }
+    Ok(reply)
+}
+
+struct Pump {
+    service: Arc<Service>,
+    id: String,
+    query: String,
+    framing: Framing,
+    sender: Sender<io::Result<Bytes>>,
+    elements: Elements,
+}
+
+/// The client has left, or takes nothing.
+struct Gone;
+
+impl Pump {
+    async fn run(
+        mut self,
+        first: Option<Bytes>,
+        running: Option<Running>,
+        ending: Option<Box<Answered>>,
+    ) {
+        let ending = match running {
+            Some(running) => self.pass(first, running).await,
+            None => Ok(ending),
+        };
+        let is_done = match ending {
+            Ok(Some(answered)) => self.end(*answered).await.is_ok(),
+            Ok(None) => false,
+            Err(problem) => {
+                // Broken off: whoever reads on sees that this is not the end.
+                let broken = io::Error::other(problem.text());
+                drop(timeout(STALL, self.sender.send(Err(broken))).await);
+                false
+            }
+        };
+        if !is_done {
+            self.service.answers.change(&self.id, |answer| answer.state = Progress::BrokenOff);
+        }
+    }
+
+    /// Hands everything on; `None` where the client has left.
+    async fn pass(
+        &mut self,
+        first: Option<Bytes>,
+        mut running: Running,
+    ) -> Result<Option<Box<Answered>>, Problem> {
+        let mut next = first;
+        while let Some(bytes) = next {
+            let piece = self.framed(bytes);
+            if self.send(piece).await.is_err() {
+                return Ok(None);
+            }
+            let sender = self.sender.clone();
+            next = tokio::select! {
+                biased;
+                () = sender.closed() => return Ok(None),
+                next = running.next() => next?,
+            };
+        }
+        match running.ending().await? {
+            Ending::Answered(answered) => Ok(Some(answered)),
+            Ending::Refused(refused) => Err(Problem::refused(refused)),
+        }
+    }
+
+    fn framed(&mut self, bytes: Bytes) -> Bytes {
+        match self.framing {
+            Framing::AsIs => bytes,
+            Framing::Page => self.elements.take(&bytes),
+        }
+    }
+
+    async fn send(&self, bytes: Bytes) -> Result<(), Gone> {
+        match timeout(STALL, self.sender.send(Ok(bytes))).await {
+            Ok(Ok(())) => Ok(()),
+            _ => Err(Gone),
+        }
+    }
+
+    /// What comes behind the last byte of the worker.
+    async fn end(&mut self, answered: Answered) -> Result<(), Gone> {
+        let next_cursor = answered.next.as_ref().map(|next| next.to_text(&self.query));
+        let behind = (self.framing == Framing::Page).then(|| {
+            let rest = json!({
+                "next_cursor": next_cursor,
+                "count": answered.count,
+                "answer": self.id,
+                "statement": answered.statement,
+            });
+            self.elements.end(&page::safe::json_part(&rest))
+        });
+        // Whoever has read the last byte finds it.
+        self.service.answers.change(&self.id, |answer| {
+            answer.state = Progress::Done;
+            answer.count = Some(answered.count);
+            answer.statement = Some(answered.statement);
+            answer.next_cursor = next_cursor;
+            answer.manifest = answered.manifest;
+        });
+        match behind {
+            Some(behind) => self.send(behind).await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// Lines of JSON on their way to be the elements of an array.
+#[derive(Debug, Default)]
+struct Elements {
+    has_begun: bool,
+    has_element: bool,
+    is_in_line: bool,
+}
+
+impl Elements {
+    fn take(&mut self, bytes: &[u8]) -> Bytes {
+        let mut framed = BytesMut::with_capacity(bytes.len() + 64);
+        self.begin(&mut framed);
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            if !self.is_in_line && self.has_element {
+                framed.put_slice(b",\n");
+            }
+            self.has_element = true;
+            let line = part.strip_suffix(b"\n");
+            framed.put_slice(line.unwrap_or(part));
+            self.is_in_line = line.is_none();
+        }
+        framed.freeze()
+    }
+
+    /// With the members of another object behind the array.
+    fn end(&mut self, object: &str) -> Bytes {
+        let mut framed = BytesMut::with_capacity(object.len() + 64);
+        self.begin(&mut framed);
+        framed.put_slice(b"],\n");
+        framed.put_slice(object.strip_prefix('{').unwrap_or(object).as_bytes());
+        framed.put_slice(b"\n");
+        framed.freeze()
+    }
+
+    fn begin(&mut self, framed: &mut BytesMut) {
+        if !self.has_begun {
+            self.has_begun = true;
+            framed.put_slice(b"{\"sessions\":[");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_become_an_array_wherever_they_are_cut() {
+        let lines = b"{\"a\":1}\n{\"b\":[2,3]}\n{\"c\":4}\n";
+        let expected = serde_json::json!({"sessions": [{"a": 1}, {"b": [2, 3]}, {"c": 4}], "n": 3});
+        for size in 1..=lines.len() {
+            let mut elements = Elements::default();
+            let mut text: Vec<u8> = Vec::new();
+            for part in lines.chunks(size) {
+                text.extend(elements.take(part));
+            }
+            text.extend(elements.end("{\"n\":3}"));
+            let read: serde_json::Value = serde_json::from_slice(&text).unwrap();
+            assert_eq!(read, expected, "{size}");
+        }
+        let empty: serde_json::Value =
+            serde_json::from_slice(&Elements::default().end("{\"n\":0}")).unwrap();
+        assert_eq!(empty, serde_json::json!({"sessions": [], "n": 0}));
+    }
+}

@@ -1,0 +1,217 @@
+//! `wirespool serve`: the recorder over the network, and its tokens.
+
+use core::time::Duration;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use clap::{Args, Subcommand, ValueEnum};
+use host::{Output, SystemClock};
+use server::{Bounds, Config, Recorders, Scope, Tls};
+use units::{Clock as _, Timestamp};
+
+use crate::failure::{Outcome, Usage, Verdict};
+use crate::progress::try_say;
+use crate::{arguments, evidence, recorder, stdout};
+
+/// The hidden verb of a process that answers one request.
+pub(crate) const WORKER: &str = "answer";
+/// What such a process gets of our environment: where caches and sockets of recorders are.
+const HANDED_ON: [&str; 4] = ["HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "TMPDIR"];
+
+/// Answer queries over the network.
+///
+/// An HTTP interface to volumes on this machine: sessions as JSON, packets as pcapng, metrics for
+/// Prometheus. Each request is answered by a process of its own, behind every recorder. Nothing
+/// listens without a credential, and beyond the loopback nothing without TLS. docs/service.md has
+/// every endpoint.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(after_help = "\
+Examples:
+  wirespool serve /data/spool --token-file /data/tokens
+  wirespool serve token create anna --scope sessions,extract --token-file /data/tokens
+  curl -H \"Authorization: Bearer $TOKEN\" 'http://127.0.0.1:8420/api/v1/sessions?query=port+53'
+
+SIGTERM ends it in order: answers on their way have ten seconds.")]
+pub(crate) struct Flags {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    serving: ServingFlags,
+}
+
+#[derive(Debug, Args)]
+struct ServingFlags {
+    /// The volumes: any member of each
+    #[arg(required = true, value_name = "VOLUME")]
+    volumes: Vec<PathBuf>,
+    /// Where to listen
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8420")]
+    listen: SocketAddr,
+    /// Credentials: NAME:SCOPES:SHA-256[:EXPIRY] a line, which `serve token create` writes. It is
+    /// read again when it has changed
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// The server's certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Its key, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Accept certificates of clients that this CA has signed, in PEM
+    #[arg(long, value_name = "FILE")]
+    client_ca: Option<PathBuf>,
+    /// Answer Stenographer's programs here: POST /query, with a certificate of the client
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    stenographer: Option<SocketAddr>,
+    /// Where index files are cached
+    #[arg(long, value_name = "DIR")]
+    index_dir: Option<PathBuf>,
+    /// Requests that are answered at the same time; each is a process
+    #[arg(long, value_name = "N", default_value_t = Bounds::default().workers)]
+    #[arg(value_parser = at_least_one)]
+    workers: usize,
+    /// Connections that are open at the same time
+    #[arg(long, value_name = "N", default_value_t = Bounds::default().connections)]
+    #[arg(value_parser = at_least_one)]
+    connections: usize,
+    /// How long an answer may take, 15m without it; it says when it was cut
+    #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
+    max_time: Option<Duration>,
+    /// Bytes that an answer may have, 64G without it; it says when it was cut
+    #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
+    max_bytes: Option<u64>,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "a whole number above 0".to_owned())
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    #[command(subcommand)]
+    Token(TokenCommand),
+}
+
+/// Credentials
+#[derive(Debug, Subcommand)]
+enum TokenCommand {
+    Create(CreateFlags),
+}
+
+/// Make a token.
+///
+/// Prints the token, once: it is stored nowhere. The file gets a line with its hash, and may be
+/// new. Who takes the line out revokes the token.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool serve token create anna --scope sessions,extract --token-file /data/tokens
+  wirespool serve token create prometheus --token-file /data/tokens
+  wirespool serve token create audit --scope sessions --expires 90d --token-file /data/tokens")]
+struct CreateFlags {
+    /// Name of the credential, for the log
+    name: String,
+    /// What it permits; without it health, volumes and metrics
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "SCOPE,...")]
+    scope: Vec<ScopeWord>,
+    /// How long it counts; without it until its line is taken out
+    #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
+    expires: Option<Duration>,
+    /// The file of credentials
+    #[arg(long, value_name = "FILE")]
+    token_file: PathBuf,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum ScopeWord {
+    Sessions,
+    Payload,
+    Extract,
+    Hold,
+    Admin,
+}
+
+impl ScopeWord {
+    fn scope(self) -> Scope {
+        match self {
+            Self::Sessions => Scope::Sessions,
+            Self::Payload => Scope::Payload,
+            Self::Extract => Scope::Extract,
+            Self::Hold => Scope::Hold,
+            Self::Admin => Scope::Admin,
+        }
+    }
+}
+
+pub(crate) fn run(flags: &Flags) -> Outcome {
+    match &flags.command {
+        Some(Command::Token(TokenCommand::Create(flags))) => create_token(flags),
+        None => serve(&flags.serving),
+    }
+}
+
+fn serve(flags: &ServingFlags) -> Outcome {
+    let variable = |name| Some((name, std::env::var(name).ok()?));
+    let usual = Bounds::default();
+    let tls = flags.tls_cert.clone().zip(flags.tls_key.clone());
+    let config = Config {
+        volumes: flags.volumes.clone(),
+        index_dir: flags.index_dir.clone(),
+        listen: flags.listen,
+        stenographer: flags.stenographer,
+        token_file: flags.token_file.clone(),
+        tls: tls.map(|(certificate, key)| Tls { certificate, key }),
+        client_ca: flags.client_ca.clone(),
+        bounds: Bounds {
+            workers: flags.workers,
+            connections: flags.connections,
+            time: flags.max_time.unwrap_or(usual.time),
+            answer_bytes: flags.max_bytes.unwrap_or(usual.answer_bytes),
+            ..usual
+        },
+        worker_verb: WORKER,
+        environment: HANDED_ON.into_iter().filter_map(variable).collect(),
+        write_line: try_say,
+    };
+    match server::serve(&config) {
+        Ok(()) => Ok(Verdict::Clean),
+        Err(error) if error.is_usage() => Err(Usage(error.to_string()).into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Answers one request for the service that started this process.
+pub(crate) fn work() -> Outcome {
+    host::keep_freed_memory();
+    server::work(&Recorders {
+        catch_up: recorder::catch_up_telling,
+        beginning: recorder::beginning,
+        state: recorder::state,
+        maker: evidence::maker,
+    })?;
+    Ok(Verdict::Clean)
+}
+
+fn create_token(flags: &CreateFlags) -> Outcome {
+    let path: &Path = &flags.token_file;
+    let others = match host::target(path)? {
+        host::Target::Absent => String::new(),
+        host::Target::File { .. } => host::read_key(path)?,
+        _ => bail!("{} is no file", page::safe::path(path)),
+    };
+    let scopes: Vec<Scope> = flags.scope.iter().map(|word| word.scope()).collect();
+    let after = |time| Timestamp(SystemClock.realtime().0).plus_nanos(units::nanos(time));
+    let made = server::new_token(&flags.name, &scopes, flags.expires.map(after), &others);
+    let made =
+        made.map_err(|why| Usage(format!("{}: {why}", page::safe::printable(&flags.name))))?;
+    let mut output = Output::create(path, true)?;
+    let gap = if others.is_empty() || others.ends_with('\n') { "" } else { "\n" };
+    output.write_all(format!("{others}{gap}{}", made.line).as_bytes())?;
+    output.finish()?;
+    stdout::print(&format!("{}\n", made.token))?;
+    Ok(Verdict::Clean)
+}

@@ -1,0 +1,690 @@
+//! The recorder over the network, on the loopback: endpoints, credentials, limits, clients that are
+//! slow or leave, and what comes out beside what `find` and `extract` print.
+
+#![expect(clippy::indexing_slicing, reason = "a test may stop at once")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::golden::{capture, pcap_of};
+use crate::machine::{BINARY, Ran, Volume, command, run, write_key};
+use crate::running::{recorder, taken};
+use crate::stenographer::question;
+
+mod doors;
+
+/// Longer than anything here takes on a machine that has much to do.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A service that runs, and is ended with this value.
+pub(crate) struct Served {
+    pub(crate) volume: Volume,
+    child: Child,
+    pub(crate) address: SocketAddr,
+    /// Lines that it has said so far, and where further ones come from.
+    said: Vec<String>,
+    lines: BufReader<ChildStderr>,
+}
+
+impl Served {
+    fn over(volume: Volume) -> Self {
+        Self::with(volume, &[])
+    }
+
+    fn with(volume: Volume, flags: &[&str]) -> Self {
+        Self::start(volume, flags, &[])
+    }
+
+    fn start(volume: Volume, flags: &[&str], environment: &[(&str, &str)]) -> Self {
+        let tokens = volume.file("tokens");
+        let fixed = ["serve", &volume.path, "--listen", "127.0.0.1:0", "--token-file", &tokens];
+        let index = ["--index-dir", &volume.index];
+        if !Path::new(&tokens).exists() {
+            write_key(&tokens, "");
+        }
+        let mut command = command(&[&fixed[..], &index, flags].concat());
+        command.stderr(Stdio::piped()).stdout(Stdio::null());
+        command.envs(environment.iter().copied());
+        let mut child = command.spawn().unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap());
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut served = Self { volume, child, address, said: Vec::new(), lines };
+        let line = served.hear("listening at ");
+        served.address = line.rsplit("//").next().unwrap().trim().parse().unwrap();
+        served
+    }
+
+    /// Reads lines up to one that contains this.
+    fn hear(&mut self, words: &str) -> String {
+        loop {
+            let mut line = String::new();
+            let read = self.lines.read_line(&mut line).unwrap();
+            assert!(read > 0, "{words:?} was not said: {:?}", self.said);
+            self.said.push(line.clone());
+            if line.contains(words) {
+                return line;
+            }
+        }
+    }
+
+    /// A token with these scopes.
+    fn token(&self, name: &str, scopes: &str) -> String {
+        let file = self.volume.file("tokens");
+        let scopes = if scopes.is_empty() { vec![] } else { vec!["--scope", scopes] };
+        let words = ["serve", "token", "create", name, "--token-file", &file];
+        let made = run(&[&words[..], &scopes].concat()).done();
+        // The service looks at the file once a second.
+        std::thread::sleep(Duration::from_millis(1100));
+        made.out.trim().to_owned()
+    }
+
+    fn get(&self, path: &str, token: &str) -> Answer {
+        self.ask(&format!("GET {path}"), token, &[])
+    }
+
+    fn ask(&self, what: &str, token: &str, headers: &[&str]) -> Answer {
+        let mut stream = self.connect();
+        send(&mut stream, what, token, headers);
+        Answer::read(&mut stream)
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
+    /// Processes that answer a request of it.
+    fn workers(&self) -> Vec<u32> {
+        let path = format!("/proc/{0}/task", self.child.id());
+        let mut workers = Vec::new();
+        for task in fs::read_dir(path).unwrap().flatten() {
+            let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+            workers.extend(children.split_whitespace().map(|id| id.parse::<u32>().unwrap()));
+        }
+        workers
+    }
+
+    fn signal(&self, signal: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn send(stream: &mut TcpStream, what: &str, token: &str, headers: &[&str]) {
+    let mut lines = vec![format!("{what} HTTP/1.1"), "Host: x".into(), "Connection: close".into()];
+    if !token.is_empty() {
+        lines.push(format!("Authorization: Bearer {token}"));
+    }
+    lines.extend(headers.iter().map(|&header| header.to_owned()));
+    stream.write_all((lines.join("\r\n") + "\r\n\r\n").as_bytes()).unwrap();
+}
+
+/// What came back.
+#[derive(Debug)]
+struct Answer {
+    status: u16,
+    headers: BTreeMap<String, String>,
+    body: Vec<u8>,
+    is_whole: bool,
+}
+
+impl Answer {
+    fn read(stream: &mut TcpStream) -> Self {
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        Self::of(&bytes)
+    }
+
+    fn of(bytes: &[u8]) -> Self {
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("a heading");
+        let heading = String::from_utf8(bytes[..end].to_vec()).unwrap();
+        let status = heading.split(' ').nth(1).unwrap().parse().unwrap();
+        let headers = heading.lines().skip(1).filter_map(|line| line.split_once(": "));
+        let headers: BTreeMap<String, String> =
+            headers.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
+        let rest = &bytes[end + 4..];
+        let (body, is_whole) = match headers.get("transfer-encoding") {
+            Some(_) => unchunked(rest),
+            None => (rest.to_vec(), true),
+        };
+        Self { status, headers, body, is_whole }
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.body.clone()).unwrap()
+    }
+
+    #[track_caller]
+    fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    #[track_caller]
+    fn ok(self) -> Self {
+        assert!(self.status == 200 && self.is_whole, "{self:?}");
+        self
+    }
+
+    #[track_caller]
+    fn is_refused(&self, status: u16, word: &str) {
+        assert_eq!(self.status, status, "{self:?}");
+        assert_eq!(self.headers["content-type"], "application/problem+json");
+        let problem = self.json();
+        assert_eq!(problem["type"], format!("urn:wirespool:problem:{word}"), "{problem}");
+        assert_eq!(problem["status"], status);
+    }
+}
+
+/// The bytes of chunks, and whether the last one is there.
+fn unchunked(mut bytes: &[u8]) -> (Vec<u8>, bool) {
+    let mut body = Vec::new();
+    while let Some(end) = bytes.windows(2).position(|two| two == b"\r\n") {
+        let size = usize::from_str_radix(std::str::from_utf8(&bytes[..end]).unwrap(), 16).unwrap();
+        if size == 0 {
+            return (body, true);
+        }
+        let Some(chunk) = bytes.get(end + 2..end + 2 + size) else { break };
+        body.extend(chunk);
+        bytes = bytes.get(end + 4 + size..).unwrap_or_default();
+    }
+    (body, false)
+}
+
+fn find(served: &Served, words: &[&str]) -> String {
+    let fixed = ["find", &served.volume.path, "--index-dir", &served.volume.index, "--json"];
+    run(&[&fixed[..], words].concat()).out
+}
+
+#[test]
+fn pages_and_lines_are_what_find_prints() {
+    let served = Served::over(Volume::recorded());
+    let token = served.token("reader", "sessions");
+    for query in ["", "port 53", "tcp and bytes > 1000", "host 1.2.3.4"] {
+        let expected = find(&served, &[query]);
+        let asked = format!("/api/v1/sessions?query={}", query.replace(' ', "+"));
+        let lines = served.ask(
+            &format!("GET {}", asked.replace('>', "%3E")),
+            &token,
+            &["Accept: application/x-ndjson"],
+        );
+        assert_eq!(lines.headers["content-type"], "application/x-ndjson");
+        assert_eq!(lines.ok().text(), expected, "{query}");
+        for limit in [1, 3, 1000] {
+            let (mut cursor, mut rows, mut pages) = (String::new(), Vec::new(), 0);
+            loop {
+                let asked = format!("{asked}&limit={limit}{cursor}").replace('>', "%3E");
+                let page = served.get(&asked, &token).ok().json();
+                let sessions = page["sessions"].as_array().unwrap();
+                assert!(sessions.len() <= limit && page["count"] == sessions.len());
+                rows.extend(sessions.clone());
+                pages += 1;
+                let Some(next) = page["next_cursor"].as_str() else {
+                    assert_eq!(page["statement"].get("cut_by"), None, "{page}");
+                    break;
+                };
+                assert_eq!(page["statement"]["cut_by"], "limit");
+                cursor = format!("&cursor={next}");
+                if pages == 40 {
+                    break;
+                }
+            }
+            let expected = expected.lines().take(rows.len());
+            let expected: Vec<Value> =
+                expected.map(|line| serde_json::from_str(line).unwrap()).collect();
+            assert_eq!(rows, expected, "{query} by {limit}");
+        }
+    }
+}
+
+#[test]
+fn an_extract_is_what_extract_writes_and_its_manifest_verifies() {
+    let served = Served::over(Volume::recorded());
+    let token = served.token("taker", "extract");
+    let file = served.volume.file("expected.pcapng");
+    let fixed = ["extract", &served.volume.path, "--index-dir", &served.volume.index];
+    run(&[&fixed[..], &["port 53", "-w", &file]].concat());
+    let answer = served.get("/api/v1/extract?query=port+53", &token).ok();
+    assert_eq!(answer.headers["content-type"], "application/x-pcapng");
+    assert_eq!(answer.body, fs::read(&file).unwrap());
+    let id = &answer.headers["wirespool-answer"];
+    let known = served.get(&format!("/api/v1/answers/{id}"), &token).ok().json();
+    assert_eq!((&known["state"], &known["count"]), (&"done".into(), &16.into()), "{known}");
+    let said = known["statement"]["text"].as_str().unwrap();
+    assert!(said.starts_with("16 packets of "), "{said}");
+    let manifest = served.get(&format!("/api/v1/answers/{id}/manifest"), &token).ok();
+    let (file, beside) = (served.volume.file("taken.pcapng"), served.volume.file("taken.json"));
+    fs::write(&file, &answer.body).unwrap();
+    fs::write(&beside, &manifest.body).unwrap();
+    run(&["verify-extract", &beside, &file]).done();
+    // What others have asked for is not shown.
+    let other = served.token("other", "extract");
+    served.get(&format!("/api/v1/answers/{id}"), &other).is_refused(404, "not-found");
+    let few = served.get("/api/v1/extract?query=port+53&limit_packets=3", &token).ok();
+    let id = &few.headers["wirespool-answer"];
+    let known = served.get(&format!("/api/v1/answers/{id}"), &token).ok().json();
+    assert_eq!((&known["count"], &known["statement"]["cut_by"]), (&3.into(), &"limit".into()));
+}
+
+#[test]
+fn each_endpoint_asks_for_its_scope() {
+    const SCOPES: [&str; 5] = ["sessions", "payload", "extract", "hold", "admin"];
+    const ENDPOINTS: [(&str, Option<&str>); 8] = [
+        ("/api/v1/openapi.json", Some("")),
+        ("/api/v1/volumes", Some("")),
+        ("/metrics", Some("")),
+        ("/api/v1/answers/x", Some("")),
+        ("/api/v1/answers/x/manifest", Some("extract")),
+        ("/api/v1/sessions?limit=1", Some("sessions")),
+        ("/api/v1/extract?query=port+9", Some("extract")),
+        ("/api/v1/health", None),
+    ];
+    let served = Served::over(Volume::recorded());
+    let mut tokens: Vec<(&str, String)> =
+        SCOPES.iter().map(|scope| (*scope, served.token(scope, scope))).collect();
+    tokens.push(("", served.token("nothing", "")));
+    for (path, needs) in ENDPOINTS {
+        let bare = served.get(path, "");
+        let wrong = served.get(path, "wirespool_wrong");
+        if needs.is_some() {
+            bare.is_refused(401, "no-credential");
+            assert_eq!(bare.headers["www-authenticate"], "Bearer realm=\"wirespool\"");
+            wrong.is_refused(401, "no-credential");
+        } else {
+            assert_eq!(bare.ok().json(), serde_json::json!({"ok": true}));
+            wrong.ok();
+        }
+        for (scope, token) in &tokens {
+            let answer = served.get(path, token);
+            if needs.is_some_and(|needs| !needs.is_empty() && needs != *scope) {
+                answer.is_refused(403, "no-scope");
+            } else {
+                // An answer of this id there is not.
+                let expected = if path.contains("/answers/") { 404 } else { 200 };
+                assert_eq!(answer.status, expected, "{path} {scope} {answer:?}");
+            }
+        }
+    }
+    served.get("/", "").is_refused(401, "no-credential");
+    let (_, token) = &tokens[0];
+    served.get("/api/v2", token).is_refused(404, "not-found");
+    served.ask("POST /api/v1/sessions", token, &[]).is_refused(405, "wrong-method");
+    let more = served.get("/api/v1/health", token).ok().json();
+    assert_eq!(more["volumes"], serde_json::json!(["volume"]), "{more}");
+}
+
+#[test]
+fn what_is_wrong_is_said_where_it_is() {
+    let served = Served::over(Volume::recorded());
+    let token = served.token("reader", "sessions");
+    let get = |path: &str| served.get(&format!("/api/v1/sessions?{path}"), &token);
+    let wrong = get("query=port+53+and+hsot+1.2.3.4");
+    wrong.is_refused(400, "wrong-query");
+    let problem = wrong.json();
+    assert_eq!(
+        (&problem["query"]["at"], &problem["query"]["suggestion"]),
+        (&12.into(), &"host".into())
+    );
+    for (asked, word) in [
+        ("qurey=x", "query"),
+        ("limit=x", "whole number"),
+        ("limit=0", "above 0"),
+        ("limit=10001", "10000"),
+        ("limit=1&limit=2", "twice"),
+        ("cursor=x", "cursor"),
+    ] {
+        let refused = get(asked);
+        refused.is_refused(400, "wrong-parameter");
+        assert!(refused.json()["detail"].as_str().unwrap().contains(word), "{refused:?}");
+    }
+    get("volume=other").is_refused(404, "not-found");
+    get(&format!("query={}", "x".repeat(40_000))).is_refused(413, "too-long");
+    let cursor = get("limit=1").ok().json()["next_cursor"].as_str().unwrap().to_owned();
+    get(&format!("query=tcp&cursor={cursor}")).is_refused(400, "wrong-parameter");
+    // A cursor that a client has made up costs nobody anything.
+    let mut parts: Vec<&str> = cursor.split('_').collect();
+    parts[3] = "18446744073709551615";
+    get(&format!("limit=1&cursor={}", parts.join("_"))).ok();
+    let start = parts[1].to_owned();
+    for made_up in ["-9223372036854775808", "9223372036854775807"] {
+        get(&format!("limit=1&cursor={}", parts.join("_").replace(&start, made_up))).ok();
+    }
+}
+
+#[test]
+fn a_token_counts_until_its_line_is_taken_out_and_a_bad_file_lets_nobody_in() {
+    let mut served = Served::over(Volume::recorded());
+    let token = served.token("reader", "sessions");
+    served.get("/api/v1/sessions", &token).ok();
+    let file = served.volume.file("tokens");
+    let lines = fs::read_to_string(&file).unwrap();
+    assert!(lines.starts_with("reader:sessions:") && !lines.contains(&token));
+    fs::write(&file, "").unwrap();
+    std::thread::sleep(Duration::from_millis(1100));
+    served.get("/api/v1/sessions", &token).is_refused(401, "no-credential");
+    fs::write(&file, format!("{lines}nonsense\n")).unwrap();
+    std::thread::sleep(Duration::from_millis(1100));
+    served.get("/api/v1/sessions", &token).is_refused(401, "no-credential");
+    assert_eq!(served.get("/api/v1/health", "").status, 503);
+    served.hear("no credential counts until this is mended");
+    fs::write(&file, lines).unwrap();
+    std::thread::sleep(Duration::from_millis(1100));
+    served.get("/api/v1/sessions", &token).ok();
+    served.get("/api/v1/health", "").ok();
+}
+
+#[test]
+fn the_document_describes_what_is_answered() {
+    let served = Served::over(Volume::recorded());
+    let token = served.token("reader", "sessions");
+    let document = served.get("/api/v1/openapi.json", &token).ok().json();
+    assert_eq!(document["openapi"], "3.1.0");
+    let schema = |name: &str| {
+        let reference = format!("#/components/schemas/{name}");
+        let schema = serde_json::json!({"$ref": reference, "components": document["components"]});
+        jsonschema::validator_for(&schema).unwrap()
+    };
+    let check = |name: &str, value: &Value| {
+        let validator = schema(name);
+        let errors: Vec<String> = validator.iter_errors(value).map(|it| it.to_string()).collect();
+        assert!(errors.is_empty(), "{name}: {errors:#?}");
+    };
+    let page = served.get("/api/v1/sessions?limit=10000", &token).ok().json();
+    assert!(page["sessions"].as_array().unwrap().len() > 10);
+    check("Page", &page);
+    let id = page["answer"].as_str().unwrap();
+    check("Answer", &served.get(&format!("/api/v1/answers/{id}"), &token).ok().json());
+    check("Health", &served.get("/api/v1/health", &token).ok().json());
+    check("Problem", &served.get("/api/v1/sessions?query=port", &token).json());
+    assert!(!schema("Session").is_valid(&serde_json::json!({"sni": 5})));
+}
+
+#[test]
+fn volumes_are_as_status_tells_and_metrics_are_in_the_form_of_prometheus() {
+    let served = Served::over(Volume::recorded());
+    let token = served.token("watch", "");
+    let volumes = served.get("/api/v1/volumes", &token).ok().json();
+    let mut told = volumes["volumes"][0].clone();
+    assert_eq!(told.as_object_mut().unwrap().remove("name"), Some("volume".into()));
+    let status = run(&["status", &served.volume.path, "--json"]).done();
+    assert_eq!(told, serde_json::from_str::<Value>(&status.out).unwrap());
+    let metrics = served.get("/metrics", &token).ok();
+    assert!(metrics.headers["content-type"].starts_with("text/plain; version=0.0.4"));
+    let text = metrics.text();
+    let mut known = BTreeMap::new();
+    for line in text.lines() {
+        if let Some(kind) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = kind.split_once(' ').unwrap();
+            assert!(name.starts_with("wirespool_"), "{line}");
+            assert!(known.insert(name.to_owned(), kind.to_owned()).is_none(), "{line}");
+        } else if !line.starts_with('#') {
+            let name = line.split(['{', ' ']).next().unwrap();
+            let base = name.strip_suffix("_sum").or(name.strip_suffix("_count"));
+            assert!(
+                known.contains_key(name) || base.is_some_and(|it| known.contains_key(it)),
+                "{line}"
+            );
+            assert!(line.rsplit(' ').next().unwrap().parse::<f64>().is_ok(), "{line}");
+        }
+    }
+    for line in [
+        "wirespool_recorder_up{volume=\"volume\"} 0",
+        "wirespool_volume_whole{volume=\"volume\"} 1",
+        "wirespool_member_state{volume=\"volume\",member=\"0\",state=\"whole\"} 1",
+        "wirespool_http_requests_total{endpoint=\"/api/v1/volumes\",status=\"200\"} 1",
+    ] {
+        assert!(text.lines().any(|it| it == line), "{line} in\n{text}");
+    }
+}
+
+#[test]
+fn beside_a_recorder_answers_reach_up_to_now_and_its_counters_are_metrics() {
+    let mut served = Served::over(Volume::empty());
+    let token = served.token("reader", "sessions");
+    let (mut recorder, mut input) = recorder(&served.volume);
+    input.write_all(&capture(1_000_000_000, 0..20)).unwrap();
+    taken(&served.volume, 20);
+    let page = served.get("/api/v1/sessions", &token).ok().json();
+    let packets = page["sessions"].as_array().unwrap().iter();
+    let of =
+        |row: &Value| row["orig_packets"].as_u64().unwrap() + row["resp_packets"].as_u64().unwrap();
+    assert_eq!(packets.map(of).sum::<u64>(), 20, "{page}");
+    // A state that is two seconds old is asked for again.
+    until("the recorder is told of", || {
+        let text = served.get("/metrics", &token).ok().text();
+        let has = |line: &str| text.lines().any(|it| it.starts_with(line));
+        has("wirespool_recorder_up{volume=\"volume\"} 1")
+            && has("wirespool_pool_columns{volume=\"volume\"} ")
+            && has("wirespool_packets_offered_total{volume=\"volume\",interface=\"(files)\"} 20")
+            && has("wirespool_packets_stored_total{volume=\"volume\",interface=\"(files)\"} 20")
+            && has("wirespool_member_writes_total{volume=\"volume\",member=\"0\"} ")
+    });
+    // The service ends as badly as it can, and the recorder goes on.
+    served.child.kill().unwrap();
+    served.child.wait().unwrap();
+    input.write_all(&capture(2_000_000_000, 20..30)[24..]).unwrap();
+    taken(&served.volume, 30);
+    drop(input);
+    assert!(recorder.wait().unwrap().success());
+}
+
+/// A volume with more packets than fits into what lies between a process and its client.
+fn large() -> Volume {
+    let volume = Volume::empty();
+    let payload = [question(), vec![0; 1300]].concat();
+    let frame = [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0][..], &payload].concat();
+    let packets = (0..24_000).map(|number| (1_700_000_000_000_000_000 + number, frame.clone()));
+    let file = volume.file("large.pcap");
+    fs::write(&file, pcap_of(1, packets)).unwrap();
+    volume.record(&["--read", &file]).done();
+    volume
+}
+
+/// Waits until this holds.
+#[track_caller]
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Of a process that answers a request.
+#[track_caller]
+fn stands_behind_recorders(process: u32) {
+    let read = |name: &str| fs::read_to_string(format!("/proc/{process}/{name}")).unwrap();
+    let stat = read("stat");
+    // Behind the name, which is in parentheses: proc_pid_stat(5), field 19.
+    let niceness = stat.rsplit(')').next().unwrap().split_whitespace().nth(16);
+    assert_eq!(niceness, Some("10"), "{stat}");
+    assert_eq!(read("oom_score_adj").trim(), "1000");
+    let limits = read("limits");
+    let of = |name: &str| {
+        let line = limits.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.split_whitespace().next().unwrap().to_owned()
+    };
+    assert_eq!(of("Max address space"), (8_u64 << 30).to_string());
+    assert_eq!(of("Max core file size"), "0");
+    // What was asked stands in no list of processes.
+    assert_eq!(read("cmdline"), "wirespool\0answer\0");
+}
+
+#[test]
+fn the_work_ends_when_the_client_leaves_or_takes_nothing() {
+    let served = Served::with(large(), &["--workers", "2"]);
+    let token = served.token("taker", "extract,sessions");
+    let mut stream = served.connect();
+    send(&mut stream, "GET /api/v1/extract?query=", &token, &[]);
+    // Something comes, and the rest does not fit into what lies between.
+    let mut first = [0; 64];
+    stream.read_exact(&mut first).unwrap();
+    assert!(first.starts_with(b"HTTP/1.1 200"));
+    until("a process answers", || !served.workers().is_empty());
+    stands_behind_recorders(served.workers()[0]);
+    // A client that takes little keeps none out.
+    served.get("/api/v1/health", "").ok();
+    drop(stream);
+    until("nobody answers who has left", || served.workers().is_empty());
+    served.get("/api/v1/sessions?limit=1", &token).ok();
+}
+
+#[test]
+fn an_answer_whose_process_ends_early_is_seen_to_have_no_end() {
+    let served = Served::over(large());
+    let token = served.token("taker", "extract");
+    let mut stream = served.connect();
+    send(&mut stream, "GET /api/v1/extract?query=", &token, &[]);
+    let mut first = [0; 64];
+    stream.read_exact(&mut first).unwrap();
+    until("a process answers", || !served.workers().is_empty());
+    for id in served.workers() {
+        let killed = Command::new("kill").args(["-KILL", &id.to_string()]).status();
+        assert!(killed.unwrap().success());
+    }
+    let mut rest = first.to_vec();
+    stream.read_to_end(&mut rest).unwrap_or_default();
+    let answer = Answer::of(&rest);
+    assert!(answer.status == 200 && !answer.is_whole, "{} bytes", rest.len());
+    let known = format!("/api/v1/answers/{}", answer.headers["wirespool-answer"]);
+    let known = served.get(&known, &token).ok().json();
+    assert_eq!((&known["state"], known.get("statement")), (&"broken_off".into(), None));
+    served.get("/api/v1/extract?query=port+53&limit_packets=1", &token).ok();
+}
+
+#[test]
+fn silent_and_slow_clients_keep_nobody_out() {
+    let served = Served::with(Volume::recorded(), &["--connections", "100"]);
+    let token = served.token("reader", "sessions");
+    let mut slow: Vec<TcpStream> = (0..200).map(|_| served.connect()).collect();
+    for (number, stream) in slow.iter_mut().enumerate() {
+        // Half say nothing; the others begin a heading and do not end it. Some of them had to make
+        // room already.
+        if number % 2 == 0 {
+            drop(stream.write_all(b"GET /api/v1/health HTTP/1.1\r\nHost: x\r\nX-"));
+        }
+    }
+    for _ in 0..5 {
+        served.get("/api/v1/sessions?limit=5", &token).ok();
+    }
+    // A heading that does not end is cut off.
+    let mut newest = served.connect();
+    newest.write_all(b"GET / HTTP/1.1\r\nHost:").unwrap();
+    let mut said = Vec::new();
+    newest.read_to_end(&mut said).unwrap();
+    assert!(
+        said.is_empty() || said.starts_with(b"HTTP/1.1 408"),
+        "{}",
+        String::from_utf8_lossy(&said)
+    );
+    let long = format!("GET /{}", "x".repeat(200_000));
+    let mut stream = served.connect();
+    drop(stream.write_all(format!("{long} HTTP/1.1\r\n\r\n").as_bytes()));
+    let mut said = Vec::new();
+    drop(stream.read_to_end(&mut said));
+    assert!(!String::from_utf8_lossy(&said).contains("200 OK"));
+    served.get("/api/v1/health", "").ok();
+}
+
+#[test]
+fn an_answer_says_by_what_it_was_cut() {
+    let served = Served::with(Volume::recorded(), &["--max-bytes", "2K"]);
+    let token = served.token("reader", "sessions,extract");
+    let page = served.get("/api/v1/sessions", &token).ok().json();
+    assert_eq!(page["statement"]["cut_by"], "bytes", "{page}");
+    assert_eq!(page["statement"]["state"], "incomplete");
+    let cursor = page["next_cursor"].as_str().expect("it can be gone on");
+    let next = served.get(&format!("/api/v1/sessions?cursor={cursor}"), &token).ok().json();
+    assert_ne!(next["sessions"][0], page["sessions"][0]);
+    let answer = served.get("/api/v1/extract?query=", &token).ok();
+    assert!(answer.body.len() < 8 << 10, "{}", answer.body.len());
+    let id = &answer.headers["wirespool-answer"];
+    let known = served.get(&format!("/api/v1/answers/{id}"), &token).ok().json();
+    assert_eq!(known["statement"]["cut_by"], "limit", "{known}");
+}
+
+#[test]
+fn an_answer_ends_when_its_time_is_over_and_says_so() {
+    let served = Served::with(Volume::recorded(), &["--max-time", "1ms"]);
+    let token = served.token("reader", "sessions,extract");
+    let page = served.get("/api/v1/sessions", &token).ok().json();
+    assert_eq!(page["statement"]["cut_by"], "time", "{page}");
+    assert_eq!(page["statement"]["completeness"]["stopped"], true);
+    let answer = served.get("/api/v1/extract", &token).ok();
+    let known = format!("/api/v1/answers/{}", answer.headers["wirespool-answer"]);
+    let known = served.get(&known, &token).ok().json();
+    assert_eq!(known["statement"]["cut_by"], "time", "{known}");
+}
+
+#[test]
+fn a_signal_ends_it_in_order_and_the_log_has_a_line_for_each_request() {
+    let mut served = Served::over(Volume::recorded());
+    let token = served.token("anna", "sessions");
+    served.get("/api/v1/sessions?limit=1&query=port%201%1b", &token);
+    let line = served.hear("/api/v1/sessions");
+    for part in ["Z anna 127.0.0.1:", "\"GET /api/v1/sessions?limit=1", "\" 400 ", " bytes ", " ms"]
+    {
+        assert!(line.contains(part), "{part} in {line}");
+    }
+    assert!(!line.contains('\u{1b}') && !line.contains(&token), "{line}");
+    served.signal("-TERM");
+    served.hear("ended in order");
+    assert_eq!(served.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn the_manager_of_services_is_told_when_it_listens_and_when_it_ends() {
+    let volume = Volume::recorded();
+    let place = volume.file("notify");
+    let manager = UnixDatagram::bind(&place).unwrap();
+    manager.set_read_timeout(Some(PATIENCE)).unwrap();
+    let served = Served::start(volume, &[], &[("NOTIFY_SOCKET", &place)]);
+    let told = || {
+        let mut bytes = [0; 64];
+        let len = manager.recv(&mut bytes).unwrap();
+        String::from_utf8(bytes[..len].to_vec()).unwrap()
+    };
+    assert_eq!(told(), "READY=1");
+    served.get("/api/v1/health", "").ok();
+    served.signal("-TERM");
+    assert_eq!(told(), "STOPPING=1");
+}
+
+#[test]
+fn a_service_that_others_could_ask_is_refused_in_one_line() {
+    let volume = Volume::recorded();
+    let tokens = volume.file("tokens");
+    write_key(&tokens, "");
+    let serve = |flags: &[&str]| run(&[&["serve", &volume.path], flags].concat());
+    serve(&["--listen", "127.0.0.1:0"]).fails_with(2, "--token-file or --client-ca is missing");
+    for listen in ["0.0.0.0:0", "[::]:0", "192.0.2.1:8420"] {
+        let flags = ["--listen", listen, "--token-file", &tokens];
+        serve(&flags).fails_with(2, "nothing listens without TLS");
+    }
+    let door = ["--stenographer", "127.0.0.1:0", "--token-file", &tokens];
+    serve(&door).fails_with(2, "--stenographer needs --tls-cert");
+    let readable = volume.file("readable");
+    fs::write(&readable, "").unwrap();
+    serve(&["--listen", "127.0.0.1:0", "--token-file", &readable]).is_refused("others may read");
+    write_key(&tokens, "a:b\n");
+    serve(&["--listen", "127.0.0.1:0", "--token-file", &tokens]).is_refused("line 1");
+    let absent = volume.file("absent");
+    let ran: Ran = run(&["serve", &absent, "--listen", "127.0.0.1:0", "--token-file", &tokens]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(Path::new(BINARY).exists());
+}
