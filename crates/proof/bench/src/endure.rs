@@ -82,7 +82,10 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
 
 fn run_in(dir: &Path, options: &Options) -> Result<Outcome> {
     let file = dir.join("mix.pcap");
-    mix::write(&file, mix::Amount { packets: options.packets, flows: options.flows })?;
+    mix::write(
+        &file,
+        mix::Amount { packets: options.packets, flows: options.flows, traffic: false },
+    )?;
     let given = options.wirespool.as_deref();
     let recorder = Recorder::new(given, dir.join("volume"), dir.join("index"))?;
     recorder.create(&options.size.0.to_string(), &[])?;

@@ -87,7 +87,10 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let made = place.path("mix.pcap");
     let capture = options.mix.as_ref().unwrap_or(&made);
     if options.mix.is_none() {
-        mix::write(&made, mix::Amount { packets: options.packets, flows: options.flows })?;
+        mix::write(
+            &made,
+            mix::Amount { packets: options.packets, flows: options.flows, traffic: false },
+        )?;
     }
     let same_disk = FileSystem::of(capture)? == place.file_system;
     ensure!(same_disk, "the capture must lie on the disk of the volume");

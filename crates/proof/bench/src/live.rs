@@ -35,15 +35,16 @@ const START_NS: i64 = 3 * NANOS_PER_SECOND / 2;
 const SETTLE_NS: i64 = NANOS_PER_SECOND / 2;
 /// A recorder that takes longer to stop is killed: stenotype at times never does.
 const STOP_MAX: Duration = Duration::from_secs(15);
-/// In the place of a length: the mix of 100 000 flows.
+/// In the place of a length: the mix of 100 000 flows, and as many whole conversations.
 const MIX: &str = "mix";
+const TRAFFIC: &str = "traffic";
 /// A volume in which segments have their full size, as on disks.
 const VOLUME: &str = "72G";
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Lengths of the frames of one flow, and `mix`
-    #[arg(long, value_delimiter = ',', default_value = "64,512,1514,mix")]
+    /// Lengths of the frames of one flow, `mix`, and `traffic`: whole conversations
+    #[arg(long, value_delimiter = ',', default_value = "64,512,1514,mix,traffic")]
     frames: Vec<String>,
     /// Packets of a run
     #[arg(long, default_value_t = 1_500_000)]
@@ -142,13 +143,14 @@ impl Stage {
         })
     }
 
-    /// The packets as a file: one frame, or the mix.
+    /// The packets as a file: one frame, the mix, or conversations.
     fn load(&self, frames: &str) -> Result<PathBuf> {
         let file = self.dir.join("load.pcap");
-        if frames == MIX {
-            mix::write(&file, mix::Amount { packets: self.packets, flows: 100_000 })?;
+        if [MIX, TRAFFIC].contains(&frames) {
+            let traffic = frames == TRAFFIC;
+            mix::write(&file, mix::Amount { packets: self.packets, flows: 100_000, traffic })?;
         } else {
-            let len = frames.parse().context("frames are lengths, or mix")?;
+            let len = frames.parse().context("frames are lengths, mix or traffic")?;
             ensure!((60..=9014).contains(&len), "frames have 60 to 9014 bytes");
             fs::write(&file, capture(len, 1))?;
         }

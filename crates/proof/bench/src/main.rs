@@ -6,6 +6,8 @@
 //! print the machine, every repetition's spread, and what the numbers do not prove. A ratio whose
 //! repetitions spread by more than 10 % gets no verdict. Results: docs/benchmarks.md.
 
+mod chance;
+mod conversation;
 mod endure;
 mod extract;
 mod find;
@@ -19,6 +21,7 @@ mod outcome;
 mod packets;
 mod pair;
 mod parity;
+mod pcap_file;
 mod processes;
 mod program;
 mod recorder;
@@ -28,6 +31,7 @@ mod sessions;
 mod statistics;
 mod stenographer;
 mod top;
+mod traffic;
 mod write;
 mod zones;
 

@@ -7,12 +7,15 @@
 //! or closes a connection, so sessions end by timeout or with the file, and no names are found:
 //! harder on packet and row rates than real traffic, and without the cost of names.
 
-use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use units::Random;
 use units::number::{floor, to_u64};
+
+use crate::chance::{Chance as _, bits16};
+use crate::pcap_file::PcapFile;
+use crate::traffic;
 
 /// How much of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::Args)]
@@ -23,9 +26,11 @@ pub(crate) struct Amount {
     /// Flows of the mix
     #[arg(long, default_value_t = 100_000)]
     pub(crate) flows: u32,
+    /// Whole conversations, with handshakes and names, in place of the mix
+    #[arg(long)]
+    pub(crate) traffic: bool,
 }
 
-const FILE_HEADER_BYTES: u64 = 24;
 const SIZES: [(u64, usize); 3] = [(7, 64), (4, 576), (5, 1514)];
 const SIZE_WEIGHTS: u64 = 16;
 const PORTS: [u16; 7] = [80, 443, 443, 443, 53, 22, 8080];
@@ -34,19 +39,6 @@ const ETHERNET: [u8; 14] =
 const IPV4_BYTES: usize = 20;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-/// 2023-11-14 22:13:20 UTC.
-const START_S: u32 = 1_700_000_000;
-
-fn bits16(random: &mut Random) -> u16 {
-    u16::try_from(random.below(1 << 16)).expect("below 2^16")
-}
-
-/// In (0, 1].
-fn unit(random: &mut Random) -> f64 {
-    let bits = u32::try_from(random.below(1 << 32)).expect("below 2^32");
-    (f64::from(bits) + 1.0) / (f64::from(u32::MAX) + 1.0)
-}
-
 /// One conversation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flow {
@@ -115,7 +107,7 @@ impl Flow {
 }
 
 /// The Internet checksum (RFC 1071).
-fn checksum(header: &[u8]) -> u16 {
+pub(crate) fn checksum(header: &[u8]) -> u16 {
     let (words, _) = header.as_chunks::<2>();
     let sum: u32 = words.iter().map(|&word| u32::from(u16::from_be_bytes(word))).sum();
     let folded = (sum & 0xffff) + (sum >> 16);
@@ -144,7 +136,7 @@ impl Mix {
         let last = self.flows.len() - 1;
         let popular = self.random.below(10) < 7;
         let place = if popular {
-            pareto_rank(unit(&mut self.random), last)
+            pareto_rank(self.random.unit(), last)
         } else {
             usize::try_from(self.random.below(to_u64(last + 1))).expect("few flows")
         };
@@ -163,18 +155,13 @@ impl Mix {
         unreachable!("the weights add up")
     }
 
-    /// One record of the pcap file.
-    fn record(&mut self, number: u32, out: &mut Vec<u8>) {
+    /// One frame, and when it comes.
+    fn frame(&mut self, number: u32, out: &mut Vec<u8>) -> u64 {
         let flow = self.flow();
         let len = self.size();
         self.time_us += self.random.below(3);
-        let seconds = u32::try_from(self.time_us / 1_000_000).expect("a mix lasts seconds");
-        let micros = u32::try_from(self.time_us % 1_000_000).expect("below a million");
-        let stored_len = u32::try_from(len).expect("packets are short");
-        for field in [START_S + seconds, micros, stored_len, stored_len] {
-            out.extend(field.to_le_bytes());
-        }
         flow.packet([number; 2], len, &self.payload, out);
+        self.time_us
     }
 }
 
@@ -186,25 +173,20 @@ fn pareto_rank(unit: f64, last: usize) -> usize {
     rank.min(last)
 }
 
-/// Writes the mix to `path` and returns its bytes.
+/// Writes the mix, or whole conversations, to `path` and returns the file's bytes.
 pub(crate) fn write(path: &Path, amount: Amount) -> Result<u64> {
     anyhow::ensure!(amount.flows > 0 && amount.packets > 0, "a mix has packets and flows");
-    let output = host::Output::create(path, false)?;
-    let mut writer = BufWriter::with_capacity(1 << 20, output);
-    // Magic with microseconds, version 2.4, UTC, snaplen 262144, Ethernet.
-    for field in [0xa1b2_c3d4, 0x0004_0002, 0, 0, 262_144, 1_u32] {
-        writer.write_all(&field.to_le_bytes())?;
+    if amount.traffic {
+        return traffic::write(path, amount);
     }
-    let (mut mix, mut record, mut bytes) = (Mix::new(amount.flows), Vec::new(), FILE_HEADER_BYTES);
+    let (mut file, mut mix, mut frame) =
+        (PcapFile::create(path)?, Mix::new(amount.flows), Vec::new());
     for number in 0..amount.packets {
-        record.clear();
-        mix.record(number, &mut record);
-        writer.write_all(&record)?;
-        bytes += to_u64(record.len());
+        frame.clear();
+        let time_us = mix.frame(number, &mut frame);
+        file.record(time_us, &frame)?;
     }
-    let output = writer.into_inner().map_err(std::io::IntoInnerError::into_error);
-    output.with_context(|| format!("cannot write {}", path.display()))?.finish()?;
-    Ok(bytes)
+    file.finish()
 }
 
 #[cfg(test)]
@@ -224,7 +206,7 @@ mod tests {
     #[test]
     fn a_mix_is_the_same_every_time_and_readable() {
         let directory = tempfile::tempdir().unwrap();
-        let amount = Amount { packets: 5000, flows: 300 };
+        let amount = Amount { packets: 5000, flows: 300, traffic: false };
         let [one, two] = ["one", "two"].map(|name| directory.path().join(name));
         let bytes = write(&one, amount).unwrap();
         write(&two, amount).unwrap();
@@ -235,7 +217,7 @@ mod tests {
         );
         let packets = crate::packets::Packets::read(&one).unwrap();
         assert_eq!(packets.count(), 5000);
-        let mean = (bytes - FILE_HEADER_BYTES) / 5000 - 16;
+        let mean = (bytes - crate::pcap_file::FILE_HEADER_BYTES) / 5000 - 16;
         assert!((600..690).contains(&mean), "{mean}");
     }
 
@@ -243,7 +225,7 @@ mod tests {
     fn ranks_stay_among_the_flows_and_small_ones_are_popular() {
         assert_eq!((pareto_rank(1.0, 9), pareto_rank(1e-9, 9)), (0, 9));
         let mut random = Random::new(7);
-        let first = (0..1000).filter(|_| pareto_rank(unit(&mut random), 99_999) == 0).count();
+        let first = (0..1000).filter(|_| pareto_rank(random.unit(), 99_999) == 0).count();
         // P(rank 0) = 1 - 2^-0.6 = 0.34.
         assert!((290..390).contains(&first), "{first}");
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 use format::head::{StripeId, VolumeId};
+use host::TemporaryDirectory;
 use index::SegmentMeta;
 use serde_json::json;
 use session::{Config, PacketView, SessionRow, Table};
@@ -12,7 +13,7 @@ use units::number::real;
 use units::{Random, Timestamp};
 use wire::{Decoded, LinkType, decode_into};
 
-use crate::mix::Flow;
+use crate::mix::{self, Flow};
 use crate::outcome::Outcome;
 use crate::packets::Packets;
 use crate::program::now_seconds;
@@ -33,6 +34,9 @@ pub(crate) struct Options {
     /// A capture file, or a directory of captures, to measure too
     #[arg(long)]
     corpus: Option<PathBuf>,
+    /// Whole conversations too: 1.5 million packets of 100 000, made in a temporary folder
+    #[arg(long)]
+    traffic: bool,
     /// Sessions that the packets of 64 bytes belong to
     #[arg(long, default_value_t = 100_000)]
     sessions: u32,
@@ -60,10 +64,22 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
                 .line(format!("{} inputs broke off and were taken that far", packets.broken_off));
         }
     }
+    if options.traffic {
+        let packets = conversations()?;
+        measure(&mut outcome, "conversations", None, &packets)?;
+        encode(&mut outcome, ("conversations", "encode_row_of_conversations_ns"), &[&packets])?;
+    }
     encode(&mut outcome, ("64 B", "encode_row_ns"), &[&opening, &packets])?;
     outcome.not_proven("reading packets out of pieces");
     outcome.not_proven("more than one core, or a core that shares its caches with a busy one");
     Ok(outcome)
+}
+
+fn conversations() -> Result<Packets> {
+    let folder = TemporaryDirectory::new("wirespool-bench")?;
+    let path = folder.path().join("traffic.pcap");
+    mix::write(&path, mix::Amount { packets: 1_500_000, flows: 100_000, traffic: true })?;
+    Packets::read(&path)
 }
 
 /// One packet of every session, and then packets of any of them.
@@ -201,7 +217,7 @@ mod tests {
 
     #[test]
     fn the_small_packets_belong_to_as_many_sessions_as_said() {
-        let options = Options { corpus: None, sessions: 500, packets: 3000 };
+        let options = Options { corpus: None, traffic: false, sessions: 500, packets: 3000 };
         let (opening, packets) = small_packets(&options);
         let (mut table, mut rows) = (Table::new(Config::default(), 1), Vec::new());
         table.push_all(opening.views(), &mut rows);

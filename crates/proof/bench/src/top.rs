@@ -122,7 +122,7 @@ impl Stage {
         fs::create_dir(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
         let load = dir.join("load.pcap");
         let packets = options.pps.saturating_mul(options.seconds);
-        mix::write(&load, mix::Amount { packets, flows: 100_000 })?;
+        mix::write(&load, mix::Amount { packets, flows: 100_000, traffic: false })?;
         let (volume, index_dir) = (dir.join("volume"), dir.join("index"));
         Ok(Self {
             pair: Pair::new()?,
