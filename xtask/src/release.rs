@@ -30,6 +30,10 @@ const PACKAGED: [(&str, &str); 4] = [
     ("xdp.conf", "usr/share/doc/wirespool/examples/xdp.conf"),
 ];
 
+/// Files that a system's owner copies where they belong.
+const EXAMPLES: [&str; 2] =
+    ["contrib/prometheus/wirespool.rules.yml", "contrib/grafana/wirespool.json"];
+
 /// One architecture under the names that Debian and the tools of GNU give it.
 struct Architecture {
     debian: &'static str,
@@ -137,9 +141,11 @@ fn install_files(stage: &Path, binary: &Path) -> Result<()> {
         let script = output(&mut command(program, &["generate", "completions", shell]))?;
         write(&stage.join(path), &script)?;
     }
-    for document in DOCUMENTS.map(Path::new) {
-        let name = document.file_name().expect("documents have names");
-        install(&stage.join("usr/share/doc/wirespool").join(name), &root().join(document))?;
+    let documents = DOCUMENTS.map(|document| ("usr/share/doc/wirespool", document));
+    let examples = EXAMPLES.map(|example| ("usr/share/doc/wirespool/examples", example));
+    for (folder, file) in documents.into_iter().chain(examples) {
+        let name = Path::new(file).file_name().expect("files have names");
+        install(&stage.join(folder).join(name), &root().join(file))?;
     }
     install(&stage.join("usr/share/doc/wirespool/copyright"), &root().join("LICENSE"))?;
     let sources = root().join("xtask/package");

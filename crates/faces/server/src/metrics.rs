@@ -461,4 +461,32 @@ mod tests {
             );
         }
     }
+
+    /// Every name of ours in a text.
+    fn names(text: &str) -> impl Iterator<Item = &str> {
+        let is_end = |character: char| !(character.is_ascii_lowercase() || character == '_');
+        let name = move |(at, _)| text.get(at..).and_then(|rest| rest.split(is_end).next());
+        text.match_indices("wirespool_").filter_map(name)
+    }
+
+    #[test]
+    fn alerts_and_dashboard_name_only_metrics_that_are_given() {
+        let own = include_str!("metrics.rs");
+        let rules = include_str!("../../../../contrib/prometheus/wirespool.rules.yml");
+        let tests = include_str!("../../../../contrib/prometheus/wirespool.tests.yml");
+        let dashboard = include_str!("../../../../contrib/grafana/wirespool.json");
+        for text in [rules, tests, dashboard] {
+            let count = names(text).count();
+            assert!(count > 20, "{count}");
+            for name in names(text) {
+                assert!(own.contains(&format!("\"{name}\"")), "{name}");
+            }
+        }
+        // Each alert is tried, with its cause and without.
+        for alert in rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")) {
+            let tried = format!("ALERTS{{alertname=\"{alert}\"");
+            assert_eq!(tests.matches(&tried).count(), 2, "{alert}");
+        }
+        serde_json::from_str::<Value>(dashboard).unwrap();
+    }
 }

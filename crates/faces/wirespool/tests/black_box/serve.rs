@@ -688,3 +688,21 @@ fn a_service_that_others_could_ask_is_refused_in_one_line() {
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(Path::new(BINARY).exists());
 }
+
+/// The alerts, by Prometheus' own program: they are rules, and each fires with its cause and does
+/// not without it.
+#[test]
+fn alerts_fire_with_their_causes() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../contrib/prometheus");
+    for arguments in [["check", "wirespool.rules.yml"], ["test", "wirespool.tests.yml"]] {
+        let [verb, file] = arguments;
+        let mut command = Command::new("promtool");
+        let output = match command.args([verb, "rules", file]).current_dir(folder).output() {
+            Ok(output) => output,
+            Err(error) => return println!("not run: promtool: {error}"),
+        };
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+        assert!(said.contains("SUCCESS"), "{said}");
+    }
+}
