@@ -50,8 +50,8 @@ struct ServingFlags {
     /// Where to listen
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8420")]
     listen: SocketAddr,
-    /// Credentials: NAME:SCOPES:SHA-256[:EXPIRY] a line, which `serve token create` writes. It is
-    /// read again when it has changed
+    /// Credentials: a line each, NAME:SCOPES:SHA-256, with :EXPIRY behind it where it ends, as
+    /// `serve token create` writes them. It is read again when it has changed
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// The server's certificate, in PEM
