@@ -51,7 +51,7 @@ struct ServingFlags {
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8420")]
     listen: SocketAddr,
     /// Credentials: a line each, NAME:SCOPES:SHA-256, with :EXPIRY behind it where it ends, as
-    /// `serve token create` writes them. It is read again when it has changed
+    /// `serve token create` writes them. They are read again when the file has changed
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// The server's certificate, in PEM
