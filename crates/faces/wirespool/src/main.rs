@@ -6,6 +6,7 @@
 //! and remarks to standard error; a reader that goes away ends the program quietly.
 
 mod advice;
+mod any;
 mod arguments;
 mod atlas;
 mod bench;

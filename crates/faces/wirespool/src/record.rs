@@ -18,7 +18,7 @@ use crate::failure::{Outcome, Usage, Verdict, of_record};
 use crate::progress::{Progress, say};
 use crate::recorder::Answering;
 use crate::standing::{Order, Standing};
-use crate::{confinement, evidence, stdout, workers};
+use crate::{any, confinement, evidence, stdout, workers};
 
 /// Record packets into a volume.
 ///
@@ -191,7 +191,8 @@ struct StandingFlags {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 struct InputFlags {
-    /// Record from this interface; may be given several times
+    /// Record from this interface; may be given several times. `any`: from each that is up now, by
+    /// its own name; one that comes later is not recorded
     #[arg(long, short, value_name = "INTERFACE", conflicts_with = "read")]
     interface: Vec<String>,
     /// Record a capture file (pcap, pcapng, snoop; also compressed by gzip or zstd), all captures
@@ -440,7 +441,8 @@ fn settled(
     })
 }
 
-pub(crate) fn run(flags: Flags) -> Outcome {
+pub(crate) fn run(mut flags: Flags) -> Outcome {
+    flags.input.interface = any::interfaces(flags.input.interface)?;
     let json = flags.json;
     let (hold, vlan_in_key) = (flags.standing.clone(), flags.vlan_in_key);
     let (is_confined, hold_dir) = (!flags.no_sandbox, flags.standing.hold_dir.clone());

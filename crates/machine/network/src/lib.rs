@@ -21,5 +21,5 @@ pub mod untrusted;
 
 pub use enclosure::{Enclosure, Way};
 pub use error::Error;
-pub use link::{LinkCounters, interfaces, link_counters, make_pair};
+pub use link::{LinkCounters, interfaces, interfaces_up, link_counters, make_pair};
 pub use namespace::enter_namespace;

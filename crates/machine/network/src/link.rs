@@ -52,6 +52,26 @@ pub fn interfaces() -> Result<Vec<String>, Error> {
     Ok(text.lines().skip(2).filter_map(name).collect())
 }
 
+/// The same, of those that are up.
+pub fn interfaces_up() -> Result<Vec<String>, Error> {
+    let mut names = interfaces()?;
+    names.retain(|name| is_up(name));
+    Ok(names)
+}
+
+/// One that has just vanished is not up.
+fn is_up(name: &str) -> bool {
+    let asked = [link_header(0, 0), attribute(IFLA_IFNAME, &text(name))].concat();
+    request(RTM_GETLINK, 0, &asked).is_ok_and(|answer| flags_in(&answer) & IFF_UP != 0)
+}
+
+/// The flags in an answer to `RTM_GETLINK`: `struct ifinfomsg` has them behind family, type and
+/// number.
+fn flags_in(answer: &[u8]) -> u32 {
+    let flags = answer.get(MESSAGE_HEADER + 8..).and_then(|rest| rest.first_chunk());
+    flags.copied().map_or(0, u32::from_ne_bytes)
+}
+
 /// What an interface has counted since it is there, of all traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LinkCounters {
@@ -91,6 +111,7 @@ fn counters_in(answer: &[u8]) -> Option<LinkCounters> {
 /// For tests that give any bytes: an answer of `rtnetlink(7)`.
 pub(crate) fn read_any_answer(answer: &[u8]) -> Option<LinkCounters> {
     crate::netlink::error_in(answer);
+    flags_in(answer);
     counters_in(answer)
 }
 
@@ -107,11 +128,13 @@ mod tests {
             return;
         }
         assert!(link_counters("left").is_err());
+        assert_eq!(interfaces_up().unwrap(), Vec::<String>::new(), "loopback is down");
         make_pair(["left", "right"], 9000).unwrap();
         let error = make_pair(["left", "right"], 9000).unwrap_err();
         let source = core::error::Error::source(&error).unwrap().to_string();
         assert!(source.contains("File exists"), "{source}");
         assert_eq!(link_counters("left").unwrap(), LinkCounters::default());
         assert_eq!(link_counters("right").unwrap(), LinkCounters::default());
+        assert_eq!(interfaces_up().unwrap(), ["right", "left"]);
     }
 }

@@ -224,6 +224,8 @@ impl World {
             // What is no interface is taken for a file.
             text = text.replace("eth0", "lo");
         }
+        // Those of this machine are not the test's.
+        text = text.replace("--interface any", "--interface absent");
         for interface in ["eth0", "eth1", "eth2", "eth3"] {
             text = text.replace(interface, &format!("absent{}", &interface[3..]));
         }

@@ -161,3 +161,34 @@ fn what_a_killed_recorder_lost_heads_the_report_of_the_next() {
     assert!(heading(&next).contains("not known: what passed after "), "{next:?}");
     assert!(!next.out.contains("nothing was lost"), "{next:?}");
 }
+
+#[test]
+fn any_is_each_interface_that_is_up_by_its_own_name() {
+    if !enter(PAIR, "said::any_is_each_interface_that_is_up_by_its_own_name") {
+        return;
+    }
+    ip("link add idle type veth peer name other");
+    let volume = Volume::empty();
+    let mut recorder =
+        Recorder::start(&volume, &["--interface", "taker", "--interface", "any", "--json"]);
+    recorder.says("interfaces that come up later are not recorded");
+    recorder.says("recording taker, ");
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    for _ in 0..40 {
+        // Nobody listens there, which the next call may hear of.
+        drop(socket.send_to(b"to nobody", "127.0.0.1:9"));
+        std::thread::sleep(Duration::from_millis(25));
+    }
+    let (ran, said) = recorder.stop();
+    let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let interfaces = report["interfaces"].as_array().unwrap();
+    let mut names: Vec<&str> =
+        interfaces.iter().map(|interface| interface["name"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    // Not those that are down, and each once.
+    assert_eq!(names, ["lo", "sender", "taker"], "{said:?}");
+    let lo = interfaces.iter().find(|interface| interface["name"] == "lo").unwrap();
+    assert!(lo["stored"].as_u64().unwrap() >= 5, "{lo}");
+    let found = run(&["find", &volume.path, "interface_name = lo and port 9"]).done().out;
+    assert!(found.contains("127.0.0.1"), "{found}");
+}
