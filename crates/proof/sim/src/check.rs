@@ -152,7 +152,7 @@ impl<'a> Look<'a> {
         let first = StripeId { sequence: span.tail, sub: 0 };
         for (&id, fact) in self.truth.facts.range(first..=span.acknowledged) {
             if fact.fate == Fate::Kept && !self.is_reached(id) {
-                self.counters.add("excused: behind a stripe of its slot that is beyond parity", 1);
+                self.counters.add("lost behind a stripe of its slot that is beyond parity", 1);
             } else if fact.fate == Fate::Kept {
                 let lost = self.check_fact(id, fact)?;
                 self.counters.add("rows lost beyond parity", lost);

@@ -201,9 +201,7 @@ impl History {
         let shown = span.acknowledged;
         let most = self.truth.acknowledged.max(self.truth.stop);
         let may_begin = || newest_start(&self.disks, readable) >= shown.sequence;
-        if shown > most && self.bad != 0 {
-            self.counters.add("excused: with a bad member a reader shows more", 1);
-        } else if shown > most && self.truth.epoch_unseen && may_begin() {
+        if shown > most && (self.truth.epoch_unseen || self.bad != 0) && may_begin() {
             self.counters.add("readers that show what a cut mount kept", 1);
         } else if shown > most {
             let known = self.truth.acknowledged;
@@ -222,8 +220,13 @@ impl History {
 
     /// Mounts until it succeeds; mounts may crash themselves. `None`: it may refuse for good.
     fn mount(&mut self) -> Verdict<Option<Writer>> {
+        // Of a mount that failed beside a bad member: those that must do without it, or may not.
+        let mut without_bad = None;
         for attempt in 0..ATTEMPTS {
-            let present = self.choose_present(attempt);
+            let present = match without_bad.take() {
+                Some(honest) => self.with_superblock(honest),
+                None => self.choose_present(attempt),
+            };
             if self.random.percent(30) {
                 let after = self.random.below(22 * u64::from(present.count_ones()) + 8);
                 let crashes = self.choose_crashes();
@@ -273,7 +276,13 @@ impl History {
                 Err(error) => {
                     self.disks.arrive();
                     self.doubt_what_is_judged(self.truth.acknowledged, present);
-                    self.judge_refusal(&error, (present, flaky), attempt)?;
+                    self.counters.add("mounts refused", u64::from(is_refusal(&error)));
+                    if present & self.bad == 0 {
+                        self.judge_refusal(&error, present, flaky)?;
+                    } else {
+                        self.counters.add("mounts that a bad member ended, tried without it", 1);
+                        without_bad = Some(present & !self.bad);
+                    }
                 }
             }
         }
@@ -344,46 +353,15 @@ impl History {
         honest >= data.max(columns + 1 - data)
     }
 
-    /// A mount may refuse where nothing says that a quorum is there.
-    fn judge_refusal(
-        &mut self,
-        error: &Error,
-        (present, flaky): (u32, u32),
-        attempt: u64,
-    ) -> Verdict {
-        let refused = matches!(error, Error::Quorum { .. } | Error::TooFewLeft { .. });
-        self.counters.add("mounts refused", u64::from(refused));
-        if self.bad == 0 {
-            return self.judge_honest_refusal(error, (present, flaky), refused);
-        }
-        let honest = self.everybody() & !self.bad;
-        let sure = self.mounts_without_bad();
-        let complete = present & honest == honest;
-        // What a bad member says while it is open may end the mount; without it, or where it could
-        // have been left out long ago, there is no excuse.
-        let has_bad = present & self.bad != 0;
-        let excused = !complete || (has_bad && (!sure || attempt < ATTEMPTS / 2));
-        if excused || (refused && !sure) {
-            self.counters.add("excused: a mount with a bad member is refused", 1);
-            return Ok(());
-        }
-        broken(format!("a mount by {present:b} fails: {error}"))
-    }
-
     /// Whatever epochs may have begun unseen: those at hand who belong to each of them are a quorum
     /// of it, if they are enough.
-    fn judge_honest_refusal(
-        &mut self,
-        error: &Error,
-        (present, flaky): (u32, u32),
-        refused: bool,
-    ) -> Verdict {
+    fn judge_refusal(&mut self, error: &Error, present: u32, flaky: u32) -> Verdict {
         let (columns, data) = (self.plan.members(), self.plan.geometry.data_columns);
         let here = present & !flaky;
         let certain = (here & self.truth.deciders & self.truth.joined).count_ones();
         let is_new = self.truth.acknowledged == StripeId::default();
         let needed = if is_new { columns } else { data.max(columns + 1 - data) };
-        if refused && certain < u32::from(needed) {
+        if is_refusal(error) && certain < u32::from(needed) {
             if here.count_ones() < u32::from(needed) {
                 self.counters.add("mounts refused with too few members", 1);
                 return Ok(());
@@ -564,6 +542,11 @@ pub(crate) fn opener<'a>(random: &mut Random, clock: &'a dyn Sleep) -> Opener<'a
     let interval_ms = if random.percent(80) { INTERVAL_MS } else { 4 * INTERVAL_MS };
     let opener = Opener { interval_ms, id: id.to_le_bytes(), ..Opener::alone(clock) };
     if random.percent(60) { opener } else { Opener { is_gone: &|_| false, ..opener } }
+}
+
+/// Too few members, as the mount sees it.
+fn is_refusal(error: &Error) -> bool {
+    matches!(error, Error::Quorum { .. } | Error::TooFewLeft { .. })
 }
 
 /// Says when it was seen.
