@@ -1,6 +1,6 @@
 //! Volumes salvaged.
 
-use extract::{Loss, SalvageReport};
+use extract::{Loss, SalvageReport, Unopened};
 use format::geometry::{Geometry, ROW_BYTES};
 use page::safe::json_pretty;
 use page::text::{grouped, plural, times};
@@ -32,6 +32,9 @@ pub fn salvaged(report: &SalvageReport) -> String {
     }
     for place in &report.strangers {
         lines.push(format!("the device in place {} holds nothing of it", place + 1));
+    }
+    for Unopened { place, error } in &report.unopened {
+        lines.push(format!("the device in place {} is left out: {error}", place + 1));
     }
     let above = if report.through > report.acknowledged {
         format!("; whole stripes up to {} were above the watermark", report.through)
@@ -115,6 +118,7 @@ struct SalvageJson<'a> {
     members: &'a [u8],
     absent: &'a [u8],
     strangers: &'a [usize],
+    unopened: Vec<UnopenedJson>,
     acknowledged: String,
     through: String,
     packets: u64,
@@ -123,6 +127,13 @@ struct SalvageJson<'a> {
     unknown_packets_at_most: u64,
     complete: bool,
     losses: Vec<LossJson>,
+}
+
+#[derive(Serialize)]
+struct UnopenedJson {
+    /// Among those named, from 0, as those of strangers.
+    place: usize,
+    error: String,
 }
 
 #[derive(Serialize)]
@@ -147,6 +158,10 @@ pub fn salvaged_json(report: &SalvageReport) -> String {
         from_ns: loss.times.map(|(from, _)| from.0),
         to_ns: loss.times.map(|(_, to)| to.0),
     });
+    let unopened = report
+        .unopened
+        .iter()
+        .map(|Unopened { place, error }| UnopenedJson { place: *place, error: error.to_string() });
     let unknown = unknown_stripes(&report.losses);
     json_pretty(&SalvageJson {
         volume_id: report.volume_id.to_string(),
@@ -156,6 +171,7 @@ pub fn salvaged_json(report: &SalvageReport) -> String {
         members: &report.members,
         absent: &report.absent,
         strangers: &report.strangers,
+        unopened: unopened.collect(),
         acknowledged: report.acknowledged.to_string(),
         through: report.through.to_string(),
         packets: report.extract.packets,

@@ -30,7 +30,9 @@ Examples:
   wirespool create /data/new --size 100G
   wirespool salvage /dev/sdb1 /dev/sdc1 --into /data/new
 
-Exit code 1 when something is lost, 4 when nothing of a volume was found.")]
+A member that fails or hangs when it is opened is left out.
+
+Exit code 1 when something is lost or a member was left out, 4 when nothing of a volume was found.")]
 pub(crate) struct Flags {
     /// The members that are left, in any order
     #[arg(required = true, value_name = "VOLUME-MEMBER")]
@@ -83,7 +85,9 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     } else {
         stdout::print(&text)?;
     }
-    let is_complete = report.losses.is_empty() && !report.extract.manifest.completeness.stopped;
+    let is_complete = report.losses.is_empty()
+        && report.unopened.is_empty()
+        && !report.extract.manifest.completeness.stopped;
     Ok(Verdict::clean_if(is_complete || report.extract.reader_gone))
 }
 

@@ -86,7 +86,7 @@ pub use output::{OpenOutput, OpenSession, OutputSummary, SessionStart, Target};
 pub use payload::{Pattern, PatternError};
 pub use recorder::Recorder;
 pub use request::{Limits, Request, SessionIds};
-pub use salvage::{SalvageReport, Salvaging, salvage};
+pub use salvage::{SalvageReport, Salvaging, Unopened, salvage};
 pub use sorted::{SORT_BYTES_MAX, SortBy, Sorted};
 pub use standing::{Asking, Doubt, Standing, Stretch, StretchEnd, standing};
 pub use statement::{Asked, Manifest, PieceRead, VerifyExtractError, verify_extract};

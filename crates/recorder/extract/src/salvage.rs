@@ -26,6 +26,17 @@ use crate::{Error, ExtractReport, Options, Progress, Request, Target};
 #[derive(Debug)]
 pub struct Salvaging {
     salvaged: Salvaged,
+    unopened: Vec<Unopened>,
+}
+
+/// A device that was named and does not let itself be opened now: what it holds is not in the
+/// result.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unopened {
+    /// Its place among those named, from 0.
+    pub place: usize,
+    /// What it answers, or for how long it has not.
+    pub error: device::Error,
 }
 
 /// Result of a salvage.
@@ -41,6 +52,8 @@ pub struct SalvageReport {
     pub absent: Vec<u8>,
     /// Places of devices, as given, that hold nothing of it.
     pub strangers: Vec<usize>,
+    /// Devices that fail or hang when they are opened.
+    pub unopened: Vec<Unopened>,
     /// Some superblock was left, so that heads could be checked by their key.
     pub has_key: bool,
     /// Highest watermark that the heads name.
@@ -58,10 +71,13 @@ const TOLD_EVERY: Duration = Duration::from_millis(100);
 
 impl Salvaging {
     /// Looks for a volume on the members named, in any order; takes no lock and writes nothing.
-    /// `progress` hears of the bytes read, at least once, and may stop the search.
+    /// `progress` hears of the bytes read, at least once, and may stop the search. A device that
+    /// fails or hangs when it is opened is left out as long as there are others: it is the reason
+    /// why somebody salvages.
     ///
     /// # Errors
-    /// Those of [`volume::salvage`]; [`device::Error::Interrupted`] when it was stopped.
+    /// Those of [`volume::salvage`]; [`device::Error::Interrupted`] when it was stopped. Those of
+    /// opening, where no device can be opened, or one is named wrongly.
     pub fn find(
         members: &[PathBuf],
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
@@ -72,8 +88,7 @@ impl Salvaging {
             let watched: Box<dyn ReadAt> = Box::new(Watched { inner, watch: Arc::clone(&watch) });
             Ok(watched)
         };
-        let devices = device::side_by_side("open", members, open).into_iter();
-        let devices = devices.collect::<Result<Vec<_>, device::Error>>()?;
+        let (places, devices, unopened) = opened(device::side_by_side("open", members, open))?;
         let (answer, answered) = sync_channel(1);
         let search = move || drop(answer.send(volume::salvage(devices)));
         thread::Builder::new().name("find".to_owned()).spawn(search).map_err(Error::Thread)?;
@@ -84,12 +99,45 @@ impl Salvaging {
                 return Err(device::Error::Interrupted.into());
             }
             match answer {
-                Ok(found) => return Ok(Self { salvaged: found? }),
+                Ok(found) => {
+                    let mut salvaged = found?;
+                    // Places among those named, not among those opened.
+                    let named = salvaged.strangers.iter().filter_map(|&at| places.get(at));
+                    salvaged.strangers = named.copied().collect();
+                    return Ok(Self { salvaged, unopened });
+                }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => unreachable!("the search always answers"),
             }
         }
     }
+}
+
+/// The places and devices that were opened, and those that fail by themselves.
+type Opened = (Vec<usize>, Vec<Box<dyn ReadAt>>, Vec<Unopened>);
+
+fn opened(results: Vec<Result<Box<dyn ReadAt>, device::Error>>) -> Result<Opened, device::Error> {
+    let (mut places, mut devices, mut unopened) = (Vec::new(), Vec::new(), Vec::new());
+    for (place, result) in results.into_iter().enumerate() {
+        match result {
+            Ok(device) => {
+                places.push(place);
+                devices.push(device);
+            }
+            Err(error) if is_of_the_device(&error) => unopened.push(Unopened { place, error }),
+            Err(error) => return Err(error),
+        }
+    }
+    match unopened.first() {
+        Some(first) if devices.is_empty() => Err(first.error.clone()),
+        _ => Ok((places, devices, unopened)),
+    }
+}
+
+/// Whether the device itself fails, and not who named it.
+fn is_of_the_device(error: &device::Error) -> bool {
+    use device::Error::{GivenUp, Io, Path, Silent};
+    matches!(error, Silent { .. } | GivenUp { .. } | Io { .. } | Path { .. })
 }
 
 /// What is known of a search from outside.
@@ -159,7 +207,8 @@ pub fn salvage(
     clock: &dyn Clock,
     progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<SalvageReport, Error> {
-    let Salvaged { reader, has_key, strangers, acknowledged } = found.salvaged;
+    let Salvaging { salvaged, unopened } = found;
+    let Salvaged { reader, has_key, strangers, acknowledged } = salvaged;
     let mut archive = Archive::of_reader(reader, &Options::default(), clock.realtime());
     let all = Query::all();
     let request = Request { whole_sessions: true, ..Request::new(&all, "salvage") };
@@ -173,6 +222,7 @@ pub fn salvage(
         members: membership.present().collect(),
         absent: membership.numbers().filter(|&it| membership.of(it).is_none()).collect(),
         strangers,
+        unopened,
         has_key,
         acknowledged,
         through: reader.span().map_or(acknowledged, |span| span.acknowledged),

@@ -1,6 +1,6 @@
 //! Stripes that were recorded, read back from the members into memory that the indexer sees.
 
-use device::{Buffer, Pool};
+use device::{Buffer, Pool, Shared};
 use format::head::{Head, Kind, StripeId};
 use indexer::{Piece, RunKind, Stripe, Times};
 use volume::Reader;
@@ -56,12 +56,15 @@ pub(crate) struct ReadBack<'a> {
     /// open.
     reader: Option<Reader>,
     pool: Pool,
+    /// What a slot's columns are read into, all at the same time, before they are copied to where
+    /// the indexer sees them.
+    memory: Vec<Vec<u8>>,
 }
 
 impl<'a> ReadBack<'a> {
     /// `pool` has a buffer for each data column of a stripe, twice.
     pub(crate) fn new(open: OpenReader<'a>, pool: Pool) -> Self {
-        Self { open, reader: None, pool }
+        Self { open, reader: None, pool, memory: Vec::new() }
     }
 
     /// Nothing needs to be read for now.
@@ -95,21 +98,31 @@ impl<'a> ReadBack<'a> {
         if buffers.len() < usize::from(columns) {
             return Slot::NotNow;
         }
-        Slot::Read(stripes_of(reader, stripe.sequence, buffers))
+        self.memory.resize_with(buffers.len(), Vec::new);
+        let columns: Vec<u8> = (0..columns).collect();
+        let slots = reader.slots(stripe.sequence, &columns, &mut self.memory);
+        let columns = slots.into_iter().zip(&self.memory).zip(buffers);
+        let columns =
+            columns.map(|((slot, memory), buffer)| Some((slot.ok()?, copy(memory, buffer))));
+        Slot::Read(stripes_of(columns.collect()))
     }
 }
 
-/// The data stripes of a slot, a buffer for each of its columns.
-fn stripes_of(reader: &Reader, sequence: u64, buffers: Vec<Buffer>) -> Vec<Found> {
-    let columns = buffers.len();
+fn copy(memory: &[u8], mut buffer: Buffer) -> Shared {
+    buffer.copy_from_slice(memory);
+    buffer.freeze()
+}
+
+/// The data stripes of a slot, of which each column that can be read is given with its bytes.
+fn stripes_of(slots: Vec<Option<(volume::Slot, Shared)>>) -> Vec<Found> {
+    let columns = slots.len();
     let mut stripes: Vec<Found> = Vec::new();
     let mut slot_cid = None;
-    for (column, mut buffer) in (0..).zip(buffers) {
-        let Ok(slot) = reader.slot(sequence, column, &mut buffer) else { continue };
+    for (column, slot) in (0..).zip(slots) {
+        let Some((slot, shared)) = slot else { continue };
         if let Some(first) = slot.stripes.first().map(|first| &first.head) {
             slot_cid = slot_cid.or((first.stripe.stripe.sub == 0).then_some(first.cid));
         }
-        let shared = buffer.freeze();
         for it in slot.stripes.iter().filter(|it| it.head.stripe.kind == Kind::Data) {
             let head: &Head = &it.head;
             let id = head.stripe.stripe;

@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::fuse::{Hang, Hanging};
 use crate::golden::from_50_ports;
@@ -195,6 +195,15 @@ fn every_other_verb_ends_within_its_deadline_while_a_member_hangs() {
             let line = "mount-1/disk did not answer within 10 s";
             assert_eq!(ran.err.matches(line).count(), 1, "{hang:?}, {words_of:?}: {ran:?}");
         }
+        // What it was for: parity has all of it.
+        let [volume, hung, third] = &rig.members;
+        let file = rig.volume.file("without-it");
+        let ran = run(&["salvage", volume, hung, third, "-w", &file, "--json"]);
+        let report: Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!((ran.code, &report["lost_packets"]), (Some(1), &json!(0)), "{hang:?}: {ran:?}");
+        let beside = rig.volume.file("of-the-others");
+        run(&["salvage", volume, third, "-w", &beside]).done();
+        assert!(std::fs::read(&file).unwrap() == std::fs::read(&beside).unwrap(), "{hang:?}");
         rig.disk.answer();
     }
 }
