@@ -32,7 +32,8 @@ Examples:
 
 A member that fails or hangs when it is opened is left out.
 
-Exit code 1 when something is lost or a member was left out, 4 when nothing of a volume was found.")]
+Exit code 1 when something is lost or a member was left out, 4 when nothing of a volume was
+found.")]
 pub(crate) struct Flags {
     /// The members that are left, in any order
     #[arg(required = true, value_name = "VOLUME-MEMBER")]

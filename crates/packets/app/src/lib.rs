@@ -7,6 +7,7 @@
 //! here.
 
 mod application;
+mod arp;
 mod budget;
 mod certificate;
 mod datagram;
@@ -18,6 +19,7 @@ mod fingerprint;
 mod head;
 mod hello;
 mod http;
+mod icmp;
 mod memo;
 mod modbus;
 mod ntp;
@@ -33,10 +35,12 @@ mod ssh;
 mod tls;
 mod values;
 
+pub use arp::arp;
 pub use budget::{Budget, Room};
 pub use datagram::{Datagram, datagram};
 pub use dns::{DnsMessage, dns_message};
 pub use findings::{AtRest, Findings};
+pub use icmp::icmp;
 pub use search::{Interest, SEARCH_BYTES_MAX, Search, Segment, segment};
 pub use side::Side;
 

@@ -70,7 +70,17 @@ impl Interest {
 
     /// Whether sessions of this protocol have names to be found.
     pub fn of(proto: Protocol) -> Self {
-        if proto == Protocol::TCP || proto == Protocol::UDP { Self::default() } else { Self::NONE }
+        match proto {
+            Protocol::TCP | Protocol::UDP
+            // Of these the headers say it.
+            | Protocol::ICMP | Protocol::ICMPV6 | Protocol::ARP | Protocol::RARP => Self::default(),
+            _ => Self::NONE,
+        }
+    }
+
+    /// Nothing more is looked at; what was found stays.
+    pub(crate) fn over(self) -> Self {
+        Self { attempts: ATTEMPT_COUNT_MAX, ..self }
     }
 
     pub(crate) fn has_search(self) -> bool {

@@ -52,8 +52,13 @@ pub(crate) fn detail_text(names: &mut Names, key: &str, value: &str) {
 
 /// Adds `key=value` to the details; a value that is empty says nothing.
 pub(crate) fn detail(names: &mut Names, key: &str, value: &[u8]) {
+    detail_of_many(names, key, value, DETAIL_COUNT_MAX);
+}
+
+/// The same where so many are kept.
+pub(crate) fn detail_of_many(names: &mut Names, key: &str, value: &[u8], count_max: usize) {
     let list = &mut names.app_detail;
-    if value.is_empty() || list.len() >= DETAIL_COUNT_MAX {
+    if value.is_empty() || list.len() >= count_max {
         return;
     }
     let value = text(value);

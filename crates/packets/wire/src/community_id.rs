@@ -49,6 +49,21 @@ impl CommunityId {
     }
 }
 
+/// Whether an ICMP message belongs to the id that `first` gives, type and code of the session's
+/// first message; `is_answer` says that it goes the other way.
+pub fn is_of_first_icmp(
+    proto: Protocol,
+    first: (u8, u8),
+    (is_answer, kind, code): (bool, u8, u8),
+) -> bool {
+    let counterpart = if proto == Protocol::ICMP { counterpart_v4 } else { counterpart_v6 };
+    match (is_answer, counterpart(first.0)) {
+        (false, Some(_)) => kind == first.0,
+        (false, None) => (kind, code) == first,
+        (true, answer) => answer == Some(kind),
+    }
+}
+
 impl fmt::Display for CommunityId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)

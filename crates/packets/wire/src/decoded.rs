@@ -1,5 +1,7 @@
 //! What is known of one packet: from the link layer to the innermost transport header.
 
+use core::net::Ipv4Addr;
+
 use crate::{Address, FiveTuple, Protocol};
 
 /// One packet, read as far as its headers could be trusted. Borrows the packet's bytes.
@@ -42,8 +44,19 @@ pub enum Transport {
     Icmp(IcmpHeader),
     /// SCTP.
     Sctp,
+    /// ARP or RARP for IPv4.
+    Arp(ArpHeader),
     /// Anything else, a later fragment, or a header that was cut.
     Other,
+}
+
+/// Who ARP is about (RFC 826): the protocol addresses, where these are IPv4's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ArpHeader {
+    /// Address of the station that sends; 0.0.0.0 where it probes for one (RFC 5227).
+    pub sender: Ipv4Addr,
+    /// Address that is asked for, or told about.
+    pub target: Ipv4Addr,
 }
 
 /// What sessions need of a TCP header (RFC 9293).

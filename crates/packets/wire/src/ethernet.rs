@@ -1,12 +1,13 @@
 //! Ethernet (IEEE 802.3), LLC and SNAP (IEEE 802.2), tags (IEEE 802.1Q), MPLS (RFC 3032), PPP (RFC
 //! 1661) and `PPPoE`.
 
-use crate::decoded::TunnelKind;
+use crate::decoded::{ArpHeader, TunnelKind};
 use crate::walk::{Short, Walk, Walked, skip, take};
 use crate::{ip, tunnel};
 
 pub(crate) const IPV4: u16 = 0x0800;
 pub(crate) const ARP: u16 = 0x0806;
+const RARP: u16 = 0x8035;
 pub(crate) const IPV6: u16 = 0x86dd;
 pub(crate) const BRIDGED: u16 = 0x6558;
 pub(crate) const MPLS: u16 = 0x8847;
@@ -85,8 +86,23 @@ fn other_ether_type<'a>(walk: &mut Walk<'a, '_>, kind: u16, mut bytes: &'a [u8])
         PPPOE_SESSION => pppoe(walk, bytes),
         PPP => ppp(walk, bytes),
         NSH => tunnel::nsh(walk, bytes),
+        ARP | RARP => arp(walk, bytes),
         _ => Ok(()),
     }
+}
+
+/// ARP (RFC 826) and RARP (RFC 903), for IPv4 over stations of any length.
+fn arp(walk: &mut Walk<'_, '_>, mut bytes: &[u8]) -> Walked {
+    let [_, _, p0, p1, station_bytes, address_bytes, _, _] = take(&mut bytes)?;
+    if u16::from_be_bytes([p0, p1]) != IPV4 || address_bytes != 4 {
+        return Ok(());
+    }
+    skip(&mut bytes, usize::from(station_bytes))?;
+    let sender = take::<4>(&mut bytes)?.into();
+    skip(&mut bytes, usize::from(station_bytes))?;
+    let target = take::<4>(&mut bytes)?.into();
+    walk.arp(ArpHeader { sender, target });
+    Ok(())
 }
 
 /// `MACsec` (IEEE 802.1AE): open where only the integrity is protected.

@@ -26,10 +26,10 @@ mod wireless;
 
 pub use app::{App, AppBy, Recognised};
 pub use checksum::ChecksumChange;
-pub use community_id::CommunityId;
+pub use community_id::{CommunityId, is_of_first_icmp};
 pub use decode::{decode, decode_datagram, decode_into, part_of_datagram};
 pub use decoded::{
-    Decoded, Fragment, IcmpHeader, TcpHeader, TcpOptions, Transport, Tunnel, TunnelKind,
+    ArpHeader, Decoded, Fragment, IcmpHeader, TcpHeader, TcpOptions, Transport, Tunnel, TunnelKind,
 };
 pub use link_type::LinkType;
 pub use names::{Names, Ssh, Tls};

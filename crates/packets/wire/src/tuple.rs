@@ -59,6 +59,8 @@ impl Protocol {
     pub const UNPARSED: Self = Self(256);
     /// ARP.
     pub const ARP: Self = Self(0x0806);
+    /// RARP.
+    pub const RARP: Self = Self(0x8035);
 
     /// Whether the ports of a tuple say something: TCP, UDP and SCTP. In others a port of 0 only
     /// fills the tuple.
@@ -95,7 +97,7 @@ impl Protocol {
             Self(0x0842) => "wol",
             Self(0x22f3) => "trill",
             Self(0x4305) => "batman",
-            Self(0x8035) => "rarp",
+            Self::RARP => "rarp",
             Self(0x809b) => "appletalk",
             Self(0x80f3) => "aarp",
             Self(0x8137) => "ipx",

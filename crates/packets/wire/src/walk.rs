@@ -7,7 +7,7 @@
 //!   lengths of the wire are always `captured + missing`.
 //! * The calls are bounded: every cycle of layers passes `enter`, which counts down.
 
-use crate::decoded::{Decoded, Fragment, Transport, Tunnel, TunnelKind};
+use crate::decoded::{ArpHeader, Decoded, Fragment, Transport, Tunnel, TunnelKind};
 use crate::{Address, FiveTuple, Protocol};
 
 /// Deep enough for eight nested VXLANs; a packet that goes deeper is taken as read so far.
@@ -204,6 +204,13 @@ impl<'a, 'out> Walk<'a, 'out> {
     pub(crate) fn transport(&mut self, transport: Transport, payload: &'a [u8]) {
         self.out.transport = transport;
         self.payload(payload);
+    }
+
+    /// Who ARP is about; inside IP it is payload.
+    pub(crate) fn arp(&mut self, header: ArpHeader) {
+        if !self.has_ip {
+            self.out.transport = Transport::Arp(header);
+        }
     }
 
     /// A transport's header begins here: what follows it is known only once it was read.

@@ -17,7 +17,7 @@ use format::session_row::SessionRow;
 use parquet::file::FOOTER_SIZE;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use units::number::to_u64;
-use wire::{Address, CommunityId};
+use wire::Address;
 
 use crate::content::Source;
 use crate::error::{Error, Result};
@@ -368,14 +368,14 @@ impl Needed {
     }
 }
 
-/// The keys of a row: its two addresses, the pair of them, its names and its community id.
+/// The keys of a row: its two addresses, the pair of them, its names and its community ids.
 fn keys_of_row(row: &SessionRow) -> impl Iterator<Item = u64> {
     let [orig, resp] = [row.tuple.orig, row.tuple.resp].map(number_of);
     let pair = orig.zip(resp).map(|(orig, resp)| pair_key(orig, resp));
-    let id = CommunityId::of(&row.tuple, row.icmp).map(|id| text_key(COMMUNITY_ID, &id.0));
+    let ids = row.community_ids().map(|id| text_key(COMMUNITY_ID, &id.0));
     let names = row.names.sni.iter().chain(&row.names.http_host).chain(&row.names.dns_names);
     let names = names.map(|name| text_key(NAME, &name.to_ascii_lowercase()));
-    [orig.map(host_key), resp.map(host_key), pair, id].into_iter().flatten().chain(names)
+    [orig.map(host_key), resp.map(host_key), pair].into_iter().flatten().chain(ids).chain(names)
 }
 
 fn keys_of_hosts(hosts: &[IpAddr]) -> Vec<u64> {

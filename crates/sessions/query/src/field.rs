@@ -9,7 +9,7 @@ mod several;
 
 use format::session_row::{Direction, SessionRow};
 use units::Timestamp;
-use wire::{Address, CommunityId, TunnelKind};
+use wire::{Address, TunnelKind};
 
 use crate::atlas::Atlas;
 use crate::error::nearest;
@@ -150,8 +150,7 @@ pub static FIELDS: &[Field] = &[
         row.ids.iter().any(|id| found(Reading::Text(id)))
     }),
     field("community_id", Kind::CommunityId, "community id, version 1, seed 0", |row, found| {
-        CommunityId::of(&row.slice.tuple, row.slice.icmp)
-            .is_some_and(|id| found(Reading::Text(&id.0)))
+        row.slice.community_ids().any(|id| found(Reading::Text(&id.0)))
     })
     .from(&[
         "proto",
@@ -161,6 +160,7 @@ pub static FIELDS: &[Field] = &[
         "resp_port",
         "icmp_type",
         "icmp_code",
+        "app_detail",
     ]),
     field(
         "proto",

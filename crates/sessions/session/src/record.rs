@@ -4,7 +4,10 @@ use app::signature::{self, Carrier, Watch};
 use app::{Findings, Interest, Side};
 use format::session_row::{Direction, History, SessionRow, SparseNames, State};
 use units::Timestamp;
-use wire::{AppBy, Decoded, FiveTuple, Protocol, Recognised, Transport, Tunnel};
+use wire::{
+    AppBy, Decoded, FiveTuple, IcmpHeader, Protocol, Recognised, Transport, Tunnel,
+    is_of_first_icmp,
+};
 
 use crate::PacketView;
 use crate::key::Key;
@@ -72,6 +75,8 @@ pub(crate) struct Detail {
     mpls: Option<u32>,
     vlan: [Option<u16>; 2],
     icmp: Option<(u8, u8)>,
+    /// The last message that was of another kind, and who sent it.
+    other_icmp: Option<(Side, u8, u8)>,
     has_row: bool,
 }
 
@@ -288,6 +293,7 @@ impl Detail {
             mpls: decoded.mpls,
             vlan: decoded.vlan,
             icmp: None,
+            other_icmp: None,
             has_row: false,
         }
     }
@@ -321,6 +327,21 @@ impl Detail {
         if let Transport::Icmp(header) = decoded.transport {
             self.icmp.get_or_insert((header.kind, header.code));
         }
+    }
+
+    /// Whether an ICMP message is of another kind than the first, and than the last such one.
+    pub(crate) fn is_other_icmp(&mut self, hot: &Hot, side: Side, header: IcmpHeader) -> bool {
+        let (kind, code) = (header.kind, header.code);
+        let Some(first) = self.icmp.filter(|&first| first != (kind, code) || side != Side::Orig)
+        else {
+            return false;
+        };
+        let is_other = self.other_icmp != Some((side, kind, code))
+            && !is_of_first_icmp(hot.key.proto(), first, (side != Side::Orig, kind, code));
+        if is_other {
+            self.other_icmp = Some((side, kind, code));
+        }
+        is_other
     }
 
     /// The row of the slice, which must not be empty. A last row takes the names with it.

@@ -454,8 +454,17 @@ impl Table {
         }
         match &arrival.decoded.transport {
             Transport::Tcp(header) => self.segment(slot, arrival, side, header),
-            Transport::Udp if !hot.interest.is_none() && !self.finds_names => {
+            Transport::Udp | Transport::Arp(_) if !hot.interest.is_none() && !self.finds_names => {
                 self.stats.unread += 1;
+            }
+            Transport::Icmp(header)
+                if self.finds_names && detail.is_other_icmp(hot, side, *header) =>
+            {
+                let header = (side, *header);
+                app::icmp(&mut detail.findings, &mut hot.interest, header, &mut self.budget);
+            }
+            Transport::Arp(header) if !hot.interest.is_none() => {
+                app::arp(&mut detail.findings, &mut hot.interest, header, &mut self.budget);
             }
             Transport::Udp => look::at_datagram((hot, detail), arrival, side, &mut self.budget),
             _ => {}

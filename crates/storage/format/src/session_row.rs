@@ -10,7 +10,7 @@ use core::str::FromStr;
 use std::sync::{Arc, OnceLock};
 
 use units::Timestamp;
-use wire::{FiveTuple, PackedNames, Recognised, TcpOptions, Tunnel};
+use wire::{CommunityId, FiveTuple, PackedNames, Protocol, Recognised, TcpOptions, Tunnel};
 
 pub use wire::Names;
 
@@ -326,6 +326,24 @@ pub struct SessionRow {
 }
 
 impl SessionRow {
+    /// The community ids of the session: of its first message, and with ICMP of each other kind
+    /// that its details name, in the direction in which it was sent. None without IP.
+    pub fn community_ids(&self) -> impl Iterator<Item = CommunityId> {
+        let is_icmp = matches!(self.tuple.proto, Protocol::ICMP | Protocol::ICMPV6);
+        let details = self.names.app_detail.iter().filter(move |_| is_icmp);
+        let others = details.filter_map(|detail| {
+            let (key, kind) = detail.split_once('=')?;
+            let tuple = match key {
+                "icmp.orig" => self.tuple,
+                "icmp.resp" => self.tuple.reversed(),
+                _ => return None,
+            };
+            let (kind, code) = kind.split_once('/')?;
+            CommunityId::of(&tuple, Some((kind.parse().ok()?, code.parse().ok()?)))
+        });
+        CommunityId::of(&self.tuple, self.icmp).into_iter().chain(others)
+    }
+
     /// The first slice of a session of which nothing is known but its tuple and when it began: no
     /// packet yet.
     pub fn new(tuple: FiveTuple, start: Timestamp) -> Self {

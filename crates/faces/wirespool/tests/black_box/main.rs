@@ -31,6 +31,7 @@ mod live_hold;
 mod long_sessions;
 mod machine;
 mod members;
+mod neighbours;
 mod order;
 mod page;
 mod pivots;

@@ -1,6 +1,8 @@
 //! pcap-filter's primitives: `[protocol] [direction] [type] id`, and words that stand for a
 //! protocol or a tunnel.
 
+use core::net::Ipv4Addr;
+
 use wire::Protocol;
 
 use crate::address::AddressSet;
@@ -100,7 +102,9 @@ impl<'a> Parser<'a> {
                 match scope {
                     // The field of that name.
                     Scope::Tunnel if !begins_head => return Ok(None),
-                    Scope::Protocol(0x0600..) if begins_head => return Err(self.no_such_id(word)),
+                    Scope::Protocol(0x0600..) if begins_head && !self.begins_arp_host(scope) => {
+                        return Err(self.no_such_id(word));
+                    }
                     _ => self.next += 1,
                 }
                 match scope.test() {
@@ -128,11 +132,24 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Sessions without IP have neither hosts nor ports.
+    /// Sessions without IP have neither networks nor ports, nor hosts but those that ARP names.
     fn no_such_id(&self, word: &str) -> Error {
-        let remedy = "write the station, as in \"arp and ether host 00:1b:2c:3d:4e:5f\"";
-        let word = format!("{word} host");
+        let remedy = "write the station, as in \"arp and ether host 00:1b:2c:3d:4e:5f\", or the \
+                      address, as in \"arp host 10.0.0.5\"";
+        let begin = match self.peek_at(1).kind {
+            TokenKind::Word(next) => next,
+            _ => "host",
+        };
+        let word = format!("{word} {begin}");
         Error::new(self.peek().at, Problem::NotOfSessions { word, remedy })
+    }
+
+    /// ARP has no hosts between which packets go, yet hosts that it is about.
+    fn begins_arp_host(&self, scope: Scope) -> bool {
+        let other = |word: &str| ["net", "port", "portrange", "proto"].contains(&word);
+        let is_other =
+            |place| matches!(self.peek_at(place).kind, TokenKind::Word(word) if other(word));
+        scope.is_arp() && !(1..=2).any(is_other)
     }
 
     /// `src`, `dst`, `src or dst`, `src and dst`, `orig`, `resp`.
@@ -190,6 +207,7 @@ impl<'a> Parser<'a> {
             Type::Proto => protocol(head, text),
             Type::Port => port(text).map(|port| head.test(Place::Ports(port, port))),
             Type::PortRange => ports(text).map(|range| head.test(range)),
+            Type::Host | Type::Unsaid if head.is_arp() => arp_host(head, text),
             Type::Host | Type::Net | Type::Unsaid => {
                 self.address(head, text).map(|set| head.place(set))
             }
@@ -232,6 +250,23 @@ impl<'a> Parser<'a> {
             _ => AddressSet::any(&text),
         }
     }
+}
+
+/// The address that ARP asks for or tells of, or that of who does: libpcap's `arp host`.
+fn arp_host(head: Head, text: &str) -> Option<Term> {
+    let address: Ipv4Addr = text.parse().ok()?;
+    let of = |key: &str| {
+        let detail = Pattern::quoted(&format!("{key}={address}"));
+        Term::equals(field("app_detail"), Value::Text(detail))
+    };
+    let (sender, target) = (of("arp.sender"), of("arp.target"));
+    let term = match head.end {
+        End::Src | End::Orig => sender,
+        End::Dst | End::Resp => target,
+        End::Either => sender.join(Join::Or, target),
+        End::Both => sender.join(Join::And, target),
+    };
+    Some(head.scope.test()?.join(Join::And, term))
 }
 
 /// The protocol of `proto`, `ip proto`, `ip6 proto` and `ether proto`.
@@ -294,6 +329,10 @@ impl Scope {
         }
     }
 
+    fn is_arp(self) -> bool {
+        [Self::Protocol(Protocol::ARP.0), Self::Protocol(Protocol::RARP.0)].contains(&self)
+    }
+
     /// The condition that the word is by itself.
     fn test(self) -> Option<Term> {
         match self {
@@ -320,6 +359,10 @@ impl Head {
     /// Whether the word is a name that may stand for an id of this type.
     pub(super) fn takes_names(self, word: &str) -> bool {
         matches!(self.kind, Type::Port | Type::PortRange) && port(word).is_some()
+    }
+
+    fn is_arp(self) -> bool {
+        self.scope.is_arp()
     }
 
     /// What has to follow the qualifiers.

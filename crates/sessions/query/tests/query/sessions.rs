@@ -134,11 +134,14 @@ pub(crate) fn ping() -> SessionRow {
 }
 
 pub(crate) fn arp() -> SessionRow {
-    plain(FiveTuple {
+    let mut row = plain(FiveTuple {
         orig: Address::Mac([0, 0x1b, 0x2c, 0x3d, 0x4e, 0x5f]),
         resp: Address::Mac([0xff; 6]),
         orig_port: 0,
         resp_port: 0,
         proto: Protocol::ARP,
-    })
+    });
+    let details = ["arp.sender=10.0.0.1", "arp.target=10.0.0.5", "arp.target=10.0.0.6"];
+    row.names = Names { app_detail: details.map(str::to_owned).into(), ..Names::NONE }.into();
+    row
 }
