@@ -41,7 +41,7 @@ impl Pages for Made {
         };
         Page {
             head: vec!["all of it".to_owned()],
-            sheet: Sheet { columns, lines: (0..40).map(line).collect(), notes: Vec::new() },
+            sheet: Sheet { columns, lines: (0..40).map(line).collect(), ..Sheet::default() },
             second: (*tab == 0).then_some(second),
             time: format!("second {second}"),
         }

@@ -225,6 +225,13 @@ impl SparseNames {
         let read = self.read.get().map_or(0, |names| size_of::<Names>() + names.heap_bytes());
         self.packed.as_ref().map_or(0, PackedNames::heap_bytes) + read
     }
+
+    /// Unpacks them for good: reading takes no further memory from here on.
+    pub fn unpack(&mut self) {
+        if let Some(packed) = self.packed.take() {
+            self.read.get_or_init(|| unpacked(&packed));
+        }
+    }
 }
 
 fn unpacked(packed: &PackedNames) -> Box<Names> {
@@ -246,8 +253,8 @@ impl Deref for SparseNames {
 /// Stores names from the first writing access on.
 impl DerefMut for SparseNames {
     fn deref_mut(&mut self) -> &mut Names {
-        let packed = self.packed.take();
-        self.read.get_or_init(|| packed.as_ref().map(unpacked).unwrap_or_default());
+        self.unpack();
+        self.read.get_or_init(Box::default);
         self.read.get_mut().expect("just set")
     }
 }

@@ -57,6 +57,8 @@ impl Known {
     pub(crate) fn take(&mut self, mut row: SessionRow) -> Entry {
         // Packets are distinguished by their keys.
         row.pieces = Vec::new();
+        // Names at rest would take further memory whenever a query reads them.
+        row.names.unpack();
         let key = Key::of_slice(&row, false);
         let number = *self.numbers.entry(key).or_insert_with(|| {
             self.free.pop().unwrap_or_else(|| {

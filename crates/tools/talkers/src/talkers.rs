@@ -6,11 +6,11 @@ use capture::{Interface, Packet};
 use format::session_row::{SessionRow, SourceNames};
 use query::Query;
 use session::{Config, Keyer, PacketView, Table};
-use units::Timestamp;
+use units::{NANOS_PER_SECOND, Timestamp};
 use wire::{Decoded, LinkType, decode};
 
 use crate::dns::{self, Asked, Dns, DnsGrouping, Ended};
-use crate::history::{Entry, History, Moment, Second};
+use crate::history::{Entry, History, Moment, Second, WINDOWS};
 use crate::known::Known;
 use crate::memory::Memory;
 use crate::names::Names;
@@ -111,6 +111,10 @@ pub struct Talkers {
     known: Known,
     names: Names,
     dns: Dns,
+    /// Since when packets are seen: by who looks, or by the first packet.
+    begun: Option<Timestamp>,
+    /// The latest time that is known to have come.
+    latest: Timestamp,
     /// Of the second that is not over.
     open: Option<i64>,
     rows: Vec<SessionRow>,
@@ -136,12 +140,34 @@ impl Talkers {
             known: Known::default(),
             names: Names::default(),
             dns: Dns::default(),
+            begun: None,
+            latest: Timestamp(i64::MIN),
             open: None,
             rows: Vec::new(),
             entries: Vec::new(),
             exchanges: Ended::default(),
             held: Held::default(),
         }
+    }
+
+    /// From this time on every packet is seen, whenever the first one comes.
+    pub fn begin(&mut self, now: Timestamp) {
+        self.begun = Some(now);
+    }
+
+    /// How much of each of [`WINDOWS`] that end with a moment was seen, in nanoseconds: less than
+    /// the window where looking, or the source, began or ended inside of it, and at least a second.
+    pub fn seen_ns(&self, at: Moment) -> [i64; 3] {
+        let Moment(oldest) =
+            self.history.oldest().filter(|_| self.held.has_forgotten).unwrap_or(Moment(i64::MIN));
+        let oldest_ns = oldest.saturating_mul(NANOS_PER_SECOND);
+        let end_ns = at.end().0.min(self.latest.0);
+        WINDOWS.map(|seconds| {
+            let begin_ns = at.end().0.saturating_sub(seconds * NANOS_PER_SECOND);
+            let begun_ns =
+                self.begun.map_or(i64::MIN, |begun| begun.0).max(oldest_ns).max(begin_ns);
+            end_ns.saturating_sub(begun_ns).clamp(NANOS_PER_SECOND, seconds * NANOS_PER_SECOND)
+        })
     }
 
     /// The interfaces that packets came from.
@@ -161,6 +187,8 @@ impl Talkers {
         self.interfaces.extend(new.cloned());
         for packet in packets {
             let second = packet.timestamp.unix_seconds();
+            self.begun.get_or_insert(packet.timestamp);
+            self.latest = self.latest.max(packet.timestamp);
             if self.open.is_none_or(|open| second > open || second < open - BACK_MAX) {
                 self.open_second(second);
             }
@@ -177,6 +205,7 @@ impl Talkers {
 
     /// No packet from before this time will come: the seconds up to it are over.
     pub fn advance(&mut self, now: Timestamp) {
+        self.latest = self.latest.max(now);
         if self.open.is_some_and(|open| now.unix_seconds() > open) {
             self.close();
         }
@@ -201,6 +230,7 @@ impl Talkers {
     /// Another time begins: what is held belongs to none that could be asked about together.
     fn restart(&mut self) {
         self.held.restarts += 1;
+        (self.begun, self.latest) = (None, Timestamp(i64::MIN));
         self.table = table(&self.limits, self.seed);
         self.history = History::new(self.limits.lines);
         self.known = Known::default();

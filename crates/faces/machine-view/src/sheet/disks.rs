@@ -41,7 +41,7 @@ pub fn disks_sheet(watch: &IoWatch, grouping: DiskGrouping) -> Sheet {
         };
         notes.push(format!("not seen: {hidden}; CAP_SYS_PTRACE: run as root"));
     }
-    Sheet { columns, lines, notes }
+    Sheet { columns, lines, notes, ..Sheet::default() }
 }
 
 type Weighed = (Vec<SheetColumn>, Vec<(u64, Vec<Cell>)>);

@@ -26,7 +26,7 @@ pub fn dns_sheet(asked: &[Asked], grouping: DnsGrouping) -> Sheet {
         SheetColumn::number("latency_median_ns", "HALF WITHIN", 2),
         SheetColumn::number("latency_max_ns", "SLOWEST", 3),
     ];
-    Sheet { columns, lines: asked.iter().map(line).collect(), notes: Vec::new() }
+    Sheet { columns, lines: asked.iter().map(line).collect(), ..Sheet::default() }
 }
 
 fn line(asked: &Asked) -> SheetLine {

@@ -165,6 +165,8 @@ pub struct Sheet {
     pub lines: Vec<SheetLine>,
     /// What there is to say besides: what was not seen, what it would take, what is wrong.
     pub notes: Vec<String>,
+    /// Of rates over several windows: how much of each was seen, in nanoseconds.
+    pub rates_over_ns: Option<[i64; 3]>,
 }
 
 /// The order of lines.
@@ -260,7 +262,11 @@ impl Sheet {
             object.extend(line.query.as_ref().map(|query| ("query".to_owned(), json!(query))));
             Value::Object(object)
         };
-        json!({ "lines": self.lines.iter().map(line).collect::<Vec<_>>(), "notes": self.notes })
+        let lines: Vec<_> = self.lines.iter().map(line).collect();
+        match self.rates_over_ns {
+            Some(ns) => json!({ "rates_over_ns": ns, "lines": lines, "notes": self.notes }),
+            None => json!({ "lines": lines, "notes": self.notes }),
+        }
     }
 }
 

@@ -31,7 +31,7 @@ pub fn profile_sheet(rows: &[Row], by: By, missing: &Missing, unseen: &[Unseen])
             plural(missing.throttled, "time"),
         ));
     }
-    Sheet { columns, lines: rows.iter().map(line).collect(), notes }
+    Sheet { columns, lines: rows.iter().map(line).collect(), notes, ..Sheet::default() }
 }
 
 /// All of it in words.

@@ -133,7 +133,7 @@ fn recorders(pairs: &[(&String, Pair)]) -> Sheet {
             Cell::BytesPerSecond(pair.per_second(now.member_bytes, |it| Some(it.member_bytes))),
         ]
     };
-    Sheet { columns, lines: lines(pairs.iter().map(line)), notes: Vec::new() }
+    Sheet { columns, lines: lines(pairs.iter().map(line)), ..Sheet::default() }
 }
 
 fn interfaces(pairs: &[(&String, Pair)]) -> Sheet {
@@ -162,7 +162,7 @@ fn interfaces(pairs: &[(&String, Pair)]) -> Sheet {
             ]
         })
     });
-    Sheet { columns, lines: lines(rows), notes: Vec::new() }
+    Sheet { columns, lines: lines(rows), ..Sheet::default() }
 }
 
 fn disks(pairs: &[(&String, Pair)]) -> Sheet {
@@ -192,5 +192,5 @@ fn disks(pairs: &[(&String, Pair)]) -> Sheet {
             ]
         })
     });
-    Sheet { columns, lines: lines(rows), notes: Vec::new() }
+    Sheet { columns, lines: lines(rows), ..Sheet::default() }
 }

@@ -134,7 +134,7 @@ fn each<'w>(watch: &Watch, tracks: impl Iterator<Item = &'w Track>) -> Sheet {
         ];
         (moved, SheetLine { cells, query: Some(query(track)) })
     };
-    Sheet { columns, lines: most_first(tracks.map(line).collect()), notes: Vec::new() }
+    Sheet { columns, lines: most_first(tracks.map(line).collect()), ..Sheet::default() }
 }
 
 /// Selects the session that a socket is an end of.
@@ -180,7 +180,7 @@ fn listeners<'w>(tracks: impl Iterator<Item = &'w Track>) -> Sheet {
         ],
         query: Some(format!("tcp and resp port {}", track.last.local.port())),
     };
-    Sheet { columns, lines: all.into_iter().map(line).collect(), notes: Vec::new() }
+    Sheet { columns, lines: all.into_iter().map(line).collect(), ..Sheet::default() }
 }
 
 fn together<'w>(
@@ -215,5 +215,5 @@ fn together<'w>(
         ];
         (moved, SheetLine { cells, query })
     });
-    Sheet { columns, lines: most_first(lines.collect()), notes: Vec::new() }
+    Sheet { columns, lines: most_first(lines.collect()), ..Sheet::default() }
 }

@@ -3,6 +3,7 @@
 use page::sparkline;
 use page::text::plural;
 use talkers::{Grouping, Held, Talker, WINDOWS, Who};
+use units::NANOS_PER_SECOND;
 
 use super::{Cell, Sheet, SheetColumn, SheetLine};
 
@@ -12,8 +13,9 @@ const RATES: [SheetColumn; 3] = [
     SheetColumn::number("bits_per_s_40s", "40 S", 1),
 ];
 
-/// Lines of who talks, by the column of ten seconds.
-pub fn talkers_sheet(talkers: &[Talker], grouping: Grouping) -> Sheet {
+/// Lines of who talks, by the column of ten seconds. Rates are over what was seen of each of
+/// [`WINDOWS`].
+pub fn talkers_sheet(talkers: &[Talker], grouping: Grouping, seen_ns: [i64; 3]) -> Sheet {
     let (title, least, has_name) = match grouping {
         Grouping::Session => ("SESSION", 42, true),
         Grouping::Pair => ("HOSTS", 24, false),
@@ -37,8 +39,20 @@ pub fn talkers_sheet(talkers: &[Talker], grouping: Grouping) -> Sheet {
         SheetColumn::number("bytes_40s", "BYTES", 7),
         SheetColumn::number("packets_40s", "PACKETS", 8),
     ]);
-    let lines = talkers.iter().map(|talker| line(talker, grouping, has_name)).collect();
-    Sheet { columns, lines, notes: Vec::new() }
+    let lines = talkers.iter().map(|talker| line(talker, grouping, has_name, seen_ns)).collect();
+    let notes = short_of(seen_ns).into_iter().collect();
+    Sheet { columns, lines, notes, rates_over_ns: Some(seen_ns) }
+}
+
+/// That windows are longer than what was seen of them.
+fn short_of(seen_ns: [i64; 3]) -> Option<String> {
+    let short = WINDOWS.into_iter().zip(seen_ns);
+    let mut short = short.filter(|(window, seen_ns)| *seen_ns < window * NANOS_PER_SECOND);
+    let (first, seen_ns) = short.next()?;
+    let windows =
+        short.fold(format!("{first} s"), |text, (window, _)| format!("{text} and {window} s"));
+    let seen = page::text::nanos(seen_ns.unsigned_abs());
+    Some(format!("seen for {seen} so far: the rates of {windows} are over that time"))
 }
 
 /// Seconds that the head shows.
@@ -61,11 +75,11 @@ pub fn traffic_head(held: &Held, by_second: &[u64]) -> Vec<String> {
     ]
 }
 
-fn line(talker: &Talker, grouping: Grouping, has_name: bool) -> SheetLine {
+fn line(talker: &Talker, grouping: Grouping, has_name: bool, seen_ns: [i64; 3]) -> SheetLine {
     let Talker { who, sums, .. } = talker;
     let per_second = |count: u64, window: usize| {
-        let seconds = WINDOWS.get(window).map_or(1, |seconds| seconds.unsigned_abs());
-        count / seconds.max(1)
+        let seen_ns = seen_ns.get(window).map_or(1, |ns| ns.unsigned_abs().max(1));
+        units::number::per_second(count, seen_ns)
     };
     let bits = |bytes: [u64; 3], window: usize| {
         let bytes = bytes.get(window).copied().unwrap_or(0);

@@ -12,7 +12,7 @@ fn sheet() -> Sheet {
         line("b", Cell::Absent),
         line("c\u{1b}[31m", Cell::Bytes(2048)),
     ];
-    Sheet { columns, lines, notes: vec!["something was not seen".to_owned()] }
+    Sheet { columns, lines, notes: vec!["something was not seen".to_owned()], ..Sheet::default() }
 }
 
 fn names(sheet: &Sheet) -> Vec<String> {

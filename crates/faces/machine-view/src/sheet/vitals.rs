@@ -69,7 +69,7 @@ fn figures<'v>(of: impl Iterator<Item = (&'v str, &'v Vec<Figure>)>) -> Sheet {
             query: None,
         })
     });
-    Sheet { columns, lines: lines.collect(), notes: Vec::new() }
+    Sheet { columns, lines: lines.collect(), ..Sheet::default() }
 }
 
 fn value(figure: &Figure) -> Cell {
@@ -109,5 +109,5 @@ fn table(entries: &[Entry], (key, title): (&'static str, &'static str)) -> Sheet
         let cells = core::iter::once(Cell::Text(entry.name.clone())).chain(values).collect();
         SheetLine { cells, query: None }
     };
-    Sheet { columns, lines: entries.iter().map(line).collect(), notes: Vec::new() }
+    Sheet { columns, lines: entries.iter().map(line).collect(), ..Sheet::default() }
 }

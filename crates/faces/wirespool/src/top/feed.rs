@@ -87,7 +87,11 @@ impl Feed {
         let stop = StopFlag::default();
         let (source, extract) = open(origin, &wanted, &stop)?;
         let seed = u64::from_le_bytes(host::random_bytes()?);
-        let talkers = Arc::new(Mutex::new(Talkers::new(limits, seed)));
+        let mut talkers = Talkers::new(limits, seed);
+        if matches!(origin, Origin::Interfaces(_)) {
+            talkers.begin(SystemClock.realtime());
+        }
+        let talkers = Arc::new(Mutex::new(talkers));
         let met = Arc::new(Mutex::new(Met::default()));
         let reading = Reading {
             source,

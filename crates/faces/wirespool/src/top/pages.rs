@@ -169,7 +169,8 @@ impl Pages for TopPages {
                 let limit = self.lines_max;
                 self.traffic(ask, |talkers, at, query| {
                     let (lines, more) = talkers.talkers(grouping, at, query, limit);
-                    let mut sheet = machine_view::talkers_sheet(&lines, grouping);
+                    let seen_ns = talkers.seen_ns(at);
+                    let mut sheet = machine_view::talkers_sheet(&lines, grouping, seen_ns);
                     if more > 0 {
                         sheet.notes.push(format!("and {more} more that have less"));
                     }

@@ -7,8 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::golden::pcap;
 use crate::machine::{BINARY, CAPTURES, Volume, command, enter, run, run_unprivileged};
 
 /// An interface without a listener at the other end.
@@ -56,6 +57,34 @@ fn a_file_is_shown_by_all_groupings_and_lines_have_queries_that_find_them() {
     }
     let text = run(&["top", &file, "--once", "--tab", "talkers", "--by", "protocol"]).done().out;
     assert!(text.contains("talkers by protocol") && text.contains("http"), "{text}");
+}
+
+/// Ten packets in four and a half seconds: no rate may be over the longer windows.
+#[test]
+fn rates_are_over_the_time_that_was_seen() {
+    let packet = |number: u64| (1_795_000_000_000_000_000 + number * 500_000_000, vec![7; 1000]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("short.pcap");
+    fs::write(&file, pcap((0..10).map(packet))).unwrap();
+    let file = file.to_str().unwrap();
+    let sheet = &once(&[file, "--tab", "talkers"])["tabs"]["talkers"]["protocol"];
+    assert_eq!(
+        sheet["rates_over_ns"],
+        json!([1_500_000_000, 4_500_000_000_u64, 4_500_000_000_u64])
+    );
+    let line = &sheet["lines"][0];
+    // The last two windows have all of it, the first one the last four packets.
+    for (key, expected) in [
+        ("bits_per_s_2s", 4 * 8000 * 10 / 15),
+        ("bits_per_s_10s", 10 * 8000 * 10 / 45),
+        ("bits_per_s_40s", 10 * 8000 * 10 / 45),
+        ("packets_per_s_10s", 2),
+        ("bytes_40s", 10_000),
+    ] {
+        assert_eq!(line[key].as_u64(), Some(expected), "{key}: {line}");
+    }
+    let text = run(&["top", file, "--once", "--tab", "talkers"]).done().out;
+    assert!(text.contains("seen for"), "{text}");
 }
 
 #[test]
@@ -169,6 +198,11 @@ fn an_interface_has_the_bytes_that_iftop_counts() {
     let line = &ours["tabs"]["talkers"]["session"]["lines"][0];
     assert_eq!(line["who"], "192.0.2.1:4000 > 192.0.2.2:9 udp", "{ours}");
     assert_eq!(line["bytes_40s"].as_u64(), Some(sent * FRAME), "{ours}");
+    // It looked for seven seconds, not for forty.
+    let over_ns = ours["tabs"]["talkers"]["session"]["rates_over_ns"][2].as_u64().unwrap();
+    assert!((4_000_000_000..=8_500_000_000).contains(&over_ns), "{ours}");
+    let rate = u128::from(sent * FRAME * 8) * 1_000_000_000 / u128::from(over_ns);
+    assert_eq!(line["bits_per_s_40s"].as_u64().map(u128::from), Some(rate), "{ours}");
     // It looks at the clock when a packet comes.
     let other = UdpSocket::bind("192.0.2.1:4001").unwrap();
     let begun = Instant::now();

@@ -99,3 +99,23 @@ fn hosts_have_the_names_that_were_asked_for() {
     let named = talkers.iter().find(|talker| talker.who.to_string() == "10.0.0.9").unwrap();
     assert_eq!(named.name.as_deref(), Some("www.example.com"));
 }
+
+/// Names at rest are packed; a query that reads them between two seconds must not change what is
+/// accounted for them.
+#[test]
+fn names_may_be_read_at_any_moment() {
+    let mut talkers = Talkers::new(Limits { lines: 64, ..Limits::default() }, 7);
+    let by_name = Query::parse("dns_names *", Timestamp(0)).unwrap();
+    for second in 1..200 {
+        let id = u16::try_from(second).unwrap();
+        let name = format!("a-rather-long-name-number-{}.example.com", second % 3);
+        let frames = [
+            ask(second * 1000, 4001, id, &name),
+            answer(second * 1000 + 5, 4001, id, (ANSWER, &name), &[[10, 0, 0, 9]]),
+        ];
+        talkers.take(&[interface()], frames.iter().map(Made::packet));
+        talkers.advance(Moment(second).end());
+        let (lines, _) = talkers.talkers(Grouping::Session, Moment(second), &by_name, 10);
+        assert_eq!(lines.len(), 1, "{second}");
+    }
+}
