@@ -193,7 +193,7 @@ fn stores_through_a_mapping_are_found_by_what_is_read_for_them() {
     let watch = seen(Made { events, facts, ..Made::default() });
     let file = &watch.files[&file()];
     assert_eq!((file.readahead.count, file.reads.bytes), (16, 64 << 20));
-    assert_eq!((file.writes.count, file.mapped_by[&RECORDER]), (40, 64));
+    assert_eq!((file.writes.count, file.mapped_by[&RECORDER].count), (40, 64));
     // What the kernel wrote is the recorder's.
     assert_eq!(watch.processes[&RECORDER].later.bytes, 40 << 20);
     assert_eq!(watch.processes[&0].writes.bytes, 40 << 20);
@@ -210,6 +210,56 @@ fn stores_through_a_mapping_are_found_by_what_is_read_for_them() {
     assert!(evidence.contains("read_ahead_kb: 8192"), "{evidence}");
     assert!(finding.remedies[0].what.starts_with("madvise(MADV_RANDOM)"));
     assert!(!report.is_clean());
+}
+
+/// 64 MiB in folios of 256 KiB, read ahead; `touched` of the pages are touched in this order.
+fn folios(touched: impl Iterator<Item = u64>, is_changed: bool) -> IoWatch {
+    let mut events = Vec::new();
+    for folio in 0..256_u64 {
+        let first = FilePage { device: PARTITION, inode: INODE, index: folio * 64 };
+        events.extend(request(folio * 100, RECORDER, "RA", (in_file(folio << 18), 1 << 18)));
+        let cached = Happened::Cached { first, pages: 64 };
+        let (process, thread) = (RECORDER, RECORDER);
+        events.push(TraceEvent { time_ns: folio * 100_000, process, thread, happened: cached });
+    }
+    let mut dirty = std::collections::BTreeSet::new();
+    for (number, index) in (0..).zip(touched) {
+        let at_us = 30_000 + number;
+        events.push(page(at_us, index, Happened::Faulted));
+        // The kernel reports a folio once.
+        if is_changed && dirty.insert(index / 64) {
+            events.push(page(at_us, index, Happened::Dirtied));
+        }
+    }
+    seen(Made { events, ..Made::default() })
+}
+
+#[test]
+fn who_changes_every_page_of_a_mapping_in_order_has_had_use_of_what_was_read() {
+    let watch = folios(0..16_384, true);
+    assert_eq!(watch.files[&file()].changed_by[&RECORDER], 16_384);
+    is(&diagnose(&watch), &[]);
+    // Nor one in forty, on the same way.
+    is(&diagnose(&folios((0..16_384).step_by(40), true)), &[]);
+}
+
+#[test]
+fn stores_here_and_there_are_found_in_large_folios_too() {
+    let watch = folios((0..200).map(|it| it * 7919 % 16_384), true);
+    is(&diagnose(&watch), &["io.phantom_readahead"]);
+}
+
+#[test]
+fn who_reads_a_mapping_here_and_there_has_no_use_of_what_is_read_ahead() {
+    let report = diagnose(&folios((0..200).map(|it| it * 7919 % 16_384), false));
+    is(&report, &["io.random_mapping"]);
+    let finding = &report.findings[0];
+    let what = "64.0 MiB were read ahead from /store/idx for recorder (process 412), which touches \
+                single pages of a mapping";
+    assert_eq!(finding.what, what);
+    assert!(finding.remedies[0].what.contains("the program that reads the file"));
+    // In order, by what fault-around leaves to be reported.
+    is(&diagnose(&folios((0..16_384).step_by(16), false)), &[]);
 }
 
 #[test]

@@ -278,7 +278,7 @@ fn file(watch: &IoWatch, name: String, seen: &FileSeen) -> FileJson {
             read_bytes: read.bytes,
             written_bytes: written.bytes,
             changed_pages: seen.changed_by.get(&process).copied().unwrap_or(0),
-            mapped_faults: seen.mapped_by.get(&process).copied().unwrap_or(0),
+            mapped_faults: seen.mapped_by.get(&process).map_or(0, |faults| faults.count),
         }
     });
     FileJson {

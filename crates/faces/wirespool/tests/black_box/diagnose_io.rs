@@ -95,49 +95,66 @@ fn writes_of_parts_of_pages_are_named_with_file_and_process() {
     assert!(said.contains(&format!("(process {})", std::process::id())), "{said}");
 }
 
-#[test]
-fn stores_through_a_mapping_are_named_by_the_readahead_that_they_cause() {
+/// What is found of a file of 64 MiB that fio maps; `None` where it cannot be looked for.
+fn mapped_by_fio(further: &[&str]) -> Option<(Value, Value)> {
     let folder = folder();
     let path = folder.path().join("index");
     drop(cold_file(&path));
     let name = path.to_str().unwrap();
-    let fio = ["fio", "--name=stores", "--ioengine=mmap", "--rw=randwrite", "--bs=4k"];
+    let fio = ["fio", "--name=stores", "--ioengine=mmap", "--bs=4k"];
     let filename = format!("--filename={name}");
-    let further = [
-        "--size=64m",
-        "--io_size=256k",
-        "--fadvise_hint=0",
-        "--invalidate=0",
-        "--output=/dev/null",
-    ];
+    let fixed = ["--size=64m", "--fadvise_hint=0", "--invalidate=0", "--output=/dev/null"];
     let place = folder.path().to_str().unwrap();
-    let arguments =
-        [&["diagnose", "io", "--json", place, "--"][..], &fio, &[&*filename], &further].concat();
-    let ran = run(&arguments);
+    let diagnose = ["diagnose", "io", "--json", place, "--"];
+    let ran = run(&[&diagnose[..], &fio, &[&*filename], &fixed, further].concat());
     if ran.code == Some(3) {
-        return println!("not run: {}", ran.err);
+        println!("not run: {}", ran.err);
+        return None;
     }
     let json: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran:?}"));
     if !is_traced(&json) {
-        return;
+        return None;
     }
     let of_file = of_file(&json, &path);
-    let faults: u64 = of_file["by"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(|by| by["mapped_faults"].as_u64())
-        .sum();
+    let by = of_file["by"].as_array().unwrap();
+    let faults: u64 = by.iter().filter_map(|by| by["mapped_faults"].as_u64()).sum();
     assert!(faults > 0, "{of_file:#}");
     let read = of_file["readahead"]["bytes"].as_u64().unwrap();
     if read < 2 << 20 {
         println!("not run: this machine reads little ahead: {of_file:#}");
-        return;
+        return None;
     }
+    let of_file = of_file.clone();
+    Some((json, of_file))
+}
+
+#[test]
+fn stores_through_a_mapping_are_named_by_the_readahead_that_they_cause() {
+    let Some((json, _)) = mapped_by_fio(&["--rw=randwrite", "--io_size=256k"]) else { return };
     let found = finding(&json, "io.phantom_readahead").unwrap_or_else(|| panic!("{json:#}"));
     let said = found.to_string();
     assert!(said.contains("index for fio (process "), "{said}");
     assert!(said.contains("through a mapping") && said.contains("MADV_RANDOM"), "{said}");
+}
+
+/// MADV_RANDOM would make it several times slower.
+#[test]
+fn who_goes_through_a_mapping_is_not_told_to_do_without_readahead() {
+    for way in ["--rw=write", "--rw=read"] {
+        let Some((json, _)) = mapped_by_fio(&[way]) else { return };
+        for kind in ["io.phantom_readahead", "io.random_mapping"] {
+            assert!(finding(&json, kind).is_none(), "{way}: {json:#}");
+        }
+    }
+}
+
+#[test]
+fn reads_here_and_there_of_a_mapping_are_named_by_the_readahead_that_they_cause() {
+    let Some((json, of_file)) = mapped_by_fio(&["--rw=randread", "--io_size=512k"]) else {
+        return;
+    };
+    let found = finding(&json, "io.random_mapping").unwrap_or_else(|| panic!("{of_file:#}"));
+    assert!(found.to_string().contains("MADV_RANDOM"), "{found:#}");
 }
 
 #[test]

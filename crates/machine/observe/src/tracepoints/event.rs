@@ -103,6 +103,14 @@ pub enum Happened {
     Dirtied(FilePage),
     /// The process touched a page of a mapped file that it had no mapping of.
     Faulted(FilePage),
+    /// Several pages of a file came into memory as one, a large folio: what is done to one of them
+    /// is reported of all.
+    Cached {
+        /// The first of them.
+        first: FilePage,
+        /// How many, a power of two.
+        pages: u64,
+    },
     /// A journal has committed.
     Committed {
         /// What the file system is on.
@@ -134,6 +142,7 @@ pub(super) enum Kind {
     Completed,
     Dirtied,
     Faulted,
+    Cached,
     Committed,
 }
 
@@ -155,6 +164,7 @@ impl Decoder {
             }
             Kind::Dirtied => ["name", "ino", "index", "index"],
             Kind::Faulted => ["s_dev", "i_ino", "index", "index"],
+            Kind::Cached => ["s_dev", "i_ino", "index", "order"],
             Kind::Committed => ["dev", "blocks_logged", "dev", "dev"],
         };
         let [one, two, three, four] = names.map(|name| format.field(name));
@@ -187,6 +197,10 @@ impl Decoder {
                 Happened::Dirtied(page(name.parse().ok()?)?)
             }
             Kind::Faulted => Happened::Faulted(page(device(one)?)?),
+            Kind::Cached => {
+                let order = four.short(record)?;
+                Happened::Cached { first: page(device(one)?)?, pages: 1_u64.checked_shl(order)? }
+            }
             Kind::Committed => {
                 Happened::Committed { device: device(one)?, blocks: two.short(record)? }
             }

@@ -48,11 +48,12 @@ impl Field {
         record.get(self.offset..self.offset.checked_add(self.size)?)
     }
 
-    /// A number of two, four or eight bytes.
+    /// A number of one, two, four or eight bytes.
     #[expect(clippy::host_endian_bytes, reason = "the kernel of this machine wrote it")]
     pub(super) fn number(self, record: &[u8]) -> Option<u64> {
         let bytes = self.bytes(record)?;
         match bytes.len() {
+            1 => bytes.first().copied().map(u64::from),
             2 => Some(u16::from_ne_bytes(*bytes.first_chunk()?).into()),
             4 => Some(u32::from_ne_bytes(*bytes.first_chunk()?).into()),
             8 => Some(u64::from_ne_bytes(*bytes.first_chunk()?)),

@@ -37,6 +37,7 @@ const PAGE_RING: usize = 512 << 10;
 pub struct Tracer {
     requests: Set,
     pages: Option<Set>,
+    folios: Option<Set>,
     /// Read, and not yet handed out.
     waiting: Vec<TraceEvent>,
 }
@@ -66,7 +67,12 @@ impl Tracer {
         // Kernels without one of them still have the others.
         let some = wanted.iter().filter_map(|one| decoder_of(&place, one).ok()).collect();
         let pages = has_pages.then(|| Set::open(some, "", ring_size(PAGE_RING))).transpose()?;
-        Ok(Self { requests, pages, waiting: Vec::new() })
+        // Single pages come by the hundred thousand a second. Old kernels do not say the size.
+        let large = decoder_of(&place, &(Kind::Cached, "filemap/mm_filemap_add_to_page_cache"));
+        let large = large.ok().filter(|_| has_pages);
+        let folios = large
+            .and_then(|decoder| Set::open(vec![decoder], "order > 0", ring_size(PAGE_RING)).ok());
+        Ok(Self { requests, pages, folios, waiting: Vec::new() })
     }
 
     /// What happened until a few milliseconds ago, in the order of time.
@@ -83,13 +89,13 @@ impl Tracer {
     }
 
     fn sets(&mut self) -> impl Iterator<Item = &mut Set> {
-        core::iter::once(&mut self.requests).chain(&mut self.pages)
+        core::iter::once(&mut self.requests).chain(&mut self.pages).chain(&mut self.folios)
     }
 
     fn take(&mut self, until_ns: u64, into: &mut Vec<TraceEvent>) {
         self.requests.read(&mut self.waiting);
-        if let Some(pages) = &mut self.pages {
-            pages.read(&mut self.waiting);
+        for set in self.pages.iter_mut().chain(&mut self.folios) {
+            set.read(&mut self.waiting);
         }
         // Each ring is in order already, so that this is a merge.
         self.waiting.sort_by_key(|event| event.time_ns);
@@ -104,7 +110,7 @@ impl Tracer {
 
     /// The same of pages and journals.
     pub fn lost_pages(&self) -> u64 {
-        self.pages.as_ref().map_or(0, Set::lost)
+        self.pages.iter().chain(&self.folios).map(Set::lost).sum()
     }
 }
 
@@ -152,6 +158,7 @@ pub(crate) fn read_any_records(layout: &str, records: &[u8]) -> Vec<TraceEvent> 
         Kind::Completed,
         Kind::Dirtied,
         Kind::Faulted,
+        Kind::Cached,
         Kind::Committed,
     ];
     let Some(format) = Format::parse(layout) else { return Vec::new() };

@@ -136,6 +136,15 @@ pub enum Content {
     Raw(DeviceNumber),
 }
 
+/// Touches of pages of a mapping that were not mapped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Faults {
+    /// All.
+    pub count: u64,
+    /// Those far from the one before, in either direction: not on a way through the file.
+    pub far: u64,
+}
+
 /// What was read and written of a file, or of something else.
 #[derive(Clone, Debug, Default)]
 pub struct FileSeen {
@@ -151,10 +160,10 @@ pub struct FileSeen {
     pub writes: Amount,
     /// By whom, read and written.
     pub by: BTreeMap<u32, [Amount; 2]>,
-    /// Who changed it, and how many pages.
+    /// Who changed it, and how many pages: all of those that the kernel keeps as one.
     pub changed_by: BTreeMap<u32, u64>,
     /// Who touched pages of its mapping, and how often.
-    pub mapped_by: BTreeMap<u32, u64>,
+    pub mapped_by: BTreeMap<u32, Faults>,
     /// From when requests were made until they were done.
     pub total: Histogram,
 }

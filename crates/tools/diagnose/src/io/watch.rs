@@ -16,7 +16,7 @@ use units::{NANOS_PER_SECOND, Sleep};
 
 use super::files::{FileKey, Files};
 use super::requests::{Request, Requests};
-use super::tally::{Amount, Content, DiskSeen, FileSeen, ProcessSeen};
+use super::tally::{Amount, Content, DiskSeen, Faults, FileSeen, ProcessSeen};
 
 /// What is asked of a machine.
 pub trait Machine {
@@ -171,6 +171,9 @@ const ROUND_NS: i64 = NANOS_PER_SECOND / 2;
 const WAITING_MAX: usize = 1 << 18;
 /// Pages that a process is known to have changed.
 const PAGES_MAX: usize = 1 << 18;
+/// Who goes through a mapping, in either direction, touches the next page within so many: 16 around
+/// a page come with it.
+const NEAR_PAGES: u64 = 64;
 /// Files of which is known who touched their pages.
 const TOUCHED_MAX: usize = 1 << 16;
 /// Files that are looked for on their disks in a round.
@@ -192,7 +195,18 @@ struct Candidate {
 #[derive(Debug, Default)]
 struct Touched {
     changed_by: BTreeMap<u32, u64>,
-    mapped_by: BTreeMap<u32, u64>,
+    mapped_by: BTreeMap<u32, Faults>,
+    /// Where each touched a page last.
+    last_by: BTreeMap<u32, u64>,
+}
+
+impl Touched {
+    fn fault(&mut self, process: u32, index: u64) {
+        let last = self.last_by.insert(process, index);
+        let faults = self.mapped_by.entry(process).or_default();
+        faults.count += 1;
+        faults.far += u64::from(last.is_some_and(|last| last.abs_diff(index) > NEAR_PAGES));
+    }
 }
 
 struct Watcher<'m> {
@@ -211,6 +225,8 @@ struct Watcher<'m> {
     fresh: Vec<Request>,
     waiting: Vec<Request>,
     changed: BTreeSet<FilePage>,
+    /// Large folios by their first page, and how many pages each has.
+    folios: BTreeMap<FilePage, u64>,
     commits: BTreeMap<DeviceNumber, Amount>,
     unplaced: u64,
     own: Amount,
@@ -295,6 +311,7 @@ impl<'m> Watcher<'m> {
             fresh: Vec::new(),
             waiting: Vec::new(),
             changed: BTreeSet::new(),
+            folios: BTreeMap::new(),
             commits: BTreeMap::new(),
             unplaced: 0,
             own: Amount::default(),
@@ -313,7 +330,12 @@ impl<'m> Watcher<'m> {
                 // Every program that starts has faults: no process is looked up for them.
                 Happened::Faulted(page) => {
                     if let Some(touched) = self.touched(page) {
-                        *touched.mapped_by.entry(event.process).or_default() += 1;
+                        touched.fault(event.process, page.index);
+                    }
+                }
+                Happened::Cached { first, pages } => {
+                    if self.folios.len() < PAGES_MAX || self.folios.contains_key(&first) {
+                        self.folios.insert(first, pages);
                     }
                 }
                 Happened::Committed { device, blocks } => {
@@ -336,10 +358,20 @@ impl<'m> Watcher<'m> {
         has_room.then(|| self.touched.entry(key).or_default())
     }
 
+    /// How many pages the kernel keeps as one with this one.
+    fn pages_of(&self, page: FilePage) -> u64 {
+        let found = self.folios.range(..=page).next_back().filter(|(first, pages)| {
+            (first.device, first.inode) == (page.device, page.inode)
+                && page.index - first.index < **pages
+        });
+        found.map_or(1, |(_, pages)| *pages)
+    }
+
     fn changed(&mut self, event: &TraceEvent, page: FilePage) {
         let process = self.number(event.process);
+        let pages = self.pages_of(page);
         if let Some(touched) = self.touched(page) {
-            *touched.changed_by.entry(process).or_default() += 1;
+            *touched.changed_by.entry(process).or_default() += pages;
         }
         let key = FileKey { device: page.device, inode: page.inode };
         if let Some(candidate) = self.candidates.get_mut(&key) {

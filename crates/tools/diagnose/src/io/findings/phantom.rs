@@ -1,10 +1,10 @@
-//! Reads that no program asked for: what the kernel reads ahead of a program that only writes,
-//! pages that are read because a part of them is written, members of an array that are read for
+//! Reads that no program asked for: what the kernel reads ahead of a program that only writes, or
+//! that touches a mapping here and there, pages that are read because a part of them is written, members of an array that are read for
 //! parity.
 
 use units::ByteSize;
 
-use super::super::tally::{Content, FileSeen};
+use super::super::tally::{Content, Faults, FileSeen};
 use super::super::watch::IoWatch;
 use crate::finding::{Finding, Remedy, Severity};
 use crate::words::{percent, plural, some};
@@ -13,10 +13,17 @@ const PAGE: u64 = 4096;
 /// Less is no reason to look at anything.
 const READ_MIN: u64 = 1 << 20;
 const PARTIAL_MIN: u64 = 16;
+/// Fewer touches say nothing of the way.
+const TOUCHES_MIN: u64 = 64;
 
 pub(super) fn findings(watch: &IoWatch) -> Vec<Finding> {
     let of_files = watch.files.iter().flat_map(|(content, seen)| {
-        [readahead(watch, *content, seen), partial(watch, *content, seen)].into_iter().flatten()
+        let found = [
+            readahead(watch, *content, seen),
+            around(watch, *content, seen),
+            partial(watch, *content, seen),
+        ];
+        found.into_iter().flatten()
     });
     of_files.chain(arrays(watch)).collect()
 }
@@ -27,15 +34,29 @@ fn writers(watch: &IoWatch, seen: &FileSeen) -> (String, u64) {
     (some(names), seen.changed_by.values().sum())
 }
 
-/// Faults of those who change it; 0 is no mapping.
-fn faults(seen: &FileSeen) -> u64 {
-    let writers =
-        seen.mapped_by.iter().filter(|(process, _)| seen.changed_by.contains_key(process));
-    writers.map(|(_, count)| count).sum()
+/// Faults of those who change it, or of those who do not; 0 is no mapping.
+fn faults(seen: &FileSeen, of_writers: bool) -> Faults {
+    let those = seen
+        .mapped_by
+        .iter()
+        .filter(|(process, _)| seen.changed_by.contains_key(process) == of_writers);
+    those.fold(Faults::default(), |sum, (_, faults)| Faults {
+        count: sum.count + faults.count,
+        far: sum.far + faults.far,
+    })
+}
+
+/// Whether it is a way through the file: what is read ahead of that is used.
+fn goes_through(faults: Faults) -> bool {
+    faults.far * 2 < faults.count
 }
 
 fn readahead(watch: &IoWatch, content: Content, seen: &FileSeen) -> Option<Finding> {
-    let (who, pages) = writers(watch, seen);
+    let (who, changed) = writers(watch, seen);
+    let faults = faults(seen, true);
+    // A store through a mapping is a touch of its own page, whatever the kernel keeps as one.
+    let pages = if faults.count > 0 { changed.min(faults.count) } else { changed };
+    let is_used = faults.count > 0 && goes_through(faults);
     let ahead = seen.readahead;
     let is_by_writer = seen
         .by
@@ -45,11 +66,11 @@ fn readahead(watch: &IoWatch, content: Content, seen: &FileSeen) -> Option<Findi
     let is_unasked = ahead.bytes >= READ_MIN
         && ahead.bytes * 2 >= seen.reads.bytes
         && ahead.bytes >= pages.saturating_mul(PAGE).saturating_mul(4);
-    if !is_by_writer || !is_unasked {
+    if !is_by_writer || !is_unasked || is_used {
         return None;
     }
-    let (name, faults) = (watch.content_name(content), faults(seen));
-    let how = if faults > 0 { "through a mapping" } else { "by writing" };
+    let name = watch.content_name(content);
+    let how = if faults.count > 0 { "through a mapping" } else { "by writing" };
     let mut evidence = vec![
         format!(
             "{} of the {} that were read of it were read ahead (rwbs RA), in {}",
@@ -75,25 +96,75 @@ fn readahead(watch: &IoWatch, content: Content, seen: &FileSeen) -> Option<Findi
         cause: "A page that is not in memory is read before a part of it is changed, and the \
                 kernel takes those around it along, because most who read one page want the next."
             .to_owned(),
-        remedies: readahead_remedies(&disk, faults > 0),
+        remedies: readahead_remedies(&disk, faults.count > 0, "changes"),
     })
 }
 
-fn readahead_remedies(disk: &str, is_mapped: bool) -> Vec<Remedy> {
+/// What is read around the pages of a mapping that is touched here and there, and not changed.
+fn around(watch: &IoWatch, content: Content, seen: &FileSeen) -> Option<Finding> {
+    let (ahead, faults) = (seen.readahead, faults(seen, false));
+    let is_random = faults.count >= TOUCHES_MIN && faults.far * 5 >= faults.count * 4;
+    let is_unasked = ahead.bytes >= READ_MIN
+        && ahead.bytes * 2 >= seen.reads.bytes
+        && seen.reads.bytes >= faults.count.saturating_mul(PAGE).saturating_mul(4);
+    let readers: Vec<u32> = seen
+        .mapped_by
+        .keys()
+        .copied()
+        .filter(|process| {
+            let has_read = seen.by.get(process).is_some_and(|[read, _]| read.bytes > 0);
+            has_read && !seen.changed_by.contains_key(process)
+        })
+        .collect();
+    if readers.is_empty() || !is_random || !is_unasked {
+        return None;
+    }
+    let who = some(readers.iter().map(|process| watch.process_label(*process)));
+    let disk = watch.device_name(seen.disk);
+    Some(Finding {
+        kind: "io.random_mapping",
+        severity: Severity::Warning,
+        reach: usize::try_from(ahead.count).unwrap_or(usize::MAX),
+        what: format!(
+            "{} were read ahead from {} for {who}, which touches single pages of a mapping",
+            ByteSize(ahead.bytes),
+            watch.content_name(content)
+        ),
+        evidence: vec![
+            format!(
+                "{} of {} touches were more than 64 pages from the one before",
+                faults.far, faults.count
+            ),
+            format!(
+                "{} were read of it: {} for each touch of a page of 4 KiB; {} of them read ahead \
+                 (rwbs RA)",
+                ByteSize(seen.reads.bytes),
+                ByteSize(seen.reads.bytes / faults.count),
+                percent(ahead.bytes, seen.reads.bytes),
+            ),
+        ],
+        cause: "A page of a mapping that is not in memory is read with those around it, because \
+                most who read one page want the next; who goes here and there does not."
+            .to_owned(),
+        remedies: readahead_remedies(&disk, true, "reads"),
+    })
+}
+
+fn readahead_remedies(disk: &str, is_mapped: bool, verb: &str) -> Vec<Remedy> {
     let call = if is_mapped { "madvise(MADV_RANDOM)" } else { "posix_fadvise(POSIX_FADV_RANDOM)" };
-    vec![
-        Remedy::by_hand(format!("{call} in the program that changes the file")),
-        Remedy::by_hand("write whole pages by O_DIRECT, or by pwrite at multiples of 4096"),
-        Remedy {
-            what: "less readahead for everything on the disk".to_owned(),
-            now: vec![format!("echo 16 > /sys/block/{disk}/queue/read_ahead_kb")],
-            for_good: vec![format!(
-                "echo 'ACTION==\"add|change\", KERNEL==\"{disk}\", \
+    let whole = "write whole pages by O_DIRECT, or by pwrite at multiples of 4096";
+    let in_program = Remedy::by_hand(format!("{call} in the program that {verb} the file"));
+    let by_pages = (verb == "changes").then(|| Remedy::by_hand(whole));
+    let for_all = [Remedy {
+        what: "less readahead for everything on the disk".to_owned(),
+        now: vec![format!("echo 16 > /sys/block/{disk}/queue/read_ahead_kb")],
+        for_good: vec![format!(
+            "echo 'ACTION==\"add|change\", KERNEL==\"{disk}\", \
                  ATTR{{queue/read_ahead_kb}}=\"16\"' > \
                  /etc/udev/rules.d/60-readahead-{disk}.rules"
-            )],
-        },
-    ]
+        )],
+    }];
+    core::iter::once(in_program).chain(by_pages).chain(for_all).collect()
 }
 
 fn partial(watch: &IoWatch, content: Content, seen: &FileSeen) -> Option<Finding> {
@@ -102,7 +173,7 @@ fn partial(watch: &IoWatch, content: Content, seen: &FileSeen) -> Option<Finding
         return None;
     }
     let (who, _) = writers(watch, seen);
-    let is_mapped = faults(seen) > 0;
+    let is_mapped = faults(seen, true).count > 0;
     let (what, cause, remedy) = if is_mapped {
         (
             "pages are read before they are changed through a mapping",
