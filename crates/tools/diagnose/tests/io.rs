@@ -225,7 +225,12 @@ fn folios(touched: impl Iterator<Item = u64>, is_changed: bool) -> IoWatch {
     let mut dirty = std::collections::BTreeSet::new();
     for (number, index) in (0..).zip(touched) {
         let at_us = 30_000 + number;
-        events.push(page(at_us, index, Happened::Faulted));
+        let is_in_memory = !is_changed && number % 8 != 0;
+        events.push(page(
+            at_us,
+            index,
+            if is_in_memory { Happened::Mapped } else { Happened::Faulted },
+        ));
         // The kernel reports a folio once.
         if is_changed && dirty.insert(index / 64) {
             events.push(page(at_us, index, Happened::Dirtied));
@@ -258,7 +263,8 @@ fn who_reads_a_mapping_here_and_there_has_no_use_of_what_is_read_ahead() {
                 single pages of a mapping";
     assert_eq!(finding.what, what);
     assert!(finding.remedies[0].what.contains("the program that reads the file"));
-    // In order, by what fault-around leaves to be reported.
+    // Here and there, until all of it was used; in order, by what is mapped around each touch.
+    is(&diagnose(&folios((0..1024).map(|it| it * 7919 % 16_384), false)), &[]);
     is(&diagnose(&folios((0..16_384).step_by(16), false)), &[]);
 }
 

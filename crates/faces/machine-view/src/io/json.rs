@@ -119,6 +119,8 @@ struct ByJson {
     written_bytes: u64,
     changed_pages: u64,
     mapped_faults: u64,
+    /// With those of pages that were in memory.
+    mapped_touches: u64,
 }
 
 #[derive(Serialize)]
@@ -279,6 +281,7 @@ fn file(watch: &IoWatch, name: String, seen: &FileSeen) -> FileJson {
             written_bytes: written.bytes,
             changed_pages: seen.changed_by.get(&process).copied().unwrap_or(0),
             mapped_faults: seen.mapped_by.get(&process).map_or(0, |faults| faults.count),
+            mapped_touches: seen.mapped_by.get(&process).map_or(0, |faults| faults.touches()),
         }
     });
     FileJson {

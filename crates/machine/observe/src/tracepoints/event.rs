@@ -103,6 +103,9 @@ pub enum Happened {
     Dirtied(FilePage),
     /// The process touched a page of a mapped file that it had no mapping of.
     Faulted(FilePage),
+    /// The process touched a page of a mapped file that was in memory: it and some around it are
+    /// mapped now.
+    Mapped(FilePage),
     /// Several pages of a file came into memory as one, a large folio: what is done to one of them
     /// is reported of all.
     Cached {
@@ -142,6 +145,7 @@ pub(super) enum Kind {
     Completed,
     Dirtied,
     Faulted,
+    Mapped,
     Cached,
     Committed,
 }
@@ -163,7 +167,7 @@ impl Decoder {
                 ["dev", "sector", "nr_sector", "rwbs"]
             }
             Kind::Dirtied => ["name", "ino", "index", "index"],
-            Kind::Faulted => ["s_dev", "i_ino", "index", "index"],
+            Kind::Faulted | Kind::Mapped => ["s_dev", "i_ino", "index", "index"],
             Kind::Cached => ["s_dev", "i_ino", "index", "order"],
             Kind::Committed => ["dev", "blocks_logged", "dev", "dev"],
         };
@@ -197,6 +201,7 @@ impl Decoder {
                 Happened::Dirtied(page(name.parse().ok()?)?)
             }
             Kind::Faulted => Happened::Faulted(page(device(one)?)?),
+            Kind::Mapped => Happened::Mapped(page(device(one)?)?),
             Kind::Cached => {
                 let order = four.short(record)?;
                 Happened::Cached { first: page(device(one)?)?, pages: 1_u64.checked_shl(order)? }

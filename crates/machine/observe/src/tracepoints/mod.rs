@@ -62,6 +62,7 @@ impl Tracer {
         let wanted = [
             (Kind::Dirtied, "writeback/writeback_dirty_folio"),
             (Kind::Faulted, "filemap/mm_filemap_fault"),
+            (Kind::Mapped, "filemap/mm_filemap_map_pages"),
             (Kind::Committed, "jbd2/jbd2_run_stats"),
         ];
         // Kernels without one of them still have the others.
@@ -158,6 +159,7 @@ pub(crate) fn read_any_records(layout: &str, records: &[u8]) -> Vec<TraceEvent> 
         Kind::Completed,
         Kind::Dirtied,
         Kind::Faulted,
+        Kind::Mapped,
         Kind::Cached,
         Kind::Committed,
     ];

@@ -139,10 +139,21 @@ pub enum Content {
 /// Touches of pages of a mapping that were not mapped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Faults {
-    /// All.
+    /// Those that the kernel had to look for.
     pub count: u64,
-    /// Those far from the one before, in either direction: not on a way through the file.
+    /// Those of pages in memory: they were mapped with some around them.
+    pub in_memory: u64,
+    /// Of both those far from the one before, in either direction: not on a way through the file.
     pub far: u64,
+    /// Of these those before it.
+    pub back: u64,
+}
+
+impl Faults {
+    /// All.
+    pub fn touches(self) -> u64 {
+        self.count + self.in_memory
+    }
 }
 
 /// What was read and written of a file, or of something else.

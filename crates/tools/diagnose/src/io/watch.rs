@@ -201,11 +201,12 @@ struct Touched {
 }
 
 impl Touched {
-    fn fault(&mut self, process: u32, index: u64) {
+    fn fault(&mut self, process: u32, index: u64, is_in_memory: bool) {
         let last = self.last_by.insert(process, index);
         let faults = self.mapped_by.entry(process).or_default();
-        faults.count += 1;
+        *(if is_in_memory { &mut faults.in_memory } else { &mut faults.count }) += 1;
         faults.far += u64::from(last.is_some_and(|last| last.abs_diff(index) > NEAR_PAGES));
+        faults.back += u64::from(last.is_some_and(|last| last > index + NEAR_PAGES));
     }
 }
 
@@ -328,9 +329,10 @@ impl<'m> Watcher<'m> {
             match event.happened {
                 Happened::Dirtied(page) => self.changed(&event, page),
                 // Every program that starts has faults: no process is looked up for them.
-                Happened::Faulted(page) => {
+                Happened::Faulted(page) | Happened::Mapped(page) => {
+                    let is_in_memory = matches!(event.happened, Happened::Mapped(_));
                     if let Some(touched) = self.touched(page) {
-                        touched.fault(event.process, page.index);
+                        touched.fault(event.process, page.index, is_in_memory);
                     }
                 }
                 Happened::Cached { first, pages } => {

@@ -14,7 +14,9 @@ const PAGE: u64 = 4096;
 const READ_MIN: u64 = 1 << 20;
 const PARTIAL_MIN: u64 = 16;
 /// Fewer touches say nothing of the way.
-const TOUCHES_MIN: u64 = 64;
+const TOUCHES_MIN: u64 = 32;
+/// Mapped around a touch at most (`fault_around_bytes`).
+const AROUND_BYTES: u64 = 64 << 10;
 
 pub(super) fn findings(watch: &IoWatch) -> Vec<Finding> {
     let of_files = watch.files.iter().flat_map(|(content, seen)| {
@@ -42,13 +44,15 @@ fn faults(seen: &FileSeen, of_writers: bool) -> Faults {
         .filter(|(process, _)| seen.changed_by.contains_key(process) == of_writers);
     those.fold(Faults::default(), |sum, (_, faults)| Faults {
         count: sum.count + faults.count,
+        in_memory: sum.in_memory + faults.in_memory,
         far: sum.far + faults.far,
+        back: sum.back + faults.back,
     })
 }
 
 /// Whether it is a way through the file: what is read ahead of that is used.
 fn goes_through(faults: Faults) -> bool {
-    faults.far * 2 < faults.count
+    faults.far * 2 < faults.touches()
 }
 
 fn readahead(watch: &IoWatch, content: Content, seen: &FileSeen) -> Option<Finding> {
@@ -103,10 +107,16 @@ fn readahead(watch: &IoWatch, content: Content, seen: &FileSeen) -> Option<Findi
 /// What is read around the pages of a mapping that is touched here and there, and not changed.
 fn around(watch: &IoWatch, content: Content, seen: &FileSeen) -> Option<Finding> {
     let (ahead, faults) = (seen.readahead, faults(seen, false));
-    let is_random = faults.count >= TOUCHES_MIN && faults.far * 5 >= faults.count * 4;
+    let touches = faults.touches();
+    // Old kernels do not tell of touches of what is in memory: nothing says then what was used.
+    let is_random = touches >= TOUCHES_MIN
+        && faults.in_memory > 0
+        && faults.far * 5 >= touches * 4
+        && faults.back * 4 >= touches;
+    let used_at_most = touches.saturating_mul(AROUND_BYTES);
     let is_unasked = ahead.bytes >= READ_MIN
         && ahead.bytes * 2 >= seen.reads.bytes
-        && seen.reads.bytes >= faults.count.saturating_mul(PAGE).saturating_mul(4);
+        && seen.reads.bytes >= used_at_most.saturating_mul(2);
     let readers: Vec<u32> = seen
         .mapped_by
         .keys()
@@ -132,15 +142,16 @@ fn around(watch: &IoWatch, content: Content, seen: &FileSeen) -> Option<Finding>
         ),
         evidence: vec![
             format!(
-                "{} of {} touches were more than 64 pages from the one before",
-                faults.far, faults.count
+                "{} of {touches} touches were more than 64 pages from the one before, {} of them \
+                 before it",
+                faults.far, faults.back
             ),
             format!(
-                "{} were read of it: {} for each touch of a page of 4 KiB; {} of them read ahead \
-                 (rwbs RA)",
+                "{} were read of it, {} of that ahead (rwbs RA); with 64 KiB around each touch, \
+                 which are mapped with it, at most {} were used",
                 ByteSize(seen.reads.bytes),
-                ByteSize(seen.reads.bytes / faults.count),
                 percent(ahead.bytes, seen.reads.bytes),
+                ByteSize(used_at_most),
             ),
         ],
         cause: "A page of a mapping that is not in memory is read with those around it, because \
