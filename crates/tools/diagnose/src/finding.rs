@@ -52,6 +52,17 @@ impl Remedy {
     }
 }
 
+impl Remedy {
+    /// The same for the settings of a namespace that is entered so; nothing keeps these for good.
+    pub(crate) fn entered_by(mut self, enter: &str) -> Self {
+        if !enter.is_empty() {
+            self.now.iter_mut().for_each(|command| command.insert_str(0, enter));
+            self.for_good.clear();
+        }
+        self
+    }
+}
+
 /// One finding. Fields are keys in JSON, in this order.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Finding {

@@ -76,7 +76,11 @@ fn kinds(report: &Diagnosis) -> Vec<&str> {
 
 #[test]
 fn cookies_explain_options_that_are_gone_and_nothing_else_does() {
-    let cookies = [("TcpExtSyncookiesSent", 3), ("TcpExtSyncookiesRecv", 3)];
+    let cookies = [
+        ("TcpExtSyncookiesSent", 3),
+        ("TcpExtSyncookiesRecv", 3),
+        ("TcpExtTCPReqQFullDoCookies", 3),
+    ];
     let sick = machine(accepted(3), &cookies);
     let report = between(sick.clone(), sick);
     assert_eq!(kinds(&report), ["tcp.syn_cookies"]);
@@ -103,6 +107,56 @@ fn cookies_explain_options_that_are_gone_and_nothing_else_does() {
     }
     let healthy = machine(accepted(0), &cookies);
     assert!(between(healthy.clone(), healthy).is_clean(), "cookies that cost nothing");
+}
+
+#[test]
+fn cookies_that_are_forced_are_told_from_those_of_a_full_queue() {
+    let mut sick = machine(accepted(10), &[("TcpExtSyncookiesRecv", 10)]);
+    sick.settings.insert("tcp_syncookies".to_owned(), "2".to_owned());
+    let report = between(sick.clone(), sick);
+    assert_eq!(kinds(&report), ["tcp.syn_cookies"]);
+    let finding = &report.findings[0];
+    assert!(finding.cause.contains("tcp_syncookies is 2"), "{finding:#?}");
+    let remedies = format!("{:?}", finding.remedies);
+    assert!(!finding.cause.contains("full") && !remedies.contains("listen()"), "{finding:#?}");
+    assert!(remedies.contains("sysctl -w net.ipv4.tcp_syncookies=1"), "{finding:#?}");
+}
+
+#[test]
+fn cookies_of_other_connections_do_not_explain_these() {
+    // Clients that offer nothing, of which no host has offered anything.
+    let old = [("TcpExtSyncookiesRecv", 50), ("TcpExtTCPReqQFullDoCookies", 50)];
+    let report = between(machine(accepted(3), &old), machine(accepted(3), &old));
+    assert_eq!(kinds(&report), ["tcp.options_differ"]);
+    let finding = &report.findings[0];
+    assert!(finding.cause.contains("cannot tell"), "{finding:#?}");
+    assert!(finding.evidence.iter().any(|line| line.contains("50 connections of this namespace")));
+    assert!(between(machine(accepted(10), &old), machine(accepted(10), &old)).is_clean());
+    // The same where they come while the counter moves.
+    let before = machine(accepted(0)[..1].to_vec(), &old);
+    let more = [("TcpExtSyncookiesRecv", 53), ("TcpExtTCPReqQFullDoCookies", 53)];
+    assert_eq!(kinds(&between(before, machine(accepted(3), &more))), ["tcp.syn_cookies"]);
+    // And where their hosts have other connections with the options.
+    let mut same_host = accepted(3);
+    for socket in &mut same_host {
+        let port = 5000 + u16::try_from(socket.cookie).unwrap();
+        if socket.info.is_some() {
+            socket.remote = format!("10.0.0.1:{port}").parse().unwrap();
+        }
+    }
+    let report = between(machine(same_host.clone(), &old), machine(same_host, &old));
+    assert_eq!(kinds(&report), ["tcp.syn_cookies"]);
+}
+
+#[test]
+fn a_remedy_is_larger_than_what_there_is() {
+    let mut sockets = accepted(3);
+    sockets[0].send_queue = 4096;
+    let counters = [("TcpExtSyncookiesRecv", 3), ("TcpExtTCPReqQFullDoCookies", 3)];
+    let report = between(machine(sockets.clone(), &counters), machine(sockets, &counters));
+    let remedies = format!("{:?}", report.findings[0].remedies);
+    assert!(remedies.contains("such as 16384"), "{remedies}");
+    assert!(remedies.contains("net.core.somaxconn=16384"), "{remedies}");
 }
 
 #[test]

@@ -124,6 +124,44 @@ fn connections_made_of_cookies_are_found_among_whole_ones_with_their_listener() 
     assert_eq!(json["findings"].as_array().unwrap().len(), 1, "{json:#}");
 }
 
+/// Nothing is full, and no backlog would help.
+#[test]
+fn cookies_that_a_setting_forces_are_not_blamed_on_a_backlog() {
+    let name = "cookies_that_a_setting_forces_are_not_blamed_on_a_backlog";
+    if !enter(LINKS, &format!("diagnose::{name}")) {
+        return;
+    }
+    set("tcp_timestamps", "0");
+    set("tcp_syncookies", "2");
+    let listener = TcpListener::bind("10.9.0.1:0").unwrap();
+    rustix::net::listen(&listener, 4096).unwrap();
+    let to = listener.local_addr().unwrap();
+    let forced: Vec<_> = (0..20).map(|_| connect(to, &listener)).collect();
+    let (code, json) = diagnosis(&["--here"]);
+    let found = findings(&json, "tcp.syn_cookies");
+    assert_eq!((code, found.len()), (Some(1), 1), "{json:#}");
+    let said = text(found[0]);
+    for words in ["tcp_syncookies is 2", "sysctl -w net.ipv4.tcp_syncookies=1"] {
+        assert!(said.contains(words), "{words:?} in {said}");
+    }
+    assert!(!said.contains("was full when") && !said.contains("listen()"), "{said}");
+    drop((listener, forced));
+    // Clients that offer nothing, to a listener that no cookie was sent for.
+    set("tcp_syncookies", "1");
+    for option in ["tcp_sack", "tcp_window_scaling"] {
+        set(option, "0");
+    }
+    let listener = TcpListener::bind("10.9.0.1:0").unwrap();
+    let to = listener.local_addr().unwrap();
+    let bare: Vec<_> = (0..4).map(|_| connect(to, &listener)).collect();
+    for option in ["tcp_sack", "tcp_window_scaling"] {
+        set(option, "1");
+    }
+    let (code, json) = diagnosis(&["--here"]);
+    assert_eq!((code, json["findings"].as_array().map(Vec::len)), (Some(0), Some(0)), "{json:#}");
+    drop(bare);
+}
+
 #[test]
 fn a_burst_into_a_backlog_of_5_makes_cookies_and_into_one_of_128_none() {
     let name = "a_burst_into_a_backlog_of_5_makes_cookies_and_into_one_of_128_none";

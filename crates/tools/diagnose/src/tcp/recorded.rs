@@ -142,7 +142,7 @@ impl Service {
                 "tcp.syn_cookies",
                 "The same service keeps these options in other answers. Answers with nothing but \
                  a segment size are SYN cookies: the backlog of its listener was full when these \
-                 connections came.",
+                 connections came, or its machine sends nothing else (net.ipv4.tcp_syncookies=2).",
             )
         } else {
             (
@@ -176,8 +176,8 @@ impl Service {
             cause: cause.to_owned(),
             remedies: vec![
                 Remedy::by_hand(
-                    "a larger backlog in the program's listen(): wirespool diagnose tcp on that \
-                     machine names it, and the counters",
+                    "run wirespool diagnose tcp on that machine: it tells a full backlog from \
+                     the setting, and names the program",
                 ),
                 Remedy::by_hand(
                     "timestamps on both sides (net.ipv4.tcp_timestamps=1): with them a cookie \

@@ -21,6 +21,8 @@ pub struct Place {
     pub name: String,
     /// It is the one that we are in.
     pub is_own: bool,
+    /// What stands before a command that is to run in it; nothing for our own.
+    pub enter: String,
 }
 
 /// What was there at one moment.
@@ -36,7 +38,7 @@ pub struct TcpLook {
 
 impl Default for Place {
     fn default() -> Self {
-        Self { inode: 0, name: "this one".to_owned(), is_own: true }
+        Self { inode: 0, name: "this one".to_owned(), is_own: true, enter: String::new() }
     }
 }
 
@@ -104,7 +106,13 @@ fn place(namespace: &Namespace) -> Place {
         (None, Some(process)) => format!("the network namespace of process {process}"),
         (None, None) => format!("network namespace {}", namespace.inode),
     };
-    Place { inode: namespace.inode, name, is_own: namespace.is_own }
+    let enter = match (&namespace.name, namespace.process) {
+        _ if namespace.is_own => String::new(),
+        (Some(name), _) => format!("ip netns exec {name} "),
+        (None, Some(process)) => format!("nsenter --target {process} --net "),
+        (None, None) => String::new(),
+    };
+    Place { inode: namespace.inode, name, is_own: namespace.is_own, enter }
 }
 
 /// A socket for all time: cookies are the same in different namespaces.
@@ -127,6 +135,8 @@ pub struct Track {
     pub owner: Option<Arc<Owner>>,
     /// Most connections that waited to be accepted, of a listener.
     pub queue_max: u32,
+    /// It was not there at the first look.
+    pub is_new: bool,
 }
 
 /// A namespace through the watch.
@@ -151,6 +161,11 @@ impl NamespaceHistory {
     /// And during the watch.
     pub fn gained(&self, name: &str) -> u64 {
         self.total(name).saturating_sub(self.before.get(name).copied().unwrap_or(0))
+    }
+
+    /// A setting that is a number.
+    pub fn number(&self, setting: &str) -> Option<u32> {
+        self.settings.get(setting)?.parse().ok()
     }
 
     /// Whether a setting is on, as it is by default.
@@ -206,7 +221,10 @@ impl Watch {
                 let key = Key { namespace: inode, cookie: socket.cookie };
                 let owner = look.owners.get(&socket.inode);
                 match self.tracks.entry(key) {
-                    Entry::Vacant(free) => drop(free.insert(Track::new(socket, owner))),
+                    Entry::Vacant(free) => {
+                        let is_new = self.looks > 1;
+                        free.insert(Track { is_new, ..Track::new(socket, owner) });
+                    }
                     Entry::Occupied(known) => known.into_mut().take(socket, owner),
                 }
             }
@@ -218,7 +236,13 @@ impl Watch {
 impl Track {
     fn new(socket: TcpSocket, owner: Option<&Arc<Owner>>) -> Self {
         let queue_max = socket.receive_queue;
-        Self { first: socket.clone(), last: socket, owner: owner.cloned(), queue_max }
+        Self {
+            first: socket.clone(),
+            last: socket,
+            owner: owner.cloned(),
+            queue_max,
+            is_new: false,
+        }
     }
 
     fn take(&mut self, socket: TcpSocket, owner: Option<&Arc<Owner>>) {

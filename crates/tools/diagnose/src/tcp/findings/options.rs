@@ -33,17 +33,64 @@ pub(super) fn finding(watch: &Watch, group: &Group<'_>, told: &BTreeSet<Ends>) -
             !told.contains(&(plain(last.local), plain(last.remote)))
         });
     }
-    let has_cookies = is_here && history.total("TcpExtSyncookiesRecv") > 0;
-    // Where no connection has them, they were never offered.
+    // Where no connection has them, they were never offered, but for what cookies lost.
     let some_have_them = lacking.len() < group.members.len();
-    if lacking.is_empty() || !(some_have_them || has_cookies) {
+    if lacking.is_empty() {
         return None;
     }
-    Some(if has_cookies {
-        of_cookies(watch, group, history, &lacking)
-    } else {
-        of_others(watch, group, history, &lacking)
-    })
+    match cookies(group, history, &lacking).filter(|_| is_here) {
+        Some(why) => Some(of_cookies(watch, group, history, &lacking, why)),
+        None => some_have_them.then(|| of_others(watch, group, history, &lacking)),
+    }
+}
+
+/// Why the kernel sent the cookies that these connections were made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Cookies {
+    /// `tcp_syncookies=2`: every SYN is answered so.
+    Forced,
+    /// The queue of half-open connections was full.
+    Overflow,
+    /// No queue was ever full: the setting was 2 when it happened.
+    ForcedBefore,
+}
+
+/// Whether these connections were made of cookies. That there were some in this namespace says
+/// nothing of these: clients that offer no options are like them.
+fn cookies(
+    group: &Group<'_>,
+    history: &NamespaceHistory,
+    lacking: &[&Member<'_>],
+) -> Option<Cookies> {
+    let received = history.total("TcpExtSyncookiesRecv");
+    let count = u64::try_from(lacking.len()).unwrap_or(u64::MAX);
+    if received == 0 {
+        return None;
+    }
+    if history.number("tcp_syncookies") == Some(2) && received >= count {
+        return Some(Cookies::Forced);
+    }
+    let is_of_these = is_new(history, lacking)
+        || received == count
+        || (received >= count && same_hosts_have_them(group, lacking));
+    let was_full = history.total("TcpExtTCPReqQFullDoCookies") > 0;
+    is_of_these.then_some(if was_full { Cookies::Overflow } else { Cookies::ForcedBefore })
+}
+
+/// Connections were made of cookies, and some of these came, while we looked.
+fn is_new(history: &NamespaceHistory, lacking: &[&Member<'_>]) -> bool {
+    history.gained("TcpExtSyncookiesRecv") > 0 && lacking.iter().any(|member| member.track.is_new)
+}
+
+/// Each of their hosts has another connection with the options: it offers them.
+fn same_hosts_have_them(group: &Group<'_>, lacking: &[&Member<'_>]) -> bool {
+    let host = |member: &Member<'_>| plain(member.track.last.remote).ip();
+    let is_whole = |member: &&Member<'_>| {
+        let options = member.last.options;
+        options.sack && options.window_scale
+    };
+    let whole: BTreeSet<_> = group.members.iter().filter(is_whole).map(host).collect();
+    lacking.iter().all(|member| whole.contains(&host(member)))
 }
 
 /// Names of the options that the settings allow and the connection does not have. Timestamps alone
@@ -118,6 +165,7 @@ fn of_cookies(
     group: &Group<'_>,
     history: &NamespaceHistory,
     lacking: &[&Member<'_>],
+    why: Cookies,
 ) -> Finding {
     let mut lines = evidence(group, lacking);
     let odd = lacking.iter().filter(|member| COOKIE_MSS.contains(&member.last.send_mss)).count();
@@ -132,51 +180,86 @@ fn of_cookies(
         let (total, gained) = (history.total(name), history.gained(name));
         lines.push(format!("{name}: {total} {meaning}, {gained} while we looked"));
     }
+    let setting = history.number("tcp_syncookies");
+    lines.extend(setting.map(|value| format!("net.ipv4.tcp_syncookies: {value}")));
     let backlog = group.listeners.iter().map(|listener| listener.last.send_queue).min();
     if let Some(backlog) = backlog {
         lines.push(format!("backlog of the listener: {backlog}"));
     }
-    let cause = format!(
-        "{} when these connections came, so the kernel answered with SYN cookies. A cookie has \
-         space for a segment size only; what else the two sides had agreed on is lost for the life \
-         of the connection.",
-        match backlog {
-            Some(backlog) => format!("The listener's backlog of {backlog} was full"),
-            None => "The backlog of the listener, which is gone, was full".to_owned(),
-        }
-    );
+    let reason = match (why, backlog) {
+        (Cookies::Forced, _) => format!(
+            "In {} net.ipv4.tcp_syncookies is 2: the kernel answers every SYN with a cookie, \
+             whatever the backlog.",
+            history.place.name
+        ),
+        (Cookies::ForcedBefore, _) => "The kernel answered with SYN cookies though no queue was \
+             full: net.ipv4.tcp_syncookies was 2 when these connections came."
+            .to_owned(),
+        (Cookies::Overflow, Some(backlog)) => format!(
+            "The listener's backlog of {backlog} was full when these connections came, so the \
+             kernel answered with SYN cookies."
+        ),
+        (Cookies::Overflow, None) => "The backlog of the listener, which is gone, was full when \
+             these connections came, so the kernel answered with SYN cookies."
+            .to_owned(),
+    };
+    let loss = "A cookie has space for a segment size only; what else the two sides had agreed on \
+                is lost for the life of the connection.";
     Finding {
         kind: "tcp.syn_cookies",
         severity: Severity::Problem,
         reach: lacking.len(),
         what: what(watch, group, history, lacking),
         evidence: lines,
-        cause,
-        remedies: remedies(group, history, backlog),
+        cause: format!("{reason} {loss}"),
+        remedies: remedies(group, history, (why, backlog)),
     }
 }
 
-fn remedies(group: &Group<'_>, history: &NamespaceHistory, backlog: Option<u32>) -> Vec<Remedy> {
+fn remedies(
+    group: &Group<'_>,
+    history: &NamespaceHistory,
+    (why, backlog): (Cookies, Option<u32>),
+) -> Vec<Remedy> {
+    let enter = &history.place.enter;
+    let mut remedies = match why {
+        Cookies::Forced => vec![Remedy::sysctl(
+            format!("answer with cookies only when a queue is full, in {}", history.place.name),
+            "net.ipv4.tcp_syncookies",
+            "1",
+        )],
+        Cookies::ForcedBefore => {
+            vec![Remedy::by_hand("open these connections anew: others come back whole")]
+        }
+        Cookies::Overflow => larger_backlog(group, history, backlog),
+    };
+    if !history.is_on("tcp_timestamps") {
+        let what = "switch timestamps on: with them a cookie keeps the options";
+        remedies.push(Remedy::sysctl(what, "net.ipv4.tcp_timestamps", "1"));
+    }
+    remedies.into_iter().map(|remedy| remedy.entered_by(enter)).collect()
+}
+
+fn larger_backlog(
+    group: &Group<'_>,
+    history: &NamespaceHistory,
+    backlog: Option<u32>,
+) -> Vec<Remedy> {
     let owner = group.listeners.iter().find_map(|listener| listener.owner.as_ref());
     let program = owner.map_or_else(|| "the program".to_owned(), |owner| owner.name.clone());
+    let wanted = backlog.unwrap_or(0).saturating_mul(4).max(BACKLOG);
     let mut remedies = vec![Remedy::by_hand(format!(
         "call listen() with a larger backlog in {program}: at least as many as connect at once, \
-         such as {BACKLOG}; its connections come back whole when they are opened anew"
+         such as {wanted}; its connections come back whole when they are opened anew"
     ))];
-    let setting = |name: &str| history.settings.get(name).and_then(|text| text.parse::<u32>().ok());
     for (name, full) in [
         ("somaxconn", "net.core.somaxconn"),
         ("tcp_max_syn_backlog", "net.ipv4.tcp_max_syn_backlog"),
     ] {
-        let value = setting(name);
-        if value.is_some_and(|value| value < BACKLOG || Some(value) == backlog) {
-            let wanted = backlog.unwrap_or(0).saturating_mul(4).max(4096).to_string();
-            remedies.push(Remedy::sysctl(format!("allow it: {full} caps it"), full, &wanted));
+        if history.number(name).is_some_and(|value| value < wanted) {
+            let value = wanted.max(4096).to_string();
+            remedies.push(Remedy::sysctl(format!("allow it: {full} caps it"), full, &value));
         }
-    }
-    if !history.is_on("tcp_timestamps") {
-        let what = "switch timestamps on: with them a cookie keeps the options";
-        remedies.push(Remedy::sysctl(what, "net.ipv4.tcp_timestamps", "1"));
     }
     remedies
 }
@@ -188,9 +271,14 @@ fn of_others(
     lacking: &[&Member<'_>],
 ) -> Finding {
     let is_here = matches!(group.service, Service::Here { .. });
-    let cause = if is_here {
+    let received = history.total("TcpExtSyncookiesRecv");
+    let cause = if is_here && received == 0 {
         "No SYN cookies were sent here. The other sides did not offer them, or something on the \
          way took them out of the handshake."
+    } else if is_here {
+        "What was seen cannot tell: the other sides did not offer them, something on the way took \
+         them out of the handshake, or these are among the connections that were made of SYN \
+         cookies at some time."
     } else {
         "The same service gave them to other connections. Its listener's backlog was full when \
          these came and it answered with SYN cookies, or something on the way took them out."
@@ -200,12 +288,20 @@ fn of_others(
     } else {
         "run this on the other machine, too: see its counter TcpExtSyncookiesSent".to_owned()
     };
+    let mut lines = evidence(group, lacking);
+    if is_here && received > 0 {
+        lines.push(format!(
+            "TcpExtSyncookiesRecv: {received} connections of this namespace were made of a SYN \
+             cookie, {} while we looked",
+            history.gained("TcpExtSyncookiesRecv")
+        ));
+    }
     Finding {
         kind: "tcp.options_differ",
         severity: Severity::Warning,
         reach: lacking.len(),
         what: what(watch, group, history, lacking),
-        evidence: evidence(group, lacking),
+        evidence: lines,
         cause: cause.to_owned(),
         remedies: vec![Remedy::by_hand(remedy)],
     }
