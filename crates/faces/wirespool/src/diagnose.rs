@@ -19,6 +19,7 @@ use units::{Clock as _, NANOS_PER_SECOND};
 
 use crate::arguments::duration;
 use crate::failure::{Outcome, Usage, Verdict};
+use crate::output_file;
 use crate::progress::Progress;
 use crate::stdout;
 
@@ -85,8 +86,8 @@ struct PageFlags {
 
 impl PageFlags {
     /// Begins the file: the command reports what cannot be written before the user waits.
-    fn begin(&self) -> Result<Option<Output>, host::Error> {
-        self.html.as_deref().map(|path| Output::create(path, self.force)).transpose()
+    fn begin(&self) -> anyhow::Result<Option<Output>> {
+        self.html.as_deref().map(|path| output_file::create(path, self.force)).transpose()
     }
 }
 
@@ -185,7 +186,8 @@ fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
 fn of_host(flags: &HostFlags) -> Outcome {
     // The command reports what cannot be read or written before the user waits.
     let theirs = flags.against.as_deref().map(read_facts).transpose()?;
-    let save = flags.save.as_deref().map(|path| Output::create(path, flags.force)).transpose()?;
+    let save =
+        flags.save.as_deref().map(|path| output_file::create(path, flags.force)).transpose()?;
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("diagnose");
     let watch = machine::watch(&SystemClock, nanos(flags.duration)?, &mut || {

@@ -15,6 +15,7 @@ use wire::LinkType;
 
 use crate::failure::{Outcome, Usage, Verdict, of_extract};
 use crate::find::ReadingFlags;
+use crate::output_file;
 use crate::progress::{Progress, say_lines};
 use crate::selection::{SelectionFlags, Throttle};
 use crate::{evidence, stdout};
@@ -122,7 +123,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
             bail!("{} exists already; --force replaces it", page::safe::path(path));
         }
     }
-    let manifest = manifest.map(|path| Output::create(path, flags.force)).transpose()?;
+    let manifest = manifest.map(|path| output_file::create(path, flags.force)).transpose()?;
 
     flags.reading.catch_up(&mut config.options);
     let (report, files) = extract(flags, &config)?;
@@ -180,7 +181,7 @@ fn extract(flags: &Flags, config: &Config<'_>) -> anyhow::Result<(ExtractReport,
         (Some(Split::Sessions), _) => extract_sessions(config, path),
         (None, Format::Pcap) => extract_pcap(flags, config, path),
         (None, Format::Pcapng) => {
-            let mut output = Output::create(path, flags.force)?;
+            let mut output = output_file::create(path, flags.force)?;
             let report = extract_into(config, Target::Pcapng(&mut output))?;
             output.finish()?;
             Ok((report, vec![name_of(path)]))

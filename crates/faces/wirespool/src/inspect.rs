@@ -2,11 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
 use clap::Args;
-use host::Output;
 
 use crate::failure::{Outcome, Verdict};
+use crate::output_file;
 use crate::stdout;
 
 /// Show what a volume holds, without writing to it.
@@ -43,10 +42,7 @@ pub(crate) struct Flags {
 }
 
 fn write_drawing(file: &Path, drawing: &str, flags: &Flags) -> anyhow::Result<()> {
-    if !flags.force && matches!(host::target(file)?, host::Target::File { .. }) {
-        bail!("{} exists already; --force replaces it", page::safe::path(file));
-    }
-    Ok(Output::create(file, flags.force)?.finish_with(drawing.as_bytes())?)
+    Ok(output_file::create(file, flags.force)?.finish_with(drawing.as_bytes())?)
 }
 
 pub(crate) fn run(flags: &Flags) -> Outcome {

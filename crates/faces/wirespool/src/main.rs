@@ -27,6 +27,7 @@ mod generate;
 mod hold;
 mod inspect;
 mod members;
+mod output_file;
 mod progress;
 mod prove;
 mod qualify;

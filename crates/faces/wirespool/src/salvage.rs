@@ -9,10 +9,11 @@ use ::extract::{SalvageReport, Salvaging, Target};
 use ::record::{Input, Options};
 use anyhow::Context;
 use clap::Args;
-use host::{Output, StopFlag, SystemClock};
+use host::{StopFlag, SystemClock};
 use units::ByteSize;
 
 use crate::failure::{Outcome, Usage, Verdict, of_extract, of_record};
+use crate::output_file;
 use crate::progress::{Progress, say_lines};
 use crate::stdout;
 
@@ -68,7 +69,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let report = match (&flags.target.write, &flags.target.into) {
         (Some(_), _) if is_stdout => salvage(flags, &mut stdout::bytes())?,
         (Some(path), _) => {
-            let mut output = Output::create(path, flags.force)?;
+            let mut output = output_file::create(path, flags.force)?;
             let report = salvage(flags, &mut output)?;
             output.finish()?;
             report

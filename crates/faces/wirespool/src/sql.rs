@@ -13,6 +13,7 @@ use page::{ParquetFile, RowTable};
 
 use crate::failure::{Outcome, Verdict, WrongQuery, of_extract};
 use crate::find::ReadingFlags;
+use crate::output_file;
 use crate::progress::{Progress, say_lines};
 use crate::stdout;
 
@@ -70,7 +71,7 @@ enum Form {
 impl Form {
     fn new(flags: &Flags) -> anyhow::Result<Self> {
         Ok(match (&flags.parquet, flags.json, flags.csv) {
-            (Some(path), ..) => Self::Parquet(Some(Output::create(path, flags.force)?), None),
+            (Some(path), ..) => Self::Parquet(Some(output_file::create(path, flags.force)?), None),
             (_, true, _) => Self::Json,
             (_, _, true) => Self::Csv,
             _ => Self::Table(None),

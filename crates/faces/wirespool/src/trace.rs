@@ -18,6 +18,7 @@ use network::{Enclosure, Way, interfaces};
 use units::ByteSize;
 
 use crate::failure::{Outcome, Usage, Verdict};
+use crate::output_file;
 use crate::progress::{say, say_lines};
 use crate::stdout;
 
@@ -122,7 +123,7 @@ fn sink(flags: &Flags) -> anyhow::Result<Sink> {
         }
         return Ok(Sink::Stdout(stdout::shared()));
     }
-    Ok(Sink::File(Output::create(&flags.output, flags.force)?))
+    Ok(Sink::File(output_file::create(&flags.output, flags.force)?))
 }
 
 fn live(flags: &Flags, interfaces: Vec<String>) -> Result<LiveSource, capture::Error> {

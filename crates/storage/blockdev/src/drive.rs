@@ -90,7 +90,9 @@ fn open(node: &Path) -> Result<OwnedFd, Errno> {
 
 fn reason(errno: Errno) -> String {
     match errno {
-        Errno::ACCESS | Errno::PERM => "no permission to open the device: it needs root".to_owned(),
+        Errno::ACCESS | Errno::PERM => {
+            "no permission to open the device: root, outside of a container".to_owned()
+        }
         Errno::NOTTY | Errno::INVAL | Errno::OPNOTSUPP => {
             "the device answers neither NVMe nor ATA commands: a virtual disk, or behind a \
              controller whose own tool is needed"

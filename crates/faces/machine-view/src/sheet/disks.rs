@@ -39,7 +39,7 @@ pub fn disks_sheet(watch: &IoWatch, grouping: DiskGrouping) -> Sheet {
             1 => "another process".to_owned(),
             hidden => format!("{hidden} other processes"),
         };
-        notes.push(format!("not seen: {hidden}; CAP_SYS_PTRACE: run as root"));
+        notes.push(format!("not seen: {hidden}; CAP_SYS_PTRACE: root, outside of a container"));
     }
     Sheet { columns, lines, notes, ..Sheet::default() }
 }

@@ -91,6 +91,9 @@ pub(super) struct Outputs {
     /// Write a line for each run to this file
     #[arg(long, value_name = "FILE")]
     pub(super) csv: Option<PathBuf>,
+    /// Replace existing files
+    #[arg(long)]
+    pub(super) force: bool,
     /// Compare the results with those in this file, of this program or of hyperfine
     #[arg(long, value_name = "FILE")]
     pub(super) baseline: Option<PathBuf>,

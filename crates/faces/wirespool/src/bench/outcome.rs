@@ -9,6 +9,7 @@ use units::Random;
 
 use super::flags::Outputs;
 use crate::failure::{Outcome, Usage, Verdict};
+use crate::output_file;
 use crate::progress::say;
 use crate::stdout;
 
@@ -30,7 +31,7 @@ impl<'a> Results<'a> {
         let baseline =
             baseline.map(|path| -> anyhow::Result<_> { Ok((path, read(path)?)) }).transpose()?;
         let begin = |path: &Option<PathBuf>| {
-            path.as_deref().map(|path| Output::create(path, true)).transpose()
+            path.as_deref().map(|path| output_file::create(path, outputs.force)).transpose()
         };
         let (json, csv) = (begin(&outputs.export_json)?, begin(&outputs.csv)?);
         Ok(Self { outputs, baseline, json, csv })

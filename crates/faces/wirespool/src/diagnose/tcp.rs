@@ -15,6 +15,7 @@ use super::{PageFlags, nanos, show, write_page};
 use crate::arguments::{self, duration};
 use crate::failure::{Outcome, of_extract};
 use crate::find::{self, ReadingFlags};
+use crate::output_file;
 use crate::progress::Progress;
 use crate::stdout;
 
@@ -72,8 +73,11 @@ pub(super) fn run(flags: &Flags) -> Outcome {
     }
     // The command reports what cannot be written before the user waits.
     let page = flags.page.begin()?;
-    let save =
-        flags.save.as_deref().map(|path| Output::create(path, flags.page.force)).transpose()?;
+    let save = flags
+        .save
+        .as_deref()
+        .map(|path| output_file::create(path, flags.page.force))
+        .transpose()?;
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("diagnose");
     let times = (nanos(flags.interval)?, nanos(flags.duration)?);

@@ -14,6 +14,7 @@ use page::ParquetFile;
 use session_view::{ChosenTable, SessionColumns, SessionTable};
 
 use super::Flags;
+use crate::output_file;
 use crate::stdout;
 
 /// The forms of an answer that lists sessions.
@@ -35,7 +36,7 @@ impl Form {
         #[cfg(feature = "sql")]
         if let Some(path) = &flags.parquet {
             let columns = ::sql::SessionColumns::all();
-            let file = Output::create(path, flags.force)?;
+            let file = output_file::create(path, flags.force)?;
             let file = ParquetFile::new(file, Arc::clone(columns.schema()))?;
             return Ok(Self::Parquet(SessionBatches::new(columns), file));
         }

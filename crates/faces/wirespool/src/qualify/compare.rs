@@ -6,12 +6,13 @@ use ::qualify::{
     Comparison, Contest, Contestant, Fact, Lent, Members, Opened, Qualification, QualifyReport,
     compare as compete, compare_reports, open,
 };
-use host::{Output, StopFlag, SystemClock, read_text};
+use host::{StopFlag, SystemClock, read_text};
 use units::ByteSize;
 
 use super::contestants::Field;
 use super::{Drafts, Flags};
 use crate::failure::{Outcome, Usage, Verdict};
+use crate::output_file;
 use crate::progress::{Progress, say};
 use crate::stdout;
 
@@ -23,7 +24,11 @@ pub(super) fn run(flags: &Flags) -> Outcome {
     let reports: Vec<Option<Qualification>> =
         flags.compare.iter().map(|path| report(path)).collect::<anyhow::Result<_>>()?;
     let drafts = Drafts::create(&flags.outputs)?;
-    let output = flags.output.as_deref().map(|path| Output::create(path, true)).transpose()?;
+    let output = flags
+        .output
+        .as_deref()
+        .map(|path| output_file::create(path, flags.outputs.force))
+        .transpose()?;
     let are_reports = reports.iter().filter(|report| report.is_some()).count();
     let found = if are_reports == reports.len() {
         let names = flags.compare.iter().map(page::safe::path_value);

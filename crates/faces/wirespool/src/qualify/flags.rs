@@ -181,6 +181,9 @@ pub(super) struct Outputs {
     /// Write each plot as SVG into this new or empty folder
     #[arg(long, value_name = "DIR")]
     pub(super) svg: Option<PathBuf>,
+    /// Replace existing files
+    #[arg(long)]
+    pub(super) force: bool,
     /// Report as JSON
     #[arg(long)]
     pub(super) json: bool,

@@ -7,6 +7,7 @@ use ::qualify::{Ask, Error, Qualification, Target, resumable};
 use host::Output;
 
 use super::Flags;
+use crate::output_file;
 
 /// Where the report goes, and what was there of it.
 #[derive(Debug)]
@@ -26,7 +27,9 @@ impl Kept {
         let path = flags.output.as_ref().or(flags.resume.as_ref()).cloned();
         let earlier = flags.resume.as_deref().map(super::read).transpose()?;
         if let Some(path) = &path {
-            drop(Output::create(path, true)?);
+            // What is gone on with is written anew.
+            let is_own = flags.output.is_none() || flags.output == flags.resume;
+            drop(output_file::create(path, is_own || flags.outputs.force)?);
         }
         Ok(Self { path, earlier })
     }

@@ -22,6 +22,7 @@ use crate::failure::{Outcome, Verdict};
 use crate::progress::{Progress, say};
 use crate::stdout;
 
+use crate::output_file;
 pub(crate) use flags::Flags;
 use flags::{Command, Outputs, PlanAsk, Subject};
 use keep::Kept;
@@ -148,8 +149,9 @@ struct Drafts {
 }
 
 impl Drafts {
-    fn create(outputs: &Outputs) -> Result<Self, host::Error> {
-        let page = outputs.html.as_deref().map(|path| Output::create(path, true)).transpose()?;
+    fn create(outputs: &Outputs) -> anyhow::Result<Self> {
+        let page = outputs.html.as_deref();
+        let page = page.map(|path| output_file::create(path, outputs.force)).transpose()?;
         let folder = |path: Option<&Path>| path.map(OutputFolder::create).transpose();
         let (tables, plots) = (folder(outputs.csv.as_deref())?, folder(outputs.svg.as_deref())?);
         Ok(Self { page, tables, plots })

@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use ::qualify::{Ask, Consent, VolumeQualification, open};
-use host::{Output, StopFlag};
+use host::StopFlag;
 
 use super::flags::Outputs;
 use super::keep::Kept;
 use super::{Flags, on_disk, style, verdict};
 use crate::failure::{Outcome, Usage};
+use crate::output_file;
 use crate::stdout;
 
 /// A volume that may be looked at.
@@ -40,7 +41,7 @@ pub(super) fn at(path: &Path) -> Option<Volume> {
 
 /// Qualifies all members, and prints the report.
 pub(super) fn run(volume: Volume, flags: &Flags, ask: &Ask) -> Outcome {
-    let Outputs { html, csv, svg, json } = &flags.outputs;
+    let Outputs { html, csv, svg, force, json } = &flags.outputs;
     if flags.resume.is_some() {
         return Err(Usage("--resume takes the report of one disk, not of a volume".into()).into());
     }
@@ -48,7 +49,8 @@ pub(super) fn run(volume: Volume, flags: &Flags, ask: &Ask) -> Outcome {
         let text = "a volume has several disks: of all together there are --json and --output";
         return Err(Usage(text.to_owned()).into());
     }
-    let output = flags.output.as_deref().map(|path| Output::create(path, true)).transpose()?;
+    let output =
+        flags.output.as_deref().map(|path| output_file::create(path, *force)).transpose()?;
     let found = measure(volume, flags, ask, &StopFlag::install()?)?;
     let report = qualify_view::volume_qualification_json(&found);
     if let Some(output) = output {

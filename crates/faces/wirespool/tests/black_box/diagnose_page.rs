@@ -79,7 +79,7 @@ fn a_page_of_connections_has_the_finding_and_their_plots() {
     assert!(plots.len() == 5 && plots.iter().all(|points| *points > 5), "{plots:?}");
     assert!(fs::read(&samples).unwrap().starts_with(b"PAR1"));
     // What is there is replaced only when that is asked for, and not looked for in vain.
-    run(&[&look[..], &["--for", "1h"]].concat()).is_refused("already exists");
+    run(&[&look[..], &["--for", "1h"]].concat()).is_refused("exists already; --force replaces it");
     run(&[&look[..], &["--for", "100ms", "--force"]].concat()).done();
     assert!(fs::read_to_string(&page).unwrap().contains("Nothing found"));
 }

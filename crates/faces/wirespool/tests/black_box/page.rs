@@ -87,9 +87,10 @@ fn a_report_becomes_a_page_tables_and_plots() {
     let sweep = std::fs::read_to_string(folder.path().join("tables/sweep.csv")).unwrap();
     assert_eq!(sweep.lines().count(), 22, "{sweep}");
     assert!(folder.path().join("plots/rate-over-place.svg").exists());
-    // A folder with something in it is not written to; a page is replaced.
+    // A folder with something in it is not written to; a page is replaced by --force alone.
     run(&["qualify", "show", &report, "--csv", &csv]).is_refused("not empty");
-    run(&["qualify", "show", &report, "--html", &html]).done();
+    run(&["qualify", "show", &report, "--html", &html]).is_refused("--force replaces it");
+    run(&["qualify", "show", &report, "--html", &html, "--force"]).done();
     run(&["qualify", "show", &report, "--html", &file("no/page.html")]).is_refused("create");
 }
 

@@ -228,3 +228,52 @@ fn a_volume_in_use_has_one_writer_and_any_readers() {
     assert!(writer.wait().unwrap().success());
     assert!(run(&["find", &volume.path, "sni", "www.github.com"]).done().out.contains("github"));
 }
+
+/// Every flag that names a file to be written, with a file that is there.
+#[test]
+fn what_is_there_is_replaced_by_force_alone() {
+    let volume = Volume::recorded();
+    let (path, index) = (volume.path.clone(), volume.index.clone());
+    let (taken, report) = (volume.file("taken"), volume.file("report.json"));
+    let place = text(volume.folder.path().to_path_buf());
+    run(&["qualify", &place, "--size", "64M", "--part", "fill", "-o", &report]).done();
+    let mut all: Vec<Vec<&str>> = vec![
+        vec!["extract", &path, "", "--index-dir", &index, "-w", &taken],
+        vec!["extract", &path, "", "--index-dir", &index, "-w", "-", "--manifest", &taken],
+        vec!["salvage", &path, "-w", &taken],
+        vec!["inspect", &path, "--map-svg", &taken],
+        vec!["diagnose", "--for", "100ms", "--html", &taken],
+        vec!["diagnose", "host", "--for", "100ms", "--save", &taken],
+        vec!["diagnose", "tcp", "--for", "100ms", "--here", "--html", &taken],
+        vec!["diagnose", "tcp", "--for", "100ms", "--here", "--save", &taken],
+        vec!["diagnose", "io", "--for", "100ms", "--html", &taken],
+        vec!["qualify", &place, "--size", "64M", "--part", "fill", "-o", &taken],
+        vec!["qualify", &place, "--size", "64M", "--part", "fill", "--html", &taken],
+        vec!["qualify", "show", &report, "--html", &taken],
+        vec!["qualify", "--compare", &report, &report, "-o", &taken],
+        vec!["qualify", "--compare", &report, &report, "--html", &taken],
+        vec!["bench", "--export-json", &taken, "--", "true"],
+        vec!["bench", "--csv", &taken, "--", "true"],
+    ];
+    if cfg!(feature = "sql") {
+        all.push(vec!["find", &path, "--index-dir", &index, "--parquet", &taken]);
+        all.push(vec!["sql", &path, "SELECT 1", "--index-dir", &index, "--parquet", &taken]);
+    }
+    for words in all {
+        std::fs::write(&taken, "kept").unwrap();
+        let ran = run(&words);
+        assert_eq!(ran.code, Some(3), "{words:?}: {ran:?}");
+        assert!(
+            ran.err.contains("taken exists already; --force replaces it"),
+            "{words:?}: {ran:?}"
+        );
+        assert_eq!(std::fs::read_to_string(&taken).unwrap(), "kept", "{words:?}");
+        // What follows "--" is a command of its own.
+        let own = words.iter().position(|word| *word == "--").unwrap_or(words.len());
+        let mut with_force = words.clone();
+        with_force.insert(own, "--force");
+        let forced = run(&with_force);
+        assert!(!forced.err.contains("exists already"), "{words:?}: {forced:?}");
+        assert_ne!(std::fs::read_to_string(&taken).unwrap_or_default(), "kept", "{words:?}");
+    }
+}

@@ -52,7 +52,9 @@ const LOST_SAMPLES: u32 = 13;
 #[non_exhaustive]
 pub enum NotSampled {
     /// Not even what is one's own.
-    #[error("CAP_PERFMON, or sysctl kernel.perf_event_paranoid=2 for own processes: run as root")]
+    #[error(
+        "CAP_PERFMON, or sysctl kernel.perf_event_paranoid=2 for own processes: root, outside of a container"
+    )]
     Forbidden,
     /// Anything else.
     #[error("a kernel that grants it ({0})")]
