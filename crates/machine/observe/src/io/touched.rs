@@ -6,7 +6,8 @@
 
 #![expect(unsafe_code, reason = "fanotify and open_by_handle_at have no safe wrappers")]
 
-use std::collections::BTreeMap;
+use core::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 use std::fs;
 use std::io;
@@ -16,7 +17,9 @@ use std::path::{Path, PathBuf};
 
 use host::Error;
 use host::native::{i32_of, u32_of, u64_of};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
 
 use super::counters::process;
 
@@ -112,6 +115,8 @@ pub struct Watched {
     roots: BTreeMap<u64, OwnedFd>,
     /// Paths of folders by their handles.
     folders: BTreeMap<Vec<u8>, PathBuf>,
+    /// Names of processes that touched something before.
+    names: BTreeMap<u32, String>,
     overflows: u64,
     own: u32,
 }
@@ -141,6 +146,8 @@ const READ_BYTES: usize = 64 << 10;
 const READS_MAX: usize = 64;
 /// Paths of folders that are kept.
 const FOLDERS_MAX: usize = 16_384;
+/// Names of processes that are kept; numbers of processes come round after 32 768 at least.
+const NAMES_MAX: usize = 4096;
 
 impl Watched {
     /// Watches the file systems that these paths are on.
@@ -156,6 +163,7 @@ impl Watched {
             mounts: Group::new(INIT).map_err(cannot)?,
             roots: BTreeMap::new(),
             folders: BTreeMap::new(),
+            names: BTreeMap::new(),
             overflows: 0,
             own: std::process::id(),
         };
@@ -185,6 +193,20 @@ impl Watched {
         self.mounts.mark(MARK_MOUNT, mask, place)
     }
 
+    /// Waits until something has happened, so long at most. Who reads at once still finds the
+    /// processes that did it: most that touch a file end soon.
+    pub fn wait(&self, duration: Duration) {
+        let groups = self.handles.iter().chain(core::iter::once(&self.mounts));
+        let mut all: Vec<PollFd<'_>> =
+            groups.map(|group| PollFd::new(&group.0, PollFlags::IN)).collect();
+        let timeout = Timespec::try_from(duration).ok();
+        // A signal ends the wait early, which does no harm.
+        let woken = poll(&mut all, timeout.as_ref());
+        if woken.is_err_and(|error| error != Errno::INTR) {
+            std::thread::sleep(duration);
+        }
+    }
+
     /// What has happened since the last time; what this process did itself is left out.
     pub fn read(&mut self, into: &mut Vec<Touch>) {
         let mut told = Told::default();
@@ -192,9 +214,21 @@ impl Watched {
             group.read(&mut told);
         }
         self.mounts.read(&mut told);
-        let mut names = BTreeMap::new();
+        // Names first: looking for paths takes longer than some processes live.
+        let numbers = events(&told.bytes).filter_map(|event| u32::try_from(event.process).ok());
+        let numbers: BTreeSet<u32> = numbers.filter(|&number| number != self.own).collect();
+        if self.names.len() >= NAMES_MAX {
+            self.names.clear();
+        }
+        for number in numbers {
+            // Of one that has ended meanwhile the name at an earlier touch: of its libraries, say.
+            let found = process(number).map(|found| found.name).filter(|name| !name.is_empty());
+            if let Some(name) = found {
+                self.names.insert(number, name);
+            }
+        }
         for (event, file) in events(&told.bytes).zip(told.files) {
-            into.extend(self.touch(&event, file, &mut names));
+            into.extend(self.touch(&event, file));
         }
     }
 
@@ -204,12 +238,7 @@ impl Watched {
     }
 
     /// Of a mount, the file comes open.
-    fn touch(
-        &mut self,
-        event: &Event<'_>,
-        open: Option<OwnedFd>,
-        names: &mut BTreeMap<u32, String>,
-    ) -> Option<Touch> {
+    fn touch(&mut self, event: &Event<'_>, open: Option<OwnedFd>) -> Option<Touch> {
         if event.mask & OVERFLOW != 0 {
             self.overflows += 1;
             return None;
@@ -226,10 +255,9 @@ impl Watched {
             Some(file) => fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?,
             None => self.path(event.information)?,
         };
-        let name = names.entry(number);
-        let name = name.or_insert_with(|| process(number).unwrap_or_default().name);
+        let name = self.names.get(&number).cloned().unwrap_or_default();
         let kinds = TouchKind::ALL.into_iter().filter(|kind| event.mask & kind.mask() != 0);
-        Some(Touch { process: number, name: name.clone(), kinds: kinds.collect(), path })
+        Some(Touch { process: number, name, kinds: kinds.collect(), path })
     }
 
     /// The folder's handle and the name in it.

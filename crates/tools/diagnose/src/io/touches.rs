@@ -1,11 +1,12 @@
 //! Who touches which file: those that are wanted, counted.
 
 use core::ops::ControlFlow;
+use core::time::Duration;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use observe::io::{Touch, TouchKind, Watched};
-use units::{NANOS_PER_SECOND, Sleep};
+use units::Clock;
 
 /// A process by its number or its name.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -95,8 +96,8 @@ impl Touches {
     }
 }
 
-/// Between two looks.
-const NAP_NS: i64 = NANOS_PER_SECOND / 20;
+/// Between two looks at most: `each` may end the watch.
+const NAP: Duration = Duration::from_millis(50);
 
 /// Begins to watch the file system of a place, or all that are on disks.
 ///
@@ -117,7 +118,7 @@ pub fn watch_files(place: Option<&Path>) -> Result<Watched, host::Error> {
 pub fn touches(
     watched: &mut Watched,
     filter: &TouchFilter,
-    clock: &dyn Sleep,
+    clock: &dyn Clock,
     duration_ns: i64,
     each: &mut dyn FnMut(Option<&Touch>) -> ControlFlow<()>,
 ) -> Touches {
@@ -139,7 +140,7 @@ pub fn touches(
         if is_over {
             return all;
         }
-        clock.sleep_until(now_ns + NAP_NS);
+        watched.wait(NAP);
     }
 }
 
