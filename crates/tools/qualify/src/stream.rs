@@ -185,12 +185,15 @@ impl Log {
         }
     }
 
-    /// The flush at the end is part of the time. What came too late for a window of its own is
-    /// added to the last.
+    /// The flush at the end is part of the time. What came too late for a window of its own, in
+    /// bytes or in time, is added to the last: a rate over microseconds is none.
     pub(crate) fn finish(mut self, now_ns: i64) -> Fill {
         let rest = self.window;
+        let end_ns = between(self.begin_ns, now_ns);
+        let begin_ns = self.fill.windows.last().map_or(0, |last| last.end_ns);
+        let is_short = rest.bytes < self.window_bytes || end_ns < begin_ns + WINDOW_NS;
         match self.fill.windows.last_mut() {
-            Some(last) if rest.bytes < self.window_bytes => {
+            Some(last) if is_short => {
                 if rest.bytes > 0 {
                     last.offset_low = last.offset_low.min(rest.offset_low);
                     last.offset_high = last.offset_high.max(rest.offset_high);
@@ -202,7 +205,7 @@ impl Log {
             _ => {}
         }
         if let Some(last) = self.fill.windows.last_mut() {
-            last.end_ns = between(self.begin_ns, now_ns);
+            last.end_ns = end_ns;
         }
         self.fill.trace.end(between(self.last_ns, now_ns));
         let trace = &self.fill.trace;
@@ -282,4 +285,33 @@ pub(crate) fn verify(bench: &mut Bench<'_>, range: &Range<u64>) -> Result<Verifi
         verified.wrong += u64::from(!is_stamped(&row, offset));
     }
     Ok(verified)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 121 blocks of a MiB, a millisecond each; the last one comes so long after the one before.
+    fn finished(last_ns: i64) -> Fill {
+        const BLOCK: u64 = 1 << 20;
+        let mut log = Log::new(0, 121 * BLOCK, (BLOCK, 1));
+        let mut now_ns = 0;
+        for number in 0..121 {
+            now_ns += if number == 120 { last_ns } else { 1_000_000 };
+            let done = Done { offset: number * BLOCK, len: BLOCK, latency_ns: 1000 };
+            log.add(now_ns, done);
+        }
+        log.finish(now_ns)
+    }
+
+    /// A cache takes the end of a stream in a moment: that is no rate of the disk.
+    #[test]
+    fn no_window_is_so_short_that_its_rate_says_nothing() {
+        for last_ns in [1_000_000, 8000, 1] {
+            let fill = finished(last_ns);
+            assert_eq!(fill.bytes(), 121 << 20);
+            let most = fill.rates().max().unwrap();
+            assert!(most <= 1_200_000_000, "{last_ns}: {most}");
+        }
+    }
 }
