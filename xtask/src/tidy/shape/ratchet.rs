@@ -14,7 +14,7 @@ const fn entry(rule: Rule, place: &'static str, figure: usize) -> Entry {
     Entry { rule, place, figure }
 }
 
-pub(super) const ENTRIES: [Entry; 32] = [
+pub(super) const ENTRIES: [Entry; 31] = [
     entry(Rule::FilesInCircles, "crates/faces/server", 12),
     entry(Rule::FilesInCircles, "crates/faces/volume-view", 2),
     entry(Rule::FilesInCircles, "crates/faces/wirespool", 22),
@@ -27,7 +27,6 @@ pub(super) const ENTRIES: [Entry; 32] = [
     entry(Rule::FilesInCircles, "crates/recorder/extract", 18),
     entry(Rule::FilesInCircles, "crates/recorder/record", 27),
     entry(Rule::FilesInCircles, "crates/recorder/upkeep", 2),
-    entry(Rule::FilesInCircles, "crates/sessions/query", 14),
     entry(Rule::FilesInCircles, "crates/sessions/session", 5),
     entry(Rule::FilesInCircles, "crates/storage/guard", 3),
     entry(Rule::FilesInCircles, "crates/storage/volume", 9),
