@@ -14,7 +14,7 @@ const fn entry(rule: Rule, place: &'static str, figure: usize) -> Entry {
     Entry { rule, place, figure }
 }
 
-pub(super) const ENTRIES: [Entry; 29] = [
+pub(super) const ENTRIES: [Entry; 28] = [
     entry(Rule::FilesInCircles, "crates/faces/server", 12),
     entry(Rule::FilesInCircles, "crates/faces/volume-view", 2),
     entry(Rule::FilesInCircles, "crates/faces/wirespool", 22),
@@ -23,7 +23,6 @@ pub(super) const ENTRIES: [Entry; 29] = [
     entry(Rule::FilesInCircles, "crates/packets/capture", 10),
     entry(Rule::FilesInCircles, "crates/packets/wire", 5),
     entry(Rule::FilesInCircles, "crates/proof/bench", 5),
-    entry(Rule::FilesInCircles, "crates/recorder/extract", 18),
     entry(Rule::FilesInCircles, "crates/recorder/record", 27),
     entry(Rule::FilesInCircles, "crates/recorder/upkeep", 2),
     entry(Rule::FilesInCircles, "crates/sessions/session", 5),
