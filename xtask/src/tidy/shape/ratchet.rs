@@ -14,7 +14,7 @@ const fn entry(rule: Rule, place: &'static str, figure: usize) -> Entry {
     Entry { rule, place, figure }
 }
 
-pub(super) const ENTRIES: [Entry; 27] = [
+pub(super) const ENTRIES: [Entry; 26] = [
     entry(Rule::FilesInCircles, "crates/faces/server", 12),
     entry(Rule::FilesInCircles, "crates/faces/volume-view", 2),
     entry(Rule::FilesInCircles, "crates/faces/wirespool", 22),
@@ -24,7 +24,6 @@ pub(super) const ENTRIES: [Entry; 27] = [
     entry(Rule::FilesInCircles, "crates/packets/wire", 5),
     entry(Rule::FilesInCircles, "crates/proof/bench", 5),
     entry(Rule::FilesInCircles, "crates/recorder/record", 27),
-    entry(Rule::FilesInCircles, "crates/recorder/upkeep", 2),
     entry(Rule::FilesInCircles, "crates/sessions/session", 5),
     entry(Rule::FilesInCircles, "crates/storage/volume", 9),
     entry(Rule::FilesInCircles, "crates/tools/diagnose", 14),
