@@ -14,9 +14,8 @@ const fn entry(rule: Rule, place: &'static str, figure: usize) -> Entry {
     Entry { rule, place, figure }
 }
 
-pub(super) const ENTRIES: [Entry; 26] = [
+pub(super) const ENTRIES: [Entry; 25] = [
     entry(Rule::FilesInCircles, "crates/faces/server", 12),
-    entry(Rule::FilesInCircles, "crates/faces/volume-view", 2),
     entry(Rule::FilesInCircles, "crates/faces/wirespool", 22),
     entry(Rule::FilesInCircles, "crates/machine/sandbox", 4),
     entry(Rule::FilesInCircles, "crates/packets/app", 5),
