@@ -14,11 +14,10 @@ const fn entry(rule: Rule, place: &'static str, figure: usize) -> Entry {
     Entry { rule, place, figure }
 }
 
-pub(super) const ENTRIES: [Entry; 21] = [
+pub(super) const ENTRIES: [Entry; 20] = [
     entry(Rule::FilesInCircles, "crates/faces/server", 12),
     entry(Rule::FilesInCircles, "crates/faces/wirespool", 22),
     entry(Rule::FilesInCircles, "crates/machine/sandbox", 4),
-    entry(Rule::FilesInCircles, "crates/packets/app", 5),
     entry(Rule::FilesInCircles, "crates/packets/wire", 5),
     entry(Rule::FilesInCircles, "crates/recorder/record", 27),
     entry(Rule::FilesInCircles, "crates/storage/volume", 9),
