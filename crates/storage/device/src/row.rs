@@ -8,7 +8,7 @@ pub const ROW_SIZE: usize = 4096;
 /// The bytes of one row.
 pub type Row = [u8; ROW_SIZE];
 
-/// Holds every implementation to the contract of [`Device`].
+/// Holds every implementation to the contract of [`crate::Device`].
 #[track_caller]
 pub(crate) fn assert_range(offset: u64, len: usize, size: u64) {
     let (row, len) = (to_u64(ROW_SIZE), to_u64(len));

@@ -1,6 +1,6 @@
 //! What a modelled disk has done.
 
-/// What was asked of a [`Modelled`] so far.
+/// What was asked of a [`crate::Modelled`] so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Work {
     /// Reads, failed ones included.
