@@ -15,7 +15,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-use crate::{MUTANT_SEEDS, SQL, lab, miri, mutants, process, tidy};
+use crate::process::SQL;
+use crate::{lab, miri, mutants, process, tidy};
 
 /// What the steps said, summed.
 #[derive(Default)]
@@ -91,7 +92,7 @@ pub(crate) fn run() -> bool {
         let sim = ["run", "--quiet", "--locked", "--profile", "sim", "-p", "sim", "--"];
         cargo(&[&sim[..], &["--recorder", "--seeds", "500"]].concat())
     });
-    check("mutants", &mut tally, || mutants::run_some(MUTANT_SEEDS, SOME_MUTANTS));
+    check("mutants", &mut tally, || mutants::run_some(mutants::SEEDS, SOME_MUTANTS));
     check("fuzz", &mut tally, fuzz_targets);
     step("lab", &mut tally, |tally| read(tally, &mut lab::command(&["--short"])?));
     undefined_behaviour(&mut tally);

@@ -6,8 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::SQL;
-use crate::process::{cargo, root, text};
+use crate::process::{SQL, cargo, root, text};
 
 /// The command that runs the lab, with both programs built.
 pub(crate) fn command(arguments: &[&str]) -> Result<Command> {

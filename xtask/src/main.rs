@@ -20,6 +20,7 @@ use anyhow::Result;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
   tidy                   check the rules that the compiler cannot see
+  tidy --circles         list the uses that make circles of files within a crate
   ci                     format, clippy, tidy, doc, tests, short runs of simulation and lab,
                          Miri, licences
   miri                   tests of memory and of parsers under Miri (needs nightly with it)
@@ -30,25 +31,20 @@ usage: cargo xtask COMMAND
                          or in an empty Debian root (needs root and debootstrap)
   lab [--short] [CASE...]  the recorder on failing disks in a virtual machine (lab/README.md)";
 
-/// What packages have and a plain build has not.
-pub(crate) const SQL: &str = "wirespool/sql";
-
-/// Histories in which each mutant must be caught.
-pub(crate) const MUTANT_SEEDS: u64 = 2000;
-
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let verdict = match *arguments.as_slice() {
         ["tidy"] => tidy::run(),
+        ["tidy", "--circles"] => tidy::run_circles(),
         ["ci"] => Ok(ci::run()),
         ["miri"] => miri::run_all(),
-        ["mutants"] => mutants::run(MUTANT_SEEDS, ""),
+        ["mutants"] => mutants::run(mutants::SEEDS, ""),
         ["mutants", "--some", count] => match count.parse() {
-            Ok(count) => mutants::run_some(MUTANT_SEEDS, count),
+            Ok(count) => mutants::run_some(mutants::SEEDS, count),
             Err(_) => Err(anyhow::anyhow!("not a number: {count}")),
         },
-        ["mutants", only] => mutants::run(MUTANT_SEEDS, only),
+        ["mutants", only] => mutants::run(mutants::SEEDS, only),
         ["release"] => release::run(None),
         ["release", "--target", target] => release::run(Some(target)),
         ["lab", ref arguments @ ..] => lab::run(arguments),

@@ -21,6 +21,9 @@ use crate::tidy::PARTS;
 /// Where the mutants are.
 pub(crate) const FOLDER: &str = "crates/proof/sim/mutants/";
 
+/// Histories in which each mutant must be caught.
+pub(crate) const SEEDS: u64 = 2000;
+
 /// Seconds after which a simulation has met a history that does not end.
 const ENDLESS_SECONDS: &str = "1200";
 /// What `timeout` says then.

@@ -5,6 +5,9 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+/// The feature that packages have and a plain build has not.
+pub(crate) const SQL: &str = "wirespool/sql";
+
 /// The root of the repository: the directory above this crate. As cargo says when it runs this
 /// program, not when it compiled it: two checkouts may share one folder of build output.
 pub(crate) fn root() -> PathBuf {

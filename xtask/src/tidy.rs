@@ -2,48 +2,27 @@
 //!
 //! Each rule is a function from text to findings, one line each, with a test that shows it fails on
 //! a bad example. Nothing is written and nothing is repaired. A rule has no list of exceptions:
-//! what breaks it is changed.
+//! what breaks it is changed. Only the limits of the shape have a table of what is over them, whose
+//! figures fall.
 
 mod boundary;
 mod documents;
+mod file;
 mod fuzz;
 mod layouts;
 mod rows;
+mod shape;
 mod source;
 mod text;
 
 use std::collections::BTreeSet;
-use std::fs;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use crate::{mutants, process};
+use file::File;
 pub(crate) use rows::PARTS;
 use source::Source;
-
-/// One file of the repository: its path from the root, its size, and its text where it is text.
-pub(crate) struct File {
-    path: String,
-    size_bytes: u64,
-    text: Option<String>,
-}
-
-impl File {
-    fn read(path: &str) -> Result<Option<File>> {
-        let full = process::root().join(path);
-        // Deleted but not yet committed, or a link: git lists both.
-        if !fs::symlink_metadata(&full).is_ok_and(|metadata| metadata.is_file()) {
-            return Ok(None);
-        }
-        let bytes = fs::read(&full).with_context(|| format!("cannot read {path}"))?;
-        let size_bytes = u64::try_from(bytes.len()).expect("a length fits u64");
-        Ok(Some(File { path: path.to_owned(), size_bytes, text: String::from_utf8(bytes).ok() }))
-    }
-
-    fn is(&self, extension: &str) -> bool {
-        self.path.rsplit_once('.').is_some_and(|(_, found)| found == extension)
-    }
-}
 
 /// Checks every rule, prints the findings, and returns whether there were none.
 pub(crate) fn run() -> Result<bool> {
@@ -58,11 +37,23 @@ pub(crate) fn run() -> Result<bool> {
     findings.extend(rows::check(&packages));
     findings.extend(documents::decisions(&files, &packages));
     findings.extend(code(&files));
+    let shape = shape::check(&files);
+    findings.extend(shape.findings);
     for finding in &findings {
         println!("{finding}");
     }
+    println!("{}", shape.summary);
     println!("tidy: {} files, {} findings", files.len(), findings.len());
     Ok(findings.is_empty())
+}
+
+/// Prints every use between files of one circle, and returns whether there was none.
+pub(crate) fn run_circles() -> Result<bool> {
+    let edges = shape::edges_of_circles(&files()?);
+    for edge in &edges {
+        println!("{edge}");
+    }
+    Ok(edges.is_empty())
 }
 
 fn files() -> Result<Vec<File>> {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::File;
+use super::file::File;
 use super::rows::Package;
 
 const CHANGELOG: &str = "CHANGELOG.md";

@@ -1,7 +1,7 @@
 //! Every fuzz target has inputs, which ordinary tests replay, and a row in a table of its README;
 //! every dictionary has a row, too.
 
-use super::File;
+use super::file::File;
 
 const TARGETS: &str = "fuzz/fuzz_targets/";
 const DICTIONARIES: &str = "fuzz/dictionaries/";

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::File;
+use super::file::File;
 
 const DOCUMENT: &str = "docs/format.md";
 

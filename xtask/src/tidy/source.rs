@@ -53,6 +53,11 @@ impl Source {
         in_test_folder || test_modules.contains(&self.path) || test_modules.iter().any(in_module)
     }
 
+    /// Lines with comments and empty lines, without tests.
+    pub(crate) fn lines(&self) -> usize {
+        self.lines
+    }
+
     /// Files aim at 400 lines and have 800 at most, tests apart.
     pub(crate) fn length(&self) -> Option<String> {
         let too_long = self.lines > FILE_LINES_MAX;

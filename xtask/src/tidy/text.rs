@@ -1,7 +1,7 @@
 //! Rules for every file as text: characters, line length, markers, paths of one machine, size of
 //! blobs.
 
-use super::File;
+use super::file::File;
 
 const LINE_CHARACTERS_MAX: usize = 100;
 const BLOB_SIZE_BYTES_MAX: u64 = 256 * 1024;

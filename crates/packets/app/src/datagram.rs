@@ -3,26 +3,14 @@
 use wire::App;
 
 use crate::findings::Findings;
+use crate::payload::Datagram;
 use crate::search::{ATTEMPT_COUNT_MAX, Interest, LOOK_LEN_MAX, Search, Stage};
-use crate::{Budget, Reading, Side, Step, dhcp, dns, http, ntp, quic};
+use crate::{Budget, Reading, Step, dhcp, dns, http, ntp, quic};
 
 const DNS_PORTS: [u16; 3] = [dns::PORT, 5353, 5355];
 
 /// Its messages have the form of DNS and another meaning (RFC 1002 4.2).
 const NETBIOS_NAME_PORT: u16 = 137;
-
-/// A UDP payload on its way to the search.
-#[derive(Clone, Copy, Debug)]
-pub struct Datagram<'a> {
-    /// Side that sent it.
-    pub side: Side,
-    /// When, in nanoseconds of any origin.
-    pub time_ns: i64,
-    /// Of sender and receiver.
-    pub ports: (u16, u16),
-    /// The payload as it was captured.
-    pub payload: &'a [u8],
-}
 
 /// Looks at a UDP payload. The search is made when there is something to keep.
 pub fn datagram(

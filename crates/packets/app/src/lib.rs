@@ -23,11 +23,13 @@ mod icmp;
 mod memo;
 mod modbus;
 mod ntp;
+mod payload;
 mod quic;
 mod rdp;
 mod reader;
 mod reorder;
 mod search;
+mod segment;
 mod side;
 pub mod signature;
 mod smb;
@@ -37,11 +39,13 @@ mod values;
 
 pub use arp::arp;
 pub use budget::{Budget, Room};
-pub use datagram::{Datagram, datagram};
+pub use datagram::datagram;
 pub use dns::{DnsMessage, dns_message};
 pub use findings::{AtRest, Findings};
 pub use icmp::icmp;
-pub use search::{Interest, SEARCH_BYTES_MAX, Search, Segment, segment};
+pub use payload::{Datagram, Segment};
+pub use search::{Interest, SEARCH_BYTES_MAX, Search};
+pub use segment::segment;
 pub use side::Side;
 
 /// How a message is to be read.

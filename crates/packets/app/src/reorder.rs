@@ -5,7 +5,8 @@
 //! budget, for all of them.
 
 use crate::Budget;
-use crate::{Segment, Side};
+use crate::payload::Segment;
+use crate::side::Side;
 
 /// Payload held for one session, both sides together.
 const HELD_BYTES_MAX: usize = 16 << 10;

@@ -9,8 +9,8 @@
 use wire::{Names, PackedNames, Protocol};
 
 use crate::application::{Application, Memory};
-use crate::findings::Findings;
 use crate::head::{Head, Progress};
+use crate::payload::Segment;
 use crate::quic::Quic;
 use crate::reorder::Reorder;
 use crate::{Budget, Reading, Side, Step, http, tls};
@@ -93,58 +93,6 @@ impl Interest {
     }
 }
 
-/// A TCP payload on its way to the search.
-#[derive(Clone, Copy, Debug)]
-pub struct Segment<'a> {
-    /// Side that sent it.
-    pub side: Side,
-    /// When, in nanoseconds of any origin.
-    pub time_ns: i64,
-    /// Sequence number of the first payload byte.
-    pub start: u32,
-    /// The payload as it was captured.
-    pub payload: &'a [u8],
-    /// Less was captured than was on the wire.
-    pub is_truncated: bool,
-    /// Bytes before it are missing so far, near the beginning of the stream.
-    pub is_ahead: bool,
-    /// Of sender and receiver.
-    pub ports: (u16, u16),
-}
-
-/// Looks at a TCP payload.
-pub fn segment(
-    findings: &mut Findings,
-    interest: &mut Interest,
-    segment: &Segment<'_>,
-    budget: &mut Budget,
-) {
-    let (payload, is_cut) = match segment.payload.get(..LOOK_LEN_MAX) {
-        Some(start) => (start, segment.payload.len() > LOOK_LEN_MAX),
-        None => (segment.payload, false),
-    };
-    let is_truncated = segment.is_truncated || is_cut;
-    let segment = &Segment { payload, is_truncated, ..*segment };
-    let is_looked_at = segment.is_ahead
-        || Application::of_segment(segment.payload, segment.ports).is_some()
-        || interest.has_search() && findings.is_open_and(|search| search.awaits(segment.side));
-    if !is_looked_at {
-        // What follows a hello or a request is seldom another one.
-        if interest.has_search() {
-            findings.rest(interest, budget);
-        }
-        return;
-    }
-    let is_complete = findings.with(interest, budget, |search, budget| {
-        search.push(segment, budget);
-        search.is_complete()
-    });
-    if is_complete == Some(true) {
-        findings.rest(interest, budget);
-        *interest = Interest::NONE;
-    }
-}
-
 impl Search {
     /// A search that goes on from names at rest.
     pub(crate) fn resumed(names: &PackedNames, openings: [bool; 2]) -> Self {
@@ -190,7 +138,7 @@ impl Search {
     }
 
     /// Whether the next segment of this side is looked at whatever it begins with.
-    fn awaits(&self, side: Side) -> bool {
+    pub(crate) fn awaits(&self, side: Side) -> bool {
         side.of(&self.heads).is_some()
             || self.memory.dialog.is_open()
             || !self.reorder.is_empty()
@@ -198,7 +146,7 @@ impl Search {
     }
 
     /// Takes a segment, and those that waited for it.
-    fn push(&mut self, segment: &Segment<'_>, budget: &mut Budget) {
+    pub(crate) fn push(&mut self, segment: &Segment<'_>, budget: &mut Budget) {
         let is_ahead = match segment.side.of(&self.heads) {
             Some(head) => segment.start.wrapping_sub(head.next_sequence()).cast_signed() > 0,
             None => segment.is_ahead && self.kind(segment.payload, segment.ports).is_none(),
@@ -324,7 +272,7 @@ impl Search {
     }
 
     /// TLS and SSH show their names once; after both openings the rest is ciphertext.
-    fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.openings == [true; 2]
     }
 

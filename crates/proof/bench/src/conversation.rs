@@ -247,7 +247,7 @@ impl Hosts {
         let header = |sum: [u8; 2]| {
             [words.as_flattened(), &[64, protocol], &sum, from.as_slice(), to.as_slice()].concat()
         };
-        let sum = crate::mix::checksum(&header([0; 2])).to_be_bytes();
+        let sum = checksum(&header([0; 2])).to_be_bytes();
         [macs.as_flattened(), &[8, 0], &header(sum), bytes].concat()
     }
 
@@ -329,4 +329,13 @@ impl Connection {
         let next = if back { resp_next } else { orig_next };
         *next = next.wrapping_add(sent);
     }
+}
+
+/// The Internet checksum (RFC 1071).
+pub(crate) fn checksum(header: &[u8]) -> u16 {
+    let (words, _) = header.as_chunks::<2>();
+    let sum: u32 = words.iter().map(|&word| u32::from(u16::from_be_bytes(word))).sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let folded = (folded & 0xffff) + (folded >> 16);
+    !u16::try_from(folded).expect("folded twice")
 }

@@ -31,7 +31,7 @@ use crate::outcome::Outcome;
 use crate::program;
 use crate::recorder::Recorder;
 use crate::statistics::Sample;
-use sessions::{Needle, Sessions};
+use sessions::{Needle, Question, Sessions};
 
 const COLD_GOAL_MS: f64 = 200.0;
 const WARM_GOAL_MS: f64 = 50.0;
@@ -163,15 +163,6 @@ fn list(
 
 /// How a needle is asked for.
 type Way = fn(&Needle) -> Question;
-
-/// The same question twice.
-#[derive(Clone, Debug)]
-pub(crate) struct Question {
-    /// In our words.
-    query: String,
-    /// In SQL over the Parquet files.
-    condition: String,
-}
 
 fn measure(
     options: &Options,

@@ -14,6 +14,7 @@ use units::Random;
 use units::number::{floor, to_u64};
 
 use crate::chance::{Chance as _, bits16};
+use crate::conversation::checksum;
 use crate::pcap_file::PcapFile;
 use crate::traffic;
 
@@ -106,15 +107,6 @@ impl Flow {
     }
 }
 
-/// The Internet checksum (RFC 1071).
-pub(crate) fn checksum(header: &[u8]) -> u16 {
-    let (words, _) = header.as_chunks::<2>();
-    let sum: u32 = words.iter().map(|&word| u32::from(u16::from_be_bytes(word))).sum();
-    let folded = (sum & 0xffff) + (sum >> 16);
-    let folded = (folded & 0xffff) + (folded >> 16);
-    !u16::try_from(folded).expect("folded twice")
-}
-
 /// The flows and the choice among them.
 #[derive(Debug)]
 struct Mix {
@@ -177,7 +169,7 @@ fn pareto_rank(unit: f64, last: usize) -> usize {
 pub(crate) fn write(path: &Path, amount: Amount) -> Result<u64> {
     anyhow::ensure!(amount.flows > 0 && amount.packets > 0, "a mix has packets and flows");
     if amount.traffic {
-        return traffic::write(path, amount);
+        return traffic::write(path, amount.packets, amount.flows);
     }
     let (mut file, mut mix, mut frame) =
         (PcapFile::create(path)?, Mix::new(amount.flows), Vec::new());

@@ -16,7 +16,6 @@ use units::number::{floor, real, to_u64};
 
 use crate::chance::Chance as _;
 use crate::conversation::{Conversations, Frames};
-use crate::mix::Amount;
 use crate::pcap_file::PcapFile;
 
 /// Bytes of the long transfers.
@@ -47,12 +46,11 @@ struct Traffic {
 }
 
 impl Traffic {
-    fn new(amount: Amount) -> Self {
+    fn new(packets: u32, flows: u32) -> Self {
         let mut conversations = Conversations::new(7);
-        let duration_us = u64::from(amount.packets) * MICROS_A_PACKET;
+        let duration_us = u64::from(packets) * MICROS_A_PACKET;
         let random = conversations.random();
-        let mut starts: Vec<u64> =
-            (0..amount.flows).map(|_| random.below(duration_us * 9 / 10)).collect();
+        let mut starts: Vec<u64> = (0..flows).map(|_| random.below(duration_us * 9 / 10)).collect();
         starts.sort_unstable_by_key(|&start| Reverse(start));
         let under_way = BinaryHeap::new();
         let (now_us, begun, has_long) = (0, 0, false);
@@ -103,11 +101,11 @@ impl Traffic {
     }
 }
 
-/// Writes whole conversations to `path` and returns the file's bytes.
-pub(crate) fn write(path: &Path, amount: Amount) -> Result<u64> {
+/// Writes so many packets of so many conversations to `path` and returns the file's bytes.
+pub(crate) fn write(path: &Path, packets: u32, flows: u32) -> Result<u64> {
     let mut file = PcapFile::create(path)?;
-    let mut traffic = Traffic::new(amount);
-    for _ in 0..amount.packets {
+    let mut traffic = Traffic::new(packets, flows);
+    for _ in 0..packets {
         let (time_us, frame) = traffic.next();
         file.record(time_us, &frame)?;
     }
@@ -124,7 +122,8 @@ mod tests {
     use super::*;
     use crate::packets::Packets;
 
-    const AMOUNT: Amount = Amount { packets: 30_000, flows: 2000, traffic: true };
+    const PACKETS: u32 = 30_000;
+    const FLOWS: u32 = 2000;
 
     fn rows(packets: &Packets) -> Vec<SessionRow> {
         let mut rows = Vec::new();
@@ -138,8 +137,8 @@ mod tests {
     fn the_file_is_the_same_every_time_and_has_as_many_packets_as_asked_for() {
         let directory = tempfile::tempdir().unwrap();
         let [one, two] = ["one", "two"].map(|name| directory.path().join(name));
-        let bytes = write(&one, AMOUNT).unwrap();
-        write(&two, AMOUNT).unwrap();
+        let bytes = write(&one, PACKETS, FLOWS).unwrap();
+        write(&two, PACKETS, FLOWS).unwrap();
         let file = std::fs::read(&one).unwrap();
         assert_eq!((to_u64(file.len()), &file), (bytes, &std::fs::read(&two).unwrap()));
         let packets = Packets::read(&one).unwrap();
@@ -152,7 +151,7 @@ mod tests {
     fn conversations_are_whole_and_have_names() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("traffic");
-        write(&path, AMOUNT).unwrap();
+        write(&path, PACKETS, FLOWS).unwrap();
         let rows = rows(&Packets::read(&path).unwrap());
         // A stream of datagrams goes to up to three ports.
         assert!((1900..2600).contains(&rows.len()), "{}", rows.len());

@@ -10,10 +10,11 @@ use crate::check::Violation;
 use crate::counters::Counters;
 use crate::history::{self, Outcome};
 use crate::ledger::Ledger;
-use crate::random::mix;
+use crate::orders::{Kind, Orders};
 use crate::recorder;
-use crate::report::Begin;
 use crate::search;
+use crate::sum::Sum;
+use crate::took::Begin;
 
 /// Seeds that a campaign loses at most when it is killed.
 const SLICE: u64 = 50;
@@ -21,49 +22,6 @@ const SLICE: u64 = 50;
 thread_local! {
     /// The seed whose history runs on this thread.
     static SEED: Cell<u64> = const { Cell::new(0) };
-}
-
-/// What the histories are of.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
-    Volume,
-    Recorder,
-    Search,
-}
-
-impl Kind {
-    /// Its word on the command line, with a space behind it.
-    pub(crate) fn option(self) -> &'static str {
-        match self {
-            Self::Volume => "",
-            Self::Recorder => "--recorder ",
-            Self::Search => "--search ",
-        }
-    }
-}
-
-/// Which seeds to run, and how.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Orders {
-    pub(crate) of: Kind,
-    pub(crate) first_seed: u64,
-    pub(crate) seeds: u64,
-    pub(crate) threads: usize,
-    /// Ends with the first history that fails.
-    pub(crate) stop_at_failure: bool,
-    /// Every step is printed.
-    pub(crate) trace: bool,
-}
-
-/// What all histories came to.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Sum {
-    pub(crate) seeds: u64,
-    pub(crate) counters: Counters,
-    /// Of all histories, in whatever order they ended.
-    pub(crate) digest: u64,
-    /// By seed.
-    pub(crate) failures: Vec<(u64, String)>,
 }
 
 /// Runs the histories; `failed` hears of each failure at once.
@@ -155,24 +113,5 @@ pub(crate) fn go_on(
         let begin = Begin::now();
         let sum = run(Orders { first_seed, seeds, ..orders }, failed);
         ledger.note(first_seed, sum, begin.took())?;
-    }
-}
-
-impl Sum {
-    /// Adds the seeds that follow.
-    pub(crate) fn merge(&mut self, other: Self) {
-        self.seeds += other.seeds;
-        self.counters.merge(&other.counters);
-        self.digest = self.digest.wrapping_add(other.digest);
-        self.failures.extend(other.failures);
-    }
-
-    fn take(&mut self, seed: u64, outcome: Outcome) {
-        self.seeds += 1;
-        self.counters.merge(&outcome.counters);
-        self.digest = self.digest.wrapping_add(mix(outcome.digest ^ seed));
-        if let Err(Violation(what)) = outcome.verdict {
-            self.failures.push((seed, what));
-        }
     }
 }

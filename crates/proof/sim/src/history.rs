@@ -227,11 +227,7 @@ impl History {
                 Some(honest) => self.with_superblock(honest),
                 None => self.choose_present(attempt),
             };
-            if self.random.percent(30) {
-                let after = self.random.below(22 * u64::from(present.count_ones()) + 8);
-                let crashes = self.choose_crashes();
-                self.disks.arm(after, crashes);
-            }
+            self.arm_in_mount(present);
             self.read_faults(present);
             let flaky = self.fail_in_mount(present);
             let reads_before: Vec<u64> = self.disks.work().iter().map(|work| work.reads).collect();
@@ -291,6 +287,15 @@ impl History {
         }
         self.counters.add("histories that end without a quorum", 1);
         Ok(None)
+    }
+
+    /// Some mounts end with a crash.
+    fn arm_in_mount(&mut self, present: u32) {
+        if self.random.percent(30) {
+            let after = self.random.below(22 * u64::from(present.count_ones()) + 8);
+            let crashes = self.choose_crashes();
+            self.disks.arm(after, crashes);
+        }
     }
 
     /// A mount has perhaps computed pieces that were missing, from the watermark that it found on,

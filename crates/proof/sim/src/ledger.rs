@@ -10,10 +10,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::campaign::{Kind, Sum};
 use crate::counters::Counters;
+use crate::orders::Kind;
 use crate::random::mix;
-use crate::report::Took;
+use crate::sum::Sum;
+use crate::took::Took;
 
 /// The file of a campaign, which no other process writes to meanwhile.
 #[derive(Debug)]

@@ -29,6 +29,7 @@ mod disks;
 mod faults;
 mod history;
 mod ledger;
+mod orders;
 mod pieces;
 mod plan;
 mod probes;
@@ -38,6 +39,8 @@ mod recorder;
 mod report;
 mod rivals;
 mod search;
+mod sum;
+mod took;
 mod truth;
 mod upkeep;
 mod writing;
@@ -45,9 +48,11 @@ mod writing;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use campaign::{Aim, Kind, Orders, Sum};
+use campaign::Aim;
 use ledger::Ledger;
-use report::Begin;
+use orders::{Kind, Orders};
+use sum::Sum;
+use took::Begin;
 
 const USAGE: &str = "\
 usage: sim [KIND] --seeds N [--seed S] [options]

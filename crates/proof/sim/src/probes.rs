@@ -1,6 +1,7 @@
 //! Rare states that a campaign must come to: one that does not has tested less than it says.
 
-use crate::campaign::{Kind, Sum};
+use crate::orders::Kind;
+use crate::sum::Sum;
 
 /// A state by the name of its counter, and in how many histories it is reached once at least.
 type Probe = (&'static str, u64);

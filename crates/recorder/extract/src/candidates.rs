@@ -11,9 +11,8 @@ use format::session_row::SessionRow;
 use query::{Part, Query, Required};
 use units::Timestamp;
 
-use crate::find::JOIN_IDLE_NS;
-use crate::known::Known;
-use crate::scan::{Identity, RowId};
+use crate::identity::{Identity, RowId};
+use crate::known::{JOIN_IDLE_NS, Known};
 
 /// Where a row stands among those of its session, as far as it says.
 pub(crate) fn part_of(row: &SessionRow) -> Part {

@@ -12,15 +12,32 @@ use units::number::to_u64;
 
 use crate::Error;
 use crate::archive::Archive;
-use crate::find::Event;
+use crate::event::Event;
+use crate::identity::Identity;
 use crate::joiner::Show;
 use crate::known::Known;
-use crate::packet_reader::columns;
 use crate::request::{Request, SessionIds};
-use crate::scan::{Identity, Scan, Step, Wanted};
+use crate::scan::{Scan, Step, Wanted};
 use crate::sessions::{Sessions, Told, columns_with};
 use crate::walk::Notes;
 use crate::windows::Windows;
+
+/// What a row has to say, besides which session it is of, for its packets to be found.
+const PLACES: [&str; 8] = [
+    "orig_packets",
+    "resp_packets",
+    "continues",
+    "piece_sequences",
+    "piece_subs",
+    "piece_columns",
+    "piece_begins",
+    "piece_lengths",
+];
+
+/// The columns by which packets are found.
+pub(crate) fn columns() -> Vec<&'static str> {
+    [&Identity::COLUMNS[..], &PLACES].concat()
+}
 
 /// The rows that packets are taken from.
 #[derive(Debug)]
@@ -36,6 +53,12 @@ pub(crate) enum Chosen {
 }
 
 impl Chosen {
+    /// All of these sessions, whenever they are.
+    pub(crate) fn whole(sessions: impl IntoIterator<Item = Identity>) -> Self {
+        let ends = sessions.into_iter().map(|session| (session, Timestamp::MAX));
+        Self::Whole(Known::new(ends.collect()))
+    }
+
     pub(crate) fn wanted<'c>(&'c self, query: &'c Query) -> Wanted<'c> {
         match self {
             Self::Query => Wanted::Query(query),

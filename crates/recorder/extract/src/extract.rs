@@ -12,25 +12,14 @@ use units::Clock;
 
 use crate::archive::Archive;
 use crate::explain::{Explain, Stopwatch};
-use crate::losses::Losses;
 use crate::met::NamesMet;
-use crate::output::{Outputs, Target};
-use crate::packet_reader::PacketReader;
+use crate::output::Outputs;
+use crate::packet_reader::{PacketReader, Progress, Telling};
 use crate::request::Request;
 use crate::statement::{Asked, Manifest};
+use crate::target::Target;
 use crate::walk::Notes;
 use crate::{Error, Options};
-
-/// How far an extract is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Progress {
-    /// Rows selected so far.
-    pub rows: u64,
-    /// Pieces read so far.
-    pub pieces: u64,
-    /// Packets selected so far.
-    pub packets: u64,
-}
 
 /// Result of an [`extract`].
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,14 +50,6 @@ pub fn extract(
     let watch = Stopwatch::start(clock);
     let mut archive = Archive::open(options, clock.realtime())?;
     run(&mut archive, watch, request, target, Telling { progress, losses: None })
-}
-
-/// The callbacks of a run.
-pub(crate) struct Telling<'a> {
-    /// After every piece.
-    pub(crate) progress: &'a mut dyn FnMut(&Progress) -> ControlFlow<()>,
-    /// Of every data piece, where everything is extracted.
-    pub(crate) losses: Option<&'a mut Losses>,
 }
 
 /// As [`extract`], from an archive that is open.

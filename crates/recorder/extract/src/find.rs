@@ -2,71 +2,21 @@
 //! it is asked.
 
 use core::ops::ControlFlow;
-use std::collections::BTreeMap;
 
-use format::session_row::SessionRow;
 use index::Columns;
 use query::Query;
 use units::Clock;
-use wire::CommunityId;
 
 use crate::archive::Archive;
-use crate::choice::look;
 use crate::completeness::Completeness;
+use crate::event::Event;
 use crate::explain::{Explain, Stopwatch};
-use crate::known::Known;
 use crate::met::NamesMet;
 use crate::newest::newest;
-use crate::scan::{Identity, PIECES, Scan, Step, Wanted};
+use crate::scan::Step;
 use crate::sessions::{Sessions, Told, columns_with};
 use crate::walk::Notes;
 use crate::{Error, Options};
-
-/// A session without a row for longer than this, where sessions have rows each minute, is over: no
-/// timeout is longer.
-pub(crate) const JOIN_IDLE_NS: i64 = 15 * 60 * units::NANOS_PER_SECOND;
-
-/// Whether a session's packets can be had.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Held {
-    /// The volume holds all packets of the session.
-    Held,
-    /// Some of its pieces are overwritten.
-    Partly,
-    /// All of its pieces are overwritten; its rows are kept.
-    Retired,
-}
-
-/// A session that matches.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Found {
-    /// `SEQUENCE.SUB-ROW` of its first row.
-    pub id: String,
-    /// Ids of all its rows.
-    pub rows: Vec<String>,
-    /// Its rows as one: sums of the counters, names and state of the last, all pieces.
-    pub session: SessionRow,
-    /// Community id, where there is IP.
-    pub community_id: Option<CommunityId>,
-    /// Whether its packets can be had.
-    pub packets: Held,
-    /// From packets that no index has: the id holds until something else is recorded.
-    pub is_provisional: bool,
-}
-
-/// Events of a [`find`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Event<'a> {
-    /// A session that matches.
-    Found(&'a Found),
-    /// So many parts of the ring, mostly segments, of so many are searched.
-    Searched {
-        /// Number of parts done.
-        parts: usize,
-        /// Number of all parts.
-        of: usize,
-    },
-}
 
 /// Result of a [`find`].
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -102,14 +52,18 @@ impl<'a> Sought<'a> {
 }
 
 /// A volume that was opened for a query.
-struct Opened<'c> {
-    archive: Archive,
-    notes: Notes,
-    watch: Stopwatch<'c>,
+pub(crate) struct Opened<'c> {
+    pub(crate) archive: Archive,
+    pub(crate) notes: Notes,
+    pub(crate) watch: Stopwatch<'c>,
 }
 
 impl<'c> Opened<'c> {
-    fn new(options: &Options, query: &Query, clock: &'c dyn Clock) -> Result<Self, Error> {
+    pub(crate) fn new(
+        options: &Options,
+        query: &Query,
+        clock: &'c dyn Clock,
+    ) -> Result<Self, Error> {
         let mut watch = Stopwatch::start(clock);
         let archive = Archive::open(options, clock.realtime())?;
         let mut notes = Notes::default();
@@ -161,62 +115,6 @@ pub fn find_columns(
     completeness.limited = shown.limited;
     completeness.stopped = flow.is_break() && !shown.limited;
     Ok(FindReport { sessions: shown.count, completeness, explain, met })
-}
-
-/// Calls `visit` with the rows of the sessions that match, as far as they lie in the query's times,
-/// in ring order: for what is summed over time and needs no session whole.
-pub fn find_rows(
-    options: &Options,
-    sought: &Sought<'_>,
-    clock: &dyn Clock,
-    visit: &mut dyn FnMut(RowEvent<'_>) -> ControlFlow<()>,
-) -> Result<FindReport, Error> {
-    let Sought { query, .. } = *sought;
-    let Opened { mut archive, mut notes, mut watch } = Opened::new(options, query, clock)?;
-    let (from, to) = query.packet_time_range();
-    let (mut known, mut flow) = (None, ControlFlow::Continue(()));
-    if !query.is_of_rows(true) {
-        let mut sessions = BTreeMap::new();
-        flow = look(&mut archive, (query, None), &mut notes, &mut |event| match event {
-            Event::Found(found) => {
-                sessions.insert(Identity::of(&found.session), found.session.end);
-                ControlFlow::Continue(())
-            }
-            Event::Searched { parts, of } => visit(RowEvent::Searched { parts, of }),
-        })?;
-        known = Some(Known::new(sessions));
-    }
-    let wanted = known.as_ref().map_or(Wanted::Query(query), Wanted::Sessions);
-    if flow.is_continue() {
-        let named = sought.columns.map(|columns| [columns, &[PIECES]].concat());
-        let columns = named.as_deref().map_or(Columns::All, Columns::Named);
-        let mut scan = Scan::new(&mut archive, wanted, columns, from..=to);
-        flow = scan.run(&mut notes, &mut |step, _, _| {
-            Ok(match step {
-                Step::Part { .. } => ControlFlow::Continue(()),
-                Step::Row(_, row) => visit(RowEvent::Row(&row)),
-                Step::Progress { done: parts, of } => visit(RowEvent::Searched { parts, of }),
-            })
-        })?;
-    }
-    notes.explain.select_ns = watch.lap();
-    let Notes { mut completeness, explain, met } = notes.settled(&archive);
-    completeness.stopped = flow.is_break();
-    Ok(FindReport { sessions: 0, completeness, explain, met })
-}
-
-/// Events of a [`find_rows`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RowEvent<'a> {
-    /// A row that matches.
-    Row(&'a SessionRow),
-    /// As [`Event::Searched`].
-    Searched {
-        /// Number of parts done.
-        parts: usize,
-        /// Number of all parts.
-        of: usize,
-    },
 }
 
 /// Divides the time of a scan by the events of it.

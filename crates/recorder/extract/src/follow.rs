@@ -10,12 +10,12 @@ use units::{NANOS_PER_SECOND, Sleep};
 use crate::archive::Archive;
 use crate::completeness::{Completeness, Disorder};
 use crate::explain::Stopwatch;
-use crate::extract::{Progress, Telling};
 use crate::merge::MergeMemory;
-use crate::output::{Outputs, Target};
-use crate::packet_reader::PacketReader;
+use crate::output::Outputs;
+use crate::packet_reader::{PacketReader, Progress, Telling};
 use crate::request::Request;
 use crate::slots::Place;
+use crate::target::Target;
 use crate::walk::{Notes, each_data_stripe};
 use crate::{Error, Options};
 

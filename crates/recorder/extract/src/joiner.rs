@@ -13,9 +13,10 @@ use units::Timestamp;
 use units::number::to_u64;
 use wire::CommunityId;
 
-use crate::find::{Event, Found, Held, JOIN_IDLE_NS};
-use crate::known::Known;
-use crate::scan::{Identity, RowId, Step};
+use crate::event::{Event, Found, Held};
+use crate::identity::{Identity, RowId};
+use crate::known::{JOIN_IDLE_NS, Known};
+use crate::scan::Step;
 
 /// Sessions held back for the sake of order, and as many for the sake of further rows.
 const WAITING_MAX: usize = 1 << 16;

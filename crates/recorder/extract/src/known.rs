@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 
 use units::Timestamp;
 
-use crate::find::JOIN_IDLE_NS;
-use crate::scan::Identity;
+use crate::identity::Identity;
+
+/// A session without a row for longer than this, where sessions have rows each minute, is over: no
+/// timeout is longer.
+pub(crate) const JOIN_IDLE_NS: i64 = 15 * 60 * units::NANOS_PER_SECOND;
 
 /// So many are looked for one by one in a segment; more, and all of its rows are read.
 const FEW: usize = 16;

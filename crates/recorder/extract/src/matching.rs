@@ -13,8 +13,8 @@ use units::Timestamp;
 use wire::FiveTuple;
 
 use crate::due::Due;
-use crate::output::SessionStart;
-use crate::scan::{Identity, RowId};
+use crate::identity::{Identity, RowId};
+use crate::target::SessionStart;
 
 /// A row's packets in one piece.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -19,11 +19,12 @@ use units::Timestamp;
 
 use crate::archive::Archive;
 use crate::candidates::{Question, part_of};
-use crate::find::{Event, Found, JOIN_IDLE_NS};
+use crate::event::{Event, Found};
+use crate::identity::{Identity, RowId};
 use crate::joiner::{Joiner, Show, both, found};
-use crate::known::Known;
+use crate::known::{JOIN_IDLE_NS, Known};
 use crate::order::Order;
-use crate::scan::{Identity, RowId, Scan, Step, Wanted};
+use crate::scan::{Scan, Step, Wanted};
 use crate::sessions::{Sessions, Told, columns_with};
 use crate::walk::{Flow, Notes};
 

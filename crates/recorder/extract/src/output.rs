@@ -4,7 +4,7 @@
 //! first packet; its packets are the blocks of the volume with another interface number. A reader
 //! that goes away is an orderly end.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{ErrorKind, Write};
 
 use format::pcapng::{
     Blocks, ByteOrder, EnhancedPacketFields, OptionCode, OptionScope, Options, View,
@@ -14,13 +14,14 @@ use format::pcapng::{
 use format::piece::{InterfaceInPiece, StoredPacket};
 use units::Timestamp;
 use units::number::to_u64;
-use wire::{FiveTuple, LinkType, MADE_HEADER_BYTES_MAX, made_header, network_layer};
+use wire::{LinkType, MADE_HEADER_BYTES_MAX, made_header, network_layer};
 
 use crate::Error;
 use crate::anonymise::Anonymiser;
 use crate::completeness::Disorder;
 use crate::hashing::{Hashes, Hashing};
 use crate::request::{Limits, Request};
+use crate::target::{OpenOutput, OpenSession, SessionStart, Target};
 
 /// Bytes gathered before they are hashed and written.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -32,48 +33,6 @@ const PCAP_MAGIC_NS: u32 = 0xa1b2_3c4d;
 const PCAP_SNAPLEN: u32 = 262_144;
 /// Where an Enhanced Packet Block has its interface's number.
 const INTERFACE_AT: usize = 8;
-
-/// Opens the output for packets of one link type.
-pub type OpenOutput<'a> = dyn FnMut(LinkType) -> io::Result<Box<dyn Write>> + 'a;
-
-/// Where a session's packets go to, and its name.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct SessionStart {
-    /// The session's id, by the first row of it that was taken.
-    pub id: String,
-    /// Originator and responder.
-    pub tuple: FiveTuple,
-    /// Its earliest packet, of its whole life.
-    pub start: Timestamp,
-}
-
-/// Opens the output for packets of one session.
-pub type OpenSession<'a> = dyn FnMut(&SessionStart) -> io::Result<Box<dyn Write>> + 'a;
-
-/// Where packets go, and in which form.
-pub enum Target<'a> {
-    /// One pcapng section.
-    Pcapng(&'a mut dyn Write),
-    /// One pcap file with nanoseconds. Packets of a second link type get headers of the first;
-    /// those that cannot are left out and counted.
-    Pcap(&'a mut dyn Write),
-    /// A pcap file for each link type, opened when its first packet comes.
-    PcapByLinkType(&'a mut OpenOutput<'a>),
-    /// A pcapng section for each session, opened when its first packet comes. There may be very
-    /// many: what `open` gives is written to seldom, and need hold nothing open in between.
-    BySession(&'a mut OpenSession<'a>),
-}
-
-impl core::fmt::Debug for Target<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(match self {
-            Self::Pcapng(_) => "Pcapng",
-            Self::Pcap(_) => "Pcap",
-            Self::PcapByLinkType(_) => "PcapByLinkType",
-            Self::BySession(_) => "BySession",
-        })
-    }
-}
 
 /// A file as it was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -522,6 +481,7 @@ fn pcap_header(link_type: LinkType) -> [u8; 24] {
 mod tests {
     use super::*;
     use query::Query;
+    use std::io;
 
     #[test]
     fn a_pcap_header_has_nanoseconds_version_2_4_and_the_link_type() {

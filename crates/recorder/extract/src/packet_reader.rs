@@ -16,17 +16,17 @@ use wire::{Decoded, LinkType, decode_into};
 use crate::Error;
 use crate::ahead::Ahead;
 use crate::archive::Archive;
-use crate::choice::{Admitted, Chosen, choose};
+use crate::choice::{Admitted, Chosen, choose, columns};
 use crate::explain::Stopwatch;
-use crate::extract::{Progress, Telling};
-use crate::known::Known;
+use crate::identity::Identity;
+use crate::losses::Losses;
 use crate::matching::{DuePieces, Matching, Owner, PieceMatch};
 use crate::merge::{MergeMemory, Merger};
 use crate::order::Order;
 use crate::output::{Dressed, Outputs, describe};
 use crate::request::Request;
 use crate::row_reads::{self, RowRead};
-use crate::scan::{Identity, Scan, Step};
+use crate::scan::{Scan, Step};
 use crate::sieve::Sieve;
 use crate::slots::Place;
 use crate::statement::PieceRead;
@@ -40,21 +40,24 @@ const PIECES_AT_ONCE: usize = 64;
 /// Places in pieces that rows have and that wait for earlier rows: 200 MB. With more, pieces are
 /// read though earlier ones may follow.
 const WAITING_MAX: usize = 4 << 20;
-/// What a row has to say, besides which session it is of, for its packets to be found.
-const PLACES: [&str; 8] = [
-    "orig_packets",
-    "resp_packets",
-    "continues",
-    "piece_sequences",
-    "piece_subs",
-    "piece_columns",
-    "piece_begins",
-    "piece_lengths",
-];
 
-/// The columns by which packets are found.
-pub(crate) fn columns() -> Vec<&'static str> {
-    [&Identity::COLUMNS[..], &PLACES].concat()
+/// How far an extract is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Progress {
+    /// Rows selected so far.
+    pub rows: u64,
+    /// Pieces read so far.
+    pub pieces: u64,
+    /// Packets selected so far.
+    pub packets: u64,
+}
+
+/// The callbacks of a run.
+pub(crate) struct Telling<'a> {
+    /// After every piece.
+    pub(crate) progress: &'a mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    /// Of every data piece, where everything is extracted.
+    pub(crate) losses: Option<&'a mut Losses>,
 }
 
 /// What came of it.
@@ -374,8 +377,7 @@ impl<'a, 't> PacketReader<'a, 't> {
         self.keyers = [Keyer::new(false), Keyer::new(true)];
         (self.pieces, self.done) = (Vec::new(), Progress::default());
         self.sieve.payload = None;
-        let ends = hits.sessions.into_iter().map(|session| (session, Timestamp::MAX));
-        let chosen = Chosen::Whole(Known::new(ends.collect()));
+        let chosen = Chosen::whole(hits.sessions);
         self.rows(archive, (request, &chosen), &mut Admitted::new(None), notes)
     }
 

@@ -9,8 +9,8 @@ use query::Query;
 use serde::Serialize;
 
 use crate::anonymise::Anonymiser;
+use crate::identity::RowId;
 use crate::payload::Pattern;
-use crate::scan::RowId;
 
 /// The packets to extract.
 #[derive(Clone, Debug)]

@@ -18,8 +18,9 @@ use volume::Salvaged;
 
 use crate::archive::Archive;
 use crate::explain::Stopwatch;
-use crate::extract::{Telling, run};
+use crate::extract::run;
 use crate::losses::{Loss, Losses};
+use crate::packet_reader::Telling;
 use crate::{Error, ExtractReport, Options, Progress, Request, Target};
 
 /// A volume that was found, before its packets are read.

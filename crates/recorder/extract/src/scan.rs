@@ -1,7 +1,5 @@
 //! Rows that match, part by part in ring order.
 
-use core::fmt;
-use core::net::IpAddr;
 use core::ops::{ControlFlow, RangeInclusive};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,11 +12,11 @@ use format::session_row::SessionRow;
 use index::{Columns, LookUp, Needed, Segment};
 use query::{Query, Required};
 use units::Timestamp;
-use wire::{Address, CommunityId, FiveTuple};
 
 use crate::Error;
 use crate::archive::{Archive, Part};
 use crate::candidates::{Candidates, Question};
+use crate::identity::{Identity, RowId};
 use crate::known::{Alive, Known};
 use crate::order::{Order, Placed, parts_before, parts_with, placed};
 use crate::rebuild::{Covered, Stretch, rebuild};
@@ -34,79 +32,10 @@ const PARTS_AHEAD_MAX: usize = 32;
 /// Segments looked into at a time: more than there are processors, for they wait for the disk.
 const THREADS: usize = 8;
 
-/// Number of a row in the volume: first stripe of its segment, place in that.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct RowId {
-    pub(crate) segment: StripeId,
-    pub(crate) row: u64,
-}
-
-impl fmt::Display for RowId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.segment, self.row)
-    }
-}
-
-impl RowId {
-    /// The one behind it in its segment.
-    pub(crate) fn next(self) -> Self {
-        Self { row: self.row.saturating_add(1), ..self }
-    }
-
-    /// From its text.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        let (segment, row) = text.rsplit_once('-')?;
-        let (sequence, sub) = segment.split_once('.')?;
-        let segment = StripeId { sequence: sequence.parse().ok()?, sub: sub.parse().ok()? };
-        Some(Self { segment, row: row.parse().ok()? })
-    }
-}
-
-fn ip(address: &Address) -> Option<IpAddr> {
-    match *address {
-        Address::V4(ip) => Some(ip.into()),
-        Address::V6(ip) => Some(ip.into()),
-        Address::Mac(_) | Address::None => None,
-    }
-}
-
 /// The column that says whether further rows follow.
 pub(crate) const CONTINUES: &str = "continues";
 /// The column that says whether packets are still there: without it no row is shown.
 pub(crate) const PIECES: &str = "piece_sequences";
-
-/// What all rows of a session share.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Identity {
-    tuple: FiveTuple,
-    vlan: [Option<u16>; 2],
-    start: Timestamp,
-}
-
-impl Identity {
-    /// The columns that it is made of.
-    pub(crate) const COLUMNS: [&str; 8] = [
-        "proto",
-        "orig_ip",
-        "orig_port",
-        "resp_ip",
-        "resp_port",
-        "vlan",
-        "vlan_inner",
-        "session_age_ns",
-    ];
-
-    pub(crate) fn of(row: &SessionRow) -> Self {
-        // Written later, the first rows of a session may have been seen from the other side.
-        let (tuple, _) = row.tuple.canonical();
-        Self { tuple, vlan: row.vlan, start: row.session_start }
-    }
-
-    /// Earliest packet of the session.
-    pub(crate) fn start(&self) -> Timestamp {
-        self.start
-    }
-}
 
 /// Which rows are wanted.
 pub(crate) enum Wanted<'a> {
@@ -146,16 +75,8 @@ fn needed_by(query: &Query, with_rare: bool) -> Needed {
 fn shared_by(alive: Alive) -> Vec<Needed> {
     match alive {
         Alive::Many => vec![Needed::default()],
-        Alive::These(sessions) => sessions.iter().map(of_session).collect(),
+        Alive::These(sessions) => sessions.iter().map(Identity::needed).collect(),
     }
-}
-
-fn of_session(session: &Identity) -> Needed {
-    let hosts = [session.tuple.orig, session.tuple.resp].iter().filter_map(ip).collect();
-    // The messages of ICMP have a part in theirs.
-    let id = session.tuple.proto.has_ports().then(|| CommunityId::of(&session.tuple, None));
-    let community_ids = id.flatten().map(|id| id.0).into_iter().collect();
-    Needed { hosts, community_ids, ..Needed::default() }
 }
 
 /// Whether a query names no session id, or one of a segment in these stripes: an id has the first

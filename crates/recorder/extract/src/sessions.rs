@@ -13,10 +13,11 @@ use units::Timestamp;
 use crate::Error;
 use crate::archive::Archive;
 use crate::candidates::{Candidates, Question};
-use crate::find::Event;
+use crate::event::Event;
+use crate::identity::{Identity, RowId};
 use crate::joiner::{Joiner, Show};
 use crate::known::Known;
-use crate::scan::{CONTINUES, Identity, PIECES, RowId, Scan, Step, Wanted};
+use crate::scan::{CONTINUES, PIECES, Scan, Step, Wanted};
 use crate::walk::Notes;
 
 /// So many steps of a look are remembered, so that few rows need no second one.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use query::{Atlas, Field};
 
-use crate::find::Found;
+use crate::event::Found;
 use crate::top::TopValue;
 
 /// Memory that sessions which wait for their place may take.
@@ -144,7 +144,7 @@ fn bytes(place: &Place, found: &Found) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::find::Held;
+    use crate::event::Held;
     use crate::top::tests::blank_row;
 
     fn found(sni: Option<&str>, port: u16) -> Found {

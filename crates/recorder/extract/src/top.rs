@@ -9,7 +9,7 @@ use query::{Atlas, Field, Reading};
 use units::Timestamp;
 use wire::Address;
 
-use crate::find::Found;
+use crate::event::Found;
 
 /// Distinct values that are counted; those that come later are only summed.
 const VALUES_MAX: usize = 4 << 20;
@@ -185,7 +185,7 @@ pub(crate) mod tests {
     use wire::{FiveTuple, Protocol};
 
     use super::*;
-    use crate::find::Held;
+    use crate::event::Held;
 
     /// A row of TCP from 10.0.0.1 to 10.0.0.2 without packets.
     pub(crate) fn blank_row() -> SessionRow {

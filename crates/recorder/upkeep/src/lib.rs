@@ -8,6 +8,7 @@
 mod create;
 mod erase;
 mod error;
+mod fate;
 mod inspect;
 mod map;
 mod nameless;
@@ -20,11 +21,12 @@ mod verify;
 pub use create::{CreateOptions, Created, CreatedMember, create};
 pub use erase::{Erasing, erase};
 pub use error::Error;
+pub use fate::{BadCopy, Fate};
 pub use inspect::{
     IndexSummary, Inspection, LEFT_OUT_SEGMENTS_MAX, MemberState, Reach, Recording, inspect,
 };
 pub use map::{Cell, Content, Grid, RingMap, map};
-pub use scrub::{BadCopy, Fate, Scrubbed, scrub};
+pub use scrub::{Scrubbed, scrub};
 pub use status::{MemberStatus, SpareStatus, Status, status};
 pub use turnover::{Grown, Joined, NewMember, Target, add_spare, grow, replace, resilver};
 pub use verify::{BadStripe, IndexDamage, Verification, verify};

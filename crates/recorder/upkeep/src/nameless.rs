@@ -6,7 +6,7 @@ use format::superblock::SUPERBLOCK_COPIES;
 use volume::{MemberAt, Reader, Recognized};
 
 use crate::Error;
-use crate::scrub::{BadCopy, Fate};
+use crate::fate::{BadCopy, Fate};
 
 /// An absent member whose device is there.
 pub(crate) struct Nameless {

@@ -5,7 +5,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use wire::Address;
 
-use crate::value::number;
+use crate::number::number;
 
 /// What an address is compared with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

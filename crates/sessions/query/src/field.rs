@@ -5,6 +5,7 @@
 //! several; a comparison holds if it holds for any of them.
 
 mod ends;
+mod reading;
 mod several;
 
 use format::session_row::{Direction, SessionRow};
@@ -12,40 +13,14 @@ use units::Timestamp;
 use wire::{Address, TunnelKind};
 
 use crate::atlas::Atlas;
-use crate::error::nearest;
 use crate::field::ends::{as_name, as_number, country, ends};
+use crate::field::reading::{Found, number};
 use crate::field::several::{agreed, source_name};
 use crate::kind::Kind;
+use crate::nearest::nearest;
 
-/// A value that a field has in a row.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Reading<'a> {
-    /// A count, a size, a number with a name; a duration in nanoseconds.
-    Number(u64),
-    /// A point in time.
-    Time(Timestamp),
-    /// Text in which upper and lower case are the same.
-    Name(&'a str),
-    /// Text in which they are not.
-    Text(&'a str),
-    /// An address.
-    Address(Address),
-    /// Yes or no.
-    Flag(bool),
-}
-
-/// A slice and what only its place in the index says.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Row<'a> {
-    pub(crate) slice: &'a SessionRow,
-    /// Ids of its rows.
-    pub(crate) ids: &'a [String],
-    /// What is known of addresses besides.
-    pub(crate) atlas: Option<&'a Atlas>,
-}
-
-/// Takes one value; returns true when it has seen enough.
-type Found<'f> = dyn FnMut(Reading<'_>) -> bool + 'f;
+pub use reading::Reading;
+pub(crate) use reading::{Row, has_ports};
 
 /// A field of the session table.
 #[derive(Clone, Copy, Debug)]
@@ -752,17 +727,8 @@ pub static FIELDS: &[Field] = &[
     .also(&["detail"]),
 ];
 
-/// Whether pcap-filter's `port` looks at it.
-pub(crate) fn has_ports(row: &Row<'_>) -> bool {
-    row.slice.tuple.proto.has_ports()
-}
-
 fn nanos(signed: i64) -> u64 {
     u64::try_from(signed).unwrap_or(0)
-}
-
-fn number(value: Option<impl Into<u64>>, found: &mut Found<'_>) -> bool {
-    value.is_some_and(|value| found(Reading::Number(value.into())))
 }
 
 fn numbers(values: &[u16], found: &mut Found<'_>) -> bool {

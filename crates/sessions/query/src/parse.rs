@@ -5,7 +5,10 @@
 //! grammar agrees).
 
 mod foreign;
+mod head;
+mod parser;
 mod primitive;
+mod words;
 
 use units::Timestamp;
 use wire::Protocol;
@@ -13,80 +16,20 @@ use wire::Protocol;
 use crate::error::{Error, Problem};
 use crate::field::Field;
 use crate::kind::Kind;
-use crate::parse::primitive::Head;
-use crate::term::{Comparison, Join, Term, Test};
-use crate::token::{Token, TokenKind, tokens};
-use crate::value::{Value, duration, number, time};
+use crate::number::number;
+use crate::operator::{Comparison, Join};
+use crate::parse::parser::Parser;
+use crate::parse::words::PACKET_WORDS;
+use crate::term::{MAXIMUM_DEPTH, Term, Test};
+use crate::token::{Token, TokenKind};
+use crate::value::{Value, duration, time};
 use crate::zone;
 
-/// The most levels of a query. Parsing, evaluation and printing recurse, so the limit keeps them
-/// off the stack's end.
-pub const MAXIMUM_DEPTH: usize = 64;
-
-/// Every word with a meaning of its own, for suggestions.
-pub(crate) const WORDS: &[&str] = &[
-    "and",
-    "or",
-    "not",
-    "host",
-    "net",
-    "mask",
-    "port",
-    "portrange",
-    "proto",
-    "src",
-    "dst",
-    "orig",
-    "resp",
-    "ether",
-    "ip",
-    "ip6",
-    "tcp",
-    "udp",
-    "sctp",
-    "icmp",
-    "icmp6",
-    "igmp",
-    "arp",
-    "rarp",
-    "ah",
-    "esp",
-    "pim",
-    "vrrp",
-    "vlan",
-    "mpls",
-    "tunnel",
-    "vxlan",
-    "geneve",
-    "pppoes",
-    "before",
-    "after",
-    "since",
-    "ago",
-    "now",
-    "has",
-    "exists",
-    "in",
-];
-
-/// What pcap-filter asks of single packets, and what to ask of sessions instead.
-const PACKET_WORDS: &[(&str, &str)] = &[
-    ("less", "write bytes or packets, as in \"bytes < 1K\""),
-    ("greater", "write bytes or packets, as in \"bytes > 1K\""),
-    ("len", "write bytes or packets, as in \"bytes > 1K\""),
-    ("gateway", "station addresses of IP sessions are not kept"),
-    ("broadcast", "write the address, as in \"dst host 255.255.255.255\""),
-    ("multicast", "write \"dst net 224.0.0.0/4\" or \"dst net ff00::/8\""),
-    ("protochain", "write proto; sessions are filed by the last protocol of the chain"),
-    ("inbound", "write orig or resp"),
-    ("outbound", "write orig or resp"),
-    ("pppoed", "write \"ether proto 0x8863\""),
-];
+pub(crate) use words::WORDS;
 
 /// Reads a whole text; `None` if it is blank.
 pub(crate) fn parse(text: &str, now: Timestamp) -> Result<Option<Term>, Error> {
-    let mut parser =
-        Parser { tokens: tokens(text)?, next: 0, now, inherited: None, is_joined: false, open: 0 };
+    let mut parser = Parser::new(text, now)?;
     if parser.peek().kind == TokenKind::End {
         return Ok(None);
     }
@@ -106,60 +49,7 @@ pub(crate) fn parse(text: &str, now: Timestamp) -> Result<Option<Term>, Error> {
     Err(error)
 }
 
-struct Parser<'a> {
-    tokens: Vec<Token<'a>>,
-    next: usize,
-    now: Timestamp,
-    /// The qualifiers that a bare address or number takes over: those of the condition before it.
-    inherited: Option<Head>,
-    /// The condition stands behind `and`.
-    is_joined: bool,
-    /// Parentheses not closed yet.
-    open: usize,
-}
-
 impl<'a> Parser<'a> {
-    fn peek(&self) -> Token<'a> {
-        self.peek_at(0)
-    }
-
-    fn peek_at(&self, ahead: usize) -> Token<'a> {
-        let last = self.tokens.last().copied().expect("tokens end with End");
-        self.tokens.get(self.next + ahead).copied().unwrap_or(last)
-    }
-
-    fn take(&mut self) -> Token<'a> {
-        let token = self.peek();
-        self.next += 1;
-        token
-    }
-
-    fn take_if(&mut self, kind: TokenKind<'_>) -> bool {
-        let is = self.peek().kind == kind;
-        self.next += usize::from(is);
-        is
-    }
-
-    fn take_word(&mut self, word: &str) -> bool {
-        let is = self.peek().kind.is_word(word);
-        self.next += usize::from(is);
-        is
-    }
-
-    /// The error that the next token is not what it has to be.
-    fn expected(&self, what: &'static str) -> Error {
-        let Token { at, kind } = self.peek();
-        let mut error = Error::new(at, Problem::Expected { what, found: kind.describe() });
-        if let TokenKind::Half(half) = kind {
-            error.suggestion = Some(half.repeat(2));
-        }
-        error
-    }
-
-    fn expect(&mut self, kind: TokenKind<'_>, what: &'static str) -> Result<(), Error> {
-        if self.take_if(kind) { Ok(()) } else { Err(self.expected(what)) }
-    }
-
     /// Terms combined from left to right.
     fn chain(&mut self) -> Result<Term, Error> {
         let mut left = self.term()?;

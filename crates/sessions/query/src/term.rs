@@ -1,9 +1,8 @@
 //! The parsed query: a tree of tests, what it says of a row, and what can be known of it without
 //! rows.
 //!
-//! The tree is at most [`crate::MAXIMUM_DEPTH`] deep, so that plain recursion is safe.
+//! The tree is at most [`MAXIMUM_DEPTH`] deep, so that plain recursion is safe.
 
-use core::cmp::Ordering;
 use core::fmt;
 use core::slice::from_ref;
 use std::collections::BTreeSet;
@@ -11,61 +10,17 @@ use std::collections::BTreeSet;
 use units::Timestamp;
 use wire::Address;
 
-use crate::Required;
 use crate::address::AddressSet;
 use crate::field::{Field, Reading, Row, has_ports};
 use crate::kind::Kind;
+use crate::operator::{Comparison, Join};
+use crate::required::Required;
 use crate::scope::{Part, Scope, Truth, mirrored};
 use crate::value::Value;
 
-/// How neighbours are combined.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Join {
-    And,
-    Or,
-}
-
-impl fmt::Display for Join {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if *self == Self::And { "and" } else { "or" })
-    }
-}
-
-/// A comparison with one value. "Not equal" is the negation of `Equal`, not one of these: a field
-/// may have several values or none.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Comparison {
-    Equal,
-    Less,
-    AtMost,
-    More,
-    AtLeast,
-}
-
-impl Comparison {
-    /// Whether the comparison holds when the left side is `ordering` to the right.
-    pub(crate) fn holds(self, ordering: Ordering) -> bool {
-        match self {
-            Self::Equal => ordering.is_eq(),
-            Self::Less => ordering.is_lt(),
-            Self::AtMost => ordering.is_le(),
-            Self::More => ordering.is_gt(),
-            Self::AtLeast => ordering.is_ge(),
-        }
-    }
-}
-
-impl fmt::Display for Comparison {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Equal => "=",
-            Self::Less => "<",
-            Self::AtMost => "<=",
-            Self::More => ">",
-            Self::AtLeast => ">=",
-        })
-    }
-}
+/// The most levels of a query. Parsing, evaluation and printing recurse, so the limit keeps them
+/// off the stack's end.
+pub const MAXIMUM_DEPTH: usize = 64;
 
 /// Which end of a session has to fit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

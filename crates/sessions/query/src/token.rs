@@ -2,7 +2,7 @@
 //! |``.
 
 use crate::error::{Error, Problem};
-use crate::term::{Comparison, Join};
+use crate::operator::{Comparison, Join};
 
 /// A token and where it starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -7,6 +7,8 @@ use chrono::{DateTime, MappedLocalTime, TimeZone as _};
 use chrono_tz::{TZ_VARIANTS, Tz};
 use units::Timestamp;
 
+use crate::nearest::nearest;
+
 /// `2026-11-20T10:40[Europe/Berlin]` (RFC 9557), or with the name behind a blank; `None` for what
 /// is no such time. A time that the clocks of the place showed twice is the earlier one, and one
 /// that they never showed is none.
@@ -32,7 +34,7 @@ pub(crate) fn time(text: &str) -> Option<Timestamp> {
 pub(crate) fn suggestion(text: &str) -> Option<String> {
     let (_, name) = split(text)?;
     let zones = TZ_VARIANTS.iter().map(|zone| zone.name());
-    let zone = crate::error::nearest(name, zones).filter(|zone| *zone != name)?;
+    let zone = nearest(name, zones).filter(|zone| *zone != name)?;
     Some(text.replace(name, zone))
 }
 

@@ -562,10 +562,26 @@ fn last_row(
     row
 }
 
+impl Config {
+    /// Bytes of memory that a [`Table`] takes at most, as requested of the allocator, whatever the
+    /// packets are; rows that it has handed out are the caller's.
+    ///
+    /// What the limits cost: where there are too many sessions the idlest one's row is written
+    /// early ([`Stats::evicted`]); a message whose parts have no space is not put together
+    /// ([`Stats::heads_refused`]), nor is a datagram in fragments; where there is no space for more
+    /// names those that are known stay and payloads are not looked at ([`Stats::names_refused`]);
+    /// where lists of pieces have no space rows are written early ([`Stats::crowded`]).
+    pub fn memory_bytes_max(&self) -> usize {
+        let names = self.names_bytes_max;
+        let pieces = self.piece_bounds().memory_bytes_max(self.session_count_max);
+        memory_bytes_max(self) + self.head_bytes_max + names + pieces
+    }
+}
+
 /// Bytes of the sessions' records and of what finds them, of a table that is full. Vectors have at
 /// most twice the space that they need; where more than what is reserved is needed, the space
 /// before is there while they grow.
-pub(crate) fn memory_bytes_max(config: &Config) -> usize {
+fn memory_bytes_max(config: &Config) -> usize {
     let count = config.session_count_max;
     let times = if count <= RESERVED_COUNT_MAX { 1 } else { 3 };
     let records = times * (size_of::<Hot>() + size_of::<Detail>());

@@ -12,7 +12,7 @@
 
 use core::mem::ManuallyDrop;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
@@ -20,8 +20,8 @@ use io_uring::types::Fd;
 use io_uring::{IoUring, opcode};
 use rustix::io::Errno;
 
+use crate::bounce::Bounce;
 use crate::rings::restricted;
-use crate::target::{Bounce, Target};
 use crate::{Error, Read, to_usize};
 
 /// Reads in flight at a time.
@@ -30,6 +30,9 @@ const ENTRIES: u32 = 128;
 const ARENA_SIZE: usize = 1 << 20;
 /// Threads where there is no ring.
 const THREADS: usize = 8;
+
+/// Does one read, and says in it what became of it.
+type Alone<'a> = &'a (dyn Fn(&mut Read<'_>) + Sync);
 
 /// A ring for reads, and the memory that they go into.
 pub(crate) struct Batch(Mutex<Parts>);
@@ -53,8 +56,8 @@ impl Batch {
         Ok(Self(Mutex::new(Parts { ring, arena: Some(Bounce::default()) })))
     }
 
-    /// Reads all of them.
-    pub(crate) fn read(&self, target: &Target, reads: &mut [Read<'_>]) {
+    /// Reads all of them from a file; `alone` does one of them the ordinary way.
+    pub(crate) fn read(&self, file: impl AsFd, reads: &mut [Read<'_>], alone: Alone<'_>) {
         // Who panicked inside has left no memory.
         let mut parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut rest = reads;
@@ -64,8 +67,8 @@ impl Batch {
             rest = later;
             let arena = if count == 0 { None } else { parts.arena.take() };
             match arena {
-                None => read_each(target, now),
-                Some(arena) => parts.read(target, now, arena),
+                None => now.iter_mut().for_each(alone),
+                Some(arena) => parts.read((file.as_fd(), alone), now, arena),
             }
         }
     }
@@ -84,10 +87,15 @@ fn fitting(reads: &[Read<'_>]) -> usize {
 
 impl Parts {
     /// Puts the memory back if nothing can be in flight any more.
-    fn read(&mut self, target: &Target, reads: &mut [Read<'_>], arena: Bounce) {
+    fn read(
+        &mut self,
+        (file, alone): (BorrowedFd<'_>, Alone<'_>),
+        reads: &mut [Read<'_>],
+        arena: Bounce,
+    ) {
         let mut arena = ManuallyDrop::new(arena);
         let total = reads.iter().map(|read| read.into.len()).sum();
-        let results = self.push(target, reads, arena.aligned(total)).and_then(|()| {
+        let results = self.push(file, reads, arena.aligned(total)).and_then(|()| {
             // Not before: an entry that waits has an address, too.
             self.wait(reads.len())
         });
@@ -110,7 +118,7 @@ impl Parts {
                 read.result = Ok(());
             } else {
                 // Cut short, interrupted or refused: the ordinary way has the reason.
-                read.result = target.read_at(read.offset, read.into);
+                alone(read);
             }
         }
         self.arena = Some(arena);
@@ -119,11 +127,11 @@ impl Parts {
     /// Queues reads, one after the other into `rest`, with their places as numbers.
     fn push(
         &mut self,
-        target: &Target,
+        file: BorrowedFd<'_>,
         reads: &[Read<'_>],
         mut rest: &mut [u8],
     ) -> Result<(), Errno> {
-        let file = Fd(target.as_fd().as_raw_fd());
+        let file = Fd(file.as_raw_fd());
         for (read, number) in reads.iter().zip(0..) {
             let (place, behind) = rest.split_at_mut_checked(read.into.len()).ok_or(Errno::INVAL)?;
             rest = behind;
@@ -162,20 +170,14 @@ impl Parts {
     }
 }
 
-fn read_each(target: &Target, reads: &mut [Read<'_>]) {
-    for read in reads {
-        read.result = target.read_at(read.offset, read.into);
-    }
-}
-
 /// The same without a ring.
-pub(crate) fn read_in_threads(target: &Target, reads: &mut [Read<'_>]) {
+pub(crate) fn read_in_threads(reads: &mut [Read<'_>], alone: Alone<'_>) {
     let threads = THREADS.min(reads.len());
     let queue = Mutex::new(reads.iter_mut());
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
     let work = || {
         while let Some(read) = next() {
-            read.result = target.read_at(read.offset, read.into);
+            alone(read);
         }
     };
     thread::scope(|scope| {
@@ -190,7 +192,7 @@ pub(crate) fn read_in_threads(target: &Target, reads: &mut [Read<'_>]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::Access;
+    use crate::target::{Access, Target};
     use crate::{ROW_SIZE, to_u64};
     use std::os::unix::fs::FileExt as _;
 
@@ -203,6 +205,10 @@ mod tests {
         }
         let target = Target::open(file.path(), Access::Read, true).unwrap();
         (file, target)
+    }
+
+    fn alone(target: &Target) -> impl Fn(&mut Read<'_>) + Sync {
+        |read| read.result = target.read_at(read.offset, read.into)
     }
 
     fn check(target: &Target, read_many: &dyn Fn(&mut [Read<'_>])) {
@@ -232,7 +238,7 @@ mod tests {
     fn many_reads_give_what_each_alone_would() {
         let (_file, target) = file(250);
         check(&target, &|reads| target.read_many(reads));
-        check(&target, &|reads| read_in_threads(&target, reads));
+        check(&target, &|reads| read_in_threads(reads, &alone(&target)));
     }
 
     #[test]
@@ -247,11 +253,11 @@ mod tests {
         let mut reads: Vec<Read<'_>> = buffers.iter_mut().map(|into| Read::new(0, into)).collect();
         // More than it has space for: some are queued, and would be sent with the next.
         let arena = parts.arena.take().unwrap();
-        parts.read(&target, &mut reads, arena);
+        parts.read((target.as_fd(), &alone(&target)), &mut reads, arena);
         assert!(reads.iter().all(|read| read.result.is_err()));
         assert!(parts.arena.is_none());
         let batch = Batch(Mutex::new(parts));
-        check(&target, &|reads| batch.read(&target, reads));
+        check(&target, &|reads| batch.read(&target, reads, &alone(&target)));
         assert!(batch.0.into_inner().unwrap().arena.is_none());
     }
 

@@ -8,8 +8,9 @@ use core::time::Duration;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::bounce::Bounce;
 use crate::patience::{Call, Callee};
-use crate::target::{Access, Bounce, Target};
+use crate::target::{Access, Target};
 use crate::{Buffer, Error, LentRead, Read, ReadAt, Reading, assert_range};
 
 /// One call reads or writes at most so much; longer transfers are several.

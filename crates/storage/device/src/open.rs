@@ -7,9 +7,10 @@ use std::path::Path;
 
 use crate::clock::monotonic_ns;
 use crate::guarded::Guarded;
+use crate::rings::make_ring;
 use crate::target::Access;
 use crate::threads::Threads;
-use crate::uring::{Uring, make_ring};
+use crate::uring::Uring;
 use crate::{Device, Error, Latched, ROW_SIZE, ReadAt, rings, to_u64};
 
 /// How long a member may stay in use before it is refused.

@@ -13,6 +13,8 @@
 // The paths hold where the crate `schedules` takes this file, too.
 #[path = "pool/ahead.rs"]
 mod ahead;
+#[path = "pool/files.rs"]
+mod files;
 #[cfg(not(miri))]
 #[path = "pool/mapping.rs"]
 mod mapping;
@@ -35,6 +37,7 @@ use stage::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 pub use ahead::Ahead;
 use mapping::Mapping;
+use shared::usize_of;
 pub use shared::{SharedPool, SharedPoolError};
 
 use crate::{Error, ROW_SIZE, to_u64};
@@ -439,10 +442,6 @@ impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Shared {}", self.held.index)
     }
-}
-
-fn usize_of(index: u32) -> usize {
-    usize::try_from(index).expect("usize has at least 32 bits")
 }
 
 #[cfg(test)]

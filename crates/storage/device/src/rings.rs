@@ -9,10 +9,17 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use io_uring::register::Restriction;
-use io_uring::{Builder, IoUring};
+use io_uring::{Builder, IoUring, opcode};
 
 /// More writes than all members of a volume have in flight: 24 times 32.
 const WORKERS_MAX: u32 = 1024;
+
+/// Submissions are handed over at once, so this bounds nothing.
+pub(crate) const RING_ENTRIES: u32 = 64;
+
+/// Space for the completion of everything in flight: 2 GiB of 2 MiB writes. The ring is locked
+/// memory too, and 16 KiB fit into the smallest limit in use, 64 KiB.
+pub(crate) const COMPLETION_ENTRIES: u32 = 1024;
 
 /// Rings for writing that are free.
 static RESERVE: Mutex<Reserve> = Mutex::new(Reserve { rings: Vec::new(), most: 0 });
@@ -29,7 +36,7 @@ pub fn reserve_rings(count: usize) {
     reserve.most = count;
     while reserve.rings.len() < count {
         // Without a ring threads write.
-        let Ok(ring) = crate::uring::make_ring() else { return };
+        let Ok(ring) = make_ring() else { return };
         reserve.rings.push(ring);
     }
 }
@@ -44,6 +51,28 @@ pub(crate) fn put_back(ring: IoUring) {
     let mut reserve = RESERVE.lock().unwrap_or_else(PoisonError::into_inner);
     if reserve.rings.len() < reserve.most {
         reserve.rings.push(ring);
+    }
+}
+
+/// A ring that writes, flushes and reads; fails where `io_uring` is missing, forbidden, or older
+/// than Linux 5.11.
+pub(crate) fn make_ring() -> io::Result<IoUring> {
+    // COOP_TASKRUN spares interrupts of the submitting thread, from Linux 5.19.
+    let mut plain = IoUring::builder();
+    plain.setup_cqsize(COMPLETION_ENTRIES);
+    let mut newer = plain.clone();
+    newer.setup_coop_taskrun().setup_taskrun_flag();
+    let operations = [opcode::Write::CODE, opcode::Fsync::CODE, opcode::Read::CODE];
+    let ring = restricted(&mut newer, RING_ENTRIES, &operations).or_else(|error| {
+        match error.raw_os_error() {
+            Some(libc::EINVAL) => restricted(&mut plain, RING_ENTRIES, &operations),
+            _ => Err(error),
+        }
+    })?;
+    if ring.params().is_feature_ext_arg() {
+        Ok(ring)
+    } else {
+        Err(io::Error::from_raw_os_error(libc::ENOSYS))
     }
 }
 

@@ -13,6 +13,7 @@ use rustix::fs::{CWD, fstat, fstatfs, ioctl_blksszget, major, minor, openat, see
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::batch::{Batch, read_in_threads};
+use crate::bounce::Bounce;
 use crate::range_lock::lock_range;
 use crate::storage::{Root, Storage};
 use crate::{Error, ROW_SIZE, Read, assert_range, to_u64};
@@ -153,9 +154,10 @@ impl Target {
             read.result = self.read_at(read.offset, read.into);
             return;
         }
+        let alone = |read: &mut Read<'_>| read.result = self.read_at(read.offset, read.into);
         match self.batch.get_or_init(|| Batch::start().ok()) {
-            Some(batch) => batch.read(self, reads),
-            None => read_in_threads(self, reads),
+            Some(batch) => batch.read(&self.fd, reads, &alone),
+            None => read_in_threads(reads, &alone),
         }
     }
 
@@ -331,27 +333,6 @@ fn mount_point(path: &Path) -> Option<PathBuf> {
 
 fn is_aligned(bytes: &[u8]) -> bool {
     bytes.as_ptr().align_offset(ROW_SIZE) == 0
-}
-
-/// Memory with an aligned part, grown to the largest transfer seen.
-#[derive(Default)]
-pub(crate) struct Bounce(Vec<u8>);
-
-impl core::fmt::Debug for Bounce {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "Bounce of {} bytes", self.0.len())
-    }
-}
-
-impl Bounce {
-    /// The first `len` bytes, aligned.
-    pub(crate) fn aligned(&mut self, len: usize) -> &mut [u8] {
-        if self.0.len() < len + ROW_SIZE {
-            self.0.resize(len + ROW_SIZE, 0);
-        }
-        let start = self.0.as_ptr().align_offset(ROW_SIZE);
-        self.0.get_mut(start..start + len).expect("one row more than asked for was allocated")
-    }
 }
 
 fn with_bounce<T>(work: impl FnOnce(&mut Bounce) -> T) -> T {

@@ -21,19 +21,13 @@ use io_uring::types::{Fd, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 use rustix::io::Errno;
 
+use crate::bounce::Bounce;
 use crate::clock::monotonic_ns;
 use crate::discard::Discards;
 use crate::guarded::Guarded;
 use crate::patience::LEAVE;
-use crate::target::Bounce;
+use crate::rings::{COMPLETION_ENTRIES, RING_ENTRIES};
 use crate::{Completion, Device, Error, ReadAt, Shared, assert_range, rings, to_u64, to_usize};
-
-/// Submissions are handed over at once, so this bounds nothing.
-const RING_ENTRIES: u32 = 64;
-
-/// Space for the completion of everything in flight: 2 GiB of 2 MiB writes. The ring is locked
-/// memory too, and 16 KiB fit into the smallest limit in use, 64 KiB.
-const COMPLETION_ENTRIES: u32 = 1024;
 
 /// A device behind a ring.
 pub(crate) struct Uring {
@@ -193,29 +187,6 @@ impl Uring {
                 }
             }
         }
-    }
-}
-
-/// A ring that writes, flushes and reads; fails where `io_uring` is missing, forbidden, or older
-/// than Linux 5.11.
-pub(crate) fn make_ring() -> io::Result<IoUring> {
-    // COOP_TASKRUN spares interrupts of the submitting thread, from Linux 5.19.
-    let mut plain = IoUring::builder();
-    plain.setup_cqsize(COMPLETION_ENTRIES);
-    let mut newer = plain.clone();
-    newer.setup_coop_taskrun().setup_taskrun_flag();
-    let operations = [opcode::Write::CODE, opcode::Fsync::CODE, opcode::Read::CODE];
-    let ring =
-        rings::restricted(&mut newer, RING_ENTRIES, &operations).or_else(|error| {
-            match error.raw_os_error() {
-                Some(libc::EINVAL) => rings::restricted(&mut plain, RING_ENTRIES, &operations),
-                _ => Err(error),
-            }
-        })?;
-    if ring.params().is_feature_ext_arg() {
-        Ok(ring)
-    } else {
-        Err(io::Error::from_raw_os_error(libc::ENOSYS))
     }
 }
 
@@ -387,7 +358,7 @@ mod tests {
 
     #[test]
     fn a_ring_writes_and_flushes_and_does_nothing_else() {
-        let Ok(mut ring) = make_ring() else { return println!("not run: no io_uring here") };
+        let Ok(mut ring) = rings::make_ring() else { return println!("not run: no io_uring here") };
         let file = tempfile::tempfile().unwrap();
         let fd = Fd(file.as_raw_fd());
         assert_eq!(

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use crc_fast::{CrcAlgorithm, Digest};
 
-use crate::head::{BODY_ROWS_MAX, HEAD_BYTES};
+use crate::geometry::{BODY_ROWS_MAX, HEAD_BYTES};
 
 /// CRC-64/NVME of a piece's body: the entry of the manifest. Linear, so that parity can be checked
 /// against data.

@@ -5,6 +5,10 @@ use crate::head::HeadError;
 
 /// Bytes of a row, of a head and of a superblock: the unit of every write.
 pub const ROW_BYTES: u32 = 4096;
+/// Bytes of a head.
+pub const HEAD_BYTES: usize = 4096;
+/// Most body rows of a piece.
+pub const BODY_ROWS_MAX: usize = 511;
 /// Smallest piece (the simulator's).
 pub const PIECE_BYTES_MIN: u32 = 16 << 10;
 /// Largest piece: the head has space for 511 row checksums.

@@ -10,15 +10,17 @@ use crate::field::{get, get_i64, get_u16, get_u32, get_u64, put};
 use crate::geometry::{GEOMETRY_BYTES, Geometry, MEMBERS_MAX, ROW_BYTES};
 use crate::local::{LOCAL_FRAME_BYTES, LOCAL_PADDING};
 use crate::recorded::Recorded;
-use thiserror::Error;
 use units::Timestamp;
 
-/// Bytes of a head.
-pub const HEAD_BYTES: usize = 4096;
+mod error;
+mod stripe;
+
+pub use crate::geometry::{BODY_ROWS_MAX, HEAD_BYTES};
+pub use error::HeadError;
+pub use stripe::{SEQUENCE_MAX, StripeId};
+
 /// Bytes of the section header in a head that closes its slot.
 const CLOSING_SECTION_HEADER_BYTES: usize = HEAD_BYTES - LOCAL_FRAME_BYTES;
-/// Most body rows of a piece.
-pub const BODY_ROWS_MAX: usize = 511;
 /// The documentation enterprise number (RFC 5612) until one is registered.
 pub const ENTERPRISE_NUMBER: u32 = 32473;
 /// Custom option, binary, not to be copied into changed files.
@@ -142,59 +144,11 @@ impl Kind {
     }
 }
 
-/// Highest sequence: a ring that writes a million stripes a second comes there in 36 000 years. A
-/// higher one is damage, or made to overflow what is computed with it.
-pub const SEQUENCE_MAX: u64 = 1 << 60;
 /// Highest number of an opening; some are left above, so that the next one can be computed.
 pub const EPOCH_MAX: u32 = u32::MAX - 16;
 /// Most packets, and bytes, that a stripe counts as stored or lost: sums over a ring stay below
 /// 64 bits.
 const TOTAL_MAX: u64 = 1 << 40;
-
-/// A stripe: which slot's life, and which of the stripes in that slot. Orders as written.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct StripeId {
-    /// Never reused in a volume's life; 0 stands before the first stripe.
-    pub sequence: u64,
-    /// From 0 within the slot.
-    pub sub: u16,
-}
-
-impl StripeId {
-    /// The first place behind it; the last place of all has none, and stays.
-    #[must_use]
-    pub fn after(self) -> Self {
-        match (self.sub.checked_add(1), self.sequence.checked_add(1)) {
-            (Some(sub), _) => Self { sub, ..self },
-            (None, Some(sequence)) => Self { sequence, sub: 0 },
-            (None, None) => self,
-        }
-    }
-
-    /// The place in front of it; every stripe there is not behind it.
-    #[must_use]
-    pub fn before(self) -> Self {
-        match self.sub.checked_sub(1) {
-            Some(sub) => Self { sub, ..self },
-            None => Self { sequence: self.sequence.saturating_sub(1), sub: u16::MAX },
-        }
-    }
-
-    fn encode(self, page: &mut [u8], offset: usize) {
-        put(page, offset, &self.sequence.to_le_bytes());
-        put(page, offset + 8, &self.sub.to_le_bytes());
-    }
-
-    fn decode(page: &[u8], offset: usize) -> Self {
-        Self { sequence: get_u64(page, offset), sub: get_u16(page, offset + 8) }
-    }
-}
-
-impl core::fmt::Display for StripeId {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "{}.{}", self.sequence, self.sub)
-    }
-}
 
 /// What identifies a volume in its heads.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -324,37 +278,6 @@ pub struct Head {
     pub piece: PieceHead,
     /// BLAKE3 of the common part: the stripe's identity.
     pub cid: [u8; 32],
-}
-
-/// Why bytes are not a head of this volume.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-#[non_exhaustive]
-pub enum HeadError {
-    /// No head of any volume.
-    #[error("no head magic")]
-    Magic,
-    /// Written by a later format.
-    #[error("format version {0} is not known")]
-    Version(u16),
-    /// The checksum does not match.
-    #[error("checksum does not match")]
-    Checksum,
-    /// Not made with the key of this volume.
-    #[error("MAC does not match the volume's key")]
-    Mac,
-    /// Unknown kind.
-    #[error("kind {0} is not known")]
-    Kind(u8),
-    /// Sizes out of bounds.
-    #[error("geometry is out of bounds")]
-    Geometry,
-    /// Counts out of bounds.
-    #[error("counts are out of bounds")]
-    Counts,
-    /// The common part holds something where this version writes nothing: written again, for a
-    /// member that takes another's place, the stripe would have another identity.
-    #[error("something is set that this version does not know")]
-    Unknown,
 }
 
 const FLAG_CLEAN_STOP: u16 = 1;

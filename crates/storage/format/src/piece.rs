@@ -12,14 +12,18 @@ use units::Timestamp;
 use units::number::to_u64;
 use wire::LinkType;
 
-use crate::directory::{Gap, GapCause};
+use crate::directory::Gap;
 use crate::field::put;
 use crate::head::{ENTERPRISE_NUMBER, HEAD_BYTES};
 use crate::local::{LOCAL_FRAME_BYTES, fill_with_padding};
 use crate::pcapng::{self, ByteOrder, OptionCode, Options, block_type};
 
+mod own;
+mod parts;
 mod walk;
 
+use own::{GAP_BYTES, OPTION_INTERFACE, OPTION_STATISTICS, put_gap};
+pub use parts::PacketParts;
 pub use walk::{
     InterfaceInPiece, Packets, PieceError, StoredPacket, interfaces_in_front, packets,
     packets_within,
@@ -41,27 +45,8 @@ const PACKET_DATA_AT: usize = 28;
 const STATISTICS_BYTES: usize = 136;
 /// Space kept for gaps in every piece.
 const GAPS_RESERVED_BYTES: usize = PieceBuilder::GAPS_PER_PIECE * GAP_BYTES;
-const GAP_BYTES: usize = 40;
-
-/// Kinds of our custom options in interface description and statistics blocks: the first byte of
-/// the data.
-const OPTION_INTERFACE: u8 = 1;
-const OPTION_STATISTICS: u8 = 2;
 
 const ROW: usize = HEAD_BYTES;
-
-/// One packet to be stored: the frame is the parts one after the other.
-#[derive(Clone, Copy, Debug)]
-pub struct PacketParts<'a> {
-    /// When it was captured.
-    pub timestamp: Timestamp,
-    /// Bytes on the wire.
-    pub original_len: u32,
-    /// The captured bytes; a VLAN tag that the kernel took off goes back as the middle part.
-    pub parts: [&'a [u8]; 3],
-    /// pcapng options in little endian without `opt_endofopt`, usually none.
-    pub options: &'a [u8],
-}
 
 /// An interface ready to be put in front of its first packet in a piece.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -526,43 +511,6 @@ fn put_statistics(
     pcapng::put_interface_statistics(out, local, time.0.cast_unsigned(), &options);
     let size = out.len() - before;
     assert!(size <= STATISTICS_BYTES + gaps.len() * GAP_BYTES, "statistics fit their reserve");
-}
-
-fn cause_code(cause: GapCause) -> u8 {
-    let place =
-        GapCause::ALL.iter().position(|&known| known == cause).expect("ALL has every cause");
-    u8::try_from(place + 1).expect("few causes")
-}
-
-fn cause_of(code: u8) -> Option<GapCause> {
-    GapCause::ALL.get(usize::from(code).checked_sub(1)?).copied()
-}
-
-const UNKNOWN: u64 = u64::MAX;
-const NO_INTERFACE: u32 = u32::MAX;
-
-/// 40 bytes: cause, 3 reserved, interface, packets, bytes, from, to; all ones is unknown.
-fn put_gap(out: &mut Vec<u8>, gap: &Gap) {
-    out.extend_from_slice(&[cause_code(gap.cause), 0, 0, 0]);
-    out.extend_from_slice(&gap.interface.unwrap_or(NO_INTERFACE).to_le_bytes());
-    out.extend_from_slice(&gap.packets.unwrap_or(UNKNOWN).to_le_bytes());
-    out.extend_from_slice(&gap.bytes.unwrap_or(UNKNOWN).to_le_bytes());
-    out.extend_from_slice(&gap.from.0.to_le_bytes());
-    out.extend_from_slice(&gap.to.0.to_le_bytes());
-}
-
-fn get_gap(bytes: &[u8; GAP_BYTES]) -> Option<Gap> {
-    use crate::field::{get, get_i64, get_u32, get_u64};
-    let [code] = get(bytes, 0);
-    let known = |value: u64| (value != UNKNOWN).then_some(value);
-    Some(Gap {
-        cause: cause_of(code)?,
-        interface: Some(get_u32(bytes, 4)).filter(|&id| id != NO_INTERFACE),
-        packets: known(get_u64(bytes, 8)),
-        bytes: known(get_u64(bytes, 16)),
-        from: Timestamp(get_i64(bytes, 24)),
-        to: Timestamp(get_i64(bytes, 32)),
-    })
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use format::superblock::{SUPERBLOCK_COPIES, Superblock, SuperblockError, copy_of
 use units::Random;
 use units::number::to_u64;
 
-use crate::{Content, Refusal};
+use crate::refusal::{Content, Refusal};
 
 /// In the first and the last row of a device that was written to for a while and holds nothing.
 pub const STAMP: &[u8] = b"wirespool qualify: scratch content, of no value\n";

@@ -12,15 +12,16 @@
 
 mod content;
 mod identity;
+mod refusal;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use blockdev::signature::Signature;
-use blockdev::usage::{self, Use};
+use blockdev::usage;
 use device::{Device, ReadAt};
 
 pub use content::{STAMP, stamp_ends};
 pub use identity::{Changed, Identity};
+pub use refusal::{Content, Refusal};
 
 /// What the user agreed to.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,60 +48,6 @@ impl Overwrite {
             Self::Everything => true,
         }
     }
-}
-
-/// Something that lies on a device.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Content {
-    /// What another program signed, on the device or on a partition of it, by its kernel name.
-    Foreign(Signature, Option<String>),
-    /// A volume of ours.
-    Volume,
-    /// Data without a signature, at this byte.
-    Data(u64),
-}
-
-impl Content {
-    /// The word that agrees to its loss.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Foreign(found, _) => found.kind,
-            Self::Volume => "volume",
-            Self::Data(_) => "data",
-        }
-    }
-}
-
-impl core::fmt::Display for Content {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Self::Foreign(found, None) => write!(f, "{found}"),
-            Self::Foreign(found, Some(partition)) => write!(f, "{found} on {partition}"),
-            Self::Volume => f.write_str("a wirespool volume"),
-            Self::Data(offset) => write!(f, "data at byte {offset} that no program signed"),
-        }
-    }
-}
-
-/// Why a device may not be written to.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "the text of each variant says what its fields are")]
-pub enum Refusal {
-    #[error(transparent)]
-    Device(#[from] device::Error),
-    #[error(transparent)]
-    Host(#[from] host::Error),
-    #[error(transparent)]
-    Blockdev(#[from] blockdev::Error),
-    #[error("{} is no block device", path.display())]
-    NotADevice { path: PathBuf },
-    #[error("{} is {name}, not {given}", path.display())]
-    OtherDevice { path: PathBuf, name: String, given: String },
-    #[error("{} is in use: {used}", path.display())]
-    InUse { path: PathBuf, used: Use },
-    #[error("{} holds {content}", path.display())]
-    Occupied { path: PathBuf, content: Content },
 }
 
 /// A device that may be written to, claimed until this is dropped.

@@ -14,30 +14,7 @@
 )]
 
 use crate::field::REDUCTION;
-use crate::sums::Sums;
-
-/// Bytes side by side, each an element of the field.
-pub(crate) trait Lanes: Copy {
-    /// A register.
-    type Vector: Copy;
-    /// Bytes in a register; a divisor of 64.
-    const BYTES: usize;
-
-    /// The proof, where the processor has the instructions.
-    fn detect() -> Option<Self>;
-    /// All bytes zero.
-    fn zero(self) -> Self::Vector;
-    /// The first bytes, at any alignment. Panics where there are fewer than [`Lanes::BYTES`].
-    fn load(self, from: &[u8]) -> Self::Vector;
-    /// Overwrites the first bytes. Panics where there are fewer than [`Lanes::BYTES`].
-    fn store(self, vector: Self::Vector, to: &mut [u8]);
-    /// a + b.
-    fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// 2a + b: a step of Horner's rule.
-    fn double_add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// Computes `sums` inside a function that is compiled for the instructions.
-    fn run(self, sums: Sums<'_>);
-}
+use crate::sums::{Lanes, Sums};
 
 /// Eight bytes in a plain integer.
 #[derive(Clone, Copy, Debug)]

@@ -4,8 +4,10 @@
 //! the sums of the definition byte for byte, their ends must be the answers written down here, and
 //! any two columns must come back from the other six.
 
+use std::sync::OnceLock;
+
+use crate::codec::{Codec, Column, Engine, Error, Path};
 use crate::field::{multiply, power};
-use crate::{Codec, Column};
 
 const DATA_COUNT: usize = 6;
 const LEN: usize = 576;
@@ -19,8 +21,35 @@ const ENDS_OF_PARITY: [[u128; 2]; 2] = [
     [0x4f60_b5b6_1e9d_cc57_962e_3b58_11c6_08e5, 0x82d3_e231_3602_608e_906a_cf0e_0e8c_2abe],
 ];
 
+impl Codec {
+    /// The fastest path of this processor, tested with known answers once in the life of the
+    /// process.
+    ///
+    /// # Errors
+    /// [`Error::WrongAnswer`]. There is no other path to fall back to: a processor that is wrong
+    /// once is not trusted with the next one.
+    pub fn new() -> Result<Self, Error> {
+        static TESTED: OnceLock<Result<Codec, Error>> = OnceLock::new();
+        *TESTED.get_or_init(|| {
+            let engine = Path::ALL.iter().copied().find_map(Engine::detect);
+            Self::tested(engine.expect("every processor has the portable path"))
+        })
+    }
+
+    /// A path of one's own choice, for tests and comparisons; else as [`Codec::new`].
+    pub fn on(path: Path) -> Result<Self, Error> {
+        Self::tested(Engine::detect(path).ok_or(Error::Unavailable { path })?)
+    }
+
+    fn tested(engine: Engine) -> Result<Self, Error> {
+        let codec = Self { engine };
+        let path = codec.path();
+        if passes(codec) { Ok(codec) } else { Err(Error::WrongAnswer { path }) }
+    }
+}
+
 /// Whether every answer is right.
-pub(crate) fn passes(codec: Codec) -> bool {
+fn passes(codec: Codec) -> bool {
     let data = example();
     let mut parity = [[0; LEN]; 2];
     let [p, q] = &mut parity;
@@ -79,4 +108,16 @@ fn every_pair_comes_back(codec: Codec, data: &[Bytes; DATA_COUNT], parity: &[Byt
             result.is_ok() && one == *right_first && other == *right_second
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lanes;
+
+    #[test]
+    fn a_path_that_doubles_one_byte_wrongly_gives_no_codec() {
+        let wrong = Codec::tested(Engine::Wrong(lanes::Wrong { doubled: 0xd5 }));
+        assert_eq!(wrong.unwrap_err(), Error::WrongAnswer { path: Path::Portable });
+    }
 }

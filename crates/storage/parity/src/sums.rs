@@ -15,11 +15,34 @@
     reason = "must become part of the function that is compiled for the instructions"
 )]
 
-use crate::DATA_COLUMNS_MAX;
-use crate::lanes::Lanes;
-
 /// Columns go through the registers in blocks; lengths are multiples of the smallest.
 pub(crate) const BLOCK_BYTES: usize = 64;
+
+/// Most data columns of a stripe.
+pub const DATA_COLUMNS_MAX: usize = 24;
+
+/// What the loop needs of a set of instructions: bytes side by side, each an element of the field.
+pub(crate) trait Lanes: Copy {
+    /// A register.
+    type Vector: Copy;
+    /// Bytes in a register; a divisor of 64.
+    const BYTES: usize;
+
+    /// The proof, where the processor has the instructions.
+    fn detect() -> Option<Self>;
+    /// All bytes zero.
+    fn zero(self) -> Self::Vector;
+    /// The first bytes, at any alignment. Panics where there are fewer than [`Lanes::BYTES`].
+    fn load(self, from: &[u8]) -> Self::Vector;
+    /// Overwrites the first bytes. Panics where there are fewer than [`Lanes::BYTES`].
+    fn store(self, vector: Self::Vector, to: &mut [u8]);
+    /// a + b.
+    fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// 2a + b: a step of Horner's rule.
+    fn double_add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// Computes `sums` inside a function that is compiled for the instructions.
+    fn run(self, sums: Sums<'_>);
+}
 
 /// What to add up. All slices have the length `len`.
 pub(crate) struct Sums<'a> {

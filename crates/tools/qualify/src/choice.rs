@@ -7,11 +7,12 @@
 use format::superblock::{Qualified, QualifiedBy};
 
 use crate::fill::ring_order;
+use crate::judged::{Judged, Order};
+use crate::laps::lap;
 use crate::number::{real, whole};
 use crate::plan::{Part, ZONES};
 use crate::report::{Fill, PartResult, Qualification, Sweep, SweepStep};
 use crate::seen::{Seen, seen};
-use crate::verdict::{Judged, Order, lap};
 
 /// A smaller gain of the guaranteed rate, in percent, is no reason for zones: rates differ so much
 /// by chance.

@@ -5,10 +5,10 @@ use parity::Codec;
 
 use crate::bench::Bench;
 use crate::error::Error;
-use crate::number::{real, to_u64, to_usize, whole};
+use crate::number::{to_u64, to_usize};
 use crate::plan::{Part, Plan};
+use crate::report::{Cpu, CpuStep};
 use device::{Pool, ROW_SIZE};
-use serde::{Deserialize, Serialize};
 
 /// Data columns of the stripe: the middle of what arrays have.
 const DATA_COLUMNS: u64 = 6;
@@ -16,33 +16,6 @@ const DATA_COLUMNS: u64 = 6;
 const BODY_ROWS: u64 = 511;
 /// Where checksums believe to be.
 const STRIPE: RowAddress = RowAddress { epoch: 1, sequence: 1, sub: 0, column: 0 };
-
-/// Processor time by the columns of parity.
-#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Cpu {
-    /// Without parity, with P, with P and Q.
-    pub steps: Vec<CpuStep>,
-}
-
-/// Checksums, and so many columns of parity.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct CpuStep {
-    /// Columns of data in a stripe.
-    pub data_columns: u32,
-    /// Columns of parity.
-    pub parity_columns: u32,
-    /// Bytes of data.
-    pub bytes: u64,
-    /// Processor time for them.
-    pub cpu_ns: u64,
-}
-
-impl CpuStep {
-    /// Nanoseconds of one processor for a gigabyte (10^9 bytes) of data.
-    pub fn ns_per_gb(&self) -> u64 {
-        whole(real(self.cpu_ns) * 1e9 / real(self.bytes.max(1)))
-    }
-}
 
 /// Stripes of memory that are protected again and again, for the planned time each.
 pub(crate) fn run(bench: &mut Bench<'_>, plan: &Plan) -> Result<Cpu, Error> {

@@ -7,15 +7,13 @@
 //! ranks in the same sense; it changed when the ranges of both do not touch and it differs by more
 //! than twice the tolerance.
 
-use crate::cpu::{Cpu, CpuStep};
-use crate::files::Files;
 use crate::histogram::Latencies;
-use crate::iops::Iops;
-use crate::mixed::Mixed;
+use crate::judged::{Judged, Order};
 use crate::number::{real, to_u64, to_usize, whole};
 use crate::plan::Part;
-use crate::report::{Fill, PartResult, Qualification, Sweep, SweepStep};
-use crate::verdict::{Judged, Order};
+use crate::report::{
+    Cpu, CpuStep, Files, Fill, Iops, Mixed, PartResult, Qualification, Sweep, SweepStep,
+};
 
 /// Stretches of the surface at which two runs are compared.
 const STRETCHES: u64 = 64;

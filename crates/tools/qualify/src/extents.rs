@@ -5,13 +5,10 @@ use core::ops::Range;
 use crate::bench::Bench;
 use crate::error::Error;
 use crate::number::{real, whole};
-use crate::plan::{Part, Plan};
+use crate::plan::{EXTENT_SIZES, Part, Plan};
 use crate::report::{ExtentStep, Extents};
 use crate::stream::{DEPTH, Stream, fill};
 
-/// Bytes from one jump to the next.
-pub(crate) const SIZES: [u64; 8] =
-    [64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30];
 /// Extents of one size, at least and at most.
 const EXTENTS_MIN: u64 = 4;
 const EXTENTS_MAX: u64 = 1024;
@@ -20,7 +17,7 @@ const EXTENTS_MAX: u64 = 1024;
 pub(crate) fn run(bench: &mut Bench<'_>, plan: &Plan) -> Result<Extents, Error> {
     let size = bench.size_bytes();
     let mut extents = Extents::default();
-    for extent_bytes in SIZES {
+    for extent_bytes in EXTENT_SIZES {
         let places = size / extent_bytes;
         if places < EXTENTS_MIN || bench.is_interrupted {
             break;
@@ -39,7 +36,7 @@ pub(crate) fn run(bench: &mut Bench<'_>, plan: &Plan) -> Result<Extents, Error> 
         }
     }
     if extents.steps.is_empty() && !bench.is_interrupted {
-        let minimum_bytes = SIZES.first().map_or(0, |size| size * EXTENTS_MIN);
+        let minimum_bytes = EXTENT_SIZES.first().map_or(0, |size| size * EXTENTS_MIN);
         return Err(Error::TooSmall { part: Part::Extents, minimum_bytes });
     }
     fit(&mut extents);
@@ -90,7 +87,7 @@ mod tests {
             let ns = 4 * (10_000_000 + extent_bytes * 5);
             ExtentStep { extent_bytes, extents: 4, ns }
         };
-        let mut extents = Extents { steps: SIZES.map(step).to_vec(), ..Extents::default() };
+        let mut extents = Extents { steps: EXTENT_SIZES.map(step).to_vec(), ..Extents::default() };
         fit(&mut extents);
         assert!(extents.jump_ns.abs_diff(10_000_000) < 1000, "{extents:?}");
         assert!(extents.bytes_per_s.abs_diff(200_000_000) < 1000);
@@ -100,7 +97,7 @@ mod tests {
     #[test]
     fn a_disk_without_jumps_has_no_knee() {
         let step = |extent_bytes: u64| ExtentStep { extent_bytes, extents: 4, ns: extent_bytes };
-        let mut extents = Extents { steps: SIZES.map(step).to_vec(), ..Extents::default() };
+        let mut extents = Extents { steps: EXTENT_SIZES.map(step).to_vec(), ..Extents::default() };
         fit(&mut extents);
         assert_eq!((extents.knee_bytes, extents.bytes_per_s), (None, 4_000_000_000));
     }

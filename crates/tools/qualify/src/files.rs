@@ -10,79 +10,19 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use device::Device;
-use serde::{Deserialize, Serialize};
 
 use crate::bench::Bench;
 use crate::error::Error;
 use crate::folder::Folder;
-use crate::number::{between, rate, to_u64};
-use crate::plan::{Part, Plan};
-use crate::report::Fill;
+use crate::number::{between, to_u64};
+use crate::plan::{FILES_MIN, Part, Plan};
+use crate::report::{FileLap, Files};
 use crate::stream::{DEPTH, Log, Stream};
 
 /// Writers at a time.
 pub(crate) const WRITERS: u32 = 2;
-/// Files there are at least.
-pub(crate) const FILES_MIN: u64 = 32;
 /// The longest wait before the user is asked again whether to go on.
 const PATIENCE: Duration = Duration::from_millis(200);
-
-/// Files written and removed.
-#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Files {
-    /// Bytes that the files may take, the tenth that stays free included.
-    pub budget_bytes: u64,
-    /// Bytes of a file.
-    pub file_bytes: u64,
-    /// Writers at a time.
-    pub writers: u32,
-    /// By lap, the first in an empty directory.
-    pub laps: Vec<FileLap>,
-    /// All laps as one stretch of writing; offsets are bytes written before.
-    pub fill: Fill,
-    /// The same job of fio behind it, into the directory that is empty again.
-    pub fio: Option<FioRun>,
-}
-
-/// As many bytes as the directory takes.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct FileLap {
-    /// Bytes written.
-    pub bytes: u64,
-    /// Time for these bytes.
-    pub ns: u64,
-    /// Files that were finished.
-    pub files: u64,
-    /// Extents of all of them; `None` where the file system does not say.
-    pub extents: Option<u64>,
-    /// Of the file that has most.
-    pub extents_max: Option<u64>,
-}
-
-impl FileLap {
-    /// Bytes a second.
-    pub fn rate(&self) -> u64 {
-        rate(self.bytes, self.ns)
-    }
-}
-
-/// What fio said of the same job.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct FioRun {
-    /// Its version, as it calls itself.
-    pub version: String,
-    /// Bytes written.
-    pub bytes: u64,
-    /// Time for these bytes.
-    pub ns: u64,
-}
-
-impl FioRun {
-    /// Bytes a second.
-    pub fn rate(&self) -> u64 {
-        rate(self.bytes, self.ns)
-    }
-}
 
 /// A file that is being written.
 struct Current {

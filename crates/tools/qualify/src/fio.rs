@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::files::FioRun;
+use crate::report::FioRun;
 
 #[derive(Deserialize)]
 struct FioJson {

@@ -3,51 +3,16 @@
 use core::time::Duration;
 
 use device::ROW_SIZE;
-use serde::{Deserialize, Serialize};
 
 use crate::bench::Bench;
 use crate::error::Error;
-use crate::histogram::Latencies;
 use crate::number::{between, to_u64, to_usize};
-use crate::plan::{Part, Plan};
+use crate::plan::{IOPS_DEPTHS, Part, Plan};
+use crate::report::{Iops, IopsStep};
 use crate::stream::Stream;
 
-/// Writes under way at a time.
-pub(crate) const DEPTHS: [u32; 4] = [1, 8, 64, 256];
 /// The longest wait before the user is asked again whether to go on.
 const PATIENCE: Duration = Duration::from_millis(200);
-
-/// Random writes of 4 KiB.
-#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Iops {
-    /// By the writes under way, the fewest first.
-    pub steps: Vec<IopsStep>,
-}
-
-/// So many under way.
-#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct IopsStep {
-    /// Writes under way at a time.
-    pub depth: u32,
-    /// Time for all of them, the flush at the end included.
-    pub ns: u64,
-    /// From submission to the end, of each.
-    pub latency: Latencies,
-}
-
-impl IopsStep {
-    /// Writes a second.
-    pub fn writes_per_s(&self) -> u64 {
-        crate::number::rate(self.latency.count(), self.ns)
-    }
-}
-
-impl Iops {
-    /// The most writes a second of any step; 0 of none.
-    pub fn peak(&self) -> u64 {
-        self.steps.iter().map(IopsStep::writes_per_s).max().unwrap_or(0)
-    }
-}
 
 /// For the planned time with each number of writes under way.
 pub(crate) fn run(bench: &mut Bench<'_>, plan: &Plan) -> Result<Iops, Error> {
@@ -55,7 +20,7 @@ pub(crate) fn run(bench: &mut Bench<'_>, plan: &Plan) -> Result<Iops, Error> {
     bench.written.add(0, bench.size_bytes());
     let time_ns = u64::try_from(plan.iops_time.as_nanos()).unwrap_or(u64::MAX);
     let mut iops = Iops::default();
-    for depth in DEPTHS {
+    for depth in IOPS_DEPTHS {
         if bench.is_interrupted {
             break;
         }

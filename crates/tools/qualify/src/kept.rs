@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use format::superblock::{Qualified, QualifiedBy};
 
-use crate::partial::{Array, Lost};
+use crate::judged::{Answer, Lost, Verdict};
+use crate::plan::{Array, Ask};
 use crate::report::Qualification;
-use crate::verdict::{Answer, Ask, Verdict};
 
 /// Reading is hardly slower than writing was: below this part of it, in percent, a member has
 /// become slower.
@@ -143,10 +143,10 @@ mod tests {
     use units::Timestamp;
 
     use super::*;
+    use crate::judged::{Judged, Order, Verdict};
     use crate::plan::Part;
     use crate::report::{Target, TargetKind};
     use crate::traffic::Mix;
-    use crate::verdict::{Judged, Order, Verdict};
 
     fn read_at(mean_bytes_per_s: u64) -> Qualification {
         let judged = Judged {

@@ -23,7 +23,9 @@ mod folder;
 mod histogram;
 mod identity;
 mod iops;
+mod judged;
 mod kept;
+mod laps;
 mod latency;
 mod members;
 mod mixed;
@@ -53,26 +55,25 @@ pub use compare::{
     Comparison, Contender, Contest, Contestant, EffectFound, Fact, FactorFound, Measure,
     RateChange, RateWindow, Run, TwoModes, compare, compare_reports,
 };
-pub use cpu::{Cpu, CpuStep};
 pub use diff::{Change, Compared, Diff, Subject};
 pub use error::Error;
-pub use files::{FileLap, Files, FioRun, fio_arguments};
+pub use files::fio_arguments;
 pub use fio::parse_fio;
 pub use folder::Folder;
 pub use histogram::Latencies;
 pub use identity::{Other, other, report_id};
-pub use iops::{Iops, IopsStep};
+pub use judged::{Answer, Asked, Judged, Lost, Order, Share, Verdict, WithReaders};
 pub use kept::{Beside, Together, VolumeQualification, beside};
 pub use members::{Lent, Members, Protection};
-pub use mixed::Mixed;
 pub use model::modelled;
-pub use partial::{Array, Lost, Share};
-pub use plan::{BLOCK_BYTES_MAX, ParsePartError, Part, Plan, Provided, SweepPlan};
-pub use readers::{ReadLoad, ReadResult};
+pub use plan::{
+    Array, Ask, BLOCK_BYTES_MAX, ParsePartError, Part, Plan, Provided, ReadLoad, SweepPlan,
+};
+pub use readers::ReadResult;
 pub use report::{
-    CURVE_POOLS, Cause, CurvePoint, ExtentStep, Extents, Fill, Latency, PartResult, Passes,
-    Qualification, Reads, Sample, SlowWrite, Sweep, SweepStep, Target, TargetKind, Verified,
-    Window,
+    CURVE_POOLS, Cause, Cpu, CpuStep, CurvePoint, ExtentStep, Extents, FileLap, Files, Fill,
+    FioRun, Iops, IopsStep, Latency, Mixed, PartResult, Passes, Qualification, Reads, Sample,
+    SlowWrite, Sweep, SweepStep, Target, TargetKind, Verified, Window,
 };
 pub use run::{go_on, resumable, run};
 pub use saved::{
@@ -83,4 +84,3 @@ pub use sizing::{Disk, MEMBERS_MAX, Need, Proposal, proposals, typical, typical_
 pub use target::{Consent, Opened, open};
 pub use trace::Trace;
 pub use traffic::Mix;
-pub use verdict::{Answer, Ask, Asked, Judged, Order, Verdict, WithReaders};

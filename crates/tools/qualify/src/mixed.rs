@@ -1,15 +1,13 @@
 //! Writing beside readers: what they cost.
 
-use serde::{Deserialize, Serialize};
-
 use core::ops::Range;
 
 use crate::bench::Bench;
 use crate::error::Error;
 use crate::latency;
 use crate::plan::{Part, Plan};
-use crate::readers::{ReadLoad, ReadResult, Readers};
-use crate::report::{Fill, Latency};
+use crate::readers::Readers;
+use crate::report::Mixed;
 use crate::stream::{Stream, fill, fill_beside};
 
 /// Blocks under way: more than a recorder has, because reads hold up the thread.
@@ -18,29 +16,6 @@ const DEPTH: usize = 16;
 const STRETCHES: u64 = 3;
 /// Streams read so much of what the disk writes without them.
 const STREAM_SHARE: u64 = 5;
-
-/// Writing without and with readers.
-#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Mixed {
-    /// What the readers asked for.
-    pub load: ReadLoad,
-    /// The pool of both guaranteed rates.
-    pub pool_bytes: u64,
-    /// What the stretches guarantee without readers.
-    pub alone_bytes_per_s: u64,
-    /// What they guarantee beside them.
-    pub beside_bytes_per_s: u64,
-    /// As fast as it goes, without readers.
-    pub alone: Fill,
-    /// The same stretches beside them.
-    pub beside: Fill,
-    /// What they got meanwhile.
-    pub reads: ReadResult,
-    /// Writes at a constant rate beside them.
-    pub latency: Latency,
-    /// What they got then.
-    pub reads_at_rate: ReadResult,
-}
 
 /// Fills some stretches alone and beside readers, then writes at four fifths of what was
 /// guaranteed beside them.

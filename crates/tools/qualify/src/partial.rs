@@ -5,12 +5,12 @@
 //! than a quarter of the pool is in use, so what three quarters of the pool carry is carried on the
 //! way, and the way is as long as what recording leaves of the disks' time.
 
-use serde::{Deserialize, Serialize};
-
+use crate::judged::{Judged, Lost, Order, Share};
+use crate::laps::Laps;
 use crate::number::{real, whole};
+use crate::plan::{Array, Ask};
 use crate::report::{Fill, PartResult, Sweep, SweepStep, Target};
 use crate::trace::Trace;
-use crate::verdict::{Ask, Judged, Laps, Order};
 
 /// Shares of the surface in percent.
 const SHARES: [u8; 3] = [100, 90, 75];
@@ -18,46 +18,6 @@ const SHARES: [u8; 3] = [100, 90, 75];
 const PLACES: usize = 64;
 /// What a resilver reads of each member at a time (`volume`: four slots of 2 MiB).
 const BATCH_BYTES: u64 = 8 << 20;
-
-/// What is guaranteed where only the first part of the surface is used.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Share {
-    /// Of the surface, from its first byte on.
-    pub percent: u8,
-    /// Bytes of that part.
-    pub size_bytes: u64,
-    /// How it is written.
-    pub order: Order,
-    /// Computed from rates at places, and not from the run.
-    pub is_computed: bool,
-    /// The highest constant arrival that never overflows the pool of the verdict.
-    pub guaranteed_bytes_per_s: u64,
-    /// Over all of it.
-    pub mean_bytes_per_s: u64,
-    /// At its slowest place.
-    pub minimum_bytes_per_s: u64,
-}
-
-/// What is guaranteed while members are gone and new ones are given what they lack.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Lost {
-    /// Members that are gone.
-    pub members: u8,
-    /// `None` where they are more than the array may lose: then what it holds is gone.
-    pub guaranteed_bytes_per_s: Option<u64>,
-    /// Until the new ones hold everything, at the rate asked for; `None` where that leaves no time,
-    /// or no rate was asked for.
-    pub rebuild_ns: Option<u64>,
-}
-
-/// Disks side by side.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Array {
-    /// Disks of data.
-    pub data_disks: u32,
-    /// As many may be lost.
-    pub parity_disks: u8,
-}
 
 /// The shares of a target whose verdict stands on `first`.
 pub(crate) fn shares(

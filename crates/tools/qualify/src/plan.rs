@@ -8,7 +8,7 @@ use device::ROW_SIZE;
 use serde::{Deserialize, Serialize};
 
 use crate::number::to_u64;
-use crate::readers::ReadLoad;
+use crate::traffic::Mix;
 
 /// A part of a qualification.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -169,6 +169,17 @@ pub struct Plan {
     pub verifies: bool,
 }
 
+/// What readers ask for.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ReadLoad {
+    /// Streams that read on from places of their own.
+    pub streams: u32,
+    /// Bytes a second of all streams together.
+    pub stream_bytes_per_s: u64,
+    /// Reads of 4 KiB at random places, a second.
+    pub random_per_s: u64,
+}
+
 /// A sweep: the options of a probe by `dd`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SweepPlan {
@@ -182,6 +193,13 @@ pub struct SweepPlan {
     pub align_bytes: u64,
 }
 
+/// Bytes from one jump to the next.
+pub(crate) const EXTENT_SIZES: [u64; 8] =
+    [64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30];
+/// Files there are at least.
+pub(crate) const FILES_MIN: u64 = 32;
+/// Writes under way at a time.
+pub(crate) const IOPS_DEPTHS: [u32; 4] = [1, 8, 64, 256];
 /// Zones of the ring on disks: docs/benchmarks.md, Zones.
 pub(crate) const ZONES: u16 = 8;
 /// Extents of a ring at least this large, so that a jump costs about 1 %.
@@ -271,7 +289,7 @@ impl Plan {
 
     /// Bytes of each of the files: those of case A's recorder, or a 32nd of all, in whole blocks.
     pub fn file_bytes(&self) -> u64 {
-        let bytes = (self.files_limit_bytes() / crate::files::FILES_MIN).min(FILE_BYTES);
+        let bytes = (self.files_limit_bytes() / FILES_MIN).min(FILE_BYTES);
         bytes / self.block_bytes * self.block_bytes
     }
 
@@ -285,9 +303,7 @@ impl Plan {
             Part::Sweep => self.sweep.bytes(size_bytes),
             Part::Fill | Part::Ring => size_bytes,
             Part::Passes => size_bytes.saturating_mul(2),
-            Part::Extents => {
-                self.extents_bytes.min(size_bytes) * to_u64(crate::extents::SIZES.len())
-            }
+            Part::Extents => self.extents_bytes.min(size_bytes) * to_u64(EXTENT_SIZES.len()),
             Part::Mixed => self.mixed_bytes.min(size_bytes).saturating_mul(2),
             Part::Files => self.files_limit_bytes().saturating_mul(u64::from(self.file_laps)),
             // By time, not by bytes.
@@ -297,7 +313,7 @@ impl Plan {
 
     /// Time of the parts that go by time.
     pub fn fixed_time(&self, provided: Provided) -> Duration {
-        let depths = u32::try_from(crate::iops::DEPTHS.len()).expect("a few");
+        let depths = u32::try_from(IOPS_DEPTHS.len()).expect("a few");
         let of_part = |part| match part {
             Part::Latency | Part::Mixed => self.latency_time,
             Part::Reads => self.reads_time,
@@ -331,4 +347,26 @@ fn extent_bytes(size_bytes: u64, block_bytes: u64) -> u64 {
     let most = size_bytes / (4 * u64::from(ZONES));
     let wanted = EXTENT_BYTES.max(size_bytes >> 15).min(most);
     (wanted / block_bytes).max(1) * block_bytes
+}
+
+/// What is asked of the parts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ask {
+    /// Bytes of memory between capture and disk.
+    pub pool_bytes: u64,
+    /// Frames of the traffic.
+    pub mix: Mix,
+    /// Bits a second on the link that the target is to carry.
+    pub bits_per_s: Option<u64>,
+    /// The disks that the target is made of, where it is known.
+    pub array: Option<Array>,
+}
+
+/// Disks side by side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Array {
+    /// Disks of data.
+    pub data_disks: u32,
+    /// As many may be lost.
+    pub parity_disks: u8,
 }

@@ -12,23 +12,13 @@ use crate::bench::Bench;
 use crate::error::Error;
 use crate::histogram::Latencies;
 use crate::number::{between, real, to_u64, to_usize, whole};
+use crate::plan::ReadLoad;
 
 /// Bytes of a read of a stream: what an extract of a long session reads.
 const STREAM_BYTES: u64 = 1 << 20;
 
 /// Reads in a row, before the writer comes in between: as many as its blocks under way.
 const BURST: u64 = 8;
-
-/// What readers ask for.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct ReadLoad {
-    /// Streams that read on from places of their own.
-    pub streams: u32,
-    /// Bytes a second of all streams together.
-    pub stream_bytes_per_s: u64,
-    /// Reads of 4 KiB at random places, a second.
-    pub random_per_s: u64,
-}
 
 /// Result of the readers.
 #[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]

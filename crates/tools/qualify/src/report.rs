@@ -6,15 +6,12 @@ use blockdev::disk::Layer;
 use serde::{Deserialize, Serialize};
 use units::Timestamp;
 
-use crate::cpu::Cpu;
-use crate::files::Files;
 use crate::histogram::Latencies;
-use crate::iops::Iops;
-use crate::mixed::Mixed;
-use crate::number::{rate, real};
-use crate::plan::Part;
+use crate::judged::{Answer, Verdict};
+use crate::number::{rate, real, whole};
+use crate::plan::{Part, ReadLoad};
+use crate::readers::ReadResult;
 use crate::trace::{POOLS_MIN, Trace};
-use crate::verdict::{Answer, Verdict};
 
 /// Pools of the curve that a fill gives, in bytes.
 pub const CURVE_POOLS: [u64; 9] =
@@ -407,4 +404,143 @@ pub struct Reads {
     pub cache_hits: u64,
     /// The longest of those; `None` where there is no gap.
     pub hit_ns_max: Option<u64>,
+}
+
+/// Processor time by the columns of parity.
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Cpu {
+    /// Without parity, with P, with P and Q.
+    pub steps: Vec<CpuStep>,
+}
+
+/// Checksums, and so many columns of parity.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CpuStep {
+    /// Columns of data in a stripe.
+    pub data_columns: u32,
+    /// Columns of parity.
+    pub parity_columns: u32,
+    /// Bytes of data.
+    pub bytes: u64,
+    /// Processor time for them.
+    pub cpu_ns: u64,
+}
+
+impl CpuStep {
+    /// Nanoseconds of one processor for a gigabyte (10^9 bytes) of data.
+    pub fn ns_per_gb(&self) -> u64 {
+        whole(real(self.cpu_ns) * 1e9 / real(self.bytes.max(1)))
+    }
+}
+
+/// Files written and removed.
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Files {
+    /// Bytes that the files may take, the tenth that stays free included.
+    pub budget_bytes: u64,
+    /// Bytes of a file.
+    pub file_bytes: u64,
+    /// Writers at a time.
+    pub writers: u32,
+    /// By lap, the first in an empty directory.
+    pub laps: Vec<FileLap>,
+    /// All laps as one stretch of writing; offsets are bytes written before.
+    pub fill: Fill,
+    /// The same job of fio behind it, into the directory that is empty again.
+    pub fio: Option<FioRun>,
+}
+
+/// As many bytes as the directory takes.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FileLap {
+    /// Bytes written.
+    pub bytes: u64,
+    /// Time for these bytes.
+    pub ns: u64,
+    /// Files that were finished.
+    pub files: u64,
+    /// Extents of all of them; `None` where the file system does not say.
+    pub extents: Option<u64>,
+    /// Of the file that has most.
+    pub extents_max: Option<u64>,
+}
+
+impl FileLap {
+    /// Bytes a second.
+    pub fn rate(&self) -> u64 {
+        rate(self.bytes, self.ns)
+    }
+}
+
+/// What fio said of the same job.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FioRun {
+    /// Its version, as it calls itself.
+    pub version: String,
+    /// Bytes written.
+    pub bytes: u64,
+    /// Time for these bytes.
+    pub ns: u64,
+}
+
+impl FioRun {
+    /// Bytes a second.
+    pub fn rate(&self) -> u64 {
+        rate(self.bytes, self.ns)
+    }
+}
+
+/// Random writes of 4 KiB.
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Iops {
+    /// By the writes under way, the fewest first.
+    pub steps: Vec<IopsStep>,
+}
+
+/// So many under way.
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct IopsStep {
+    /// Writes under way at a time.
+    pub depth: u32,
+    /// Time for all of them, the flush at the end included.
+    pub ns: u64,
+    /// From submission to the end, of each.
+    pub latency: Latencies,
+}
+
+impl IopsStep {
+    /// Writes a second.
+    pub fn writes_per_s(&self) -> u64 {
+        rate(self.latency.count(), self.ns)
+    }
+}
+
+impl Iops {
+    /// The most writes a second of any step; 0 of none.
+    pub fn peak(&self) -> u64 {
+        self.steps.iter().map(IopsStep::writes_per_s).max().unwrap_or(0)
+    }
+}
+
+/// Writing without and with readers.
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Mixed {
+    /// What the readers asked for.
+    pub load: ReadLoad,
+    /// The pool of both guaranteed rates.
+    pub pool_bytes: u64,
+    /// What the stretches guarantee without readers.
+    pub alone_bytes_per_s: u64,
+    /// What they guarantee beside them.
+    pub beside_bytes_per_s: u64,
+    /// As fast as it goes, without readers.
+    pub alone: Fill,
+    /// The same stretches beside them.
+    pub beside: Fill,
+    /// What they got meanwhile.
+    pub reads: ReadResult,
+    /// Writes at a constant rate beside them.
+    pub latency: Latency,
+    /// What they got then.
+    pub reads_at_rate: ReadResult,
 }

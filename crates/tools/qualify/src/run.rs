@@ -5,9 +5,9 @@ use units::Timestamp;
 use crate::bench::Bench;
 use crate::error::Error;
 use crate::number::between;
-use crate::plan::{Part, Plan};
+use crate::plan::{Ask, Part, Plan};
 use crate::report::{PartResult, Qualification, SweepStep, Target, TargetKind};
-use crate::verdict::{Ask, judge};
+use crate::verdict::judge;
 use crate::{cpu, extents, files, fill, iops, latency, mixed, reads, sweep};
 
 /// Runs the parts of the plan for which the bench has what they need. Ends early, and

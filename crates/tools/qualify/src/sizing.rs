@@ -4,13 +4,15 @@
 //! guarantee K times what one guarantees with a K-th of the pool, and parity disks get what a data
 //! disk gets. Rates become traffic by the same [`Mix`] as in a verdict.
 
+use crate::judged::Order;
+use crate::laps::Laps;
 use crate::number::{real, whole};
 use crate::partial::{places, rebuild_ns, while_rebuilding};
 use crate::plan::Plan;
 use crate::report::{CurvePoint, Extents, Fill, PartResult, Qualification, TargetKind};
 use crate::trace::Trace;
 use crate::traffic::Mix;
-use crate::verdict::{Laps, Order, order_of};
+use crate::verdict::order_of;
 
 /// Of a member, what the ring uses at most, in thousandths: a slightly smaller replacement still
 /// fits (docs/format.md).

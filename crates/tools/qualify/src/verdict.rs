@@ -1,133 +1,13 @@
 //! What follows from the parts: the rate that is guaranteed, and whether it is enough.
 
-use serde::{Deserialize, Serialize};
-
-use core::ops::Range;
-
-use crate::fill::ring_order;
-use crate::mixed::Mixed;
+use crate::judged::{Answer, Asked, Judged, Order, Verdict, WithReaders};
+use crate::laps::{Laps, step_bytes};
 use crate::number::{real, whole};
-use crate::partial::{self, Array, Lost, Share};
-use crate::plan::{Part, Plan};
-use crate::report::{Fill, PartResult, Sweep, SweepStep, Target, TargetKind};
+use crate::partial;
+use crate::plan::{Ask, Part, Plan};
+use crate::report::{Fill, Mixed, PartResult, Sweep, SweepStep, Target, TargetKind};
 use crate::trace::Trace;
 use crate::traffic::Mix;
-
-/// Steps of a lap that is computed from places.
-const LAP_STEPS: u64 = 1 << 18;
-/// A jump from zone to zone, where none was measured.
-const JUMP_NS: u64 = 15_000_000;
-
-/// What is asked of the parts.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Ask {
-    /// Bytes of memory between capture and disk.
-    pub pool_bytes: u64,
-    /// Frames of the traffic.
-    pub mix: Mix,
-    /// Bits a second on the link that the target is to carry.
-    pub bits_per_s: Option<u64>,
-    /// The disks that the target is made of, where it is known.
-    pub array: Option<Array>,
-}
-
-/// The order in which the surface is written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Order {
-    /// From the first byte to the last: files, flash.
-    FirstToLast,
-    /// An extent of each zone in turn: disks with platters.
-    ZoneLevelled,
-}
-
-/// Rates of one order of writing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Judged {
-    /// The part that it follows from.
-    pub basis: Part,
-    /// How the surface is written.
-    pub order: Order,
-    /// Computed from rates at places, and not measured over all of the surface.
-    pub is_computed: bool,
-    /// Whether it follows from reading only.
-    pub is_by_reading: bool,
-    /// The pool it was judged with: the one asked for, or less where little was written.
-    pub pool_bytes: u64,
-    /// The highest constant arrival that never overflows the pool.
-    pub guaranteed_bytes_per_s: u64,
-    /// Over all of it.
-    pub mean_bytes_per_s: u64,
-    /// In its slowest stretch.
-    pub minimum_bytes_per_s: u64,
-    /// Of a lap at the rate asked for, the time in which the disk is slower than that.
-    pub slow_ns: Option<u64>,
-    /// The rest of that lap.
-    pub fast_ns: Option<u64>,
-}
-
-/// Whether a rate is carried.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Answer {
-    /// The target carries the traffic.
-    Fits,
-    /// The target is too slow for the traffic.
-    TooSlow,
-    /// What was measured does not say.
-    CannotJudge,
-}
-
-/// Verdict of a qualification.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Verdict {
-    /// By order and part; the first is the one that the answer stands on.
-    pub judged: Vec<Judged>,
-    /// The pool asked for.
-    pub pool_bytes: u64,
-    /// Frames of the traffic.
-    pub mix: Mix,
-    /// The guaranteed rate as bits a second on the link.
-    pub guaranteed_traffic_bit_per_s: u64,
-    /// The same with reads beside it, where that was measured.
-    pub with_readers: Option<WithReaders>,
-    /// The rate asked for, if any.
-    pub asked: Option<Asked>,
-    /// What it comes to where less of the surface is used; empty where no rate has a place.
-    #[serde(default)]
-    pub shares: Vec<Share>,
-    /// What it comes to with one and two members gone; empty where members are not known.
-    #[serde(default)]
-    pub lost: Vec<Lost>,
-}
-
-/// The guarantee with reads beside the writes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct WithReaders {
-    /// The pool that what readers cost was found with.
-    pub pool_bytes: u64,
-    /// What is read by streams meanwhile.
-    pub read_bytes_per_s: u64,
-    /// Reads at random places meanwhile, a second.
-    pub reads_per_s: u64,
-    /// The guaranteed rate, less the share that readers cost where that was measured.
-    pub guaranteed_bytes_per_s: u64,
-    /// The same as bits a second on the link.
-    pub guaranteed_traffic_bit_per_s: u64,
-}
-
-/// A rate that was asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Asked {
-    /// Bits a second on the link.
-    pub bits_per_s: u64,
-    /// What they are on the disk.
-    pub needed_bytes_per_s: u64,
-    /// The guaranteed rate over that, less 1, in thousandths.
-    pub margin_permille: i64,
-    /// Whether it is carried.
-    pub answer: Answer,
-}
 
 /// The verdict; `None` where no part says anything of a rate.
 pub(crate) fn judge(
@@ -284,60 +164,6 @@ fn of_sweep(sweep: &Sweep, size: u64, laps: &Laps<'_>, ask: &Ask) -> Vec<Judged>
         judged.push(Judged { order, slow_ns: None, fast_ns: None, ..rates });
     }
     judged
-}
-
-fn step_bytes(size: u64) -> u64 {
-    (size / LAP_STEPS).max(1)
-}
-
-/// Laps that are computed from rates at places.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Laps<'a> {
-    pub(crate) plan: &'a Plan,
-    /// Time of a jump, if it was measured.
-    pub(crate) jump_ns: Option<u64>,
-}
-
-impl Laps<'_> {
-    /// What a jump costs a disk that is written in this order. Where nothing turns and nothing was
-    /// measured it costs nothing.
-    pub(crate) fn jump_ns(&self, order: Order) -> u64 {
-        self.jump_ns.unwrap_or(if order == Order::ZoneLevelled { JUMP_NS } else { 0 })
-    }
-
-    /// One lap over the first `size` bytes of the surface.
-    pub(crate) fn lap(&self, sweep: &Sweep, size: u64, order: Order) -> Trace {
-        let step_bytes = step_bytes(size);
-        if order == Order::FirstToLast {
-            return lap(sweep, core::iter::once(0..size), step_bytes, 0);
-        }
-        let Plan { extent_bytes, zones, .. } = *self.plan;
-        let extents = ring_order(size, extent_bytes, zones).into_iter();
-        lap(sweep, extents, step_bytes.min(extent_bytes), self.jump_ns(order))
-    }
-}
-
-/// One lap over ranges of the surface at the rates of a sweep, with a jump to each but the first.
-pub(crate) fn lap(
-    sweep: &Sweep,
-    ranges: impl Iterator<Item = Range<u64>>,
-    step_bytes: u64,
-    jump_ns: u64,
-) -> Trace {
-    let mut trace = Trace::default();
-    let mut behind = 0;
-    for range in ranges {
-        let mut jump = if range.start == behind { 0 } else { jump_ns };
-        let mut begin = range.start;
-        while begin < range.end {
-            let end = range.end.min(begin + step_bytes);
-            let rate = sweep.rate_at(begin + (end - begin) / 2).max(1.0);
-            trace.push(whole(real(end - begin) * 1e9 / rate) + jump, end - begin);
-            (begin, jump) = (end, 0);
-        }
-        behind = range.end;
-    }
-    trace
 }
 
 /// A measured run from first to last; what differs is put in its place.

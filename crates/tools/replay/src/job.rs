@@ -4,21 +4,21 @@ use core::convert::Infallible;
 use core::num::NonZeroU64;
 use core::ops::ControlFlow;
 use core::time::Duration;
-use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
-use capture::{FrameLimits, Outlet, Source};
+use capture::Outlet;
 use units::Sleep;
 use units::number::to_u64;
-use wire::LinkType;
 
+use crate::error::Error;
 use crate::frames::Chunk;
 use crate::load::{Loaded, load};
-use crate::report::{Progress, Report, Totals};
-use crate::schedule::Pace;
+use crate::options::{Input, Options, Rewrite};
+use crate::reader::Read;
+use crate::report::{Progress, Report, Tell, Totals};
 use crate::sender::{Order, Run, Sender, SenderTally, Shared};
-use crate::stream::{Piece, Read, Stream};
+use crate::stream::{Piece, Stream};
 
 /// From the start of the threads to the first packet: all of them have begun by then.
 const LEAD_NS: i64 = 2_000_000;
@@ -29,87 +29,6 @@ const AHEAD_MIN: u64 = 2;
 const AHEAD_MAX: u64 = 4096;
 /// About what a full chunk takes.
 const CHUNK_BYTES: u64 = 1 << 20;
-
-/// What is sent how.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Pace at which packets go.
-    pub pace: Pace,
-    /// How often; `None` is until it is stopped.
-    pub loops: Option<NonZeroU64>,
-    /// What becomes of frames on their way.
-    pub rewrite: Rewrite,
-    /// Truncated packets are filled up with zeros instead of being left out.
-    pub pad: bool,
-    /// What the interface takes.
-    pub limits: FrameLimits,
-    /// Memory for packets. An input that fits is read once; of others so much is read ahead.
-    pub memory_bytes: u64,
-}
-
-/// How frames differ from the input's.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Rewrite {
-    /// Not at all.
-    Nothing,
-    /// Each loop has addresses of its own.
-    Addresses,
-    /// The last bytes of each frame hold its number, from 0 over all loops ([`wire::stamp`]).
-    Stamps {
-        /// The key of the run.
-        key: u64,
-    },
-}
-
-/// Opens the input, once for each loop that it is read for.
-pub type Open<'a> = dyn FnMut() -> Result<Box<dyn Source>, capture::Error> + Send + 'a;
-
-/// Where packets come from.
-pub struct Input<'a> {
-    /// Opens it at its beginning.
-    pub open: Box<Open<'a>>,
-    /// Whether it can be opened more than once.
-    pub is_repeatable: bool,
-}
-
-impl core::fmt::Debug for Input<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Input").field("is_repeatable", &self.is_repeatable).finish_non_exhaustive()
-    }
-}
-
-/// A replay cannot begin.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// The input, or the interface.
-    #[error(transparent)]
-    Capture(#[from] capture::Error),
-    /// Not one packet is an Ethernet frame.
-    #[error("packets of link type {link_type} do not fit an interface of Ethernet frames")]
-    LinkType {
-        /// That of the first packet.
-        link_type: LinkType,
-    },
-    /// Further loops need an input that can be read again.
-    #[error(
-        "the input is larger than {memory_bytes} bytes of memory and cannot be read again for \
-         further loops"
-    )]
-    NotRepeatable {
-        /// Memory for packets.
-        memory_bytes: u64,
-    },
-    /// The system has no thread to give.
-    #[error("cannot start a thread: {source}")]
-    Thread {
-        /// Error of the system.
-        source: io::Error,
-    },
-}
-
-/// Takes how far a replay is, and may stop it in order.
-pub(crate) type Tell<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
 
 /// Sends the packets of the input, in one thread for each outlet. `progress` is asked every 50 ms
 /// and may stop the run in order.

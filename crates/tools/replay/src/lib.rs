@@ -11,11 +11,13 @@
 //! Time, packets and the way out are arguments: [`units::Sleep`], [`capture::Source`],
 //! [`capture::Outlet`].
 
+mod error;
 mod frames;
 mod headers;
 mod histogram;
 mod job;
 mod load;
+mod options;
 mod reader;
 mod report;
 mod schedule;
@@ -23,7 +25,9 @@ mod sender;
 mod stream;
 mod unique;
 
-pub use job::{Error, Input, Open, Options, Rewrite, replay};
+pub use error::Error;
+pub use job::replay;
+pub use options::{Input, Open, Options, Rewrite};
 pub use report::{Progress, Report, Skipped, Timing};
 pub use schedule::Pace;
 pub use unique::renumber;

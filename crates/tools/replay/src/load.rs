@@ -4,11 +4,11 @@ use core::num::NonZeroU64;
 
 use units::number::to_u64;
 
+use crate::error::Error;
 use crate::frames::Chunk;
-use crate::job::{Error, Input, Options, Tell};
-use crate::reader::{Reader, Rules, Step};
-use crate::report::Progress;
-use crate::stream::Read;
+use crate::options::{Input, Options};
+use crate::reader::{Read, Reader, Rules, Step};
+use crate::report::{Progress, Tell};
 
 /// Chunks of each sender.
 pub(crate) enum Loaded {

@@ -8,7 +8,6 @@ use wire::LinkType;
 use crate::frames::Chunk;
 use crate::report::Skipped;
 use crate::schedule::{Pace, Schedule};
-use crate::stream::Read;
 use crate::unique::place_of;
 
 /// Longest wait for a source that has nothing just now.
@@ -30,6 +29,20 @@ pub(crate) enum Step {
     Packets,
     Idle,
     End,
+}
+
+/// What was read in the first loop.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Read {
+    /// Packets that can be sent.
+    pub(crate) packets: u64,
+    pub(crate) skipped: Skipped,
+    /// The first link type that does not fit.
+    pub(crate) other_link_type: Option<LinkType>,
+    /// What could not be read, one line each; of further loops, too.
+    pub(crate) broken_off: Vec<String>,
+    /// What the source had to say.
+    pub(crate) notes: Vec<String>,
 }
 
 /// The input of one loop.

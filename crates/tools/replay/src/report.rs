@@ -1,5 +1,7 @@
 //! What a replay did, and how far it is.
 
+use core::ops::ControlFlow;
+
 use serde::Serialize;
 
 use crate::histogram::Histogram;
@@ -159,3 +161,6 @@ pub struct Progress {
     /// Packets to be sent in all; `None` where that is not known.
     pub total_packets: Option<u64>,
 }
+
+/// Takes how far a replay is, and may stop it in order.
+pub(crate) type Tell<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;

@@ -10,7 +10,7 @@ use units::{NANOS_PER_SECOND, Sleep};
 
 use crate::frames::Chunk;
 use crate::histogram::Histogram;
-use crate::job::Rewrite;
+use crate::options::Rewrite;
 use crate::schedule::Pace;
 use crate::unique::renumber;
 

@@ -3,12 +3,9 @@
 use core::num::NonZeroU64;
 use std::sync::mpsc::SyncSender;
 
-use wire::LinkType;
-
 use crate::frames::Chunk;
-use crate::job::Input;
-use crate::reader::{Reader, Step};
-use crate::report::Skipped;
+use crate::options::Input;
+use crate::reader::{Read, Reader, Step};
 use crate::sender::Shared;
 
 /// A chunk on its way to its sender.
@@ -18,20 +15,6 @@ pub(crate) struct Piece {
     pub(crate) loop_number: u64,
     /// The place where that loop begins.
     pub(crate) base: u64,
-}
-
-/// What was read in the first loop.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Read {
-    /// Packets that can be sent.
-    pub(crate) packets: u64,
-    pub(crate) skipped: Skipped,
-    /// The first link type that does not fit.
-    pub(crate) other_link_type: Option<LinkType>,
-    /// What could not be read, one line each; of further loops, too.
-    pub(crate) broken_off: Vec<String>,
-    /// What the source had to say.
-    pub(crate) notes: Vec<String>,
 }
 
 /// The life of the reading thread.

@@ -3,7 +3,7 @@
 use statistics::{Sample, interval, mann_whitney};
 use units::Random;
 
-use crate::contest::Unit;
+use crate::run::Unit;
 
 /// The chance of ranks that differ as much without a difference, at most.
 const P_MAX: f64 = 0.01;

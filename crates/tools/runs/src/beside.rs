@@ -5,7 +5,7 @@ use observe::ProcessorUse;
 use statistics::Cell;
 use units::number::real;
 
-use crate::contest::Fact;
+use crate::run::Fact;
 
 /// What others did beside a shorter run cannot be measured: the kernel counts in steps of 10 ms.
 const NS_MIN: u64 = 100_000_000;

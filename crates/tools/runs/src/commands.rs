@@ -8,8 +8,8 @@ use statistics::Cell;
 use units::number::real;
 
 use crate::beside::{Beside, number};
-use crate::contest::{Fact, Parameter, Ran, Runner, Setting, Subject, Unit};
 use crate::error::Error;
+use crate::run::{Fact, Parameter, Ran, Runner, Setting, Subject, Unit};
 
 /// The variable that makes the environment of each run as long as it likes.
 const PADDING: &str = "WIRESPOOL_BENCH_PADDING";

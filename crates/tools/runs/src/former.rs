@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::contest::Unit;
+use crate::run::Unit;
 
 /// What a file says of a command or figure.
 #[derive(Clone, PartialEq, Debug)]

@@ -7,7 +7,7 @@ use statistics::{
 use units::Random;
 use units::number::real;
 
-use crate::contest::Run;
+use crate::run::Run;
 
 /// A smaller drift or change, as a share of the median, is of no interest.
 pub const EFFECT_LEAST: f64 = CHANGE_LEAST;

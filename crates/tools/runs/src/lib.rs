@@ -17,15 +17,15 @@ mod former;
 mod judge;
 mod machine;
 mod plan;
+mod run;
 
 pub use against::{Against, Verdict, against};
 pub use commands::{Command, Commands, Surroundings};
-pub use contest::{
-    Contest, Fact, Going, Parameter, Ran, Run, Runner, Series, Setting, Subject, Unit, contest,
-};
+pub use contest::{Contest, Going, Series, contest};
 pub use error::Error;
 pub use former::{Former, FormerError, parse_former};
 pub use host::{CpuTime, Taken};
 pub use judge::{EFFECT_LEAST, Judged, Part, TwoModes, judge};
 pub use machine::{Disk, Figure, Machine};
 pub use plan::{Order, Plan, Rounds};
+pub use run::{Fact, Parameter, Ran, Run, Runner, Setting, Subject, Unit};

@@ -1,14 +1,16 @@
 //! The ring over the surface: as text for a terminal, as JSON, and as a drawing.
 
+mod look;
 mod svg;
 
 use core::fmt::Write as _;
 
-use page::text::{grouped, time};
+use page::text::grouped;
 use serde::Serialize;
 use units::{ByteSize, Timestamp};
 use upkeep::{Cell, Content, Grid, MemberState, RingMap};
 
+use look::{Look, ages, lacks, look, rows};
 pub use svg::map_svg;
 
 /// Cells of a row where standard output is no terminal.
@@ -17,10 +19,6 @@ const WIDTH: usize = 100;
 const LABEL: usize = 18;
 /// Rows of a text.
 const ROWS: u64 = 24;
-/// Ages are shown in as many steps.
-const AGES: u64 = 10;
-/// A slot left early shows when as much of it is unused, in percent.
-const UNUSED_SHOWN: u8 = 50;
 
 /// How finely [`map`] can draw on a terminal of this width.
 pub fn map_grid(width: Option<usize>) -> Grid {
@@ -31,39 +29,6 @@ pub fn map_grid(width: Option<usize>) -> Grid {
 /// How finely [`map_svg`] draws.
 pub fn map_svg_grid() -> Grid {
     svg::grid()
-}
-
-/// What a cell is drawn as.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Look {
-    Unwritten,
-    /// 0 is the newest tenth of what is held.
-    Age(u8),
-    LeftEarly(u8),
-    Opening,
-    AheadOfHead,
-    Damaged,
-}
-
-fn look(map: &RingMap, cell: &Cell) -> Look {
-    let age = age(map, cell);
-    match cell.content {
-        Content::Damaged => Look::Damaged,
-        _ if !cell.damaged.is_empty() => Look::Damaged,
-        Content::Unwritten => Look::Unwritten,
-        Content::AheadOfHead => Look::AheadOfHead,
-        Content::Opening => Look::Opening,
-        Content::LeftEarly(unused) if unused >= UNUSED_SHOWN => Look::LeftEarly(age),
-        Content::LeftEarly(_) | Content::Written => Look::Age(age),
-    }
-}
-
-/// The tenth of what is held that a cell lies in.
-fn age(map: &RingMap, cell: &Cell) -> u8 {
-    let Some((span, sequence)) = map.span.zip(cell.sequence) else { return 0 };
-    let newest = span.acknowledged.sequence;
-    let step = newest.saturating_sub(sequence) * AGES / (newest + 1 - span.tail);
-    u8::try_from(step.min(AGES - 1)).expect("a single digit")
 }
 
 /// Where indexes begin shows only while it distinguishes cells.
@@ -92,15 +57,6 @@ pub fn map(map: &RingMap) -> String {
     text.push('\n');
     text.push_str(&legend(map, &seen));
     text
-}
-
-/// The rows with the number of their zone.
-fn rows(map: &RingMap) -> Vec<(usize, &[Cell])> {
-    let zones = usize::from(map.geometry.zones);
-    let columns = usize::try_from(map.columns).expect("as many as a screen has");
-    let zone_cells = map.cells.len() / zones;
-    let zone_rows = map.cells.chunks(zone_cells.max(1)).enumerate();
-    zone_rows.flat_map(|(zone, cells)| cells.chunks(columns).map(move |row| (zone, row))).collect()
 }
 
 fn heading(map: &RingMap) -> String {
@@ -155,15 +111,6 @@ fn strip(map: &RingMap, member: u8, state: MemberState) -> String {
     format!("{name:<17} {}\n", letters.collect::<String>())
 }
 
-/// Whether a member, by what is known of it, has not what the middle of the cell should hold.
-fn lacks(state: MemberState, cell: &Cell) -> bool {
-    match (state, cell.sequence) {
-        (MemberState::Whole, _) | (_, None) => false,
-        (MemberState::Absent | MemberState::Vacant, Some(_)) => true,
-        (MemberState::Stale { from, to }, Some(sequence)) => (from..to).contains(&sequence),
-    }
-}
-
 const MEANINGS: [(char, &str); 8] = [
     ('>', "head: the newest stripe"),
     ('<', "tail: the oldest stripe shown"),
@@ -198,14 +145,6 @@ fn legend(map: &RingMap, seen: &[char]) -> String {
         line("", &format!("e, v and !: one slot in {every} letters was looked at"));
     }
     text
-}
-
-/// When the oldest and the newest parts of the ring were written.
-fn ages(map: &RingMap) -> Option<(String, String)> {
-    let mut known = map.written.iter().flatten();
-    let newest = known.next()?;
-    let oldest = known.next_back().unwrap_or(newest);
-    Some((time(*oldest), time(*newest)))
 }
 
 /// A map in JSON.

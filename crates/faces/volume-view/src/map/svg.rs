@@ -8,7 +8,7 @@ use units::ByteSize;
 use units::number::{real, to_u64};
 use upkeep::{Cell, Grid, MemberState, RingMap};
 
-use super::{Look, ages, lacks, look, rows};
+use super::look::{Look, ages, lacks, look, rows};
 
 /// Width of a drawing.
 const WIDTH: u64 = 960;

@@ -10,7 +10,8 @@ mod packet;
 
 use wire::{App, Names};
 
-use crate::{Budget, Datagram, Side, tls};
+use crate::payload::Datagram;
+use crate::{Budget, Side, tls};
 
 use crypto::Crypto;
 use keys::{Keys, Version};

@@ -2,8 +2,11 @@ use proptest::prelude::*;
 use wire::App;
 
 use super::*;
-use crate::datagram::{Datagram, datagram};
+use crate::datagram::datagram;
 use crate::dns;
+use crate::findings::Findings;
+use crate::payload::Datagram;
+use crate::segment::segment;
 use crate::values::{VALUE_COUNT_MAX, VALUE_LEN_MAX};
 
 const ROOM: usize = 1 << 20;

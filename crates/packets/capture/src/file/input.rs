@@ -5,9 +5,9 @@ use std::io::{self, Read};
 use std::mem;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use units::number::to_u64;
 
+use super::ready::is_ready;
 use super::unpack::{Compression, Unpacked};
 
 /// Large enough that system calls cost nothing against the copy, small enough to stay in the
@@ -130,17 +130,6 @@ impl Input {
             }
             Err(error) => Err(error),
         }
-    }
-}
-
-/// Waits until the file or pipe has something, or ends.
-pub(super) fn is_ready(file: &File, wait: Duration) -> io::Result<bool> {
-    let timeout = Timespec::try_from(wait).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 });
-    let mut fds = [PollFd::new(file, PollFlags::IN)];
-    match poll(&mut fds, Some(&timeout)) {
-        Ok(count) => Ok(count > 0),
-        Err(rustix::io::Errno::INTR) => Ok(false),
-        Err(error) => Err(error.into()),
     }
 }
 

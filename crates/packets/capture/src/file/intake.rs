@@ -15,7 +15,7 @@ use crate::filter::Programs;
 use crate::source::Record;
 use crate::{Counters, Damage, Error, Interface};
 
-use super::FileOptions;
+use super::options::FileOptions;
 
 /// Packets of one batch: as many as a buffer without large blocks has, 32 bytes each.
 const BATCH_PACKETS_MAX: usize = 8192;

@@ -13,8 +13,10 @@
 
 mod input;
 mod intake;
+mod options;
 mod pcap;
 mod pcapng;
+mod ready;
 mod snoop;
 mod stenotype;
 mod unpack;
@@ -35,6 +37,7 @@ use rustix::fs::OFlags;
 use crate::{Batch, Counters, Damage, Error, Interface, Next, Source};
 use input::{Filled, Input};
 use intake::{Intake, Parsed, Refused, Stop};
+pub use options::FileOptions;
 use unpack::Compression;
 
 /// The most memory that reading files takes, one after the other: the window of what is unpacked, a
@@ -46,15 +49,6 @@ const OTHER_BYTES_MAX: usize = 32 << 20;
 /// Files opened, buffers parsed and filled within one call, at most. A block of 16 MiB takes seven,
 /// for the buffer doubles.
 const STEPS_MAX: usize = 16;
-
-/// How files are read.
-#[derive(Clone, Default, Debug)]
-pub struct FileOptions {
-    /// Filter expression in the words of pcap-filter(7).
-    pub filter: Option<String>,
-    /// Most bytes kept of a packet; 0 is all that the file has.
-    pub snaplen: u32,
-}
 
 /// Reads captures from files.
 #[derive(Debug)]

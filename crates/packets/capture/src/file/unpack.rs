@@ -10,7 +10,7 @@ use std::io::{self, BufReader, Chain, Cursor, Read};
 use flate2::bufread::MultiGzDecoder;
 use zstd::stream::read::Decoder;
 
-use super::input::is_ready;
+use super::ready::is_ready;
 
 /// The largest window of zstd that is unpacked, as a power of two: what its own program takes
 /// without being asked to.

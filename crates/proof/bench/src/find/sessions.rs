@@ -9,7 +9,14 @@ use format::session_row::{Direction, History, Names, PieceId, PieceSpan, Session
 use units::{Random, Timestamp};
 use wire::{Address, App, AppBy, CommunityId, FiveTuple, Protocol, Recognised};
 
-use super::Question;
+/// The same question twice.
+#[derive(Clone, Debug)]
+pub(super) struct Question {
+    /// In our words.
+    pub(super) query: String,
+    /// In SQL over the Parquet files.
+    pub(super) condition: String,
+}
 
 /// One session in so many is a needle.
 const NEEDLE_EVERY: u64 = 100;

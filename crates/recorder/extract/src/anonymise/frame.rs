@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use wire::{ChecksumChange, LinkType};
 
-use super::Anonymiser;
+use super::addresses::Addresses;
 
 /// More layers than any frame has that is meant well.
 const LAYERS_MAX: u8 = 24;
@@ -39,7 +39,7 @@ const GTP_PORT: u16 = 2152;
 /// A frame under way. Everything is read from the old bytes and written to the new ones, which are
 /// as many.
 pub(super) struct Frame<'a> {
-    pub(super) names: &'a mut Anonymiser,
+    pub(super) names: &'a mut Addresses,
     pub(super) old: &'a [u8],
     pub(super) new: &'a mut [u8],
     pub(super) layers: u8,

@@ -2,7 +2,7 @@
 
 use wire::Address;
 
-use super::{Found, Reading, Row, number};
+use super::reading::{Found, Reading, Row, number};
 
 pub(super) fn ends(row: &Row<'_>) -> impl Iterator<Item = Address> {
     [row.slice.tuple.orig, row.slice.tuple.resp].into_iter()

@@ -3,7 +3,7 @@
 use format::session_row::SourceNames;
 use wire::TcpOptions;
 
-use crate::field::{Found, Reading, Row};
+use crate::field::reading::{Found, Reading, Row};
 
 /// An option holds for a connection when both SYNs carry it (RFC 2018, RFC 7323). One SYN alone can
 /// only deny it.

@@ -6,8 +6,9 @@ use wire::{App, Protocol};
 use crate::error::{Error, Problem};
 use crate::field::Field;
 use crate::names;
-use crate::parse::Parser;
-use crate::term::{Join, Term};
+use crate::operator::Join;
+use crate::parse::parser::Parser;
+use crate::term::Term;
 use crate::token::TokenKind;
 use crate::value::Value;
 

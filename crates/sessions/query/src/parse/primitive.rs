@@ -7,46 +7,15 @@ use wire::Protocol;
 
 use crate::address::AddressSet;
 use crate::error::{Error, Problem};
-use crate::field::Field;
 use crate::names;
-use crate::parse::Parser;
+use crate::number::number;
+use crate::operator::Join;
+use crate::parse::head::{Head, Scope, Type, field, port};
+use crate::parse::parser::Parser;
 use crate::pattern::Pattern;
-use crate::term::{End, Join, Place, Term, Test};
+use crate::term::{End, Place, Term};
 use crate::token::{Token, TokenKind};
-use crate::value::{Value, number};
-
-/// What an id is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Type {
-    /// A host, or a network if it is written as one.
-    #[default]
-    Unsaid,
-    Host,
-    Net,
-    Port,
-    PortRange,
-    Proto,
-}
-
-/// What the protocol word before an id says.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Scope {
-    #[default]
-    None,
-    Protocol(u16),
-    Ip,
-    Ip6,
-    Ether,
-    Tunnel,
-}
-
-/// The qualifiers of an id. The ids after it inherit them: `port 80 or 443`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Head {
-    scope: Scope,
-    end: End,
-    kind: Type,
-}
+use crate::value::Value;
 
 /// Words for protocols; each alone is a condition.
 const SCOPES: [(&str, Scope); 17] = [
@@ -82,10 +51,6 @@ const TYPES: [(&str, Type); 5] = [
 
 fn lookup<T: Copy>(table: &[(&str, T)], word: &str) -> Option<T> {
     table.iter().find(|(known, _)| known.eq_ignore_ascii_case(word)).map(|&(_, value)| value)
-}
-
-fn field(name: &str) -> &'static Field {
-    Field::find(name).expect("fields named in the grammar are in the table")
 }
 
 impl<'a> Parser<'a> {
@@ -301,12 +266,6 @@ fn begins_head(word: &str) -> bool {
         || ["src", "dst", "orig", "resp"].iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
-/// A port by number or service.
-fn port(text: &str) -> Option<u16> {
-    let text = text.strip_prefix('\\').unwrap_or(text);
-    names::service(text).or_else(|| u16::try_from(number(text)?).ok())
-}
-
 /// `FIRST-LAST` in either order, or one port. Names may contain a dash themselves.
 fn ports(text: &str) -> Option<Place> {
     if let Some(port) = port(text) {
@@ -316,79 +275,4 @@ fn ports(text: &str) -> Option<Place> {
         .match_indices('-')
         .find_map(|(at, _)| Some((port(text.get(..at)?)?, port(text.get(at + 1..)?)?)))?;
     Some(Place::Ports(first.min(last), first.max(last)))
-}
-
-impl Scope {
-    /// Whether ids of this type belong to what the word stands for.
-    fn takes(self, kind: Type) -> bool {
-        match kind {
-            Type::Host | Type::Unsaid => true,
-            Type::Net => self != Self::Ether,
-            Type::Port | Type::PortRange => !matches!(self, Self::Ether | Self::Tunnel),
-            Type::Proto => !matches!(self, Self::Protocol(_) | Self::Tunnel),
-        }
-    }
-
-    fn is_arp(self) -> bool {
-        [Self::Protocol(Protocol::ARP.0), Self::Protocol(Protocol::RARP.0)].contains(&self)
-    }
-
-    /// The condition that the word is by itself.
-    fn test(self) -> Option<Term> {
-        match self {
-            Self::Ip => Some(Test::Version(false).into()),
-            Self::Ip6 => Some(Test::Version(true).into()),
-            Self::Protocol(number) => {
-                Some(Term::equals(field("proto"), Value::Number(number.into())))
-            }
-            Self::None | Self::Ether | Self::Tunnel => None,
-        }
-    }
-
-    /// The number by which `ether proto` knows the word.
-    fn ether_type(self) -> Option<u16> {
-        match self {
-            Self::Ip => Some(0x0800),
-            Self::Ip6 => Some(0x86dd),
-            _ => None,
-        }
-    }
-}
-
-impl Head {
-    /// Whether the word is a name that may stand for an id of this type.
-    pub(super) fn takes_names(self, word: &str) -> bool {
-        matches!(self.kind, Type::Port | Type::PortRange) && port(word).is_some()
-    }
-
-    fn is_arp(self) -> bool {
-        self.scope.is_arp()
-    }
-
-    /// What has to follow the qualifiers.
-    fn expected(self) -> &'static str {
-        match (self.kind, self.scope) {
-            (Type::Port, _) => "a port, 0 to 65535 or the name of a service",
-            (Type::PortRange, _) => "a range of ports such as 6000-6008",
-            (Type::Proto, Scope::Ether) => "an EtherType such as arp or 0x88cc",
-            (Type::Proto, _) => "a protocol, 0 to 255 or a name",
-            (_, Scope::Ether) => "a station address such as 00:1b:2c:3d:4e:5f",
-            (Type::Net, _) => "a network such as 10.0.0.0/8, 10.1 or 2001:db8::/32",
-            (Type::Host | Type::Unsaid, _) => {
-                "an IP address; names are not resolved, write sni, http_host or dns_names"
-            }
-        }
-    }
-
-    fn place(self, set: AddressSet) -> Term {
-        self.test(if self.scope == Scope::Tunnel { Place::Outer(set) } else { Place::Address(set) })
-    }
-
-    fn test(self, place: Place) -> Term {
-        let test = Test::Place(self.end, place).into();
-        match self.scope.test() {
-            Some(scope) => scope.join(Join::And, test),
-            None => test,
-        }
-    }
 }

@@ -2,12 +2,12 @@
 
 use core::fmt;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use rustix::io::Errno;
 
 use super::mechanics::{Mechanics, Timing};
-use super::{Modelled, Work};
+use super::work::Work;
 use crate::fault::{Effect, Faults, faulty_flush, faulty_read, latency_of};
 use crate::medium::{Medium, Write};
 use crate::{Completion, Crash, Error, Fault, Operation, ROW_SIZE, Shared, to_u64, to_usize};
@@ -27,7 +27,7 @@ pub(super) struct Disk {
     pub(super) gradual: bool,
     /// Vanished: everything fails.
     pub(super) absent: bool,
-    pub(super) other: Option<Modelled>,
+    pub(super) other: Option<Arc<Mutex<Disk>>>,
     /// When a call will have been answered that no thread waits for any more.
     pub(super) overdue_until_ns: i64,
     /// It does nothing before.

@@ -12,6 +12,7 @@
 mod disk;
 mod mechanics;
 mod profile;
+mod work;
 
 use core::ops::Range;
 use core::time::Duration;
@@ -28,32 +29,7 @@ use crate::{
 use disk::{Disk, Outcome, Payload};
 pub use mechanics::Timing;
 pub use profile::{ProfileError, ZoneProfile};
-
-/// What was asked of a [`Modelled`] so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Work {
-    /// Reads, failed ones included.
-    pub reads: u64,
-    /// Bytes in `reads`.
-    pub read_bytes: u64,
-    /// Writes, both kinds, failed ones included.
-    pub writes: u64,
-    /// Bytes in `writes`.
-    pub written_bytes: u64,
-    /// Flushes, both kinds, failed ones included.
-    pub flushes: u64,
-    /// Bytes discarded.
-    pub discarded_bytes: u64,
-    /// Jumps of the arm.
-    pub jumps: u64,
-}
-
-impl Work {
-    /// Writes and flushes: what [`crate::MUTATIONS`] counts.
-    pub fn mutations(&self) -> u64 {
-        self.writes + self.flushes
-    }
-}
+pub use work::Work;
 
 /// A handle on a modelled disk.
 #[derive(Clone, Debug)]
@@ -184,7 +160,7 @@ impl Modelled {
     pub fn set_other(&self, other: &Self) {
         assert!(!Arc::ptr_eq(&self.disk, &other.disk), "another disk is not this one");
         assert!(other.size_bytes >= self.size_bytes, "the other disk has every offset of this one");
-        self.lock().other = Some(other.clone());
+        self.lock().other = Some(Arc::clone(&other.disk));
     }
 
     /// Nothing is done for so long, what is in flight included.
@@ -252,7 +228,7 @@ impl Modelled {
     }
 
     fn lock(&self) -> MutexGuard<'_, Disk> {
-        self.disk.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.disk)
     }
 
     fn submit(&self, token: u64, outcome: Outcome, payload: Payload) {
@@ -296,7 +272,7 @@ impl Modelled {
         let other = disk.other.clone().filter(|_| outcome.to_other);
         drop(disk);
         if let Some(other) = other {
-            other.lock().write_stray(offset, data);
+            lock(&other).write_stray(offset, data);
         }
         outcome
     }
@@ -312,6 +288,11 @@ impl Modelled {
         self.wait_until(now_ns, done_ns)?;
         result
     }
+}
+
+/// Who panicked with the disk has left it whole.
+fn lock(disk: &Mutex<Disk>) -> MutexGuard<'_, Disk> {
+    disk.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn silent() -> Error {

@@ -3,9 +3,10 @@
 
 use core::ptr::NonNull;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::Errno;
+use rustix::mm::ProtFlags;
 
 use crate::ROW_SIZE;
 
@@ -61,4 +62,13 @@ impl Drop for Mapping {
         // it.
         unsafe { dealloc(self.start.as_ptr(), self.layout) };
     }
+}
+
+/// Files in memory cannot be mapped there.
+pub(super) fn map_file(
+    _fd: impl AsFd,
+    _len: usize,
+    _protection: ProtFlags,
+) -> Result<NonNull<u8>, Errno> {
+    Err(Errno::NOSYS)
 }

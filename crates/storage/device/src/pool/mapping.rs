@@ -11,7 +11,7 @@ use rustix::mm::{
     Advice, MapFlags, MlockFlags, ProtFlags, madvise, mlock_with, mmap, mmap_anonymous, munmap,
 };
 
-use super::shared::{self, FileId};
+use super::files::{self, FileId};
 use crate::to_u64;
 
 /// Below one huge page the advice would be meaningless.
@@ -69,15 +69,15 @@ impl Mapping {
     fn of_file(len: usize, pages: MemfdFlags) -> Result<Self, Errno> {
         let fd = file(pages)?;
         ftruncate(&fd, to_u64(len))?;
-        let id = shared::file_id(&fd)?.0;
+        let id = files::file_id(&fd)?.0;
         let is_huge = pages.contains(MemfdFlags::HUGETLB);
-        shared::register(id);
-        let start = map_file(&fd, len, READ_WRITE).inspect_err(|_| shared::forget(id))?;
+        files::register(id);
+        let start = map_file(&fd, len, READ_WRITE).inspect_err(|_| files::forget(id))?;
         let mapping = Self { start, len, is_huge, file: Some(File { fd, id }) };
         // It keeps its length, so that no page of a mapping is ever taken away, and the mapping
         // above stays the only one that can be written through: F_ADD_SEALS, fcntl(2).
         let file = mapping.memory_fd().expect("it is that of a file");
-        fcntl_add_seals(file, shared::SEALS & !SealFlags::SEAL)?;
+        fcntl_add_seals(file, files::SEALS & !SealFlags::SEAL)?;
         fcntl_add_seals(file, SealFlags::SEAL)?;
         // A forked process would have that mapping too.
         mapping.advise((0, len), Advice::LinuxDontFork)?;
@@ -178,7 +178,7 @@ impl Drop for Mapping {
         let unmapped = unsafe { munmap(self.address(0), self.len) };
         assert!(unmapped.is_ok(), "a mapping is unmapped once, as it was mapped");
         if let Some(file) = &self.file {
-            shared::forget(file.id);
+            files::forget(file.id);
         }
     }
 }

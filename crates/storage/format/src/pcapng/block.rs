@@ -3,9 +3,10 @@
 
 use core::fmt;
 
-use super::encode::{pad, put_block, put_end_of_options, put_option};
+use super::encode::{put_block, put_end_of_options};
 use super::{
-    BYTE_ORDER_MAGIC, ByteOrder, OptionCode, OptionScope, View, block_type, normalize_options, take,
+    BYTE_ORDER_MAGIC, ByteOrder, OptionCode, OptionScope, View, block_type, normalize_options, pad,
+    put_option, take,
 };
 
 /// Type and length before the body, and length after it.
@@ -158,7 +159,8 @@ pub struct Block<'a> {
 impl<'a> Block<'a> {
     /// The typed contents.
     pub fn view(&self) -> Result<View<'a>, BlockError> {
-        View::read(self).ok_or(BlockError::Body { block_type: self.block_type })
+        let Self { block_type, body, order } = *self;
+        View::read(block_type, body, order).ok_or(BlockError::Body { block_type })
     }
 
     /// This Name Resolution or Decryption Secrets Block with its framing, in little endian; `None`

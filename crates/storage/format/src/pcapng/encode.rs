@@ -5,7 +5,8 @@
 
 use wire::LinkType;
 
-use super::{BYTE_ORDER_MAGIC, OptionCode, block_type, padding};
+use super::options::put_option;
+use super::{BYTE_ORDER_MAGIC, OptionCode, block_type, pad};
 
 /// Longest comment written: an option's value is shorter than 64 KiB.
 pub const COMMENT_BYTES: usize = 60_000;
@@ -107,18 +108,6 @@ pub fn put_interface_statistics(out: &mut Vec<u8>, interface: u32, time: u64, op
     });
 }
 
-/// Appends one option.
-///
-/// # Panics
-/// The value is 64 KiB or longer: no option can hold it.
-pub fn put_option(out: &mut Vec<u8>, code: u16, value: &[u8]) {
-    let len = u16::try_from(value.len()).expect("an option's value is shorter than 64 KiB");
-    out.extend_from_slice(&code.to_le_bytes());
-    out.extend_from_slice(&len.to_le_bytes());
-    out.extend_from_slice(value);
-    pad(out);
-}
-
 /// Appends a comment; one that is longer than [`COMMENT_BYTES`] is cut at a character.
 pub fn put_comment(out: &mut Vec<u8>, comment: &str) {
     let end = comment.floor_char_boundary(COMMENT_BYTES);
@@ -142,8 +131,4 @@ fn put_options(out: &mut Vec<u8>, options: &[u8]) {
 fn put_time(out: &mut Vec<u8>, time: u64) {
     let [b0, b1, b2, b3, b4, b5, b6, b7] = time.to_le_bytes();
     out.extend_from_slice(&[b4, b5, b6, b7, b0, b1, b2, b3]);
-}
-
-pub(super) fn pad(out: &mut Vec<u8>) {
-    out.resize(out.len() + padding(out.len()), 0);
 }

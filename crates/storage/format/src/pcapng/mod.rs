@@ -20,11 +20,12 @@ mod view;
 pub use block::{Block, BlockError, BlockHeader, Blocks};
 pub use encode::{
     COMMENT_BYTES, EnhancedPacketFields, put_block, put_comment, put_end_of_options,
-    put_enhanced_packet, put_interface_description, put_interface_statistics, put_option,
+    put_enhanced_packet, put_interface_description, put_interface_statistics,
     put_own_section_header, put_section_header,
 };
 pub use options::{
     OptionCode, OptionScope, Options, RawOption, normalize_options, normalize_options_where,
+    put_option,
 };
 pub use resolution::Resolution;
 pub use view::{
@@ -97,6 +98,11 @@ impl ByteOrder {
 /// Bytes up to the next multiple of four: blocks and options are padded to 32 bits.
 pub(crate) const fn padding(len: usize) -> usize {
     len.wrapping_neg() % 4
+}
+
+/// Pads with zeros to 32 bits, counted from the start.
+fn pad(out: &mut Vec<u8>) {
+    out.resize(out.len() + padding(out.len()), 0);
 }
 
 /// Takes the first `N` bytes off `bytes`.

@@ -1,8 +1,7 @@
 //! Options (section 3.5): a list of code, length, value, padded to 32 bits, ended by `opt_endofopt`
 //! or by the block.
 
-use super::encode::put_option;
-use super::{ByteOrder, padding, take};
+use super::{ByteOrder, pad, padding, take};
 
 /// Codes of options that wirespool knows. Codes 2 and up mean something else in each block type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -183,6 +182,18 @@ pub(super) fn next_option_like<'a>(
     let (value, rest) = bytes.split_at_checked(len)?;
     *bytes = rest.get(padding(len)..).unwrap_or_default();
     Some((code, value))
+}
+
+/// Appends one option.
+///
+/// # Panics
+/// The value is 64 KiB or longer: no option can hold it.
+pub fn put_option(out: &mut Vec<u8>, code: u16, value: &[u8]) {
+    let len = u16::try_from(value.len()).expect("an option's value is shorter than 64 KiB");
+    out.extend_from_slice(&code.to_le_bytes());
+    out.extend_from_slice(&len.to_le_bytes());
+    out.extend_from_slice(value);
+    pad(out);
 }
 
 /// Appends the options in little endian, without `opt_endofopt`.

@@ -3,7 +3,7 @@
 use wire::LinkType;
 
 use super::options::next_option_like;
-use super::{Block, ByteOrder, OptionCode, Options, Resolution, block_type, padding, take};
+use super::{ByteOrder, OptionCode, Options, Resolution, block_type, padding, take};
 
 /// The contents of a block.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,9 +36,8 @@ pub enum View<'a> {
 }
 
 impl<'a> View<'a> {
-    pub(super) fn read(block: &Block<'a>) -> Option<Self> {
-        let (body, order) = (block.body, block.order);
-        Some(match block.block_type {
+    pub(super) fn read(block_type: u32, body: &'a [u8], order: ByteOrder) -> Option<Self> {
+        Some(match block_type {
             block_type::SECTION_HEADER => Self::SectionHeader(SectionHeader::read(body, order)?),
             block_type::INTERFACE_DESCRIPTION => {
                 Self::InterfaceDescription(InterfaceDescription::read(body, order)?)

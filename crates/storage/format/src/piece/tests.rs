@@ -1,5 +1,6 @@
 use super::walk::writer_drops;
 use super::*;
+use crate::directory::GapCause;
 use crate::pcapng::{Blocks, ByteOrder, View};
 use proptest::prelude::*;
 

@@ -6,7 +6,8 @@ use thiserror::Error;
 use units::Timestamp;
 use wire::LinkType;
 
-use super::{GAP_BYTES, OPTION_INTERFACE, OPTION_STATISTICS, PacketParts, get_gap};
+use super::own::{GAP_BYTES, OPTION_INTERFACE, OPTION_STATISTICS, get_gap};
+use super::parts::PacketParts;
 use crate::directory::Gap;
 use crate::field::get_u32;
 use crate::head::ENTERPRISE_NUMBER;

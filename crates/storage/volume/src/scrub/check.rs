@@ -4,7 +4,8 @@
 use format::head::{HEAD_BYTES, Head, Kind, StripeId};
 use parity::Codec;
 
-use super::{Mend, Outcome};
+use super::mend::Mend;
+use super::outcome::Outcome;
 use crate::Reader;
 use crate::heads::{Heads, body_in};
 use crate::protect::{ColumnSums, protect};

@@ -9,7 +9,7 @@ use format::geometry::ROW_BYTES;
 use format::head::{HEAD_BYTES, Head};
 use units::number::to_u64;
 
-use super::Outcome;
+use super::outcome::Outcome;
 use crate::repair::rebuild;
 use crate::seal::{Sealed, row_offset, to_slot_end};
 use crate::slot_view::{PieceView, SlotBytes, StripeView};

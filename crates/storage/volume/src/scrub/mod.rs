@@ -11,6 +11,7 @@
 mod check;
 mod flow;
 mod mend;
+mod outcome;
 mod patrol;
 
 use core::ops::ControlFlow;
@@ -28,6 +29,7 @@ use crate::{Error, Reader};
 
 pub(crate) use check::Checker;
 pub(crate) use mend::Mend;
+pub use outcome::Outcome;
 pub use patrol::{Patrol, Wanted, patrol};
 
 /// How a volume is read.
@@ -91,29 +93,6 @@ impl core::fmt::Debug for Owner<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Owner").field("writers", &self.writers).finish_non_exhaustive()
     }
-}
-
-/// What became of something damaged.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Outcome {
-    /// Written anew, flushed and read back.
-    Repaired,
-    /// The other members have it; nothing was to be written.
-    Repairable,
-    /// The other members do not have it either.
-    Lost,
-    /// As far as the others have it, it was repaired, or could be; these rows cannot be had.
-    Partly {
-        /// Body rows, ascending.
-        lost_rows: Vec<u16>,
-        /// The others were written anew.
-        repaired: bool,
-    },
-    /// The ring is about to overwrite it.
-    Passing,
-    /// The member did not take the repair.
-    Failed(Error),
 }
 
 impl Outcome {

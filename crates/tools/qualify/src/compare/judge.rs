@@ -9,10 +9,8 @@ use statistics::{
 
 use units::Random;
 
-use super::{
-    Contender, EffectFound, FactorFound, Measure, RateChange, Run, TwoModes, bytes_before, count,
-};
-use crate::number::{real, whole};
+use super::runs::{Contender, EffectFound, FactorFound, Measure, RateChange, Run, TwoModes};
+use crate::number::{real, to_u64, whole};
 
 /// A window of a run, where it stands.
 #[derive(Clone, Copy)]
@@ -203,6 +201,16 @@ pub(super) fn effect(target: u32, measure: Measure, pairs: &[(f64, f64)]) -> Opt
         confidence: permille(found.confidence),
         differs: found.differs(),
     })
+}
+
+/// Bytes of the runs before.
+fn bytes_before(runs: &[Run], at: usize) -> u64 {
+    runs.iter().take(at).map(|run| run.bytes).sum()
+}
+
+/// How many there are.
+fn count(places: usize) -> u64 {
+    to_u64(places)
 }
 
 #[cfg(test)]

@@ -1,13 +1,10 @@
 use units::{Random, Timestamp};
 
 use super::*;
-use crate::cpu::CpuStep;
-use crate::files::FileLap;
-use crate::iops::IopsStep;
-use crate::readers::ReadLoad;
-use crate::report::{Reads, Target, TargetKind, Window};
+use crate::judged::Verdict;
+use crate::plan::ReadLoad;
+use crate::report::{CpuStep, FileLap, IopsStep, Reads, Target, TargetKind, Window};
 use crate::traffic::Mix;
-use crate::verdict::Verdict;
 
 fn judged(guaranteed_bytes_per_s: u64) -> Judged {
     Judged {

@@ -6,6 +6,7 @@
 //! target may be lent to several contestants, which drive it in turn and never at the same time.
 
 mod layout;
+mod protection;
 mod striped;
 #[cfg(test)]
 mod tests;
@@ -19,35 +20,11 @@ use units::Sleep;
 use crate::bench::{Bench, Tell};
 use crate::error::Error;
 use layout::Layout;
+pub use protection::Protection;
 use striped::Striped;
 
 /// Processor time so far, see [`Bench::with_processor`].
 type Processor = fn() -> Result<u64, Error>;
-
-/// What is computed of the data before it is written.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub enum Protection {
-    /// Nothing.
-    #[default]
-    None,
-    /// Checksums of rows and columns.
-    Checksums,
-    /// Checksums, and P on the last member.
-    Parity,
-    /// Checksums, P and Q on the last two members.
-    DoubleParity,
-}
-
-impl Protection {
-    /// Members that hold parity.
-    pub fn parity_columns(self) -> usize {
-        match self {
-            Self::None | Self::Checksums => 0,
-            Self::Parity => 1,
-            Self::DoubleParity => 2,
-        }
-    }
-}
 
 /// A target that contestants use in turn.
 #[derive(Debug)]

@@ -9,8 +9,8 @@ use device::{Buffer, Completion, Device, Error as DeviceError, Pool, ROW_SIZE, S
 use format::checksum::RowAddress;
 use parity::Codec;
 
-use super::Protection;
 use super::layout::Layout;
+use super::protection::Protection;
 use crate::error::Error;
 use crate::number::{to_u64, to_usize};
 use crate::stream::DEPTH;

@@ -1,11 +1,12 @@
 use core::time::Duration;
 
 use host::{CpuTime, Taken};
-use statistics::Draw as _;
+use statistics::{Cell, Draw as _};
 use units::{ManualClock, Timestamp};
 
 use super::*;
 use crate::plan::{Order, Rounds};
+use crate::run::{Fact, Ran, Unit};
 
 /// Made-up commands on a made-up machine: time passes only in them.
 struct Made<'a, F> {

@@ -7,7 +7,8 @@ use device::{Completion, Device, Pool, ROW_SIZE, Read, ReadAt};
 use units::Random;
 use units::number::{between, real, real_usize, to_u64};
 
-use super::{Figure, Slice, per_second};
+use super::figure::Figure;
+use super::slice::{Slice, per_second};
 use crate::error::Error;
 
 /// As a recorder writes.

@@ -8,7 +8,7 @@ use units::Random;
 use units::number::{between, real_usize};
 
 use super::processor::sum;
-use super::{Slice, per_second};
+use super::slice::{Slice, per_second};
 
 /// Words of a cache line: of 64 bytes on all processors that this builds for, or of a part of one.
 const LINE_WORDS: usize = 8;

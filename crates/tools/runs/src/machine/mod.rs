@@ -5,92 +5,22 @@
 //! of another day.
 
 mod disk;
+mod figure;
 mod memory;
 mod processor;
+mod slice;
 
-use units::number::{between, real};
+use units::number::between;
 use units::{Clock, Random};
 
 use crate::beside::Beside;
-use crate::contest::{Ran, Runner, Setting, Subject, Unit};
 use crate::error::Error;
+use crate::run::{Ran, Runner, Setting, Subject};
 pub use disk::Disk;
+pub use figure::Figure;
 use memory::Memory;
 use processor::Processor;
-
-/// Something that the machine does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Figure {
-    /// Random numbers, one after another: what a processor computes without memory.
-    Integers,
-    /// The same on all processors.
-    IntegersAll,
-    /// P and Q of six columns that stay in the cache: vector instructions.
-    Parity,
-    /// The same on all processors.
-    ParityAll,
-    /// Memory copied by one processor.
-    Copy,
-    /// The same by all processors.
-    CopyAll,
-    /// A read from memory whose place the read before gave.
-    Latency,
-    /// A disk written in order, 2 MiB at a time and 8 of them under way, with a flush at the end.
-    Write,
-    /// A disk read in order, 2 MiB at a time and 8 of them under way.
-    Read,
-    /// 4 KiB read anywhere, one after another: the time of one.
-    RandomRead,
-    /// 4 KiB read anywhere, 32 under way.
-    RandomReads,
-    /// 4 KiB written anywhere, 32 under way, with a flush at the end.
-    RandomWrites,
-}
-
-impl Figure {
-    /// Those that need no disk, in the order in which they are shown.
-    const OF_MACHINE: [Self; 7] = [
-        Self::Integers,
-        Self::IntegersAll,
-        Self::Parity,
-        Self::ParityAll,
-        Self::Copy,
-        Self::CopyAll,
-        Self::Latency,
-    ];
-    /// Those of a disk.
-    const OF_DISK: [Self; 5] =
-        [Self::Write, Self::Read, Self::RandomRead, Self::RandomReads, Self::RandomWrites];
-
-    /// What it is called: in files, too.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Integers => "integers, one processor",
-            Self::IntegersAll => "integers, all processors",
-            Self::Parity => "parity, one processor",
-            Self::ParityAll => "parity, all processors",
-            Self::Copy => "memory copied, one processor",
-            Self::CopyAll => "memory copied, all processors",
-            Self::Latency => "memory, one read after another",
-            Self::Write => "disk, written in order",
-            Self::Read => "disk, read in order",
-            Self::RandomRead => "disk, one random read",
-            Self::RandomReads => "disk, 32 random reads at a time",
-            Self::RandomWrites => "disk, 32 random writes at a time",
-        }
-    }
-
-    /// Unit of its result.
-    pub fn unit(self) -> Unit {
-        match self {
-            Self::Latency | Self::RandomRead => Unit::Nanoseconds,
-            Self::Integers | Self::IntegersAll | Self::RandomReads | Self::RandomWrites => {
-                Unit::PerSecond
-            }
-            _ => Unit::BytesPerSecond,
-        }
-    }
-}
+use slice::Slice;
 
 /// Does the work of the machine benchmark.
 pub struct Machine<'a> {
@@ -177,35 +107,4 @@ impl Runner for Machine<'_> {
 /// Time of processors that this process has had.
 fn used_ns() -> f64 {
     host::cpu_time().map_or(0.0, |time| time.total().as_secs_f64() * 1e9)
-}
-
-/// A piece of time.
-#[derive(Clone, Copy)]
-struct Slice<'a> {
-    clock: &'a dyn Clock,
-    ns: u64,
-}
-
-impl Slice<'_> {
-    fn now_ns(self) -> i64 {
-        self.clock.boottime_ns()
-    }
-
-    /// Works until it is over; what the work gave, a second.
-    fn rate(self, mut work: impl FnMut() -> f64) -> f64 {
-        let begin_ns = self.now_ns();
-        let mut done = 0.0;
-        loop {
-            done += work();
-            let ns = between(begin_ns, self.now_ns());
-            if ns >= self.ns {
-                return per_second(done, ns);
-            }
-        }
-    }
-}
-
-/// Of no time at all, as of a nanosecond.
-fn per_second(done: f64, ns: u64) -> f64 {
-    done * 1e9 / real(ns.max(1))
 }

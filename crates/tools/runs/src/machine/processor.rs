@@ -7,7 +7,7 @@ use parity::Codec;
 use units::Random;
 use units::number::real_usize;
 
-use super::Slice;
+use super::slice::Slice;
 use crate::error::Error;
 
 /// Numbers between two looks at the clock.

@@ -18,7 +18,6 @@ mod socket;
 mod transmit;
 mod umem;
 
-use core::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -87,22 +86,6 @@ struct Queue {
 }
 
 impl XdpSource {
-    /// Opens the interfaces with at most so many sources, to which their receive queues are given
-    /// in turn, and starts to capture. Every packet is given out by one of the sources. What the
-    /// interface itself drops is counted by the first one; for the others it is none.
-    ///
-    /// # Errors
-    /// [`Error::XdpPermission`] without the capabilities; [`Error::XdpTags`] where tags would be
-    /// lost; [`Error::XdpTaken`], [`Error::XdpQueueTaken`] where others are there already;
-    /// [`Error::XdpTooLong`] for an MTU that the kernel cannot hand over.
-    ///
-    /// # Panics
-    /// No interface is named.
-    pub fn open_queues(options: &LiveOptions, count: NonZeroUsize) -> Result<Vec<Self>, Error> {
-        assert!(!options.interfaces.is_empty(), "a capture needs an interface");
-        open::open(options, count)
-    }
-
     /// Why a recorder that may choose takes packet sockets instead, in a few words: the host uses
     /// an interface, packets would be copied, or what is asked for would mean something else.
     /// `None` where nothing speaks for them.

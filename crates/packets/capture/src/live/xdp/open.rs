@@ -16,10 +16,9 @@ use super::socket::{Binding, CopyMode, Receiver, chunk_for};
 use super::umem::Umem;
 use super::{Queue, XdpSource};
 use crate::filter::{LONGEST_PACKET, Libpcap, Program};
-use crate::live::dedicated;
 use crate::live::ethtool::Card;
 use crate::live::port::{LINK_HEADER_MAX, Port};
-use crate::live::{LiveOptions, Timestamps, halve_until, link_type, open_socket};
+use crate::live::{LiveOptions, Timestamps, dedicated, halve_until, link_type, open_socket};
 use crate::{Counters, Error, Interface};
 
 /// Fewer chunks than this are not worth a socket.
@@ -31,8 +30,26 @@ struct Opened {
     hook: Arc<Hook>,
 }
 
+impl XdpSource {
+    /// Opens the interfaces with at most so many sources, to which their receive queues are given
+    /// in turn, and starts to capture. Every packet is given out by one of the sources. What the
+    /// interface itself drops is counted by the first one; for the others it is none.
+    ///
+    /// # Errors
+    /// [`Error::XdpPermission`] without the capabilities; [`Error::XdpTags`] where tags would be
+    /// lost; [`Error::XdpTaken`], [`Error::XdpQueueTaken`] where others are there already;
+    /// [`Error::XdpTooLong`] for an MTU that the kernel cannot hand over.
+    ///
+    /// # Panics
+    /// No interface is named.
+    pub fn open_queues(options: &LiveOptions, count: NonZeroUsize) -> Result<Vec<Self>, Error> {
+        assert!(!options.interfaces.is_empty(), "a capture needs an interface");
+        open(options, count)
+    }
+}
+
 /// Opens the interfaces for at most so many sources.
-pub(super) fn open(options: &LiveOptions, count: NonZeroUsize) -> Result<Vec<XdpSource>, Error> {
+fn open(options: &LiveOptions, count: NonZeroUsize) -> Result<Vec<XdpSource>, Error> {
     let interfaces: Vec<_> =
         options.interfaces.iter().map(|name| of_options(name, options)).collect();
     let mut told = Vec::new();

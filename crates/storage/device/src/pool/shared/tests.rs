@@ -2,8 +2,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Command, Stdio};
 
 use rustix::fs::{
-    FallocateFlags, MemfdFlags, Mode, OFlags, fallocate, fcntl_add_seals, ftruncate, memfd_create,
-    openat,
+    FallocateFlags, MemfdFlags, Mode, OFlags, SealFlags, fallocate, fcntl_add_seals, ftruncate,
+    memfd_create, openat,
 };
 use rustix::mm::{MapFlags, MprotectFlags, mmap, mprotect};
 

@@ -1,0 +1,17 @@
+//! What every session that fits a query has.
+
+use core::net::IpAddr;
+
+/// Something that a session has.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[non_exhaustive]
+pub enum Required {
+    /// This host as originator or responder.
+    Host(IpAddr),
+    /// This name, in lower case, as SNI, HTTP Host or DNS name asked for.
+    Name(String),
+    /// This community id.
+    CommunityId(String),
+    /// This session id.
+    SessionId(String),
+}
