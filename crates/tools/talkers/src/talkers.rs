@@ -163,9 +163,9 @@ impl Talkers {
         let oldest_ns = oldest.saturating_mul(NANOS_PER_SECOND);
         let end_ns = at.end().0.min(self.latest.0);
         WINDOWS.map(|seconds| {
-            let begin_ns = at.end().0.saturating_sub(seconds * NANOS_PER_SECOND);
+            let window_ns = at.end().0.saturating_sub(seconds * NANOS_PER_SECOND);
             let begun_ns =
-                self.begun.map_or(i64::MIN, |begun| begun.0).max(oldest_ns).max(begin_ns);
+                self.begun.map_or(i64::MIN, |begun| begun.0).max(oldest_ns).max(window_ns);
             end_ns.saturating_sub(begun_ns).clamp(NANOS_PER_SECOND, seconds * NANOS_PER_SECOND)
         })
     }

@@ -194,17 +194,15 @@ impl Watched {
     }
 
     /// Waits until something has happened, so long at most. Who reads at once still finds the
-    /// processes that did it: most that touch a file end soon.
-    pub fn wait(&self, duration: Duration) {
+    /// processes that did it: most that touch a file end soon. False where the kernel does not let
+    /// us wait.
+    pub fn wait(&self, duration: Duration) -> bool {
         let groups = self.handles.iter().chain(core::iter::once(&self.mounts));
         let mut all: Vec<PollFd<'_>> =
             groups.map(|group| PollFd::new(&group.0, PollFlags::IN)).collect();
         let timeout = Timespec::try_from(duration).ok();
         // A signal ends the wait early, which does no harm.
-        let woken = poll(&mut all, timeout.as_ref());
-        if woken.is_err_and(|error| error != Errno::INTR) {
-            std::thread::sleep(duration);
-        }
+        !poll(&mut all, timeout.as_ref()).is_err_and(|error| error != Errno::INTR)
     }
 
     /// What has happened since the last time; what this process did itself is left out.

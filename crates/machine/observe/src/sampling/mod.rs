@@ -53,7 +53,8 @@ const LOST_SAMPLES: u32 = 13;
 pub enum NotSampled {
     /// Not even what is one's own.
     #[error(
-        "CAP_PERFMON, or sysctl kernel.perf_event_paranoid=2 for own processes: root, outside of a container"
+        "CAP_PERFMON, or sysctl kernel.perf_event_paranoid=2 for own processes: root, outside of a \
+         container"
     )]
     Forbidden,
     /// Anything else.

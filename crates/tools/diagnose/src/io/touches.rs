@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use observe::io::{Touch, TouchKind, Watched};
-use units::Clock;
+use units::Sleep;
 
 /// A process by its number or its name.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -118,7 +118,7 @@ pub fn watch_files(place: Option<&Path>) -> Result<Watched, host::Error> {
 pub fn touches(
     watched: &mut Watched,
     filter: &TouchFilter,
-    clock: &dyn Clock,
+    clock: &dyn Sleep,
     duration_ns: i64,
     each: &mut dyn FnMut(Option<&Touch>) -> ControlFlow<()>,
 ) -> Touches {
@@ -140,7 +140,9 @@ pub fn touches(
         if is_over {
             return all;
         }
-        watched.wait(NAP);
+        if !watched.wait(NAP) {
+            clock.sleep_until(now_ns + units::nanos(NAP));
+        }
     }
 }
 

@@ -194,16 +194,16 @@ struct Candidate {
 /// Who changed a file, and who touched pages of its mapping.
 #[derive(Debug, Default)]
 struct Touched {
-    changed_by: BTreeMap<u32, u64>,
-    mapped_by: BTreeMap<u32, Faults>,
+    changers: BTreeMap<u32, u64>,
+    faults: BTreeMap<u32, Faults>,
     /// Where each touched a page last.
-    last_by: BTreeMap<u32, u64>,
+    last: BTreeMap<u32, u64>,
 }
 
 impl Touched {
     fn fault(&mut self, process: u32, index: u64, is_in_memory: bool) {
-        let last = self.last_by.insert(process, index);
-        let faults = self.mapped_by.entry(process).or_default();
+        let last = self.last.insert(process, index);
+        let faults = self.faults.entry(process).or_default();
         *(if is_in_memory { &mut faults.in_memory } else { &mut faults.count }) += 1;
         faults.far += u64::from(last.is_some_and(|last| last.abs_diff(index) > NEAR_PAGES));
         faults.back += u64::from(last.is_some_and(|last| last > index + NEAR_PAGES));
@@ -373,7 +373,7 @@ impl<'m> Watcher<'m> {
         let process = self.number(event.process);
         let pages = self.pages_of(page);
         if let Some(touched) = self.touched(page) {
-            *touched.changed_by.entry(process).or_default() += pages;
+            *touched.changers.entry(process).or_default() += pages;
         }
         let key = FileKey { device: page.device, inode: page.inode };
         if let Some(candidate) = self.candidates.get_mut(&key) {
@@ -520,7 +520,7 @@ impl<'m> Watcher<'m> {
         let is_changer = self
             .touched
             .get(&file)
-            .is_some_and(|touched| touched.changed_by.contains_key(&request.process));
+            .is_some_and(|touched| touched.changers.contains_key(&request.process));
         let seen = self.seen.entry(Content::File(file)).or_default();
         seen.add(request);
         if is_partial && is_changer {
@@ -608,7 +608,7 @@ impl<'m> Watcher<'m> {
         for (content, seen) in &mut self.seen {
             let Content::File(file) = content else { continue };
             if let Some(touched) = self.touched.remove(file) {
-                (seen.changed_by, seen.mapped_by) = (touched.changed_by, touched.mapped_by);
+                (seen.changed_by, seen.mapped_by) = (touched.changers, touched.faults);
             }
         }
     }

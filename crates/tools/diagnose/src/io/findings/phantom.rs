@@ -1,6 +1,6 @@
 //! Reads that no program asked for: what the kernel reads ahead of a program that only writes, or
-//! that touches a mapping here and there, pages that are read because a part of them is written, members of an array that are read for
-//! parity.
+//! that touches a mapping here and there, pages that are read because a part of them is written,
+//! members of an array that are read for parity.
 
 use units::ByteSize;
 
