@@ -62,6 +62,10 @@ impl Machine for Made {
         }
     }
 
+    fn path_of(&mut self, process: u32, descriptor: u32) -> Option<PathBuf> {
+        (process == RECORDER && descriptor == 3).then(|| PathBuf::from("/store/idx"))
+    }
+
     fn files_of(&mut self, process: u32) -> Vec<OpenFile> {
         let file = OpenFile {
             device: PARTITION,
@@ -266,6 +270,48 @@ fn who_reads_a_mapping_here_and_there_has_no_use_of_what_is_read_ahead() {
     // Here and there, until all of it was used; in order, by what is mapped around each touch.
     is(&diagnose(&folios((0..1024).map(|it| it * 7919 % 16_384), false)), &[]);
     is(&diagnose(&folios((0..16_384).step_by(16), false)), &[]);
+}
+
+/// So many calls in a second, each of so many microseconds, of a descriptor.
+fn syncs(count: u64, wait_us: u64, descriptor: u32) -> IoWatch {
+    let event = |at_us: u64, happened| TraceEvent {
+        time_ns: at_us * 1000,
+        process: RECORDER,
+        thread: RECORDER,
+        happened,
+    };
+    let mut events = Vec::new();
+    for call in 0..count {
+        let begun_us = call * (900_000 / count);
+        events.push(event(begun_us, Happened::SyncBegun { descriptor }));
+        events.extend(request(begun_us + 1, RECORDER, "WS", (in_file(call << 12), 4096)));
+        events.push(event(begun_us + wait_us, Happened::SyncEnded));
+        let committed = Happened::Committed { device: PARTITION, blocks: 3 };
+        events.push(event(begun_us + wait_us, committed));
+    }
+    events.sort_by_key(|event| event.time_ns);
+    seen(Made { events, ..Made::default() })
+}
+
+#[test]
+fn who_waits_for_fsync_is_named_with_the_file_and_what_each_call_costs() {
+    let report = diagnose(&syncs(300, 2000, 3));
+    let finding = report.findings.iter().find(|it| it.kind == "io.sync_waits").unwrap();
+    assert_eq!(
+        finding.what,
+        "recorder (process 412) waited 0.6 s of 1.0 s for fsync of /store/idx"
+    );
+    let evidence = finding.evidence.join("\n");
+    for words in ["300 calls: half of them take", "4.00 KiB for each call", "/store committed 300"]
+    {
+        assert!(evidence.contains(words), "{words:?} in {evidence}");
+    }
+    let has_finding = |watch: &IoWatch| {
+        diagnose(watch).findings.iter().any(|finding| finding.kind == "io.sync_waits")
+    };
+    assert!(!has_finding(&syncs(300, 100, 3)), "hardly a wait");
+    assert!(!has_finding(&syncs(9, 90_000, 3)), "too few");
+    assert!(!has_finding(&syncs(300, 2000, 4)), "a socket, or what was closed");
 }
 
 #[test]

@@ -157,6 +157,30 @@ fn reads_here_and_there_of_a_mapping_are_named_by_the_readahead_that_they_cause(
     assert!(found.to_string().contains("MADV_RANDOM"), "{found:#}");
 }
 
+/// Records of 200 bytes, each made durable: nothing but the journal and flushes is to be seen.
+#[test]
+fn who_waits_for_fsync_is_named() {
+    let folder = folder();
+    let place = folder.path().to_str().unwrap();
+    let filename = format!("--filename={place}/log");
+    let fio = ["fio", "--name=log", "--rw=write", "--bs=200", "--size=80k", "--fsync=1"];
+    let further = [&*filename, "--output=/dev/null"];
+    let ran = run(&[&["diagnose", "io", "--json", place, "--"][..], &fio, &further].concat());
+    if ran.code == Some(3) {
+        return println!("not run: {}", ran.err);
+    }
+    let json: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran:?}"));
+    if !is_traced(&json) {
+        return;
+    }
+    let Some(found) = finding(&json, "io.sync_waits") else {
+        return println!("not run: an fsync takes no time on this file system: {json:#}");
+    };
+    let said = found.to_string();
+    assert!(said.contains("fio (process ") && said.contains("/log"), "{said}");
+    assert!(said.contains("410 calls") || said.contains("409 calls"), "{said}");
+}
+
 #[test]
 fn a_command_is_watched_to_its_end_and_the_requests_are_those_that_the_kernel_counts() {
     let folder = folder();

@@ -114,6 +114,13 @@ pub enum Happened {
         /// How many, a power of two.
         pages: u64,
     },
+    /// A thread asks that a file of its process become durable (`fsync`, `fdatasync`), and waits.
+    SyncBegun {
+        /// Its descriptor.
+        descriptor: u32,
+    },
+    /// Its wait is over.
+    SyncEnded,
     /// A journal has committed.
     Committed {
         /// What the file system is on.
@@ -147,6 +154,8 @@ pub(super) enum Kind {
     Faulted,
     Mapped,
     Cached,
+    SyncBegun,
+    SyncEnded,
     Committed,
 }
 
@@ -169,6 +178,8 @@ impl Decoder {
             Kind::Dirtied => ["name", "ino", "index", "index"],
             Kind::Faulted | Kind::Mapped => ["s_dev", "i_ino", "index", "index"],
             Kind::Cached => ["s_dev", "i_ino", "index", "order"],
+            Kind::SyncBegun => ["fd"; 4],
+            Kind::SyncEnded => ["ret"; 4],
             Kind::Committed => ["dev", "blocks_logged", "dev", "dev"],
         };
         let [one, two, three, four] = names.map(|name| format.field(name));
@@ -206,6 +217,8 @@ impl Decoder {
                 let order = four.short(record)?;
                 Happened::Cached { first: page(device(one)?)?, pages: 1_u64.checked_shl(order)? }
             }
+            Kind::SyncBegun => Happened::SyncBegun { descriptor: one.short(record)? },
+            Kind::SyncEnded => Happened::SyncEnded,
             Kind::Committed => {
                 Happened::Committed { device: device(one)?, blocks: two.short(record)? }
             }

@@ -63,6 +63,10 @@ impl Tracer {
             (Kind::Dirtied, "writeback/writeback_dirty_folio"),
             (Kind::Faulted, "filemap/mm_filemap_fault"),
             (Kind::Mapped, "filemap/mm_filemap_map_pages"),
+            (Kind::SyncBegun, "syscalls/sys_enter_fsync"),
+            (Kind::SyncEnded, "syscalls/sys_exit_fsync"),
+            (Kind::SyncBegun, "syscalls/sys_enter_fdatasync"),
+            (Kind::SyncEnded, "syscalls/sys_exit_fdatasync"),
             (Kind::Committed, "jbd2/jbd2_run_stats"),
         ];
         // Kernels without one of them still have the others.
@@ -161,6 +165,8 @@ pub(crate) fn read_any_records(layout: &str, records: &[u8]) -> Vec<TraceEvent> 
         Kind::Faulted,
         Kind::Mapped,
         Kind::Cached,
+        Kind::SyncBegun,
+        Kind::SyncEnded,
         Kind::Committed,
     ];
     let Some(format) = Format::parse(layout) else { return Vec::new() };

@@ -87,6 +87,10 @@ impl Machine for Live {
         observe::io::process(number)
     }
 
+    fn path_of(&mut self, process: u32, descriptor: u32) -> Option<PathBuf> {
+        observe::io::path_of(process, descriptor)
+    }
+
     fn files_of(&mut self, process: u32) -> Vec<OpenFile> {
         observe::io::open_files(process)
     }

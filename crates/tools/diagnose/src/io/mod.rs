@@ -18,7 +18,9 @@ pub use live::{Live, Target};
 pub use observe::io::{DiskCounters, Touch, TouchKind};
 pub use observe::tracepoints::Operation;
 pub use requests::Request;
-pub use tally::{Amount, Content, DiskSeen, Faults, FileSeen, OperationSeen, Places, ProcessSeen};
+pub use tally::{
+    Amount, Content, DiskSeen, Faults, FileSeen, OperationSeen, Places, ProcessSeen, SyncSeen,
+};
 pub use touches::{TouchFilter, Toucher, Touches, Who, touches, watch_files};
 pub use watch::{IoWatch, Machine, Tracing, watch};
 

@@ -136,6 +136,25 @@ pub enum Content {
     Raw(DeviceNumber),
 }
 
+/// What a process waited for until a file was durable.
+#[derive(Clone, Debug, Default)]
+pub struct SyncSeen {
+    /// How long each call took.
+    pub waits: Histogram,
+    /// Calls.
+    pub count: u64,
+    /// All of them together, of all its threads.
+    pub total_ns: u64,
+}
+
+impl SyncSeen {
+    pub(super) fn add(&mut self, ns: u64) {
+        self.waits.add(ns);
+        self.count = self.count.saturating_add(1);
+        self.total_ns = self.total_ns.saturating_add(ns);
+    }
+}
+
 /// Touches of pages of a mapping that were not mapped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Faults {

@@ -16,7 +16,7 @@ use units::{NANOS_PER_SECOND, Sleep};
 
 use super::files::{FileKey, Files};
 use super::requests::{Request, Requests};
-use super::tally::{Amount, Content, DiskSeen, Faults, FileSeen, ProcessSeen};
+use super::tally::{Amount, Content, DiskSeen, Faults, FileSeen, ProcessSeen, SyncSeen};
 
 /// What is asked of a machine.
 pub trait Machine {
@@ -30,6 +30,8 @@ pub trait Machine {
     fn processes(&mut self) -> (BTreeMap<u32, ProcessCounters>, usize);
     /// A process by its number.
     fn process(&mut self, number: u32) -> Option<Process>;
+    /// What a descriptor of a process leads to; `None` where it is no file, or not known any more.
+    fn path_of(&mut self, process: u32, descriptor: u32) -> Option<PathBuf>;
     /// Files that a process has open.
     fn files_of(&mut self, process: u32) -> Vec<OpenFile>;
     /// Files that are asked for from the beginning.
@@ -91,6 +93,8 @@ pub struct IoWatch {
     pub process_counters: BTreeMap<u32, ProcessCounters>,
     /// Processes that we may not look into.
     pub unseen_processes: usize,
+    /// Who waited for which file to become durable.
+    pub syncs: BTreeMap<(u32, PathBuf), SyncSeen>,
     /// Commits of journals, and the blocks that they wrote.
     pub commits: BTreeMap<DeviceNumber, Amount>,
     /// Mounted file systems.
@@ -118,6 +122,7 @@ impl IoWatch {
 
     /// Leaves out what is not below a folder, or not this file.
     pub fn keep_below(&mut self, place: &std::path::Path) {
+        self.syncs.retain(|(_, path), _| path.starts_with(place));
         let names = &self.names;
         self.files.retain(|content, _| match content {
             Content::File(file) => names.get(file).is_some_and(|name| name.starts_with(place)),
@@ -174,6 +179,8 @@ const PAGES_MAX: usize = 1 << 18;
 /// Who goes through a mapping, in either direction, touches the next page within so many: 16 around
 /// a page come with it.
 const NEAR_PAGES: u64 = 64;
+/// Files, descriptors and threads that are waited for or wait at the same time.
+const SYNCS_MAX: usize = 1 << 14;
 /// Files of which is known who touched their pages.
 const TOUCHED_MAX: usize = 1 << 16;
 /// Files that are looked for on their disks in a round.
@@ -228,6 +235,11 @@ struct Watcher<'m> {
     changed: BTreeSet<FilePage>,
     /// Large folios by their first page, and how many pages each has.
     folios: BTreeMap<FilePage, u64>,
+    syncs: BTreeMap<(u32, PathBuf), SyncSeen>,
+    /// By thread: when it began to wait, and for which descriptor of which process.
+    sync_under_way: BTreeMap<u32, (u64, (u32, u32))>,
+    /// Descriptors that were waited for, and what they lead to.
+    descriptors: BTreeMap<(u32, u32), PathBuf>,
     commits: BTreeMap<DeviceNumber, Amount>,
     unplaced: u64,
     own: Amount,
@@ -313,6 +325,9 @@ impl<'m> Watcher<'m> {
             waiting: Vec::new(),
             changed: BTreeSet::new(),
             folios: BTreeMap::new(),
+            syncs: BTreeMap::new(),
+            sync_under_way: BTreeMap::new(),
+            descriptors: BTreeMap::new(),
             commits: BTreeMap::new(),
             unplaced: 0,
             own: Amount::default(),
@@ -335,6 +350,8 @@ impl<'m> Watcher<'m> {
                         touched.fault(event.process, page.index, is_in_memory);
                     }
                 }
+                Happened::SyncBegun { descriptor } => self.sync_begun(&event, descriptor),
+                Happened::SyncEnded => self.sync_ended(&event),
                 Happened::Cached { first, pages } => {
                     if self.folios.len() < PAGES_MAX || self.folios.contains_key(&first) {
                         self.folios.insert(first, pages);
@@ -358,6 +375,29 @@ impl<'m> Watcher<'m> {
         let key = FileKey { device: page.device, inode: page.inode };
         let has_room = self.touched.len() < TOUCHED_MAX || self.touched.contains_key(&key);
         has_room.then(|| self.touched.entry(key).or_default())
+    }
+
+    /// The path is asked for at once: the descriptor may be another file's soon.
+    fn sync_begun(&mut self, event: &TraceEvent, descriptor: u32) {
+        let key = (event.process, descriptor);
+        if self.machine.own() == Some(event.process) || self.sync_under_way.len() >= SYNCS_MAX {
+            return;
+        }
+        // A process that has ended meanwhile leaves what was known of it.
+        let path = self.machine.path_of(event.process, descriptor);
+        if let Some(path) = path.filter(|_| self.descriptors.len() < SYNCS_MAX) {
+            self.descriptors.insert(key, path);
+        }
+        self.sync_under_way.insert(event.thread, (event.time_ns, key));
+    }
+
+    fn sync_ended(&mut self, event: &TraceEvent) {
+        let Some((begun_ns, key)) = self.sync_under_way.remove(&event.thread) else { return };
+        let Some(path) = self.descriptors.get(&key).cloned() else { return };
+        let who = (self.number(key.0), path);
+        if self.syncs.len() < SYNCS_MAX || self.syncs.contains_key(&who) {
+            self.syncs.entry(who).or_default().add(event.time_ns.saturating_sub(begun_ns));
+        }
     }
 
     /// How many pages the kernel keeps as one with this one.
@@ -552,6 +592,7 @@ impl<'m> Watcher<'m> {
             disks: self.disks,
             processes: self.processes,
             files: self.seen,
+            syncs: self.syncs,
             commits: self.commits,
             filesystems,
             facts: self.machine.facts(),

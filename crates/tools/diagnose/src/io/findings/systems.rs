@@ -1,11 +1,13 @@
 //! What file systems do besides: journals, flushes, metadata, discards; and what they leave out.
 
+use std::path::Path;
+
 use blockdev::placement::Filesystem;
 use host::DeviceNumber;
 use observe::tracepoints::Operation;
 use units::ByteSize;
 
-use super::super::tally::{Content, DiskSeen};
+use super::super::tally::{Content, DiskSeen, SyncSeen};
 use super::super::watch::IoWatch;
 use crate::finding::{Finding, Remedy, Severity};
 use crate::words::{microseconds, percent, some};
@@ -20,7 +22,11 @@ pub(super) fn findings(watch: &IoWatch) -> Vec<Finding> {
     let of_systems = watch.filesystems.values().flat_map(|filesystem| {
         [journal(watch, filesystem), barriers(watch, filesystem)].into_iter().flatten()
     });
-    of_disks.chain(of_systems).collect()
+    let syncs = watch
+        .syncs
+        .iter()
+        .filter_map(|((process, path), seen)| sync(watch, (*process, path), seen));
+    of_disks.chain(of_systems).chain(syncs).collect()
 }
 
 /// Whether so many nanoseconds are at least so many hundredths of the watch.
@@ -76,6 +82,68 @@ fn flushes(watch: &IoWatch, disk: &str, seen: &DiskSeen) -> Option<Finding> {
             Remedy::by_hand("disks whose cache survives a power cut: they need no flush"),
         ],
     })
+}
+
+/// A process that waits for its files to become durable, and does little else.
+fn sync(watch: &IoWatch, (process, path): (u32, &Path), seen: &SyncSeen) -> Option<Finding> {
+    const ENOUGH: u64 = 10;
+    if seen.count < ENOUGH || !is_share(watch, seen.total_ns, 20) {
+        return None;
+    }
+    let us = |nanos: u64| microseconds(u32::try_from(nanos / 1000).unwrap_or(u32::MAX));
+    let (who, name) = (watch.process_label(process), path.display());
+    let mut evidence = vec![format!(
+        "{} calls: half of them take {} at most, 99 % {}, the longest {}",
+        seen.count,
+        us(seen.waits.quantile_ns(500)),
+        us(seen.waits.quantile_ns(990)),
+        us(seen.waits.max_ns()),
+    )];
+    let known = watch.names.iter().find(|(_, known)| known.as_path() == path);
+    let file = known.and_then(|(file, _)| watch.files.get(&Content::File(*file)));
+    evidence.extend(file.map(|file| {
+        let each = ByteSize(file.writes.bytes / seen.count);
+        format!("{} were written to it, {each} for each call", ByteSize(file.writes.bytes))
+    }));
+    let below = watch.filesystems.values().filter(|system| path.starts_with(&system.mount_point));
+    let system = below.max_by_key(|system| system.mount_point.as_os_str().len());
+    if let Some(system) = system
+        && let Some(commits) = watch.commits.get(&system.device)
+    {
+        evidence.push(format!(
+            "the journal of {} committed {} times meanwhile, {} blocks each in the mean",
+            system.mount_point.display(),
+            commits.count,
+            commits.bytes / commits.count.max(1),
+        ));
+    }
+    Some(Finding {
+        kind: "io.sync_waits",
+        severity: Severity::Warning,
+        reach: usize::try_from(seen.count).unwrap_or(usize::MAX),
+        what: format!(
+            "{who} waited {:.1} s of {:.1} s for fsync of {name}",
+            seconds(seen.total_ns),
+            watch.seconds()
+        ),
+        evidence,
+        cause: "fsync returns when the disk has the data for good; where the file has grown or \
+                its times have changed, the journal of the file system is written as well, and \
+                the disk's cache is flushed for each."
+            .to_owned(),
+        remedies: vec![
+            Remedy::by_hand("one fsync for several records, or for several writers together"),
+            Remedy::by_hand(
+                "fdatasync, on a file that has its length already (fallocate, and written once): \
+                 the journal is not needed then",
+            ),
+            Remedy::by_hand("a disk whose cache survives a power cut: a flush costs it nothing"),
+        ],
+    })
+}
+
+fn seconds(nanos: u64) -> f64 {
+    core::time::Duration::from_nanos(nanos).as_secs_f64()
 }
 
 fn discards(watch: &IoWatch, disk: &str, seen: &DiskSeen) -> Option<Finding> {
