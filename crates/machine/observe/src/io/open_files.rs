@@ -25,8 +25,8 @@ pub struct OpenFile {
 /// Descriptors and mappings of one process that are looked at.
 const LINKS_MAX: usize = 4096;
 
-/// What a descriptor of a process leads to now; `None` where it is no file, is closed, or may not be
-/// looked at.
+/// What a descriptor of a process leads to now; `None` where it is no file, is closed, or may not
+/// be looked at.
 pub fn path_of(process: u32, descriptor: u32) -> Option<PathBuf> {
     let path = fs::read_link(place(process).join(format!("fd/{descriptor}"))).ok()?;
     path.is_absolute().then_some(path)
