@@ -277,12 +277,13 @@ impl History {
                         self.judge_refusal(&error, present, flaky)?;
                     } else {
                         self.counters.add("mounts that a bad member ended, tried without it", 1);
-                        without_bad = Some(present & !self.bad);
+                        without_bad = (!self.is_new()).then_some(present & !self.bad);
                     }
                 }
             }
         }
-        if self.mounts_without_bad() {
+        // Of a new volume all are needed, and a bad one may end each mount.
+        if self.mounts_without_bad() && !self.is_new() {
             return broken("no mount succeeds, with all that are needed there".to_owned());
         }
         self.counters.add("histories that end without a quorum", 1);
@@ -331,7 +332,7 @@ impl History {
             Mode::Honest { absent } | Mode::Rot { absent, .. } => absent,
             Mode::Faulty { .. } | Mode::Beyond => 0,
         };
-        let is_new = self.truth.acknowledged == StripeId::default();
+        let is_new = self.is_new();
         if attempt < 3 {
             for _ in 0..absent {
                 if self.random.percent(35) {
@@ -350,6 +351,11 @@ impl History {
         present
     }
 
+    /// Nothing was ever acknowledged: a mount needs every member.
+    fn is_new(&self) -> bool {
+        self.truth.acknowledged == StripeId::default()
+    }
+
     /// The honest members alone are a quorum.
     pub(crate) fn mounts_without_bad(&self) -> bool {
         let honest = (self.everybody() & !self.bad).count_ones();
@@ -364,8 +370,7 @@ impl History {
         let (columns, data) = (self.plan.members(), self.plan.geometry.data_columns);
         let here = present & !flaky;
         let certain = (here & self.truth.deciders & self.truth.joined).count_ones();
-        let is_new = self.truth.acknowledged == StripeId::default();
-        let needed = if is_new { columns } else { data.max(columns + 1 - data) };
+        let needed = if self.is_new() { columns } else { data.max(columns + 1 - data) };
         if is_refusal(error) && certain < u32::from(needed) {
             if here.count_ones() < u32::from(needed) {
                 self.counters.add("mounts refused with too few members", 1);
