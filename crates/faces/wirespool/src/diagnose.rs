@@ -87,7 +87,7 @@ struct PageFlags {
 impl PageFlags {
     /// Begins the file: the command reports what cannot be written before the user waits.
     fn begin(&self) -> anyhow::Result<Option<Output>> {
-        self.html.as_deref().map(|path| output_file::create(path, self.force)).transpose()
+        output_file::create_named(self.html.as_ref(), self.force)
     }
 }
 
@@ -186,8 +186,7 @@ fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
 fn of_host(flags: &HostFlags) -> Outcome {
     // The command reports what cannot be read or written before the user waits.
     let theirs = flags.against.as_deref().map(read_facts).transpose()?;
-    let save =
-        flags.save.as_deref().map(|path| output_file::create(path, flags.force)).transpose()?;
+    let save = output_file::create_named(flags.save.as_ref(), flags.force)?;
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("diagnose");
     let watch = machine::watch(&SystemClock, nanos(flags.duration)?, &mut || {

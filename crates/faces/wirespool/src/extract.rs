@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use ::extract::{ExtractReport, Options, Request, SessionStart, Target};
-use anyhow::bail;
 use clap::{Args, ValueEnum};
 use host::{Output, OutputFolder, StopFlag, SystemClock};
 use wire::LinkType;
@@ -118,12 +117,10 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         return Err(Usage(text.to_owned()).into());
     }
     let files = file.filter(|_| flags.split.is_none());
-    for path in files.iter().chain(&manifest).filter(|_| !flags.force) {
-        if matches!(host::target(path)?, host::Target::File { .. }) {
-            bail!("{} exists already; --force replaces it", page::safe::path(path));
-        }
+    for path in files.iter().chain(&manifest) {
+        output_file::check(path, flags.force)?;
     }
-    let manifest = manifest.map(|path| output_file::create(path, flags.force)).transpose()?;
+    let manifest = output_file::create_named(manifest, flags.force)?;
 
     flags.reading.catch_up(&mut config.options);
     let (report, files) = extract(flags, &config)?;
@@ -203,7 +200,7 @@ fn extract_pcap(
             let name = link_type.name().map_or_else(|| link_type.0.to_string(), str::to_owned);
             with_suffix(path, &format!("-{name}"))
         };
-        let output = Output::create(&path, flags.force).map_err(io::Error::other)?;
+        let output = output_file::create(&path, flags.force).map_err(io::Error::other)?;
         let output = Rc::new(RefCell::new(output));
         outputs.push((path, Rc::clone(&output)));
         Ok(Box::new(Shared(output)))

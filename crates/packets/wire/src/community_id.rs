@@ -26,8 +26,7 @@ impl CommunityId {
             (Protocol::TCP | Protocol::UDP | Protocol::SCTP, _) => {
                 (Some((tuple.orig_port, tuple.resp_port)), false)
             }
-            (Protocol::ICMP, Some(icmp)) => icmp_ports(icmp, counterpart_v4),
-            (Protocol::ICMPV6, Some(icmp)) => icmp_ports(icmp, counterpart_v6),
+            (Protocol::ICMP | Protocol::ICMPV6, Some(icmp)) => icmp_ports(tuple.proto, icmp),
             _ => (None, false),
         };
         let (orig_port, resp_port) = ports.unwrap_or_default();
@@ -56,8 +55,7 @@ pub fn is_of_first_icmp(
     first: (u8, u8),
     (is_answer, kind, code): (bool, u8, u8),
 ) -> bool {
-    let counterpart = if proto == Protocol::ICMP { counterpart_v4 } else { counterpart_v6 };
-    match (is_answer, counterpart(first.0)) {
+    match (is_answer, counterpart(proto, first.0)) {
         (false, Some(_)) => kind == first.0,
         (false, None) => (kind, code) == first,
         (true, answer) => answer == Some(kind),
@@ -80,12 +78,14 @@ fn octets(address: &Address) -> Option<Vec<u8>> {
 
 /// ICMP's place for ports: the types of the two directions, or type and code of a message that has
 /// no answer. The flag says that it has none; its direction is then part of the id.
-fn icmp_ports(
-    (kind, code): (u8, u8),
-    counterpart: fn(u8) -> Option<u8>,
-) -> (Option<(u16, u16)>, bool) {
-    let answer = counterpart(kind);
+fn icmp_ports(proto: Protocol, (kind, code): (u8, u8)) -> (Option<(u16, u16)>, bool) {
+    let answer = counterpart(proto, kind);
     (Some((kind.into(), answer.unwrap_or(code).into())), answer.is_none())
+}
+
+/// The type of the other direction, of ICMP or `ICMPv6`.
+fn counterpart(proto: Protocol, kind: u8) -> Option<u8> {
+    if proto == Protocol::ICMP { counterpart_v4(kind) } else { counterpart_v6(kind) }
 }
 
 /// Echo, router, timestamp, information and mask: a request's type and its answer's.

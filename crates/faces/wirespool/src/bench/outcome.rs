@@ -30,9 +30,8 @@ impl<'a> Results<'a> {
         let baseline = outputs.baseline.as_deref();
         let baseline =
             baseline.map(|path| -> anyhow::Result<_> { Ok((path, read(path)?)) }).transpose()?;
-        let begin = |path: &Option<PathBuf>| {
-            path.as_deref().map(|path| output_file::create(path, outputs.force)).transpose()
-        };
+        let begin =
+            |path: &Option<PathBuf>| output_file::create_named(path.as_ref(), outputs.force);
         let (json, csv) = (begin(&outputs.export_json)?, begin(&outputs.csv)?);
         Ok(Self { outputs, baseline, json, csv })
     }

@@ -73,11 +73,7 @@ pub(super) fn run(flags: &Flags) -> Outcome {
     }
     // The command reports what cannot be written before the user waits.
     let page = flags.page.begin()?;
-    let save = flags
-        .save
-        .as_deref()
-        .map(|path| output_file::create(path, flags.page.force))
-        .transpose()?;
+    let save = output_file::create_named(flags.save.as_ref(), flags.page.force)?;
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("diagnose");
     let times = (nanos(flags.interval)?, nanos(flags.duration)?);

@@ -24,11 +24,7 @@ pub(super) fn run(flags: &Flags) -> Outcome {
     let reports: Vec<Option<Qualification>> =
         flags.compare.iter().map(|path| report(path)).collect::<anyhow::Result<_>>()?;
     let drafts = Drafts::create(&flags.outputs)?;
-    let output = flags
-        .output
-        .as_deref()
-        .map(|path| output_file::create(path, flags.outputs.force))
-        .transpose()?;
+    let output = output_file::create_named(flags.output.as_ref(), flags.outputs.force)?;
     let are_reports = reports.iter().filter(|report| report.is_some()).count();
     let found = if are_reports == reports.len() {
         let names = flags.compare.iter().map(page::safe::path_value);

@@ -150,8 +150,7 @@ struct Drafts {
 
 impl Drafts {
     fn create(outputs: &Outputs) -> anyhow::Result<Self> {
-        let page = outputs.html.as_deref();
-        let page = page.map(|path| output_file::create(path, outputs.force)).transpose()?;
+        let page = output_file::create_named(outputs.html.as_ref(), outputs.force)?;
         let folder = |path: Option<&Path>| path.map(OutputFolder::create).transpose();
         let (tables, plots) = (folder(outputs.csv.as_deref())?, folder(outputs.svg.as_deref())?);
         Ok(Self { page, tables, plots })

@@ -49,8 +49,7 @@ pub(super) fn run(volume: Volume, flags: &Flags, ask: &Ask) -> Outcome {
         let text = "a volume has several disks: of all together there are --json and --output";
         return Err(Usage(text.to_owned()).into());
     }
-    let output =
-        flags.output.as_deref().map(|path| output_file::create(path, *force)).transpose()?;
+    let output = output_file::create_named(flags.output.as_ref(), *force)?;
     let found = measure(volume, flags, ask, &StopFlag::install()?)?;
     let report = qualify_view::volume_qualification_json(&found);
     if let Some(output) = output {

@@ -141,8 +141,6 @@ pub enum Content {
 pub struct SyncSeen {
     /// How long each call took.
     pub waits: Histogram,
-    /// Calls.
-    pub count: u64,
     /// All of them together, of all its threads.
     pub total_ns: u64,
 }
@@ -150,7 +148,6 @@ pub struct SyncSeen {
 impl SyncSeen {
     pub(super) fn add(&mut self, ns: u64) {
         self.waits.add(ns);
-        self.count = self.count.saturating_add(1);
         self.total_ns = self.total_ns.saturating_add(ns);
     }
 }

@@ -17,6 +17,7 @@ const PARTIAL_MIN: u64 = 16;
 const TOUCHES_MIN: u64 = 32;
 /// Mapped around a touch at most (`fault_around_bytes`).
 const AROUND_BYTES: u64 = 64 << 10;
+const NOT_AHEAD_OF_MAPPING: &str = "madvise(MADV_RANDOM)";
 
 pub(super) fn findings(watch: &IoWatch) -> Vec<Finding> {
     let of_files = watch.files.iter().flat_map(|(content, seen)| {
@@ -74,7 +75,11 @@ fn readahead(watch: &IoWatch, content: Content, seen: &FileSeen) -> Option<Findi
         return None;
     }
     let name = watch.content_name(content);
-    let how = if faults.count > 0 { "through a mapping" } else { "by writing" };
+    let (how, call) = if faults.count > 0 {
+        ("through a mapping", NOT_AHEAD_OF_MAPPING)
+    } else {
+        ("by writing", "posix_fadvise(POSIX_FADV_RANDOM)")
+    };
     let mut evidence = vec![
         format!(
             "{} of the {} that were read of it were read ahead (rwbs RA), in {}",
@@ -100,7 +105,11 @@ fn readahead(watch: &IoWatch, content: Content, seen: &FileSeen) -> Option<Findi
         cause: "A page that is not in memory is read before a part of it is changed, and the \
                 kernel takes those around it along, because most who read one page want the next."
             .to_owned(),
-        remedies: readahead_remedies(&disk, faults.count > 0, "changes"),
+        remedies: vec![
+            Remedy::by_hand(format!("{call} in the program that changes the file")),
+            Remedy::by_hand("write whole pages by O_DIRECT, or by pwrite at multiples of 4096"),
+            less_readahead(&disk),
+        ],
     })
 }
 
@@ -157,25 +166,23 @@ fn around(watch: &IoWatch, content: Content, seen: &FileSeen) -> Option<Finding>
         cause: "A page of a mapping that is not in memory is read with those around it, because \
                 most who read one page want the next; who goes here and there does not."
             .to_owned(),
-        remedies: readahead_remedies(&disk, true, "reads"),
+        remedies: vec![
+            Remedy::by_hand(format!("{NOT_AHEAD_OF_MAPPING} in the program that reads the file")),
+            less_readahead(&disk),
+        ],
     })
 }
 
-fn readahead_remedies(disk: &str, is_mapped: bool, verb: &str) -> Vec<Remedy> {
-    let call = if is_mapped { "madvise(MADV_RANDOM)" } else { "posix_fadvise(POSIX_FADV_RANDOM)" };
-    let whole = "write whole pages by O_DIRECT, or by pwrite at multiples of 4096";
-    let in_program = Remedy::by_hand(format!("{call} in the program that {verb} the file"));
-    let by_pages = (verb == "changes").then(|| Remedy::by_hand(whole));
-    let for_all = [Remedy {
+fn less_readahead(disk: &str) -> Remedy {
+    Remedy {
         what: "less readahead for everything on the disk".to_owned(),
         now: vec![format!("echo 16 > /sys/block/{disk}/queue/read_ahead_kb")],
         for_good: vec![format!(
             "echo 'ACTION==\"add|change\", KERNEL==\"{disk}\", \
-                 ATTR{{queue/read_ahead_kb}}=\"16\"' > \
-                 /etc/udev/rules.d/60-readahead-{disk}.rules"
+             ATTR{{queue/read_ahead_kb}}=\"16\"' > \
+             /etc/udev/rules.d/60-readahead-{disk}.rules"
         )],
-    }];
-    core::iter::once(in_program).chain(by_pages).chain(for_all).collect()
+    }
 }
 
 fn partial(watch: &IoWatch, content: Content, seen: &FileSeen) -> Option<Finding> {

@@ -1,5 +1,6 @@
 //! What file systems do besides: journals, flushes, metadata, discards; and what they leave out.
 
+use core::time::Duration;
 use std::path::Path;
 
 use blockdev::placement::Filesystem;
@@ -35,6 +36,11 @@ fn is_share(watch: &IoWatch, nanos: u64, hundredths: u64) -> bool {
     u128::from(nanos) * 100 >= all * u128::from(hundredths)
 }
 
+/// Nanoseconds, as microseconds or more.
+fn us(nanos: u64) -> String {
+    microseconds(u32::try_from(nanos / 1000).unwrap_or(u32::MAX))
+}
+
 fn flushes(watch: &IoWatch, disk: &str, seen: &DiskSeen) -> Option<Finding> {
     const A_SECOND: u64 = 20;
     let of = seen.operations.get(&Operation::Flush)?;
@@ -48,7 +54,6 @@ fn flushes(watch: &IoWatch, disk: &str, seen: &DiskSeen) -> Option<Finding> {
         by.push((seen.others, watch.process_label(*process)));
     }
     by.sort_by(|one, other| other.cmp(one));
-    let us = |nanos: u64| microseconds(u32::try_from(nanos / 1000).unwrap_or(u32::MAX));
     let cache = watch.facts.get(&format!("block.{disk}.queue.write_cache"));
     Some(Finding {
         kind: "io.flushes",
@@ -87,14 +92,13 @@ fn flushes(watch: &IoWatch, disk: &str, seen: &DiskSeen) -> Option<Finding> {
 /// A process that waits for its files to become durable, and does little else.
 fn sync(watch: &IoWatch, (process, path): (u32, &Path), seen: &SyncSeen) -> Option<Finding> {
     const ENOUGH: u64 = 10;
-    if seen.count < ENOUGH || !is_share(watch, seen.total_ns, 20) {
+    let count = seen.waits.count();
+    if count < ENOUGH || !is_share(watch, seen.total_ns, 20) {
         return None;
     }
-    let us = |nanos: u64| microseconds(u32::try_from(nanos / 1000).unwrap_or(u32::MAX));
     let (who, name) = (watch.process_label(process), path.display());
     let mut evidence = vec![format!(
-        "{} calls: half of them take {} at most, 99 % {}, the longest {}",
-        seen.count,
+        "{count} calls: half of them take {} at most, 99 % {}, the longest {}",
         us(seen.waits.quantile_ns(500)),
         us(seen.waits.quantile_ns(990)),
         us(seen.waits.max_ns()),
@@ -102,7 +106,7 @@ fn sync(watch: &IoWatch, (process, path): (u32, &Path), seen: &SyncSeen) -> Opti
     let known = watch.names.iter().find(|(_, known)| known.as_path() == path);
     let file = known.and_then(|(file, _)| watch.files.get(&Content::File(*file)));
     evidence.extend(file.map(|file| {
-        let each = ByteSize(file.writes.bytes / seen.count);
+        let each = ByteSize(file.writes.bytes / count);
         format!("{} were written to it, {each} for each call", ByteSize(file.writes.bytes))
     }));
     let below = watch.filesystems.values().filter(|system| path.starts_with(&system.mount_point));
@@ -120,10 +124,10 @@ fn sync(watch: &IoWatch, (process, path): (u32, &Path), seen: &SyncSeen) -> Opti
     Some(Finding {
         kind: "io.sync_waits",
         severity: Severity::Warning,
-        reach: usize::try_from(seen.count).unwrap_or(usize::MAX),
+        reach: usize::try_from(count).unwrap_or(usize::MAX),
         what: format!(
             "{who} waited {:.1} s of {:.1} s for fsync of {name}",
-            seconds(seen.total_ns),
+            Duration::from_nanos(seen.total_ns).as_secs_f64(),
             watch.seconds()
         ),
         evidence,
@@ -140,10 +144,6 @@ fn sync(watch: &IoWatch, (process, path): (u32, &Path), seen: &SyncSeen) -> Opti
             Remedy::by_hand("a disk whose cache survives a power cut: a flush costs it nothing"),
         ],
     })
-}
-
-fn seconds(nanos: u64) -> f64 {
-    core::time::Duration::from_nanos(nanos).as_secs_f64()
 }
 
 fn discards(watch: &IoWatch, disk: &str, seen: &DiskSeen) -> Option<Finding> {
@@ -169,7 +169,7 @@ fn discards(watch: &IoWatch, disk: &str, seen: &DiskSeen) -> Option<Finding> {
             format!(
                 "{} in all; half of the discards take {} or longer",
                 ByteSize(of.all.bytes),
-                microseconds(u32::try_from(of.device.quantile_ns(500) / 1000).unwrap_or(u32::MAX)),
+                us(of.device.quantile_ns(500)),
             ),
             format!("mounted with discard: {}", some(places.iter().cloned())),
         ],

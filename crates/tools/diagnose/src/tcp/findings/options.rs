@@ -85,12 +85,14 @@ fn is_new(history: &NamespaceHistory, lacking: &[&Member<'_>]) -> bool {
 /// Each of their hosts has another connection with the options: it offers them.
 fn same_hosts_have_them(group: &Group<'_>, lacking: &[&Member<'_>]) -> bool {
     let host = |member: &Member<'_>| plain(member.track.last.remote).ip();
-    let is_whole = |member: &&Member<'_>| {
-        let options = member.last.options;
-        options.sack && options.window_scale
-    };
-    let whole: BTreeSet<_> = group.members.iter().filter(is_whole).map(host).collect();
+    let whole: BTreeSet<_> =
+        group.members.iter().filter(|member| is_whole(member)).map(host).collect();
     lacking.iter().all(|member| whole.contains(&host(member)))
+}
+
+fn is_whole(member: &Member<'_>) -> bool {
+    let options = member.last.options;
+    options.sack && options.window_scale
 }
 
 /// Names of the options that the settings allow and the connection does not have. Timestamps alone
@@ -134,11 +136,7 @@ fn evidence(group: &Group<'_>, lacking: &[&Member<'_>]) -> Vec<String> {
     if let Some(member) = lacking.first() {
         lines.push(format!("one of them: {}", describe(member)));
     }
-    let is_whole = |member: &&Member<'_>| {
-        let options = member.last.options;
-        options.sack && options.window_scale
-    };
-    if let Some(member) = group.members.iter().find(is_whole) {
+    if let Some(member) = group.members.iter().find(|member| is_whole(member)) {
         lines.push(format!("one with all options: {}", describe(member)));
     }
     if let Some(rtt_us) = lacking.iter().map(|member| member.last.rtt_us).max()
