@@ -7,7 +7,7 @@ use format::superblock::{SUPERBLOCK_COPIES, Superblock, copy_offset};
 use units::number::to_u64;
 use volume::Reader;
 
-use crate::check::{Look, Scene, Verdict, Violation, broken, is_damaged};
+use crate::check::{Look, Scene, Verdict, Violation, broken};
 use crate::history::{History, bits, numbers};
 use crate::plan::Mode;
 use crate::truth::Fate;
@@ -124,14 +124,6 @@ impl History {
         // What lay there, or what another slot was to get.
         let other = self.random.below(geometry.slots);
         let is_lost = self.random.percent(50) || geometry.slot(sequence) == other;
-        // What was damaged there may be a copy of this very piece: it would be good again.
-        let bit = 1_u32 << member;
-        let is_lost = is_lost
-            || self
-                .truth
-                .facts
-                .iter()
-                .any(|(id, fact)| geometry.slot(id.sequence) == other && is_damaged(fact, bit));
         let before = self.truth.clone();
         let places = (first_row..=first_row + rows).map(|row| Place { sequence, row, member });
         let places: Vec<Place> = places.collect();
@@ -142,18 +134,28 @@ impl History {
             }
         }
         let disk = self.disks.get(member).clone();
-        for Place { row, .. } in places {
-            let in_slot = u64::from(row) * to_u64(ROW_SIZE);
-            let mut content = [0; ROW_SIZE];
+        let rows = places.iter().map(|place| u64::from(place.row) * to_u64(ROW_SIZE));
+        let found = rows.map(|in_slot| {
+            let (mut now, mut content) = ([0; ROW_SIZE], [0; ROW_SIZE]);
+            let offset = geometry.slot_offset(sequence) + in_slot;
             if !is_lost && !disk_read(&disk, geometry.slot_offset(other) + in_slot, &mut content) {
                 content.fill(0);
             }
-            disk.damage(geometry.slot_offset(sequence) + in_slot, |bytes| *bytes = content);
+            let is_new = !disk_read(&disk, offset, &mut now) || now != content;
+            is_new.then_some((offset, content))
+        });
+        // What lies there may be a copy of this very piece, left by an earlier fault.
+        let Some(found) = found.collect::<Option<Vec<_>>>() else {
+            self.truth = before;
+            return;
+        };
+        for (offset, content) in found {
+            disk.damage(offset, |bytes| *bytes = content);
         }
-        self.counters.add(
-            if is_lost { "fault: a piece is lost" } else { "fault: a piece of another slot" },
-            1,
-        );
+        let name =
+            if is_lost { "fault: a piece is lost" } else { "fault: a piece of another slot" };
+        self.say(|| format!("{name}: {sequence} from row {first_row} on, of {member}"));
+        self.counters.add(name, 1);
     }
 
     /// The ring may have gone on over the slots of the sequences below.
@@ -211,13 +213,11 @@ impl History {
         let (name, found) = match self.random.below(6) {
             0 => {
                 disk.rot(offset);
-                self.counters.add("fault: bit rot", 1);
-                return true;
+                return self.damaged("fault: bit rot", place);
             }
             1 => {
                 disk.spoil(offset);
-                self.counters.add("fault: latent sector errors", 1);
-                return true;
+                return self.damaged("fault: latent sector errors", place);
             }
             2 => ("fault: rows zeroed", true),
             3 => {
@@ -240,6 +240,11 @@ impl History {
             return false;
         }
         disk.damage(offset, |row| *row = other);
+        self.damaged(name, place)
+    }
+
+    fn damaged(&mut self, name: &'static str, place: Place) -> bool {
+        self.say(|| format!("{name}: {place:?}"));
         self.counters.add(name, 1);
         true
     }

@@ -336,7 +336,9 @@ impl History {
         if attempt < 3 {
             for _ in 0..absent {
                 if self.random.percent(35) {
-                    present &= !(1 << self.random.below(u64::from(self.plan.members())));
+                    let member = self.random.below(u64::from(self.plan.members()));
+                    present &=
+                        if self.may_lack(present, 1 << member) { !(1 << member) } else { all };
                 }
             }
             if !is_new && self.random.percent(20) {
@@ -349,6 +351,19 @@ impl History {
         let present = self.with_superblock(present);
         self.note(u64::from(present));
         present
+    }
+
+    /// Whether one more than those that are not in `present` may be missing. Where rows are damaged
+    /// as well, a member that missed something counts like one that is missing: the parity does not
+    /// bear all three.
+    pub(crate) fn may_lack(&self, present: u32, member: u32) -> bool {
+        let (absent, behind) = match self.plan.mode {
+            Mode::Honest { absent } => (absent, 0),
+            Mode::Rot { absent, .. } => (absent, self.truth.behind()),
+            Mode::Faulty { .. } | Mode::Beyond => return false,
+        };
+        let lacking = self.everybody() & (!present | behind | member);
+        lacking.count_ones() <= u32::from(absent)
     }
 
     /// Nothing was ever acknowledged: a mount needs every member.
@@ -391,14 +406,11 @@ impl History {
     /// While a mount looks at it, an honest member begins to fail or to hang, if the parity bears
     /// one more.
     fn fail_in_mount(&mut self, present: u32) -> u32 {
-        let (Mode::Honest { absent } | Mode::Rot { absent, .. }) = self.plan.mode else {
-            return 0;
-        };
-        let missing = (self.everybody() & !present).count_ones();
-        if missing >= u32::from(absent) || present.count_ones() < 2 || !self.random.percent(15) {
+        let bearable = numbers(present).filter(|&member| self.may_lack(present, 1 << member));
+        let candidates: Vec<u8> = bearable.collect();
+        if candidates.is_empty() || present.count_ones() < 2 || !self.random.percent(15) {
             return 0;
         }
-        let candidates: Vec<u8> = numbers(present).collect();
         let member = self.random.pick(&candidates);
         let after = self.random.below(80);
         let ns = 11_000_000_000 + self.random.below(60_000_000_000);

@@ -182,6 +182,11 @@ impl Truth {
         self.gaps.insert(member, gap);
     }
 
+    /// Members that missed something, or perhaps did.
+    pub(crate) fn behind(&self) -> u32 {
+        self.gaps.keys().fold(!self.deciders, |bits, member| bits | 1 << member)
+    }
+
     /// What was damaged on these members, from a stripe on, may be repaired by now, wholly or in
     /// part.
     pub(crate) fn doubt_damaged(&mut self, from: StripeId, members: u32) {

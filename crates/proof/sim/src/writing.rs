@@ -267,7 +267,9 @@ impl History {
 
     fn check_erased(&mut self, writer: &Writer, member: u8) -> Verdict {
         let geometry = self.plan.geometry;
-        let newest = writer.acknowledged().sequence;
+        // A crash may have left in a slot what came after, and no mount kept: that is not old.
+        let handed = self.truth.facts.last_key_value().map_or(0, |(id, _)| id.sequence);
+        let newest = writer.acknowledged().sequence.max(handed);
         let mut slot = vec![0; usize::try_from(geometry.piece_bytes).expect("at most 2 MiB")];
         let oldest = (newest + 2).saturating_sub(geometry.slots).max(geometry.slots);
         for sequence in oldest..writer.superblock().given_up_before {
@@ -363,16 +365,19 @@ impl History {
 
     /// A member fails, stalls or vanishes; at most as many as may be absent.
     fn trouble(&mut self, writer: &Writer) {
-        let (Mode::Honest { absent } | Mode::Rot { absent, .. }) = self.plan.mode else { return };
         let present = bits(writer.membership().present());
+        if !matches!(self.plan.mode, Mode::Honest { .. } | Mode::Rot { .. }) {
+            return;
+        }
         if self.plan.geometry.parity_columns == 0 && !self.is_fatal {
             return self.fail_for_good(present);
         }
-        let left = (present & !self.troubled).count_ones();
-        if left + u32::from(absent) <= u32::from(self.plan.members()) || present.count_ones() < 2 {
+        let well = present & !self.troubled;
+        let bearable = numbers(well).filter(|&member| self.may_lack(well, 1 << member));
+        let candidates: Vec<u8> = bearable.collect();
+        if candidates.is_empty() || present.count_ones() < 2 {
             return;
         }
-        let candidates: Vec<u8> = numbers(present & !self.troubled).collect();
         let member = self.random.pick(&candidates);
         self.troubled |= 1 << member;
         self.say(|| format!("member {member} gets into trouble"));
