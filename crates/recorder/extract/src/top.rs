@@ -62,7 +62,18 @@ impl Measure {
         }
     }
 
-    fn add(&mut self, other: &Self) {
+    /// Those of one session.
+    pub fn of(found: &Found) -> Self {
+        let (orig, resp) = (&found.session.orig, &found.session.resp);
+        Self {
+            sessions: 1,
+            packets: orig.packets.saturating_add(resp.packets),
+            bytes: orig.frame_bytes.saturating_add(resp.frame_bytes),
+        }
+    }
+
+    /// Adds others.
+    pub fn add(&mut self, other: &Self) {
         self.sessions += other.sessions;
         // An index may say anything.
         self.packets = self.packets.saturating_add(other.packets);
@@ -115,12 +126,7 @@ impl Top {
 
     /// Counts a session under each of its values.
     pub fn add(&mut self, found: &Found) {
-        let (orig, resp) = (&found.session.orig, &found.session.resp);
-        let measure = Measure {
-            sessions: 1,
-            packets: orig.packets.saturating_add(resp.packets),
-            bytes: orig.frame_bytes.saturating_add(resp.frame_bytes),
-        };
+        let measure = Measure::of(found);
         let mut own: Vec<TopValue> = Vec::new();
         let row = (&found.session, from_ref(&found.id));
         self.field.each(row, self.atlas.as_deref(), |reading| own.push(TopValue::of(reading)));
@@ -158,6 +164,17 @@ impl Top {
 }
 
 impl TopValue {
+    /// The value as a field has it.
+    pub fn reading(&self) -> Reading<'_> {
+        match self {
+            Self::Number(number) => Reading::Number(*number),
+            Self::Time(time) => Reading::Time(*time),
+            Self::Text(text) => Reading::Text(text),
+            Self::Address(address) => Reading::Address(*address),
+            Self::Flag(flag) => Reading::Flag(*flag),
+        }
+    }
+
     /// What a field has, as it is written.
     pub fn as_written(reading: Reading<'_>) -> Self {
         match reading {

@@ -1,7 +1,7 @@
 //! Traffic over time by protocol, from session rows: a histogram that widens as it grows.
 //!
-//! A row's bytes are spread evenly from its first to its last packet, which is at most the length
-//! of a slice: a minute, or a segment.
+//! A row's bytes are spread evenly from its first to its last packet: of a row of the index that is
+//! at most the length of a slice, of a session that is joined its whole life.
 
 use std::collections::BTreeMap;
 

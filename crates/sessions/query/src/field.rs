@@ -18,6 +18,7 @@ use crate::field::reading::{Found, number};
 use crate::field::several::{agreed, source_name};
 use crate::kind::Kind;
 use crate::nearest::nearest;
+use crate::pattern::Pattern;
 
 pub use reading::Reading;
 pub(crate) use reading::{Row, has_ports};
@@ -61,6 +62,20 @@ impl Field {
         if self.sources.is_empty() { core::slice::from_ref(&self.name) } else { self.sources }
     }
 
+    /// The query of sessions in which it has this value.
+    pub fn condition(&self, value: Reading<'_>) -> String {
+        let value = match value {
+            Reading::Name(text) | Reading::Text(text) if is_plain(text) => text.to_owned(),
+            Reading::Name(text) | Reading::Text(text) => Pattern::exactly(text).to_string(),
+            Reading::Number(nanos) if self.kind == Kind::Duration => format!("{nanos}ns"),
+            Reading::Number(number) => number.to_string(),
+            Reading::Time(time) => time.to_string(),
+            Reading::Address(address) => address.to_string(),
+            Reading::Flag(flag) => if flag { "yes" } else { "no" }.to_owned(),
+        };
+        format!("{} = {value}", self.name)
+    }
+
     /// Whether it has values only where there is an [`Atlas`].
     pub fn needs_atlas(&self) -> bool {
         self.needs_atlas
@@ -99,6 +114,13 @@ impl Field {
         self.sources = sources;
         self
     }
+}
+
+/// Whether a text is a word of the language that means itself.
+fn is_plain(text: &str) -> bool {
+    let is_of_word = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    let is_join = ["and", "or", "not"].iter().any(|word| text.eq_ignore_ascii_case(word));
+    !text.is_empty() && text.bytes().all(is_of_word) && !is_join
 }
 
 /// Names are unique, which a test holds.

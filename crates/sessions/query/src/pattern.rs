@@ -30,6 +30,11 @@ impl Pattern {
         Self { parts }
     }
 
+    /// This text and no other.
+    pub(crate) fn exactly(text: &str) -> Self {
+        Self { parts: vec![text.to_owned()] }
+    }
+
     /// The only text that fits, if there are no stars.
     pub(crate) fn whole(&self) -> Option<&str> {
         if let [whole] = self.parts.as_slice() { Some(whole) } else { None }

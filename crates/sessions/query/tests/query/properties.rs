@@ -1,12 +1,14 @@
 //! Any text, any query, any session.
 
+use std::collections::BTreeSet;
+
 use format::session_row::SessionRow;
 use proptest::prelude::*;
-use query::{FIELDS, Query};
+use query::{FIELDS, Query, Reading};
 use units::Timestamp;
 use wire::Protocol;
 
-use crate::sessions::{ID, NOW, plain, tuple};
+use crate::sessions::{ID, NOW, arp, dns, http, ping, plain, tls, tuple};
 
 /// Queries over a tiny world, so that about half of the answers are yes.
 #[derive(Clone, Debug)]
@@ -233,7 +235,7 @@ fn check_text(text: &str) -> Result<(), TestCaseError> {
             // Times are absolute by then, whatever the time.
             let again = Query::parse(&printed, Timestamp(0));
             prop_assert_eq!(again, Ok(query.clone()), "{}", printed);
-            query.matches(&crate::sessions::tls(), &[ID.to_owned()]);
+            query.matches(&tls(), &[ID.to_owned()]);
         }
         Err(error) => {
             prop_assert!(error.at <= text.len());
@@ -272,6 +274,47 @@ proptest! {
             if naive.matches(row) {
                 prop_assert!(row.start <= last && row.end >= first, "{} prunes {:?}", text, row);
             }
+        }
+    }
+}
+
+/// Every value of every field of these sessions.
+#[test]
+fn the_condition_of_a_value_selects_the_session_that_has_it() {
+    let ids = [ID.to_owned()];
+    let mut fields = BTreeSet::new();
+    for row in [tls(), http(), dns(), ping(), arp()] {
+        for field in FIELDS {
+            field.each((&row, &ids), None, |value| {
+                let condition = field.condition(value);
+                let query = Query::parse(&condition, NOW);
+                let query = query.unwrap_or_else(|error| panic!("{condition}: {error}"));
+                assert!(query.matches(&row, &ids), "{condition}");
+                fields.insert(field.name);
+            });
+        }
+    }
+    assert!(fields.len() > 60, "{fields:?}");
+}
+
+proptest! {
+    #[test]
+    fn the_condition_of_any_name_selects_it_and_no_other(
+        name in "[^\u{0}]{1,12}",
+        other in "[a*\\\\\"]{1,4}",
+    ) {
+        let sni = query::Field::find("sni").unwrap();
+        let of = |name: &str| {
+            let mut row = tls();
+            row.names.sni = Some(name.to_owned());
+            row
+        };
+        for name in [&name, &other] {
+            let condition = sni.condition(Reading::Name(name));
+            let query = Query::parse(&condition, NOW);
+            let query = query.unwrap_or_else(|error| panic!("{condition}: {error}"));
+            prop_assert!(query.matches(&of(name), &[]), "{}", condition);
+            prop_assert!(!query.matches(&of(&format!("{name}x")), &[]), "{}", condition);
         }
     }
 }
