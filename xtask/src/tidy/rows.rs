@@ -18,7 +18,7 @@ const ROWS: [&[&str]; 12] = [
         "talkers", "page",
     ],
     &["volume-view", "session-view", "qualify-view", "machine-view", "sql"],
-    &["tui", "server"],
+    &["tui", "server", "supervise"],
     &["wirespool"],
     &["sim", "lab", "bench", "testdata", "xtask", "fuzz"],
 ];

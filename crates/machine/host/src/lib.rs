@@ -12,6 +12,7 @@ mod caches;
 mod claimant;
 mod clock;
 mod control;
+mod daemon;
 mod device_number;
 mod directory;
 mod draft;
@@ -48,6 +49,7 @@ pub use caches::{CachedVolume, index_folder, open_index};
 pub use claimant::{claimant, host_name, is_gone};
 pub use clock::SystemClock;
 pub use control::{ControlSocket, SYSTEM_FOLDER, ask, control_sockets, make_system_folder};
+pub use daemon::{Daemon, Exit, reap_orphan};
 pub use device_number::DeviceNumber;
 pub use directory::{Directory, OpenFile, default_cache_directory};
 pub use duplex::{Duplex, Heard};
@@ -66,7 +68,7 @@ pub use process::{
     random_bytes, terminal_columns,
 };
 pub use program::{Ended, Program};
-pub use signals::{StopFlag, is_signalled};
+pub use signals::{ReloadFlag, StopFlag, is_signalled};
 pub use tail::Tail;
 pub use takes::takes_a_line;
 pub use target::{Target, target};

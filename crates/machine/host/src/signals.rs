@@ -40,10 +40,24 @@ pub struct StopFlag(Arc<AtomicBool>);
 impl StopFlag {
     /// A flag that signals set. The handlers stay for the life of the process.
     pub fn install() -> Result<Self, Error> {
+        Self::install_but(&[])
+    }
+
+    /// The same, with a flag of its own for SIGHUP, by which services read their files again.
+    pub fn install_with_reload() -> Result<(Self, ReloadFlag), Error> {
+        let reload = ReloadFlag::default();
+        signal_hook::flag::register(SIGHUP, Arc::clone(&reload.0))
+            .map_err(|error| Error::system("install a signal handler", error))?;
+        Ok((Self::install_but(&[SIGHUP])?, reload))
+    }
+
+    fn install_but(others: &[i32]) -> Result<Self, Error> {
         let flag = Self::default();
         let any = IS_SIGNALLED.get_or_init(Arc::default);
         let ignored = ignored();
-        let is_heard = |signal: &i32| ALWAYS_HEARD.contains(signal) || !ignored.contains(signal);
+        let is_heard = |signal: &i32| {
+            !others.contains(signal) && (ALWAYS_HEARD.contains(signal) || !ignored.contains(signal))
+        };
         for signal in ENDING.into_iter().filter(is_heard) {
             // Handlers run in this order, so the one that ends the process sees the flag of earlier
             // signals only.
@@ -72,6 +86,17 @@ impl StopFlag {
     /// Stops as a signal does.
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Set by SIGHUP.
+#[derive(Debug, Clone, Default)]
+pub struct ReloadFlag(Arc<AtomicBool>);
+
+impl ReloadFlag {
+    /// Whether a signal has come since the last call.
+    pub fn take(&self) -> bool {
+        self.0.swap(false, Ordering::Relaxed)
     }
 }
 

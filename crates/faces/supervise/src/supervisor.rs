@@ -1,0 +1,312 @@
+//! Keeps programs running: starts each, starts it again when it ends, and reads their list again
+//! when it is asked to.
+//!
+//! A program that ends is started again after 200 ms, any number of times and without growing
+//! delays: an interface or a disk that is back is used at once, and a failed start costs
+//! milliseconds. One with wrong words (exit code 2) is not, until they change. A recorder is never
+//! stopped to give it new words: it gets them when it is started the next time.
+
+use core::time::Duration;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use host::{Daemon, Exit, ReloadFlag, StopFlag, SystemClock};
+use page::text::{duration, plural};
+use units::{Clock as _, NANOS_PER_SECOND, Sleep as _};
+
+use crate::config::Job;
+
+/// Between two looks.
+const LOOK_NS: i64 = NANOS_PER_SECOND / 20;
+/// A program that ended is started again after this.
+const AGAIN_NS: i64 = NANOS_PER_SECOND / 5;
+/// One that ends sooner than this, again and again, is mentioned each minute.
+const SHORT_NS: i64 = NANOS_PER_SECOND;
+const SAY_EVERY_NS: i64 = 60 * NANOS_PER_SECOND;
+/// All have so long to end in order: a recorder flushes what it took to disks that may be slow.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Wrong words: the same ones do not help.
+const USAGE: i32 = 2;
+/// The exit code of a program that did its work, and lost something.
+const NEGATIVE: i32 = 1;
+
+/// Reads the list of jobs; what is wrong with it comes as lines.
+pub type ReadJobs<'a> = dyn Fn() -> Result<Vec<Job>, Vec<String>> + 'a;
+
+/// What is to run, and who is told.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The program that is started with the words of each job.
+    pub program: PathBuf,
+    /// Whether a job may be stopped to give it new words: not one that records.
+    pub may_stop: fn(&Job) -> bool,
+    /// Takes lines of the log; false where one could not be written without waiting.
+    pub write_line: fn(&str) -> bool,
+    /// The manager of services wants a sign of life within this.
+    pub watchdog: Option<Duration>,
+}
+
+impl Plan {
+    /// A line that nobody takes is nothing to wait for.
+    fn say(&self, line: &str) {
+        let _is_written = (self.write_line)(line);
+    }
+}
+
+/// How it ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Supervision {
+    /// Programs that said that something was lost, or had to be killed.
+    pub failed: u64,
+}
+
+/// Runs the jobs until the flag is set; then all of them are asked to end in order.
+///
+/// # Errors
+/// When there is no list of jobs to begin with: what is wrong with it, as lines.
+pub fn supervise(
+    plan: &Plan,
+    read: &ReadJobs<'_>,
+    (stop, reload): (&StopFlag, &ReloadFlag),
+) -> Result<Supervision, Vec<String>> {
+    let jobs = read()?;
+    let mut all = All { plan, watched: jobs.into_iter().map(Watched::new).collect() };
+    all.look();
+    host::tell_manager("READY=1");
+    let mut told_ns = SystemClock.boottime_ns();
+    while !stop.is_set() {
+        if reload.take() {
+            host::tell_manager("RELOADING=1");
+            all.reload(read());
+            host::tell_manager("READY=1");
+        }
+        all.look();
+        let now_ns = SystemClock.boottime_ns();
+        let sign = plan.watchdog.map(|time| units::nanos(time) / 3);
+        if sign.is_some_and(|every_ns| now_ns.saturating_sub(told_ns) >= every_ns) {
+            host::tell_manager("WATCHDOG=1");
+            told_ns = now_ns;
+        }
+        SystemClock.sleep_until(now_ns.saturating_add(LOOK_NS));
+    }
+    host::tell_manager("STOPPING=1");
+    Ok(all.end())
+}
+
+/// A job and its program.
+struct Watched {
+    job: Job,
+    /// What the program was started with, where that is not the job any more.
+    started_with: Option<Job>,
+    state: State,
+    /// How often it ended since that was said, and when.
+    ends: u64,
+    said_ns: Option<i64>,
+}
+
+enum State {
+    Runs {
+        daemon: Daemon,
+        since_ns: i64,
+    },
+    StartsAt(i64),
+    /// Its words are wrong.
+    Waits,
+}
+
+impl Watched {
+    fn new(job: Job) -> Self {
+        let state = State::StartsAt(i64::MIN);
+        Self { job, started_with: None, state, ends: 0, said_ns: None }
+    }
+}
+
+struct All<'a> {
+    plan: &'a Plan,
+    watched: Vec<Watched>,
+}
+
+impl All<'_> {
+    /// Starts what is due, and notes what has ended.
+    fn look(&mut self) {
+        let now_ns = SystemClock.boottime_ns();
+        for watched in &mut self.watched {
+            watched.look(self.plan, now_ns);
+        }
+        let own: Vec<u32> = self.watched.iter().filter_map(Watched::id).collect();
+        host::reap_orphan(&own);
+    }
+
+    /// Reads the list again. A list with faults changes nothing.
+    fn reload(&mut self, jobs: Result<Vec<Job>, Vec<String>>) {
+        let plan = self.plan;
+        let jobs = match jobs {
+            Ok(jobs) => jobs,
+            Err(faults) => {
+                plan.say("the new configuration is not used; the one before it goes on");
+                return faults.iter().for_each(|fault| plan.say(fault));
+            }
+        };
+        let is_listed = |watched: &Watched| jobs.iter().any(|job| job.name == watched.job.name);
+        let (kept, gone) = core::mem::take(&mut self.watched).into_iter().partition(is_listed);
+        self.watched = kept;
+        for watched in &gone {
+            plan.say(&format!("{}: taken out of the configuration; it ends", watched.job.name));
+        }
+        let mut changed = !gone.is_empty();
+        end(gone, self.plan);
+        for job in jobs {
+            let known = self.watched.iter_mut().find(|watched| watched.job.name == job.name);
+            changed |= match known {
+                Some(watched) => watched.change(job, self.plan),
+                None => {
+                    self.watched.push(Watched::new(job));
+                    true
+                }
+            };
+        }
+        if !changed {
+            plan.say("the configuration was read again: nothing is new");
+        }
+    }
+
+    fn end(self) -> Supervision {
+        Supervision { failed: end(self.watched, self.plan) }
+    }
+}
+
+impl Watched {
+    fn id(&self) -> Option<u32> {
+        match &self.state {
+            State::Runs { daemon, .. } => Some(daemon.id()),
+            _ => None,
+        }
+    }
+
+    fn look(&mut self, plan: &Plan, now_ns: i64) {
+        match &mut self.state {
+            State::Runs { daemon, since_ns } => {
+                let Ok(Some(exit)) = daemon.ended() else { return };
+                let lived_ns = now_ns.saturating_sub(*since_ns);
+                self.has_ended(exit, lived_ns, plan, now_ns);
+            }
+            State::StartsAt(at_ns) if now_ns >= *at_ns => self.start(plan, now_ns),
+            State::StartsAt(_) | State::Waits => {}
+        }
+    }
+
+    fn start(&mut self, plan: &Plan, now_ns: i64) {
+        let words: Vec<OsString> = self.job.words().into_iter().map(OsString::from).collect();
+        self.started_with = None;
+        match Daemon::start(&plan.program, &words) {
+            Ok(daemon) => {
+                if self.ends == 0 {
+                    plan.say(&format!("{}: process {}", self.job.name, daemon.id()));
+                }
+                self.state = State::Runs { daemon, since_ns: now_ns };
+            }
+            Err(error) => {
+                self.mention(&error.to_string(), 0, plan, now_ns);
+                self.state = State::StartsAt(now_ns.saturating_add(AGAIN_NS));
+            }
+        }
+    }
+
+    fn has_ended(&mut self, exit: Exit, lived_ns: i64, plan: &Plan, now_ns: i64) {
+        let how = match exit {
+            Exit::Code(code) => format!("ended after {} with exit code {code}", duration(lived_ns)),
+            Exit::Signal(signal) => {
+                format!("was ended after {} by signal {signal}", duration(lived_ns))
+            }
+        };
+        if exit == Exit::Code(USAGE) && self.started_with.is_none() {
+            let name = &self.job.name;
+            plan.say(&format!("{name}: {how}: it waits until its keys are changed"));
+            self.state = State::Waits;
+            return;
+        }
+        self.mention(&format!("{how}; it is started again"), lived_ns, plan, now_ns);
+        self.state = State::StartsAt(now_ns.saturating_add(AGAIN_NS));
+    }
+
+    /// Says what happened; of what happens again and again one in a while, with a count.
+    fn mention(&mut self, what: &str, lived_ns: i64, plan: &Plan, now_ns: i64) {
+        self.ends = self.ends.saturating_add(1);
+        let was_said = |at_ns: i64| now_ns.saturating_sub(at_ns) < SAY_EVERY_NS;
+        if lived_ns < SHORT_NS && self.said_ns.is_some_and(was_said) {
+            return;
+        }
+        let times = match self.ends {
+            1 => String::new(),
+            ends => format!(" ({} since this was said)", plural(ends, "time")),
+        };
+        plan.say(&format!("{}: {what}{times}", self.job.name));
+        (self.ends, self.said_ns) = (0, Some(now_ns));
+    }
+
+    /// Takes other words over; whether there are any.
+    fn change(&mut self, job: Job, plan: &Plan) -> bool {
+        let before = self.started_with.as_ref().unwrap_or(&self.job);
+        let changes = before.changes(&job);
+        let is_new = job.words() != self.job.words();
+        let name = job.name.clone();
+        let may_stop = (plan.may_stop)(&job);
+        if changes.is_empty() {
+            (self.job, self.started_with) = (job, None);
+            return is_new;
+        }
+        let old = core::mem::replace(&mut self.job, job);
+        let keys = changes.join(", ");
+        match &self.state {
+            State::Runs { daemon, .. } if may_stop => {
+                plan.say(&format!("{name}: started again with other {keys}"));
+                daemon.interrupt();
+            }
+            State::Runs { daemon, .. } => {
+                self.started_with.get_or_insert(old);
+                plan.say(&format!(
+                    "{name}: {keys} changed; that counts once it is started again, which stops it \
+                     for a moment: kill -INT {}",
+                    daemon.id()
+                ));
+            }
+            State::StartsAt(_) | State::Waits => self.state = State::StartsAt(i64::MIN),
+        }
+        true
+    }
+}
+
+/// Asks programs to end, and waits for them; how many failed or had to be killed.
+fn end(mut watched: Vec<Watched>, plan: &Plan) -> u64 {
+    let running = |it: &Watched| matches!(it.state, State::Runs { .. });
+    watched.retain(running);
+    for it in &watched {
+        if let State::Runs { daemon, .. } = &it.state {
+            daemon.interrupt();
+        }
+    }
+    let until_ns = SystemClock.boottime_ns().saturating_add(units::nanos(PATIENCE));
+    let mut failed = 0;
+    while !watched.is_empty() {
+        let now_ns = SystemClock.boottime_ns();
+        watched.retain_mut(|it| {
+            let State::Runs { daemon, .. } = &mut it.state else { return false };
+            match daemon.ended() {
+                Ok(Some(Exit::Code(code))) => failed += u64::from(code == NEGATIVE),
+                Ok(Some(Exit::Signal(_))) => failed += 1,
+                Ok(None) if now_ns < until_ns => return true,
+                _ => {
+                    let time = duration(units::nanos(PATIENCE));
+                    plan.say(&format!("{}: did not end within {time}: killed", it.job.name));
+                    daemon.kill();
+                    failed += 1;
+                }
+            }
+            false
+        });
+        if !watched.is_empty() {
+            SystemClock.sleep_until(now_ns.saturating_add(LOOK_NS));
+        }
+    }
+    failed
+}

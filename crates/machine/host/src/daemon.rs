@@ -1,0 +1,119 @@
+//! A program that goes on without us: recorders under a supervisor that may end.
+
+use std::ffi::OsString;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process, waitid, waitpid,
+};
+
+use crate::Error;
+
+/// A program that runs, and is not ended with this value.
+#[derive(Debug)]
+pub struct Daemon {
+    child: Child,
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exit {
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+impl Daemon {
+    /// Starts a program without input, in a process group of its own, so that Ctrl-C at a terminal
+    /// does not reach it; what it says goes where our own words go.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start(program: &Path, arguments: &[OsString]) -> Result<Self, Error> {
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::null()).process_group(0);
+        // A manager of services hears us alone.
+        command.env_remove("NOTIFY_SOCKET").env_remove("WATCHDOG_USEC").env_remove("WATCHDOG_PID");
+        let child = command.spawn().map_err(|error| Error::path("start", program, error))?;
+        Ok(Self { child })
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How it ended, if it has.
+    ///
+    /// # Errors
+    /// When the system does not say.
+    pub fn ended(&mut self) -> Result<Option<Exit>, Error> {
+        let status = self.child.try_wait();
+        let status = status.map_err(|error| Error::system("wait for a program", error))?;
+        Ok(status.map(|status| match (status.code(), status.signal()) {
+            (Some(code), _) => Exit::Code(code),
+            (None, signal) => Exit::Signal(signal.unwrap_or(0)),
+        }))
+    }
+
+    /// Asks it to end in order, as Ctrl-C does.
+    pub fn interrupt(&self) {
+        // It may have ended by itself; waiting says so.
+        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap_or_default();
+    }
+
+    /// Ends it at once.
+    pub fn kill(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::KILL).unwrap_or_default();
+    }
+}
+
+/// The first process of a container inherits the children of all that end. As that, waits for one
+/// that is not among `own`, if there is one.
+pub fn reap_orphan(own: &[u32]) {
+    if !getpid().is_init() {
+        return;
+    }
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let has_ended = |id: WaitId<'_>| matches!(waitid(id, look), Ok(Some(_)));
+    let pid = |id: &u32| Pid::from_raw(i32::try_from(*id).ok()?);
+    // What waits for any may get one of ours, of which `ended` tells.
+    let is_own = own.iter().filter_map(pid).any(|pid| has_ended(WaitId::Pid(pid)));
+    if has_ended(WaitId::All) && !is_own {
+        waitpid(None, WaitOptions::NOHANG).map(drop).unwrap_or_default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use units::Sleep as _;
+
+    use super::*;
+    use crate::SystemClock;
+
+    fn ended(daemon: &mut Daemon) -> Exit {
+        loop {
+            if let Some(exit) = daemon.ended().unwrap() {
+                return exit;
+            }
+            SystemClock.sleep_until(units::Clock::boottime_ns(&SystemClock) + 1_000_000);
+        }
+    }
+
+    #[test]
+    fn how_a_program_ended_is_told() {
+        let shell = |script: &str| {
+            let arguments = ["-c", script].map(OsString::from);
+            Daemon::start(Path::new("/bin/sh"), &arguments).unwrap()
+        };
+        assert_eq!(ended(&mut shell("exit 3")), Exit::Code(3));
+        let mut asleep = shell("exec sleep 60");
+        assert_eq!(asleep.ended().unwrap(), None);
+        asleep.kill();
+        assert_eq!(ended(&mut asleep), Exit::Signal(9));
+        assert!(Daemon::start(Path::new("/nonexistent"), &[]).is_err());
+    }
+}
