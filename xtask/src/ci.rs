@@ -16,7 +16,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 
 use crate::process::SQL;
-use crate::{lab, miri, mutants, process, tidy};
+use crate::{lab, miri, mutants, process, tidy, web};
 
 /// What the steps said, summed.
 #[derive(Default)]
@@ -79,6 +79,7 @@ pub(crate) fn run() -> bool {
         let options = ["--show-output", &format!("--test-threads={}", tests_at_a_time())];
         Ok(read(tally, &mut tests(&options))? || passes_alone(tally)?)
     });
+    page(&mut tally);
     check("sim", &mut tally, || {
         // More than 100 000 crashes.
         let sim = ["run", "--quiet", "--locked", "--profile", "sim", "-p", "sim", "--"];
@@ -145,6 +146,18 @@ fn undefined_behaviour(tally: &mut Tally) {
             miri::commands().map(|mut command| read(tally, &mut command)).collect();
         Ok(results?.into_iter().all(|is_good| is_good))
     });
+}
+
+/// The page from its source; the service that it is used with was built by the tests.
+fn page(tally: &mut Tally) {
+    if let Some(reason) = web::missing() {
+        return tally.line(&format!("not run: web: {reason}"));
+    }
+    check("web", tally, web::check);
+    if let Some(reason) = web::no_browser() {
+        return tally.line(&format!("not run: web in a browser: {reason}"));
+    }
+    check("web in a browser", tally, web::browse);
 }
 
 fn licences(tally: &mut Tally) {

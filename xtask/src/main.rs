@@ -1,4 +1,5 @@
-//! Commands for developers: `cargo xtask tidy`, `ci`, `miri`, `mutants`, `release`, `fresh`, `lab`.
+//! Commands for developers: `cargo xtask tidy`, `ci`, `miri`, `mutants`, `release`, `fresh`, `lab`,
+//! `web`.
 //!
 //! Plain programs in place of shell: each command prints what it does, and its exit status is the
 //! verdict. What a contributor runs and what the runner of `.ci/run` runs is the same command.
@@ -12,6 +13,7 @@ mod mutants;
 mod process;
 mod release;
 mod tidy;
+mod web;
 
 use std::process::ExitCode;
 
@@ -29,6 +31,7 @@ usage: cargo xtask COMMAND
   release [--target T]   binary, manual pages, completions, Debian package, tarball in dist/
   fresh [--debian]       follow the README in a fresh clone with an empty home directory,
                          or in an empty Debian root (needs root and debootstrap)
+  web                    build the page in web/ and put it into web/dist (needs Node)
   lab [--short] [CASE...]  the recorder on failing disks in a virtual machine (lab/README.md)";
 
 fn main() -> ExitCode {
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         ["release"] => release::run(None),
         ["release", "--target", target] => release::run(Some(target)),
         ["lab", ref arguments @ ..] => lab::run(arguments),
+        ["web"] => web::build(),
         ["fresh"] => fresh::run(fresh::Place::EmptyHome),
         ["fresh", "--debian"] => fresh::run(fresh::Place::DebianRoot),
         _ => {

@@ -21,12 +21,14 @@ const COMPLETIONS: [(&str, &str); 3] = [
     ("zsh", "usr/share/zsh/vendor-completions/_wirespool"),
     ("fish", "usr/share/fish/vendor_completions.d/wirespool.fish"),
 ];
-const DOCUMENTS: [&str; 3] = ["README.md", "CHANGELOG.md", "docs/service.md"];
+const DOCUMENTS: [&str; 4] = ["README.md", "CHANGELOG.md", "docs/service.md", "docs/config.md"];
 /// Files of `xtask/package`, and where a system looks for them.
-const PACKAGED: [(&str, &str); 4] = [
+const PACKAGED: [(&str, &str); 6] = [
     ("sysusers.conf", "usr/lib/sysusers.d/wirespool.conf"),
     ("60-wirespool.rules", "usr/lib/udev/rules.d/60-wirespool.rules"),
     ("wirespool@.service", "usr/lib/systemd/system/wirespool@.service"),
+    ("wirespool.service", "usr/lib/systemd/system/wirespool.service"),
+    ("wirespool.toml", "usr/share/doc/wirespool/examples/wirespool.toml"),
     ("xdp.conf", "usr/share/doc/wirespool/examples/xdp.conf"),
 ];
 

@@ -1,7 +1,8 @@
 //! Who may ask what: tokens, certificates of clients, scopes.
 //!
-//! Tokens stand in a file, a line each: `NAME:SCOPES:SHA-256[:EXPIRY]`, with the hash of the token
-//! in hex digits and the expiry in RFC 3339. A line with the word `certificate` in the place of the
+//! Tokens stand in a file, a line each: `NAME:SCOPES:SHA-256[:EXPIRY[ FILTER]]`, with the hash of
+//! the token in hex digits, the expiry in RFC 3339 (or nothing before a filter), and a query that
+//! is asked besides whatever its owner asks. A line with the word `certificate` in the place of the
 //! hash gives scopes to client certificates with that common name, and one of the name `*` to all
 //! others that the CA has signed. The file is read again when it has changed: a line that is taken
 //! out is a credential that is revoked.
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use host::SystemClock;
+use query::Query;
 use sha2::{Digest, Sha256};
 use units::{Clock as _, NANOS_PER_SECOND, Timestamp, hex, unhex};
 
@@ -69,6 +71,20 @@ impl Scope {
 pub(crate) struct Caller {
     pub(crate) name: String,
     pub(crate) scopes: Vec<Scope>,
+    /// Sees only sessions that match, and of packets those in its times.
+    pub(crate) filter: Option<String>,
+}
+
+impl Caller {
+    /// What is asked of a volume for a query that was parsed by itself: one with a parenthesis too
+    /// many would get out of the filter.
+    pub(crate) fn narrowed(&self, query: &str) -> String {
+        match (&self.filter, query.trim()) {
+            (None, query) => query.to_owned(),
+            (Some(filter), "") => filter.clone(),
+            (Some(filter), query) => format!("({filter}) and ({query})"),
+        }
+    }
 }
 
 /// A line of the file.
@@ -78,6 +94,7 @@ struct Line {
     scopes: Vec<Scope>,
     secret: Secret,
     expires: Option<Timestamp>,
+    filter: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,14 +112,15 @@ pub struct NewToken {
     pub line: String,
 }
 
-/// Makes a token for `name`. `others` is the file so far.
+/// Makes a token for `name`, with an expiry and a filter where they are wanted. `others` is the
+/// file so far.
 ///
 /// # Errors
-/// When the name is none, or the file has it already.
+/// When the name or the filter is none, or the file has the name already.
 pub fn new_token(
     name: &str,
     scopes: &[Scope],
-    expires: Option<Timestamp>,
+    (expires, filter): (Option<Timestamp>, Option<&str>),
     others: &str,
 ) -> Result<NewToken, &'static str> {
     if !is_name(name) {
@@ -114,15 +132,31 @@ pub fn new_token(
     let random: [u8; TOKEN_BYTES] = host::random_bytes().map_err(|_| "no random bytes")?;
     let token = format!("{TOKEN_PREFIX}{}", hex(&random));
     let words: Vec<&str> = scopes.iter().map(|scope| scope.word()).collect();
-    let hash = hex(&Sha256::digest(token.as_bytes()));
-    let expiry = expires.map_or_else(String::new, |at| format!(":{at}"));
-    let line = format!("{name}:{}:{hash}{expiry}\n", words.join(","));
+    let hash = hex(&hash_of(&token));
+    let filter = filter.map(checked_filter).transpose()?;
+    let expiry = expires.map_or_else(String::new, |at| at.to_string());
+    let filter = filter.map_or_else(String::new, |filter| format!(" {filter}"));
+    let rest = format!("{expiry}{filter}");
+    let gap = if rest.is_empty() { "" } else { ":" };
+    let line = format!("{name}:{}:{hash}{gap}{rest}\n", words.join(","));
     Ok(NewToken { token, line })
 }
 
 fn is_name(name: &str) -> bool {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
     !name.is_empty() && name.len() <= NAME_MAX && name.chars().all(is_part)
+}
+
+/// A query that can be asked of any volume, in one line.
+fn checked_filter(text: &str) -> Result<String, &'static str> {
+    let query = Query::parse(text, Timestamp(0)).map_err(|_| "the filter is no query")?;
+    let is_line = !text.chars().any(char::is_control) && !text.trim().is_empty();
+    let is_open = query.needs_atlas().is_none();
+    match (is_line, is_open) {
+        (true, true) => Ok(text.trim().to_owned()),
+        (false, _) => Err("the filter is empty, or more than a line"),
+        (_, false) => Err("the filter needs a database of addresses, or tags: there is none here"),
+    }
 }
 
 fn parse(path: &Path, text: &str) -> Result<Vec<Line>, Error> {
@@ -143,7 +177,7 @@ fn parse_line(line: &str) -> Result<Line, &'static str> {
     let mut parts = line.splitn(4, ':');
     let (name, scopes, secret) = (parts.next(), parts.next(), parts.next());
     let (Some(name), Some(scopes), Some(secret)) = (name, scopes, secret) else {
-        return Err("write NAME:SCOPES:SHA-256[:EXPIRY]");
+        return Err("write NAME:SCOPES:SHA-256[:EXPIRY[ FILTER]]");
     };
     let secret = match secret {
         CERTIFICATE => Secret::Certificate,
@@ -155,12 +189,17 @@ fn parse_line(line: &str) -> Result<Line, &'static str> {
     }
     let words = scopes.split(',').map(str::trim).filter(|word| !word.is_empty());
     let scopes: Option<Vec<Scope>> = words.map(Scope::of_word).collect();
-    let expires = parts.next().map(str::parse::<Timestamp>).transpose();
+    let rest = parts.next().unwrap_or_default();
+    let (expiry, filter) = rest.split_once(' ').unwrap_or((rest, ""));
+    let expiry = Some(expiry).filter(|text| !text.is_empty());
+    let filter = Some(filter).filter(|text| !text.is_empty());
+    let expires = expiry.map(str::parse::<Timestamp>).transpose();
     Ok(Line {
         name: name.to_owned(),
         scopes: scopes.ok_or("scopes are sessions, payload, extract, hold, admin")?,
         secret,
         expires: expires.map_err(|_| "the expiry is no time of RFC 3339")?,
+        filter: filter.map(checked_filter).transpose()?,
     })
 }
 
@@ -187,6 +226,7 @@ impl Access {
                 scopes: vec![Scope::Sessions, Scope::Extract],
                 secret: Secret::Certificate,
                 expires: None,
+                filter: None,
             }],
         };
         let known = Known { lines, looked_ns: SystemClock.boottime_ns() };
@@ -212,15 +252,14 @@ impl Access {
         result
     }
 
-    /// Whose token this is.
-    pub(crate) fn by_token(&self, token: &str, now: Timestamp) -> Option<Caller> {
-        let given: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+    /// Whose token has this hash.
+    pub(crate) fn by_hash(&self, given: &[u8; 32], now: Timestamp) -> Option<Caller> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         // Every line is compared, and all of it: the time says nothing.
         let mut found = None;
         for line in &known.lines {
             if let Secret::Token(hash) = &line.secret
-                && is_same(hash, &given)
+                && is_same(hash, given)
             {
                 found = Some(line);
             }
@@ -242,8 +281,17 @@ impl Access {
 impl Line {
     fn caller(&self, name: &str, now: Timestamp) -> Option<Caller> {
         let is_valid = self.expires.is_none_or(|at| now < at);
-        is_valid.then(|| Caller { name: name.to_owned(), scopes: self.scopes.clone() })
+        is_valid.then(|| Caller {
+            name: name.to_owned(),
+            scopes: self.scopes.clone(),
+            filter: self.filter.clone(),
+        })
     }
+}
+
+/// By what a token is known.
+pub(crate) fn hash_of(token: &str) -> [u8; 32] {
+    Sha256::digest(token.as_bytes()).into()
 }
 
 fn is_same(one: &[u8; 32], other: &[u8; 32]) -> bool {
@@ -265,19 +313,39 @@ mod tests {
     #[test]
     fn a_token_is_known_by_its_hash_until_it_expires() {
         let scopes = [Scope::Sessions, Scope::Extract];
-        let lasting = new_token("lasting", &scopes, None, "").unwrap();
-        let over = new_token("over", &scopes, Some(NOW), &lasting.line).unwrap();
+        let lasting = new_token("lasting", &scopes, (None, None), "").unwrap();
+        let over = new_token("over", &scopes, (Some(NOW), None), &lasting.line).unwrap();
         assert_ne!(lasting.token, over.token);
         assert!(!lasting.line.contains(&lasting.token));
         let access = access(&format!("# a remark\n\n{}{}", lasting.line, over.line));
-        let caller = access.by_token(&lasting.token, NOW).unwrap();
+        let caller = access.by_hash(&hash_of(&lasting.token), NOW).unwrap();
         assert_eq!((&*caller.name, &*caller.scopes), ("lasting", &scopes[..]));
-        assert_eq!(access.by_token(&over.token, NOW), None);
-        assert!(access.by_token(&over.token, Timestamp(NOW.0 - 1)).is_some());
+        assert_eq!(access.by_hash(&hash_of(&over.token), NOW), None);
+        assert!(access.by_hash(&hash_of(&over.token), Timestamp(NOW.0 - 1)).is_some());
         for wrong in ["", "wirespool_", &lasting.token[1..], &lasting.line] {
-            assert_eq!(access.by_token(wrong, NOW), None, "{wrong}");
+            assert_eq!(access.by_hash(&hash_of(wrong), NOW), None, "{wrong}");
         }
-        assert!(new_token("over", &[], None, &over.line).is_err(), "the name is taken");
+        assert!(new_token("over", &[], (None, None), &over.line).is_err(), "the name is taken");
+    }
+
+    #[test]
+    fn a_filter_is_asked_besides_whatever_is_asked() {
+        let filter = "net 10.0.0.0/8 or port 53 and since 7d ago";
+        for expires in [None, Some(Timestamp(NOW.0 + 1))] {
+            let made = new_token("a", &[], (expires, Some(filter)), "").unwrap();
+            let access = access(&made.line);
+            let caller = access.by_hash(&hash_of(&made.token), NOW).unwrap();
+            assert_eq!(caller.narrowed(""), filter);
+            assert_eq!(caller.narrowed(" tcp or udp "), format!("({filter}) and (tcp or udp)"));
+        }
+        for wrong in ["", "hsot 1.2.3.4", "country = NL", "port 53\nb::c"] {
+            assert!(new_token("a", &[], (None, Some(wrong)), "").is_err(), "{wrong}");
+        }
+        let hash = "0".repeat(64);
+        for wrong in ["a::HASH: hsot 1.2.3.4", "a::HASH:tomorrow port 53"] {
+            let line = wrong.replace("HASH", &hash);
+            assert!(parse(Path::new("tokens"), &line).is_err(), "{line}");
+        }
     }
 
     #[test]

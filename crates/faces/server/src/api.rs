@@ -1,204 +1,48 @@
-//! The interface under `/api/v1`: one table of endpoints, by which requests are routed and checked,
-//! and the handlers.
+//! The interface under `/api/v1`: requests are checked by the table of endpoints, and answered.
 
 use core::sync::atomic::Ordering;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use host::SystemClock;
 use hyper::body::Incoming;
 use hyper::header::{
-    ACCEPT, AUTHORIZATION, CACHE_CONTROL, HeaderMap, HeaderValue, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT, AUTHORIZATION, CACHE_CONTROL, HeaderMap, HeaderName, HeaderValue, REFERRER_POLICY,
+    SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Method, Request};
-use query::Query;
+use query::{Field, Query};
 use serde_json::{Value, json};
 use units::Clock as _;
 
-use crate::access::{Caller, Scope};
+use crate::access::{Caller, hash_of};
 use crate::body::{Body, Reply, reply};
+use crate::endpoints::{ENDPOINTS, Endpoint, JSON, Matter, NDJSON, Needs, PCAPNG};
 use crate::listen::Peer;
 use crate::log::Entry;
 use crate::problem::Problem;
-use crate::question::{Cursor, ExtractWanted, Form, SessionsWanted, What};
+use crate::question::{
+    By, Cursor, ExtractWanted, Form, Order, PacketsWanted, SessionsWanted, SummaryWanted, What,
+};
 use crate::service::Service;
 use crate::stream::{self, Framing, Wanted};
-use crate::{metrics, openapi};
+use crate::{bundle, metrics, openapi};
 
-const JSON: &str = "application/json";
-pub(crate) const NDJSON: &str = "application/x-ndjson";
-/// `draft-ietf-opsawg-pcapng`, and what Wireshark's people registered with IANA for pcap.
-pub(crate) const PCAPNG: &str = "application/x-pcapng";
+/// A page of another origin cannot send it without asking, and is refused then.
+const FROM_PAGE: HeaderName = HeaderName::from_static("x-wirespool");
+
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// A longer query is none that anybody wrote.
 pub(crate) const QUERY_BYTES_MAX: usize = 32 << 10;
 /// Sessions of a page, if the request does not say how many.
 const PAGE: u64 = 100;
 const PAGE_MAX: u64 = 10_000;
-
-/// Who may ask.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Needs {
-    /// Anybody.
-    Nothing,
-    /// Any credential.
-    Credential,
-    Scope(Scope),
-}
-
-/// What stands at a path.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Matter {
-    Health,
-    OpenApi,
-    Volumes,
-    Sessions,
-    Extract,
-    Answer,
-    Manifest,
-    Metrics,
-}
-
-/// A parameter of a query string.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Parameter {
-    pub(crate) name: &'static str,
-    /// `string`, `integer` or `boolean`.
-    pub(crate) kind: &'static str,
-    pub(crate) meaning: &'static str,
-}
-
-/// An endpoint.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Endpoint {
-    /// `{id}` stands for one part.
-    pub(crate) path: &'static str,
-    pub(crate) what: Matter,
-    pub(crate) needs: Needs,
-    pub(crate) summary: &'static str,
-    pub(crate) parameters: &'static [Parameter],
-    /// What it answers with.
-    pub(crate) media_types: &'static [&'static str],
-}
-
-const QUERY: Parameter = Parameter {
-    name: "query",
-    kind: "string",
-    meaning: "Which sessions, in the query language (docs/query.md); all without it",
-};
-const VOLUME: Parameter = Parameter {
-    name: "volume",
-    kind: "string",
-    meaning: "Name or id of the volume; needed where several are served",
-};
-
-pub(crate) const ENDPOINTS: [Endpoint; 8] = [
-    Endpoint {
-        path: "/api/v1/health",
-        what: Matter::Health,
-        needs: Needs::Nothing,
-        summary: "Whether the service is well",
-        parameters: &[],
-        media_types: &[JSON],
-    },
-    Endpoint {
-        path: "/api/v1/openapi.json",
-        what: Matter::OpenApi,
-        needs: Needs::Credential,
-        summary: "This document",
-        parameters: &[],
-        media_types: &[JSON],
-    },
-    Endpoint {
-        path: "/api/v1/volumes",
-        what: Matter::Volumes,
-        needs: Needs::Credential,
-        summary: "The volumes and their recorders, as `wirespool status --json` tells of them",
-        parameters: &[],
-        media_types: &[JSON],
-    },
-    Endpoint {
-        path: "/api/v1/sessions",
-        what: Matter::Sessions,
-        needs: Needs::Scope(Scope::Sessions),
-        summary: "Sessions that match a query, oldest first: a page, or all as lines",
-        parameters: &[
-            QUERY,
-            VOLUME,
-            Parameter {
-                name: "limit",
-                kind: "integer",
-                meaning: "At most so many sessions; of a page 100 without it, 10000 at most",
-            },
-            Parameter {
-                name: "cursor",
-                kind: "string",
-                meaning: "Go on behind the page that gave this as its next_cursor",
-            },
-        ],
-        media_types: &[JSON, NDJSON],
-    },
-    Endpoint {
-        path: "/api/v1/extract",
-        what: Matter::Extract,
-        needs: Needs::Scope(Scope::Extract),
-        summary: "The packets of the sessions that match a query",
-        parameters: &[
-            QUERY,
-            VOLUME,
-            Parameter {
-                name: "only_range",
-                kind: "boolean",
-                meaning: "Of the sessions' packets only those between the query's before and after",
-            },
-            Parameter {
-                name: "limit_packets",
-                kind: "integer",
-                meaning: "At most so many packets",
-            },
-            Parameter {
-                name: "limit_bytes",
-                kind: "integer",
-                meaning: "At most so many bytes of packets",
-            },
-        ],
-        media_types: &[PCAPNG],
-    },
-    Endpoint {
-        path: "/api/v1/answers/{id}",
-        what: Matter::Answer,
-        needs: Needs::Credential,
-        summary: "What is missing from an answer that was sent, for who asked for it",
-        parameters: &[],
-        media_types: &[JSON],
-    },
-    Endpoint {
-        path: "/api/v1/answers/{id}/manifest",
-        what: Matter::Manifest,
-        needs: Needs::Scope(Scope::Extract),
-        summary: "The sealed manifest of an extract that was sent, for who asked for it",
-        parameters: &[],
-        media_types: &[JSON],
-    },
-    Endpoint {
-        path: "/metrics",
-        what: Matter::Metrics,
-        needs: Needs::Credential,
-        summary: "Metrics of recorders, volumes and this service, for Prometheus",
-        parameters: &[],
-        media_types: &["text/plain"],
-    },
-];
-
-impl Endpoint {
-    /// Whether a path is this one's; the part in the place of `{id}`.
-    fn fits<'p>(&self, path: &'p str) -> Option<&'p str> {
-        let Some((before, behind)) = self.path.split_once("{id}") else {
-            return (self.path == path).then_some("");
-        };
-        let id = path.strip_prefix(before)?.strip_suffix(behind)?;
-        (!id.is_empty() && !id.contains('/')).then_some(id)
-    }
-}
+/// Values of a field in a summary, and how many fields it may have.
+const VALUES: u64 = 10;
+const VALUES_MAX: u64 = 1000;
+const FIELDS_MAX: usize = 16;
+/// Packets that are shown.
+const PACKETS: u64 = 1000;
+const PACKETS_MAX: u64 = 10_000;
 
 /// Answers a request at the interface, and has a line written about it.
 pub(crate) async fn answer(service: Arc<Service>, peer: Peer, request: Request<Incoming>) -> Reply {
@@ -217,7 +61,8 @@ pub(crate) async fn answer(service: Arc<Service>, peer: Peer, request: Request<I
 pub(crate) fn finish(mut reply: Reply, mut entry: Entry) -> Reply {
     entry.answer_with(reply.status());
     let headers = reply.headers_mut();
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     reply.map(|body| body.logged(entry))
 }
@@ -233,6 +78,10 @@ async fn route(
         entry.is_by(&caller.name);
     }
     let path = request.uri().path();
+    if let Some(file) = bundle::file(path) {
+        entry.is_of("page");
+        return file.answer(request.method(), request.headers());
+    }
     let found = ENDPOINTS.iter().find_map(|endpoint| Some((endpoint, endpoint.fits(path)?)));
     let Some((endpoint, id)) = found else {
         // Who may not ask does not learn what there is.
@@ -251,16 +100,25 @@ async fn route(
             Some(caller)
         }
     };
-    if request.method() != Method::GET {
-        return Err(Problem::wrong_method("GET"));
+    if request.method() != endpoint.method {
+        return Err(Problem::wrong_method(&endpoint.method));
+    }
+    if endpoint.method == Method::POST && !request.headers().contains_key(FROM_PAGE) {
+        return Err(Problem::wrong_parameter("the heading X-Wirespool is missing"));
     }
     let given = Given::read(endpoint, request.uri().query().unwrap_or_default())?;
     let Some(caller) = caller else { return Ok(health(service, None)) };
     match endpoint.what {
         Matter::Health => Ok(health(service, Some(&caller))),
         Matter::OpenApi => Ok(reply(JSON, Body::text(openapi::document()))),
+        Matter::Login => login(service, peer, &caller, request.headers()),
+        Matter::Logout => Ok(logout(service, peer, request.headers())),
+        Matter::Caller => Ok(whoami(service, &caller)),
+        Matter::Fields => Ok(reply(JSON, Body::text(fields()))),
         Matter::Volumes => volumes(service).await,
         Matter::Sessions => sessions(service, &caller, &given, request.headers()).await,
+        Matter::Summary => summary(service, &caller, &given).await,
+        Matter::Packets => packets(service, &caller, &given).await,
         Matter::Extract => extract(service, &caller, &given).await,
         Matter::Answer => known_answer(service, &caller, id),
         Matter::Manifest => manifest(service, &caller, id),
@@ -279,16 +137,22 @@ pub(crate) fn caller(
 ) -> Result<Option<Caller>, Problem> {
     service.refresh_access();
     let now = SystemClock.realtime();
-    let known = if let Some(given) = headers.get(AUTHORIZATION) {
-        let given = given.to_str().ok().and_then(|given| given.split_once(' '));
-        let token = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-        token.and_then(|(_, token)| service.access.by_token(token.trim(), now))
+    let known = if headers.contains_key(AUTHORIZATION) {
+        token(headers).and_then(|token| service.access.by_hash(&hash_of(token), now))
+    } else if let Some(hash) = service.logins.credential(headers, peer.has_tls) {
+        service.access.by_hash(&hash, now)
     } else if let Some(common_name) = &peer.certificate {
         service.access.by_certificate(common_name, now)
     } else {
         return Ok(None);
     };
     known.map(Some).ok_or_else(Problem::no_credential)
+}
+
+/// The token that a request shows.
+fn token(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 /// The parameters of a request, each once and each known to its endpoint.
@@ -326,6 +190,27 @@ impl Given {
         number.map(Some).ok_or_else(why)
     }
 
+    /// A number of this name, `usual` without it.
+    fn at_most(&self, name: &str, usual: u64, most: u64) -> Result<u64, Problem> {
+        let number = self.number(name)?.unwrap_or(usual);
+        let why = || Problem::wrong_parameter(format!("{name} is at most {most}"));
+        Some(number).filter(|number| *number <= most).ok_or_else(why)
+    }
+
+    /// One of these by its word; the first without it.
+    fn choice<T: Copy>(
+        &self,
+        name: &str,
+        all: &[T],
+        word: fn(T) -> &'static str,
+    ) -> Result<Option<T>, Problem> {
+        let Some(text) = self.text(name) else { return Ok(all.first().copied()) };
+        let chosen = all.iter().copied().find(|one| word(*one) == text);
+        let words: Vec<&str> = all.iter().copied().map(word).collect();
+        let why = || Problem::wrong_parameter(format!("{name} is {}", words.join(" or ")));
+        chosen.map(Some).ok_or_else(why)
+    }
+
     fn flag(&self, name: &str) -> Result<bool, Problem> {
         match self.text(name) {
             None | Some("false" | "0") => Ok(false),
@@ -357,6 +242,54 @@ fn health(service: &Service, caller: Option<&Caller>) -> Reply {
     reply
 }
 
+/// Begins a session of a browser in the name of the token that was sent.
+fn login(
+    service: &Service,
+    peer: &Peer,
+    caller: &Caller,
+    headers: &HeaderMap,
+) -> Result<Reply, Problem> {
+    let token = token(headers).ok_or_else(Problem::no_credential)?;
+    let cookie = service.logins.begin(hash_of(token), peer.has_tls);
+    let cookie = cookie.ok_or_else(Problem::no_worker)?;
+    let mut reply = whoami(service, caller);
+    reply.headers_mut().insert(SET_COOKIE, cookie);
+    Ok(reply)
+}
+
+fn logout(service: &Service, peer: &Peer, headers: &HeaderMap) -> Reply {
+    let mut reply = reply(JSON, Body::text("{}\n"));
+    reply.headers_mut().insert(SET_COOKIE, service.logins.end(headers, peer.has_tls));
+    reply
+}
+
+fn whoami(service: &Service, caller: &Caller) -> Reply {
+    let volumes = service.volumes.iter();
+    let volumes: Vec<Value> =
+        volumes.map(|volume| json!({"name": volume.name, "id": volume.id})).collect();
+    let scopes: Vec<&str> = caller.scopes.iter().map(|scope| scope.word()).collect();
+    let said = json!({
+        "name": caller.name,
+        "scopes": scopes,
+        "filter": caller.filter,
+        "volumes": volumes,
+        "version": service.version,
+        "now_ns": SystemClock.realtime().0,
+    });
+    reply(JSON, Body::text(page::safe::json_line(&said)))
+}
+
+/// What a query can ask for here.
+fn fields() -> String {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    let of_rows = || query::FIELDS.iter().copied().filter(|field| !field.needs_atlas());
+    let text = || {
+        let fields = session_view::fields_json(&of_rows().collect::<Vec<_>>());
+        format!("{{\"fields\":{fields}}}")
+    };
+    TEXT.get_or_init(text).clone()
+}
+
 async fn volumes(service: &Arc<Service>) -> Result<Reply, Problem> {
     let mut volumes = Vec::new();
     for volume in &service.volumes {
@@ -382,12 +315,16 @@ pub(crate) fn checked(text: &str, now_ns: i64) -> Result<(), Problem> {
     let query = Query::parse(text, units::Timestamp(now_ns))
         .map_err(|error| Problem::wrong_query(&error, text))?;
     match query.needs_atlas() {
-        Some(field) => Err(Problem::wrong_parameter(format!(
-            "{} needs a database of addresses, or tags: there is none here",
-            field.name
-        ))),
+        Some(field) => Err(needs_atlas(field)),
         None => Ok(()),
     }
+}
+
+fn needs_atlas(field: &Field) -> Problem {
+    Problem::wrong_parameter(format!(
+        "{} needs a database of addresses, or tags: there is none here",
+        field.name
+    ))
 }
 
 async fn sessions(
@@ -406,17 +343,20 @@ async fn sessions(
     let now_ns = after.as_ref().map_or_else(|| SystemClock.realtime().0, |after| after.now_ns);
     checked(&query, now_ns)?;
     let are_lines = wants_lines(headers);
-    let limit = match (given.number("limit")?, are_lines) {
-        (Some(limit), false) if limit > PAGE_MAX => {
-            return Err(Problem::wrong_parameter("a page has at most 10000 sessions"));
-        }
+    let order = given.choice("order", &Order::ALL, Order::word)?.unwrap_or(Order::Oldest);
+    let order = after.as_ref().map_or(order, |after| after.order);
+    // Those that come last are held until the first is known.
+    let limit = match (given.number("limit")?, are_lines && order == Order::Oldest) {
         (limit, true) => limit,
-        (limit, false) => Some(limit.unwrap_or(PAGE)),
+        (Some(_), false) => Some(given.at_most("limit", PAGE, PAGE_MAX)?),
+        (None, false) if are_lines => Some(PAGE_MAX),
+        (None, false) => Some(PAGE),
     };
     let volume = service.volume(given.text("volume"))?;
     let bytes_max = service.bounds.answer_bytes;
-    let wanted = SessionsWanted { query: query.clone(), now_ns, after, limit, bytes_max };
-    let framing = if are_lines { Framing::AsIs } else { Framing::Page };
+    let asked = caller.narrowed(&query);
+    let wanted = SessionsWanted { query: asked, now_ns, order, after, limit, bytes_max };
+    let framing = if are_lines { Framing::AsIs } else { Framing::Elements("sessions") };
     let wanted = Wanted {
         question: service.question(volume, What::Sessions(wanted)),
         query,
@@ -435,6 +375,63 @@ fn wants_lines(headers: &HeaderMap) -> bool {
     kinds.find(|kind| kind == JSON || kind == NDJSON).is_some_and(|kind| kind == NDJSON)
 }
 
+async fn summary(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply, Problem> {
+    let query = given.text("query").unwrap_or_default().to_owned();
+    let now_ns = SystemClock.realtime().0;
+    checked(&query, now_ns)?;
+    let names = given.text("fields").unwrap_or_default().split(',').filter(|it| !it.is_empty());
+    let fields: Vec<String> = names.map(groupable).collect::<Result<_, _>>()?;
+    if fields.len() > FIELDS_MAX {
+        return Err(Problem::wrong_parameter("fields has at most 16 names"));
+    }
+    let volume = service.volume(given.text("volume"))?;
+    let wanted = SummaryWanted {
+        query: caller.narrowed(&query),
+        now_ns,
+        fields,
+        limit: usize::try_from(given.at_most("limit", VALUES, VALUES_MAX)?).unwrap_or(0),
+        by: given.choice("by", &By::ALL, By::word)?.unwrap_or(By::Bytes),
+    };
+    let wanted = Wanted {
+        question: service.question(volume, What::Summary(wanted)),
+        query,
+        framing: Framing::Members,
+        media_type: JSON,
+    };
+    stream::begin(service, caller, wanted).await
+}
+
+/// The field of this name, if sessions can be summed up by it here.
+fn groupable(name: &str) -> Result<String, Problem> {
+    match Field::find(name) {
+        Some(field) if field.needs_atlas() => Err(needs_atlas(field)),
+        Some(field) => Ok(field.name.to_owned()),
+        None => {
+            let meant = Field::meant_by(name);
+            let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
+            Err(Problem::wrong_parameter(format!("{name:?} is no field{meant}")))
+        }
+    }
+}
+
+async fn packets(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply, Problem> {
+    let query = given.text("query").unwrap_or_default().to_owned();
+    let now_ns = SystemClock.realtime().0;
+    checked(&query, now_ns)?;
+    let volume = service.volume(given.text("volume"))?;
+    let packets_max = given.at_most("limit", PACKETS, PACKETS_MAX)?;
+    let only_range = caller.filter.is_some();
+    let asked = caller.narrowed(&query);
+    let wanted = PacketsWanted { query: asked, now_ns, only_range, packets_max };
+    let wanted = Wanted {
+        question: service.question(volume, What::Packets(wanted)),
+        query,
+        framing: Framing::Elements("packets"),
+        media_type: JSON,
+    };
+    stream::begin(service, caller, wanted).await
+}
+
 async fn extract(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply, Problem> {
     let query = given.text("query").unwrap_or_default().to_owned();
     let now_ns = SystemClock.realtime().0;
@@ -442,10 +439,10 @@ async fn extract(service: &Arc<Service>, caller: &Caller, given: &Given) -> Resu
     let volume = service.volume(given.text("volume"))?;
     let most = service.bounds.answer_bytes;
     let wanted = ExtractWanted {
-        query: query.clone(),
+        query: caller.narrowed(&query),
         now_ns,
         form: Form::Pcapng,
-        only_range: given.flag("only_range")?,
+        only_range: given.flag("only_range")? || caller.filter.is_some(),
         packets_max: given.number("limit_packets")?,
         bytes_max: Some(given.number("limit_bytes")?.map_or(most, |bytes| bytes.min(most))),
     };

@@ -30,6 +30,8 @@ pub struct Config {
     pub worker_verb: &'static str,
     /// What a worker gets of this process' environment.
     pub environment: Vec<(&'static str, String)>,
+    /// Version of this program.
+    pub version: &'static str,
     /// Takes lines of the log.
     pub write_line: WriteLine,
 }
@@ -104,6 +106,7 @@ mod tests {
             bounds: Bounds::default(),
             worker_verb: "answer",
             environment: Vec::new(),
+            version: "0.0.0",
             write_line: |_| true,
         }
     }

@@ -55,6 +55,7 @@ pub(crate) struct Door {
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
     pub(crate) address: SocketAddr,
+    pub(crate) has_tls: bool,
     /// Common name of its certificate, which the CA has vouched for.
     pub(crate) certificate: Option<String>,
 }
@@ -124,7 +125,7 @@ impl Doors {
                 // Small answers are not held back for more.
                 stream.set_nodelay(true).unwrap_or_default();
                 let Some(tls) = tls else {
-                    let peer = Peer { address, certificate: None };
+                    let peer = Peer { address, has_tls: false, certificate: None };
                     return doors.converse(stream, kind, peer, &is_busy).await;
                 };
                 let Ok(Ok(stream)) = timeout(HANDSHAKE_TIME, tls.accept(stream)).await else {
@@ -132,7 +133,8 @@ impl Doors {
                     return;
                 };
                 let shown = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
-                let peer = Peer { address, certificate: shown.and_then(tls::common_name) };
+                let certificate = shown.and_then(tls::common_name);
+                let peer = Peer { address, has_tls: true, certificate };
                 doors.converse(stream, kind, peer, &is_busy).await;
             });
             self.is_run_by(number, task.abort_handle());

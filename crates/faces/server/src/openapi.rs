@@ -2,10 +2,11 @@
 
 use std::sync::OnceLock;
 
+use hyper::Method;
 use serde_json::{Map, Value, json};
 
-use crate::api::{ENDPOINTS, Endpoint, Matter, NDJSON, Needs, PCAPNG, Parameter};
-use crate::question::CURSOR_PATTERN;
+use crate::endpoints::{ENDPOINTS, Endpoint, Matter, NDJSON, Needs, PCAPNG, Parameter};
+use crate::question::{By, CURSOR_PATTERN, Order};
 
 /// The document as it is served.
 pub(crate) fn document() -> String {
@@ -16,7 +17,7 @@ pub(crate) fn document() -> String {
 fn value() -> Value {
     let mut paths = Map::new();
     for endpoint in &ENDPOINTS {
-        paths.insert(endpoint.path.to_owned(), json!({ "get": operation(endpoint) }));
+        paths.insert(endpoint.path.to_owned(), json!({ method(endpoint): operation(endpoint) }));
     }
     json!({
         "openapi": "3.1.0",
@@ -33,10 +34,16 @@ fn value() -> Value {
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer"},
                 "certificate": {"type": "mutualTLS"},
+                "cookie": {"type": "apiKey", "in": "cookie", "name": "wirespool",
+                    "description": "Of /api/v1/login; with TLS its name is __Host-wirespool"},
             },
             "schemas": schemas(),
         },
     })
+}
+
+fn method(endpoint: &Endpoint) -> String {
+    endpoint.method.as_str().to_lowercase()
 }
 
 fn operation(endpoint: &Endpoint) -> Value {
@@ -47,7 +54,7 @@ fn operation(endpoint: &Endpoint) -> Value {
     };
     let security = match endpoint.needs {
         Needs::Nothing => json!([{}, {"token": []}, {"certificate": []}]),
-        _ => json!([{"token": []}, {"certificate": []}]),
+        _ => json!([{"token": []}, {"cookie": []}, {"certificate": []}]),
     };
     let mut parameters: Vec<Value> = endpoint
         .parameters
@@ -61,6 +68,15 @@ fn operation(endpoint: &Endpoint) -> Value {
             })
         })
         .collect();
+    if endpoint.method == Method::POST {
+        parameters.push(json!({
+            "name": "X-Wirespool",
+            "in": "header",
+            "required": true,
+            "description": "Any text: a page of another origin cannot send it",
+            "schema": {"type": "string"},
+        }));
+    }
     if endpoint.path.contains("{id}") {
         parameters.push(json!({
             "name": "id",
@@ -83,6 +99,8 @@ fn operation(endpoint: &Endpoint) -> Value {
 fn parameter_schema(parameter: &Parameter) -> Value {
     match (parameter.name, parameter.kind) {
         ("cursor", kind) => json!({"type": kind, "pattern": CURSOR_PATTERN}),
+        ("order", kind) => json!({"type": kind, "enum": Order::ALL.map(Order::word)}),
+        ("by", kind) => json!({"type": kind, "enum": By::ALL.map(By::word)}),
         (_, kind @ "integer") => json!({"type": kind, "minimum": 1}),
         (_, kind) => json!({ "type": kind }),
     }
@@ -109,7 +127,9 @@ fn responses(endpoint: &Endpoint) -> Value {
     if matches!(endpoint.needs, Needs::Scope(_)) {
         refuse("403", "The credential lacks the scope");
     }
-    if matches!(endpoint.what, Matter::Sessions | Matter::Extract) {
+    let asks_volume = [Matter::Sessions, Matter::Summary, Matter::Packets, Matter::Extract]
+        .contains(&endpoint.what);
+    if asks_volume {
         refuse("404", "No volume of this name is served");
         refuse("413", "The query is too long");
         refuse("500", "The volume cannot be read");
@@ -135,6 +155,10 @@ fn schema(endpoint: &Endpoint, media_type: &str) -> Value {
         (Matter::Sessions, NDJSON) => json!({"type": "string", "description":
             "A Session a line, as `wirespool find --json` prints them"}),
         (Matter::Sessions, _) => of("Page"),
+        (Matter::Summary, _) => of("Summary"),
+        (Matter::Packets, _) => of("Packets"),
+        (Matter::Login | Matter::Caller, _) => of("Caller"),
+        (Matter::Fields, _) => of("Fields"),
         (Matter::Health, _) => of("Health"),
         (Matter::Answer, _) => of("Answer"),
         (Matter::Metrics, _) => json!({"type": "string"}),
@@ -171,6 +195,10 @@ fn schemas() -> Value {
                 "statement": {"$ref": "#/components/schemas/Statement"},
             },
         },
+        "Summary": summary_schema(),
+        "Packets": packets_schema(),
+        "Caller": caller_schema(),
+        "Fields": fields_schema(),
         "Answer": {
             "type": "object",
             "required": ["id", "query", "state"],
@@ -196,6 +224,133 @@ fn schemas() -> Value {
             },
         },
         "Problem": problem_schema(),
+    })
+}
+
+fn caller_schema() -> Value {
+    let text = json!({"type": "string"});
+    json!({
+        "type": "object",
+        "required": ["name", "scopes", "volumes", "version", "now_ns"],
+        "properties": {
+            "name": text,
+            "scopes": {"type": "array", "items": text},
+            "filter": {"type": ["string", "null"],
+                "description": "A query that is asked besides whatever is asked"},
+            "volumes": {"type": "array", "items": {
+                "type": "object",
+                "required": ["name", "id"],
+                "properties": {"name": text, "id": text},
+            }},
+            "version": text,
+            "now_ns": {"type": "integer"},
+        },
+    })
+}
+
+fn fields_schema() -> Value {
+    let text = json!({"type": "string"});
+    json!({
+        "type": "object",
+        "required": ["fields"],
+        "properties": {"fields": {"type": "array", "items": {
+            "type": "object",
+            "required": ["name", "aliases", "kind", "meaning"],
+            "properties": {
+                "name": text,
+                "aliases": {"type": "array", "items": text},
+                "kind": text,
+                "meaning": text,
+            },
+        }}},
+    })
+}
+
+fn summary_schema() -> Value {
+    let (text, count) = (json!({"type": "string"}), json!({"type": "integer", "minimum": 0}));
+    let measure = json!({"sessions": count, "packets": count, "bytes": count});
+    let sums = json!({"type": "object", "required": ["sessions", "packets", "bytes"],
+        "properties": measure});
+    json!({
+        "type": "object",
+        "required": ["total", "traffic", "top", "count", "answer", "statement"],
+        "properties": {
+            "total": sums,
+            "traffic": {
+                "type": "object",
+                "required": ["width_ns", "series", "buckets"],
+                "properties": {
+                    "width_ns": count,
+                    "series": {"type": "array", "items": text,
+                        "description": "Protocols, in the order of a bucket's bytes"},
+                    "buckets": {"type": "array", "items": {"type": "array"},
+                        "description": "Start in ns and bytes by series, of those with traffic"},
+                },
+            },
+            "top": {"type": "array", "items": {
+                "type": "object",
+                "required": ["field", "distinct", "absent", "uncounted", "values"],
+                "properties": {
+                    "field": text,
+                    "distinct": count,
+                    "absent": sums,
+                    "uncounted": sums,
+                    "values": {"type": "array", "items": {
+                        "type": "object",
+                        "required": ["value", "text", "query", "sessions", "packets", "bytes"],
+                        "properties": {
+                            "value": {"type": ["string", "integer", "boolean"]},
+                            "name": text,
+                            "text": text,
+                            "query": {"type": "string", "description": "It selects this value"},
+                            "sessions": count,
+                            "packets": count,
+                            "bytes": count,
+                        },
+                    }},
+                },
+            }},
+            "count": count,
+            "answer": text,
+            "statement": {"$ref": "#/components/schemas/Statement"},
+            "next_cursor": {"type": "null"},
+        },
+    })
+}
+
+fn packets_schema() -> Value {
+    let (text, count) = (json!({"type": "string"}), json!({"type": "integer", "minimum": 0}));
+    json!({
+        "type": "object",
+        "required": ["packets", "count", "answer", "statement"],
+        "properties": {
+            "packets": {"type": "array", "items": {
+                "type": "object",
+                "required": ["number", "time_ns", "length", "captured", "source", "destination",
+                    "protocol", "info", "payload_len", "data"],
+                "properties": {
+                    "number": count,
+                    "time_ns": {"type": "integer"},
+                    "length": count,
+                    "captured": count,
+                    "source": text,
+                    "destination": text,
+                    "protocol": text,
+                    "info": text,
+                    "seq": count,
+                    "ack": count,
+                    "flags": count,
+                    "window": count,
+                    "payload_len": count,
+                    "payload_at": count,
+                    "data": {"type": "string", "contentEncoding": "base64"},
+                },
+            }},
+            "count": count,
+            "answer": text,
+            "statement": {"$ref": "#/components/schemas/Statement"},
+            "next_cursor": {"type": "null"},
+        },
     })
 }
 
@@ -239,8 +394,13 @@ mod tests {
             assert!(document.pointer(pointer).is_some(), "{reference}");
         }
         let paths = document["paths"].as_object().unwrap();
-        let names: Vec<&str> =
-            paths.values().map(|path| path["get"]["operationId"].as_str().unwrap()).collect();
+        let names: Vec<&str> = paths
+            .values()
+            .map(|path| {
+                let operation = path.as_object().unwrap().values().next().unwrap();
+                operation["operationId"].as_str().unwrap()
+            })
+            .collect();
         let mut once = names.clone();
         once.sort_unstable();
         once.dedup();

@@ -1,7 +1,7 @@
 //! Errors as problem details (RFC 9457): one form for all endpoints.
 
-use hyper::StatusCode;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::{Method, StatusCode};
 use serde::Serialize;
 
 use crate::body::{Body, Reply};
@@ -29,7 +29,7 @@ struct Details {
     #[serde(skip_serializing_if = "Option::is_none")]
     query: Option<InQuery>,
     #[serde(skip)]
-    allow: Option<&'static str>,
+    allow: Option<HeaderValue>,
 }
 
 /// Where a query is wrong.
@@ -83,10 +83,10 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "not-found", "there is nothing of this name").because(what)
     }
 
-    pub(crate) fn wrong_method(allow: &'static str) -> Self {
+    pub(crate) fn wrong_method(allow: &Method) -> Self {
         let title = "this method is not answered here";
         let mut problem = Self::new(StatusCode::METHOD_NOT_ALLOWED, "wrong-method", title);
-        problem.0.allow = Some(allow);
+        problem.0.allow = HeaderValue::from_str(allow.as_str()).ok();
         problem
     }
 
@@ -154,8 +154,8 @@ impl Problem {
         if status == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(RETRY_AFTER, RETRY_AFTER_S);
         }
-        if let Some(allow) = self.0.allow {
-            headers.insert(ALLOW, HeaderValue::from_static(allow));
+        if let Some(allow) = self.0.allow.clone() {
+            headers.insert(ALLOW, allow);
         }
         reply
     }

@@ -3,6 +3,7 @@
 //! Both go as a line of JSON over a private socket between two processes of one program; the bytes
 //! of an answer go over another one.
 
+use core::cmp::Reverse;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,8 @@ pub(crate) struct Question {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum What {
     Sessions(SessionsWanted),
+    Summary(SummaryWanted),
+    Packets(PacketsWanted),
     Extract(ExtractWanted),
     /// How the volume and its recorder stand.
     Status,
@@ -37,10 +40,81 @@ pub(crate) struct SessionsWanted {
     pub(crate) query: String,
     /// What relative times count from.
     pub(crate) now_ns: i64,
+    pub(crate) order: Order,
     /// Only those behind this place.
     pub(crate) after: Option<Cursor>,
     pub(crate) limit: Option<u64>,
     pub(crate) bytes_max: u64,
+}
+
+/// Which sessions come first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) enum Order {
+    /// The earliest start.
+    Oldest,
+    /// The latest start.
+    Newest,
+}
+
+impl Order {
+    pub(crate) const ALL: [Self; 2] = [Self::Oldest, Self::Newest];
+
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Oldest => "oldest",
+            Self::Newest => "newest",
+        }
+    }
+
+    /// First character of a cursor.
+    fn mark(self) -> &'static str {
+        match self {
+            Self::Oldest => "1",
+            Self::Newest => "2",
+        }
+    }
+}
+
+/// What the sessions sum up to: over time, and by the values of fields.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct SummaryWanted {
+    pub(crate) query: String,
+    pub(crate) now_ns: i64,
+    /// Names of fields, checked.
+    pub(crate) fields: Vec<String>,
+    /// Values of a field, those with the most first.
+    pub(crate) limit: usize,
+    pub(crate) by: By,
+}
+
+/// By what values are ranked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) enum By {
+    Bytes,
+    Packets,
+    Sessions,
+}
+
+impl By {
+    pub(crate) const ALL: [Self; 3] = [Self::Bytes, Self::Packets, Self::Sessions];
+
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Bytes => "bytes",
+            Self::Packets => "packets",
+            Self::Sessions => "sessions",
+        }
+    }
+}
+
+/// Packets, a line of JSON each.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct PacketsWanted {
+    pub(crate) query: String,
+    pub(crate) now_ns: i64,
+    /// Of the sessions' packets only those in the query's times.
+    pub(crate) only_range: bool,
+    pub(crate) packets_max: u64,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -112,40 +186,48 @@ pub(crate) struct Cursor {
     pub(crate) session_id: String,
     /// So many of this start were shown.
     pub(crate) of_start: u64,
+    pub(crate) order: Order,
     /// What relative times of the query count from, on all pages.
     pub(crate) now_ns: i64,
 }
 
 /// What a cursor looks like, as a regular expression.
 pub(crate) const CURSOR_PATTERN: &str =
-    "^1_-?[0-9]+_[0-9]+[.][0-9]+-[0-9]+_[0-9]+_-?[0-9]+_[0-9a-f]{8}$";
+    "^[12]_-?[0-9]+_[0-9]+[.][0-9]+-[0-9]+_[0-9]+_-?[0-9]+_[0-9a-f]{8}$";
 
 impl Cursor {
     /// As text for a client, which gives it back with the same query.
     pub(crate) fn to_text(&self, query: &str) -> String {
-        let Self { start_ns, session_id, of_start, now_ns } = self;
-        let mark = mark(query);
-        format!("1_{start_ns}_{session_id}_{of_start}_{now_ns}_{mark}")
+        let Self { start_ns, session_id, of_start, order, now_ns } = self;
+        let (order, mark) = (order.mark(), mark(query));
+        format!("{order}_{start_ns}_{session_id}_{of_start}_{now_ns}_{mark}")
     }
 
     /// `None` where the text is none of ours, or belongs to another query.
     pub(crate) fn from_text(text: &str, query: &str) -> Option<Self> {
         let mut parts = text.split('_');
         let mut next = || parts.next();
-        let is_known = next()? == "1";
+        let first = next()?;
         let cursor = Self {
+            order: Order::ALL.into_iter().find(|order| order.mark() == first)?,
             start_ns: next()?.parse().ok()?,
             session_id: next()?.to_owned(),
             of_start: next()?.parse().ok()?,
             now_ns: next()?.parse().ok()?,
         };
         let is_whole = next()? == mark(query) && parts.next().is_none();
-        (is_known && is_whole && place(&cursor.session_id).is_some()).then_some(cursor)
+        (is_whole && place(&cursor.session_id).is_some()).then_some(cursor)
     }
 
     /// Whether a session stands behind this place.
     pub(crate) fn is_before(&self, start_ns: i64, session_id: &str) -> bool {
-        (self.start_ns, place(&self.session_id)) < (start_ns, place(session_id))
+        let own = (self.start_ns, place(&self.session_id));
+        let other = (start_ns, place(session_id));
+        match self.order {
+            Order::Oldest => own < other,
+            // Sessions of one start stand in the order of the ring in both.
+            Order::Newest => (Reverse(own.0), own.1) < (Reverse(other.0), other.1),
+        }
     }
 }
 
@@ -167,16 +249,20 @@ mod tests {
     use super::*;
 
     fn cursor(start_ns: i64, session_id: &str) -> Cursor {
-        Cursor { start_ns, session_id: session_id.to_owned(), of_start: 1, now_ns: 7 }
+        let (session_id, order) = (session_id.to_owned(), Order::Oldest);
+        Cursor { start_ns, session_id, of_start: 1, order, now_ns: 7 }
     }
 
     #[test]
     fn a_cursor_comes_back_with_its_query_and_no_other() {
         let cursor = cursor(-5, "4091.0-17");
+        let newest = Cursor { order: Order::Newest, ..cursor.clone() };
+        let text = newest.to_text("port 53");
+        assert_eq!(Cursor::from_text(&text, "port 53"), Some(newest));
         let text = cursor.to_text("port 53");
         assert_eq!(Cursor::from_text(&text, " port 53 "), Some(cursor));
         assert_eq!(Cursor::from_text(&text, "port 54"), None);
-        for wrong in ["", "1", "1_2_3", &text.replacen('1', "2", 1), &format!("{text}_")] {
+        for wrong in ["", "1", "1_2_3", &text.replacen('1', "3", 1), &format!("{text}_")] {
             assert_eq!(Cursor::from_text(wrong, "port 53"), None, "{wrong}");
         }
     }
@@ -192,6 +278,9 @@ mod tests {
             (11, "1.0-0", true),
         ] {
             assert_eq!(at.is_before(start_ns, id), is_behind, "{start_ns} {id}");
+            let at = Cursor { order: Order::Newest, ..at.clone() };
+            let is_behind = if start_ns == 10 { is_behind } else { !is_behind };
+            assert_eq!(at.is_before(start_ns, id), is_behind, "newest first: {start_ns} {id}");
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::answers::Answers;
 use crate::config::Bounds;
 use crate::listen::{Door, Doors, Kind};
 use crate::log::Log;
+use crate::logins::Logins;
 use crate::metrics::{Requests, Statuses};
 use crate::problem::Problem;
 use crate::question::{Question, What};
@@ -50,6 +51,9 @@ pub(crate) struct Volume {
 pub(crate) struct Service {
     pub(crate) volumes: Vec<Volume>,
     pub(crate) access: Access,
+    pub(crate) logins: Logins,
+    /// Of this program.
+    pub(crate) version: &'static str,
     pub(crate) bounds: Bounds,
     pub(crate) workers: Workers,
     pub(crate) status_workers: Workers,
@@ -72,6 +76,8 @@ impl Service {
         Ok(Self {
             volumes: volumes(&config.volumes)?,
             access: Access::open(config.token_file.clone())?,
+            logins: Logins::default(),
+            version: config.version,
             bounds,
             workers: workers(room),
             status_workers: workers(STATUS_ROOM),
@@ -147,9 +153,12 @@ fn volumes(paths: &[PathBuf]) -> Result<Vec<Volume>, Error> {
             .map_err(|error| upkeep::Error::of_volume(&path, error))?;
         let id = opened.superblock().volume_id.to_string();
         let name = path.file_name().map_or_else(|| id.clone(), |it| it.to_string_lossy().into());
-        if volumes.iter().any(|other| other.name == name || other.id == id) {
+        if volumes.iter().any(|other| other.id == id) {
             return Err(Error::SameName(name));
         }
+        // Files of one name in two folders.
+        let is_taken = volumes.iter().any(|other| other.name == name);
+        let name = if is_taken { id.clone() } else { name };
         volumes.push(Volume { name, id, path });
     }
     Ok(volumes)

@@ -64,7 +64,7 @@ async fn query(
         return Err(Problem::not_found("/query is what is answered here"));
     }
     if request.method() != Method::POST {
-        return Err(Problem::wrong_method("POST"));
+        return Err(Problem::wrong_method(&Method::POST));
     }
     let packets_max = limit(request.headers(), LIMIT_PACKETS)?;
     let bytes_max = limit(request.headers(), LIMIT_BYTES)?;
@@ -75,7 +75,7 @@ async fn query(
     api::checked(&query, now_ns)?;
     let most = service.bounds.answer_bytes;
     let wanted = ExtractWanted {
-        query: query.clone(),
+        query: caller.narrowed(&query),
         now_ns,
         form: Form::Pcap,
         // As Stenographer: packets in the query's times.

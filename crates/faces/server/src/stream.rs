@@ -41,8 +41,10 @@ pub(crate) struct Wanted {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Framing {
     AsIs,
-    /// Lines become the elements of an array, with the statement behind it.
-    Page,
+    /// Lines become the elements of an array of this name, with the statement behind it.
+    Elements(&'static str),
+    /// Members of an object, with the statement behind them.
+    Members,
 }
 
 /// Starts a worker and its answer.
@@ -67,9 +69,9 @@ pub(crate) async fn begin(
         service: Arc::clone(service),
         id: id.clone(),
         query: wanted.query,
-        framing: wanted.framing,
         sender,
-        elements: Elements::default(),
+        object: Object::new(wanted.framing),
+        filter: caller.filter.clone(),
     };
     tokio::spawn(pump.run(first, running, ending));
     let mut reply = reply(wanted.media_type, Body::stream(receiver));
@@ -88,9 +90,11 @@ struct Pump {
     service: Arc<Service>,
     id: String,
     query: String,
-    framing: Framing,
     sender: Sender<io::Result<Bytes>>,
-    elements: Elements,
+    /// `None` where bytes go out as they are.
+    object: Option<Object>,
+    /// What the client sees at most.
+    filter: Option<String>,
 }
 
 /// The client has left, or takes nothing.
@@ -148,9 +152,9 @@ impl Pump {
     }
 
     fn framed(&mut self, bytes: Bytes) -> Bytes {
-        match self.framing {
-            Framing::AsIs => bytes,
-            Framing::Page => self.elements.take(&bytes),
+        match &mut self.object {
+            None => bytes,
+            Some(object) => object.take(&bytes),
         }
     }
 
@@ -162,16 +166,20 @@ impl Pump {
     }
 
     /// What comes behind the last byte of the worker.
-    async fn end(&mut self, answered: Answered) -> Result<(), Gone> {
+    async fn end(&mut self, mut answered: Answered) -> Result<(), Gone> {
+        if let Some(filter) = &self.filter {
+            let note = format!("this credential sees only what matches {filter}");
+            answered.statement.notes.push(note);
+        }
         let next_cursor = answered.next.as_ref().map(|next| next.to_text(&self.query));
-        let behind = (self.framing == Framing::Page).then(|| {
+        let behind = self.object.as_mut().map(|object| {
             let rest = json!({
                 "next_cursor": next_cursor,
                 "count": answered.count,
                 "answer": self.id,
                 "statement": answered.statement,
             });
-            self.elements.end(&page::safe::json_part(&rest))
+            object.end(&page::safe::json_part(&rest))
         });
         // Whoever has read the last byte finds it.
         self.service.answers.change(&self.id, |answer| {
@@ -188,18 +196,34 @@ impl Pump {
     }
 }
 
-/// Lines of JSON on their way to be the elements of an array.
-#[derive(Debug, Default)]
-struct Elements {
+/// What a worker writes on its way to be an object of JSON.
+#[derive(Debug)]
+struct Object {
+    /// Name of the array that lines are elements of; `None` where members come as they are.
+    array: Option<&'static str>,
     has_begun: bool,
     has_element: bool,
     is_in_line: bool,
 }
 
-impl Elements {
+impl Object {
+    fn new(framing: Framing) -> Option<Self> {
+        let array = match framing {
+            Framing::AsIs => return None,
+            Framing::Elements(name) => Some(name),
+            Framing::Members => None,
+        };
+        Some(Self { array, has_begun: false, has_element: false, is_in_line: false })
+    }
+
     fn take(&mut self, bytes: &[u8]) -> Bytes {
         let mut framed = BytesMut::with_capacity(bytes.len() + 64);
         self.begin(&mut framed);
+        if self.array.is_none() {
+            self.has_element |= !bytes.is_empty();
+            framed.put_slice(bytes);
+            return framed.freeze();
+        }
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             if !self.is_in_line && self.has_element {
                 framed.put_slice(b",\n");
@@ -212,44 +236,65 @@ impl Elements {
         framed.freeze()
     }
 
-    /// With the members of another object behind the array.
+    /// With the members of another object behind it.
     fn end(&mut self, object: &str) -> Bytes {
         let mut framed = BytesMut::with_capacity(object.len() + 64);
         self.begin(&mut framed);
-        framed.put_slice(b"],\n");
+        if self.array.is_some() {
+            framed.put_slice(b"],\n");
+        } else if self.has_element {
+            framed.put_slice(b",\n");
+        }
         framed.put_slice(object.strip_prefix('{').unwrap_or(object).as_bytes());
         framed.put_slice(b"\n");
         framed.freeze()
     }
 
     fn begin(&mut self, framed: &mut BytesMut) {
-        if !self.has_begun {
-            self.has_begun = true;
-            framed.put_slice(b"{\"sessions\":[");
+        if self.has_begun {
+            return;
+        }
+        self.has_begun = true;
+        framed.put_slice(b"{");
+        if let Some(array) = self.array {
+            framed.put_slice(format!("\"{array}\":[").as_bytes());
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
+
+    fn framed(framing: Framing, written: &[u8], size: usize) -> Value {
+        let mut object = Object::new(framing).unwrap();
+        let mut text: Vec<u8> = Vec::new();
+        for part in written.chunks(size) {
+            text.extend(object.take(part));
+        }
+        text.extend(object.end("{\"n\":3}"));
+        serde_json::from_slice(&text).unwrap()
+    }
 
     #[test]
     fn lines_become_an_array_wherever_they_are_cut() {
         let lines = b"{\"a\":1}\n{\"b\":[2,3]}\n{\"c\":4}\n";
-        let expected = serde_json::json!({"sessions": [{"a": 1}, {"b": [2, 3]}, {"c": 4}], "n": 3});
+        let expected = json!({"rows": [{"a": 1}, {"b": [2, 3]}, {"c": 4}], "n": 3});
         for size in 1..=lines.len() {
-            let mut elements = Elements::default();
-            let mut text: Vec<u8> = Vec::new();
-            for part in lines.chunks(size) {
-                text.extend(elements.take(part));
-            }
-            text.extend(elements.end("{\"n\":3}"));
-            let read: serde_json::Value = serde_json::from_slice(&text).unwrap();
-            assert_eq!(read, expected, "{size}");
+            assert_eq!(framed(Framing::Elements("rows"), lines, size), expected, "{size}");
         }
-        let empty: serde_json::Value =
-            serde_json::from_slice(&Elements::default().end("{\"n\":0}")).unwrap();
-        assert_eq!(empty, serde_json::json!({"sessions": [], "n": 0}));
+        assert_eq!(framed(Framing::Elements("rows"), b"", 1), json!({"rows": [], "n": 3}));
+    }
+
+    #[test]
+    fn members_of_an_object_get_others_behind_them() {
+        let members = b"\"a\":{\"b\":1},\"c\":[]";
+        let expected = json!({"a": {"b": 1}, "c": [], "n": 3});
+        for size in 1..=members.len() {
+            assert_eq!(framed(Framing::Members, members, size), expected, "{size}");
+        }
+        assert_eq!(framed(Framing::Members, b"", 1), json!({"n": 3}));
     }
 }

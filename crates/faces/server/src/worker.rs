@@ -5,33 +5,27 @@
 //! stands behind recorders ([`sandbox::confine_query`]), has its time and its memory, and is killed
 //! when nobody waits for its answer any more.
 
-use core::ops::ControlFlow;
-use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Write};
+mod packets;
+mod sessions;
+mod summary;
+
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use extract::{Completeness, Event, Found, Limits, Options, Recorder, Request, Sought, Target};
+use extract::{Completeness, Options, Recorder};
 use host::SystemClock;
-use page::text::plural;
 use query::Query;
 use sandbox::{QueryLimits, confine_query};
 use session_view::Maker;
 use units::{Clock as _, Timestamp};
 
 use crate::Error;
-use crate::question::{
-    Answered, Cursor, Ending, ExtractWanted, Form, Question, Refused, SessionsWanted, Statement,
-    What,
-};
+use crate::question::{Answered, Ending, Question, Refused, Statement, What};
 
 /// More than any question has.
 const QUESTION_BYTES_MAX: u64 = 1 << 20;
-/// A longer manifest is not kept: it lists each piece that was read.
-const MANIFEST_BYTES_MAX: usize = 8 << 20;
-/// Rows wait for so many bytes, or until the search says how far it is.
-const ROWS_BYTES: usize = 32 << 10;
-const PACKETS_BYTES: usize = 256 << 10;
 
 /// Asks the recorder of a volume, any member of which is named, with those that are elsewhere.
 pub type CatchUp = fn(&Path, &[PathBuf], &mut dyn FnMut(&str)) -> bool;
@@ -88,6 +82,8 @@ impl Work<'_> {
     fn answer(&self, data: &UnixStream) -> Ending {
         let answered = match &self.question.what {
             What::Sessions(wanted) => self.sessions(wanted, data),
+            What::Summary(wanted) => self.summary(wanted, data),
+            What::Packets(wanted) => self.packets(wanted, data),
             What::Extract(wanted) => self.extract(wanted, data),
             What::Status => self.status(data),
         };
@@ -117,79 +113,6 @@ impl Work<'_> {
         SystemClock.boottime_ns() >= self.question.until_ns
     }
 
-    fn sessions(&self, wanted: &SessionsWanted, data: &UnixStream) -> Result<Answered, Refused> {
-        let query = behind(wanted)?;
-        let mut rows = Rows {
-            wanted,
-            out: BufWriter::with_capacity(ROWS_BYTES, data),
-            count: 0,
-            bytes: 0,
-            last: None,
-            cut_by: None,
-        };
-        let already = wanted.after.as_ref().map_or(0, |cursor| cursor.of_start);
-        let limit = wanted.limit.map(|limit| limit.saturating_add(already));
-        let sought = Sought { limit, ..Sought::new(&query) };
-        let (options, notes) = self.options();
-        let report = extract::find_columns(&options, &sought, &SystemClock, &mut |event| {
-            if self.is_over() {
-                rows.cut_by = Some("time");
-                return ControlFlow::Break(());
-            }
-            rows.take(event)
-        });
-        let report = report.map_err(|error| refused(&error))?;
-        rows.out.flush().unwrap_or_default();
-        let mut completeness = report.completeness;
-        if rows.cut_by == Some("limit") {
-            (completeness.limited, completeness.stopped) = (true, false);
-        }
-        let cut_by = rows.cut_by.or(completeness.limited.then_some("limit"));
-        let has_rest = completeness.limited || completeness.stopped;
-        Ok(Answered {
-            count: rows.count,
-            next: if has_rest { rows.last.or(wanted.after.clone()) } else { None },
-            statement: statement(&plural(rows.count, "session"), &completeness, (cut_by, notes)),
-            manifest: None,
-        })
-    }
-
-    fn extract(&self, wanted: &ExtractWanted, data: &UnixStream) -> Result<Answered, Refused> {
-        let query = parse(&wanted.query, wanted.now_ns)?;
-        let limits =
-            Limits { packets: wanted.packets_max, bytes: wanted.bytes_max, sessions: None };
-        let whole_sessions = !wanted.only_range;
-        let request = Request { limits, whole_sessions, ..Request::new(&query, &wanted.query) };
-        let mut out = BufWriter::with_capacity(PACKETS_BYTES, data);
-        let target = match wanted.form {
-            Form::Pcapng => Target::Pcapng(&mut out),
-            Form::Pcap => Target::Pcap(&mut out),
-        };
-        let go_on = &mut |_: &extract::Progress| {
-            if self.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
-        let (options, notes) = self.options();
-        let report = extract::extract(&options, &request, target, &SystemClock, go_on);
-        let report = report.map_err(|error| refused(&error))?;
-        out.flush().unwrap_or_default();
-        let manifest = &report.manifest;
-        let completeness = &manifest.completeness;
-        let cut_by = match (completeness.stopped, completeness.limited) {
-            (true, _) => Some("time"),
-            (_, true) => Some("limit"),
-            _ => None,
-        };
-        let packets = plural(report.packets, "packet");
-        let of = format!("{packets} of {}", plural(manifest.rows, "session row"));
-        let text = session_view::manifest_json(manifest, (self.recorders.maker)(), &[], None);
-        Ok(Answered {
-            count: report.packets,
-            next: None,
-            statement: statement(&of, completeness, (cut_by, notes)),
-            manifest: (text.len() <= MANIFEST_BYTES_MAX).then_some(text),
-        })
-    }
-
     fn status(&self, mut data: &UnixStream) -> Result<Answered, Refused> {
         let volume = &self.question.volume;
         let report = upkeep::status(volume, &[])
@@ -204,17 +127,6 @@ impl Work<'_> {
             manifest: None,
         })
     }
-}
-
-/// The query, with the place of a cursor as a bound, so that nothing before it is read.
-fn behind(wanted: &SessionsWanted) -> Result<Query, Refused> {
-    let Some(cursor) = &wanted.after else { return parse(&wanted.query, wanted.now_ns) };
-    let bound = format!("start_ns >= {}", Timestamp(cursor.start_ns));
-    let text = match wanted.query.trim() {
-        "" => bound,
-        query => format!("({query}) and {bound}"),
-    };
-    parse(&text, wanted.now_ns)
 }
 
 fn parse(text: &str, now_ns: i64) -> Result<Query, Refused> {
@@ -250,66 +162,5 @@ fn statement(
         cut_by: cut_by.map(str::to_owned),
         notes,
         completeness: serde_json::from_str(&completeness).unwrap_or_default(),
-    }
-}
-
-/// Sessions on their way out.
-struct Rows<'a> {
-    wanted: &'a SessionsWanted,
-    out: BufWriter<&'a UnixStream>,
-    count: u64,
-    bytes: u64,
-    last: Option<Cursor>,
-    cut_by: Option<&'static str>,
-}
-
-impl Rows<'_> {
-    fn take(&mut self, event: Event<'_>) -> ControlFlow<()> {
-        let written = match event {
-            Event::Searched { .. } => self.out.flush(),
-            Event::Found(found) => {
-                let is_shown = self
-                    .wanted
-                    .after
-                    .as_ref()
-                    .is_none_or(|cursor| cursor.is_before(found.session.start.0, &found.id));
-                if !is_shown {
-                    return ControlFlow::Continue(());
-                }
-                if self.wanted.limit == Some(self.count) {
-                    self.cut_by = Some("limit");
-                    return ControlFlow::Break(());
-                }
-                if self.bytes >= self.wanted.bytes_max {
-                    self.cut_by = Some("bytes");
-                    return ControlFlow::Break(());
-                }
-                self.write(found)
-            }
-        };
-        // Where nobody reads there is nobody to be told.
-        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    }
-
-    fn write(&mut self, found: &Found) -> io::Result<()> {
-        let line = session_view::json_line(found);
-        self.out.write_all(line.as_bytes())?;
-        // The first one shows that there is an answer.
-        if self.count == 0 {
-            self.out.flush()?;
-        }
-        self.count += 1;
-        self.bytes = self.bytes.saturating_add(units::number::to_u64(line.len()));
-        let start_ns = found.session.start.0;
-        let before = self.last.as_ref().or(self.wanted.after.as_ref());
-        let of_start = before.filter(|last| last.start_ns == start_ns).map_or(0, |it| it.of_start);
-        self.last = Some(Cursor {
-            start_ns,
-            session_id: found.id.clone(),
-            // It came from a client, who may have written anything.
-            of_start: of_start.saturating_add(1),
-            now_ns: self.wanted.now_ns,
-        });
-        Ok(())
     }
 }

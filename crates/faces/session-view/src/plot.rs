@@ -23,20 +23,21 @@ const MARKS: [char; BANDS_MAX + 1] = ['#', 'o', '*', '+', 'x', '%', '=', '.'];
 const COLOURS: [u8; BANDS_MAX + 1] = [34, 32, 33, 35, 36, 31, 94, 90];
 
 /// A protocol's band, or that of all others.
-struct Band {
-    name: String,
+pub(crate) struct Band {
+    pub(crate) name: String,
     bytes: u64,
     /// Bytes in each column.
-    columns: Vec<u64>,
+    pub(crate) columns: Vec<u64>,
 }
 
 /// What is drawn: bands over columns of time.
-struct Chart {
-    bands: Vec<Band>,
-    from: Timestamp,
+pub(crate) struct Chart {
+    /// That with the most bytes first.
+    pub(crate) bands: Vec<Band>,
+    pub(crate) from: Timestamp,
     /// Nanoseconds of a column.
-    column_ns: i64,
-    columns: usize,
+    pub(crate) column_ns: i64,
+    pub(crate) columns: usize,
 }
 
 /// The plot; `gaps` are stretches of time in which packets are missing.
@@ -54,7 +55,8 @@ pub fn plot(traffic: &Traffic, gaps: &[(Timestamp, Timestamp)], style: PlotStyle
 }
 
 impl Chart {
-    fn new(traffic: &Traffic, columns_max: usize) -> Option<Self> {
+    /// At most so many columns; `None` where there is no traffic.
+    pub(crate) fn new(traffic: &Traffic, columns_max: usize) -> Option<Self> {
         let first = traffic.buckets().next()?.0;
         let last = traffic.buckets().last()?.0;
         let width_ns = traffic.width_ns();

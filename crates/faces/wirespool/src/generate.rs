@@ -9,7 +9,7 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 
 use crate::failure::{Outcome, Verdict};
-use crate::{Cli, stdout};
+use crate::{Cli, serve, stdout};
 
 /// Print a completion script for a shell.
 ///
@@ -38,6 +38,8 @@ enum What {
         /// A directory that exists
         directory: PathBuf,
     },
+    /// The keys of a configuration file, as docs/config.md has them
+    Config,
     /// A completion script
     Completions {
         /// The shell
@@ -48,6 +50,7 @@ enum What {
 pub(crate) fn run(flags: &Flags) -> Outcome {
     match &flags.what {
         What::Man { directory } => pages(directory)?,
+        What::Config => stdout::print(&serve::reference())?,
         What::Completions { shell } => return completions(*shell),
     }
     Ok(Verdict::Clean)

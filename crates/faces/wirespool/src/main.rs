@@ -127,6 +127,8 @@ enum Verb {
     Fields(fields::Flags),
     Extcap(Box<extcap::Flags>),
     Serve(serve::Flags),
+    #[command(subcommand)]
+    Config(serve::ConfigCommand),
     Stenoread(steno::ReadFlags),
     Stenocurl(steno::CurlFlags),
     Demo(demo::Flags),
@@ -182,6 +184,7 @@ fn run(verb: Verb) -> Outcome {
         Verb::Fields(flags) => fields::run(&flags),
         Verb::Extcap(flags) => extcap::run(&flags),
         Verb::Serve(flags) => serve::run(&flags),
+        Verb::Config(command) => serve::config(&command),
         Verb::Stenoread(flags) => steno::read(&flags),
         Verb::Stenocurl(flags) => steno::curl(&flags),
         Verb::Demo(flags) => demo::run(&flags),

@@ -1,5 +1,7 @@
 //! `wirespool serve`: the recorder over the network, and its tokens.
 
+mod config;
+
 use core::time::Duration;
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -14,6 +16,8 @@ use units::{Clock as _, Timestamp};
 use crate::failure::{Outcome, Usage, Verdict};
 use crate::progress::try_say;
 use crate::{arguments, evidence, recorder, stdout};
+
+pub(crate) use config::{ConfigCommand, reference, run as config};
 
 /// The hidden verb of a process that answers one request.
 pub(crate) const WORKER: &str = "answer";
@@ -32,6 +36,7 @@ const HANDED_ON: [&str; 4] = ["HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "TMPD
 Examples:
   wirespool serve /data/spool --token-file /data/tokens
   wirespool serve token create anna --scope sessions,extract --token-file /data/tokens
+  wirespool serve --config /etc/wirespool/wirespool.toml
   curl -H \"Authorization: Bearer $TOKEN\" 'http://127.0.0.1:8420/api/v1/sessions?query=port+53'
 
 SIGTERM ends it in order: answers on their way have ten seconds.")]
@@ -43,14 +48,18 @@ pub(crate) struct Flags {
 }
 
 #[derive(Debug, Args)]
-struct ServingFlags {
+pub(crate) struct ServingFlags {
     /// The volumes: any member of each
-    #[arg(required = true, value_name = "VOLUME")]
+    #[arg(required_unless_present = "config", value_name = "VOLUME")]
     volumes: Vec<PathBuf>,
+    /// Run the recorders and the API that this file lists, and start again what ends; SIGHUP has it
+    /// read again. docs/config.md has its keys
+    #[arg(long, value_name = "FILE", exclusive = true)]
+    config: Option<PathBuf>,
     /// Where to listen
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8420")]
     listen: SocketAddr,
-    /// Credentials: a line each, NAME:SCOPES:SHA-256, with :EXPIRY behind it where it ends, as
+    /// Credentials: a line each, NAME:SCOPES:SHA-256, with :EXPIRY and a filter where there are any, as
     /// `serve token create` writes them. They are read again when the file has changed
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
@@ -111,7 +120,9 @@ enum TokenCommand {
 Examples:
   wirespool serve token create anna --scope sessions,extract --token-file /data/tokens
   wirespool serve token create prometheus --token-file /data/tokens
-  wirespool serve token create audit --scope sessions --expires 90d --token-file /data/tokens")]
+  wirespool serve token create audit --scope sessions --expires 90d --token-file /data/tokens
+  wirespool serve token create lab --scope sessions --filter 'net 10.7.0.0/16 and since 30d ago' \\
+    --token-file /data/tokens")]
 struct CreateFlags {
     /// Name of the credential, for the log
     name: String,
@@ -121,6 +132,10 @@ struct CreateFlags {
     /// How long it counts; without it until its line is taken out
     #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     expires: Option<Duration>,
+    /// A query that is asked besides whatever its owner asks: other sessions are not there for this
+    /// token, and of packets only those in the query's times. With since it bounds the range
+    #[arg(long, value_name = "QUERY")]
+    filter: Option<String>,
     /// The file of credentials
     #[arg(long, value_name = "FILE")]
     token_file: PathBuf,
@@ -150,7 +165,10 @@ impl ScopeWord {
 pub(crate) fn run(flags: &Flags) -> Outcome {
     match &flags.command {
         Some(Command::Token(TokenCommand::Create(flags))) => create_token(flags),
-        None => serve(&flags.serving),
+        None => match &flags.serving.config {
+            Some(path) => config::serve_all(path),
+            None => serve(&flags.serving),
+        },
     }
 }
 
@@ -175,6 +193,7 @@ fn serve(flags: &ServingFlags) -> Outcome {
         },
         worker_verb: WORKER,
         environment: HANDED_ON.into_iter().filter_map(variable).collect(),
+        version: env!("CARGO_PKG_VERSION"),
         write_line: try_say,
     };
     match server::serve(&config) {
@@ -205,7 +224,8 @@ fn create_token(flags: &CreateFlags) -> Outcome {
     };
     let scopes: Vec<Scope> = flags.scope.iter().map(|word| word.scope()).collect();
     let after = |time| Timestamp(SystemClock.realtime().0).plus_nanos(units::nanos(time));
-    let made = server::new_token(&flags.name, &scopes, flags.expires.map(after), &others);
+    let bounds = (flags.expires.map(after), flags.filter.as_deref());
+    let made = server::new_token(&flags.name, &scopes, bounds, &others);
     let made =
         made.map_err(|why| Usage(format!("{}: {why}", page::safe::printable(&flags.name))))?;
     let mut output = Output::create(path, true)?;

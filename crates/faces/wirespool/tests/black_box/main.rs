@@ -53,6 +53,7 @@ mod spared;
 mod standing;
 mod stenographer;
 mod strangers;
+mod supervised;
 mod top;
 mod trace;
 mod turnover;

@@ -19,6 +19,7 @@ use crate::machine::{BINARY, Ran, Volume, command, run, write_key};
 use crate::running::{recorder, taken};
 use crate::stenographer::question;
 
+mod browser;
 mod doors;
 
 /// Longer than anything here takes on a machine that has much to do.
@@ -284,13 +285,17 @@ fn an_extract_is_what_extract_writes_and_its_manifest_verifies() {
 #[test]
 fn each_endpoint_asks_for_its_scope() {
     const SCOPES: [&str; 5] = ["sessions", "payload", "extract", "hold", "admin"];
-    const ENDPOINTS: [(&str, Option<&str>); 8] = [
+    const ENDPOINTS: [(&str, Option<&str>); 12] = [
         ("/api/v1/openapi.json", Some("")),
+        ("/api/v1/whoami", Some("")),
+        ("/api/v1/fields", Some("")),
         ("/api/v1/volumes", Some("")),
         ("/metrics", Some("")),
         ("/api/v1/answers/x", Some("")),
         ("/api/v1/answers/x/manifest", Some("extract")),
         ("/api/v1/sessions?limit=1", Some("sessions")),
+        ("/api/v1/summary?fields=app", Some("sessions")),
+        ("/api/v1/packets?limit=1", Some("payload")),
         ("/api/v1/extract?query=port+9", Some("extract")),
         ("/api/v1/health", None),
     ];
@@ -320,7 +325,7 @@ fn each_endpoint_asks_for_its_scope() {
             }
         }
     }
-    served.get("/", "").is_refused(401, "no-credential");
+    served.get("/api", "").is_refused(401, "no-credential");
     let (_, token) = &tokens[0];
     served.get("/api/v2", token).is_refused(404, "not-found");
     served.ask("POST /api/v1/sessions", token, &[]).is_refused(405, "wrong-method");
@@ -391,7 +396,7 @@ fn a_token_counts_until_its_line_is_taken_out_and_a_bad_file_lets_nobody_in() {
 #[test]
 fn the_document_describes_what_is_answered() {
     let served = Served::over(Volume::recorded());
-    let token = served.token("reader", "sessions");
+    let token = served.token("reader", "sessions,payload");
     let document = served.get("/api/v1/openapi.json", &token).ok().json();
     assert_eq!(document["openapi"], "3.1.0");
     let schema = |name: &str| {
@@ -409,6 +414,14 @@ fn the_document_describes_what_is_answered() {
     check("Page", &page);
     let id = page["answer"].as_str().unwrap();
     check("Answer", &served.get(&format!("/api/v1/answers/{id}"), &token).ok().json());
+    for (name, path) in [
+        ("Summary", "summary?fields=app,host,resp_port,bytes,start"),
+        ("Packets", "packets?limit=50"),
+        ("Caller", "whoami"),
+        ("Fields", "fields"),
+    ] {
+        check(name, &served.get(&format!("/api/v1/{path}"), &token).ok().json());
+    }
     check("Health", &served.get("/api/v1/health", &token).ok().json());
     check("Problem", &served.get("/api/v1/sessions?query=port", &token).json());
     assert!(!schema("Session").is_valid(&serde_json::json!({"sni": 5})));

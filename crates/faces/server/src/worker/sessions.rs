@@ -1,0 +1,138 @@
+//! Sessions as lines of JSON, behind the place of a cursor.
+
+use core::ops::ControlFlow;
+use std::io::{self, BufWriter, Write as _};
+use std::os::unix::net::UnixStream;
+
+use extract::{Event, Found, Sought};
+use host::SystemClock;
+use page::text::plural;
+use query::Query;
+use units::Timestamp;
+
+use super::{Work, parse, refused, statement};
+use crate::question::{Answered, Cursor, Order, Refused, SessionsWanted};
+
+/// Rows wait for so many bytes, or until the search says how far it is.
+const ROWS_BYTES: usize = 32 << 10;
+
+impl Work<'_> {
+    pub(super) fn sessions(
+        &self,
+        wanted: &SessionsWanted,
+        data: &UnixStream,
+    ) -> Result<Answered, Refused> {
+        let query = behind(wanted)?;
+        let mut rows = Rows {
+            wanted,
+            out: BufWriter::with_capacity(ROWS_BYTES, data),
+            count: 0,
+            bytes: 0,
+            last: None,
+            cut_by: None,
+        };
+        let already = wanted.after.as_ref().map_or(0, |cursor| cursor.of_start);
+        let limit = wanted.limit.map(|limit| limit.saturating_add(already));
+        let newest_first = wanted.order == Order::Newest;
+        let sought = Sought { limit, newest_first, ..Sought::new(&query) };
+        let (options, notes) = self.options();
+        let report = extract::find_columns(&options, &sought, &SystemClock, &mut |event| {
+            if self.is_over() {
+                rows.cut_by = Some("time");
+                return ControlFlow::Break(());
+            }
+            rows.take(event)
+        });
+        let report = report.map_err(|error| refused(&error))?;
+        rows.out.flush().unwrap_or_default();
+        let mut completeness = report.completeness;
+        if rows.cut_by == Some("limit") {
+            (completeness.limited, completeness.stopped) = (true, false);
+        }
+        let cut_by = rows.cut_by.or(completeness.limited.then_some("limit"));
+        let has_rest = completeness.limited || completeness.stopped;
+        Ok(Answered {
+            count: rows.count,
+            next: if has_rest { rows.last.or(wanted.after.clone()) } else { None },
+            statement: statement(&plural(rows.count, "session"), &completeness, (cut_by, notes)),
+            manifest: None,
+        })
+    }
+}
+
+/// The query, with the place of a cursor as a bound, so that nothing before it is read.
+fn behind(wanted: &SessionsWanted) -> Result<Query, Refused> {
+    let Some(cursor) = &wanted.after else { return parse(&wanted.query, wanted.now_ns) };
+    let side = match wanted.order {
+        Order::Oldest => ">=",
+        Order::Newest => "<=",
+    };
+    let bound = format!("start_ns {side} {}", Timestamp(cursor.start_ns));
+    let text = match wanted.query.trim() {
+        "" => bound,
+        query => format!("({query}) and {bound}"),
+    };
+    parse(&text, wanted.now_ns)
+}
+
+/// Sessions on their way out.
+struct Rows<'a> {
+    wanted: &'a SessionsWanted,
+    out: BufWriter<&'a UnixStream>,
+    count: u64,
+    bytes: u64,
+    last: Option<Cursor>,
+    cut_by: Option<&'static str>,
+}
+
+impl Rows<'_> {
+    fn take(&mut self, event: Event<'_>) -> ControlFlow<()> {
+        let written = match event {
+            Event::Searched { .. } => self.out.flush(),
+            Event::Found(found) => {
+                let is_shown = self
+                    .wanted
+                    .after
+                    .as_ref()
+                    .is_none_or(|cursor| cursor.is_before(found.session.start.0, &found.id));
+                if !is_shown {
+                    return ControlFlow::Continue(());
+                }
+                if self.wanted.limit == Some(self.count) {
+                    self.cut_by = Some("limit");
+                    return ControlFlow::Break(());
+                }
+                if self.bytes >= self.wanted.bytes_max {
+                    self.cut_by = Some("bytes");
+                    return ControlFlow::Break(());
+                }
+                self.write(found)
+            }
+        };
+        // Where nobody reads there is nobody to be told.
+        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+
+    fn write(&mut self, found: &Found) -> io::Result<()> {
+        let line = session_view::json_line(found);
+        self.out.write_all(line.as_bytes())?;
+        // The first one shows that there is an answer.
+        if self.count == 0 {
+            self.out.flush()?;
+        }
+        self.count += 1;
+        self.bytes = self.bytes.saturating_add(units::number::to_u64(line.len()));
+        let start_ns = found.session.start.0;
+        let before = self.last.as_ref().or(self.wanted.after.as_ref());
+        let of_start = before.filter(|last| last.start_ns == start_ns).map_or(0, |it| it.of_start);
+        self.last = Some(Cursor {
+            start_ns,
+            session_id: found.id.clone(),
+            // It came from a client, who may have written anything.
+            of_start: of_start.saturating_add(1),
+            order: self.wanted.order,
+            now_ns: self.wanted.now_ns,
+        });
+        Ok(())
+    }
+}

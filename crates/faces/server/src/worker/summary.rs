@@ -1,0 +1,61 @@
+//! What sessions sum up to: their bytes over time, and the values of fields with the most.
+
+use core::ops::ControlFlow;
+use std::io::Write as _;
+use std::os::unix::net::UnixStream;
+
+use extract::{Event, Measure, SERIES_COLUMNS, Sought, Top, Traffic, Weight};
+use host::SystemClock;
+use page::text::plural;
+use query::Field;
+
+use super::{Work, parse, refused, statement};
+use crate::question::{Answered, By, Refused, SummaryWanted};
+
+impl Work<'_> {
+    /// The members of a JSON object, without its braces: a statement follows them.
+    pub(super) fn summary(
+        &self,
+        wanted: &SummaryWanted,
+        mut data: &UnixStream,
+    ) -> Result<Answered, Refused> {
+        let query = parse(&wanted.query, wanted.now_ns)?;
+        let fields = wanted.fields.iter().filter_map(|name| Field::find(name));
+        let mut tops: Vec<(&Field, Top)> = fields.map(|field| (field, Top::new(field))).collect();
+        let mut columns = SERIES_COLUMNS.to_vec();
+        columns.extend(["orig_packets", "resp_packets"]);
+        columns.extend(tops.iter().flat_map(|(_, top)| top.columns()));
+        let sought = Sought { columns: Some(&columns), ..Sought::new(&query) };
+        let mut traffic = Traffic::default();
+        let mut total = Measure::default();
+        let (options, notes) = self.options();
+        let report = extract::find_columns(&options, &sought, &SystemClock, &mut |event| {
+            if let Event::Found(found) = event {
+                traffic.add(&found.session);
+                total.add(&Measure::of(found));
+                tops.iter_mut().for_each(|(_, top)| top.add(found));
+            }
+            if self.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        let completeness = report.map_err(|error| refused(&error))?.completeness;
+        let weight = match wanted.by {
+            By::Bytes => Weight::Bytes,
+            By::Packets => Weight::Packets,
+            By::Sessions => Weight::Sessions,
+        };
+        let object = session_view::summary_json(&total, &traffic, tops, (weight, wanted.limit));
+        let members = object.strip_prefix('{').and_then(|rest| rest.strip_suffix("}\n"));
+        data.write_all(members.unwrap_or_default().as_bytes()).unwrap_or_default();
+        let cut_by = completeness.stopped.then_some("time");
+        Ok(Answered {
+            count: total.sessions,
+            next: None,
+            statement: statement(
+                &plural(total.sessions, "session"),
+                &completeness,
+                (cut_by, notes),
+            ),
+            manifest: None,
+        })
+    }
+}

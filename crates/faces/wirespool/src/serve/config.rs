@@ -1,0 +1,222 @@
+//! `wirespool config`, and the service of a configuration file.
+//!
+//! The keys of the file are flags of `record` and `serve`, as clap knows them: names, meanings and
+//! defaults are declared there alone, and their values are checked by the verbs that take them.
+
+use core::time::Duration;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::{Arg, ArgAction, Args, Command, Subcommand};
+use page::safe::{path as shown, printable};
+use page::text::plural;
+use supervise::{Fault, Job, Key, Plan, Shape, Table, read};
+
+use super::ServingFlags;
+use crate::failure::{Outcome, Usage, Verdict};
+use crate::progress::{say, try_say};
+use crate::{record, stdout};
+
+const RECORDER: &str = "recorder";
+const API: &str = "api";
+const RECORD: &str = "record";
+const SERVE: &str = "serve";
+/// What a recorder does once, at somebody's word, and not at each start; what it says at the end.
+const NOT_OF_RECORDERS: [&str; 4] = ["read", "clock_is_right", "without", "json"];
+const NOT_OF_API: [&str; 1] = ["config"];
+/// The manager of services says how long it waits for a sign of life (`sd_watchdog_enabled(3)`).
+const WATCHDOG: &str = "WATCHDOG_USEC";
+
+/// Check and explain a configuration file
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    Check(FileFlags),
+    Show(FileFlags),
+    Explain(ExplainFlags),
+}
+
+/// Say whether a file can be used.
+///
+/// Prints one line for each fault, with its place. Nothing is started.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool config check /etc/wirespool/wirespool.toml
+  wirespool config show /etc/wirespool/wirespool.toml
+
+Exit code 2 when the file has a fault.")]
+pub(crate) struct FileFlags {
+    /// The configuration, in TOML
+    file: PathBuf,
+}
+
+/// Say what a key means.
+///
+/// Without a key all of them are listed: name, default, meaning.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool config explain
+  wirespool config explain recorder.max_age")]
+pub(crate) struct ExplainFlags {
+    /// The key, such as recorder.max_age
+    key: Option<String>,
+}
+
+pub(crate) fn run(command: &ConfigCommand) -> Outcome {
+    match command {
+        ConfigCommand::Check(flags) => check(&flags.file),
+        ConfigCommand::Show(flags) => show(&flags.file),
+        ConfigCommand::Explain(flags) => explain(flags),
+    }
+}
+
+/// The tables of a configuration.
+fn tables() -> [Table; 2] {
+    let of = |verb: &str, left_out: &[&str]| {
+        let command = command(verb);
+        let keys = command.get_arguments().filter_map(key);
+        keys.filter(|key| !left_out.contains(&&*key.name)).collect()
+    };
+    let recorder = Table {
+        name: RECORDER,
+        is_named: true,
+        verb: RECORD,
+        takes_name: Some("name"),
+        keys: of(RECORD, &NOT_OF_RECORDERS),
+    };
+    let api = Table {
+        name: API,
+        is_named: false,
+        verb: SERVE,
+        takes_name: None,
+        keys: of(SERVE, &NOT_OF_API),
+    };
+    [recorder, api]
+}
+
+/// The flags of a verb.
+fn command(verb: &str) -> Command {
+    let named = Command::default().name(verb.to_owned());
+    if verb == RECORD {
+        record::Flags::augment_args(named)
+    } else {
+        ServingFlags::augment_args(named)
+    }
+}
+
+/// A flag as a key.
+fn key(flag: &Arg) -> Option<Key> {
+    let shape = match flag.get_action() {
+        ArgAction::SetTrue => Shape::Switch,
+        ArgAction::Set => Shape::One,
+        ArgAction::Append => Shape::Many,
+        _ => return None,
+    };
+    let name = flag.get_long().unwrap_or_else(|| flag.get_id().as_str());
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let values = flag.get_value_names().unwrap_or_default().iter();
+    let values: Vec<String> = values.map(ToString::to_string).collect();
+    let defaults = flag.get_default_values().iter();
+    let defaults: Vec<String> = defaults.map(|it| it.to_string_lossy().into_owned()).collect();
+    Some(Key {
+        name: name.replace('-', "_"),
+        shape,
+        is_positional: flag.is_positional(),
+        is_required: flag.is_required_set(),
+        value: values.join(" "),
+        default: (shape != Shape::Switch && !defaults.is_empty()).then(|| defaults.join(",")),
+        meaning: words(&flag.get_help().map(ToString::to_string).unwrap_or_default()),
+    })
+}
+
+/// The jobs of a file, or what is wrong with it, a line each.
+fn jobs(path: &Path) -> Result<Vec<Job>, Vec<String>> {
+    let named = |fault: &Fault| format!("{}: {fault}", shown(path));
+    let text = host::read_text(path).map_err(|error| vec![format!("{}: {error}", shown(path))])?;
+    let tables = tables();
+    let of_file = |faults: Vec<Fault>| faults.iter().map(named).collect::<Vec<_>>();
+    let mut jobs = read(&text, &tables).map_err(of_file)?;
+    if jobs.is_empty() {
+        return Err(vec![format!("{}: neither [recorder.NAME] nor [api] is there", shown(path))]);
+    }
+    let recorded: Vec<String> = jobs
+        .iter()
+        .filter(|job| job.table == RECORDER)
+        .flat_map(|job| job.values("volume").to_vec())
+        .collect();
+    let volumes = tables.iter().flat_map(|table| &table.keys).find(|key| key.name == "volumes");
+    for job in &mut jobs {
+        if let (API, Some(key)) = (job.table, volumes) {
+            job.give(key, recorded.clone());
+        }
+    }
+    let faults: Vec<String> = jobs.iter().filter_map(|job| Some(named(&fault_of(job)?))).collect();
+    if faults.is_empty() { Ok(jobs) } else { Err(faults) }
+}
+
+/// What the verb itself finds wrong.
+fn fault_of(job: &Job) -> Option<Fault> {
+    let words = job.words();
+    let error = command(words.first()?).try_get_matches_from(&words).err()?.to_string();
+    let lines = error.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    let why = lines.join(" ");
+    let why = why.strip_prefix("error: ").unwrap_or(&why);
+    Some(Fault { line: job.line, why: format!("[{}] {why}", job.name) })
+}
+
+fn checked(path: &Path) -> anyhow::Result<Vec<Job>> {
+    jobs(path).map_err(|faults| Usage(faults.join("\n")).into())
+}
+
+fn check(path: &Path) -> Outcome {
+    let jobs = checked(path)?;
+    let recorders = jobs.iter().filter(|job| job.table == RECORDER).count();
+    let api = if recorders < jobs.len() { "and the API" } else { "and no API" };
+    let recorders = plural(u64::try_from(recorders).unwrap_or(u64::MAX), "recorder");
+    stdout::print(&format!("{}: {recorders} {api}, no fault\n", shown(path)))?;
+    Ok(Verdict::Clean)
+}
+
+fn show(path: &Path) -> Outcome {
+    let jobs = checked(path)?;
+    stdout::print(&supervise::show(&jobs, &tables()))?;
+    Ok(Verdict::Clean)
+}
+
+fn explain(flags: &ExplainFlags) -> Outcome {
+    let tables = tables();
+    let wanted = flags.key.as_deref();
+    let text = supervise::explain(&tables, wanted).ok_or_else(|| {
+        let wanted = wanted.unwrap_or_default();
+        let meant = supervise::meant_by(&tables, wanted);
+        let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
+        Usage(format!("{} is no key{meant}", printable(wanted)))
+    })?;
+    stdout::print(&text)?;
+    Ok(Verdict::Clean)
+}
+
+/// The keys as a part of the documentation.
+pub(crate) fn reference() -> String {
+    supervise::reference(&tables())
+}
+
+/// Runs what a configuration lists, until a signal; SIGHUP has it read again.
+pub(crate) fn serve_all(path: &Path) -> Outcome {
+    let (stop, reload) = host::StopFlag::install_with_reload()?;
+    let program = std::env::current_exe().context("cannot find this program")?;
+    let watchdog = std::env::var(WATCHDOG).ok().and_then(|text| text.parse().ok());
+    let plan = Plan {
+        program,
+        // What records is not stopped for other words.
+        may_stop: |job| job.table == API,
+        write_line: try_say,
+        watchdog: watchdog.map(Duration::from_micros),
+    };
+    let faults = |faults: Vec<String>| Usage(faults.join("\n"));
+    let ended = supervise::supervise(&plan, &|| jobs(path), (&stop, &reload)).map_err(faults)?;
+    say("ended in order");
+    Ok(Verdict::clean_if(ended.failed == 0))
+}

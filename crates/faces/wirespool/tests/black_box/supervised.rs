@@ -1,0 +1,266 @@
+//! A configuration file: checked, explained, and what it lists kept running.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::machine::{BINARY, PAIR, Ran, Volume, enter, run, write_key};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A configuration and what runs by it.
+struct Supervised {
+    volume: Volume,
+    file: String,
+    child: Child,
+    lines: Receiver<String>,
+    said: Vec<String>,
+}
+
+impl Supervised {
+    fn start(volume: Volume, text: &str) -> Self {
+        let file = volume.file("wirespool.toml");
+        fs::write(&file, text).unwrap();
+        let mut command = Command::new(BINARY);
+        command.args(["serve", "--config", &file]).stdin(Stdio::null()).stdout(Stdio::null());
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            stderr.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        });
+        Self { volume, file, child, lines, said: Vec::new() }
+    }
+
+    /// Reads lines up to one that contains these words.
+    #[track_caller]
+    fn hear(&mut self, words: &str) -> String {
+        loop {
+            let line = self.lines.recv_timeout(PATIENCE);
+            let line = line.unwrap_or_else(|_| panic!("{words:?}: {:?}", self.said));
+            self.said.push(line.clone());
+            if line.contains(words) {
+                return line;
+            }
+        }
+    }
+
+    fn reload(&self, text: &str) {
+        fs::write(&self.file, text).unwrap();
+        signal("-HUP", self.child.id());
+    }
+
+    fn end(&mut self) -> Option<i32> {
+        signal("-TERM", self.child.id());
+        let started = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            assert!(started.elapsed() < PATIENCE, "it does not end: {:?}", self.said);
+            sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Supervised {
+    fn drop(&mut self) {
+        let pids = children(self.child.id());
+        drop(self.child.kill());
+        drop(self.child.wait());
+        pids.into_iter().for_each(|pid| signal("-KILL", pid));
+    }
+}
+
+fn signal(signal: &str, pid: u32) {
+    let mut command = Command::new("kill");
+    command.args([signal, &pid.to_string()]).stderr(Stdio::null());
+    command.status().unwrap();
+}
+
+fn children(pid: u32) -> Vec<u32> {
+    let listed = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    listed.unwrap_or_default().split_whitespace().map(|id| id.parse().unwrap()).collect()
+}
+
+/// The process that a line names.
+fn process(line: &str) -> u32 {
+    line.trim().rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+fn is_running(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
+}
+
+#[track_caller]
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < PATIENCE, "{what}");
+        sleep(Duration::from_millis(20));
+    }
+}
+
+fn config(text: &str, verb: &str) -> Ran {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("wirespool.toml");
+    fs::write(&file, text).unwrap();
+    run(&["config", verb, file.to_str().unwrap()])
+}
+
+#[test]
+fn a_file_is_checked_with_a_line_for_each_fault() {
+    let good = "[recorder.office]\nvolume = '/data/spool'\ninterface = ['eth0', 'eth1']\n\
+                class = 'port 443=64k'\nmax_age = '30d'\nerase = false\n\n\
+                [api]\ntoken_file = '/data/tokens'\nworkers = 8\n";
+    let checked = config(good, "check").done();
+    assert!(checked.out.ends_with(": 1 recorder and the API, no fault\n"), "{checked:?}");
+    let shown = config(good, "show").done().out;
+    for line in [
+        "interface = [\"eth0\", \"eth1\"]",
+        "erase = \"off\"",
+        "# snaplen = \"0\"",
+        "name = \"office\"",
+        // What the API serves is what is recorded.
+        "volumes = [\"/data/spool\"]",
+        "# wirespool serve --token-file=/data/tokens --workers=8 -- /data/spool",
+    ] {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+    assert_eq!(config(&shown, "show").done().out, shown);
+    for (text, words) in [
+        (good.replace("max_age", "max_aeg"), ":5: "),
+        (good.replace("max_age", "max_aeg"), "did you mean max_age?"),
+        (good.replace("'30d'", "'30 dogs'"), "[recorder.office] invalid value '30 dogs'"),
+        (good.replace("workers = 8", "workers = 0"), "'--workers <N>'"),
+        (good.replace("interface", "no_index = true\nread"), "read is no key of [recorder]"),
+        (good.replace("volume =", "#"), "[recorder.office] lacks volume"),
+        (String::new(), "neither [recorder.NAME] nor [api]"),
+    ] {
+        let refused = config(&text, "check");
+        let err = refused.err.replace(": line ", ":");
+        assert!(refused.code == Some(2) && err.contains(words), "{words}: {refused:?}");
+    }
+    run(&["config", "explain", "max_agee"]).fails_with(2, "did you mean max_age?");
+    let one = run(&["config", "explain", "recorder.max_age"]).done();
+    assert!(one.out.starts_with("recorder.max_age = TIME\n    Give out no packet"), "{one:?}");
+    run(&["serve", "--config", "/nonexistent.toml"]).fails_with(2, "/nonexistent.toml");
+}
+
+#[test]
+fn the_document_has_every_key() {
+    let reference = run(&["generate", "config"]).done().out;
+    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/config.md");
+    let document = fs::read_to_string(document).unwrap();
+    assert!(document.contains(reference.trim()), "docs/config.md needs this part:\n{reference}");
+}
+
+#[test]
+fn what_a_file_lists_is_kept_running_and_changed_without_a_stop() {
+    let test = "supervised::what_a_file_lists_is_kept_running_and_changed_without_a_stop";
+    if !enter(PAIR, test) {
+        return;
+    }
+    let volume = Volume::empty();
+    let other = volume.file("lab");
+    run(&["create", &other, "--size", "64M", "--piece", "256K", "--sparse"]).done();
+    let tokens = volume.file("tokens");
+    write_key(&tokens, "");
+    let office = format!(
+        "[recorder.office]\nvolume = '{}'\ninterface = 'taker'\npool = '4M'\nkernel_ring = '1M'\n\
+         index_dir = '{}'\n",
+        volume.path, volume.index
+    );
+    let api = format!("[api]\nlisten = '127.0.0.1:0'\ntoken_file = '{tokens}'\n");
+    let mut it = Supervised::start(volume, &format!("{office}\n{api}"));
+    let recorder = process(&it.hear("recorder.office: process"));
+    let service = process(&it.hear("api: process"));
+    it.hear("listening at http://127.0.0.1:");
+    // What ends is started again, and nothing else is.
+    signal("-KILL", service);
+    it.hear("api: was ended after");
+    it.hear("listening at ");
+    assert!(is_running(recorder), "{:?}", it.said);
+    signal("-KILL", recorder);
+    it.hear("recorder.office: was ended after");
+    let parent = it.child.id();
+    until("a new recorder", || children(parent).len() == 2);
+    // A file with a fault changes nothing.
+    it.reload(&office.replace("pool", "pol"));
+    it.hear("the new configuration is not used");
+    it.hear("did you mean pool?");
+    let running = children(parent);
+    assert_eq!(running.len(), 2);
+    // What records is not stopped for other words, and is told how it gets them.
+    let lab = format!(
+        "[recorder.lab]\nvolume = '{}'\ninterface = 'taker'\npool = '4M'\nkernel_ring = '1M'\n",
+        other
+    );
+    let new_api = format!("{api}workers = 2\n");
+    let new_office = office.replace("'4M'", "'8M'");
+    it.reload(&format!("{new_office}{lab}{new_api}"));
+    let told = it.hear("pool changed");
+    it.hear("api: started again with other volumes, workers");
+    let lab_process = process(&it.hear("recorder.lab: process"));
+    let recorder = process(&told);
+    assert!(running.contains(&recorder) && is_running(recorder), "{told}");
+    let line = fs::read_to_string(format!("/proc/{recorder}/cmdline")).unwrap();
+    assert!(line.contains("--pool=4M"), "{line}");
+    // As it said; of the first minute's ends one was told.
+    signal("-INT", recorder);
+    let has_new_words = |pid: &u32| {
+        fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|it| it.contains("--pool=8M"))
+    };
+    until("the new words", || children(parent).iter().any(has_new_words));
+    // What is taken out ends in order.
+    it.reload(&format!("{new_office}{new_api}"));
+    it.hear("recorder.lab: taken out");
+    until("the end of the one that is taken out", || !is_running(lab_process));
+    signal("-HUP", parent);
+    it.hear("nothing is new");
+    let all = children(parent);
+    let code = it.end();
+    assert_eq!(code, Some(0), "{:?}", it.said);
+    assert!(!all.into_iter().any(is_running));
+    let found = run(&["status", &it.volume.path]);
+    assert!(found.out.contains("whole"), "{found:?}");
+}
+
+#[test]
+fn a_recorder_goes_on_when_what_started_it_is_killed() {
+    if !enter(PAIR, "supervised::a_recorder_goes_on_when_what_started_it_is_killed") {
+        return;
+    }
+    let volume = Volume::empty();
+    let text = format!(
+        "[recorder.office]\nvolume = '{}'\ninterface = 'taker'\npool = '4M'\nkernel_ring = '1M'\n",
+        volume.path
+    );
+    let mut it = Supervised::start(volume, &text);
+    let recorder = process(&it.hear("recorder.office: process"));
+    it.child.kill().unwrap();
+    it.child.wait().unwrap();
+    sleep(Duration::from_millis(500));
+    assert!(is_running(recorder));
+    signal("-INT", recorder);
+    until("the end of the recorder", || !is_running(recorder));
+}
+
+#[test]
+fn a_program_with_wrong_words_waits_until_they_change_and_others_are_tried_again() {
+    let volume = Volume::empty();
+    let absent = volume.file("absent");
+    let text = format!("[recorder.office]\nvolume = '{absent}'\ninterface = 'lo'\n");
+    let mut it = Supervised::start(volume, &text);
+    it.hear("recorder.office: process");
+    // It does not exist: that may change by itself.
+    it.hear("with exit code 3; it is started again");
+    it.reload(&text.replace(&absent, &it.volume.path).replace("'lo'", "'lo'\nhold = 'port 53'"));
+    it.hear("the new configuration is not used");
+    it.hear("--hold-dir");
+    assert_eq!(it.end(), Some(0), "{:?}", it.said);
+}

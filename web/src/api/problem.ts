@@ -1,0 +1,67 @@
+/** A place in a query that the recorder did not understand. `at` counts bytes of UTF-8. */
+export interface WrongQuery {
+  at: number;
+  suggestion?: string;
+  shown: string;
+}
+
+interface ProblemBody {
+  type?: string;
+  title?: string;
+  detail?: string;
+  query?: WrongQuery;
+}
+
+/** An answer of the recorder that is no success. */
+export class Problem extends Error {
+  readonly word: string;
+  readonly detail: string | undefined;
+  readonly query: WrongQuery | undefined;
+
+  constructor(
+    readonly status: number,
+    body: ProblemBody,
+  ) {
+    super(body.title ?? `The recorder answered with status ${status}.`);
+    this.word = body.type?.split(":").pop() ?? "unknown";
+    this.detail = body.detail;
+    this.query = body.query;
+  }
+}
+
+/** The recorder could not be reached, or its answer broke off. */
+export class Unreachable extends Error {
+  constructor() {
+    super("The recorder does not answer.");
+  }
+}
+
+const ADVICE: Record<string, string> = {
+  "no-credential": "Log in again with a valid token.",
+  "no-scope": "This token does not permit it. Make a token with the missing scope.",
+  "not-found": "It may have been overwritten. Search again for a longer time.",
+  "wrong-parameter": "Go back to the sessions and try again from there.",
+  "wrong-query": "Correct the query at the place that is underlined.",
+  "too-long": "Shorten the query: at most 32 KiB are allowed.",
+  busy: "Too many requests are waiting. Try again in a moment.",
+  "no-worker": "The machine could not start a process. Try again in a moment.",
+  "too-late": "The answer took too long. Choose a shorter time range.",
+  damaged: "Part of the volume is damaged. `wirespool verify VOLUME` says what.",
+  unreadable: "The volume cannot be read. Look at the Storage view.",
+  "worker-ended": "The process that answered has ended. Choose a shorter range and try again.",
+};
+
+/** What the reader can do about an error. */
+export function advice(error: unknown): string {
+  if (error instanceof Problem) {
+    return ADVICE[error.word] ?? "Try again. The recorder's log says more.";
+  }
+  if (error instanceof Unreachable) {
+    return "The page tries again by itself.";
+  }
+  return "Load the page again. If it stays, the browser's console says more.";
+}
+
+export function isAbort(error: unknown): boolean {
+  return error instanceof DOMException && error.name === "AbortError";
+}

@@ -1,0 +1,227 @@
+/** The answers of the recorder's HTTP interface, as far as the page reads them. */
+
+export interface Whoami {
+  name: string;
+  scopes: string[];
+  volumes: { name: string; id: string }[];
+  version: string;
+  now_ns: number;
+}
+
+export interface Field {
+  name: string;
+  aliases: string[];
+  kind: string;
+  meaning: string;
+}
+
+export interface Times {
+  from_ns?: number;
+  to_ns?: number;
+}
+
+export interface Gap extends Times {
+  cause: string;
+  interface?: number;
+  packets?: number;
+  bytes?: number;
+}
+
+export interface Completeness {
+  gaps?: Gap[];
+  recorded?: (Times & { end?: string; interfaces?: string[] })[];
+  not_recorded?: Times[];
+  not_held?: Times[];
+  not_known?: (Times & { why: string })[];
+}
+
+export type AnswerState = "complete" | "incomplete" | "unknown" | "broken_off";
+
+export interface Statement {
+  state: AnswerState;
+  text: string;
+  cut_by?: "time" | "bytes" | "limit";
+  notes?: string[];
+  completeness?: Completeness;
+}
+
+export type FieldValue = string | number | boolean | (string | number)[];
+
+/** A session has only the fields that have a value. */
+export type Session = { session_id: string } & Record<string, FieldValue | undefined>;
+
+export interface SessionPage {
+  sessions: Session[];
+  next_cursor: string | null;
+  count: number;
+  answer: string;
+  statement: Statement;
+}
+
+export interface Amounts {
+  sessions: number;
+  packets: number;
+  bytes: number;
+}
+
+export type Measure = keyof Amounts;
+
+export interface TopValue extends Amounts {
+  value: string | number | boolean;
+  name?: string;
+  text: string;
+  query: string;
+}
+
+export interface TopField {
+  field: string;
+  distinct: number;
+  absent: Amounts;
+  /** Of values beyond those that are counted one by one. */
+  uncounted?: Amounts;
+  values: TopValue[];
+}
+
+export interface Traffic {
+  width_ns: number;
+  buckets: [number, number[]][];
+  series: string[];
+}
+
+export interface Summary {
+  total: Amounts;
+  traffic: Traffic;
+  top: TopField[];
+  answer: string;
+  statement: Statement;
+}
+
+export interface Packet {
+  number: number;
+  time_ns: number;
+  length: number;
+  captured: number;
+  source: string;
+  destination: string;
+  protocol: string;
+  info: string;
+  /** Where the payload begins in the captured bytes. */
+  payload_at?: number;
+  /** Bytes of payload on the wire. */
+  payload_len?: number;
+  seq?: number;
+  ack?: number;
+  flags?: number;
+  window?: number;
+  data: string;
+}
+
+export interface PacketAnswer {
+  packets: Packet[];
+  count: number;
+  answer: string;
+  statement: Statement;
+}
+
+export interface InterfaceAccount {
+  name?: string;
+  offered: number;
+  stored: number;
+  cut: number;
+  copies: number;
+  headers_only: number;
+  kernel_drops: number;
+  writer_drops: number;
+  in_flight: number;
+  interface_drops: number | null;
+  filter_rejects: number | null;
+  too_long: number;
+  is_away: boolean;
+  times_down: number;
+}
+
+export interface Headroom {
+  guaranteed_bytes_per_s: number;
+  offered_bytes_per_s: number;
+  offered_bytes_per_s_max: number;
+  level: "calm" | "near" | "above";
+  warnings: number;
+}
+
+export interface Device {
+  member: number | null;
+  path: string;
+  writes: number;
+  bytes: number;
+  p50_ns: number;
+  p99_ns: number;
+  p99_9_ns: number;
+  max_ns: number;
+  depth_max: number;
+  slow_writes: number;
+  slower_than_qualified: number;
+  is_slower_than_qualified: boolean;
+  /** By 64ths of the surface: writes, bytes, mean and longest latency. */
+  places: [number, number, number, number][];
+}
+
+export interface Qualified {
+  by: string;
+  started_ns: number;
+  guaranteed_bytes_per_s: number;
+  mean_bytes_per_s: number;
+  pool_bytes: number;
+  longest_write_ns: number;
+  report: string;
+}
+
+export interface Disks {
+  qualified?: Qualified;
+  headroom?: Headroom;
+  slow_limit_ns: number;
+  slow_writes: number;
+  devices: Device[];
+}
+
+export interface RecorderEvent {
+  at_ns: number;
+  kind: string;
+  text: string;
+}
+
+export interface Member {
+  path: string;
+  state: "whole" | "stale" | "left out" | "absent" | "vacant";
+  stale_bytes: number;
+}
+
+/** A volume, and its recorder's counters while one answers. */
+export interface Volume extends Partial<Omit<InterfaceAccount, "name">> {
+  name: string;
+  volume_id: string;
+  problem?: { title: string; detail?: string };
+  path?: string;
+  data_columns?: number;
+  parity_columns?: number;
+  epoch?: number;
+  is_open?: boolean;
+  clean_stop?: boolean;
+  last_alive_ns?: number;
+  is_whole?: boolean;
+  members?: Member[];
+  spares?: { path: string; is_there: boolean }[];
+  redundancy?: { first_sequence: number; last_sequence: number; survives_members?: number }[];
+  unindexed?: number;
+  left_out?: number;
+  indexer_deaths?: number;
+  long_waits?: string[];
+  events?: RecorderEvent[];
+  pool_columns?: number;
+  pool_columns_free?: number;
+  member_bytes?: number;
+  elapsed_ns?: number;
+  acknowledged?: string;
+  holds_ns?: number;
+  interfaces?: InterfaceAccount[];
+  disks?: Disks;
+}

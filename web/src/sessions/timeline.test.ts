@@ -1,0 +1,48 @@
+import { describe, expect, it } from "vitest";
+import { reduced, shades, stacked } from "./timeline";
+
+describe("the stack of traffic", () => {
+  it("fills buckets without traffic, and one on each side", () => {
+    const traffic = {
+      width_ns: 1e9,
+      series: ["tls", "dns"],
+      buckets: [
+        [10e9, [5, 1]],
+        [12e9, [2]],
+      ] as [number, number[]][],
+    };
+    expect(stacked(traffic)).toEqual({
+      atS: [9, 10, 11, 12, 13],
+      sums: [
+        [0, 5, 0, 2, 0],
+        [0, 6, 0, 2, 0],
+      ],
+    });
+  });
+
+  it("of nothing is nothing", () => {
+    expect(stacked({ width_ns: 1e9, series: [], buckets: [] }).atS).toEqual([]);
+  });
+
+  it("has the largest protocols, and the rest as one", () => {
+    const series = Array.from({ length: 9 }, (_, index) => `p${index}`);
+    const bytes = series.map((_, index) => index + 1);
+    const { series: names, buckets } = reduced({ width_ns: 1, series, buckets: [[0, bytes]] });
+    expect(names).toEqual(["p8", "p7", "p6", "p5", "p4", "p3", "p2", "others"]);
+    expect(buckets[0]?.[1].at(-1)).toBe(3);
+  });
+});
+
+describe("shaded times", () => {
+  it("are what a statement lists", () => {
+    const found = shades({
+      gaps: [{ cause: "crash", from_ns: 1e9, to_ns: 2e9 }],
+      not_held: [{ to_ns: 5e9 }],
+    });
+    expect(found.map(({ kind, fromS, toS }) => [kind, fromS, toS])).toEqual([
+      ["lost", -Infinity, 5],
+      ["unknown", 1, 2],
+    ]);
+    expect(shades(undefined)).toEqual([]);
+  });
+});

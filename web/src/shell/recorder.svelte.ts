@@ -1,0 +1,118 @@
+import * as client from "../api/client";
+import { outage } from "../api/outage.svelte";
+import type { Field, Volume, Whoami } from "../api/types";
+import { RateHistory } from "../overview/rates";
+import { place } from "../route/location.svelte";
+
+const POLL_MS = 2000;
+const SAMPLES = 1800;
+
+/** What all views share: who is logged in, the fields, and the newest state of the volumes. */
+class Recorder {
+  whoami = $state.raw<Whoami | null>(null);
+  isChecked = $state(false);
+  fields = $state.raw<Field[]>([]);
+  volumes = $state.raw<Volume[] | null>(null);
+  volumesError = $state.raw<unknown>(null);
+  askedMs = $state(0);
+  /** By volume id. Replaced with each sample, so that plots notice. */
+  rates = $state.raw<ReadonlyMap<string, RateHistory>>(new Map());
+
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor() {
+    client.whenLoggedOut(() => {
+      this.whoami = null;
+      this.isChecked = true;
+    });
+    document.addEventListener("visibilitychange", () => this.poll());
+  }
+
+  /** The volume that the address names, else the first one. */
+  get volume(): string {
+    return place.parameter("v") || (this.whoami?.volumes[0]?.name ?? "");
+  }
+
+  /** As commands on the recorder's machine name it. */
+  get volumePath(): string {
+    const known = this.volumes?.find((volume) => volume.name === this.volume);
+    return known?.path ?? this.volume;
+  }
+
+  can(scope: string): boolean {
+    return this.whoami?.scopes.includes(scope) ?? false;
+  }
+
+  get isRecording(): boolean {
+    return this.volumes?.some((volume) => volume.interfaces !== undefined) ?? false;
+  }
+
+  async check(): Promise<void> {
+    try {
+      await this.enter(await client.whoami());
+    } catch {
+      // Not logged in, or not reachable: the banner and the poll say which.
+    }
+    this.isChecked = true;
+    this.poll();
+  }
+
+  async login(token: string): Promise<void> {
+    await this.enter(await client.login(token));
+    this.poll();
+  }
+
+  async logout(): Promise<void> {
+    await client.logout().catch(() => undefined);
+    this.whoami = null;
+    this.volumes = null;
+  }
+
+  private async enter(whoami: Whoami): Promise<void> {
+    this.whoami = whoami;
+    this.fields = await client.fields().catch(() => []);
+  }
+
+  private poll(): void {
+    clearTimeout(this.#timer);
+    if (document.visibilityState !== "visible") {
+      return;
+    }
+    const again = () => {
+      // Two questions may have ended: one of them goes on.
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => this.poll(), POLL_MS);
+    };
+    void this.ask().finally(again);
+  }
+
+  private async ask(): Promise<void> {
+    if (!this.whoami) {
+      if (outage.sinceMs !== null) {
+        await client.whoami().then(
+          (whoami) => this.enter(whoami),
+          () => undefined,
+        );
+      }
+      return;
+    }
+    try {
+      this.volumes = await client.volumes();
+      this.volumesError = null;
+      this.askedMs = Date.now();
+      this.sample(this.volumes);
+    } catch (error) {
+      this.volumesError = error;
+    }
+  }
+
+  private sample(volumes: Volume[]): void {
+    const sampled = volumes.map((volume): [string, RateHistory] => {
+      const history = this.rates.get(volume.volume_id) ?? new RateHistory(SAMPLES);
+      return [volume.volume_id, history.with(volume, Date.now())];
+    });
+    this.rates = new Map(sampled);
+  }
+}
+
+export const recorder = new Recorder();

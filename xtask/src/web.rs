@@ -1,0 +1,186 @@
+//! `cargo xtask web`: the page in `web/`, from its source to the files that the program holds.
+//!
+//! Everything is built in a copy under cargo's target folder, so that the checkout gets nothing but
+//! `web/dist`. Building needs Node and npm's registry; the Rust workspace needs neither, because
+//! `web/dist` is part of the repository. In CI the copy is checked, built, compared with
+//! `web/dist`, and used in a browser against a service of this checkout.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::process;
+
+/// Vite needs it.
+const NODE: (u32, u32) = (20, 19);
+const DIST: &str = "web/dist";
+/// What of `web/` is no source.
+const BUILT: [&str; 4] = ["node_modules", "dist", "test-results", "playwright-report"];
+
+/// Why the page cannot be built here.
+pub(crate) fn missing() -> Option<String> {
+    let node = Command::new("node").arg("--version").output().ok();
+    let version = node.and_then(|output| version(&String::from_utf8_lossy(&output.stdout)));
+    match version {
+        None => Some("Node is not installed".to_owned()),
+        Some(known) if known < NODE => {
+            Some(format!("Node {}.{} is too old, 20.19 is needed", known.0, known.1))
+        }
+        Some(_) if !process::exists("npm") => Some("npm is not installed".to_owned()),
+        Some(_) => match install() {
+            Ok(()) => None,
+            Err(error) => Some(format!("{error:#}")),
+        },
+    }
+}
+
+/// Why no browser can be run here.
+pub(crate) fn no_browser() -> Option<String> {
+    let is_there = process::exists("chromium");
+    (!is_there).then(|| "chromium is not installed".to_owned())
+}
+
+/// `v20.19.1` as numbers.
+fn version(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.trim().strip_prefix('v')?.split('.').map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+/// Builds the page and puts it into `web/dist`.
+pub(crate) fn build() -> Result<bool> {
+    if let Some(reason) = missing() {
+        bail!("{reason}");
+    }
+    npm(&["run", "build"])?;
+    replace(&copy().join("dist"), &process::root().join(DIST))?;
+    println!("{DIST} is new");
+    Ok(true)
+}
+
+/// Lint, types, unit tests, and whether `web/dist` is what the source builds.
+pub(crate) fn check() -> Result<bool> {
+    npm(&["run", "check"])?;
+    npm(&["test"])?;
+    npm(&["run", "build"])?;
+    let (built, kept) = (copy().join("dist"), process::root().join(DIST));
+    let (built, kept) = (files(&built)?, files(&kept)?);
+    let names = built.keys().chain(kept.keys());
+    let mut other: Vec<&String> =
+        names.filter(|name| built.get(*name) != kept.get(*name)).collect();
+    other.sort_unstable();
+    other.dedup();
+    ensure!(other.is_empty(), "{DIST} is not what web/ builds ({other:?}): cargo xtask web");
+    Ok(true)
+}
+
+/// The page in a browser, against a service that this starts.
+pub(crate) fn browse() -> Result<bool> {
+    let wirespool = target().join("debug/wirespool");
+    let folder = target().join("web-demo");
+    drop(fs::remove_dir_all(&folder));
+    let kept = folder.to_str().context("the target folder's name is no text")?;
+    process::output(Command::new(&wirespool).args(["demo", "--keep", kept]))?;
+    let (volume, tokens) = (format!("{kept}/volume"), format!("{kept}/tokens"));
+    let scopes = ["--scope", "sessions,payload,extract"];
+    let create = ["serve", "token", "create", "browser", "--token-file", &tokens];
+    let token = process::text(Command::new(&wirespool).args(create).args(scopes))?;
+    let serve = ["serve", &volume, "--listen", "127.0.0.1:0", "--token-file", &tokens];
+    let mut service = Service(Command::new(&wirespool).args(serve).stderr(Stdio::piped()).spawn()?);
+    let mut lines = BufReader::new(service.0.stderr.take().context("it is piped")?).lines();
+    let said = lines.find_map(|line| Some(line.ok()?.split_once("listening at ")?.1.to_owned()));
+    let url = said.context("the service did not begin")?;
+    // Who is not heard would wait.
+    std::thread::spawn(move || lines.for_each(drop));
+    let mut tests = command("npm", &["run", "e2e"]);
+    tests.env("WIRESPOOL_URL", url.trim()).env("WIRESPOOL_TOKEN", token.trim());
+    process::run(&mut tests)?;
+    Ok(true)
+}
+
+/// A service that ends with this value.
+struct Service(Child);
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+fn target() -> PathBuf {
+    let named = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    named.unwrap_or_else(|| process::root().join("target"))
+}
+
+/// Where the page is built.
+fn copy() -> PathBuf {
+    target().join("web")
+}
+
+fn command(program: &str, arguments: &[&str]) -> Command {
+    let mut command = process::command(program, arguments);
+    command.current_dir(copy());
+    command
+}
+
+fn npm(arguments: &[&str]) -> Result<()> {
+    process::run(&mut command("npm", arguments))
+}
+
+/// Copies the source, and installs what it needs as the lock says.
+fn install() -> Result<()> {
+    let (from, to) = (process::root().join("web"), copy());
+    fs::create_dir_all(&to)?;
+    for entry in fs::read_dir(&to)?.chain(fs::read_dir(&from)?) {
+        let name = entry?.file_name();
+        if !BUILT.iter().any(|built| name == **built) {
+            replace(&from.join(&name), &to.join(&name))?;
+        }
+    }
+    process::output(&mut command("npm", &["ci", "--silent"])).map(drop)
+}
+
+/// Makes `to` a copy of `from`, which may be absent.
+fn replace(from: &Path, to: &Path) -> Result<()> {
+    if to.is_dir() {
+        fs::remove_dir_all(to)?;
+    } else if to.exists() {
+        fs::remove_file(to)?;
+    }
+    if from.is_dir() {
+        fs::create_dir_all(to)?;
+        for entry in fs::read_dir(from)? {
+            let name = entry?.file_name();
+            replace(&from.join(&name), &to.join(&name))?;
+        }
+    } else if from.exists() {
+        fs::copy(from, to)?;
+    }
+    Ok(())
+}
+
+/// The files of a folder, by their names.
+fn files(folder: &Path) -> Result<std::collections::BTreeMap<String, Vec<u8>>> {
+    let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+    entries
+        .map(|entry| {
+            let entry = entry?;
+            Ok((entry.file_name().to_string_lossy().into_owned(), fs::read(entry.path())?))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_node_are_compared_as_numbers() {
+        assert_eq!(version("v20.19.1\n"), Some((20, 19)));
+        assert!(version("v18.20.4").unwrap() < NODE && version("v22.3.0").unwrap() > NODE);
+        assert_eq!(version("20"), None);
+    }
+}
