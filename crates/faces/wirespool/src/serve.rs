@@ -121,8 +121,7 @@ Examples:
   wirespool serve token create anna --scope sessions,extract --token-file /data/tokens
   wirespool serve token create prometheus --token-file /data/tokens
   wirespool serve token create audit --scope sessions --expires 90d --token-file /data/tokens
-  wirespool serve token create lab --scope sessions --filter 'net 10.7.0.0/16 and since 30d ago' \\
-    --token-file /data/tokens")]
+  wirespool serve token create lab --filter 'net 10.7.0.0/16' --token-file /data/tokens")]
 struct CreateFlags {
     /// Name of the credential, for the log
     name: String,

@@ -33,7 +33,9 @@ impl Work<'_> {
             if let Event::Found(found) = event {
                 traffic.add(&found.session);
                 total.add(&Measure::of(found));
-                tops.iter_mut().for_each(|(_, top)| top.add(found));
+                for (_, top) in &mut tops {
+                    top.add(found);
+                }
             }
             if self.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });

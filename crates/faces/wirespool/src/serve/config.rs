@@ -133,7 +133,7 @@ fn key(flag: &Arg) -> Option<Key> {
 /// The jobs of a file, or what is wrong with it, a line each.
 fn jobs(path: &Path) -> Result<Vec<Job>, Vec<String>> {
     let named = |fault: &Fault| format!("{}: {fault}", shown(path));
-    let text = host::read_text(path).map_err(|error| vec![format!("{}: {error}", shown(path))])?;
+    let text = host::read_text(path).map_err(|error| vec![error.to_string()])?;
     let tables = tables();
     let of_file = |faults: Vec<Fault>| faults.iter().map(named).collect::<Vec<_>>();
     let mut jobs = read(&text, &tables).map_err(of_file)?;
@@ -167,6 +167,8 @@ fn fault_of(job: &Job) -> Option<Fault> {
 }
 
 fn checked(path: &Path) -> anyhow::Result<Vec<Job>> {
+    // A file that is not there is no fault of it.
+    host::read_text(path)?;
     jobs(path).map_err(|faults| Usage(faults.join("\n")).into())
 }
 
@@ -215,6 +217,7 @@ pub(crate) fn serve_all(path: &Path) -> Outcome {
         write_line: try_say,
         watchdog: watchdog.map(Duration::from_micros),
     };
+    checked(path)?;
     let faults = |faults: Vec<String>| Usage(faults.join("\n"));
     let ended = supervise::supervise(&plan, &|| jobs(path), (&stop, &reload)).map_err(faults)?;
     say("ended in order");

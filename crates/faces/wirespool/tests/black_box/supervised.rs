@@ -148,7 +148,7 @@ fn a_file_is_checked_with_a_line_for_each_fault() {
     run(&["config", "explain", "max_agee"]).fails_with(2, "did you mean max_age?");
     let one = run(&["config", "explain", "recorder.max_age"]).done();
     assert!(one.out.starts_with("recorder.max_age = TIME\n    Give out no packet"), "{one:?}");
-    run(&["serve", "--config", "/nonexistent.toml"]).fails_with(2, "/nonexistent.toml");
+    run(&["serve", "--config", "/nonexistent.toml"]).fails_with(3, "/nonexistent.toml");
 }
 
 #[test]
