@@ -138,6 +138,7 @@ impl TopPages {
         let query = query_of(ask);
         let by_second = talkers.bytes_by_second(moment, machine_view::HEAD_SECONDS);
         let mut sheet = sheet(&talkers, moment, &query);
+        sheet.notes.extend(met.outside(moment));
         sheet.notes.extend(met.notes);
         if met.dropped > 0 {
             let packets = page::text::plural(met.dropped, "packet");
