@@ -7,14 +7,14 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::trace::{Report, Seen, Senders, Watch};
+use ::trace::{Report, Seen, Senders, Watch, loopback_services, refused_on_loopback};
 use anyhow::{Context, bail};
 use capture::{LiveOptions, LiveSource, Source as _};
 use clap::Args;
 use host::processes::has_process;
 use host::{Launch, Output, StopFlag, SystemClock, User, not_started, read_text};
-use network::sockets::{Endpoint, Namespace, Owner, Owners, counters, endpoints, family};
-use network::{Enclosure, Way, interfaces, link_counters};
+use network::sockets::{Namespace, Owner, Owners, endpoints, family};
+use network::{Enclosure, Way, interfaces};
 use units::ByteSize;
 
 use crate::failure::{Outcome, Usage, Verdict};
@@ -26,8 +26,6 @@ use crate::stdout;
 const RING: ByteSize = ByteSize(16 << 20);
 const LACKS_IPV6: &str = "the program had no IPv6: this machine forwards it by no interface; \
     Linux 6.17 can for single ones, others with net.ipv6.conf.all.forwarding=1";
-/// Services of the loopback that a note names.
-const PORTS_NAMED: usize = 5;
 /// Where resolvers that listen on this machine only say whom they ask.
 const UPSTREAM: [&str; 2] =
     ["/run/systemd/resolve/resolv.conf", "/run/NetworkManager/no-stub-resolv.conf"];
@@ -37,8 +35,8 @@ const UPSTREAM: [&str; 2] =
 /// Runs a program in a network namespace of its own, from which it reaches the world through this
 /// machine, and writes its packets as pcapng; each has its process as a comment. Nothing of that
 /// stays behind, even when it is killed. Ends when all processes that the program started have
-/// ended, with the exit code of the program. The program sees another address; it has IPv6 where this
-/// machine has it, and its kernel forwards it for single interfaces (Linux 6.17).
+/// ended, with the exit code of the program. The program sees another address; it has IPv6 where
+/// this machine has it, and its kernel forwards it for single interfaces (Linux 6.17).
 ///
 /// Of a program that runs already (--pid) the packets are recognised by its sockets; nothing
 /// changes for it.
@@ -292,36 +290,6 @@ fn seen(
     });
     let sockets = owned.collect();
     Ok(Seen { sockets, only: only.map(|process| Arc::new(Owner::of_process(process))) })
-}
-
-/// Ports at which something listens on this machine's loopback alone.
-fn loopback_services() -> BTreeSet<u16> {
-    let is_service = |endpoint: &Endpoint| {
-        endpoint.local.ip().to_canonical().is_loopback() && endpoint.remote.port() == 0
-    };
-    let endpoints = endpoints().unwrap_or_default();
-    endpoints.iter().filter(|it| is_service(it)).map(|it| it.local.port()).collect()
-}
-
-/// What there is to say when the loopback of the namespace that this thread is in has refused
-/// somebody.
-fn refused_on_loopback(services: &BTreeSet<u16>) -> Option<String> {
-    let counters = counters();
-    let count = |name: &str| counters.get(name).copied().unwrap_or(0);
-    let is_used = link_counters("lo").is_ok_and(|of| of.received > 0);
-    let is_refused = count("TcpAttemptFails").min(count("TcpOutRsts")) + count("UdpNoPorts") > 0;
-    let ports: Vec<String> = services.iter().take(PORTS_NAMED).map(u16::to_string).collect();
-    let named = match ports.len() {
-        0 => String::new(),
-        _ => format!(" (at ports {}, say)", ports.join(", ")),
-    };
-    (is_used && is_refused).then(|| {
-        format!(
-            "the program was refused on 127.0.0.1: its loopback is its own, and what listens on \
-             this machine's alone{named} is not reached from there; trace the client without a \
-             namespace (--pid), or have the service listen on an address of this machine"
-        )
-    })
 }
 
 /// Whom a program runs as: who is named, else who called sudo. Root's rights were lent for watching

@@ -52,12 +52,11 @@ impl Output {
         if found != Target::Absent && !is_free {
             return Err(fail(io::ErrorKind::AlreadyExists.into()));
         }
-        let (draft, file) = match nameless_file(path) {
-            Ok(file) => (Draft::Nameless, file),
-            Err(_) => {
-                let (draft, file) = draft_file(path).map_err(fail)?;
-                (Draft::Hidden(draft), file)
-            }
+        let (draft, file) = if let Ok(file) = nameless_file(path) {
+            (Draft::Nameless, file)
+        } else {
+            let (draft, file) = draft_file(path).map_err(fail)?;
+            (Draft::Hidden(draft), file)
         };
         Ok(Self { path: path.to_path_buf(), file, draft, overwrite })
     }
@@ -273,7 +272,7 @@ mod tests {
     fn a_file_that_is_never_finished_has_no_name() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
-        if crate::draft::nameless_file(&path).is_err() {
+        if nameless_file(&path).is_err() {
             println!("not run: the file system of temporary files has none without a name");
             return;
         }

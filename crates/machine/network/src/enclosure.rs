@@ -48,8 +48,9 @@ impl Way {
 }
 
 /// A namespace whose programs reach the world through this machine, which translates their
-/// addresses (`nf_tables`): by IPv4, and by IPv6 where this machine has a way. Nothing of it stays when this value is dropped, or when this process is
-/// killed: the programs inside end, and settings of this machine are as they were.
+/// addresses (`nf_tables`): by IPv4, and by IPv6 where this machine has a way. Nothing of it stays
+/// when this value is dropped, or when this process is killed: the programs inside end, and
+/// settings of this machine are as they were.
 #[derive(Debug)]
 pub struct Enclosure {
     namespace: File,

@@ -503,7 +503,8 @@ fn limited_reads(device_us: u64, per_second: u64, needs: Option<&str>) -> IoWatc
         let place = |of: u64| (in_file((slice * 8 + of) << 16), 1 << 16);
         let reads = (0..8).map(|of| request(at_us + of, KERNEL, "R", place(of)));
         let reads: Vec<Vec<TraceEvent>> = reads.collect();
-        let moment = |at: usize| reads.iter().map(move |read| read[at].happened);
+        let moment =
+            |at: usize| reads.iter().flat_map(move |read| read.get(at)).map(|it| it.happened);
         moment(0).for_each(|happened| add(at_us + 10, happened));
         add(at_us + 11, Happened::ReleaseEnded);
         moment(1).for_each(|happened| add(at_us + 12, happened));

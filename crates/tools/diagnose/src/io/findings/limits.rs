@@ -152,18 +152,13 @@ impl At<'_> {
         let name = self.watch.device_name(self.limit.device);
         let operation = if self.limit.is_write { Operation::Write } else { Operation::Read };
         let seen = self.watch.disks.get(&self.limit.device);
-        match seen.and_then(|seen| seen.operations.get(&operation)) {
-            Some(seen) => format!(
-                "at {name} itself: half of the requests {}, 99 % {}",
-                time(seen.device.quantile_ns(500)),
-                time(seen.device.quantile_ns(990)),
-            ),
-            None => {
-                let busy_ms =
-                    self.watch.counters.get(&self.limit.device).map_or(0, |(_, it)| it.busy_ms);
-                format!("{name} had anything to do for {} of it", time(busy_ms * 1_000_000))
-            }
+        if let Some(seen) = seen.and_then(|seen| seen.operations.get(&operation)) {
+            let [half, most] = [500, 990].map(|permille| time(seen.device.quantile_ns(permille)));
+            return format!("at {name} itself: half of the requests {half}, 99 % {most}");
         }
+        let counters = self.watch.counters.get(&self.limit.device);
+        let busy_ms = counters.map_or(0, |(_, gained)| gained.busy_ms);
+        format!("{name} had anything to do for {} of the watch", time(busy_ms * 1_000_000))
     }
 
     fn remedies(&self) -> Vec<Remedy> {
