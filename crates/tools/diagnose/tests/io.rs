@@ -504,7 +504,7 @@ fn limited_reads(device_us: u64, per_second: u64, needs: Option<&str>) -> IoWatc
         let reads = (0..8).map(|of| request(at_us + of, KERNEL, "R", place(of)));
         let reads: Vec<Vec<TraceEvent>> = reads.collect();
         let moment =
-            |at: usize| reads.iter().flat_map(move |read| read.get(at)).map(|it| it.happened);
+            |at: usize| reads.iter().filter_map(move |read| read.get(at)).map(|it| it.happened);
         moment(0).for_each(|happened| add(at_us + 10, happened));
         add(at_us + 11, Happened::ReleaseEnded);
         moment(1).for_each(|happened| add(at_us + 12, happened));

@@ -14,6 +14,7 @@ use page::ParquetFile;
 use session_view::{ChosenTable, SessionColumns, SessionTable};
 
 use super::Flags;
+#[cfg(feature = "sql")]
 use crate::output_file;
 use crate::stdout;
 
