@@ -132,13 +132,22 @@ fn safe(cell: String) -> String {
     printable(&cell)
 }
 
-/// Cut text ends with a tilde.
+/// Where text is cut there is a tilde: at its end, or before the port of an address, which matters
+/// more than the middle.
 fn shortened(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }
-    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
-    kept + "~"
+    let end = port(text).filter(|port| port.len() < width.saturating_sub(1)).unwrap_or_default();
+    let kept: String = text.chars().take(width.saturating_sub(1 + end.len())).collect();
+    format!("{kept}~{end}")
+}
+
+/// `:443` at the end of a text.
+fn port(text: &str) -> Option<&str> {
+    let (address, port) = text.rsplit_once(':')?;
+    let is_port = !address.is_empty() && port.parse::<u16>().is_ok();
+    text.get(address.len()..).filter(|_| is_port)
 }
 
 /// A whole table.
@@ -212,6 +221,15 @@ mod tests {
 
     fn rows() -> Vec<Vec<String>> {
         vec![vec!["1".into(), "10".into(), "a-long-name".into()], vec!["22".into()]]
+    }
+
+    #[test]
+    fn an_address_that_is_cut_keeps_its_port() {
+        assert_eq!(shortened("192.168.100.200:54321", 15), "192.168.~:54321");
+        assert_eq!(shortened("[2001:db8:1234:5678::1]:443", 15), "[2001:db8:~:443");
+        assert_eq!(shortened("a name that is long", 10), "a name th~");
+        assert_eq!(shortened("x:54321", 4), "x:5~", "there is no room for it");
+        assert_eq!(shortened("ends with: a word", 10), "ends with~");
     }
 
     #[test]

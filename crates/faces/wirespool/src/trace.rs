@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::trace::{Report, Seen, Watch};
+use ::trace::{Report, Seen, Senders, Watch, loopback_services, refused_on_loopback};
 use anyhow::{Context, bail};
 use capture::{LiveOptions, LiveSource, Source as _};
 use clap::Args;
@@ -24,6 +24,8 @@ use crate::stdout;
 
 /// Kernel memory for packets of each interface.
 const RING: ByteSize = ByteSize(16 << 20);
+const LACKS_IPV6: &str = "the program had no IPv6: this machine forwards it by no interface; \
+    Linux 6.17 can for single ones, others with net.ipv6.conf.all.forwarding=1";
 /// Where resolvers that listen on this machine only say whom they ask.
 const UPSTREAM: [&str; 2] =
     ["/run/systemd/resolve/resolv.conf", "/run/NetworkManager/no-stub-resolv.conf"];
@@ -33,7 +35,8 @@ const UPSTREAM: [&str; 2] =
 /// Runs a program in a network namespace of its own, from which it reaches the world through this
 /// machine, and writes its packets as pcapng; each has its process as a comment. Nothing of that
 /// stays behind, even when it is killed. Ends when all processes that the program started have
-/// ended, with the exit code of the program. The program sees IPv4 only, and another address.
+/// ended, with the exit code of the program. The program sees another address; it has IPv6 where
+/// this machine has it, and its kernel forwards it for single interfaces (Linux 6.17).
 ///
 /// Of a program that runs already (--pid) the packets are recognised by its sockets; nothing
 /// changes for it.
@@ -143,10 +146,12 @@ fn capture(
     (source, of): (&mut LiveSource, &str),
     sink: Sink,
     watch: Watch<'_>,
+    notes: impl FnOnce() -> Vec<String>,
 ) -> anyhow::Result<Report> {
     let output = ::trace::Output::new(sink, of, source.interfaces());
     let output = output.context("cannot write the packets")?;
-    let (report, sink) = ::trace::watch(source, watch, output, &SystemClock)?;
+    let (mut report, sink) = ::trace::watch(source, watch, output, &SystemClock)?;
+    report.notes.extend(notes());
     if let Some(Sink::File(file)) = sink {
         file.finish()?;
     }
@@ -166,6 +171,7 @@ fn of_program(flags: &Flags) -> Outcome {
     let user = runs_as(flags.user.as_deref())?;
     let way = way(flags)?;
     let resolver = resolver(flags.dns);
+    let services = loopback_services();
     let sink = sink(flags)?;
     let stop = StopFlag::install()?;
     let enclosure = Enclosure::new(&way)?;
@@ -178,16 +184,27 @@ fn of_program(flags: &Flags) -> Outcome {
     };
     let words: Vec<_> = flags.command.iter().map(|word| word.to_string_lossy()).collect();
     // The thread that starts the program stays as long as it: the program ends with it.
-    enclosure.within(|| enclosed(flags, (&enclosure, &stop), &launch, (sink, &words.join(" "))))?
+    let notes = || refused_on_loopback(&services);
+    let inside = Inside { enclosure: &enclosure, stop: &stop, notes: &notes };
+    enclosure.within(|| enclosed(flags, &inside, &launch, (sink, &words.join(" "))))?
+}
+
+/// What a program runs in.
+struct Inside<'a> {
+    enclosure: &'a Enclosure,
+    stop: &'a StopFlag,
+    /// What there is to say of its namespace in the end.
+    notes: &'a (dyn Fn() -> Option<String> + Sync),
 }
 
 /// In the namespace: starts the program and captures what it sends and receives.
 fn enclosed(
     flags: &Flags,
-    (enclosure, stop): (&Enclosure, &StopFlag),
+    Inside { enclosure, stop, notes }: &Inside<'_>,
     launch: &Launch<'_>,
     (sink, of): (Sink, &str),
 ) -> Outcome {
+    let mut senders = Senders::open(enclosure.outer_interface());
     let mut source = live(flags, vec![enclosure.interface().to_owned()])?;
     let mut program = match launch.start() {
         Ok(program) => program,
@@ -216,8 +233,16 @@ fn enclosed(
         }
         Ok(code.is_some() && enclosure.processes().is_empty())
     };
-    let watch = Watch { look: &mut look, is_over: &mut is_over, only_known: false };
-    capture(flags, (&mut source, of), sink, watch)?;
+    let needs = senders.as_ref().err().map(ToString::to_string);
+    let mut sent = || senders.as_mut().map(Senders::read).unwrap_or_default();
+    let watch =
+        Watch { look: &mut look, sent: &mut sent, is_over: &mut is_over, only_known: false };
+    let unnamed =
+        needs.map(|needs| format!("processes that end at once have no name; it takes {needs}"));
+    let lacks_ipv6 = enclosure.lacks_ipv6().then(|| LACKS_IPV6.to_owned());
+    capture(flags, (&mut source, of), sink, watch, || {
+        unnamed.into_iter().chain(lacks_ipv6).chain(notes()).collect()
+    })?;
     // Without an exit code no reader of its packets is left, and it ends with us.
     Ok(code.map_or(Verdict::Clean, Verdict::Program))
 }
@@ -243,8 +268,10 @@ fn of_running(flags: &Flags, process: u32) -> Outcome {
             seen(&mut owners, |owner| processes.contains(&owner), None)
         };
         let mut is_over = || Ok(stop.is_set() || !has_process(process));
-        let watch = Watch { look: &mut look, is_over: &mut is_over, only_known: true };
-        capture(flags, (&mut source, &of), sink, watch)?;
+        let mut sent = Vec::new;
+        let watch =
+            Watch { look: &mut look, sent: &mut sent, is_over: &mut is_over, only_known: true };
+        capture(flags, (&mut source, &of), sink, watch, Vec::new)?;
         Ok(Verdict::Clean)
     })?
 }
@@ -276,7 +303,7 @@ pub(crate) fn runs_as(name: Option<&str>) -> Result<Option<User>, host::Error> {
 
 fn way(flags: &Flags) -> anyhow::Result<Way> {
     if let Some(interface) = &flags.via {
-        return Ok(Way { interface: interface.clone() });
+        return Ok(Way::by(interface.clone()));
     }
     let way = Way::default_route()?;
     way.context("this machine has no default route of IPv4; --via names an interface")

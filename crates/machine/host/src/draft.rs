@@ -1,4 +1,5 @@
-//! Files and folders under hidden names beside their place, until they are whole.
+//! Files without a name, and files and folders under hidden names beside their place, until they
+//! are whole.
 //!
 //! The name has 64 random bits, and whatever has it already is refused, a link above all: another
 //! process that may write to the folder cannot redirect the output.
@@ -8,11 +9,12 @@
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use rustix::fs::{AtFlags, CWD, OFlags, linkat};
 
 use crate::random_bytes;
 
@@ -28,6 +30,34 @@ pub(crate) fn draft_file(path: &Path) -> io::Result<(PathBuf, File)> {
     options.write(true).create_new(true).mode(0o600);
     options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
     attempts(path, &|draft| options.open(draft))
+}
+
+/// An empty file in the folder of a place, without any name: nothing of it stays when this process
+/// is killed (`O_TMPFILE` of open(2)). An error where the file system has no such files, or they
+/// could not be given a name later.
+pub(crate) fn nameless_file(path: &Path) -> io::Result<File> {
+    path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mut options = OpenOptions::new();
+    options.write(true).mode(0o600).custom_flags(OFlags::TMPFILE.bits().cast_signed());
+    let file = options.open(folder.unwrap_or(Path::new(".")))?;
+    std::fs::symlink_metadata(way_to(&file))?;
+    Ok(file)
+}
+
+/// Gives a file without a name one that is free.
+pub(crate) fn link(file: &File, path: &Path) -> io::Result<()> {
+    linkat(CWD, way_to(file), CWD, path, AtFlags::SYMLINK_FOLLOW).map_err(io::Error::from)
+}
+
+/// Gives it the name of a draft, from which it can be moved over another file.
+pub(crate) fn link_as_draft(file: &File, path: &Path) -> io::Result<PathBuf> {
+    attempts(path, &|draft| link(file, draft)).map(|(draft, ())| draft)
+}
+
+/// The path that linkat(2) names for this.
+fn way_to(file: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
 /// The same of a folder.

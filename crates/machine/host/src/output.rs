@@ -12,19 +12,29 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use crate::Error;
-use crate::draft::{draft_file, draft_folder};
+use crate::draft::{draft_file, draft_folder, link, link_as_draft, nameless_file};
 use crate::spared;
 use crate::target::{Target, target};
 use crate::user::calling_user;
 
-/// A new file under a hidden name beside its place until [`Output::finish`]; dropped before, it is
-/// removed. Pipes and devices are written to as they are.
+/// A new file without a name until [`Output::finish`]: nothing of it stays when it is dropped
+/// before, or this process is killed. Where the file system has no such files it has a hidden name
+/// beside its place, and a killed process leaves it. Pipes and devices are written to as they are.
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,
     file: File,
-    draft: Option<PathBuf>,
+    draft: Draft,
     overwrite: bool,
+}
+
+/// What a file is until it is finished.
+#[derive(Debug)]
+enum Draft {
+    /// A pipe or a device, or the file that was asked for.
+    Itself,
+    Nameless,
+    Hidden(PathBuf),
 }
 
 impl Output {
@@ -36,14 +46,19 @@ impl Output {
         let found = target(path)?;
         if found == Target::Other && !path.is_dir() {
             let file = open_stream(path)?;
-            return Ok(Self { path: path.to_path_buf(), file, draft: None, overwrite });
+            return Ok(Self { path: path.to_path_buf(), file, draft: Draft::Itself, overwrite });
         }
         let is_free = overwrite && matches!(found, Target::File { .. });
         if found != Target::Absent && !is_free {
             return Err(fail(io::ErrorKind::AlreadyExists.into()));
         }
-        let (draft, file) = draft_file(path).map_err(fail)?;
-        Ok(Self { path: path.to_path_buf(), file, draft: Some(draft), overwrite })
+        let (draft, file) = if let Ok(file) = nameless_file(path) {
+            (Draft::Nameless, file)
+        } else {
+            let (draft, file) = draft_file(path).map_err(fail)?;
+            (Draft::Hidden(draft), file)
+        };
+        Ok(Self { path: path.to_path_buf(), file, draft, overwrite })
     }
 
     /// Writes all of it and gives the file its name.
@@ -56,7 +71,8 @@ impl Output {
     /// The same of a file that is there to be given away: who may read it is up to the umask.
     pub fn finish_public(self, bytes: &[u8]) -> Result<(), Error> {
         let mode = std::fs::Permissions::from_mode(0o666 & !umask());
-        let permitted = self.draft.is_none() || self.file.set_permissions(mode).is_ok();
+        let is_itself = matches!(self.draft, Draft::Itself);
+        let permitted = is_itself || self.file.set_permissions(mode).is_ok();
         if !permitted {
             return Err(Error::path("write", &self.path, io::ErrorKind::PermissionDenied));
         }
@@ -66,16 +82,27 @@ impl Output {
     /// Gives the file its name. A link that has it is replaced, not followed.
     pub fn finish(mut self) -> Result<(), Error> {
         let fail = |error| Error::path("write", &self.path, error);
-        let Some(draft) = &self.draft else { return Ok(()) };
+        if matches!(self.draft, Draft::Itself) {
+            return Ok(());
+        }
         // An input may have been opened since.
         spared::check(&self.path)?;
+        if matches!(self.draft, Draft::Nameless) {
+            if !self.overwrite {
+                link(&self.file, &self.path).map_err(fail)?;
+                self.draft = Draft::Itself;
+                return Ok(());
+            }
+            self.draft = Draft::Hidden(link_as_draft(&self.file, &self.path).map_err(fail)?);
+        }
+        let Draft::Hidden(draft) = &self.draft else { return Ok(()) };
         let flags = if self.overwrite { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
         match renameat_with(CWD, draft, CWD, &self.path, flags) {
             // Not every file system knows the flag; the name was free a moment ago.
             Err(Errno::INVAL) => std::fs::rename(draft, &self.path).map_err(fail)?,
             renamed => renamed.map_err(|errno| fail(errno.into()))?,
         }
-        self.draft = None;
+        self.draft = Draft::Itself;
         Ok(())
     }
 }
@@ -92,7 +119,7 @@ impl Write for Output {
 
 impl Drop for Output {
     fn drop(&mut self) {
-        if let Some(draft) = &self.draft {
+        if let Draft::Hidden(draft) = &self.draft {
             // No caller is left to take the error; the hidden name says what it is.
             drop(std::fs::remove_file(draft));
         }
@@ -240,6 +267,23 @@ mod tests {
         assert_eq!((std::fs::read(&path).unwrap(), names()), (b"whole".to_vec(), 1));
     }
 
+    /// As after `kill -9`: nothing is dropped.
+    #[test]
+    fn a_file_that_is_never_finished_has_no_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        if nameless_file(&path).is_err() {
+            println!("not run: the file system of temporary files has none without a name");
+            return;
+        }
+        for overwrite in [false, true] {
+            let mut output = Output::create(&path, overwrite).unwrap();
+            output.write_all(b"half").unwrap();
+            assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+            core::mem::forget(output);
+        }
+    }
+
     #[test]
     fn an_existing_file_is_kept_unless_told_otherwise() {
         let folder = tempfile::tempdir().unwrap();
@@ -301,7 +345,7 @@ mod tests {
         let path = folder.path().join("out");
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let output = Output::create(&path, false).unwrap();
-        assert_eq!(mode(output.draft.as_deref().unwrap()), 0o600);
+        assert_eq!(output.file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         output.finish().unwrap();
         assert_eq!(mode(&path), 0o600);
         write_file(&path, b"x").unwrap();

@@ -50,6 +50,8 @@ pub struct Stat {
     pub name: String,
     /// It has not ended. One that has is there until it is waited for.
     pub is_alive: bool,
+    /// It sleeps, and no signal wakes it: it waits for a disk, mostly.
+    pub is_waiting: bool,
     /// Who started it, or took it over.
     pub parent: u32,
     /// It is a thread of the kernel.
@@ -82,6 +84,7 @@ impl Stat {
         Some(Self {
             name: name.to_owned(),
             is_alive: !matches!(state, "Z" | "X"),
+            is_waiting: state == "D",
             parent,
             is_kernel: flags & KERNEL_THREAD != 0,
             started,
@@ -123,6 +126,7 @@ mod tests {
         let expected = Stat {
             name: "a (b) S 2 c".to_owned(),
             is_alive: true,
+            is_waiting: false,
             parent: 5,
             is_kernel: true,
             started: 9,
@@ -131,6 +135,8 @@ mod tests {
         assert_eq!(parse("77 (a (b) S 2 c)", rest("S", 2_129_984)), Some(expected.clone()));
         let ended = Stat { is_alive: false, is_kernel: false, ..expected };
         assert_eq!(parse("77 (a (b) S 2 c)", rest("Z", 4)), Some(ended));
+        let waits = Stat::parse(&format!("77 (a) {}", rest("D", 4))).unwrap();
+        assert!(waits.is_waiting && waits.is_alive && !waits.is_kernel);
         assert_eq!(Stat::parse("77 (a"), None);
         assert_eq!(Stat::parse("77 (a) S 5 0 0"), None);
     }

@@ -1,14 +1,16 @@
 //! A network namespace for one program, with a way out through this machine.
 
+use core::time::Duration;
 use std::fs::{self, File};
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 
 use crate::Error;
-use crate::forwarding::{Forwarding, turn_on_for_good};
+use crate::forwarding::{Family, Forwarding, turn_on_for_good};
 use crate::guard::{Guard, end_all, processes_in};
+use crate::ipv6::Six;
 use crate::namespace::{new_namespace, within};
 use crate::nat::{Rules, Translation};
 use crate::route;
@@ -25,6 +27,8 @@ const PREFIX: u8 = 30;
 pub struct Way {
     /// The interface by which they leave.
     pub interface: String,
+    /// That by which those of IPv6 leave, if they do.
+    pub interface_6: Option<String>,
 }
 
 impl Way {
@@ -32,20 +36,32 @@ impl Way {
     pub fn default_route() -> Result<Option<Self>, Error> {
         let routes = route::routes().map_err(|error| Error::system("list the routes", error))?;
         let way = routes.into_iter().find(route::Route::is_default);
-        Ok(way.map(|route| Self { interface: route.interface }))
+        let interface_6 = route::default_interface_6();
+        Ok(way.map(|route| Self { interface: route.interface, interface_6 }))
+    }
+
+    /// By this interface; IPv6 only where its default route is by it, too.
+    pub fn by(interface: String) -> Self {
+        let interface_6 = route::default_interface_6().filter(|six| *six == interface);
+        Self { interface, interface_6 }
     }
 }
 
-/// A namespace whose programs reach the world by IPv4 through this machine, which translates their
-/// address (`nf_tables`). Nothing of it stays when this value is dropped, or when this process is
-/// killed: the programs inside end, and settings of this machine are as they were.
+/// A namespace whose programs reach the world through this machine, which translates their
+/// addresses (`nf_tables`): by IPv4, and by IPv6 where this machine has a way. Nothing of it stays
+/// when this value is dropped, or when this process is killed: the programs inside end, and
+/// settings of this machine are as they were.
 #[derive(Debug)]
 pub struct Enclosure {
     namespace: File,
     inode: u64,
+    /// Our end of the pair.
+    outer: String,
     address: Ipv4Addr,
+    /// This machine has a way by IPv6, and the programs do not.
+    lacks_ipv6: bool,
     // Removed in this order: rules, then everything else by the guard.
-    _translation: Translation,
+    _translations: Vec<Translation>,
     _guard: Guard,
 }
 
@@ -60,32 +76,67 @@ impl Enclosure {
         let namespace = new_namespace()?;
         let inode = namespace.metadata().map_err(fail("look at a network namespace"))?.ino();
         let outer = format!("trace{}", std::process::id());
-        let forwarding = Forwarding::turn_on(&way.interface)
+        let forwarding = Forwarding::turn_on(&way.interface, Family::Four)
             .map_err(|error| Error::system("turn on forwarding of the interface", error))?;
+        // Without IPv6 there is IPv4.
+        let six = way.interface_6.as_deref().and_then(|via| Six::turn_on(via, theirs).ok()?);
         let guard = Guard::start(|| {
             end_all(inode);
             route::remove(&outer).unwrap_or_default();
             forwarding.restore();
+            six.iter().for_each(Six::restore);
         });
         let guard = guard.map_err(fail("start a process that clears up"))?;
         connect(&outer, ours, &namespace).map_err(fail("make a pair of interfaces"))?;
         within(&namespace, || {
             route::bring_up("lo")?;
-            route::add_address(INSIDE, theirs, PREFIX)?;
+            route::add_address(INSIDE, theirs.into(), PREFIX)?;
             route::bring_up(INSIDE)?;
-            route::add_default_route(ours)
+            route::add_default_route(ours.into())?;
+            meet(ours.into())
         })?
         .map_err(fail("set up the network of a namespace"))?;
         let only = forwarding.is_changed().then_some([&*way.interface, &*outer]);
         let table = format!("wirespool_{outer}");
-        let translation = Translation::new(Rules { table: &table, source: theirs, only })
-            .map_err(fail("translate addresses by nf_tables"))?;
-        Ok(Self { namespace, inode, address: theirs, _translation: translation, _guard: guard })
+        let rules = Rules { table: &table, source: theirs.into(), only };
+        let translation =
+            Translation::new(rules).map_err(fail("translate addresses by nf_tables"))?;
+        let by_six = six.and_then(|six| {
+            six.set_up_outside(&outer).ok()?;
+            let inside = || {
+                six.set_up_inside(INSIDE)?;
+                meet(six.gateway().into())
+            };
+            within(&namespace, inside).ok()?.ok()?;
+            six.translate(&format!("{table}_6"), &outer).ok()
+        });
+        let lacks_ipv6 = way.interface_6.is_some() && by_six.is_none();
+        let translations = [translation].into_iter().chain(by_six).collect();
+        Ok(Self {
+            namespace,
+            inode,
+            outer,
+            address: theirs,
+            lacks_ipv6,
+            _translations: translations,
+            _guard: guard,
+        })
+    }
+
+    /// Whether this machine has a way by IPv6 that the programs inside have not: its kernel
+    /// forwards IPv6 for all interfaces or for none (before Linux 6.17), and does for none.
+    pub fn lacks_ipv6(&self) -> bool {
+        self.lacks_ipv6
     }
 
     /// The address of the programs inside.
     pub fn address(&self) -> Ipv4Addr {
         self.address
+    }
+
+    /// The other end of the interface that they see, which has a name of its own on this machine.
+    pub fn outer_interface(&self) -> &str {
+        &self.outer
     }
 
     /// The interface that they see.
@@ -106,14 +157,33 @@ impl Enclosure {
     }
 }
 
+/// Has the kernel learn the other end's address of Ethernet. Packets that wait for it are sent when
+/// it is known, and nobody can tell any more by whom.
+fn meet(gateway: IpAddr) -> io::Result<()> {
+    /// An answer comes within a tenth of a millisecond: it is this machine's.
+    const PATIENCE: Duration = Duration::from_millis(100);
+    const DISCARD: u16 = 9;
+    let any: IpAddr = match gateway {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let socket = UdpSocket::bind((any, 0))?;
+    socket.connect((gateway, DISCARD))?;
+    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.send(&[])?;
+    // Refused, mostly; where nothing comes, the program's own packets ask.
+    drop(socket.recv(&mut [0]));
+    Ok(())
+}
+
 /// Makes the pair, gives our end its address, and has it forward.
 fn connect(outer: &str, ours: Ipv4Addr, namespace: &File) -> io::Result<()> {
     route::add_pair(outer, INSIDE, namespace.as_raw_fd())?;
-    // As inside.
+    // As inside, until it is known that there is a way.
     drop(fs::write(format!("/proc/sys/net/ipv6/conf/{outer}/disable_ipv6"), "1"));
-    route::add_address(outer, ours, PREFIX)?;
+    route::add_address(outer, ours.into(), PREFIX)?;
     route::bring_up(outer)?;
-    turn_on_for_good(outer)
+    turn_on_for_good(outer, Family::Four)
 }
 
 /// Both usable addresses of a network that no route of this machine leads to.

@@ -16,6 +16,13 @@ use rustix::fs::{FlockOperation, flock};
 /// Where notes lie.
 const NOTES: &str = SYSTEM_FOLDER;
 
+/// A version of IP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Family {
+    Four,
+    Six,
+}
+
 /// An interface of the namespace that this thread is in, which forwards.
 #[derive(Debug)]
 pub(crate) struct Forwarding {
@@ -28,11 +35,15 @@ pub(crate) struct Forwarding {
 
 impl Forwarding {
     /// Turns it on where it is not.
-    pub(crate) fn turn_on(interface: &str) -> io::Result<Self> {
+    pub(crate) fn turn_on(interface: &str, family: Family) -> io::Result<Self> {
         let namespace = fs::metadata("/proc/thread-self/ns/net")?.ino();
         make_system_folder().map_err(io::Error::other)?;
-        let note_path = PathBuf::from(format!("{NOTES}/forwarding-{namespace}-{interface}"));
-        let setting = setting(interface);
+        let of = match family {
+            Family::Four => "forwarding",
+            Family::Six => "forwarding6",
+        };
+        let note_path = PathBuf::from(format!("{NOTES}/{of}-{namespace}-{interface}"));
+        let setting = setting(interface, family);
         let (note, is_first) = lock(&note_path)?;
         let before = if is_first { fs::read_to_string(&setting)? } else { read(&note)? };
         let is_changed = before.trim() == "0";
@@ -66,14 +77,22 @@ impl Forwarding {
 }
 
 /// The setting of an interface that is our own and goes away with us.
-pub(crate) fn turn_on_for_good(interface: &str) -> io::Result<()> {
-    fs::write(setting(interface), "1")
+pub(crate) fn turn_on_for_good(interface: &str, family: Family) -> io::Result<()> {
+    fs::write(setting(interface, family), "1")
 }
 
-fn setting(interface: &str) -> PathBuf {
+/// Whether an interface can forward by itself.
+pub(crate) fn can_forward(interface: &str, family: Family) -> bool {
+    setting(interface, family).exists()
+}
+
+fn setting(interface: &str, family: Family) -> PathBuf {
     // The kernel writes the dot of a VLAN's name as a slash where settings are separated by dots,
     // not so in its folders.
-    PathBuf::from(format!("/proc/sys/net/ipv4/conf/{interface}/forwarding"))
+    PathBuf::from(match family {
+        Family::Four => format!("/proc/sys/net/ipv4/conf/{interface}/forwarding"),
+        Family::Six => format!("/proc/sys/net/ipv6/conf/{interface}/force_forwarding"),
+    })
 }
 
 /// The note, and whether no other process has it.
@@ -118,10 +137,11 @@ mod tests {
             return;
         }
         make_pair(["left", "right"], 1500).unwrap();
-        fs::write(setting("left"), "0").unwrap();
-        let is_on = || fs::read_to_string(setting("left")).unwrap().trim() == "1";
-        let first = Forwarding::turn_on("left").unwrap();
-        let second = Forwarding::turn_on("left").unwrap();
+        let setting = || setting("left", Family::Four);
+        fs::write(setting(), "0").unwrap();
+        let is_on = || fs::read_to_string(setting()).unwrap().trim() == "1";
+        let first = Forwarding::turn_on("left", Family::Four).unwrap();
+        let second = Forwarding::turn_on("left", Family::Four).unwrap();
         assert!(first.is_changed() && second.is_changed() && is_on());
         first.restore();
         assert!(is_on(), "a process needs it");
@@ -131,8 +151,8 @@ mod tests {
         assert!(!is_on() && !path.exists());
         drop(second);
 
-        fs::write(setting("left"), "1").unwrap();
-        let other = Forwarding::turn_on("left").unwrap();
+        fs::write(setting(), "1").unwrap();
+        let other = Forwarding::turn_on("left", Family::Four).unwrap();
         assert!(!other.is_changed());
         other.restore();
         assert!(is_on(), "it was on before");

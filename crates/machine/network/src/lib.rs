@@ -8,6 +8,7 @@ mod enclosure;
 mod error;
 mod forwarding;
 mod guard;
+mod ipv6;
 mod link;
 pub mod loopback;
 mod namespace;

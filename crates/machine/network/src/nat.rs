@@ -4,7 +4,7 @@
 //! big-endian, texts end with 0.
 
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
 use host::native::i32_of;
@@ -26,6 +26,7 @@ const NEWTABLE: u8 = 0;
 const NEWCHAIN: u8 = 3;
 const NEWRULE: u8 = 6;
 const NFPROTO_IPV4: u8 = 2;
+const NFPROTO_IPV6: u8 = 10;
 const NLA_F_NESTED: u16 = 0x8000;
 
 const TABLE_NAME: u16 = 1;
@@ -57,8 +58,8 @@ const NOT_EQUAL: u32 = 1;
 const META_IN_NAME: u32 = 6;
 const META_OUT_NAME: u32 = 7;
 const NETWORK_HEADER: u32 = 1;
-/// Of the source address in the header of IPv4.
-const SOURCE_OFFSET: u32 = 12;
+/// Of the source address in the headers of IPv4 and IPv6.
+const SOURCE_OFFSETS: [u32; 2] = [12, 8];
 /// `IFNAMSIZ`
 const NAME_BYTES: usize = 16;
 
@@ -68,7 +69,7 @@ pub(crate) struct Rules<'a> {
     /// Name of the table.
     pub(crate) table: &'a str,
     /// Packets from this address go out under that of the interface by which they leave.
-    pub(crate) source: Ipv4Addr,
+    pub(crate) source: IpAddr,
     /// An interface that forwards only for our sake: what comes by the first goes by the second
     /// interface or nowhere.
     pub(crate) only: Option<[&'a str; 2]>,
@@ -106,6 +107,8 @@ impl Translation {
 }
 
 fn messages_of(rules: Rules<'_>) -> Vec<Vec<u8>> {
+    let family = if rules.source.is_ipv4() { NFPROTO_IPV4 } else { NFPROTO_IPV6 };
+    let message = |kind: u8, attributes: &[u8]| message(family, kind, attributes);
     let name = text(rules.table);
     let table = [attribute(TABLE_NAME, &name), number(TABLE_FLAGS, TABLE_F_OWNER)].concat();
     let chain = |chain: &str, kind: &str, place: u32, priority: u32| {
@@ -126,8 +129,7 @@ fn messages_of(rules: Rules<'_>) -> Vec<Vec<u8>> {
         ];
         message(NEWRULE, &parts.concat())
     };
-    let masquerade =
-        [load_source(), compare(EQUAL, &rules.source.octets()), expression("masq", &[])];
+    let masquerade = [from_source(rules.source), expression("masq", &[])];
     let mut all = vec![
         message(NEWTABLE, &table),
         chain("out", "nat", NF_INET_POST_ROUTING, SOURCE_NAT),
@@ -147,10 +149,18 @@ fn messages_of(rules: Rules<'_>) -> Vec<Vec<u8>> {
     all
 }
 
-fn load_source() -> Vec<u8> {
-    let parts =
-        [number(1, REGISTER), number(2, NETWORK_HEADER), number(3, SOURCE_OFFSET), number(4, 4)];
-    expression("payload", &parts.concat())
+/// Packets from this address.
+fn from_source(address: IpAddr) -> Vec<u8> {
+    let [four, six] = SOURCE_OFFSETS;
+    let load = |offset: u32, len: u32| {
+        let parts =
+            [number(1, REGISTER), number(2, NETWORK_HEADER), number(3, offset), number(4, len)];
+        expression("payload", &parts.concat())
+    };
+    match address {
+        IpAddr::V4(address) => [load(four, 4), compare(EQUAL, &address.octets())].concat(),
+        IpAddr::V6(address) => [load(six, 16), compare(EQUAL, &address.octets())].concat(),
+    }
 }
 
 fn load_name(which: u32) -> Vec<u8> {
@@ -188,11 +198,11 @@ fn padded(name: &str) -> [u8; NAME_BYTES] {
     bytes
 }
 
-fn message(kind: u8, attributes: &[u8]) -> Vec<u8> {
+fn message(family: u8, kind: u8, attributes: &[u8]) -> Vec<u8> {
     let kind = u16::from_be_bytes([NFTABLES, kind]);
     let flags = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_ACK;
     // struct nfgenmsg: family, version, resource.
-    let body = [&[NFPROTO_IPV4, 0, 0, 0], attributes].concat();
+    let body = [&[family, 0, 0, 0], attributes].concat();
     [header(kind, flags, body.len()).expect("rules are short"), body].concat()
 }
 
@@ -213,16 +223,15 @@ mod tests {
             println!("not run: {error}");
             return;
         }
-        let rules = Rules {
-            table: "wirespool_test",
-            source: Ipv4Addr::new(10, 9, 8, 7),
-            only: Some(["lo", "other"]),
-        };
-        let first = Translation::new(rules).unwrap();
-        // Only its socket may touch the table, and with the socket it is gone.
-        let error = Translation::new(rules).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{error}");
-        drop(first);
-        Translation::new(rules).unwrap();
+        for source in ["10.9.8.7", "fd00::7"] {
+            let source = source.parse().unwrap();
+            let rules = Rules { table: "wirespool_test", source, only: Some(["lo", "other"]) };
+            let first = Translation::new(rules).unwrap();
+            // Only its socket may touch the table, and with the socket it is gone.
+            let error = Translation::new(rules).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{error}");
+            drop(first);
+            drop(Translation::new(rules).unwrap());
+        }
     }
 }

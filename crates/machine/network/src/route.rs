@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use host::native::{u32_bytes, u32_of};
 use rustix::net::netlink::SocketAddrNetlink;
@@ -40,6 +40,8 @@ const VETH_INFO_PEER: u16 = 1;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
 const AF_INET: u8 = 2;
+const AF_INET6: u8 = 10;
+const IFA_F_NODAD: u8 = 0x2;
 /// A link with all of its attributes takes about 1.5 KiB.
 const ANSWER_BYTES: usize = 32 << 10;
 
@@ -70,24 +72,35 @@ pub(crate) fn bring_up(name: &str) -> io::Result<()> {
     request(RTM_NEWLINK, NLM_F_ACK, &up).map(drop)
 }
 
-/// Gives an interface an address among `1 << (32 - prefix)`.
-pub(crate) fn add_address(name: &str, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
+/// Gives an interface an address of a network with this prefix.
+pub(crate) fn add_address(name: &str, address: IpAddr, prefix: u8) -> io::Result<()> {
     let asked = [link_header(0, 0), attribute(IFLA_IFNAME, &text(name))].concat();
     let link = request(RTM_GETLINK, 0, &asked)?;
     // struct ifinfomsg: family, type, then the number.
     let number = link.get(MESSAGE_HEADER + 4..).and_then(|rest| rest.first_chunk());
     let number = u32_of(*number.ok_or(io::ErrorKind::InvalidData)?);
-    let (local, same) = (attribute(IFA_LOCAL, &address.octets()), IFA_ADDRESS);
+    let (family, octets) = of_address(address);
+    let (local, same) = (attribute(IFA_LOCAL, &octets), IFA_ADDRESS);
+    // Of ours nobody else has the address: with IPv6 it could not be used for a second.
+    let flags = if family == AF_INET6 { IFA_F_NODAD } else { 0 };
     // struct ifaddrmsg: family, prefix, flags, scope, number of the interface.
-    let head = [&[AF_INET, prefix, 0, 0], &u32_bytes(number)[..]].concat();
-    let new = [head, local, attribute(same, &address.octets())].concat();
+    let head = [&[family, prefix, flags, 0], &u32_bytes(number)[..]].concat();
+    let new = [head, local, attribute(same, &octets)].concat();
     request(RTM_NEWADDR, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, &new).map(drop)
 }
 
-pub(crate) fn add_default_route(gateway: Ipv4Addr) -> io::Result<()> {
+fn of_address(address: IpAddr) -> (u8, Vec<u8>) {
+    match address {
+        IpAddr::V4(address) => (AF_INET, address.octets().to_vec()),
+        IpAddr::V6(address) => (AF_INET6, address.octets().to_vec()),
+    }
+}
+
+pub(crate) fn add_default_route(gateway: IpAddr) -> io::Result<()> {
+    let (family, octets) = of_address(gateway);
     // struct rtmsg: family, both prefixes, service, table, origin, scope, type, flags.
-    let head = [AF_INET, 0, 0, 0, RT_TABLE_MAIN, RTPROT_STATIC, 0, RTN_UNICAST, 0, 0, 0, 0];
-    let new = [&head[..], &attribute(RTA_GATEWAY, &gateway.octets())].concat();
+    let head = [family, 0, 0, 0, RT_TABLE_MAIN, RTPROT_STATIC, 0, RTN_UNICAST, 0, 0, 0, 0];
+    let new = [&head[..], &attribute(RTA_GATEWAY, &octets)].concat();
     request(RTM_NEWROUTE, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, &new).map(drop)
 }
 
@@ -134,6 +147,25 @@ pub(crate) fn routes_in(table: &str) -> Vec<Route> {
     table.lines().skip(1).filter_map(line).collect()
 }
 
+/// The interface of the default route of IPv6, if there is one.
+pub(crate) fn default_interface_6() -> Option<String> {
+    default_in_6(&fs::read_to_string("/proc/thread-self/net/ipv6_route").ok()?)
+}
+
+/// `/proc/net/ipv6_route`: numbers are hexadecimal; the preferred route has the lowest metric.
+fn default_in_6(table: &str) -> Option<String> {
+    /// `RTF_REJECT` of `linux/route.h`: it leads nowhere.
+    const REJECT: u32 = 0x200;
+    let line = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let number = |at: usize| u32::from_str_radix(words.get(at)?, 16).ok();
+        let is_default = words.first()?.bytes().all(|digit| digit == b'0') && number(1)? == 0;
+        let leads = number(8)? & REJECT == 0;
+        (is_default && leads).then_some((number(5)?, (*words.get(9)?).to_owned()))
+    };
+    table.lines().filter_map(line).min().map(|(_, interface)| interface)
+}
+
 /// Sends a request and gives the answer, or the error that it is.
 pub(crate) fn request(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<u8>> {
     let kernel = SocketAddrNetlink::new(0, 0);
@@ -169,6 +201,26 @@ pub(crate) fn read_any_routes(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_default_route_of_ipv6_is_one_that_leads_somewhere() {
+        let line = |to: &str, prefix: &str, metric: &str, flags: &str, interface: &str| {
+            let none = "0".repeat(32);
+            format!(
+                "{to} {prefix} {none} 00 {none} {metric} 00000001 00000000 {flags} {interface}\n"
+            )
+        };
+        let (all, some) = ("0".repeat(32), format!("fd77{}", "0".repeat(28)));
+        let nowhere = line(&all, "00", "ffffffff", "00200200", "lo");
+        assert_eq!(default_in_6(&nowhere), None);
+        let table = [
+            nowhere,
+            line(&some, "7e", "00000100", "00000001", "eth1"),
+            line(&all, "00", "00000400", "00000003", "eth2"),
+            line(&all, "00", "00000064", "00000003", "eth0"),
+        ];
+        assert_eq!(default_in_6(&table.concat()), Some("eth0".to_owned()));
+    }
 
     #[test]
     fn routes_are_read_as_the_kernel_lists_them() {

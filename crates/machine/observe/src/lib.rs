@@ -1,10 +1,11 @@
 //! The kernel and other processes, watched: what disks are asked for and by whom, who touches
-//! files, what processors do and in which function, what processes and threads have used, and what
-//! this machine is.
+//! files, which groups are held back at disks, what processors do and in which function, what
+//! processes and threads have used, and what this machine is.
 //!
 //! By tracepoints and samples of `perf_event_open(2)`, by `fanotify(7)`, and by `/proc` and `/sys`.
 //! Nothing here changes what it watches, and nothing decides: `diagnose` judges what it finds.
 
+pub mod cgroups;
 pub mod facts;
 pub mod io;
 mod perf;

@@ -19,6 +19,11 @@ pub(crate) fn microseconds(us: u32) -> String {
     }
 }
 
+/// Nanoseconds in the same way.
+pub(crate) fn time(nanos: u64) -> String {
+    microseconds(u32::try_from(nanos / 1000).unwrap_or(u32::MAX))
+}
+
 fn tenths(count: u64, one: u64, name: &str) -> String {
     let tenths = (u128::from(count) * 10 + u128::from(one) / 2) / u128::from(one);
     format!("{}.{} {name}", tenths / 10, tenths % 10)

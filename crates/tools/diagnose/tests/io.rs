@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use blockdev::owners::Owner;
 use blockdev::placement::{Disk, FileExtent, Filesystem};
 use diagnose::Diagnosis;
-use diagnose::io::{Content, FileKey, IoWatch, Machine, Tracing, diagnose, watch};
+use diagnose::io::{Content, FileKey, Groups, IoWatch, Machine, Tracing, diagnose, watch};
 use host::DeviceNumber;
+use observe::cgroups::{DiskLimit, GroupLook, Limited, Member, Moved, Unit};
 use observe::facts::Facts;
 use observe::io::{DiskCounters, OpenFile, Process, ProcessCounters};
 use observe::tracepoints::{BlockRequest, FilePage, Happened, Operation, Purpose, TraceEvent};
@@ -34,6 +35,10 @@ struct Made {
     owner: Option<Owner>,
     needs: Option<String>,
     scope: Option<Disk>,
+    limits: Vec<Limited>,
+    looks_at_group: u64,
+    /// What a group has had at its so-manieth look.
+    group_at: Option<fn(u64) -> GroupLook>,
 }
 
 impl Machine for Made {
@@ -113,6 +118,17 @@ impl Machine for Made {
 
     fn own(&self) -> Option<u32> {
         Some(1)
+    }
+}
+
+impl Groups for Made {
+    fn limited(&mut self) -> Vec<Limited> {
+        self.limits.clone()
+    }
+
+    fn group(&mut self, _: &Limited) -> GroupLook {
+        self.looks_at_group += 1;
+        self.group_at.map_or_else(GroupLook::default, |at| at(self.looks_at_group))
     }
 }
 
@@ -471,4 +487,98 @@ fn what_was_not_seen_is_listed_with_what_it_takes() {
         ["CAP_PERFMON: run as root", "CAP_SYS_PTRACE: root, outside of a container"]
     );
     assert!(report.looked_at[0].starts_with("counters of 1 block device"), "{report:?}");
+}
+
+/// Reads of 64 KiB that a worker of the kernel makes, eight every tenth of a second, each of them
+/// so long at the disk; the process has a limit of so many bytes a second.
+fn limited_reads(device_us: u64, per_second: u64, needs: Option<&str>) -> IoWatch {
+    let mut events = Vec::new();
+    let mut add = |at_us: u64, happened| {
+        let (process, thread) = (KERNEL, KERNEL);
+        events.push(TraceEvent { time_ns: at_us * 1000, process, thread, happened });
+    };
+    for slice in 0..10_u64 {
+        let at_us = slice * 100_000;
+        add(at_us, Happened::ReleaseBegun);
+        let place = |of: u64| (in_file((slice * 8 + of) << 16), 1 << 16);
+        let reads = (0..8).map(|of| request(at_us + of, KERNEL, "R", place(of)));
+        let reads: Vec<Vec<TraceEvent>> = reads.collect();
+        let moment =
+            |at: usize| reads.iter().filter_map(move |read| read.get(at)).map(|it| it.happened);
+        moment(0).for_each(|happened| add(at_us + 10, happened));
+        add(at_us + 11, Happened::ReleaseEnded);
+        moment(1).for_each(|happened| add(at_us + 12, happened));
+        moment(2).for_each(|happened| add(at_us + 12 + device_us, happened));
+    }
+    let limit = DiskLimit {
+        device: DISK,
+        is_write: false,
+        unit: Unit::Bytes,
+        per_second,
+        file: "io.max",
+        unlimited: "8:0 rbps=max".to_owned(),
+    };
+    let limited = Limited {
+        folder: PathBuf::from("/sys/fs/cgroup/backup.service"),
+        name: "/backup.service".to_owned(),
+        reaches_below: true,
+        limits: vec![limit],
+    };
+    // Looked at every 60 ms: 5 MiB/s.
+    let at = |look: u64| {
+        let moved = Moved { bytes: [look * 314_573, 0], requests: [look * 5, 0] };
+        let idle = Member { process: 999, ..Member::default() };
+        let member = Member { process: RECORDER, waiting: 1, read_bytes: look, written_bytes: 0 };
+        GroupLook {
+            members: vec![idle, member],
+            moved: BTreeMap::from([(DISK, moved)]),
+            stalled_us: Some(look * 60_000),
+        }
+    };
+    if needs.is_some() {
+        events.clear();
+    }
+    let busy_ms = 80 * device_us / 1000;
+    let counters = DiskCounters { reads: 80, busy_ms, ..DiskCounters::default() };
+    seen(Made {
+        events,
+        needs: needs.map(str::to_owned),
+        limits: vec![limited],
+        group_at: Some(at),
+        counters: BTreeMap::from([(DISK, ("sda".to_owned(), counters))]),
+        ..Made::default()
+    })
+}
+
+#[test]
+fn a_process_that_a_limit_holds_back_is_named_with_the_group_and_gets_its_requests() {
+    let watch = limited_reads(100, 5 << 20, None);
+    assert_eq!(watch.processes[&RECORDER].reads.count, 80, "{:#?}", watch.processes);
+    assert!(!watch.processes.contains_key(&0), "the workers asked for nothing");
+    let group = &watch.groups[0];
+    assert_eq!(group.held[&DISK][0].count, 80);
+    let report = diagnose(&watch);
+    is(&report, &["io.cgroup_limit"]);
+    let finding = &report.findings[0];
+    assert_eq!(
+        finding.what,
+        "recorder (process 412) waits for the limit of its cgroup /backup.service: 5.00 MiB/s of \
+         reads from sda"
+    );
+    let evidence = finding.evidence.join("\n");
+    for words in ["io.max: 5242880 for sda; it had", "80 requests, 5.00 MiB, were held back"] {
+        assert!(evidence.contains(words), "{evidence}");
+    }
+    let [lift, ..] = &finding.remedies[..] else { panic!("{finding:?}") };
+    assert_eq!(lift.now, ["echo '8:0 rbps=max' > '/sys/fs/cgroup/backup.service/io.max'"]);
+    assert_eq!(lift.for_good, ["systemctl set-property backup.service IOReadBandwidthMax="]);
+}
+
+#[test]
+fn a_limit_is_no_cause_where_it_is_far_away_or_the_disk_takes_the_time() {
+    for needs in [None, Some("a tracefs")] {
+        is(&diagnose(&limited_reads(100, 50 << 20, needs)), &[]);
+        is(&diagnose(&limited_reads(80_000, 5 << 20, needs)), &[]);
+        is(&diagnose(&limited_reads(100, 5 << 20, needs)), &["io.cgroup_limit"]);
+    }
 }

@@ -58,6 +58,17 @@ impl Belongings {
         self.only.clone_from(&seen.only);
     }
 
+    /// Learns who sent a packet between these ends, which says more than a socket that several
+    /// processes have.
+    pub fn tell(&mut self, tuple: &FiveTuple, owner: Arc<Owner>) {
+        self.connections.insert(tuple.canonical().0, owner);
+    }
+
+    /// Whether it is known of a connection, and not only of one end.
+    pub fn has_connection(&self, tuple: &FiveTuple) -> bool {
+        self.connections.contains_key(&tuple.canonical().0)
+    }
+
     /// Whose packets between these ends are, as far as sockets say.
     pub fn owner(&self, tuple: &FiveTuple) -> Option<&Arc<Owner>> {
         let ends = [(tuple.orig, tuple.orig_port), (tuple.resp, tuple.resp_port)];

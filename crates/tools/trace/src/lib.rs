@@ -1,17 +1,23 @@
 //! One program's packets: whose each packet is, and the packets as pcapng with that in them.
 //!
 //! Packets come from a [`capture::Source`]; the sockets of the namespace say whose they are
-//! ([`Belongings`]). The sockets are read again whenever a packet belongs to no known process. A
-//! packet carries its process as a comment and as the option `epb_processid_threadid`.
+//! ([`Belongings`]), and are read again whenever a packet belongs to no known process. Those of
+//! processes that end at once are gone by then: of a namespace of our own the kernel says who sends
+//! each packet ([`Senders`]). A packet carries its process as a comment and as the option
+//! `epb_processid_threadid`.
 //!
 //! Not here: namespaces ([`network`]) and programs ([`host`]); what is shown (`machine-view`).
 
 mod belongings;
+mod loopback;
 mod output;
+mod senders;
 mod watch;
 
 pub use network::sockets::Owner;
 
 pub use belongings::{Belongings, Seen};
+pub use loopback::{loopback_services, refused_on_loopback};
 pub use output::Output;
+pub use senders::{Senders, Sent};
 pub use watch::{Error, Report, Share, Watch, watch};

@@ -10,7 +10,8 @@ use network::sockets::Owner;
 use units::Clock;
 use wire::{FiveTuple, LinkType, decode};
 
-use crate::{Belongings, Output, Seen};
+use crate::senders::Waiting;
+use crate::{Belongings, Output, Seen, Sent};
 
 /// One wait for packets, after which sockets are looked at: those of a question to a name server
 /// live a few milliseconds.
@@ -44,6 +45,8 @@ pub enum Error {
 pub struct Watch<'a> {
     /// Looks at the sockets of the namespace.
     pub look: &'a mut dyn FnMut() -> Result<Seen, network::Error>,
+    /// Packets that processes have sent since the last time, where the kernel says so.
+    pub sent: &'a mut dyn FnMut() -> Vec<Sent>,
     /// Whether it is over; asked all the time.
     pub is_over: &'a mut dyn FnMut() -> Result<bool, host::Error>,
     /// Packets whose owner is not known are left out.
@@ -89,16 +92,18 @@ pub fn watch<W: Write>(
     let mut state = State {
         output,
         known: Belongings::default(),
+        waiting: Waiting::default(),
         link_types: source.interfaces().iter().map(|interface| interface.link_type).collect(),
         next_look_ns: i64::MIN,
         counts: BTreeMap::new(),
         report: Report::default(),
     };
-    let Watch { look, is_over, only_known } = watch;
+    let Watch { look, sent, is_over, only_known } = watch;
     let mut is_stopping = false;
     loop {
         match source.next_batch(WAIT)? {
             Next::Packets(batch) => {
+                state.waiting.extend(sent());
                 for packet in batch {
                     state.take(&packet, only_known, look, clock)?;
                 }
@@ -125,6 +130,7 @@ pub fn watch<W: Write>(
 struct State<W: Write> {
     output: Output<W>,
     known: Belongings,
+    waiting: Waiting,
     link_types: Vec<LinkType>,
     next_look_ns: i64,
     /// Packets and bytes by process.
@@ -141,6 +147,12 @@ impl<W: Write> State<W> {
         clock: &dyn Clock,
     ) -> Result<(), Error> {
         let tuple = self.tuple(packet);
+        if packet.outbound == Some(true)
+            && let Some(sender) = self.waiting.take(packet.timestamp, packet.original_len)
+            && !self.known.has_connection(&tuple)
+        {
+            self.known.tell(&tuple, sender);
+        }
         if self.known.owner(&tuple).is_none() {
             self.look(look, clock)?;
         }

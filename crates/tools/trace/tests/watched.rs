@@ -60,7 +60,12 @@ fn watched<W: Write>(
 ) -> Result<(Report, Option<W>), Error> {
     let mut source = FileSource::open(path, FileOptions::default()).unwrap();
     let output = Output::new(to, "a test", &interfaces(path)).unwrap();
-    let watching = Watch { look: &mut || Ok(seen.clone()), is_over: &mut || Ok(false), only_known };
+    let watching = Watch {
+        look: &mut || Ok(seen.clone()),
+        sent: &mut Vec::new,
+        is_over: &mut || Ok(false),
+        only_known,
+    };
     watch(&mut source, watching, output, &ManualClock::new(Timestamp(7)))
 }
 
@@ -209,6 +214,7 @@ fn what_cannot_be_looked_at_ends_it() {
     };
     let watching = Watch {
         look: &mut || Err(refused().into()),
+        sent: &mut Vec::new,
         is_over: &mut || Ok(false),
         only_known: false,
     };

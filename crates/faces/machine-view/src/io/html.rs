@@ -11,7 +11,7 @@ use page::{Areas, Axis, Bars, Cell, Chart, Colour, Document, Line, Quantity, Sca
 use units::number::real;
 use units::{ByteSize, Histogram};
 
-use super::{Table, depths, files, overview, plural_name, processes};
+use super::{Table, depths, files, held_back, overview, plural_name, processes};
 
 /// Disks that have plots.
 const PLOTTED_MAX: usize = 12;
@@ -29,8 +29,8 @@ pub(crate) fn add_disks(page: &mut Document, watch: &IoWatch) {
         page.paragraph("Nothing.");
     }
     table(page, &overview);
-    for depth in depths(watch) {
-        page.remark(&depth);
+    for line in depths(watch).iter().chain(&held_back(watch)) {
+        page.remark(line);
     }
     let mut disks: Vec<_> = watch.disks.iter().collect();
     disks.sort_by_key(|(_, seen)| Reverse(seen.device_ns));

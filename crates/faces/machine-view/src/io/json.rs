@@ -4,8 +4,8 @@ use core::cmp::Reverse;
 
 use diagnose::Diagnosis;
 use diagnose::io::{
-    Amount, DiskCounters, DiskSeen, FileSeen, IoWatch, Operation, OperationSeen, ProcessSeen,
-    Tracing,
+    Amount, DiskCounters, DiskLimit, DiskSeen, FileSeen, GroupSeen, IoWatch, Operation,
+    OperationSeen, ProcessSeen, Tracing, Unit, Wait,
 };
 use page::safe::json_pretty;
 use serde::Serialize;
@@ -23,6 +23,7 @@ struct IoJson<'a> {
     disks: Vec<DiskJson>,
     processes: Vec<ProcessJson<'a>>,
     files: Vec<FileJson>,
+    cgroups: Vec<GroupJson<'a>>,
     counters: Vec<CountersJson<'a>>,
     process_counters: Vec<ProcessCountersJson<'a>>,
 }
@@ -123,6 +124,35 @@ struct ByJson {
     mapped_touches: u64,
 }
 
+/// A group of processes with limits, of which anything waited.
+#[derive(Serialize)]
+struct GroupJson<'a> {
+    name: &'a str,
+    standing_ns: u64,
+    stalled_us: Option<u64>,
+    limits: Vec<LimitJson<'a>>,
+    waits: Vec<WaitJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct LimitJson<'a> {
+    disk: String,
+    operation: &'static str,
+    unit: &'static str,
+    per_second: u64,
+    /// What was moved of that while anything waited.
+    moved: u64,
+    file: &'a str,
+    held_back: Amount,
+}
+
+#[derive(Serialize)]
+struct WaitJson<'a> {
+    process: u32,
+    name: &'a str,
+    waited_ns: u64,
+}
+
 #[derive(Serialize)]
 struct CountersJson<'a> {
     name: &'a str,
@@ -181,11 +211,39 @@ pub fn io_json(watch: &IoWatch, report: &Diagnosis) -> String {
             .into_iter()
             .map(|(content, seen)| file(watch, watch.content_name(*content), seen))
             .collect(),
+        cgroups: watch.groups.iter().map(|seen| group(watch, seen)).collect(),
         counters: counters
             .map(|(device, (name, of))| counters_json(name, device.to_string(), of))
             .collect(),
         process_counters: process_counters.collect(),
     })
+}
+
+fn group<'a>(watch: &'a IoWatch, seen: &'a GroupSeen) -> GroupJson<'a> {
+    let limit = |limit: &'a DiskLimit| LimitJson {
+        disk: watch.device_name(limit.device),
+        operation: if limit.is_write { "write" } else { "read" },
+        unit: match limit.unit {
+            Unit::Bytes => "bytes",
+            Unit::Requests => "requests",
+        },
+        per_second: limit.per_second,
+        moved: seen.moved_of(limit),
+        file: limit.file,
+        held_back: seen.held_of(limit),
+    };
+    let wait = |(process, wait): (&u32, &'a Wait)| WaitJson {
+        process: *process,
+        name: watch.processes.get(process).map_or("", |seen| &seen.name),
+        waited_ns: wait.ns,
+    };
+    GroupJson {
+        name: &seen.limited.name,
+        standing_ns: seen.standing_ns,
+        stalled_us: seen.stalled_us,
+        limits: seen.limited.limits.iter().map(limit).collect(),
+        waits: seen.waits.iter().map(wait).collect(),
+    }
 }
 
 fn tracing(watch: &IoWatch) -> TracingJson<'_> {

@@ -6,8 +6,8 @@ mod places;
 mod touches;
 
 use diagnose::io::{
-    Amount, DeviceNumber, DiskSeen, FileSeen, IoWatch, Operation, OperationSeen, ProcessSeen,
-    Tracing,
+    Amount, DeviceNumber, DiskLimit, DiskSeen, FileSeen, GroupSeen, IoWatch, Operation,
+    OperationSeen, ProcessSeen, Tracing, Unit,
 };
 use units::{ByteSize, Histogram};
 
@@ -29,11 +29,11 @@ const BAR: u64 = 24;
 /// What was seen, in words; the findings are [`crate::diagnosis`].
 pub fn io(watch: &IoWatch, width: Option<usize>) -> String {
     let mut text = overview(watch).text(width);
-    let depths = depths(watch);
-    for depth in &depths {
-        text.extend([depth, "\n"]);
+    let said: Vec<String> = depths(watch).into_iter().chain(held_back(watch)).collect();
+    for line in &said {
+        text.extend([line, "\n"]);
     }
-    text.push_str(if depths.is_empty() { "" } else { "\n" });
+    text.push_str(if said.is_empty() { "" } else { "\n" });
     for (disk, seen) in &watch.disks {
         let name = watch.device_name(*disk);
         for (operation, of) in &seen.operations {
@@ -165,6 +165,38 @@ fn depths(watch: &IoWatch) -> Vec<String> {
     };
     let is_traced = matches!(watch.tracing, Tracing::Seen { .. });
     watch.disks.iter().filter(|_| is_traced).map(depth).collect()
+}
+
+/// Which groups of processes waited, and the limits that they have, in sentences.
+fn held_back(watch: &IoWatch) -> Vec<String> {
+    let of_limit = |group: &GroupSeen, limit: &DiskLimit| {
+        let kind = if limit.is_write { "writes to" } else { "reads from" };
+        let disk = watch.device_name(limit.device);
+        let moved = group.moved_of(limit);
+        let (limit, moved) = match limit.unit {
+            Unit::Bytes => (
+                format!("{}/s", ByteSize(limit.per_second)),
+                rate(moved, i64::try_from(group.standing_ns).unwrap_or(i64::MAX)),
+            ),
+            Unit::Requests => {
+                let a_second = units::number::per_second(moved, group.standing_ns);
+                (format!("{} requests/s", limit.per_second), format!("{a_second} requests/s"))
+            }
+        };
+        format!("{kind} {disk} are limited to {limit}, and were {moved} then")
+    };
+    let of_group = |group: &GroupSeen| {
+        let limits: Vec<String> =
+            group.limited.limits.iter().map(|limit| of_limit(group, limit)).collect();
+        format!(
+            "cgroup {} waited for {} of {}: {}",
+            printable(&group.limited.name),
+            time(group.standing_ns),
+            duration(watch.ns),
+            limits.join("; ")
+        )
+    };
+    watch.groups.iter().map(of_group).collect()
 }
 
 /// `3.14`: nanoseconds of all in nanoseconds of one.

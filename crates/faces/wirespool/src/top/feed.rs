@@ -42,6 +42,8 @@ pub(super) struct Met {
     pub(super) dropped: u64,
     /// What went wrong or is missing.
     pub(super) notes: Vec<String>,
+    /// Seconds of the first and the last packet of all, once that is known.
+    span: Option<(i64, i64)>,
 }
 
 /// What is kept of that: a source may go wrong again and again for as long as it is shown.
@@ -52,6 +54,25 @@ impl Met {
         if self.notes.len() < NOTES_MAX && !self.notes.contains(&line) {
             self.notes.push(line);
         }
+    }
+
+    /// That a moment is before the first packet, or behind the last.
+    pub(super) fn outside(&self, Moment(second): Moment) -> Option<String> {
+        let (first, last) = self.span?;
+        let way = if second < first {
+            "before"
+        } else if second > last {
+            "behind"
+        } else {
+            return None;
+        };
+        let time = |second: i64| Timestamp(second.saturating_mul(NANOS_PER_SECOND)).to_string();
+        Some(format!(
+            "{} is {way} all packets, which are from {} to {}",
+            time(second),
+            time(first),
+            time(last.saturating_add(1))
+        ))
     }
 }
 
@@ -101,6 +122,7 @@ impl Feed {
             talkers: Arc::clone(&talkers),
             met: Arc::clone(&met),
             stop: stop.clone(),
+            span: None,
         };
         let thread = thread::Builder::new().name("feed".to_owned());
         let thread = thread.spawn(move || reading.run()).context("cannot start a thread")?;
@@ -174,6 +196,8 @@ struct Reading {
     talkers: Arc<Mutex<Talkers>>,
     met: Arc<Mutex<Met>>,
     stop: StopFlag,
+    /// Seconds of the first and the last packet of all.
+    span: Option<(i64, i64)>,
 }
 
 impl Reading {
@@ -184,8 +208,12 @@ impl Reading {
             match self.source.next_batch(WAIT) {
                 Ok(Next::Packets(batch)) => {
                     let interfaces = batch.interfaces();
+                    let span = &mut self.span;
                     let is_wanted = |packet: &capture::Packet<'_>| {
-                        wanted.contains(&packet.timestamp.unix_seconds())
+                        let second = packet.timestamp.unix_seconds();
+                        let (first, last) = span.get_or_insert((second, second));
+                        (*first, *last) = ((*first).min(second), (*last).max(second));
+                        wanted.contains(&second)
                     };
                     locked(&self.talkers).take(interfaces, batch.filter(is_wanted));
                 }
@@ -213,6 +241,9 @@ impl Reading {
         self.count();
         locked(&self.talkers).end();
         drop(self.source);
+        // Of a part of a volume other packets are not known; what is missing says where they end.
+        let has_all = self.extract.is_none() || *self.wanted.start() == i64::MIN;
+        locked(&self.met).span = self.span.filter(|_| has_all);
         let missing = self.extract.map(|extract| extract.join().expect("a panic aborts"));
         let mut met = locked(&self.met);
         match missing {

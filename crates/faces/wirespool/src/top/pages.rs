@@ -138,6 +138,10 @@ impl TopPages {
         let query = query_of(ask);
         let by_second = talkers.bytes_by_second(moment, machine_view::HEAD_SECONDS);
         let mut sheet = sheet(&talkers, moment, &query);
+        // There are no lines, and rates of nothing need no note.
+        if let Some(outside) = met.outside(moment) {
+            sheet.notes = vec![outside];
+        }
         sheet.notes.extend(met.notes);
         if met.dropped > 0 {
             let packets = page::text::plural(met.dropped, "packet");

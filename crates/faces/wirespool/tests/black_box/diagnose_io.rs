@@ -11,7 +11,7 @@ use rustix::fs::Advice;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::machine::{Ran, command, is_root, run, run_unprivileged};
+use crate::machine::{Loop, Ran, Throttle, command, is_root, run, run_unprivileged};
 
 const FILE_LEN: u64 = 64 << 20;
 
@@ -270,4 +270,63 @@ fn who_touches_files_is_told_by_kind_and_process() {
     assert!(!kinds(&without).is_empty() && without.iter().all(|touch| touch["name"] != "cat"));
     let only = watched(&["--process", "nobody-is-called-so"]);
     assert!(only.is_empty(), "{only:?}");
+}
+
+/// What is found of fio, which reads 64 KiB at a time and has a limit in its group; `None` where
+/// there is no such limit.
+fn read_within_a_limit(bytes_per_s: u64) -> Option<(Value, String)> {
+    let disk = Loop::in_memory(64 << 20, &[])?;
+    let limit = Throttle::of_reads(&[&disk], bytes_per_s)?;
+    let filename = format!("--filename={}", disk.path);
+    let fio = ["fio", "--name=backup", "--rw=randread", "--bs=64k", "--direct=1", "--size=64m"];
+    let further = [&*filename, "--runtime=3", "--time_based", "--rate=5m", "--output=/dev/null"];
+    let program = [&["sh"], &limit.entering()[..], &fio, &further].concat();
+    let ran = run(&[&["diagnose", "io", "--json", "--"][..], &program].concat());
+    if ran.code == Some(3) {
+        println!("not run: {}", ran.err);
+        return None;
+    }
+    let json = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran:?}"));
+    Some((json, disk.path.trim_start_matches("/dev/").to_owned()))
+}
+
+#[test]
+fn a_limit_of_the_cgroup_is_named_and_its_requests_are_of_who_asked() {
+    let Some((json, disk)) = read_within_a_limit(4_000_000) else { return };
+    // The disk has each request for some microseconds; the limit makes it a hundredth of a second.
+    let found = finding(&json, "io.cgroup_limit").unwrap_or_else(|| panic!("{json:#}"));
+    assert_eq!(json["findings"][0]["kind"], "io.cgroup_limit", "it stands first: {json:#}");
+    let said = found.to_string();
+    let evidence = found["evidence"].to_string();
+    assert!(
+        said.contains("fio (process ") && said.contains(&format!("reads from {disk}")),
+        "{said}"
+    );
+    assert!(evidence.contains("blkio.throttle.read_bps_device: 4000000 for "), "{evidence}");
+    assert!(said.contains("blkio.throttle.read_bps_device'"), "the remedy: {said}");
+    if !is_traced(&json) {
+        return;
+    }
+    let requests = |process: &Value| process["reads"]["count"].as_u64().unwrap_or(0);
+    let processes = json["processes"].as_array().unwrap();
+    let of_fio = processes.iter().filter(|process| process["name"] == "fio");
+    let of_fio: u64 = of_fio.map(requests).sum();
+    let disks = json["disks"].as_array().unwrap().iter();
+    let [of_disk] = &disks.filter(|of| of["name"] == *disk).collect::<Vec<_>>()[..] else {
+        panic!("{json:#}")
+    };
+    let all = of_disk["operations"][0]["count"].as_u64().unwrap();
+    // udev and others look at a new disk.
+    assert!(of_fio >= 150 && all <= of_fio + 20, "{of_fio} of {all}: {processes:#?}");
+    let held = &json["cgroups"][0]["limits"][0]["held_back"]["count"];
+    assert!(held.as_u64().is_some_and(|held| held >= 15), "{:#}", json["cgroups"]);
+}
+
+#[test]
+fn a_limit_of_the_cgroup_that_is_far_away_is_not_named() {
+    let Some((json, disk)) = read_within_a_limit(400_000_000) else { return };
+    // Another test may have a limit at the same time, at another disk.
+    let is_ours = |found: &&Value| found["what"].to_string().contains(&format!("from {disk}"));
+    let found = finding(&json, "io.cgroup_limit").filter(is_ours);
+    assert!(found.is_none(), "{found:#?}");
 }

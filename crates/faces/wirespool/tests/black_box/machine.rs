@@ -273,7 +273,8 @@ impl Drop for Attached {
     }
 }
 
-/// A group of processes whose writes to some devices the kernel throttles; gone in the end.
+/// A group of processes whose writes to some devices, or reads, the kernel throttles; gone in the
+/// end.
 pub(crate) struct Throttle {
     group: PathBuf,
     limit: PathBuf,
@@ -284,11 +285,20 @@ pub(crate) struct Throttle {
 impl Throttle {
     /// `None` with a printed reason where there is no such controller.
     pub(crate) fn new(devices: &[&Loop], bytes_per_s: u64) -> Option<Self> {
+        Self::of("write", devices, bytes_per_s)
+    }
+
+    /// The same of what is read.
+    pub(crate) fn of_reads(devices: &[&Loop], bytes_per_s: u64) -> Option<Self> {
+        Self::of("read", devices, bytes_per_s)
+    }
+
+    fn of(what: &str, devices: &[&Loop], bytes_per_s: u64) -> Option<Self> {
         let controller = Path::new("/sys/fs/cgroup/blkio");
         let names: Vec<_> =
             devices.iter().map(|device| device.path.trim_start_matches("/dev/")).collect();
         let group = controller.join(format!("wirespool-{}-{}", std::process::id(), names.concat()));
-        let limit = group.join("blkio.throttle.write_bps_device");
+        let limit = group.join(format!("blkio.throttle.{what}_bps_device"));
         if std::fs::create_dir(&group).is_err() || !limit.exists() {
             println!("not run: no blkio controller of cgroup v1 at {}", controller.display());
             return None;
@@ -309,14 +319,16 @@ impl Throttle {
         }
     }
 
-    /// A command within the group.
+    /// A command of ours within the group.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        // The shell enters the group and becomes the program.
-        let script = "echo $$ > \"$0/cgroup.procs\" && exec \"$@\"";
         let mut command = Command::new("sh");
-        command.args(["-c", script, self.group.to_str().unwrap(), BINARY]).args(arguments);
-        command.stdin(Stdio::null());
+        command.args(self.entering()).arg(BINARY).args(arguments).stdin(Stdio::null());
         command
+    }
+
+    /// Arguments of a shell that enters the group and becomes the program which follows.
+    pub(crate) fn entering(&self) -> [&str; 3] {
+        ["-c", "echo $$ > \"$0/cgroup.procs\" && exec \"$@\"", self.group.to_str().unwrap()]
     }
 }
 

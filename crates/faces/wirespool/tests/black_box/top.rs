@@ -262,7 +262,22 @@ fn a_volume_is_shown_while_it_grows_and_at_any_past_moment() {
         once(&[&arguments[..], &index].concat())
     };
     assert_eq!(bytes(&at(after.trim())), Some(sent * FRAME), "{after}");
-    assert_eq!(bytes(&at("2001-01-01T10:40")), None, "there was nothing then");
+    let before = at("2001-01-01T10:40");
+    assert_eq!(bytes(&before), None, "there was nothing then");
+    let notes = before["tabs"]["talkers"]["session"]["notes"].to_string();
+    assert!(notes.contains("2001-01-01"), "{notes}");
+}
+
+#[test]
+fn a_moment_outside_of_a_capture_is_told_from_one_without_traffic() {
+    let file = format!("{CAPTURES}/http.pcap");
+    let notes = |at: &str| {
+        let arguments = ["top", &file, "--once", "--json", "--tab", "talkers", "--at", at];
+        let all: Value = serde_json::from_str(&run(&arguments).done().out).unwrap();
+        all["tabs"]["talkers"]["host"]["notes"].to_string()
+    };
+    assert!(notes("2001-01-01T10:40").contains("is before all packets, which are from"));
+    assert!(notes("2099-01-01T10:40").contains("is behind all packets, which are from"));
 }
 
 /// A terminal of 100 by 30 with `top` in it, in a folder of its own.

@@ -149,6 +149,102 @@ fn a_program_runs_as_who_called_sudo_unless_told_otherwise() {
     assert!(said_by_program(&[("HOME", "/root")], &[]).starts_with("0 0 "), "root called");
 }
 
+/// Each connects, asks and is gone within a few milliseconds, and so is its socket.
+#[test]
+fn processes_that_end_at_once_have_their_packets() {
+    if !enter(WORLD, "trace::processes_that_end_at_once_have_their_packets") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.pcapng").to_str().unwrap().to_owned();
+    let listener = listener_far_away();
+    let port = listener.local_addr().unwrap().port();
+    let serve = move || {
+        for stream in listener.incoming().take(10) {
+            let mut stream = stream.unwrap();
+            stream.read_exact(&mut [0; 4]).unwrap();
+            stream.write_all(b"HTTP/1.0 200 OK\r\n\r\nhello\n").unwrap();
+        }
+    };
+    let server = std::thread::Builder::new().spawn(serve).unwrap();
+    // Names by UDP to nobody, too: one datagram each.
+    let script = format!(
+        "for one in 1 2 3 4 5 6 7 8 9 10; do curl -s --max-time 5 http://192.0.2.2:{port}/; \
+         bash -c 'echo asked > /dev/udp/192.0.2.2/5353'; done"
+    );
+    let ran = run(&["trace", "-o", &file, "--json", "--", "sh", "-c", &script]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    server.join().unwrap();
+    if ran.err.contains("processes that end at once have no name") {
+        return println!("not run: {}", ran.err);
+    }
+    let found = packets(&file);
+    let of = |port: u16| found.iter().filter(move |(.., ports, _)| ports.contains(&port));
+    let names = |port: u16| -> std::collections::BTreeSet<&str> {
+        of(port).map(|(.., comment)| comment.as_str()).collect()
+    };
+    // A connection has seven packets or more.
+    assert!(of(port).count() >= 70 && of(5353).count() >= 10, "{found:#?}");
+    assert_eq!((names(port).len(), names(5353).len()), (10, 10), "{found:#?}");
+    assert!(names(port).iter().all(|name| name.starts_with("curl (process ")), "{found:#?}");
+    assert!(names(5353).iter().all(|name| name.starts_with("bash (process ")), "{found:#?}");
+}
+
+#[test]
+fn a_program_reaches_the_world_by_ipv6() {
+    let world = format!(
+        "{WORLD}
+        ip -6 addr add 2001:db8::1/64 dev near nodad
+        nsenter --target $FAR --net ip -6 addr add 2001:db8::2/64 dev far nodad
+        ip -6 route add default via 2001:db8::2"
+    );
+    if !enter(&world, "trace::a_program_reaches_the_world_by_ipv6") {
+        return;
+    }
+    let setting = "/proc/sys/net/ipv6/conf/near/force_forwarding";
+    if !std::path::Path::new(setting).exists() {
+        return println!("not run: this kernel forwards IPv6 for all interfaces or for none");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.pcapng").to_str().unwrap().to_owned();
+    let far = std::env::var("FAR").unwrap().parse().unwrap();
+    let namespace = Namespace::of_process(far).unwrap();
+    let listener = namespace.within(|| TcpListener::bind("[2001:db8::2]:0").unwrap()).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = answer(listener);
+    let script = format!(
+        "exec 3<>/dev/tcp/2001:db8::2/{port}; echo >&3; read line <&3; [ $line = hello ] && exit 7"
+    );
+    let ran = run(&["trace", "-o", &file, "--", "bash", "-c", &script]);
+    assert_eq!(ran.code, Some(7), "{ran:?}");
+    let from: IpAddr = "2001:db8::1".parse().unwrap();
+    assert_eq!(server.join().unwrap(), from, "not under its own address");
+    let found = packets(&file);
+    let sent = found.iter().filter(|(.., ports, _)| ports[1] == port);
+    assert!(sent.clone().count() >= 4, "{found:?}");
+    assert!(sent.clone().all(|(.., comment)| comment.starts_with("bash (process ")), "{found:?}");
+    assert_eq!(fs::read_to_string(setting).unwrap().trim(), "0");
+    assert!(is_as_before());
+}
+
+#[test]
+fn who_is_refused_on_the_loopback_is_told_that_it_is_another_one() {
+    let name = "trace::who_is_refused_on_the_loopback_is_told_that_it_is_another_one";
+    if !enter(WORLD, name) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.pcapng").to_str().unwrap().to_owned();
+    let service = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = service.local_addr().unwrap().port();
+    let script = format!("exec 3<>/dev/tcp/127.0.0.1/{port}");
+    let ran = run(&["trace", "-o", &file, "--", "bash", "-c", &script]);
+    assert!(ran.err.contains("note: the program was refused on 127.0.0.1"), "{ran:?}");
+    assert!(ran.err.contains(&port.to_string()), "{ran:?}");
+    let ran = run(&["trace", "-o", &file, "--force", "--", "true"]);
+    assert!(!ran.err.contains("refused"), "{ran:?}");
+}
+
 #[test]
 fn nothing_stays_of_one_that_is_killed() {
     if !enter(WORLD, "trace::nothing_stays_of_one_that_is_killed") {
@@ -171,6 +267,8 @@ fn nothing_stays_of_one_that_is_killed() {
     program.kill().unwrap();
     program.wait().unwrap();
     wait_until(|| is_as_before() && !sleeps());
+    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 /// Connects again and again until it is dropped. A connection is open for a moment, as a question

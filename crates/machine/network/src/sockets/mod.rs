@@ -15,7 +15,7 @@ pub use info::{SynOptions, TcpInfo};
 pub use namespaces::{Namespace, NamespaceLook, Namespaces};
 pub use owners::{Owner, Owners};
 pub use socket::{Endpoint, TcpSocket, TcpState};
-pub use tables::{Counters, Settings};
+pub use tables::{Counters, Settings, counters};
 pub use tree::family;
 
 /// Those of the namespace that this thread is in.

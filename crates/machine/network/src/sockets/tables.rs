@@ -21,8 +21,8 @@ const SETTINGS: [(&str, &str); 8] = [
     ("core", "somaxconn"),
 ];
 
-/// What cannot be read is not there.
-pub(super) fn counters() -> Counters {
+/// Those of the namespace that this thread is in. What cannot be read is not there.
+pub fn counters() -> Counters {
     let texts = TABLES.iter().filter_map(|path| fs::read_to_string(path).ok());
     texts.flat_map(|text| parse(&text)).collect()
 }

@@ -148,6 +148,13 @@ pub fn processes() -> (BTreeMap<u32, ProcessCounters>, usize) {
     (seen, unseen)
 }
 
+/// Bytes that disks have read for a process, and that it has changed; `None` where we may not look.
+pub(crate) fn transferred(process: u32) -> Option<(u64, u64)> {
+    let text = fs::read_to_string(processes::place(process).join("io")).ok()?;
+    let ProcessCounters { read_bytes, written_bytes, .. } = counters(String::new(), &text);
+    Some((read_bytes, written_bytes))
+}
+
 fn counters(name: String, text: &str) -> ProcessCounters {
     let count = |key: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(": "));

@@ -13,5 +13,5 @@ pub use counters::{
 pub use open_files::{OpenFile, backing_files, files_below, open_files, path_of};
 pub use touched::{Touch, TouchKind, Watched};
 
-pub(crate) use counters::read_any_text;
+pub(crate) use counters::{read_any_text, transferred};
 pub(crate) use touched::read_any_events;

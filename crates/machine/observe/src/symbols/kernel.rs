@@ -28,6 +28,16 @@ struct Symbol {
     module: Option<usize>,
 }
 
+/// Where a function of the kernel begins; `None` where there is none, or we are not told.
+pub(crate) fn address_of(function: &str) -> Option<u64> {
+    address_in(&fs::read_to_string("/proc/kallsyms").unwrap_or_default(), function)
+}
+
+fn address_in(text: &str, function: &str) -> Option<u64> {
+    let line = text.lines().find(|line| line.split(' ').nth(2) == Some(function))?;
+    u64::from_str_radix(line.split(' ').next()?, 16).ok().filter(|&address| address != 0)
+}
+
 impl Kernel {
     /// As this kernel lists them. Without rights it lists names with no addresses
     /// (`kernel.kptr_restrict`), and none are known.
@@ -121,6 +131,13 @@ mod tests {
         assert_eq!(of(0xffff_ffff_c000_1000), is("[tun]", "of_other"));
         assert_eq!(of(0xffff_ffff_8200_0000), is("[kernel]", "-"), "far behind every name");
         assert_eq!(of(0xffff_ffff_0000_0000), is("[kernel]", "-"), "before every name");
+    }
+
+    #[test]
+    fn a_function_is_found_by_its_whole_name() {
+        let text = "ffffffff81000000 t one_more\nffffffff81000100 t one\n0000000000000000 t two\n";
+        assert_eq!(address_in(text, "one"), Some(0xffff_ffff_8100_0100));
+        assert_eq!((address_in(text, "two"), address_in(text, "three")), (None, None));
     }
 
     #[test]

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use crate::sampling::{Mapping, Noted, Record, Sample};
 use kernel::Kernel;
+pub(crate) use kernel::address_of;
 pub use place::{Function, Library, Place};
 use programs::Programs;
 use spaces::Spaces;

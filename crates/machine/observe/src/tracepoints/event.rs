@@ -121,6 +121,21 @@ pub enum Happened {
     },
     /// Its wait is over.
     SyncEnded,
+    /// The thread begins to send off what a limit of a group of processes has held back, for
+    /// whoever asked.
+    ReleaseBegun,
+    /// It has sent off what may go now.
+    ReleaseEnded,
+    /// A network interface was handed a packet by the process that sent it.
+    Handed {
+        /// Its length without the header of the link.
+        bytes: u32,
+    },
+    /// The thread has ended.
+    Ended {
+        /// Its name, up to a zero.
+        name: [u8; 16],
+    },
     /// A journal has committed.
     Committed {
         /// What the file system is on.
@@ -143,6 +158,10 @@ pub struct TraceEvent {
     pub happened: Happened,
 }
 
+/// `TRACE_FLAG_HARDIRQ` and `TRACE_FLAG_SOFTIRQ` of `include/linux/trace_events.h`: the process
+/// that ran has nothing to do with it.
+const IN_INTERRUPT: u64 = 0x8 | 0x10;
+
 /// Which record a tracepoint's is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
@@ -156,6 +175,10 @@ pub(super) enum Kind {
     Cached,
     SyncBegun,
     SyncEnded,
+    ReleaseBegun,
+    ReleaseEnded,
+    Handed,
+    Ended,
     Committed,
 }
 
@@ -180,6 +203,9 @@ impl Decoder {
             Kind::Cached => ["s_dev", "i_ino", "index", "order"],
             Kind::SyncBegun => ["fd"; 4],
             Kind::SyncEnded => ["ret"; 4],
+            Kind::ReleaseBegun | Kind::ReleaseEnded => ["function"; 4],
+            Kind::Handed => ["len", "common_flags", "len", "len"],
+            Kind::Ended => ["comm"; 4],
             Kind::Committed => ["dev", "blocks_logged", "dev", "dev"],
         };
         let [one, two, three, four] = names.map(|name| format.field(name));
@@ -219,6 +245,11 @@ impl Decoder {
             }
             Kind::SyncBegun => Happened::SyncBegun { descriptor: one.short(record)? },
             Kind::SyncEnded => Happened::SyncEnded,
+            Kind::ReleaseBegun => Happened::ReleaseBegun,
+            Kind::ReleaseEnded => Happened::ReleaseEnded,
+            Kind::Handed if two.number(record)? & IN_INTERRUPT != 0 => return None,
+            Kind::Handed => Happened::Handed { bytes: one.short(record)? },
+            Kind::Ended => Happened::Ended { name: *one.bytes(record)?.first_chunk()? },
             Kind::Committed => {
                 Happened::Committed { device: device(one)?, blocks: two.short(record)? }
             }

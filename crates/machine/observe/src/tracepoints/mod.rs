@@ -6,11 +6,13 @@
 //! are chosen by a filter in the kernel. Needs `CAP_PERFMON` and a tracefs that can be read; no
 //! program is loaded into the kernel, and nothing stays behind when the value is dropped.
 
-#![expect(unsafe_code, reason = "perf_event_open(2) has no wrapper")]
+#![expect(unsafe_code, reason = "perf_event_open(2) and fsopen(2) have no wrappers here")]
 
 mod event;
 mod format;
+mod mounted;
 mod not_traced;
+mod senders;
 mod set;
 
 use std::fs;
@@ -22,15 +24,19 @@ use event::{Decoder, Kind};
 use format::Format;
 use host::DeviceNumber;
 pub use not_traced::NotTraced;
+pub use senders::{Senders, Sent};
 use set::Set;
 
 use crate::perf::{ring_size, settled_ns};
+use crate::symbols::address_of;
 
 /// Where tracefs is: by itself, or inside of debugfs.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// Of the rings for requests: at 50 000 a second on one processor, 300 bytes each, 0.14 s.
 const REQUEST_RING: usize = 2 << 20;
 const PAGE_RING: usize = 512 << 10;
+/// A group is served ten times a second or so.
+const RELEASE_RING: usize = 32 << 10;
 
 /// The tracepoints that are listened to.
 #[derive(Debug)]
@@ -38,6 +44,8 @@ pub struct Tracer {
     requests: Set,
     pages: Option<Set>,
     folios: Option<Set>,
+    /// What limits of groups have held back, when it is sent off.
+    releases: Option<Set>,
     /// Read, and not yet handed out.
     waiting: Vec<TraceEvent>,
 }
@@ -77,7 +85,8 @@ impl Tracer {
         let large = large.ok().filter(|_| has_pages);
         let folios = large
             .and_then(|decoder| Set::open(vec![decoder], "order > 0", ring_size(PAGE_RING)).ok());
-        Ok(Self { requests, pages, folios, waiting: Vec::new() })
+        let releases = releases(&place);
+        Ok(Self { requests, pages, folios, releases, waiting: Vec::new() })
     }
 
     /// What happened until a few milliseconds ago, in the order of time.
@@ -94,14 +103,14 @@ impl Tracer {
     }
 
     fn sets(&mut self) -> impl Iterator<Item = &mut Set> {
-        core::iter::once(&mut self.requests).chain(&mut self.pages).chain(&mut self.folios)
+        let further = self.pages.iter_mut().chain(&mut self.folios).chain(&mut self.releases);
+        core::iter::once(&mut self.requests).chain(further)
     }
 
     fn take(&mut self, until_ns: u64, into: &mut Vec<TraceEvent>) {
-        self.requests.read(&mut self.waiting);
-        for set in self.pages.iter_mut().chain(&mut self.folios) {
-            set.read(&mut self.waiting);
-        }
+        let Self { requests, pages, folios, releases, waiting } = self;
+        let further = pages.iter_mut().chain(folios).chain(releases);
+        core::iter::once(requests).chain(further).for_each(|set| set.read(waiting));
         // Each ring is in order already, so that this is a merge.
         self.waiting.sort_by_key(|event| event.time_ns);
         let ready = self.waiting.partition_point(|event| event.time_ns <= until_ns);
@@ -119,6 +128,20 @@ impl Tracer {
     }
 }
 
+/// Requests that a group of processes may not make yet are made later by a worker of the kernel
+/// (`block/blk-throttle.c`), in a function that workers run for nothing else. `None` where its
+/// address is not told, or the kernel has none.
+fn releases(place: &Path) -> Option<Set> {
+    const FUNCTION: &str = "blk_throtl_dispatch_work_fn";
+    let address = address_of(FUNCTION)?;
+    let wanted = [
+        (Kind::ReleaseBegun, "workqueue/workqueue_execute_start"),
+        (Kind::ReleaseEnded, "workqueue/workqueue_execute_end"),
+    ];
+    let decoders = decoders(place, &wanted).ok()?;
+    Set::open(decoders, &format!("function == {address:#x}"), ring_size(RELEASE_RING)).ok()
+}
+
 fn tracefs() -> Result<PathBuf, NotTraced> {
     let mut is_forbidden = false;
     for place in PLACES.map(Path::new) {
@@ -128,7 +151,10 @@ fn tracefs() -> Result<PathBuf, NotTraced> {
             Err(_) => {}
         }
     }
-    Err(if is_forbidden { NotTraced::Forbidden } else { NotTraced::NoTracefs })
+    if is_forbidden {
+        return Err(NotTraced::Forbidden);
+    }
+    mounted::place().ok_or(NotTraced::NoTracefs)
 }
 
 /// The tracepoint at which a process makes a request: since Linux 6.5 one of its own.
@@ -167,6 +193,10 @@ pub(crate) fn read_any_records(layout: &str, records: &[u8]) -> Vec<TraceEvent> 
         Kind::Cached,
         Kind::SyncBegun,
         Kind::SyncEnded,
+        Kind::ReleaseBegun,
+        Kind::ReleaseEnded,
+        Kind::Handed,
+        Kind::Ended,
         Kind::Committed,
     ];
     let Some(format) = Format::parse(layout) else { return Vec::new() };

@@ -108,6 +108,7 @@ const RECORDER: &[c_long] = &[
     libc::SYS_getsockopt,
     libc::SYS_getuid,
     libc::SYS_io_uring_enter,
+    libc::SYS_linkat,
     libc::SYS_memfd_create,
     libc::SYS_mincore,
     libc::SYS_mkdirat,

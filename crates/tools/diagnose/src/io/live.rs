@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use blockdev::owners::Owner;
 use blockdev::placement::{Disk, FileExtent, Filesystem};
 use host::DeviceNumber;
+use observe::cgroups::{self, GroupLook, Limited};
 use observe::facts::Facts;
 use observe::io::{DiskCounters, OpenFile, Process, ProcessCounters};
 use observe::tracepoints::{TraceEvent, Tracer};
 
+use super::held::Groups;
 use super::watch::{Machine, Tracing};
 
 /// What is looked at.
@@ -135,5 +137,15 @@ impl Machine for Live {
 
     fn own(&self) -> Option<u32> {
         Some(host::own_process())
+    }
+}
+
+impl Groups for Live {
+    fn limited(&mut self) -> Vec<Limited> {
+        cgroups::limited()
+    }
+
+    fn group(&mut self, group: &Limited) -> GroupLook {
+        cgroups::look(group)
     }
 }

@@ -6,6 +6,7 @@
 
 mod files;
 mod findings;
+mod held;
 mod live;
 mod requests;
 mod tally;
@@ -13,8 +14,10 @@ mod touches;
 mod watch;
 
 pub use files::FileKey;
+pub use held::{GroupSeen, Groups, Wait};
 pub use host::DeviceNumber;
 pub use live::{Live, Target};
+pub use observe::cgroups::{DiskLimit, GroupLook, Limited, Unit};
 pub use observe::io::{DiskCounters, Touch, TouchKind};
 pub use observe::tracepoints::Operation;
 pub use requests::Request;

@@ -117,6 +117,8 @@ pub struct ProcessSeen {
     pub others: u64,
     /// From when its requests were made until they were done.
     pub total: Histogram,
+    /// The same of all together.
+    pub total_ns: u64,
 }
 
 /// What is at a place.
@@ -238,6 +240,7 @@ impl ProcessSeen {
             Operation::Write => self.writes.add(request.bytes),
             _ => self.others += 1,
         }
+        self.total_ns = self.total_ns.saturating_add(request.total_ns());
         self.total.add(request.total_ns());
     }
 }

@@ -15,11 +15,12 @@ use units::number::{between, per_second};
 use units::{NANOS_PER_SECOND, Sleep};
 
 use super::files::{FileKey, Files};
+use super::held::{GroupSeen, Groups, Held};
 use super::requests::{Request, Requests};
 use super::tally::{Amount, Content, DiskSeen, Faults, FileSeen, ProcessSeen, SyncSeen};
 
 /// What is asked of a machine.
-pub trait Machine {
+pub trait Machine: Groups {
     /// What has happened since the last time, in order; with `is_last` all there is.
     fn events(&mut self, is_last: bool, into: &mut Vec<TraceEvent>);
     /// How well it is traced.
@@ -97,6 +98,8 @@ pub struct IoWatch {
     pub syncs: BTreeMap<(u32, PathBuf), SyncSeen>,
     /// Commits of journals, and the blocks that they wrote.
     pub commits: BTreeMap<DeviceNumber, Amount>,
+    /// Groups of processes with limits at disks, of which anything waited.
+    pub groups: Vec<GroupSeen>,
     /// Mounted file systems.
     pub filesystems: BTreeMap<DeviceNumber, Filesystem>,
     /// How the machine is set up.
@@ -241,6 +244,7 @@ struct Watcher<'m> {
     /// Descriptors that were waited for, and what they lead to.
     descriptors: BTreeMap<(u32, u32), PathBuf>,
     commits: BTreeMap<DeviceNumber, Amount>,
+    held: Held,
     unplaced: u64,
     own: Amount,
 }
@@ -257,10 +261,12 @@ pub fn watch(
     let mut watcher = Watcher::new(machine);
     let (mut events, mut count) = (Vec::new(), 0);
     let mut round_ns = begun_ns;
+    watcher.look_at_groups(begun_ns);
     loop {
         let now_ns = clock.boottime_ns();
         watcher.machine.events(false, &mut events);
         count += watcher.take_all(&mut events);
+        watcher.look_at_groups(now_ns);
         if now_ns - round_ns >= ROUND_NS {
             round_ns = now_ns;
             watcher.round();
@@ -329,6 +335,7 @@ impl<'m> Watcher<'m> {
             sync_under_way: BTreeMap::new(),
             descriptors: BTreeMap::new(),
             commits: BTreeMap::new(),
+            held: Held::default(),
             unplaced: 0,
             own: Amount::default(),
         };
@@ -360,14 +367,32 @@ impl<'m> Watcher<'m> {
                 Happened::Committed { device, blocks } => {
                     self.commits.entry(device).or_default().add(blocks.into());
                 }
-                _ => {
-                    if let Some(request) = self.requests.take(&event) {
-                        self.add(request);
-                    }
-                }
+                Happened::ReleaseBegun => self.held.releasing(event.thread, true),
+                Happened::ReleaseEnded => self.held.releasing(event.thread, false),
+                _ => self.of_request(event),
             }
         }
         count
+    }
+
+    fn of_request(&mut self, mut event: TraceEvent) {
+        if let Happened::Queued(request) = &event.happened {
+            if let Some(asker) = self.held.asker(event.thread, request) {
+                (event.process, event.thread) = (asker, asker);
+            }
+            let bytes = u64::from(request.sectors) * 512;
+            self.held.given(event.process, request.purpose.operation, bytes);
+        }
+        if let Some(request) = self.requests.take(&event) {
+            self.add(request);
+        }
+    }
+
+    /// Those that wait are looked up at once: they may end before their requests do.
+    fn look_at_groups(&mut self, now_ns: i64) {
+        for process in self.held.look(self.machine, now_ns) {
+            self.number(process);
+        }
     }
 
     /// `None` for one more file than there is space for.
@@ -594,6 +619,7 @@ impl<'m> Watcher<'m> {
             files: self.seen,
             syncs: self.syncs,
             commits: self.commits,
+            groups: self.held.finish(),
             filesystems,
             facts: self.machine.facts(),
             unmatched: self.requests.unmatched(),

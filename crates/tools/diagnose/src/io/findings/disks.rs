@@ -7,7 +7,7 @@ use units::ByteSize;
 use super::super::tally::{DiskSeen, OperationSeen};
 use super::super::watch::IoWatch;
 use crate::finding::{Finding, Remedy, Severity};
-use crate::words::{microseconds, percent};
+use crate::words::{percent, time};
 
 /// Of fewer, a quantile says nothing: ten of them lie above the 99th percentile.
 const ENOUGH: u64 = 1000;
@@ -35,10 +35,6 @@ fn verb(operation: Operation) -> Option<&'static str> {
         Operation::Write => Some("writes"),
         _ => None,
     }
-}
-
-fn time(nanos: u64) -> String {
-    microseconds(u32::try_from(nanos / 1000).unwrap_or(u32::MAX))
 }
 
 /// Times in words, for evidence.

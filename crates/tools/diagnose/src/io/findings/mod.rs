@@ -1,6 +1,7 @@
 //! What is wrong with how disks are used.
 
 mod disks;
+mod limits;
 mod phantom;
 mod systems;
 
@@ -11,6 +12,7 @@ pub(super) fn all(watch: &IoWatch) -> Vec<Finding> {
     let mut findings = phantom::findings(watch);
     findings.extend(disks::findings(watch));
     findings.extend(systems::findings(watch));
+    findings.extend(limits::findings(watch));
     findings
 }
 

@@ -11,7 +11,7 @@ use units::ByteSize;
 use super::super::tally::{Content, DiskSeen, SyncSeen};
 use super::super::watch::IoWatch;
 use crate::finding::{Finding, Remedy, Severity};
-use crate::words::{microseconds, percent, some};
+use crate::words::{percent, some, time};
 
 pub(super) fn findings(watch: &IoWatch) -> Vec<Finding> {
     let of_disks = watch.disks.iter().flat_map(|(disk, seen)| {
@@ -36,11 +36,6 @@ fn is_share(watch: &IoWatch, nanos: u64, hundredths: u64) -> bool {
     u128::from(nanos) * 100 >= all * u128::from(hundredths)
 }
 
-/// Nanoseconds, as microseconds or more.
-fn us(nanos: u64) -> String {
-    microseconds(u32::try_from(nanos / 1000).unwrap_or(u32::MAX))
-}
-
 fn flushes(watch: &IoWatch, disk: &str, seen: &DiskSeen) -> Option<Finding> {
     const A_SECOND: u64 = 20;
     let of = seen.operations.get(&Operation::Flush)?;
@@ -62,7 +57,7 @@ fn flushes(watch: &IoWatch, disk: &str, seen: &DiskSeen) -> Option<Finding> {
         what: format!(
             "{disk} is asked {} times a second to make its cache durable, {} each time",
             watch.per_second(of.all.count),
-            us(typical_ns)
+            time(typical_ns)
         ),
         evidence: vec![
             format!(
@@ -71,8 +66,8 @@ fn flushes(watch: &IoWatch, disk: &str, seen: &DiskSeen) -> Option<Finding> {
             ),
             format!(
                 "99 % of the flushes take {}, the longest {}",
-                us(of.device.quantile_ns(990)),
-                us(of.device.max_ns())
+                time(of.device.quantile_ns(990)),
+                time(of.device.max_ns())
             ),
             format!(
                 "/sys/block/{disk}/queue/write_cache: {}",
@@ -99,9 +94,9 @@ fn sync(watch: &IoWatch, (process, path): (u32, &Path), seen: &SyncSeen) -> Opti
     let (who, name) = (watch.process_label(process), path.display());
     let mut evidence = vec![format!(
         "{count} calls: half of them take {} at most, 99 % {}, the longest {}",
-        us(seen.waits.quantile_ns(500)),
-        us(seen.waits.quantile_ns(990)),
-        us(seen.waits.max_ns()),
+        time(seen.waits.quantile_ns(500)),
+        time(seen.waits.quantile_ns(990)),
+        time(seen.waits.max_ns()),
     )];
     let known = watch.names.iter().find(|(_, known)| known.as_path() == path);
     let file = known.and_then(|(file, _)| watch.files.get(&Content::File(*file)));
@@ -169,7 +164,7 @@ fn discards(watch: &IoWatch, disk: &str, seen: &DiskSeen) -> Option<Finding> {
             format!(
                 "{} in all; half of the discards take {} or longer",
                 ByteSize(of.all.bytes),
-                us(of.device.quantile_ns(500)),
+                time(of.device.quantile_ns(500)),
             ),
             format!("mounted with discard: {}", some(places.iter().cloned())),
         ],

@@ -1,0 +1,129 @@
+//! Whose packets are that the kernel has seen being sent: known of processes that end at once, too.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use host::processes::Stat;
+use network::sockets::Owner;
+use observe::tracepoints::{self, NotTraced};
+use units::Timestamp;
+
+/// A packet is captured just before the kernel says who sends it. The clocks are read one after
+/// the other, and the process may lose its processor between the two.
+const BEFORE_NS: i64 = 50_000;
+const AFTER_NS: i64 = 5_000_000;
+/// Packets that are remembered: a burst of a quarter of a million.
+const SENT_MAX: usize = 1 << 18;
+/// Names of processes that have ended.
+const NAMES_MAX: usize = 1 << 14;
+
+/// A packet that a process sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sent {
+    /// When it did.
+    pub at: Timestamp,
+    /// Length on the wire.
+    pub bytes: u32,
+    /// Who it was.
+    pub owner: Arc<Owner>,
+}
+
+/// Listens to the kernel.
+#[derive(Debug)]
+pub struct Senders {
+    kernel: tracepoints::Senders,
+    /// Processes by number; `None` is a thread of the kernel.
+    known: BTreeMap<u32, Option<Arc<Owner>>>,
+    /// Names that processes had in the end.
+    ended: BTreeMap<u32, String>,
+}
+
+impl Senders {
+    /// Listens to what comes out at this end of a pair of interfaces; programs send at the other.
+    ///
+    /// # Errors
+    /// The kernel has no such tracepoints, or they may not be listened to.
+    pub fn open(end: &str) -> Result<Self, NotTraced> {
+        let kernel = tracepoints::Senders::open(end)?;
+        Ok(Self { kernel, known: BTreeMap::new(), ended: BTreeMap::new() })
+    }
+
+    /// What was sent since the last time.
+    pub fn read(&mut self) -> Vec<Sent> {
+        let packets = self.kernel.sent();
+        for packet in &packets {
+            // A process is looked up once, at its first packet: programs start by another name.
+            let found =
+                |process| Stat::of(process).map(|stat| (!stat.is_kernel).then_some(stat.name));
+            if !self.known.contains_key(&packet.process)
+                && let Some(found) = found(packet.process)
+            {
+                let owner = found.map(|name| Owner { process: packet.process, name });
+                self.known.insert(packet.process, owner.map(Arc::new));
+            }
+        }
+        // Behind the packets: who was gone already when it was looked for has ended by now.
+        if self.ended.len() >= NAMES_MAX {
+            self.ended.clear();
+        }
+        self.ended.extend(self.kernel.ended());
+        let sent = packets.into_iter().filter_map(|packet| {
+            let owner = match self.known.get(&packet.process) {
+                Some(known) => Arc::clone(known.as_ref()?),
+                None => Arc::new(Owner {
+                    process: packet.process,
+                    name: self.ended.get(&packet.process).cloned().unwrap_or_default(),
+                }),
+            };
+            Some(Sent { at: Timestamp(packet.at_ns), bytes: packet.bytes, owner })
+        });
+        sent.collect()
+    }
+}
+
+/// Packets that were sent and not captured yet, or that the filter leaves out.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting(VecDeque<Sent>);
+
+impl Waiting {
+    pub(crate) fn extend(&mut self, sent: Vec<Sent>) {
+        self.0.extend(sent);
+        let over = self.0.len().saturating_sub(SENT_MAX);
+        self.0.drain(..over);
+    }
+
+    /// Who sent a packet that was captured at this time: those come in the order of time, too.
+    pub(crate) fn take(&mut self, at: Timestamp, bytes: u32) -> Option<Arc<Owner>> {
+        while self.0.front().is_some_and(|sent| sent.at.0 < at.0 - BEFORE_NS) {
+            self.0.pop_front();
+        }
+        let near = self.0.iter().take_while(|sent| sent.at.0 <= at.0 + AFTER_NS);
+        let place = near.clone().position(|sent| sent.bytes == bytes)?;
+        self.0.remove(place).map(|sent| sent.owner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(at_ns: i64, bytes: u32, process: u32) -> Sent {
+        let owner = Arc::new(Owner { process, name: "curl".to_owned() });
+        Sent { at: Timestamp(at_ns), bytes, owner }
+    }
+
+    #[test]
+    fn a_packet_is_of_who_sent_one_of_its_length_just_then() {
+        let mut waiting = Waiting::default();
+        let second = 1_000_000_000;
+        waiting.extend(vec![sent(0, 74, 1), sent(second, 60, 2), sent(second + 9000, 74, 3)]);
+        let mut of = |at_ns, bytes| {
+            let owner = waiting.take(Timestamp(at_ns), bytes);
+            owner.map(|owner| owner.process)
+        };
+        assert_eq!(of(second - 1000, 74), Some(3), "the first one was long before");
+        assert_eq!(of(second - 1000, 74), None, "each once");
+        assert_eq!(of(second - 6_000_000, 60), None, "that was sent later");
+        assert_eq!(of(second - 900, 60), Some(2));
+    }
+}
