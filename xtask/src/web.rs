@@ -93,7 +93,7 @@ pub(crate) fn browse() -> Result<bool> {
     let said = lines.find_map(|line| Some(line.ok()?.split_once("listening at ")?.1.to_owned()));
     let url = said.context("the service did not begin")?;
     // Who is not heard would wait.
-    std::thread::spawn(move || lines.for_each(drop));
+    std::thread::Builder::new().name("log".to_owned()).spawn(move || lines.for_each(drop))?;
     let mut tests = command("npm", &["run", "e2e"]);
     tests.env("WIRESPOOL_URL", url.trim()).env("WIRESPOOL_TOKEN", token.trim());
     process::run(&mut tests)?;

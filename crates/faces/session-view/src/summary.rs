@@ -130,7 +130,9 @@ mod tests {
         let mut tops = fields.map(|field| (field, Top::new(field)));
         let mut traffic = Traffic::default();
         traffic.add(&found.session);
-        tops.iter_mut().for_each(|(_, top)| top.add(&found));
+        for (_, top) in &mut tops {
+            top.add(&found);
+        }
         let total = Measure::of(&found);
         let text = summary_json(&total, &traffic, tops.into(), (Weight::Sessions, 1));
         let summary: serde_json::Value = serde_json::from_str(&text).unwrap();

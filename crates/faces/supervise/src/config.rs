@@ -247,7 +247,7 @@ pub(crate) mod tests {
         );
         let names: Vec<&str> = jobs.iter().map(|job| &*job.name).collect();
         assert_eq!(names, ["recorder.office", "recorder.lab", "api"]);
-        let other = read(&text.replace("eth2", "eth3").replace("8", "9"), &tables()).unwrap();
+        let other = read(&text.replace("eth2", "eth3").replace('8', "9"), &tables()).unwrap();
         let changes: Vec<Vec<String>> =
             jobs.iter().zip(&other).map(|(job, other)| job.changes(other)).collect();
         assert_eq!(changes, [vec![], vec!["interface".to_owned()], vec!["workers".to_owned()]]);

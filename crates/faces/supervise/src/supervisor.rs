@@ -24,7 +24,7 @@ const AGAIN_NS: i64 = NANOS_PER_SECOND / 5;
 const SHORT_NS: i64 = NANOS_PER_SECOND;
 const SAY_EVERY_NS: i64 = 60 * NANOS_PER_SECOND;
 /// All have so long to end in order: a recorder flushes what it took to disks that may be slow.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// Wrong words: the same ones do not help.
 const USAGE: i32 = 2;
 /// The exit code of a program that did its work, and lost something.
@@ -157,12 +157,11 @@ impl All<'_> {
         end(gone, self.plan);
         for job in jobs {
             let known = self.watched.iter_mut().find(|watched| watched.job.name == job.name);
-            changed |= match known {
-                Some(watched) => watched.change(job, self.plan),
-                None => {
-                    self.watched.push(Watched::new(job));
-                    true
-                }
+            changed |= if let Some(watched) = known {
+                watched.change(job, self.plan)
+            } else {
+                self.watched.push(Watched::new(job));
+                true
             };
         }
         if !changed {

@@ -127,8 +127,7 @@ enum Verb {
     Fields(fields::Flags),
     Extcap(Box<extcap::Flags>),
     Serve(serve::Flags),
-    #[command(subcommand)]
-    Config(serve::ConfigCommand),
+    Config(serve::ConfigFlags),
     Stenoread(steno::ReadFlags),
     Stenocurl(steno::CurlFlags),
     Demo(demo::Flags),
@@ -184,7 +183,7 @@ fn run(verb: Verb) -> Outcome {
         Verb::Fields(flags) => fields::run(&flags),
         Verb::Extcap(flags) => extcap::run(&flags),
         Verb::Serve(flags) => serve::run(&flags),
-        Verb::Config(command) => serve::config(&command),
+        Verb::Config(flags) => serve::config(&flags),
         Verb::Stenoread(flags) => steno::read(&flags),
         Verb::Stenocurl(flags) => steno::curl(&flags),
         Verb::Demo(flags) => demo::run(&flags),

@@ -1,10 +1,10 @@
 //! `wirespool serve`: the recorder over the network, and its tokens.
 
 mod config;
+mod flags;
 
 use core::time::Duration;
 use std::io::Write as _;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
@@ -17,7 +17,9 @@ use crate::failure::{Outcome, Usage, Verdict};
 use crate::progress::try_say;
 use crate::{arguments, evidence, recorder, stdout};
 
-pub(crate) use config::{ConfigCommand, reference, run as config};
+use self::config::ConfigCommand;
+use self::flags::ServingFlags;
+pub(crate) use config::reference;
 
 /// The hidden verb of a process that answers one request.
 pub(crate) const WORKER: &str = "answer";
@@ -45,58 +47,6 @@ pub(crate) struct Flags {
     command: Option<Command>,
     #[command(flatten)]
     serving: ServingFlags,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ServingFlags {
-    /// The volumes: any member of each
-    #[arg(required_unless_present = "config", value_name = "VOLUME")]
-    volumes: Vec<PathBuf>,
-    /// Run the recorders and the API that this file lists, and start again what ends; SIGHUP has it
-    /// read again. docs/config.md has its keys
-    #[arg(long, value_name = "FILE", exclusive = true)]
-    config: Option<PathBuf>,
-    /// Where to listen
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8420")]
-    listen: SocketAddr,
-    /// Credentials: a line each, NAME:SCOPES:SHA-256, with :EXPIRY and a filter where there are any, as
-    /// `serve token create` writes them. They are read again when the file has changed
-    #[arg(long, value_name = "FILE")]
-    token_file: Option<PathBuf>,
-    /// The server's certificate, in PEM
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
-    tls_cert: Option<PathBuf>,
-    /// Its key, in PEM
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    tls_key: Option<PathBuf>,
-    /// Accept certificates of clients that this CA has signed, in PEM
-    #[arg(long, value_name = "FILE")]
-    client_ca: Option<PathBuf>,
-    /// Answer Stenographer's programs here: POST /query, with a certificate of the client
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    stenographer: Option<SocketAddr>,
-    /// Where index files are cached
-    #[arg(long, value_name = "DIR")]
-    index_dir: Option<PathBuf>,
-    /// Requests that are answered at the same time; each is a process
-    #[arg(long, value_name = "N", default_value_t = Bounds::default().workers)]
-    #[arg(value_parser = at_least_one)]
-    workers: usize,
-    /// Connections that are open at the same time
-    #[arg(long, value_name = "N", default_value_t = Bounds::default().connections)]
-    #[arg(value_parser = at_least_one)]
-    connections: usize,
-    /// How long an answer may take, 15m without it; it says when it was cut
-    #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
-    max_time: Option<Duration>,
-    /// Bytes that an answer may have, 64G without it; it says when it was cut
-    #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
-    max_bytes: Option<u64>,
-}
-
-fn at_least_one(text: &str) -> Result<usize, String> {
-    let number = text.parse().ok().filter(|number| *number > 0);
-    number.ok_or_else(|| "a whole number above 0".to_owned())
 }
 
 #[derive(Debug, Subcommand)]
@@ -159,6 +109,17 @@ impl ScopeWord {
             Self::Admin => Scope::Admin,
         }
     }
+}
+
+/// Check and explain a configuration file
+#[derive(Debug, Args)]
+pub(crate) struct ConfigFlags {
+    #[command(subcommand)]
+    command: ConfigCommand,
+}
+
+pub(crate) fn config(flags: &ConfigFlags) -> Outcome {
+    config::run(&flags.command)
 }
 
 pub(crate) fn run(flags: &Flags) -> Outcome {

@@ -12,7 +12,7 @@ use page::safe::{path as shown, printable};
 use page::text::plural;
 use supervise::{Fault, Job, Key, Plan, Shape, Table, read};
 
-use super::ServingFlags;
+use super::flags::ServingFlags;
 use crate::failure::{Outcome, Usage, Verdict};
 use crate::progress::{say, try_say};
 use crate::{record, stdout};
@@ -27,9 +27,9 @@ const NOT_OF_API: [&str; 1] = ["config"];
 /// The manager of services says how long it waits for a sign of life (`sd_watchdog_enabled(3)`).
 const WATCHDOG: &str = "WATCHDOG_USEC";
 
-/// Check and explain a configuration file
+/// What is done with a configuration.
 #[derive(Debug, Subcommand)]
-pub(crate) enum ConfigCommand {
+pub(super) enum ConfigCommand {
     Check(FileFlags),
     Show(FileFlags),
     Explain(ExplainFlags),
@@ -45,7 +45,7 @@ Examples:
   wirespool config show /etc/wirespool/wirespool.toml
 
 Exit code 2 when the file has a fault.")]
-pub(crate) struct FileFlags {
+pub(super) struct FileFlags {
     /// The configuration, in TOML
     file: PathBuf,
 }
@@ -58,12 +58,12 @@ pub(crate) struct FileFlags {
 Examples:
   wirespool config explain
   wirespool config explain recorder.max_age")]
-pub(crate) struct ExplainFlags {
-    /// The key, such as recorder.max_age
+pub(super) struct ExplainFlags {
+    /// The key, such as `recorder.max_age`
     key: Option<String>,
 }
 
-pub(crate) fn run(command: &ConfigCommand) -> Outcome {
+pub(super) fn run(command: &ConfigCommand) -> Outcome {
     match command {
         ConfigCommand::Check(flags) => check(&flags.file),
         ConfigCommand::Show(flags) => show(&flags.file),
@@ -73,7 +73,7 @@ pub(crate) fn run(command: &ConfigCommand) -> Outcome {
 
 /// The tables of a configuration.
 fn tables() -> [Table; 2] {
-    let of = |verb: &str, left_out: &[&str]| {
+    let of = |verb: &'static str, left_out: &[&str]| {
         let command = command(verb);
         let keys = command.get_arguments().filter_map(key);
         keys.filter(|key| !left_out.contains(&&*key.name)).collect()
@@ -96,8 +96,8 @@ fn tables() -> [Table; 2] {
 }
 
 /// The flags of a verb.
-fn command(verb: &str) -> Command {
-    let named = Command::default().name(verb.to_owned());
+fn command(verb: &'static str) -> Command {
+    let named = Command::default().name(verb);
     if verb == RECORD {
         record::Flags::augment_args(named)
     } else {
@@ -157,8 +157,8 @@ fn jobs(path: &Path) -> Result<Vec<Job>, Vec<String>> {
 
 /// What the verb itself finds wrong.
 fn fault_of(job: &Job) -> Option<Fault> {
-    let words = job.words();
-    let error = command(words.first()?).try_get_matches_from(&words).err()?.to_string();
+    let verb = if job.table == RECORDER { RECORD } else { SERVE };
+    let error = command(verb).try_get_matches_from(job.words()).err()?.to_string();
     let lines = error.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
     let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
     let why = lines.join(" ");
@@ -206,7 +206,7 @@ pub(crate) fn reference() -> String {
 }
 
 /// Runs what a configuration lists, until a signal; SIGHUP has it read again.
-pub(crate) fn serve_all(path: &Path) -> Outcome {
+pub(super) fn serve_all(path: &Path) -> Outcome {
     let (stop, reload) = host::StopFlag::install_with_reload()?;
     let program = std::env::current_exe().context("cannot find this program")?;
     let watchdog = std::env::var(WATCHDOG).ok().and_then(|text| text.parse().ok());

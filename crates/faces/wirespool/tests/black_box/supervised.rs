@@ -71,7 +71,9 @@ impl Drop for Supervised {
         let pids = children(self.child.id());
         drop(self.child.kill());
         drop(self.child.wait());
-        pids.into_iter().for_each(|pid| signal("-KILL", pid));
+        for pid in pids {
+            signal("-KILL", pid);
+        }
     }
 }
 
@@ -197,8 +199,7 @@ fn what_a_file_lists_is_kept_running_and_changed_without_a_stop() {
     assert_eq!(running.len(), 2);
     // What records is not stopped for other words, and is told how it gets them.
     let lab = format!(
-        "[recorder.lab]\nvolume = '{}'\ninterface = 'taker'\npool = '4M'\nkernel_ring = '1M'\n",
-        other
+        "[recorder.lab]\nvolume = '{other}'\ninterface = 'taker'\npool = '4M'\nkernel_ring = '1M'\n"
     );
     let new_api = format!("{api}workers = 2\n");
     let new_office = office.replace("'4M'", "'8M'");

@@ -153,7 +153,7 @@ fn packets_that_are_shown_are_those_of_an_extract() {
     let packets = answer["packets"].as_array().unwrap();
     let count = |key: &str| first[key].as_u64().unwrap_or_default();
     let of_session = count("orig_packets") + count("resp_packets");
-    assert_eq!(packets.len() as u64, of_session);
+    assert_eq!(u64::try_from(packets.len()).unwrap(), of_session);
     let lengths: u64 = packets.iter().map(|packet| packet["length"].as_u64().unwrap()).sum();
     assert_eq!(lengths, count("orig_frame_bytes") + count("resp_frame_bytes"));
     let file = served.volume.file("one.pcapng");

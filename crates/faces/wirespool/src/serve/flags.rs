@@ -1,0 +1,63 @@
+//! What the service over volumes is given.
+
+use core::time::Duration;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use server::Bounds;
+
+use crate::arguments;
+
+/// Flags of the service; keys of a configuration, too.
+#[derive(Debug, Args)]
+pub(crate) struct ServingFlags {
+    /// The volumes: any member of each
+    #[arg(required_unless_present = "config", value_name = "VOLUME")]
+    pub(super) volumes: Vec<PathBuf>,
+    /// Run the recorders and the API that this file lists, and start again what ends; SIGHUP has it
+    /// read again. docs/config.md has its keys
+    #[arg(long, value_name = "FILE", exclusive = true)]
+    pub(super) config: Option<PathBuf>,
+    /// Where to listen
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8420")]
+    pub(super) listen: SocketAddr,
+    /// Credentials: a line each, NAME:SCOPES:SHA-256, with :EXPIRY and a filter where there are
+    /// any, as `serve token create` writes them. They are read again when the file has changed
+    #[arg(long, value_name = "FILE")]
+    pub(super) token_file: Option<PathBuf>,
+    /// The server's certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(super) tls_cert: Option<PathBuf>,
+    /// Its key, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(super) tls_key: Option<PathBuf>,
+    /// Accept certificates of clients that this CA has signed, in PEM
+    #[arg(long, value_name = "FILE")]
+    pub(super) client_ca: Option<PathBuf>,
+    /// Answer Stenographer's programs here: POST /query, with a certificate of the client
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(super) stenographer: Option<SocketAddr>,
+    /// Where index files are cached
+    #[arg(long, value_name = "DIR")]
+    pub(super) index_dir: Option<PathBuf>,
+    /// Requests that are answered at the same time; each is a process
+    #[arg(long, value_name = "N", default_value_t = Bounds::default().workers)]
+    #[arg(value_parser = at_least_one)]
+    pub(super) workers: usize,
+    /// Connections that are open at the same time
+    #[arg(long, value_name = "N", default_value_t = Bounds::default().connections)]
+    #[arg(value_parser = at_least_one)]
+    pub(super) connections: usize,
+    /// How long an answer may take, 15m without it; it says when it was cut
+    #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
+    pub(super) max_time: Option<Duration>,
+    /// Bytes that an answer may have, 64G without it; it says when it was cut
+    #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
+    pub(super) max_bytes: Option<u64>,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "a whole number above 0".to_owned())
+}
