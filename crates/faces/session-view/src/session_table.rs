@@ -142,10 +142,7 @@ mod tests {
             let text = table.finish();
             assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
             // An address that does not fit is cut before its port.
-            let ends =
-                if width == 80 { ["192.168.", ":40000"] } else { ["192.168.100.101:40000", ":80"] };
-            for part in
-                ["START (UTC)", "01-01 00:00:00", "123 457", "123 457 289"].iter().chain(&ends)
+            for part in ["START (UTC)", "01-01 00:00:00", "123 457", "123 457 289", ":40000", ":80"]
             {
                 assert!(text.contains(part), "{width}: {text}");
             }

@@ -83,6 +83,8 @@ impl Job {
     pub fn give(&mut self, key: &Key, values: Vec<String>) {
         if self.values(&key.name).is_empty() && !values.is_empty() {
             self.keys.push((key.clone(), values));
+            // As those of a file stand, so that the same keys are the same words.
+            self.keys.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
         }
     }
 
@@ -239,7 +241,7 @@ pub(crate) mod tests {
         assert_eq!(
             words,
             [
-                "record --interface=eth0 --interface=eth1 --max-age=off --no-index --name=office \
+                "record --interface=eth0 --interface=eth1 --max-age=off --name=office --no-index \
                  -- -odd",
                 "record --interface=eth2 --name=night -- /b",
                 "serve --workers=8 --",
