@@ -111,8 +111,16 @@ impl ScopeWord {
     }
 }
 
-/// Check and explain a configuration file
+/// Check and explain a configuration file.
+///
+/// The file lists recorders and the API over them, for `serve --config`. docs/config.md has its
+/// keys, which are the flags of `record` and `serve`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool config check /etc/wirespool/wirespool.toml
+  wirespool config show /etc/wirespool/wirespool.toml
+  wirespool config explain recorder.max_age")]
 pub(crate) struct ConfigFlags {
     #[command(subcommand)]
     command: ConfigCommand,
