@@ -148,6 +148,13 @@ fn undefined_behaviour(tally: &mut Tally) {
     });
 }
 
+/// The steps of the page alone; returns whether all passed.
+pub(crate) fn page_alone() -> bool {
+    let mut tally = Tally::default();
+    page(&mut tally);
+    tally.close()
+}
+
 /// The page from its source; the service that it is used with was built by the tests.
 fn page(tally: &mut Tally) {
     if let Some(reason) = web::missing() {

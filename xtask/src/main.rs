@@ -12,6 +12,7 @@ mod miri;
 mod mutants;
 mod process;
 mod release;
+mod sources;
 mod tidy;
 mod web;
 
@@ -32,6 +33,7 @@ usage: cargo xtask COMMAND
   fresh [--debian]       follow the README in a fresh clone with an empty home directory,
                          or in an empty Debian root (needs root and debootstrap)
   web                    build the page in web/ and put it into web/dist (needs Node)
+  web --check            what ci does with the page, with the program in debug/
   lab [--short] [CASE...]  the recorder on failing disks in a virtual machine (lab/README.md)";
 
 fn main() -> ExitCode {
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         ["release", "--target", target] => release::run(Some(target)),
         ["lab", ref arguments @ ..] => lab::run(arguments),
         ["web"] => web::build(),
+        ["web", "--check"] => Ok(ci::page_alone()),
         ["fresh"] => fresh::run(fresh::Place::EmptyHome),
         ["fresh", "--debian"] => fresh::run(fresh::Place::DebianRoot),
         _ => {

@@ -7,7 +7,6 @@
 //! production code has no switches. A mutant that lives is a negative verdict, unless its file says
 //! why it does no harm. `tidy` checks that each text is found exactly once.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,8 +14,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::process;
 use crate::tidy::PARTS;
+use crate::{process, sources};
 
 /// Where the mutants are.
 pub(crate) const FOLDER: &str = "crates/proof/sim/mutants/";
@@ -160,7 +159,7 @@ pub(crate) fn run_some(seeds: u64, count: usize) -> Result<bool> {
 
 fn run_these(seeds: u64, mutants: &[&Mutant]) -> Result<bool> {
     let tree = build_root().join("tree");
-    copy_tree(&tree)?;
+    sources::copy(".", &tree)?;
     let mut lived = 0;
     for mutant in mutants {
         let verdict = match (try_one(&tree, mutant, seeds)?, &mutant.harmless) {
@@ -181,8 +180,7 @@ fn run_these(seeds: u64, mutants: &[&Mutant]) -> Result<bool> {
 
 /// Where the copy and what is built of it lie: beside other output of builds.
 fn build_root() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    target.unwrap_or_else(|| process::root().join("target")).join("mutants")
+    process::target_folder().join("mutants")
 }
 
 fn load() -> Result<Vec<Mutant>> {
@@ -198,47 +196,6 @@ fn load() -> Result<Vec<Mutant>> {
         Mutant::parse(&name, &text).with_context(|| path.display().to_string())
     };
     paths.iter().map(load).collect()
-}
-
-/// The files of the repository as they are, in another place; what is the same keeps its time, so
-/// that it is not compiled again.
-fn copy_tree(tree: &Path) -> Result<()> {
-    let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
-    let list = process::text(&mut process::command("git", &list))?;
-    let paths: BTreeSet<&str> = list.split('\0').filter(|path| !path.is_empty()).collect();
-    remove_others(tree, &paths.iter().map(|path| tree.join(path)).collect())?;
-    for path in paths {
-        let (from, to) = (process::root().join(path), tree.join(path));
-        let Ok(bytes) = fs::read(&from) else { continue };
-        fs::create_dir_all(to.parent().context("a file lies in a folder")?)?;
-        write_changed(&to, &bytes)?;
-    }
-    Ok(())
-}
-
-/// What an earlier copy has left of files and folders that are gone: cargo takes an empty folder
-/// beside crates for one without a manifest.
-fn remove_others(folder: &Path, kept: &BTreeSet<PathBuf>) -> Result<()> {
-    let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
-    for entry in entries {
-        let path = entry?.path();
-        if path.is_dir() {
-            remove_others(&path, kept)?;
-            if fs::read_dir(&path)?.next().is_none() {
-                fs::remove_dir(&path)?;
-            }
-        } else if !kept.contains(&path) {
-            fs::remove_file(&path)?;
-        }
-    }
-    Ok(())
-}
-
-fn write_changed(path: &Path, bytes: &[u8]) -> Result<()> {
-    if fs::read(path).is_ok_and(|before| before == bytes) {
-        return Ok(());
-    }
-    fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn try_one(tree: &Path, mutant: &Mutant, seeds: u64) -> Result<Fate> {
@@ -332,21 +289,6 @@ mod tests {
         for none in ["", "test result: ok. 0 passed; 0 failed; 0 ignored"] {
             assert!(judge("t", true, none).is_err(), "{none}");
         }
-    }
-
-    #[test]
-    fn nothing_is_left_of_a_crate_that_has_moved() {
-        let tree = std::env::temp_dir().join(format!("xtask-mutants-{}", std::process::id()));
-        let (gone, here) =
-            (tree.join("crates/a/src/lib.rs"), tree.join("crates/base/a/Cargo.toml"));
-        for file in [&gone, &here] {
-            fs::create_dir_all(file.parent().unwrap()).unwrap();
-            fs::write(file, "").unwrap();
-        }
-        remove_others(&tree, &BTreeSet::from([here.clone()])).unwrap();
-        let is_left = (tree.join("crates/a").exists(), here.exists());
-        fs::remove_dir_all(&tree).unwrap();
-        assert_eq!(is_left, (false, true));
     }
 
     #[test]

@@ -15,6 +15,12 @@ pub(crate) fn root() -> PathBuf {
     Path::new(&here).parent().expect("xtask lies in the repository").to_path_buf()
 }
 
+/// Where cargo builds, and what we build beside it.
+pub(crate) fn target_folder() -> PathBuf {
+    let named = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    named.unwrap_or_else(|| root().join("target"))
+}
+
 /// A command with its arguments, to be run in the root of the repository.
 pub(crate) fn command(program: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);

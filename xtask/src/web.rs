@@ -5,6 +5,7 @@
 //! `web/dist` is part of the repository. In CI the copy is checked, built, compared with
 //! `web/dist`, and used in a browser against a service of this checkout.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -12,13 +13,11 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::process;
+use crate::{process, sources};
 
 /// Vite needs it.
 const NODE: (u32, u32) = (20, 19);
 const DIST: &str = "web/dist";
-/// What of `web/` is no source.
-const BUILT: [&str; 4] = ["node_modules", "dist", "test-results", "playwright-report"];
 
 /// Why the page cannot be built here.
 pub(crate) fn missing() -> Option<String> {
@@ -54,8 +53,9 @@ pub(crate) fn build() -> Result<bool> {
     if let Some(reason) = missing() {
         bail!("{reason}");
     }
-    npm(&["run", "build"])?;
-    replace(&copy().join("dist"), &process::root().join(DIST))?;
+    for (name, bytes) in built()? {
+        fs::write(process::root().join(DIST).join(name), bytes)?;
+    }
     println!("{DIST} is new");
     Ok(true)
 }
@@ -64,22 +64,16 @@ pub(crate) fn build() -> Result<bool> {
 pub(crate) fn check() -> Result<bool> {
     npm(&["run", "check"])?;
     npm(&["test"])?;
-    npm(&["run", "build"])?;
-    let (built, kept) = (copy().join("dist"), process::root().join(DIST));
-    let (built, kept) = (files(&built)?, files(&kept)?);
-    let names = built.keys().chain(kept.keys());
-    let mut other: Vec<&String> =
-        names.filter(|name| built.get(*name) != kept.get(*name)).collect();
-    other.sort_unstable();
-    other.dedup();
-    ensure!(other.is_empty(), "{DIST} is not what web/ builds ({other:?}): cargo xtask web");
+    let built = built()?;
+    let kept = files(&process::root().join(DIST))?;
+    ensure!(built == kept, "{DIST} is not what web/ builds: cargo xtask web");
     Ok(true)
 }
 
 /// The page in a browser, against a service that this starts.
 pub(crate) fn browse() -> Result<bool> {
-    let wirespool = target().join("debug/wirespool");
-    let folder = target().join("web-demo");
+    let wirespool = process::target_folder().join("debug/wirespool");
+    let folder = process::target_folder().join("web-demo");
     drop(fs::remove_dir_all(&folder));
     let kept = folder.to_str().context("the target folder's name is no text")?;
     process::output(Command::new(&wirespool).args(["demo", "--keep", kept]))?;
@@ -110,14 +104,9 @@ impl Drop for Service {
     }
 }
 
-fn target() -> PathBuf {
-    let named = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    named.unwrap_or_else(|| process::root().join("target"))
-}
-
 /// Where the page is built.
 fn copy() -> PathBuf {
-    target().join("web")
+    process::target_folder().join("web")
 }
 
 fn command(program: &str, arguments: &[&str]) -> Command {
@@ -132,38 +121,20 @@ fn npm(arguments: &[&str]) -> Result<()> {
 
 /// Copies the source, and installs what it needs as the lock says.
 fn install() -> Result<()> {
-    let (from, to) = (process::root().join("web"), copy());
-    fs::create_dir_all(&to)?;
-    for entry in fs::read_dir(&to)?.chain(fs::read_dir(&from)?) {
-        let name = entry?.file_name();
-        if !BUILT.iter().any(|built| name == **built) {
-            replace(&from.join(&name), &to.join(&name))?;
-        }
-    }
+    sources::copy("web", &copy())?;
     process::output(&mut command("npm", &["ci", "--silent"])).map(drop)
 }
 
-/// Makes `to` a copy of `from`, which may be absent.
-fn replace(from: &Path, to: &Path) -> Result<()> {
-    if to.is_dir() {
-        fs::remove_dir_all(to)?;
-    } else if to.exists() {
-        fs::remove_file(to)?;
-    }
-    if from.is_dir() {
-        fs::create_dir_all(to)?;
-        for entry in fs::read_dir(from)? {
-            let name = entry?.file_name();
-            replace(&from.join(&name), &to.join(&name))?;
-        }
-    } else if from.exists() {
-        fs::copy(from, to)?;
-    }
-    Ok(())
+/// Builds the page; its files.
+fn built() -> Result<Files> {
+    npm(&["run", "build"])?;
+    files(&copy().join("dist"))
 }
 
-/// The files of a folder, by their names.
-fn files(folder: &Path) -> Result<std::collections::BTreeMap<String, Vec<u8>>> {
+/// By their names.
+type Files = BTreeMap<String, Vec<u8>>;
+
+fn files(folder: &Path) -> Result<Files> {
     let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
     entries
         .map(|entry| {

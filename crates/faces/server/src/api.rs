@@ -3,6 +3,7 @@
 use core::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
+use extract::Weight;
 use host::SystemClock;
 use hyper::body::Incoming;
 use hyper::header::{
@@ -21,7 +22,7 @@ use crate::listen::Peer;
 use crate::log::Entry;
 use crate::problem::Problem;
 use crate::question::{
-    By, Cursor, ExtractWanted, Form, Order, PacketsWanted, SessionsWanted, SummaryWanted, What,
+    Cursor, ExtractWanted, Form, Order, PacketsWanted, SessionsWanted, SummaryWanted, What,
 };
 use crate::service::Service;
 use crate::stream::{self, Framing, Wanted};
@@ -183,6 +184,11 @@ impl Given {
         self.0.iter().find(|(other, _)| *other == name).map(|(_, value)| &**value)
     }
 
+    /// The query that is asked; all sessions without it.
+    fn query(&self) -> String {
+        self.text("query").unwrap_or_default().to_owned()
+    }
+
     fn number(&self, name: &str) -> Result<Option<u64>, Problem> {
         let Some(text) = self.text(name) else { return Ok(None) };
         let number = text.parse().ok().filter(|number| *number > 0);
@@ -197,18 +203,17 @@ impl Given {
         Some(number).filter(|number| *number <= most).ok_or_else(why)
     }
 
-    /// One of these by its word; the first without it.
+    /// One of these by its word, `usual` without it.
     fn choice<T: Copy>(
         &self,
         name: &str,
-        all: &[T],
+        (all, usual): (&[T], T),
         word: fn(T) -> &'static str,
-    ) -> Result<Option<T>, Problem> {
-        let Some(text) = self.text(name) else { return Ok(all.first().copied()) };
-        let chosen = all.iter().copied().find(|one| word(*one) == text);
+    ) -> Result<T, Problem> {
+        let Some(text) = self.text(name) else { return Ok(usual) };
         let words: Vec<&str> = all.iter().copied().map(word).collect();
         let why = || Problem::wrong_parameter(format!("{name} is {}", words.join(" or ")));
-        chosen.map(Some).ok_or_else(why)
+        all.iter().copied().find(|one| word(*one) == text).ok_or_else(why)
     }
 
     fn flag(&self, name: &str) -> Result<bool, Problem> {
@@ -333,7 +338,7 @@ async fn sessions(
     given: &Given,
     headers: &HeaderMap,
 ) -> Result<Reply, Problem> {
-    let query = given.text("query").unwrap_or_default().to_owned();
+    let query = given.query();
     let cursor = given.text("cursor");
     let after = cursor.map(|text| {
         let why = "this cursor is none of this query's";
@@ -343,14 +348,13 @@ async fn sessions(
     let now_ns = after.as_ref().map_or_else(|| SystemClock.realtime().0, |after| after.now_ns);
     checked(&query, now_ns)?;
     let are_lines = wants_lines(headers);
-    let order = given.choice("order", &Order::ALL, Order::word)?.unwrap_or(Order::Oldest);
+    let order = given.choice("order", (&Order::ALL, Order::Oldest), Order::word)?;
     let order = after.as_ref().map_or(order, |after| after.order);
     // Those that come last are held until the first is known.
-    let limit = match (given.number("limit")?, are_lines && order == Order::Oldest) {
-        (limit, true) => limit,
-        (Some(_), false) => Some(given.at_most("limit", PAGE, PAGE_MAX)?),
-        (None, false) if are_lines => Some(PAGE_MAX),
-        (None, false) => Some(PAGE),
+    let limit = match (are_lines, order) {
+        (true, Order::Oldest) => given.number("limit")?,
+        (true, Order::Newest) => Some(given.at_most("limit", PAGE_MAX, PAGE_MAX)?),
+        (false, _) => Some(given.at_most("limit", PAGE, PAGE_MAX)?),
     };
     let volume = service.volume(given.text("volume"))?;
     let bytes_max = service.bounds.answer_bytes;
@@ -376,8 +380,7 @@ fn wants_lines(headers: &HeaderMap) -> bool {
 }
 
 async fn summary(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply, Problem> {
-    let query = given.text("query").unwrap_or_default().to_owned();
-    let now_ns = SystemClock.realtime().0;
+    let (query, now_ns) = (given.query(), SystemClock.realtime().0);
     checked(&query, now_ns)?;
     let names = given.text("fields").unwrap_or_default().split(',').filter(|it| !it.is_empty());
     let fields: Vec<String> = names.map(groupable).collect::<Result<_, _>>()?;
@@ -390,7 +393,7 @@ async fn summary(service: &Arc<Service>, caller: &Caller, given: &Given) -> Resu
         now_ns,
         fields,
         limit: usize::try_from(given.at_most("limit", VALUES, VALUES_MAX)?).unwrap_or(0),
-        by: given.choice("by", &By::ALL, By::word)?.unwrap_or(By::Bytes),
+        by: given.choice("by", (&Weight::ALL, Weight::Bytes), Weight::word)?,
     };
     let wanted = Wanted {
         question: service.question(volume, What::Summary(wanted)),
@@ -415,8 +418,7 @@ fn groupable(name: &str) -> Result<String, Problem> {
 }
 
 async fn packets(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply, Problem> {
-    let query = given.text("query").unwrap_or_default().to_owned();
-    let now_ns = SystemClock.realtime().0;
+    let (query, now_ns) = (given.query(), SystemClock.realtime().0);
     checked(&query, now_ns)?;
     let volume = service.volume(given.text("volume"))?;
     let packets_max = given.at_most("limit", PACKETS, PACKETS_MAX)?;
@@ -433,8 +435,7 @@ async fn packets(service: &Arc<Service>, caller: &Caller, given: &Given) -> Resu
 }
 
 async fn extract(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply, Problem> {
-    let query = given.text("query").unwrap_or_default().to_owned();
-    let now_ns = SystemClock.realtime().0;
+    let (query, now_ns) = (given.query(), SystemClock.realtime().0);
     checked(&query, now_ns)?;
     let volume = service.volume(given.text("volume"))?;
     let most = service.bounds.answer_bytes;

@@ -25,12 +25,9 @@ pub enum Error {
     /// A path that has no text.
     #[error("{} cannot be served: its path is no text", page::safe::path(_0))]
     NoText(PathBuf),
-    /// Two volumes would answer to the same name.
-    #[error(
-        "two volumes are called {}: give each a file name of its own",
-        page::safe::printable(_0)
-    )]
-    SameName(String),
+    /// A volume is named twice.
+    #[error("the volume {} is named twice", page::safe::printable(_0))]
+    Twice(String),
     /// A line of the file of tokens.
     #[error("{}, line {line}: {why}", page::safe::path(path))]
     Token {
@@ -80,7 +77,7 @@ impl Error {
                 | Self::NoTls(_)
                 | Self::NeedsTls(_)
                 | Self::NeedsClientCa
-                | Self::SameName(_)
+                | Self::Twice(_)
         )
     }
 }

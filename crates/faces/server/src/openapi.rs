@@ -2,11 +2,12 @@
 
 use std::sync::OnceLock;
 
+use extract::Weight;
 use hyper::Method;
 use serde_json::{Map, Value, json};
 
 use crate::endpoints::{ENDPOINTS, Endpoint, Matter, NDJSON, Needs, PCAPNG, Parameter};
-use crate::question::{By, CURSOR_PATTERN, Order};
+use crate::question::{CURSOR_PATTERN, Order};
 
 /// The document as it is served.
 pub(crate) fn document() -> String {
@@ -69,22 +70,12 @@ fn operation(endpoint: &Endpoint) -> Value {
         })
         .collect();
     if endpoint.method == Method::POST {
-        parameters.push(json!({
-            "name": "X-Wirespool",
-            "in": "header",
-            "required": true,
-            "description": "Any text: a page of another origin cannot send it",
-            "schema": {"type": "string"},
-        }));
+        let why = "Any text: a page of another origin cannot send it";
+        parameters.push(required("X-Wirespool", "header", why));
     }
     if endpoint.path.contains("{id}") {
-        parameters.push(json!({
-            "name": "id",
-            "in": "path",
-            "required": true,
-            "description": "What the header Wirespool-Answer of an answer said",
-            "schema": {"type": "string"},
-        }));
+        let what = "What the header Wirespool-Answer of an answer said";
+        parameters.push(required("id", "path", what));
     }
     json!({
         "summary": endpoint.summary,
@@ -96,11 +87,17 @@ fn operation(endpoint: &Endpoint) -> Value {
     })
 }
 
+fn required(name: &str, place: &str, description: &str) -> Value {
+    let schema = json!({"type": "string"});
+    json!({"name": name, "in": place, "required": true, "description": description,
+        "schema": schema})
+}
+
 fn parameter_schema(parameter: &Parameter) -> Value {
     match (parameter.name, parameter.kind) {
         ("cursor", kind) => json!({"type": kind, "pattern": CURSOR_PATTERN}),
         ("order", kind) => json!({"type": kind, "enum": Order::ALL.map(Order::word)}),
-        ("by", kind) => json!({"type": kind, "enum": By::ALL.map(By::word)}),
+        ("by", kind) => json!({"type": kind, "enum": Weight::ALL.map(Weight::word)}),
         (_, kind @ "integer") => json!({"type": kind, "minimum": 1}),
         (_, kind) => json!({ "type": kind }),
     }

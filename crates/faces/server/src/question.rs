@@ -6,6 +6,7 @@
 use core::cmp::Reverse;
 use std::path::PathBuf;
 
+use extract::Weight;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use units::hex;
@@ -84,27 +85,7 @@ pub(crate) struct SummaryWanted {
     pub(crate) fields: Vec<String>,
     /// Values of a field, those with the most first.
     pub(crate) limit: usize,
-    pub(crate) by: By,
-}
-
-/// By what values are ranked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) enum By {
-    Bytes,
-    Packets,
-    Sessions,
-}
-
-impl By {
-    pub(crate) const ALL: [Self; 3] = [Self::Bytes, Self::Packets, Self::Sessions];
-
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Bytes => "bytes",
-            Self::Packets => "packets",
-            Self::Sessions => "sessions",
-        }
-    }
+    pub(crate) by: Weight,
 }
 
 /// Packets, a line of JSON each.

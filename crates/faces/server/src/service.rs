@@ -154,7 +154,7 @@ fn volumes(paths: &[PathBuf]) -> Result<Vec<Volume>, Error> {
         let id = opened.superblock().volume_id.to_string();
         let name = path.file_name().map_or_else(|| id.clone(), |it| it.to_string_lossy().into());
         if volumes.iter().any(|other| other.id == id) {
-            return Err(Error::SameName(name));
+            return Err(Error::Twice(name));
         }
         // Files of one name in two folders.
         let is_taken = volumes.iter().any(|other| other.name == name);

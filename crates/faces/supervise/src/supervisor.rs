@@ -30,8 +30,8 @@ const USAGE: i32 = 2;
 /// The exit code of a program that did its work, and lost something.
 const NEGATIVE: i32 = 1;
 
-/// Reads the list of jobs; what is wrong with it comes as lines.
-pub type ReadJobs<'a> = dyn Fn() -> Result<Vec<Job>, Vec<String>> + 'a;
+/// Reads the list of jobs; what is wrong with it is a text, a line for each fault.
+pub type ReadJobs<'a> = dyn Fn() -> Result<Vec<Job>, String> + 'a;
 
 /// What is to run, and who is told.
 #[derive(Clone, Debug)]
@@ -60,16 +60,14 @@ pub struct Supervision {
     pub failed: u64,
 }
 
-/// Runs the jobs until the flag is set; then all of them are asked to end in order.
-///
-/// # Errors
-/// When there is no list of jobs to begin with: what is wrong with it, as lines.
+/// Runs the jobs until the flag is set; then all of them are asked to end in order. The list is
+/// read again when the other flag asks for it.
 pub fn supervise(
     plan: &Plan,
+    jobs: Vec<Job>,
     read: &ReadJobs<'_>,
     (stop, reload): (&StopFlag, &ReloadFlag),
-) -> Result<Supervision, Vec<String>> {
-    let jobs = read()?;
+) -> Supervision {
     let mut all = All { plan, watched: jobs.into_iter().map(Watched::new).collect() };
     all.look();
     host::tell_manager("READY=1");
@@ -90,7 +88,7 @@ pub fn supervise(
         SystemClock.sleep_until(now_ns.saturating_add(LOOK_NS));
     }
     host::tell_manager("STOPPING=1");
-    Ok(all.end())
+    all.end()
 }
 
 /// A job and its program.
@@ -138,13 +136,13 @@ impl All<'_> {
     }
 
     /// Reads the list again. A list with faults changes nothing.
-    fn reload(&mut self, jobs: Result<Vec<Job>, Vec<String>>) {
+    fn reload(&mut self, jobs: Result<Vec<Job>, String>) {
         let plan = self.plan;
         let jobs = match jobs {
             Ok(jobs) => jobs,
             Err(faults) => {
                 plan.say("the new configuration is not used; the one before it goes on");
-                return faults.iter().for_each(|fault| plan.say(fault));
+                return faults.lines().for_each(|fault| plan.say(fault));
             }
         };
         let is_listed = |watched: &Watched| jobs.iter().any(|job| job.name == watched.job.name);

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use query::{Atlas, Field, Reading};
+use serde::{Deserialize, Serialize};
 use units::Timestamp;
 use wire::Address;
 
@@ -15,7 +16,7 @@ use crate::event::Found;
 const VALUES_MAX: usize = 4 << 20;
 
 /// By what values are ranked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Weight {
     /// Bytes on the wire.
     #[default]
@@ -24,6 +25,20 @@ pub enum Weight {
     Packets,
     /// Number of sessions.
     Sessions,
+}
+
+impl Weight {
+    /// All that there are.
+    pub const ALL: [Self; 3] = [Self::Bytes, Self::Packets, Self::Sessions];
+
+    /// As requests have it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Bytes => "bytes",
+            Self::Packets => "packets",
+            Self::Sessions => "sessions",
+        }
+    }
 }
 
 /// A value of a field.

@@ -4,13 +4,13 @@ use core::ops::ControlFlow;
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 
-use extract::{Event, Measure, SERIES_COLUMNS, Sought, Top, Traffic, Weight};
+use extract::{Event, Measure, SERIES_COLUMNS, Sought, Top, Traffic};
 use host::SystemClock;
 use page::text::plural;
 use query::Field;
 
 use super::{Work, parse, refused, statement};
-use crate::question::{Answered, By, Refused, SummaryWanted};
+use crate::question::{Answered, Refused, SummaryWanted};
 
 impl Work<'_> {
     /// The members of a JSON object, without its braces: a statement follows them.
@@ -40,12 +40,7 @@ impl Work<'_> {
             if self.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         let completeness = report.map_err(|error| refused(&error))?.completeness;
-        let weight = match wanted.by {
-            By::Bytes => Weight::Bytes,
-            By::Packets => Weight::Packets,
-            By::Sessions => Weight::Sessions,
-        };
-        let object = session_view::summary_json(&total, &traffic, tops, (weight, wanted.limit));
+        let object = session_view::summary_json(&total, &traffic, tops, (wanted.by, wanted.limit));
         let members = object.strip_prefix('{').and_then(|rest| rest.strip_suffix("}\n"));
         data.write_all(members.unwrap_or_default().as_bytes()).unwrap_or_default();
         let cut_by = completeness.stopped.then_some("time");

@@ -130,16 +130,25 @@ fn key(flag: &Arg) -> Option<Key> {
     })
 }
 
-/// The jobs of a file, or what is wrong with it, a line each.
-fn jobs(path: &Path) -> Result<Vec<Job>, Vec<String>> {
-    let named = |fault: &Fault| format!("{}: {fault}", shown(path));
-    let text = host::read_text(path).map_err(|error| vec![error.to_string()])?;
-    let tables = tables();
-    let of_file = |faults: Vec<Fault>| faults.iter().map(named).collect::<Vec<_>>();
-    let mut jobs = read(&text, &tables).map_err(of_file)?;
+/// The jobs of a file.
+///
+/// # Errors
+/// It cannot be read; or a [`Usage`] with a line for each fault.
+fn jobs(path: &Path) -> anyhow::Result<Vec<Job>> {
+    let jobs = of_text(&host::read_text(path)?).map_err(|faults| {
+        let lines = faults.iter().map(|fault| format!("{}: {fault}", shown(path)));
+        Usage(lines.collect::<Vec<_>>().join("\n"))
+    })?;
     if jobs.is_empty() {
-        return Err(vec![format!("{}: neither [recorder.NAME] nor [api] is there", shown(path))]);
+        let why = format!("{}: neither [recorder.NAME] nor [api] is there", shown(path));
+        return Err(Usage(why).into());
     }
+    Ok(jobs)
+}
+
+fn of_text(text: &str) -> Result<Vec<Job>, Vec<Fault>> {
+    let tables = tables();
+    let mut jobs = read(text, &tables)?;
     let recorded: Vec<String> = jobs
         .iter()
         .filter(|job| job.table == RECORDER)
@@ -151,7 +160,7 @@ fn jobs(path: &Path) -> Result<Vec<Job>, Vec<String>> {
             job.give(key, recorded.clone());
         }
     }
-    let faults: Vec<String> = jobs.iter().filter_map(|job| Some(named(&fault_of(job)?))).collect();
+    let faults: Vec<Fault> = jobs.iter().filter_map(fault_of).collect();
     if faults.is_empty() { Ok(jobs) } else { Err(faults) }
 }
 
@@ -166,14 +175,8 @@ fn fault_of(job: &Job) -> Option<Fault> {
     Some(Fault { line: job.line, why: format!("[{}] {why}", job.name) })
 }
 
-fn checked(path: &Path) -> anyhow::Result<Vec<Job>> {
-    // A file that is not there is no fault of it.
-    host::read_text(path)?;
-    jobs(path).map_err(|faults| Usage(faults.join("\n")).into())
-}
-
 fn check(path: &Path) -> Outcome {
-    let jobs = checked(path)?;
+    let jobs = jobs(path)?;
     let recorders = jobs.iter().filter(|job| job.table == RECORDER).count();
     let api = if recorders < jobs.len() { "and the API" } else { "and no API" };
     let recorders = plural(u64::try_from(recorders).unwrap_or(u64::MAX), "recorder");
@@ -182,7 +185,7 @@ fn check(path: &Path) -> Outcome {
 }
 
 fn show(path: &Path) -> Outcome {
-    let jobs = checked(path)?;
+    let jobs = jobs(path)?;
     stdout::print(&supervise::show(&jobs, &tables()))?;
     Ok(Verdict::Clean)
 }
@@ -217,9 +220,8 @@ pub(super) fn serve_all(path: &Path) -> Outcome {
         write_line: try_say,
         watchdog: watchdog.map(Duration::from_micros),
     };
-    checked(path)?;
-    let faults = |faults: Vec<String>| Usage(faults.join("\n"));
-    let ended = supervise::supervise(&plan, &|| jobs(path), (&stop, &reload)).map_err(faults)?;
+    let again = || jobs(path).map_err(|error| error.to_string());
+    let ended = supervise::supervise(&plan, jobs(path)?, &again, (&stop, &reload));
     say("ended in order");
     Ok(Verdict::clean_if(ended.failed == 0))
 }

@@ -77,6 +77,13 @@ pub struct BlockRequest {
     pub purpose: Purpose,
 }
 
+impl BlockRequest {
+    /// Its length in bytes.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.sectors) * 512
+    }
+}
+
 /// A page of a file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FilePage {

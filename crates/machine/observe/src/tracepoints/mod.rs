@@ -232,7 +232,7 @@ mod tests {
         let bytes = |of: fn(&Happened) -> Option<&BlockRequest>| -> u64 {
             let all = events.iter().filter_map(|event| of(&event.happened));
             let writes = all.filter(|request| request.purpose.operation == Operation::Write);
-            writes.map(|request| u64::from(request.sectors) * 512).sum()
+            writes.map(BlockRequest::bytes).sum()
         };
         let issued = bytes(|happened| match happened {
             Happened::Issued(request) => Some(request),

@@ -188,9 +188,8 @@ impl Held {
             Some((rank(&most), most.process, group))
         });
         let (_, process, group) = best.max_by_key(|(rank, ..)| *rank)?;
-        let bytes = u64::from(request.sectors) * 512;
         let held = group.seen.held.entry(request.device).or_default();
-        held.get_mut(side)?.add(bytes);
+        held.get_mut(side)?.add(request.bytes());
         Some(process)
     }
 

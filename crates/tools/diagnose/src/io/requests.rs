@@ -200,7 +200,7 @@ impl Requests {
         Some(Request {
             disk: device,
             begin: sector.saturating_mul(512),
-            bytes: u64::from(sectors) * 512,
+            bytes: sent.request.bytes(),
             purpose: if sectors == 0 { flush(purpose) } else { purpose },
             process,
             thread,

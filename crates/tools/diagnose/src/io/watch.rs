@@ -380,8 +380,7 @@ impl<'m> Watcher<'m> {
             if let Some(asker) = self.held.asker(event.thread, request) {
                 (event.process, event.thread) = (asker, asker);
             }
-            let bytes = u64::from(request.sectors) * 512;
-            self.held.given(event.process, request.purpose.operation, bytes);
+            self.held.given(event.process, request.purpose.operation, request.bytes());
         }
         if let Some(request) = self.requests.take(&event) {
             self.add(request);
