@@ -34,10 +34,7 @@ pub struct Belongings {
 impl Belongings {
     /// Learns from a look; what was known before stays unless another process has it now.
     pub fn learn(&mut self, seen: &Seen) {
-        if self.connections.len() + self.ends.len() > KNOWN_MAX {
-            self.connections.clear();
-            self.ends.clear();
-        }
+        self.make_room();
         for (socket, owner) in &seen.sockets {
             let protocol = Protocol(u16::from(socket.protocol));
             let (local, remote) = (plain(socket.local), plain(socket.remote));
@@ -61,7 +58,15 @@ impl Belongings {
     /// Learns who sent a packet between these ends, which says more than a socket that several
     /// processes have.
     pub fn tell(&mut self, tuple: &FiveTuple, owner: Arc<Owner>) {
+        self.make_room();
         self.connections.insert(tuple.canonical().0, owner);
+    }
+
+    fn make_room(&mut self) {
+        if self.connections.len() + self.ends.len() > KNOWN_MAX {
+            self.connections.clear();
+            self.ends.clear();
+        }
     }
 
     /// Whether it is known of a connection, and not only of one end.

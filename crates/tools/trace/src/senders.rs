@@ -14,7 +14,7 @@ const BEFORE_NS: i64 = 50_000;
 const AFTER_NS: i64 = 5_000_000;
 /// Packets that are remembered: a burst of a quarter of a million.
 const SENT_MAX: usize = 1 << 18;
-/// Names of processes that have ended.
+/// Processes that are remembered, and as many that have ended.
 const NAMES_MAX: usize = 1 << 14;
 
 /// A packet that a process sent.
@@ -51,6 +51,9 @@ impl Senders {
     /// What was sent since the last time.
     pub fn read(&mut self) -> Vec<Sent> {
         let packets = self.kernel.sent();
+        if self.known.len() >= NAMES_MAX {
+            self.known.clear();
+        }
         for packet in &packets {
             // A process is looked up once, at its first packet: programs start by another name.
             let found =
@@ -66,7 +69,9 @@ impl Senders {
         if self.ended.len() >= NAMES_MAX {
             self.ended.clear();
         }
-        self.ended.extend(self.kernel.ended());
+        let ended = self.kernel.ended();
+        let gone: Vec<u32> = ended.iter().map(|(process, _)| *process).collect();
+        self.ended.extend(ended);
         let sent = packets.into_iter().filter_map(|packet| {
             let owner = match self.known.get(&packet.process) {
                 Some(known) => Arc::clone(known.as_ref()?),
@@ -77,7 +82,10 @@ impl Senders {
             };
             Some(Sent { at: Timestamp(packet.at_ns), bytes: packet.bytes, owner })
         });
-        sent.collect()
+        let sent = sent.collect();
+        // The next process of its number is another one.
+        self.known.retain(|process, _| !gone.contains(process));
+        sent
     }
 }
 
