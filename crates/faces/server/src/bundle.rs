@@ -1,9 +1,14 @@
 //! The files of the page, which are built in `web/` and held in the program.
 
+use std::io::Write as _;
 use std::sync::OnceLock;
 
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use hyper::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH,
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, ETAG, HeaderMap,
+    HeaderValue, IF_NONE_MATCH, VARY,
 };
 use hyper::{Method, StatusCode};
 use sha2::{Digest as _, Sha256};
@@ -22,11 +27,29 @@ pub(crate) struct File {
     path: &'static str,
     media_type: &'static str,
     bytes: &'static [u8],
-    tag: OnceLock<HeaderValue>,
+    plain: OnceLock<Form>,
+    /// By gzip: all text, so a third of it.
+    compressed: OnceLock<Form>,
+}
+
+/// A file as it is sent.
+#[derive(Debug)]
+struct Form {
+    bytes: Bytes,
+    /// Another one for each form.
+    tag: HeaderValue,
+}
+
+impl Form {
+    fn new(bytes: impl Into<Bytes>) -> Self {
+        let bytes = bytes.into();
+        let text = format!("\"{}\"", units::hex(&Sha256::digest(&bytes)));
+        Self { tag: HeaderValue::try_from(text).expect("hex digits and quotes"), bytes }
+    }
 }
 
 const fn built(path: &'static str, media_type: &'static str, bytes: &'static [u8]) -> File {
-    File { path, media_type, bytes, tag: OnceLock::new() }
+    File { path, media_type, bytes, plain: OnceLock::new(), compressed: OnceLock::new() }
 }
 
 static FILES: [File; 4] = [
@@ -47,24 +70,46 @@ impl File {
         if method != Method::GET {
             return Err(Problem::wrong_method(&Method::GET));
         }
-        let tag = self.tag.get_or_init(|| tag(self.bytes));
+        let is_compressed = takes_gzip(headers);
+        let Form { bytes, tag } = self.form(is_compressed);
         let is_known = headers.get(IF_NONE_MATCH) == Some(tag);
-        let bytes = if is_known { &[] } else { self.bytes };
+        let bytes = if is_known { Bytes::new() } else { bytes.clone() };
         let mut reply = reply(self.media_type, Body::text(bytes));
         if is_known {
             *reply.status_mut() = StatusCode::NOT_MODIFIED;
         }
         let headers = reply.headers_mut();
+        if is_compressed {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
         headers.insert(ETAG, tag.clone());
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
         Ok(reply)
     }
+
+    fn form(&self, is_compressed: bool) -> &Form {
+        if !is_compressed {
+            return self.plain.get_or_init(|| Form::new(self.bytes));
+        }
+        self.compressed.get_or_init(|| {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+            let written = encoder.write_all(self.bytes).and_then(|()| encoder.finish());
+            Form::new(written.expect("memory takes what is written"))
+        })
+    }
 }
 
-fn tag(bytes: &[u8]) -> HeaderValue {
-    let text = format!("\"{}\"", units::hex(&Sha256::digest(bytes)));
-    HeaderValue::try_from(text).expect("hex digits and quotes")
+/// Whether the client names gzip, and does not refuse it (RFC 9110, 12.5.3).
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let values =
+        headers.get_all(ACCEPT_ENCODING).into_iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|coding| {
+        let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
+        let weight = weight.trim().trim_start_matches(['q', 'Q']).trim_start_matches('=');
+        name.trim().eq_ignore_ascii_case("gzip") && weight.parse() != Ok(0.0)
+    })
 }
 
 #[cfg(test)]
@@ -81,6 +126,30 @@ mod tests {
         let again = file.answer(&Method::GET, &headers).unwrap();
         assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
         assert!(file.answer(&Method::POST, &headers).is_err());
+    }
+
+    #[test]
+    fn a_file_is_compressed_for_who_takes_gzip() {
+        use std::io::Read as _;
+
+        let file = file("/app.js").unwrap();
+        let answer = |accepted: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(accepted));
+            file.answer(&Method::GET, &headers).unwrap()
+        };
+        for accepted in ["gzip", "br, GZIP;q=0.5", "deflate,gzip"] {
+            assert_eq!(answer(accepted).headers()[CONTENT_ENCODING], "gzip", "{accepted}");
+        }
+        for accepted in ["", "identity", "gzip;q=0", "br, gzip; q=0.0", "xgzip"] {
+            assert!(!answer(accepted).headers().contains_key(CONTENT_ENCODING), "{accepted}");
+        }
+        assert_ne!(answer("gzip").headers()[ETAG], answer("br").headers()[ETAG]);
+        let Form { bytes, .. } = file.form(true);
+        assert!(bytes.len() * 2 < file.bytes.len());
+        let mut plain = Vec::new();
+        flate2::read::GzDecoder::new(&bytes[..]).read_to_end(&mut plain).unwrap();
+        assert!(plain == file.bytes, "it unpacks to the file");
     }
 
     #[test]
