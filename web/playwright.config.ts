@@ -2,7 +2,8 @@ import { defineConfig } from "@playwright/test";
 
 export default defineConfig({
   testDir: "tests",
-  workers: 1,
+  workers: 2,
+  fullyParallel: true,
   timeout: 40_000,
   use: {
     baseURL: process.env["WIRESPOOL_URL"] ?? "http://127.0.0.1:8420",

@@ -164,36 +164,39 @@ fn quadratic() -> Case {
     })
 }
 
-/// The last one is [`quadratic`].
-fn cases(flows: &[u64]) -> Vec<Case> {
-    let flows = flows.iter().copied().map(flow).chain([quadratic()]);
-    payloads().chain(messages()).chain(sessions()).chain(fragments()).chain(flows).collect()
-}
-
-/// What the process below callgrind does.
-fn play(flows: &str) {
-    let flows: Vec<u64> = flows.split(' ').map(|seed| seed.parse().unwrap()).collect();
-    for case in cases(&flows) {
-        for times in RUNS {
-            (case.work)(times);
-        }
-    }
+#[test]
+fn work_on_a_payload_is_linear() {
+    count("work_on_a_payload_is_linear", "", payloads().chain(sessions()));
 }
 
 #[test]
-fn work_is_linear() {
-    if let Ok(flows) = std::env::var(INSIDE) {
-        return play(&flows);
+fn work_on_a_message_in_segments_is_linear() {
+    count("work_on_a_message_in_segments_is_linear", "", messages());
+}
+
+#[test]
+fn work_on_fragments_and_flows_is_linear() {
+    let seeds = std::env::var(INSIDE).unwrap_or_else(|_| {
+        proportional().map(|seed| seed.to_string()).collect::<Vec<_>>().join(" ")
+    });
+    let flows = seeds.split(' ').map(|seed| flow(seed.parse().unwrap()));
+    count("work_on_fragments_and_flows_is_linear", &seeds, fragments().chain(flows));
+}
+
+/// Runs the test of this name once more, below callgrind with these seeds, and compares what it
+/// counts of each case; there it plays them. [`quadratic`] comes last, and must be found.
+fn count(test: &str, seeds: &str, cases: impl Iterator<Item = Case>) {
+    let cases: Vec<Case> = cases.chain([quadratic()]).collect();
+    if std::env::var_os(INSIDE).is_some() {
+        return cases.iter().for_each(|case| RUNS.into_iter().for_each(&case.work));
     }
-    let flows: Vec<u64> = proportional().collect();
-    let seeds = flows.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("counts");
     let mut valgrind = Command::new("valgrind");
     valgrind.args(["--tool=callgrind", "--collect-atstart=no"]);
     valgrind.args(["--toggle-collect=complexity::counted", "--dump-after=complexity::counted"]);
     valgrind.arg(format!("--callgrind-out-file={}", out.display()));
-    valgrind.arg(std::env::current_exe().unwrap()).args(["--exact", "work_is_linear"]);
+    valgrind.arg(std::env::current_exe().unwrap()).args(["--exact", test]);
     let output = match valgrind.env(INSIDE, seeds).output() {
         Ok(output) => output,
         Err(error) => return println!("not run: valgrind: {error}"),
@@ -207,7 +210,6 @@ fn work_is_linear() {
             count.unwrap().trim().parse().unwrap()
         })
         .collect();
-    let cases = cases(&flows);
     assert_eq!(counts.len(), RUNS.len() * cases.len());
     let mut too_much = Vec::new();
     for (case, &[_, one, sixteen]) in cases.iter().zip(counts.as_chunks().0) {
