@@ -8,10 +8,13 @@
 //! A few failed tests are run once more, one at a time and with nothing beside them: many tests ask
 //! a real kernel, and thousands of them at once on a busy machine are no fair question. One that
 //! passes then counts as passed, and is named at the end with what it said before.
+//!
+//! Steps that take samples come last, and none is begun when an hour is over: it is skipped, and
+//! said to be.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
@@ -57,11 +60,15 @@ const AGAIN_MAX: usize = 4;
 /// the recorder use a fifth of two cores when there are two at a time.
 const TESTS_A_CORE: usize = 2;
 
-/// Rules of recovery that are left out: each costs a minute or two.
-const SOME_MUTANTS: usize = 3;
+/// Rules of recovery that are left out: each costs a minute.
+const SOME_MUTANTS: usize = 2;
+
+/// After this no step of samples is begun: the whole must end on a slow machine, too.
+const BEGUN_WITHIN: Duration = Duration::from_mins(60);
 
 /// Runs every step; returns whether all passed.
 pub(crate) fn run() -> bool {
+    let begin = now();
     let mut tally = Tally::default();
     check("fmt", &mut tally, || cargo(&["fmt", "--all", "--check"]));
     check("clippy", &mut tally, || {
@@ -79,32 +86,50 @@ pub(crate) fn run() -> bool {
         let options = ["--show-output", &format!("--test-threads={}", tests_at_a_time())];
         Ok(read(tally, &mut tests(&options))? || passes_alone(tally)?)
     });
-    page(&mut tally);
-    check("sim", &mut tally, || {
-        // More than 100 000 crashes.
-        let sim = ["run", "--quiet", "--locked", "--profile", "sim", "-p", "sim", "--"];
-        cargo(&[&sim[..], &["--seeds", "4300"]].concat())
-    });
-    check("sim of the search", &mut tally, || {
-        let sim = ["run", "--quiet", "--locked", "--profile", "sim", "-p", "sim", "--"];
-        cargo(&[&sim[..], &["--search", "--seeds", "150"]].concat())
-    });
-    check("sim of the recorder", &mut tally, || {
-        let sim = ["run", "--quiet", "--locked", "--profile", "sim", "-p", "sim", "--"];
-        cargo(&[&sim[..], &["--recorder", "--seeds", "500"]].concat())
-    });
-    check("mutants", &mut tally, || mutants::run_some(mutants::SEEDS, SOME_MUTANTS));
-    check("fuzz", &mut tally, fuzz_targets);
-    step("lab", &mut tally, |tally| read(tally, &mut lab::command(&["--short"])?));
-    undefined_behaviour(&mut tally);
     licences(&mut tally);
+    check("fuzz", &mut tally, fuzz_targets);
+    // Those that take samples, the most important one first.
+    type Step = (&'static str, fn(&mut Tally));
+    let steps: [Step; 5] = [
+        ("sim", simulations),
+        ("web", page),
+        ("lab", |tally| {
+            step("lab", tally, |tally| read(tally, &mut lab::command(&["--short"])?));
+        }),
+        ("miri", undefined_behaviour),
+        ("mutants", |tally| {
+            check("mutants", tally, || mutants::run_some(mutants::SEEDS, SOME_MUTANTS));
+        }),
+    ];
+    for (name, run) in steps {
+        if begin.elapsed() < BEGUN_WITHIN {
+            run(&mut tally);
+        } else {
+            let minutes = BEGUN_WITHIN.as_secs() / 60;
+            tally.line(&format!("not run: {name}: the {minutes} minutes to begin it are over"));
+        }
+    }
     tally.close()
 }
 
-/// All tests of the workspace, with options of the test programs.
+/// Seeded histories of the volume, of its search and of the whole recorder.
+fn simulations(tally: &mut Tally) {
+    // More than 100 000 crashes.
+    let volume: &[&str] = &["--seeds", "3700"];
+    let (search, recorder) = (&["--search", "--seeds", "150"], &["--recorder", "--seeds", "500"]);
+    for (name, options) in
+        [("sim", volume), ("sim of the search", search), ("sim of the recorder", recorder)]
+    {
+        let run = ["run", "--quiet", "--locked", "--profile", "sim", "-p", "sim", "--"];
+        check(name, tally, || cargo(&[&run[..], options].concat()));
+    }
+}
+
+/// All tests of the workspace, with options of the test programs. Comments have no examples to run:
+/// `tidy` sees to it.
 fn tests(options: &[&str]) -> Command {
-    let tests = ["test", "--workspace", "--features", SQL, "--no-fail-fast", "--locked", "--"];
-    process::cargo(&[&tests[..], options].concat())
+    let tests = ["test", "--workspace", "--all-targets", "--features", SQL, "--no-fail-fast"];
+    process::cargo(&[&tests[..], &["--locked", "--"], options].concat())
 }
 
 fn tests_at_a_time() -> usize {

@@ -146,20 +146,21 @@ pub(crate) fn run(seeds: u64, only: &str) -> Result<bool> {
     )
 }
 
-/// Runs so many of them, others with each commit.
+/// Runs so many of those that the simulation shows, others with each commit. It lies built beside;
+/// for one that a test shows, each library would be built once more.
 pub(crate) fn run_some(seeds: u64, count: usize) -> Result<bool> {
     let commit = process::text(&mut process::command("git", &["rev-parse", "HEAD"]))?;
     let turn = commit.get(..7).and_then(|hash| usize::from_str_radix(hash, 16).ok());
     let (all, turn) = (load()?, turn.context("git names no commit")?);
-    let mut some: Vec<&Mutant> = all.iter().collect();
-    some.rotate_left(turn % all.len());
+    let mut some: Vec<&Mutant> = all.iter().filter(|mutant| mutant.test.is_none()).collect();
+    let first = turn.checked_rem(some.len()).context("the simulation shows none")?;
+    some.rotate_left(first);
     some.truncate(count);
     run_these(seeds, &some)
 }
 
 fn run_these(seeds: u64, mutants: &[&Mutant]) -> Result<bool> {
-    let tree = build_root().join("tree");
-    sources::copy(".", &tree)?;
+    let tree = begin()?;
     let mut lived = 0;
     for mutant in mutants {
         let verdict = match (try_one(&tree, mutant, seeds)?, &mutant.harmless) {
@@ -178,9 +179,22 @@ fn run_these(seeds: u64, mutants: &[&Mutant]) -> Result<bool> {
     Ok(lived == 0)
 }
 
-/// Where the copy and what is built of it lie: beside other output of builds.
-fn build_root() -> PathBuf {
-    process::target_folder().join("mutants")
+/// A copy of the tree, with what is built of the simulator: a mutant builds only what it changes.
+/// What an earlier mutant has left is gone. All lies beside other output of builds.
+fn begin() -> Result<PathBuf> {
+    let folder = process::target_folder().join("mutants");
+    if folder.exists() {
+        fs::remove_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    }
+    let tree = folder.join("tree");
+    sources::copy(".", &tree)?;
+    let simulator = process::target_folder().join("sim");
+    if simulator.exists() {
+        fs::create_dir_all(folder.join("build"))?;
+        let to = folder.join("build/sim").display().to_string();
+        process::run(&mut process::command("cp", &["-a", &simulator.display().to_string(), &to]))?;
+    }
+    Ok(tree)
 }
 
 fn load() -> Result<Vec<Mutant>> {
@@ -211,21 +225,26 @@ fn try_one(tree: &Path, mutant: &Mutant, seeds: u64) -> Result<Fate> {
     fate
 }
 
-/// Cargo in the tree of the mutant. A mutant may leave something unused.
+/// Cargo in the tree of the mutant, with the flags of the repository, which libraries are built with.
 fn cargo_in(tree: &Path, arguments: &[&str]) -> Command {
     let mut cargo = process::cargo(arguments);
-    let build = tree.with_file_name("build");
-    cargo.current_dir(tree).env("CARGO_TARGET_DIR", build).env("RUSTFLAGS", "-Awarnings");
+    cargo.current_dir(tree).env("CARGO_TARGET_DIR", tree.with_file_name("build"));
     cargo
+}
+
+/// Builds what runs the mutant. It may leave something unused: warnings are shown only with errors.
+fn build(cargo: &mut Command) -> Result<()> {
+    let built = cargo.output().context("cannot run cargo")?;
+    if !built.status.success() {
+        bail!("it does not compile:\n{}", String::from_utf8_lossy(&built.stderr));
+    }
+    Ok(())
 }
 
 fn run_test(tree: &Path, test: &str) -> Result<Fate> {
     let arguments: Vec<&str> =
         ["test", "--quiet", "--locked", "-p"].into_iter().chain(test.split(' ')).collect();
-    let build = [&arguments[..], &["--no-run"]].concat();
-    if !cargo_in(tree, &build).status().context("cannot run cargo")?.success() {
-        bail!("it does not compile");
-    }
+    build(&mut cargo_in(tree, &[&arguments[..], &["--no-run"]].concat()))?;
     let ran = cargo_in(tree, &[&arguments[..], &["--", "--exact"]].concat()).output();
     let ran = ran.context("cannot run cargo")?;
     judge(test, ran.status.success(), &String::from_utf8_lossy(&ran.stdout))
@@ -245,13 +264,9 @@ fn judge(test: &str, is_success: bool, output: &str) -> Result<Fate> {
 }
 
 fn simulate(tree: &Path, mutant: &Mutant, seeds: u64) -> Result<Fate> {
-    let build = tree.with_file_name("build");
-    let arguments = ["build", "--quiet", "--locked", "--profile", "sim", "-p", "sim"];
-    if !cargo_in(tree, &arguments).status().context("cannot run cargo")?.success() {
-        bail!("it does not compile");
-    }
+    build(&mut cargo_in(tree, &["build", "--locked", "--profile", "sim", "-p", "sim"]))?;
     let mut sim = Command::new("timeout");
-    sim.arg(ENDLESS_SECONDS).arg(build.join("sim/sim"));
+    sim.arg(ENDLESS_SECONDS).arg(tree.with_file_name("build").join("sim/sim"));
     sim.args(mutant.is_of_recorder.then_some("--recorder"));
     sim.args(["--seeds", &seeds.to_string(), "--stop-at-failure", "--json"]);
     let output = sim.output().context("cannot run the simulation")?;

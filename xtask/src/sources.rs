@@ -8,8 +8,8 @@ use anyhow::{Context, Result};
 
 use crate::process;
 
-/// Copies a folder of the repository as it is, `.` for all of it; what is the same keeps its time,
-/// so that it is not compiled again, and what is no source is removed.
+/// Copies a folder of the repository as it is, `.` for all of it, each file with its time, so that
+/// cargo takes what was built of it here; what is no source is removed.
 pub(crate) fn copy(folder: &str, to: &Path) -> Result<()> {
     let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
     let from = process::root().join(folder);
@@ -20,7 +20,8 @@ pub(crate) fn copy(folder: &str, to: &Path) -> Result<()> {
         let (from, to) = (from.join(path), to.join(path));
         let Ok(bytes) = fs::read(&from) else { continue };
         fs::create_dir_all(to.parent().context("a file lies in a folder")?)?;
-        write_changed(&to, &bytes)?;
+        fs::write(&to, bytes).with_context(|| format!("cannot write {}", to.display()))?;
+        fs::File::options().write(true).open(&to)?.set_modified(from.metadata()?.modified()?)?;
     }
     Ok(())
 }
@@ -43,13 +44,6 @@ fn remove_others(folder: &Path, kept: &BTreeSet<PathBuf>) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn write_changed(path: &Path, bytes: &[u8]) -> Result<()> {
-    if fs::read(path).is_ok_and(|before| before == bytes) {
-        return Ok(());
-    }
-    fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
 #[cfg(test)]

@@ -41,7 +41,25 @@ fn check_file(file: &File) -> Vec<String> {
         let broken = line_rules(line, is_prose);
         broken.into_iter().map(move |rule| format!("{}:{number}: {rule}", file.path))
     });
-    findings.collect()
+    let findings: Vec<String> = findings.collect();
+    let examples = file.is("rs").then(|| doc_examples(text)).into_iter().flatten();
+    let examples = examples.map(|number| {
+        format!("{}:{number}: an example that nothing runs: ```text, and a test", file.path)
+    });
+    findings.into_iter().chain(examples).collect()
+}
+
+/// Lines at which a comment begins an example that rustdoc would run. Tests do not run those: each
+/// crate would cost a start of rustdoc.
+fn doc_examples(text: &str) -> Vec<usize> {
+    let comments = (1..).zip(text.lines()).filter_map(|(number, line)| {
+        let line = line.trim_start();
+        Some((number, line.strip_prefix("///").or_else(|| line.strip_prefix("//!"))?.trim()))
+    });
+    let fences = comments.filter(|(_, line)| line.starts_with("```"));
+    // Every other one ends what the one before has begun.
+    let begins = fences.step_by(2);
+    begins.filter(|(_, line)| *line != "```text").map(|(number, _)| number).collect()
 }
 
 fn line_rules(line: &str, is_prose: bool) -> Vec<String> {
@@ -97,6 +115,16 @@ mod tests {
         assert_eq!(code_findings(&"x".repeat(100)), 0);
         assert_eq!(code_findings(&"x".repeat(101)), 1);
         assert_eq!(findings("README.md", &"x".repeat(101)), 0);
+    }
+
+    #[test]
+    fn an_example_in_a_comment_is_text() {
+        let comment = |kind: &str| format!("/// A\n/// {kind}\n/// b\n/// ```\nfn b() {{}}\n");
+        assert_eq!(code_findings(&comment("```text").repeat(2)), 0);
+        for kind in ["```", "```rust", "```no_run"] {
+            assert_eq!(code_findings(&format!("{}{}", comment("```text"), comment(kind))), 1);
+        }
+        assert_eq!(findings("README.md", &comment("```")), 0);
     }
 
     #[test]
