@@ -58,12 +58,12 @@ struct Reading {
 }
 
 impl Reading {
-    /// Reads a file; whole lines of it are told, with their text.
+    /// Reads a file; whole lines of it are told.
     fn read(
         &mut self,
         path: &Path,
         input: &mut impl BufRead,
-        tell: &mut dyn FnMut(&Line, &[u8]),
+        tell: &mut dyn FnMut(&Line),
     ) -> Result<(), Error> {
         let fail = |source| Error::Read { path: path.to_path_buf(), source };
         let mut at = 0;
@@ -87,7 +87,7 @@ impl Reading {
             if let Some(line) = line {
                 self.found.lines += 1;
                 self.found.first.get_or_insert(line.seq);
-                tell(&line, &raw.text);
+                tell(&line);
             }
         }
         Ok(())
@@ -110,13 +110,13 @@ impl Reading {
 /// # Errors
 /// When a file cannot be read.
 pub fn verify(paths: &[PathBuf], head: Option<[u8; 32]>) -> Result<Verified, Error> {
-    read_all(paths, head, &mut |_, _| {})
+    read_all(paths, head, &mut |_| {})
 }
 
 fn read_all(
     paths: &[PathBuf],
     head: Option<[u8; 32]>,
-    tell: &mut dyn FnMut(&Line, &[u8]),
+    tell: &mut dyn FnMut(&Line),
 ) -> Result<Verified, Error> {
     let mut reading = Reading { head, ..Reading::default() };
     let mut paths: Vec<&PathBuf> = paths.iter().collect();
@@ -133,7 +133,7 @@ pub fn verify_lines(text: &[u8]) -> Verified {
     let (mut reading, path) = (Reading::default(), Path::new(""));
     let mut input = text;
     // Memory can be read.
-    drop(reading.read(path, &mut input, &mut |_, _| {}));
+    drop(reading.read(path, &mut input, &mut |_| {}));
     reading.end(path)
 }
 
@@ -217,8 +217,8 @@ impl Filter {
 /// What is shown of a chain.
 #[derive(Debug)]
 pub enum Shown<'a> {
-    /// A line, and its text.
-    Line(&'a Line, &'a [u8]),
+    /// A line.
+    Line(&'a Line),
     /// A request that began and whose end was never written: the service was ended meanwhile.
     WithoutEnd(&'a Line),
 }
@@ -234,7 +234,7 @@ pub fn show(
     tell: &mut dyn FnMut(&Shown<'_>),
 ) -> Result<Verified, Error> {
     let mut begun: BTreeMap<u64, Line> = BTreeMap::new();
-    let verified = read_all(paths, None, &mut |line, text| {
+    let verified = read_all(paths, None, &mut |line| {
         match &line.event {
             Event::Begun(request) => {
                 begun.insert(request.number, line.clone());
@@ -248,18 +248,14 @@ pub fn show(
             _ => {}
         }
         if filter.takes(line) {
-            tell(&Shown::Line(line, text));
+            tell(&Shown::Line(line));
         }
     })?;
     without_end(&mut begun, filter, tell);
     Ok(verified)
 }
 
-fn without_end(
-    begun: &mut BTreeMap<u64, Line>,
-    filter: &Filter,
-    tell: &mut dyn FnMut(&Shown<'_>),
-) {
+fn without_end(begun: &mut BTreeMap<u64, Line>, filter: &Filter, tell: &mut dyn FnMut(&Shown<'_>)) {
     for line in core::mem::take(begun).into_values().filter(|line| filter.takes(line)) {
         tell(&Shown::WithoutEnd(&line));
     }
@@ -328,7 +324,7 @@ mod tests {
         let shown = |filter: &Filter| {
             let mut shown = Vec::new();
             let verified = show(&paths, filter, &mut |it| match it {
-                Shown::Line(line, _) => shown.push((line.seq, true)),
+                Shown::Line(line) => shown.push((line.seq, true)),
                 Shown::WithoutEnd(line) => shown.push((line.seq, false)),
             });
             assert!(verified.unwrap().is_whole());

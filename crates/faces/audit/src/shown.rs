@@ -13,7 +13,7 @@ use crate::reading::{Shown, Verified};
 /// A line of text, with its line feed.
 pub fn shown_line(shown: &Shown<'_>) -> String {
     let (line, has_end) = match shown {
-        Shown::Line(line, _) => (line, true),
+        Shown::Line(line) => (line, true),
         Shown::WithoutEnd(line) => (line, false),
     };
     let Line { seq, time, event, .. } = line;

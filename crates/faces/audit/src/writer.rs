@@ -429,9 +429,10 @@ impl Writer {
         let files = rotation::full_files(path).unwrap_or_default();
         let surplus = files.len().saturating_sub(self.files.files);
         let name = |path: &Path| Some(path.file_name()?.to_string_lossy().into_owned());
-        let removed = files.iter().take(surplus).filter_map(|(file, bytes)| {
-            Some(Removed { file: name(file)?, bytes: *bytes })
-        });
+        let removed = files
+            .iter()
+            .take(surplus)
+            .filter_map(|(file, bytes)| Some(Removed { file: name(file)?, bytes: *bytes }));
         let removed = removed.collect();
         self.first.push(Event::Continued { file: name(&full), removed });
         self.ledger = Some(next);
@@ -455,7 +456,7 @@ impl Writer {
             let Event::Continued { removed, .. } = event else { continue };
             for Removed { file, .. } in removed {
                 let path = self.files.path.with_file_name(&file);
-                if let Err(error) = host::remove_ledger(&path) {
+                if let Err(error) = host::remove_file(&path) {
                     (self.tell)(&format!("an old file of the audit stays: {error}"));
                 }
             }
@@ -620,7 +621,9 @@ mod tests {
         let verified = place.verified();
         assert!(verified.is_whole() && verified.first > Some(1), "{verified:?}");
         let removed = place.all().iter().any(|path| {
-            std::fs::read_to_string(path).unwrap().contains("\"removed\":[{\"file\":\"audit.jsonl.0")
+            std::fs::read_to_string(path)
+                .unwrap()
+                .contains("\"removed\":[{\"file\":\"audit.jsonl.0")
         });
         assert!(removed, "a line says so");
     }

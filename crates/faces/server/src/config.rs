@@ -24,6 +24,8 @@ pub struct Config {
     pub tls: Option<Tls>,
     /// Who signs certificates of clients, in PEM.
     pub client_ca: Option<PathBuf>,
+    /// Where requests are put down; without it they are only in the log.
+    pub audit: Option<::audit::Files>,
     /// What one request, and all of them, may take.
     pub bounds: Bounds,
     /// The hidden verb of this program that calls [`work`](crate::work()).
@@ -103,6 +105,7 @@ mod tests {
             token_file: Some("tokens".into()),
             tls: None,
             client_ca: None,
+            audit: None,
             bounds: Bounds::default(),
             worker_verb: "answer",
             environment: Vec::new(),

@@ -20,6 +20,7 @@ mod access;
 mod answers;
 mod api;
 mod body;
+mod budget;
 mod bundle;
 mod config;
 mod endpoints;
@@ -35,6 +36,7 @@ mod service;
 mod stenographer;
 mod stream;
 mod tls;
+mod trail;
 mod worker;
 mod workers;
 
@@ -43,6 +45,7 @@ use core::time::Duration;
 use host::SystemClock;
 use units::Clock as _;
 
+pub use ::audit::Files as AuditFiles;
 pub use access::{NewToken, Scope, new_token};
 pub use config::{Bounds, Config};
 pub use error::Error;

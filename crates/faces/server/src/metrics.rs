@@ -389,6 +389,10 @@ impl Page {
         for (name, help, value) in counters {
             self.add((name, "counter", help), &[], value);
         }
+        if let Some(lines) = service.trail.lines() {
+            let about = ("wirespool_audit_lines_total", "counter", "Lines of the audit");
+            self.add(about, &[], real(lines));
+        }
     }
 
     fn finish(self) -> String {

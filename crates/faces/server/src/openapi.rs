@@ -215,6 +215,7 @@ fn schemas() -> Value {
                 "ok": {"type": "boolean"},
                 "is_stopping": {"type": "boolean"},
                 "workers_start": {"type": "boolean"},
+                "audit_written": {"type": "boolean"},
                 "workers": count,
                 "queue": count,
                 "volumes": {"type": "array", "items": text},

@@ -121,6 +121,12 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "no-worker", title)
     }
 
+    pub(crate) fn no_audit() -> Self {
+        let title = "this request could not be put down in the audit";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "no-audit", title)
+            .because("nothing is answered until that is possible; the log says why it is not")
+    }
+
     pub(crate) fn worker_ended() -> Self {
         let title = "the process for this request ended before its answer";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "worker-ended", title)

@@ -132,6 +132,15 @@ pub(crate) struct Answered {
     pub(crate) next: Option<Cursor>,
     /// Of an extract, unless it is too long to be kept.
     pub(crate) manifest: Option<String>,
+    /// Of an extract, as the manifest names them.
+    pub(crate) hashes: Option<Hashes>,
+}
+
+/// Of all bytes of an extract, in hex digits.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Hashes {
+    pub(crate) sha256: String,
+    pub(crate) blake3: String,
 }
 
 /// What is missing from an answer.

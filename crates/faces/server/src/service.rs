@@ -21,6 +21,7 @@ use crate::metrics::{Requests, Statuses};
 use crate::problem::Problem;
 use crate::question::{Question, What};
 use crate::tls::{Clients, acceptor};
+use crate::trail::Trail;
 use crate::workers::{Room, Workers};
 use crate::{Config, Error};
 
@@ -61,6 +62,7 @@ pub(crate) struct Service {
     pub(crate) statuses: Statuses,
     pub(crate) requests: Arc<Requests>,
     pub(crate) log: Arc<Log>,
+    pub(crate) trail: Arc<Trail>,
     pub(crate) is_stopping: AtomicBool,
     /// What is wrong with the file of tokens was said.
     pub(crate) has_told_access: Mutex<bool>,
@@ -72,6 +74,7 @@ impl Service {
         let bounds = config.bounds;
         let room =
             Room { running: bounds.workers, waiting: bounds.queue, patience: QUEUE_PATIENCE };
+        let log = Arc::new(Log::new(config.write_line));
         let workers = |room| Workers::new(config.worker_verb, config.environment.clone(), room);
         Ok(Self {
             volumes: volumes(&config.volumes)?,
@@ -84,7 +87,8 @@ impl Service {
             answers: Answers::default(),
             statuses: Statuses::default(),
             requests: Arc::default(),
-            log: Arc::new(Log::new(config.write_line)),
+            trail: Arc::new(trail(config, &log)?),
+            log,
             is_stopping: AtomicBool::new(false),
             has_told_access: Mutex::default(),
             index_dir: config.index_dir.as_deref().map(absolute).transpose()?,
@@ -137,6 +141,21 @@ impl Service {
     }
 }
 
+/// Opens the audit, and says where it stands.
+fn trail(config: &Config, log: &Arc<Log>) -> Result<Trail, Error> {
+    let Some(files) = config.audit.clone() else {
+        log.say("no audit: what is asked is only in this log (--audit FILE)");
+        return Ok(Trail::new(None));
+    };
+    let files = audit::Files { path: absolute(&files.path)?, ..files };
+    let program = format!("wirespool {}", config.version);
+    let says = Arc::clone(log);
+    let audit = audit::Audit::open(files, &program, move |line| says.say(line))?;
+    let trail = Trail::new(Some(audit));
+    trail.head().into_iter().for_each(|head| log.say(&head));
+    Ok(trail)
+}
+
 /// Workers begin in the root directory.
 fn absolute(path: &Path) -> Result<PathBuf, Error> {
     Ok(std::path::absolute(path)?)
@@ -177,9 +196,11 @@ pub fn serve(config: &Config) -> Result<(), Error> {
         .thread_name("serve")
         .enable_all()
         .build()?;
+    let (trail, log) = (Arc::clone(&service.trail), Arc::clone(&service.log));
     let result = runtime.block_on(run(config, service, &stop));
     // A worker that the kernel does not end is none to wait for.
     runtime.shutdown_timeout(LOOK_EVERY);
+    trail.stop().into_iter().for_each(|head| log.say(&head));
     result
 }
 

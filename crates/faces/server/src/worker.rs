@@ -125,6 +125,7 @@ impl Work<'_> {
             next: None,
             statement: statement("the volume", &Completeness::default(), (None, Vec::new())),
             manifest: None,
+            hashes: None,
         })
     }
 }

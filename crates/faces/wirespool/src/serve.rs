@@ -1,5 +1,6 @@
 //! `wirespool serve`: the recorder over the network, and its tokens.
 
+mod audit;
 mod config;
 mod flags;
 
@@ -10,13 +11,14 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use clap::{Args, Subcommand, ValueEnum};
 use host::{Output, SystemClock};
-use server::{Bounds, Config, Recorders, Scope, Tls};
+use server::{AuditFiles, Bounds, Config, Recorders, Scope, Tls};
 use units::{Clock as _, Timestamp};
 
 use crate::failure::{Outcome, Usage, Verdict};
 use crate::progress::try_say;
 use crate::{arguments, evidence, recorder, stdout};
 
+use self::audit::AuditCommand;
 use self::config::ConfigCommand;
 use self::flags::ServingFlags;
 pub(crate) use config::reference;
@@ -126,6 +128,29 @@ pub(crate) struct ConfigFlags {
     command: ConfigCommand,
 }
 
+/// Check and show who asked a service for what.
+///
+/// The files that `serve --audit` writes: lines of JSON, each with the SHA-256 of the one before.
+/// A line that was changed, removed, moved or put in is found. Lines that were cut off at the end
+/// are found by the hash of one of them (`show --head`), noted where nobody changes it: the service
+/// says it in its log when it starts and ends.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool audit verify /var/lib/wirespool/audit.jsonl*
+  wirespool audit show /var/lib/wirespool/audit.jsonl --credential anna --since '7d ago'
+  wirespool audit show --head /var/lib/wirespool/audit.jsonl
+
+Exit code 1 when the chain is broken.")]
+pub(crate) struct AuditFlags {
+    #[command(subcommand)]
+    command: AuditCommand,
+}
+
+pub(crate) fn audit(flags: &AuditFlags) -> Outcome {
+    audit::run(&flags.command)
+}
+
 pub(crate) fn config(flags: &ConfigFlags) -> Outcome {
     config::run(&flags.command)
 }
@@ -152,6 +177,11 @@ fn serve(flags: &ServingFlags) -> Outcome {
         token_file: flags.token_file.clone(),
         tls: tls.map(|(certificate, key)| Tls { certificate, key }),
         client_ca: flags.client_ca.clone(),
+        audit: flags.audit.clone().map(|path| AuditFiles {
+            path,
+            file_bytes: flags.audit_size,
+            files: flags.audit_files,
+        }),
         bounds: Bounds {
             workers: flags.workers,
             connections: flags.connections,

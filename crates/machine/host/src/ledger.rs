@@ -114,11 +114,11 @@ pub fn is_ledger_open(path: &Path) -> bool {
     lock(&file, path).is_err()
 }
 
-/// Removes a ledger that is not needed any more.
+/// Removes a file, or a link to one, that is not needed any more.
 ///
 /// # Errors
 /// When its folder may not be changed.
-pub fn remove_ledger(path: &Path) -> Result<(), Error> {
+pub fn remove_file(path: &Path) -> Result<(), Error> {
     std::fs::remove_file(path).map_err(|error| Error::path("remove", path, error))
 }
 
@@ -176,7 +176,7 @@ mod tests {
         std::fs::remove_file(&other).unwrap();
         ledger.rename(&other).unwrap();
         assert!(!ledger.is_in_place() && other.exists());
-        remove_ledger(&other).unwrap();
+        remove_file(&other).unwrap();
         assert!(!other.exists());
     }
 }

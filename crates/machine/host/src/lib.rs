@@ -57,7 +57,7 @@ pub use duplex::{Duplex, Heard};
 pub use error::Error;
 pub use install::{install_link, wireshark_folders};
 pub use launch::{Launch, Launched, not_started};
-pub use ledger::{Ledger, NotAppended, is_ledger_open, remove_ledger};
+pub use ledger::{Ledger, NotAppended, is_ledger_open, remove_file};
 pub use listing::{children, files_in, read_text};
 pub use near::MemoryNear;
 pub use notice::{log_warning, tell_manager};

@@ -19,6 +19,7 @@ use crate::machine::{BINARY, Ran, Volume, command, run, write_key};
 use crate::running::{recorder, taken};
 use crate::stenographer::question;
 
+mod audit;
 mod browser;
 mod doors;
 
