@@ -22,7 +22,8 @@ fn audited(volume: Volume, flags: &[&str]) -> (Served, String) {
 
 fn lines(file: &str) -> Vec<Value> {
     let text = fs::read_to_string(file).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    // A torn one is none.
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
 /// Lines of requests, ended ones.
