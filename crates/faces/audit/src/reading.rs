@@ -223,6 +223,15 @@ pub enum Shown<'a> {
     WithoutEnd(&'a Line),
 }
 
+impl Shown<'_> {
+    /// The line, as it stands in its file.
+    pub fn to_json(&self) -> String {
+        match self {
+            Self::Line(line) | Self::WithoutEnd(line) => line.to_text(),
+        }
+    }
+}
+
 /// Shows the lines that a filter takes, in their order. Of a request with two lines the second one
 /// is shown.
 ///

@@ -18,7 +18,7 @@ use units::{Clock as _, Timestamp};
 
 use crate::access::{Caller, hash_of};
 use crate::body::{Body, Reply, reply};
-use crate::endpoints::{ENDPOINTS, Endpoint, JSON, Matter, NDJSON, Needs, PCAPNG};
+use crate::endpoints::{Endpoint, JSON, Matter, NDJSON, Needs, PCAPNG};
 use crate::listen::Peer;
 use crate::log::Entry;
 use crate::problem::Problem;
@@ -27,7 +27,7 @@ use crate::question::{
 };
 use crate::service::Service;
 use crate::stream::{self, Framing, Wanted};
-use crate::{bundle, metrics, openapi};
+use crate::{bundle, endpoints, holds, openapi};
 
 /// A page of another origin cannot send it without asking, and is refused then.
 const FROM_PAGE: HeaderName = HeaderName::from_static("x-wirespool");
@@ -92,13 +92,10 @@ async fn route(
         entry.is_of("page");
         return file.answer(request.method(), request.headers());
     }
-    let found = ENDPOINTS.iter().find_map(|endpoint| Some((endpoint, endpoint.fits(path)?)));
-    let is_open = found.is_some_and(|(endpoint, _)| endpoint.needs == Needs::Nothing);
-    if !is_open || shown.is_some() {
-        entry.record.is_checked(shown);
-    }
-    if is_open {
-        entry.record.is_answered_anyway();
+    let found = endpoints::find(path, request.method());
+    match found {
+        Some((endpoint, _)) if endpoint.needs == Needs::Nothing => entry.record.is_open(shown),
+        _ => entry.record.is_checked(shown),
     }
     let Some((endpoint, id)) = found else {
         // Who may not ask does not learn what there is.
@@ -118,29 +115,46 @@ async fn route(
         }
     };
     if request.method() != endpoint.method {
-        return Err(Problem::wrong_method(&endpoint.method));
+        return Err(Problem::wrong_method(&endpoints::methods(endpoint)));
     }
-    if endpoint.method == Method::POST && !request.headers().contains_key(FROM_PAGE) {
+    if endpoint.method != Method::GET && !request.headers().contains_key(FROM_PAGE) {
         return Err(Problem::wrong_parameter("the heading X-Wirespool is missing"));
     }
     let given = Given::read(endpoint, request.uri().query().unwrap_or_default())?;
     let Some(caller) = caller else { return Ok(health(service, None)) };
     put_down(service, &caller, (endpoint, &given), entry);
-    match endpoint.what {
-        Matter::Health => Ok(health(service, Some(&caller))),
+    let changes = [Matter::Hold, Matter::Release].contains(&endpoint.what);
+    if changes && !entry.record.begin_change().await {
+        return Err(Problem::no_audit());
+    }
+    answer_to(service, (peer, request.headers()), &caller, (endpoint.what, id, &given)).await
+}
+
+/// What was checked is answered.
+async fn answer_to(
+    service: &Arc<Service>,
+    (peer, headers): (&Peer, &HeaderMap),
+    caller: &Caller,
+    (what, id, given): (Matter, &str, &Given),
+) -> Result<Reply, Problem> {
+    match what {
+        Matter::Health => Ok(health(service, Some(caller))),
         Matter::OpenApi => Ok(reply(JSON, Body::text(openapi::document()))),
-        Matter::Login => login(service, peer, &caller, request.headers()),
-        Matter::Logout => Ok(logout(service, peer, request.headers())),
-        Matter::Caller => Ok(whoami(service, &caller)),
+        Matter::Login => login(service, peer, caller, headers),
+        Matter::Logout => Ok(logout(service, peer, headers)),
+        Matter::Caller => Ok(whoami(service, caller)),
         Matter::Fields => Ok(reply(JSON, Body::text(fields()))),
         Matter::Volumes => volumes(service).await,
-        Matter::Sessions => sessions(service, &caller, &given, request.headers()).await,
-        Matter::Summary => summary(service, &caller, &given).await,
-        Matter::Packets => packets(service, &caller, &given).await,
-        Matter::Extract => extract(service, &caller, &given).await,
-        Matter::Answer => known_answer(service, &caller, id),
-        Matter::Manifest => manifest(service, &caller, id),
-        Matter::Metrics => Ok(reply(PROMETHEUS, Body::text(metrics::scrape(service).await))),
+        Matter::Sessions => sessions(service, caller, given, headers).await,
+        Matter::Summary => summary(service, caller, given).await,
+        Matter::Packets => packets(service, caller, given).await,
+        Matter::Extract => extract(service, caller, given).await,
+        Matter::Holds => holds::list(service, caller, given.text("volume")).await,
+        Matter::Hold => hold(service, caller, given).await,
+        Matter::Release => holds::release(service, caller, id).await,
+        Matter::Answer => known_answer(service, caller, id),
+        Matter::Manifest => manifest(service, caller, id),
+        Matter::Metrics => Ok(reply(PROMETHEUS, Body::text(service.scrape().await))),
     }
 }
 
@@ -499,6 +513,21 @@ async fn extract(service: &Arc<Service>, caller: &Caller, given: &Given) -> Resu
     stream::begin(service, caller, wanted).await
 }
 
+async fn hold(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply, Problem> {
+    let (query, now_ns) = (given.query(), SystemClock.realtime().0);
+    checked(&query, now_ns)?;
+    let volume = service.volume(given.text("volume"))?;
+    let only_range = given.flag("only_range")? || caller.filter.is_some();
+    let wanted = holds::wanted(service, caller.narrowed(&query), (now_ns, only_range))?;
+    let wanted = Wanted {
+        question: service.question(volume, What::Hold(wanted)),
+        query,
+        framing: Framing::Members,
+        media_type: JSON,
+    };
+    stream::begin(service, caller, wanted).await
+}
+
 fn known_answer(service: &Service, caller: &Caller, id: &str) -> Result<Reply, Problem> {
     let answer = service.answers.of(id, &caller.name);
     let answer = answer.ok_or_else(|| Problem::not_found("no answer of yours has this id"))?;
@@ -516,6 +545,7 @@ fn manifest(service: &Service, caller: &Caller, id: &str) -> Result<Reply, Probl
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::endpoints::ENDPOINTS;
 
     #[test]
     fn a_path_has_at_most_one_endpoint_and_an_id_is_one_part() {

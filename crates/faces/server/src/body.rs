@@ -10,7 +10,7 @@ use hyper::body::{Frame, SizeHint};
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use tokio::sync::mpsc::Receiver;
 
-use crate::listen::Busy;
+use crate::busy::Busy;
 use crate::log::Entry;
 use crate::trail::Outcome;
 

@@ -45,7 +45,7 @@ impl File {
     /// The file, or that the client has it: browsers keep it and ask each time.
     pub(crate) fn answer(&self, method: &Method, headers: &HeaderMap) -> Result<Reply, Problem> {
         if method != Method::GET {
-            return Err(Problem::wrong_method(&Method::GET));
+            return Err(Problem::wrong_method(Method::GET.as_str()));
         }
         let tag = self.tag.get_or_init(|| tag(self.bytes));
         let is_known = headers.get(IF_NONE_MATCH) == Some(tag);

@@ -26,6 +26,8 @@ pub struct Config {
     pub client_ca: Option<PathBuf>,
     /// Where requests are put down; without it they are only in the log.
     pub audit: Option<::audit::Files>,
+    /// Where packets are put aside; nowhere without it.
+    pub holds: Option<Holds>,
     /// What one request, and all of them, may take.
     pub bounds: Bounds,
     /// The hidden verb of this program that calls [`work`](crate::work()).
@@ -36,6 +38,15 @@ pub struct Config {
     pub version: &'static str,
     /// Takes lines of the log.
     pub write_line: WriteLine,
+}
+
+/// A folder of holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Holds {
+    /// The folder, which has to be there.
+    pub folder: PathBuf,
+    /// Bytes that all holds there may take.
+    pub size_max: u64,
 }
 
 /// What one request, and all of them, may take.
@@ -106,6 +117,7 @@ mod tests {
             tls: None,
             client_ca: None,
             audit: None,
+            holds: None,
             bounds: Bounds::default(),
             worker_verb: "answer",
             environment: Vec::new(),

@@ -14,7 +14,7 @@ use page::safe::printable;
 use units::Clock as _;
 
 use crate::budget::Budget;
-use crate::metrics::Requests;
+use crate::requests::Requests;
 use crate::trail::{Outcome, Record, Trail};
 
 /// Lines that may come at once, and lines a second beyond.

@@ -68,7 +68,7 @@ async fn query(
         return Err(Problem::not_found("/query is what is answered here"));
     }
     if request.method() != Method::POST {
-        return Err(Problem::wrong_method(&Method::POST));
+        return Err(Problem::wrong_method(Method::POST.as_str()));
     }
     let packets_max = limit(request.headers(), LIMIT_PACKETS)?;
     let bytes_max = limit(request.headers(), LIMIT_BYTES)?;

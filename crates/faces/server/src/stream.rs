@@ -18,7 +18,7 @@ use crate::access::Caller;
 use crate::answers::Progress;
 use crate::body::{Body, Reply, reply};
 use crate::problem::Problem;
-use crate::question::{Answered, Ending, Question};
+use crate::question::{Answered, Ending, Question, What};
 use crate::service::Service;
 use crate::trail::{Outcome, Told};
 use crate::workers::Running;
@@ -54,7 +54,11 @@ pub(crate) async fn begin(
     caller: &Caller,
     wanted: Wanted,
 ) -> Result<Reply, Problem> {
-    let mut running = service.workers.start(&caller.name, &wanted.question).await?;
+    let workers = match wanted.question.what {
+        What::Hold(_) => &service.hold_workers,
+        _ => &service.workers,
+    };
+    let mut running = workers.start(&caller.name, &wanted.question).await?;
     let first = running.next().await?;
     let (running, ending) = match first {
         Some(_) => (Some(running), None),

@@ -143,9 +143,13 @@ impl Record {
         }
     }
 
-    /// A question that says nothing of traffic, and why nothing else is answered.
-    pub(crate) fn is_answered_anyway(&mut self) {
+    /// Whether the service is well is asked: it has a line where a credential is shown, and is
+    /// answered without one, too.
+    pub(crate) fn is_open(&mut self, shown: Option<Credential>) {
         self.is_answered_anyway = true;
+        if shown.is_some() {
+            self.is_checked(shown);
+        }
     }
 
     fn took_ms(&self) -> u64 {
@@ -175,6 +179,7 @@ impl Record {
         let trail = Arc::clone(&self.trail);
         let Some(audit) = &trail.audit else { return true };
         if self.state != State::Checked {
+            self.request.status = Some(status.as_u16());
             return true;
         }
         if status == StatusCode::UNAUTHORIZED && !trail.may_list_refused() {
@@ -195,19 +200,30 @@ impl Record {
             self.state = State::Begun;
             Event::Begun(request)
         };
-        let (tell, told) = oneshot::channel();
-        audit.write(event, Box::new(move |written| tell.send(written).unwrap_or_default()));
-        match timeout(PATIENCE, told).await {
-            Ok(Ok(Ok(_))) => return true,
-            // The line may come yet: then another one says that nothing was answered.
-            Err(_) => {
-                self.request.status = Some(StatusCode::SERVICE_UNAVAILABLE.as_u16());
-                self.request.ended = Some(Ended::Refused);
-                self.state = State::Begun;
-            }
-            Ok(_) => self.state = State::Done,
+        if written(audit, event).await {
+            return true;
         }
+        self.refuse();
         self.is_answered_anyway
+    }
+
+    /// Puts down that something is about to be changed. False where it must not be.
+    pub(crate) async fn begin_change(&mut self) -> bool {
+        let trail = Arc::clone(&self.trail);
+        let Some(audit) = &trail.audit else { return true };
+        self.state = State::Begun;
+        let is_written = written(audit, Event::Begun(Box::new(self.request.clone()))).await;
+        if !is_written {
+            self.refuse();
+        }
+        is_written
+    }
+
+    /// Nothing was answered. The line may come yet, and another one says so then.
+    fn refuse(&mut self) {
+        self.request.status = Some(StatusCode::SERVICE_UNAVAILABLE.as_u16());
+        self.request.ended = Some(Ended::Refused);
+        self.state = State::Begun;
     }
 
     /// Puts down how it ended, and says so for the log.
@@ -215,7 +231,9 @@ impl Record {
         let took_ms = self.took_ms();
         let told = self.outcome.as_ref().map(|outcome| outcome.told()).unwrap_or_default();
         let is_cut = told.cut_by.is_some();
+        let is_refused = self.request.status.is_some_and(|status| status >= 400);
         let ended = match (is_whole, told.is_broken_off) {
+            (true, _) if is_refused => Ended::Refused,
             (true, _) if is_cut => Ended::Cut,
             (true, _) => Ended::Complete,
             (false, true) => Ended::BrokenOff,
@@ -259,6 +277,13 @@ impl Record {
         ];
         parts.into_iter().flatten().map(|part| format!(" {part}")).collect()
     }
+}
+
+/// Whether an event is on the disk in time.
+async fn written(audit: &Audit, event: Event) -> bool {
+    let (tell, told) = oneshot::channel();
+    audit.write(event, Box::new(move |written| tell.send(written).unwrap_or_default()));
+    matches!(timeout(PATIENCE, told).await, Ok(Ok(Ok(_))))
 }
 
 /// The beginning of a text.

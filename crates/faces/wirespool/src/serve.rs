@@ -9,9 +9,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
 use host::{Output, SystemClock};
-use server::{AuditFiles, Bounds, Config, Recorders, Scope, Tls};
+use server::{AuditFiles, Bounds, Config, Holds, Recorders, Scope, Tls};
 use units::{Clock as _, Timestamp};
 
 use crate::failure::{Outcome, Usage, Verdict};
@@ -78,8 +79,8 @@ struct CreateFlags {
     /// Name of the credential, for the log
     name: String,
     /// What it permits; without it health, volumes and metrics
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "SCOPE,...")]
-    scope: Vec<ScopeWord>,
+    #[arg(long, value_parser = scope_parser(), value_delimiter = ',', value_name = "SCOPE,...")]
+    scope: Vec<Scope>,
     /// How long it counts; without it until its line is taken out
     #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     expires: Option<Duration>,
@@ -92,25 +93,10 @@ struct CreateFlags {
     token_file: PathBuf,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum ScopeWord {
-    Sessions,
-    Payload,
-    Extract,
-    Hold,
-    Admin,
-}
-
-impl ScopeWord {
-    fn scope(self) -> Scope {
-        match self {
-            Self::Sessions => Scope::Sessions,
-            Self::Payload => Scope::Payload,
-            Self::Extract => Scope::Extract,
-            Self::Hold => Scope::Hold,
-            Self::Admin => Scope::Admin,
-        }
-    }
+/// Takes the words of scopes.
+fn scope_parser() -> impl TypedValueParser<Value = Scope> {
+    let words = PossibleValuesParser::new(Scope::ALL.map(Scope::word));
+    words.map(|word| Scope::of_word(&word).expect("one of the words of scopes"))
 }
 
 /// Check and explain a configuration file.
@@ -182,6 +168,7 @@ fn serve(flags: &ServingFlags) -> Outcome {
             file_bytes: flags.audit_size,
             files: flags.audit_files,
         }),
+        holds: flags.hold_dir.clone().map(|folder| Holds { folder, size_max: flags.hold_size }),
         bounds: Bounds {
             workers: flags.workers,
             connections: flags.connections,
@@ -220,10 +207,9 @@ fn create_token(flags: &CreateFlags) -> Outcome {
         host::Target::File { .. } => host::read_key(path)?,
         _ => bail!("{} is no file", page::safe::path(path)),
     };
-    let scopes: Vec<Scope> = flags.scope.iter().map(|word| word.scope()).collect();
     let after = |time| Timestamp(SystemClock.realtime().0).plus_nanos(units::nanos(time));
     let bounds = (flags.expires.map(after), flags.filter.as_deref());
-    let made = server::new_token(&flags.name, &scopes, bounds, &others);
+    let made = server::new_token(&flags.name, &flags.scope, bounds, &others);
     let made =
         made.map_err(|why| Usage(format!("{}: {why}", page::safe::printable(&flags.name))))?;
     let mut output = Output::create(path, true)?;

@@ -38,10 +38,7 @@ impl Work<'_> {
         let maker = (self.recorders.maker)();
         let text = session_view::manifest_json(&report.manifest, maker, &[], None);
         let manifest = (text.len() <= MANIFEST_BYTES_MAX).then_some(text);
-        let hashes = report.manifest.outputs.first().map(|output| Hashes {
-            sha256: units::hex(&output.sha256),
-            blake3: units::hex(&output.blake3),
-        });
+        let hashes = hashes(&report);
         Ok(Answered { manifest, hashes, ..answered(&report, notes) })
     }
 
@@ -82,6 +79,14 @@ impl Work<'_> {
         let report = extract::extract(&options, request, target, &SystemClock, go_on);
         Ok((report.map_err(|error| refused(&error))?, notes))
     }
+}
+
+/// Of the one output of an extract.
+pub(super) fn hashes(report: &ExtractReport) -> Option<Hashes> {
+    report.manifest.outputs.first().map(|output| Hashes {
+        sha256: units::hex(&output.sha256),
+        blake3: units::hex(&output.blake3),
+    })
 }
 
 fn answered(report: &ExtractReport, notes: Vec<String>) -> Answered {

@@ -3,11 +3,11 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use ::audit::{Filter, Shown};
+use ::audit::Filter;
 use clap::{Args, Subcommand};
 use units::Timestamp;
 
-use crate::failure::{Outcome, Usage, Verdict};
+use crate::failure::{Outcome, Verdict};
 use crate::progress::say;
 use crate::{arguments, stdout};
 
@@ -20,12 +20,6 @@ pub(super) enum AuditCommand {
 
 /// Compare each line with the one before.
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  wirespool audit verify audit.jsonl
-  wirespool audit verify /var/lib/wirespool/audit.jsonl*
-
-Exit code 1 when the chain is broken; each fault is named with its file and line.")]
 pub(super) struct VerifyFlags {
     /// The files of one chain, in any order
     #[arg(required = true, value_name = "FILE")]
@@ -39,13 +33,6 @@ pub(super) struct VerifyFlags {
 ///
 /// One line each: time, number, credential, address, what was asked, status, bytes, how it ended.
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  wirespool audit show audit.jsonl --credential anna
-  wirespool audit show audit.jsonl* --path /api/v1/extract --since 2026-11-01T00:00:00Z --json
-  wirespool audit show --head audit.jsonl
-
-Exit code 1 when the chain is broken.")]
 pub(super) struct ShowFlags {
     /// The files of one chain, in any order
     #[arg(required = true, value_name = "FILE")]
@@ -60,11 +47,11 @@ pub(super) struct ShowFlags {
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
     /// From this time on: RFC 3339, or such as '3h ago'
-    #[arg(long, value_name = "TIME")]
-    since: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    since: Option<Timestamp>,
     /// Before this time
-    #[arg(long, value_name = "TIME")]
-    until: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    until: Option<Timestamp>,
     /// Lines as they stand in the files
     #[arg(long)]
     json: bool,
@@ -95,13 +82,12 @@ fn show(flags: &ShowFlags) -> Outcome {
     let filter = Filter {
         credential: flags.credential.clone(),
         path: flags.path.clone(),
-        since: flags.since.as_deref().map(time).transpose()?,
-        until: flags.until.as_deref().map(time).transpose()?,
+        since: flags.since,
+        until: flags.until,
     };
-    let mut out = stdout::buffered();
-    let mut written = Ok(());
+    let (mut out, mut written) = (stdout::buffered(), Ok(()));
     let verified = ::audit::show(&flags.files, &filter, &mut |shown| {
-        let text = if flags.json { json(shown) } else { ::audit::shown_line(shown) };
+        let text = if flags.json { shown.to_json() } else { ::audit::shown_line(shown) };
         if written.is_ok() {
             written = out.write_all(text.as_bytes());
         }
@@ -115,15 +101,7 @@ fn show(flags: &ShowFlags) -> Outcome {
 }
 
 /// A moment, in the words of the query language.
-fn time(text: &str) -> anyhow::Result<Timestamp> {
-    let query = arguments::query(&format!("since {text}"));
-    let why =
-        || Usage(format!("{}: a time of RFC 3339, or such as 3h ago", page::safe::printable(text)));
-    Ok(query.map_err(|_| why())?.time_range().0)
-}
-
-fn json(shown: &Shown<'_>) -> String {
-    match shown {
-        Shown::Line(line) | Shown::WithoutEnd(line) => line.to_text(),
-    }
+fn time(text: &str) -> Result<Timestamp, String> {
+    let time = arguments::query(&format!("since {text}")).map(|query| query.time_range().0);
+    time.map_err(|_| "write a time of RFC 3339, or such as 3h ago".to_owned())
 }

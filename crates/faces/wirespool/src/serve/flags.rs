@@ -49,6 +49,12 @@ pub(crate) struct ServingFlags {
     /// So many such files are kept; then the oldest is removed, and a line says so
     #[arg(long, value_name = "N", default_value = "100", value_parser = at_least_one)]
     pub(super) audit_files: usize,
+    /// Where holds are kept that are made over the network, best on another disk
+    #[arg(long, value_name = "DIR")]
+    pub(super) hold_dir: Option<PathBuf>,
+    /// Most bytes of all holds there
+    #[arg(long, value_name = "SIZE", default_value = "10G", value_parser = arguments::size)]
+    pub(super) hold_size: u64,
     /// Where index files are cached
     #[arg(long, value_name = "DIR")]
     pub(super) index_dir: Option<PathBuf>,

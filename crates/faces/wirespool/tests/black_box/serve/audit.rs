@@ -83,7 +83,8 @@ fn each_request_has_its_line_with_what_came_out_and_no_secret() {
     ];
     for (at, (name, kind, path, status, ended)) in expected.into_iter().enumerate() {
         let text = |name: &str| of(at, name).as_str().unwrap_or_default().to_owned();
-        let line = (text("credential"), text("kind"), text("path"), of(at, "status"), text("ended"));
+        let line =
+            (text("credential"), text("kind"), text("path"), of(at, "status"), text("ended"));
         let expected = (name.into(), kind.into(), path.into(), Value::from(status), ended.into());
         assert_eq!(line, expected);
         assert!(text("from").starts_with("127.0.0.1:"));
@@ -347,7 +348,8 @@ fn a_file_that_is_renamed_removed_or_full_is_gone_on_with() {
     fs::remove_file(&file).unwrap();
     served.get("/api/v1/whoami", &token).ok();
     let files = all();
-    let ran = run(&[&["audit", "verify"], &*files.iter().map(|it| &**it).collect::<Vec<_>>()].concat());
+    let ran =
+        run(&[&["audit", "verify"], &*files.iter().map(|it| &**it).collect::<Vec<_>>()].concat());
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.out.contains("of the chain are missing before it"), "{ran:?}");
 }
