@@ -169,12 +169,13 @@ pub(crate) mod tests {
         for at in 0..8 {
             let mut changed = whole.clone();
             changed[at] = changed[at].replace("anna", "bert");
-            let why = format!("line {} of the chain, before it, was changed", at + 1);
-            assert_eq!(faults(&changed), [(at as u64 + 2, why)]);
+            let number = u64::try_from(at).unwrap() + 1;
+            let why = format!("line {number} of the chain, before it, was changed");
+            assert_eq!(faults(&changed), [(number + 1, why)]);
             let mut removed = whole.clone();
             removed.remove(at);
-            let why = format!("line {} of the chain is missing before it", at + 1);
-            assert_eq!(faults(&removed), [(at as u64 + 1, why)]);
+            let why = format!("line {number} of the chain is missing before it");
+            assert_eq!(faults(&removed), [(number, why)]);
             let mut swapped = whole.clone();
             swapped.swap(at, at + 1);
             assert!(!faults(&swapped).is_empty(), "{at}");

@@ -70,7 +70,9 @@ impl Reading {
         while let Some(raw) = next_line(input).map_err(fail)? {
             at += 1;
             let (line, faults) = self.chain.take(&raw, at);
-            faults.into_iter().for_each(|fault| self.found.fault(path, fault));
+            for fault in faults {
+                self.found.fault(path, fault);
+            }
             if !raw.has_end {
                 let why = format!(
                     "it has no end: a service was ended while it wrote these {} bytes; the next \
@@ -149,7 +151,9 @@ pub(crate) fn end_of(path: &Path) -> Result<(Tail, Verified), Error> {
         tail.behind = reading.chain.end();
         let (line, faults) = reading.chain.take(&raw, at);
         reading.found.first = reading.found.first.or(line.map(|line| line.seq));
-        faults.into_iter().for_each(|fault| reading.found.fault(path, fault));
+        for fault in faults {
+            reading.found.fault(path, fault);
+        }
         tail.torn_bytes = (!raw.has_end).then_some(raw.len);
         tail.is_line = reading.chain.end().seq != tail.behind.seq;
     }
@@ -279,7 +283,9 @@ mod tests {
     fn files(texts: &[(&str, String)]) -> (tempfile::TempDir, Vec<PathBuf>) {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
-        texts.iter().for_each(|(name, text)| std::fs::write(path(name), text).unwrap());
+        for (name, text) in texts {
+            std::fs::write(path(name), text).unwrap();
+        }
         let paths = texts.iter().map(|(name, _)| path(name)).collect();
         (folder, paths)
     }

@@ -80,6 +80,14 @@ impl Shared {
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Waits a moment, or for a request.
+    fn rest(&self) {
+        let queue = self.queue();
+        if queue.asked.is_empty() && !queue.is_stopping {
+            drop(self.changed.wait_timeout(queue, AGAIN));
+        }
+    }
 }
 
 impl Audit {
@@ -291,16 +299,8 @@ impl Writer {
                 return;
             }
             if !is_written {
-                self.rest(shared);
+                shared.rest();
             }
-        }
-    }
-
-    /// Waits a moment, or for a request.
-    fn rest(&self, shared: &Shared) {
-        let queue = shared.queue();
-        if queue.asked.is_empty() && !queue.is_stopping {
-            drop(shared.changed.wait_timeout(queue, AGAIN));
         }
     }
 
@@ -315,9 +315,13 @@ impl Writer {
         let made = self.ready(unlisted);
         let group = made.and_then(|mut group| {
             let time = SystemClock.realtime().to_string();
-            ends.iter().for_each(|event| group.add(event.clone(), &time));
+            for event in &ends {
+                group.add(event.clone(), &time);
+            }
             let first = group.end.seq.saturating_add(1);
-            asked.iter().for_each(|(event, _)| group.add(event.clone(), &time));
+            for (event, _) in &asked {
+                group.add(event.clone(), &time);
+            }
             if is_last {
                 group.add(Event::Stop {}, &time);
             }
@@ -343,7 +347,9 @@ impl Writer {
                 queue.unlisted = queue.unlisted.saturating_add(unlisted);
                 drop(queue);
                 self.has_failed(why, units::number::to_u64(asked.len()));
-                asked.into_iter().for_each(|(_, written)| written(Err(Unwritten)));
+                for (_, written) in asked {
+                    written(Err(Unwritten));
+                }
                 false
             }
         }
@@ -372,7 +378,9 @@ impl Writer {
             group.bytes.push(b'\n');
         }
         let time = SystemClock.realtime().to_string();
-        self.first.iter().for_each(|event| group.add(event.clone(), &time));
+        for event in &self.first {
+            group.add(event.clone(), &time);
+        }
         if let Some(Failing { why, refused }) = &self.failing {
             group.add(Event::Resumed { why: why.clone(), refused: *refused }, &time);
         }
@@ -699,12 +707,14 @@ mod tests {
         }
         assert!(last == Err(Unwritten) && !audit.is_well());
         audit.write_end(event(1000));
-        assert!(verify(&[path.clone()], None).unwrap().is_whole(), "what is there is whole");
+        assert!(
+            verify(std::slice::from_ref(&path), None).unwrap().is_whole(),
+            "what is there is whole"
+        );
         std::fs::remove_file(&filler).unwrap();
-        std::thread::sleep(2 * AGAIN);
         assert!(write(&audit, 2).is_ok() && audit.is_well());
         drop(audit);
-        let verified = verify(&[path.clone()], None).unwrap();
+        let verified = verify(std::slice::from_ref(&path), None).unwrap();
         assert!(verified.is_whole(), "{verified:?}");
         let text = std::fs::read_to_string(&path).unwrap();
         let refused = format!("\"refused\":{}", 200 - answered);

@@ -6,7 +6,7 @@ use core::time::Duration;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use audit::{Audit, Credential, Ended, Event, Link, Request};
+use audit::{Audit, Credential, Ended, Event, Link, Request, Unwritten};
 use host::SystemClock;
 use hyper::{Method, StatusCode, Uri};
 use tokio::sync::oneshot;
@@ -200,11 +200,8 @@ impl Record {
             self.state = State::Begun;
             Event::Begun(request)
         };
-        if written(audit, event).await {
-            return true;
-        }
-        self.refuse();
-        self.is_answered_anyway
+        let written = written(audit, event).await;
+        self.is_written(written) || self.is_answered_anyway
     }
 
     /// Puts down that something is about to be changed. False where it must not be.
@@ -212,18 +209,22 @@ impl Record {
         let trail = Arc::clone(&self.trail);
         let Some(audit) = &trail.audit else { return true };
         self.state = State::Begun;
-        let is_written = written(audit, Event::Begun(Box::new(self.request.clone()))).await;
-        if !is_written {
-            self.refuse();
-        }
-        is_written
+        let written = written(audit, Event::Begun(Box::new(self.request.clone()))).await;
+        self.is_written(written)
     }
 
-    /// Nothing was answered. The line may come yet, and another one says so then.
-    fn refuse(&mut self) {
-        self.request.status = Some(StatusCode::SERVICE_UNAVAILABLE.as_u16());
-        self.request.ended = Some(Ended::Refused);
-        self.state = State::Begun;
+    fn is_written(&mut self, written: Option<Result<u64, Unwritten>>) -> bool {
+        match written {
+            Some(Ok(_)) => return true,
+            Some(Err(Unwritten)) => self.state = State::Done,
+            // The line may come yet: then another one says that nothing was answered.
+            None => {
+                self.request.status = Some(StatusCode::SERVICE_UNAVAILABLE.as_u16());
+                self.request.ended = Some(Ended::Refused);
+                self.state = State::Begun;
+            }
+        }
+        false
     }
 
     /// Puts down how it ended, and says so for the log.
@@ -275,15 +276,17 @@ impl Record {
             sha256.as_ref().map(|hash| format!("sha256 {hash}")),
             self.trail.audit.is_some().then(|| format!("request {number}")),
         ];
-        parts.into_iter().flatten().map(|part| format!(" {part}")).collect()
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        let gap = if parts.is_empty() { "" } else { " " };
+        format!("{gap}{}", parts.join(" "))
     }
 }
 
-/// Whether an event is on the disk in time.
-async fn written(audit: &Audit, event: Event) -> bool {
+/// Writes an event; none where that takes too long.
+async fn written(audit: &Audit, event: Event) -> Option<Result<u64, Unwritten>> {
     let (tell, told) = oneshot::channel();
     audit.write(event, Box::new(move |written| tell.send(written).unwrap_or_default()));
-    matches!(timeout(PATIENCE, told).await, Ok(Ok(Ok(_))))
+    timeout(PATIENCE, told).await.ok().map(|told| told.unwrap_or(Err(Unwritten)))
 }
 
 /// The beginning of a text.

@@ -93,7 +93,9 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
 
 fn list(flags: &Flags) -> Outcome {
     let (holds, unreadable) = ::hold::list(&flags.hold_dir)?;
-    unreadable.iter().for_each(|(path, why)| say(&format!("{}: {why}", page::safe::path(path))));
+    for (path, why) in unreadable {
+        say(&format!("{}: {why}", page::safe::path(path)));
+    }
     let text = if flags.json {
         session_view::holds_json(&holds)
     } else {

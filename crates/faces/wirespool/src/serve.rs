@@ -154,6 +154,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
 fn serve(flags: &ServingFlags) -> Outcome {
     let variable = |name| Some((name, std::env::var(name).ok()?));
     let usual = Bounds::default();
+    let (hold_dir, size_max) = (flags.hold_dir.clone(), flags.hold_size);
     let tls = flags.tls_cert.clone().zip(flags.tls_key.clone());
     let config = Config {
         volumes: flags.volumes.clone(),
@@ -168,7 +169,7 @@ fn serve(flags: &ServingFlags) -> Outcome {
             file_bytes: flags.audit_size,
             files: flags.audit_files,
         }),
-        holds: flags.hold_dir.clone().map(|folder| Holds { folder, size_max: flags.hold_size }),
+        holds: hold_dir.map(|folder| Holds { folder, size_max }),
         bounds: Bounds {
             workers: flags.workers,
             connections: flags.connections,

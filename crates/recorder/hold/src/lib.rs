@@ -136,11 +136,14 @@ pub fn used_bytes(folder: &Path) -> Result<u64, Error> {
     Ok(host::files_in(folder)?.iter().map(|(_, bytes)| bytes).sum())
 }
 
+/// A manifest that cannot be read, and why.
+pub type Unreadable = (PathBuf, String);
+
 /// The holds of a folder, and what cannot be read of it, in words.
 ///
 /// # Errors
 /// When the folder or a file cannot be read.
-pub fn list(folder: &Path) -> Result<(Vec<HoldSummary>, Vec<(PathBuf, String)>), Error> {
+pub fn list(folder: &Path) -> Result<(Vec<HoldSummary>, Vec<Unreadable>), Error> {
     let (mut holds, mut unreadable) = (Vec::new(), Vec::new());
     for (path, _) in host::files_in(folder)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();

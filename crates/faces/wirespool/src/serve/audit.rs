@@ -29,9 +29,7 @@ pub(super) struct VerifyFlags {
     head: Option<[u8; 32]>,
 }
 
-/// Show requests.
-///
-/// One line each: time, number, credential, address, what was asked, status, bytes, how it ended.
+/// Show requests and how they ended, one a line.
 #[derive(Debug, Args)]
 pub(super) struct ShowFlags {
     /// The files of one chain, in any order
@@ -92,8 +90,7 @@ fn show(flags: &ShowFlags) -> Outcome {
             written = out.write_all(text.as_bytes());
         }
     })?;
-    written?;
-    out.flush()?;
+    written.and_then(|()| out.flush())?;
     if !verified.is_whole() {
         say("the chain is broken: audit verify says where");
     }

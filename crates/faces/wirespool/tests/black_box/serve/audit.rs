@@ -26,6 +26,14 @@ fn lines(file: &str) -> Vec<Value> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
+/// Each line has the number behind the one before.
+#[track_caller]
+fn are_numbered(file: &str) {
+    for (number, line) in (1_u64..).zip(lines(file)) {
+        assert_eq!(line["seq"], number, "{line}");
+    }
+}
+
 /// Lines of requests, ended ones.
 fn requests(file: &str) -> Vec<Value> {
     lines(file).into_iter().filter(|line| line["event"] == "request").collect()
@@ -98,8 +106,7 @@ fn each_request_has_its_line_with_what_came_out_and_no_secret() {
     for hash in ["sha256", "blake3"] {
         assert_eq!(of(1, hash), manifest["outputs"][0][hash], "{hash}");
     }
-    let seqs: Vec<u64> = lines(&file).iter().map(|line| line["seq"].as_u64().unwrap()).collect();
-    assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<u64>>());
+    are_numbered(&file);
     let text = fs::read_to_string(&file).unwrap();
     let secret = cookie.split('=').nth(1).unwrap();
     assert!(!text.contains(&token) && !text.contains(secret) && !text.contains("wirespool_wrong"));
@@ -145,8 +152,7 @@ fn fifty_clients_at_once_get_lines_without_a_gap_and_a_second_service_is_refused
         }
     });
     ended(&file, 150);
-    let seqs: Vec<u64> = lines(&file).iter().map(|line| line["seq"].as_u64().unwrap()).collect();
-    assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<u64>>());
+    are_numbered(&file);
     let tokens = served.volume.file("tokens");
     let words = ["serve", &served.volume.path, "--token-file", &tokens];
     let second = run(&[&words[..], &["--listen", "127.0.0.1:0", "--audit", &file]].concat());
