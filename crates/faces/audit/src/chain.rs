@@ -116,10 +116,17 @@ impl Chain {
             let why = format!("line {own} of the chain stands behind line {seq}: moved or put in");
             return Some(why);
         }
-        (line.prev != hex(&hash)).then(|| match seq {
-            0 => "it says that lines are before it, and there are none".to_owned(),
-            _ => format!("line {seq} of the chain, before it, was changed"),
-        })
+        if line.prev != hex(&hash) {
+            return Some(match seq {
+                0 => "it says that lines are before it, and there are none".to_owned(),
+                _ => format!("line {seq} of the chain, before it, was changed"),
+            });
+        }
+        let Event::Exchanged { missing, hash } = &line.event else { return None };
+        Some(format!(
+            "the file was put in the place of another one while a service wrote it: line {missing} \
+             of that one is missing, with the hash {hash}"
+        ))
     }
 }
 

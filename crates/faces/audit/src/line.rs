@@ -52,6 +52,13 @@ pub enum Event {
         /// Requests that were refused for that.
         refused: u64,
     },
+    /// Somebody has put this file in the place of the one that was written. That is a fault.
+    Exchanged {
+        /// Number of the last line of the other one, which is not in this one.
+        missing: u64,
+        /// Its SHA-256.
+        hash: String,
+    },
     /// The first line of a further file.
     Continued {
         /// Name of the file before, if the service gave it one.

@@ -30,6 +30,9 @@ pub fn shown_line(shown: &Shown<'_>) -> String {
         Event::Resumed { why, refused } => {
             format!("{} refused: lines could not be written: {why}", plural(*refused, "request"))
         }
+        Event::Exchanged { missing, .. } => {
+            format!("this file was put in the place of another one, which had line {missing}")
+        }
         Event::Continued { removed, .. } if removed.is_empty() => "a further file".to_owned(),
         Event::Continued { removed, .. } => {
             let names: Vec<&str> = removed.iter().map(|it| &*it.file).collect();

@@ -409,6 +409,7 @@ impl Writer {
         self.begin()?;
         if self.end != before {
             let (seq, hash) = (before.seq, hex(&before.hash));
+            self.first.push(Event::Exchanged { missing: seq, hash: hash.clone() });
             (self.tell)(&format!(
                 "the audit {path} is another file, without line {seq} of the chain, {hash}"
             ));
@@ -418,7 +419,8 @@ impl Writer {
 
     /// What was to be said first of a file is not of the next one.
     fn forget_place(&mut self) {
-        self.first.retain(|event| matches!(event, Event::Start { .. }));
+        let stays = |event: &Event| matches!(event, Event::Start { .. } | Event::Exchanged { .. });
+        self.first.retain(stays);
         self.is_torn = false;
     }
 
@@ -654,6 +656,24 @@ mod tests {
         std::fs::remove_file(name("audit.jsonl-2026")).unwrap();
         let verified = place.verified();
         assert!(verified.faults[0].1.why.contains("missing before it"), "{verified:?}");
+    }
+
+    #[test]
+    fn a_file_in_the_place_of_the_one_that_is_written_is_told_of_in_its_chain() {
+        let place = Place::new();
+        let audit = place.open(1 << 30, 1).unwrap();
+        write(&audit, 1).unwrap();
+        let before = place.text();
+        write(&audit, 2).unwrap();
+        // Whole by itself, and without the last line.
+        let other = place.0.path().join("other");
+        std::fs::write(&other, before).unwrap();
+        std::fs::rename(&other, place.path()).unwrap();
+        assert_eq!(write(&audit, 3), Ok(4));
+        drop(audit);
+        let verified = place.verified();
+        assert_eq!((verified.faults_count, verified.faults[0].1.line), (1, 3), "{verified:?}");
+        assert!(verified.faults[0].1.why.contains("line 3 of that one is missing"));
     }
 
     #[test]

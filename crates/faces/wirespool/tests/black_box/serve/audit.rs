@@ -4,7 +4,6 @@
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::fs::FileTypeExt as _;
-use std::path::Path;
 use std::process::Command;
 use std::thread;
 
@@ -249,7 +248,7 @@ fn an_edited_removed_or_cut_off_line_is_found() {
     assert_eq!(json.lines().next(), Some(all[1]));
 }
 
-/// A file system of its own, which can be full or read-only; ended with the value.
+/// A file system of its own, which can be full; ended with the value.
 struct Small(String);
 
 impl Small {
@@ -259,12 +258,6 @@ impl Small {
         mount.args(["-t", "tmpfs", "-o", "size=256k", "audit-test", &at]);
         let is_done = mount.output().is_ok_and(|output| output.status.success());
         is_done.then_some(Self(at))
-    }
-
-    fn again(&self, option: &str) {
-        let options = format!("remount,{option}");
-        let mounted = Command::new("mount").args(["-o", &options, &self.0]).status();
-        assert!(mounted.unwrap().success());
     }
 }
 
@@ -308,24 +301,33 @@ fn what_cannot_be_put_down_is_not_answered() {
     ask("/api/v1/health").ok();
     let resumed = lines(&file).into_iter().find(|line| line["event"] == "resumed").unwrap();
     assert!(resumed["why"].as_str().unwrap().contains("No space left"), "{resumed}");
-    // Made unwritable while it is open.
-    if unchangeable(&small, &file) {
-        ask("/api/v1/whoami").is_refused(503, "no-audit");
-        small.again("rw");
-        until("it answers again", || ask("/api/v1/whoami").status == 200);
-    }
     whole(&[&file]);
     drop(served);
 }
 
-/// Makes a file system read-only although a file of it is open, which the kernel refuses mostly.
-fn unchangeable(small: &Small, file: &str) -> bool {
-    assert!(Path::new(file).exists());
-    let read_only = Command::new("mount").args(["-o", "remount,ro", &small.0]).output().unwrap();
-    if !read_only.status.success() {
-        println!("not run: {}", String::from_utf8_lossy(&read_only.stderr).trim());
+#[test]
+fn a_file_that_is_made_unchangeable_while_it_is_open_has_requests_refused() {
+    let (served, file) = audited(Volume::recorded(), &[]);
+    let token = served.token("anna", "sessions");
+    served.get("/api/v1/whoami", &token).ok();
+    let chattr = |flag: &str| {
+        let ran = Command::new("chattr").args([flag, &file]).output();
+        ran.is_ok_and(|output| output.status.success())
+    };
+    if !chattr("+i") {
+        return println!("not run: chattr makes no file unchangeable here");
     }
-    read_only.status.success()
+    let refused = served.get("/api/v1/whoami", &token);
+    assert!(chattr("-i"));
+    refused.is_refused(503, "no-audit");
+    until("it answers again", || served.get("/api/v1/whoami", &token).status == 200);
+    // What only grows can be written.
+    if chattr("+a") {
+        let answered = served.get("/api/v1/whoami", &token);
+        assert!(chattr("-a"));
+        answered.ok();
+    }
+    whole(&[&file]);
 }
 
 #[test]
