@@ -95,7 +95,11 @@ pub const IMAGE: Cost = cost(32 << 20, 0, None);
 /// A value of JSON takes two bytes and a struct of 32, in lists that double.
 pub const MANIFEST: Cost = cost(16 << 10, 64, Copies::WHOLE);
 
-/// The same; and an event of about 60 bytes is read twice and asked by three queries, of 4 KB each.
+/// A line is copied once, and read into a struct of about 400 bytes; a number takes two bytes.
+pub const AUDIT: Cost = cost(512 << 10, 512, Copies::WHOLE);
+
+/// The same as of a manifest; and an event of about 60 bytes is read twice and asked by three
+/// queries, of 4 KB each.
 pub const LOG: Cost = cost(64 << 10, 512, Copies::WHOLE);
 
 /// The same as of a manifest; a diagnosis as text and as JSON, and three tables, of which an

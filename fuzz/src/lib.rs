@@ -2,6 +2,7 @@
 //! crates, on the inputs in `seeds`.
 
 pub mod anonymise;
+pub mod audit_lines;
 pub mod capture_file;
 pub mod image;
 pub mod index_file;

@@ -33,8 +33,9 @@ const SAFE: &str = "crates/faces/page/src/safe.rs";
 const SINKS: [&str; 2] =
     ["crates/faces/wirespool/src/stdout.rs", "crates/faces/wirespool/src/progress.rs"];
 /// The crates whose text users see.
-const VIEWS: [&str; 8] = [
+const VIEWS: [&str; 9] = [
     "page",
+    "audit",
     "volume-view",
     "session-view",
     "qualify-view",

@@ -67,7 +67,7 @@ impl Scope {
 }
 
 /// Who asks.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Caller {
     pub(crate) name: String,
     pub(crate) scopes: Vec<Scope>,

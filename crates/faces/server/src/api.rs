@@ -3,6 +3,7 @@
 use core::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
+use audit::Credential;
 use extract::Weight;
 use host::SystemClock;
 use hyper::body::Incoming;
@@ -13,11 +14,11 @@ use hyper::header::{
 use hyper::{Method, Request};
 use query::{Field, Query};
 use serde_json::{Value, json};
-use units::Clock as _;
+use units::{Clock as _, Timestamp};
 
 use crate::access::{Caller, hash_of};
 use crate::body::{Body, Reply, reply};
-use crate::endpoints::{ENDPOINTS, Endpoint, JSON, Matter, NDJSON, Needs, PCAPNG};
+use crate::endpoints::{Endpoint, JSON, Matter, NDJSON, Needs, PCAPNG};
 use crate::listen::Peer;
 use crate::log::Entry;
 use crate::problem::Problem;
@@ -26,7 +27,7 @@ use crate::question::{
 };
 use crate::service::Service;
 use crate::stream::{self, Framing, Wanted};
-use crate::{bundle, metrics, openapi};
+use crate::{bundle, endpoints, holds, openapi};
 
 /// A page of another origin cannot send it without asking, and is refused then.
 const FROM_PAGE: HeaderName = HeaderName::from_static("x-wirespool");
@@ -47,7 +48,7 @@ const PACKETS_MAX: u64 = 10_000;
 
 /// Answers a request at the interface, and has a line written about it.
 pub(crate) async fn answer(service: Arc<Service>, peer: Peer, request: Request<Incoming>) -> Reply {
-    let mut entry = Entry::begin(&service.log, &service.requests, peer.address);
+    let mut entry = Entry::begin((&service.log, &service.trail), &service.requests, peer.address);
     entry.ask(request.method(), request.uri());
     if request.method() == Method::HEAD {
         // Its answer has no bytes that could be missing.
@@ -55,11 +56,19 @@ pub(crate) async fn answer(service: Arc<Service>, peer: Peer, request: Request<I
     }
     let answered = route(&service, &peer, &request, &mut entry).await;
     let reply = answered.unwrap_or_else(|problem| problem.reply());
-    finish(reply, entry)
+    finish(reply, entry, Problem::reply).await
 }
 
-/// With the headings that all answers have.
-pub(crate) fn finish(mut reply: Reply, mut entry: Entry) -> Reply {
+/// With the headings that all answers have, once it is put down what is answered.
+pub(crate) async fn finish(
+    mut reply: Reply,
+    mut entry: Entry,
+    refuse: fn(&Problem) -> Reply,
+) -> Reply {
+    let is_put_down = entry.record.answer(reply.status(), reply.body().ready_bytes()).await;
+    if !is_put_down {
+        reply = refuse(&Problem::no_audit());
+    }
     entry.answer_with(reply.status());
     let headers = reply.headers_mut();
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
@@ -74,7 +83,7 @@ async fn route(
     request: &Request<Incoming>,
     entry: &mut Entry,
 ) -> Result<Reply, Problem> {
-    let caller = caller(service, peer, request.headers());
+    let (shown, caller) = caller(service, peer, request.headers());
     if let Ok(Some(caller)) = &caller {
         entry.is_by(&caller.name);
     }
@@ -83,7 +92,11 @@ async fn route(
         entry.is_of("page");
         return file.answer(request.method(), request.headers());
     }
-    let found = ENDPOINTS.iter().find_map(|endpoint| Some((endpoint, endpoint.fits(path)?)));
+    let found = endpoints::find(path, request.method());
+    match found {
+        Some((endpoint, _)) if endpoint.needs == Needs::Nothing => entry.record.is_open(shown),
+        _ => entry.record.is_checked(shown),
+    }
     let Some((endpoint, id)) = found else {
         // Who may not ask does not learn what there is.
         caller?.ok_or_else(Problem::no_credential)?;
@@ -102,52 +115,94 @@ async fn route(
         }
     };
     if request.method() != endpoint.method {
-        return Err(Problem::wrong_method(&endpoint.method));
+        return Err(Problem::wrong_method(&endpoints::methods(endpoint)));
     }
-    if endpoint.method == Method::POST && !request.headers().contains_key(FROM_PAGE) {
+    if endpoint.method != Method::GET && !request.headers().contains_key(FROM_PAGE) {
         return Err(Problem::wrong_parameter("the heading X-Wirespool is missing"));
     }
     let given = Given::read(endpoint, request.uri().query().unwrap_or_default())?;
     let Some(caller) = caller else { return Ok(health(service, None)) };
-    match endpoint.what {
-        Matter::Health => Ok(health(service, Some(&caller))),
+    put_down(service, &caller, (endpoint, &given), entry);
+    let changes = [Matter::Hold, Matter::Release].contains(&endpoint.what);
+    if changes && !entry.record.begin_change().await {
+        return Err(Problem::no_audit());
+    }
+    answer_to(service, (peer, request.headers()), &caller, (endpoint.what, id, &given)).await
+}
+
+/// What was checked is answered.
+async fn answer_to(
+    service: &Arc<Service>,
+    (peer, headers): (&Peer, &HeaderMap),
+    caller: &Caller,
+    (what, id, given): (Matter, &str, &Given),
+) -> Result<Reply, Problem> {
+    match what {
+        Matter::Health => Ok(health(service, Some(caller))),
         Matter::OpenApi => Ok(reply(JSON, Body::text(openapi::document()))),
-        Matter::Login => login(service, peer, &caller, request.headers()),
-        Matter::Logout => Ok(logout(service, peer, request.headers())),
-        Matter::Caller => Ok(whoami(service, &caller)),
+        Matter::Login => login(service, peer, caller, headers),
+        Matter::Logout => Ok(logout(service, peer, headers)),
+        Matter::Caller => Ok(whoami(service, caller)),
         Matter::Fields => Ok(reply(JSON, Body::text(fields()))),
         Matter::Volumes => volumes(service).await,
-        Matter::Sessions => sessions(service, &caller, &given, request.headers()).await,
-        Matter::Summary => summary(service, &caller, &given).await,
-        Matter::Packets => packets(service, &caller, &given).await,
-        Matter::Extract => extract(service, &caller, &given).await,
-        Matter::Answer => known_answer(service, &caller, id),
-        Matter::Manifest => manifest(service, &caller, id),
-        Matter::Metrics => Ok(reply(PROMETHEUS, Body::text(metrics::scrape(service).await))),
+        Matter::Sessions => sessions(service, caller, given, headers).await,
+        Matter::Summary => summary(service, caller, given).await,
+        Matter::Packets => packets(service, caller, given).await,
+        Matter::Extract => extract(service, caller, given).await,
+        Matter::Holds => holds::list(service, caller, given.text("volume")).await,
+        Matter::Hold => hold(service, caller, given).await,
+        Matter::Release => holds::release(service, caller, id).await,
+        Matter::Answer => known_answer(service, caller, id),
+        Matter::Manifest => manifest(service, caller, id),
+        Matter::Metrics => Ok(reply(PROMETHEUS, Body::text(service.scrape().await))),
     }
 }
 
-/// Who asks; none where no credential is shown.
-///
-/// # Errors
-/// When one is shown that is not known, or not any more.
+/// What is shown, and who asks; none where nothing is shown, and a problem where it is not known,
+/// or not any more.
 pub(crate) fn caller(
     service: &Service,
     peer: &Peer,
     headers: &HeaderMap,
-) -> Result<Option<Caller>, Problem> {
+) -> (Option<Credential>, Result<Option<Caller>, Problem>) {
     service.refresh_access();
     let now = SystemClock.realtime();
-    let known = if headers.contains_key(AUTHORIZATION) {
-        token(headers).and_then(|token| service.access.by_hash(&hash_of(token), now))
+    let (shown, known) = if headers.contains_key(AUTHORIZATION) {
+        let known = token(headers).and_then(|token| service.access.by_hash(&hash_of(token), now));
+        (Credential::Token, known)
     } else if let Some(hash) = service.logins.credential(headers, peer.has_tls) {
-        service.access.by_hash(&hash, now)
+        (Credential::Cookie, service.access.by_hash(&hash, now))
     } else if let Some(common_name) = &peer.certificate {
-        service.access.by_certificate(common_name, now)
+        (Credential::Certificate, service.access.by_certificate(common_name, now))
     } else {
-        return Ok(None);
+        return (None, Ok(None));
     };
-    known.map(Some).ok_or_else(Problem::no_credential)
+    (Some(shown), known.map(Some).ok_or_else(Problem::no_credential))
+}
+
+/// Puts down what is asked of which volume.
+fn put_down(
+    service: &Service,
+    caller: &Caller,
+    (endpoint, given): (&Endpoint, &Given),
+    entry: &mut Entry,
+) {
+    if endpoint.parameters.iter().any(|parameter| parameter.name == "query") {
+        let volume = service.volume(given.text("volume")).ok();
+        let query = given.query();
+        let range = range(&caller.narrowed(&query));
+        entry.record.asks(&query, volume.map(|volume| &*volume.name), range);
+    }
+}
+
+/// The times that a query permits.
+pub(crate) fn range(query: &str) -> [Option<String>; 2] {
+    let parsed = (query.len() <= 2 * QUERY_BYTES_MAX)
+        .then(|| Query::parse(query, SystemClock.realtime()).ok())
+        .flatten();
+    let Some((from, until)) = parsed.map(|query| query.time_range()) else { return [None, None] };
+    let bound = |time: Timestamp, none: i64| (time.0 != none).then(|| time.to_string());
+    [bound(from, i64::MIN), bound(until, i64::MAX)]
 }
 
 /// The token that a request shows.
@@ -230,11 +285,13 @@ fn health(service: &Service, caller: Option<&Caller>) -> Reply {
     let is_stopping = service.is_stopping.load(Ordering::Relaxed);
     let can_start = service.workers.can_start();
     let knows_credentials = service.knows_credentials();
-    let is_well = !is_stopping && can_start && knows_credentials;
+    let writes_audit = service.trail.is_well();
+    let is_well = !is_stopping && can_start && knows_credentials && writes_audit;
     let mut said = json!({ "ok": is_well });
     if let (Some(_), Some(said)) = (caller, said.as_object_mut()) {
         said.insert("is_stopping".to_owned(), is_stopping.into());
         said.insert("workers_start".to_owned(), can_start.into());
+        said.insert("audit_written".to_owned(), writes_audit.into());
         said.insert("workers".to_owned(), service.workers.running().into());
         said.insert("queue".to_owned(), service.workers.waiting().into());
         let names = service.volumes.iter().map(|volume| volume.name.clone());
@@ -317,7 +374,7 @@ pub(crate) fn checked(text: &str, now_ns: i64) -> Result<(), Problem> {
     if text.len() > QUERY_BYTES_MAX {
         return Err(Problem::too_long("a query has at most 32 KiB"));
     }
-    let query = Query::parse(text, units::Timestamp(now_ns))
+    let query = Query::parse(text, Timestamp(now_ns))
         .map_err(|error| Problem::wrong_query(&error, text))?;
     match query.needs_atlas() {
         Some(field) => Err(needs_atlas(field)),
@@ -456,6 +513,21 @@ async fn extract(service: &Arc<Service>, caller: &Caller, given: &Given) -> Resu
     stream::begin(service, caller, wanted).await
 }
 
+async fn hold(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply, Problem> {
+    let (query, now_ns) = (given.query(), SystemClock.realtime().0);
+    checked(&query, now_ns)?;
+    let volume = service.volume(given.text("volume"))?;
+    let only_range = given.flag("only_range")? || caller.filter.is_some();
+    let wanted = holds::wanted(service, caller.narrowed(&query), (now_ns, only_range))?;
+    let wanted = Wanted {
+        question: service.question(volume, What::Hold(wanted)),
+        query,
+        framing: Framing::Members,
+        media_type: JSON,
+    };
+    stream::begin(service, caller, wanted).await
+}
+
 fn known_answer(service: &Service, caller: &Caller, id: &str) -> Result<Reply, Problem> {
     let answer = service.answers.of(id, &caller.name);
     let answer = answer.ok_or_else(|| Problem::not_found("no answer of yours has this id"))?;
@@ -473,6 +545,7 @@ fn manifest(service: &Service, caller: &Caller, id: &str) -> Result<Reply, Probl
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::endpoints::ENDPOINTS;
 
     #[test]
     fn a_path_has_at_most_one_endpoint_and_an_id_is_one_part() {

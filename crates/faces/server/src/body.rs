@@ -3,14 +3,16 @@
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use std::io;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use tokio::sync::mpsc::Receiver;
 
-use crate::listen::Busy;
+use crate::busy::Busy;
 use crate::log::Entry;
+use crate::trail::Outcome;
 
 /// An answer on its way.
 pub(crate) type Reply = hyper::Response<Body>;
@@ -20,6 +22,8 @@ pub(crate) type Reply = hyper::Response<Body>;
 pub(crate) struct Body {
     bytes: Source,
     entry: Option<Entry>,
+    /// How a stream ends.
+    outcome: Option<Arc<Outcome>>,
     /// Its connection is not idle.
     _busy: Option<Busy>,
 }
@@ -33,16 +37,29 @@ enum Source {
 
 impl Body {
     pub(crate) fn text(text: impl Into<Bytes>) -> Self {
-        Self { bytes: Source::Ready(Some(text.into())), entry: None, _busy: None }
+        let bytes = Source::Ready(Some(text.into()));
+        Self { bytes, entry: None, outcome: None, _busy: None }
     }
 
-    pub(crate) fn stream(receiver: Receiver<io::Result<Bytes>>) -> Self {
-        Self { bytes: Source::Stream(receiver), entry: None, _busy: None }
+    pub(crate) fn stream(receiver: Receiver<io::Result<Bytes>>, outcome: Arc<Outcome>) -> Self {
+        let bytes = Source::Stream(receiver);
+        Self { bytes, entry: None, outcome: Some(outcome), _busy: None }
     }
 
     /// The same, with a line in the log at its end.
-    pub(crate) fn logged(self, entry: Entry) -> Self {
+    pub(crate) fn logged(mut self, mut entry: Entry) -> Self {
+        self.outcome.take().into_iter().for_each(|outcome| entry.ends_as(outcome));
         Self { entry: Some(entry), ..self }
+    }
+
+    /// How many bytes it has, where that is known.
+    pub(crate) fn ready_bytes(&self) -> Option<u64> {
+        match &self.bytes {
+            Source::Ready(bytes) => {
+                Some(units::number::to_u64(bytes.as_ref().map_or(0, Bytes::len)))
+            }
+            Source::Stream(_) => None,
+        }
     }
 
     pub(crate) fn keeping(self, busy: Busy) -> Self {
@@ -92,12 +109,6 @@ impl hyper::body::Body for Body {
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.bytes {
-            Source::Ready(bytes) => {
-                let len = bytes.as_ref().map_or(0, Bytes::len);
-                SizeHint::with_exact(units::number::to_u64(len))
-            }
-            Source::Stream(_) => SizeHint::default(),
-        }
+        self.ready_bytes().map_or_else(SizeHint::default, SizeHint::with_exact)
     }
 }

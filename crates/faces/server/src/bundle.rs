@@ -68,7 +68,7 @@ impl File {
     /// The file, or that the client has it: browsers keep it and ask each time.
     pub(crate) fn answer(&self, method: &Method, headers: &HeaderMap) -> Result<Reply, Problem> {
         if method != Method::GET {
-            return Err(Problem::wrong_method(&Method::GET));
+            return Err(Problem::wrong_method(Method::GET.as_str()));
         }
         let is_compressed = takes_gzip(headers);
         let Form { bytes, tag } = self.form(is_compressed);

@@ -24,6 +24,10 @@ pub struct Config {
     pub tls: Option<Tls>,
     /// Who signs certificates of clients, in PEM.
     pub client_ca: Option<PathBuf>,
+    /// Where requests are put down; without it they are only in the log.
+    pub audit: Option<::audit::Files>,
+    /// Where packets are put aside; nowhere without it.
+    pub holds: Option<Holds>,
     /// What one request, and all of them, may take.
     pub bounds: Bounds,
     /// The hidden verb of this program that calls [`work`](crate::work()).
@@ -34,6 +38,15 @@ pub struct Config {
     pub version: &'static str,
     /// Takes lines of the log.
     pub write_line: WriteLine,
+}
+
+/// A folder of holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Holds {
+    /// The folder, which has to be there.
+    pub folder: PathBuf,
+    /// Bytes that all holds there may take.
+    pub size_max: u64,
 }
 
 /// What one request, and all of them, may take.
@@ -103,6 +116,8 @@ mod tests {
             token_file: Some("tokens".into()),
             tls: None,
             client_ca: None,
+            audit: None,
+            holds: None,
             bounds: Bounds::default(),
             worker_verb: "answer",
             environment: Vec::new(),

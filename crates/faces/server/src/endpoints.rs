@@ -34,6 +34,9 @@ pub(crate) enum Matter {
     Summary,
     Packets,
     Extract,
+    Holds,
+    Hold,
+    Release,
     Answer,
     Manifest,
     Metrics,
@@ -73,7 +76,7 @@ const VOLUME: Parameter = Parameter {
     meaning: "Name or id of the volume; needed where several are served",
 };
 
-pub(crate) static ENDPOINTS: [Endpoint; 14] = [
+pub(crate) static ENDPOINTS: [Endpoint; 17] = [
     Endpoint {
         path: "/api/v1/health",
         what: Matter::Health,
@@ -236,6 +239,41 @@ pub(crate) static ENDPOINTS: [Endpoint; 14] = [
         media_types: &[PCAPNG],
     },
     Endpoint {
+        path: "/api/v1/holds",
+        what: Matter::Holds,
+        method: Method::GET,
+        needs: Needs::Scope(Scope::Sessions),
+        summary: "Packets put aside beyond the reach of the ring, as `hold --list` has them",
+        parameters: &[VOLUME],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/holds",
+        what: Matter::Hold,
+        method: Method::POST,
+        needs: Needs::Scope(Scope::Hold),
+        summary: "Put the packets of the sessions that match aside; it answers when they are",
+        parameters: &[
+            QUERY,
+            VOLUME,
+            Parameter {
+                name: "only_range",
+                kind: "boolean",
+                meaning: "Of the sessions' packets only those between the query's before and after",
+            },
+        ],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/holds/{id}",
+        what: Matter::Release,
+        method: Method::DELETE,
+        needs: Needs::Scope(Scope::Hold),
+        summary: "Remove packets that were put aside",
+        parameters: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
         path: "/api/v1/answers/{id}",
         what: Matter::Answer,
         method: Method::GET,
@@ -263,6 +301,19 @@ pub(crate) static ENDPOINTS: [Endpoint; 14] = [
         media_types: &["text/plain"],
     },
 ];
+
+/// The endpoint of a path and a method, or else the first one of the path; the part in the place
+/// of `{id}`.
+pub(crate) fn find<'p>(path: &'p str, method: &Method) -> Option<(&'static Endpoint, &'p str)> {
+    let of_path = || ENDPOINTS.iter().filter_map(|it| Some((it, it.fits(path)?)));
+    of_path().find(|(it, _)| it.method == *method).or_else(|| of_path().next())
+}
+
+/// The methods that are answered at an endpoint's path, with commas between them.
+pub(crate) fn methods(endpoint: &Endpoint) -> String {
+    let of_path = ENDPOINTS.iter().filter(|it| it.path == endpoint.path);
+    of_path.map(|it| it.method.as_str()).collect::<Vec<_>>().join(", ")
+}
 
 impl Endpoint {
     /// Whether a path is this one's; the part in the place of `{id}`.

@@ -60,6 +60,9 @@ pub enum Error {
     /// A file or this process.
     #[error(transparent)]
     Host(#[from] host::Error),
+    /// The audit cannot be opened.
+    #[error(transparent)]
+    Audit(#[from] audit::Error),
     /// A worker was not handed what it needs, or could not be started.
     #[error(transparent)]
     Sandbox(#[from] sandbox::Error),

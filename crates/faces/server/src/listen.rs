@@ -24,7 +24,8 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::Error;
 use crate::body::Reply;
-use crate::service::{Service, open_line};
+use crate::busy::Busy;
+use crate::service::Service;
 use crate::{api, stenographer, tls};
 
 /// A client has so long for the heading of a request, and between two requests.
@@ -205,16 +206,6 @@ impl Doors {
     }
 }
 
-/// A request that is being answered, to the last byte of its answer.
-#[derive(Debug)]
-pub(crate) struct Busy(Arc<AtomicBool>);
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::Relaxed);
-    }
-}
-
 /// A connection is counted until this is dropped.
 struct Guard {
     number: u64,
@@ -227,4 +218,14 @@ impl Drop for Guard {
         open.connections.remove(&self.number);
         self.doors.service.requests.note_connections(open.connections.len());
     }
+}
+
+/// Where a door is open, in a line.
+fn open_line(kind: Kind, address: SocketAddr, has_tls: bool) -> String {
+    let scheme = if has_tls { "https" } else { "http" };
+    let what = match kind {
+        Kind::Interface => "listening at",
+        Kind::Stenographer => "answering Stenographer's clients at",
+    };
+    page::safe::printable(&format!("{what} {scheme}://{address}"))
 }

@@ -11,9 +11,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use host::SystemClock;
 use hyper::StatusCode;
 use page::safe::printable;
-use units::{Clock as _, NANOS_PER_SECOND};
+use units::Clock as _;
 
-use crate::metrics::Requests;
+use crate::budget::Budget;
+use crate::requests::Requests;
+use crate::trail::{Outcome, Record, Trail};
 
 /// Lines that may come at once, and lines a second beyond.
 const BURST: u64 = 500;
@@ -32,31 +34,9 @@ pub(crate) struct Log {
     left_out: AtomicU64,
 }
 
-#[derive(Debug)]
-struct Budget {
-    lines: u64,
-    since_ns: i64,
-}
-
-impl Budget {
-    /// Whether one more line is within it.
-    fn take(&mut self, now_ns: i64) -> bool {
-        let second = NANOS_PER_SECOND.unsigned_abs();
-        let passed_ns = now_ns.saturating_sub(self.since_ns).max(0).unsigned_abs();
-        let earned = passed_ns.saturating_mul(LINES_PER_S) / second;
-        if earned > 0 {
-            self.lines = self.lines.saturating_add(earned).min(BURST);
-            self.since_ns = now_ns;
-        }
-        let is_within = self.lines > 0;
-        self.lines = self.lines.saturating_sub(1);
-        is_within
-    }
-}
-
 impl Log {
     pub(crate) fn new(write: WriteLine) -> Self {
-        let budget = Budget { lines: BURST, since_ns: SystemClock.boottime_ns() };
+        let budget = Budget::new(BURST, LINES_PER_S, SystemClock.boottime_ns());
         Self { write, budget: Mutex::new(budget), left_out: AtomicU64::new(0) }
     }
 
@@ -90,11 +70,17 @@ pub(crate) struct Entry {
     began_ns: i64,
     bytes: u64,
     is_whole: bool,
+    pub(crate) record: Record,
 }
 
 impl Entry {
-    pub(crate) fn begin(log: &Arc<Log>, requests: &Arc<Requests>, from: SocketAddr) -> Self {
+    pub(crate) fn begin(
+        (log, trail): (&Arc<Log>, &Arc<Trail>),
+        requests: &Arc<Requests>,
+        from: SocketAddr,
+    ) -> Self {
         Self {
+            record: Record::begin(trail, from),
             log: Arc::clone(log),
             requests: Arc::clone(requests),
             from,
@@ -112,6 +98,7 @@ impl Entry {
     pub(crate) fn ask(&mut self, method: &hyper::Method, uri: &hyper::Uri) {
         let asked = format!("{method} {uri}");
         self.asked = asked.chars().take(ASKED_MAX).collect();
+        self.record.ask(method, uri);
     }
 
     /// What the body of the request asks besides.
@@ -127,10 +114,16 @@ impl Entry {
 
     pub(crate) fn is_by(&mut self, who: &str) {
         self.who = Some(who.to_owned());
+        self.record.is_by(who);
     }
 
     pub(crate) fn answer_with(&mut self, status: StatusCode) {
         self.status = status;
+    }
+
+    /// Who knows how a streamed answer ends.
+    pub(crate) fn ends_as(&mut self, outcome: Arc<Outcome>) {
+        self.record.ends_as(outcome);
     }
 
     pub(crate) fn add_bytes(&mut self, count: usize) {
@@ -146,29 +139,17 @@ impl Drop for Entry {
     fn drop(&mut self) {
         let took_ns = SystemClock.boottime_ns().saturating_sub(self.began_ns).max(0);
         self.requests.note(self.endpoint, self.status.as_u16(), (took_ns, self.bytes));
+        let milliseconds = took_ns.unsigned_abs() / 1_000_000;
+        let more = self.record.end(self.bytes, self.is_whole);
         let Self { from, who, asked, status, bytes, .. } = self;
         let who = who.as_deref().unwrap_or("-");
-        let broken_off = if self.is_whole { "" } else { " broken off" };
-        let milliseconds = took_ns / 1_000_000;
         let now = SystemClock.realtime();
         self.log.say(&format!(
-            "{now} {} {from} \"{}\" {} {bytes} bytes {milliseconds} ms{broken_off}",
+            "{now} {} {from} \"{}\" {} {bytes} bytes {milliseconds} ms{}",
             printable(who),
             printable(asked),
             status.as_u16(),
+            printable(&more),
         ));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_beyond_the_rate_are_left_out() {
-        let mut budget = Budget { lines: BURST, since_ns: 0 };
-        assert_eq!((0..2 * BURST).filter(|_| budget.take(0)).count(), 500);
-        assert_eq!((0..100).filter(|_| budget.take(NANOS_PER_SECOND)).count(), 50);
-        assert!(!budget.take(NANOS_PER_SECOND));
     }
 }

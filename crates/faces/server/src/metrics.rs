@@ -4,7 +4,7 @@
 //! Counters are of a recording: they begin at 0 with each, as Prometheus expects of a process.
 
 use core::fmt::Write as _;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,45 +20,6 @@ use crate::service::{Service, Volume};
 const FRESH_NS: i64 = 2 * NANOS_PER_SECOND;
 /// More than the state of a volume has.
 const STATUS_BYTES_MAX: usize = 16 << 20;
-
-/// Requests and connections of this service.
-#[derive(Debug, Default)]
-pub(crate) struct Requests {
-    /// By endpoint and status.
-    answered: Mutex<BTreeMap<(&'static str, u16), Tally>>,
-    connections: AtomicUsize,
-    pushed_out: AtomicU64,
-    bad_handshakes: AtomicU64,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Tally {
-    count: u64,
-    took_ns: u64,
-    bytes: u64,
-}
-
-impl Requests {
-    pub(crate) fn note(&self, endpoint: &'static str, status: u16, (took_ns, bytes): (i64, u64)) {
-        let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
-        let tally = answered.entry((endpoint, status)).or_default();
-        tally.count = tally.count.saturating_add(1);
-        tally.took_ns = tally.took_ns.saturating_add(took_ns.unsigned_abs());
-        tally.bytes = tally.bytes.saturating_add(bytes);
-    }
-
-    pub(crate) fn note_connections(&self, count: usize) {
-        self.connections.store(count, Ordering::Relaxed);
-    }
-
-    pub(crate) fn note_pushed_out(&self) {
-        self.pushed_out.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn note_bad_handshake(&self) {
-        self.bad_handshakes.fetch_add(1, Ordering::Relaxed);
-    }
-}
 
 /// The newest state of each volume, by its id.
 #[derive(Debug, Default)]
@@ -108,15 +69,17 @@ async fn ask(service: &Service, volume: &Volume) -> Result<Value, Problem> {
     }
 }
 
-/// The text of a scrape: the exposition format 0.0.4 of Prometheus.
-pub(crate) async fn scrape(service: &Arc<Service>) -> String {
-    let mut page = Page::default();
-    for volume in &service.volumes {
-        let state = service.statuses.of(service, volume).await;
-        page.volume(&volume.name, state.as_ref().ok());
+impl Service {
+    /// The text of a scrape: the exposition format 0.0.4 of Prometheus.
+    pub(crate) async fn scrape(&self) -> String {
+        let mut page = Page::default();
+        for volume in &self.volumes {
+            let state = self.statuses.of(self, volume).await;
+            page.volume(&volume.name, state.as_ref().ok());
+        }
+        page.service(self);
+        page.finish()
     }
-    page.service(service);
-    page.finish()
 }
 
 /// Families by name: what they are, and their samples.
@@ -388,6 +351,10 @@ impl Page {
         ];
         for (name, help, value) in counters {
             self.add((name, "counter", help), &[], value);
+        }
+        if let Some(lines) = service.trail.lines() {
+            let about = ("wirespool_audit_lines_total", "counter", "Lines of the audit");
+            self.add(about, &[], real(lines));
         }
     }
 

@@ -18,7 +18,10 @@ pub(crate) fn document() -> String {
 fn value() -> Value {
     let mut paths = Map::new();
     for endpoint in &ENDPOINTS {
-        paths.insert(endpoint.path.to_owned(), json!({ method(endpoint): operation(endpoint) }));
+        let path = paths.entry(endpoint.path).or_insert_with(|| json!({}));
+        if let Some(path) = path.as_object_mut() {
+            path.insert(method(endpoint), operation(endpoint));
+        }
     }
     json!({
         "openapi": "3.1.0",
@@ -69,12 +72,15 @@ fn operation(endpoint: &Endpoint) -> Value {
             })
         })
         .collect();
-    if endpoint.method == Method::POST {
+    if endpoint.method != Method::GET {
         let why = "Any text: a page of another origin cannot send it";
         parameters.push(required("X-Wirespool", "header", why));
     }
     if endpoint.path.contains("{id}") {
-        let what = "What the header Wirespool-Answer of an answer said";
+        let what = match endpoint.what {
+            Matter::Release => "The name of the hold's file",
+            _ => "What the header Wirespool-Answer of an answer said",
+        };
         parameters.push(required("id", "path", what));
     }
     json!({
@@ -124,8 +130,19 @@ fn responses(endpoint: &Endpoint) -> Value {
     if matches!(endpoint.needs, Needs::Scope(_)) {
         refuse("403", "The credential lacks the scope");
     }
-    let asks_volume = [Matter::Sessions, Matter::Summary, Matter::Packets, Matter::Extract]
-        .contains(&endpoint.what);
+    let asks_volume =
+        [Matter::Sessions, Matter::Summary, Matter::Packets, Matter::Extract, Matter::Hold]
+            .contains(&endpoint.what);
+    if endpoint.what == Matter::Hold {
+        refuse("507", "The folder of holds is full");
+    }
+    if [Matter::Holds, Matter::Release].contains(&endpoint.what) {
+        refuse("404", "There is no such hold, or no folder of holds");
+        refuse("500", "The folder of holds cannot be used");
+    }
+    if endpoint.needs != Needs::Nothing {
+        refuse("503", "It cannot be put down in the audit");
+    }
     if asks_volume {
         refuse("404", "No volume of this name is served");
         refuse("413", "The query is too long");
@@ -133,7 +150,7 @@ fn responses(endpoint: &Endpoint) -> Value {
         refuse("503", "Too many requests are being answered");
         refuse("504", "The time of the request was over before its first byte");
     }
-    if endpoint.path.contains("{id}") {
+    if [Matter::Answer, Matter::Manifest].contains(&endpoint.what) {
         refuse("404", "No answer of this credential has this id, or none any more");
     }
     if endpoint.what == Matter::Health {
@@ -156,6 +173,9 @@ fn schema(endpoint: &Endpoint, media_type: &str) -> Value {
         (Matter::Packets, _) => of("Packets"),
         (Matter::Login | Matter::Caller, _) => of("Caller"),
         (Matter::Fields, _) => of("Fields"),
+        (Matter::Holds, _) => of("Holds"),
+        (Matter::Hold, _) => of("Held"),
+        (Matter::Release, _) => of("Hold"),
         (Matter::Health, _) => of("Health"),
         (Matter::Answer, _) => of("Answer"),
         (Matter::Metrics, _) => json!({"type": "string"}),
@@ -195,6 +215,9 @@ fn schemas() -> Value {
         "Summary": summary_schema(),
         "Packets": packets_schema(),
         "Caller": caller_schema(),
+        "Hold": hold_schema(),
+        "Holds": holds_schema(),
+        "Held": held_schema(),
         "Fields": fields_schema(),
         "Answer": {
             "type": "object",
@@ -215,6 +238,7 @@ fn schemas() -> Value {
                 "ok": {"type": "boolean"},
                 "is_stopping": {"type": "boolean"},
                 "workers_start": {"type": "boolean"},
+                "audit_written": {"type": "boolean"},
                 "workers": count,
                 "queue": count,
                 "volumes": {"type": "array", "items": text},
@@ -241,6 +265,54 @@ fn caller_schema() -> Value {
             }},
             "version": text,
             "now_ns": {"type": "integer"},
+        },
+    })
+}
+
+fn hold_schema() -> Value {
+    let (text, count) = (json!({"type": "string"}), json!({"type": "integer", "minimum": 0}));
+    json!({
+        "type": "object",
+        "required": ["file", "query", "volume_id", "packets", "bytes", "complete"],
+        "properties": {
+            "file": text,
+            "query": text,
+            "volume_id": text,
+            "packets": count,
+            "bytes": count,
+            "complete": {"type": "boolean"},
+        },
+    })
+}
+
+fn holds_schema() -> Value {
+    let count = json!({"type": "integer", "minimum": 0});
+    json!({
+        "type": "object",
+        "required": ["holds", "bytes", "bytes_most"],
+        "properties": {
+            "holds": {"type": "array", "items": {"$ref": "#/components/schemas/Hold"}},
+            "bytes": {"type": "integer", "minimum": 0, "description": "Of these holds' packets"},
+            "bytes_most": count,
+        },
+    })
+}
+
+fn held_schema() -> Value {
+    let (text, count) = (json!({"type": "string"}), json!({"type": "integer", "minimum": 0}));
+    json!({
+        "type": "object",
+        "required": ["hold", "count", "answer", "statement"],
+        "properties": {
+            "hold": {
+                "type": "object",
+                "required": ["file", "packets"],
+                "properties": {"file": text, "packets": count},
+            },
+            "count": count,
+            "answer": text,
+            "statement": {"$ref": "#/components/schemas/Statement"},
+            "next_cursor": {"type": "null"},
         },
     })
 }
@@ -393,15 +465,13 @@ mod tests {
         let paths = document["paths"].as_object().unwrap();
         let names: Vec<&str> = paths
             .values()
-            .map(|path| {
-                let operation = path.as_object().unwrap().values().next().unwrap();
-                operation["operationId"].as_str().unwrap()
-            })
+            .flat_map(|path| path.as_object().unwrap().values())
+            .map(|operation| operation["operationId"].as_str().unwrap())
             .collect();
         let mut once = names.clone();
         once.sort_unstable();
         once.dedup();
-        assert_eq!((once.len(), paths.len()), (ENDPOINTS.len(), ENDPOINTS.len()));
+        assert_eq!((once.len(), names.len()), (ENDPOINTS.len(), ENDPOINTS.len()));
     }
 
     fn collect(value: &Value, into: &mut Vec<String>) {

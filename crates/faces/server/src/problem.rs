@@ -1,7 +1,7 @@
 //! Errors as problem details (RFC 9457): one form for all endpoints.
 
+use hyper::StatusCode;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
-use hyper::{Method, StatusCode};
 use serde::Serialize;
 
 use crate::body::{Body, Reply};
@@ -83,10 +83,10 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "not-found", "there is nothing of this name").because(what)
     }
 
-    pub(crate) fn wrong_method(allow: &Method) -> Self {
+    pub(crate) fn wrong_method(allow: &str) -> Self {
         let title = "this method is not answered here";
         let mut problem = Self::new(StatusCode::METHOD_NOT_ALLOWED, "wrong-method", title);
-        problem.0.allow = HeaderValue::from_str(allow.as_str()).ok();
+        problem.0.allow = HeaderValue::from_str(allow).ok();
         problem
     }
 
@@ -121,6 +121,12 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "no-worker", title)
     }
 
+    pub(crate) fn no_audit() -> Self {
+        let title = "this request could not be put down in the audit";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "no-audit", title)
+            .because("nothing is answered until that is possible; the log says why it is not")
+    }
+
     pub(crate) fn worker_ended() -> Self {
         let title = "the process for this request ended before its answer";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "worker-ended", title)
@@ -131,7 +137,17 @@ impl Problem {
         Self::new(StatusCode::GATEWAY_TIMEOUT, "too-late", title)
     }
 
+    pub(crate) fn hold_failed(why: &str) -> Self {
+        let title = "the folder of holds cannot be used";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "hold-failed", title).because(why)
+    }
+
     pub(crate) fn refused(refused: Refused) -> Self {
+        if refused.is_full {
+            let title = "the packets do not fit into the folder of holds";
+            return Self::new(StatusCode::INSUFFICIENT_STORAGE, "holds-full", title)
+                .because(refused.detail);
+        }
         let (word, title) = if refused.is_damage {
             ("damaged", "the volume is too damaged")
         } else {

@@ -31,6 +31,7 @@ pub(crate) enum What {
     Summary(SummaryWanted),
     Packets(PacketsWanted),
     Extract(ExtractWanted),
+    Hold(HoldWanted),
     /// How the volume and its recorder stand.
     Status,
 }
@@ -109,6 +110,20 @@ pub(crate) struct ExtractWanted {
     pub(crate) bytes_max: Option<u64>,
 }
 
+/// Packets that are put aside.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct HoldWanted {
+    pub(crate) query: String,
+    pub(crate) now_ns: i64,
+    /// Of the sessions' packets only those in the query's times.
+    pub(crate) only_range: bool,
+    pub(crate) folder: PathBuf,
+    /// Bytes that all holds may take.
+    pub(crate) size_max: u64,
+    /// Bytes of packets that this one may have.
+    pub(crate) bytes_max: u64,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum Form {
     Pcapng,
@@ -132,6 +147,15 @@ pub(crate) struct Answered {
     pub(crate) next: Option<Cursor>,
     /// Of an extract, unless it is too long to be kept.
     pub(crate) manifest: Option<String>,
+    /// Of an extract, as the manifest names them.
+    pub(crate) hashes: Option<Hashes>,
+}
+
+/// Of all bytes of an extract, in hex digits.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Hashes {
+    pub(crate) sha256: String,
+    pub(crate) blake3: String,
 }
 
 /// What is missing from an answer.
@@ -156,6 +180,8 @@ pub(crate) struct Statement {
 pub(crate) struct Refused {
     /// The volume is too damaged, and not only out of reach.
     pub(crate) is_damage: bool,
+    /// There is no room for what was to be kept.
+    pub(crate) is_full: bool,
     pub(crate) detail: String,
 }
 

@@ -1,41 +1,34 @@
-//! The service from its start to its end.
+//! What all requests share.
 
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::AtomicBool;
 use core::time::Duration;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use host::{StopFlag, SystemClock};
-use page::safe;
-use tokio::sync::watch;
-use tokio::time::sleep;
+use host::SystemClock;
 use units::Clock as _;
 
 use crate::access::Access;
 use crate::answers::Answers;
-use crate::config::Bounds;
-use crate::listen::{Door, Doors, Kind};
+use crate::config::{Bounds, Holds};
 use crate::log::Log;
 use crate::logins::Logins;
-use crate::metrics::{Requests, Statuses};
+use crate::metrics::Statuses;
 use crate::problem::Problem;
 use crate::question::{Question, What};
-use crate::tls::{Clients, acceptor};
+use crate::requests::Requests;
+use crate::trail::Trail;
 use crate::workers::{Room, Workers};
 use crate::{Config, Error};
 
-/// Threads that move bytes; whatever takes time is done elsewhere.
-const THREADS: usize = 2;
 /// Requests that wait are refused after this.
 const QUEUE_PATIENCE: Duration = Duration::from_secs(30);
 /// Questions about the state of volumes have a queue of their own.
 const STATUS_ROOM: Room = Room { running: 2, waiting: 16, patience: Duration::from_secs(10) };
+/// Holds have one, too.
+const HOLD_ROOM: Room = Room { running: 1, waiting: 16, patience: QUEUE_PATIENCE };
 /// What such a question may take.
 const STATUS_TIME: Duration = Duration::from_secs(20);
-/// A signal is noticed within this.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Answers that are on their way when the service is to end have so long.
-const DRAIN: Duration = Duration::from_secs(10);
 
 /// A volume that is served.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -57,10 +50,14 @@ pub(crate) struct Service {
     pub(crate) bounds: Bounds,
     pub(crate) workers: Workers,
     pub(crate) status_workers: Workers,
+    /// One after the other, so that each knows what the others take.
+    pub(crate) hold_workers: Workers,
+    pub(crate) holds: Option<Holds>,
     pub(crate) answers: Answers,
     pub(crate) statuses: Statuses,
     pub(crate) requests: Arc<Requests>,
     pub(crate) log: Arc<Log>,
+    pub(crate) trail: Arc<Trail>,
     pub(crate) is_stopping: AtomicBool,
     /// What is wrong with the file of tokens was said.
     pub(crate) has_told_access: Mutex<bool>,
@@ -68,10 +65,11 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    fn new(config: &Config) -> Result<Self, Error> {
+    pub(crate) fn new(config: &Config) -> Result<Self, Error> {
         let bounds = config.bounds;
         let room =
             Room { running: bounds.workers, waiting: bounds.queue, patience: QUEUE_PATIENCE };
+        let log = Arc::new(Log::new(config.write_line));
         let workers = |room| Workers::new(config.worker_verb, config.environment.clone(), room);
         Ok(Self {
             volumes: volumes(&config.volumes)?,
@@ -81,10 +79,13 @@ impl Service {
             bounds,
             workers: workers(room),
             status_workers: workers(STATUS_ROOM),
+            hold_workers: workers(HOLD_ROOM),
+            holds: config.holds.as_ref().map(holds).transpose()?,
             answers: Answers::default(),
             statuses: Statuses::default(),
             requests: Arc::default(),
-            log: Arc::new(Log::new(config.write_line)),
+            trail: Arc::new(trail(config, &log)?),
+            log,
             is_stopping: AtomicBool::new(false),
             has_told_access: Mutex::default(),
             index_dir: config.index_dir.as_deref().map(absolute).transpose()?,
@@ -138,6 +139,28 @@ impl Service {
 }
 
 /// Workers begin in the root directory.
+fn holds(holds: &Holds) -> Result<Holds, Error> {
+    // What is wrong with it is said at once.
+    host::Directory::open(&holds.folder)?;
+    Ok(Holds { folder: absolute(&holds.folder)?, ..*holds })
+}
+
+/// Opens the audit, and says where it stands.
+fn trail(config: &Config, log: &Arc<Log>) -> Result<Trail, Error> {
+    let Some(files) = config.audit.clone() else {
+        log.say("no audit: what is asked is only in this log (--audit FILE)");
+        return Ok(Trail::new(None));
+    };
+    let files = audit::Files { path: absolute(&files.path)?, ..files };
+    let program = format!("wirespool {}", config.version);
+    let says = Arc::clone(log);
+    let audit = audit::Audit::open(files, &program, move |line| says.say(line))?;
+    let trail = Trail::new(Some(audit));
+    trail.head().into_iter().for_each(|head| log.say(&head));
+    Ok(trail)
+}
+
+/// Workers begin in the root directory.
 fn absolute(path: &Path) -> Result<PathBuf, Error> {
     Ok(std::path::absolute(path)?)
 }
@@ -162,72 +185,4 @@ fn volumes(paths: &[PathBuf]) -> Result<Vec<Volume>, Error> {
         volumes.push(Volume { name, id, path });
     }
     Ok(volumes)
-}
-
-/// Serves until a signal asks to end; what is on its way then has ten seconds.
-///
-/// # Errors
-/// When it may not or cannot begin: what listens where, credentials, certificates, volumes.
-pub fn serve(config: &Config) -> Result<(), Error> {
-    config.check()?;
-    let stop = StopFlag::install()?;
-    let service = Arc::new(Service::new(config)?);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(THREADS)
-        .thread_name("serve")
-        .enable_all()
-        .build()?;
-    let result = runtime.block_on(run(config, service, &stop));
-    // A worker that the kernel does not end is none to wait for.
-    runtime.shutdown_timeout(LOOK_EVERY);
-    result
-}
-
-async fn run(config: &Config, service: Arc<Service>, stop: &StopFlag) -> Result<(), Error> {
-    let tls = |clients| {
-        let acceptor = |tls| acceptor(tls, config.client_ca.as_deref(), clients);
-        config.tls.as_ref().map(acceptor).transpose()
-    };
-    let (drain, draining) = watch::channel(false);
-    let doors = Doors::new(Arc::clone(&service), config.bounds.connections, draining);
-    let door = Door { address: config.listen, tls: tls(Clients::May)?, kind: Kind::Interface };
-    let mut open = vec![doors.open(door).await?];
-    if let Some(address) = config.stenographer {
-        let door = Door { address, tls: tls(Clients::Must)?, kind: Kind::Stenographer };
-        open.push(doors.open(door).await?);
-    }
-    for line in &open {
-        service.log.say(line);
-    }
-    host::tell_manager("READY=1");
-    while !stop.is_set() {
-        sleep(LOOK_EVERY).await;
-    }
-    host::tell_manager("STOPPING=1");
-    service.is_stopping.store(true, Ordering::Relaxed);
-    // Who listens sees it, or has ended.
-    drain.send(true).unwrap_or_default();
-    let until_ns = SystemClock.boottime_ns().saturating_add(units::nanos(DRAIN));
-    while doors.count() > 0 && SystemClock.boottime_ns() < until_ns {
-        sleep(LOOK_EVERY).await;
-    }
-    match doors.count() {
-        0 => service.log.say("ended in order"),
-        left => service.log.say(&format!(
-            "ended; {} still open after {} s",
-            page::text::plural(units::number::to_u64(left), "connection"),
-            DRAIN.as_secs()
-        )),
-    }
-    Ok(())
-}
-
-/// Where a door is open, in a line.
-pub(crate) fn open_line(kind: Kind, address: core::net::SocketAddr, has_tls: bool) -> String {
-    let scheme = if has_tls { "https" } else { "http" };
-    let what = match kind {
-        Kind::Interface => "listening at",
-        Kind::Stenographer => "answering Stenographer's clients at",
-    };
-    safe::printable(&format!("{what} {scheme}://{address}"))
 }

@@ -34,18 +34,21 @@ const LIMIT_BYTES: &str = "steno-limit-bytes";
 
 /// Answers a request at this door, and has a line written about it.
 pub(crate) async fn answer(service: Arc<Service>, peer: Peer, request: Request<Incoming>) -> Reply {
-    let mut entry = Entry::begin(&service.log, &service.requests, peer.address);
+    let mut entry = Entry::begin((&service.log, &service.trail), &service.requests, peer.address);
     entry.ask(request.method(), request.uri());
     entry.is_of("stenographer");
     let answered = query(&service, &peer, request, &mut entry).await;
-    let reply = answered.unwrap_or_else(|problem| {
-        let mut reply = hyper::Response::new(Body::text(problem.text()));
-        *reply.status_mut() = problem.status();
-        let text = HeaderValue::from_static("text/plain; charset=utf-8");
-        reply.headers_mut().insert(CONTENT_TYPE, text);
-        reply
-    });
-    api::finish(reply, entry)
+    let reply = answered.unwrap_or_else(|problem| refused(&problem));
+    api::finish(reply, entry, refused).await
+}
+
+/// As text, which is what its clients show.
+fn refused(problem: &Problem) -> Reply {
+    let mut reply = hyper::Response::new(Body::text(problem.text()));
+    *reply.status_mut() = problem.status();
+    let text = HeaderValue::from_static("text/plain; charset=utf-8");
+    reply.headers_mut().insert(CONTENT_TYPE, text);
+    reply
 }
 
 async fn query(
@@ -54,8 +57,9 @@ async fn query(
     request: Request<Incoming>,
     entry: &mut Entry,
 ) -> Result<Reply, Problem> {
-    let caller = api::caller(service, peer, request.headers())?;
-    let caller = caller.ok_or_else(Problem::no_credential)?;
+    let (shown, caller) = api::caller(service, peer, request.headers());
+    entry.record.is_checked(shown);
+    let caller = caller?.ok_or_else(Problem::no_credential)?;
     entry.is_by(&caller.name);
     if !caller.scopes.contains(&Scope::Extract) {
         return Err(Problem::no_scope(Scope::Extract.word()));
@@ -64,7 +68,7 @@ async fn query(
         return Err(Problem::not_found("/query is what is answered here"));
     }
     if request.method() != Method::POST {
-        return Err(Problem::wrong_method(&Method::POST));
+        return Err(Problem::wrong_method(Method::POST.as_str()));
     }
     let packets_max = limit(request.headers(), LIMIT_PACKETS)?;
     let bytes_max = limit(request.headers(), LIMIT_BYTES)?;
@@ -85,6 +89,7 @@ async fn query(
     };
     // Stenographer has one; the first is it.
     let volume = service.volumes.first().ok_or_else(Problem::no_worker)?;
+    entry.record.asks(&query, Some(&volume.name), api::range(&caller.narrowed(&query)));
     let wanted = Wanted {
         question: service.question(volume, What::Extract(wanted)),
         query,

@@ -18,8 +18,9 @@ use crate::access::Caller;
 use crate::answers::Progress;
 use crate::body::{Body, Reply, reply};
 use crate::problem::Problem;
-use crate::question::{Answered, Ending, Question};
+use crate::question::{Answered, Ending, Question, What};
 use crate::service::Service;
+use crate::trail::{Outcome, Told};
 use crate::workers::Running;
 
 /// Pieces on their way to a connection, beside what the kernel holds.
@@ -53,7 +54,11 @@ pub(crate) async fn begin(
     caller: &Caller,
     wanted: Wanted,
 ) -> Result<Reply, Problem> {
-    let mut running = service.workers.start(&caller.name, &wanted.question).await?;
+    let workers = match wanted.question.what {
+        What::Hold(_) => &service.hold_workers,
+        _ => &service.workers,
+    };
+    let mut running = workers.start(&caller.name, &wanted.question).await?;
     let first = running.next().await?;
     let (running, ending) = match first {
         Some(_) => (Some(running), None),
@@ -65,6 +70,7 @@ pub(crate) async fn begin(
     };
     let id = service.answers.begin(&caller.name, &wanted.query).ok_or_else(Problem::no_worker)?;
     let (sender, receiver) = channel(PIECES);
+    let outcome = Arc::<Outcome>::default();
     let pump = Pump {
         service: Arc::clone(service),
         id: id.clone(),
@@ -72,9 +78,10 @@ pub(crate) async fn begin(
         sender,
         object: Object::new(wanted.framing),
         filter: caller.filter.clone(),
+        outcome: Arc::clone(&outcome),
     };
     tokio::spawn(pump.run(first, running, ending));
-    let mut reply = reply(wanted.media_type, Body::stream(receiver));
+    let mut reply = reply(wanted.media_type, Body::stream(receiver, outcome));
     let headers = reply.headers_mut();
     if let Ok(value) = HeaderValue::from_str(&id) {
         headers.insert(ANSWER_ID, value);
@@ -95,6 +102,7 @@ struct Pump {
     object: Option<Object>,
     /// What the client sees at most.
     filter: Option<String>,
+    outcome: Arc<Outcome>,
 }
 
 /// The client has left, or takes nothing.
@@ -116,6 +124,7 @@ impl Pump {
             Ok(None) => false,
             Err(problem) => {
                 // Broken off: whoever reads on sees that this is not the end.
+                self.outcome.tell(Told { is_broken_off: true, ..Told::default() });
                 let broken = io::Error::other(problem.text());
                 drop(timeout(STALL, self.sender.send(Err(broken))).await);
                 false
@@ -180,6 +189,12 @@ impl Pump {
                 "statement": answered.statement,
             });
             object.end(&page::safe::json_part(&rest))
+        });
+        self.outcome.tell(Told {
+            cut_by: answered.statement.cut_by.clone(),
+            sha256: answered.hashes.as_ref().map(|hashes| hashes.sha256.clone()),
+            blake3: answered.hashes.as_ref().map(|hashes| hashes.blake3.clone()),
+            is_broken_off: false,
         });
         // Whoever has read the last byte finds it.
         self.service.answers.change(&self.id, |answer| {

@@ -5,6 +5,7 @@
 //! stands behind recorders ([`sandbox::confine_query`]), has its time and its memory, and is killed
 //! when nobody waits for its answer any more.
 
+mod hold;
 mod packets;
 mod sessions;
 mod summary;
@@ -85,6 +86,7 @@ impl Work<'_> {
             What::Summary(wanted) => self.summary(wanted, data),
             What::Packets(wanted) => self.packets(wanted, data),
             What::Extract(wanted) => self.extract(wanted, data),
+            What::Hold(wanted) => self.hold(wanted, data),
             What::Status => self.status(data),
         };
         match answered {
@@ -115,8 +117,11 @@ impl Work<'_> {
 
     fn status(&self, mut data: &UnixStream) -> Result<Answered, Refused> {
         let volume = &self.question.volume;
-        let report = upkeep::status(volume, &[])
-            .map_err(|error| Refused { is_damage: false, detail: error.to_string() })?;
+        let report = upkeep::status(volume, &[]).map_err(|error| Refused {
+            is_damage: false,
+            is_full: false,
+            detail: error.to_string(),
+        })?;
         let going = (self.recorders.state)(volume, &[]);
         let text = volume_view::status_json(&report, going.as_deref());
         data.write_all(text.as_bytes()).unwrap_or_default();
@@ -125,13 +130,17 @@ impl Work<'_> {
             next: None,
             statement: statement("the volume", &Completeness::default(), (None, Vec::new())),
             manifest: None,
+            hashes: None,
         })
     }
 }
 
 fn parse(text: &str, now_ns: i64) -> Result<Query, Refused> {
-    Query::parse(text, Timestamp(now_ns))
-        .map_err(|error| Refused { is_damage: false, detail: error.to_string() })
+    Query::parse(text, Timestamp(now_ns)).map_err(|error| Refused {
+        is_damage: false,
+        is_full: false,
+        detail: error.to_string(),
+    })
 }
 
 fn refused(error: &extract::Error) -> Refused {
@@ -147,7 +156,7 @@ fn refused(error: &extract::Error) -> Refused {
         ),
         _ => false,
     };
-    Refused { is_damage, detail: error.to_string() }
+    Refused { is_damage, is_full: false, detail: error.to_string() }
 }
 
 fn statement(

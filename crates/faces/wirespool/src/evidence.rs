@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use ::extract::{
-    ExpectedOutput, PublicKey, ReadManifest, SealError, SigningKey, VerifyExtractError,
+    ExpectedOutput, ExtractReport, PublicKey, ReadManifest, SealError, SigningKey,
+    VerifyExtractError,
 };
 use anyhow::{Context, bail};
 use clap::Args;
@@ -66,6 +67,13 @@ pub(crate) fn maker() -> &'static Maker {
         let program = concat!("wirespool ", env!("CARGO_PKG_VERSION")).to_owned();
         Maker { program, host: host::host_name(), user, called_by }
     })
+}
+
+/// Makes manifests, signed where there is a key.
+pub(crate) fn manifest_with(
+    key: Option<&SigningKey>,
+) -> impl Fn(&ExtractReport, &[String]) -> String {
+    move |report, files| session_view::manifest_json(&report.manifest, maker(), files, key)
 }
 
 pub(crate) fn keygen(flags: &KeygenFlags) -> Outcome {

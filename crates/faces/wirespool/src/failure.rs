@@ -158,6 +158,14 @@ pub(crate) fn of_record(path: &Path, error: ::record::Error) -> anyhow::Error {
     }
 }
 
+/// An error of who puts packets aside, with the volume they are of.
+pub(crate) fn of_hold(path: &Path, error: ::hold::Error) -> anyhow::Error {
+    match error {
+        ::hold::Error::Extract(source) => of_extract(path, source),
+        error => error.into(),
+    }
+}
+
 /// An error of a reader, with the volume it concerns.
 pub(crate) fn of_extract(path: &Path, error: ::extract::Error) -> anyhow::Error {
     match error {

@@ -1,24 +1,19 @@
 //! `wirespool hold`.
 
 use core::ops::ControlFlow;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use ::extract::{Completeness, ExtractReport, Request, SigningKey, Target};
+use ::hold::{Aside, Room, put_aside};
 use anyhow::bail;
 use clap::Args;
-use host::{Output, StopFlag, SystemClock};
-use units::{ByteSize, Clock};
+use host::StopFlag;
+use units::ByteSize;
 
-use crate::failure::{Outcome, Verdict, of_extract};
+use crate::failure::{Outcome, Verdict, of_hold};
 use crate::find::ReadingFlags;
 use crate::progress::{Progress, say, say_lines};
 use crate::selection::{SelectionFlags, Throttle};
 use crate::{evidence, stdout};
-
-/// Ends of the names of a hold's two files.
-const PACKETS: &str = ".pcapng";
-const MANIFEST: &str = ".pcapng.json";
 
 /// Put packets aside, beyond the reach of the ring.
 ///
@@ -71,13 +66,14 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let mut progress = Progress::new("hold");
     let key = flags.sign.as_deref().map(evidence::signing_key).transpose()?;
     let (folder, size_max) = (&*flags.hold_dir, flags.size_max);
-    let room = Room { folder, size_max, also_empty: true, key: key.as_ref() };
+    let manifest = evidence::manifest_with(key.as_ref());
+    let room = Room { folder, size_max, also_empty: true, manifest: &manifest };
     let aside = put_aside(&room, &options, &request, &mut |state| {
         progress.text(&|| page::text::plural(state.packets, "packet"));
         if stop.is_set() { ControlFlow::Break(()) } else { throttle.rest() }
     });
     progress.finish();
-    match aside? {
+    match aside.map_err(|error| of_hold(volume, error))? {
         Aside::Full { used } => {
             let (folder, most) = (page::safe::path(&flags.hold_dir), ByteSize(flags.size_max));
             let used = ByteSize(used);
@@ -87,7 +83,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
             );
         }
         Aside::Nothing | Aside::Stopped => Ok(Verdict::Clean),
-        Aside::Held { path, packets, completeness } => {
+        Aside::Held { path, packets, completeness, .. } => {
             let packets = page::text::plural(packets, "packet");
             say_lines(&format!("{packets} in {}, {completeness}", page::safe::path(&path)));
             Ok(Verdict::of(completeness.state()))
@@ -95,136 +91,10 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     }
 }
 
-/// What became of packets that were to be put aside.
-pub(crate) enum Aside {
-    Held {
-        path: PathBuf,
-        packets: u64,
-        completeness: Box<Completeness>,
-    },
-    /// No packet matches, and an empty hold is not wanted.
-    Nothing,
-    /// Broken off; nothing is left.
-    Stopped,
-    /// They do not fit beside `used` bytes; nothing of them is left.
-    Full {
-        used: u64,
-    },
-}
-
-/// Where holds go, and how.
-pub(crate) struct Room<'a> {
-    pub(crate) folder: &'a Path,
-    /// Bytes that all holds may take.
-    pub(crate) size_max: u64,
-    /// One without packets is kept, too.
-    pub(crate) also_empty: bool,
-    /// Signs the manifests.
-    pub(crate) key: Option<&'a SigningKey>,
-}
-
-/// An extract with its manifest into a folder of holds that may take so many bytes in all.
-pub(crate) fn put_aside(
-    room: &Room<'_>,
-    options: &::extract::Options,
-    request: &Request<'_>,
-    progress: &mut dyn FnMut(&::extract::Progress) -> ControlFlow<()>,
-) -> anyhow::Result<Aside> {
-    let &Room { folder, size_max, also_empty, key } = room;
-    host::Directory::open(folder)?;
-    let used = used_bytes(folder)?;
-    let name = free_name(folder)?;
-    let path = folder.join(format!("{name}{PACKETS}"));
-    let mut output = Bounded {
-        output: Output::create(&path, false)?,
-        left: size_max.saturating_sub(used),
-        is_full: false,
-    };
-    let taken =
-        ::extract::extract(options, request, Target::Pcapng(&mut output), &SystemClock, progress);
-    let is_over = |report: &ExtractReport| !report.manifest.completeness.stopped;
-    if taken.as_ref().is_ok_and(|report| report.packets == 0 && !also_empty && is_over(report)) {
-        return Ok(Aside::Nothing);
-    }
-    let manifest = |report: &ExtractReport| {
-        let files = [format!("{name}{PACKETS}")];
-        session_view::manifest_json(&report.manifest, evidence::maker(), &files, key)
-    };
-    // The manifest counts, too.
-    let fits = |text: &String| u64::try_from(text.len()).is_ok_and(|bytes| bytes <= output.left);
-    let text = taken.as_ref().ok().map(manifest);
-    if output.is_full || text.as_ref().is_some_and(|text| !fits(text)) {
-        return Ok(Aside::Full { used });
-    }
-    let report = taken.map_err(|error| of_extract(&options.volume, error))?;
-    let completeness = report.manifest.completeness;
-    if completeness.stopped && !also_empty {
-        return Ok(Aside::Stopped);
-    }
-    let mut written = Output::create(&folder.join(format!("{name}{MANIFEST}")), false)?;
-    written.write_all(text.unwrap_or_default().as_bytes())?;
-    output.output.finish()?;
-    written.finish()?;
-    let completeness = Box::new(completeness);
-    Ok(Aside::Held { path, packets: report.packets, completeness })
-}
-
-/// Bytes that holds take, manifests included.
-pub(crate) fn used_bytes(folder: &Path) -> anyhow::Result<u64> {
-    Ok(host::files_in(folder)?.iter().map(|(_, bytes)| bytes).sum())
-}
-
-/// A name that no hold has: by the second, by this process, as others may end holds of the same
-/// second, and by a number where that is not enough.
-fn free_name(folder: &Path) -> anyhow::Result<String> {
-    let now = SystemClock.realtime().to_string();
-    let second: String = now.chars().take(19).filter(|letter| !"-:".contains(*letter)).collect();
-    let files = host::files_in(folder)?;
-    let is_free = |name: &String| {
-        let path = folder.join(format!("{name}{PACKETS}"));
-        files.iter().all(|(file, _)| *file != path)
-    };
-    let process = host::own_process();
-    let names = (1_u64..).map(|number| match number {
-        1 => format!("hold-{second}-{process}"),
-        number => format!("hold-{second}-{process}-{number}"),
-    });
-    Ok(names.into_iter().find(is_free).expect("there are more numbers than files"))
-}
-
-/// A file that may take so many bytes and no more.
-struct Bounded {
-    output: Output,
-    left: u64,
-    is_full: bool,
-}
-
-impl Write for Bounded {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-        if len > self.left {
-            self.is_full = true;
-            return Err(io::ErrorKind::StorageFull.into());
-        }
-        let count = self.output.write(bytes)?;
-        self.left -= u64::try_from(count).unwrap_or(len);
-        Ok(count)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.output.flush()
-    }
-}
-
 fn list(flags: &Flags) -> Outcome {
-    let mut holds = Vec::new();
-    for (path, _) in host::files_in(&flags.hold_dir)? {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let Some(stem) = name.strip_suffix(".json") else { continue };
-        match ::extract::parse_hold(stem, &host::read_text(&path)?) {
-            Ok(hold) => holds.push(hold),
-            Err(error) => say(&format!("{}: {error}", page::safe::path(&path))),
-        }
+    let (holds, unreadable) = ::hold::list(&flags.hold_dir)?;
+    for (path, why) in unreadable {
+        say(&format!("{}: {why}", page::safe::path(path)));
     }
     let text = if flags.json {
         session_view::holds_json(&holds)

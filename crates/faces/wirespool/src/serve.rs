@@ -1,5 +1,6 @@
 //! `wirespool serve`: the recorder over the network, and its tokens.
 
+mod audit;
 mod config;
 mod flags;
 
@@ -8,15 +9,17 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
 use host::{Output, SystemClock};
-use server::{Bounds, Config, Recorders, Scope, Tls};
+use server::{AuditFiles, Bounds, Config, Holds, Recorders, Scope, Tls};
 use units::{Clock as _, Timestamp};
 
 use crate::failure::{Outcome, Usage, Verdict};
 use crate::progress::try_say;
 use crate::{arguments, evidence, recorder, stdout};
 
+use self::audit::AuditCommand;
 use self::config::ConfigCommand;
 use self::flags::ServingFlags;
 pub(crate) use config::reference;
@@ -76,8 +79,8 @@ struct CreateFlags {
     /// Name of the credential, for the log
     name: String,
     /// What it permits; without it health, volumes and metrics
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "SCOPE,...")]
-    scope: Vec<ScopeWord>,
+    #[arg(long, value_parser = scope_parser(), value_delimiter = ',', value_name = "SCOPE,...")]
+    scope: Vec<Scope>,
     /// How long it counts; without it until its line is taken out
     #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     expires: Option<Duration>,
@@ -90,25 +93,10 @@ struct CreateFlags {
     token_file: PathBuf,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum ScopeWord {
-    Sessions,
-    Payload,
-    Extract,
-    Hold,
-    Admin,
-}
-
-impl ScopeWord {
-    fn scope(self) -> Scope {
-        match self {
-            Self::Sessions => Scope::Sessions,
-            Self::Payload => Scope::Payload,
-            Self::Extract => Scope::Extract,
-            Self::Hold => Scope::Hold,
-            Self::Admin => Scope::Admin,
-        }
-    }
+/// Takes the words of scopes.
+fn scope_parser() -> impl TypedValueParser<Value = Scope> {
+    let words = PossibleValuesParser::new(Scope::ALL.map(Scope::word));
+    words.map(|word| Scope::of_word(&word).expect("one of the words of scopes"))
 }
 
 /// Check and explain a configuration file.
@@ -124,6 +112,29 @@ Examples:
 pub(crate) struct ConfigFlags {
     #[command(subcommand)]
     command: ConfigCommand,
+}
+
+/// Check and show who asked a service for what.
+///
+/// The files that `serve --audit` writes: lines of JSON, each with the SHA-256 of the one before.
+/// A line that was changed, removed, moved or put in is found. Lines that were cut off at the end
+/// are found by the hash of one of them (`show --head`), noted where nobody changes it: the service
+/// says it in its log when it starts and ends.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool audit verify /var/lib/wirespool/audit.jsonl*
+  wirespool audit show /var/lib/wirespool/audit.jsonl --credential anna --since '7d ago'
+  wirespool audit show --head /var/lib/wirespool/audit.jsonl
+
+Exit code 1 when the chain is broken.")]
+pub(crate) struct AuditFlags {
+    #[command(subcommand)]
+    command: AuditCommand,
+}
+
+pub(crate) fn audit(flags: &AuditFlags) -> Outcome {
+    audit::run(&flags.command)
 }
 
 pub(crate) fn config(flags: &ConfigFlags) -> Outcome {
@@ -143,6 +154,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
 fn serve(flags: &ServingFlags) -> Outcome {
     let variable = |name| Some((name, std::env::var(name).ok()?));
     let usual = Bounds::default();
+    let (hold_dir, size_max) = (flags.hold_dir.clone(), flags.hold_size);
     let tls = flags.tls_cert.clone().zip(flags.tls_key.clone());
     let config = Config {
         volumes: flags.volumes.clone(),
@@ -152,6 +164,12 @@ fn serve(flags: &ServingFlags) -> Outcome {
         token_file: flags.token_file.clone(),
         tls: tls.map(|(certificate, key)| Tls { certificate, key }),
         client_ca: flags.client_ca.clone(),
+        audit: flags.audit.clone().map(|path| AuditFiles {
+            path,
+            file_bytes: flags.audit_size,
+            files: flags.audit_files,
+        }),
+        holds: hold_dir.map(|folder| Holds { folder, size_max }),
         bounds: Bounds {
             workers: flags.workers,
             connections: flags.connections,
@@ -190,10 +208,9 @@ fn create_token(flags: &CreateFlags) -> Outcome {
         host::Target::File { .. } => host::read_key(path)?,
         _ => bail!("{} is no file", page::safe::path(path)),
     };
-    let scopes: Vec<Scope> = flags.scope.iter().map(|word| word.scope()).collect();
     let after = |time| Timestamp(SystemClock.realtime().0).plus_nanos(units::nanos(time));
     let bounds = (flags.expires.map(after), flags.filter.as_deref());
-    let made = server::new_token(&flags.name, &scopes, bounds, &others);
+    let made = server::new_token(&flags.name, &flags.scope, bounds, &others);
     let made =
         made.map_err(|why| Usage(format!("{}: {why}", page::safe::printable(&flags.name))))?;
     let mut output = Output::create(path, true)?;

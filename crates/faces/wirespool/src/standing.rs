@@ -13,13 +13,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use ::extract::Request;
+use ::hold::{Aside, Room, put_aside, used_bytes};
 use ::record::Progress;
 use host::Directory;
 use units::ByteSize;
 
-use crate::arguments;
-use crate::hold::{Aside, Room, put_aside, used_bytes};
+use crate::failure::of_hold;
 use crate::progress::{say, say_lines};
+use crate::{arguments, evidence};
 
 /// Of the ring: how far ahead of the head what matches is put aside ...
 const AHEAD: u64 = 8;
@@ -246,7 +247,7 @@ impl Holder {
         let aside = self.put_aside(&slots);
         let (first, last) = (slots.start(), slots.end());
         match aside {
-            Ok(Aside::Held { path, packets, completeness }) => {
+            Ok(Aside::Held { path, packets, completeness, .. }) => {
                 self.done.holds += 1;
                 self.done.packets += packets;
                 self.done.is_cut |= !completeness.is_complete();
@@ -288,8 +289,9 @@ impl Holder {
         let slots = Some(slots.clone());
         let request = Request { slots, ..Request::new(&query, query_text) };
         let shared = &self.shared;
-        let room = Room { folder, size_max: *budget, also_empty: false, key: None };
-        put_aside(&room, options, &request, &mut |_| {
+        let manifest = evidence::manifest_with(None);
+        let room = Room { folder, size_max: *budget, also_empty: false, manifest: &manifest };
+        let aside = put_aside(&room, options, &request, &mut |_| {
             // Recording comes first.
             while !shared.lock().is_calm && !shared.rest(GIVE_WAY).has_ended {}
             if *is_live && shared.lock().has_ended {
@@ -297,7 +299,8 @@ impl Holder {
             } else {
                 ControlFlow::Continue(())
             }
-        })
+        });
+        aside.map_err(|error| of_hold(&options.volume, error))
     }
 
     /// Everything before `next` is done with.

@@ -5,17 +5,17 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use ::extract::{Event, LogEvent, LogReader, Options, Request};
+use ::hold::{Aside, Room, put_aside};
 use anyhow::bail;
 use clap::Args;
 use host::{StopFlag, SystemClock, Tail};
 use units::{Clock, NANOS_PER_SECOND, Sleep};
 
-use crate::arguments;
-use crate::failure::{Outcome, Usage, Verdict, of_extract};
+use crate::failure::{Outcome, Usage, Verdict, of_extract, of_hold};
 use crate::find::ReadingFlags;
-use crate::hold::{Aside, Room, put_aside};
 use crate::progress::say;
 use crate::selection::MARGIN_NS;
+use crate::{arguments, evidence};
 
 /// How often a followed log is looked at.
 const LOOK_NS: i64 = NANOS_PER_SECOND;
@@ -208,9 +208,11 @@ impl Tagger<'_> {
         let query = arguments::query(&text)?;
         let request = Request { whole_sessions: true, ..Request::new(&query, &text) };
         let size_max = self.flags.size_max;
-        let room = Room { folder, size_max, also_empty: false, key: None };
+        let manifest = evidence::manifest_with(None);
+        let room = Room { folder, size_max, also_empty: false, manifest: &manifest };
         let go_on = &mut |_: &::extract::Progress| ControlFlow::Continue(());
-        match put_aside(&room, &self.options, &request, go_on)? {
+        let aside = put_aside(&room, &self.options, &request, go_on);
+        match aside.map_err(|error| of_hold(&self.flags.volume, error))? {
             Aside::Full { .. } => {
                 bail!("{}: no space for {}", page::safe::path(folder), event.label)
             }

@@ -38,6 +38,14 @@ pub enum Error {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// A file that is not trusted, or not free.
+    #[error("{} is not used: {why}", path.display())]
+    UnsafeFile {
+        /// Path of the file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: &'static str,
+    },
     /// A file of which only its owner may know, and others may read it.
     #[error(
         "others may read or change the key {} (mode {mode:04o}): chmod 600, or make another one",

@@ -9,7 +9,7 @@ use host::SystemClock;
 use page::text::plural;
 
 use super::{Work, parse, refused, statement};
-use crate::question::{Answered, ExtractWanted, Form, PacketsWanted, Refused};
+use crate::question::{Answered, ExtractWanted, Form, Hashes, PacketsWanted, Refused};
 
 /// A longer manifest is not kept: it lists each piece that was read.
 const MANIFEST_BYTES_MAX: usize = 8 << 20;
@@ -38,7 +38,8 @@ impl Work<'_> {
         let maker = (self.recorders.maker)();
         let text = session_view::manifest_json(&report.manifest, maker, &[], None);
         let manifest = (text.len() <= MANIFEST_BYTES_MAX).then_some(text);
-        Ok(Answered { manifest, ..answered(&report, notes) })
+        let hashes = hashes(&report);
+        Ok(Answered { manifest, hashes, ..answered(&report, notes) })
     }
 
     /// Packets with what their headers say, as lines.
@@ -80,6 +81,14 @@ impl Work<'_> {
     }
 }
 
+/// Of the one output of an extract.
+pub(super) fn hashes(report: &ExtractReport) -> Option<Hashes> {
+    report.manifest.outputs.first().map(|output| Hashes {
+        sha256: units::hex(&output.sha256),
+        blake3: units::hex(&output.blake3),
+    })
+}
+
 fn answered(report: &ExtractReport, notes: Vec<String>) -> Answered {
     let completeness = &report.manifest.completeness;
     let cut_by = match (completeness.stopped, completeness.limited) {
@@ -94,5 +103,6 @@ fn answered(report: &ExtractReport, notes: Vec<String>) -> Answered {
         next: None,
         statement: statement(&of, completeness, (cut_by, notes)),
         manifest: None,
+        hashes: None,
     }
 }

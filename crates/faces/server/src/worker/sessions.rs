@@ -56,6 +56,7 @@ impl Work<'_> {
             next: if has_rest { rows.last.or(wanted.after.clone()) } else { None },
             statement: statement(&plural(rows.count, "session"), &completeness, (cut_by, notes)),
             manifest: None,
+            hashes: None,
         })
     }
 }

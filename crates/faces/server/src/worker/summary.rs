@@ -53,6 +53,7 @@ impl Work<'_> {
                 (cut_by, notes),
             ),
             manifest: None,
+            hashes: None,
         })
     }
 }

@@ -38,6 +38,23 @@ pub(crate) struct ServingFlags {
     /// Answer Stenographer's programs here: POST /query, with a certificate of the client
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(super) stenographer: Option<SocketAddr>,
+    /// Put down each request here, in a chain of lines that `audit verify` checks. What cannot be
+    /// put down is not answered. Without it requests are only in the log
+    #[arg(long, value_name = "FILE")]
+    pub(super) audit: Option<PathBuf>,
+    /// A file of the audit that is so large gets the number of its last line as the end of its
+    /// name, and the next one begins
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = file_size)]
+    pub(super) audit_size: u64,
+    /// So many such files are kept; then the oldest is removed, and a line says so
+    #[arg(long, value_name = "N", default_value = "100", value_parser = at_least_one)]
+    pub(super) audit_files: usize,
+    /// Where holds are kept that are made over the network, best on another disk
+    #[arg(long, value_name = "DIR")]
+    pub(super) hold_dir: Option<PathBuf>,
+    /// Most bytes of all holds there
+    #[arg(long, value_name = "SIZE", default_value = "10G", value_parser = arguments::size)]
+    pub(super) hold_size: u64,
     /// Where index files are cached
     #[arg(long, value_name = "DIR")]
     pub(super) index_dir: Option<PathBuf>,
@@ -55,6 +72,12 @@ pub(crate) struct ServingFlags {
     /// Bytes that an answer may have, 64G without it; it says when it was cut
     #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
     pub(super) max_bytes: Option<u64>,
+}
+
+/// A file smaller than this would be full of first lines.
+fn file_size(text: &str) -> Result<u64, String> {
+    let size = arguments::size(text)?;
+    Some(size).filter(|size| *size >= 64 << 10).ok_or_else(|| "64K or more".to_owned())
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {

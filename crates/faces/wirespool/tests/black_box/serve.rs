@@ -19,8 +19,10 @@ use crate::machine::{BINARY, Ran, Volume, command, run, write_key};
 use crate::running::{recorder, taken};
 use crate::stenographer::question;
 
+mod audit;
 mod browser;
 mod doors;
+mod holds;
 
 /// Longer than anything here takes on a machine that has much to do.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -285,7 +287,10 @@ fn an_extract_is_what_extract_writes_and_its_manifest_verifies() {
 #[test]
 fn each_endpoint_asks_for_its_scope() {
     const SCOPES: [&str; 5] = ["sessions", "payload", "extract", "hold", "admin"];
-    const ENDPOINTS: [(&str, Option<&str>); 12] = [
+    const ENDPOINTS: [(&str, Option<&str>); 15] = [
+        ("/api/v1/holds", Some("sessions")),
+        ("POST /api/v1/holds?query=port+9", Some("hold")),
+        ("DELETE /api/v1/holds/x", Some("hold")),
         ("/api/v1/openapi.json", Some("")),
         ("/api/v1/whoami", Some("")),
         ("/api/v1/fields", Some("")),
@@ -299,13 +304,20 @@ fn each_endpoint_asks_for_its_scope() {
         ("/api/v1/extract?query=port+9", Some("extract")),
         ("/api/v1/health", None),
     ];
-    let served = Served::over(Volume::recorded());
+    let volume = Volume::recorded();
+    let folder = volume.file("holds");
+    fs::create_dir(&folder).unwrap();
+    let served = Served::with(volume, &["--hold-dir", &folder]);
+    let get = |path: &str, token: &str| {
+        let what = if path.contains(' ') { path.to_owned() } else { format!("GET {path}") };
+        served.ask(&what, token, &["X-Wirespool: 1"])
+    };
     let mut tokens: Vec<(&str, String)> =
         SCOPES.iter().map(|scope| (*scope, served.token(scope, scope))).collect();
     tokens.push(("", served.token("nothing", "")));
     for (path, needs) in ENDPOINTS {
-        let bare = served.get(path, "");
-        let wrong = served.get(path, "wirespool_wrong");
+        let bare = get(path, "");
+        let wrong = get(path, "wirespool_wrong");
         if needs.is_some() {
             bare.is_refused(401, "no-credential");
             assert_eq!(bare.headers["www-authenticate"], "Bearer realm=\"wirespool\"");
@@ -315,12 +327,13 @@ fn each_endpoint_asks_for_its_scope() {
             wrong.ok();
         }
         for (scope, token) in &tokens {
-            let answer = served.get(path, token);
+            let answer = get(path, token);
             if needs.is_some_and(|needs| !needs.is_empty() && needs != *scope) {
                 answer.is_refused(403, "no-scope");
             } else {
-                // An answer of this id there is not.
-                let expected = if path.contains("/answers/") { 404 } else { 200 };
+                // An answer or a hold of this id there is not.
+                let is_absent = path.contains("/x");
+                let expected = if is_absent { 404 } else { 200 };
                 assert_eq!(answer.status, expected, "{path} {scope} {answer:?}");
             }
         }
@@ -395,8 +408,11 @@ fn a_token_counts_until_its_line_is_taken_out_and_a_bad_file_lets_nobody_in() {
 
 #[test]
 fn the_document_describes_what_is_answered() {
-    let served = Served::over(Volume::recorded());
-    let token = served.token("reader", "sessions,payload");
+    let volume = Volume::recorded();
+    let folder = volume.file("holds");
+    fs::create_dir(&folder).unwrap();
+    let served = Served::with(volume, &["--hold-dir", &folder]);
+    let token = served.token("reader", "sessions,payload,hold");
     let document = served.get("/api/v1/openapi.json", &token).ok().json();
     assert_eq!(document["openapi"], "3.1.0");
     let schema = |name: &str| {
@@ -409,6 +425,9 @@ fn the_document_describes_what_is_answered() {
         let errors: Vec<String> = validator.iter_errors(value).map(|it| it.to_string()).collect();
         assert!(errors.is_empty(), "{name}: {errors:#?}");
     };
+    let held = served.ask("POST /api/v1/holds?query=port+53", &token, &["X-Wirespool: 1"]);
+    check("Held", &held.ok().json());
+    check("Holds", &served.get("/api/v1/holds", &token).ok().json());
     let page = served.get("/api/v1/sessions?limit=10000", &token).ok().json();
     assert!(page["sessions"].as_array().unwrap().len() > 10);
     check("Page", &page);

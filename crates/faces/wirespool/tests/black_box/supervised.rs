@@ -177,7 +177,9 @@ fn what_a_file_lists_is_kept_running_and_changed_without_a_stop() {
          index_dir = '{}'\n",
         volume.path, volume.index
     );
-    let api = format!("[api]\nlisten = '127.0.0.1:0'\ntoken_file = '{tokens}'\n");
+    let audit = volume.file("audit.jsonl");
+    let api =
+        format!("[api]\nlisten = '127.0.0.1:0'\ntoken_file = '{tokens}'\naudit = '{audit}'\n");
     let mut it = Supervised::start(volume, &format!("{office}\n{api}"));
     let recorder = process(&it.hear("recorder.office: process"));
     let service = process(&it.hear("api: process"));
@@ -227,6 +229,10 @@ fn what_a_file_lists_is_kept_running_and_changed_without_a_stop() {
     let code = it.end();
     assert_eq!(code, Some(0), "{:?}", it.said);
     assert!(!all.into_iter().any(is_running));
+    // One chain, through a kill and a start with other words.
+    run(&["audit", "verify", &audit]).done();
+    let shown = run(&["audit", "show", &audit]).done().out;
+    assert_eq!(shown.lines().filter(|line| line.ends_with(" started")).count(), 3, "{shown}");
     let found = run(&["status", &it.volume.path]);
     assert!(found.out.contains("whole"), "{found:?}");
 }

@@ -1,0 +1,82 @@
+//! The service from its start to its end.
+
+use core::sync::atomic::Ordering;
+use core::time::Duration;
+use std::sync::Arc;
+
+use host::{StopFlag, SystemClock};
+use tokio::sync::watch;
+use tokio::time::sleep;
+use units::Clock as _;
+
+use crate::listen::{Door, Doors, Kind};
+use crate::service::Service;
+use crate::tls::{Clients, acceptor};
+use crate::{Config, Error};
+
+/// Threads that move bytes; whatever takes time is done elsewhere.
+const THREADS: usize = 2;
+/// A signal is noticed within this.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Answers that are on their way when the service is to end have so long.
+const DRAIN: Duration = Duration::from_secs(10);
+
+/// Serves until a signal asks to end; what is on its way then has ten seconds.
+///
+/// # Errors
+/// When it may not or cannot begin: what listens where, credentials, certificates, volumes.
+pub fn serve(config: &Config) -> Result<(), Error> {
+    config.check()?;
+    let stop = StopFlag::install()?;
+    let service = Arc::new(Service::new(config)?);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(THREADS)
+        .thread_name("serve")
+        .enable_all()
+        .build()?;
+    let (trail, log) = (Arc::clone(&service.trail), Arc::clone(&service.log));
+    let result = runtime.block_on(run(config, service, &stop));
+    // A worker that the kernel does not end is none to wait for.
+    runtime.shutdown_timeout(LOOK_EVERY);
+    trail.stop().into_iter().for_each(|head| log.say(&head));
+    result
+}
+
+async fn run(config: &Config, service: Arc<Service>, stop: &StopFlag) -> Result<(), Error> {
+    let tls = |clients| {
+        let acceptor = |tls| acceptor(tls, config.client_ca.as_deref(), clients);
+        config.tls.as_ref().map(acceptor).transpose()
+    };
+    let (drain, draining) = watch::channel(false);
+    let doors = Doors::new(Arc::clone(&service), config.bounds.connections, draining);
+    let door = Door { address: config.listen, tls: tls(Clients::May)?, kind: Kind::Interface };
+    let mut open = vec![doors.open(door).await?];
+    if let Some(address) = config.stenographer {
+        let door = Door { address, tls: tls(Clients::Must)?, kind: Kind::Stenographer };
+        open.push(doors.open(door).await?);
+    }
+    for line in &open {
+        service.log.say(line);
+    }
+    host::tell_manager("READY=1");
+    while !stop.is_set() {
+        sleep(LOOK_EVERY).await;
+    }
+    host::tell_manager("STOPPING=1");
+    service.is_stopping.store(true, Ordering::Relaxed);
+    // Who listens sees it, or has ended.
+    drain.send(true).unwrap_or_default();
+    let until_ns = SystemClock.boottime_ns().saturating_add(units::nanos(DRAIN));
+    while doors.count() > 0 && SystemClock.boottime_ns() < until_ns {
+        sleep(LOOK_EVERY).await;
+    }
+    match doors.count() {
+        0 => service.log.say("ended in order"),
+        left => service.log.say(&format!(
+            "ended; {} still open after {} s",
+            page::text::plural(units::number::to_u64(left), "connection"),
+            DRAIN.as_secs()
+        )),
+    }
+    Ok(())
+}

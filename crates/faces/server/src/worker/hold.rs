@@ -1,0 +1,80 @@
+//! Packets that are put aside, by the same rules as `wirespool hold`.
+
+use core::cell::RefCell;
+use core::ops::ControlFlow;
+use std::io::Write as _;
+use std::os::unix::net::UnixStream;
+
+use extract::{ExtractReport, Limits, Request};
+use hold::{Aside, Room, put_aside};
+use page::text::plural;
+use serde_json::json;
+use units::ByteSize;
+
+use super::packets::hashes;
+use super::{Work, parse, refused, statement};
+use crate::question::{Answered, HoldWanted, Refused};
+
+impl Work<'_> {
+    pub(super) fn hold(
+        &self,
+        wanted: &HoldWanted,
+        mut data: &UnixStream,
+    ) -> Result<Answered, Refused> {
+        let query = parse(&wanted.query, wanted.now_ns)?;
+        let limits = Limits { packets: None, bytes: Some(wanted.bytes_max), sessions: None };
+        let whole_sessions = !wanted.only_range;
+        let request = Request { limits, whole_sessions, ..Request::new(&query, &wanted.query) };
+        let (options, notes) = self.options();
+        let kept = RefCell::new(None);
+        let manifest = |report: &ExtractReport, files: &[String]| {
+            *kept.borrow_mut() = hashes(report);
+            session_view::manifest_json(&report.manifest, (self.recorders.maker)(), files, None)
+        };
+        let (folder, size_max) = (&*wanted.folder, wanted.size_max);
+        let room = Room { folder, size_max, also_empty: true, manifest: &manifest };
+        let aside = put_aside(&room, &options, &request, &mut |_| {
+            if self.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        match aside.map_err(failed)? {
+            Aside::Held { path, packets, completeness, .. } => {
+                let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                let held = page::safe::json_part(&json!({ "file": file, "packets": packets }));
+                data.write_all(format!("\"hold\":{held}").as_bytes()).unwrap_or_default();
+                let cut_by = match (completeness.stopped, completeness.limited) {
+                    (true, _) => Some("time"),
+                    (_, true) => Some("limit"),
+                    _ => None,
+                };
+                let of = plural(packets, "packet");
+                Ok(Answered {
+                    count: packets,
+                    next: None,
+                    statement: statement(&of, &completeness, (cut_by, notes)),
+                    manifest: None,
+                    hashes: kept.into_inner(),
+                })
+            }
+            Aside::Full { used } => {
+                let (used, most) = (ByteSize(used), ByteSize(size_max));
+                let detail = format!("the holds have {used} of {most}: remove some");
+                Err(Refused { is_damage: false, is_full: true, detail })
+            }
+            // An empty hold is kept, too.
+            Aside::Nothing | Aside::Stopped => {
+                let detail = "nothing was put aside".to_owned();
+                Err(Refused { is_damage: false, is_full: false, detail })
+            }
+        }
+    }
+}
+
+fn failed(error: hold::Error) -> Refused {
+    match error {
+        hold::Error::Extract(error) => refused(&error),
+        error => {
+            let detail = page::safe::printable(&error.to_string());
+            Refused { is_damage: false, is_full: false, detail }
+        }
+    }
+}
