@@ -21,7 +21,10 @@ const FAMILIES: [(&str, &[&str]); 7] = [
     ("Choose disks", &["qualify"]),
     ("Find out why something is slow", &["diagnose", "top", "trace"]),
     ("Measure", &["prove", "replay", "bench"]),
-    ("Serve others", &["serve", "config", "extcap", "stenoread", "stenocurl", "completions"]),
+    (
+        "Serve others",
+        &["setup", "serve", "config", "extcap", "stenoread", "stenocurl", "completions"],
+    ),
 ];
 
 /// Around the families: they stand in the place of clap's list.

@@ -2,6 +2,7 @@
 
 mod config;
 mod flags;
+mod setup;
 
 use core::time::Duration;
 use std::io::Write as _;
@@ -19,6 +20,7 @@ use crate::{arguments, evidence, recorder, stdout};
 
 use self::config::ConfigCommand;
 use self::flags::ServingFlags;
+pub(crate) use self::setup::SetupFlags;
 pub(crate) use config::reference;
 
 /// The hidden verb of a process that answers one request.
@@ -128,6 +130,11 @@ pub(crate) struct ConfigFlags {
 
 pub(crate) fn config(flags: &ConfigFlags) -> Outcome {
     config::run(&flags.command)
+}
+
+/// Sets a machine up; `verbs` runs a verb of the program.
+pub(crate) fn setup(flags: &SetupFlags, verbs: &dyn Fn(&::setup::Words) -> Outcome) -> Outcome {
+    setup::run(flags, verbs)
 }
 
 pub(crate) fn run(flags: &Flags) -> Outcome {
