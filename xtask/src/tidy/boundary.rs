@@ -33,7 +33,7 @@ const SAFE: &str = "crates/faces/page/src/safe.rs";
 const SINKS: [&str; 2] =
     ["crates/faces/wirespool/src/stdout.rs", "crates/faces/wirespool/src/progress.rs"];
 /// The crates whose text users see.
-const VIEWS: [&str; 8] = [
+const VIEWS: [&str; 9] = [
     "page",
     "volume-view",
     "session-view",
@@ -41,6 +41,7 @@ const VIEWS: [&str; 8] = [
     "machine-view",
     "tui",
     "server",
+    "setup",
     "wirespool",
 ];
 /// What goes past it: paths as they are.

@@ -22,7 +22,7 @@ pub(crate) fn answer<T>(
     question: &Question<'_>,
     read: impl Fn(&str) -> Result<T, String>,
 ) -> Result<T, Ending> {
-    let Question { what, flag, text, proposal } = question;
+    let Question { what, flag, text, ref proposal } = *question;
     if operator.is_stopped() {
         return Err(Ending::Interrupted);
     }

@@ -9,9 +9,10 @@ use units::ByteSize;
 use crate::answers::Answers;
 use crate::asking::{Question, answer, yes_or_no};
 use crate::ending::Ending;
-use crate::machine::{Machine, Operator, Rights, Volume};
+use crate::machine::{Disk, Machine, Operator, Rights, Volume};
 use crate::storage::{
     Choice, Target, choice, described, file_bytes, member_in, proposed_bytes, table,
+    table_of_folders,
 };
 use crate::traffic::{self, Seen};
 
@@ -104,6 +105,10 @@ pub(crate) fn storage(
     } else {
         operator.say(&table(&disks, !answers.is_dry));
     }
+    let filesystems = machine.filesystems();
+    if !filesystems.is_empty() {
+        operator.say(&table_of_folders(&filesystems));
+    }
     let data = machine.places().data;
     let usual = machine.folder(&data).map_err(Ending::Refused)?;
     let place = safe::path(&usual.path);
@@ -124,15 +129,38 @@ pub(crate) fn storage(
                 what: "where the volume lies",
                 flag: "--member DISK, or --folder and --size",
                 text: "Which disks (several with commas), or which folder?",
-                proposal: Some(data.display().to_string()),
+                proposal: Some(data.to_string_lossy().into_owned()),
             };
-            answer((answers, operator), &question, choice)?
+            let read = |text: &str| match choice(text)? {
+                Choice::Disks(paths) => {
+                    usable(answers, machine, &paths).map(|_| Choice::Disks(paths))
+                }
+                folders @ Choice::Folders(_) => Ok(folders),
+            };
+            answer((answers, operator), &question, read)?
         }
     };
     match chosen {
         Choice::Disks(paths) => on_disks(answers, (machine, operator), &paths),
         Choice::Folders(paths) => in_folders(answers, (machine, operator), &paths),
     }
+}
+
+/// The disks, where the guard lets each of them through, or they are a volume already.
+fn usable(
+    answers: &Answers,
+    machine: &dyn Machine,
+    paths: &[PathBuf],
+) -> Result<Vec<Disk>, String> {
+    let is_volume = machine.volume(paths).is_some();
+    let allowed = |path: &PathBuf| {
+        let disk = machine.disk(path, !answers.is_dry)?;
+        let Some(why) = disk.refusal.as_ref().filter(|_| !is_volume) else { return Ok(disk) };
+        let (path, why) = (safe::path(path), safe::printable(why));
+        let way = "choose another disk, or clear this one yourself";
+        Err(format!("{path} may not be used: {why}; {way}"))
+    };
+    paths.iter().map(allowed).collect()
 }
 
 fn on_disks(
@@ -143,18 +171,10 @@ fn on_disks(
     if answers.size_bytes.is_some() {
         return Err(Ending::Wrong("--size is for files; a disk is used whole".to_owned()));
     }
+    let disks = usable(answers, machine, paths).map_err(Ending::Refused)?;
+    disks.iter().for_each(|disk| operator.say(&described(disk)));
+    let targets = disks.iter().map(Target::of_disk).collect();
     let existing = machine.volume(paths);
-    let mut targets = Vec::new();
-    for path in paths {
-        let disk = machine.disk(path, !answers.is_dry).map_err(Ending::Refused)?;
-        if let Some(why) = disk.refusal.as_ref().filter(|_| existing.is_none()) {
-            let (path, why) = (safe::path(path), safe::printable(why));
-            let way = "choose another disk, or clear this one yourself";
-            return Err(Ending::Refused(format!("{path} may not be used: {why}; {way}")));
-        }
-        operator.say(&described(&disk));
-        targets.push(Target::of_disk(&disk));
-    }
     if existing.is_none() && !answers.is_dry {
         let count = if paths.len() == 1 { "this disk" } else { "these disks" };
         let question = Question {

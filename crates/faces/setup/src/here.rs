@@ -4,7 +4,7 @@ use core::fmt::Display;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use blockdev::{DiskKind, ListedDisk, usage};
+use blockdev::{DiskKind, ListedDisk, placement, usage};
 use guard::Identity;
 use host::{Directory, Output, Target, User, read_text, this_user};
 use network::{Link, nic};
@@ -50,7 +50,7 @@ impl Here {
 
 /// Without the path that stands beside it.
 fn shortened(refusal: &str, path: &Path) -> String {
-    let prefix = format!("{} ", path.display());
+    let prefix = format!("{} ", path.to_string_lossy());
     refusal.strip_prefix(&prefix).unwrap_or(refusal).to_owned()
 }
 
@@ -110,6 +110,18 @@ impl Machine for Here {
         Ok(self.described(found, reads))
     }
 
+    fn filesystems(&self) -> Vec<Folder> {
+        let all = placement::filesystems().into_values();
+        let may_write = |options: &str| !options.split(',').any(|option| option == "ro");
+        let writable = all.filter(|found| may_write(&found.options) && found.mount_point.is_dir());
+        let folder = |found: placement::Filesystem| {
+            let folder = self.folder(&found.mount_point).ok()?;
+            let filesystem = folder.filesystem.replace("the file system", &found.kind);
+            Some(Folder { filesystem, ..folder })
+        };
+        writable.filter_map(folder).filter(|folder| folder.free_bytes > 0).collect()
+    }
+
     fn folder(&self, path: &Path) -> Result<Folder, String> {
         let path = std::path::absolute(path).map_err(text)?;
         let there = path.ancestors().find(|place| place.is_dir()).unwrap_or(Path::new("/"));
@@ -153,7 +165,11 @@ impl Machine for Here {
     }
 
     fn make_folder(&self, path: &Path) -> Result<(), String> {
-        Directory::open(path).map(drop).map_err(text)
+        if path.is_dir() {
+            return Ok(());
+        }
+        Directory::open(path).map_err(text)?;
+        self.give_to_service(path)
     }
 
     fn write(&self, path: &Path, content: &str) -> Result<(), String> {
@@ -187,7 +203,7 @@ fn kind_of(name: &str, is_rotational: bool) -> DiskKind {
 
 /// A member where it is named; of a disk, also its partitions: `create` makes one on it.
 fn nodes(member: &Path) -> Vec<PathBuf> {
-    let is_disk = host::target(member) == Ok(Target::BlockDevice);
+    let is_disk = matches!(host::target(member), Ok(Target::BlockDevice));
     let parts = if is_disk { usage::partitions(member).unwrap_or_default() } else { Vec::new() };
     let parts = parts.into_iter().map(|(_, node)| node);
     core::iter::once(member.to_path_buf()).chain(parts).collect()

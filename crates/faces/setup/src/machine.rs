@@ -110,13 +110,15 @@ pub trait Machine {
     fn disks(&self, reads: bool) -> Vec<Disk>;
     /// The disk at a path that the operator named.
     fn disk(&self, path: &Path, reads: bool) -> Result<Disk, String>;
+    /// File systems that may be written to, with where they are mounted.
+    fn filesystems(&self) -> Vec<Folder>;
     /// A folder, which need not be there.
     fn folder(&self, path: &Path) -> Result<Folder, String>;
     /// The volume that has exactly these members: disks, or partitions of them, or files.
     fn volume(&self, members: &[PathBuf]) -> Option<Volume>;
     /// The text of a file; `None` where there is none, or it may not be read.
     fn read(&self, path: &Path) -> Option<String>;
-    /// Makes a folder, and those above it.
+    /// Makes a folder, and those above it, for the service; one that is there stays as it is.
     fn make_folder(&self, path: &Path) -> Result<(), String>;
     /// Writes a file that others may read.
     fn write(&self, path: &Path, text: &str) -> Result<(), String>;

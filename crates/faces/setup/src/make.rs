@@ -14,7 +14,7 @@ use crate::asking::{Question, answer};
 use crate::choose::Storage;
 use crate::ending::Ending;
 use crate::geometry::{Members, Shape, proposed_parity, proposed_spares, shape};
-use crate::machine::{Machine, Operator, Words};
+use crate::machine::{Machine, Operator, Volume, Words};
 use crate::storage::Target;
 
 /// A quick look at a folder makes a file of at most so many bytes.
@@ -197,7 +197,7 @@ pub(crate) fn geometry(
         proposal: Some(proposed.to_string()),
     };
     let read = |text: &str| {
-        let parity = text.parse().map_err(|_| "write 0, 1 or 2".to_owned())?;
+        let parity = text.parse::<u8>().map_err(|_| "write 0, 1 or 2".to_owned())?;
         shape(&members, parity, spares)
     };
     let chosen = answer((answers, operator), &question, read)?;
@@ -241,9 +241,7 @@ pub(crate) fn volume(
         return Ok(());
     }
     for target in storage.targets.iter().filter(|target| target.is_file()) {
-        for path in [&target.measured, &target.member] {
-            machine.give_to_service(path).map_err(Ending::Refused)?;
-        }
+        machine.give_to_service(&target.member).map_err(Ending::Refused)?;
     }
     Ok(())
 }
@@ -271,8 +269,8 @@ fn creating(storage: &Storage, reports: &[PathBuf], shape: &Shape) -> Words {
 }
 
 /// A volume that is taken as it is, in words.
-pub(crate) fn taken(existing: &crate::machine::Volume) -> String {
-    let crate::machine::Volume { path, id, columns: (data, parity), size_bytes } = existing;
+pub(crate) fn taken(existing: &Volume) -> String {
+    let Volume { path, id, columns: (data, parity), size_bytes } = existing;
     let (path, size) = (safe::path(path), ByteSize(*size_bytes));
     format!(
         "The volume {path} ({id}, {data}+{parity}, {size}) has these members: it is taken as it is."

@@ -57,7 +57,7 @@ pub(crate) fn configuration(
     };
     write(answers, (machine, operator), path, &config.text())?;
     token(answers, (machine, operator), &token_file)?;
-    let words = ["config", "check", &path.to_string_lossy()].map(str::to_owned).to_vec();
+    let words = words(&["config", "check", &path.to_string_lossy()]);
     run(answers, operator, &words)
 }
 
@@ -94,8 +94,7 @@ fn write(
     let folder = path.parent().unwrap_or(Path::new("/"));
     machine.make_folder(folder).map_err(Ending::Refused)?;
     machine.write(path, text).map_err(Ending::Refused)?;
-    let given = [folder, path].into_iter().try_for_each(|it| machine.give_to_service(it));
-    given.map_err(Ending::Refused)
+    machine.give_to_service(path).map_err(Ending::Refused)
 }
 
 fn token(
@@ -106,26 +105,28 @@ fn token(
     let tokens = machine.read(file).unwrap_or_default();
     let path = file.to_string_lossy();
     if tokens.lines().any(|line| line.split(':').next() == Some(TOKEN)) {
-        let another: Words =
-            ["serve", "token", "create", "NAME", "--scope", SCOPES, "--token-file", &path]
-                .map(str::to_owned)
-                .to_vec();
+        let another = creating("NAME", &path);
         let shown = shown(&another);
         operator.say(&format!("The token {TOKEN} is there, and stored nowhere. Another: {shown}"));
         return Ok(());
     }
-    let words: Words =
-        ["serve", "token", "create", TOKEN, "--scope", SCOPES, "--token-file", &path]
-            .map(str::to_owned)
-            .to_vec();
     if !answers.is_dry {
         operator.say("The first token for the page and the API. It is shown once: keep it.");
     }
-    run(answers, operator, &words)?;
+    run(answers, operator, &creating(TOKEN, &path))?;
     if answers.is_dry {
         return Ok(());
     }
     machine.give_to_service(file).map_err(Ending::Refused)
+}
+
+fn words(list: &[&str]) -> Words {
+    list.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// The verb that makes a token.
+fn creating(name: &str, file: &str) -> Words {
+    words(&["serve", "token", "create", name, "--scope", SCOPES, "--token-file", file])
 }
 
 /// Has the service started, or says which command starts it; whether it is waited for.
@@ -134,7 +135,7 @@ pub(crate) fn service(
     (machine, operator): (&dyn Machine, &mut dyn Operator),
     (path, volume): (&Path, &Path),
 ) -> Result<bool, Ending> {
-    let by_hand = ["serve", "--config", &path.to_string_lossy()].map(str::to_owned).to_vec();
+    let by_hand = words(&["serve", "--config", &path.to_string_lossy()]);
     let by_hand = shown(&by_hand);
     if operator.is_recording(volume) {
         operator.say("A recorder runs on this volume.");
@@ -266,10 +267,7 @@ fn wait(
 /// The three commands that come next.
 pub(crate) fn next(volume: &Path, has_recorder: bool) -> String {
     let volume = volume.to_string_lossy().into_owned();
-    let line = |words: &[&str]| {
-        let words: Words = words.iter().map(|word| (*word).to_owned()).collect();
-        format!("  {}", shown(&words))
-    };
+    let line = |list: &[&str]| format!("  {}", shown(&words(list)));
     let first = match has_recorder {
         true => (line(&["status", &volume]), "how the recording stands"),
         false => (line(&["record", &volume, "--read", "FILE.pcap"]), "import a capture"),

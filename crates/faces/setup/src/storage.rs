@@ -89,7 +89,7 @@ pub(crate) fn proposed_bytes(free_bytes: u64) -> Option<u64> {
 
 /// Reads the size of a file for which there is so much space.
 pub(crate) fn file_bytes(text: &str, free_bytes: u64) -> Result<u64, String> {
-    let ByteSize(bytes) = text.parse().map_err(|error| format!("{text}: {error}"))?;
+    let ByteSize(bytes) = text.parse::<ByteSize>().map_err(|error| format!("{text}: {error}"))?;
     if bytes < FILE_BYTES_MIN {
         return Err(format!("{text}: a volume has at least {}", ByteSize(FILE_BYTES_MIN)));
     }
@@ -130,7 +130,7 @@ pub(crate) fn table(disks: &[Disk], reads: bool) -> String {
     let row = |disk: &Disk| {
         let verdict = disk.refusal.as_ref().map(|why| format!("no: {why}"));
         vec![
-            disk.path.display().to_string(),
+            safe::path(&disk.path),
             ByteSize(disk.size_bytes).to_string(),
             kind_name(disk.kind).to_owned(),
             disk.model.clone(),
@@ -138,6 +138,27 @@ pub(crate) fn table(disks: &[Disk], reads: bool) -> String {
         ]
     };
     let rows: Vec<Vec<String>> = disks.iter().map(row).collect();
+    render(&columns, &rows, None)
+}
+
+/// File systems as a table, with the space for a file.
+pub(crate) fn table_of_folders(folders: &[Folder]) -> String {
+    let column = |title, is_number| Column { title, is_number, least: 0, rank: 0 };
+    let columns = [
+        column("FOLDER", false),
+        column("FREE", true),
+        column("KIND", false),
+        column("FILE SYSTEM", false),
+    ];
+    let row = |folder: &Folder| {
+        vec![
+            safe::path(&folder.path),
+            ByteSize(folder.free_bytes).to_string(),
+            folder.kind.map_or("unknown", kind_name).to_owned(),
+            folder.filesystem.clone(),
+        ]
+    };
+    let rows: Vec<Vec<String>> = folders.iter().map(row).collect();
     render(&columns, &rows, None)
 }
 

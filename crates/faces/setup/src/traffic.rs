@@ -64,13 +64,18 @@ impl Seen {
         let Seen { link, counted, .. } = self;
         let is_one_sided = counted.received_packets >= PACKETS_MIN
             && counted.received_packets / RECEIVED_TO_SENT >= counted.sent_packets;
-        match () {
-            () if link.is_loopback => Look::Loopback,
-            () if !link.is_up => Look::Down,
-            () if !link.has_carrier => Look::NoCarrier,
-            () if link.has_address => Look::OwnTraffic,
-            () if is_one_sided => Look::Mirror,
-            () => Look::Quiet,
+        if link.is_loopback {
+            Look::Loopback
+        } else if !link.is_up {
+            Look::Down
+        } else if !link.has_carrier {
+            Look::NoCarrier
+        } else if link.has_address {
+            Look::OwnTraffic
+        } else if is_one_sided {
+            Look::Mirror
+        } else {
+            Look::Quiet
         }
     }
 

@@ -63,7 +63,7 @@ fn steps(
     operator.say(&Step::Interfaces.heading());
     let chosen = choose::interfaces(answers, (machine, operator), rights)?;
     let names = chosen.interfaces.join(", ");
-    log.note(Step::Interfaces, if names.is_empty() { "none" } else { &names });
+    log.note(Step::Interfaces, if names.is_empty() { "none" } else { names.as_str() });
     stopped(operator)?;
 
     operator.say(&Step::Storage.heading());
@@ -109,6 +109,9 @@ fn volume(
     if let Some(existing) = &storage.existing {
         operator.say(&Step::Volume.heading());
         operator.say(&make::taken(existing));
+        if answers.parity.is_some_and(|parity| parity != existing.columns.1) {
+            operator.say("--parity says otherwise: grow changes a volume that is there.");
+        }
         for step in [Step::Qualification, Step::Geometry] {
             log.note(step, "of the volume that is there");
         }

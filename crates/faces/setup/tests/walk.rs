@@ -84,6 +84,10 @@ impl Machine for MadeUp {
         })
     }
 
+    fn filesystems(&self) -> Vec<Folder> {
+        vec![self.folder("/".as_ref()).unwrap()]
+    }
+
     fn folder(&self, path: &Path) -> Result<Folder, String> {
         let filesystem = "the file system on sda1".to_owned();
         let (path, free_bytes) = (path.to_path_buf(), 100 << 30);
@@ -222,7 +226,7 @@ fn flags_alone_lead_through_all_steps() {
 fn at_a_terminal_enter_takes_what_is_proposed_and_a_wrong_answer_is_asked_again() {
     let machine = MadeUp::new();
     // Interface; a disk in use and then free ones are chosen by name; parity; start.
-    let answers = ["", "/dev/sdb,/dev/sdc", "maybe", "yes", "none", "3", "0", "no"];
+    let answers = ["", "/dev/sda", "/dev/sdb,/dev/sdc", "maybe", "yes", "none", "3", "0", "no"];
     let mut operator = Scripted::at_a_terminal(&answers);
     let ended = walk(&Answers::default(), &machine, &mut operator);
     assert_eq!(ended, Ok(true), "{} {:?}", operator.said, operator.asked);
