@@ -182,8 +182,8 @@ mod tests {
         assert_eq!(proposed_bytes(200 << 20), Some(64 << 20));
         assert_eq!(proposed_bytes(100 << 20), None);
         assert_eq!(file_bytes("64M", 1 << 30), Ok(64 << 20));
-        assert!(file_bytes("2G", 1 << 30).unwrap_err().contains("only 1 GiB"));
-        assert!(file_bytes("1M", 1 << 30).unwrap_err().contains("at least 64 MiB"));
+        assert!(file_bytes("2G", 1 << 30).unwrap_err().contains("only 1.00 GiB"));
+        assert!(file_bytes("1M", 1 << 30).unwrap_err().contains("at least 64.0 MiB"));
         assert!(file_bytes("much", 1 << 30).is_err());
     }
 
@@ -202,6 +202,9 @@ mod tests {
         assert!(text.contains("no: sda1 is mounted on /"), "{text}");
         assert!(text.contains("yes: nothing was found on it"), "{text}");
         assert!(table(&disks, false).contains("not looked into"));
-        assert_eq!(described(&disks[1]), "/dev/sdb: 8 TiB (8796093022208 bytes), HDD, ST8000");
+        assert_eq!(
+            described(&disks[1]),
+            "/dev/sdb: 8.00 TiB (8 796 093 022 208 bytes), HDD, ST8000"
+        );
     }
 }

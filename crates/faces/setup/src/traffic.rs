@@ -13,7 +13,7 @@ use crate::machine::Counted;
 const PACKETS_MIN: u64 = 10;
 /// A mirror port receives so many times what is sent on it.
 const RECEIVED_TO_SENT: u64 = 20;
-/// What a packet takes on the disk besides its bytes (docs/format.md): a block's header and padding.
+/// What a packet takes on the disk besides its bytes (docs/format.md): a block's frame and padding.
 const BLOCK_BYTES: u64 = 34;
 /// Preamble, check sequence and gap of a frame on Ethernet.
 const ON_THE_WIRE_BYTES: u64 = 24;

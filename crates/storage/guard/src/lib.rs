@@ -63,8 +63,8 @@ pub struct Cleared {
     pub lost: Vec<Content>,
 }
 
-/// Why [`clear`] would refuse to lose what is on a device, by looking alone: nothing is claimed, and
-/// a few rows are read. `None` where it would not refuse.
+/// Why [`clear`] would refuse a device whose content nobody agreed to lose, by looking alone:
+/// nothing is claimed, and a few rows are read. `None` where it would not refuse.
 pub fn refusal(path: &Path, seed: u64) -> Option<Refusal> {
     match looked(path, seed) {
         Ok(refusal) => refusal,

@@ -24,23 +24,9 @@ use crate::{arguments, recorder, stdout};
 /// Between two looks whether a signal has come.
 const NAP: Duration = Duration::from_millis(50);
 
-/// From a bare machine to a recording service.
-///
-/// Shows the interfaces with their traffic and the disks with what uses them; measures, makes the
-/// volume, writes the configuration and the first token, has the service started and waits for the
-/// first session. It asks at a terminal and nowhere else; each question has a flag. A disk that
-/// holds or carries anything is refused, whatever the flags. Run again it goes on where it was
-/// stopped: what is there is taken.
+/// The answers to its questions.
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  wirespool setup                                      look, propose and ask
-  wirespool setup --dry-run                            what would be done; nothing is
-  wirespool setup --interface eth1 --folder /data/office --size 100G --yes
-  wirespool setup --interface eth1 --member /dev/sdb --member /dev/sdc --parity 1 --qualify full
-
-Exit code 1 when no recorder or no session came in time.")]
-pub(crate) struct SetupFlags {
+pub(super) struct Questions {
     /// Record this interface; may be given several times
     #[arg(long = "interface", value_name = "NAME")]
     interfaces: Vec<String>,
@@ -104,7 +90,7 @@ fn yes_or_no(word: &str) -> Result<bool, String> {
 /// Runs a verb of this program by its words.
 type Verbs<'a> = &'a dyn Fn(&Words) -> Outcome;
 
-pub(super) fn run(flags: &SetupFlags, verbs: Verbs<'_>) -> Outcome {
+pub(super) fn run(flags: &Questions, verbs: Verbs<'_>) -> Outcome {
     let answers = Answers {
         interfaces: flags.interfaces.clone(),
         members: flags.members.clone(),
