@@ -42,6 +42,7 @@ const VIEWS: [&str; 9] = [
     "machine-view",
     "tui",
     "server",
+    "setup",
     "wirespool",
 ];
 /// What goes past it: paths as they are.

@@ -18,7 +18,7 @@ const ROWS: [&[&str]; 12] = [
         "talkers", "page",
     ],
     &["volume-view", "session-view", "qualify-view", "machine-view", "sql", "audit", "hold"],
-    &["tui", "server", "supervise"],
+    &["tui", "server", "supervise", "setup"],
     &["wirespool"],
     &["sim", "lab", "bench", "testdata", "xtask", "fuzz"],
 ];

@@ -11,7 +11,7 @@ use volume::{Bound, Usable};
 
 use crate::failure::{self, Outcome, Verdict};
 use crate::progress::Progress;
-use crate::{advice, arguments, stdout};
+use crate::{arguments, stdout};
 
 /// Make a volume out of a new file or a disk.
 ///
@@ -160,7 +160,7 @@ fn advice(flags: &Flags) -> anyhow::Result<Option<Choice>> {
         has_usable: flags.usable.is_some(),
         data_members: u8::try_from(data_members).unwrap_or(u8::MAX),
     };
-    advice::read(&flags.qualifications, &members, given, flags.of_other_disks).map(Some)
+    Ok(Some(setup::advice(&flags.qualifications, &members, given, flags.of_other_disks)?))
 }
 
 pub(crate) fn run(flags: &Flags) -> Outcome {

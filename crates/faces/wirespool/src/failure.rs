@@ -128,6 +128,9 @@ fn code(error: &anyhow::Error) -> u8 {
     if error.chain().any(|cause| cause.is::<Usage>() || cause.is::<WrongQuery>()) {
         return USAGE;
     }
+    if matches!(error.downcast_ref(), Some(::qualify::Error::Words(_))) {
+        return USAGE;
+    }
     let is_damage = match error.downcast_ref() {
         Some(upkeep::Error::Volume { source, .. }) => is_damaged(source),
         _ => match error.downcast_ref() {

@@ -23,7 +23,7 @@ const FAMILIES: [(&str, &[&str]); 7] = [
     ("Measure", &["prove", "replay", "bench"]),
     (
         "Serve others",
-        &["serve", "audit", "config", "extcap", "stenoread", "stenocurl", "completions"],
+        &["setup", "serve", "audit", "config", "extcap", "stenoread", "stenocurl", "completions"],
     ),
 ];
 

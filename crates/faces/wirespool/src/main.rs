@@ -5,7 +5,6 @@
 //! Flags are read from the command line and nowhere else. Results go to standard output, progress
 //! and remarks to standard error; a reader that goes away ends the program quietly.
 
-mod advice;
 mod any;
 mod arguments;
 mod atlas;
@@ -129,6 +128,7 @@ enum Verb {
     Serve(serve::Flags),
     Audit(serve::AuditFlags),
     Config(serve::ConfigFlags),
+    Setup(Box<serve::SetupFlags>),
     Stenoread(steno::ReadFlags),
     Stenocurl(steno::CurlFlags),
     Demo(demo::Flags),
@@ -186,6 +186,10 @@ fn run(verb: Verb) -> Outcome {
         Verb::Serve(flags) => serve::run(&flags),
         Verb::Audit(flags) => serve::audit(&flags),
         Verb::Config(flags) => serve::config(&flags),
+        Verb::Setup(flags) => serve::setup(&flags, &|words| {
+            let program = ["wirespool".to_owned()];
+            run(Cli::try_parse_from(program.iter().chain(words))?.verb)
+        }),
         Verb::Stenoread(flags) => steno::read(&flags),
         Verb::Stenocurl(flags) => steno::curl(&flags),
         Verb::Demo(flags) => demo::run(&flags),

@@ -3,6 +3,7 @@
 mod audit;
 mod config;
 mod flags;
+mod setup;
 
 use core::time::Duration;
 use std::io::Write as _;
@@ -22,6 +23,7 @@ use crate::{arguments, evidence, recorder, stdout};
 use self::audit::AuditCommand;
 use self::config::ConfigCommand;
 use self::flags::ServingFlags;
+use self::setup::Questions;
 pub(crate) use config::reference;
 
 /// The hidden verb of a process that answers one request.
@@ -139,6 +141,32 @@ pub(crate) fn audit(flags: &AuditFlags) -> Outcome {
 
 pub(crate) fn config(flags: &ConfigFlags) -> Outcome {
     config::run(&flags.command)
+}
+
+/// From a bare machine to a recording service.
+///
+/// Shows the interfaces with their traffic and the disks with what uses them; measures, makes the
+/// volume, writes the configuration and the first token, has the service started and waits for the
+/// first session. It asks at a terminal and nowhere else; each question has a flag. A disk that
+/// holds or carries anything is refused, whatever the flags. Run again it goes on where it was
+/// stopped: what is there is taken.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool setup                                      look, propose and ask
+  wirespool setup --dry-run                            what would be done; nothing is
+  wirespool setup --interface eth1 --folder /data/office --size 100G --yes
+  wirespool setup --interface eth1 --member /dev/sdb --member /dev/sdc --parity 1 --qualify full
+
+Exit code 1 when no recorder or no session came in time.")]
+pub(crate) struct SetupFlags {
+    #[command(flatten)]
+    questions: Questions,
+}
+
+/// Sets a machine up; `verbs` runs a verb of the program.
+pub(crate) fn setup(flags: &SetupFlags, verbs: &dyn Fn(&::setup::Words) -> Outcome) -> Outcome {
+    setup::run(&flags.questions, verbs)
 }
 
 pub(crate) fn run(flags: &Flags) -> Outcome {

@@ -6,6 +6,7 @@ use std::ffi::{CStr, CString, OsStr, OsString};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 use std::ptr;
 
 use rustix::process::geteuid;
@@ -48,6 +49,15 @@ impl User {
             let gid = group().unwrap_or(uid);
             Some(Self { uid, gid, groups: vec![gid], entry: None })
         })
+    }
+
+    /// Gives it a file or folder.
+    ///
+    /// # Errors
+    /// Only root may.
+    pub fn give(&self, path: &Path) -> Result<(), Error> {
+        std::os::unix::fs::chown(path, Some(self.uid), Some(self.gid))
+            .map_err(|error| Error::path("change the owner of", path, error))
     }
 
     /// What a program of this user finds in its environment.

@@ -121,7 +121,7 @@ pub fn node(path: &Path) -> Result<Node, Error> {
 /// More than any sane stack has.
 const LAYERS_MAX: usize = 64;
 
-fn layer(place: &Path) -> Layer {
+pub(crate) fn layer(place: &Path) -> Layer {
     // A partition has only a size of its own.
     let parent = place.parent().map(Path::to_path_buf).unwrap_or_default();
     let disk = if place.join("partition").exists() { parent } else { place.to_path_buf() };

@@ -8,6 +8,7 @@ pub mod disk;
 pub mod drive;
 mod error;
 pub mod gpt;
+mod listing;
 pub mod owners;
 pub mod placement;
 pub mod signature;
@@ -17,4 +18,5 @@ pub mod untrusted;
 pub mod usage;
 
 pub use error::Error;
+pub use listing::{DiskKind, ListedDisk, disks};
 pub use space::{extents, free_bytes};

@@ -63,6 +63,28 @@ pub struct Cleared {
     pub lost: Vec<Content>,
 }
 
+/// Why [`clear`] would refuse a device whose content nobody agreed to lose, by looking alone:
+/// nothing is claimed, and a few rows are read. `None` where it would not refuse.
+pub fn refusal(path: &Path, seed: u64) -> Option<Refusal> {
+    match looked(path, seed) {
+        Ok(refusal) => refusal,
+        Err(refusal) => Some(refusal),
+    }
+}
+
+fn looked(path: &Path, seed: u64) -> Result<Option<Refusal>, Refusal> {
+    let used = match usage::of(path)? {
+        None => usage::writer_of(path)?,
+        used => used,
+    };
+    if let Some(used) = used {
+        return Ok(Some(Refusal::InUse { path: path.to_path_buf(), used }));
+    }
+    let found = content::look(path, device::open_read(path)?.as_ref(), seed)?;
+    let first = found.into_iter().next();
+    Ok(first.map(|content| Refusal::Occupied { path: path.to_path_buf(), content }))
+}
+
 /// Walks the chain. `seed` decides where unsigned data is looked for. Nothing is written.
 pub fn clear(path: &Path, consent: &Consent, seed: u64) -> Result<Cleared, Refusal> {
     let refused = path.to_path_buf();

@@ -12,6 +12,8 @@ use crate::plan::Part;
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the text of each variant says what its fields are")]
 pub enum Error {
+    #[error("{0}")]
+    Words(String),
     #[error(transparent)]
     Device(#[from] device::Error),
     #[error(transparent)]

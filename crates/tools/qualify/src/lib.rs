@@ -12,6 +12,7 @@
 mod bench;
 mod choice;
 mod compare;
+mod contestants;
 mod cpu;
 mod diff;
 mod error;
@@ -55,6 +56,7 @@ pub use compare::{
     Comparison, Contender, Contest, Contestant, EffectFound, Fact, FactorFound, Measure,
     RateChange, RateWindow, Run, TwoModes, compare, compare_reports,
 };
+pub use contestants::{Entry, Field, Site};
 pub use diff::{Change, Compared, Diff, Subject};
 pub use error::Error;
 pub use files::fio_arguments;

@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use ::qualify::{
-    Comparison, Contest, Contestant, Fact, Lent, Members, Opened, Qualification, QualifyReport,
-    compare as compete, compare_reports, open,
+    Comparison, Contest, Contestant, Fact, Field, Lent, Members, Opened, Qualification,
+    QualifyReport, compare as compete, compare_reports, open,
 };
 use host::{StopFlag, SystemClock, read_text};
 use units::ByteSize;
 
-use super::contestants::Field;
 use super::{Drafts, Flags};
 use crate::failure::{Outcome, Usage, Verdict};
 use crate::output_file;
@@ -74,7 +73,9 @@ fn report(path: &Path) -> anyhow::Result<Option<Qualification>> {
 
 fn targets(flags: &Flags) -> anyhow::Result<Comparison> {
     let (contest, size_bytes) = flags.contest()?;
-    let field = Field::plan(&flags.compare, (&contest, size_bytes), flags.names())?;
+    let named = flags.compare.iter().map(|path| (page::safe::path_value(path), path.clone()));
+    let words: Vec<_> = named.collect();
+    let field = Field::plan(&words, (&contest, size_bytes), flags.names())?;
     let contest = field.fitted(contest)?;
     let stop = StopFlag::install()?;
     let mut opened = Vec::new();

@@ -1,7 +1,6 @@
 //! `wirespool qualify`.
 
 mod compare;
-mod contestants;
 mod fio;
 mod flags;
 mod keep;

@@ -48,6 +48,7 @@ mod schema;
 mod selection;
 mod serve;
 mod service;
+mod setup;
 mod slow_disks;
 mod spared;
 mod standing;

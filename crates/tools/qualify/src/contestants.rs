@@ -2,10 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use ::qualify::{Contest, MEMBERS_MAX, Protection};
 use host::Target;
 
-use crate::failure::Usage;
+use crate::compare::Contest;
+use crate::error::Error;
+use crate::members::Protection;
+use crate::number::to_u64;
+use crate::plan::Part;
+use crate::sizing::MEMBERS_MAX;
 
 /// Columns of a volume, in bytes: a head and a row, to the longest.
 const COLUMN_BYTES_MIN: u64 = 8 << 10;
@@ -27,7 +31,7 @@ struct Word {
 
 impl Word {
     /// `A`, `A+B+C`, `A:checksums`, `A+B:parity`; what is there under the whole text is that.
-    fn parse(text: &Path) -> Result<Self, Usage> {
+    fn parse(text: &Path) -> Result<Self, Error> {
         let plain =
             |path: &Path| Self { members: vec![path.to_path_buf()], protection: Protection::None };
         let Some(words) = text.to_str().filter(|_| !text.exists()) else { return Ok(plain(text)) };
@@ -74,17 +78,19 @@ fn members(targets: &str) -> Vec<PathBuf> {
     targets.split('+').map(PathBuf::from).collect()
 }
 
-fn refused(word: &str, why: &str) -> Usage {
-    Usage(format!("--compare {word}: {why}"))
+fn refused(word: &str, why: &str) -> Error {
+    Error::Words(format!("--compare {word}: {why}"))
 }
 
 /// A target that is opened once, for all its users.
 #[derive(Debug)]
-pub(super) struct Site {
-    pub(super) path: PathBuf,
-    pub(super) is_device: bool,
+pub struct Site {
+    /// Where it is.
+    pub path: PathBuf,
+    /// It is a block device.
+    pub is_device: bool,
     /// Of a file that is made.
-    pub(super) size_bytes: u64,
+    pub size_bytes: u64,
     /// By which it is known again; `None` of a directory, where each use has a file of its own.
     key: Option<PathBuf>,
     is_only_read: bool,
@@ -92,51 +98,53 @@ pub(super) struct Site {
 
 /// One of those that are compared.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub struct Entry {
     /// As it was typed.
-    pub(super) name: String,
+    pub name: String,
     /// Places among the sites.
-    pub(super) members: Vec<usize>,
-    pub(super) protection: Protection,
+    pub members: Vec<usize>,
+    /// What is computed for them.
+    pub protection: Protection,
     /// Members that hold data.
-    pub(super) columns: usize,
+    pub columns: usize,
 }
 
 /// All that is compared.
 #[derive(Debug, Default)]
-pub(super) struct Field {
+pub struct Field {
     /// In the order in which they are named first.
-    pub(super) sites: Vec<Site>,
-    pub(super) entries: Vec<Entry>,
+    pub sites: Vec<Site>,
+    /// In the order in which they are named.
+    pub entries: Vec<Entry>,
 }
 
 impl Field {
     /// `size_bytes` are those of all members of a contestant that hold data; `names` say how many
     /// devices may be written to. Nothing is opened yet.
-    pub(super) fn plan(
-        words: &[PathBuf],
+    pub fn plan(
+        words: &[(String, PathBuf)],
         (contest, size_bytes): (&Contest, u64),
         names: usize,
-    ) -> anyhow::Result<Self> {
+    ) -> Result<Self, Error> {
         let mut field = Self::default();
         let mut are_plain = true;
-        for text in words {
-            let (name, word) = (page::safe::path_value(text), Word::parse(text)?);
+        for (name, text) in words {
+            let (name, word) = (name.clone(), Word::parse(text)?);
             are_plain &= word.is_plain();
             check_block(&name, &word, contest.block_bytes)?;
             let columns = word.columns();
             let member_bytes = if columns == 1 {
                 size_bytes
             } else {
-                let share = size_bytes.div_ceil(u64::try_from(columns)?);
+                let share = size_bytes.div_ceil(to_u64(columns));
                 share.next_multiple_of(contest.block_bytes)
             };
             let mut members = Vec::new();
             for path in &word.members {
                 let at = field.site(path, member_bytes)?;
                 if members.contains(&at) {
-                    let text = format!("{} is in it twice", page::safe::path(path));
-                    return Err(refused(&name, &text).into());
+                    let text = format!("{} is in it twice", path.display());
+                    return Err(refused(&name, &text));
                 }
                 members.push(at);
             }
@@ -145,15 +153,15 @@ impl Field {
         field.consent(names)?;
         match field.sites.iter().find(|site| site.is_only_read) {
             Some(site) if !are_plain => {
-                let (part, path) = (::qualify::Part::Fill, site.path.clone());
-                Err(::qualify::Error::ReadOnly { part, path, is_device: site.is_device }.into())
+                let (part, path) = (Part::Fill, site.path.clone());
+                Err(Error::ReadOnly { part, path, is_device: site.is_device })
             }
             _ => Ok(field),
         }
     }
 
     /// The place of a target, which is added when it is new.
-    fn site(&mut self, path: &Path, size_bytes: u64) -> anyhow::Result<usize> {
+    fn site(&mut self, path: &Path, size_bytes: u64) -> Result<usize, Error> {
         let found = host::target(path)?;
         let is_shared = !path.is_dir();
         let key = is_shared.then(|| path.canonicalize().unwrap_or_else(|_| path.to_path_buf()));
@@ -171,31 +179,31 @@ impl Field {
     }
 
     /// The first devices are written to, by the names that were typed.
-    fn consent(&mut self, names: usize) -> Result<(), Usage> {
+    fn consent(&mut self, names: usize) -> Result<(), Error> {
         let mut devices = 0;
         for site in self.sites.iter_mut().filter(|site| site.is_device) {
             site.is_only_read = devices >= names;
             devices += 1;
         }
         if names > devices {
-            return Err(Usage("--destroy: more names than devices".into()));
+            return Err(Error::Words("--destroy: more names than devices".to_owned()));
         }
         Ok(())
     }
 
     /// The contest with runs of whole stripes of all targets.
-    pub(super) fn fitted(&self, contest: Contest) -> Result<Contest, Usage> {
+    pub fn fitted(&self, contest: Contest) -> Result<Contest, Error> {
         let stripe = contest.stripe_bytes(self.entries.iter().map(|entry| entry.columns));
         if contest.run_bytes < stripe {
             let (run, text) = (contest.run_bytes, "whole stripes of all targets");
-            return Err(Usage(format!("--run-size {run}: at least {stripe}, {text}")));
+            return Err(Error::Words(format!("--run-size {run}: at least {stripe}, {text}")));
         }
         Ok(Contest { run_bytes: contest.run_bytes / stripe * stripe, ..contest })
     }
 }
 
 /// A column that is protected has to be one of a volume.
-fn check_block(name: &str, word: &Word, block_bytes: u64) -> Result<(), Usage> {
+fn check_block(name: &str, word: &Word, block_bytes: u64) -> Result<(), Error> {
     let is_column = (COLUMN_BYTES_MIN..=COLUMN_BYTES_MAX).contains(&block_bytes);
     if word.protection == Protection::None || is_column {
         return Ok(());
@@ -256,7 +264,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (own, absent) = (folder.path().to_path_buf(), folder.path().join("x"));
         let both = format!("{}+{}", own.display(), absent.display());
-        let words = [own.clone(), absent.clone(), both.into()];
+        let named = |path: PathBuf| (path.display().to_string(), path);
+        let words = [own.clone(), absent.clone(), both.into()].map(named);
         let contest = Contest {
             rounds: 1,
             run_bytes: 8 << 20,
@@ -269,7 +278,7 @@ mod tests {
         assert_eq!(members, [&[0][..], &[1], &[2, 1]]);
         let sizes: Vec<u64> = field.sites.iter().map(|site| site.size_bytes >> 20).collect();
         assert_eq!(sizes, [32, 32, 16], "the shares of a stripe, or what one alone needs");
-        let twice = [own, format!("{0}+{0}", absent.display()).into()];
+        let twice = [own, format!("{0}+{0}", absent.display()).into()].map(named);
         let error = Field::plan(&twice, (&contest, 32 << 20), 0).unwrap_err().to_string();
         assert!(error.ends_with("is in it twice"), "{error}");
         assert!(Field::plan(&words, (&contest, 32 << 20), 1).is_err(), "no device, no name");
