@@ -64,7 +64,21 @@ const TESTS_A_CORE: usize = 2;
 const SOME_MUTANTS: usize = 2;
 
 /// After this no step of samples is begun: the whole must end on a slow machine, too.
-const BEGUN_WITHIN: Duration = Duration::from_mins(60);
+const BEGUN_WITHIN: Duration = Duration::from_hours(1);
+
+/// A step and its name.
+type Step = (&'static str, fn(&mut Tally));
+
+/// Steps that take samples, the most important one first.
+const SAMPLES: [Step; 5] = [
+    ("sim", simulations),
+    ("web", page),
+    ("lab", |tally| step("lab", tally, |tally| read(tally, &mut lab::command(&["--short"])?))),
+    ("miri", undefined_behaviour),
+    ("mutants", |tally| {
+        check("mutants", tally, || mutants::run_some(mutants::SEEDS, SOME_MUTANTS));
+    }),
+];
 
 /// Runs every step; returns whether all passed.
 pub(crate) fn run() -> bool {
@@ -88,20 +102,7 @@ pub(crate) fn run() -> bool {
     });
     licences(&mut tally);
     check("fuzz", &mut tally, fuzz_targets);
-    // Those that take samples, the most important one first.
-    type Step = (&'static str, fn(&mut Tally));
-    let steps: [Step; 5] = [
-        ("sim", simulations),
-        ("web", page),
-        ("lab", |tally| {
-            step("lab", tally, |tally| read(tally, &mut lab::command(&["--short"])?));
-        }),
-        ("miri", undefined_behaviour),
-        ("mutants", |tally| {
-            check("mutants", tally, || mutants::run_some(mutants::SEEDS, SOME_MUTANTS));
-        }),
-    ];
-    for (name, run) in steps {
+    for (name, run) in SAMPLES {
         if begin.elapsed() < BEGUN_WITHIN {
             run(&mut tally);
         } else {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 
@@ -21,9 +22,14 @@ pub(crate) fn copy(folder: &str, to: &Path) -> Result<()> {
         let Ok(bytes) = fs::read(&from) else { continue };
         fs::create_dir_all(to.parent().context("a file lies in a folder")?)?;
         fs::write(&to, bytes).with_context(|| format!("cannot write {}", to.display()))?;
-        fs::File::options().write(true).open(&to)?.set_modified(from.metadata()?.modified()?)?;
+        set_modified(&to, from.metadata()?.modified()?)?;
     }
     Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "a time is set by an open file alone")]
+fn set_modified(path: &Path, time: SystemTime) -> Result<()> {
+    Ok(fs::File::options().write(true).open(path)?.set_modified(time)?)
 }
 
 /// What an earlier copy has left of files and folders that are gone: cargo takes an empty folder

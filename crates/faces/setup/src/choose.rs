@@ -172,7 +172,9 @@ fn on_disks(
         return Err(Ending::Wrong("--size is for files; a disk is used whole".to_owned()));
     }
     let disks = usable(answers, machine, paths).map_err(Ending::Refused)?;
-    disks.iter().for_each(|disk| operator.say(&described(disk)));
+    for disk in &disks {
+        operator.say(&described(disk));
+    }
     let targets = disks.iter().map(Target::of_disk).collect();
     let existing = machine.volume(paths);
     if existing.is_none() && !answers.is_dry {

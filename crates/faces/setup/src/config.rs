@@ -25,9 +25,10 @@ impl Config {
             let names = names.join(", ");
             format!("[recorder.{}]\nvolume = {volume}\ninterface = [{names}]\n\n", self.name)
         };
-        let volumes = match self.interfaces.is_empty() {
-            true => format!("volumes = [{volume}]\n"),
-            false => String::new(),
+        let volumes = if self.interfaces.is_empty() {
+            format!("volumes = [{volume}]\n")
+        } else {
+            String::new()
         };
         format!(
             "# Written by wirespool setup. Every key: wirespool config explain\n\n{recorder}[api]\n\
@@ -55,7 +56,7 @@ fn quoted(text: &str) -> String {
         match letter {
             '"' | '\\' => quoted.extend(['\\', letter]),
             letter if letter.is_control() => {
-                quoted.push_str(&format!("\\u{:04X}", u32::from(letter)));
+                quoted.extend(format!("\\u{:04X}", u32::from(letter)).chars());
             }
             letter => quoted.push(letter),
         }

@@ -131,8 +131,7 @@ impl Machine for Here {
             || "a file system without a disk".to_owned(),
             |layer| format!("the file system on {}", layer.name),
         );
-        let kinds = layers.iter().map(|layer| kind_of(&layer.name, layer.is_rotational));
-        let kind = kinds.last();
+        let kind = layers.last().map(|layer| kind_of(&layer.name, layer.is_rotational));
         Ok(Folder { path, filesystem, free_bytes, kind })
     }
 
@@ -236,7 +235,7 @@ mod tests {
         let found = Here { seed: 1 }.folder(&path).unwrap();
         assert_eq!(found.path, path);
         assert!(found.free_bytes > 0 && !path.exists());
-        assert_eq!(Here { seed: 1 }.volume(&[path.clone()]), None);
+        assert_eq!(Here { seed: 1 }.volume(std::slice::from_ref(&path)), None);
         assert!(Here { seed: 1 }.disk(folder.path(), true).is_err());
     }
 }

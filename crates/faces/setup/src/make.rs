@@ -54,21 +54,19 @@ pub(crate) fn qualification(
     (machine, operator): (&dyn Machine, &mut dyn Operator),
     (storage, folder): (&Storage, &Path),
 ) -> Result<Vec<PathBuf>, Ending> {
-    let measure = match answers.measure {
-        Some(measure) => measure,
-        None => {
-            operator.say(&choices(&storage.targets));
-            let question = Question {
-                what: "how much is measured",
-                flag: "--qualify quick|full|none",
-                text: "Measure how much (quick, full or none)?",
-                proposal: Some(Measure::Quick.word().to_owned()),
-            };
-            let read = |text: &str| {
-                Measure::of(text).ok_or_else(|| "write quick, full or none".to_owned())
-            };
-            answer((answers, operator), &question, read)?
-        }
+    let measure = if let Some(measure) = answers.measure {
+        measure
+    } else {
+        operator.say(&choices(&storage.targets));
+        let question = Question {
+            what: "how much is measured",
+            flag: "--qualify quick|full|none",
+            text: "Measure how much (quick, full or none)?",
+            proposal: Some(Measure::Quick.word().to_owned()),
+        };
+        let read =
+            |text: &str| Measure::of(text).ok_or_else(|| "write quick, full or none".to_owned());
+        answer((answers, operator), &question, read)?
     };
     if measure == Measure::None {
         operator

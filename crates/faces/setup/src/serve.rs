@@ -223,19 +223,15 @@ pub(crate) fn first_session(
     operator.say(&format!("The recorder runs on {shown}."));
     let found =
         wait(answers, operator, "the first session", &|operator| operator.first_session(volume))?;
-    match found {
-        Some(session) => {
-            operator.say(&format!("The first session is found:\n  {}", safe::printable(&session)));
-            Ok(true)
-        }
-        None => {
-            operator.say(&format!(
-                "No session came within {patience}: the recorder runs, and nothing passed that \
-                 makes one. Look at the cable and at the mirror port of the switch."
-            ));
-            Ok(false)
-        }
-    }
+    let Some(session) = found else {
+        operator.say(&format!(
+            "No session came within {patience}: the recorder runs, and nothing passed that makes \
+             one. Look at the cable and at the mirror port of the switch."
+        ));
+        return Ok(false);
+    };
+    operator.say(&format!("The first session is found:\n  {}", safe::printable(&session)));
+    Ok(true)
 }
 
 type Look<'a> = &'a dyn Fn(&dyn Operator) -> Option<String>;
@@ -268,9 +264,10 @@ fn wait(
 pub(crate) fn next(volume: &Path, has_recorder: bool) -> String {
     let volume = volume.to_string_lossy().into_owned();
     let line = |list: &[&str]| format!("  {}", shown(&words(list)));
-    let first = match has_recorder {
-        true => (line(&["status", &volume]), "how the recording stands"),
-        false => (line(&["record", &volume, "--read", "FILE.pcap"]), "import a capture"),
+    let first = if has_recorder {
+        (line(&["status", &volume]), "how the recording stands")
+    } else {
+        (line(&["record", &volume, "--read", "FILE.pcap"]), "import a capture")
     };
     let lines = [
         first,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use network::Link;
+use network::{Link, LinkState};
 use page::table::{Column, render};
 use page::text::bits;
 use units::number::per_second;
@@ -66,9 +66,9 @@ impl Seen {
             && counted.received_packets / RECEIVED_TO_SENT >= counted.sent_packets;
         if link.is_loopback {
             Look::Loopback
-        } else if !link.is_up {
+        } else if link.state == LinkState::Down {
             Look::Down
-        } else if !link.has_carrier {
+        } else if link.state == LinkState::NoCarrier {
             Look::NoCarrier
         } else if link.has_address {
             Look::OwnTraffic
@@ -168,8 +168,7 @@ pub(crate) mod tests {
     pub(crate) fn link(name: &str, has_address: bool) -> Link {
         Link {
             name: name.to_owned(),
-            is_up: true,
-            has_carrier: true,
+            state: LinkState::Up,
             is_loopback: name == "lo",
             mbit_per_s: Some(10_000),
             has_address,
@@ -185,8 +184,8 @@ pub(crate) mod tests {
     #[test]
     fn a_mirror_port_is_known_by_what_it_does() {
         let mirror = one(link("eth1", false), 100_000, 2);
-        let down = Link { is_up: false, ..link("eth3", false) };
-        let unplugged = Link { has_carrier: false, ..link("eth4", false) };
+        let down = Link { state: LinkState::Down, ..link("eth3", false) };
+        let unplugged = Link { state: LinkState::NoCarrier, ..link("eth4", false) };
         let all = [
             one(link("lo", false), 500, 500),
             one(link("eth0", true), 100_000, 2),

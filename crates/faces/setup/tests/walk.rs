@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 
 use blockdev::DiskKind;
-use network::Link;
+use network::{Link, LinkState};
 use setup::{
     Answers, Counted, Disk, Ending, Folder, Machine, Manager, Measure, Operator, Places, Rights,
     Volume, Words, walk,
@@ -48,8 +48,7 @@ impl Machine for MadeUp {
     fn links(&self) -> Result<Vec<Link>, String> {
         let link = |name: &str, has_address| Link {
             name: name.to_owned(),
-            is_up: true,
-            has_carrier: true,
+            state: LinkState::Up,
             is_loopback: name == "lo",
             mbit_per_s: None,
             has_address,

@@ -24,5 +24,5 @@ pub mod untrusted;
 pub use enclosure::{Enclosure, Way};
 pub use error::Error;
 pub use link::{LinkCounters, interfaces, interfaces_up, link_counters, make_pair};
-pub use links::{Link, links};
+pub use links::{Link, LinkState, links};
 pub use namespace::enter_namespace;

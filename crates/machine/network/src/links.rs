@@ -17,21 +17,38 @@ const IFF_LOWER_UP: u32 = 0x1_0000;
 /// `IPV6_ADDR_LINKLOCAL` of `net/ipv6.h`: the kernel gives such an address without being asked.
 const SCOPE_OF_LINK: &str = "20";
 
+/// Whether packets can come to an interface.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LinkState {
+    /// Nobody has brought it up.
+    Down,
+    /// It is up, without a cable, or without a port at its other end.
+    NoCarrier,
+    /// They can.
+    Up,
+}
+
 /// An interface.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Link {
     /// Name of the interface.
     pub name: String,
-    /// Somebody has brought it up.
-    pub is_up: bool,
-    /// There is a link: a cable, and a port at its other end.
-    pub has_carrier: bool,
+    /// Whether packets can come.
+    pub state: LinkState,
     /// It leads to this machine alone.
     pub is_loopback: bool,
     /// Its speed in Mbit/s; `None` where the driver does not say.
     pub mbit_per_s: Option<u64>,
     /// Packets are sent by it: it has an address, or a route leads there.
     pub has_address: bool,
+}
+
+fn state(flags: u32) -> LinkState {
+    match (flags & IFF_UP != 0, flags & IFF_LOWER_UP != 0) {
+        (false, _) => LinkState::Down,
+        (true, false) => LinkState::NoCarrier,
+        (true, true) => LinkState::Up,
+    }
 }
 
 /// The interfaces, in the kernel's order; one that vanishes meanwhile is left out.
@@ -47,8 +64,7 @@ pub fn links() -> Result<Vec<Link>, Error> {
         let asked = [link_header(0, 0), attribute(IFLA_IFNAME, &text(&name))].concat();
         let (index, flags) = index_and_flags(&request(RTM_GETLINK, 0, &asked).ok()?)?;
         Some(Link {
-            is_up: flags & IFF_UP != 0,
-            has_carrier: flags & IFF_LOWER_UP != 0,
+            state: state(flags),
             is_loopback: flags & IFF_LOOPBACK != 0,
             mbit_per_s: speed(&name, index),
             has_address: routed.contains(&name) || with_ipv6.contains(&name),
@@ -114,7 +130,7 @@ mod tests {
         }
         crate::make_pair(["left", "right"], 1500).unwrap();
         let left = links().unwrap().into_iter().find(|link| link.name == "left").unwrap();
-        assert!(left.is_up && left.has_carrier && !left.is_loopback, "{left:?}");
+        assert!(left.state == LinkState::Up && !left.is_loopback, "{left:?}");
         assert!(!left.has_address, "{left:?}");
     }
 }

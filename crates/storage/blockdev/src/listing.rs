@@ -14,7 +14,7 @@ pub enum DiskKind {
     Rotating,
     /// Flash behind SATA, SAS or a virtual bus.
     Flash,
-    /// Flash behind NVMe.
+    /// Flash behind `NVMe`.
     Nvme,
 }
 

@@ -13,7 +13,7 @@ use crate::machine::{
     run_unprivileged, text,
 };
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A folder with a place for the volume and one for the configuration.
 struct Site {
