@@ -225,7 +225,7 @@ fn try_one(tree: &Path, mutant: &Mutant, seeds: u64) -> Result<Fate> {
     fate
 }
 
-/// Cargo in the tree of the mutant, with the flags of the repository, which libraries are built with.
+/// Cargo in the tree of the mutant, with the flags that libraries are built with here.
 fn cargo_in(tree: &Path, arguments: &[&str]) -> Command {
     let mut cargo = process::cargo(arguments);
     cargo.current_dir(tree).env("CARGO_TARGET_DIR", tree.with_file_name("build"));

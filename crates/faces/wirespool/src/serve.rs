@@ -97,8 +97,8 @@ struct CreateFlags {
 
 /// Takes the words of scopes.
 fn scope_parser() -> impl TypedValueParser<Value = Scope> {
-    let words = PossibleValuesParser::new(Scope::ALL.map(Scope::word));
-    words.map(|word| Scope::of_word(&word).expect("one of the words of scopes"))
+    PossibleValuesParser::new(Scope::ALL.map(Scope::word))
+        .map(|word| Scope::of_word(&word).expect("one of the words of scopes"))
 }
 
 /// Check and explain a configuration file.
@@ -182,7 +182,6 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
 fn serve(flags: &ServingFlags) -> Outcome {
     let variable = |name| Some((name, std::env::var(name).ok()?));
     let usual = Bounds::default();
-    let (hold_dir, size_max) = (flags.hold_dir.clone(), flags.hold_size);
     let tls = flags.tls_cert.clone().zip(flags.tls_key.clone());
     let config = Config {
         volumes: flags.volumes.clone(),
@@ -197,7 +196,7 @@ fn serve(flags: &ServingFlags) -> Outcome {
             file_bytes: flags.audit_size,
             files: flags.audit_files,
         }),
-        holds: hold_dir.map(|folder| Holds { folder, size_max }),
+        holds: flags.hold_dir.clone().map(|folder| Holds { folder, size_max: flags.hold_size }),
         bounds: Bounds {
             workers: flags.workers,
             connections: flags.connections,

@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 
+use ::extract::{Event, Options};
 use ::setup::{Answers, Ending, Here, Measure, Operator, Words, walk};
 use anyhow::anyhow;
 use clap::Args;
+use clap::builder::BoolishValueParser;
 use host::{StopFlag, SystemClock, Timed};
 use page::text::Zone;
 use query::Query;
@@ -59,7 +61,7 @@ pub(super) struct Questions {
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
     /// Start the service; without systemd: wait until somebody has
-    #[arg(long, value_name = "yes|no", value_parser = yes_or_no)]
+    #[arg(long, value_name = "yes|no", value_parser = BoolishValueParser::new())]
     start: Option<bool>,
     /// Take what is proposed instead of asking. Disks and mirror ports must be clear all the same
     #[arg(long)]
@@ -75,16 +77,8 @@ pub(super) struct Questions {
     wait: Duration,
 }
 
-fn measure(word: &str) -> Result<Measure, String> {
-    Measure::of(word).ok_or_else(|| "quick, full or none".to_owned())
-}
-
-fn yes_or_no(word: &str) -> Result<bool, String> {
-    match word {
-        "yes" => Ok(true),
-        "no" => Ok(false),
-        _ => Err("yes or no".to_owned()),
-    }
+fn measure(word: &str) -> Result<Measure, &'static str> {
+    Measure::of(word).ok_or("quick, full or none")
 }
 
 /// Runs a verb of this program by its words.
@@ -110,14 +104,11 @@ pub(super) fn run(flags: &Questions, verbs: Verbs<'_>) -> Outcome {
         ..Answers::default()
     };
     let stop = StopFlag::install()?;
-    let seed = u64::from_le_bytes(host::random_bytes()?);
+    let here = Here { seed: u64::from_le_bytes(host::random_bytes()?) };
     let mut terminal = Terminal { stop, verbs, said: None, shown: None, failed: None };
-    let walked = walk(&answers, &Here { seed }, &mut terminal);
+    let walked = walk(&answers, &here, &mut terminal);
     terminal.clear();
-    if let Some(error) = terminal.failed {
-        return Err(error);
-    }
-    match walked {
+    match terminal.failed.map_or(Ok(walked), Err)? {
         Ok(is_recording) => Ok(Verdict::clean_if(is_recording)),
         Err(ending @ (Ending::Unanswered { .. } | Ending::Wrong(_))) => {
             Err(Usage(ending.to_string()).into())
@@ -193,16 +184,16 @@ impl Operator for Terminal<'_> {
     }
 
     fn rest(&mut self, time: Duration) {
-        let until_ns = SystemClock.boottime_ns().saturating_add(units::nanos(time));
-        while SystemClock.boottime_ns() < until_ns && !self.stop.is_set() {
-            let nap_ns = SystemClock.boottime_ns().saturating_add(units::nanos(NAP));
-            SystemClock.sleep_until(nap_ns.min(until_ns));
+        let (mut now_ns, nap_ns) = (SystemClock.boottime_ns(), units::nanos(NAP));
+        let until_ns = now_ns.saturating_add(units::nanos(time));
+        while now_ns < until_ns && !self.stop.is_set() {
+            now_ns = now_ns.saturating_add(nap_ns).min(until_ns);
+            SystemClock.sleep_until(now_ns);
         }
     }
 
     fn progress(&mut self, text: &str) {
-        let shown = self.shown.get_or_insert_with(|| Progress::new("setup"));
-        shown.text(&|| text.to_owned());
+        self.shown.get_or_insert_with(|| Progress::new("setup")).text(&|| text.to_owned());
     }
 
     fn run(&mut self, words: &Words) -> Result<(), String> {
@@ -221,13 +212,10 @@ impl Operator for Terminal<'_> {
             cpu: None,
             is_heard: true,
         };
-        let taken = timed.run(&|| self.stop.is_set()).map_err(|error| line(&error.into()))?;
-        let ended =
-            taken.code.map_or_else(|| "by a signal".to_owned(), |code| format!("with {code}"));
-        if taken.code == Some(0) {
-            Ok(())
-        } else {
-            Err(format!("{} ended {ended}", words.join(" ")))
+        match timed.run(&|| self.stop.is_set()).map_err(|error| line(&error.into()))?.code {
+            Some(0) => Ok(()),
+            Some(code) => Err(format!("{} ended with {code}", words.join(" "))),
+            None => Err(format!("{} ended by a signal", words.join(" "))),
         }
     }
 
@@ -237,18 +225,17 @@ impl Operator for Terminal<'_> {
 
     fn first_session(&self, volume: &Path) -> Option<String> {
         recorder::catch_up_telling(volume, &[], &mut |_| {});
-        let reading =
-            ::extract::Options { volume: volume.to_path_buf(), ..::extract::Options::default() };
+        let reading = Options { volume: volume.to_path_buf(), ..Options::default() };
         let mut table = SessionTable::new(stdout::width(), Zone::Utc);
         let mut text = String::new();
         let found = ::extract::find(&reading, &Query::all(), Some(1), &SystemClock, &mut |event| {
-            if let ::extract::Event::Found(found) = event {
+            if let Event::Found(found) = event {
                 text += &table.push(found);
             }
             self.stop.flow()
         });
         text += &table.finish();
-        let sessions = found.map_or(0, |found| found.sessions);
-        text.lines().last().filter(|_| sessions > 0).map(str::to_owned)
+        let is_found = found.is_ok_and(|found| found.sessions > 0);
+        is_found.then(|| text.lines().last().map(str::to_owned)).flatten()
     }
 }
