@@ -31,6 +31,11 @@ pub(crate) fn check(answers: &Answers) -> Result<(), Ending> {
         let why = format!("--name {name}: letters, digits, dashes and underscores");
         return Err(Ending::Wrong(why));
     }
+    // The configuration is UTF-8, and so are the words of verbs.
+    let paths = answers.members.iter().chain(&answers.folders).chain(&answers.config);
+    if let Some(path) = paths.into_iter().find(|path| path.to_str().is_none()) {
+        return Err(Ending::Wrong(format!("{}: the path must be UTF-8", safe::path(path))));
+    }
     match answers.listen {
         Some(listen) if !listen.ip().is_loopback() => Err(Ending::Wrong(format!(
             "--listen {listen}: beyond this machine the API needs TLS; set it up here first, then \
@@ -283,4 +288,26 @@ pub(crate) fn next(volume: &Path, has_recorder: bool) -> String {
 pub(crate) fn config_path(answers: &Answers, machine: &dyn Machine) -> PathBuf {
     let path = answers.config.clone().unwrap_or_else(|| machine.places().config);
     std::path::absolute(&path).unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_path_that_no_configuration_can_name_is_refused_before_anything_is_made() {
+        let path = PathBuf::from(OsStr::from_bytes(b"/data/\xff"));
+        let named = |answers: Answers| Answers { name: "main".to_owned(), ..answers };
+        for answers in [
+            Answers { members: vec![path.clone()], ..Answers::default() },
+            Answers { folders: vec![path.clone()], ..Answers::default() },
+            Answers { config: Some(path.clone()), ..Answers::default() },
+        ] {
+            assert!(matches!(check(&named(answers)), Err(Ending::Wrong(_))));
+        }
+        assert!(check(&named(Answers::default())).is_ok());
+    }
 }

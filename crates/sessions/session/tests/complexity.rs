@@ -185,6 +185,7 @@ fn work_on_fragments_and_flows_is_linear() {
 
 /// Runs the test of this name once more, below callgrind with these seeds, and compares what it
 /// counts of each case; there it plays them. [`quadratic`] comes last, and must be found.
+#[expect(clippy::print_stdout, reason = "counts are for who reads the test's output")]
 fn count(test: &str, seeds: &str, cases: impl Iterator<Item = Case>) {
     let cases: Vec<Case> = cases.chain([quadratic()]).collect();
     if std::env::var_os(INSIDE).is_some() {

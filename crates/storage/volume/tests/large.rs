@@ -28,8 +28,8 @@ fn uuid(member: u8) -> [u8; 16] {
 }
 
 /// Of so many rows: as long to compute as all else of a head, and the same for each.
-fn body_crc_of_zeros(rows: u16) -> u32 {
-    static KNOWN: Mutex<BTreeMap<u16, u32>> = Mutex::new(BTreeMap::new());
+fn body_crc_of_zeros(rows: u16) -> u64 {
+    static KNOWN: Mutex<BTreeMap<u16, u64>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap();
     *known.entry(rows).or_insert_with(|| body_crc(&vec![0; ROW_SIZE * usize::from(rows)]))
 }

@@ -74,7 +74,10 @@ fn end_by(signal: &str, volume: &Volume) {
         "--name",
         signal.trim_start_matches('-'),
     ];
-    let mut recorder = command(&[&record[..], &["--index-dir", &volume.index]].concat());
+    let program = command(&[&record[..], &["--index-dir", &volume.index]].concat());
+    // Where the tests run in the background, signals may be ignored.
+    let mut recorder = Command::new("env");
+    recorder.arg("--default-signal").arg(program.get_program()).args(program.get_args());
     recorder.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = recorder.spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
@@ -85,6 +88,14 @@ fn end_by(signal: &str, volume: &Volume) {
     }
     let number = child.id().to_string();
     assert!(Command::new("kill").args([signal, &number]).status().unwrap().success());
+    let signalled = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if signalled.elapsed() > Duration::from_mins(1) {
+            child.kill().unwrap();
+            panic!("{signal} does not end it");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
     let ended = child.wait_with_output().unwrap();
     drop(input);
     let said = String::from_utf8_lossy(&ended.stdout).into_owned();

@@ -1,5 +1,6 @@
 //! The owner against workers that do what they should, and against others.
 
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 
@@ -302,9 +303,19 @@ fn a_segment_larger_than_its_packets_explain_is_not_taken() {
 #[test]
 fn a_worker_that_hangs_is_ended_after_its_silence_and_a_paused_machine_is_no_silence() {
     let pool = pool();
-    let mut owner = owner(&pool, faulty(Fate::Hangs, 1, any_request));
+    let has_it = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&has_it);
+    let is_meant = move |seen| {
+        told.fetch_or(any_request(seen), Ordering::SeqCst);
+        any_request(seen)
+    };
+    let mut owner = owner(&pool, faulty(Fate::Hangs, 1, is_meant));
     owner.push(stripe(&pool, 1));
     let clock = units::ManualClock::new(Timestamp(0));
+    // Whatever a busy machine takes for a thread: it counts from when the worker has its request.
+    while !has_it.load(Ordering::SeqCst) {
+        assert!(owner.poll(&clock, Duration::from_millis(1)).is_none());
+    }
     // The machine was off for an hour: that counts as a second.
     let (hour, second) = (3600 * NANOS_PER_SECOND, NANOS_PER_SECOND);
     for step in [0, hour, hour, hour] {

@@ -132,6 +132,54 @@ fn what_the_service_says_and_answers_is_harmless() {
 }
 
 #[test]
+fn what_setup_says_is_harmless() {
+    let hostile = Hostile::new();
+    let folder = hostile.file(FILE);
+    let settled = ["--yes", "--dry-run", "--qualify", "none", "--start", "no"];
+    for arguments in [
+        &["--interface", NAME, "--folder", &folder, "--size", "100M"][..],
+        &["--folder", &folder, "--size", "100M", "--name", NAME],
+        &["--folder", &folder, "--size", "100M", "--config", &folder],
+        &["--folder", &hostile.path, "--size", "100M", "--config", &hostile.file("absent")],
+        &["--member", &folder],
+        &["--member", &hostile.path, "--parity", NAME],
+    ] {
+        checks::ran(
+            &format!("setup {arguments:?}"),
+            &run(&[&["setup"], arguments, &settled].concat()),
+        );
+    }
+    assert!(!Path::new(&folder).exists(), "a dry run makes nothing");
+}
+
+#[test]
+fn what_is_read_of_a_hostile_audit_is_harmless() {
+    let hostile = Hostile::new();
+    let file = hostile.file(&format!("{FILE}.jsonl"));
+    let line = serde_json::json!({
+        "prev": "0".repeat(64), "seq": 1, "time": NAME, "event": "request", "number": 1,
+        "from": NAME, "credential": NAME, "kind": "token", "method": NAME, "path": NAME,
+        "parameters": NAME, "query": NAME, "volume": NAME, "range": [NAME, null], "status": 200,
+        "bytes": 1, "ended": "cut", "cut_by": NAME, "sha256": NAME, "blake3": NAME, "took_ms": 1,
+    });
+    for text in [format!("{line}\n"), format!("{NAME}\n{line}"), NAME.repeat(10_000)] {
+        write_key(&file, &text);
+        for arguments in [
+            &["verify", &file][..],
+            &["verify", &file, "--head", NAME],
+            &["show", &file],
+            &["show", &file, "--credential", NAME, "--path", NAME],
+            &["show", &file, "--since", NAME],
+            &["show", "--head", &file],
+            &["show", "--json", &file],
+        ] {
+            checks::ran(&format!("audit {arguments:?}"), &run(&[&["audit"], arguments].concat()));
+        }
+    }
+    assert_ne!(run(&["audit", "verify", &file]).code, Some(0));
+}
+
+#[test]
 fn what_is_sent_of_hostile_files_and_volumes_is_told_harmless() {
     let test = "hostile::programs::what_is_sent_of_hostile_files_and_volumes_is_told_harmless";
     if !enter(PAIR, test) {
