@@ -16,6 +16,13 @@ pub struct Column<'a> {
     pub rank: u8,
 }
 
+impl<'a> Column<'a> {
+    /// One that always has its whole width.
+    pub const fn whole(title: &'a str, is_number: bool) -> Self {
+        Self { title, is_number, least: 0, rank: 0 }
+    }
+}
+
 const GAP: usize = 2;
 
 /// A column with its width, and its place in a row.
@@ -214,7 +221,7 @@ mod tests {
     use super::*;
 
     const COLUMNS: [Column; 3] = [
-        Column { title: "ID", is_number: false, least: 0, rank: 0 },
+        Column::whole("ID", false),
         Column { title: "COUNT", is_number: true, least: 0, rank: 1 },
         Column { title: "NAME", is_number: false, least: 6, rank: 2 },
     ];

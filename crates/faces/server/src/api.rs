@@ -437,8 +437,7 @@ fn wants_lines(headers: &HeaderMap) -> bool {
 }
 
 async fn summary(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply, Problem> {
-    let (query, now_ns) = (given.query(), SystemClock.realtime().0);
-    checked(&query, now_ns)?;
+    let (query, now_ns) = asked_now(given)?;
     let names = given.text("fields").unwrap_or_default().split(',').filter(|it| !it.is_empty());
     let fields: Vec<String> = names.map(groupable).collect::<Result<_, _>>()?;
     if fields.len() > FIELDS_MAX {
@@ -461,6 +460,13 @@ async fn summary(service: &Arc<Service>, caller: &Caller, given: &Given) -> Resu
     stream::begin(service, caller, wanted).await
 }
 
+/// The query, which is one, and what its relative times count from.
+fn asked_now(given: &Given) -> Result<(String, i64), Problem> {
+    let (query, now_ns) = (given.query(), SystemClock.realtime().0);
+    checked(&query, now_ns)?;
+    Ok((query, now_ns))
+}
+
 /// The field of this name, if sessions can be summed up by it here.
 fn groupable(name: &str) -> Result<String, Problem> {
     match Field::find(name) {
@@ -475,8 +481,7 @@ fn groupable(name: &str) -> Result<String, Problem> {
 }
 
 async fn packets(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply, Problem> {
-    let (query, now_ns) = (given.query(), SystemClock.realtime().0);
-    checked(&query, now_ns)?;
+    let (query, now_ns) = asked_now(given)?;
     let volume = service.volume(given.text("volume"))?;
     let packets_max = given.at_most("limit", PACKETS, PACKETS_MAX)?;
     let only_range = caller.filter.is_some();
@@ -492,8 +497,7 @@ async fn packets(service: &Arc<Service>, caller: &Caller, given: &Given) -> Resu
 }
 
 async fn extract(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply, Problem> {
-    let (query, now_ns) = (given.query(), SystemClock.realtime().0);
-    checked(&query, now_ns)?;
+    let (query, now_ns) = asked_now(given)?;
     let volume = service.volume(given.text("volume"))?;
     let most = service.bounds.answer_bytes;
     let wanted = ExtractWanted {
@@ -514,8 +518,7 @@ async fn extract(service: &Arc<Service>, caller: &Caller, given: &Given) -> Resu
 }
 
 async fn hold(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply, Problem> {
-    let (query, now_ns) = (given.query(), SystemClock.realtime().0);
-    checked(&query, now_ns)?;
+    let (query, now_ns) = asked_now(given)?;
     let volume = service.volume(given.text("volume"))?;
     let only_range = given.flag("only_range")? || caller.filter.is_some();
     let wanted = holds::wanted(service, caller.narrowed(&query), (now_ns, only_range))?;

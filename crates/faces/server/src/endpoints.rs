@@ -76,6 +76,12 @@ const VOLUME: Parameter = Parameter {
     meaning: "Name or id of the volume; needed where several are served",
 };
 
+const ONLY_RANGE: Parameter = Parameter {
+    name: "only_range",
+    kind: "boolean",
+    meaning: "Of the sessions' packets only those between the query's before and after",
+};
+
 pub(crate) static ENDPOINTS: [Endpoint; 17] = [
     Endpoint {
         path: "/api/v1/health",
@@ -220,11 +226,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 17] = [
         parameters: &[
             QUERY,
             VOLUME,
-            Parameter {
-                name: "only_range",
-                kind: "boolean",
-                meaning: "Of the sessions' packets only those between the query's before and after",
-            },
+            ONLY_RANGE,
             Parameter {
                 name: "limit_packets",
                 kind: "integer",
@@ -253,15 +255,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 17] = [
         method: Method::POST,
         needs: Needs::Scope(Scope::Hold),
         summary: "Put the packets of the sessions that match aside; it answers when they are",
-        parameters: &[
-            QUERY,
-            VOLUME,
-            Parameter {
-                name: "only_range",
-                kind: "boolean",
-                meaning: "Of the sessions' packets only those between the query's before and after",
-            },
-        ],
+        parameters: &[QUERY, VOLUME, ONLY_RANGE],
         media_types: &[JSON],
     },
     Endpoint {

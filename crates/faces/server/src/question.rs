@@ -185,6 +185,13 @@ pub(crate) struct Refused {
     pub(crate) detail: String,
 }
 
+impl Refused {
+    /// For a reason that is neither damage nor want of room.
+    pub(crate) fn because(reason: &impl ToString) -> Self {
+        Self { is_damage: false, is_full: false, detail: reason.to_string() }
+    }
+}
+
 /// The last session of a page.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Cursor {

@@ -10,6 +10,7 @@ mod packets;
 mod sessions;
 mod summary;
 
+use core::ops::ControlFlow;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -115,13 +116,14 @@ impl Work<'_> {
         SystemClock.boottime_ns() >= self.question.until_ns
     }
 
+    /// Breaks off when the time is over.
+    fn flow(&self) -> ControlFlow<()> {
+        if self.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
     fn status(&self, mut data: &UnixStream) -> Result<Answered, Refused> {
         let volume = &self.question.volume;
-        let report = upkeep::status(volume, &[]).map_err(|error| Refused {
-            is_damage: false,
-            is_full: false,
-            detail: error.to_string(),
-        })?;
+        let report = upkeep::status(volume, &[]).map_err(|error| Refused::because(&error))?;
         let going = (self.recorders.state)(volume, &[]);
         let text = volume_view::status_json(&report, going.as_deref());
         data.write_all(text.as_bytes()).unwrap_or_default();
@@ -136,11 +138,7 @@ impl Work<'_> {
 }
 
 fn parse(text: &str, now_ns: i64) -> Result<Query, Refused> {
-    Query::parse(text, Timestamp(now_ns)).map_err(|error| Refused {
-        is_damage: false,
-        is_full: false,
-        detail: error.to_string(),
-    })
+    Query::parse(text, Timestamp(now_ns)).map_err(|error| Refused::because(&error))
 }
 
 fn refused(error: &extract::Error) -> Refused {
@@ -156,7 +154,7 @@ fn refused(error: &extract::Error) -> Refused {
         ),
         _ => false,
     };
-    Refused { is_damage, is_full: false, detail: error.to_string() }
+    Refused { is_damage, ..Refused::because(error) }
 }
 
 fn statement(

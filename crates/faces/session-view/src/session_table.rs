@@ -17,13 +17,13 @@ const SHORT_TIME: core::ops::Range<usize> = 5..19;
 
 const COLUMNS: [Column<'_>; 11] = [
     Column { title: "SESSION", is_number: false, least: 0, rank: 2 },
-    Column { title: "START", is_number: false, least: 0, rank: 0 },
+    Column::whole("START", false),
     Column { title: "DURATION", is_number: true, least: 0, rank: 4 },
     Column { title: "PROTO", is_number: false, least: 0, rank: 3 },
     Column { title: "ORIGINATOR", is_number: false, least: 15, rank: 0 },
     Column { title: "RESPONDER", is_number: false, least: 15, rank: 0 },
-    Column { title: "PACKETS", is_number: true, least: 0, rank: 0 },
-    Column { title: "BYTES", is_number: true, least: 0, rank: 0 },
+    Column::whole("PACKETS", true),
+    Column::whole("BYTES", true),
     Column { title: "STATE", is_number: false, least: 0, rank: 5 },
     Column { title: "STORED", is_number: false, least: 0, rank: 6 },
     Column { title: "NAME", is_number: false, least: 8, rank: 1 },

@@ -15,8 +15,8 @@ const COLUMNS: [Column<'_>; 6] = [
     Column { title: "VALUE", is_number: false, least: 16, rank: 0 },
     Column { title: "SESSIONS", is_number: true, least: 0, rank: 1 },
     Column { title: "PACKETS", is_number: true, least: 0, rank: 2 },
-    Column { title: "BYTES", is_number: true, least: 0, rank: 0 },
-    Column { title: "SHARE", is_number: true, least: 0, rank: 0 },
+    Column::whole("BYTES", true),
+    Column::whole("SHARE", true),
     Column { title: "", is_number: false, least: 0, rank: 3 },
 ];
 /// Length of the longest bar.

@@ -117,13 +117,12 @@ pub(crate) fn described(disk: &Disk) -> String {
 
 /// The disks as a table, with what the guard says of each.
 pub(crate) fn table(disks: &[Disk], reads: bool) -> String {
-    let column = |title, is_number| Column { title, is_number, least: 0, rank: 0 };
     let columns = [
-        column("DISK", false),
-        column("SIZE", true),
-        column("KIND", false),
-        column("MODEL", false),
-        column("MAY IT BE USED?", false),
+        Column::whole("DISK", false),
+        Column::whole("SIZE", true),
+        Column::whole("KIND", false),
+        Column::whole("MODEL", false),
+        Column::whole("MAY IT BE USED?", false),
     ];
     let free =
         if reads { "yes: nothing was found on it" } else { "nobody uses it; not looked into" };
@@ -143,12 +142,11 @@ pub(crate) fn table(disks: &[Disk], reads: bool) -> String {
 
 /// File systems as a table, with the space for a file.
 pub(crate) fn table_of_folders(folders: &[Folder]) -> String {
-    let column = |title, is_number| Column { title, is_number, least: 0, rank: 0 };
     let columns = [
-        column("FOLDER", false),
-        column("FREE", true),
-        column("KIND", false),
-        column("FILE SYSTEM", false),
+        Column::whole("FOLDER", false),
+        Column::whole("FREE", true),
+        Column::whole("KIND", false),
+        Column::whole("FILE SYSTEM", false),
     ];
     let row = |folder: &Folder| {
         vec![

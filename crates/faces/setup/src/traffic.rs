@@ -116,15 +116,14 @@ pub(crate) fn proposal(seen: &[Seen]) -> Vec<String> {
 
 /// The interfaces as a table.
 pub(crate) fn table(seen: &[Seen]) -> String {
-    let column = |title, is_number| Column { title, is_number, least: 0, rank: 0 };
     let columns = [
-        column("INTERFACE", false),
-        column("STATE", false),
-        column("SPEED", true),
-        column("RECEIVED", true),
-        column("PACKETS IN", true),
-        column("OUT", true),
-        column("WHAT IT LOOKS LIKE", false),
+        Column::whole("INTERFACE", false),
+        Column::whole("STATE", false),
+        Column::whole("SPEED", true),
+        Column::whole("RECEIVED", true),
+        Column::whole("PACKETS IN", true),
+        Column::whole("OUT", true),
+        Column::whole("WHAT IT LOOKS LIKE", false),
     ];
     let rows: Vec<Vec<String>> = seen.iter().map(row).collect();
     render(&columns, &rows, None)

@@ -10,8 +10,8 @@ use units::number::{permille, sum};
 use upkeep::{Erased, Grown, Joined, MemberState, MemberStatus, Redundancy, Resilvered, Status};
 
 const COLUMNS: [Column; 4] = [
-    Column { title: "MEMBER", is_number: true, least: 0, rank: 0 },
-    Column { title: "STATE", is_number: false, least: 0, rank: 0 },
+    Column::whole("MEMBER", true),
+    Column::whole("STATE", false),
     Column { title: "LACKS", is_number: true, least: 0, rank: 1 },
     Column { title: "WHERE", is_number: false, least: 12, rank: 2 },
 ];

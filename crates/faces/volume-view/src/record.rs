@@ -14,11 +14,11 @@ use crate::disks::{self, DisksJson};
 
 const ACCOUNT_COLUMNS: [Column; 9] = [
     Column { title: "INTERFACE", is_number: false, least: 10, rank: 0 },
-    Column { title: "OFFERED", is_number: true, least: 0, rank: 0 },
-    Column { title: "STORED", is_number: true, least: 0, rank: 0 },
+    Column::whole("OFFERED", true),
+    Column::whole("STORED", true),
     Column { title: "CUT", is_number: true, least: 0, rank: 3 },
-    Column { title: "KERNEL DROPS", is_number: true, least: 0, rank: 0 },
-    Column { title: "WRITER DROPS", is_number: true, least: 0, rank: 0 },
+    Column::whole("KERNEL DROPS", true),
+    Column::whole("WRITER DROPS", true),
     Column { title: "NIC DROPS", is_number: true, least: 0, rank: 2 },
     Column { title: "FILTERED", is_number: true, least: 0, rank: 4 },
     Column { title: "TOO LONG", is_number: true, least: 0, rank: 5 },

@@ -299,9 +299,9 @@ fn index(report: &Inspection) -> String {
 }
 
 const RECORDING_COLUMNS: [Column; 6] = [
-    Column { title: "EPOCH", is_number: true, least: 0, rank: 0 },
+    Column::whole("EPOCH", true),
     Column { title: "RECORDING", is_number: false, least: 12, rank: 0 },
-    Column { title: "FROM", is_number: false, least: 0, rank: 0 },
+    Column::whole("FROM", false),
     Column { title: "TO", is_number: false, least: 0, rank: 2 },
     Column { title: "PACKETS", is_number: true, least: 0, rank: 3 },
     Column { title: "LEFT", is_number: true, least: 0, rank: 1 },

@@ -75,14 +75,14 @@ fn heading(found: &Contest, ran: Ran) -> String {
 fn table(found: &Contest, ran: Ran, width: usize) -> String {
     const COLUMNS: [Column<'_>; 9] = [
         Column { title: "NAME", is_number: false, least: NAME_MIN, rank: 0 },
-        Column { title: "MEDIAN", is_number: true, least: 0, rank: 0 },
+        Column::whole("MEDIAN", true),
         Column { title: "SPREAD", is_number: true, least: 0, rank: 1 },
         Column { title: "MIN", is_number: true, least: 0, rank: 2 },
         Column { title: "MAX", is_number: true, least: 0, rank: 2 },
         Column { title: "USER", is_number: true, least: 0, rank: 4 },
         Column { title: "SYSTEM", is_number: true, least: 0, rank: 4 },
         Column { title: "MEMORY", is_number: true, least: 0, rank: 5 },
-        Column { title: "RATIO", is_number: false, least: 0, rank: 0 },
+        Column::whole("RATIO", false),
     ];
     let rows: Vec<Vec<String>> = found.series.iter().filter_map(|it| row(it, ran)).collect();
     let has = |column: usize| rows.iter().any(|row| row.get(column).is_some_and(|c| !c.is_empty()));

@@ -1,7 +1,6 @@
 //! Packets that are put aside, by the same rules as `wirespool hold`.
 
 use core::cell::RefCell;
-use core::ops::ControlFlow;
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 
@@ -11,7 +10,7 @@ use page::text::plural;
 use serde_json::json;
 use units::ByteSize;
 
-use super::packets::hashes;
+use super::packets::{cut_by, hashes};
 use super::{Work, parse, refused, statement};
 use crate::question::{Answered, HoldWanted, Refused};
 
@@ -33,19 +32,13 @@ impl Work<'_> {
         };
         let (folder, size_max) = (&*wanted.folder, wanted.size_max);
         let room = Room { folder, size_max, also_empty: true, manifest: &manifest };
-        let aside = put_aside(&room, &options, &request, &mut |_| {
-            if self.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
+        let aside = put_aside(&room, &options, &request, &mut |_| self.flow());
         match aside.map_err(failed)? {
             Aside::Held { path, packets, completeness, .. } => {
                 let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 let held = page::safe::json_part(&json!({ "file": file, "packets": packets }));
                 data.write_all(format!("\"hold\":{held}").as_bytes()).unwrap_or_default();
-                let cut_by = match (completeness.stopped, completeness.limited) {
-                    (true, _) => Some("time"),
-                    (_, true) => Some("limit"),
-                    _ => None,
-                };
+                let cut_by = cut_by(&completeness);
                 let of = plural(packets, "packet");
                 Ok(Answered {
                     count: packets,
@@ -58,13 +51,10 @@ impl Work<'_> {
             Aside::Full { used } => {
                 let (used, most) = (ByteSize(used), ByteSize(size_max));
                 let detail = format!("the holds have {used} of {most}: remove some");
-                Err(Refused { is_damage: false, is_full: true, detail })
+                Err(Refused { is_full: true, ..Refused::because(&detail) })
             }
             // An empty hold is kept, too.
-            Aside::Nothing | Aside::Stopped => {
-                let detail = "nothing was put aside".to_owned();
-                Err(Refused { is_damage: false, is_full: false, detail })
-            }
+            Aside::Nothing | Aside::Stopped => Err(Refused::because(&"nothing was put aside")),
         }
     }
 }
@@ -72,9 +62,6 @@ impl Work<'_> {
 fn failed(error: hold::Error) -> Refused {
     match error {
         hold::Error::Extract(error) => refused(&error),
-        error => {
-            let detail = page::safe::printable(&error.to_string());
-            Refused { is_damage: false, is_full: false, detail }
-        }
+        error => Refused::because(&page::safe::printable(&error.to_string())),
     }
 }

@@ -1,10 +1,9 @@
 //! Packets, as a file and as lines of JSON.
 
-use core::ops::ControlFlow;
 use std::io::{BufWriter, Write as _};
 use std::os::unix::net::UnixStream;
 
-use extract::{ExtractReport, Limits, Request, Target};
+use extract::{Completeness, ExtractReport, Limits, Request, Target};
 use host::SystemClock;
 use page::text::plural;
 
@@ -72,9 +71,7 @@ impl Work<'_> {
         request: &Request<'_>,
         target: Target<'_>,
     ) -> Result<(ExtractReport, Vec<String>), Refused> {
-        let go_on = &mut |_: &extract::Progress| {
-            if self.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
+        let go_on = &mut |_: &extract::Progress| self.flow();
         let (options, notes) = self.options();
         let report = extract::extract(&options, request, target, &SystemClock, go_on);
         Ok((report.map_err(|error| refused(&error))?, notes))
@@ -89,19 +86,23 @@ pub(super) fn hashes(report: &ExtractReport) -> Option<Hashes> {
     })
 }
 
-fn answered(report: &ExtractReport, notes: Vec<String>) -> Answered {
-    let completeness = &report.manifest.completeness;
-    let cut_by = match (completeness.stopped, completeness.limited) {
+/// What cut packets off.
+pub(super) fn cut_by(completeness: &Completeness) -> Option<&'static str> {
+    match (completeness.stopped, completeness.limited) {
         (true, _) => Some("time"),
         (_, true) => Some("limit"),
         _ => None,
-    };
+    }
+}
+
+fn answered(report: &ExtractReport, notes: Vec<String>) -> Answered {
+    let completeness = &report.manifest.completeness;
     let packets = plural(report.packets, "packet");
     let of = format!("{packets} of {}", plural(report.manifest.rows, "session row"));
     Answered {
         count: report.packets,
         next: None,
-        statement: statement(&of, completeness, (cut_by, notes)),
+        statement: statement(&of, completeness, (cut_by(completeness), notes)),
         manifest: None,
         hashes: None,
     }

@@ -1,6 +1,5 @@
 //! What sessions sum up to: their bytes over time, and the values of fields with the most.
 
-use core::ops::ControlFlow;
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 
@@ -37,7 +36,7 @@ impl Work<'_> {
                     top.add(found);
                 }
             }
-            if self.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            self.flow()
         });
         let completeness = report.map_err(|error| refused(&error))?.completeness;
         let object = session_view::summary_json(&total, &traffic, tops, (wanted.by, wanted.limit));

@@ -27,6 +27,7 @@ mod hostile;
 mod import;
 mod indexer;
 mod layout;
+mod lines;
 mod live_hold;
 mod long_sessions;
 mod machine;

@@ -1,11 +1,10 @@
 //! Events of a recording are said when they happen: on standard error, in `status`, and in the
 //! heading of the report.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, ChildStderr, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use crate::lines::Lines;
 use crate::machine::{CAPTURES, PAIR, Ran, Volume, command, enter, run};
 
 /// Far more than anything here takes.
@@ -14,20 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A recorder whose lines are read as they come.
 struct Recorder {
     child: Child,
-    lines: Receiver<String>,
-    said: Vec<String>,
-}
-
-fn lines_of(stderr: ChildStderr) -> Receiver<String> {
-    let (sender, lines) = channel();
-    std::thread::spawn(move || {
-        for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-            if sender.send(line).is_err() {
-                break;
-            }
-        }
-    });
-    lines
+    lines: Lines,
 }
 
 impl Recorder {
@@ -37,31 +23,23 @@ impl Recorder {
         // Standard input stays open, and nothing comes from it.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let lines = lines_of(child.stderr.take().unwrap());
-        Self { child, lines, said: Vec::new() }
+        let lines = Lines::of(child.stderr.take().unwrap());
+        Self { child, lines }
     }
 
     /// Waits for a line that contains `words`.
     #[track_caller]
     fn says(&mut self, words: &str) {
-        loop {
-            match self.lines.recv_timeout(PATIENCE) {
-                Ok(line) => self.said.push(line),
-                Err(error) => panic!("{error}: no {words:?} in {:?}", self.said),
-            }
-            if self.said.last().is_some_and(|line| line.contains(words)) {
-                return;
-            }
-        }
+        self.lines.hear(words, PATIENCE);
     }
 
-    fn stop(mut self) -> (Ran, Vec<String>) {
+    fn stop(self) -> (Ran, Vec<String>) {
         let interrupt = ["-INT", &self.child.id().to_string()].map(str::to_owned);
         // One that has ended by itself needs none.
         drop(Command::new("kill").args(interrupt).stderr(Stdio::null()).status());
-        self.said.extend(self.lines.iter());
+        let said = self.lines.into_all();
         let ended = self.child.wait_with_output().unwrap();
-        (Ran::new(&ended), self.said)
+        (Ran::new(&ended), said)
     }
 }
 

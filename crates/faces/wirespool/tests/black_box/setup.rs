@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use crate::lines::Lines;
 use crate::machine::{
     BINARY, CAPTURES, Loop, PAIR, Ran, command, enter, is_root, make_ext4, open_to_all, run,
     run_unprivileged, text,
@@ -62,8 +61,7 @@ fn listing(folder: &Path) -> BTreeMap<PathBuf, (u64, std::time::SystemTime)> {
 /// A setup whose lines are read as they come.
 struct Walking {
     child: Child,
-    lines: Receiver<String>,
-    said: Vec<String>,
+    lines: Lines,
 }
 
 impl Walking {
@@ -71,24 +69,13 @@ impl Walking {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let mut command = command(&words);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let out = BufReader::new(child.stdout.take().unwrap());
-        let (sender, lines) = channel();
-        std::thread::spawn(move || {
-            out.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
-        });
-        Self { child, lines, said: Vec::new() }
+        let lines = Lines::of(child.stdout.take().unwrap());
+        Self { child, lines }
     }
 
     #[track_caller]
     fn hear(&mut self, words: &str) -> String {
-        loop {
-            let line = self.lines.recv_timeout(PATIENCE);
-            let line = line.unwrap_or_else(|_| panic!("{words:?}: {:?}", self.said));
-            self.said.push(line.clone());
-            if line.contains(words) {
-                return line;
-            }
-        }
+        self.lines.hear(words, PATIENCE)
     }
 
     fn signal(&self, signal: &str) {
@@ -96,9 +83,8 @@ impl Walking {
         assert!(status.unwrap().success());
     }
 
-    fn end(mut self) -> (Ran, String) {
-        self.said.extend(self.lines.iter());
-        let said = self.said.join("\n");
+    fn end(self) -> (Ran, String) {
+        let said = self.lines.into_all().join("\n");
         (Ran::new(&self.child.wait_with_output().unwrap()), said)
     }
 }

@@ -1,12 +1,11 @@
 //! A configuration file: checked, explained, and what it lists kept running.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use crate::lines::Lines;
 use crate::machine::{BINARY, PAIR, Ran, Volume, enter, run, write_key};
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -16,8 +15,7 @@ struct Supervised {
     volume: Volume,
     file: String,
     child: Child,
-    lines: Receiver<String>,
-    said: Vec<String>,
+    lines: Lines,
 }
 
 impl Supervised {
@@ -27,25 +25,14 @@ impl Supervised {
         let mut command = Command::new(BINARY);
         command.args(["serve", "--config", &file]).stdin(Stdio::null()).stdout(Stdio::null());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let stderr = BufReader::new(child.stderr.take().unwrap());
-        let (sender, lines) = channel();
-        std::thread::spawn(move || {
-            stderr.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
-        });
-        Self { volume, file, child, lines, said: Vec::new() }
+        let lines = Lines::of(child.stderr.take().unwrap());
+        Self { volume, file, child, lines }
     }
 
     /// Reads lines up to one that contains these words.
     #[track_caller]
     fn hear(&mut self, words: &str) -> String {
-        loop {
-            let line = self.lines.recv_timeout(PATIENCE);
-            let line = line.unwrap_or_else(|_| panic!("{words:?}: {:?}", self.said));
-            self.said.push(line.clone());
-            if line.contains(words) {
-                return line;
-            }
-        }
+        self.lines.hear(words, PATIENCE)
     }
 
     fn reload(&self, text: &str) {
@@ -60,7 +47,7 @@ impl Supervised {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status.code();
             }
-            assert!(started.elapsed() < PATIENCE, "it does not end: {:?}", self.said);
+            assert!(started.elapsed() < PATIENCE, "it does not end: {:?}", self.lines.said);
             sleep(Duration::from_millis(20));
         }
     }
@@ -188,7 +175,7 @@ fn what_a_file_lists_is_kept_running_and_changed_without_a_stop() {
     signal("-KILL", service);
     it.hear("api: was ended after");
     it.hear("listening at ");
-    assert!(is_running(recorder), "{:?}", it.said);
+    assert!(is_running(recorder), "{:?}", it.lines.said);
     signal("-KILL", recorder);
     it.hear("recorder.office: was ended after");
     let parent = it.child.id();
@@ -227,7 +214,7 @@ fn what_a_file_lists_is_kept_running_and_changed_without_a_stop() {
     it.hear("nothing is new");
     let all = children(parent);
     let code = it.end();
-    assert_eq!(code, Some(0), "{:?}", it.said);
+    assert_eq!(code, Some(0), "{:?}", it.lines.said);
     assert!(!all.into_iter().any(is_running));
     // One chain, through a kill and a start with other words.
     run(&["audit", "verify", &audit]).done();
@@ -269,5 +256,5 @@ fn a_program_with_wrong_words_waits_until_they_change_and_others_are_tried_again
     it.reload(&text.replace(&absent, &it.volume.path).replace("'lo'", "'lo'\nhold = 'port 53'"));
     it.hear("the new configuration is not used");
     it.hear("--hold-dir");
-    assert_eq!(it.end(), Some(0), "{:?}", it.said);
+    assert_eq!(it.end(), Some(0), "{:?}", it.lines.said);
 }
