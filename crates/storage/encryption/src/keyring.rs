@@ -1,0 +1,97 @@
+//! The data keys of one volume that a process may use.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::key::DataKey;
+use crate::wrap::Identities;
+
+/// A key of the ring.
+#[derive(Debug)]
+enum Entry {
+    /// Not tried so far.
+    Wrapped(Vec<u8>),
+    Open(Arc<DataKey>),
+    /// No identity opens it.
+    Closed,
+}
+
+/// Data keys by number: those that identities unwrap, each when it is first asked for, and those of
+/// a writer that made them.
+#[derive(Debug)]
+pub struct Keyring {
+    volume_id: [u8; 16],
+    identities: Option<Identities>,
+    keys: Mutex<BTreeMap<u64, Entry>>,
+}
+
+impl Keyring {
+    /// Of a volume, for who has these identities; without any only what [`Self::hold`] gives.
+    pub fn new(volume_id: [u8; 16], identities: Option<Identities>) -> Self {
+        Self { volume_id, identities, keys: Mutex::default() }
+    }
+
+    fn keys(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Entry>> {
+        // A map is whole whenever the lock is free: no operation here can panic half-way.
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a wrapped key that lies on the disk.
+    pub fn learn(&self, key_id: u64, wrapped: &[u8]) {
+        if self.identities.is_some() {
+            self.keys().entry(key_id).or_insert_with(|| Entry::Wrapped(wrapped.to_vec()));
+        }
+    }
+
+    /// Takes a key that this process made, and forgets all that it made before `oldest`.
+    pub fn hold(&self, key_id: u64, key: DataKey, oldest: u64) {
+        let mut keys = self.keys();
+        if self.identities.is_none() {
+            *keys = keys.split_off(&oldest);
+        }
+        keys.insert(key_id, Entry::Open(Arc::new(key)));
+    }
+
+    /// The key of this number, if it can be opened.
+    pub fn key(&self, key_id: u64) -> Option<Arc<DataKey>> {
+        let mut keys = self.keys();
+        let entry = keys.get_mut(&key_id)?;
+        if let (Entry::Wrapped(wrapped), Some(identities)) = (&*entry, &self.identities) {
+            let key = identities.unwrap(wrapped, self.volume_id, key_id);
+            *entry = key.map_or(Entry::Closed, |key| Entry::Open(Arc::new(key)));
+        }
+        match entry {
+            Entry::Open(key) => Some(Arc::clone(key)),
+            Entry::Wrapped(_) | Entry::Closed => None,
+        }
+    }
+
+    /// The newest key that can be opened, and its number.
+    pub fn newest(&self) -> Option<(u64, Arc<DataKey>)> {
+        let ids: Vec<u64> = self.keys().keys().rev().copied().collect();
+        ids.into_iter().find_map(|key_id| Some((key_id, self.key(key_id)?)))
+    }
+
+    /// Whether it knows of any key at all.
+    pub fn is_empty(&self) -> bool {
+        self.keys().is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_writer_forgets_what_it_made_before() {
+        let ring = Keyring::new([0; 16], None);
+        assert!(ring.is_empty());
+        for key_id in 1..=4 {
+            ring.learn(key_id, b"wrapped");
+            ring.hold(key_id, DataKey::new([9; 32]), key_id.saturating_sub(1));
+        }
+        let held = (1..=4).filter(|key_id| ring.key(*key_id).is_some());
+        assert_eq!(held.collect::<Vec<_>>(), [3, 4]);
+        assert_eq!(ring.newest().map(|(key_id, _)| key_id), Some(4));
+    }
+}
