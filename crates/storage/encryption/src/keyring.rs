@@ -72,6 +72,11 @@ impl Keyring {
         ids.into_iter().find_map(|key_id| Some((key_id, self.key(key_id)?)))
     }
 
+    /// Whether it can unwrap keys, and so has to learn them.
+    pub fn has_identities(&self) -> bool {
+        self.identities.is_some()
+    }
+
     /// Whether it knows of any key at all.
     pub fn is_empty(&self) -> bool {
         self.keys().is_empty()

@@ -219,6 +219,8 @@ pub struct StripeHead {
     pub clean_stop: bool,
     /// Some body holds blocks that belong to no packet: name resolution, secrets.
     pub extra_blocks: bool,
+    /// Number of the data key that the bodies are encrypted with; `None` where they are plain.
+    pub key_id: Option<u64>,
     /// Opening of the volume that wrote it.
     pub epoch: u32,
     /// Id of the stripe.
@@ -280,6 +282,8 @@ pub struct Head {
     pub cid: [u8; 32],
 }
 
+/// AES-256-GCM in chunks of 64 KiB: docs/format.md, Encryption.
+const CIPHER_AES_256_GCM: u16 = 1;
 const FLAG_CLEAN_STOP: u16 = 1;
 const FLAG_EXTRA_BLOCKS: u16 = 2;
 
@@ -359,13 +363,16 @@ impl Head {
 }
 
 impl StripeHead {
-    /// Length of the local-use block that begins in a closing head and reaches to the end of the
-    /// slot; 0 for other heads.
+    /// Length of the local-use block that begins in a head: of a closing one it reaches to the end
+    /// of the slot, of an encrypted stripe to that of the body; 0 for other heads.
     pub fn local_block_bytes(&self) -> u32 {
+        let frame = u32::try_from(LOCAL_FRAME_BYTES).expect("12 fits");
+        if self.key_id.is_some() {
+            return u32::from(self.rows) * ROW_BYTES + frame;
+        }
         if !self.kind.closes_slot() {
             return 0;
         }
-        let frame = u32::try_from(LOCAL_FRAME_BYTES).expect("12 fits");
         self.geometry.piece_bytes - (u32::from(self.first_row) + 1) * ROW_BYTES + frame
     }
 
@@ -379,6 +386,10 @@ impl StripeHead {
         let clean_stop = if self.clean_stop { FLAG_CLEAN_STOP } else { 0 };
         let extra_blocks = if self.extra_blocks { FLAG_EXTRA_BLOCKS } else { 0 };
         put(page, at::FLAGS, &(clean_stop | extra_blocks).to_le_bytes());
+        if let Some(key_id) = self.key_id {
+            put(page, at::CIPHER, &CIPHER_AES_256_GCM.to_le_bytes());
+            put(page, at::KEY_ID, &key_id.to_le_bytes());
+        }
         self.geometry.encode(page, at::GEOMETRY);
         put(page, at::EPOCH, &self.epoch.to_le_bytes());
         put(page, at::ROWS, &self.rows.to_le_bytes());
@@ -413,10 +424,14 @@ impl StripeHead {
         if checksums != 1
             || end > u32::from(geometry.rows_per_slot())
             || (kind.closes_slot() && rows != 0)
-            || get::<2>(page, at::CIPHER) != [0, 0]
         {
             return Err(HeadError::Counts);
         }
+        let key_id = match get_u16(page, at::CIPHER) {
+            0 => None,
+            CIPHER_AES_256_GCM if kind == Kind::Data && rows > 0 => Some(get_u64(page, at::KEY_ID)),
+            _ => return Err(HeadError::Counts),
+        };
         let columns = usize::from(geometry.data_columns + geometry.parity_columns);
         let previous = StripeId::decode(page, at::PREVIOUS);
         let epoch = get_u32(page, at::EPOCH);
@@ -439,6 +454,7 @@ impl StripeHead {
             kind,
             clean_stop: get_u16(page, at::FLAGS) & FLAG_CLEAN_STOP != 0,
             extra_blocks: get_u16(page, at::FLAGS) & FLAG_EXTRA_BLOCKS != 0,
+            key_id,
             epoch,
             stripe,
             first_row,
@@ -488,7 +504,9 @@ fn encode_section(page: &mut [u8; HEAD_BYTES], stripe: &StripeHead) {
     let local_bytes = stripe.local_block_bytes();
     let moved = if local_bytes == 0 { LOCAL_FRAME_BYTES } else { 0 };
     let header_bytes = u32::try_from(CLOSING_SECTION_HEADER_BYTES + moved).expect("4096 fits");
-    let section_bytes = i64::from(local_bytes) + i64::from(stripe.rows) * i64::from(ROW_BYTES);
+    let body_bytes = i64::from(stripe.rows) * i64::from(ROW_BYTES);
+    // The block of an encrypted stripe is its body and the 12 bytes in front of it.
+    let section_bytes = if local_bytes == 0 { body_bytes } else { i64::from(local_bytes) };
     put(page, 0, &BLOCK_SECTION_HEADER.to_le_bytes());
     put(page, 4, &header_bytes.to_le_bytes());
     put(page, 8, &BYTE_ORDER_MAGIC.to_le_bytes());
@@ -509,6 +527,7 @@ fn encode_section(page: &mut [u8; HEAD_BYTES], stripe: &StripeHead) {
         put(page, at::LOCAL_BLOCK + 4, &local_bytes.to_le_bytes());
     }
     if usize::try_from(local_bytes) == Ok(LOCAL_FRAME_BYTES) {
+        // It is complete by itself.
         put(page, at::LOCAL_BLOCK + 8, &local_bytes.to_le_bytes());
     }
 }

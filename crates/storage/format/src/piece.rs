@@ -18,11 +18,13 @@ use crate::head::{ENTERPRISE_NUMBER, HEAD_BYTES};
 use crate::local::{LOCAL_FRAME_BYTES, fill_with_padding};
 use crate::pcapng::{self, ByteOrder, OptionCode, Options, block_type};
 
+mod frame;
 mod own;
 mod parts;
 mod walk;
 
 use own::{GAP_BYTES, OPTION_INTERFACE, OPTION_STATISTICS, put_gap};
+pub use frame::{Frame, LEAD_BYTES, restore_frame};
 pub use parts::PacketParts;
 pub use walk::{
     InterfaceInPiece, Packets, PieceError, StoredPacket, interfaces_in_front, packets,
@@ -160,6 +162,7 @@ pub struct InterfaceUse {
 pub struct PieceBuilder {
     at: usize,
     capacity: usize,
+    frame: Frame,
     /// Interfaces described so far, and their packets; their place is their number in this
     /// section.
     interfaces: Vec<InterfaceUse>,
@@ -172,17 +175,39 @@ impl PieceBuilder {
     /// Gaps that one piece can hold.
     pub const GAPS_PER_PIECE: usize = 4;
 
-    /// A builder for a column of `capacity` bytes, head included.
+    /// A builder for a column of `capacity` bytes, head included, that is not going to be encrypted.
     ///
     /// # Panics
     /// When the capacity is not at least a head and three rows, in whole rows.
     pub fn new(capacity: usize) -> Self {
+        Self::framed(capacity, Frame::Plain)
+    }
+
+    /// A builder for a column of which the body has this frame.
+    ///
+    /// # Panics
+    /// As [`Self::new`].
+    pub fn framed(capacity: usize, frame: Frame) -> Self {
         assert!(
             capacity >= 4 * ROW && capacity.is_multiple_of(ROW),
             "a piece has at least three body rows"
         );
         let (interfaces, contents) = (Vec::new(), Contents::default());
-        Self { at: ROW, capacity, interfaces, contents, starts: Vec::new() }
+        Self { at: ROW, capacity, frame, interfaces, contents, starts: Vec::new() }
+    }
+
+    /// Space that is not there for packets: in front of the first one, and behind those of so many
+    /// interfaces.
+    fn reserved(&self, interfaces: usize) -> usize {
+        let in_front = if self.is_empty() { self.frame.lead_bytes() } else { 0 };
+        in_front + reserve(interfaces) + self.frame.tail_bytes()
+    }
+
+    /// What comes before anything else.
+    fn begin(&mut self, column: &mut [u8]) {
+        if self.is_empty() {
+            self.at += self.frame.put_lead(column.get_mut(ROW..).expect("it has a body"));
+        }
     }
 
     /// What the piece holds so far.
@@ -208,7 +233,8 @@ impl PieceBuilder {
     /// Space for the captured bytes, padded to words, and the options of one packet of `interface`
     /// in an empty column of this capacity. Options take four bytes more than they are.
     pub fn packet_room(&self, interface: &EncodedInterface) -> usize {
-        let taken = ROW + interface.block.len() + reserve(1) + PACKET_FRAME_BYTES;
+        let empty = Self::framed(self.capacity, self.frame);
+        let taken = ROW + interface.block.len() + empty.reserved(1) + PACKET_FRAME_BYTES;
         self.capacity.saturating_sub(taken) / 4 * 4
     }
 
@@ -220,7 +246,7 @@ impl PieceBuilder {
 
     /// Longest block (name resolution, secrets) that fits an empty column of this capacity.
     pub fn block_len_max(&self) -> usize {
-        self.capacity.saturating_sub(ROW + reserve(0))
+        self.capacity.saturating_sub(ROW + Self::framed(self.capacity, self.frame).reserved(0))
     }
 
     /// Copies one packet into `column`; false, and nothing changed, when it does not fit any more.
@@ -237,7 +263,7 @@ impl PieceBuilder {
         let options = if packet.options.is_empty() { 0 } else { packet.options.len() + 4 };
         let block = PACKET_FRAME_BYTES + captured.next_multiple_of(4) + options;
         let interfaces_after = self.interfaces.len() + usize::from(local.is_none());
-        if self.at + new_interface + block + reserve(interfaces_after) > self.capacity {
+        if self.at + new_interface + block + self.reserved(interfaces_after) > self.capacity {
             return false;
         }
         let local = local.unwrap_or_else(|| self.describe(column, interface));
@@ -255,8 +281,9 @@ impl PieceBuilder {
     /// When the block's length is no multiple of four.
     pub fn push_block(&mut self, column: &mut [u8], block: &[u8]) -> bool {
         assert!(block.len().is_multiple_of(4), "pcapng blocks are whole words");
-        let fits = self.at + block.len() + reserve(self.interfaces.len()) <= self.capacity;
+        let fits = self.at + block.len() + self.reserved(self.interfaces.len()) <= self.capacity;
         if fits {
+            self.begin(column);
             put(column, self.at, block);
             self.at += block.len();
             self.contents.extra_blocks = true;
@@ -267,7 +294,7 @@ impl PieceBuilder {
     /// Describes an interface before any packet of it, so that losses can be stored where no packet
     /// was; false when it does not fit.
     pub fn push_interface(&mut self, column: &mut [u8], interface: &EncodedInterface) -> bool {
-        let after = reserve(self.interfaces.len() + 1);
+        let after = self.reserved(self.interfaces.len() + 1);
         let fits = self.at + interface.block.len() + after <= self.capacity;
         if fits && self.interfaces.iter().all(|known| known.id != interface.id) {
             self.describe(column, interface);
@@ -276,6 +303,7 @@ impl PieceBuilder {
     }
 
     fn describe(&mut self, column: &mut [u8], interface: &EncodedInterface) -> usize {
+        self.begin(column);
         put(column, self.at, &interface.block);
         self.at += interface.block.len();
         self.interfaces.push(InterfaceUse { id: interface.id, packets: 0 });
@@ -293,7 +321,7 @@ impl PieceBuilder {
 
     /// Body rows that [`PieceBuilder::finish`] would make, gaps included.
     pub fn rows(&self) -> u16 {
-        let end = self.at + reserve(self.interfaces.len());
+        let end = self.at + self.reserved(self.interfaces.len());
         to_rows(end.next_multiple_of(ROW).min(self.capacity) - ROW)
     }
 
@@ -320,9 +348,15 @@ impl PieceBuilder {
             let local = u32::try_from(local).expect("few interfaces");
             put_statistics(&mut blocks, local, realtime, totals, &mine);
         }
+        self.begin(column);
         put(column, self.at, &blocks);
         self.at += blocks.len();
-        fill_with_padding(column.get_mut(self.at..end).expect("inside the column"));
+        let (padding, tail) = column
+            .get_mut(self.at..end)
+            .and_then(|rest| rest.split_at_mut_checked(rest.len() - self.frame.tail_bytes()))
+            .expect("inside the column");
+        fill_with_padding(padding);
+        self.frame.put_tail(tail);
         self.at = end;
         rows
     }
@@ -336,13 +370,14 @@ impl PieceBuilder {
     pub fn split(&mut self, column: &[u8], rows: u16, other: &mut [u8]) -> Option<Self> {
         let limit = ROW * (1 + usize::from(rows));
         let body = column.get(ROW..self.at).expect("inside the column");
-        let mut kept = Self { at: ROW, capacity: limit, ..Self::new(self.capacity) };
-        let mut rest = Self::new(self.capacity);
+        let mut kept = Self { at: ROW, capacity: limit, ..Self::framed(self.capacity, self.frame) };
+        let mut rest = Self::framed(self.capacity, self.frame);
         let mut walk = packets(body);
         while let Some(stored) = walk.next() {
             let stored = stored.expect("a builder's own body is well formed");
             let described = stored.interfaces_before;
-            let fits = ROW + stored.end + reserve(described) <= limit;
+            let behind = reserve(described) + self.frame.tail_bytes();
+            let fits = ROW + stored.end + behind <= limit;
             if fits && rest.is_empty() {
                 kept.at = ROW + stored.end;
                 let more = walk.interfaces().iter().skip(kept.interfaces.len());
@@ -385,8 +420,9 @@ pub fn repack(
     assert!(into.len() >= columns.len() && !into.is_empty(), "there is space for everything");
     let total: usize = columns.iter().map(|(builder, _)| builder.at - ROW).sum();
     let share = total.div_ceil(into.len());
+    let frame = columns.first().map_or(Frame::Plain, |(builder, _)| builder.frame);
     let mut builders: Vec<PieceBuilder> =
-        into.iter().map(|column| PieceBuilder::new(column.len())).collect();
+        into.iter().map(|column| PieceBuilder::framed(column.len(), frame)).collect();
     let mut place = 0;
     for (builder, column) in columns {
         let body = column.get(ROW..builder.at).expect("inside the column");

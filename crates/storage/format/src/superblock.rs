@@ -23,6 +23,8 @@ pub const EARLIER_SHAPES_MAX: usize = 8;
 
 const MAGIC: [u8; 8] = *b"wireSUPR";
 const VERSION: u16 = 1;
+/// Of a volume whose packets are encrypted: who does not know how must not write to it.
+const VERSION_ENCRYPTED: u16 = 2;
 const MEMBER_ENTRY_BYTES: usize = 128;
 const EARLIER_ENTRY_BYTES: usize = 16;
 
@@ -65,6 +67,7 @@ mod at {
     pub(super) const MARK_STOPPED: usize = 442;
     pub(super) const MARK_AT: usize = 448;
     pub(super) const MARK_UNTIL: usize = 456;
+    pub(super) const CIPHER: usize = 464;
     pub(super) const MEMBERS: usize = 512;
     pub(super) const END: usize = MEMBERS + super::MEMBERS_MAX * super::MEMBER_ENTRY_BYTES;
 }
@@ -98,7 +101,8 @@ const SPARE: u8 = 2;
 const _: () = {
     assert!(at::EARLIER + EARLIER_SHAPES_MAX * EARLIER_ENTRY_BYTES == at::PREVIOUS_START);
     assert!(at::PREVIOUS_START + 8 == at::MAX_AGE && at::ERASES + 1 == at::QUALIFIED_BY);
-    assert!(at::REPORT + 16 == at::MARK_SEQUENCE && at::MARK_UNTIL + 8 <= at::MEMBERS);
+    assert!(at::REPORT + 16 == at::MARK_SEQUENCE && at::MARK_UNTIL + 8 == at::CIPHER);
+    assert!(at::CIPHER < at::MEMBERS);
     assert!(at::PARENT + 32 == at::EARLIER);
     assert!(at::GEOMETRY + GEOMETRY_BYTES == at::PREPARED_EPOCH);
     assert!(at::COPY + 1 == at::MEMBER && at::END <= SUPERBLOCK_BYTES);
@@ -312,6 +316,8 @@ pub struct Superblock {
     pub created: Timestamp,
     /// W: most stripes in flight, and most slots they may reach over.
     pub window: u16,
+    /// Packets and index are encrypted; the keys lie in the reserved ranges of the members.
+    pub is_encrypted: bool,
     /// Hash of the superblock that this one replaced.
     pub parent: [u8; 32],
     /// All members by number.
@@ -414,7 +420,9 @@ impl Superblock {
         assert!(self.earlier.len() <= EARLIER_SHAPES_MAX, "a ring holds at most 8 earlier shapes");
         let mut page = [0; SUPERBLOCK_BYTES];
         put(&mut page, at::MAGIC, &MAGIC);
-        put(&mut page, at::VERSION, &VERSION.to_le_bytes());
+        let version = if self.is_encrypted { VERSION_ENCRYPTED } else { VERSION };
+        put(&mut page, at::VERSION, &version.to_le_bytes());
+        put(&mut page, at::CIPHER, &[u8::from(self.is_encrypted)]);
         put(&mut page, at::COPY, &[copy, self.member]);
         put(&mut page, at::VOLUME_ID, &self.volume_id.0);
         put(&mut page, at::HEAD_KEY, &self.head_key.0);
@@ -462,7 +470,7 @@ impl Superblock {
             return Err(SuperblockError::Magic);
         }
         let version = get_u16(page, at::VERSION);
-        if version != VERSION {
+        if !matches!(version, VERSION | VERSION_ENCRYPTED) {
             return Err(SuperblockError::Version(version));
         }
         let mut blank = *page;
@@ -470,6 +478,7 @@ impl Superblock {
         if crc32c(&blank) != get_u32(page, at::CRC) {
             return Err(SuperblockError::Checksum);
         }
+        let is_encrypted = version == VERSION_ENCRYPTED;
         let [found, member] = get(page, at::COPY);
         if found != copy {
             return Err(SuperblockError::Copy { expected: copy, found });
@@ -486,6 +495,7 @@ impl Superblock {
             || u64::from(window) > window_max(&geometry)
             || max_age_ns < 0
             || erases > 1
+            || get::<1>(page, at::CIPHER) != [u8::from(is_encrypted)]
         {
             return Err(SuperblockError::Values);
         }
@@ -511,6 +521,7 @@ impl Superblock {
             mark: Mark::decode(page)?,
             created: Timestamp(get_i64(page, at::CREATED)),
             window,
+            is_encrypted,
             parent: get(page, at::PARENT),
             members,
             spares,
@@ -704,6 +715,7 @@ mod tests {
             },
             created: Timestamp(12),
             window: 4,
+            is_encrypted: false,
             parent: [3; 32],
             members: vec![MemberEntry {
                 uuid: [6; 16],

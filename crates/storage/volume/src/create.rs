@@ -4,9 +4,11 @@
 use device::Device;
 use format::geometry::{Geometry, MEMBERS_MAX, PIECE_BYTES_MAX, PIECE_BYTES_MIN};
 use format::head::{HeadKey, VolumeId};
+use format::key_row::key_row_offsets;
 use format::superblock::{Mark, MemberEntry, Qualified, Spare, Superblock, window_max};
 use units::Timestamp;
 
+use crate::keys::KeyLog;
 use crate::layout::Placed;
 use crate::{Error, Layout, superblocks};
 
@@ -117,6 +119,23 @@ pub fn create(
     options: &CreateOptions,
     identity: &Identity,
 ) -> Result<Superblock, Error> {
+    create_for(devices, options, identity, &[])
+}
+
+/// The same of a volume whose packets only these recipients can read; without any it is not
+/// encrypted.
+///
+/// # Errors
+/// [`Error::Recipients`]; as [`create`]. Whether the texts are public keys is the caller's part.
+///
+/// # Panics
+/// As [`create`].
+pub fn create_for(
+    devices: &mut [Box<dyn Device>],
+    options: &CreateOptions,
+    identity: &Identity,
+    recipients: &[String],
+) -> Result<Superblock, Error> {
     let there = (0..).zip(&identity.members).filter(|(_, member)| !member.is_vacant());
     let columns = u8::try_from(identity.members.len()).unwrap_or(u8::MAX);
     let spares = (columns..).zip(&identity.spares).map(|(number, _)| number);
@@ -150,12 +169,20 @@ pub fn create(
         mark: Mark::default(),
         created: identity.created,
         window,
+        is_encrypted: !recipients.is_empty(),
         parent: [0; 32],
         members: identity.members.clone(),
         spares: identity.spares.clone(),
         earlier: Vec::new(),
     };
+    let keys = KeyLog::new(recipients)?;
+    let pages = keys.pages(0..keys.row_count(), superblock.volume_id, &superblock.head_key);
     for (member, device) in numbers.into_iter().zip(devices) {
+        for offset in key_row_offsets(0, device.size_bytes()) {
+            if !pages.is_empty() {
+                device.write_at(offset, &pages)?;
+            }
+        }
         superblocks::store(device.as_mut(), &Superblock { member, ..superblock.clone() })?;
     }
     Ok(superblock)

@@ -327,6 +327,21 @@ pub enum Error {
          into: extract what is needed and create a new one"
     )]
     Exhausted(&'static str),
+    /// The public keys of those who may read take too much space.
+    #[error("there are too many recipients, or one is too long")]
+    Recipients,
+    /// The volume is encrypted, and to whom cannot be read on any member.
+    #[error("none of its members has a readable list of the recipients of its keys")]
+    KeysLost,
+    /// All rows of keys hold keys of stripes that are in the ring.
+    #[error(
+        "it was opened so often within one lap of its ring that there is no space for another \
+         data key; it can be read"
+    )]
+    KeysFull,
+    /// A data key could not be made.
+    #[error("no data key could be made: {0}")]
+    Sealing(String),
     /// The piece size is no power of two between 16 KiB and 2 MiB.
     #[error("piece size {0} is no power of two between 16 KiB and 2 MiB")]
     PieceBytes(u32),

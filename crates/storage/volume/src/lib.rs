@@ -19,6 +19,7 @@ mod error;
 mod expiry;
 mod heads;
 mod index_stripes;
+mod keys;
 mod layout;
 mod locate;
 mod look;
@@ -41,14 +42,16 @@ mod search;
 mod slot_view;
 mod steps;
 mod superblocks;
+mod unlock;
 mod verify;
 mod writer;
 
 pub use claim::Opener;
-pub use create::{CreateOptions, Identity, columns_for, create, geometry_for};
+pub use create::{CreateOptions, Identity, columns_for, create, create_for, geometry_for};
 pub use error::{Error, MemberFailure};
 pub use expiry::{Erased, erase};
 pub use index_stripes::IndexFile;
+pub use keys::KeyLog;
 pub use layout::{Bound, Layout, Usable};
 pub use locate::{
     MemberAt, find_members, is_spare_at, lacks_superblock, open_found, open_members, open_reader,
@@ -70,6 +73,6 @@ pub use scrub::{
 pub use search::Newest;
 pub use verify::{Damage, LostBody, VerifyReport};
 pub use writer::{
-    Appended, ClockDoubt, Expelled, Filled, FilledColumn, Plan, Repair, Retention, Returning,
-    Writer, WriterCounters,
+    Appended, ClockDoubt, Expelled, Filled, FilledColumn, Plan, RandomKey, Repair, Retention,
+    Returning, Writer, WriterCounters,
 };

@@ -140,7 +140,11 @@ fn mount_on_members(
     let clock: &dyn Clock = opener.clock;
     let recovery = recover(&mut writers, &failed, gone, clock);
     match recovery {
-        Ok((previous, recovery, judged)) => Ok((Writer::new(writers, previous, judged)?, recovery)),
+        Ok((previous, recovery, judged)) => {
+            let mut writer = Writer::new(writers, previous, judged)?;
+            writer.mend_keys(opener.clock)?;
+            Ok((writer, recovery))
+        },
         Err(error) => {
             // The first cause counts: who cannot give it up either leaves a claim that ends by
             // itself.

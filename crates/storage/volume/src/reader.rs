@@ -6,9 +6,10 @@
 //! give is computed from the others; what they cannot give either is named, never guessed.
 
 use core::ops::{Range, RangeInclusive};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use device::{Bounded, Buffer, LentRead, Pool, ReadAt, ReadBudget};
+use encryption::Keyring;
 use format::geometry::Geometry;
 use format::head::{HEAD_BYTES, Head, StripeId};
 use format::superblock::Superblock;
@@ -80,6 +81,8 @@ pub struct StripeInSlot {
     pub behind_damage: bool,
     /// Some of it was computed from other members.
     pub repaired: bool,
+    /// It is encrypted, and its key could not be opened: all its rows count as bad.
+    pub is_locked: bool,
 }
 
 /// A member that is not read any more, because too much of what was read of it failed, or took too
@@ -116,6 +119,8 @@ pub struct Reader {
     last_head: Option<Head>,
     /// Identities of the stripes in the slot read last, as its members agree on them.
     agreed: Mutex<Vec<[u8; 32]>>,
+    /// What encrypted packets are opened with.
+    pub(crate) keyring: Option<Arc<Keyring>>,
 }
 
 impl Reader {
@@ -172,7 +177,7 @@ impl Reader {
             *members.get_mut(usize::from(number)).expect("assembled") = Some(device);
         }
         let agreed = Mutex::default();
-        Ok(Self { members, membership, newest: None, last_head: None, agreed })
+        Ok(Self { members, membership, newest: None, last_head: None, agreed, keyring: None })
     }
 
     /// Looks again for the newest acknowledged stripe: the writer may have gone on. Members that
@@ -182,6 +187,9 @@ impl Reader {
         let present = present.map(Bounded::into_inner).collect();
         let Self { members, membership, .. } = Self::of_members(present)?;
         (self.members, self.membership) = (members, membership);
+        if let Some(keyring) = &self.keyring {
+            self.teach(keyring);
+        }
         self.find_newest()
     }
 
@@ -481,6 +489,7 @@ impl Reader {
                 Error::Damaged(first)
             });
         }
+        self.decrypt_slot(&mut slot, buffer);
         Ok(slot)
     }
 
@@ -543,6 +552,7 @@ impl Reader {
                     bad_rows: Vec::new(),
                     behind_damage: false,
                     repaired: false,
+                    is_locked: false,
                 });
             }
             Some(slot).filter(|slot| self.is_agreed(heads, slot, span))
@@ -599,14 +609,16 @@ impl Reader {
         let behind_damage = view.behind_damage;
         if let (true, Some(own)) = (piece.is_whole(), &piece.head) {
             let head = Head { stripe, piece: own.clone(), cid: view.cid };
-            return StripeInSlot { head, bad_rows: Vec::new(), behind_damage, repaired: false };
+            let (bad_rows, repaired, is_locked) = Default::default();
+            return StripeInSlot { head, bad_rows, behind_damage, repaired, is_locked };
         }
         let rebuilt = rebuild(&self.membership, view, bytes, column);
         let head = Head { piece: rebuilt.piece, stripe, cid: view.cid };
         let begin = (usize::from(head.stripe.first_row) + 1) * HEAD_BYTES;
         let place = buffer.get_mut(begin..begin + rebuilt.body.len());
         place.expect("a stripe lies inside its slot").copy_from_slice(&rebuilt.body);
-        StripeInSlot { head, bad_rows: rebuilt.lost_rows, behind_damage, repaired: true }
+        let (bad_rows, repaired, is_locked) = (rebuilt.lost_rows, true, false);
+        StripeInSlot { head, bad_rows, behind_damage, repaired, is_locked }
     }
 
     /// The first head of the slot of `sequence`, without its body: for tables and directories.

@@ -12,6 +12,7 @@ use format::head::{HEAD_BYTES, Head, StripeId};
 
 use crate::Reader;
 use crate::heads::{Heads, row_address};
+use crate::unlock::whole_chunks;
 
 /// So many stripes of a slot are stepped over to find a later one's head: more cost as much as
 /// reading the slot.
@@ -57,7 +58,18 @@ struct Pending {
 impl Reader {
     /// Reads rows of pieces at the same time. `None` for a piece that is not acknowledged, of which
     /// anything could not be read or did not match, or whose head takes too many steps to find.
+    ///
+    /// Of an encrypted piece more rows may come than were wanted.
     pub fn rows(&self, wanted: &[RowsWanted]) -> Vec<Option<PieceRows>> {
+        if !self.superblock().is_encrypted {
+            return self.rows_as_they_lie(wanted);
+        }
+        let wanted = wanted.iter().map(|it| RowsWanted { rows: whole_chunks(&it.rows), ..it.clone() });
+        let read = self.rows_as_they_lie(&wanted.collect::<Vec<_>>());
+        read.into_iter().map(|rows| self.decrypt_rows(rows?)).collect()
+    }
+
+    fn rows_as_they_lie(&self, wanted: &[RowsWanted]) -> Vec<Option<PieceRows>> {
         let places = self.places_of(wanted);
         let pending = (0..).zip(wanted).zip(places);
         let pending = pending.filter_map(|((at, wanted), place)| self.pending(at, wanted, place?));

@@ -208,6 +208,7 @@ fn superblock_from_heads(devices: &[&dyn ReadAt]) -> Option<Superblock> {
         mark: Mark::default(),
         created: Timestamp(0),
         window: create::window_of(&newest),
+        is_encrypted: false,
         parent: [0; 32],
         earlier: earlier.collect(),
         members: members.collect(),

@@ -32,6 +32,7 @@ pub(crate) fn empty_head(
         kind,
         clean_stop: false,
         extra_blocks: false,
+        key_id: None,
         epoch: superblock.prepared_epoch,
         stripe,
         first_row,

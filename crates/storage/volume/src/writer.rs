@@ -13,12 +13,16 @@ mod erase;
 mod members;
 mod repairs;
 mod retention;
+mod sealing;
 
 use erase::Erasure;
 pub use members::{Expelled, Returning};
 pub use repairs::Repair;
 pub(crate) use retention::Explained;
 pub use retention::{ClockDoubt, Retention};
+pub use sealing::RandomKey;
+use sealing::Sealing;
+pub(crate) use sealing::place_of;
 
 use std::collections::VecDeque;
 
@@ -34,6 +38,7 @@ use parity::Codec;
 use units::number::to_u64;
 use units::{Clock, Timestamp};
 
+use crate::keys::KeyLog;
 use crate::member_writer::MemberWriter;
 use crate::member_writers::{Failed, MemberWriters, WAIT};
 use crate::membership::Membership;
@@ -170,6 +175,12 @@ pub struct Writer {
     gone: Vec<MemberWriter>,
     /// Slots up to that of this sequence were discarded, or are behind the head.
     discarded_through: u64,
+    /// Wrapped data keys, as all members have them.
+    keys: KeyLog,
+    /// All copies of them are the same.
+    keys_are_same: bool,
+    /// How packets are encrypted.
+    sealing: Option<Sealing>,
     /// Too few members are left.
     stopped: bool,
 }
@@ -186,6 +197,7 @@ impl Writer {
         let geometry = membership.geometry();
         let (parity, rows) = own_pools(geometry)?;
         let acknowledged = previous.stripe;
+        let (keys, keys_are_same) = keys_of(&writers, membership.superblock());
         Ok(Self {
             codec: Codec::new()?,
             parity,
@@ -207,6 +219,9 @@ impl Writer {
             expelled: Vec::new(),
             gone: Vec::new(),
             discarded_through: 0,
+            keys,
+            keys_are_same,
+            sealing: None,
             stopped: false,
             membership,
             writers,
@@ -345,21 +360,32 @@ impl Writer {
         if rows > self.plan(0).room {
             self.close_slot(clock, false)?;
         }
+        let is_sealed = self.superblock().is_encrypted && kind == Kind::Data && rows > 0;
+        let key_id = is_sealed.then(|| self.key_of_now(clock)).transpose()?;
         self.wait_for_room(clock)?;
         let packets: Vec<u32> = columns.iter().map(|column| column.packets).collect();
-        let mut buffers: Vec<Buffer> = columns.into_iter().map(|column| column.buffer).collect();
+        let plain: Vec<Buffer> = columns.into_iter().map(|column| column.buffer).collect();
+        let (plain, mut buffers) = match key_id {
+            Some(_) => (plain, self.take_sealed_columns(clock)?),
+            None => (Vec::new(), plain),
+        };
         let own: fn(&Self) -> &Pool = if rows > 0 { |it| &it.parity } else { |it| &it.rows };
         while buffers.len() < usize::from(self.geometry().columns()) {
             buffers.push(self.wait_for_buffer(own, clock)?);
         }
         let head = self.stripe_head(kind, clock);
-        let stripe = StripeHead { rows, totals, time_min, time_max, extra_blocks, ..head };
+        let stripe = StripeHead { rows, totals, time_min, time_max, extra_blocks, key_id, ..head };
+        if is_sealed {
+            self.seal(&stripe, &plain, &mut buffers);
+        }
         let sums = self.protect(&stripe, &mut buffers);
         let manifest = sums.iter().map(|sums| sums.body_crc).collect();
         let stripe = StripeHead { manifest, ..stripe };
         let sealed = Sealed::new(stripe);
         let pieces = buffers.into_iter().zip(sums).collect();
-        let shared = self.submit(&sealed, pieces, &packets, clock);
+        let on_disk = self.submit(&sealed, pieces, &packets, clock);
+        let shared =
+            if is_sealed { plain.into_iter().map(Buffer::freeze).collect() } else { on_disk };
         self.counters.stripes += 1;
         self.advance(&sealed);
         self.poll(None, clock)?;
@@ -595,6 +621,18 @@ impl InFlight {
     fn new(head: &StripeHead, number: u64) -> Self {
         Self { stripe: head.stripe, number, told: head.acknowledged }
     }
+}
+
+/// The keys that the members have, and whether all copies are the same.
+fn keys_of(writers: &MemberWriters, superblock: &Superblock) -> (KeyLog, bool) {
+    if !superblock.is_encrypted {
+        return (KeyLog::default(), true);
+    }
+    let members = writers.iter().map(|writer| {
+        let read = |offset, into: &mut [u8]| writer.read_at(offset, into).is_ok();
+        (writer.device().size_bytes(), read)
+    });
+    KeyLog::load(superblock, members)
 }
 
 /// The watermark in the heads of the EPOCH stripe `epoch`: everything before.

@@ -48,6 +48,7 @@ fn head(geometry: Geometry, member: u8, sequence: u64) -> [u8; ROW_SIZE] {
         kind: Kind::Data,
         clean_stop: false,
         extra_blocks: false,
+        key_id: None,
         epoch: 1,
         stripe: id(sequence),
         first_row: 0,
@@ -168,6 +169,7 @@ fn disk(
         mark,
         created: Timestamp(0),
         window,
+        is_encrypted: false,
         parent: [0; 32],
         members: (0..ring.members)
             .map(|member| MemberEntry::new(uuid(member), String::new()))

@@ -82,6 +82,7 @@ fn create(mut disk: Modelled, ring: &Ring<'_>) -> Result<Superblock> {
         mark: Mark::default(),
         created: Timestamp(0),
         window: ring.window(),
+        is_encrypted: false,
         parent: [0; 32],
         members: vec![MemberEntry::new([3; 16], String::new())],
         spares: Vec::new(),

@@ -27,6 +27,7 @@ fn head(kind: Kind) -> Head {
         kind,
         clean_stop: true,
         extra_blocks: true,
+        key_id: None,
         epoch: 3,
         stripe: StripeId { sequence: 41, sub: 2 },
         first_row: 1,

@@ -11,6 +11,7 @@ use super::parts::PacketParts;
 use crate::directory::Gap;
 use crate::field::get_u32;
 use crate::head::ENTERPRISE_NUMBER;
+use crate::local::LOCAL_PADDING;
 use crate::pcapng::{Block, Blocks, ByteOrder, OptionCode, Options, View, block_type};
 
 /// The bytes of a verified body are not what a builder makes: a programmer error of the writer, or
@@ -103,6 +104,7 @@ pub fn interfaces_in_front(front: &[u8]) -> Vec<InterfaceInPiece> {
     loop {
         let offset = walk.blocks.offset();
         match walk.blocks.next() {
+            Some(Ok((_, block))) if block.block_type == LOCAL_PADDING => {}
             Some(Ok((_, block))) if block.block_type == block_type::INTERFACE_DESCRIPTION => {
                 if walk.note(offset, &block).is_none() {
                     return walk.interfaces;

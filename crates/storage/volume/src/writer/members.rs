@@ -151,11 +151,15 @@ impl Writer {
         }
         // Or a JOIN that is cut short would name a member that cannot be found.
         self.writers.store_on(clock, |member| newcomers.contains(&member), Superblock::clone)?;
+        if !newcomers.is_empty() {
+            self.put_all_keys(clock)?;
+        }
         let judged_from = self.acknowledged.sequence;
         let beginning = Beginning { epoch, gone: &[], judged_from, last, index: self.index };
         self.previous = epoch::join(&mut self.writers, &before, beginning, clock)?;
         self.membership = self.writers.membership();
         (self.parity, self.rows) = own_pools(self.geometry()).map_err(Failed::of_nobody)?;
+        self.fit_sealed_columns().map_err(Failed::of_nobody)?;
         self.in_flight.clear();
         self.acknowledged = self.previous.stripe;
         self.told = told_by_epoch(self.acknowledged);
@@ -240,7 +244,8 @@ impl Writer {
             return Err(Error::SameMember { place: 0, member });
         }
         self.writers.insert(*writer)?;
-        self.begin_epoch(Change::default(), clock).or_else(|failed| self.expel(failed, clock))?;
+        let taken = self.put_all_keys(clock);
+        taken.and_then(|()| self.begin_epoch(Change::default(), clock)).or_else(|failed| self.expel(failed, clock))?;
         Ok(member)
     }
 

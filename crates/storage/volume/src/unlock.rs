@@ -1,0 +1,136 @@
+//! Decrypting what was read and verified.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use encryption::{CHUNK_BYTES, Keyring, LEAD_BYTES};
+use format::head::{HEAD_BYTES, Head};
+use format::piece::restore_frame;
+
+use crate::heads::body_range;
+use crate::keys::KeyLog;
+use crate::reader::{Reader, Slot, StripeInSlot};
+use crate::rows::PieceRows;
+use crate::writer::place_of;
+
+/// Rows that are encrypted together.
+const CHUNK_ROWS: u16 = 16;
+
+const _: () = assert!(CHUNK_ROWS as usize * HEAD_BYTES == CHUNK_BYTES);
+
+impl Reader {
+    /// Decrypts with the keys of this ring from now on. Without it encrypted packets count as
+    /// unreadable.
+    pub fn unlock(&mut self, keyring: Arc<Keyring>) {
+        self.teach(&keyring);
+        self.keyring = Some(keyring);
+    }
+
+    /// Lets a ring learn the wrapped keys that the members have.
+    pub(crate) fn teach(&self, keyring: &Keyring) {
+        if keyring.has_identities() && self.superblock().is_encrypted {
+            self.key_log().keys().for_each(|key| keyring.learn(key.id, &key.wrapped));
+        }
+    }
+
+    /// Wrapped keys and recipients of an encrypted volume, as the members have them now.
+    pub fn key_log(&self) -> KeyLog {
+        let members = self.membership().numbers().filter_map(|member| self.device(member));
+        let members = members.map(|device| {
+            let read = |offset, into: &mut [u8]| device.read_at(offset, into).is_ok();
+            (device.size_bytes(), read)
+        });
+        KeyLog::load(self.superblock(), members).0
+    }
+
+    /// Decrypts the stripes of a slot in place. What cannot be is named like rows that are lost.
+    pub(crate) fn decrypt_slot(&self, slot: &mut Slot, buffer: &mut [u8]) {
+        for stripe in &mut slot.stripes {
+            let range = body_range(&stripe.head);
+            let is_parity = stripe.head.piece.column >= stripe.head.stripe.geometry.data_columns;
+            if let (false, Some(body)) = (is_parity, buffer.get_mut(range)) {
+                self.decrypt_body(stripe, body);
+            }
+        }
+    }
+
+    fn decrypt_body(&self, stripe: &mut StripeInSlot, body: &mut [u8]) {
+        let head = &stripe.head.stripe;
+        let Some(key_id) = head.key_id else { return };
+        let key = self.keyring.as_ref().and_then(|keyring| keyring.key(key_id));
+        let place = place_of(head, stripe.head.piece.column);
+        let bad = match &key {
+            Some(key) => key.of_epoch(head.epoch).open(&place, body),
+            None => Vec::from([0..body.len()]),
+        };
+        stripe.is_locked = key.is_none();
+        restore_frame(body, true);
+        let of_chunks = bad.into_iter().flat_map(rows_in);
+        let mut bad_rows: Vec<u16> = of_chunks.chain(stripe.bad_rows.drain(..)).collect();
+        bad_rows.sort_unstable();
+        bad_rows.dedup();
+        stripe.bad_rows = bad_rows;
+    }
+
+    /// Decrypts rows of a piece, which were read by [`whole_chunks`]; `None` where that is not
+    /// possible.
+    pub(crate) fn decrypt_rows(&self, mut rows: PieceRows) -> Option<PieceRows> {
+        let Head { stripe, piece, .. } = &rows.head;
+        let Some(key_id) = stripe.key_id else { return Some(rows) };
+        let key = self.keyring.as_ref()?.key(key_id)?.of_epoch(stripe.epoch);
+        let place = place_of(stripe, piece.column);
+        let (first, front) = rows.runs.first()?;
+        let tags = *front.first_chunk::<LEAD_BYTES>().filter(|_| *first == 0)?;
+        for (first, bytes) in &mut rows.runs {
+            let begin = usize::from(*first) * HEAD_BYTES;
+            if !key.open_run(&place, &tags, begin, bytes).is_empty() {
+                return None;
+            }
+            if *first == 0 {
+                let is_whole = bytes.len() == place.len;
+                restore_frame(bytes, is_whole);
+            }
+        }
+        Some(rows)
+    }
+}
+
+/// The rows that must be read to decrypt these: whole chunks, and those of the first row, which has
+/// the tags.
+pub(crate) fn whole_chunks(rows: &[Range<u16>]) -> Vec<Range<u16>> {
+    let chunk = |row: u16| row / CHUNK_ROWS * CHUNK_ROWS;
+    let mut whole: Vec<Range<u16>> = Vec::from([Range { start: 0, end: CHUNK_ROWS }]);
+    for rows in rows.iter().filter(|rows| !rows.is_empty()) {
+        let begin = chunk(rows.start);
+        let end = chunk(rows.end - 1).saturating_add(CHUNK_ROWS);
+        match whole.last_mut() {
+            Some(last) if begin <= last.end => last.end = last.end.max(end),
+            _ => whole.push(begin..end),
+        }
+    }
+    whole
+}
+
+/// The rows of a part of a body.
+fn rows_in(bytes: Range<usize>) -> Range<u16> {
+    let row = |at: usize| u16::try_from(at / HEAD_BYTES).expect("a body has at most 511 rows");
+    row(bytes.start)..row(bytes.end.next_multiple_of(HEAD_BYTES))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_read_by_chunks_with_the_first_one() {
+        let check = |rows: &[(u16, u16)], expect: &[(u16, u16)]| {
+            let rows: Vec<Range<u16>> = rows.iter().map(|&(start, end)| start..end).collect();
+            let whole: Vec<_> = whole_chunks(&rows).into_iter().map(|it| (it.start, it.end)).collect();
+            assert_eq!(whole, expect, "{rows:?}");
+        };
+        check(&[], &[(0, 16)]);
+        check(&[(0, 1), (15, 17)], &[(0, 32)]);
+        check(&[(0, 1), (40, 41), (47, 49)], &[(0, 16), (32, 64)]);
+        check(&[(510, 511)], &[(0, 16), (496, 512)]);
+    }
+}
