@@ -190,7 +190,7 @@ fn completeness(found: &Completeness) -> CompletenessJson<'_> {
     };
     let damage = found.damage.iter().map(|damage| {
         let (rows, malformed_from) = match &damage.kind {
-            DamageKind::Missing => (Vec::new(), None),
+            DamageKind::Missing | DamageKind::Locked => (Vec::new(), None),
             DamageKind::Rows(rows) => (rows.clone(), None),
             DamageKind::Malformed(offset) => (Vec::new(), Some(*offset)),
         };

@@ -10,7 +10,7 @@ use page::table::{Column, render};
 use page::text::{Facts, duration, grouped, plural, size, time, times};
 use serde::Serialize;
 use units::{ByteSize, Timestamp};
-use upkeep::{Created, Inspection, MemberState, Recording, RingMap};
+use upkeep::{Created, Encryption, Inspection, MemberState, Recording, RingMap};
 
 use crate::map::MapJson;
 
@@ -39,6 +39,7 @@ pub fn created(report: &Created, reasons: &[String]) -> String {
     if let Some(qualified) = &report.superblock.qualified {
         facts.add("qualified", forms::qualified(qualified));
     }
+    add_recipients(&mut facts, &report.recipients);
     for reason in reasons {
         facts.add("because", reason);
     }
@@ -193,6 +194,9 @@ pub fn inspection(report: &Inspection, width: Option<usize>) -> String {
     if let Some(qualified) = &report.superblock.qualified {
         facts.add("qualified", forms::qualified(qualified));
     }
+    if let Some(Encryption { recipients, .. }) = &report.encryption {
+        add_recipients(&mut facts, recipients);
+    }
     let entries = report.superblock.members.iter().zip(&report.members);
     for (number, (entry, state)) in (0_u8..).zip(entries) {
         let why = report.why_absent.iter().find(|(member, _)| *member == number);
@@ -224,6 +228,13 @@ pub fn inspection(report: &Inspection, width: Option<usize>) -> String {
         text.push_str(&recordings(&report.recordings, width));
     }
     text
+}
+
+/// Who can read what is recorded, where not everybody can.
+fn add_recipients(facts: &mut Facts, recipients: &[String]) {
+    for recipient in recipients {
+        facts.add("encrypted to", printable(recipient));
+    }
 }
 
 /// What is not as it should be with a member.
@@ -345,6 +356,9 @@ struct InspectionJson<'a> {
     slots_used: u64,
     slots_written: u64,
     window: u16,
+    /// Public keys of those who can read what is recorded.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    recipients: Vec<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_age_ns: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -453,6 +467,7 @@ pub fn inspection_json(report: &Inspection, map: Option<&RingMap>) -> String {
         sessions: recording.indexed.map(|(_, sessions)| sessions),
         share_left: recording.share_left,
     });
+    let encryption = report.encryption.iter();
     safe::json_pretty(&InspectionJson {
         path: safe::path_value(&report.path),
         volume_id: superblock.volume_id.to_string(),
@@ -467,6 +482,7 @@ pub fn inspection_json(report: &Inspection, map: Option<&RingMap>) -> String {
         slots_used: report.slots_used,
         slots_written: report.slots_written,
         window: superblock.window,
+        recipients: encryption.flat_map(|it| &it.recipients).map(String::as_str).collect(),
         max_age_ns: Some(superblock.max_age_ns).filter(|&age| age > 0),
         erases: superblock.erases.then_some(true),
         expired_through_ns: Some(superblock.expired_through)

@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use capture::PacketFilter;
+use encryption::{Identities, Recipients};
 use host::SystemClock;
 use query::Query;
 use units::{ByteSize, Clock as _};
@@ -28,6 +29,19 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     });
     let millis = millis.filter(|&millis| millis > 0).map(Duration::from_millis);
     millis.ok_or_else(|| "write a number with ms, s, m, h or d, such as 300s or 180d".to_owned())
+}
+
+/// A public key as age writes it.
+pub(crate) fn recipient(text: &str) -> Result<String, String> {
+    let text = text.to_owned();
+    Recipients::parse(std::slice::from_ref(&text)).map_err(|error| error.to_string())?;
+    Ok(text)
+}
+
+/// The private keys in a file.
+pub(crate) fn identities(path: &str) -> Result<Identities, String> {
+    let text = host::read_key(path.as_ref()).map_err(|error| error.to_string())?;
+    Identities::parse(&text).map_err(|error| error.to_string())
 }
 
 /// A list of processors.

@@ -34,7 +34,10 @@ Examples:
                                                four disks, of which any two may be lost
   wirespool create /dev/sdb --usable 90%       without the slowest tenth of the disk
   wirespool create /dev/sdb --qualification sdb.json
-                                               as `qualify /dev/sdb ... -o sdb.json` found best")]
+                                               as `qualify /dev/sdb ... -o sdb.json` found best
+  wirespool create /data/spool --size 100G \\
+      --recipient age1t7rxyev2z3rw82stdlrrepyc39nvn86l5078zqkf5uasdy86jp6svpy7pa
+                                               what is recorded only the owner of that key can read")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Flags {
     /// A new file, or a block device
@@ -82,6 +85,10 @@ pub(crate) struct Flags {
     /// Give out no packet older than this, such as 7d, whatever the ring still holds
     #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     max_age: Option<Duration>,
+    /// Encrypt packets and sessions to this public key, as age-keygen prints it; may be given
+    /// several times: each of their owners can read, and nobody else
+    #[arg(long = "recipient", value_name = "age1...", value_parser = arguments::recipient)]
+    recipients: Vec<String>,
     /// Use a whole disk without a partition table; other tools will then show it as empty
     #[arg(long)]
     raw: bool,
@@ -182,6 +189,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         usable: flags.usable.or(advised).unwrap_or_default(),
         qualified: choice.map(|choice| choice.qualified),
         max_age: flags.max_age,
+        recipients: flags.recipients.clone(),
         sparse: flags.sparse,
         raw: flags.raw,
         force: flags.force,

@@ -112,6 +112,7 @@ impl Demo {
             usable: Usable::default(),
             qualified: None,
             max_age: None,
+            recipients: Vec::new(),
             sparse: true,
             raw: false,
             force: false,

@@ -12,6 +12,7 @@ use ::extract::{
     Event, FindReport, Found, MergeMemory, Options, SORT_BYTES_MAX, SortBy, Sorted, Sought,
 };
 use clap::{Args, ValueEnum};
+use encryption::Identities;
 use host::{StopFlag, SystemClock};
 use page::text::Zone;
 use query::{Field, Query};
@@ -134,6 +135,9 @@ pub(crate) struct ReadingFlags {
     /// own key
     #[arg(long)]
     vlan_in_key: bool,
+    /// The file with the private key of a recipient, for an encrypted volume
+    #[arg(long = "identity", value_name = "FILE", value_parser = arguments::identities)]
+    identities: Option<Identities>,
 }
 
 impl Flags {
@@ -222,6 +226,7 @@ impl ReadingFlags {
             workers: Workers::default(),
             is_recorded: false,
             merge: MergeMemory::default(),
+            identities: self.identities.clone(),
         }
     }
 }

@@ -116,6 +116,7 @@ fn make_volume(
         usable: Usable::default(),
         qualified: None,
         max_age: None,
+        recipients: Vec::new(),
         sparse: false,
         raw: false,
         force: false,

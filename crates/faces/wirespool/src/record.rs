@@ -389,6 +389,12 @@ fn standing(
 ) -> anyhow::Result<Option<Standing>> {
     let StandingFlags { hold, hold_dir, hold_budget } = flags;
     let (Some(query_text), Some(folder)) = (hold, hold_dir) else { return Ok(None) };
+    let opened = volume::open_superblocks(&options.volume, &options.members);
+    if opened.is_ok_and(|reader| reader.superblock().is_encrypted) {
+        let path = page::safe::path(&options.volume);
+        let text = format!("{path} is encrypted, and its recorder cannot read what it is to hold");
+        return Err(Usage(format!("{text}: use wirespool hold --identity FILE")).into());
+    }
     // Asked before rights are given up.
     evidence::maker();
     let reading = ::extract::Options {

@@ -363,7 +363,8 @@ fn difference(fact: &Fact, piece: &StripeInSlot, column: u8, body: &[u8]) -> Opt
     let rows = (0..fact.rows).zip(body.chunks_exact(HEAD_BYTES));
     let mut good = rows.filter(|(row, _)| !piece.bad_rows.contains(row));
     good.find_map(|(row, bytes)| {
-        RowOf { kind: fact.kind, mark: fact.mark, column, row }.fill(&mut expected);
+        RowOf { kind: fact.kind, mark: fact.mark, column, row, rows: fact.rows }
+            .fill(&mut expected);
         (*bytes != expected).then(|| format!("row {row} holds something else"))
     })
 }

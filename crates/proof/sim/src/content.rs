@@ -2,9 +2,11 @@
 //! without keeping it.
 //!
 //! DATA bodies are pcapng: an interface in the first row, one packet in every row. A head that is
-//! computed anew must count the same packets.
+//! computed anew must count the same packets. One that is to be encrypted has padding at both ends.
 
 use format::head::{ENTERPRISE_NUMBER, HEAD_BYTES, Kind, OPTION_CUSTOM_BINARY_NO_COPY};
+use format::local::{LOCAL_FRAME_BYTES, fill_with_padding};
+use format::piece::LEAD_BYTES;
 
 use crate::random::mix;
 
@@ -20,7 +22,12 @@ pub(crate) struct RowOf {
     pub(crate) mark: u64,
     pub(crate) column: u8,
     pub(crate) row: u16,
+    /// Rows of the body.
+    pub(crate) rows: u16,
 }
+
+/// Set in the marks of bodies that are encrypted.
+pub(crate) const ENCRYPTED: u64 = 1 << 63;
 
 impl RowOf {
     /// Writes the row.
@@ -34,6 +41,15 @@ impl RowOf {
     }
 
     fn frame(self, row: &mut [u8]) {
+        let is_encrypted = self.mark & ENCRYPTED != 0;
+        let lead = if is_encrypted && self.row == 0 { LEAD_BYTES } else { 0 };
+        let is_last = self.row + 1 == self.rows;
+        let tail = if is_encrypted && is_last { LOCAL_FRAME_BYTES } else { 0 };
+        let (padding, rest) = row.split_at_mut(lead);
+        let (row, last) = rest.split_at_mut(rest.len() - tail);
+        for padding in [padding, last].into_iter().filter(|padding| !padding.is_empty()) {
+            fill_with_padding(padding);
+        }
         let packet = if self.row == 0 {
             let (interface, packet) = row.split_at_mut(INTERFACE_BYTES);
             interface.copy_from_slice(&interface_block());
@@ -71,8 +87,9 @@ fn put(into: &mut [u8], offset: usize, fields: &[u32]) {
 
 /// Fills the body of a column.
 pub(crate) fn fill_body((kind, mark, column): (Kind, u64, u8), body: &mut [u8]) {
-    for (row, bytes) in (0..).zip(body.chunks_exact_mut(HEAD_BYTES)) {
-        RowOf { kind, mark, column, row }.fill(bytes);
+    let rows = u16::try_from(body.len() / HEAD_BYTES).expect("rows of a piece");
+    for (row, bytes) in (0..rows).zip(body.chunks_exact_mut(HEAD_BYTES)) {
+        RowOf { kind, mark, column, row, rows }.fill(bytes);
     }
 }
 
@@ -87,10 +104,12 @@ mod tests {
 
     #[test]
     fn a_body_holds_the_packets_that_its_head_counts() {
-        let mut body = vec![0; 3 * HEAD_BYTES];
-        fill_body((Kind::Data, 7, 1), &mut body);
-        let packets: Vec<_> = format::piece::packets(&body).collect();
-        assert!(packets.iter().all(Result::is_ok));
-        assert_eq!(packets.len(), usize::try_from(packets_of(Kind::Data, 3)).unwrap());
+        for (mark, rows) in [(7, 3), (7 | ENCRYPTED, 3), (7 | ENCRYPTED, 1)] {
+            let mut body = vec![0; usize::from(rows) * HEAD_BYTES];
+            fill_body((Kind::Data, mark, 1), &mut body);
+            let packets: Vec<_> = format::piece::packets(&body).collect();
+            assert!(packets.iter().all(Result::is_ok));
+            assert_eq!(packets.len(), usize::try_from(packets_of(Kind::Data, rows)).unwrap());
+        }
     }
 }

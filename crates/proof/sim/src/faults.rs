@@ -5,7 +5,6 @@ use device::{Fault, MUTATIONS, Modelled, Operation, ROW_SIZE, ReadAt, Rule};
 use format::head::StripeId;
 use format::superblock::{SUPERBLOCK_COPIES, Superblock, copy_offset};
 use units::number::to_u64;
-use volume::Reader;
 
 use crate::check::{Look, Scene, Verdict, Violation, broken};
 use crate::history::{History, bits, numbers};
@@ -379,7 +378,7 @@ impl History {
             left &= !(1 << self.random.below(u64::from(self.plan.members())));
         }
         self.counters.add("fault: members lost for good", u64::from((all & !left).count_ones()));
-        let reader = match Reader::open(self.disks.readers(left)) {
+        let reader = match self.reader(left) {
             Ok(reader) => reader,
             Err(error) => return broken(format!("{left:b} cannot be read: {error}")),
         };

@@ -1,11 +1,14 @@
 //! One history: a volume that is mounted, written and stopped by crashes again and again.
 
+use std::sync::Arc;
+
 use device::{Crash, Fault, Modelled, OPERATIONS, Pool, Rule};
+use encryption::Keyring;
 use format::claim::INTERVAL_MS;
 use format::head::{HeadKey, StripeId, VolumeId};
 use format::superblock::MemberEntry;
 use units::{Sleep, Timestamp};
-use volume::{Error, Identity, Opener, Reader, Recovery, Writer, create, mount_members};
+use volume::{Error, Identity, Opener, Reader, Recovery, Writer, create_for, mount_members};
 
 use crate::check::{Look, Scene, Verdict, Violation, broken};
 use crate::counters::Counters;
@@ -14,6 +17,9 @@ use crate::plan::{Mode, Plan};
 use crate::quorum::{may_refuse, newest_start};
 use crate::random::{Random, mix};
 use crate::truth::{Fate, Truth};
+
+/// Nobody has its private key.
+const RECIPIENT: &str = "age1t7rxyev2z3rw82stdlrrepyc39nvn86l5078zqkf5uasdy86jp6svpy7pa";
 
 /// Mounts that may fail one after the other before the user asks why.
 const ATTEMPTS: u64 = 40;
@@ -75,6 +81,8 @@ pub(crate) struct History {
     /// A writer that does not know what has happened since it was paused.
     pub(crate) paused: Option<Writer>,
     is_traced: bool,
+    /// All keys that any writer made.
+    keyring: Arc<Keyring>,
 }
 
 impl History {
@@ -106,7 +114,32 @@ impl History {
             is_fatal: false,
             paused: None,
             is_traced: false,
+            keyring: Arc::new(Keyring::of_all([7; 16])),
         }
+    }
+
+    /// A reader on these members, who can decrypt.
+    pub(crate) fn reader(&self, members: u32) -> Result<Reader, Error> {
+        Ok(self.unlocked(Reader::open(self.disks.readers(members))?))
+    }
+
+    fn unlocked(&self, mut reader: Reader) -> Reader {
+        reader.unlock(Arc::clone(&self.keyring));
+        reader
+    }
+
+    /// Lets a writer encrypt, if the volume is encrypted.
+    fn seal_with(&mut self, writer: &mut Writer) -> Result<(), Error> {
+        if !self.plan.is_encrypted {
+            return Ok(());
+        }
+        let mut chance = units::Random::new(self.digest ^ self.cycle);
+        let random = move || {
+            let mut key = [0; 32];
+            chance.fill(&mut key);
+            Ok(key)
+        };
+        writer.seal_with(Box::new(random), Arc::clone(&self.keyring))
     }
 
     fn all(&mut self) -> Verdict {
@@ -139,7 +172,10 @@ impl History {
             created: Timestamp(0),
         };
         let mut devices = self.disks.in_order();
-        let made = create(&mut devices, &self.plan.options, &identity).expect("the sizes fit");
+        let recipients = [RECIPIENT.to_owned()];
+        let recipients = if self.plan.is_encrypted { &recipients[..] } else { &[] };
+        let made = create_for(&mut devices, &self.plan.options, &identity, recipients);
+        let made = made.expect("the sizes fit");
         self.plan.geometry = made.geometry;
         self.plan.window = made.window;
     }
@@ -193,7 +229,7 @@ impl History {
             return Ok(());
         }
         let readable = self.with_superblock(self.everybody());
-        let reader = match Reader::open(self.disks.readers(readable)) {
+        let reader = match self.reader(readable) {
             Ok(reader) => reader,
             Err(error) => return broken(format!("a reader cannot open the volume: {error}")),
         };
@@ -262,8 +298,10 @@ impl History {
             // A mount that a member ends, or that begins again without it, has prepared an epoch.
             self.stopped &= flaky == 0;
             match mounted {
-                Ok((writer, recovery)) => {
+                Ok((mut writer, recovery)) => {
                     self.check_mount(&reads_before, present, &recovery)?;
+                    let sealed = self.seal_with(&mut writer);
+                    sealed.map_err(|error| Violation(error.to_string()))?;
                     if recovery.completed > 0 || !recovery.failed.is_empty() {
                         self.doubt_what_is_judged(writer.acknowledged(), present);
                     }
@@ -482,7 +520,7 @@ impl History {
         let present = bits(writer.membership().present());
         let readable = if self.random.percent(50) { present } else { self.everybody() };
         let readable = self.with_superblock(readable & (present | !self.bad));
-        let reader = match Reader::open(self.disks.readers(readable)) {
+        let reader = match self.reader(readable) {
             Ok(reader) => reader,
             Err(error) => return broken(format!("a reader cannot open what is mounted: {error}")),
         };
@@ -500,7 +538,8 @@ impl History {
         let reader = if reader.span() != expected && !self.mounts_without_bad() {
             self.counters.add("excused: a bad member is needed to see the epoch", 1);
             let devices = self.disks.readers(readable);
-            Reader::of_mounted(devices, writer).map_err(|error| Violation(error.to_string()))?
+            let reader = Reader::of_mounted(devices, writer);
+            self.unlocked(reader.map_err(|error| Violation(error.to_string()))?)
         } else {
             reader
         };

@@ -3,11 +3,12 @@
 //! it), its disk can.
 
 use device::{Modelled, ReadAt};
+use format::checksum::RowAddress;
 use format::geometry::Geometry;
-use format::head::{HEAD_BYTES, Head, HeadKey, StripeId};
+use format::head::{HEAD_BYTES, Head, HeadKey, Kind, StripeId};
 use units::number::to_u64;
 
-use crate::content::RowOf;
+use crate::content::{ENCRYPTED, RowOf};
 use crate::truth::Fact;
 
 /// Where a piece of a stripe belongs, and whose it must be.
@@ -31,16 +32,29 @@ impl Place<'_> {
         }
         let is_wrong = |row: &u16| {
             let found = self.row(disk, self.first_row + 1 + row);
-            found.is_none_or(|found| found != self.expected(fact, *row))
+            found.is_none_or(|found| !self.is_expected(fact, *row, (disk, &found)))
         };
         let wrong: Vec<u16> = (0..fact.rows).filter(is_wrong).collect();
         (!wrong.is_empty()).then_some(wrong)
     }
 
+    /// What an encrypted row must be only its head says.
+    fn is_expected(self, fact: &Fact, row: u16, (disk, found): (&Modelled, &[u8])) -> bool {
+        if fact.kind != Kind::Data || fact.mark & ENCRYPTED == 0 {
+            return found == self.expected(fact, row);
+        }
+        let Some(Head { stripe, piece, .. }) = self.head(disk) else { return false };
+        let StripeId { sequence, sub } = self.id;
+        let address = RowAddress { epoch: stripe.epoch, sequence, sub, column: self.column() };
+        piece.row_crcs.get(usize::from(row)) == Some(&address.row_crc(row, found))
+    }
+
+    fn head(self, disk: &Modelled) -> Option<Head> {
+        Head::decode(&self.row(disk, self.first_row)?, Some(self.key)).ok()
+    }
+
     fn has_head(self, disk: &Modelled) -> bool {
-        let page = self.row(disk, self.first_row);
-        let head = page.and_then(|page| Head::decode(&page, Some(self.key)).ok());
-        head.is_some_and(|Head { stripe, piece, cid }| {
+        self.head(disk).is_some_and(|Head { stripe, piece, cid }| {
             (stripe.stripe, stripe.first_row, cid) == (self.id, self.first_row, self.cid)
                 && (piece.member, piece.column) == (self.member, self.column())
         })
@@ -63,7 +77,8 @@ impl Place<'_> {
     fn expected(self, fact: &Fact, row: u16) -> [u8; HEAD_BYTES] {
         let mut of_data = [0; HEAD_BYTES];
         let fill = |column: u8, into: &mut [u8]| {
-            RowOf { kind: fact.kind, mark: fact.mark, column, row }.fill(into);
+            let rows = fact.rows;
+            RowOf { kind: fact.kind, mark: fact.mark, column, row, rows }.fill(into);
         };
         let (own, data_columns) = (self.column(), self.geometry.data_columns);
         if own < data_columns {

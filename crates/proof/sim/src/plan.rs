@@ -36,6 +36,8 @@ pub(crate) struct Plan {
     pub(crate) takes_time: bool,
     /// Members are flash, and hear ahead of the head what is needed no more.
     pub(crate) discards: bool,
+    /// Packets are encrypted.
+    pub(crate) is_encrypted: bool,
 }
 
 /// Data and parity columns; often small, because there are more ways to lose.
@@ -86,8 +88,12 @@ impl Plan {
         };
         let sizes = (0..members).map(|_| smallest + 4096 * random.below(3) * random.below(2));
         let sizes = sizes.collect();
+        let mode = mode(parity, random);
         Self {
-            mode: mode(parity, random),
+            // Nothing is drawn for it: histories of before go on as they did. Where rows rot, which
+            // of their chunk is lost is not what the model computes.
+            is_encrypted: matches!(mode, Mode::Honest { .. }) && slots % 4 == 1,
+            mode,
             options,
             geometry,
             window,

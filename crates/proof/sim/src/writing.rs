@@ -6,10 +6,10 @@ use core::time::Duration;
 use device::{Crash, Fault, MUTATIONS, Operation, Rule};
 use format::head::{HEAD_BYTES, Kind, Totals};
 use units::Timestamp;
-use volume::{Error, Filled, FilledColumn, Reader, Returning, Writer};
+use volume::{Error, Filled, FilledColumn, Returning, Writer};
 
 use crate::check::{Look, Verdict, broken};
-use crate::content::{fill_body, packets_of};
+use crate::content::{ENCRYPTED, fill_body, packets_of};
 use crate::history::{History, at, bits, numbers};
 use crate::plan::Mode;
 use crate::truth::{Fate, Pending};
@@ -167,7 +167,8 @@ impl History {
         } else {
             self.random.pick(&[Kind::Data, Kind::Data, Kind::Index])
         };
-        let mark = self.random.next();
+        let framed = if self.plan.is_encrypted { ENCRYPTED } else { 0 };
+        let mark = self.random.next() & !ENCRYPTED | framed;
         let Some(filled) = self.fill(kind, rows, mark) else { return Ok(Ok(())) };
         let holders = bits(writer.membership().present()) & !self.bad & !self.troubled;
         let pending = Pending { kind, rows, mark, holders };
@@ -210,7 +211,8 @@ impl History {
     /// Appends what is not to arrive.
     pub(crate) fn append_nowhere(&mut self, writer: &mut Writer) -> Result<(), Error> {
         let rows = self.plan.geometry.rows_per_slot() - 1;
-        let Some(filled) = self.fill(Kind::Data, rows, 0) else { return Ok(()) };
+        let framed = if self.plan.is_encrypted { ENCRYPTED } else { 0 };
+        let Some(filled) = self.fill(Kind::Data, rows, framed) else { return Ok(()) };
         if !writer.has_room_in_window() {
             return Ok(());
         }
@@ -316,7 +318,7 @@ impl History {
         if lost > u32::from(self.plan.geometry.parity_columns) {
             return Ok(());
         }
-        let reader = match Reader::open(self.disks.readers(readable)) {
+        let reader = match self.reader(readable) {
             Ok(reader) => reader,
             Err(error) => return broken(format!("a reader cannot open beside: {error}")),
         };

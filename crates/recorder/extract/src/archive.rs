@@ -4,8 +4,10 @@ use core::ops::RangeInclusive;
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread;
 
+use encryption::Keyring;
 use format::directory::SegmentEntry;
 use format::head::{Head, Kind, StripeId, VolumeId};
 use index::{Catalog, Files, Identity, LookUp, Needed, Segment, SegmentMeta};
@@ -14,6 +16,7 @@ use units::Timestamp;
 use volume::{Reader, Span};
 
 use crate::cache::{self, NoCache};
+use crate::keys;
 use crate::merge::MergeMemory;
 use crate::slots::Place;
 use crate::standing::{Asking, Standing, standing};
@@ -66,6 +69,8 @@ pub(crate) struct Archive {
     pub(crate) merge: MergeMemory,
     /// A recorder runs.
     is_recorded: bool,
+    /// Of an encrypted volume.
+    keyring: Option<Arc<Keyring>>,
     /// Of segments the one before, if no stripe with packets lies between the two.
     behind: BTreeMap<StripeId, StripeId>,
     /// Where it is opened again to see how far its recorder is; `None` where none can be.
@@ -92,16 +97,19 @@ impl Archive {
             ahead.spawn_scoped(scope, read_ahead).map_err(Error::Thread)?;
             Ok::<(), Error>(reader.find_newest()?)
         })?;
+        let mut keyring = keys::unlock(&mut reader, options)?;
         let has_begun = !options.is_recorded
             && is_just_begun(&reader, now)
             && options.recorder.has_begun(BEGINNING);
         if has_begun {
             reader = volume::open_reader(&options.volume, &options.members)?;
+            keyring = keys::unlock(&mut reader, options)?;
         }
         let mut archive = Self::of_reader(reader, options, now);
         archive.is_recorded |= has_begun;
         archive.path = Some(options.volume.clone());
-        archive.cache = cache;
+        archive.cache = keys::over(cache, keyring.as_ref());
+        archive.keyring = keyring;
         archive.load_directories();
         let Self { reader, catalog, cache, .. } = &mut archive;
         let ring = |lasts: &[StripeId]| lasts.iter().map(|&last| identity(reader, last)).collect();
@@ -113,7 +121,8 @@ impl Archive {
 
     /// Opens the volume and nothing else.
     pub(crate) fn without_index(options: &Options, now: Timestamp) -> Result<Self, Error> {
-        let reader = volume::open_reader(&options.volume, &options.members)?;
+        let mut reader = volume::open_reader(&options.volume, &options.members)?;
+        keys::unlock(&mut reader, options)?;
         let mut archive = Self::of_reader(reader, options, now);
         archive.path = Some(options.volume.clone());
         Ok(archive)
@@ -132,6 +141,7 @@ impl Archive {
             expired: reader.superblock().expired_at(now),
             merge: options.merge,
             is_recorded: options.is_recorded,
+            keyring: None,
             behind: BTreeMap::new(),
             path: None,
             members: options.members.clone(),
@@ -382,10 +392,12 @@ impl Archive {
     /// The segment's index from its INDEX stripes, for a cache that does not have it whole; `None`
     /// where they are not whole either.
     pub(crate) fn reload(&mut self, entry: &SegmentEntry) -> Result<Option<Segment>, Error> {
-        let (reader, tail) = (&self.reader, self.reader.span().map_or(u64::MAX, |span| span.tail));
+        let (reader, keyring) = (&self.reader, self.keyring.as_ref());
+        let tail = reader.span().map_or(u64::MAX, |span| span.tail);
         let mut load = |entry: &SegmentEntry| {
             let held = entry.index.sequence >= tail;
-            held.then(|| reader.index(entry.index).ok().map(|file| file.parquet))?
+            let file = held.then(|| reader.index(entry.index).ok())??;
+            keys::open(file.parquet, keyring)
         };
         match self.catalog.reload(entry, self.cache.as_ref(), &mut load) {
             Ok(segment) => Ok(segment),

@@ -30,6 +30,8 @@ pub enum DamageKind {
     /// Rows of its body that do not match their checksums, ascending; packets in front of the first
     /// were used.
     Rows(Vec<u16>),
+    /// It is encrypted, and none of the identities opens its key.
+    Locked,
     /// The rows are as written and hold no packets, from this byte of the body on.
     Malformed(usize),
 }
@@ -289,6 +291,9 @@ impl fmt::Display for Completeness {
         for Damage { stripe, kind } in &self.damage {
             match kind {
                 DamageKind::Missing => write!(f, "\ndamage: stripe {stripe} cannot be read")?,
+                DamageKind::Locked => {
+                    write!(f, "\nlocked: no identity opens the key of stripe {stripe}")?;
+                }
                 DamageKind::Rows(rows) => {
                     write!(f, "\ndamage: {} rows of stripe {stripe}", rows.len())?;
                 }

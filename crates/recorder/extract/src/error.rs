@@ -1,5 +1,7 @@
 //! Why a session could not be found or extracted.
 
+use std::path::PathBuf;
+
 use thiserror::Error;
 use units::Timestamp;
 use wire::LinkType;
@@ -14,6 +16,29 @@ pub enum Error {
     /// The volume could not be opened or read.
     #[error(transparent)]
     Volume(#[from] volume::Error),
+    /// The volume is encrypted, and no identity was given.
+    #[error(
+        "{path} is encrypted: name the file of a private key with --identity FILE (its recipients: \
+         {recipients})",
+        path = path.display()
+    )]
+    Locked {
+        /// The volume.
+        path: PathBuf,
+        /// Texts of their public keys.
+        recipients: String,
+    },
+    /// None of the identities opens a key of the volume.
+    #[error(
+        "{path} is encrypted to others than the identities given; its recipients: {recipients}",
+        path = path.display()
+    )]
+    NotForThese {
+        /// The volume.
+        path: PathBuf,
+        /// Texts of their public keys.
+        recipients: String,
+    },
     /// A segment's index is damaged beyond what its checksums catch.
     #[error(transparent)]
     Index(#[from] index::Error),

@@ -36,6 +36,7 @@ mod hashing;
 mod hold;
 mod identity;
 mod joiner;
+mod keys;
 mod known;
 mod log;
 mod losses;
@@ -69,6 +70,7 @@ mod walk;
 mod windows;
 
 use core::time::Duration;
+use encryption::Identities;
 use indexer::Workers;
 use std::path::PathBuf;
 
@@ -127,4 +129,6 @@ pub struct Options {
     pub recorder: Recorder,
     /// Memory for the order of time.
     pub merge: MergeMemory,
+    /// Private keys that open an encrypted volume.
+    pub identities: Option<Identities>,
 }

@@ -9,6 +9,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 
 use device::{LentRead, Read, ReadAt, Reading};
+use encryption::{Identities, Keyring};
 use format::geometry::Geometry;
 use format::head::{StripeId, VolumeId};
 use query::Query;
@@ -111,6 +112,19 @@ impl Salvaging {
                 Err(RecvTimeoutError::Disconnected) => unreachable!("the search always answers"),
             }
         }
+    }
+}
+
+impl Salvaging {
+    /// Decrypts what is encrypted to one of these.
+    #[must_use]
+    pub fn unlocked_by(mut self, identities: Option<Identities>) -> Self {
+        if let Some(identities) = identities {
+            let reader = &mut self.salvaged.reader;
+            let volume_id = reader.superblock().volume_id.0;
+            reader.unlock(Arc::new(Keyring::new(volume_id, Some(identities))));
+        }
+        self
     }
 }
 

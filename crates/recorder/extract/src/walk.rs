@@ -153,7 +153,10 @@ pub(crate) fn each_data_stripe(
                     notes.completeness.retired_pieces += 1;
                     continue;
                 }
-                let kind = DamageKind::Rows(stripe.bad_rows.clone());
+                let kind = match stripe.is_locked {
+                    true => DamageKind::Locked,
+                    false => DamageKind::Rows(stripe.bad_rows.clone()),
+                };
                 notes.completeness.add_damage(stripe.head.stripe.stripe, kind);
             }
             notes.explain.pieces_read += 1;

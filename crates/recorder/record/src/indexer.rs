@@ -15,7 +15,7 @@ use std::thread;
 use core::time::Duration;
 
 use device::{Buffer, Pool};
-use format::directory::{SegmentEntry, split};
+use format::directory::{SegmentEntry, Summary, split};
 use format::head::{HEAD_BYTES, StripeId};
 use format::local::LOCAL_FRAME_BYTES;
 use index::{Catalog, Encoded, Files, Identity};
@@ -28,6 +28,7 @@ use volume::Reader;
 use crate::backlog::{self, Backlog, Stretch};
 use crate::events::{EventKind, Events};
 use crate::index_queue::{FromRing, Queued};
+use crate::keys::Keys;
 use crate::late::{self, Late, Left};
 use crate::memory::PENDING_BYTES_MAX;
 use crate::poison::Poison;
@@ -98,6 +99,8 @@ pub(crate) struct Indexer<'a> {
     pub(crate) limits: SegmentLimits,
     pub(crate) epoch: u32,
     pub(crate) recording: Option<String>,
+    /// How files are encrypted that go into the ring.
+    pub(crate) keys: Keys,
     pub(crate) catalog: Catalog,
     pub(crate) files: &'a (dyn Files + Sync),
     pub(crate) tasks: Sender<Task>,
@@ -532,7 +535,13 @@ impl<'a> Run<'a> {
         if !self.closed.contains_key(&closing.first) {
             return;
         }
-        let placed = self.write_parts(&encoded);
+        let Some(in_ring) = self.parts.keys.seal(&encoded.parquet) else {
+            // Nothing was recorded, and so nothing is indexed that could be read.
+            self.closed.remove(&closing.first);
+            return;
+        };
+        let bytes = to_u64(in_ring.len());
+        let placed = self.write_parts(&in_ring, &encoded.summary);
         if matches!(placed, Err(Unplaced::GivenUp)) {
             return self.lost(closing, false);
         }
@@ -543,15 +552,22 @@ impl<'a> Run<'a> {
                 self.now_indexed(closing.packets.saturating_sub(closing.missed_packets));
             }
             self.report.unread = self.report.unread.saturating_add(closed.unread);
-            self.note_written(encoded, closed.identity, &places);
+            drop(in_ring);
+            self.note_written((encoded, bytes), closed.identity, &places);
         }
     }
 
-    fn note_written(&mut self, encoded: Encoded, identity: Option<Identity>, places: &[StripeId]) {
+    /// An index was put into the ring, where it takes so many bytes.
+    fn note_written(
+        &mut self,
+        (encoded, bytes): (Encoded, u64),
+        identity: Option<Identity>,
+        places: &[StripeId],
+    ) {
         let (Some(&first_part), Some(&last_part)) = (places.first(), places.last()) else { return };
         let parts = u16::try_from(places.len()).expect("parts are numbered with 16 bits");
         // The next index lists this one even before it is durable: acknowledgements come in order.
-        let entry = encoded.entry(Some((first_part, parts)));
+        let entry = SegmentEntry { bytes, ..encoded.entry(Some((first_part, parts))) };
         self.parts.catalog.add(&[entry]);
         self.report.rows = self.report.rows.saturating_add(entry.summary.sessions);
         self.report.segments += 1;
@@ -565,17 +581,21 @@ impl<'a> Run<'a> {
     }
 
     /// Cuts the file into parts, as many in a stripe as it has data columns.
-    fn write_parts(&mut self, encoded: &Encoded) -> Result<Vec<StripeId>, Unplaced> {
+    fn write_parts(
+        &mut self,
+        parquet: &[u8],
+        summary: &Summary,
+    ) -> Result<Vec<StripeId>, Unplaced> {
         let Indexer { catalog, pool, data_columns, .. } = &self.parts;
         let mut older = catalog.directory();
         let newest = older.first().map(|entry| entry.summary.first);
-        let is_newest = newest.is_none_or(|newest| newest <= encoded.summary.first);
-        older.retain(|entry| entry.summary.last < encoded.summary.first);
+        let is_newest = newest.is_none_or(|newest| newest <= summary.first);
+        older.retain(|entry| entry.summary.last < summary.first);
         let largest = pool.buffer_size() - HEAD_BYTES - LOCAL_FRAME_BYTES;
         // Columns of a stripe have the same rows, so parts of about the same size waste least.
-        let share = encoded.parquet.len() / data_columns + PART_BYTES_MIN.min(largest);
+        let share = parquet.len() / data_columns + PART_BYTES_MIN.min(largest);
         let capacity = if *data_columns == 1 { largest } else { largest.min(share) };
-        let blocks = split(&encoded.parquet, &encoded.summary, &older, capacity);
+        let blocks = split(parquet, summary, &older, capacity);
         let mut places = Vec::new();
         for blocks in blocks.chunks(*data_columns) {
             let longest = blocks.iter().map(Vec::len).max().unwrap_or(0);
@@ -607,8 +627,8 @@ impl<'a> Run<'a> {
         let Some(newest) = newest.filter(|_| self.is_unlisted) else { return };
         // Where that cannot be, queries index the stretch on the way.
         let Some(parquet) = self.parts.read_back.index(newest.index) else { return };
-        let encoded = Encoded { parquet, summary: newest.summary };
-        if let Ok(places) = self.write_parts(&encoded) {
+        if let Ok(places) = self.write_parts(&parquet, &newest.summary) {
+            let encoded = Encoded { parquet, summary: newest.summary };
             let parts = u16::try_from(places.len()).expect("parts are numbered with 16 bits");
             let first_part = places.first().copied();
             self.parts.catalog.add(&[encoded.entry(first_part.map(|first| (first, parts)))]);

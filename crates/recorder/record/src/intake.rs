@@ -9,7 +9,7 @@ use device::{Buffer, Pool};
 use format::directory::{Gap, GapCause};
 use format::head::Totals;
 use format::pcapng::{ByteOrder, Options, put_comment, put_option};
-use format::piece::{EncodedInterface, InterfaceFields, PacketParts, PieceBuilder};
+use format::piece::{EncodedInterface, Frame, InterfaceFields, PacketParts, PieceBuilder};
 use stage::Sender;
 use units::{Clock, Timestamp};
 use wire::LinkType;
@@ -57,6 +57,7 @@ pub(crate) struct Intake<'a> {
     queue: usize,
     ledger: &'a Ledger,
     pool: Pool,
+    frame: Frame,
     /// Gone when the packets have ended.
     tasks: Option<Sender<Task>>,
     clock: &'a dyn Clock,
@@ -117,6 +118,7 @@ pub(crate) struct IntakeParts<'a> {
     pub(crate) queue: usize,
     pub(crate) ledger: &'a Ledger,
     pub(crate) pool: Pool,
+    pub(crate) frame: Frame,
     pub(crate) tasks: Sender<Task>,
     pub(crate) clock: &'a dyn Clock,
     pub(crate) may_wait: bool,
@@ -130,12 +132,13 @@ pub(crate) struct IntakeParts<'a> {
 
 impl<'a> Intake<'a> {
     pub(crate) fn new(parts: IntakeParts<'a>) -> Self {
-        let IntakeParts { queue, ledger, pool, tasks, clock, may_wait, .. } = parts;
+        let IntakeParts { queue, ledger, pool, frame, tasks, clock, may_wait, .. } = parts;
         let IntakeParts { cut_after_ns, writer_failed, gaps, selection, control, .. } = parts;
         Self {
             queue,
             ledger,
             pool,
+            frame,
             tasks: Some(tasks),
             clock,
             may_wait,
@@ -176,7 +179,7 @@ impl<'a> Intake<'a> {
             let (encoded, is_whole) =
                 encode(id, interface, self.selection.note(), self.pool.buffer_size());
             self.left_out.descriptions += u64::from(!is_whole);
-            let capacity = PieceBuilder::new(self.pool.buffer_size());
+            let capacity = PieceBuilder::framed(self.pool.buffer_size(), self.frame);
             self.ledger.know(self.states.len(), &interface.name);
             self.states.push(InterfaceState {
                 captured_len_max: capacity.captured_len_max(&encoded),
@@ -242,7 +245,8 @@ impl<'a> Intake<'a> {
 
     /// Keeps a name resolution or secrets block in the piece of the moment.
     pub(crate) fn block(&mut self, block: &[u8]) -> Result<(), WriterGone> {
-        let longest = PieceBuilder::new(self.pool.buffer_size()).block_len_max();
+        let empty = PieceBuilder::framed(self.pool.buffer_size(), self.frame);
+        let longest = empty.block_len_max();
         // One that fits nowhere does not end the piece of the moment.
         let tries = if block.len() > longest { 0 } else { 2 };
         for _ in 0..tries {
@@ -410,8 +414,9 @@ impl<'a> Intake<'a> {
 
     fn open_with(&mut self, column: Option<Buffer>) -> bool {
         let opened_ns = self.clock.boottime_ns();
+        let frame = self.frame;
         self.open = column.map(|column| {
-            let builder = PieceBuilder::new(column.len());
+            let builder = PieceBuilder::framed(column.len(), frame);
             OpenColumn { column, builder, opened_ns }
         });
         self.open.is_some()

@@ -25,6 +25,7 @@ use crate::control::Control;
 use crate::discards::{self, Discard};
 use crate::error::Error;
 use crate::events::Event;
+use crate::keys::Keys;
 use crate::members::MemberChange;
 use crate::memory::Budget;
 use crate::pipeline;
@@ -379,6 +380,8 @@ pub(crate) struct Opened {
     pub(crate) directory: Vec<SegmentEntry>,
     /// All its devices, those that come later too.
     pub(crate) watches: Watches,
+    /// How packets are encrypted.
+    pub(crate) keys: Keys,
     /// What was decided, one line each.
     pub(crate) setup: Vec<String>,
 }
@@ -420,18 +423,20 @@ fn open_volume(
     devices.extend(dead(storage, &reader, &options.without));
     let opener = storage.opener(&members, clock)?;
     let (mut writer, recovery) = volume::mount_members(devices, &options.without, &opener)?;
+    let keys = Keys::begin(storage, &mut writer)?;
     members.retain(|found| recovery.failed.iter().all(|failed| failed.member != found.member));
     let reader = Reader::of_mounted(storage.open_members(&members)?, &writer)?;
     let directory = reader.newest_index().and_then(|at| reader.directory(at)).unwrap_or_default();
     let mut setup = discards::begin(&mut writer, (&members, storage), options.discard);
     setup.extend(pool_line);
     let held = u64::try_from(columns + reserve).unwrap_or(u64::MAX).saturating_mul(piece_bytes);
-    let budget = Budget::new(options, reader.geometry(), (queues, held));
+    let budget = Budget::new(options, reader.geometry(), (queues, held, writer.sealing_bytes()));
     setup.push(budget.to_string());
     if pool.is_in_huge_pages() {
         setup.push("the pool lies in huge pages".to_owned());
     }
-    Ok(Opened { writer, recovery, pool, _ahead: ahead, reader, directory, watches, setup })
+    let reader = keys.unlock(reader);
+    Ok(Opened { writer, recovery, pool, _ahead: ahead, reader, directory, watches, keys, setup })
 }
 
 /// Columns beyond the pool, for those that disks which hang keep: as many as a window of writes

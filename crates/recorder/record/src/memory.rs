@@ -22,14 +22,16 @@ pub(crate) struct Budget {
     files: u64,
     index: u64,
     indexer: u64,
+    encryption: u64,
 }
 
 impl Budget {
-    /// `queues` threads take packets; `pool` bytes lie between capture and disk.
+    /// `queues` threads take packets; `pool` bytes lie between capture and disk, and so many are
+    /// being encrypted.
     pub(crate) fn new(
         options: &Options,
         geometry: &Geometry,
-        (queues, pool): (usize, u64),
+        (queues, pool, encryption): (usize, u64, u64),
     ) -> Self {
         let (interfaces, files) = match &options.input {
             Input::Interfaces(names) => (names.len(), 0),
@@ -44,12 +46,12 @@ impl Budget {
         let indexer = options.sessions.as_ref().map_or(OTHER_BYTES, indexer::memory_bytes_max);
         let kernel_rings = rings.saturating_mul(options.kernel_ring_bytes);
         let files = u64::try_from(files).unwrap_or(u64::MAX);
-        Self { pool, kernel_rings, files, index, indexer }
+        Self { pool, kernel_rings, files, index, indexer, encryption }
     }
 
     pub(crate) fn sum(&self) -> u64 {
-        let Self { pool, kernel_rings, files, index, indexer } = *self;
-        [pool, kernel_rings, files, index, indexer, OTHER_BYTES]
+        let Self { pool, kernel_rings, files, index, indexer, encryption } = *self;
+        [pool, kernel_rings, files, index, indexer, encryption, OTHER_BYTES]
             .into_iter()
             .fold(0, u64::saturating_add)
     }
@@ -57,13 +59,16 @@ impl Budget {
 
 impl fmt::Display for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pool, kernel_rings, files, index, indexer } = *self;
+        let Self { pool, kernel_rings, files, index, indexer, encryption } = *self;
         write!(f, "at most {} of memory: pool {}", ByteSize(self.sum()), ByteSize(pool))?;
         if kernel_rings > 0 {
             write!(f, ", kernel rings {}", ByteSize(kernel_rings))?;
         }
         if files > 0 {
             write!(f, ", reading files {}", ByteSize(files))?;
+        }
+        if encryption > 0 {
+            write!(f, ", encryption {}", ByteSize(encryption))?;
         }
         let other = ByteSize(OTHER_BYTES);
         let (index, indexer) = (ByteSize(index), ByteSize(indexer));

@@ -33,7 +33,7 @@ const SLOTS_A_MARK: u64 = 1024;
 /// Lines about damage that cannot be repaired.
 const LINES_MAX: usize = 100;
 /// Name of the file with the progress, and the number of its form.
-const FILE: &str = "scrub.progress";
+pub(crate) const FILE: &str = "scrub.progress";
 const VERSION: u64 = 1;
 
 /// When the pass began, and everything before which it has checked; 0 when it came to its end.

@@ -54,6 +54,7 @@ pub(crate) fn run(
 ) -> Result<Report, Error> {
     let given = files.map(|files| (files, None));
     let (files, note) = given.unwrap_or_else(|| index_files(options, &opened, clock));
+    let (keys, files) = (opened.keys.clone(), opened.keys.over(files));
     let failed = AtomicBool::new(false);
     let (status, epoch) = (new_status(&opened, clock.boottime_ns()), opened.writer.epoch());
     let opening = opening_of(options, &opened, &storage);
@@ -61,7 +62,7 @@ pub(crate) fn run(
     let may_wait = matches!(options.input, Input::Files(_));
     let (index_pool, readable) = index_pools(opened.writer.geometry())?;
     let owner = owner_of(options, &opened, &readable)?;
-    let open_reader = || storage.reader().ok();
+    let open_reader = || Some(keys.unlock(storage.reader().ok()?));
 
     let (ledger, is_stopping) = (Ledger::new(1 + sources.further.len()), AtomicBool::new(false));
     let (waits, events) = (Waits::default(), Events::default());
@@ -103,6 +104,7 @@ pub(crate) fn run(
         let feeding = Feeding {
             ledger: &ledger,
             pool: pool.clone(),
+            frame: keys.frame(),
             tasks,
             clock,
             may_wait,
@@ -369,6 +371,7 @@ fn indexer_of<'a>(
         limits: SegmentLimits::for_ring(geometry.slots, geometry.piece_bytes),
         epoch: opened.writer.epoch(),
         recording: options.name.clone(),
+        keys: opened.keys.clone(),
         catalog,
         files,
         tasks,

@@ -10,6 +10,7 @@ use core::time::Duration;
 use capture::Source;
 use device::Pool;
 use format::directory::Gap;
+use format::piece::Frame;
 use stage::{Joining, Scope, Sender};
 use units::Clock;
 
@@ -84,6 +85,7 @@ impl Fed {
 pub(crate) struct Feeding<'a> {
     pub(crate) ledger: &'a Ledger,
     pub(crate) pool: Pool,
+    pub(crate) frame: Frame,
     pub(crate) tasks: Sender<Task>,
     pub(crate) clock: &'a dyn Clock,
     /// A file waits for a free column; a link does not.
@@ -159,6 +161,7 @@ impl<'scope> Feeding<'scope> {
             queue,
             ledger: self.ledger,
             pool: self.pool.clone(),
+            frame: self.frame,
             tasks: self.tasks.clone(),
             clock: self.clock,
             may_wait: self.may_wait,

@@ -707,12 +707,13 @@ fn spread(columns: Vec<FilledColumn>, mut others: Vec<Buffer>) -> Vec<FilledColu
         opened_ns,
         claim,
     };
+    let frame = columns.first().map(|first| first.builder.frame()).unwrap_or_default();
     let sources: Vec<_> =
         columns.iter().map(|filled| (&filled.builder, &filled.column[..])).collect();
     let mut places: Vec<&mut [u8]> = others.iter_mut().map(|column| &mut column[..]).collect();
     let Some(builders) = format::piece::repack(&sources, &mut places) else {
         let empty = others.drain(columns.len()..).map(|column| {
-            let builder = PieceBuilder::new(column.len());
+            let builder = PieceBuilder::framed(column.len(), frame);
             column_of((column, builder))
         });
         let empty: Vec<_> = empty.collect();

@@ -7,7 +7,7 @@ use blockdev::disk::Disk;
 use device::{Device, ReadAt, side_by_side};
 use format::superblock::{Spare, Superblock};
 use units::Sleep;
-use volume::{MemberAt, Opener, Reader};
+use volume::{MemberAt, Opener, RandomKey, Reader};
 
 use crate::job::Options;
 
@@ -63,6 +63,11 @@ pub trait Storage: fmt::Debug + Send + Sync {
 
     /// What is known of the disk at `path`.
     fn disk(&self, path: &Path) -> Option<Disk>;
+
+    /// Makes the keys that packets are encrypted with.
+    fn random_key(&self) -> RandomKey {
+        Box::new(|| host::random_bytes().map_err(|error| error.to_string()))
+    }
 }
 
 impl dyn Storage + '_ {

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use blockdev::{disk, gpt, signature, usage};
 use device::{Device, ROW_SIZE};
+use encryption::Recipients;
 use format::geometry::{PIECE_BYTES_MAX, RESERVED_BYTES};
 use format::head::{HeadKey, VolumeId};
 use format::superblock::{MemberEntry, Qualified, Spare, Superblock};
@@ -48,6 +49,9 @@ pub struct CreateOptions {
     pub qualified: Option<Qualified>,
     /// Packets older than this are not served.
     pub max_age: Option<Duration>,
+    /// Public keys of those who may read what is recorded, as age writes them: with any the volume
+    /// is encrypted.
+    pub recipients: Vec<String>,
     /// Leave a file unwritten: made at once, but slower on the first lap, and the disk may be full
     /// before the ring is.
     pub sparse: bool,
@@ -72,6 +76,7 @@ impl CreateOptions {
             usable: Usable::default(),
             qualified: None,
             max_age: None,
+            recipients: Vec::new(),
             sparse: false,
             raw: false,
             force: false,
@@ -93,6 +98,8 @@ pub struct Created {
     pub members: Vec<CreatedMember>,
     /// The user chose no zones, and a member is a rotating disk.
     pub zones_by_disk: bool,
+    /// Public keys of those who can read what is recorded; none where all can.
+    pub recipients: Vec<String>,
 }
 
 /// A member that was made.
@@ -135,6 +142,9 @@ pub fn create(
     // One name that is given twice is refused as such.
     let names: BTreeSet<&Path> = options.devices().map(PathBuf::as_path).collect();
     device::refuse_same_storage(names)?;
+    if !options.recipients.is_empty() {
+        Recipients::parse(&options.recipients)?;
+    }
     let targets = options.devices().map(|path| allow(path, options));
     let targets = targets.collect::<Result<Vec<_>, _>>()?;
     let shape = shape(&targets, options);
@@ -334,9 +344,10 @@ fn format(
         created: clock.realtime(),
     };
     let first = members.first().map(|member| member.path.clone()).unwrap_or_default();
-    let superblock = volume::create(&mut devices, shape, &identity)
+    let superblock = volume::create_for(&mut devices, shape, &identity, &options.recipients)
         .map_err(|source| Error::Volume { path: first, source })?;
-    Ok(Created { superblock, members, zones_by_disk: false })
+    let recipients = options.recipients.clone();
+    Ok(Created { superblock, members, zones_by_disk: false, recipients })
 }
 
 /// Zeroes the reserved ranges at both ends, so that no program finds there what was before.

@@ -18,6 +18,8 @@ pub enum Error {
     Host(#[from] host::Error),
     #[error(transparent)]
     Blockdev(#[from] blockdev::Error),
+    #[error(transparent)]
+    Recipients(#[from] encryption::WrapError),
     #[error("the index directory: {0}")]
     Index(#[from] index::Error),
     #[error(

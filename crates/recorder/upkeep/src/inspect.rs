@@ -72,6 +72,24 @@ pub struct Inspection {
     pub index: IndexSummary,
     /// How far back the ring reaches.
     pub reach: Option<Reach>,
+    /// Of an encrypted volume: who can read it, and how many data keys it has.
+    pub encryption: Option<Encryption>,
+}
+
+/// To whom a volume is encrypted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Encryption {
+    /// Texts of their public keys.
+    pub recipients: Vec<String>,
+    /// Data keys that lie on the members.
+    pub keys: usize,
+}
+
+fn encryption(reader: &Reader) -> Option<Encryption> {
+    reader.superblock().is_encrypted.then(|| {
+        let log = reader.key_log();
+        Encryption { recipients: log.recipients(), keys: log.keys().count() }
+    })
 }
 
 /// What one opening of the volume for recording left in the ring.
@@ -159,6 +177,7 @@ pub fn inspect(path: &Path, members: &[PathBuf]) -> Result<Inspection, Error> {
         reach: reach(slots, times, &recordings),
         recordings,
         index: summary(&reader, &segments),
+        encryption: encryption(&reader),
         superblock,
     })
 }

@@ -23,7 +23,8 @@ pub use erase::{Erasing, erase};
 pub use error::Error;
 pub use fate::{BadCopy, Fate};
 pub use inspect::{
-    IndexSummary, Inspection, LEFT_OUT_SEGMENTS_MAX, MemberState, Reach, Recording, inspect,
+    Encryption, IndexSummary, Inspection, LEFT_OUT_SEGMENTS_MAX, MemberState, Reach, Recording,
+    inspect,
 };
 pub use map::{Cell, Content, Grid, RingMap, map};
 pub use scrub::{Scrubbed, scrub};

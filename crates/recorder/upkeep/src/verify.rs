@@ -4,6 +4,7 @@ use core::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use encryption::key_id_of;
 use format::geometry::ROW_BYTES;
 use format::head::{StripeId, VolumeId};
 use index::{Columns, Segment};
@@ -150,6 +151,13 @@ fn verify_indexes(reader: &Reader, verification: &mut Verification) {
                 continue;
             }
         };
+        if key_id_of(&file.parquet).is_some() {
+            // Its checksums match; what is in it only a key shows.
+            verification.indexes += 1;
+            let rows = entry.summary.sessions;
+            verification.sessions = verification.sessions.saturating_add(rows);
+            continue;
+        }
         match rows(Bytes::from(file.parquet)) {
             Ok(rows) => {
                 verification.indexes += 1;

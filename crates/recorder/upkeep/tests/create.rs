@@ -22,6 +22,7 @@ fn options(volume: PathBuf) -> CreateOptions {
         usable: Usable::default(),
         qualified: None,
         max_age: None,
+        recipients: Vec::new(),
         sparse: false,
         raw: false,
         force: false,

@@ -60,6 +60,7 @@ impl Volume {
             usable: Usable::default(),
             qualified: None,
             max_age: None,
+            recipients: Vec::new(),
             sparse: true,
             raw: false,
             force: false,

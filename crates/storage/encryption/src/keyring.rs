@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::file::{key_id_of, open_file, seal_file};
 use crate::key::DataKey;
 use crate::wrap::Identities;
 
@@ -22,13 +23,20 @@ enum Entry {
 pub struct Keyring {
     volume_id: [u8; 16],
     identities: Option<Identities>,
+    /// What a writer made is never forgotten.
+    keeps_all: bool,
     keys: Mutex<BTreeMap<u64, Entry>>,
 }
 
 impl Keyring {
     /// Of a volume, for who has these identities; without any only what [`Self::hold`] gives.
     pub fn new(volume_id: [u8; 16], identities: Option<Identities>) -> Self {
-        Self { volume_id, identities, keys: Mutex::default() }
+        Self { volume_id, identities, keeps_all: false, keys: Mutex::default() }
+    }
+
+    /// One that keeps what any writer of a simulation made.
+    pub fn of_all(volume_id: [u8; 16]) -> Self {
+        Self { keeps_all: true, ..Self::new(volume_id, None) }
     }
 
     fn keys(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Entry>> {
@@ -46,7 +54,7 @@ impl Keyring {
     /// Takes a key that this process made, and forgets all that it made before `oldest`.
     pub fn hold(&self, key_id: u64, key: DataKey, oldest: u64) {
         let mut keys = self.keys();
-        if self.identities.is_none() {
+        if self.identities.is_none() && !self.keeps_all {
             *keys = keys.split_off(&oldest);
         }
         keys.insert(key_id, Entry::Open(Arc::new(key)));
@@ -70,6 +78,17 @@ impl Keyring {
     pub fn newest(&self) -> Option<(u64, Arc<DataKey>)> {
         let ids: Vec<u64> = self.keys().keys().rev().copied().collect();
         ids.into_iter().find_map(|key_id| Some((key_id, self.key(key_id)?)))
+    }
+
+    /// Seals a file with the newest key; `None` while there is none.
+    pub fn seal(&self, plain: &[u8]) -> Option<Vec<u8>> {
+        let (key_id, key) = self.newest()?;
+        Some(seal_file(&key, key_id, plain))
+    }
+
+    /// Opens a file that was sealed with any key of the ring; `None` where that does not succeed.
+    pub fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
+        open_file(self.key(key_id_of(sealed)?)?.as_ref(), sealed).ok()
     }
 
     /// Whether it can unwrap keys, and so has to learn them.

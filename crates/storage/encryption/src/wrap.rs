@@ -1,6 +1,7 @@
 //! Recipients, to whom data keys are wrapped, and identities, which unwrap them: files of age.
 
 use std::io::{BufReader, Read, Write};
+use std::sync::Arc;
 
 use thiserror::Error;
 use zeroize::Zeroizing;
@@ -96,10 +97,20 @@ fn parse(text: &str) -> Result<Box<dyn age::Recipient + Send + Sync>, WrapError>
     Err(WrapError::Recipient(text.chars().take(80).collect()))
 }
 
-/// Private keys of recipients.
+/// Private keys of recipients; a copy is the same keys.
+#[derive(Clone)]
 pub struct Identities {
-    all: Vec<Box<dyn age::Identity + Send + Sync>>,
+    all: Arc<Vec<Box<dyn age::Identity + Send + Sync>>>,
 }
+
+impl PartialEq for Identities {
+    /// Whether they are copies of each other.
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.all, &other.all)
+    }
+}
+
+impl Eq for Identities {}
 
 impl core::fmt::Debug for Identities {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -118,7 +129,7 @@ impl Identities {
         let file = age::IdentityFile::from_buffer(BufReader::new(text.as_bytes()));
         let file = file.map_err(|error| refused(&error))?;
         let all = file.into_identities().map_err(|error| refused(&error))?;
-        if all.is_empty() { Err(refused(&"it is empty")) } else { Ok(Self { all }) }
+        if all.is_empty() { Err(refused(&"it is empty")) } else { Ok(Self { all: Arc::new(all) }) }
     }
 
     /// The data key of this volume and number, if it was wrapped to one of these.

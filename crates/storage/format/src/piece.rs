@@ -23,8 +23,8 @@ mod own;
 mod parts;
 mod walk;
 
-use own::{GAP_BYTES, OPTION_INTERFACE, OPTION_STATISTICS, put_gap};
 pub use frame::{Frame, LEAD_BYTES, restore_frame};
+use own::{GAP_BYTES, OPTION_INTERFACE, OPTION_STATISTICS, put_gap};
 pub use parts::PacketParts;
 pub use walk::{
     InterfaceInPiece, Packets, PieceError, StoredPacket, interfaces_in_front, packets,
@@ -208,6 +208,11 @@ impl PieceBuilder {
         if self.is_empty() {
             self.at += self.frame.put_lead(column.get_mut(ROW..).expect("it has a body"));
         }
+    }
+
+    /// The frame of its body.
+    pub fn frame(&self) -> Frame {
+        self.frame
     }
 
     /// What the piece holds so far.

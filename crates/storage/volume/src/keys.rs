@@ -10,7 +10,6 @@ use format::key_row::{
     ENTRY_BYTES_MAX, KEY_ROW_BYTES, KEY_ROWS, KeyEntry, KeyRow, KeyRowError, WrappedKey,
     key_row_offsets,
 };
-use format::superblock::Superblock;
 
 use crate::Error;
 
@@ -45,11 +44,13 @@ impl KeyLog {
     /// Reads the keys of members, each given by its bytes and how it is read, which is false where
     /// it cannot be; says whether all their copies are the same.
     pub(crate) fn load<R: Fn(u64, &mut [u8]) -> bool>(
-        superblock: &Superblock,
+        (volume, key): (VolumeId, Option<&HeadKey>),
         members: impl Iterator<Item = (u64, R)>,
     ) -> (Self, bool) {
         let copies: Vec<Vec<Option<KeyRow>>> = members
-            .flat_map(|(bytes, read)| [0, 1].map(|end| read_copy(superblock, (bytes, &read), end)))
+            .flat_map(|(bytes, read)| {
+                [0, 1].map(|end| read_copy((volume, key), (bytes, &read), end))
+            })
             .collect();
         let count = copies.iter().map(Vec::len).max().unwrap_or(0);
         let newest = |number: usize| {
@@ -161,11 +162,10 @@ fn to_usize(row: u32) -> usize {
 /// The rows at one end of a member, up to the first that was never written; `None` for those that
 /// are not readable there.
 fn read_copy(
-    superblock: &Superblock,
+    (volume, key): (VolumeId, Option<&HeadKey>),
     (size_bytes, read): (u64, &dyn Fn(u64, &mut [u8]) -> bool),
     end: usize,
 ) -> Vec<Option<KeyRow>> {
-    let (volume, key) = (superblock.volume_id, &superblock.head_key);
     let mut rows: Vec<Option<KeyRow>> = Vec::new();
     let mut bytes = vec![0; ROWS_AT_ONCE * KEY_ROW_BYTES];
     for first in (0..KEY_ROWS).step_by(ROWS_AT_ONCE) {
@@ -223,7 +223,8 @@ mod tests {
         // The first row has the recipients, and so stays.
         let oldest = log.keys().map(|key| key.id).min().unwrap();
         assert_eq!(oldest, 1);
-        let second: Vec<u64> = log.rows[1].entries.iter().map(KeyEntry::len_bytes).map(|_| 0).collect();
+        let second: Vec<u64> =
+            log.rows[1].entries.iter().map(KeyEntry::len_bytes).map(|_| 0).collect();
         assert_eq!(second.len(), 3);
         let last_of_second = log.rows[1].newest_key();
         let followed_at = log.keys().find(|key| key.id == last_of_second + 1).unwrap().from;

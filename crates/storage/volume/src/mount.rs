@@ -144,7 +144,7 @@ fn mount_on_members(
             let mut writer = Writer::new(writers, previous, judged)?;
             writer.mend_keys(opener.clock)?;
             Ok((writer, recovery))
-        },
+        }
         Err(error) => {
             // The first cause counts: who cannot give it up either leaves a claim that ends by
             // itself.

@@ -62,9 +62,11 @@ impl Reader {
     /// Of an encrypted piece more rows may come than were wanted.
     pub fn rows(&self, wanted: &[RowsWanted]) -> Vec<Option<PieceRows>> {
         if !self.superblock().is_encrypted {
-            return self.rows_as_they_lie(wanted);
+            let read = self.rows_as_they_lie(wanted).into_iter();
+            return read.map(|rows| rows.filter(|it| it.head.stripe.key_id.is_none())).collect();
         }
-        let wanted = wanted.iter().map(|it| RowsWanted { rows: whole_chunks(&it.rows), ..it.clone() });
+        let wanted =
+            wanted.iter().map(|it| RowsWanted { rows: whole_chunks(&it.rows), ..it.clone() });
         let read = self.rows_as_they_lie(&wanted.collect::<Vec<_>>());
         read.into_iter().map(|rows| self.decrypt_rows(rows?)).collect()
     }

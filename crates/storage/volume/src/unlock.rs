@@ -28,7 +28,9 @@ impl Reader {
 
     /// Lets a ring learn the wrapped keys that the members have.
     pub(crate) fn teach(&self, keyring: &Keyring) {
-        if keyring.has_identities() && self.superblock().is_encrypted {
+        // Without superblocks nothing says whether it is encrypted.
+        let may_be = self.superblock().is_encrypted || self.membership().head_key().is_none();
+        if keyring.has_identities() && may_be {
             self.key_log().keys().for_each(|key| keyring.learn(key.id, &key.wrapped));
         }
     }
@@ -40,7 +42,7 @@ impl Reader {
             let read = |offset, into: &mut [u8]| device.read_at(offset, into).is_ok();
             (device.size_bytes(), read)
         });
-        KeyLog::load(self.superblock(), members).0
+        KeyLog::load((self.superblock().volume_id, self.membership().head_key()), members).0
     }
 
     /// Decrypts the stripes of a slot in place. What cannot be is named like rows that are lost.
@@ -125,7 +127,8 @@ mod tests {
     fn rows_are_read_by_chunks_with_the_first_one() {
         let check = |rows: &[(u16, u16)], expect: &[(u16, u16)]| {
             let rows: Vec<Range<u16>> = rows.iter().map(|&(start, end)| start..end).collect();
-            let whole: Vec<_> = whole_chunks(&rows).into_iter().map(|it| (it.start, it.end)).collect();
+            let whole: Vec<_> =
+                whole_chunks(&rows).into_iter().map(|it| (it.start, it.end)).collect();
             assert_eq!(whole, expect, "{rows:?}");
         };
         check(&[], &[(0, 16)]);

@@ -632,7 +632,7 @@ fn keys_of(writers: &MemberWriters, superblock: &Superblock) -> (KeyLog, bool) {
         let read = |offset, into: &mut [u8]| writer.read_at(offset, into).is_ok();
         (writer.device().size_bytes(), read)
     });
-    KeyLog::load(superblock, members)
+    KeyLog::load((superblock.volume_id, Some(&superblock.head_key)), members)
 }
 
 /// The watermark in the heads of the EPOCH stripe `epoch`: everything before.

@@ -280,7 +280,9 @@ fn keys_survive_at_any_end_of_any_member() {
         for keep in 0..3 {
             let own = &disks[keep];
             let mut rows = [[0; ROW_SIZE]; 2];
-            rows.iter_mut().zip(offsets).for_each(|(row, at)| ReadAt::read_at(own, at, row).unwrap());
+            rows.iter_mut()
+                .zip(offsets)
+                .for_each(|(row, at)| ReadAt::read_at(own, at, row).unwrap());
             assert_eq!(rows[0], rows[1], "member {keep}");
             assert_ne!(rows[0], [0; ROW_SIZE]);
         }

@@ -16,6 +16,7 @@ mod diagnose;
 mod diagnose_io;
 mod diagnose_page;
 mod discards;
+mod encrypted;
 mod evidence;
 mod examples;
 mod fuse;

@@ -245,7 +245,9 @@ impl Writer {
         }
         self.writers.insert(*writer)?;
         let taken = self.put_all_keys(clock);
-        taken.and_then(|()| self.begin_epoch(Change::default(), clock)).or_else(|failed| self.expel(failed, clock))?;
+        taken
+            .and_then(|()| self.begin_epoch(Change::default(), clock))
+            .or_else(|failed| self.expel(failed, clock))?;
         Ok(member)
     }
 

@@ -8,6 +8,7 @@ use encryption::{DataKey, KEY_BYTES, Keyring, Place, Recipients};
 use format::head::{HEAD_BYTES, StripeHead};
 use format::key_row::{WrappedKey, key_row_offsets};
 use units::Clock;
+use units::number::to_u64;
 
 use super::{SPARE_STRIPES, Writer};
 use crate::Error;
@@ -77,6 +78,12 @@ impl Writer {
         let geometry = self.geometry();
         let piece_bytes = usize::try_from(geometry.piece_bytes).expect("at most 2 MiB");
         Ok(Pool::new(usize::from(geometry.data_columns) * SPARE_STRIPES, piece_bytes)?)
+    }
+
+    /// Bytes of memory for what is being encrypted.
+    pub fn sealing_bytes(&self) -> u64 {
+        let columns = self.sealing.as_ref().map(|sealing| &sealing.columns);
+        columns.map_or(0, |pool| to_u64(pool.count()).saturating_mul(to_u64(pool.buffer_size())))
     }
 
     /// The shape has changed, and with it how many columns a stripe has.
@@ -165,10 +172,8 @@ impl Writer {
         }
         let superblock = self.membership.superblock();
         let pages = self.keys.pages(rows.clone(), superblock.volume_id, &superblock.head_key);
-        let mut buffer = Pool::new(1, pages.len())
-            .map_err(Failed::of_nobody)?
-            .take()
-            .expect("it was just made");
+        let mut buffer =
+            Pool::new(1, pages.len()).map_err(Failed::of_nobody)?.take().expect("it was just made");
         buffer.copy_from_slice(&pages);
         let data: Shared = buffer.freeze();
         self.writers.run(clock, |writer: &MemberWriter| {
