@@ -7,7 +7,8 @@
 use format::checksum::{body_crc, crc32c};
 use format::claim::{CLAIM_BYTES, Claim};
 use format::directory::{Assembler, BLOCK_TYPE, Part};
-use format::head::{HEAD_BYTES, Head, HeadKey};
+use format::head::{HEAD_BYTES, Head, HeadKey, VolumeId};
+use format::key_row::{KEY_ROW_BYTES, KeyRow};
 use format::pcapng::{Blocks, ByteOrder};
 use format::piece::packets;
 use format::superblock::{SUPERBLOCK_BYTES, Superblock};
@@ -75,6 +76,26 @@ pub fn claim(bytes: &[u8]) -> usize {
     let again = claim.encode(&KEY);
     assert_eq!(Claim::decode(&again, &KEY).as_ref(), Ok(&claim));
     1
+}
+
+/// The same of a row of keys.
+///
+/// # Panics
+/// As [`head`] does.
+pub fn key_row(bytes: &[u8]) -> usize {
+    let volume = VolumeId([1; 16]);
+    let mut page = page::<KEY_ROW_BYTES>(bytes);
+    page[..8].copy_from_slice(b"wireKEYS");
+    page[8..10].copy_from_slice(&1_u16.to_le_bytes());
+    page[12..16].copy_from_slice(&7_u32.to_le_bytes());
+    page[16..32].fill(0);
+    page[32..48].copy_from_slice(&volume.0);
+    let mac = blake3::keyed_hash(&KEY.0, &page);
+    page[16..32].copy_from_slice(&mac.as_bytes()[..16]);
+    let Ok(row) = KeyRow::decode(&page, 7, volume, Some(&KEY)) else { return 0 };
+    let again = row.encode(7, volume, &KEY);
+    assert_eq!(KeyRow::decode(&again, 7, volume, Some(&KEY)).as_ref(), Ok(&row));
+    row.entries.len()
 }
 
 /// Any bytes may stand where blocks are expected: the walk ends, and every view of a block can be

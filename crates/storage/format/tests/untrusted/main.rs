@@ -12,6 +12,7 @@ mod samples;
 #[expect(unreachable_pub, reason = "it is the library of the fuzz targets, too")]
 mod stored;
 
+use format::head::VolumeId;
 use made::made;
 use replay::replay;
 
@@ -44,6 +45,14 @@ fn forged_claims_are_refused_or_read_as_they_are() {
         made("claim_decode", name, page(&claim.encode(&stored::KEY)));
     }
     replay("claim_decode", stored::claim);
+}
+
+#[test]
+fn forged_rows_of_keys_are_refused_or_read_as_they_are() {
+    for (name, row) in samples::key_rows() {
+        made("key_row_decode", name, page(&row.encode(7, VolumeId([1; 16]), &stored::KEY)));
+    }
+    replay("key_row_decode", stored::key_row);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Small heads, superblocks, claims, blocks, bodies and parts, with names.
 
 use format::claim::{Claim, Claimant};
+use format::key_row::{KeyEntry, KeyRow, WrappedKey};
 use format::directory::{self, Gap, GapCause, SegmentEntry, Summary};
 use format::geometry::{ExtentOrder, Geometry, PIECE_BYTES_MIN, RESERVED_BYTES};
 use format::head::{Head, HeadKey, Kind, PieceHead, StripeHead, StripeId, Totals, VolumeId};
@@ -116,6 +117,16 @@ pub(crate) fn superblocks() -> [(&'static str, Superblock); 2] {
         ..alone.clone()
     };
     [("alone", alone), ("several", several)]
+}
+
+pub(crate) fn key_rows() -> [(&'static str, KeyRow); 2] {
+    let recipient = KeyEntry::Recipient("age1t7rxyev2z3rw82stdlrrepyc39nvn86l5078zq".to_owned());
+    let key = |id: u64| {
+        let (from, made) = (1000 * id, Timestamp(5));
+        KeyEntry::Key(WrappedKey { id, from, made, wrapped: b"age-encryption.org/v1".to_vec() })
+    };
+    let keys = KeyRow { entries: Vec::from([recipient.clone(), key(1), key(2)]) };
+    [("keys", keys), ("recipient", KeyRow { entries: Vec::from([recipient]) })]
 }
 
 pub(crate) fn claims() -> [(&'static str, Claim); 2] {
