@@ -4,10 +4,8 @@ use core::ops::RangeInclusive;
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::thread;
 
-use encryption::Keyring;
 use format::directory::SegmentEntry;
 use format::head::{Head, Kind, StripeId, VolumeId};
 use index::{Catalog, Files, Identity, LookUp, Needed, Segment, SegmentMeta};
@@ -69,8 +67,6 @@ pub(crate) struct Archive {
     pub(crate) merge: MergeMemory,
     /// A recorder runs.
     is_recorded: bool,
-    /// Of an encrypted volume.
-    keyring: Option<Arc<Keyring>>,
     /// Of segments the one before, if no stripe with packets lies between the two.
     behind: BTreeMap<StripeId, StripeId>,
     /// Where it is opened again to see how far its recorder is; `None` where none can be.
@@ -97,19 +93,18 @@ impl Archive {
             ahead.spawn_scoped(scope, read_ahead).map_err(Error::Thread)?;
             Ok::<(), Error>(reader.find_newest()?)
         })?;
-        let mut keyring = keys::unlock(&mut reader, options)?;
+        keys::unlock(&mut reader, options)?;
         let has_begun = !options.is_recorded
             && is_just_begun(&reader, now)
             && options.recorder.has_begun(BEGINNING);
         if has_begun {
             reader = volume::open_reader(&options.volume, &options.members)?;
-            keyring = keys::unlock(&mut reader, options)?;
+            keys::unlock(&mut reader, options)?;
         }
         let mut archive = Self::of_reader(reader, options, now);
         archive.is_recorded |= has_begun;
         archive.path = Some(options.volume.clone());
-        archive.cache = keys::over(cache, keyring.as_ref());
-        archive.keyring = keyring;
+        archive.cache = keys::over(cache, &archive.reader);
         archive.load_directories();
         let Self { reader, catalog, cache, .. } = &mut archive;
         let ring = |lasts: &[StripeId]| lasts.iter().map(|&last| identity(reader, last)).collect();
@@ -141,7 +136,6 @@ impl Archive {
             expired: reader.superblock().expired_at(now),
             merge: options.merge,
             is_recorded: options.is_recorded,
-            keyring: None,
             behind: BTreeMap::new(),
             path: None,
             members: options.members.clone(),
@@ -392,12 +386,12 @@ impl Archive {
     /// The segment's index from its INDEX stripes, for a cache that does not have it whole; `None`
     /// where they are not whole either.
     pub(crate) fn reload(&mut self, entry: &SegmentEntry) -> Result<Option<Segment>, Error> {
-        let (reader, keyring) = (&self.reader, self.keyring.as_ref());
+        let reader = &self.reader;
         let tail = reader.span().map_or(u64::MAX, |span| span.tail);
         let mut load = |entry: &SegmentEntry| {
             let held = entry.index.sequence >= tail;
             let file = held.then(|| reader.index(entry.index).ok())??;
-            keys::open(file.parquet, keyring)
+            keys::open(file.parquet, reader)
         };
         match self.catalog.reload(entry, self.cache.as_ref(), &mut load) {
             Ok(segment) => Ok(segment),

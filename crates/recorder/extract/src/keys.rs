@@ -8,16 +8,13 @@ use volume::Reader;
 
 use crate::{Error, Options};
 
-/// Lets a reader decrypt, if the volume is encrypted; gives the keys.
+/// Lets a reader decrypt, if the volume is encrypted.
 ///
 /// # Errors
 /// [`Error::Locked`] and [`Error::NotForThese`]: nobody could read anything.
-pub(crate) fn unlock(
-    reader: &mut Reader,
-    options: &Options,
-) -> Result<Option<Arc<Keyring>>, Error> {
+pub(crate) fn unlock(reader: &mut Reader, options: &Options) -> Result<(), Error> {
     if !reader.superblock().is_encrypted {
-        return Ok(None);
+        return Ok(());
     }
     let path = options.volume.clone();
     let Some(identities) = options.identities.clone() else {
@@ -28,7 +25,7 @@ pub(crate) fn unlock(
     if !keyring.is_empty() && keyring.newest().is_none() {
         return Err(Error::NotForThese { path, recipients: recipients_of(reader) });
     }
-    Ok(Some(keyring))
+    Ok(())
 }
 
 fn recipients_of(reader: &Reader) -> String {
@@ -36,16 +33,16 @@ fn recipients_of(reader: &Reader) -> String {
 }
 
 /// The index directory, decrypted where the volume is encrypted.
-pub(crate) fn over(files: Box<dyn Files>, keyring: Option<&Arc<Keyring>>) -> Box<dyn Files> {
-    match keyring {
+pub(crate) fn over(files: Box<dyn Files>, reader: &Reader) -> Box<dyn Files> {
+    match reader.keyring() {
         Some(keyring) => Box::new(SealedFiles::new(files, Arc::clone(keyring), &[])),
         None => files,
     }
 }
 
 /// The file of an index as it was before it went into the ring; `None` where it cannot be opened.
-pub(crate) fn open(parquet: Vec<u8>, keyring: Option<&Arc<Keyring>>) -> Option<Vec<u8>> {
-    match keyring {
+pub(crate) fn open(parquet: Vec<u8>, reader: &Reader) -> Option<Vec<u8>> {
+    match reader.keyring() {
         Some(keyring) => keyring.open(&parquet),
         None => Some(parquet),
     }

@@ -139,8 +139,12 @@ impl Backlog {
             match from.slot(of_slot) {
                 Slot::NotNow => return Step::NotNow,
                 Slot::Read(stripes) => {
-                    self.at = Some(sequence + 1);
                     let within = |found: &Found| (first..=last).contains(&found.id);
+                    // Who has the key indexes it: a segment without its rows would hide them.
+                    if stripes.iter().any(|found| within(found) && found.is_locked) {
+                        return Step::End;
+                    }
+                    self.at = Some(sequence + 1);
                     let found = stripes.iter().filter(|found| within(found));
                     self.read.extend(found.map(|found| found.to_hand_over(RunKind::Past)));
                 }

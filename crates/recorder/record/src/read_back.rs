@@ -18,6 +18,8 @@ pub(crate) struct Found {
     pub(crate) epoch: u32,
     /// All its columns are there, and none of their rows is bad.
     pub(crate) is_whole: bool,
+    /// It is encrypted, and not with a key of ours.
+    pub(crate) is_locked: bool,
     packets: u64,
     times: Times,
     slot_cid: Option<[u8; 32]>,
@@ -133,12 +135,14 @@ fn stripes_of(slots: Vec<Option<(volume::Slot, Shared)>>) -> Vec<Found> {
                     id,
                     epoch: head.stripe.epoch,
                     is_whole: false,
+                    is_locked: false,
                     packets: head.stripe.totals.packets,
                     times: Times { min: head.stripe.time_min, max: head.stripe.time_max },
                     slot_cid: None,
                     pieces: Vec::new(),
                 }),
             };
+            found.is_locked |= it.is_locked;
             if it.bad_rows.is_empty() {
                 let (buffer, starts) = (shared.clone(), Vec::new());
                 found.pieces.push(Piece { memory: MEMORY, buffer, column, body, starts });

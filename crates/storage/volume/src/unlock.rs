@@ -26,6 +26,11 @@ impl Reader {
         self.keyring = Some(keyring);
     }
 
+    /// The keys that it decrypts with.
+    pub fn keyring(&self) -> Option<&Arc<Keyring>> {
+        self.keyring.as_ref()
+    }
+
     /// Lets a ring learn the wrapped keys that the members have.
     pub(crate) fn teach(&self, keyring: &Keyring) {
         // Without superblocks nothing says whether it is encrypted.

@@ -205,7 +205,7 @@ impl Fate {
         let devices = self.rack.readers(bits(self.rack.seats().into_iter().map(|(_, it)| it)));
         // Members come and go while it opens and reads.
         if let Ok(reader) = Reader::open(devices) {
-            let shown = read_all(&reader)?;
+            let shown = read_all(&self.unlocked(reader))?;
             let count = to_u64(shown.packets.len());
             self.counters.add("recorder: packets read beside recording", count);
         }

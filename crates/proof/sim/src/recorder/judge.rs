@@ -93,9 +93,13 @@ fn read_indexes(reader: &Reader, tail: u64) -> Verdict<u64> {
     let in_ring = |entry: &&SegmentEntry| entry.index.sequence >= tail;
     for SegmentEntry { summary, index, .. } in directory.iter().filter(in_ring) {
         let Ok(file) = reader.index(*index) else { continue };
+        let parquet = match reader.keyring() {
+            Some(keyring) => keyring.open(&file.parquet).unwrap_or_default(),
+            None => file.parquet,
+        };
         let says = format!("{} to {}, ", summary.first, summary.last);
-        if !file.parquet.starts_with(says.as_bytes()) {
-            let (text, _) = file.parquet.split_at(file.parquet.len().min(40));
+        if !parquet.starts_with(says.as_bytes()) {
+            let (text, _) = parquet.split_at(parquet.len().min(40));
             let text = String::from_utf8_lossy(text);
             return broken(format!("WRONG BYTES: the index at {index} of {says} has {text}"));
         }

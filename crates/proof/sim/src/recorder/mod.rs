@@ -25,13 +25,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use device::{Crash, ReadAt, Timing};
+use encryption::{Identities, Keyring};
 use format::head::{HeadKey, VolumeId};
 use format::superblock::{MemberEntry, Spare};
 use index::{Content, Files, MemoryFiles};
 use indexer::{Fate as WorkerFate, Played, Seen, Workers};
 use record::{Account, Control, Error, Ground, Input, Options, Report};
 use units::{Clock, Timestamp};
-use volume::{CreateOptions, Identity, Layout, Reader, create, geometry_for};
+use volume::{CreateOptions, Identity, Layout, Reader, create_for, geometry_for};
 
 use crate::check::{Verdict, Violation, broken};
 use crate::counters::Counters;
@@ -66,6 +67,10 @@ pub(crate) fn run(seed: u64, trace: bool) -> Outcome {
     Outcome { counters: course.counters, digest: course.digest, verdict }
 }
 
+/// A pair of keys, of who may read what is encrypted.
+const RECIPIENT: &str = "age1t7rxyev2z3rw82stdlrrepyc39nvn86l5078zqkf5uasdy86jp6svpy7pa";
+const SECRET: &str = "AGE-SECRET-KEY-1GQ9778VQXMMJVE8SK7J6VT8UJ4HDQAJUVSFCWCM02D8GEWQ72PVQ2Y5J33";
+
 /// A running history.
 struct Course {
     random: Random,
@@ -73,6 +78,8 @@ struct Course {
     slots: u64,
     piece_bytes: u32,
     rack: Rack,
+    /// Of who may read, where packets are encrypted.
+    keyring: Option<Arc<Keyring>>,
     wire: Wire,
     files: Arc<MemoryFiles>,
     ages: Ages,
@@ -151,13 +158,18 @@ impl Course {
         };
         let ages = Ages::new(&rack.timeline(), &mut random);
         let mut devices = rack.devices((1 << all) - 1);
-        create(&mut devices, &options, &identity).expect("the sizes fit");
+        // Nothing is drawn for it: histories of before go on as they did.
+        let recipients = if slots % 4 == 1 { vec![RECIPIENT.to_owned()] } else { Vec::new() };
+        create_for(&mut devices, &options, &identity, &recipients).expect("the sizes fit");
+        let identities = Identities::parse(SECRET).expect("it is a key");
+        let keyring = Arc::new(Keyring::new([7; 16], Some(identities)));
         Self {
             random,
             shape,
             slots: geometry.slots,
             piece_bytes,
             rack,
+            keyring: (!recipients.is_empty()).then_some(keyring),
             wire: Wire::new(),
             files: Arc::default(),
             ages,
@@ -394,6 +406,14 @@ impl Course {
         (0..self.rack.count()).map(|_| crash(&mut self.random)).collect()
     }
 
+    /// Who may read does.
+    pub(crate) fn unlocked(&self, mut reader: Reader) -> Reader {
+        if let Some(keyring) = &self.keyring {
+            reader.unlock(Arc::clone(keyring));
+        }
+        reader
+    }
+
     /// All that a reader shows now.
     fn acknowledged(&self) -> u64 {
         let reader = Reader::open(self.readers(u32::MAX));
@@ -484,7 +504,7 @@ impl Course {
                 Violation(format!("with everybody there a mount fails: {error}"))
             })?;
             let reader = Reader::of_mounted(self.readers(u32::MAX), &writer);
-            let reader = reader.map_err(|error| Violation(error.to_string()))?;
+            let reader = self.unlocked(reader.map_err(|error| Violation(error.to_string()))?);
             drop(writer);
             self.counters.add("mounts behind a crash", 1);
             let found = read_all(&reader)?;
@@ -506,6 +526,7 @@ impl Course {
     fn reader(&self, is_decided: bool) -> Verdict<Reader> {
         let reader = Reader::open(self.readers(u32::MAX));
         let how = if is_decided { "in order" } else { "by a crash" };
+        let reader = reader.map(|reader| self.unlocked(reader));
         reader.map_err(|error| Violation(format!("a reader cannot open what ended {how}: {error}")))
     }
 
@@ -603,6 +624,7 @@ impl Course {
         }
         let disks = bits(left.iter().map(|(_, disk)| *disk));
         let Ok(reader) = Reader::open(self.rack.readers(disks)) else { return Ok(()) };
+        let reader = self.unlocked(reader);
         // Few members may not know that the newest epoch has come up.
         if reader.span() != all.span() {
             self.counters.add("recorder: fewer members show less", 1);

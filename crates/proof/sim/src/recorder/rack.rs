@@ -8,7 +8,7 @@ use device::{Crash, Device, Modelled, ReadAt, Rule, Timeline, Timing};
 use format::superblock::{SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Spare, Superblock, copy_offset};
 use record::{OpenedDevice, Storage};
 use units::Sleep;
-use volume::{MemberAt, Opener, Reader};
+use volume::{MemberAt, Opener, RandomKey, Reader};
 
 use crate::disks::Disks;
 use crate::history::{bits, numbers, opener};
@@ -227,6 +227,16 @@ impl Storage for Rack {
         clock: &'a dyn Sleep,
     ) -> Result<Opener<'a>, host::Error> {
         Ok(opener(&mut self.lock().random, clock))
+    }
+
+    fn random_key(&self) -> RandomKey {
+        let seed = self.lock().random.next();
+        let mut chance = units::Random::new(seed);
+        Box::new(move || {
+            let mut key = [0; 32];
+            chance.fill(&mut key);
+            Ok(key)
+        })
     }
 
     fn why_absent(&self, _: &Superblock, _: u8) -> Option<volume::Error> {

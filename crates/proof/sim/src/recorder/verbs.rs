@@ -56,6 +56,7 @@ impl Course {
             .map_err(|error| Violation(format!("behind a verb a mount fails: {error}")))?;
         let reader = Reader::of_mounted(self.rack.readers(disks), &writer)
             .map_err(|error| Violation(error.to_string()))?;
+        let reader = self.unlocked(reader);
         Ok((writer, reader))
     }
 
@@ -210,7 +211,7 @@ impl Course {
             self.counters.add("verbs: salvage takes a member for a stranger", 1);
             return Ok(());
         }
-        let found = read_all(&salvaged.reader)?;
+        let found = read_all(&self.unlocked(salvaged.reader))?;
         let tail = found.tail.unwrap_or(0);
         check_kept(&self.kept, (&found, tail), |_| false)
             .map_err(|Violation(what)| Violation(format!("salvaged: {what}")))

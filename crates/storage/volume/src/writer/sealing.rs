@@ -136,10 +136,9 @@ impl Writer {
     pub(super) fn take_sealed_columns(&mut self, clock: &dyn Clock) -> Result<Vec<Buffer>, Error> {
         let count = usize::from(self.geometry().data_columns);
         let mut columns = Vec::with_capacity(count);
-        let pool = |it: &Self| it.sealing.as_ref().expect("there is a key").columns.clone();
         while columns.len() < count {
-            let own = pool(self);
-            match own.take() {
+            let sealing = self.sealing.as_ref().expect("there is a key");
+            match sealing.columns.take() {
                 Some(column) => columns.push(column),
                 None => self.poll_at_once(clock)?,
             }
