@@ -6,6 +6,7 @@
 //! and remarks to standard error; a reader that goes away ends the program quietly.
 
 mod any;
+mod archive;
 mod arguments;
 mod atlas;
 mod bench;
@@ -104,6 +105,7 @@ enum Verb {
     },
     Extract(extract::Flags),
     Hold(hold::Flags),
+    Archive(Box<archive::Flags>),
     Replay(Box<replay::Flags>),
     Prove(Box<prove::Flags>),
     Qualify(Box<qualify::Flags>),
@@ -162,6 +164,7 @@ fn run(verb: Verb) -> Outcome {
         Verb::Sql { .. } => Err(failure::Usage(NO_SQL.to_owned()).into()),
         Verb::Extract(flags) => extract::run(&flags),
         Verb::Hold(flags) => hold::run(&flags),
+        Verb::Archive(flags) => archive::run(&flags),
         Verb::Replay(flags) => replay::run(&flags),
         Verb::Diagnose(flags) => diagnose::run(&flags),
         Verb::Top(flags) => top::run(&flags),
