@@ -8,7 +8,7 @@ use serde_json::Value;
 const ROWS: [&[&str]; 12] = [
     &["units", "stage"],
     &["wire", "statistics"],
-    &["app", "format", "parity"],
+    &["app", "anonymise", "format", "parity"],
     &["capture", "device", "host", "sandbox", "schedules"],
     &["blockdev", "network", "observe"],
     &["guard", "volume", "session", "index", "query"],

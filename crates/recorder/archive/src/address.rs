@@ -2,10 +2,9 @@
 
 use core::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use crate::folder::FolderStore;
-use crate::store::{Store, StoreError};
+use crate::store::{Access, Store, StoreError};
 
 /// Where an archive lies.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,8 +37,9 @@ const FORMS: AddressError =
 const BUCKET: AddressError = AddressError(
     "a bucket has a name of 3 to 63 lower-case letters, digits, '.' and '-': s3://BUCKET/PREFIX",
 );
-const PREFIX: AddressError =
-    AddressError("a prefix has names with slashes between them, and none of '.', '..' and controls");
+const PREFIX: AddressError = AddressError(
+    "a prefix has names with slashes between them, and none of '.', '..' and control characters",
+);
 
 impl core::str::FromStr for Address {
     type Err = AddressError;
@@ -50,9 +50,8 @@ impl core::str::FromStr for Address {
         }
         let rest = text.strip_prefix("s3://").ok_or(FORMS)?;
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-        let is_plain = |byte: u8| {
-            byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-".contains(&byte)
-        };
+        let is_plain =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-".contains(&byte);
         if !(3..=63).contains(&bucket.len()) || !bucket.bytes().all(is_plain) {
             return Err(BUCKET);
         }
@@ -64,23 +63,6 @@ impl core::str::FromStr for Address {
             return Err(PREFIX);
         }
         Ok(Self::Bucket { bucket: bucket.to_owned(), prefix: prefix.to_owned() })
-    }
-}
-
-/// How a bucket is reached.
-#[derive(Clone)]
-pub struct Access {
-    /// Address of the server where it is not the usual one; the environment's where it is `None`.
-    pub endpoint: Option<String>,
-    /// Without encryption, to any server.
-    pub allow_http: bool,
-    /// A call is given up once this says so.
-    pub is_to_stop: Arc<dyn Fn() -> bool + Send + Sync>,
-}
-
-impl fmt::Debug for Access {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Access").field("endpoint", &self.endpoint).finish_non_exhaustive()
     }
 }
 

@@ -14,6 +14,7 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
 use arrow_schema::SchemaRef;
+use arrow_select::interleave::interleave_record_batch;
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde::{Deserialize, Serialize};
@@ -274,7 +275,8 @@ const SLICE_ROWS: usize = 1 << 13;
 fn sorted(batches: &[RecordBatch]) -> Result<Vec<RecordBatch>, Error> {
     let mut order: Vec<(i64, &str, usize, usize)> = Vec::new();
     for (number, batch) in batches.iter().enumerate() {
-        let starts = batch.column_by_name("start_ns").and_then(|it| it.as_primitive_opt::<Int64Type>());
+        let starts = batch.column_by_name("start_ns");
+        let starts = starts.and_then(|column| column.as_primitive_opt::<Int64Type>());
         let ids = batch.column_by_name("session_id").and_then(|it| it.as_string_opt::<i32>());
         let (Some(starts), Some(ids)) = (starts, ids) else { continue };
         let rows = starts.iter().zip(ids.iter()).enumerate();
@@ -286,6 +288,6 @@ fn sorted(batches: &[RecordBatch]) -> Result<Vec<RecordBatch>, Error> {
     let places: Vec<(usize, usize)> = order.into_iter().map(|(_, _, it, row)| (it, row)).collect();
     let whole: Vec<&RecordBatch> = batches.iter().collect();
     let slices = places.chunks(SLICE_ROWS);
-    let slices = slices.map(|places| arrow_select::interleave::interleave_record_batch(&whole, places));
+    let slices = slices.map(|places| interleave_record_batch(&whole, places));
     Ok(slices.collect::<Result<_, _>>()?)
 }

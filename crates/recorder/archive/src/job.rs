@@ -21,6 +21,8 @@ use crate::uploader::Uploader;
 
 /// Between two looks at a volume on which everything closed is archived.
 const LOOK_NS: i64 = NANOS_PER_SECOND;
+/// Looks in a row at which a part cannot be read.
+const FAILURES_MAX: u32 = 3;
 /// A look is no older than this when a part is read.
 const LOOK_AGE_NS: i64 = 10 * NANOS_PER_SECOND;
 /// While a recorder runs, as long as a part took is rested behind it, at most so long.
@@ -92,9 +94,21 @@ impl Run<'_, '_> {
             behind: self.position.through.map(|through| through.to_string()),
             open_sessions: to_u64(self.position.open.len()),
         });
-        let mut was_waiting = false;
+        let (mut was_waiting, mut failures) = (false, 0);
         loop {
-            let is_all = self.closed_parts()?;
+            let is_all = match self.closed_parts() {
+                Ok(is_all) => {
+                    failures = 0;
+                    is_all
+                }
+                // The ring may have passed what was read.
+                Err(Error::Extract(error)) if failures < FAILURES_MAX => {
+                    failures += 1;
+                    self.begin_again(&error)?;
+                    false
+                }
+                Err(error) => return Err(error),
+            };
             self.note_lag();
             if !is_all {
                 was_waiting = false;
@@ -110,6 +124,16 @@ impl Run<'_, '_> {
         }
     }
 
+    /// After a part could not be read: goes on from what is in the store.
+    fn begin_again(&mut self, error: &extract::Error) -> Result<(), Error> {
+        let text = format!("cannot read a part of the volume: {error}; it is tried again");
+        self.uploader.tell(&Event::Remark { text: page::safe::printable(&text) });
+        self.uploader.rest(LOOK_NS)?;
+        let sensor = &self.options.sensor;
+        self.position = resume(self.uploader, self.memory, sensor, self.source.volume())?;
+        Ok(())
+    }
+
     fn note_lag(&mut self) {
         let lag = self.source.lag(self.position.through);
         self.report.behind =
@@ -120,8 +144,8 @@ impl Run<'_, '_> {
     fn closed_parts(&mut self) -> Result<bool, Error> {
         let looked = self.uploader.clock().boottime_ns();
         let parts = self.source.parts(self.position.through);
-        let mut overwritten =
-            self.position.through.and_then(|through| Some((through, self.source.lost_behind(through)?)));
+        let lost = |through| Some((through, self.source.lost_behind(through)?));
+        let mut overwritten = self.position.through.and_then(lost);
         for (place, bounds) in parts.iter().enumerate() {
             let begun = self.uploader.clock().boottime_ns();
             if begun - looked > LOOK_AGE_NS {
@@ -366,9 +390,10 @@ fn losses(report: &PartReport) -> Vec<Lost> {
         Lost { stripes, to: time, ..Lost::new("damage") }
     });
     let counted = [("left_out", *left_out_packets, true), ("overwritten", *retired_pieces, false)];
-    let counted = counted.into_iter().filter(|(_, count, _)| *count > 0).map(|(cause, count, is)| {
-        let packets = is.then_some(count);
-        Lost { packets, to: time, ..Lost::new(cause) }
-    });
+    let counted =
+        counted.into_iter().filter(|(_, count, _)| *count > 0).map(|(cause, count, is)| {
+            let packets = is.then_some(count);
+            Lost { packets, to: time, ..Lost::new(cause) }
+        });
     gaps.chain(damaged).chain(counted).collect()
 }

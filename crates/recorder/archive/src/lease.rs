@@ -72,7 +72,11 @@ impl Lease {
 
     /// Before each step that cannot be undone: whether it is still ours, renewed if half of its
     /// time is over.
-    pub(crate) fn keep(&mut self, uploader: &mut Uploader<'_>, sensor: &Sensor) -> Result<(), Error> {
+    pub(crate) fn keep(
+        &mut self,
+        uploader: &mut Uploader<'_>,
+        sensor: &Sensor,
+    ) -> Result<(), Error> {
         let now = uploader.clock().realtime();
         if self.until.since(now) > TIME_NS / 2 {
             return Ok(());

@@ -32,7 +32,7 @@ mod uploader;
 mod verify;
 mod words;
 
-pub use address::{Access, Address, AddressError, open};
+pub use address::{Address, AddressError, open};
 pub use compact::{CompactReport, compact};
 pub use error::Error;
 pub use event::{Behind, Event, Report};
@@ -45,8 +45,10 @@ pub use open_sessions::OpenError;
 pub use remembered::Remembered;
 pub use resume::Memory;
 pub use source::{Bounds, Source, VolumeSource};
-pub use store::{Listed, Store, StoreError};
+pub use store::{Access, Listed, Store, StoreError};
 pub use table::{SCHEMA_VERSION, SessionColumn, loss_columns, session_schema};
 pub use uploader::{Manners, Uploader};
 pub use verify::{Finding, FindingKind, VerifyReport, verify};
-pub use words::{archived, archived_json, compacted, compacted_json, event_text, verified, verified_json};
+pub use words::{
+    archived, archived_json, compacted, compacted_json, event_text, verified, verified_json,
+};

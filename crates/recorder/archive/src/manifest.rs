@@ -122,11 +122,7 @@ impl Manifest {
     }
 
     pub(crate) fn unit(&self) -> Option<Unit> {
-        Some(Unit {
-            first: stripe(&self.first)?,
-            last: stripe(&self.last)?,
-            is_end: self.is_end,
-        })
+        Some(Unit { first: stripe(&self.first)?, last: stripe(&self.last)?, is_end: self.is_end })
     }
 
     pub(crate) fn last(&self) -> Option<StripeId> {

@@ -10,7 +10,8 @@ use crate::manifest::hash;
 use crate::names::Sensor;
 use crate::resume::Memory;
 
-/// A file for each store, sensor and volume. Whatever is wrong with it, the store is listed instead.
+/// A file for each store, sensor and volume. Whatever is wrong with it, the store is listed
+/// instead.
 #[derive(Clone, Debug)]
 pub struct Remembered {
     folder: ObjectFolder,
@@ -25,7 +26,7 @@ impl Remembered {
     }
 
     fn file(&self, volume: VolumeId) -> String {
-        let name: String = hash(format!("{}\n{volume}", self.of).as_bytes());
+        let name = hash(format!("{}\n{volume}", self.of).as_bytes());
         format!("{name}.newest")
     }
 }

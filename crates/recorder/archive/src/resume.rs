@@ -61,7 +61,9 @@ pub(crate) fn resume(
             left = Some(pending);
         }
     }
-    let Some((name, manifest)) = newest else { return Ok(Position { left, ..Position::default() }) };
+    let Some((name, manifest)) = newest else {
+        return Ok(Position { left, ..Position::default() });
+    };
     memory.remember(volume, &name);
     let mut position = Position { through: manifest.last(), left, ..Position::default() };
     if let Some(open) = manifest.open {

@@ -18,8 +18,7 @@ use object_store::{
 };
 use tokio::runtime::{Builder, Runtime};
 
-use crate::address::Access;
-use crate::store::{Listed, Store, StoreError};
+use crate::store::{Access, Listed, Store, StoreError};
 
 /// A server that does not take a connection for so long is away.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -62,8 +61,7 @@ impl BucketStore {
         access: &Access,
     ) -> Result<Self, StoreError> {
         let endpoint = access.endpoint.clone();
-        let endpoint =
-            endpoint.or_else(|| ENDPOINTS.iter().find_map(|name| env::var(name).ok()));
+        let endpoint = endpoint.or_else(|| ENDPOINTS.iter().find_map(|name| env::var(name).ok()));
         let slash = if prefix.is_empty() { "" } else { "/" };
         let at = endpoint.as_deref().map(|at| format!(" at {}", page::safe::printable(at)));
         let url = format!("s3://{bucket}{slash}{}", page::safe::printable(prefix));

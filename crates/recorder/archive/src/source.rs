@@ -50,7 +50,7 @@ pub trait Source {
 
 /// A volume on its members.
 pub struct VolumeSource<'a> {
-    options: Box<dyn FnMut() -> extract::Options + 'a>,
+    options: extract::Options,
     clock: &'a dyn Clock,
     opened: ClosedParts,
     parts: Vec<ClosedPart>,
@@ -63,19 +63,16 @@ impl core::fmt::Debug for VolumeSource<'_> {
 }
 
 impl<'a> VolumeSource<'a> {
-    /// Opens it; `options` are asked for each time that it is opened.
-    pub fn open(
-        mut options: impl FnMut() -> extract::Options + 'a,
-        clock: &'a dyn Clock,
-    ) -> Result<Self, Error> {
-        let opened = ClosedParts::open(&options(), clock)?;
-        Ok(Self { options: Box::new(options), clock, opened, parts: Vec::new() })
+    /// Opens it.
+    pub fn open(options: extract::Options, clock: &'a dyn Clock) -> Result<Self, Error> {
+        let opened = ClosedParts::open(&options, clock)?;
+        Ok(Self { options, clock, opened, parts: Vec::new() })
     }
 }
 
 impl Source for VolumeSource<'_> {
     fn look(&mut self) -> Result<(), Error> {
-        self.opened = ClosedParts::open(&(self.options)(), self.clock)?;
+        self.opened = ClosedParts::open(&self.options, self.clock)?;
         self.parts = Vec::new();
         Ok(())
     }

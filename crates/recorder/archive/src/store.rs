@@ -1,6 +1,7 @@
 //! What an archive needs of a store of objects.
 
 use core::fmt;
+use std::sync::Arc;
 
 /// Why a store did not do it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -60,4 +61,21 @@ pub trait Store: fmt::Debug {
 
     /// Removes an object, if it is there.
     fn delete(&self, name: &str) -> Result<(), StoreError>;
+}
+
+/// How a bucket is reached.
+#[derive(Clone)]
+pub struct Access {
+    /// Address of the server where it is not the usual one; the environment's where it is `None`.
+    pub endpoint: Option<String>,
+    /// Without encryption, to any server.
+    pub allow_http: bool,
+    /// A call is given up once this says so.
+    pub is_to_stop: Arc<dyn Fn() -> bool + Send + Sync>,
+}
+
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Access").field("endpoint", &self.endpoint).finish_non_exhaustive()
+    }
 }

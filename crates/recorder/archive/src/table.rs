@@ -346,8 +346,7 @@ pub(crate) fn losses_file(
         Arc::new(array.finish())
     };
     let volume = volume.to_string();
-    let mut arrays =
-        vec![text(&|_| Some(volume.clone())), text(&|row| Some(row.cause.to_owned()))];
+    let mut arrays = vec![text(&|_| Some(volume.clone())), text(&|row| Some(row.cause.to_owned()))];
     for (_, read, _) in NUMBERS {
         let mut array = Int64Builder::new();
         rows.iter().for_each(|row| array.append_option(read(row)));

@@ -12,10 +12,9 @@ use crate::verify::VerifyReport;
 pub fn event_text(event: &Event) -> String {
     match event {
         Event::Begun { behind: None, .. } => "nothing of this volume is archived yet".to_owned(),
-        Event::Begun { behind: Some(behind), open_sessions, .. } => format!(
-            "goes on behind stripe {behind}, with {}",
-            open(*open_sessions)
-        ),
+        Event::Begun { behind: Some(behind), open_sessions, .. } => {
+            format!("goes on behind stripe {behind}, with {}", open(*open_sessions))
+        }
         Event::Archived { first, last, sessions, bytes, behind, .. } => {
             let (sessions, size) = (page::text::plural(*sessions, "session"), ByteSize(*bytes));
             format!("stripes {first} to {last}: {sessions}, {size}; {}", lag(behind))
@@ -100,7 +99,9 @@ pub fn archived(report: &Report, (url, sensor): (&str, &str)) -> String {
     let objects = page::text::plural(report.objects, "object");
     let waits = match report.open_sessions {
         0 => String::new(),
-        count => format!("\n{} are archived when they are over", page::text::plural(count, "session")),
+        count => {
+            format!("\n{} are archived when they are over", page::text::plural(count, "session"))
+        }
     };
     let stopped = if report.is_stopped { "\nstopped; the next run goes on from here" } else { "" };
     let statement = statement(report);

@@ -10,7 +10,7 @@ use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 
 use format::directory::Gap;
-use format::head::{StripeId, VolumeId};
+use format::head::{Kind, StripeId, VolumeId};
 use format::session_row::SessionRow;
 use index::Columns;
 use query::Query;
@@ -28,6 +28,10 @@ use crate::{Error, Options};
 /// Sessions that may go on, of which a row is held: as many as a recorder has in its table take a
 /// gigabyte. Beyond, the oldest is given out as it is.
 const OPEN_MAX: usize = 1 << 18;
+/// So many slots are looked at for packets that were not read: an index may lie in front of them.
+const LAG_SLOTS: usize = 16;
+/// A recorder that lives gives a sign of life within this time.
+const ALIVE_NS: i64 = 120 * units::NANOS_PER_SECOND;
 
 /// A part of the ring whose sessions are ready to be kept elsewhere.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -101,8 +105,11 @@ impl ClosedParts {
         };
         let was_written = is_written();
         let archive = Archive::open(options, clock.realtime())?;
-        // Asked twice: a recorder may begin or end while the newest stripe is looked for.
-        let is_over = !was_written && !is_written() && !options.is_recorded;
+        // Asked twice: a recorder may begin or end while the newest stripe is looked for. One on
+        // another machine, which no lock here knows of, gives a sign of life each minute.
+        let alive = archive.reader.last_alive().filter(|_| !archive.reader.has_stopped_in_order());
+        let is_silent = alive.is_none_or(|at| archive.now.since(at).abs() > ALIVE_NS);
+        let is_over = is_silent && !was_written && !is_written() && !options.is_recorded;
         Ok(Self { archive, is_over })
     }
 
@@ -139,15 +146,17 @@ impl ClosedParts {
         let of_slots = self.archive.reader.geometry().slots;
         let Some(span) = self.archive.span() else { return Lag { of_slots, ..Lag::default() } };
         let from = read.map_or(span.tail, |read| read.sequence.max(span.tail));
-        let slots = span.acknowledged.sequence.saturating_sub(from);
         let first = read.map_or(StripeId::default(), StripeId::after);
+        let unread = first..=span.acknowledged;
         let heads = (from..=span.acknowledged.sequence)
-            .take(2)
+            .take(LAG_SLOTS)
             .flat_map(|sequence| self.archive.reader.leading_heads(sequence));
-        let unread = heads.map(|head| head.stripe).find(|stripe| stripe.stripe >= first);
-        let since = unread.filter(|stripe| stripe.stripe <= span.acknowledged);
-        let ns = since.map_or(0, |stripe| self.archive.now.since(stripe.realtime).max(0));
-        Lag { slots, of_slots, ns }
+        let packets = heads.map(|head| head.stripe).filter(|stripe| stripe.kind == Kind::Data);
+        let oldest = { packets }.find(|stripe| unread.contains(&stripe.stripe));
+        // Behind the last packets lies their index.
+        let Some(oldest) = oldest else { return Lag { of_slots, ..Lag::default() } };
+        let slots = span.acknowledged.sequence.saturating_sub(from).saturating_add(1);
+        Lag { slots, of_slots, ns: self.archive.now.since(oldest.realtime).max(0) }
     }
 
     /// The parts behind a stripe, in the order of the ring. While a recorder runs, what lies behind
@@ -211,10 +220,10 @@ impl ClosedParts {
 
 /// All packets of the row lie up to this stripe.
 fn is_through(row: &SessionRow, through: StripeId) -> bool {
-    let mut stripes = row.pieces.iter().map(|span| StripeId {
-        sequence: span.piece.sequence,
-        sub: span.piece.sub,
-    });
+    let mut stripes = row
+        .pieces
+        .iter()
+        .map(|span| StripeId { sequence: span.piece.sequence, sub: span.piece.sub });
     stripes.all(|stripe| stripe <= through)
 }
 

@@ -14,7 +14,7 @@ use host::{StopFlag, SystemClock};
 use crate::failure::{Outcome, Verdict, of_extract};
 use crate::find::ReadingFlags;
 use crate::progress::{Progress, say};
-use crate::{arguments, recorder, stdout};
+use crate::{arguments, stdout};
 
 /// Archive sessions as Parquet in object storage.
 ///
@@ -157,21 +157,11 @@ fn failed(volume: &Path, error: Error) -> anyhow::Error {
 fn archive(flags: &Flags, volume: &Path, to: &StoreFlags, sensor: &Sensor) -> Outcome {
     let stop = Arc::new(StopFlag::install()?);
     let store = open(to, &stop)?;
-    let mut source = VolumeSource::open(
-        {
-            let mut is_first = true;
-            let options = flags.reading.options(volume.to_path_buf());
-            move || {
-                let mut options = options.clone();
-                // Asked once: a segment that ends is not waited for.
-                options.is_recorded = is_first && recorder::catch_up(volume, &options.members);
-                is_first = false;
-                options
-            }
-        },
-        &SystemClock,
-    )
-    .map_err(|error| failed(volume, error))?;
+    // A recorder is left alone: to store what it has taken would close no segment.
+    let reading = flags.reading.options(volume.to_path_buf());
+    let reading = ::extract::Options { recorder: ::extract::Recorder::default(), ..reading };
+    let mut source =
+        VolumeSource::open(reading, &SystemClock).map_err(|error| failed(volume, error))?;
     let cache = host::default_cache_directory().unwrap_or_default().join("archive");
     let memory = Remembered::new(&cache, store.url(), sensor);
     let mut progress = Progress::new("archive");
@@ -217,8 +207,7 @@ fn verify(flags: &VerifyFlags) -> Outcome {
     let store = open(&flags.to, &stop)?;
     let go_on = || stop.flow();
     let mut tell = |event: &Event| say(&::archive::event_text(event));
-    let mut uploader =
-        Uploader::new(&*store, &SystemClock, &go_on, &mut tell, Manners::default());
+    let mut uploader = Uploader::new(&*store, &SystemClock, &go_on, &mut tell, Manners::default());
     let mut progress = Progress::new("archive verify");
     let report = ::archive::verify(&mut uploader, flags.sensor.as_ref(), &mut |done, of| {
         progress.share(done, of, &|_| format!("{done} of {}", page::text::plural(of, "object")));
@@ -238,8 +227,7 @@ fn compact(flags: &CompactFlags) -> Outcome {
     let store = open(&flags.to, &stop)?;
     let go_on = || stop.flow();
     let mut tell = |event: &Event| say(&::archive::event_text(event));
-    let mut uploader =
-        Uploader::new(&*store, &SystemClock, &go_on, &mut tell, Manners::default());
+    let mut uploader = Uploader::new(&*store, &SystemClock, &go_on, &mut tell, Manners::default());
     let mut progress = Progress::new("archive compact");
     let holder = format!("{} process {}", host::host_name(), std::process::id());
     let report = ::archive::compact(&mut uploader, &flags.sensor, &holder, &mut |report| {
