@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema, SchemaRef};
 use arrow_select::interleave::interleave_record_batch;
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -261,9 +261,11 @@ fn groups(objects: Vec<Object>) -> Vec<Vec<Object>> {
 
 fn read_batches(bytes: Vec<u8>, batches: &mut Vec<RecordBatch>) -> Result<SchemaRef, Error> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(bytes))?;
-    let schema = SchemaRef::clone(reader.schema());
+    // Without what a file says of itself, in which every one differs.
+    let schema = SchemaRef::new(Schema::new(reader.schema().fields().clone()));
     for batch in reader.build()? {
-        batches.push(batch?);
+        let batch = batch?;
+        batches.push(RecordBatch::try_new(SchemaRef::clone(&schema), batch.columns().to_vec())?);
     }
     Ok(schema)
 }

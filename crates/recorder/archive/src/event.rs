@@ -97,6 +97,8 @@ pub struct Report {
     pub cut_sessions: u64,
     /// Slots that were overwritten before they were archived.
     pub overwritten_slots: u64,
+    /// What was known of sessions that were open is lost in the store.
+    pub has_lost_open: bool,
     /// How far behind the archive is.
     pub behind: Behind,
     /// What is missing from what was archived.

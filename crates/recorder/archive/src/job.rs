@@ -53,6 +53,7 @@ pub fn archive(
         position: Position::default(),
         report: Report::default(),
         latest: None,
+        made_again: Vec::new(),
     };
     let ended = run.all();
     let mut report = run.report;
@@ -76,11 +77,14 @@ struct Run<'a, 'u> {
     report: Report,
     /// The latest packet of what was archived by this run.
     latest: Option<Timestamp>,
+    /// Objects of the part at hand that a killed run has left.
+    made_again: Vec<String>,
 }
 
 /// What a part was read to.
 struct PartRead {
     report: PartReport,
+    /// What is lost besides.
     lost: Vec<Lost>,
     overwritten_slots: u64,
 }
@@ -178,12 +182,13 @@ impl Run<'_, '_> {
             lost.push(found);
         }
         if core::mem::take(&mut self.position.has_lost_open) {
+            self.report.has_lost_open = true;
             lost.push(Lost { to: Some(bounds.time_min), ..Lost::new("damage") });
         }
         let options = self.options;
         let whose = Whose { sensor: &options.sensor, volume: self.source.volume(), unit };
         let mut objects = PartObjects::new(whose);
-        self.settle_left(&whose, &mut objects, overwritten.map(|(_, last)| last))?;
+        self.settle_left(&whose, &mut objects)?;
         let behind = self.position.through;
         let (uploader, source) = (&mut *self.uploader, &mut *self.source);
         let mut failed = Ok(());
@@ -206,7 +211,7 @@ impl Run<'_, '_> {
         let options = self.options;
         let whose = Whose { sensor: &options.sensor, volume: self.source.volume(), unit };
         let mut objects = PartObjects::new(whose);
-        self.settle_left(&whose, &mut objects, None)?;
+        self.settle_left(&whose, &mut objects)?;
         let behind = self.position.through;
         let uploader = &mut *self.uploader;
         let mut failed = Ok(());
@@ -240,20 +245,20 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Decides what becomes of objects that a killed run has left: those that will be made again
-    /// stay until they are replaced, those whose rows cannot be read any more are taken over, and
+    /// Decides what becomes of objects that a killed run has left: those of this part are made again
+    /// under the same names, those of stripes that cannot be read any more are taken over, and
     /// others, whose rows will be in objects of other names, are removed.
     fn settle_left(
         &mut self,
         whose: &Whose<'_>,
         objects: &mut PartObjects<'_>,
-        overwritten: Option<StripeId>,
     ) -> Result<(), Error> {
         let Some(left) = self.position.left.take() else { return Ok(()) };
         if left.manifest.unit() == Some(whose.unit) {
+            self.made_again = left.manifest.objects.into_iter().map(|it| it.name).collect();
             return Ok(());
         }
-        let is_gone = left.manifest.last() <= overwritten;
+        let is_gone = left.manifest.last() < Some(whose.unit.first);
         for object in left.manifest.objects {
             if !is_gone {
                 self.uploader.delete(&object.name)?;
@@ -271,6 +276,7 @@ impl Run<'_, '_> {
         read: PartRead,
     ) -> Result<(), Error> {
         let PartRead { report, mut lost, overwritten_slots } = read;
+        let is_cut = !lost.is_empty();
         lost.extend(losses(&report));
         let mut files = objects.files()?;
         files.extend(objects.loss_files(&lost)?);
@@ -280,7 +286,7 @@ impl Run<'_, '_> {
         manifest.lost_packets = known.fold(0, u64::saturating_add);
         manifest.overwritten_slots = overwritten_slots;
         let state = report.completeness.state();
-        let state = if overwritten_slots > 0 { State::Incomplete } else { state };
+        let state = if is_cut { State::Incomplete } else { state };
         state.name().clone_into(&mut manifest.state);
         manifest.open = open.as_ref().map(|(open, _)| open.clone());
         let pending = Pending { is_whole: true, manifest };
@@ -288,6 +294,11 @@ impl Run<'_, '_> {
             files.push((open.object.name, bytes));
         }
         let bytes = store(self.uploader, whose, &pending, &files)?;
+        for name in core::mem::take(&mut self.made_again) {
+            if !objects.objects.iter().any(|object| object.name == name) {
+                self.uploader.delete(&name)?;
+            }
+        }
         let name = commit(self.uploader, whose, &pending.manifest)?;
         self.memory.remember(whose.volume, &name);
         self.archived(whose.unit, &objects, (report, bytes))?;

@@ -67,7 +67,9 @@ impl<'a> PartObjects<'a> {
 
     /// Takes over an object that an earlier run has made of what cannot be read any more.
     pub(crate) fn take_over(&mut self, object: Object) {
-        self.sessions = self.sessions.saturating_add(object.rows);
+        if object.name.starts_with(Table::Sessions.name()) {
+            self.sessions = self.sessions.saturating_add(object.rows);
+        }
         self.objects.push(object);
     }
 

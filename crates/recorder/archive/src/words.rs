@@ -72,7 +72,8 @@ impl Report {
     /// What can be said of what was archived.
     pub fn state(&self) -> State {
         let own = self.completeness.state();
-        if self.overwritten_slots > 0 { State::Incomplete } else { own }
+        let is_cut = self.overwritten_slots > 0 || self.has_lost_open;
+        if is_cut { State::Incomplete } else { own }
     }
 }
 
@@ -83,6 +84,9 @@ fn statement(report: &Report) -> String {
     if report.overwritten_slots > 0 {
         let slots = page::text::plural(report.overwritten_slots, "slot");
         lines.push(format!("overwritten before they were archived: {slots} of the ring"));
+    }
+    if report.has_lost_open {
+        lines.push("damage: what was known of open sessions is lost in the store".to_owned());
     }
     if report.cut_sessions > 0 {
         let sessions = page::text::plural(report.cut_sessions, "session");

@@ -115,16 +115,16 @@ impl Source for Reading<'_> {
 
 /// Remembers, or forgets at once.
 #[derive(Default)]
-struct Remembering(RefCell<BTreeMap<VolumeId, String>>, bool);
+struct Remembering(RefCell<Option<String>>, bool);
 
 impl Memory for Remembering {
-    fn newest(&self, volume: VolumeId) -> Option<String> {
-        self.0.borrow().get(&volume).cloned()
+    fn newest(&self, _: VolumeId) -> Option<String> {
+        self.0.borrow().clone()
     }
 
-    fn remember(&self, volume: VolumeId, manifest: &str) {
+    fn remember(&self, _: VolumeId, manifest: &str) {
         if self.1 {
-            self.0.borrow_mut().insert(volume, manifest.to_owned());
+            *self.0.borrow_mut() = Some(manifest.to_owned());
         }
     }
 }
@@ -337,7 +337,7 @@ fn two_kills_in_a_row_do_no_harm() {
     let ring = ring();
     let expected = naive(&ring.parts);
     let mut at_calls = 7_u64;
-    for _ in 0..200 {
+    for _ in 0..60 {
         let mut objects = BTreeMap::new();
         for _ in 0..3 {
             at_calls = at_calls.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -576,16 +576,18 @@ fn a_file_says_what_it_is_and_is_found_by_filters() {
 #[test]
 fn the_guide_has_the_columns_as_they_are() {
     let guide = include_str!("../../../../docs/archive.md");
+    let mut missing = Vec::new();
     for column in SessionColumn::all() {
         let bloom = if column.has_bloom_filter() { " (B)" } else { "" };
         let (name, of) = (column.name, column.sql_type());
         let line = format!("| `{name}` | {of}{bloom} | {} |", column.meaning.replace('|', "\\|"));
-        assert!(guide.lines().any(|it| it == line), "{line}");
+        missing.push(line);
     }
     for (name, of, meaning) in loss_columns() {
-        let line = format!("| `{name}` | {of} | {meaning} |");
-        assert!(guide.lines().any(|it| it == line), "{line}");
+        missing.push(format!("| `{name}` | {of} | {meaning} |"));
     }
+    missing.retain(|line| !guide.lines().any(|it| it == line));
+    assert!(missing.is_empty(), "the guide lacks:\n{}", missing.join("\n"));
     let listed = guide.lines().filter(|line| line.starts_with("| `") && line.contains("| "));
     let listed =
         listed.filter(|it| ["BIGINT", "VARCHAR", "BOOLEAN"].iter().any(|of| it.contains(of)));

@@ -11,7 +11,7 @@ use ::archive::{
 use clap::{Args, Subcommand};
 use host::{StopFlag, SystemClock};
 
-use crate::failure::{Outcome, Verdict, of_extract};
+use crate::failure::{Outcome, Usage, Verdict, of_extract};
 use crate::find::ReadingFlags;
 use crate::progress::{Progress, say};
 use crate::{arguments, stdout};
@@ -132,7 +132,8 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         (Some(Command::Verify(flags)), ..) => verify(flags),
         (Some(Command::Compact(flags)), ..) => compact(flags),
         (None, Some(volume), Some(to), Some(sensor)) => archive(flags, volume, to, sensor),
-        _ => unreachable!("clap asks for all of them"),
+        // Where clap asks for nothing because a subcommand might have been meant.
+        _ => Err(Usage("name the volume, --to URL and --sensor NAME".to_owned()).into()),
     }
 }
 
