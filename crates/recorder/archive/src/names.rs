@@ -120,7 +120,8 @@ impl fmt::Display for Unit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { first, last, is_end } = self;
         write!(f, "{}-{}", Padded(*first), Padded(*last))?;
-        f.write_str(if *is_end { "-end" } else { "" })
+        // Sorts behind the end of any name.
+        f.write_str(if *is_end { "_end" } else { "" })
     }
 }
 
@@ -206,7 +207,8 @@ mod tests {
     fn names_sort_as_the_ring() {
         let unit = |first, last, is_end| {
             let stripe = |sequence| StripeId { sequence, sub: 3 };
-            Unit { first: stripe(first), last: stripe(last), is_end }.to_string()
+            let unit = Unit { first: stripe(first), last: stripe(last), is_end };
+            manifest(&"s".parse().unwrap(), VolumeId([0; 16]), unit)
         };
         let units = [unit(1, 9, false), unit(9, 9, true), unit(10, 10, false), unit(10, 10, true)];
         assert!(units.is_sorted(), "{units:?}");
