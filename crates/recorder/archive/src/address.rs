@@ -76,7 +76,7 @@ pub fn open(address: &Address, access: &Access) -> Result<Box<dyn Store>, StoreE
         }
         #[cfg(not(feature = "s3"))]
         Address::Bucket { bucket, .. } => {
-            let _only_for_buckets = access;
+            let Access { .. } = access;
             let why = "this build has no client of S3; the packages have it, and `cargo build \
                        --release -p wirespool --features s3` builds it";
             Err(StoreError::Refused { url: format!("s3://{bucket}"), why: why.to_owned() })

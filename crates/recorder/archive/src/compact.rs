@@ -247,12 +247,11 @@ fn groups(objects: Vec<Object>) -> Vec<Vec<Object>> {
         bytes = bytes.saturating_add(object.bytes);
         rows = rows.saturating_add(object.rows);
         let fits = bytes <= OBJECT_BYTES_MAX && rows <= OBJECT_ROWS_MAX;
-        match groups.last_mut().filter(|_| fits) {
-            Some(group) => group.push(object),
-            None => {
-                (bytes, rows) = (object.bytes, object.rows);
-                groups.push(vec![object]);
-            }
+        if let Some(group) = groups.last_mut().filter(|_| fits) {
+            group.push(object);
+        } else {
+            (bytes, rows) = (object.bytes, object.rows);
+            groups.push(vec![object]);
         }
     }
     groups.retain(|group| group.len() > 1);

@@ -36,10 +36,11 @@ impl FolderStore {
             kinds.contains(&io.kind())
         });
         let url = self.url.clone();
-        match is_refusal {
-            true => StoreError::Refused { url, why },
+        if is_refusal {
+            StoreError::Refused { url, why }
+        } else {
             // A full or failing disk, a network file system that is away.
-            false => StoreError::Away { url, why },
+            StoreError::Away { url, why }
         }
     }
 }

@@ -82,6 +82,7 @@ struct Run<'a, 'u> {
 }
 
 /// What a part was read to.
+#[derive(Default)]
 struct PartRead {
     report: PartReport,
     /// What is lost besides.
@@ -223,8 +224,7 @@ impl Run<'_, '_> {
         });
         failed?;
         assert!(flow.is_continue(), "only a failure breaks it off");
-        let (report, lost) = (PartReport::default(), Vec::new());
-        self.finish(&whose, objects, PartRead { report, lost, overwritten_slots: 0 })
+        self.finish(&whose, objects, PartRead::default())
     }
 
     fn overwritten(&mut self, (through, last): (StripeId, StripeId), next: &Bounds) -> Lost {
@@ -301,7 +301,7 @@ impl Run<'_, '_> {
         }
         let name = commit(self.uploader, whose, &pending.manifest)?;
         self.memory.remember(whose.volume, &name);
-        self.archived(whose.unit, &objects, (report, bytes))?;
+        self.archived(whose.unit, &objects, (&report, bytes));
         let open = pending.manifest.open.map(|open| open.object.name);
         if let Some(old) = core::mem::replace(&mut self.position.open_name, open) {
             self.uploader.delete(&old)?;
@@ -325,8 +325,8 @@ impl Run<'_, '_> {
         &mut self,
         unit: Unit,
         objects: &PartObjects<'_>,
-        (report, bytes): (PartReport, u64),
-    ) -> Result<(), Error> {
+        (report, bytes): (&PartReport, u64),
+    ) {
         self.position.through = Some(unit.last);
         self.latest = self.latest.max(report.latest);
         let stored = to_u64(objects.objects.len());
@@ -347,7 +347,6 @@ impl Run<'_, '_> {
             open_sessions: to_u64(self.position.open.len()),
             behind: self.report.behind,
         });
-        Ok(())
     }
 }
 

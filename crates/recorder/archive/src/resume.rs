@@ -69,17 +69,16 @@ pub(crate) fn resume(
     if let Some(open) = manifest.open {
         let bytes = uploader.get(&open.object.name)?;
         let bytes = bytes.filter(|bytes| open.object.wrong(bytes).is_none());
-        match bytes.and_then(|bytes| open_sessions::read(&bytes).ok()) {
-            Some(sessions) => position.open = sessions,
-            None => {
-                position.has_lost_open = true;
-                let text = format!(
-                    "{} is missing or damaged: of {} that were open, what was before is lost",
-                    open.object.name,
-                    page::text::plural(open.object.rows, "session")
-                );
-                uploader.tell(&Event::Remark { text });
-            }
+        if let Some(sessions) = bytes.and_then(|bytes| open_sessions::read(&bytes).ok()) {
+            position.open = sessions;
+        } else {
+            position.has_lost_open = true;
+            let text = format!(
+                "{} is missing or damaged: of {} that were open, what was before is lost",
+                open.object.name,
+                page::text::plural(open.object.rows, "session")
+            );
+            uploader.tell(&Event::Remark { text });
         }
         position.open_name = Some(open.object.name);
     }

@@ -134,7 +134,9 @@ impl SessionColumn {
                 let mut array = ListBuilder::new(StringBuilder::new()).with_field(element);
                 values.for_each(|value| {
                     let texts = if let Value::Texts(texts) = value { texts } else { &[] };
-                    texts.iter().for_each(|text| array.values().append_value(text));
+                    for text in texts {
+                        array.values().append_value(text);
+                    }
                     array.append(!texts.is_empty());
                 });
                 Arc::new(array.finish())
@@ -144,7 +146,9 @@ impl SessionColumn {
                 let mut array = ListBuilder::new(Int64Builder::new()).with_field(element);
                 values.for_each(|value| {
                     let numbers = if let Value::Numbers(numbers) = value { numbers } else { &[] };
-                    numbers.iter().for_each(|number| array.values().append_value((*number).into()));
+                    for number in numbers {
+                        array.values().append_value((*number).into());
+                    }
                     array.append(!numbers.is_empty());
                 });
                 Arc::new(array.finish())
@@ -342,14 +346,18 @@ pub(crate) fn losses_file(
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
     let text = |read: &dyn Fn(&Lost) -> Option<String>| -> ArrayRef {
         let mut array = StringBuilder::new();
-        rows.iter().for_each(|row| array.append_option(read(row)));
+        for row in rows {
+            array.append_option(read(row));
+        }
         Arc::new(array.finish())
     };
     let volume = volume.to_string();
     let mut arrays = vec![text(&|_| Some(volume.clone())), text(&|row| Some(row.cause.to_owned()))];
     for (_, read, _) in NUMBERS {
         let mut array = Int64Builder::new();
-        rows.iter().for_each(|row| array.append_option(read(row)));
+        for row in rows {
+            array.append_option(read(row));
+        }
         arrays.push(Arc::new(array.finish()));
     }
     for (_, read, _) in STRIPES {

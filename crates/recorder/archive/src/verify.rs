@@ -92,12 +92,11 @@ pub fn verify(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<VerifyReport, Error> {
     let mut report = VerifyReport::default();
-    let sensors = match sensor {
-        Some(sensor) => BTreeSet::from([sensor.clone()]),
-        None => {
-            let listed = uploader.list(&names::manifests_of_all(), None)?;
-            listed.iter().filter_map(|listed| sensor_of(&listed.name)).collect()
-        }
+    let sensors = if let Some(sensor) = sensor {
+        BTreeSet::from([sensor.clone()])
+    } else {
+        let listed = uploader.list(&names::manifests_of_all(), None)?;
+        listed.iter().filter_map(|listed| sensor_of(&listed.name)).collect()
     };
     for sensor in &sensors {
         match verify_sensor(uploader, sensor, &mut report, progress) {

@@ -142,7 +142,11 @@ pub fn verified(report: &VerifyReport, url: &str) -> String {
     let mut lines: Vec<String> = report
         .findings
         .iter()
-        .map(|finding| format!("{}: {}: {}", finding.kind.name(), finding.name, finding.why))
+        .map(|finding| {
+            // Whoever may write to the store chooses names.
+            let name = page::safe::printable(&finding.name);
+            format!("{}: {name}: {}", finding.kind.name(), page::safe::printable(&finding.why))
+        })
         .collect();
     let listed = units::number::to_u64(lines.len());
     if report.found > listed {

@@ -17,7 +17,7 @@ use extract::{Completeness, ExtractReport, HoldSummary, Options, Progress, Reque
 use host::{Output, SystemClock};
 use units::Clock as _;
 
-pub use standing::{Done, Order, Standing};
+pub use standing::{Done, MakeManifestAside, Order, Standing};
 
 /// Ends of the names of a hold's two files.
 const PACKETS: &str = ".pcapng";

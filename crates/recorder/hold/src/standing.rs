@@ -32,6 +32,9 @@ const GIVE_WAY: Duration = Duration::from_millis(10);
 /// After a failure, and while there is no space.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// Makes the text of a manifest, on the thread of a standing hold.
+pub type MakeManifestAside = dyn Fn(&ExtractReport, &[String]) -> String + Send + Sync;
+
 /// What is held, and where.
 pub struct Order {
     /// The query, which the caller has checked: its times are read anew for each hold.
@@ -47,7 +50,7 @@ pub struct Order {
     /// Says what happens: lines of harmless text.
     pub say: Box<dyn Fn(&str) + Send + Sync>,
     /// The text of a manifest.
-    pub manifest: Box<dyn Fn(&ExtractReport, &[String]) -> String + Send + Sync>,
+    pub manifest: Box<MakeManifestAside>,
 }
 
 impl fmt::Debug for Order {
