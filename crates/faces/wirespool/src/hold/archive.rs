@@ -18,14 +18,11 @@ use crate::{arguments, stdout};
 
 /// Archive sessions as Parquet in object storage.
 ///
-/// Stores every session once, when it is over, as a row of Parquet files that DuckDB, Trino and
-/// Spark read: sessions/sensor=NAME/date=YYYY-MM-DD/hour=HH/, by the hour in UTC in which it ended;
-/// what is known to be missing lies in losses/. All state is in the store: a run that was killed is
-/// followed by one that goes on, and nothing is there twice. Only what lies in closed segments is
-/// archived while a recorder runs: that is about a minute behind. Packets are not archived.
-///
-/// Credentials and region for S3 are those of the environment (AWS_ACCESS_KEY_ID,
-/// AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION, AWS_ENDPOINT_URL).
+/// Stores every session once, when it is over, as a row of Parquet files that SQL engines read, in
+/// folders for sensor, date and hour: the hour in UTC in which the session ended. What is known to
+/// be missing is a table beside them. All state is in the store: a run that was killed is followed
+/// by one that goes on, and nothing is there twice. While a recorder runs, only what lies in closed
+/// segments is archived: that is about a minute behind. Packets are not archived.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = "\
@@ -34,6 +31,9 @@ Examples:
   wirespool archive /data/spool --to s3://sessions/prod --sensor dc1 --follow --rate 20M
   wirespool archive verify --to file:///data/archive --sensor dc1
   wirespool archive compact --to file:///data/archive --sensor dc1
+
+S3: credentials and region are those of the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
+AWS_SESSION_TOKEN, AWS_REGION, AWS_ENDPOINT_URL), or the role of the machine.
 
 Exit code 1 when something is missing from what was archived: lost while it was recorded, damaged,
 or overwritten before it was archived; 3 when the store cannot be reached or refuses; 5 when it is
@@ -71,10 +71,9 @@ enum Command {
 /// Where the archive is.
 #[derive(Debug, Args)]
 struct StoreFlags {
-    /// The archive: file:///FOLDER or s3://BUCKET/PREFIX
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", help = "The archive: file:///FOLDER or s3://BUCKET/PREFIX")]
     to: Address,
-    /// The S3-compatible server, such as https://s3.example.org
+    /// The S3-compatible server, where it is not the one of the environment
     #[arg(long, value_name = "URL")]
     endpoint: Option<String>,
     /// Reach the server without encryption; this machine's own may be reached so anyway
@@ -183,7 +182,6 @@ fn archive(flags: &Flags, volume: &Path, to: &StoreFlags, sensor: &Sensor) -> Ou
     let mut uploader = Uploader::new(&*store, &SystemClock, &go_on, &mut tell, manners);
     let options = Options { sensor: sensor.clone(), follow: flags.follow };
     let report = ::archive::archive(&options, &mut source, &mut uploader, &memory);
-    drop(uploader);
     progress.finish();
     said?;
     let report = report.map_err(|error| failed(volume, error))?;

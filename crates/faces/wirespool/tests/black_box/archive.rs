@@ -75,7 +75,7 @@ fn found(volume: &Volume) -> Vec<String> {
     let ran = run(&["find", &volume.path, "--json", "--index-dir", &volume.index]);
     let id = |line: &str| {
         let session: Value = serde_json::from_str(line).unwrap();
-        session["session_id"].as_str().unwrap().to_owned()
+        session.get("session_id").and_then(Value::as_str).unwrap().to_owned()
     };
     let mut ids: Vec<String> = ran.out.lines().map(id).collect();
     ids.sort();
@@ -315,7 +315,7 @@ fn what_cannot_be_archived_is_refused_in_one_line() {
     }
 }
 
-/// Python with DuckDB and pyarrow, in an environment of the tests; `None` with a printed reason.
+/// Python with two engines, in an environment of the tests; `None` with a printed reason.
 fn python() -> Option<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from)?;
     let folder = home.join(".cache/wirespool-tests/venv");
