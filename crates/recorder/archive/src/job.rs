@@ -245,9 +245,9 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Decides what becomes of objects that a killed run has left: those of this part are made again
-    /// under the same names, those of stripes that cannot be read any more are taken over, and
-    /// others, whose rows will be in objects of other names, are removed.
+    /// Decides what becomes of objects that a killed run has left: those of this part are made
+    /// again under the same names, those of stripes that cannot be read any more are taken over,
+    /// and others, whose rows will be in objects of other names, are removed.
     fn settle_left(
         &mut self,
         whose: &Whose<'_>,
