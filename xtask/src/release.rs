@@ -121,7 +121,7 @@ fn string<'v>(value: &'v Value, name: &str) -> Result<&'v str> {
 
 fn build(product: &Product, target: Option<&str>) -> Result<PathBuf> {
     let mut build = cargo(&["build", "--release", "--locked", "--package", "wirespool"]);
-    build.args(["--features", "sql"]);
+    build.args(["--features", "sql,s3"]);
     if let Some(target) = target {
         build.args(["--target", target]);
     }

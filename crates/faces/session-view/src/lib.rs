@@ -26,8 +26,10 @@ pub use manifest::{Maker, completeness_json, manifest_json};
 pub use packet::packet_lines;
 pub use plot::{plot, plot_json};
 pub use salvage::{salvaged, salvaged_json};
-pub use schema::session_schema;
-pub use session::{csv_heading, csv_line, json_line, session_file_name, session_id, session_tag};
+pub use schema::{FieldType, SessionField, session_schema};
+pub use session::{
+    Value, csv_heading, csv_line, json_line, session_file_name, session_id, session_tag,
+};
 pub use session_table::SessionTable;
 pub use stenographer::stenographer_volume;
 pub use summary::summary_json;

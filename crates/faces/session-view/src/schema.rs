@@ -1,30 +1,80 @@
 //! The form of a session in JSON, for programs that check or generate by it.
 
+use extract::Found;
 use query::{Field, Kind};
 use serde_json::{Map, Value as Json, json};
 
-use crate::session::{FIELDS, Value, fieldless};
+use crate::session::{FIELDS, Read, Value, fieldless};
+
+/// Of which type the values of a field are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FieldType {
+    /// Integer of 64 bits.
+    Integer,
+    /// Several of such.
+    Integers,
+    /// Yes or no.
+    Flag,
+    /// Text.
+    Text,
+    /// Several texts.
+    Texts,
+}
+
+/// A field of sessions, as [`json_line`](crate::json_line) writes it.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionField {
+    /// The key in JSON, the heading in CSV.
+    pub name: &'static str,
+    /// Of its values.
+    pub values: FieldType,
+    read: Read,
+}
+
+impl SessionField {
+    /// Every field, in their order.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let empty = fieldless();
+        FIELDS.iter().map(move |&(name, read)| {
+            let values = match read(&empty) {
+                Value::Texts(_) => FieldType::Texts,
+                Value::Numbers(_) => FieldType::Integers,
+                Value::Count(_) | Value::Nanos(_) => FieldType::Integer,
+                Value::Flag(_) => FieldType::Flag,
+                Value::Text(_) | Value::Several(_) => FieldType::Text,
+                Value::Absent => type_of(name),
+            };
+            Self { name, values, read }
+        })
+    }
+
+    /// What it means, where a query knows the field by this name.
+    pub fn meaning(&self) -> Option<&'static str> {
+        field(self.name).map(|field| field.meaning)
+    }
+
+    /// Its value in a session.
+    pub fn of<'a>(&self, session: &'a Found) -> Value<'a> {
+        (self.read)(session)
+    }
+}
 
 /// A JSON Schema of what [`json_line`](crate::json_line) writes: every key with its type and, where
 /// a query knows the field, its meaning. Keys that are absent from a session have no value.
 pub fn session_schema() -> Json {
-    let empty = fieldless();
     let mut properties = Map::new();
-    for (name, read) in &FIELDS {
-        let mut property = match read(&empty) {
-            Value::Texts(_) => json!({"type": "array", "items": {"type": "string"}}),
-            Value::Numbers(_) => json!({"type": "array", "items": {"type": "integer"}}),
-            Value::Count(_) | Value::Nanos(_) => json!({"type": "integer"}),
-            Value::Flag(_) => json!({"type": "boolean"}),
-            Value::Text(_) | Value::Several(_) => json!({"type": "string"}),
-            Value::Absent => json!({"type": word(name)}),
+    for field in SessionField::all() {
+        let mut property = match field.values {
+            FieldType::Texts => json!({"type": "array", "items": {"type": "string"}}),
+            FieldType::Integers => json!({"type": "array", "items": {"type": "integer"}}),
+            FieldType::Integer => json!({"type": "integer"}),
+            FieldType::Flag => json!({"type": "boolean"}),
+            FieldType::Text => json!({"type": "string"}),
         };
-        if let Some(field) = field(name)
-            && let Some(property) = property.as_object_mut()
-        {
-            property.insert("description".to_owned(), field.meaning.into());
+        if let (Some(meaning), Some(property)) = (field.meaning(), property.as_object_mut()) {
+            property.insert("description".to_owned(), meaning.into());
         }
-        properties.insert((*name).to_owned(), property);
+        properties.insert(field.name.to_owned(), property);
     }
     json!({"type": "object", "properties": properties, "additionalProperties": false})
 }
@@ -35,10 +85,10 @@ fn field(name: &str) -> Option<&'static Field> {
 }
 
 /// The type of a value that an empty session lacks.
-fn word(name: &str) -> &'static str {
+fn type_of(name: &str) -> FieldType {
     match field(name).map(|field| field.kind) {
-        _ if name == "provisional" => "boolean",
-        Some(Kind::Flag) => "boolean",
+        _ if name == "provisional" => FieldType::Flag,
+        Some(Kind::Flag) => FieldType::Flag,
         Some(
             Kind::Count
             | Kind::Bytes
@@ -50,8 +100,8 @@ fn word(name: &str) -> &'static str {
             | Kind::TlsVersion
             | Kind::Cipher
             | Kind::Interface,
-        ) => "integer",
-        _ => "string",
+        ) => FieldType::Integer,
+        _ => FieldType::Text,
     }
 }
 

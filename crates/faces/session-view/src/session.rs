@@ -15,14 +15,23 @@ use units::Timestamp;
 use wire::{Address, FiveTuple, Protocol, Ssh, TcpOptions, Tls};
 
 /// A value of a field.
-pub(crate) enum Value<'a> {
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Value<'a> {
+    /// There is none.
     Absent,
+    /// A number of things, or one that names something.
     Count(u64),
+    /// Nanoseconds: a time since 1970, or a duration.
     Nanos(i64),
+    /// Yes or no.
     Flag(bool),
+    /// A text, which may be anybody's.
     Text(Cow<'a, str>),
+    /// Several of such; none is as absent.
     Texts(&'a [String]),
+    /// Several numbers; none is as absent.
     Numbers(&'a [u16]),
+    /// Several values.
     Several(Vec<Value<'a>>),
 }
 

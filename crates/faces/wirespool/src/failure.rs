@@ -133,6 +133,7 @@ fn code(error: &anyhow::Error) -> u8 {
     }
     let is_damage = match error.downcast_ref() {
         Some(upkeep::Error::Volume { source, .. }) => is_damaged(source),
+        _ if matches!(error.downcast_ref(), Some(::archive::Error::Damaged { .. })) => true,
         _ => match error.downcast_ref() {
             Some(::extract::Error::Index(_)) => true,
             Some(::extract::Error::Volume(source)) => is_damaged(source),

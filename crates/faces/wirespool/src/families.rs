@@ -9,7 +9,7 @@ const FAMILIES: [(&str, &[&str]); 7] = [
     ("Record packets", &["create", "record", "demo"]),
     (
         "Find sessions and their packets",
-        &["find", "extract", "sql", "fields", "tag", "hold", "keygen", "verify-extract"],
+        &["find", "extract", "sql", "fields", "tag", "hold", "archive", "keygen", "verify-extract"],
     ),
     (
         "Care for volumes",

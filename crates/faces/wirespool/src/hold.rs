@@ -1,4 +1,6 @@
-//! `wirespool hold`.
+//! `wirespool hold` and `wirespool archive`: what is kept beyond the ring.
+
+mod archive;
 
 use core::ops::ControlFlow;
 use std::path::PathBuf;
@@ -14,6 +16,8 @@ use crate::find::ReadingFlags;
 use crate::progress::{Progress, say, say_lines};
 use crate::selection::{SelectionFlags, Throttle};
 use crate::{evidence, stdout};
+
+pub(crate) use self::archive::{Flags as ArchiveFlags, run as archive};
 
 /// Put packets aside, beyond the reach of the ring.
 ///

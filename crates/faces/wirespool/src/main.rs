@@ -39,13 +39,11 @@ mod selection;
 mod serve;
 #[cfg(feature = "sql")]
 mod sql;
-mod standing;
 mod stdout;
 mod steno;
 mod tag;
 mod top;
 mod trace;
-mod verify;
 mod workers;
 
 use std::env;
@@ -104,6 +102,7 @@ enum Verb {
     },
     Extract(extract::Flags),
     Hold(hold::Flags),
+    Archive(Box<hold::ArchiveFlags>),
     Replay(Box<replay::Flags>),
     Prove(Box<prove::Flags>),
     Qualify(Box<qualify::Flags>),
@@ -113,7 +112,7 @@ enum Verb {
     Bench(Box<bench::Flags>),
     Inspect(inspect::Flags),
     Status(members::StatusFlags),
-    Verify(verify::Flags),
+    Verify(scrub::VerifyFlags),
     Scrub(scrub::Flags),
     Erase(erase::Flags),
     Salvage(salvage::Flags),
@@ -162,6 +161,7 @@ fn run(verb: Verb) -> Outcome {
         Verb::Sql { .. } => Err(failure::Usage(NO_SQL.to_owned()).into()),
         Verb::Extract(flags) => extract::run(&flags),
         Verb::Hold(flags) => hold::run(&flags),
+        Verb::Archive(flags) => hold::archive(&flags),
         Verb::Replay(flags) => replay::run(&flags),
         Verb::Diagnose(flags) => diagnose::run(&flags),
         Verb::Top(flags) => top::run(&flags),
@@ -171,7 +171,7 @@ fn run(verb: Verb) -> Outcome {
         Verb::Qualify(flags) => qualify::run(&flags),
         Verb::Inspect(flags) => inspect::run(&flags),
         Verb::Status(flags) => members::status(&flags),
-        Verb::Verify(flags) => verify::run(&flags),
+        Verb::Verify(flags) => scrub::verify(&flags),
         Verb::Scrub(flags) => scrub::run(&flags),
         Verb::Erase(flags) => erase::run(flags),
         Verb::Salvage(flags) => salvage::run(&flags),

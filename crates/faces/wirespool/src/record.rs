@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
+use ::hold::{Order, Standing};
 use ::record::{Discard, Input, MaxAge, Options, Queues, Settled, SlowLimit, Way};
 use capture::Timestamps;
 use clap::Args;
@@ -14,10 +15,9 @@ use host::{StopFlag, SystemClock};
 use session::Config;
 
 use crate::arguments::{self, Cpus, cpus};
-use crate::failure::{Outcome, Usage, Verdict, of_record};
-use crate::progress::{Progress, say};
+use crate::failure::{Outcome, Usage, Verdict, of_hold, of_record};
+use crate::progress::{Progress, say, say_lines};
 use crate::recorder::Answering;
-use crate::standing::{Order, Standing};
 use crate::{any, confinement, evidence, stdout, workers};
 
 /// Record packets into a volume.
@@ -395,8 +395,9 @@ fn standing(
         let text = format!("{path} is encrypted, and its recorder cannot read what it is to hold");
         return Err(Usage(format!("{text}: use wirespool hold --identity FILE")).into());
     }
-    // Asked before rights are given up.
+    // Asked before rights are given up, and a query that is none before packets are taken.
     evidence::maker();
+    arguments::query(&query_text)?;
     let reading = ::extract::Options {
         volume: options.volume.clone(),
         members: options.members.clone(),
@@ -413,8 +414,10 @@ fn standing(
         budget: hold_budget,
         options: reading,
         is_live: matches!(options.input, Input::Interfaces(_)),
+        say: Box::new(say_lines),
+        manifest: Box::new(evidence::manifest_with(None)),
     };
-    Standing::start(order).map(Some)
+    Standing::start(order).map(Some).map_err(|error| of_hold(&options.volume, error))
 }
 
 /// Size of the input files; `None` where it is not known.

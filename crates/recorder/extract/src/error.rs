@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 use units::Timestamp;
-use wire::LinkType;
 
 /// Why finding or extracting failed.
 #[derive(Debug, Error)]
@@ -52,8 +51,8 @@ pub enum Error {
     #[error(transparent)]
     Filter(capture::Error),
     /// It is not known where such frames have their addresses.
-    #[error("packets of link type {0} cannot be anonymised: extract them without it, or not")]
-    Anonymise(LinkType),
+    #[error(transparent)]
+    Anonymise(#[from] anonymise::UnknownLinkType),
     /// Packets without an index could not be indexed on the way.
     #[error("cannot index packets on the way: {0}")]
     Indexer(String),

@@ -2,9 +2,9 @@
 //!
 //! [`find`] shows the sessions that match a query, [`extract`] hands out their packets, [`packets`]
 //! walks all packets of a volume without any index, [`verify_extract`] checks an extract against
-//! its manifest. All of them only read: the volume is opened without a lock and may be written
-//! meanwhile; only what is acknowledged is shown. The index directory is a cache, and does without
-//! where it cannot be used.
+//! its manifest, and [`ClosedParts`] gives every session once to who keeps them elsewhere. All of
+//! them only read: the volume is opened without a lock and may be written meanwhile; only what is
+//! acknowledged is shown. The index directory is a cache, and does without where it cannot be used.
 //!
 //! Stripes that no index covers, because of a crash, a running recorder or a recording without
 //! index, are indexed from their packets on the way. What is missing from an answer, and why, is in
@@ -17,11 +17,11 @@
 //! extract has.
 
 mod ahead;
-mod anonymise;
 mod archive;
 mod cache;
 mod candidates;
 mod choice;
+mod closed;
 mod completeness;
 mod due;
 mod error;
@@ -75,6 +75,7 @@ use indexer::Workers;
 use std::path::PathBuf;
 
 pub use anonymise::{AddressKeyError, Anonymiser};
+pub use closed::{ClosedPart, ClosedParts, Lag, OpenSessions, PartReport};
 pub use completeness::{Completeness, Damage, DamageKind, Disorder, State};
 pub use error::Error;
 pub use event::{Event, Found, Held};

@@ -6,6 +6,7 @@
 
 use std::io::{ErrorKind, Write};
 
+use anonymise::Anonymiser;
 use format::pcapng::{
     Blocks, ByteOrder, EnhancedPacketFields, OptionCode, OptionScope, Options, View,
     normalize_options_where, put_comment, put_enhanced_packet, put_interface_description,
@@ -17,7 +18,6 @@ use units::number::to_u64;
 use wire::{LinkType, MADE_HEADER_BYTES_MAX, made_header, network_layer};
 
 use crate::Error;
-use crate::anonymise::Anonymiser;
 use crate::completeness::Disorder;
 use crate::hashing::{Hashes, Hashing};
 use crate::request::{Limits, Request};

@@ -4,11 +4,11 @@ use core::ops::RangeInclusive;
 use core::time::Duration;
 use std::collections::BTreeSet;
 
+use anonymise::Anonymiser;
 use capture::PacketFilter;
 use query::Query;
 use serde::Serialize;
 
-use crate::anonymise::Anonymiser;
 use crate::identity::RowId;
 use crate::payload::Pattern;
 

@@ -302,6 +302,18 @@ impl<'a> Scan<'a> {
         Ok(ControlFlow::Continue(()))
     }
 
+    /// Calls `visit` with every row wanted of one part.
+    pub(crate) fn run_part(
+        &mut self,
+        part: &Part,
+        notes: &mut Notes,
+        visit: &mut Visit<'_>,
+    ) -> Flow {
+        let (edge, beyond) = (part.time_min, part.time_min);
+        let look = self.look(part, &BTreeSet::new());
+        self.part(&Placed { part: *part, edge, beyond, is_apart: false }, look, notes, visit)
+    }
+
     fn part(
         &mut self,
         placed: &Placed,

@@ -6,6 +6,8 @@
 //! Called by the binary, for one hold and for a standing one, and by the server. Not here: which
 //! packets are taken (`extract`), and the text of a manifest, which the caller makes.
 
+mod standing;
+
 use core::fmt;
 use core::ops::ControlFlow;
 use std::io::{self, Write};
@@ -14,6 +16,8 @@ use std::path::{Path, PathBuf};
 use extract::{Completeness, ExtractReport, HoldSummary, Options, Progress, Request, Target};
 use host::{Output, SystemClock};
 use units::Clock as _;
+
+pub use standing::{Done, MakeManifestAside, Order, Standing};
 
 /// Ends of the names of a hold's two files.
 const PACKETS: &str = ".pcapng";
@@ -32,6 +36,12 @@ pub enum Error {
     /// The manifest.
     #[error("cannot write the manifest")]
     Write(#[source] io::Error),
+    /// The query of a standing hold.
+    #[error("{0}")]
+    Query(String),
+    /// The thread of a standing hold.
+    #[error("cannot start a thread")]
+    Thread(#[source] io::Error),
 }
 
 /// What became of packets that were to be put aside.

@@ -21,7 +21,8 @@ const PROGRAMS: [&str; 3] = ["wirespool ", "stenoread ", "stenocurl "];
 /// Programs that are only pretended.
 const STAND_INS: [&str; 7] = ["curl", "dig", "jq", "tshark", "wireshark", "systemctl", "./crawler"];
 /// Verbs that only read a volume or a file, or need neither: they must answer.
-const ANSWERING: [&str; 14] = [
+const ANSWERING: [&str; 15] = [
+    "archive",
     "completions",
     "extract",
     "fields",
@@ -38,7 +39,7 @@ const ANSWERING: [&str; 14] = [
     "verify-extract",
 ];
 /// Examples that need what only their owner has.
-const FOREIGN: [&str; 3] = ["--mmdb", "/dev/sd", "--from-"];
+const FOREIGN: [&str; 4] = ["--mmdb", "/dev/sd", "--from-", "s3://"];
 /// Where their paths begin.
 const FOLDERS: [&str; 8] =
     ["/data", "/dev/sd", "/dev/mapper", "/tmp", "/mnt", "/disk", "/var/l", "/spool"];
@@ -220,6 +221,8 @@ impl World {
         for size in ["100G", "8G", "10T", "1G"] {
             text = text.replace(&format!("--size {size}"), "--size 64M");
         }
+        let here = self.volume.folder.path().display();
+        text = text.replace("file:///", &format!("file://{here}/"));
         if text.starts_with("wirespool top") {
             // What is no interface is taken for a file.
             text = text.replace("eth0", "lo");

@@ -23,7 +23,7 @@ fn frame(session: u64, number: u64) -> Vec<u8> {
     frame
 }
 
-fn volume() -> Volume {
+pub(crate) fn volume() -> Volume {
     let volume = Volume::empty();
     let capture = volume.file("long.pcap");
     let packets = (0..PACKETS).flat_map(|number| {

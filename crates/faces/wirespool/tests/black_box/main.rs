@@ -7,6 +7,7 @@
 #![expect(clippy::print_stdout, reason = "tests say why they did not run")]
 #![expect(clippy::disallowed_methods, reason = "tests look at the clock and open files")]
 
+mod archive;
 mod asked;
 mod attacked;
 mod bench;

@@ -6,6 +6,7 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use device::{Crash, Fault, MUTATIONS, Rule, Timeline};
+use encryption::Keyring;
 use record::Control;
 use units::number::to_u64;
 use volume::{Error, Opener, Reader, mount};
@@ -14,7 +15,7 @@ use crate::check::{Verdict, broken};
 use crate::counters::Counters;
 use crate::history::{bits, numbers};
 use crate::random::Random;
-use crate::recorder::judge::{Promise, read_all};
+use crate::recorder::judge::{Promise, read_all, unlocked};
 use crate::recorder::link::Wire;
 use crate::recorder::rack::Rack;
 
@@ -50,6 +51,8 @@ impl Signals {
 #[derive(Debug)]
 pub(crate) struct Fate {
     pub(crate) rack: Rack,
+    /// Of who may read, where packets are encrypted.
+    pub(crate) keyring: Option<Arc<Keyring>>,
     pub(crate) wire: Wire,
     pub(crate) timeline: Timeline,
     pub(crate) random: Random,
@@ -205,7 +208,7 @@ impl Fate {
         let devices = self.rack.readers(bits(self.rack.seats().into_iter().map(|(_, it)| it)));
         // Members come and go while it opens and reads.
         if let Ok(reader) = Reader::open(devices) {
-            let shown = read_all(&self.unlocked(reader))?;
+            let shown = read_all(&unlocked(reader, self.keyring.as_ref()))?;
             let count = to_u64(shown.packets.len());
             self.counters.add("recorder: packets read beside recording", count);
         }

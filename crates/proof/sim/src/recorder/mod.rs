@@ -40,7 +40,7 @@ use crate::history::{Outcome, bits, opener};
 use crate::random::{Random, mix};
 use age::{Ages, MachineClock};
 use fate::{Fate, Signals};
-use judge::{Found, Kept, Promise, check_kept, check_promise, read_all};
+use judge::{Found, Kept, Promise, check_kept, check_promise, read_all, unlocked};
 use link::{Link, Offered, Wire};
 use rack::{Rack, place};
 use statement::Statements;
@@ -273,6 +273,7 @@ impl Course {
         let lasts_ns = self.random.below(1_000_000_000 << scale);
         let fate = Fate {
             rack: self.rack.clone(),
+            keyring: self.keyring.clone(),
             wire: self.wire.clone(),
             timeline: timeline.clone(),
             random: Random::new(self.random.next()),
@@ -407,11 +408,8 @@ impl Course {
     }
 
     /// Who may read does.
-    pub(crate) fn unlocked(&self, mut reader: Reader) -> Reader {
-        if let Some(keyring) = &self.keyring {
-            reader.unlock(Arc::clone(keyring));
-        }
-        reader
+    pub(crate) fn unlocked(&self, reader: Reader) -> Reader {
+        unlocked(reader, self.keyring.as_ref())
     }
 
     /// All that a reader shows now.

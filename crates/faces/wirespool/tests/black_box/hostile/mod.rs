@@ -63,7 +63,7 @@ impl Hostile {
     /// Runs a verb on the volume; what it says is harmless whatever comes of it.
     fn run(&self, verb: &str, arguments: &[&str]) -> Ran {
         let index = self.file("index");
-        let takes_index = ["record", "find", "extract", "hold", "tag"].contains(&verb);
+        let takes_index = ["record", "find", "extract", "hold", "archive", "tag"].contains(&verb);
         let index: &[&str] = if takes_index { &["--index-dir", &index] } else { &[] };
         let ran = run(&[&[verb, &self.path], arguments, index].concat());
         checks::ran(&format!("{verb} {arguments:?}"), &ran);
@@ -203,6 +203,7 @@ fn what_is_written_of_hostile_names_is_harmless() {
     std::fs::write(&log, format!("{event}\n")).unwrap();
     let tags = hostile.run("tag", &["--log", &log, "--hold-dir", &folder]);
     checks::json("tag", &tags.out);
+    archive_is_harmless(&hostile);
     let map = hostile.file("map.svg");
     for (verb, arguments) in [
         ("inspect", &[][..]),
@@ -237,6 +238,30 @@ fn what_is_written_of_hostile_names_is_harmless() {
         let top = ["top", &capture, "--once", "--for", "1s"];
         checks::ran("top", &run(&[&top[..], arguments].concat()));
     }
+}
+
+/// An archive in a folder of a hostile name, with objects of such.
+fn archive_is_harmless(hostile: &Hostile) {
+    let to = format!("file://{}", hostile.file(FILE) + ".archive");
+    let sensor = ["--to", &to, "--sensor", "dc1"];
+    hostile.run("archive", &sensor).done();
+    let json = hostile.run("archive", &[&sensor[..], &["--json"]].concat()).done();
+    checks::json("archive", &json.out);
+    let folder = Path::new(to.strip_prefix("file://").unwrap()).join("sessions/sensor=dc1");
+    std::fs::write(folder.join(FILE), "x").unwrap();
+    for verb in ["verify", "compact"] {
+        for form in [&[][..], &["--json"]] {
+            let ran = run(&[&["archive", verb][..], &sensor, form].concat());
+            checks::ran(verb, &ran);
+            if !form.is_empty() {
+                checks::json(verb, &ran.out);
+            }
+        }
+    }
+    hostile.run("archive", &["--to", NAME, "--sensor", "dc1"]);
+    hostile.run("archive", &["--to", &to, "--sensor", NAME]);
+    let bucket = ["--to", "s3://bucket/x", "--sensor", "dc1", "--endpoint", NAME];
+    hostile.run("archive", &bucket);
 }
 
 #[test]

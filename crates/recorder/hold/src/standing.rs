@@ -6,21 +6,20 @@
 //! the work is lies in the folder of holds, so that the next recording goes on there. What cannot
 //! be held, because space or time ran out, is reported and counted.
 
+use core::fmt;
 use core::ops::{ControlFlow, RangeInclusive};
 use core::time::Duration;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use ::extract::Request;
-use ::hold::{Aside, Room, put_aside, used_bytes};
-use ::record::Progress;
-use host::Directory;
-use units::ByteSize;
+use extract::{ExtractReport, Request};
+use host::{Directory, SystemClock};
+use query::Query;
+use record::Progress;
+use units::{ByteSize, Clock as _};
 
-use crate::failure::of_hold;
-use crate::progress::{say, say_lines};
-use crate::{arguments, evidence};
+use crate::{Aside, Error, Room, put_aside, used_bytes};
 
 /// Of the ring: how far ahead of the head what matches is put aside ...
 const AHEAD: u64 = 8;
@@ -33,26 +32,45 @@ const GIVE_WAY: Duration = Duration::from_millis(10);
 /// After a failure, and while there is no space.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// Makes the text of a manifest, on the thread of a standing hold.
+pub type MakeManifestAside = dyn Fn(&ExtractReport, &[String]) -> String + Send + Sync;
+
 /// What is held, and where.
-pub(crate) struct Order {
-    pub(crate) query_text: String,
-    pub(crate) folder: PathBuf,
-    pub(crate) budget: u64,
-    pub(crate) options: ::extract::Options,
+pub struct Order {
+    /// The query, which the caller has checked: its times are read anew for each hold.
+    pub query_text: String,
+    /// The folder of holds.
+    pub folder: PathBuf,
+    /// Bytes that all holds may take.
+    pub budget: u64,
+    /// The volume that is recorded.
+    pub options: extract::Options,
     /// Packets come at their own pace: the recorder cannot wait for holds.
-    pub(crate) is_live: bool,
+    pub is_live: bool,
+    /// Says what happens: lines of harmless text.
+    pub say: Box<dyn Fn(&str) + Send + Sync>,
+    /// The text of a manifest.
+    pub manifest: Box<MakeManifestAside>,
+}
+
+impl fmt::Debug for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { query_text, folder, budget, .. } = self;
+        write!(f, "Order {{ {query_text:?}, {folder:?}, budget: {budget} }}")
+    }
 }
 
 /// The thread, and the state that it reads.
-pub(crate) struct Standing {
+#[derive(Debug)]
+pub struct Standing {
     shared: Arc<Shared>,
     thread: JoinHandle<Done>,
     is_live: bool,
 }
 
 /// What a standing hold came to.
-#[derive(Default)]
-pub(crate) struct Done {
+#[derive(Debug, Default)]
+pub struct Done {
     holds: u64,
     packets: u64,
     /// Some hold names something that is missing from it.
@@ -61,14 +79,14 @@ pub(crate) struct Done {
     missed: Vec<String>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
 }
 
 /// What recorder and holder know of each other.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct State {
     tail: u64,
     acknowledged: u64,
@@ -120,9 +138,7 @@ impl Shared {
 
 impl Standing {
     /// Starts the thread; it begins when it hears of the ring.
-    pub(crate) fn start(order: Order) -> anyhow::Result<Self> {
-        // A query that cannot be understood is said before packets are taken.
-        arguments::query(&order.query_text)?;
+    pub fn start(order: Order) -> Result<Self, Error> {
         let shared = Arc::new(Shared::default());
         let is_live = order.is_live;
         let holder = Holder {
@@ -134,12 +150,12 @@ impl Standing {
             refused: None,
         };
         let thread = std::thread::Builder::new().name("hold".to_owned());
-        let thread = thread.spawn(move || holder.run())?;
+        let thread = thread.spawn(move || holder.run()).map_err(Error::Thread)?;
         Ok(Self { shared, thread, is_live })
     }
 
     /// Takes how far the recorder is. A recorder of files waits where the head would overtake.
-    pub(crate) fn tell(&self, progress: &Progress) {
+    pub fn tell(&self, progress: &Progress) {
         let mut state = self.shared.lock();
         state.tail = progress.tail;
         state.acknowledged = progress.acknowledged.sequence;
@@ -153,7 +169,7 @@ impl Standing {
     }
 
     /// The recording is over: what is due of files is still put aside.
-    pub(crate) fn finish(self, acknowledged: u64) -> Done {
+    pub fn finish(self, acknowledged: u64) -> Done {
         let mut state = self.shared.lock();
         state.acknowledged = acknowledged.max(state.acknowledged);
         state.tail = state.tail.max((state.acknowledged + 1).saturating_sub(state.slots));
@@ -166,12 +182,12 @@ impl Standing {
 
 impl Done {
     /// Nothing that matched is lost.
-    pub(crate) fn is_complete(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         self.missed.is_empty() && !self.is_cut
     }
 
     /// For the report.
-    pub(crate) fn lines(&self) -> Vec<String> {
+    pub fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if self.holds > 0 {
             let (holds, packets) = (self.holds, page::text::plural(self.packets, "packet"));
@@ -233,7 +249,7 @@ impl Holder {
             "hold: slots {next} to {last} were overwritten before they could be put aside{why}"
         );
         host::log_warning(&page::safe::printable(&line));
-        say(&line);
+        (self.order.say)(&line);
         self.done.missed.push(line);
         self.advance(state.tail);
     }
@@ -252,7 +268,7 @@ impl Holder {
                 self.done.packets += packets;
                 self.done.is_cut |= !completeness.is_complete();
                 let packets = page::text::plural(packets, "packet");
-                say_lines(&format!(
+                (self.order.say)(&format!(
                     "hold: {packets} in {}, {completeness}",
                     page::safe::path(&path)
                 ));
@@ -267,13 +283,13 @@ impl Holder {
                     page::safe::path(&self.order.folder)
                 );
                 host::log_warning(&page::safe::printable(&line));
-                say(&line);
+                (self.order.say)(&line);
                 self.refused = Some(used);
                 self.shared.stick();
                 return false;
             }
             Err(error) => {
-                say(&format!("hold: slots {first} to {last}: {}", crate::failure::line(&error)));
+                (self.order.say)(&format!("hold: slots {first} to {last}: {}", line(&error)));
                 self.shared.stick();
                 return false;
             }
@@ -283,15 +299,15 @@ impl Holder {
         true
     }
 
-    fn put_aside(&self, slots: &RangeInclusive<u64>) -> anyhow::Result<Aside> {
-        let Order { query_text, folder, budget, options, is_live } = &self.order;
-        let query = arguments::query(query_text)?;
+    fn put_aside(&self, slots: &RangeInclusive<u64>) -> Result<Aside, Error> {
+        let Order { query_text, folder, budget, options, is_live, manifest, .. } = &self.order;
+        let query = Query::parse(query_text, SystemClock.realtime());
+        let query = query.map_err(|error| Error::Query(error.render(query_text)))?;
         let slots = Some(slots.clone());
         let request = Request { slots, ..Request::new(&query, query_text) };
         let shared = &self.shared;
-        let manifest = evidence::manifest_with(None);
-        let room = Room { folder, size_max: *budget, also_empty: false, manifest: &manifest };
-        let aside = put_aside(&room, options, &request, &mut |_| {
+        let room = Room { folder, size_max: *budget, also_empty: false, manifest };
+        put_aside(&room, options, &request, &mut |_| {
             // Recording comes first.
             while !shared.lock().is_calm && !shared.rest(GIVE_WAY).has_ended {}
             if *is_live && shared.lock().has_ended {
@@ -299,8 +315,7 @@ impl Holder {
             } else {
                 ControlFlow::Continue(())
             }
-        });
-        aside.map_err(|error| of_hold(&options.volume, error))
+        })
     }
 
     /// Everything before `next` is done with.
@@ -312,7 +327,7 @@ impl Holder {
         let text = format!("{next}\n{}\n", self.order.query_text);
         let stored = self.marks.write_atomic(&self.mark, text.as_bytes());
         if let Err(error) = stored.and_then(|()| self.marks.sync(&self.mark)) {
-            say(&format!("hold: {error}; a restart holds the same packets again"));
+            (self.order.say)(&format!("hold: {error}; a restart holds the same packets again"));
         }
     }
 
@@ -325,10 +340,24 @@ impl Holder {
     }
 }
 
-fn mark_of(order: &Order) -> anyhow::Result<String> {
-    let ::extract::Options { volume, members, .. } = &order.options;
+/// The error and its causes.
+fn line(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = core::error::Error::source(error);
+    while let Some(next) = cause {
+        let words = next.to_string();
+        if !text.ends_with(&words) {
+            text = format!("{text}: {words}");
+        }
+        cause = next.source();
+    }
+    text
+}
+
+fn mark_of(order: &Order) -> Result<String, Error> {
+    let extract::Options { volume, members, .. } = &order.options;
     let opened = volume::open_superblocks(volume, members);
-    let reader = opened.map_err(|error| crate::failure::of_record(volume, error.into()))?;
+    let reader = opened.map_err(extract::Error::Volume)?;
     Ok(format!("standing.{}", reader.superblock().volume_id))
 }
 

@@ -5,6 +5,8 @@
 //! user keeps, so that two extracts fit together. Checksums stay as right as they were. What the
 //! application says of addresses (names, DNS answers, headers of HTTP) is not touched; frames that
 //! are neither IP nor ARP lose what is behind their link layer.
+//!
+//! Called by extracts, packet by packet. Nothing here reads a key's file or writes a packet.
 
 mod addresses;
 mod frame;
@@ -15,7 +17,6 @@ mod tests;
 use thiserror::Error;
 use wire::{Address, FiveTuple, LinkType};
 
-use crate::Error;
 use addresses::Addresses;
 use frame::Frame;
 
@@ -23,6 +24,11 @@ use frame::Frame;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error("a key for addresses is 64 hex digits, such as `openssl rand -hex 32` prints")]
 pub struct AddressKeyError;
+
+/// It is not known where frames of a link type have their addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[error("packets of link type {0} cannot be anonymised: extract them without it, or not")]
+pub struct UnknownLinkType(pub LinkType);
 
 /// Gives packets other addresses.
 #[derive(Clone)]
@@ -63,16 +69,16 @@ impl Anonymiser {
     ///
     /// # Errors
     /// It is not known where packets of this link type have addresses.
-    pub fn packet(&mut self, link_type: LinkType, data: &[u8]) -> Result<&[u8], Error> {
+    pub fn packet(&mut self, link_type: LinkType, data: &[u8]) -> Result<&[u8], UnknownLinkType> {
         self.bytes.clear();
         self.bytes.extend_from_slice(data);
         let Self { addresses, bytes } = self;
         let is_known = Frame { names: addresses, old: data, new: bytes, layers: 0 }.link(link_type);
-        if is_known { Ok(&self.bytes) } else { Err(Error::Anonymise(link_type)) }
+        if is_known { Ok(&self.bytes) } else { Err(UnknownLinkType(link_type)) }
     }
 
     /// Other ends of a session.
-    pub(crate) fn tuple(&mut self, tuple: &mut FiveTuple) {
+    pub fn tuple(&mut self, tuple: &mut FiveTuple) {
         let addresses = &mut self.addresses;
         for end in [&mut tuple.orig, &mut tuple.resp] {
             *end = match *end {
