@@ -17,7 +17,7 @@ const ROWS: [&[&str]; 12] = [
         "record", "extract", "upkeep", "replay", "prove", "qualify", "diagnose", "trace", "runs",
         "talkers", "page",
     ],
-    &["volume-view", "session-view", "qualify-view", "machine-view", "sql", "audit", "hold"],
+    &["volume-view", "session-view", "qualify-view", "machine-view", "sql", "audit", "hold", "people"],
     &["tui", "server", "supervise", "setup"],
     &["wirespool"],
     &["sim", "lab", "bench", "testdata", "xtask", "fuzz"],
