@@ -41,7 +41,7 @@ impl Verified {
         self.faults_count == 0 && self.has_head != Some(false) && self.lines > 0
     }
 
-    fn fault(&mut self, path: &Path, fault: Fault) {
+    pub(crate) fn fault(&mut self, path: &Path, fault: Fault) {
         self.faults_count += 1;
         if self.faults.len() < FAULTS_MAX {
             self.faults.push((path.to_path_buf(), fault));
@@ -51,15 +51,22 @@ impl Verified {
 
 /// A chain that is read, file by file.
 #[derive(Debug, Default)]
-struct Reading {
+pub(crate) struct Reading {
     chain: Chain,
     head: Option<[u8; 32]>,
+    /// A line without an end is one that is being written.
+    is_live: bool,
     found: Verified,
 }
 
 impl Reading {
+    /// Of files that a service writes, one line of which has this hash.
+    pub(crate) fn live(head: Option<[u8; 32]>) -> Self {
+        Self { head, is_live: true, ..Self::default() }
+    }
+
     /// Reads a file; whole lines of it are told.
-    fn read(
+    pub(crate) fn read(
         &mut self,
         path: &Path,
         input: &mut impl BufRead,
@@ -69,6 +76,9 @@ impl Reading {
         let mut at = 0;
         while let Some(raw) = next_line(input).map_err(fail)? {
             at += 1;
+            if self.is_live && !raw.has_end {
+                break;
+            }
             let (line, faults) = self.chain.take(&raw, at);
             for fault in faults {
                 self.found.fault(path, fault);
@@ -95,7 +105,7 @@ impl Reading {
         Ok(())
     }
 
-    fn end(mut self, last: &Path) -> Verified {
+    pub(crate) fn end(mut self, last: &Path) -> Verified {
         if let Some(fault) = self.chain.finish() {
             self.found.fault(last, fault);
         }
@@ -201,7 +211,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    fn takes(&self, line: &Line) -> bool {
+    pub(crate) fn takes(&self, line: &Line) -> bool {
         let at = line.at();
         let is_in_time = (self.since.is_none() || at >= self.since)
             && self.until.is_none_or(|until| at.is_some_and(|at| at < until));

@@ -6,11 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use host::SystemClock;
+use people::Roles;
+use tokio::sync::Semaphore;
 use units::Clock as _;
 
 use crate::access::Access;
+use crate::accounts::Accounts;
 use crate::answers::Answers;
-use crate::config::{Bounds, Holds};
+use crate::config::{Bounds, Holds, Staff};
 use crate::log::Log;
 use crate::logins::Logins;
 use crate::metrics::Statuses;
@@ -29,6 +32,8 @@ const STATUS_ROOM: Room = Room { running: 2, waiting: 16, patience: Duration::fr
 const HOLD_ROOM: Room = Room { running: 1, waiting: 16, patience: QUEUE_PATIENCE };
 /// What such a question may take.
 const STATUS_TIME: Duration = Duration::from_secs(20);
+/// Anybody may send one, slowly; connections are left for others.
+const BODIES_MAX: usize = 64;
 
 /// A volume that is served.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,6 +50,12 @@ pub(crate) struct Service {
     pub(crate) volumes: Vec<Volume>,
     pub(crate) access: Access,
     pub(crate) logins: Logins,
+    /// Who may log in by name and password.
+    pub(crate) accounts: Option<Accounts>,
+    /// Bodies of requests without a credential that are read at the same time.
+    pub(crate) bodies: Semaphore,
+    /// Readings of the audit.
+    pub(crate) audit_reads: Semaphore,
     /// Of this program.
     pub(crate) version: &'static str,
     pub(crate) bounds: Bounds,
@@ -75,6 +86,9 @@ impl Service {
             volumes: volumes(&config.volumes)?,
             access: Access::open(config.token_file.clone())?,
             logins: Logins::default(),
+            accounts: config.people.as_ref().map(accounts).transpose()?,
+            bodies: Semaphore::new(BODIES_MAX),
+            audit_reads: Semaphore::new(1),
             version: config.version,
             bounds,
             workers: workers(room),
@@ -94,7 +108,9 @@ impl Service {
 
     /// Reads the credentials again; what is wrong with them is said once.
     pub(crate) fn refresh_access(&self) {
-        let refreshed = self.access.refresh();
+        let people = self.accounts.as_ref().map_or(Ok(false), Accounts::refresh);
+        let tokens = self.access.refresh();
+        let refreshed = tokens.and_then(|is_new| Ok(people? || is_new));
         let mut has_told = self.has_told_access.lock().unwrap_or_else(PoisonError::into_inner);
         match refreshed {
             Err(error) if !*has_told => {
@@ -138,6 +154,10 @@ impl Service {
     }
 }
 
+fn accounts(staff: &Staff) -> Result<Accounts, Error> {
+    Accounts::open(staff.file.clone(), Roles::new(&staff.roles))
+}
+
 /// Workers begin in the root directory.
 fn holds(holds: &Holds) -> Result<Holds, Error> {
     // What is wrong with it is said at once.
@@ -152,10 +172,11 @@ fn trail(config: &Config, log: &Arc<Log>) -> Result<Trail, Error> {
         return Ok(Trail::new(None));
     };
     let files = audit::Files { path: absolute(&files.path)?, ..files };
+    let path = files.path.clone();
     let program = format!("wirespool {}", config.version);
     let says = Arc::clone(log);
     let audit = audit::Audit::open(files, &program, move |line| says.say(line))?;
-    let trail = Trail::new(Some(audit));
+    let trail = Trail::new(Some((audit, path)));
     trail.head().into_iter().for_each(|head| log.say(&head));
     Ok(trail)
 }
