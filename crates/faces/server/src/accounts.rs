@@ -69,7 +69,7 @@ impl Accounts {
             roles,
             known: Mutex::new(Known { people, looked_ns: SystemClock.boottime_ns() }),
             lock_out: Mutex::default(),
-            hashing: Hashing::default(),
+            hashing: Hashing::start()?,
             decoy,
             first: Mutex::default(),
             used_steps: Mutex::default(),
@@ -103,16 +103,15 @@ impl Accounts {
         Ok(Some(secret))
     }
 
-    /// Makes the first administrator.
-    pub(crate) async fn make_first(
-        &self,
-        secret: &str,
-        (name, password): (&str, &str),
-    ) -> Result<Person, Problem> {
+    /// Whether this is the secret of the link, in time.
+    pub(crate) fn check_first(&self, secret: &str) -> Result<(), Problem> {
         let fits = |link: &FirstLink| link.fits(secret, SystemClock.boottime_ns());
-        if !held(&self.first).as_ref().is_some_and(fits) {
-            return Err(Problem::link_over());
-        }
+        let counts = held(&self.first).as_ref().is_some_and(fits);
+        counts.then_some(()).ok_or_else(Problem::link_over)
+    }
+
+    /// Makes the first administrator, for who has shown the secret of the link.
+    pub(crate) async fn make_first(&self, name: &str, password: &str) -> Result<Person, Problem> {
         let chosen = self.chosen(Some(password)).await?;
         let (roles, of) = (self.roles.clone(), name.to_owned());
         let stamp = (random()?, SystemClock.realtime().to_string());

@@ -80,8 +80,9 @@ pub(crate) async fn first(mut received: Received<'_>) -> Result<Reply, Problem> 
     if people::is_name(&name) {
         received.entry.record.is_about(&name);
     }
+    received.accounts()?.check_first(&link)?;
     received.begin_change().await?;
-    let person = received.accounts()?.make_first(&link, (&name, &password)).await?;
+    let person = received.accounts()?.make_first(&name, &password).await?;
     received.entry.is_by(&name);
     begin_of(&received, &person)
 }

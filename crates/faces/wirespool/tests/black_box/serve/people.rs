@@ -174,7 +174,7 @@ fn a_session_ends_with_logout_password_and_disabling_and_no_cookie_is_taken_over
     ask(&served, "GET /api/v1/whoami", &third).is_refused(401, "no-credential");
     let new = |old: &str, new: &str| json!({"password": old, "new_password": new});
     let path = "POST /api/v1/account/password";
-    change(&served, path, &new(OTHER, OTHER), &first).is_refused(400, "wrong-parameter");
+    change(&served, path, &new(OTHER, OTHER), &first).is_refused(401, "wrong-login");
     change(&served, path, &new("wrong", OTHER), &first).is_refused(401, "wrong-login");
     change(&served, path, &new(PASSWORD, "short"), &first).is_refused(400, "wrong-parameter");
     change(&served, path, &new(PASSWORD, PASSWORD), &first).is_refused(400, "wrong-parameter");
