@@ -12,7 +12,7 @@ use units::hex;
 
 use crate::chain::{Fault, Link};
 use crate::line::{Event, Line};
-use crate::reading::{Filter, Reading, Verified};
+use crate::reading::{Early, Filter, Reading, Verified};
 use crate::{Error, rotation};
 
 /// So many files are read for one page; a filter may take few lines of each.
@@ -112,21 +112,27 @@ fn read_file(
     let (mut is_cut, mut first, mut has_start) = (false, None, false);
     // Ends of this file that belong to beginnings in an older one.
     let mut older = Ended::new();
+    let mut early = Early::default();
     let mut input = BufReader::new(host::open_input(path)?);
     reading.read(path, &mut input, &mut |line| {
         first.get_or_insert_with(|| line.clone());
         match &line.event {
+            Event::Begun(request) if early.take(request.number) => return,
             Event::Begun(request) => drop(begun.insert(request.number, line.seq)),
             Event::Request(request) => {
                 if let Some(seq) = begun.remove(&request.number) {
                     lines.remove(&seq);
-                } else if !has_start {
-                    older.insert(request.number);
+                } else {
+                    early.add(request.number);
+                    if !has_start {
+                        older.insert(request.number);
+                    }
                 }
             }
             Event::Start { .. } => {
                 has_start = true;
                 begun.clear();
+                early = Early::default();
             }
             _ => {}
         }

@@ -1,5 +1,7 @@
 //! The second factor of a person: an authenticator's secret, and codes for who has lost it.
 
+use core::fmt::Write as _;
+
 use qrcodegen::{QrCode, QrCodeEcc};
 use serde::{Deserialize, Serialize};
 use units::Timestamp;
@@ -107,7 +109,11 @@ impl Enrolment {
         let size = code.size();
         let places = (0..size).flat_map(|y| (0..size).map(move |x| (x, y)));
         let dark = places.filter(|(x, y)| code.get_module(*x, *y));
-        let path = dark.map(|(x, y)| format!("M{x} {y}h1v1h-1z")).collect();
+        let mut path = String::new();
+        for (x, y) in dark {
+            // Writing to a string does not fail.
+            let _infallible = write!(path, "M{x} {y}h1v1h-1z");
+        }
         Some((size, path))
     }
 

@@ -103,7 +103,9 @@ impl Sessions {
     fn end_oldest(&mut self, which: impl Fn(&Session) -> bool) {
         let those = self.0.iter().filter(|(_, session)| which(session));
         let oldest = those.min_by_key(|(_, session)| session.since_ns).map(|(id, _)| *id);
-        oldest.into_iter().for_each(|id| drop(self.0.remove(&id)));
+        if let Some(id) = oldest {
+            self.0.remove(&id);
+        }
     }
 }
 

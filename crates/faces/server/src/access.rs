@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use host::SystemClock;
+use hyper::header::{AUTHORIZATION, HeaderMap};
 use people::{Scope, checked_filter, hash_of, is_name, is_same};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -66,6 +67,12 @@ impl Caller {
             (Some(filter), query) => format!("({filter}) and ({query})"),
         }
     }
+}
+
+/// The token that a request shows.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 /// A line of the file.

@@ -13,7 +13,7 @@ use hyper::{Method, Request};
 use people::{Holder, hash_of};
 use units::Clock as _;
 
-use crate::access::Caller;
+use crate::access::{Caller, bearer};
 use crate::body::Reply;
 use crate::endpoints::{self, Endpoint, Matter, Needs};
 use crate::given::Given;
@@ -22,7 +22,7 @@ use crate::peer::Peer;
 use crate::problem::Problem;
 use crate::received::Received;
 use crate::service::Service;
-use crate::{asking, bundle, entrance, manage};
+use crate::{asking, bundle, manage};
 
 /// A page of another origin cannot send it without asking, and is refused then.
 const FROM_PAGE: HeaderName = HeaderName::from_static("x-wirespool");
@@ -165,20 +165,23 @@ pub(crate) fn caller(
     service.refresh_access();
     let now = SystemClock.realtime();
     let (shown, known) = if headers.contains_key(AUTHORIZATION) {
-        let token = entrance::token(headers);
-        let known = token.and_then(|token| service.access.by_hash(&hash_of(token), now));
+        let token = bearer(headers);
+        let known =
+            token.and_then(|token| service.credentials.access.by_hash(&hash_of(token), now));
         (Credential::Token, known)
-    } else if let Some(holder) = service.logins.holder(headers, peer.has_tls) {
+    } else if let Some(holder) = service.credentials.logins.holder(headers, peer.has_tls) {
         match holder {
-            Holder::Token(hash) => (Credential::Cookie, service.access.by_hash(&hash, now)),
+            Holder::Token(hash) => {
+                (Credential::Cookie, service.credentials.access.by_hash(&hash, now))
+            }
             Holder::Person { name, stamp } => {
-                let accounts = service.accounts.as_ref();
+                let accounts = service.credentials.accounts.as_ref();
                 let known = accounts.and_then(|accounts| accounts.caller(&name, &stamp));
                 (Credential::Person, known)
             }
         }
     } else if let Some(common_name) = &peer.certificate {
-        (Credential::Certificate, service.access.by_certificate(common_name, now))
+        (Credential::Certificate, service.credentials.access.by_certificate(common_name, now))
     } else {
         return (None, Ok(None));
     };

@@ -74,7 +74,7 @@ pub(crate) fn range(query: &str) -> [Option<String>; 2] {
 pub(crate) fn health(service: &Service, caller: Option<&Caller>) -> Reply {
     let is_stopping = service.is_stopping.load(Ordering::Relaxed);
     let can_start = service.workers.can_start();
-    let knows_credentials = service.knows_credentials();
+    let knows_credentials = service.credentials.are_known();
     let writes_audit = service.trail.is_well();
     let is_well = !is_stopping && can_start && knows_credentials && writes_audit;
     let mut said = json!({ "ok": is_well });

@@ -2,13 +2,13 @@
 
 use audit::Credential;
 use host::SystemClock;
-use hyper::header::{AUTHORIZATION, HeaderMap, SET_COOKIE};
+use hyper::header::{AUTHORIZATION, SET_COOKIE};
 use people::{Holder, Person, hash_of};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use units::Clock as _;
 
-use crate::access::Caller;
+use crate::access::{Caller, bearer};
 use crate::accounts::Typed;
 use crate::body::{Body, Reply, reply};
 use crate::endpoints::JSON;
@@ -33,17 +33,11 @@ struct First {
     password: String,
 }
 
-/// The token that a request shows.
-pub(crate) fn token(headers: &HeaderMap) -> Option<&str> {
-    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-}
-
 /// What one can log in with, for the page.
 pub(crate) fn ways(service: &Service) -> Reply {
     let said = json!({
-        "people": service.accounts.is_some(),
-        "tokens": service.access.file().is_some(),
+        "people": service.credentials.accounts.is_some(),
+        "tokens": service.credentials.access.file().is_some(),
     });
     reply(JSON, Body::text(page::safe::json_line(&said)))
 }
@@ -55,7 +49,7 @@ pub(crate) async fn login(
 ) -> Result<Reply, Problem> {
     if received.headers.contains_key(AUTHORIZATION) {
         let caller = caller.ok_or_else(Problem::no_credential)?;
-        let token = token(received.headers).ok_or_else(Problem::no_credential)?;
+        let token = bearer(received.headers).ok_or_else(Problem::no_credential)?;
         return begin(&received, Holder::Token(hash_of(token)), caller);
     }
     if received.body.as_ref().is_none_or(hyper::body::Body::is_end_stream) {
@@ -96,7 +90,8 @@ pub(crate) fn begin_of(received: &Received<'_>, person: &Person) -> Result<Reply
 
 fn begin(received: &Received<'_>, holder: Holder, caller: &Caller) -> Result<Reply, Problem> {
     let from = (received.headers, received.peer.has_tls);
-    let cookie = received.service.logins.begin(holder, from).ok_or_else(Problem::no_worker)?;
+    let cookie =
+        received.service.credentials.logins.begin(holder, from).ok_or_else(Problem::no_worker)?;
     let mut reply = whoami(received.service, caller);
     reply.headers_mut().insert(SET_COOKIE, cookie);
     Ok(reply)
@@ -104,7 +99,7 @@ fn begin(received: &Received<'_>, holder: Holder, caller: &Caller) -> Result<Rep
 
 pub(crate) fn logout(received: &Received<'_>) -> Reply {
     let mut reply = reply(JSON, Body::text("{}\n"));
-    let cookie = received.service.logins.end(received.headers, received.peer.has_tls);
+    let cookie = received.service.credentials.logins.end(received.headers, received.peer.has_tls);
     reply.headers_mut().insert(SET_COOKIE, cookie);
     reply
 }
@@ -120,8 +115,8 @@ pub(crate) fn whoami(service: &Service, caller: &Caller) -> Reply {
         "filter": caller.filter,
         "person": caller.person,
         "manages": {
-            "people": service.accounts.is_some(),
-            "tokens": service.access.file().is_some(),
+            "people": service.credentials.accounts.is_some(),
+            "tokens": service.credentials.access.file().is_some(),
             "audit": service.trail.path().is_some(),
         },
         "volumes": volumes,

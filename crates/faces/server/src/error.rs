@@ -102,7 +102,12 @@ impl Error {
                 | Self::NeedsClientCa
                 | Self::Twice(_)
                 | Self::NewToken(_)
-                | Self::People(_)
+                | Self::People(
+                    people::Error::WrongName
+                        | people::Error::NoRole
+                        | people::Error::ShortPassword
+                        | people::Error::LongPassword
+                )
         )
     }
 }

@@ -27,6 +27,7 @@ mod budget;
 mod bundle;
 mod busy;
 mod config;
+mod credentials;
 mod endpoints;
 mod entrance;
 mod error;
@@ -64,7 +65,7 @@ use host::SystemClock;
 use units::Clock as _;
 
 pub use ::audit::Files as AuditFiles;
-pub use ::people::{Role, Roles, Scope};
+pub use ::people::{Role, Scope};
 pub use config::{Bounds, Config, Holds, Staff};
 pub use error::Error;
 pub use log::WriteLine;

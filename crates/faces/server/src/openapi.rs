@@ -210,12 +210,24 @@ fn schema(endpoint: &Endpoint, media_type: &str) -> Value {
         (Matter::Sessions, _) => of("Page"),
         (Matter::Summary, _) => of("Summary"),
         (Matter::Packets, _) => of("Packets"),
-        (Matter::Login | Matter::First | Matter::Caller, _) => of("Caller"),
-        (Matter::ChangePassword | Matter::EndSecondFactor, _) => of("Caller"),
+        (
+            Matter::Login
+            | Matter::First
+            | Matter::Caller
+            | Matter::ChangePassword
+            | Matter::EndSecondFactor,
+            _,
+        ) => of("Caller"),
         (Matter::AddPerson | Matter::PersonPassword, _) => of("NewPerson"),
-        (Matter::People | Matter::RemovePerson | Matter::PersonRole, _) => of("People"),
-        (Matter::DisablePerson | Matter::EnablePerson, _) => of("People"),
-        (Matter::ResetSecondFactor, _) => of("People"),
+        (
+            Matter::People
+            | Matter::RemovePerson
+            | Matter::PersonRole
+            | Matter::DisablePerson
+            | Matter::EnablePerson
+            | Matter::ResetSecondFactor,
+            _,
+        ) => of("People"),
         (Matter::Tokens | Matter::RevokeToken, _) => of("Tokens"),
         (Matter::Audit, _) => of("AuditPage"),
         (Matter::AuditCheck, _) => of("AuditCheck"),

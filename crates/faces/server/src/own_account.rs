@@ -15,7 +15,7 @@ use crate::received::Received;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct NewPassword {
+struct Change {
     password: String,
     #[serde(default)]
     code: Option<String>,
@@ -56,7 +56,7 @@ pub(crate) async fn answer(
 
 /// Sets the password. All sessions of the person end; this one goes on under another cookie.
 async fn change_password(mut received: Received<'_>, name: &str) -> Result<Reply, Problem> {
-    let NewPassword { password, code, new_password } = received.json().await?;
+    let Change { password, code, new_password } = received.json().await?;
     let refused = |error| Problem::account_refused(&error);
     let (old, new) = (Password::typed(&password), Password::new(&new_password));
     let is_same = old.map_err(refused)? == new.map_err(refused)?;
@@ -74,7 +74,7 @@ async fn change_password(mut received: Received<'_>, name: &str) -> Result<Reply
 
 /// A session after one that has ended with all others of the person.
 fn go_on(received: &Received<'_>, name: &str) -> Result<Reply, Problem> {
-    received.service.logins.end_of(name);
+    received.service.credentials.logins.end_of(name);
     let person = received.accounts()?.find(name).ok_or_else(Problem::no_credential)?;
     begin_of(received, &person)
 }

@@ -37,7 +37,7 @@ impl Received<'_> {
     /// The people, if this service has any.
     pub(crate) fn accounts(&self) -> Result<&Accounts, Problem> {
         let why = "this service has no people (--people-file)";
-        self.service.accounts.as_ref().ok_or_else(|| Problem::not_found(why))
+        self.service.credentials.accounts.as_ref().ok_or_else(|| Problem::not_found(why))
     }
 
     /// What the body says. Anybody may send one: few are read at a time, and not for long.

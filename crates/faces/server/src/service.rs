@@ -3,19 +3,16 @@
 use core::sync::atomic::AtomicBool;
 use core::time::Duration;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use host::SystemClock;
-use people::Roles;
 use tokio::sync::Semaphore;
 use units::Clock as _;
 
-use crate::access::Access;
-use crate::accounts::Accounts;
 use crate::answers::Answers;
-use crate::config::{Bounds, Holds, Staff};
+use crate::config::{Bounds, Holds};
+use crate::credentials::Credentials;
 use crate::log::Log;
-use crate::logins::Logins;
 use crate::metrics::Statuses;
 use crate::problem::Problem;
 use crate::question::{Question, What};
@@ -48,10 +45,7 @@ pub(crate) struct Volume {
 #[derive(Debug)]
 pub(crate) struct Service {
     pub(crate) volumes: Vec<Volume>,
-    pub(crate) access: Access,
-    pub(crate) logins: Logins,
-    /// Who may log in by name and password.
-    pub(crate) accounts: Option<Accounts>,
+    pub(crate) credentials: Credentials,
     /// Bodies of requests without a credential that are read at the same time.
     pub(crate) bodies: Semaphore,
     /// Readings of the audit.
@@ -70,8 +64,6 @@ pub(crate) struct Service {
     pub(crate) log: Arc<Log>,
     pub(crate) trail: Arc<Trail>,
     pub(crate) is_stopping: AtomicBool,
-    /// What is wrong with the file of tokens was said.
-    pub(crate) has_told_access: Mutex<bool>,
     index_dir: Option<PathBuf>,
 }
 
@@ -84,9 +76,7 @@ impl Service {
         let workers = |room| Workers::new(config.worker_verb, config.environment.clone(), room);
         Ok(Self {
             volumes: volumes(&config.volumes)?,
-            access: Access::open(config.token_file.clone())?,
-            logins: Logins::default(),
-            accounts: config.people.as_ref().map(accounts).transpose()?,
+            credentials: Credentials::open(config)?,
             bodies: Semaphore::new(BODIES_MAX),
             audit_reads: Semaphore::new(1),
             version: config.version,
@@ -101,30 +91,15 @@ impl Service {
             trail: Arc::new(trail(config, &log)?),
             log,
             is_stopping: AtomicBool::new(false),
-            has_told_access: Mutex::default(),
             index_dir: config.index_dir.as_deref().map(absolute).transpose()?,
         })
     }
 
     /// Reads the credentials again; what is wrong with them is said once.
     pub(crate) fn refresh_access(&self) {
-        let people = self.accounts.as_ref().map_or(Ok(false), Accounts::refresh);
-        let tokens = self.access.refresh();
-        let refreshed = tokens.and_then(|is_new| Ok(people? || is_new));
-        let mut has_told = self.has_told_access.lock().unwrap_or_else(PoisonError::into_inner);
-        match refreshed {
-            Err(error) if !*has_told => {
-                *has_told = true;
-                self.log.say(&format!("no credential counts until this is mended: {error}"));
-            }
-            Err(_) => {}
-            Ok(is_new) => *has_told &= !is_new,
+        if let Some(error) = self.credentials.refresh() {
+            self.log.say(&format!("no credential counts until this is mended: {error}"));
         }
-    }
-
-    /// Whether credentials can be read.
-    pub(crate) fn knows_credentials(&self) -> bool {
-        !*self.has_told_access.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The volume that is meant: the only one, or the one of this name or id.
@@ -152,10 +127,6 @@ impl Service {
             memory_bytes: self.bounds.memory_bytes,
         }
     }
-}
-
-fn accounts(staff: &Staff) -> Result<Accounts, Error> {
-    Accounts::open(staff.file.clone(), Roles::new(&staff.roles))
 }
 
 /// Workers begin in the root directory.

@@ -88,7 +88,7 @@ async fn run(config: &Config, service: Arc<Service>, stop: &StopFlag) -> Result<
 /// Where nobody can manage people: says the link that makes an administrator, to who can read what
 /// this service says. The secret stands behind `#`, which browsers keep to themselves.
 fn say_first(config: &Config, service: &Service, address: SocketAddr) -> Result<(), Error> {
-    let Some(accounts) = &service.accounts else { return Ok(()) };
+    let Some(accounts) = &service.credentials.accounts else { return Ok(()) };
     let Some(secret) = accounts.begin_first()? else { return Ok(()) };
     let scheme = if config.tls.is_some() { "https" } else { "http" };
     let place = if address.ip().is_unspecified() {

@@ -15,10 +15,10 @@ pub(crate) fn add(
 ) -> Result<String, Error> {
     let mut token = String::new();
     host::change_private(path, BYTES_MAX, &mut |others| {
-        let made = make(others).map_err(Error::NewToken)?;
-        token = made.token;
+        let new = make(others).map_err(Error::NewToken)?;
+        token = new.token;
         let gap = if others.is_empty() || others.ends_with('\n') { "" } else { "\n" };
-        Ok::<_, Error>(format!("{others}{gap}{}", made.line))
+        Ok::<_, Error>(format!("{others}{gap}{}", new.line))
     })?;
     Ok(token)
 }
@@ -44,7 +44,7 @@ pub(crate) fn remove(path: &Path, name: &str) -> Result<(), Error> {
             return Err(Error::NoToken);
         }
         let left = text.lines().filter(|line| !is_of(line));
-        Ok(left.map(|line| format!("{line}\n")).collect())
+        Ok(left.flat_map(|line| [line, "\n"]).collect())
     })
 }
 

@@ -16,7 +16,7 @@ use crate::{Error, token_file};
 /// Answers what an administrator asks about tokens.
 pub(crate) async fn answer(received: Received<'_>, what: Matter) -> Result<Reply, Problem> {
     let why = "this service has no file of tokens (--token-file)";
-    let file = received.service.access.file().ok_or_else(|| Problem::not_found(why))?;
+    let file = received.service.credentials.access.file().ok_or_else(|| Problem::not_found(why))?;
     match what {
         Matter::CreateToken => create(&received, file).await,
         Matter::RevokeToken => revoke(&received, file).await,
@@ -26,7 +26,7 @@ pub(crate) async fn answer(received: Received<'_>, what: Matter) -> Result<Reply
 
 fn list(received: &Received<'_>, file: &Path) -> Reply {
     let said = json!({
-        "tokens": received.service.access.shown(),
+        "tokens": received.service.credentials.access.shown(),
         "can_change": host::may_replace(file),
     });
     reply(JSON, Body::text(page::safe::json_pretty(&said)))
@@ -49,14 +49,14 @@ async fn create(received: &Received<'_>, file: &Path) -> Result<Reply, Problem> 
         })
     };
     let token = changed(tokio::task::spawn_blocking(make).await)?;
-    received.service.access.look_again();
+    received.service.credentials.access.look_again();
     Ok(reply(JSON, Body::text(page::safe::json_line(&json!({ "token": token })))))
 }
 
 async fn revoke(received: &Received<'_>, file: &Path) -> Result<Reply, Problem> {
     let (path, name) = (file.to_path_buf(), received.id.to_owned());
     changed(tokio::task::spawn_blocking(move || token_file::remove(&path, &name)).await)?;
-    received.service.access.look_again();
+    received.service.credentials.access.look_again();
     received.service.refresh_access();
     Ok(list(received, file))
 }

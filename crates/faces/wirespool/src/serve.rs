@@ -22,7 +22,7 @@ use crate::{arguments, evidence, recorder, stdout};
 use self::audit::AuditCommand;
 use self::config::ConfigCommand;
 use self::flags::ServingFlags;
-use self::person::PersonCommand;
+use self::person::{PersonFlags, refused};
 use self::setup::Questions;
 pub(crate) use config::reference;
 
@@ -43,7 +43,7 @@ const HANDED_ON: [&str; 4] = ["HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "TMPD
 Examples:
   wirespool serve /data/spool --token-file /data/tokens
   wirespool serve token create anna --scope sessions,extract --token-file /data/tokens
-  wirespool serve person add anna --role analyst --people-file /data/people
+  wirespool serve person add bert --role analyst --people-file /data/people
   wirespool serve --config /etc/wirespool/wirespool.toml
   curl -H \"Authorization: Bearer $TOKEN\" 'http://127.0.0.1:8420/api/v1/sessions?query=port+53'
 
@@ -59,8 +59,7 @@ pub(crate) struct Flags {
 enum Command {
     #[command(subcommand)]
     Token(TokenCommand),
-    #[command(subcommand)]
-    Person(PersonCommand),
+    Person(PersonFlags),
 }
 
 /// Credentials
@@ -175,7 +174,7 @@ pub(crate) fn setup(flags: &SetupFlags, verbs: &dyn Fn(&::setup::Words) -> Outco
 pub(crate) fn run(flags: &Flags) -> Outcome {
     match &flags.command {
         Some(Command::Token(TokenCommand::Create(flags))) => create_token(flags),
-        Some(Command::Person(command)) => person::run(command),
+        Some(Command::Person(flags)) => person::run(flags),
         None => match &flags.serving.config {
             Some(path) => config::serve_all(path),
             None => serve(&flags.serving),
@@ -240,12 +239,4 @@ fn create_token(flags: &CreateFlags) -> Outcome {
     let token = token.map_err(|error| refused(error, &flags.name))?;
     stdout::print(&format!("{token}\n"))?;
     Ok(Verdict::Clean)
-}
-
-/// What was asked for this name cannot be done.
-fn refused(error: server::Error, name: &str) -> anyhow::Error {
-    match error.is_usage() {
-        true => Usage(format!("{}: {error}", page::safe::printable(name))).into(),
-        false => error.into(),
-    }
 }
