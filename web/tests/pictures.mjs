@@ -94,9 +94,8 @@ await page.goto(`${url}/#/sessions?${asked}&sort=-bytes`);
 await page.keyboard.press("t");
 await picture("dark", "", () => page.waitForTimeout(2000));
 
-/** The views of people, by an administrator: PEOPLE="URL NAME PASSWORD". */
+/** The views of people, by an administrator: PEOPLE="URL|NAME|PASSWORD". */
 async function picturesOfPeople(staffed, name, password) {
-  await page.evaluate(() => localStorage.setItem("wirespool.theme", "light"));
   const take = async (file, height) => {
     await page.setViewportSize({ width: WIDTH, height });
     await page.waitForTimeout(1500);
@@ -122,6 +121,6 @@ async function picturesOfPeople(staffed, name, password) {
 }
 
 if (process.env.PEOPLE) {
-  await picturesOfPeople(...process.env.PEOPLE.split(" "));
+  await picturesOfPeople(...process.env.PEOPLE.split("|"));
 }
 await browser.close();

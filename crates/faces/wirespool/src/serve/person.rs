@@ -46,8 +46,7 @@ pub(super) struct PersonFlags {
 pub(super) fn run(flags: &PersonFlags) -> Outcome {
     let password = flags.stdin.then(first_line).transpose()?;
     let name = flags.name.as_deref().unwrap_or_default();
-    let order = Order::of(&flags.order, flags.role.as_deref());
-    let order = order.map_err(|why| Usage(why.to_owned()))?;
+    let order = Order::of(&flags.order, flags.role.as_deref()).map_err(|it| Usage(it.into()))?;
     let done = server::manage_people(&flags.people_file, (name, &order, password.as_deref()));
     stdout::print(&done.map_err(|error| refused(error, name))?)?;
     Ok(Verdict::Clean)
