@@ -93,4 +93,34 @@ await page.keyboard.press("Escape");
 await page.goto(`${url}/#/sessions?${asked}&sort=-bytes`);
 await page.keyboard.press("t");
 await picture("dark", "", () => page.waitForTimeout(2000));
+
+/** The views of people, by an administrator: PEOPLE="URL|NAME|PASSWORD". */
+async function picturesOfPeople(staffed, name, password) {
+  const take = async (file, height) => {
+    await page.setViewportSize({ width: WIDTH, height });
+    await page.waitForTimeout(1500);
+    await page.screenshot({ path: `${folder}/web-${file}.png` });
+    console.log(file);
+  };
+  await page.goto(`${staffed}/#/overview`);
+  await take("person", 480);
+  await page.getByLabel("Name").fill(name);
+  await page.getByLabel("Password").fill(password);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.getByRole("navigation", { name: "Views" }).waitFor();
+  await page.goto(`${staffed}/#/people`);
+  await take("people", 620);
+  await page.goto(`${staffed}/#/audit`);
+  await take("audit", 620);
+  await page.goto(`${staffed}/#/account`);
+  const factor = page.getByRole("region", { name: "Second factor" });
+  await factor.getByLabel("Your password").fill(password);
+  await page.getByRole("button", { name: "Set up a second factor" }).click();
+  await page.getByRole("img", { name: "QR code" }).waitFor();
+  await take("account", 1150);
+}
+
+if (process.env.PEOPLE) {
+  await picturesOfPeople(...process.env.PEOPLE.split("|"));
+}
 await browser.close();

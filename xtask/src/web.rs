@@ -82,20 +82,37 @@ pub(crate) fn browse() -> Result<bool> {
     let create = ["serve", "token", "create", "browser", "--token-file", &tokens];
     let token = process::text(Command::new(&wirespool).args(create).args(scopes))?;
     let serve = ["serve", &volume, "--listen", "127.0.0.1:0", "--token-file", &tokens];
-    let mut service = Service(Command::new(&wirespool).args(serve).stderr(Stdio::piped()).spawn()?);
-    let mut lines = BufReader::new(service.0.stderr.take().context("it is piped")?).lines();
-    let said = lines.find_map(|line| Some(line.ok()?.split_once("listening at ")?.1.to_owned()));
-    let url = said.context("the service did not begin")?;
-    // Who is not heard would wait.
-    std::thread::Builder::new().name("log".to_owned()).spawn(move || lines.for_each(drop))?;
+    let (_service, url) = Service::start(&wirespool, &serve, "listening at ")?;
+    // One that has nobody yet, and says the link for the first one.
+    let [people, audit] = ["people", "audit"].map(|name| format!("{kept}/{name}"));
+    let beside = ["--people-file", &people, "--audit", &audit];
+    let staffed = [&serve[..], &beside].concat();
+    let (_staffed, said) = Service::start(&wirespool, &staffed, "yet: who opens ")?;
+    let link = said.split(' ').next().unwrap_or_default();
     let mut tests = command("npm", &["run", "e2e"]);
     tests.env("WIRESPOOL_URL", url.trim()).env("WIRESPOOL_TOKEN", token.trim());
+    tests.env("WIRESPOOL_FIRST", link);
     process::run(&mut tests)?;
     Ok(true)
 }
 
 /// A service that ends with this value.
 struct Service(Child);
+
+impl Service {
+    /// Starts one, and waits for what it says behind some words.
+    fn start(wirespool: &Path, words: &[&str], before: &str) -> Result<(Self, String)> {
+        let mut command = Command::new(wirespool);
+        let mut service = Self(command.args(words).stderr(Stdio::piped()).spawn()?);
+        let mut lines = BufReader::new(service.0.stderr.take().context("it is piped")?).lines();
+        let said = lines.find_map(|line| Some(line.ok()?.split_once(before)?.1.to_owned()));
+        let said = said.context("the service did not begin")?;
+        // Who is not heard would wait.
+        let hear = move || lines.for_each(drop);
+        std::thread::Builder::new().name("log".to_owned()).spawn(hear)?;
+        Ok((service, said))
+    }
+}
 
 impl Drop for Service {
     fn drop(&mut self) {

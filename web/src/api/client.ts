@@ -1,10 +1,17 @@
 import { outage } from "./outage.svelte";
 import { isAbort, Problem, Unreachable } from "./problem";
 import type {
+  AuditCheck,
+  AuditPage,
+  Enrolment,
   Field,
+  LoginWays,
   PacketAnswer,
+  Proof,
   SessionPage,
+  Staff,
   Summary,
+  TokenList,
   Volume,
   Whoami,
 } from "./types";
@@ -55,7 +62,8 @@ async function request<T>(url: string, init: RequestInit): Promise<T> {
       throw new Unreachable();
     }
     outage.end();
-    if (response.status === 401) {
+    // Of a wrong password or code the session goes on.
+    if (problem.word === "no-credential") {
       onLoggedOut();
     }
     throw problem;
@@ -74,17 +82,70 @@ function get<T>(path: string, parameters: Parameters, signal?: AbortSignal): Pro
   return request<T>(address(path, parameters), { signal: signal ?? null });
 }
 
+interface Sending {
+  parameters?: Parameters;
+  headers?: Record<string, string>;
+  /** What is secret goes in the body: no log has it. */
+  body?: unknown;
+}
+
 /** The heading is a guard: forms of other sites cannot send it. */
-function post<T>(path: string, headers: Record<string, string> = {}): Promise<T> {
-  return request<T>(address(path), {
-    method: "POST",
-    headers: { "X-Wirespool": "1", ...headers },
+function send<T>(method: "POST" | "DELETE", path: string, sending: Sending = {}): Promise<T> {
+  const { parameters, headers, body } = sending;
+  const hasBody = body !== undefined;
+  const type: Record<string, string> = hasBody ? { "Content-Type": "application/json" } : {};
+  return request<T>(address(path, parameters), {
+    method,
+    headers: { "X-Wirespool": "1", ...type, ...headers },
+    body: hasBody ? JSON.stringify(body) : null,
   });
 }
 
+export const loginWays = () => get<LoginWays>("login", {});
 export const login = (token: string) =>
-  post<Whoami>("login", { Authorization: `Bearer ${token}` });
-export const logout = () => post<unknown>("logout");
+  send<Whoami>("POST", "login", { headers: { Authorization: `Bearer ${token}` } });
+export const loginPerson = (name: string, proof: Proof) =>
+  send<Whoami>("POST", "login", { body: { name, ...proof } });
+export const makeFirst = (link: string, name: string, password: string) =>
+  send<Whoami>("POST", "first", { body: { link, name, password } });
+export const logout = () => send<unknown>("POST", "logout");
+
+export const changePassword = (proof: Proof, newPassword: string) =>
+  send<Whoami>("POST", "account/password", { body: { ...proof, new_password: newPassword } });
+export const beginSecondFactor = (proof: Proof) =>
+  send<Enrolment>("POST", "account/second-factor", { body: proof });
+export const confirmSecondFactor = (code: string) =>
+  send<{ recovery_codes: string[] }>("POST", "account/second-factor/confirm", { body: { code } });
+export const endSecondFactor = (proof: Proof) =>
+  send<Whoami>("DELETE", "account/second-factor", { body: proof });
+
+/** What an administrator does with an account; each answers with all of them. */
+export type PersonChange = "disable" | "enable";
+
+const person = (name: string) => `people/${encodeURIComponent(name)}`;
+export const people = (signal?: AbortSignal) => get<Staff>("people", {}, signal);
+export const addPerson = (name: string, role: string) =>
+  send<{ password: string }>("POST", "people", { parameters: { name, role } });
+export const changePerson = (name: string, change: PersonChange) =>
+  send<Staff>("POST", `${person(name)}/${change}`);
+export const giveRole = (name: string, role: string) =>
+  send<Staff>("POST", `${person(name)}/role`, { parameters: { role } });
+export const givePassword = (name: string) =>
+  send<{ password: string }>("POST", `${person(name)}/password`);
+export const resetSecondFactor = (name: string) =>
+  send<Staff>("DELETE", `${person(name)}/second-factor`);
+export const removePerson = (name: string) => send<Staff>("DELETE", person(name));
+
+export const tokens = (signal?: AbortSignal) => get<TokenList>("tokens", {}, signal);
+export const createToken = (parameters: Parameters) =>
+  send<{ token: string }>("POST", "tokens", { parameters });
+export const revokeToken = (name: string) =>
+  send<TokenList>("DELETE", `tokens/${encodeURIComponent(name)}`);
+
+export const audit = (parameters: Parameters, signal?: AbortSignal) =>
+  get<AuditPage>("audit", parameters, signal);
+export const checkAudit = () => get<AuditCheck>("audit/check", {});
+
 export const whoami = () => get<Whoami>("whoami", {});
 
 export async function volumes(signal?: AbortSignal): Promise<Volume[]> {

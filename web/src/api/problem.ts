@@ -10,6 +10,7 @@ interface ProblemBody {
   title?: string;
   detail?: string;
   query?: WrongQuery;
+  retry_after_s?: number;
 }
 
 /** An answer of the recorder that is no success. */
@@ -17,6 +18,8 @@ export class Problem extends Error {
   readonly word: string;
   readonly detail: string | undefined;
   readonly query: WrongQuery | undefined;
+  /** Seconds that the next attempt has to wait, from when this came on. */
+  readonly retryAfterS: number | undefined;
 
   constructor(
     readonly status: number,
@@ -26,6 +29,7 @@ export class Problem extends Error {
     this.word = body.type?.split(":").pop() ?? "unknown";
     this.detail = body.detail;
     this.query = body.query;
+    this.retryAfterS = body.retry_after_s;
   }
 }
 
@@ -37,8 +41,12 @@ export class Unreachable extends Error {
 }
 
 const ADVICE: Record<string, string> = {
-  "no-credential": "Log in again with a valid token.",
-  "no-scope": "This token does not permit it. Make a token with the missing scope.",
+  "no-credential": "Log in again.",
+  "no-scope": "Your role or token does not permit it. An administrator can change that.",
+  "must-change-password": "Change your password first.",
+  administrator: "Make somebody else an administrator first.",
+  taken: "Choose another name.",
+  "not-written": "Look at the file and its folder: who may write there, and is the disk full?",
   "not-found": "It may have been overwritten. Search again for a longer time.",
   "wrong-parameter": "Go back to the sessions and try again from there.",
   "wrong-query": "Correct the query at the place that is underlined.",

@@ -3,9 +3,114 @@
 export interface Whoami {
   name: string;
   scopes: string[];
+  filter: string | null;
+  /** Null for a token or a certificate. */
+  person: Standing | null;
+  /** The files that the service has. */
+  manages: { people: boolean; tokens: boolean; audit: boolean };
   volumes: { name: string; id: string }[];
   version: string;
   now_ns: number;
+}
+
+export interface Standing {
+  role: string;
+  must_change_password: boolean;
+  has_second_factor: boolean;
+  recovery_codes: number;
+}
+
+export interface LoginWays {
+  people: boolean;
+  tokens: boolean;
+}
+
+/** What is typed to log in, and to change what is one's own. */
+export interface Proof {
+  password: string;
+  code?: string;
+}
+
+export interface Enrolment {
+  secret: string;
+  link: string;
+  /** Modules of a side, and the dark ones as a path. */
+  qr: { size: number; path: string } | null;
+}
+
+export interface Person extends Standing {
+  name: string;
+  is_disabled: boolean;
+  since: string;
+}
+
+export interface Role {
+  name: string;
+  scopes: string[];
+  filter: string | null;
+}
+
+export interface Staff {
+  people: Person[];
+  roles: Role[];
+}
+
+export interface Token {
+  name: string;
+  scopes: string[];
+  is_certificate: boolean;
+  expires: string | null;
+  filter: string | null;
+}
+
+export interface TokenList {
+  tokens: Token[];
+  can_change: boolean;
+}
+
+export interface AuditCheck {
+  is_whole: boolean;
+  lines: number;
+  first: number | null;
+  last: number;
+  head: string;
+  torn: number;
+  faults_count: number;
+  faults: { file: string | null; line: number; why: string }[];
+}
+
+/** A line of the audit. Which members there are depends on the event. */
+export interface AuditLine {
+  seq: number;
+  time: string;
+  event: string;
+  credential?: string;
+  kind?: string;
+  about?: string;
+  from?: string;
+  method?: string;
+  path?: string;
+  parameters?: string;
+  query?: string;
+  volume?: string;
+  status?: number;
+  bytes?: number;
+  ended?: string;
+  cut_by?: string;
+  sha256?: string;
+  took_ms?: number;
+  program?: string;
+  faults?: number;
+  count?: number;
+  why?: string;
+  refused?: number;
+  removed?: { file: string }[];
+}
+
+export interface AuditPage {
+  lines: { line: AuditLine; has_end: boolean }[];
+  next: number | null;
+  check: AuditCheck;
 }
 
 export interface Field {

@@ -6,7 +6,18 @@ export interface Route {
   parameters: Readonly<Record<string, string>>;
 }
 
-export const VIEWS = ["overview", "sessions", "session", "talkers", "dns", "storage"] as const;
+export const VIEWS = [
+  "overview",
+  "sessions",
+  "session",
+  "talkers",
+  "dns",
+  "storage",
+  "people",
+  "audit",
+  "account",
+  "first",
+] as const;
 export type View = (typeof VIEWS)[number];
 
 const isView = (word: string): word is View => (VIEWS as readonly string[]).includes(word);

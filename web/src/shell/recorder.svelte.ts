@@ -62,6 +62,12 @@ class Recorder {
     this.poll();
   }
 
+  /** After a login or a change of the own account. */
+  async enterAs(whoami: Whoami): Promise<void> {
+    await this.enter(whoami);
+    this.poll();
+  }
+
   async logout(): Promise<void> {
     await client.logout().catch(() => undefined);
     this.whoami = null;
@@ -70,6 +76,10 @@ class Recorder {
 
   private async enter(whoami: Whoami): Promise<void> {
     this.whoami = whoami;
+    // Nothing else is permitted before.
+    if (whoami.person?.must_change_password) {
+      return;
+    }
     this.fields = await client.fields().catch(() => []);
   }
 
@@ -87,6 +97,9 @@ class Recorder {
   }
 
   private async ask(): Promise<void> {
+    if (this.whoami?.person?.must_change_password) {
+      return;
+    }
     if (!this.whoami) {
       if (outage.sinceMs !== null) {
         await client.whoami().then(

@@ -1,7 +1,15 @@
 import { place } from "../route/location.svelte";
 import { defaultRange } from "./range";
 
-export type Destination = "overview" | "sessions" | "talkers" | "dns" | "storage";
+export type Destination =
+  | "overview"
+  | "sessions"
+  | "talkers"
+  | "dns"
+  | "storage"
+  | "people"
+  | "audit"
+  | "account";
 export type Shortcut = "help" | "theme" | "zone" | "query" | Destination;
 
 const DESTINATIONS: Record<string, Destination> = {
@@ -10,6 +18,8 @@ const DESTINATIONS: Record<string, Destination> = {
   t: "talkers",
   d: "dns",
   r: "storage",
+  p: "people",
+  a: "audit",
 };
 const ACTIONS: Record<string, Shortcut> = { "?": "help", t: "theme", u: "zone", "/": "query" };
 /** How long "g" waits for the letter of a view. */

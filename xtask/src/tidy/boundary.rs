@@ -33,9 +33,10 @@ const SAFE: &str = "crates/faces/page/src/safe.rs";
 const SINKS: [&str; 2] =
     ["crates/faces/wirespool/src/stdout.rs", "crates/faces/wirespool/src/progress.rs"];
 /// The crates whose text users see.
-const VIEWS: [&str; 10] = [
+const VIEWS: [&str; 11] = [
     "page",
     "audit",
+    "people",
     "volume-view",
     "session-view",
     "qualify-view",

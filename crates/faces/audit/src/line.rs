@@ -98,6 +98,9 @@ pub struct Request {
     /// What was shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<Credential>,
+    /// Whose account it was about, of a login.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
     /// As in the request.
     pub method: String,
     /// As in the request, at most so many bytes as fit.
@@ -145,6 +148,12 @@ pub enum Credential {
     Certificate,
     /// The cookie of a browser, which stands for a token.
     Cookie,
+    /// The cookie of a browser, which stands for a person.
+    Person,
+    /// Name and password of a person, to log in.
+    Password,
+    /// The link by which the first administrator is made.
+    Link,
 }
 
 impl Credential {
@@ -154,6 +163,9 @@ impl Credential {
             Self::Token => "token",
             Self::Certificate => "certificate",
             Self::Cookie => "cookie",
+            Self::Person => "person",
+            Self::Password => "password",
+            Self::Link => "link",
         }
     }
 }

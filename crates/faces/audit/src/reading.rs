@@ -1,6 +1,6 @@
 //! Files of an audit, read from the first line to the last.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
@@ -41,7 +41,7 @@ impl Verified {
         self.faults_count == 0 && self.has_head != Some(false) && self.lines > 0
     }
 
-    fn fault(&mut self, path: &Path, fault: Fault) {
+    pub(crate) fn fault(&mut self, path: &Path, fault: Fault) {
         self.faults_count += 1;
         if self.faults.len() < FAULTS_MAX {
             self.faults.push((path.to_path_buf(), fault));
@@ -51,15 +51,22 @@ impl Verified {
 
 /// A chain that is read, file by file.
 #[derive(Debug, Default)]
-struct Reading {
+pub(crate) struct Reading {
     chain: Chain,
     head: Option<[u8; 32]>,
+    /// A line without an end is one that is being written.
+    is_live: bool,
     found: Verified,
 }
 
 impl Reading {
+    /// Of files that a service writes, one line of which has this hash.
+    pub(crate) fn live(head: Option<[u8; 32]>) -> Self {
+        Self { head, is_live: true, ..Self::default() }
+    }
+
     /// Reads a file; whole lines of it are told.
-    fn read(
+    pub(crate) fn read(
         &mut self,
         path: &Path,
         input: &mut impl BufRead,
@@ -69,6 +76,9 @@ impl Reading {
         let mut at = 0;
         while let Some(raw) = next_line(input).map_err(fail)? {
             at += 1;
+            if self.is_live && !raw.has_end {
+                break;
+            }
             let (line, faults) = self.chain.take(&raw, at);
             for fault in faults {
                 self.found.fault(path, fault);
@@ -95,7 +105,7 @@ impl Reading {
         Ok(())
     }
 
-    fn end(mut self, last: &Path) -> Verified {
+    pub(crate) fn end(mut self, last: &Path) -> Verified {
         if let Some(fault) = self.chain.finish() {
             self.found.fault(last, fault);
         }
@@ -201,7 +211,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    fn takes(&self, line: &Line) -> bool {
+    pub(crate) fn takes(&self, line: &Line) -> bool {
         let at = line.at();
         let is_in_time = (self.since.is_none() || at >= self.since)
             && self.until.is_none_or(|until| at.is_some_and(|at| at < until));
@@ -247,17 +257,26 @@ pub fn show(
     tell: &mut dyn FnMut(&Shown<'_>),
 ) -> Result<Verified, Error> {
     let mut begun: BTreeMap<u64, Line> = BTreeMap::new();
+    let mut early = Early::default();
     let verified = read_all(paths, None, &mut |line| {
         match &line.event {
             Event::Begun(request) => {
+                if early.take(request.number) {
+                    return;
+                }
                 begun.insert(request.number, line.clone());
                 if begun.len() > BEGUN_MAX {
                     begun.pop_first();
                 }
                 return;
             }
-            Event::Request(request) => drop(begun.remove(&request.number)),
-            Event::Start { .. } => without_end(&mut begun, filter, tell),
+            Event::Request(request) if begun.remove(&request.number).is_none() => {
+                early.add(request.number);
+            }
+            Event::Start { .. } => {
+                early = Early::default();
+                without_end(&mut begun, filter, tell);
+            }
             _ => {}
         }
         if filter.takes(line) {
@@ -266,6 +285,25 @@ pub fn show(
     })?;
     without_end(&mut begun, filter, tell);
     Ok(verified)
+}
+
+/// Ends that stand before their beginnings: of a client that left while the beginning waited for
+/// the disk the end may be written first.
+#[derive(Debug, Default)]
+pub(crate) struct Early(BTreeSet<u64>);
+
+impl Early {
+    pub(crate) fn add(&mut self, number: u64) {
+        self.0.insert(number);
+        if self.0.len() > BEGUN_MAX {
+            self.0.pop_first();
+        }
+    }
+
+    /// Whether the end of this beginning was there before.
+    pub(crate) fn take(&mut self, number: u64) -> bool {
+        self.0.remove(&number)
+    }
 }
 
 fn without_end(begun: &mut BTreeMap<u64, Line>, filter: &Filter, tell: &mut dyn FnMut(&Shown<'_>)) {
@@ -327,8 +365,18 @@ mod tests {
         let start = || Event::Start { program: "x".to_owned(), faults: 0 };
         let begun = |number| Event::Begun(Box::new(request("anna", number)));
         let ended = |who, number| Event::Request(Box::new(request(who, number)));
-        let events =
-            [start(), begun(1), begun(2), ended("anna", 2), ended("bert", 3), start(), begun(1)];
+        // Of request 4 the end stands first.
+        let events = [
+            start(),
+            begun(1),
+            begun(2),
+            ended("anna", 2),
+            ended("bert", 3),
+            start(),
+            begun(1),
+            ended("carl", 4),
+            Event::Begun(Box::new(request("carl", 4))),
+        ];
         let (mut end, mut text) = (Link::default(), String::new());
         for event in events {
             let line = behind(end, event);
@@ -345,7 +393,7 @@ mod tests {
             assert!(verified.unwrap().is_whole());
             shown
         };
-        let all = [(1, true), (4, true), (5, true), (2, false), (6, true), (7, false)];
+        let all = [(1, true), (4, true), (5, true), (2, false), (6, true), (8, true), (7, false)];
         assert_eq!(shown(&Filter::default()), all);
         let credential = Some("anna".to_owned());
         let of_anna = Filter { credential, ..Filter::default() };
@@ -354,6 +402,6 @@ mod tests {
         assert_eq!(shown(&Filter { path, ..Filter::default() }), []);
         let later = "2026-01-01T00:00:01Z".parse().ok();
         assert_eq!(shown(&Filter { since: later, ..Filter::default() }), []);
-        assert_eq!(shown(&Filter { until: later, ..Filter::default() }).len(), 6);
+        assert_eq!(shown(&Filter { until: later, ..Filter::default() }).len(), 7);
     }
 }

@@ -56,6 +56,9 @@ fn of_request(request: &Request, has_end: bool) -> String {
         // Writing to a string does not fail.
         let _infallible = write!(text, "  {part}");
     };
+    if let Some(about) = &request.about {
+        add(format_args!("about {about}"));
+    }
     if let Some(query) = &request.query {
         add(format_args!("query {query:?}"));
     }

@@ -7,13 +7,14 @@
 //! others that the CA has signed. The file is read again when it has changed: a line that is taken
 //! out is a credential that is revoked.
 
-use core::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use host::SystemClock;
-use query::Query;
-use sha2::{Digest, Sha256};
+use hyper::header::{AUTHORIZATION, HeaderMap};
+use people::{Scope, checked_filter, hash_of, is_name, is_same};
+use serde::Serialize;
+use serde_json::{Value, json};
 use units::{Clock as _, NANOS_PER_SECOND, Timestamp, hex, unhex};
 
 use crate::Error;
@@ -25,46 +26,8 @@ const TOKEN_BYTES: usize = 32;
 const CERTIFICATE: &str = "certificate";
 /// Every certificate that has no line of its own.
 const ANY: &str = "*";
-const NAME_MAX: usize = 64;
 /// The file is looked at so often.
 const LOOK_EVERY_NS: i64 = NANOS_PER_SECOND;
-
-/// What a credential permits. None of them contains another one.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Scope {
-    /// To read sessions.
-    Sessions,
-    /// To see payload.
-    Payload,
-    /// To take packets.
-    Extract,
-    /// To hold packets beyond the ring.
-    Hold,
-    /// To change the service.
-    Admin,
-}
-
-impl Scope {
-    /// All that there are.
-    pub const ALL: [Self; 5] =
-        [Self::Sessions, Self::Payload, Self::Extract, Self::Hold, Self::Admin];
-
-    /// As files and flags have it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Sessions => "sessions",
-            Self::Payload => "payload",
-            Self::Extract => "extract",
-            Self::Hold => "hold",
-            Self::Admin => "admin",
-        }
-    }
-
-    /// The scope of this word.
-    pub fn of_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|scope| scope.word() == word)
-    }
-}
 
 /// Who asks.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -73,9 +36,28 @@ pub(crate) struct Caller {
     pub(crate) scopes: Vec<Scope>,
     /// Sees only sessions that match, and of packets those in its times.
     pub(crate) filter: Option<String>,
+    /// A person, in a browser.
+    pub(crate) person: Option<Standing>,
+}
+
+/// How a person stands.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub(crate) struct Standing {
+    pub(crate) role: String,
+    /// Nothing else is permitted before.
+    pub(crate) must_change_password: bool,
+    pub(crate) has_second_factor: bool,
+    /// Of ten codes for who has lost the second factor.
+    pub(crate) recovery_codes: usize,
 }
 
 impl Caller {
+    /// Whose an answer is: a person and a token of one name are two.
+    pub(crate) fn owner(&self) -> String {
+        let kind = if self.person.is_some() { "person" } else { "credential" };
+        format!("{kind} {}", self.name)
+    }
+
     /// What is asked of a volume for a query that was parsed by itself: one with a parenthesis too
     /// many would get out of the filter.
     pub(crate) fn narrowed(&self, query: &str) -> String {
@@ -85,6 +67,12 @@ impl Caller {
             (Some(filter), query) => format!("({filter}) and ({query})"),
         }
     }
+}
+
+/// The token that a request shows.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 /// A line of the file.
@@ -105,11 +93,11 @@ enum Secret {
 
 /// A token that was just made, and its line for the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NewToken {
+pub(crate) struct NewToken {
     /// What its owner sends. It is shown once and stored nowhere.
-    pub token: String,
+    pub(crate) token: String,
     /// What the file gets, with its line feed.
-    pub line: String,
+    pub(crate) line: String,
 }
 
 /// Makes a token for `name`, with an expiry and a filter where they are wanted. `others` is the
@@ -117,14 +105,14 @@ pub struct NewToken {
 ///
 /// # Errors
 /// When the name or the filter is none, or the file has the name already.
-pub fn new_token(
+pub(crate) fn new_token(
     name: &str,
     scopes: &[Scope],
     (expires, filter): (Option<Timestamp>, Option<&str>),
     others: &str,
 ) -> Result<NewToken, &'static str> {
     if !is_name(name) {
-        return Err("a name has letters, digits, dots, dashes and underscores, 64 at most");
+        return Err(people::NAME_RULE);
     }
     if others.lines().any(|line| line.split(':').next() == Some(name)) {
         return Err("the file has this name already; take its line out first");
@@ -140,23 +128,6 @@ pub fn new_token(
     let gap = if rest.is_empty() { "" } else { ":" };
     let line = format!("{name}:{}:{hash}{gap}{rest}\n", words.join(","));
     Ok(NewToken { token, line })
-}
-
-fn is_name(name: &str) -> bool {
-    let is_part = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
-    !name.is_empty() && name.len() <= NAME_MAX && name.chars().all(is_part)
-}
-
-/// A query that can be asked of any volume, in one line.
-fn checked_filter(text: &str) -> Result<String, &'static str> {
-    let query = Query::parse(text, Timestamp(0)).map_err(|_| "the filter is no query")?;
-    let is_line = !text.chars().any(char::is_control) && !text.trim().is_empty();
-    let is_open = query.needs_atlas().is_none();
-    match (is_line, is_open) {
-        (true, true) => Ok(text.trim().to_owned()),
-        (false, _) => Err("the filter is empty, or more than a line"),
-        (_, false) => Err("the filter needs a database of addresses, or tags: there is none here"),
-    }
 }
 
 fn parse(path: &Path, text: &str) -> Result<Vec<Line>, Error> {
@@ -187,8 +158,7 @@ fn parse_line(line: &str) -> Result<Line, &'static str> {
     if !is_name(name) && !is_for_all {
         return Err("the name has other characters than letters, digits, . _ -");
     }
-    let words = scopes.split(',').map(str::trim).filter(|word| !word.is_empty());
-    let scopes: Option<Vec<Scope>> = words.map(Scope::of_word).collect();
+    let scopes = Scope::list(scopes);
     let rest = parts.next().unwrap_or_default();
     let (expiry, filter) = rest.split_once(' ').unwrap_or((rest, ""));
     let expiry = Some(expiry).filter(|text| !text.is_empty());
@@ -231,6 +201,22 @@ impl Access {
         };
         let known = Known { lines, looked_ns: SystemClock.boottime_ns() };
         Ok(Self { file, known: Mutex::new(known) })
+    }
+
+    /// The file, if there is one.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// The file has changed: the next request reads it.
+    pub(crate) fn look_again(&self) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).looked_ns = i64::MIN;
+    }
+
+    /// The lines, without their hashes.
+    pub(crate) fn shown(&self) -> Vec<Value> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.lines.iter().map(Line::shown).collect()
     }
 
     /// Reads the file again. While it cannot be read no credential counts: what was revoked must
@@ -279,24 +265,26 @@ impl Access {
 }
 
 impl Line {
+    fn shown(&self) -> Value {
+        let scopes: Vec<&str> = self.scopes.iter().map(|scope| scope.word()).collect();
+        json!({
+            "name": self.name,
+            "scopes": scopes,
+            "is_certificate": self.secret == Secret::Certificate,
+            "expires": self.expires.map(|at| at.to_string()),
+            "filter": self.filter,
+        })
+    }
+
     fn caller(&self, name: &str, now: Timestamp) -> Option<Caller> {
         let is_valid = self.expires.is_none_or(|at| now < at);
         is_valid.then(|| Caller {
             name: name.to_owned(),
             scopes: self.scopes.clone(),
             filter: self.filter.clone(),
+            person: None,
         })
     }
-}
-
-/// By what a token is known.
-pub(crate) fn hash_of(token: &str) -> [u8; 32] {
-    Sha256::digest(token.as_bytes()).into()
-}
-
-fn is_same(one: &[u8; 32], other: &[u8; 32]) -> bool {
-    let difference = one.iter().zip(other).fold(0, |sum, (one, other)| sum | (one ^ other));
-    black_box(difference) == 0
 }
 
 #[cfg(test)]

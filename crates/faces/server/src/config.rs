@@ -20,6 +20,8 @@ pub struct Config {
     pub stenographer: Option<SocketAddr>,
     /// Credentials.
     pub token_file: Option<PathBuf>,
+    /// Who may log in by name and password; nobody without it.
+    pub people: Option<Staff>,
     /// Certificate and key of the server.
     pub tls: Option<Tls>,
     /// Who signs certificates of clients, in PEM.
@@ -38,6 +40,15 @@ pub struct Config {
     pub version: &'static str,
     /// Takes lines of the log.
     pub write_line: WriteLine,
+}
+
+/// The people of a service.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Staff {
+    /// Their file, which need not be there.
+    pub file: PathBuf,
+    /// Roles besides those that are always there.
+    pub roles: Vec<people::Role>,
 }
 
 /// A folder of holds.
@@ -82,7 +93,8 @@ impl Default for Bounds {
 impl Config {
     /// Nothing listens without a credential, and beyond the loopback nothing without TLS.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        if self.token_file.is_none() && self.client_ca.is_none() {
+        let has_people = self.people.is_some();
+        if self.token_file.is_none() && self.client_ca.is_none() && !has_people {
             return Err(Error::NoCredential);
         }
         if self.tls.is_none() {
@@ -114,6 +126,7 @@ mod tests {
             listen: listen.parse().unwrap(),
             stenographer: None,
             token_file: Some("tokens".into()),
+            people: None,
             tls: None,
             client_ca: None,
             audit: None,

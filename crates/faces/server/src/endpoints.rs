@@ -2,8 +2,7 @@
 //! document is made.
 
 use hyper::Method;
-
-use crate::access::Scope;
+use people::Scope;
 
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const NDJSON: &str = "application/x-ndjson";
@@ -15,6 +14,8 @@ pub(crate) const PCAPNG: &str = "application/x-pcapng";
 pub(crate) enum Needs {
     /// Anybody.
     Nothing,
+    /// A secret that the request brings: a token, a password, a link.
+    Secret,
     /// Any credential.
     Credential,
     Scope(Scope),
@@ -25,9 +26,28 @@ pub(crate) enum Needs {
 pub(crate) enum Matter {
     Health,
     OpenApi,
+    LoginWays,
     Login,
+    First,
     Logout,
     Caller,
+    ChangePassword,
+    BeginSecondFactor,
+    ConfirmSecondFactor,
+    EndSecondFactor,
+    People,
+    AddPerson,
+    RemovePerson,
+    PersonRole,
+    PersonPassword,
+    DisablePerson,
+    EnablePerson,
+    ResetSecondFactor,
+    Tokens,
+    CreateToken,
+    RevokeToken,
+    Audit,
+    AuditCheck,
     Volumes,
     Fields,
     Sessions,
@@ -42,7 +62,56 @@ pub(crate) enum Matter {
     Metrics,
 }
 
-/// A parameter of a query string.
+impl Matter {
+    /// It is put down before it is done.
+    pub(crate) fn changes(self) -> bool {
+        matches!(
+            self,
+            Self::Hold
+                | Self::Release
+                | Self::ChangePassword
+                | Self::ConfirmSecondFactor
+                | Self::EndSecondFactor
+                | Self::AddPerson
+                | Self::RemovePerson
+                | Self::PersonRole
+                | Self::PersonPassword
+                | Self::DisablePerson
+                | Self::EnablePerson
+                | Self::ResetSecondFactor
+                | Self::CreateToken
+                | Self::RevokeToken
+        )
+    }
+
+    /// It is about volumes and the service, not about people, tokens and the audit.
+    pub(crate) fn is_of_volumes(self) -> bool {
+        matches!(
+            self,
+            Self::Health
+                | Self::OpenApi
+                | Self::Volumes
+                | Self::Fields
+                | Self::Sessions
+                | Self::Summary
+                | Self::Packets
+                | Self::Extract
+                | Self::Holds
+                | Self::Hold
+                | Self::Release
+                | Self::Answer
+                | Self::Manifest
+                | Self::Metrics
+        )
+    }
+
+    /// It is permitted to who has to change the password first.
+    pub(crate) fn is_before_change(self) -> bool {
+        matches!(self, Self::Caller | Self::Logout | Self::ChangePassword)
+    }
+}
+
+/// A parameter of a query string, or a member of a body.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parameter {
     pub(crate) name: &'static str,
@@ -61,6 +130,8 @@ pub(crate) struct Endpoint {
     pub(crate) needs: Needs,
     pub(crate) summary: &'static str,
     pub(crate) parameters: &'static [Parameter],
+    /// Members of the JSON that the request has as its body: what is secret.
+    pub(crate) body: &'static [Parameter],
     /// What it answers with.
     pub(crate) media_types: &'static [&'static str],
 }
@@ -82,7 +153,25 @@ const ONLY_RANGE: Parameter = Parameter {
     meaning: "Of the sessions' packets only those between the query's before and after",
 };
 
-pub(crate) static ENDPOINTS: [Endpoint; 17] = [
+const NAME: Parameter = Parameter { name: "name", kind: "string", meaning: "Name of the person" };
+const PASSWORD: Parameter =
+    Parameter { name: "password", kind: "string", meaning: "Password of the person" };
+const NEW_PASSWORD: Parameter =
+    Parameter { name: "new_password", kind: "string", meaning: "12 characters or more" };
+const CODE: Parameter = Parameter {
+    name: "code",
+    kind: "string",
+    meaning: "Six digits of the authenticator, or one of the ten codes; where there is one",
+};
+const LINK: Parameter =
+    Parameter { name: "link", kind: "string", meaning: "What stands behind link= in the link" };
+const ROLE: Parameter = Parameter { name: "role", kind: "string", meaning: "Name of a role" };
+const PERSON_NAME: Parameter =
+    Parameter { name: "name", kind: "string", meaning: "Name by which the person logs in" };
+const TOKEN_NAME: Parameter =
+    Parameter { name: "name", kind: "string", meaning: "Name of the credential, for the log" };
+
+pub(crate) static ENDPOINTS: [Endpoint; 36] = [
     Endpoint {
         path: "/api/v1/health",
         what: Matter::Health,
@@ -90,6 +179,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 17] = [
         needs: Needs::Nothing,
         summary: "Whether the service is well",
         parameters: &[],
+        body: &[],
         media_types: &[JSON],
     },
     Endpoint {
@@ -99,15 +189,17 @@ pub(crate) static ENDPOINTS: [Endpoint; 17] = [
         needs: Needs::Credential,
         summary: "This document",
         parameters: &[],
+        body: &[],
         media_types: &[JSON],
     },
     Endpoint {
         path: "/api/v1/login",
         what: Matter::Login,
         method: Method::POST,
-        needs: Needs::Credential,
-        summary: "Begin a session of a browser: a cookie in the place of the token",
+        needs: Needs::Secret,
+        summary: "Begin a session of a browser: of the token that is sent, or of a person",
         parameters: &[],
+        body: &[NAME, PASSWORD, CODE],
         media_types: &[JSON],
     },
     Endpoint {
@@ -117,6 +209,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 17] = [
         needs: Needs::Credential,
         summary: "End the session of a browser",
         parameters: &[],
+        body: &[],
         media_types: &[JSON],
     },
     Endpoint {
@@ -126,6 +219,231 @@ pub(crate) static ENDPOINTS: [Endpoint; 17] = [
         needs: Needs::Credential,
         summary: "Name and scopes of the credential, and the volumes that are served",
         parameters: &[],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/login",
+        what: Matter::LoginWays,
+        method: Method::GET,
+        needs: Needs::Nothing,
+        summary: "What one can log in with",
+        parameters: &[],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/first",
+        what: Matter::First,
+        method: Method::POST,
+        needs: Needs::Secret,
+        summary: "Make the first administrator, by the link that the service has shown",
+        parameters: &[],
+        body: &[LINK, NAME, PASSWORD],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/account/password",
+        what: Matter::ChangePassword,
+        method: Method::POST,
+        needs: Needs::Credential,
+        summary: "Set the own password, which ends all other sessions of the person",
+        parameters: &[],
+        body: &[PASSWORD, CODE, NEW_PASSWORD],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/account/second-factor",
+        what: Matter::BeginSecondFactor,
+        method: Method::POST,
+        needs: Needs::Credential,
+        summary: "Begin to set up a second factor: a secret for an authenticator",
+        parameters: &[],
+        body: &[PASSWORD, CODE],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/account/second-factor/confirm",
+        what: Matter::ConfirmSecondFactor,
+        method: Method::POST,
+        needs: Needs::Credential,
+        summary: "Set it up, by a code of it; ten codes for who loses the authenticator",
+        parameters: &[],
+        body: &[CODE],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/account/second-factor",
+        what: Matter::EndSecondFactor,
+        method: Method::DELETE,
+        needs: Needs::Credential,
+        summary: "Take the own second factor away",
+        parameters: &[],
+        body: &[PASSWORD, CODE],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/people",
+        what: Matter::People,
+        method: Method::GET,
+        needs: Needs::Scope(Scope::Admin),
+        summary: "Who may log in, and the roles",
+        parameters: &[],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/people",
+        what: Matter::AddPerson,
+        method: Method::POST,
+        needs: Needs::Scope(Scope::Admin),
+        summary: "Add a person; the password is shown once, and changed at the first login",
+        parameters: &[PERSON_NAME, ROLE],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/people/{id}",
+        what: Matter::RemovePerson,
+        method: Method::DELETE,
+        needs: Needs::Scope(Scope::Admin),
+        summary: "Take an account out",
+        parameters: &[],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/people/{id}/role",
+        what: Matter::PersonRole,
+        method: Method::POST,
+        needs: Needs::Scope(Scope::Admin),
+        summary: "Give a person another role",
+        parameters: &[ROLE],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/people/{id}/password",
+        what: Matter::PersonPassword,
+        method: Method::POST,
+        needs: Needs::Scope(Scope::Admin),
+        summary: "Give a person a new password, which is shown once",
+        parameters: &[],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/people/{id}/disable",
+        what: Matter::DisablePerson,
+        method: Method::POST,
+        needs: Needs::Scope(Scope::Admin),
+        summary: "Keep a person from logging in, and end their sessions",
+        parameters: &[],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/people/{id}/enable",
+        what: Matter::EnablePerson,
+        method: Method::POST,
+        needs: Needs::Scope(Scope::Admin),
+        summary: "Let a person log in again",
+        parameters: &[],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/people/{id}/second-factor",
+        what: Matter::ResetSecondFactor,
+        method: Method::DELETE,
+        needs: Needs::Scope(Scope::Admin),
+        summary: "Take the second factor of a person away",
+        parameters: &[],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/tokens",
+        what: Matter::Tokens,
+        method: Method::GET,
+        needs: Needs::Scope(Scope::Admin),
+        summary: "Tokens and lines of certificates, without their hashes",
+        parameters: &[],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/tokens",
+        what: Matter::CreateToken,
+        method: Method::POST,
+        needs: Needs::Scope(Scope::Admin),
+        summary: "Make a token, which is shown once",
+        parameters: &[
+            TOKEN_NAME,
+            Parameter {
+                name: "scopes",
+                kind: "string",
+                meaning: "What it permits: sessions, payload, extract, hold, admin, with commas",
+            },
+            Parameter {
+                name: "expires",
+                kind: "string",
+                meaning: "Until when it counts, in RFC 3339; for ever without it",
+            },
+            Parameter {
+                name: "filter",
+                kind: "string",
+                meaning: "A query that is asked besides whatever its owner asks",
+            },
+        ],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/tokens/{id}",
+        what: Matter::RevokeToken,
+        method: Method::DELETE,
+        needs: Needs::Scope(Scope::Admin),
+        summary: "Revoke a token",
+        parameters: &[],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/audit",
+        what: Matter::Audit,
+        method: Method::GET,
+        needs: Needs::Scope(Scope::Admin),
+        summary: "Who asked what, when, and what came out: the newest lines first",
+        parameters: &[
+            Parameter {
+                name: "limit",
+                kind: "integer",
+                meaning: "At most so many lines, 100 without it, 1000 at most",
+            },
+            Parameter {
+                name: "before",
+                kind: "integer",
+                meaning: "Go on before the line that a page gave as its next",
+            },
+            Parameter {
+                name: "credential",
+                kind: "string",
+                meaning: "Requests of who has this name",
+            },
+            Parameter { name: "path", kind: "string", meaning: "Requests whose path begins so" },
+        ],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/audit/check",
+        what: Matter::AuditCheck,
+        method: Method::GET,
+        needs: Needs::Scope(Scope::Admin),
+        summary: "Whether the chain of the whole audit is as it was written",
+        parameters: &[],
+        body: &[],
         media_types: &[JSON],
     },
     Endpoint {
@@ -135,6 +453,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 17] = [
         needs: Needs::Credential,
         summary: "The volumes and their recorders, as `wirespool status --json` tells of them",
         parameters: &[],
+        body: &[],
         media_types: &[JSON],
     },
     Endpoint {
@@ -144,6 +463,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 17] = [
         needs: Needs::Credential,
         summary: "The fields of the query language, as `wirespool fields --json` lists them",
         parameters: &[],
+        body: &[],
         media_types: &[JSON],
     },
     Endpoint {
@@ -171,6 +491,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 17] = [
                 meaning: "oldest (as without it) or newest: which start comes first",
             },
         ],
+        body: &[],
         media_types: &[JSON, NDJSON],
     },
     Endpoint {
@@ -198,6 +519,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 17] = [
                 meaning: "bytes (as without it), packets or sessions: of which those with the most",
             },
         ],
+        body: &[],
         media_types: &[JSON],
     },
     Endpoint {
@@ -215,6 +537,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 17] = [
                 meaning: "At most so many packets, 1000 without it, 10000 and 32 MiB at most",
             },
         ],
+        body: &[],
         media_types: &[JSON],
     },
     Endpoint {
@@ -238,6 +561,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 17] = [
                 meaning: "At most so many bytes of packets",
             },
         ],
+        body: &[],
         media_types: &[PCAPNG],
     },
     Endpoint {
@@ -247,6 +571,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 17] = [
         needs: Needs::Scope(Scope::Sessions),
         summary: "Packets put aside beyond the reach of the ring, as `hold --list` has them",
         parameters: &[VOLUME],
+        body: &[],
         media_types: &[JSON],
     },
     Endpoint {
@@ -256,6 +581,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 17] = [
         needs: Needs::Scope(Scope::Hold),
         summary: "Put the packets of the sessions that match aside; it answers when they are",
         parameters: &[QUERY, VOLUME, ONLY_RANGE],
+        body: &[],
         media_types: &[JSON],
     },
     Endpoint {
@@ -265,6 +591,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 17] = [
         needs: Needs::Scope(Scope::Hold),
         summary: "Remove packets that were put aside",
         parameters: &[],
+        body: &[],
         media_types: &[JSON],
     },
     Endpoint {
@@ -274,6 +601,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 17] = [
         needs: Needs::Credential,
         summary: "What is missing from an answer that was sent, for who asked for it",
         parameters: &[],
+        body: &[],
         media_types: &[JSON],
     },
     Endpoint {
@@ -283,6 +611,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 17] = [
         needs: Needs::Scope(Scope::Extract),
         summary: "The sealed manifest of an extract that was sent, for who asked for it",
         parameters: &[],
+        body: &[],
         media_types: &[JSON],
     },
     Endpoint {
@@ -292,6 +621,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 17] = [
         needs: Needs::Credential,
         summary: "Metrics of recorders, volumes and this service, for Prometheus",
         parameters: &[],
+        body: &[],
         media_types: &["text/plain"],
     },
 ];

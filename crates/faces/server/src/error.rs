@@ -9,7 +9,10 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum Error {
     /// Neither tokens nor certificates.
-    #[error("whoever may connect could read packets: --token-file or --client-ca is missing")]
+    #[error(
+        "whoever may connect could read packets: --token-file, --people-file or --client-ca is \
+         missing"
+    )]
     NoCredential,
     /// Others could read what is asked and answered.
     #[error(
@@ -38,6 +41,23 @@ pub enum Error {
         /// What is wrong.
         why: &'static str,
     },
+    /// A token that is not made.
+    #[error("{0}")]
+    NewToken(&'static str),
+    /// A token that is not revoked.
+    #[error("there is no token of this name")]
+    NoToken,
+    /// The file of people is none.
+    #[error("{}: {source}", page::safe::path(path))]
+    PeopleFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: people::Error,
+    },
+    /// An account is not made or changed.
+    #[error(transparent)]
+    People(people::Error),
     /// A certificate, a key or both.
     #[error("{}: {why}", page::safe::path(path))]
     Tls {
@@ -81,6 +101,13 @@ impl Error {
                 | Self::NeedsTls(_)
                 | Self::NeedsClientCa
                 | Self::Twice(_)
+                | Self::NewToken(_)
+                | Self::People(
+                    people::Error::WrongName
+                        | people::Error::NoRole
+                        | people::Error::ShortPassword
+                        | people::Error::LongPassword
+                )
         )
     }
 }

@@ -17,29 +17,44 @@
 //! what is found and how it is written down (`extract`, `session-view`).
 
 mod access;
+mod accounts;
 mod answers;
 mod api;
+mod asking;
+mod audit_page;
 mod body;
 mod budget;
 mod bundle;
 mod busy;
 mod config;
+mod credentials;
 mod endpoints;
+mod entrance;
 mod error;
+mod given;
+mod hashing;
 mod holds;
 mod listen;
 mod log;
 mod logins;
+mod manage;
 mod metrics;
 mod openapi;
+mod own_account;
+mod peer;
+mod people_file;
 mod problem;
 mod question;
+mod received;
 mod requests;
 mod service;
 mod serving;
+mod staff;
 mod stenographer;
 mod stream;
 mod tls;
+mod token_file;
+mod token_list;
 mod trail;
 mod worker;
 mod workers;
@@ -50,12 +65,14 @@ use host::SystemClock;
 use units::Clock as _;
 
 pub use ::audit::Files as AuditFiles;
-pub use access::{NewToken, Scope, new_token};
-pub use config::{Bounds, Config, Holds};
+pub use ::people::{Role, Scope};
+pub use config::{Bounds, Config, Holds, Staff};
 pub use error::Error;
 pub use log::WriteLine;
+pub use people_file::{Order, manage_people};
 pub use serving::serve;
 pub use tls::Tls;
+pub use token_file::add_token;
 pub use worker::{CatchUp, Recorders, work};
 
 /// What is left until a moment since boot.

@@ -25,6 +25,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::Error;
 use crate::body::Reply;
 use crate::busy::Busy;
+use crate::peer::Peer;
 use crate::service::Service;
 use crate::{api, stenographer, tls};
 
@@ -52,13 +53,11 @@ pub(crate) struct Door {
     pub(crate) kind: Kind,
 }
 
-/// The other end of a connection.
-#[derive(Clone, Debug)]
-pub(crate) struct Peer {
+/// A door that is open.
+pub(crate) struct Opened {
     pub(crate) address: SocketAddr,
-    pub(crate) has_tls: bool,
-    /// Common name of its certificate, which the CA has vouched for.
-    pub(crate) certificate: Option<String>,
+    /// Says where it is.
+    pub(crate) line: String,
 }
 
 /// All that listen, and their connections.
@@ -96,15 +95,15 @@ impl Doors {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).connections.len()
     }
 
-    /// Begins to listen; the line that says where.
-    pub(crate) async fn open(&self, door: Door) -> Result<String, Error> {
+    /// Begins to listen.
+    pub(crate) async fn open(&self, door: Door) -> Result<Opened, Error> {
         let address = door.address;
         let refused = |source| Error::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(refused)?;
         let bound = listener.local_addr().map_err(refused)?;
         let line = open_line(door.kind, bound, door.tls.is_some());
         tokio::spawn(self.clone().listen(listener, door));
-        Ok(line)
+        Ok(Opened { address: bound, line })
     }
 
     async fn listen(self, listener: TcpListener, door: Door) {

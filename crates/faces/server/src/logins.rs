@@ -1,21 +1,16 @@
-//! Sessions of browsers: a cookie stands for the token that was shown when it was made.
+//! The cookies of browsers: what they stand for is in `people::Sessions`.
 //!
-//! The token itself is not kept, nor is anything on a disk: a restart ends all sessions. A session
-//! permits what its token does at that moment, and nothing once the token is revoked or over. Pages
-//! of other origins cannot use the cookie (`SameSite=Strict`), scripts cannot read it (`HttpOnly`).
+//! A session of a token permits what the token does at that moment, one of a person what the role
+//! does. Pages of other origins cannot use the cookie (`SameSite=Strict`), scripts cannot read it
+//! (`HttpOnly`).
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use host::SystemClock;
 use hyper::header::{COOKIE, HeaderMap, HeaderValue};
-use units::{Clock as _, NANOS_PER_SECOND, hex};
+use people::{Holder, SESSION_LASTS_S, Sessions};
+use units::Clock as _;
 
-/// Who has worked for so long shows the token again.
-const LASTS_S: i64 = 12 * 3600;
-/// Sessions of one token, and of all.
-const OF_TOKEN_MAX: usize = 32;
-const SESSIONS_MAX: usize = 1024;
 /// `__Host-` has browsers refuse it from other hosts and without TLS.
 const NAME_WITH_TLS: &str = "__Host-wirespool";
 const NAME: &str = "wirespool";
@@ -23,62 +18,47 @@ const NAME: &str = "wirespool";
 /// The sessions that go on.
 #[derive(Debug, Default)]
 pub(crate) struct Logins {
-    sessions: Mutex<BTreeMap<String, Session>>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Session {
-    /// SHA-256 of the token.
-    credential: [u8; 32],
-    since_ns: i64,
-}
-
-impl Session {
-    fn goes_on(&self, now_ns: i64) -> bool {
-        now_ns.saturating_sub(self.since_ns) < LASTS_S.saturating_mul(NANOS_PER_SECOND)
-    }
+    sessions: Mutex<Sessions>,
 }
 
 impl Logins {
-    /// Begins a session for the token of this hash; the cookie, unless there is no randomness.
-    pub(crate) fn begin(&self, credential: [u8; 32], has_tls: bool) -> Option<HeaderValue> {
-        let secret = hex(&host::random_bytes::<32>().ok()?);
-        let since_ns = SystemClock.boottime_ns();
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions.retain(|_, session| session.goes_on(since_ns));
-        let of_token = |it: &Session| it.credential == credential;
-        if sessions.values().filter(|it| of_token(it)).count() >= OF_TOKEN_MAX {
-            end_oldest(&mut sessions, of_token);
-        } else if sessions.len() >= SESSIONS_MAX {
-            end_oldest(&mut sessions, |_| true);
-        }
-        sessions.insert(secret.clone(), Session { credential, since_ns });
-        Some(cookie(&secret, LASTS_S, has_tls))
+    fn sessions(&self) -> MutexGuard<'_, Sessions> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The hash of the token that a request's cookie stands for.
-    pub(crate) fn credential(&self, headers: &HeaderMap, has_tls: bool) -> Option<[u8; 32]> {
+    /// Begins a session; the cookie, unless there is no randomness. The one that the request came
+    /// with ends: a cookie that was there before stands for nobody afterwards.
+    pub(crate) fn begin(
+        &self,
+        holder: Holder,
+        (headers, has_tls): (&HeaderMap, bool),
+    ) -> Option<HeaderValue> {
+        let random = host::random_bytes().ok()?;
+        let mut sessions = self.sessions();
+        if let Some(old) = secret(headers, has_tls) {
+            sessions.end(old);
+        }
+        let id = sessions.begin(holder, random, SystemClock.boottime_ns());
+        Some(cookie(&id, SESSION_LASTS_S, has_tls))
+    }
+
+    /// Who a request's cookie stands for.
+    pub(crate) fn holder(&self, headers: &HeaderMap, has_tls: bool) -> Option<Holder> {
         let secret = secret(headers, has_tls)?;
-        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        let session = sessions.get(secret)?;
-        session.goes_on(SystemClock.boottime_ns()).then_some(session.credential)
+        self.sessions().holder(secret, SystemClock.boottime_ns())
     }
 
     /// Ends the session of a request; a cookie that takes the place of its own.
     pub(crate) fn end(&self, headers: &HeaderMap, has_tls: bool) -> HeaderValue {
         if let Some(secret) = secret(headers, has_tls) {
-            self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(secret);
+            self.sessions().end(secret);
         }
         cookie("", 0, has_tls)
     }
-}
 
-fn end_oldest(sessions: &mut BTreeMap<String, Session>, which: impl Fn(&Session) -> bool) {
-    let those = sessions.iter().filter(|(_, session)| which(session));
-    let oldest =
-        those.min_by_key(|(_, session)| session.since_ns).map(|(secret, _)| secret.clone());
-    if let Some(oldest) = oldest {
-        sessions.remove(&oldest);
+    /// Ends all sessions of a person.
+    pub(crate) fn end_of(&self, person: &str) {
+        self.sessions().end_of(person);
     }
 }
 
@@ -113,41 +93,32 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_stands_for_its_token_until_the_session_ends() {
-        let logins = Logins::default();
-        let cookie = logins.begin([7; 32], true).unwrap();
+    fn a_cookie_stands_for_its_holder_until_the_session_ends() {
+        let (logins, holder) = (Logins::default(), Holder::Token([7; 32]));
+        let cookie = logins.begin(holder.clone(), (&HeaderMap::new(), true)).unwrap();
         let text = cookie.to_str().unwrap();
         for word in ["__Host-wirespool=", "HttpOnly", "SameSite=Strict", "Secure", "Path=/"] {
             assert!(text.contains(word), "{text}");
         }
         let headers = request(&cookie);
-        assert_eq!(logins.credential(&headers, true), Some([7; 32]));
-        assert_eq!(logins.credential(&headers, false), None, "it is one for TLS alone");
+        assert_eq!(logins.holder(&headers, true), Some(holder.clone()));
+        assert_eq!(logins.holder(&headers, false), None, "it is one for TLS alone");
         let gone = logins.end(&headers, true);
         assert!(gone.to_str().unwrap().contains("Max-Age=0"));
-        assert_eq!(logins.credential(&headers, true), None);
-        assert_eq!(logins.credential(&HeaderMap::new(), true), None);
+        assert_eq!(logins.holder(&headers, true), None);
+        assert_eq!(logins.holder(&HeaderMap::new(), true), None);
     }
 
     #[test]
-    fn there_are_at_most_so_many_of_a_token_and_the_oldest_leaves() {
-        let logins = Logins::default();
-        let other = request(&logins.begin([1; 32], false).unwrap());
-        let first = request(&logins.begin([2; 32], false).unwrap());
-        for _ in 0..OF_TOKEN_MAX {
-            logins.begin([2; 32], false).unwrap();
-        }
-        assert_eq!(logins.credential(&first, false), None);
-        assert_eq!(logins.credential(&other, false), Some([1; 32]));
-        let count = logins.sessions.lock().unwrap().len();
-        assert_eq!(count, OF_TOKEN_MAX + 1);
-    }
-
-    #[test]
-    fn a_session_is_over_after_its_time() {
-        let session = Session { credential: [0; 32], since_ns: 5 };
-        let last = LASTS_S * NANOS_PER_SECOND + 5;
-        assert!(session.goes_on(last - 1));
-        assert!(!session.goes_on(last));
+    fn a_login_begins_another_session_whatever_cookie_it_comes_with() {
+        let (logins, holder) = (Logins::default(), Holder::Token([7; 32]));
+        let first = request(&logins.begin(holder.clone(), (&HeaderMap::new(), false)).unwrap());
+        let second = request(&logins.begin(holder, (&first, false)).unwrap());
+        assert_ne!(first, second);
+        assert_eq!(logins.holder(&first, false), None);
+        // One that was planted is not taken over.
+        let planted = request(&cookie(&"0".repeat(64), 9, false));
+        let own = request(&logins.begin(Holder::Token([8; 32]), (&planted, false)).unwrap());
+        assert!(logins.holder(&planted, false).is_none() && logins.holder(&own, false).is_some());
     }
 }

@@ -53,11 +53,13 @@ fn method(endpoint: &Endpoint) -> String {
 fn operation(endpoint: &Endpoint) -> Value {
     let scope = match endpoint.needs {
         Needs::Nothing => "No credential is needed; with one it says more.".to_owned(),
+        Needs::Secret => "No credential is needed but what the request brings.".to_owned(),
         Needs::Credential => "Any credential.".to_owned(),
         Needs::Scope(scope) => format!("A credential with the scope `{}`.", scope.word()),
     };
     let security = match endpoint.needs {
         Needs::Nothing => json!([{}, {"token": []}, {"certificate": []}]),
+        Needs::Secret => json!([{}, {"token": []}]),
         _ => json!([{"token": []}, {"cookie": []}, {"certificate": []}]),
     };
     let mut parameters: Vec<Value> = endpoint
@@ -79,18 +81,44 @@ fn operation(endpoint: &Endpoint) -> Value {
     if endpoint.path.contains("{id}") {
         let what = match endpoint.what {
             Matter::Release => "The name of the hold's file",
+            Matter::RevokeToken => "The name of the token",
+            _ if endpoint.path.starts_with("/api/v1/people/") => "The name of the person",
             _ => "What the header Wirespool-Answer of an answer said",
         };
         parameters.push(required("id", "path", what));
     }
-    json!({
+    let mut operation = json!({
         "summary": endpoint.summary,
         "description": scope,
         "operationId": format!("{:?}", endpoint.what).to_lowercase(),
         "security": security,
         "parameters": parameters,
         "responses": responses(endpoint),
-    })
+    });
+    if let (false, Some(operation)) = (endpoint.body.is_empty(), operation.as_object_mut()) {
+        operation.insert("requestBody".to_owned(), request_body(endpoint));
+    }
+    operation
+}
+
+/// The JSON that a request has as its body.
+fn request_body(endpoint: &Endpoint) -> Value {
+    let members = endpoint.body.iter().map(|member| {
+        let schema = json!({"type": member.kind, "description": member.meaning});
+        (member.name.to_owned(), schema)
+    });
+    let is_needed = |name: &&str| *name != "code" || endpoint.what == Matter::ConfirmSecondFactor;
+    let needed: Vec<&str> =
+        endpoint.body.iter().map(|member| member.name).filter(is_needed).collect();
+    let schema = json!({
+        "type": "object",
+        "required": needed,
+        "additionalProperties": false,
+        "properties": members.collect::<Map<String, Value>>(),
+    });
+    // A login by token has none.
+    let is_required = endpoint.what != Matter::Login;
+    json!({"required": is_required, "content": {"application/json": {"schema": schema}}})
 }
 
 fn required(name: &str, place: &str, description: &str) -> Value {
@@ -129,6 +157,17 @@ fn responses(endpoint: &Endpoint) -> Value {
     }
     if matches!(endpoint.needs, Needs::Scope(_)) {
         refuse("403", "The credential lacks the scope");
+    }
+    if !endpoint.body.is_empty() {
+        refuse("413", "The body is too long, or did not arrive in time");
+        refuse("429", "After too many failures the next attempt waits");
+    }
+    let is_of_people = !endpoint.what.is_of_volumes() && endpoint.what != Matter::LoginWays;
+    if is_of_people && endpoint.what != Matter::Logout && endpoint.what != Matter::Caller {
+        refuse("404", "There is nothing of this name, or the service has no such file");
+        refuse("409", "It is taken, or the last administrator, or nothing was begun");
+        refuse("410", "The link is over");
+        refuse("500", "A file could not be read or changed");
     }
     let asks_volume =
         [Matter::Sessions, Matter::Summary, Matter::Packets, Matter::Extract, Matter::Hold]
@@ -171,7 +210,27 @@ fn schema(endpoint: &Endpoint, media_type: &str) -> Value {
         (Matter::Sessions, _) => of("Page"),
         (Matter::Summary, _) => of("Summary"),
         (Matter::Packets, _) => of("Packets"),
-        (Matter::Login | Matter::Caller, _) => of("Caller"),
+        (
+            Matter::Login
+            | Matter::First
+            | Matter::Caller
+            | Matter::ChangePassword
+            | Matter::EndSecondFactor,
+            _,
+        ) => of("Caller"),
+        (Matter::AddPerson | Matter::PersonPassword, _) => of("NewPerson"),
+        (
+            Matter::People
+            | Matter::RemovePerson
+            | Matter::PersonRole
+            | Matter::DisablePerson
+            | Matter::EnablePerson
+            | Matter::ResetSecondFactor,
+            _,
+        ) => of("People"),
+        (Matter::Tokens | Matter::RevokeToken, _) => of("Tokens"),
+        (Matter::Audit, _) => of("AuditPage"),
+        (Matter::AuditCheck, _) => of("AuditCheck"),
         (Matter::Fields, _) => of("Fields"),
         (Matter::Holds, _) => of("Holds"),
         (Matter::Hold, _) => of("Held"),
@@ -215,6 +274,11 @@ fn schemas() -> Value {
         "Summary": summary_schema(),
         "Packets": packets_schema(),
         "Caller": caller_schema(),
+        "People": people_schema(),
+        "NewPerson": object(&[("name", "string"), ("password", "string")]),
+        "Tokens": tokens_schema(),
+        "AuditPage": audit_page_schema(),
+        "AuditCheck": audit_check_schema(),
         "Hold": hold_schema(),
         "Holds": holds_schema(),
         "Held": held_schema(),
@@ -248,6 +312,74 @@ fn schemas() -> Value {
     })
 }
 
+/// An object of members of simple types, all of which are there.
+fn object(members: &[(&str, &str)]) -> Value {
+    let names: Vec<&str> = members.iter().map(|(name, _)| *name).collect();
+    let of = |(name, kind): &(&str, &str)| ((*name).to_owned(), json!({ "type": kind }));
+    let properties: Map<String, Value> = members.iter().map(of).collect();
+    json!({"type": "object", "required": names, "properties": properties})
+}
+
+fn people_schema() -> Value {
+    let person = object(&[
+        ("name", "string"),
+        ("role", "string"),
+        ("is_disabled", "boolean"),
+        ("must_change_password", "boolean"),
+        ("has_second_factor", "boolean"),
+        ("recovery_codes", "integer"),
+        ("since", "string"),
+    ]);
+    let role = object(&[("name", "string"), ("scopes", "array")]);
+    json!({
+        "type": "object",
+        "required": ["people", "roles"],
+        "properties": {
+            "people": {"type": "array", "items": person},
+            "roles": {"type": "array", "items": role},
+        },
+    })
+}
+
+fn tokens_schema() -> Value {
+    let token = object(&[("name", "string"), ("scopes", "array"), ("is_certificate", "boolean")]);
+    json!({
+        "type": "object",
+        "required": ["tokens", "can_change"],
+        "properties": {
+            "tokens": {"type": "array", "items": token},
+            "can_change": {"type": "boolean",
+                "description": "The service may write the file of tokens"},
+        },
+    })
+}
+
+fn audit_check_schema() -> Value {
+    object(&[
+        ("is_whole", "boolean"),
+        ("lines", "integer"),
+        ("last", "integer"),
+        ("head", "string"),
+        ("torn", "integer"),
+        ("faults_count", "integer"),
+        ("faults", "array"),
+    ])
+}
+
+fn audit_page_schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["lines", "next", "check"],
+        "properties": {
+            "lines": {"type": "array", "items": object(&[("line", "object"),
+                ("has_end", "boolean")])},
+            "next": {"type": ["integer", "null"],
+                "description": "What before has to be for the next page"},
+            "check": {"$ref": "#/components/schemas/AuditCheck"},
+        },
+    })
+}
+
 fn caller_schema() -> Value {
     let text = json!({"type": "string"});
     json!({
@@ -258,6 +390,8 @@ fn caller_schema() -> Value {
             "scopes": {"type": "array", "items": text},
             "filter": {"type": ["string", "null"],
                 "description": "A query that is asked besides whatever is asked"},
+            "person": {"type": ["object", "null"], "description": "How a person stands"},
+            "manages": {"type": "object", "description": "Which files the service has"},
             "volumes": {"type": "array", "items": {
                 "type": "object",
                 "required": ["name", "id"],

@@ -4,6 +4,7 @@ use hyper::StatusCode;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use serde::Serialize;
 
+use crate::Error;
 use crate::body::{Body, Reply};
 use crate::question::Refused;
 
@@ -28,6 +29,9 @@ struct Details {
     /// Of a query that is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     query: Option<InQuery>,
+    /// Of an attempt that has to wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_s: Option<i64>,
     #[serde(skip)]
     allow: Option<HeaderValue>,
 }
@@ -47,7 +51,15 @@ impl Problem {
     fn new(status: StatusCode, word: &str, title: &'static str) -> Self {
         let kind = format!("{PREFIX}{word}");
         let status = status.as_u16();
-        Self(Box::new(Details { kind, title, status, detail: None, query: None, allow: None }))
+        Self(Box::new(Details {
+            kind,
+            title,
+            status,
+            detail: None,
+            query: None,
+            retry_after_s: None,
+            allow: None,
+        }))
     }
 
     fn because(mut self, detail: impl Into<String>) -> Self {
@@ -71,7 +83,103 @@ impl Problem {
     pub(crate) fn no_credential() -> Self {
         let title = "a credential is needed";
         Self::new(StatusCode::UNAUTHORIZED, "no-credential", title)
-            .because("send a token (Authorization: Bearer ...) or a client certificate")
+            .because("send a token (Authorization: Bearer ...) or a client certificate, or log in")
+    }
+
+    /// Of an unknown name as of a wrong password.
+    pub(crate) fn wrong_login() -> Self {
+        let title = "name or password is wrong, or the account is disabled";
+        Self::new(StatusCode::UNAUTHORIZED, "wrong-login", title)
+    }
+
+    pub(crate) fn needs_code() -> Self {
+        let title = "a code of the second factor is needed";
+        Self::new(StatusCode::UNAUTHORIZED, "needs-code", title)
+    }
+
+    pub(crate) fn wrong_code() -> Self {
+        let title = "the code is wrong, over, or was used";
+        Self::new(StatusCode::UNAUTHORIZED, "wrong-code", title)
+    }
+
+    /// The session counts: only what was typed does not.
+    pub(crate) fn wrong_new_code() -> Self {
+        let title = "this is no code of the new secret at this time";
+        Self::new(StatusCode::BAD_REQUEST, "wrong-new-code", title)
+            .because("the clocks of the authenticator and of this machine may differ")
+    }
+
+    pub(crate) fn no_enrolment() -> Self {
+        let title = "no second factor is being set up, or it took more than ten minutes";
+        Self::new(StatusCode::CONFLICT, "no-enrolment", title)
+    }
+
+    /// After so many failures an attempt waits.
+    pub(crate) fn locked(left_ns: i64) -> Self {
+        let seconds = left_ns.max(1).unsigned_abs().div_ceil(1_000_000_000);
+        let title = "too many failures: wait before the next attempt";
+        let problem = Self::new(StatusCode::TOO_MANY_REQUESTS, "locked", title);
+        let mut problem = problem.because(format!("the next attempt counts in {seconds} s"));
+        problem.0.retry_after_s = i64::try_from(seconds).ok();
+        problem
+    }
+
+    pub(crate) fn link_over() -> Self {
+        let title = "this link is over, was used, or is none";
+        Self::new(StatusCode::GONE, "link-over", title)
+            .because("without an administrator a service shows a new one when it starts")
+    }
+
+    pub(crate) fn cross_origin() -> Self {
+        let title = "a page of another origin may not change anything here";
+        Self::new(StatusCode::FORBIDDEN, "cross-origin", title)
+    }
+
+    pub(crate) fn must_change_password() -> Self {
+        let title = "the password has to be changed first";
+        Self::new(StatusCode::FORBIDDEN, "must-change-password", title)
+    }
+
+    pub(crate) fn no_person() -> Self {
+        let title = "only a person who has logged in has an account";
+        Self::new(StatusCode::FORBIDDEN, "no-person", title)
+    }
+
+    pub(crate) fn wrong_body() -> Self {
+        let title = "the body is not the JSON that is described for this request";
+        Self::new(StatusCode::BAD_REQUEST, "wrong-body", title)
+    }
+
+    pub(crate) fn account_refused(error: &people::Error) -> Self {
+        use people::Error as Refused;
+        let (status, word, title) = match error {
+            Refused::NoPerson => {
+                (StatusCode::NOT_FOUND, "not-found", "there is nothing of this name")
+            }
+            Refused::NameTaken | Refused::TooMany => {
+                (StatusCode::CONFLICT, "taken", "the name is taken")
+            }
+            Refused::LastAdministrator | Refused::HasAdministrator => {
+                (StatusCode::CONFLICT, "administrator", "that would not leave one administrator")
+            }
+            _ => (StatusCode::BAD_REQUEST, "wrong-parameter", "a parameter is wrong"),
+        };
+        Self::new(status, word, title).because(error.to_string())
+    }
+
+    pub(crate) fn account_not_changed(error: &Error) -> Self {
+        if let Error::People(error) = error {
+            return Self::account_refused(error);
+        }
+        let title = "the file could not be changed";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "not-written", title)
+            .because(page::safe::printable(&with_causes(error)))
+    }
+
+    pub(crate) fn audit_unread(error: &audit::Error) -> Self {
+        let title = "the audit could not be read";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "audit-unread", title)
+            .because(page::safe::printable(&with_causes(error)))
     }
 
     pub(crate) fn no_scope(scope: &str) -> Self {
@@ -170,9 +278,26 @@ impl Problem {
         if status == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(RETRY_AFTER, RETRY_AFTER_S);
         }
+        if let Some(seconds) = self.0.retry_after_s {
+            headers.insert(RETRY_AFTER, seconds.into());
+        }
         if let Some(allow) = self.0.allow.clone() {
             headers.insert(ALLOW, allow);
         }
         reply
     }
+}
+
+/// An error with what is behind it.
+fn with_causes(error: &dyn core::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let said = error.to_string();
+        if !text.ends_with(&said) {
+            text = format!("{text}: {said}");
+        }
+        cause = error.source();
+    }
+    text
 }

@@ -3,16 +3,16 @@
 use core::sync::atomic::AtomicBool;
 use core::time::Duration;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use host::SystemClock;
+use tokio::sync::Semaphore;
 use units::Clock as _;
 
-use crate::access::Access;
 use crate::answers::Answers;
 use crate::config::{Bounds, Holds};
+use crate::credentials::Credentials;
 use crate::log::Log;
-use crate::logins::Logins;
 use crate::metrics::Statuses;
 use crate::problem::Problem;
 use crate::question::{Question, What};
@@ -29,6 +29,8 @@ const STATUS_ROOM: Room = Room { running: 2, waiting: 16, patience: Duration::fr
 const HOLD_ROOM: Room = Room { running: 1, waiting: 16, patience: QUEUE_PATIENCE };
 /// What such a question may take.
 const STATUS_TIME: Duration = Duration::from_secs(20);
+/// Anybody may send one, slowly; connections are left for others.
+const BODIES_MAX: usize = 64;
 
 /// A volume that is served.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -43,8 +45,11 @@ pub(crate) struct Volume {
 #[derive(Debug)]
 pub(crate) struct Service {
     pub(crate) volumes: Vec<Volume>,
-    pub(crate) access: Access,
-    pub(crate) logins: Logins,
+    pub(crate) credentials: Credentials,
+    /// Bodies of requests without a credential that are read at the same time.
+    pub(crate) bodies: Semaphore,
+    /// Readings of the audit.
+    pub(crate) audit_reads: Semaphore,
     /// Of this program.
     pub(crate) version: &'static str,
     pub(crate) bounds: Bounds,
@@ -59,8 +64,6 @@ pub(crate) struct Service {
     pub(crate) log: Arc<Log>,
     pub(crate) trail: Arc<Trail>,
     pub(crate) is_stopping: AtomicBool,
-    /// What is wrong with the file of tokens was said.
-    pub(crate) has_told_access: Mutex<bool>,
     index_dir: Option<PathBuf>,
 }
 
@@ -73,8 +76,9 @@ impl Service {
         let workers = |room| Workers::new(config.worker_verb, config.environment.clone(), room);
         Ok(Self {
             volumes: volumes(&config.volumes)?,
-            access: Access::open(config.token_file.clone())?,
-            logins: Logins::default(),
+            credentials: Credentials::open(config)?,
+            bodies: Semaphore::new(BODIES_MAX),
+            audit_reads: Semaphore::new(1),
             version: config.version,
             bounds,
             workers: workers(room),
@@ -87,28 +91,15 @@ impl Service {
             trail: Arc::new(trail(config, &log)?),
             log,
             is_stopping: AtomicBool::new(false),
-            has_told_access: Mutex::default(),
             index_dir: config.index_dir.as_deref().map(absolute).transpose()?,
         })
     }
 
     /// Reads the credentials again; what is wrong with them is said once.
     pub(crate) fn refresh_access(&self) {
-        let refreshed = self.access.refresh();
-        let mut has_told = self.has_told_access.lock().unwrap_or_else(PoisonError::into_inner);
-        match refreshed {
-            Err(error) if !*has_told => {
-                *has_told = true;
-                self.log.say(&format!("no credential counts until this is mended: {error}"));
-            }
-            Err(_) => {}
-            Ok(is_new) => *has_told &= !is_new,
+        if let Some(error) = self.credentials.refresh() {
+            self.log.say(&format!("no credential counts until this is mended: {error}"));
         }
-    }
-
-    /// Whether credentials can be read.
-    pub(crate) fn knows_credentials(&self) -> bool {
-        !*self.has_told_access.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The volume that is meant: the only one, or the one of this name or id.
@@ -152,10 +143,11 @@ fn trail(config: &Config, log: &Arc<Log>) -> Result<Trail, Error> {
         return Ok(Trail::new(None));
     };
     let files = audit::Files { path: absolute(&files.path)?, ..files };
+    let path = files.path.clone();
     let program = format!("wirespool {}", config.version);
     let says = Arc::clone(log);
     let audit = audit::Audit::open(files, &program, move |line| says.say(line))?;
-    let trail = Trail::new(Some(audit));
+    let trail = Trail::new(Some((audit, path)));
     trail.head().into_iter().for_each(|head| log.say(&head));
     Ok(trail)
 }

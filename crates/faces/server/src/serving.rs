@@ -2,6 +2,7 @@
 
 use core::sync::atomic::Ordering;
 use core::time::Duration;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use host::{StopFlag, SystemClock};
@@ -50,14 +51,17 @@ async fn run(config: &Config, service: Arc<Service>, stop: &StopFlag) -> Result<
     let (drain, draining) = watch::channel(false);
     let doors = Doors::new(Arc::clone(&service), config.bounds.connections, draining);
     let door = Door { address: config.listen, tls: tls(Clients::May)?, kind: Kind::Interface };
-    let mut open = vec![doors.open(door).await?];
+    let interface = doors.open(door).await?;
+    let address = interface.address;
+    let mut open = vec![interface.line];
     if let Some(address) = config.stenographer {
         let door = Door { address, tls: tls(Clients::Must)?, kind: Kind::Stenographer };
-        open.push(doors.open(door).await?);
+        open.push(doors.open(door).await?.line);
     }
     for line in &open {
         service.log.say(line);
     }
+    say_first(config, &service, address)?;
     host::tell_manager("READY=1");
     while !stop.is_set() {
         sleep(LOOK_EVERY).await;
@@ -78,5 +82,23 @@ async fn run(config: &Config, service: Arc<Service>, stop: &StopFlag) -> Result<
             DRAIN.as_secs()
         )),
     }
+    Ok(())
+}
+
+/// Where nobody can manage people: says the link that makes an administrator, to who can read what
+/// this service says. The secret stands behind `#`, which browsers keep to themselves.
+fn say_first(config: &Config, service: &Service, address: SocketAddr) -> Result<(), Error> {
+    let Some(accounts) = &service.credentials.accounts else { return Ok(()) };
+    let Some(secret) = accounts.begin_first()? else { return Ok(()) };
+    let scheme = if config.tls.is_some() { "https" } else { "http" };
+    let place = if address.ip().is_unspecified() {
+        format!("{}:{}", host::host_name(), address.port())
+    } else {
+        address.to_string()
+    };
+    service.log.say(&format!(
+        "no administrator yet: who opens {scheme}://{place}/#/first?link={secret} within an hour \
+         becomes the first one; it counts once"
+    ));
     Ok(())
 }

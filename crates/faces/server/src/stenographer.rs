@@ -13,11 +13,13 @@ use hyper::{Method, Request};
 use tokio::time::timeout;
 use units::Clock as _;
 
-use crate::access::Scope;
-use crate::api::{self, QUERY_BYTES_MAX};
+use people::Scope;
+
+use crate::api;
+use crate::asking::{self, QUERY_BYTES_MAX};
 use crate::body::{Body, Reply};
-use crate::listen::Peer;
 use crate::log::Entry;
+use crate::peer::Peer;
 use crate::problem::Problem;
 use crate::question::{ExtractWanted, Form, What};
 use crate::service::Service;
@@ -76,7 +78,7 @@ async fn query(
     let query = body.map_err(|_| Problem::too_long("the query did not arrive in time"))??;
     entry.add_to_asked(&query);
     let now_ns = SystemClock.realtime().0;
-    api::checked(&query, now_ns)?;
+    asking::checked(&query, now_ns)?;
     let most = service.bounds.answer_bytes;
     let wanted = ExtractWanted {
         query: caller.narrowed(&query),
@@ -89,7 +91,7 @@ async fn query(
     };
     // Stenographer has one; the first is it.
     let volume = service.volumes.first().ok_or_else(Problem::no_worker)?;
-    entry.record.asks(&query, Some(&volume.name), api::range(&caller.narrowed(&query)));
+    entry.record.asks(&query, Some(&volume.name), asking::range(&caller.narrowed(&query)));
     let wanted = Wanted {
         question: service.question(volume, What::Extract(wanted)),
         query,

@@ -68,7 +68,8 @@ pub(crate) async fn begin(
             Ending::Answered(answered) => (None, Some(answered)),
         },
     };
-    let id = service.answers.begin(&caller.name, &wanted.query).ok_or_else(Problem::no_worker)?;
+    let id =
+        service.answers.begin(&caller.owner(), &wanted.query).ok_or_else(Problem::no_worker)?;
     let (sender, receiver) = channel(PIECES);
     let outcome = Arc::<Outcome>::default();
     let pump = Pump {

@@ -4,6 +4,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use audit::{Audit, Credential, Ended, Event, Link, Request, Unwritten};
@@ -28,14 +29,17 @@ const REFUSED_PER_S: u64 = 10;
 #[derive(Debug)]
 pub(crate) struct Trail {
     audit: Option<Audit>,
+    path: Option<PathBuf>,
     numbers: AtomicU64,
     refused: Mutex<Budget>,
 }
 
 impl Trail {
-    pub(crate) fn new(audit: Option<Audit>) -> Self {
+    /// With the file that it is written to.
+    pub(crate) fn new(audit: Option<(Audit, PathBuf)>) -> Self {
+        let (audit, path) = audit.unzip();
         let refused = Budget::new(REFUSED_BURST, REFUSED_PER_S, SystemClock.boottime_ns());
-        Self { audit, numbers: AtomicU64::new(1), refused: Mutex::new(refused) }
+        Self { audit, path, numbers: AtomicU64::new(1), refused: Mutex::new(refused) }
     }
 
     /// Whether requests can be answered as far as it goes.
@@ -46,6 +50,16 @@ impl Trail {
     /// Lines that were written; none without an audit.
     pub(crate) fn lines(&self) -> Option<u64> {
         self.audit.as_ref().map(Audit::lines)
+    }
+
+    /// The file that is written.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// The last line that is on the disk.
+    pub(crate) fn end(&self) -> Link {
+        self.audit.as_ref().map(Audit::end).unwrap_or_default()
     }
 
     /// The last line, for the log; none without an audit.
@@ -161,6 +175,11 @@ impl Record {
         self.request.credential = Some(name.to_owned());
     }
 
+    /// Whose account it is about.
+    pub(crate) fn is_about(&mut self, name: &str) {
+        self.request.about = Some(name.to_owned());
+    }
+
     /// What is asked of a volume.
     pub(crate) fn asks(&mut self, query: &str, volume: Option<&str>, range: [Option<String>; 2]) {
         self.request.query = Some(query.to_owned());
@@ -182,7 +201,9 @@ impl Record {
             self.request.status = Some(status.as_u16());
             return true;
         }
-        if status == StatusCode::UNAUTHORIZED && !trail.may_list_refused() {
+        let is_anybodys = self.request.credential.is_none() && self.state == State::Checked;
+        let is_refused = status.is_client_error() || status.is_server_error();
+        if is_refused && is_anybodys && !trail.may_list_refused() {
             self.state = State::Done;
             audit.leave_out();
             return audit.is_well() || self.is_answered_anyway;
@@ -191,7 +212,6 @@ impl Record {
         self.request.took_ms = self.took_ms();
         let mut request = Box::new(self.request.clone());
         let event = if let Some(bytes) = ready_bytes {
-            let is_refused = status.is_client_error() || status.is_server_error();
             let ended = if is_refused { Ended::Refused } else { Ended::Complete };
             (request.bytes, request.ended) = (bytes, Some(ended));
             self.state = State::Done;

@@ -5,6 +5,7 @@
 //! (docs/sessions.md). Text from outside goes through [`page::safe`], whatever it goes to.
 
 mod chosen;
+mod compared;
 mod explain;
 mod hold;
 mod manifest;
@@ -20,6 +21,7 @@ mod tag;
 mod top;
 
 pub use chosen::{ChosenTable, SessionColumns};
+pub use compared::{NotCompared, signed_by, unlike_file, unlike_folder};
 pub use explain::{explain, explain_json, fields, fields_json, unmet_names};
 pub use hold::{holds, holds_json};
 pub use manifest::{Maker, completeness_json, manifest_json};

@@ -1,15 +1,11 @@
 //! `wirespool verify-extract` and `wirespool keygen`.
 
-use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use ::extract::{
-    ExpectedOutput, ExtractReport, PublicKey, ReadManifest, SealError, SigningKey,
-    VerifyExtractError,
-};
-use anyhow::{Context, bail};
+use ::extract::{ExpectedOutput, ExtractReport, PublicKey, SigningKey};
+use anyhow::Context;
 use clap::Args;
 use host::Output;
 use session_view::Maker;
@@ -113,7 +109,7 @@ pub(crate) fn verify(flags: &VerifyFlags) -> Outcome {
     let manifest = ::extract::parse_manifest(&text).with_context(of_manifest)?;
 
     let (mut report, mut is_right) = (Vec::new(), true);
-    let seal = check_seal(&manifest, trusted.as_ref());
+    let seal = session_view::signed_by(&manifest, trusted.as_ref());
     is_right &= seal.is_ok();
     let name = page::safe::path(&flags.manifest);
     match seal {
@@ -122,10 +118,10 @@ pub(crate) fn verify(flags: &VerifyFlags) -> Outcome {
         Err(error) => report.push(format!("{name}: {error}\n")),
     }
     let findings = if flags.file.is_dir() {
-        check_folder(&manifest.outputs, &flags.file)?
+        session_view::unlike_folder(&manifest.outputs, &flags.file)?
     } else {
         let output = choose(&manifest.outputs, flags)?;
-        Vec::from_iter(check_file(output, &flags.file)?)
+        Vec::from_iter(session_view::unlike_file(output, &flags.file)?)
     };
     is_right &= findings.is_empty();
     if findings.is_empty() {
@@ -136,51 +132,6 @@ pub(crate) fn verify(flags: &VerifyFlags) -> Outcome {
     report.extend(findings.iter().map(|finding| format!("{finding}\n")));
     stdout::print(&report.concat())?;
     Ok(Verdict::clean_if(is_right))
-}
-
-/// Who signed it, in words; `None` without a signature.
-fn check_seal(
-    manifest: &ReadManifest<'_>,
-    trusted: Option<&PublicKey>,
-) -> Result<Option<String>, SealError> {
-    let Some((text, seal)) = &manifest.sealed else {
-        return trusted.map_or(Ok(None), |_| Err(SealError::Unsigned));
-    };
-    seal.check(text.as_bytes(), trusted)?;
-    let known = if trusted.is_some() { "the key given" } else { "an unverified key" };
-    Ok(seal.signature.map(|(key, _)| format!("{known}, {}", units::hex(&key.0))))
-}
-
-/// What is wrong with a file.
-fn check_file(output: &ExpectedOutput, path: &Path) -> anyhow::Result<Option<String>> {
-    let mut file = host::open_input(path)?;
-    match ::extract::verify_extract(&output.summary, &mut file) {
-        Ok(()) => Ok(None),
-        Err(VerifyExtractError::Read(error)) => {
-            Err(error).with_context(|| format!("cannot read {}", page::safe::path(path)))
-        }
-        Err(error) => Ok(Some(format!("{}: {error}", page::safe::path(path)))),
-    }
-}
-
-/// What is wrong with a folder: files that are changed, missing, or too many.
-fn check_folder(outputs: &[ExpectedOutput], folder: &Path) -> anyhow::Result<Vec<String>> {
-    let mut there: BTreeSet<PathBuf> =
-        host::files_in(folder)?.into_iter().map(|(path, _)| path).collect();
-    let mut findings = Vec::new();
-    for output in outputs {
-        let Some(name) = &output.file else { bail!("the manifest names no files") };
-        let path = folder.join(name);
-        if there.remove(&path) {
-            findings.extend(check_file(output, &path)?);
-        } else {
-            findings.push(format!("{}: missing", page::safe::path(&path)));
-        }
-    }
-    let unknown =
-        there.iter().map(|path| format!("{}: not of the extract", page::safe::path(path)));
-    findings.extend(unknown);
-    Ok(findings)
 }
 
 /// The only output, or the one with the name of the file.

@@ -3,17 +3,16 @@
 mod audit;
 mod config;
 mod flags;
+mod person;
 mod setup;
 
 use core::time::Duration;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::bail;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use host::{Output, SystemClock};
-use server::{AuditFiles, Bounds, Config, Holds, Recorders, Scope, Tls};
+use host::SystemClock;
+use server::{AuditFiles, Bounds, Config, Holds, Recorders, Scope, Staff, Tls};
 use units::{Clock as _, Timestamp};
 
 use crate::failure::{Outcome, Usage, Verdict};
@@ -23,6 +22,7 @@ use crate::{arguments, evidence, recorder, stdout};
 use self::audit::AuditCommand;
 use self::config::ConfigCommand;
 use self::flags::ServingFlags;
+use self::person::{PersonFlags, refused};
 use self::setup::Questions;
 pub(crate) use config::reference;
 
@@ -43,6 +43,7 @@ const HANDED_ON: [&str; 4] = ["HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "TMPD
 Examples:
   wirespool serve /data/spool --token-file /data/tokens
   wirespool serve token create anna --scope sessions,extract --token-file /data/tokens
+  wirespool serve person add bert --role analyst --people-file /data/people
   wirespool serve --config /etc/wirespool/wirespool.toml
   curl -H \"Authorization: Bearer $TOKEN\" 'http://127.0.0.1:8420/api/v1/sessions?query=port+53'
 
@@ -58,6 +59,7 @@ pub(crate) struct Flags {
 enum Command {
     #[command(subcommand)]
     Token(TokenCommand),
+    Person(PersonFlags),
 }
 
 /// Credentials
@@ -172,6 +174,7 @@ pub(crate) fn setup(flags: &SetupFlags, verbs: &dyn Fn(&::setup::Words) -> Outco
 pub(crate) fn run(flags: &Flags) -> Outcome {
     match &flags.command {
         Some(Command::Token(TokenCommand::Create(flags))) => create_token(flags),
+        Some(Command::Person(flags)) => person::run(flags),
         None => match &flags.serving.config {
             Some(path) => config::serve_all(path),
             None => serve(&flags.serving),
@@ -189,6 +192,7 @@ fn serve(flags: &ServingFlags) -> Outcome {
         listen: flags.listen,
         stenographer: flags.stenographer,
         token_file: flags.token_file.clone(),
+        people: flags.people_file.clone().map(|file| Staff { file, roles: flags.role.clone() }),
         tls: tls.map(|(certificate, key)| Tls { certificate, key }),
         client_ca: flags.client_ca.clone(),
         audit: flags.audit.clone().map(|path| AuditFiles {
@@ -229,21 +233,10 @@ pub(crate) fn work() -> Outcome {
 }
 
 fn create_token(flags: &CreateFlags) -> Outcome {
-    let path: &Path = &flags.token_file;
-    let others = match host::target(path)? {
-        host::Target::Absent => String::new(),
-        host::Target::File { .. } => host::read_key(path)?,
-        _ => bail!("{} is no file", page::safe::path(path)),
-    };
     let after = |time| Timestamp(SystemClock.realtime().0).plus_nanos(units::nanos(time));
     let bounds = (flags.expires.map(after), flags.filter.as_deref());
-    let made = server::new_token(&flags.name, &flags.scope, bounds, &others);
-    let made =
-        made.map_err(|why| Usage(format!("{}: {why}", page::safe::printable(&flags.name))))?;
-    let mut output = Output::create(path, true)?;
-    let gap = if others.is_empty() || others.ends_with('\n') { "" } else { "\n" };
-    output.write_all(format!("{others}{gap}{}", made.line).as_bytes())?;
-    output.finish()?;
-    stdout::print(&format!("{}\n", made.token))?;
+    let token = server::add_token(&flags.token_file, &flags.name, &flags.scope, bounds);
+    let token = token.map_err(|error| refused(error, &flags.name))?;
+    stdout::print(&format!("{token}\n"))?;
     Ok(Verdict::Clean)
 }

@@ -12,7 +12,7 @@ use anyhow::{Context, bail};
 use capture::{LiveOptions, LiveSource, Source as _};
 use clap::Args;
 use host::processes::has_process;
-use host::{Launch, Output, StopFlag, SystemClock, User, not_started, read_text};
+use host::{Launch, Output, StopFlag, SystemClock, User, not_started};
 use network::sockets::{Namespace, Owner, Owners, endpoints, family};
 use network::{Enclosure, Way, interfaces};
 use units::ByteSize;
@@ -26,9 +26,6 @@ use crate::stdout;
 const RING: ByteSize = ByteSize(16 << 20);
 const LACKS_IPV6: &str = "the program had no IPv6: this machine forwards it by no interface; \
     Linux 6.17 can for single ones, others with net.ipv6.conf.all.forwarding=1";
-/// Where resolvers that listen on this machine only say whom they ask.
-const UPSTREAM: [&str; 2] =
-    ["/run/systemd/resolve/resolv.conf", "/run/NetworkManager/no-stub-resolv.conf"];
 
 /// The packets of one program.
 ///
@@ -314,41 +311,12 @@ fn resolver(asked: Option<IpAddr>) -> Option<String> {
     if let Some(address) = asked {
         return Some(format!("nameserver {address}\n"));
     }
-    let text = read_text(Path::new("/etc/resolv.conf")).ok()?;
-    if !is_local(&text) {
-        return None;
-    }
-    // Who answers on this machine's loopback is not reached from another namespace.
-    let texts = UPSTREAM.iter().filter_map(|path| read_text(Path::new(path)).ok());
-    let found = texts.into_iter().find(|text| servers(text).next().is_some() && !is_local(text));
-    if found.is_none() {
+    let found = ::trace::Resolver::of_machine();
+    if found == ::trace::Resolver::Unknown {
         say(
             "note: the name server of this machine listens on its loopback, where the program does \
              not reach it, and does not say whom it asks: names will not be found; --dns names one",
         );
     }
-    found
-}
-
-fn servers(text: &str) -> impl Iterator<Item = IpAddr> {
-    let lines = text.lines().filter_map(|line| line.trim().strip_prefix("nameserver"));
-    lines.filter_map(|rest| rest.trim().parse().ok())
-}
-
-/// All of its name servers are on the loopback.
-fn is_local(text: &str) -> bool {
-    servers(text).all(|address: IpAddr| address.is_loopback())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_resolver_on_the_loopback_is_told_from_others() {
-        assert!(is_local("nameserver 127.0.0.53\noptions edns0\n"));
-        assert!(is_local("nameserver ::1\n"));
-        assert!(!is_local("nameserver 127.0.0.53\nnameserver 192.0.2.1\n"));
-        assert!(is_local("# nameserver 192.0.2.1\n"), "the one of the C library is local");
-    }
+    found.text()
 }

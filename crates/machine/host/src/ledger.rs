@@ -133,7 +133,7 @@ fn lock(file: &File, path: &Path) -> Result<(), Error> {
 }
 
 /// So that a name is there after a power cut, too.
-fn sync_folder(path: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }

@@ -66,7 +66,7 @@ pub use objects::{ObjectFile, ObjectFolder};
 pub use output::{Appended, Output, OutputFolder, open_input, write_file};
 pub use pipe::{NamedEnd, pipe};
 pub use piped::Piped;
-pub use private::read_key;
+pub use private::{change_private, may_replace, read_key, read_private};
 pub use process::{
     CpuTime, cpu_time, keep_freed_memory, memlock_limit_bytes, memory_available_bytes, own_process,
     random_bytes, terminal_columns,

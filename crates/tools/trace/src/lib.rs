@@ -11,6 +11,7 @@
 mod belongings;
 mod loopback;
 mod output;
+mod resolver;
 mod senders;
 mod watch;
 
@@ -19,5 +20,6 @@ pub use network::sockets::Owner;
 pub use belongings::{Belongings, Seen};
 pub use loopback::{loopback_services, refused_on_loopback};
 pub use output::Output;
+pub use resolver::Resolver;
 pub use senders::{Senders, Sent};
 pub use watch::{Error, Report, Share, Watch, watch};

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use server::Bounds;
+use server::{Bounds, Role};
 
 use crate::arguments;
 
@@ -26,6 +26,14 @@ pub(crate) struct ServingFlags {
     /// any, as `serve token create` writes them. They are read again when the file has changed
     #[arg(long, value_name = "FILE")]
     pub(super) token_file: Option<PathBuf>,
+    /// People who log in at the page by name and password, with a second factor if they like. The
+    /// service makes the file; without an administrator it shows a link that makes the first one
+    #[arg(long, value_name = "FILE")]
+    pub(super) people_file: Option<PathBuf>,
+    /// A role besides administrator, analyst and viewer: what it permits, and a query that is asked
+    /// besides whatever is asked; may be given several times, as in --role 'desk=sessions port 53'
+    #[arg(long, value_name = "NAME=SCOPES[ FILTER]", requires = "people_file")]
+    pub(super) role: Vec<Role>,
     /// The server's certificate, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(super) tls_cert: Option<PathBuf>,

@@ -249,10 +249,10 @@ fn an_edited_removed_or_cut_off_line_is_found() {
 }
 
 /// A file system of its own, which can be full; ended with the value.
-struct Small(String);
+pub(super) struct Small(pub(super) String);
 
 impl Small {
-    fn mount(at: String) -> Option<Self> {
+    pub(super) fn mount(at: String) -> Option<Self> {
         fs::create_dir(&at).unwrap();
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", "size=256k", "audit-test", &at]);

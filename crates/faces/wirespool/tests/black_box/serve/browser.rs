@@ -10,11 +10,11 @@ use serde_json::Value;
 use super::{Served, find};
 use crate::machine::{Volume, run};
 
-const HEADING: &str = "X-Wirespool: 1";
+pub(super) const HEADING: &str = "X-Wirespool: 1";
 
 /// The cookie of an answer as a request sends it.
 #[track_caller]
-fn cookie(answer: &super::Answer) -> String {
+pub(super) fn cookie(answer: &super::Answer) -> String {
     let given = answer.headers.get("set-cookie").expect("a cookie");
     assert!(given.contains("HttpOnly") && given.contains("SameSite=Strict"), "{given}");
     format!("Cookie: {}", given.split(';').next().unwrap())

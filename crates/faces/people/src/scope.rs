@@ -1,0 +1,44 @@
+//! What a credential or a role permits.
+
+/// What a credential permits. None of them contains another one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Scope {
+    /// To read sessions.
+    Sessions,
+    /// To see payload.
+    Payload,
+    /// To take packets.
+    Extract,
+    /// To hold packets beyond the ring.
+    Hold,
+    /// To manage people and tokens, and to read the audit.
+    Admin,
+}
+
+impl Scope {
+    /// All that there are.
+    pub const ALL: [Self; 5] =
+        [Self::Sessions, Self::Payload, Self::Extract, Self::Hold, Self::Admin];
+
+    /// As files and flags have it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Sessions => "sessions",
+            Self::Payload => "payload",
+            Self::Extract => "extract",
+            Self::Hold => "hold",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// The scope of this word.
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scope| scope.word() == word)
+    }
+
+    /// The scopes of a list with commas.
+    pub fn list(text: &str) -> Option<Vec<Self>> {
+        let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
+        words.map(Self::of_word).collect()
+    }
+}

@@ -1,0 +1,284 @@
+//! The people of a service: who may log in, and what is remembered of attempts.
+//!
+//! The file is read again when a second has passed, as that of tokens is: who is disabled there is
+//! out. While it cannot be read nobody counts.
+
+use core::net::IpAddr;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use host::SystemClock;
+use people::{
+    ADMINISTRATOR, Attempt, Enrolment, FirstLink, LockOut, Password, People, Person, Roles, Used,
+    Verifier, decoy, is_name,
+};
+use units::{Clock as _, NANOS_PER_SECOND};
+
+use crate::Error;
+use crate::access::{Caller, Standing};
+use crate::hashing::Hashing;
+use crate::people_file::{self, Chosen};
+use crate::problem::Problem;
+
+/// The file is looked at so often.
+const LOOK_EVERY_NS: i64 = NANOS_PER_SECOND;
+/// A second factor is set up within this.
+const ENROLMENT_NS: i64 = 600 * NANOS_PER_SECOND;
+
+/// The people of a service.
+#[derive(Debug)]
+pub(crate) struct Accounts {
+    file: PathBuf,
+    pub(crate) roles: Roles,
+    known: Mutex<Known>,
+    lock_out: Mutex<LockOut>,
+    hashing: Hashing,
+    /// What the password of nobody is compared with.
+    decoy: Verifier,
+    first: Mutex<Option<FirstLink>>,
+    /// Steps of codes that were used, also where the file could not be written.
+    used_steps: Mutex<BTreeMap<String, u64>>,
+    enrolments: Mutex<BTreeMap<String, (Enrolment, i64)>>,
+}
+
+#[derive(Debug)]
+struct Known {
+    people: People,
+    looked_ns: i64,
+}
+
+/// What was typed to log in.
+#[derive(Clone, Copy)]
+pub(crate) struct Typed<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) password: &'a str,
+    pub(crate) code: Option<&'a str>,
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Accounts {
+    pub(crate) fn open(file: PathBuf, roles: Roles) -> Result<Self, Error> {
+        let people = people_file::read(&file)?;
+        let decoy = decoy(host::random_bytes()?).map_err(Error::People)?;
+        Ok(Self {
+            file,
+            roles,
+            known: Mutex::new(Known { people, looked_ns: SystemClock.boottime_ns() }),
+            lock_out: Mutex::default(),
+            hashing: Hashing::start()?,
+            decoy,
+            first: Mutex::default(),
+            used_steps: Mutex::default(),
+            enrolments: Mutex::default(),
+        })
+    }
+
+    /// Reads the file again. False where it was looked at a moment ago.
+    pub(crate) fn refresh(&self) -> Result<bool, Error> {
+        let mut known = held(&self.known);
+        let now_ns = SystemClock.boottime_ns();
+        if now_ns.saturating_sub(known.looked_ns) < LOOK_EVERY_NS {
+            return Ok(false);
+        }
+        known.looked_ns = now_ns;
+        let (people, result) = match people_file::read(&self.file) {
+            Ok(people) => (people, Ok(true)),
+            Err(error) => (People::default(), Err(error)),
+        };
+        known.people = people;
+        result
+    }
+
+    /// Where nobody can manage people: the secret of a link that makes an administrator.
+    pub(crate) fn begin_first(&self) -> Result<Option<String>, Error> {
+        if held(&self.known).people.has_administrator(&self.roles) {
+            return Ok(None);
+        }
+        let (link, secret) = FirstLink::new(host::random_bytes()?, SystemClock.boottime_ns());
+        *held(&self.first) = Some(link);
+        Ok(Some(secret))
+    }
+
+    /// Whether this is the secret of the link, in time.
+    pub(crate) fn check_first(&self, secret: &str) -> Result<(), Problem> {
+        let fits = |link: &FirstLink| link.fits(secret, SystemClock.boottime_ns());
+        let counts = held(&self.first).as_ref().is_some_and(fits);
+        counts.then_some(()).ok_or_else(Problem::link_over)
+    }
+
+    /// Makes the first administrator, for who has shown the secret of the link.
+    pub(crate) async fn make_first(&self, name: &str, password: &str) -> Result<Person, Problem> {
+        let chosen = self.chosen(Some(password)).await?;
+        let (roles, of) = (self.roles.clone(), name.to_owned());
+        let stamp = (random()?, SystemClock.realtime().to_string());
+        // Two that use the link at once come one after the other here.
+        self.change(move |people| {
+            if people.has_administrator(&roles) {
+                return Err(people::Error::HasAdministrator);
+            }
+            people.add((&of, ADMINISTRATOR), chosen.verifier(), stamp.clone())
+        })
+        .await?;
+        *held(&self.first) = None;
+        self.find(name).ok_or_else(Problem::wrong_login)
+    }
+
+    /// All people.
+    pub(crate) fn people(&self) -> People {
+        held(&self.known).people.clone()
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<Person> {
+        held(&self.known).people.find(name).cloned()
+    }
+
+    /// What the person of a session may do, if they still count.
+    pub(crate) fn caller(&self, name: &str, stamp: &str) -> Option<Caller> {
+        let person = self.find(name)?;
+        let counts = !person.is_disabled() && person.stamp() == stamp;
+        counts.then(|| self.caller_of(&person))
+    }
+
+    pub(crate) fn caller_of(&self, person: &Person) -> Caller {
+        let role = self.roles.find(person.role()).filter(|_| !person.must_change());
+        let factor = person.second_factor();
+        Caller {
+            name: person.name().to_owned(),
+            scopes: role.map(|role| role.scopes.clone()).unwrap_or_default(),
+            filter: role.and_then(|role| role.filter.clone()),
+            person: Some(Standing {
+                role: person.role().to_owned(),
+                must_change_password: person.must_change(),
+                has_second_factor: factor.is_some(),
+                recovery_codes: factor.map_or(0, people::SecondFactor::recovery_left),
+            }),
+        }
+    }
+
+    /// Who has this name, password and code. What is wrong with name or password is not said, and
+    /// takes the same time.
+    pub(crate) async fn check(&self, typed: Typed<'_>, from: IpAddr) -> Result<Person, Problem> {
+        let (person, attempt) = self.check_password(typed, from).await?;
+        if let Some(factor) = person.second_factor() {
+            let Some(code) = typed.code else {
+                held(&self.lock_out).take_back(&attempt);
+                return Err(Problem::needs_code());
+            };
+            let used_step = held(&self.used_steps).get(typed.name).copied().unwrap_or(0);
+            let used = factor.check(code, SystemClock.realtime(), used_step);
+            let used = used.ok_or_else(Problem::wrong_code)?;
+            if !self.use_up(typed.name, used).await? {
+                return Err(Problem::wrong_code());
+            }
+        }
+        held(&self.lock_out).succeed(&attempt);
+        Ok(person)
+    }
+
+    async fn check_password(
+        &self,
+        typed: Typed<'_>,
+        from: IpAddr,
+    ) -> Result<(Person, Attempt), Problem> {
+        // What is no name is nobody's, and takes no room.
+        let name = if is_name(typed.name) { typed.name } else { "" };
+        let now_ns = SystemClock.boottime_ns();
+        let attempt = held(&self.lock_out).begin(name, from, now_ns).map_err(Problem::locked)?;
+        let person = self.find(name).filter(|person| !person.is_disabled());
+        let verifier = person.as_ref().map_or_else(|| self.decoy.clone(), Person::verifier);
+        let password = Password::typed(typed.password);
+        let password = password.map_err(|error| Problem::account_refused(&error))?;
+        let fits = self.hashing.run(move || password.fits(&verifier)).await;
+        let fits = fits.inspect_err(|_| held(&self.lock_out).take_back(&attempt))?;
+        let person = person.filter(|_| fits).ok_or_else(Problem::wrong_login)?;
+        Ok((person, attempt))
+    }
+
+    /// Marks a code as used; false where another login was first.
+    async fn use_up(&self, name: &str, used: Used) -> Result<bool, Problem> {
+        if let Used::Step(step) = used {
+            let mut steps = held(&self.used_steps);
+            let newest = steps.entry(name.to_owned()).or_default();
+            if step <= *newest {
+                return Ok(false);
+            }
+            *newest = step;
+        }
+        let (of, taken) = (name.to_owned(), used.clone());
+        let written = self.change(move |people| people.use_code(&of, &taken)).await;
+        match used {
+            // It is remembered here; a full disk keeps nobody out.
+            Used::Step(_) => Ok(written.unwrap_or(true)),
+            Used::Recovery(_) => written,
+        }
+    }
+
+    /// A password that somebody chooses, hashed.
+    pub(crate) async fn chosen(&self, password: Option<&str>) -> Result<Chosen, Problem> {
+        let password = password.map(str::to_owned);
+        let chosen = self.hashing.run(move || Chosen::new(password.as_deref())).await?;
+        chosen.map_err(|error| Problem::account_not_changed(&error))
+    }
+
+    /// Sets up a second factor for who logs in by this name, once [`Self::confirm`] is told a code.
+    pub(crate) fn enrol(&self, name: &str) -> Result<Enrolment, Problem> {
+        let enrolment = Enrolment::new(random()?);
+        let until_ns = SystemClock.boottime_ns().saturating_add(ENROLMENT_NS);
+        held(&self.enrolments).insert(name.to_owned(), (enrolment.clone(), until_ns));
+        Ok(enrolment)
+    }
+
+    /// Codes for who loses the authenticator, where this is one of its codes.
+    pub(crate) async fn confirm(&self, name: &str, code: &str) -> Result<Vec<String>, Problem> {
+        let begun = held(&self.enrolments).get(name).cloned();
+        let begun = begun.filter(|(_, until_ns)| SystemClock.boottime_ns() < *until_ns);
+        let (enrolment, _) = begun.ok_or_else(Problem::no_enrolment)?;
+        let confirmed = enrolment.confirm(code, SystemClock.realtime(), &random()?);
+        let (factor, codes) = confirmed.ok_or_else(Problem::wrong_new_code)?;
+        let (of, stamp) = (name.to_owned(), random()?);
+        self.change(move |people| people.set_second_factor(&of, Some(factor.clone()), stamp))
+            .await?;
+        held(&self.enrolments).remove(name);
+        held(&self.used_steps).remove(name);
+        Ok(codes)
+    }
+
+    /// Changes the file, where it cannot keep others waiting.
+    pub(crate) async fn change<T: Send + 'static>(
+        &self,
+        mut change: impl FnMut(&mut People) -> Result<T, people::Error> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let file = self.file.clone();
+        let work = move || people_file::change(&file, &mut change);
+        let changed = tokio::task::spawn_blocking(work).await;
+        let changed = changed.map_err(|_| Problem::worker_ended())?;
+        let (people, told) = changed.map_err(|error| Problem::account_not_changed(&error))?;
+        let mut known = held(&self.known);
+        *known = Known { people, looked_ns: SystemClock.boottime_ns() };
+        Ok(told)
+    }
+
+    /// The same of what must leave somebody who can manage people.
+    pub(crate) async fn change_keeping(
+        &self,
+        mut change: impl FnMut(&mut People) -> Result<(), people::Error> + Send + 'static,
+    ) -> Result<(), Problem> {
+        let roles = self.roles.clone();
+        self.change(move |people| {
+            let had = people.has_administrator(&roles);
+            change(people)?;
+            let is_kept = !had || people.has_administrator(&roles);
+            if is_kept { Ok(()) } else { Err(people::Error::LastAdministrator) }
+        })
+        .await
+    }
+}
+
+/// Bytes for stamps and secrets.
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], Problem> {
+    host::random_bytes().map_err(|_| Problem::no_worker())
+}

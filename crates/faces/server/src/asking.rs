@@ -1,0 +1,320 @@
+//! Questions to volumes, and what the service says of itself.
+
+use core::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
+
+use extract::Weight;
+use host::SystemClock;
+use hyper::header::{ACCEPT, HeaderMap};
+use query::{Field, Query};
+use serde_json::{Value, json};
+use units::{Clock as _, Timestamp};
+
+use crate::access::Caller;
+use crate::body::{Body, Reply, reply};
+use crate::endpoints::{JSON, Matter, NDJSON, PCAPNG};
+use crate::given::Given;
+use crate::problem::Problem;
+use crate::question::{
+    Cursor, ExtractWanted, Form, Order, PacketsWanted, SessionsWanted, SummaryWanted, What,
+};
+use crate::service::Service;
+use crate::stream::{self, Framing, Wanted};
+use crate::{holds, openapi};
+
+const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// A longer query is none that anybody wrote.
+pub(crate) const QUERY_BYTES_MAX: usize = 32 << 10;
+/// Sessions of a page, if the request does not say how many.
+const PAGE: u64 = 100;
+const PAGE_MAX: u64 = 10_000;
+/// Values of a field in a summary, and how many fields it may have.
+const VALUES: u64 = 10;
+const VALUES_MAX: u64 = 1000;
+const FIELDS_MAX: usize = 16;
+/// Packets that are shown.
+const PACKETS: u64 = 1000;
+const PACKETS_MAX: u64 = 10_000;
+
+/// Answers what is asked of volumes and of the service.
+pub(crate) async fn answer(
+    service: &Arc<Service>,
+    (caller, headers): (&Caller, &HeaderMap),
+    (what, id, given): (Matter, &str, &Given),
+) -> Result<Reply, Problem> {
+    match what {
+        Matter::OpenApi => Ok(reply(JSON, Body::text(openapi::document()))),
+        Matter::Fields => Ok(reply(JSON, Body::text(fields()))),
+        Matter::Volumes => volumes(service).await,
+        Matter::Sessions => sessions(service, caller, given, headers).await,
+        Matter::Summary => summary(service, caller, given).await,
+        Matter::Packets => packets(service, caller, given).await,
+        Matter::Extract => extract(service, caller, given).await,
+        Matter::Holds => holds::list(service, caller, given.text("volume")).await,
+        Matter::Hold => hold(service, caller, given).await,
+        Matter::Release => holds::release(service, caller, id).await,
+        Matter::Answer => known_answer(service, caller, id),
+        Matter::Manifest => manifest(service, caller, id),
+        Matter::Metrics => Ok(reply(PROMETHEUS, Body::text(service.scrape().await))),
+        _ => Ok(health(service, Some(caller))),
+    }
+}
+
+/// The times that a query permits.
+pub(crate) fn range(query: &str) -> [Option<String>; 2] {
+    let parsed = (query.len() <= 2 * QUERY_BYTES_MAX)
+        .then(|| Query::parse(query, SystemClock.realtime()).ok())
+        .flatten();
+    let Some((from, until)) = parsed.map(|query| query.time_range()) else { return [None, None] };
+    let bound = |time: Timestamp, none: i64| (time.0 != none).then(|| time.to_string());
+    [bound(from, i64::MIN), bound(until, i64::MAX)]
+}
+
+/// Of who has no credential whether it is well, and of others why.
+pub(crate) fn health(service: &Service, caller: Option<&Caller>) -> Reply {
+    let is_stopping = service.is_stopping.load(Ordering::Relaxed);
+    let can_start = service.workers.can_start();
+    let knows_credentials = service.credentials.are_known();
+    let writes_audit = service.trail.is_well();
+    let is_well = !is_stopping && can_start && knows_credentials && writes_audit;
+    let mut said = json!({ "ok": is_well });
+    if let (Some(_), Some(said)) = (caller, said.as_object_mut()) {
+        said.insert("is_stopping".to_owned(), is_stopping.into());
+        said.insert("workers_start".to_owned(), can_start.into());
+        said.insert("audit_written".to_owned(), writes_audit.into());
+        said.insert("workers".to_owned(), service.workers.running().into());
+        said.insert("queue".to_owned(), service.workers.waiting().into());
+        let names = service.volumes.iter().map(|volume| volume.name.clone());
+        said.insert("volumes".to_owned(), names.collect());
+    }
+    let mut reply = reply(JSON, Body::text(page::safe::json_line(&said)));
+    if !is_well {
+        *reply.status_mut() = hyper::StatusCode::SERVICE_UNAVAILABLE;
+    }
+    reply
+}
+
+/// What a query can ask for here.
+fn fields() -> String {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    let of_rows = || query::FIELDS.iter().copied().filter(|field| !field.needs_atlas());
+    let text = || {
+        let fields = session_view::fields_json(&of_rows().collect::<Vec<_>>());
+        format!("{{\"fields\":{fields}}}")
+    };
+    TEXT.get_or_init(text).clone()
+}
+
+async fn volumes(service: &Arc<Service>) -> Result<Reply, Problem> {
+    let mut volumes = Vec::new();
+    for volume in &service.volumes {
+        let state = service.statuses.of(service, volume).await;
+        let (name, id) = (&volume.name, &volume.id);
+        volumes.push(match state {
+            Ok(Value::Object(mut state)) => {
+                state.insert("name".to_owned(), name.clone().into());
+                Value::Object(state)
+            }
+            Ok(_) => json!({"name": name, "volume_id": id}),
+            Err(problem) => json!({"name": name, "volume_id": id, "problem": problem}),
+        });
+    }
+    Ok(reply(JSON, Body::text(page::safe::json_pretty(&json!({ "volumes": volumes })))))
+}
+
+/// The query of a request; what is wrong with it costs no process.
+pub(crate) fn checked(text: &str, now_ns: i64) -> Result<(), Problem> {
+    if text.len() > QUERY_BYTES_MAX {
+        return Err(Problem::too_long("a query has at most 32 KiB"));
+    }
+    let query = Query::parse(text, Timestamp(now_ns))
+        .map_err(|error| Problem::wrong_query(&error, text))?;
+    match query.needs_atlas() {
+        Some(field) => Err(needs_atlas(field)),
+        None => Ok(()),
+    }
+}
+
+fn needs_atlas(field: &Field) -> Problem {
+    Problem::wrong_parameter(format!(
+        "{} needs a database of addresses, or tags: there is none here",
+        field.name
+    ))
+}
+
+async fn sessions(
+    service: &Arc<Service>,
+    caller: &Caller,
+    given: &Given,
+    headers: &HeaderMap,
+) -> Result<Reply, Problem> {
+    let query = given.query();
+    let cursor = given.text("cursor");
+    let after = cursor.map(|text| {
+        let why = "this cursor is none of this query's";
+        Cursor::from_text(text, &query).ok_or_else(|| Problem::wrong_parameter(why))
+    });
+    let after = after.transpose()?;
+    let now_ns = after.as_ref().map_or_else(|| SystemClock.realtime().0, |after| after.now_ns);
+    checked(&query, now_ns)?;
+    let are_lines = wants_lines(headers);
+    let order = given.choice("order", (&Order::ALL, Order::Oldest), Order::word)?;
+    let order = after.as_ref().map_or(order, |after| after.order);
+    // Those that come last are held until the first is known.
+    let limit = match (are_lines, order) {
+        (true, Order::Oldest) => given.number("limit")?,
+        (true, Order::Newest) => Some(given.at_most("limit", PAGE_MAX, PAGE_MAX)?),
+        (false, _) => Some(given.at_most("limit", PAGE, PAGE_MAX)?),
+    };
+    let volume = service.volume(given.text("volume"))?;
+    let bytes_max = service.bounds.answer_bytes;
+    let asked = caller.narrowed(&query);
+    let wanted = SessionsWanted { query: asked, now_ns, order, after, limit, bytes_max };
+    let framing = if are_lines { Framing::AsIs } else { Framing::Elements("sessions") };
+    let wanted = Wanted {
+        question: service.question(volume, What::Sessions(wanted)),
+        query,
+        framing,
+        media_type: if are_lines { NDJSON } else { JSON },
+    };
+    stream::begin(service, caller, wanted).await
+}
+
+/// What stands first in `Accept` of the two; a page where neither does.
+fn wants_lines(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let mut kinds = accepted
+        .flat_map(|value| value.split(','))
+        .map(|kind| kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
+    kinds.find(|kind| kind == JSON || kind == NDJSON).is_some_and(|kind| kind == NDJSON)
+}
+
+async fn summary(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply, Problem> {
+    let (query, now_ns) = asked_now(given)?;
+    let names = given.text("fields").unwrap_or_default().split(',').filter(|it| !it.is_empty());
+    let fields: Vec<String> = names.map(groupable).collect::<Result<_, _>>()?;
+    if fields.len() > FIELDS_MAX {
+        return Err(Problem::wrong_parameter("fields has at most 16 names"));
+    }
+    let volume = service.volume(given.text("volume"))?;
+    let wanted = SummaryWanted {
+        query: caller.narrowed(&query),
+        now_ns,
+        fields,
+        limit: usize::try_from(given.at_most("limit", VALUES, VALUES_MAX)?).unwrap_or(0),
+        by: given.choice("by", (&Weight::ALL, Weight::Bytes), Weight::word)?,
+    };
+    let wanted = Wanted {
+        question: service.question(volume, What::Summary(wanted)),
+        query,
+        framing: Framing::Members,
+        media_type: JSON,
+    };
+    stream::begin(service, caller, wanted).await
+}
+
+/// The query, which is one, and what its relative times count from.
+fn asked_now(given: &Given) -> Result<(String, i64), Problem> {
+    let (query, now_ns) = (given.query(), SystemClock.realtime().0);
+    checked(&query, now_ns)?;
+    Ok((query, now_ns))
+}
+
+/// The field of this name, if sessions can be summed up by it here.
+fn groupable(name: &str) -> Result<String, Problem> {
+    match Field::find(name) {
+        Some(field) if field.needs_atlas() => Err(needs_atlas(field)),
+        Some(field) => Ok(field.name.to_owned()),
+        None => {
+            let meant = Field::meant_by(name);
+            let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
+            Err(Problem::wrong_parameter(format!("{name:?} is no field{meant}")))
+        }
+    }
+}
+
+async fn packets(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply, Problem> {
+    let (query, now_ns) = asked_now(given)?;
+    let volume = service.volume(given.text("volume"))?;
+    let packets_max = given.at_most("limit", PACKETS, PACKETS_MAX)?;
+    let only_range = caller.filter.is_some();
+    let asked = caller.narrowed(&query);
+    let wanted = PacketsWanted { query: asked, now_ns, only_range, packets_max };
+    let wanted = Wanted {
+        question: service.question(volume, What::Packets(wanted)),
+        query,
+        framing: Framing::Elements("packets"),
+        media_type: JSON,
+    };
+    stream::begin(service, caller, wanted).await
+}
+
+async fn extract(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply, Problem> {
+    let (query, now_ns) = asked_now(given)?;
+    let volume = service.volume(given.text("volume"))?;
+    let most = service.bounds.answer_bytes;
+    let wanted = ExtractWanted {
+        query: caller.narrowed(&query),
+        now_ns,
+        form: Form::Pcapng,
+        only_range: given.flag("only_range")? || caller.filter.is_some(),
+        packets_max: given.number("limit_packets")?,
+        bytes_max: Some(given.number("limit_bytes")?.map_or(most, |bytes| bytes.min(most))),
+    };
+    let wanted = Wanted {
+        question: service.question(volume, What::Extract(wanted)),
+        query,
+        framing: Framing::AsIs,
+        media_type: PCAPNG,
+    };
+    stream::begin(service, caller, wanted).await
+}
+
+async fn hold(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply, Problem> {
+    let (query, now_ns) = asked_now(given)?;
+    let volume = service.volume(given.text("volume"))?;
+    let only_range = given.flag("only_range")? || caller.filter.is_some();
+    let wanted = holds::wanted(service, caller.narrowed(&query), (now_ns, only_range))?;
+    let wanted = Wanted {
+        question: service.question(volume, What::Hold(wanted)),
+        query,
+        framing: Framing::Members,
+        media_type: JSON,
+    };
+    stream::begin(service, caller, wanted).await
+}
+
+fn known_answer(service: &Service, caller: &Caller, id: &str) -> Result<Reply, Problem> {
+    let answer = service.answers.of(id, &caller.owner());
+    let answer = answer.ok_or_else(|| Problem::not_found("no answer of yours has this id"))?;
+    Ok(reply(JSON, Body::text(page::safe::json_pretty(&answer))))
+}
+
+fn manifest(service: &Service, caller: &Caller, id: &str) -> Result<Reply, Problem> {
+    let answer = service.answers.of(id, &caller.owner());
+    let manifest = answer.and_then(|answer| answer.manifest);
+    let why = "no extract of yours has this id, it is still going, or its manifest is too long";
+    let manifest = manifest.ok_or_else(|| Problem::not_found(why))?;
+    Ok(reply(JSON, Body::text(manifest)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyper::header::HeaderValue;
+
+    #[test]
+    fn lines_are_sent_to_who_names_them_before_a_page() {
+        for (accept, are_lines) in [
+            ("application/x-ndjson", true),
+            ("text/html, Application/X-NDJSON;q=0.9, application/json", true),
+            ("application/json, application/x-ndjson", false),
+            ("*/*", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT, HeaderValue::from_static(accept));
+            assert_eq!(wants_lines(&headers), are_lines, "{accept}");
+        }
+        assert!(!wants_lines(&HeaderMap::new()));
+    }
+}

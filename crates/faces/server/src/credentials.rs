@@ -1,0 +1,54 @@
+//! All that lets somebody in: tokens and certificates, people, and sessions of browsers.
+
+use std::sync::{Mutex, PoisonError};
+
+use people::Roles;
+
+use crate::access::Access;
+use crate::accounts::Accounts;
+use crate::config::Staff;
+use crate::logins::Logins;
+use crate::{Config, Error};
+
+/// All that lets somebody in.
+#[derive(Debug)]
+pub(crate) struct Credentials {
+    pub(crate) access: Access,
+    pub(crate) logins: Logins,
+    /// Who may log in by name and password.
+    pub(crate) accounts: Option<Accounts>,
+    /// What is wrong with a file was told.
+    has_told: Mutex<bool>,
+}
+
+impl Credentials {
+    pub(crate) fn open(config: &Config) -> Result<Self, Error> {
+        let accounts = |staff: &Staff| Accounts::open(staff.file.clone(), Roles::new(&staff.roles));
+        Ok(Self {
+            access: Access::open(config.token_file.clone())?,
+            logins: Logins::default(),
+            accounts: config.people.as_ref().map(accounts).transpose()?,
+            has_told: Mutex::default(),
+        })
+    }
+
+    /// Reads the files again; what is wrong with them, once.
+    pub(crate) fn refresh(&self) -> Option<Error> {
+        let people = self.accounts.as_ref().map_or(Ok(false), Accounts::refresh);
+        let tokens = self.access.refresh();
+        let refreshed = tokens.and_then(|is_new| Ok(people? || is_new));
+        let mut has_told = self.has_told.lock().unwrap_or_else(PoisonError::into_inner);
+        match refreshed {
+            Err(error) => (!core::mem::replace(&mut *has_told, true)).then_some(error),
+            Ok(is_new) => {
+                *has_told &= !is_new;
+                None
+            }
+        }
+    }
+
+    /// Whether the files can be read.
+    pub(crate) fn are_known(&self) -> bool {
+        !*self.has_told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

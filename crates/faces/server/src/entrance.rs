@@ -1,0 +1,127 @@
+//! Who comes in and who leaves: logins by token or by name and password, the first administrator.
+
+use audit::Credential;
+use host::SystemClock;
+use hyper::header::{AUTHORIZATION, SET_COOKIE};
+use people::{Holder, Person, hash_of};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use units::Clock as _;
+
+use crate::access::{Caller, bearer};
+use crate::accounts::Typed;
+use crate::body::{Body, Reply, reply};
+use crate::endpoints::JSON;
+use crate::problem::Problem;
+use crate::received::Received;
+use crate::service::Service;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Login {
+    name: String,
+    password: String,
+    #[serde(default)]
+    code: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct First {
+    link: String,
+    name: String,
+    password: String,
+}
+
+/// What one can log in with, for the page.
+pub(crate) fn ways(service: &Service) -> Reply {
+    let said = json!({
+        "people": service.credentials.accounts.is_some(),
+        "tokens": service.credentials.access.file().is_some(),
+    });
+    reply(JSON, Body::text(page::safe::json_line(&said)))
+}
+
+/// Begins a session of a browser: in the name of the token that was sent, or of a person.
+pub(crate) async fn login(
+    mut received: Received<'_>,
+    caller: Option<&Caller>,
+) -> Result<Reply, Problem> {
+    if received.headers.contains_key(AUTHORIZATION) {
+        let caller = caller.ok_or_else(Problem::no_credential)?;
+        let token = bearer(received.headers).ok_or_else(Problem::no_credential)?;
+        return begin(&received, Holder::Token(hash_of(token)), caller);
+    }
+    if received.body.as_ref().is_none_or(hyper::body::Body::is_end_stream) {
+        return Err(Problem::no_credential());
+    }
+    received.entry.record.is_checked(Some(Credential::Password));
+    let Login { name, password, code } = received.json().await?;
+    // Who types the password into the field of the name does not find it in the audit.
+    if received.accounts()?.find(&name).is_some() {
+        received.entry.record.is_about(&name);
+    }
+    let typed = Typed { name: &name, password: &password, code: code.as_deref() };
+    let person = received.accounts()?.check(typed, received.peer.address.ip()).await?;
+    received.entry.is_by(&name);
+    begin_of(&received, &person)
+}
+
+/// Makes the first administrator, by the link that the service has shown when it started.
+pub(crate) async fn first(mut received: Received<'_>) -> Result<Reply, Problem> {
+    received.entry.record.is_checked(Some(Credential::Link));
+    let First { link, name, password } = received.json().await?;
+    if people::is_name(&name) {
+        received.entry.record.is_about(&name);
+    }
+    received.accounts()?.check_first(&link)?;
+    received.begin_change().await?;
+    let person = received.accounts()?.make_first(&name, &password).await?;
+    received.entry.is_by(&name);
+    begin_of(&received, &person)
+}
+
+/// Begins a session of a person.
+pub(crate) fn begin_of(received: &Received<'_>, person: &Person) -> Result<Reply, Problem> {
+    let caller = received.accounts()?.caller_of(person);
+    let (name, stamp) = (person.name().to_owned(), person.stamp().to_owned());
+    begin(received, Holder::Person { name, stamp }, &caller)
+}
+
+fn begin(received: &Received<'_>, holder: Holder, caller: &Caller) -> Result<Reply, Problem> {
+    let from = (received.headers, received.peer.has_tls);
+    let cookie =
+        received.service.credentials.logins.begin(holder, from).ok_or_else(Problem::no_worker)?;
+    let mut reply = whoami(received.service, caller);
+    reply.headers_mut().insert(SET_COOKIE, cookie);
+    Ok(reply)
+}
+
+pub(crate) fn logout(received: &Received<'_>) -> Reply {
+    let mut reply = reply(JSON, Body::text("{}\n"));
+    let cookie = received.service.credentials.logins.end(received.headers, received.peer.has_tls);
+    reply.headers_mut().insert(SET_COOKIE, cookie);
+    reply
+}
+
+pub(crate) fn whoami(service: &Service, caller: &Caller) -> Reply {
+    let volumes = service.volumes.iter();
+    let volumes: Vec<Value> =
+        volumes.map(|volume| json!({"name": volume.name, "id": volume.id})).collect();
+    let scopes: Vec<&str> = caller.scopes.iter().map(|scope| scope.word()).collect();
+    let said = json!({
+        "name": caller.name,
+        "scopes": scopes,
+        "filter": caller.filter,
+        "person": caller.person,
+        "manages": {
+            "people": service.credentials.accounts.is_some(),
+            "tokens": service.credentials.access.file().is_some(),
+            "audit": service.trail.path().is_some(),
+        },
+        "volumes": volumes,
+        "version": service.version,
+        "now_ns": SystemClock.realtime().0,
+    });
+    reply(JSON, Body::text(page::safe::json_line(&said)))
+}

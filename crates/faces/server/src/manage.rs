@@ -1,0 +1,45 @@
+//! Matters of people, tokens and the audit, each with who answers it.
+
+use crate::access::Caller;
+use crate::body::Reply;
+use crate::endpoints::Matter;
+use crate::problem::Problem;
+use crate::received::Received;
+use crate::{audit_page, entrance, own_account, staff, token_list};
+
+/// Answers what needs no credential, or brings its own.
+pub(crate) async fn answer_entering(
+    received: Received<'_>,
+    caller: Option<&Caller>,
+    what: Matter,
+) -> Result<Reply, Problem> {
+    match what {
+        Matter::Login => entrance::login(received, caller).await,
+        Matter::First => entrance::first(received).await,
+        _ => Ok(entrance::ways(received.service)),
+    }
+}
+
+/// Answers the others of these matters.
+pub(crate) async fn answer(
+    mut received: Received<'_>,
+    caller: &Caller,
+    what: Matter,
+) -> Result<Reply, Problem> {
+    if what.changes() {
+        received.begin_change().await?;
+    }
+    match what {
+        Matter::Logout => Ok(entrance::logout(&received)),
+        Matter::ChangePassword
+        | Matter::BeginSecondFactor
+        | Matter::ConfirmSecondFactor
+        | Matter::EndSecondFactor => own_account::answer(received, caller, what).await,
+        Matter::Tokens | Matter::CreateToken | Matter::RevokeToken => {
+            token_list::answer(received, what).await
+        }
+        Matter::Audit | Matter::AuditCheck => audit_page::answer(&received, what).await,
+        Matter::Caller => Ok(entrance::whoami(received.service, caller)),
+        _ => staff::answer(received, what).await,
+    }
+}

@@ -1,0 +1,110 @@
+//! What a person changes of the own account. Each change asks for the password again: who finds a
+//! browser open does not take the account over.
+
+use people::Password;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::access::Caller;
+use crate::accounts::{Typed, random};
+use crate::body::{Body, Reply, reply};
+use crate::endpoints::{JSON, Matter};
+use crate::entrance::begin_of;
+use crate::problem::Problem;
+use crate::received::Received;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Change {
+    password: String,
+    #[serde(default)]
+    code: Option<String>,
+    new_password: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Proof {
+    password: String,
+    #[serde(default)]
+    code: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Code {
+    code: String,
+}
+
+/// Answers what a person asks about the own account.
+pub(crate) async fn answer(
+    received: Received<'_>,
+    caller: &Caller,
+    what: Matter,
+) -> Result<Reply, Problem> {
+    if caller.person.is_none() {
+        return Err(Problem::no_person());
+    }
+    let name = &caller.name;
+    match what {
+        Matter::ChangePassword => change_password(received, name).await,
+        Matter::BeginSecondFactor => begin_second_factor(received, name).await,
+        Matter::ConfirmSecondFactor => confirm_second_factor(received, name).await,
+        _ => end_second_factor(received, name).await,
+    }
+}
+
+/// Sets the password. All sessions of the person end; this one goes on under another cookie.
+async fn change_password(mut received: Received<'_>, name: &str) -> Result<Reply, Problem> {
+    let Change { password, code, new_password } = received.json().await?;
+    let refused = |error| Problem::account_refused(&error);
+    let (old, new) = (Password::typed(&password), Password::new(&new_password));
+    let is_same = old.map_err(refused)? == new.map_err(refused)?;
+    let typed = Typed { name, password: &password, code: code.as_deref() };
+    received.accounts()?.check(typed, received.peer.address.ip()).await?;
+    if is_same {
+        return Err(refused(people::Error::SamePassword));
+    }
+    let accounts = received.accounts()?;
+    let chosen = accounts.chosen(Some(&new_password)).await?;
+    let (of, stamp) = (name.to_owned(), random()?);
+    accounts.change(move |people| people.set_password(&of, chosen.verifier(), stamp)).await?;
+    go_on(&received, name)
+}
+
+/// A session after one that has ended with all others of the person.
+fn go_on(received: &Received<'_>, name: &str) -> Result<Reply, Problem> {
+    received.service.credentials.logins.end_of(name);
+    let person = received.accounts()?.find(name).ok_or_else(Problem::no_credential)?;
+    begin_of(received, &person)
+}
+
+/// A secret for an authenticator. It counts once a code of it was typed.
+async fn begin_second_factor(mut received: Received<'_>, name: &str) -> Result<Reply, Problem> {
+    let Proof { password, code } = received.json().await?;
+    let typed = Typed { name, password: &password, code: code.as_deref() };
+    let accounts = received.accounts()?;
+    accounts.check(typed, received.peer.address.ip()).await?;
+    let enrolment = accounts.enrol(name)?;
+    let qr = enrolment.qr(name).map(|(size, path)| json!({"size": size, "path": path}));
+    let said = json!({"secret": enrolment.secret(), "link": enrolment.link(name), "qr": qr});
+    Ok(reply(JSON, Body::text(page::safe::json_line(&said))))
+}
+
+async fn confirm_second_factor(mut received: Received<'_>, name: &str) -> Result<Reply, Problem> {
+    let Code { code } = received.json().await?;
+    let codes = received.accounts()?.confirm(name, &code).await?;
+    let begun = go_on(&received, name)?;
+    let said = json!({"recovery_codes": codes});
+    Ok(begun.map(|_| Body::text(page::safe::json_line(&said))))
+}
+
+async fn end_second_factor(mut received: Received<'_>, name: &str) -> Result<Reply, Problem> {
+    let Proof { password, code } = received.json().await?;
+    let typed = Typed { name, password: &password, code: code.as_deref() };
+    let accounts = received.accounts()?;
+    accounts.check(typed, received.peer.address.ip()).await?;
+    let (of, stamp) = (name.to_owned(), random()?);
+    accounts.change(move |people| people.set_second_factor(&of, None, stamp)).await?;
+    go_on(&received, name)
+}

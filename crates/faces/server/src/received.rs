@@ -1,0 +1,77 @@
+//! A request about people, tokens or the audit, as its handlers get it.
+
+use core::future::poll_fn;
+use core::pin::Pin;
+use core::time::Duration;
+use std::sync::Arc;
+
+use hyper::body::{Body as _, Incoming};
+use hyper::header::HeaderMap;
+use serde::de::DeserializeOwned;
+use tokio::time::timeout;
+
+use crate::accounts::Accounts;
+use crate::given::Given;
+use crate::log::Entry;
+use crate::peer::Peer;
+use crate::problem::Problem;
+use crate::service::Service;
+
+/// Names, passwords and codes have a tenth of it.
+const BODY_BYTES_MAX: usize = 16 << 10;
+const BODY_TIME: Duration = Duration::from_secs(5);
+
+/// A request that was checked as far as the table of endpoints says.
+pub(crate) struct Received<'a> {
+    pub(crate) service: &'a Arc<Service>,
+    pub(crate) peer: &'a Peer,
+    pub(crate) headers: &'a HeaderMap,
+    /// The part of the path in the place of `{id}`.
+    pub(crate) id: &'a str,
+    pub(crate) given: &'a Given,
+    pub(crate) body: Option<Incoming>,
+    pub(crate) entry: &'a mut Entry,
+}
+
+impl Received<'_> {
+    /// The people, if this service has any.
+    pub(crate) fn accounts(&self) -> Result<&Accounts, Problem> {
+        let why = "this service has no people (--people-file)";
+        self.service.credentials.accounts.as_ref().ok_or_else(|| Problem::not_found(why))
+    }
+
+    /// What the body says. Anybody may send one: few are read at a time, and not for long.
+    pub(crate) async fn json<T: DeserializeOwned>(&mut self) -> Result<T, Problem> {
+        let body = self.body.take().ok_or_else(Problem::wrong_body)?;
+        let _place = self.service.bodies.try_acquire().map_err(|_| Problem::busy())?;
+        let bytes = timeout(BODY_TIME, bytes(body)).await;
+        let bytes = bytes.map_err(|_| Problem::too_long("the body did not arrive in time"))??;
+        // What is wrong in it is not repeated: it has secrets.
+        serde_json::from_slice(&bytes).map_err(|_| Problem::wrong_body())
+    }
+
+    /// Puts down that something is about to be changed.
+    pub(crate) async fn begin_change(&mut self) -> Result<(), Problem> {
+        let is_put_down = self.entry.record.begin_change().await;
+        is_put_down.then_some(()).ok_or_else(Problem::no_audit)
+    }
+}
+
+async fn bytes(mut body: Incoming) -> Result<Vec<u8>, Problem> {
+    let too_long = || Problem::too_long("a body has at most 16 KiB here");
+    let most = u64::try_from(BODY_BYTES_MAX).unwrap_or(u64::MAX);
+    if body.size_hint().lower() > most {
+        return Err(too_long());
+    }
+    let mut bytes: Vec<u8> = Vec::new();
+    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+        let frame = frame.map_err(|_| Problem::too_long("the body was broken off"))?;
+        if let Ok(data) = frame.into_data() {
+            bytes.extend_from_slice(&data);
+        }
+        if bytes.len() > BODY_BYTES_MAX {
+            return Err(too_long());
+        }
+    }
+    Ok(bytes)
+}

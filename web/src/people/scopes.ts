@@ -1,0 +1,9 @@
+/** What a token may permit. */
+export const SCOPES = ["sessions", "payload", "extract", "hold", "admin"];
+
+const DAY_MS = 86_400_000;
+
+/** The time so many days later, in RFC 3339 without fractions. */
+export function expiryAfter(days: number, nowMs: number): string {
+  return new Date(nowMs + days * DAY_MS).toISOString().replace(/\.\d+Z$/, "Z");
+}
