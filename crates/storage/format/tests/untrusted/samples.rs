@@ -1,10 +1,10 @@
 //! Small heads, superblocks, claims, blocks, bodies and parts, with names.
 
 use format::claim::{Claim, Claimant};
-use format::key_row::{KeyEntry, KeyRow, WrappedKey};
 use format::directory::{self, Gap, GapCause, SegmentEntry, Summary};
 use format::geometry::{ExtentOrder, Geometry, PIECE_BYTES_MIN, RESERVED_BYTES};
 use format::head::{Head, HeadKey, Kind, PieceHead, StripeHead, StripeId, Totals, VolumeId};
+use format::key_row::{KeyEntry, KeyRow, WrappedKey};
 use format::pcapng::{
     EnhancedPacketFields, OptionCode, block_type, put_block, put_comment, put_end_of_options,
     put_enhanced_packet, put_interface_description, put_interface_statistics, put_option,
