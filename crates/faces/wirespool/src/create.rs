@@ -37,7 +37,7 @@ Examples:
                                                as `qualify /dev/sdb ... -o sdb.json` found best
   wirespool create /data/spool --size 100G \\
       --recipient age1t7rxyev2z3rw82stdlrrepyc39nvn86l5078zqkf5uasdy86jp6svpy7pa
-                                               what is recorded only the owner of that key can read")]
+                                               only the owner of that key can read it")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Flags {
     /// A new file, or a block device

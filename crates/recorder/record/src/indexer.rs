@@ -18,7 +18,7 @@ use device::{Buffer, Pool};
 use format::directory::{SegmentEntry, Summary, split};
 use format::head::{HEAD_BYTES, StripeId};
 use format::local::LOCAL_FRAME_BYTES;
-use index::{Catalog, Encoded, Files, Identity};
+use index::{Catalog, Encoded, Files, Identity, IndexKeys};
 use indexer::{Closing, Death, Event, GaveWay, Owner, Piece, Rest, RunKind, Stripe, Times};
 use stage::{Sender, channel};
 use units::Clock;
@@ -28,7 +28,6 @@ use volume::Reader;
 use crate::backlog::{self, Backlog, Stretch};
 use crate::events::{EventKind, Events};
 use crate::index_queue::{FromRing, Queued};
-use crate::keys::Keys;
 use crate::late::{self, Late, Left};
 use crate::memory::PENDING_BYTES_MAX;
 use crate::poison::Poison;
@@ -100,7 +99,7 @@ pub(crate) struct Indexer<'a> {
     pub(crate) epoch: u32,
     pub(crate) recording: Option<String>,
     /// How files are encrypted that go into the ring.
-    pub(crate) keys: Keys,
+    pub(crate) keys: IndexKeys,
     pub(crate) catalog: Catalog,
     pub(crate) files: &'a (dyn Files + Sync),
     pub(crate) tasks: Sender<Task>,
@@ -537,8 +536,7 @@ impl<'a> Run<'a> {
         }
         let Some(in_ring) = self.parts.keys.seal(&encoded.parquet) else {
             // Nothing was recorded, and so nothing is indexed that could be read.
-            self.closed.remove(&closing.first);
-            return;
+            return drop(self.closed.remove(&closing.first));
         };
         let bytes = to_u64(in_ring.len());
         let placed = self.write_parts(&in_ring, &encoded.summary);

@@ -9,6 +9,7 @@ use core::time::Duration;
 
 use capture::{Source, Timestamps};
 use device::{Ahead, Pool};
+use encryption::Keyring;
 use format::directory::SegmentEntry;
 use format::head::StripeId;
 use format::superblock::Superblock;
@@ -25,7 +26,6 @@ use crate::control::Control;
 use crate::discards::{self, Discard};
 use crate::error::Error;
 use crate::events::Event;
-use crate::keys::Keys;
 use crate::members::MemberChange;
 use crate::memory::Budget;
 use crate::pipeline;
@@ -33,7 +33,7 @@ use crate::queues::{Queues, Sources};
 use crate::selection::Selection;
 use crate::settling::Settled;
 use crate::sources::{self, Way};
-use crate::storage::{OpenedDevice, Paths, Storage};
+use crate::storage::{OpenedDevice, Paths, Storage, unlocked};
 use crate::watch::{Disks, SlowLimit, Watches};
 
 /// Fewest columns of a pool: one being filled, one being written, one with an index, and some
@@ -380,8 +380,8 @@ pub(crate) struct Opened {
     pub(crate) directory: Vec<SegmentEntry>,
     /// All its devices, those that come later too.
     pub(crate) watches: Watches,
-    /// How packets are encrypted.
-    pub(crate) keys: Keys,
+    /// What this recording encrypts with: it can read nothing that was recorded before.
+    pub(crate) keyring: Option<Arc<Keyring>>,
     /// What was decided, one line each.
     pub(crate) setup: Vec<String>,
 }
@@ -423,7 +423,9 @@ fn open_volume(
     devices.extend(dead(storage, &reader, &options.without));
     let opener = storage.opener(&members, clock)?;
     let (mut writer, recovery) = volume::mount_members(devices, &options.without, &opener)?;
-    let keys = Keys::begin(storage, &mut writer)?;
+    let keyring = Arc::new(Keyring::new(writer.superblock().volume_id.0, None));
+    writer.seal_with(storage.random_key(), Arc::clone(&keyring))?;
+    let keyring = writer.superblock().is_encrypted.then_some(keyring);
     members.retain(|found| recovery.failed.iter().all(|failed| failed.member != found.member));
     let reader = Reader::of_mounted(storage.open_members(&members)?, &writer)?;
     let directory = reader.newest_index().and_then(|at| reader.directory(at)).unwrap_or_default();
@@ -435,8 +437,8 @@ fn open_volume(
     if pool.is_in_huge_pages() {
         setup.push("the pool lies in huge pages".to_owned());
     }
-    let reader = keys.unlock(reader);
-    Ok(Opened { writer, recovery, pool, _ahead: ahead, reader, directory, watches, keys, setup })
+    let reader = unlocked(reader, keyring.as_ref());
+    Ok(Opened { writer, recovery, pool, _ahead: ahead, reader, directory, watches, keyring, setup })
 }
 
 /// Columns beyond the pool, for those that disks which hang keep: as many as a window of writes

@@ -37,7 +37,6 @@ mod index_queue;
 mod indexer;
 mod intake;
 mod job;
-mod keys;
 mod late;
 mod ledger;
 mod links;

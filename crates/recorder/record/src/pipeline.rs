@@ -8,9 +8,10 @@ use core::time::Duration;
 use device::Pool;
 use format::directory::{Gap, GapCause};
 use format::geometry::Geometry;
+use format::piece::Frame;
 use format::superblock::Superblock;
 use host::CachedVolume;
-use index::{Catalog, Files, MemoryFiles};
+use index::{Catalog, Files, IndexKeys, MemoryFiles};
 use indexer::{Owner, Setup};
 use stage::{Joining, Receiver, Scope, Sender, channel};
 use units::{Clock, Timestamp};
@@ -30,7 +31,7 @@ use crate::late::{Late, Skips};
 use crate::ledger::Ledger;
 use crate::links::Links;
 use crate::members::{self, Changes, Notifier};
-use crate::patrol::{Patrolled, Patroller};
+use crate::patrol::{self, Patrolled, Patroller};
 use crate::progress::{ProgressReporter, Progressing};
 use crate::queues::{Fed, Feeding};
 use crate::reach::ReachBack;
@@ -40,7 +41,7 @@ use crate::ring::{RingParts, RingWriter, SharedStatus, Task, WriterStatus, statu
 use crate::segment::SegmentLimits;
 use crate::spares::{self, Opening, SparesEnd};
 use crate::steps::ClockSteps;
-use crate::storage::Storage;
+use crate::storage::{Storage, unlocked};
 use crate::watch::Watching;
 use crate::watchdog::{self, Waits};
 
@@ -52,17 +53,15 @@ pub(crate) fn run(
     opened: Opened,
     progress: Progressing<'_>,
 ) -> Result<Report, Error> {
-    let given = files.map(|files| (files, None));
-    let (files, note) = given.unwrap_or_else(|| index_files(options, &opened, clock));
-    let (keys, files) = (opened.keys.clone(), opened.keys.over(files));
+    let (files, note) = index_directory(files, options, &opened, clock);
     let failed = AtomicBool::new(false);
     let (status, epoch) = (new_status(&opened, clock.boottime_ns()), opened.writer.epoch());
     let opening = opening_of(options, &opened, &storage);
     let (recovery, pool) = (opened.recovery.clone(), opened.pool.clone());
-    let may_wait = matches!(options.input, Input::Files(_));
+    let (may_wait, keyring) = (matches!(options.input, Input::Files(_)), opened.keyring.clone());
     let (index_pool, readable) = index_pools(opened.writer.geometry())?;
     let owner = owner_of(options, &opened, &readable)?;
-    let open_reader = || Some(keys.unlock(storage.reader().ok()?));
+    let open_reader = || Some(unlocked(storage.reader().ok()?, keyring.as_ref()));
 
     let (ledger, is_stopping) = (Ledger::new(1 + sources.further.len()), AtomicBool::new(false));
     let (waits, events) = (Waits::default(), Events::default());
@@ -104,7 +103,7 @@ pub(crate) fn run(
         let feeding = Feeding {
             ledger: &ledger,
             pool: pool.clone(),
-            frame: keys.frame(),
+            frame: if keyring.is_some() { Frame::Encrypted } else { Frame::Plain },
             tasks,
             clock,
             may_wait,
@@ -314,6 +313,18 @@ fn new_status(opened: &Opened, now_ns: i64) -> SharedStatus {
     }))
 }
 
+/// The index directory, encrypted where packets are.
+fn index_directory(
+    given: Option<Box<dyn Files + Send + Sync>>,
+    options: &Options,
+    opened: &Opened,
+    clock: &dyn Clock,
+) -> (Box<dyn Files + Send + Sync>, Option<String>) {
+    let given = given.map(|files| (files, None));
+    let (files, note) = given.unwrap_or_else(|| index_files(options, opened, clock));
+    (IndexKeys::new(opened.keyring.clone()).over(files, &[patrol::FILE]), note)
+}
+
 /// The index directory of a volume, or one in memory and a note why.
 fn index_files(
     options: &Options,
@@ -371,7 +382,7 @@ fn indexer_of<'a>(
         limits: SegmentLimits::for_ring(geometry.slots, geometry.piece_bytes),
         epoch: opened.writer.epoch(),
         recording: options.name.clone(),
-        keys: opened.keys.clone(),
+        keys: IndexKeys::new(opened.keyring.clone()),
         catalog,
         files,
         tasks,

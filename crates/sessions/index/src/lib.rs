@@ -44,6 +44,6 @@ pub use files::{Files, MemoryFiles};
 pub use filter::Needed;
 pub use layout::GROUP_ROWS;
 pub use meta::{Interface, LeftOut, SegmentMeta};
-pub use sealed_files::SealedFiles;
+pub use sealed_files::{IndexKeys, SealedFiles};
 pub use segment::{Columns, Segment, column_sizes};
 pub use table::{column_names, column_of, schema};

@@ -1,6 +1,7 @@
 //! The index directory of an encrypted volume: every file is sealed.
 
 use core::ops::Range;
+use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 
@@ -10,6 +11,38 @@ use units::number::to_u64;
 
 use crate::content::Content;
 use crate::files::Files;
+
+/// The keys of who encrypts an index; none where it is plain.
+#[derive(Clone, Debug, Default)]
+pub struct IndexKeys(Option<Arc<Keyring>>);
+
+impl IndexKeys {
+    /// Of this ring.
+    pub fn new(keyring: Option<Arc<Keyring>>) -> Self {
+        Self(keyring)
+    }
+
+    /// The index directory over a folder; files with the names `plain` lie in it as they are.
+    pub fn over(
+        &self,
+        files: Box<dyn Files + Send + Sync>,
+        plain: &'static [&'static str],
+    ) -> Box<dyn Files + Send + Sync> {
+        match &self.0 {
+            Some(keyring) => Box::new(SealedFiles::new(files, Arc::clone(keyring), plain)),
+            None => files,
+        }
+    }
+
+    /// The file of a segment as it goes into the ring; `None` where it is to be encrypted and there
+    /// is no key so far.
+    pub fn seal<'p>(&self, parquet: &'p [u8]) -> Option<Cow<'p, [u8]>> {
+        match &self.0 {
+            Some(keyring) => keyring.seal(parquet).map(Cow::Owned),
+            None => Some(Cow::Borrowed(parquet)),
+        }
+    }
+}
 
 /// A folder whose files are encrypted with the keys of a ring. Files that no key opens are as good
 /// as absent; without a key nothing is written.

@@ -24,6 +24,7 @@ const SEALED_CHUNK_BYTES: usize = CHUNK_BYTES + TAG_BYTES;
 
 /// Byte offsets; drawn with their meaning in docs/format.md, Sealed files.
 mod at {
+    pub(super) const MAGIC: usize = 0;
     pub(super) const VERSION: usize = 8;
     pub(super) const KEY_ID: usize = 16;
     pub(super) const SALT: usize = 24;
@@ -63,7 +64,7 @@ pub fn seal_file(key: &DataKey, key_id: u64, plain: &[u8]) -> Vec<u8> {
         let place = header.get_mut(offset..offset + bytes.len());
         place.expect("inside the header").copy_from_slice(bytes);
     };
-    put(0, &MAGIC);
+    put(at::MAGIC, &MAGIC);
     put(at::VERSION, &[VERSION]);
     put(at::KEY_ID, &key_id.to_le_bytes());
     put(at::SALT, salt.get(..SALT_BYTES).expect("a hash is longer"));

@@ -184,8 +184,8 @@ impl KeyRow {
         page
     }
 
-    /// Reads the row of this number. Without a key, as salvage has none, its MAC counts for nothing:
-    /// that a wrapped key is of this volume shows when it is unwrapped.
+    /// Reads the row of this number. Without a key, as salvage has none, its MAC counts for
+    /// nothing: that a wrapped key is of this volume shows when it is unwrapped.
     ///
     /// # Errors
     /// It is empty, damaged, or of another place.

@@ -175,7 +175,7 @@ impl PieceBuilder {
     /// Gaps that one piece can hold.
     pub const GAPS_PER_PIECE: usize = 4;
 
-    /// A builder for a column of `capacity` bytes, head included, that is not going to be encrypted.
+    /// A builder for a column of `capacity` bytes, head included, that is not to be encrypted.
     ///
     /// # Panics
     /// When the capacity is not at least a head and three rows, in whole rows.

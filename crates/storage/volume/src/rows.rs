@@ -7,16 +7,21 @@
 use core::ops::Range;
 
 use device::LentRead;
+use encryption::CHUNK_BYTES;
 use format::geometry::ROW_BYTES;
 use format::head::{HEAD_BYTES, Head, StripeId};
 
 use crate::Reader;
 use crate::heads::{Heads, row_address};
-use crate::unlock::whole_chunks;
 
 /// So many stripes of a slot are stepped over to find a later one's head: more cost as much as
 /// reading the slot.
 const STEPS_MAX: u16 = 8;
+
+/// Rows that are encrypted together.
+const CHUNK_ROWS: u16 = 16;
+
+const _: () = assert!(CHUNK_ROWS as usize * HEAD_BYTES == CHUNK_BYTES);
 
 /// Rows wanted of a piece.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -239,4 +244,39 @@ fn verified(
 
 fn follows(heads: &Heads<'_>, before: Option<&Head>, head: &Head) -> bool {
     heads.follows(before.map(|before| (&before.stripe, &before.cid)), head)
+}
+
+/// The rows that must be read to decrypt these: whole chunks, and those of the first row, which has
+/// the tags.
+fn whole_chunks(rows: &[Range<u16>]) -> Vec<Range<u16>> {
+    let chunk = |row: u16| row / CHUNK_ROWS * CHUNK_ROWS;
+    let mut whole: Vec<Range<u16>> = Vec::from([Range { start: 0, end: CHUNK_ROWS }]);
+    for rows in rows.iter().filter(|rows| !rows.is_empty()) {
+        let begin = chunk(rows.start);
+        let end = chunk(rows.end - 1).saturating_add(CHUNK_ROWS);
+        match whole.last_mut() {
+            Some(last) if begin <= last.end => last.end = last.end.max(end),
+            _ => whole.push(begin..end),
+        }
+    }
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_read_by_chunks_with_the_first_one() {
+        let check = |rows: &[(u16, u16)], expect: &[(u16, u16)]| {
+            let rows: Vec<Range<u16>> = rows.iter().map(|&(start, end)| start..end).collect();
+            let whole: Vec<_> =
+                whole_chunks(&rows).into_iter().map(|it| (it.start, it.end)).collect();
+            assert_eq!(whole, expect, "{rows:?}");
+        };
+        check(&[], &[(0, 16)]);
+        check(&[(0, 1), (15, 17)], &[(0, 32)]);
+        check(&[(0, 1), (40, 41), (47, 49)], &[(0, 16), (32, 64)]);
+        check(&[(510, 511)], &[(0, 16), (496, 512)]);
+    }
 }

@@ -3,7 +3,7 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use encryption::{CHUNK_BYTES, Keyring, LEAD_BYTES};
+use encryption::{Keyring, LEAD_BYTES};
 use format::head::{HEAD_BYTES, Head};
 use format::piece::restore_frame;
 
@@ -12,11 +12,6 @@ use crate::keys::KeyLog;
 use crate::reader::{Reader, Slot, StripeInSlot};
 use crate::rows::PieceRows;
 use crate::writer::place_of;
-
-/// Rows that are encrypted together.
-const CHUNK_ROWS: u16 = 16;
-
-const _: () = assert!(CHUNK_ROWS as usize * HEAD_BYTES == CHUNK_BYTES);
 
 impl Reader {
     /// Decrypts with the keys of this ring from now on. Without it encrypted packets count as
@@ -102,43 +97,8 @@ impl Reader {
     }
 }
 
-/// The rows that must be read to decrypt these: whole chunks, and those of the first row, which has
-/// the tags.
-pub(crate) fn whole_chunks(rows: &[Range<u16>]) -> Vec<Range<u16>> {
-    let chunk = |row: u16| row / CHUNK_ROWS * CHUNK_ROWS;
-    let mut whole: Vec<Range<u16>> = Vec::from([Range { start: 0, end: CHUNK_ROWS }]);
-    for rows in rows.iter().filter(|rows| !rows.is_empty()) {
-        let begin = chunk(rows.start);
-        let end = chunk(rows.end - 1).saturating_add(CHUNK_ROWS);
-        match whole.last_mut() {
-            Some(last) if begin <= last.end => last.end = last.end.max(end),
-            _ => whole.push(begin..end),
-        }
-    }
-    whole
-}
-
 /// The rows of a part of a body.
 fn rows_in(bytes: Range<usize>) -> Range<u16> {
     let row = |at: usize| u16::try_from(at / HEAD_BYTES).expect("a body has at most 511 rows");
     row(bytes.start)..row(bytes.end.next_multiple_of(HEAD_BYTES))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_are_read_by_chunks_with_the_first_one() {
-        let check = |rows: &[(u16, u16)], expect: &[(u16, u16)]| {
-            let rows: Vec<Range<u16>> = rows.iter().map(|&(start, end)| start..end).collect();
-            let whole: Vec<_> =
-                whole_chunks(&rows).into_iter().map(|it| (it.start, it.end)).collect();
-            assert_eq!(whole, expect, "{rows:?}");
-        };
-        check(&[], &[(0, 16)]);
-        check(&[(0, 1), (15, 17)], &[(0, 32)]);
-        check(&[(0, 1), (40, 41), (47, 49)], &[(0, 16), (32, 64)]);
-        check(&[(510, 511)], &[(0, 16), (496, 512)]);
-    }
 }
