@@ -595,3 +595,78 @@ fn the_guide_has_the_columns_as_they_are() {
         listed.filter(|it| ["BIGINT", "VARCHAR", "BOOLEAN"].iter().any(|of| it.contains(of)));
     assert_eq!(listed.count(), SessionColumn::all().count() + loss_columns().len());
 }
+
+/// Set where the test runs again with credentials.
+#[cfg(feature = "s3")]
+const ENDPOINT: &str = "WIRESPOOL_TEST_S3";
+
+/// A run against versitygw, in a process with its credentials.
+#[cfg(feature = "s3")]
+#[test]
+fn a_bucket_of_a_real_server_is_an_archive() {
+    use std::process::{Command, Stdio};
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+    if let Ok(endpoint) = std::env::var(ENDPOINT) {
+        let access = archive::Access {
+            endpoint: Some(endpoint),
+            allow_http: false,
+            is_to_stop: Arc::new(|| false),
+        };
+        let store = archive::open(&"s3://sessions/prod".parse().unwrap(), &access).unwrap();
+        let clock = ManualClock::new(Timestamp(BEGIN + 40 * HOUR));
+        let go_on = || ControlFlow::Continue(());
+        let mut tell = |_: &Event| {};
+        let manners = Manners::default();
+        let mut uploader = Uploader::new(&*store, &clock, &go_on, &mut tell, manners);
+        let (ring, options) = (ring(), Options { sensor: sensor(), follow: false });
+        for expected in [34, 0] {
+            let mut source = Reading { ring: &ring, behind: Vec::new() };
+            let memory = Remembering::default();
+            let report = archive(&options, &mut source, &mut uploader, &memory).unwrap();
+            assert_eq!(report.sessions, expected);
+        }
+        let reference = MemoryStore::default();
+        run(&ring, &reference);
+        for (name, bytes) in tables(&reference) {
+            assert_eq!(store.get(&name).unwrap(), Some(bytes), "{name}");
+        }
+        let verified = verify(&mut uploader, None, &mut |_, _| {}).unwrap();
+        assert_eq!((verified.sessions, verified.findings), (34, vec![]));
+        let merged = compact(&mut uploader, &sensor(), "a", &mut |_| {}).unwrap();
+        assert_eq!(merged.objects, 2);
+        let verified = verify(&mut uploader, None, &mut |_, _| {}).unwrap();
+        assert_eq!((verified.sessions, verified.findings), (34, vec![]));
+        assert!(store.put_new("once", b"").unwrap());
+        assert!(!store.put_new("once", b"").unwrap(), "a put is conditional");
+        let nowhere = archive::open(&"s3://nowhere/x".parse().unwrap(), &access).unwrap();
+        let refused = nowhere.put("x", b"");
+        assert!(matches!(refused, Err(StoreError::Refused { .. })), "{refused:?}");
+        return;
+    }
+    let home = std::env::var("HOME").unwrap_or_default();
+    let program = format!("{home}/.cache/wirespool-tests/versitygw");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("sessions")).unwrap();
+    let mut server = Command::new(program);
+    server.env("ROOT_ACCESS_KEY", "test").env("ROOT_SECRET_KEY", "testsecret");
+    server.args(["--port", "127.0.0.1:17072", "--region", "us-east-1", "posix"]);
+    let server = server.arg(folder.path()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let Ok(mut server) = server else {
+        println!("not run: no versitygw in the cache of the tests");
+        return;
+    };
+    let begun = Instant::now();
+    while std::net::TcpStream::connect("127.0.0.1:17072").is_err() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "the server listens");
+        std::thread::yield_now();
+    }
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    again.args(["--exact", "a_bucket_of_a_real_server_is_an_archive", "--nocapture"]);
+    again.env("AWS_ACCESS_KEY_ID", "test").env("AWS_SECRET_ACCESS_KEY", "testsecret");
+    let ran = again.env("AWS_REGION", "us-east-1").env(ENDPOINT, "http://127.0.0.1:17072");
+    let ran = ran.output().unwrap();
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+}
