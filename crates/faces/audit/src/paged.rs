@@ -140,7 +140,8 @@ fn read_file(
             let has_end = !matches!(line.event, Event::Begun(_));
             lines.insert(line.seq, (line.clone(), has_end));
         }
-        if lines.len() > limit {
+        // Those that have begun may yet turn out to have their ends.
+        while lines.len() > limit.saturating_add(begun.len()) {
             is_cut = true;
             lines.pop_first();
         }
@@ -150,6 +151,10 @@ fn read_file(
         if ended.contains(&number) {
             lines.remove(&seq);
         }
+    }
+    while lines.len() > limit {
+        is_cut = true;
+        lines.pop_first();
     }
     if has_start {
         ended.clear();
