@@ -123,9 +123,8 @@ impl History {
         Ok(self.unlocked(Reader::open(self.disks.readers(members))?))
     }
 
-    fn unlocked(&self, mut reader: Reader) -> Reader {
-        reader.unlock(Arc::clone(&self.keyring));
-        reader
+    fn unlocked(&self, reader: Reader) -> Reader {
+        reader.unlocked(Some(&self.keyring))
     }
 
     /// Lets a writer encrypt, if the volume is encrypted.

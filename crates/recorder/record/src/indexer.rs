@@ -18,6 +18,7 @@ use device::{Buffer, Pool};
 use format::directory::{SegmentEntry, Summary, split};
 use format::head::{HEAD_BYTES, StripeId};
 use format::local::LOCAL_FRAME_BYTES;
+use format::piece::fill_with_block;
 use index::{Catalog, Encoded, Files, Identity, IndexKeys};
 use indexer::{Closing, Death, Event, GaveWay, Owner, Piece, Rest, RunKind, Stripe, Times};
 use stage::{Sender, channel};
@@ -32,7 +33,7 @@ use crate::late::{self, Late, Left};
 use crate::memory::PENDING_BYTES_MAX;
 use crate::poison::Poison;
 use crate::read_back::ReadBack;
-use crate::ring::{SharedStatus, Task, WriterStatus, fill_with_block, status_of};
+use crate::ring::{SharedStatus, Task, WriterStatus, status_of};
 use crate::segment::{OpenSegment, SegmentLimits};
 use crate::watchdog::{Wait, Waits};
 

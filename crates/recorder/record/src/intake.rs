@@ -245,8 +245,7 @@ impl<'a> Intake<'a> {
 
     /// Keeps a name resolution or secrets block in the piece of the moment.
     pub(crate) fn block(&mut self, block: &[u8]) -> Result<(), WriterGone> {
-        let empty = PieceBuilder::framed(self.pool.buffer_size(), self.frame);
-        let longest = empty.block_len_max();
+        let longest = PieceBuilder::framed(self.pool.buffer_size(), self.frame).block_len_max();
         // One that fits nowhere does not end the piece of the moment.
         let tries = if block.len() > longest { 0 } else { 2 };
         for _ in 0..tries {
@@ -413,8 +412,7 @@ impl<'a> Intake<'a> {
     }
 
     fn open_with(&mut self, column: Option<Buffer>) -> bool {
-        let opened_ns = self.clock.boottime_ns();
-        let frame = self.frame;
+        let (opened_ns, frame) = (self.clock.boottime_ns(), self.frame);
         self.open = column.map(|column| {
             let builder = PieceBuilder::framed(column.len(), frame);
             OpenColumn { column, builder, opened_ns }

@@ -33,7 +33,7 @@ use crate::queues::{Queues, Sources};
 use crate::selection::Selection;
 use crate::settling::Settled;
 use crate::sources::{self, Way};
-use crate::storage::{OpenedDevice, Paths, Storage, unlocked};
+use crate::storage::{OpenedDevice, Paths, Storage};
 use crate::watch::{Disks, SlowLimit, Watches};
 
 /// Fewest columns of a pool: one being filled, one being written, one with an index, and some
@@ -437,7 +437,7 @@ fn open_volume(
     if pool.is_in_huge_pages() {
         setup.push("the pool lies in huge pages".to_owned());
     }
-    let reader = unlocked(reader, keyring.as_ref());
+    let reader = reader.unlocked(keyring.as_ref());
     Ok(Opened { writer, recovery, pool, _ahead: ahead, reader, directory, watches, keyring, setup })
 }
 

@@ -26,8 +26,7 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// `queues` threads take packets; `pool` bytes lie between capture and disk, and so many are
-    /// being encrypted.
+    /// `queues` threads take packets; `pool` bytes lie between capture and disk.
     pub(crate) fn new(
         options: &Options,
         geometry: &Geometry,
@@ -61,17 +60,12 @@ impl fmt::Display for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pool, kernel_rings, files, index, indexer, encryption } = *self;
         write!(f, "at most {} of memory: pool {}", ByteSize(self.sum()), ByteSize(pool))?;
-        if kernel_rings > 0 {
-            write!(f, ", kernel rings {}", ByteSize(kernel_rings))?;
+        let others =
+            [("kernel rings", kernel_rings), ("reading files", files), ("encryption", encryption)];
+        for (what, bytes) in others.into_iter().filter(|(_, bytes)| *bytes > 0) {
+            write!(f, ", {what} {}", ByteSize(bytes))?;
         }
-        if files > 0 {
-            write!(f, ", reading files {}", ByteSize(files))?;
-        }
-        if encryption > 0 {
-            write!(f, ", encryption {}", ByteSize(encryption))?;
-        }
-        let other = ByteSize(OTHER_BYTES);
-        let (index, indexer) = (ByteSize(index), ByteSize(indexer));
+        let (index, indexer, other) = (ByteSize(index), ByteSize(indexer), ByteSize(OTHER_BYTES));
         write!(f, ", index on its way to the disk {index}, indexer {indexer}, other {other}")
     }
 }

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex};
 use core::time::Duration;
 
 use device::Pool;
-use format::directory::{Gap, GapCause};
 use format::geometry::Geometry;
 use format::piece::Frame;
 use format::superblock::Superblock;
@@ -14,8 +13,8 @@ use host::CachedVolume;
 use index::{Catalog, Files, IndexKeys, MemoryFiles};
 use indexer::{Owner, Setup};
 use stage::{Joining, Receiver, Scope, Sender, channel};
-use units::{Clock, Timestamp};
-use volume::{Reader, Recovery, Retention, Writer, WriterCounters};
+use units::Clock;
+use volume::{Reader, Retention, Writer, WriterCounters};
 
 use crate::account::Account;
 use crate::columns::{self, Columns};
@@ -41,7 +40,7 @@ use crate::ring::{RingParts, RingWriter, SharedStatus, Task, WriterStatus, statu
 use crate::segment::SegmentLimits;
 use crate::spares::{self, Opening, SparesEnd};
 use crate::steps::ClockSteps;
-use crate::storage::{Storage, unlocked};
+use crate::storage::Storage;
 use crate::watch::Watching;
 use crate::watchdog::{self, Waits};
 
@@ -61,7 +60,7 @@ pub(crate) fn run(
     let (may_wait, keyring) = (matches!(options.input, Input::Files(_)), opened.keyring.clone());
     let (index_pool, readable) = index_pools(opened.writer.geometry())?;
     let owner = owner_of(options, &opened, &readable)?;
-    let open_reader = || Some(unlocked(storage.reader().ok()?, keyring.as_ref()));
+    let open_reader = || Some(storage.reader().ok()?.unlocked(keyring.as_ref()));
 
     let (ledger, is_stopping) = (Ledger::new(1 + sources.further.len()), AtomicBool::new(false));
     let (waits, events) = (Waits::default(), Events::default());
@@ -110,7 +109,7 @@ pub(crate) fn run(
             cut_after: options.cut_after,
             writer_failed: &failed,
             is_stopping: &is_stopping,
-            crash: crash_gap(&recovery, clock.realtime()),
+            crash: recovery.gap(clock.realtime()),
             cpus: &options.cpus,
             control: options.control.clone(),
             waits: waits.clone(),
@@ -313,20 +312,9 @@ fn new_status(opened: &Opened, now_ns: i64) -> SharedStatus {
     }))
 }
 
-/// The index directory, encrypted where packets are.
+/// The index directory; one in memory, and a note why, where none is given and none can be opened.
 fn index_directory(
     given: Option<Box<dyn Files + Send + Sync>>,
-    options: &Options,
-    opened: &Opened,
-    clock: &dyn Clock,
-) -> (Box<dyn Files + Send + Sync>, Option<String>) {
-    let given = given.map(|files| (files, None));
-    let (files, note) = given.unwrap_or_else(|| index_files(options, opened, clock));
-    (IndexKeys::new(opened.keyring.clone()).over(files, &[patrol::FILE]), note)
-}
-
-/// The index directory of a volume, or one in memory and a note why.
-fn index_files(
     options: &Options,
     opened: &Opened,
     clock: &dyn Clock,
@@ -334,13 +322,18 @@ fn index_files(
     let (path, keeps_sessions) = (&*options.volume, options.keep_sessions.is_some());
     let id = &opened.writer.superblock().volume_id.to_string();
     let volume = CachedVolume { id, path, keeps_sessions };
-    match host::open_index(options.index_dir.as_deref(), &volume, clock.realtime()) {
-        Ok(directory) => (Box::new(directory), None),
-        Err(error) => {
-            let note = format!("no index cache ({error}); queries read the index from the volume");
-            (Box::new(MemoryFiles::default()), Some(note))
+    let mut note = None;
+    let files = given.unwrap_or_else(|| {
+        match host::open_index(options.index_dir.as_deref(), &volume, clock.realtime()) {
+            Ok(directory) => Box::new(directory),
+            Err(error) => {
+                let text = "queries read the index from the volume";
+                note = Some(format!("no index cache ({error}); {text}"));
+                Box::new(MemoryFiles::default())
+            }
         }
-    }
+    });
+    (IndexKeys::new(opened.keyring.clone()).over(files, &[patrol::FILE]), note)
 }
 
 /// How devices are opened that join this recording.
@@ -505,12 +498,4 @@ fn spawn_patrol<'scope>(
     let body = move || patroller.run(every, &ended);
     let thread = scope.spawn("scrub", body).map_err(Error::Thread)?;
     Ok(Some(Patrol { thread, goes_on }))
-}
-
-/// What a writer that did not stop in order may have lost: everything between its last sign of life
-/// and now.
-fn crash_gap(recovery: &Recovery, now: Timestamp) -> Option<Gap> {
-    let from = recovery.last_alive.filter(|_| !recovery.clean)?;
-    let cause = GapCause::Crash;
-    Some(Gap { cause, interface: None, packets: None, bytes: None, from, to: now.max(from) })
 }

@@ -19,8 +19,8 @@ use crate::spares::Spares;
 use crate::watchdog::{Wait, Waits};
 use device::{Buffer, Device, Shared};
 use format::directory::Gap;
-use format::head::{HEAD_BYTES, Kind, StripeId, Totals};
-use format::piece::{Contents, InterfaceUse, PieceBuilder, Statistics};
+use format::head::{Kind, StripeId, Totals};
+use format::piece::{InterfaceUse, PieceBuilder, Statistics};
 use format::superblock::Spare;
 use indexer::Times;
 use stage::{Receiver, Sender};
@@ -419,7 +419,7 @@ impl RingWriter<'_> {
             let ended = builder.finish(column, statistics, gaps, rows);
             assert_eq!(ended, rows, "every column of a stripe has the same rows");
             let contents = builder.contents();
-            totals = add(totals, contents, losses);
+            totals = contents.added_to(totals, losses);
             time_min = time_min.min(contents.time_min);
             time_max = time_max.max(contents.time_max);
             extra_blocks |= contents.extra_blocks;
@@ -679,16 +679,6 @@ fn may_return(reason: &volume::Error) -> bool {
     }
 }
 
-fn add(totals: Totals, contents: Contents, losses: &Totals) -> Totals {
-    Totals {
-        packets: totals.packets + u64::from(contents.packets),
-        captured_bytes: totals.captured_bytes + contents.captured_bytes,
-        interface_drops: totals.interface_drops + losses.interface_drops,
-        kernel_drops: totals.kernel_drops + losses.kernel_drops,
-        writer_drops: totals.writer_drops + losses.writer_drops,
-    }
-}
-
 /// The packets of `columns` over as many columns as there are `others`; what the columns carry
 /// besides goes along. Where the packets do not spread the columns stay as they are, with empty
 /// ones behind them.
@@ -727,19 +717,6 @@ fn spread(columns: Vec<FilledColumn>, mut others: Vec<Buffer>) -> Vec<FilledColu
         holder.losses = source.losses;
     }
     spread
-}
-
-/// Puts one block into a column and pads it to whole rows, at least `rows`; returns the body rows.
-///
-/// # Panics
-/// When the block and a padding block do not fit.
-pub(crate) fn fill_with_block(column: &mut Buffer, block: &[u8], rows: u16) -> u16 {
-    let end = HEAD_BYTES + block.len();
-    column.get_mut(HEAD_BYTES..end).expect("parts are cut to fit").copy_from_slice(block);
-    let needed = (end + format::local::LOCAL_FRAME_BYTES).next_multiple_of(HEAD_BYTES);
-    let rows_end = needed.max(HEAD_BYTES * (1 + usize::from(rows)));
-    format::local::fill_with_padding(column.get_mut(end..rows_end).expect("parts leave space"));
-    u16::try_from(rows_end / HEAD_BYTES - 1).expect("a piece has at most 511 body rows")
 }
 
 #[cfg(test)]

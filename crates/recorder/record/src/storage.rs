@@ -2,11 +2,9 @@
 
 use core::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use blockdev::disk::Disk;
 use device::{Device, ReadAt, side_by_side};
-use encryption::Keyring;
 use format::superblock::{Spare, Superblock};
 use units::Sleep;
 use volume::{MemberAt, Opener, RandomKey, Reader};
@@ -80,14 +78,6 @@ impl dyn Storage + '_ {
     pub(crate) fn reader(&self) -> Result<Reader, volume::Error> {
         Reader::open(self.open_members(&self.find_any()?)?)
     }
-}
-
-/// A reader of what this recording wrote, also where it is encrypted.
-pub(crate) fn unlocked(mut reader: Reader, keyring: Option<&Arc<Keyring>>) -> Reader {
-    if let Some(keyring) = keyring {
-        reader.unlock(Arc::clone(keyring));
-    }
-    reader
 }
 
 /// Members at paths of this machine.

@@ -14,7 +14,7 @@ use wire::LinkType;
 
 use crate::directory::Gap;
 use crate::field::put;
-use crate::head::{ENTERPRISE_NUMBER, HEAD_BYTES};
+use crate::head::{ENTERPRISE_NUMBER, HEAD_BYTES, Totals};
 use crate::local::{LOCAL_FRAME_BYTES, fill_with_padding};
 use crate::pcapng::{self, ByteOrder, OptionCode, Options, block_type};
 
@@ -139,6 +139,20 @@ pub struct Contents {
     pub time_max: Timestamp,
     /// There are blocks that belong to no packet: name resolution, secrets.
     pub extra_blocks: bool,
+}
+
+impl Contents {
+    /// The totals of a stripe with those of this piece, which comes with so many losses.
+    #[must_use]
+    pub fn added_to(&self, totals: Totals, losses: &Totals) -> Totals {
+        Totals {
+            packets: totals.packets + u64::from(self.packets),
+            captured_bytes: totals.captured_bytes + self.captured_bytes,
+            interface_drops: totals.interface_drops + losses.interface_drops,
+            kernel_drops: totals.kernel_drops + losses.kernel_drops,
+            writer_drops: totals.writer_drops + losses.writer_drops,
+        }
+    }
 }
 
 impl Default for Contents {
@@ -462,6 +476,19 @@ pub fn repack(
         }
     }
     Some(builders)
+}
+
+/// Puts one block into a column and pads it to whole rows, at least `rows`; returns the body rows.
+///
+/// # Panics
+/// When the block and a padding block do not fit.
+pub fn fill_with_block(column: &mut [u8], block: &[u8], rows: u16) -> u16 {
+    let end = ROW + block.len();
+    put(column, ROW, block);
+    let needed = (end + LOCAL_FRAME_BYTES).next_multiple_of(ROW);
+    let rows_end = needed.max(ROW * (1 + usize::from(rows)));
+    fill_with_padding(column.get_mut(end..rows_end).expect("parts leave space"));
+    to_rows(rows_end - ROW)
 }
 
 fn push_into(

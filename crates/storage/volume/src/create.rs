@@ -176,7 +176,7 @@ pub fn create_for(
         earlier: Vec::new(),
     };
     let keys = KeyLog::new(recipients)?;
-    let pages = keys.pages(0..keys.row_count(), superblock.volume_id, &superblock.head_key);
+    let pages = keys.pages(0..keys.row_count(), (superblock.volume_id, &superblock.head_key));
     for (member, device) in numbers.into_iter().zip(devices) {
         for offset in key_row_offsets(0, device.size_bytes()) {
             if !pages.is_empty() {

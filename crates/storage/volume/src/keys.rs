@@ -139,8 +139,7 @@ impl KeyLog {
     pub(crate) fn pages(
         &self,
         rows: core::ops::Range<u32>,
-        volume: VolumeId,
-        key: &HeadKey,
+        (volume, key): (VolumeId, &HeadKey),
     ) -> Vec<u8> {
         let page = |number: u32| {
             let row = self.rows.get(to_usize(number)).expect("it is one of them");

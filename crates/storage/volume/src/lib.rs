@@ -38,6 +38,7 @@ mod rows;
 mod salvage;
 mod scrub;
 mod seal;
+mod sealing;
 mod search;
 mod slot_view;
 mod steps;
@@ -70,9 +71,10 @@ pub use scrub::{
     BadCopy, Finding, Outcome, Owner, Patrol, ScrubOptions, ScrubReport, Wanted, patrol, scrub,
     verify,
 };
+pub use sealing::RandomKey;
 pub use search::Newest;
 pub use verify::{Damage, LostBody, VerifyReport};
 pub use writer::{
-    Appended, ClockDoubt, Expelled, Filled, FilledColumn, Plan, RandomKey, Repair, Retention,
-    Returning, Writer, WriterCounters,
+    Appended, ClockDoubt, Expelled, Filled, FilledColumn, Plan, Repair, Retention, Returning,
+    Writer, WriterCounters,
 };

@@ -16,6 +16,7 @@
 //! A member that cannot be written meanwhile is left out, and the mount begins again without it.
 
 use device::Device;
+use format::directory::{Gap, GapCause};
 use format::head::{Head, Kind, StripeHead, StripeId};
 use format::superblock::Superblock;
 use units::{Clock, Timestamp};
@@ -58,6 +59,16 @@ pub struct Recovery {
     pub scanned_all: bool,
     /// Members that failed while mounting and were left out.
     pub failed: Vec<MemberFailure>,
+}
+
+impl Recovery {
+    /// What a writer that did not stop in order may have lost: everything between its last sign of
+    /// life and now.
+    pub fn gap(&self, now: Timestamp) -> Option<Gap> {
+        let from = self.last_alive.filter(|_| !self.clean)?;
+        let cause = GapCause::Crash;
+        Some(Gap { cause, interface: None, packets: None, bytes: None, from, to: now.max(from) })
+    }
 }
 
 /// Recovers the ring on the members at hand, in any order, and opens it for writing.

@@ -11,7 +11,7 @@ use crate::heads::body_range;
 use crate::keys::KeyLog;
 use crate::reader::{Reader, Slot, StripeInSlot};
 use crate::rows::PieceRows;
-use crate::writer::place_of;
+use crate::sealing::place_of;
 
 impl Reader {
     /// Decrypts with the keys of this ring from now on. Without it encrypted packets count as
@@ -24,6 +24,15 @@ impl Reader {
     /// The keys that it decrypts with.
     pub fn keyring(&self) -> Option<&Arc<Keyring>> {
         self.keyring.as_ref()
+    }
+
+    /// The same of a ring, if there is one.
+    #[must_use]
+    pub fn unlocked(mut self, keyring: Option<&Arc<Keyring>>) -> Self {
+        if let Some(keyring) = keyring {
+            self.unlock(Arc::clone(keyring));
+        }
+        self
     }
 
     /// Lets a ring learn the wrapped keys that the members have.

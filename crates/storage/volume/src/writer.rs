@@ -20,9 +20,6 @@ pub use members::{Expelled, Returning};
 pub use repairs::Repair;
 pub(crate) use retention::Explained;
 pub use retention::{ClockDoubt, Retention};
-pub use sealing::RandomKey;
-use sealing::Sealing;
-pub(crate) use sealing::place_of;
 
 use std::collections::VecDeque;
 
@@ -38,13 +35,13 @@ use parity::Codec;
 use units::number::to_u64;
 use units::{Clock, Timestamp};
 
-use crate::keys::KeyLog;
 use crate::member_writer::MemberWriter;
 use crate::member_writers::{Failed, MemberWriters, WAIT};
 use crate::membership::Membership;
 use crate::protect::{ColumnSums, protect};
 use crate::reader::tail_behind;
 use crate::seal::{Previous, Sealed, address, empty_head, rest, row_offset, to_slot_end};
+use crate::sealing::Keys;
 use crate::{Error, mark};
 
 /// Rows that are not worth a stripe of their own: a head and one body row need two.
@@ -175,12 +172,7 @@ pub struct Writer {
     gone: Vec<MemberWriter>,
     /// Slots up to that of this sequence were discarded, or are behind the head.
     discarded_through: u64,
-    /// Wrapped data keys, as all members have them.
-    keys: KeyLog,
-    /// All copies of them are the same.
-    keys_are_same: bool,
-    /// How packets are encrypted.
-    sealing: Option<Sealing>,
+    keys: Keys,
     /// Too few members are left.
     stopped: bool,
 }
@@ -197,7 +189,6 @@ impl Writer {
         let geometry = membership.geometry();
         let (parity, rows) = own_pools(geometry)?;
         let acknowledged = previous.stripe;
-        let (keys, keys_are_same) = keys_of(&writers, membership.superblock());
         Ok(Self {
             codec: Codec::new()?,
             parity,
@@ -219,9 +210,7 @@ impl Writer {
             expelled: Vec::new(),
             gone: Vec::new(),
             discarded_through: 0,
-            keys,
-            keys_are_same,
-            sealing: None,
+            keys: Keys::load(&writers, membership.superblock()),
             stopped: false,
             membership,
             writers,
@@ -376,7 +365,7 @@ impl Writer {
         let head = self.stripe_head(kind, clock);
         let stripe = StripeHead { rows, totals, time_min, time_max, extra_blocks, key_id, ..head };
         if is_sealed {
-            self.seal(&stripe, &plain, &mut buffers);
+            self.keys.seal(&stripe, &plain, &mut buffers);
         }
         let sums = self.protect(&stripe, &mut buffers);
         let manifest = sums.iter().map(|sums| sums.body_crc).collect();
@@ -621,18 +610,6 @@ impl InFlight {
     fn new(head: &StripeHead, number: u64) -> Self {
         Self { stripe: head.stripe, number, told: head.acknowledged }
     }
-}
-
-/// The keys that the members have, and whether all copies are the same.
-fn keys_of(writers: &MemberWriters, superblock: &Superblock) -> (KeyLog, bool) {
-    if !superblock.is_encrypted {
-        return (KeyLog::default(), true);
-    }
-    let members = writers.iter().map(|writer| {
-        let read = |offset, into: &mut [u8]| writer.read_at(offset, into).is_ok();
-        (writer.device().size_bytes(), read)
-    });
-    KeyLog::load((superblock.volume_id, Some(&superblock.head_key)), members)
 }
 
 /// The watermark in the heads of the EPOCH stripe `epoch`: everything before.

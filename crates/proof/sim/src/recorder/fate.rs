@@ -15,7 +15,7 @@ use crate::check::{Verdict, broken};
 use crate::counters::Counters;
 use crate::history::{bits, numbers};
 use crate::random::Random;
-use crate::recorder::judge::{Promise, read_all, unlocked};
+use crate::recorder::judge::{Promise, read_all};
 use crate::recorder::link::Wire;
 use crate::recorder::rack::Rack;
 
@@ -208,7 +208,7 @@ impl Fate {
         let devices = self.rack.readers(bits(self.rack.seats().into_iter().map(|(_, it)| it)));
         // Members come and go while it opens and reads.
         if let Ok(reader) = Reader::open(devices) {
-            let shown = read_all(&unlocked(reader, self.keyring.as_ref()))?;
+            let shown = read_all(&reader.unlocked(self.keyring.as_ref()))?;
             let count = to_u64(shown.packets.len());
             self.counters.add("recorder: packets read beside recording", count);
         }

@@ -1,9 +1,7 @@
 //! What a reader must find of the packets that were recorded.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use encryption::Keyring;
 use format::directory::{Gap, SegmentEntry};
 use format::head::{Kind, StripeId};
 use format::piece::packets;
@@ -32,14 +30,6 @@ pub(crate) struct Found {
     /// Losses that are stored, oldest first.
     pub(crate) gaps: Vec<(StripeId, Gap)>,
     pub(crate) segments: u64,
-}
-
-/// Who may read does.
-pub(crate) fn unlocked(mut reader: Reader, keyring: Option<&Arc<Keyring>>) -> Reader {
-    if let Some(keyring) = keyring {
-        reader.unlock(Arc::clone(keyring));
-    }
-    reader
 }
 
 /// Reads everything; no wrong byte, no packet twice, and indexes that say what was put into them.

@@ -40,7 +40,7 @@ use crate::history::{Outcome, bits, opener};
 use crate::random::{Random, mix};
 use age::{Ages, MachineClock};
 use fate::{Fate, Signals};
-use judge::{Found, Kept, Promise, check_kept, check_promise, read_all, unlocked};
+use judge::{Found, Kept, Promise, check_kept, check_promise, read_all};
 use link::{Link, Offered, Wire};
 use rack::{Rack, place};
 use statement::Statements;
@@ -409,7 +409,7 @@ impl Course {
 
     /// Who may read does.
     pub(crate) fn unlocked(&self, reader: Reader) -> Reader {
-        unlocked(reader, self.keyring.as_ref())
+        reader.unlocked(self.keyring.as_ref())
     }
 
     /// All that a reader shows now.

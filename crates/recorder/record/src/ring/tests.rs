@@ -163,7 +163,7 @@ fn is_never_stuck(shape: (usize, u8), reason: Reason) {
         // The indexer has this placed before it gives anything back.
         let columns = (0..shape.0).map(|_| {
             let mut column = index_pool.take().unwrap();
-            assert_eq!(fill_with_block(&mut column, &[], 4), 4);
+            assert_eq!(format::piece::fill_with_block(&mut column, &[], 4), 4);
             column
         });
         let (answer, place) = channel(1);
@@ -214,7 +214,8 @@ fn a_reserve_is_given_back_by_the_members_alone() {
         let taken = columns.take(Urgency::Now, &mut writer, &SystemClock).unwrap().unwrap();
         assert!(taken.are_reserve && taken.columns.len() == 2);
         let mut others = taken.columns;
-        let rows = others.iter_mut().map(|column| fill_with_block(column, &[], 4)).max();
+        let rows =
+            others.iter_mut().map(|column| format::piece::fill_with_block(column, &[], 4)).max();
         let filled = Filled::without_packets(others, Kind::Index, rows.unwrap());
         drop(writer.append(filled, &SystemClock).unwrap());
     }

@@ -159,7 +159,7 @@ impl Writer {
         self.previous = epoch::join(&mut self.writers, &before, beginning, clock)?;
         self.membership = self.writers.membership();
         (self.parity, self.rows) = own_pools(self.geometry()).map_err(Failed::of_nobody)?;
-        self.fit_sealed_columns().map_err(Failed::of_nobody)?;
+        self.keys.fit(self.membership.geometry()).map_err(Failed::of_nobody)?;
         self.in_flight.clear();
         self.acknowledged = self.previous.stripe;
         self.told = told_by_epoch(self.acknowledged);
