@@ -539,8 +539,7 @@ impl<'a> Run<'a> {
             // Nothing was recorded, and so nothing is indexed that could be read.
             return drop(self.closed.remove(&closing.first));
         };
-        let bytes = to_u64(in_ring.len());
-        let placed = self.write_parts(&in_ring, &encoded.summary);
+        let (bytes, placed) = (to_u64(in_ring.len()), self.write_parts(&in_ring, &encoded.summary));
         if matches!(placed, Err(Unplaced::GivenUp)) {
             return self.lost(closing, false);
         }
