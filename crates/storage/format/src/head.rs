@@ -263,7 +263,7 @@ pub struct PieceHead {
     pub member: u8,
     /// Column of the piece within its stripe.
     pub column: u8,
-    /// Packets in this piece.
+    /// Packets in this piece; 0 where it is encrypted.
     pub packets: u32,
     /// Identity of the member.
     pub member_uuid: [u8; 16],

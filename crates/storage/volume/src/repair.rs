@@ -1,7 +1,7 @@
 //! Computing a piece of a stripe from the pieces of the other columns, row by row.
 
 use format::checksum::body_crc;
-use format::head::{HEAD_BYTES, Kind, PieceHead};
+use format::head::{HEAD_BYTES, Kind, PieceHead, StripeHead};
 use parity::{Codec, Column};
 
 use crate::membership::Membership;
@@ -60,8 +60,9 @@ pub(crate) fn rebuild(
 
 /// The count that a lost head had: of the packets in its body.
 fn packets_in(view: &StripeView, column: u8, body: &[u8], whole: bool) -> u32 {
-    let holds_packets =
-        view.stripe.kind == Kind::Data && column < view.stripe.geometry.data_columns && whole;
+    let StripeHead { kind, key_id, geometry, .. } = &view.stripe;
+    let is_plain = *kind == Kind::Data && key_id.is_none();
+    let holds_packets = is_plain && column < geometry.data_columns && whole;
     let count = if holds_packets { format::piece::packets(body).flatten().count() } else { 0 };
     u32::try_from(count).expect("a piece has fewer than 2^32 packets")
 }

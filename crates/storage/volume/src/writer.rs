@@ -410,7 +410,9 @@ impl Writer {
         let number = self.number();
         let mut data = Vec::new();
         for (column, (mut buffer, sums)) in (0..).zip(pieces) {
-            let count = packets.get(usize::from(column)).copied().unwrap_or(0);
+            // Who computes an encrypted piece anew cannot count its packets.
+            let counted = packets.get(usize::from(column)).filter(|_| stripe.key_id.is_none());
+            let count = counted.copied().unwrap_or(0);
             let page = sealed.page(self.membership.superblock(), column, count, sums.row_crcs);
             buffer
                 .get_mut(..HEAD_BYTES)
