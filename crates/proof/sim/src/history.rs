@@ -298,7 +298,8 @@ impl History {
             self.stopped &= flaky == 0;
             match mounted {
                 Ok((mut writer, recovery)) => {
-                    self.check_mount(&reads_before, present, &recovery)?;
+                    let left = writer.expelled().len();
+                    self.check_mount(&reads_before, present, (&recovery, left))?;
                     let sealed = self.seal_with(&mut writer);
                     sealed.map_err(|error| Violation(error.to_string()))?;
                     if recovery.completed > 0 || !recovery.failed.is_empty() {
@@ -462,8 +463,14 @@ impl History {
         1 << member
     }
 
-    /// The reads of a mount are bounded, whatever the ring holds.
-    fn check_mount(&mut self, before: &[u64], present: u32, recovery: &Recovery) -> Verdict {
+    /// The reads of a mount are bounded, whatever the ring holds. So many members failed when it had
+    /// come up and wrote keys anew.
+    fn check_mount(
+        &mut self,
+        before: &[u64],
+        present: u32,
+        (recovery, left): (&Recovery, usize),
+    ) -> Verdict {
         let window = u64::from(self.plan.window);
         let slots = self.plan.geometry.slots;
         let rows = u64::from(self.plan.geometry.rows_per_slot());
@@ -483,8 +490,8 @@ impl History {
             let bound = heads + slots_read * if is_readable { 1 } else { 1 + rows };
             self.counters.peak("most reads of a mount on a member", reads);
             // It begins again without each member that fails.
-            let begun = 1 + u64::try_from(recovery.failed.len()).unwrap_or(0);
-            if recovery.failed.is_empty() && self.plan.is_undamaged() && !recovery.scanned_all {
+            let begun = 1 + u64::try_from(recovery.failed.len() + left).unwrap_or(0);
+            if begun == 1 && self.plan.is_undamaged() && !recovery.scanned_all {
                 self.counters
                     .peak("most reads of a mount, percent of its bound", reads * 100 / bound);
             }
