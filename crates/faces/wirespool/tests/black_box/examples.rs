@@ -14,7 +14,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use crate::machine::{BINARY, CAPTURES, Ran, Volume, command, run, text, verbs_of};
+use crate::encrypted::SECRET;
+use crate::machine::{BINARY, CAPTURES, Ran, Volume, command, run, text, verbs_of, write_key};
 
 /// What begins an example.
 const PROGRAMS: [&str; 3] = ["wirespool ", "stenoread ", "stenocurl "];
@@ -178,6 +179,7 @@ impl World {
         for name in ["sdb.json", "before.json", "now.json"] {
             fs::copy(&report, world.path(name)).unwrap();
         }
+        write_key(&text(world.path("analyst.key")), SECRET);
         world.add_programs();
         world
     }
