@@ -153,10 +153,8 @@ pub(crate) fn each_data_stripe(
                     notes.completeness.retired_pieces += 1;
                     continue;
                 }
-                let kind = match stripe.is_locked {
-                    true => DamageKind::Locked,
-                    false => DamageKind::Rows(stripe.bad_rows.clone()),
-                };
+                let rows = || DamageKind::Rows(stripe.bad_rows.clone());
+                let kind = if stripe.is_locked { DamageKind::Locked } else { rows() };
                 notes.completeness.add_damage(stripe.head.stripe.stripe, kind);
             }
             notes.explain.pieces_read += 1;

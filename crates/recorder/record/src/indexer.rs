@@ -537,7 +537,8 @@ impl<'a> Run<'a> {
         }
         let Some(in_ring) = self.parts.keys.seal(&encoded.parquet) else {
             // Nothing was recorded, and so nothing is indexed that could be read.
-            return drop(self.closed.remove(&closing.first));
+            self.closed.remove(&closing.first);
+            return;
         };
         let (bytes, placed) = (to_u64(in_ring.len()), self.write_parts(&in_ring, &encoded.summary));
         if matches!(placed, Err(Unplaced::GivenUp)) {
@@ -555,7 +556,6 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// An index was put into the ring, where it takes so many bytes.
     fn note_written(
         &mut self,
         (encoded, bytes): (Encoded, u64),

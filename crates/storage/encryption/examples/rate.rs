@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p encryption --example rate`
 
-#![expect(clippy::print_stdout, reason = "it prints what it measured")]
+#![expect(clippy::print_stdout, clippy::indexing_slicing, reason = "an example prints")]
 #![expect(clippy::disallowed_methods, reason = "it measures time")]
 
 use std::hint::black_box;

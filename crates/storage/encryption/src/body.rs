@@ -77,7 +77,7 @@ pub struct BodyKey(Chunks);
 impl DataKey {
     /// The key of bodies of one epoch: another epoch may begin a sequence anew.
     pub fn of_epoch(&self, epoch: u32) -> BodyKey {
-        BodyKey(self.derive(b"bodies 1", &epoch.to_le_bytes()))
+        BodyKey(self.derive(*b"bodies 1", &epoch.to_le_bytes()))
     }
 }
 
@@ -108,7 +108,7 @@ impl BodyKey {
     /// was sealed, in bytes of the body, which are zeros afterwards.
     pub fn open(&self, place: &Place, body: &mut [u8]) -> Vec<Range<usize>> {
         let Some(tags) = body.first_chunk::<LEAD_BYTES>().copied() else {
-            return Vec::from([0..body.len()]);
+            return Vec::from([Range { start: 0, end: body.len() }]);
         };
         self.open_run(place, &tags, 0, body)
     }

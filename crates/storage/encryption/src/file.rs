@@ -85,7 +85,7 @@ pub fn seal_file(key: &DataKey, key_id: u64, plain: &[u8]) -> Vec<u8> {
 
 fn chunks_of(key: &DataKey, header: &[u8; FILE_HEADER_BYTES]) -> Chunks {
     let salt = header.get(at::SALT..at::SALT + SALT_BYTES).expect("inside the header");
-    key.derive(b"files  1", salt)
+    key.derive(*b"files  1", salt)
 }
 
 fn nonce(chunk: u64) -> [u8; NONCE_LEN] {

@@ -32,15 +32,15 @@ impl DataKey {
     /// A hash of `parts`, one behind the other, that only who has the key can compute.
     pub(crate) fn hash(&self, parts: &[&[u8]]) -> [u8; KEY_BYTES] {
         let mut hasher = blake3::Hasher::new_keyed(&self.0);
-        parts.iter().for_each(|part| {
+        for part in parts {
             hasher.update(part);
-        });
+        }
         *hasher.finalize().as_bytes()
     }
 
     /// The key of one use: `purpose` says which, `which` tells it from others of its kind.
-    pub(crate) fn derive(&self, purpose: &[u8; 8], which: &[u8]) -> Chunks {
-        let key = Zeroizing::new(self.hash(&[purpose, which]));
+    pub(crate) fn derive(&self, purpose: [u8; 8], which: &[u8]) -> Chunks {
+        let key = Zeroizing::new(self.hash(&[&purpose, which]));
         let key = UnboundKey::new(&AES_256_GCM, key.as_slice()).expect("32 bytes are a key");
         Chunks(LessSafeKey::new(key))
     }

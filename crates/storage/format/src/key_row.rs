@@ -50,13 +50,14 @@ const DATA_KEY: u8 = 2;
 
 const _: () = {
     assert!(at::MAC + 16 == at::VOLUME_ID && at::VOLUME_ID + 16 == at::ENTRIES);
-    // Behind the claim at the front, before the superblock copies at the end.
-    assert!(FRONT + KEY_ROWS as u64 * KEY_ROW_BYTES as u64 == RESERVED_BYTES);
-    assert!((KEY_ROWS as u64 + 2) * KEY_ROW_BYTES as u64 <= RESERVED_BYTES);
+    // Behind the claim at the front, before the superblock copies at the end: 509 rows.
+    assert!(CLAIM_BYTES == KEY_ROW_BYTES && KEY_ROW_BYTES == 4096 && ROW_BYTES == 4096);
+    assert!(KEY_ROWS == 509 && FRONT + 509 * 4096 == RESERVED_BYTES);
+    assert!((509 + 2) * 4096 <= RESERVED_BYTES);
 };
 
 /// Where the first row lies at the front.
-const FRONT: u64 = CLAIM_OFFSET + CLAIM_BYTES as u64;
+const FRONT: u64 = CLAIM_OFFSET + 4096;
 
 /// Where a row lies on a member of so many bytes: at the front and at the end.
 ///

@@ -375,7 +375,7 @@ impl PieceBuilder {
             .and_then(|rest| rest.split_at_mut_checked(rest.len() - self.frame.tail_bytes()))
             .expect("inside the column");
         fill_with_padding(padding);
-        self.frame.put_tail(tail);
+        Frame::put_tail(tail);
         self.at = end;
         rows
     }

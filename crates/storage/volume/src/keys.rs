@@ -16,6 +16,9 @@ use crate::Error;
 /// Rows that are read at a time.
 const ROWS_AT_ONCE: usize = 16;
 
+/// Reads a place of a member; false where that fails.
+type ReadKeys<'a> = &'a dyn Fn(u64, &mut [u8]) -> bool;
+
 /// Recipients and wrapped keys of a volume.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct KeyLog {
@@ -162,7 +165,7 @@ fn to_usize(row: u32) -> usize {
 /// are not readable there.
 fn read_copy(
     (volume, key): (VolumeId, Option<&HeadKey>),
-    (size_bytes, read): (u64, &dyn Fn(u64, &mut [u8]) -> bool),
+    (size_bytes, read): (u64, ReadKeys<'_>),
     end: usize,
 ) -> Vec<Option<KeyRow>> {
     let mut rows: Vec<Option<KeyRow>> = Vec::new();

@@ -21,7 +21,7 @@ const STEPS_MAX: u16 = 8;
 /// Rows that are encrypted together.
 const CHUNK_ROWS: u16 = 16;
 
-const _: () = assert!(CHUNK_ROWS as usize * HEAD_BYTES == CHUNK_BYTES);
+const _: () = assert!(CHUNK_ROWS == 16 && 16 * HEAD_BYTES == CHUNK_BYTES);
 
 /// Rows wanted of a piece.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -72,7 +72,7 @@ impl Reader {
         let place = place_of(head, stripe.head.piece.column);
         let bad = match &key {
             Some(key) => key.of_epoch(head.epoch).open(&place, body),
-            None => Vec::from([0..body.len()]),
+            None => Vec::from([Range { start: 0, end: body.len() }]),
         };
         stripe.is_locked = key.is_none();
         restore_frame(body, true);

@@ -277,8 +277,7 @@ fn keys_survive_at_any_end_of_any_member() {
         ring.check(&disks);
         let (writer, _) = mount(boxed(&disks), &Opener::alone(&ring.timeline)).unwrap();
         writer.close(&ring.timeline).unwrap();
-        for keep in 0..3 {
-            let own = &disks[keep];
+        for (keep, own) in disks.iter().enumerate() {
             let mut rows = [[0; ROW_SIZE]; 2];
             rows.iter_mut()
                 .zip(offsets)

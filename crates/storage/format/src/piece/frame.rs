@@ -48,7 +48,7 @@ impl Frame {
     }
 
     /// Fills the last bytes of a body.
-    pub(super) fn put_tail(self, tail: &mut [u8]) {
+    pub(super) fn put_tail(tail: &mut [u8]) {
         if !tail.is_empty() {
             fill_with_padding(tail);
         }
