@@ -463,8 +463,8 @@ impl History {
         1 << member
     }
 
-    /// The reads of a mount are bounded, whatever the ring holds. So many members failed when it had
-    /// come up and wrote keys anew.
+    /// The reads of a mount are bounded, whatever the ring holds. So many members failed when it
+    /// had come up and wrote keys anew.
     fn check_mount(
         &mut self,
         before: &[u64],

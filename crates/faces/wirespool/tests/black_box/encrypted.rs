@@ -1,5 +1,7 @@
 //! Encrypted volumes: with a private key all is as on a plain one, without it nothing is there.
 
+#![expect(clippy::indexing_slicing, reason = "a test may stop at once")]
+
 use std::path::Path;
 use std::process::{Command, Stdio};
 

@@ -286,6 +286,7 @@ fn an_extract_is_what_extract_writes_and_its_manifest_verifies() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table of endpoints")]
 fn each_endpoint_asks_for_its_scope() {
     const SCOPES: [&str; 5] = ["sessions", "payload", "extract", "hold", "admin"];
     const ROLES: [(&str, &str); 4] = [

@@ -1,6 +1,8 @@
 //! People in the service: first start, logins, second factors, roles, tokens and the audit by
 //! administrators, and what attackers try.
 
+#![expect(clippy::similar_names, clippy::format_collect, reason = "a test names what it sees")]
+
 use std::fs;
 use std::io::Write as _;
 use std::net::TcpStream;
