@@ -61,8 +61,8 @@ fn first_line() -> anyhow::Result<String> {
 
 /// What was asked for this name cannot be done.
 pub(super) fn refused(error: server::Error, name: &str) -> anyhow::Error {
-    match error.is_usage() {
-        true => Usage(format!("{}: {error}", page::safe::printable(name))).into(),
-        false => error.into(),
+    if error.is_usage() {
+        return Usage(format!("{}: {error}", page::safe::printable(name))).into();
     }
+    error.into()
 }
