@@ -1,7 +1,7 @@
 //! Other addresses for packets that leave the organisation: the same address becomes the same one
 //! everywhere, and addresses with a common prefix keep one of the same length.
 //!
-//! IP addresses go through Crypto-PAn ([`prefix`]), stations through AES; both with a key that the
+//! IP addresses go through Crypto-PAn (`prefix`), stations through AES; both with a key that the
 //! user keeps, so that two extracts fit together. Checksums stay as right as they were. What the
 //! application says of addresses (names, DNS answers, headers of HTTP) is not touched; frames that
 //! are neither IP nor ARP lose what is behind their link layer.
