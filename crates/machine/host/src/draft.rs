@@ -7,11 +7,11 @@
 #![expect(clippy::disallowed_methods, reason = "a boundary crate opens files")]
 
 use std::ffi::OsString;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, OFlags, linkat};
@@ -55,6 +55,19 @@ pub(crate) fn link_as_draft(file: &File, path: &Path) -> io::Result<PathBuf> {
     attempts(path, &|draft| link(file, draft)).map(|(draft, ())| draft)
 }
 
+/// Whom the umask lets may read it.
+pub(crate) fn make_public(file: &File) -> io::Result<()> {
+    file.set_permissions(Permissions::from_mode(0o666 & !umask()))
+}
+
+/// The mask of this process, which there is no other way to read without changing it
+/// (`proc_pid_status(5)`); all of others where the kernel does not say.
+pub(crate) fn umask() -> u32 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let found = text.lines().find_map(|line| line.strip_prefix("Umask:"));
+    found.and_then(|octal| u32::from_str_radix(octal.trim(), 8).ok()).unwrap_or(0o077)
+}
+
 /// The path that linkat(2) names for this.
 fn way_to(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
@@ -91,7 +104,6 @@ fn beside(path: &Path) -> io::Result<PathBuf> {
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
-    use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
     fn names_of_drafts_cannot_be_known_before_and_fit_into_a_folder() {

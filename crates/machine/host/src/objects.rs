@@ -1,20 +1,16 @@
 //! A folder as a store of objects: each is whole under its name or not there, and durable before
 //! its name is.
 
-#![expect(clippy::disallowed_methods, reason = "a boundary crate opens files")]
-
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 
-use crate::{Error, random_bytes};
-
-/// Ends the names of objects that are being written. What a killed process has left of such is no
-/// object.
-const DRAFT: &str = ".draft";
+use crate::Error;
+use crate::draft::{draft_file, make_public};
+use crate::ledger::sync_folder;
 
 /// A folder with objects in its folders.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,34 +40,33 @@ impl ObjectFolder {
 
     /// Stores an object in place of the one of that name. Returns once both are durable.
     pub fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
-        self.write(name, bytes, RenameFlags::empty()).map(|_| ())
+        self.write(name, bytes, |draft, path| fs::rename(draft, path).map(|()| true)).map(|_| ())
     }
 
     /// The same where there is none of that name; whether there was none.
     pub fn put_new(&self, name: &str, bytes: &[u8]) -> Result<bool, Error> {
-        self.write(name, bytes, RenameFlags::NOREPLACE)
+        self.write(name, bytes, place_new)
     }
 
-    fn write(&self, name: &str, bytes: &[u8], flags: RenameFlags) -> Result<bool, Error> {
+    fn write(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        place: fn(&Path, &Path) -> io::Result<bool>,
+    ) -> Result<bool, Error> {
         let path = self.path(name);
         let fail = |error| Error::path("write", &path, error);
-        let folder = path.parent().unwrap_or(&self.root);
-        DirBuilder::new().recursive(true).mode(0o777).create(folder).map_err(fail)?;
-        let random: [u8; 8] = random_bytes()?;
-        let draft = folder.join(format!(".{}{DRAFT}", units::hex(&random)));
-        let written = write_draft(&draft, bytes).and_then(|()| {
-            match renameat_with(CWD, &draft, CWD, &path, flags) {
-                Err(error) if error == rustix::io::Errno::EXIST => Ok(false),
-                renamed => renamed.map(|()| true).map_err(io::Error::from),
-            }
-        });
-        if !matches!(written, Ok(true)) {
+        make_folder(path.parent().unwrap_or(&self.root)).map_err(fail)?;
+        // What a killed process leaves of it has a hidden name, and is no object.
+        let (draft, file) = draft_file(&path).map_err(fail)?;
+        let placed = fill(&file, bytes).and_then(|()| place(&draft, &path));
+        if !matches!(placed, Ok(true)) {
             // The first error says more than that of tidying up.
             drop(fs::remove_file(&draft));
         }
-        let is_new = written.map_err(fail)?;
-        File::open(folder).and_then(|folder| folder.sync_all()).map_err(fail)?;
-        Ok(is_new)
+        let is_placed = placed.map_err(fail)?;
+        sync_folder(&path).map_err(fail)?;
+        Ok(is_placed)
     }
 
     /// The bytes of an object; `None` where there is none.
@@ -129,12 +124,44 @@ fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-fn write_draft(draft: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
-    let mut file = options.open(draft)?;
+/// Makes a folder with those above it, each durable before what is in it.
+fn make_folder(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    if let Some(above) = path.parent().filter(|above| !above.as_os_str().is_empty()) {
+        make_folder(above)?;
+    }
+    match fs::create_dir(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists || !path.is_dir() => Err(error),
+        _ => sync_folder(path),
+    }
+}
+
+fn fill(mut file: &File, bytes: &[u8]) -> io::Result<()> {
+    // Where there are no permissions to be set there are none that keep a reader out.
+    drop(make_public(file));
     file.write_all(bytes)?;
     file.sync_all()
+}
+
+/// Gives a draft its name where nothing has it; whether nothing had.
+fn place_new(draft: &Path, path: &Path) -> io::Result<bool> {
+    match renameat_with(CWD, draft, CWD, path, RenameFlags::NOREPLACE) {
+        Ok(()) => Ok(true),
+        Err(Errno::EXIST) => Ok(false),
+        // NFS does not know the flag.
+        Err(Errno::INVAL) => link_new(draft, path),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The same by a second name: link(2) replaces nothing.
+fn link_new(draft: &Path, path: &Path) -> io::Result<bool> {
+    match fs::hard_link(draft, path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        linked => linked.and_then(|()| fs::remove_file(draft)).map(|()| true),
+    }
 }
 
 #[cfg(test)]
@@ -171,7 +198,20 @@ mod tests {
     fn what_a_killed_process_leaves_is_no_object() {
         let folder = tempfile::tempdir().unwrap();
         let objects = ObjectFolder::new(folder.path());
-        write_draft(&folder.path().join(".0011.draft"), b"half").unwrap();
+        let (_, draft) = draft_file(&objects.path("half")).unwrap();
+        fill(&draft, b"half").unwrap();
         assert!(names(&objects, "").is_empty());
+    }
+
+    #[test]
+    fn a_new_object_never_takes_the_place_of_another_whichever_way_it_gets_its_name() {
+        for place in [place_new, link_new] {
+            let folder = tempfile::tempdir().unwrap();
+            let objects = ObjectFolder::new(folder.path());
+            assert!(objects.write("a", b"one", place).unwrap());
+            assert!(!objects.write("a", b"two", place).unwrap());
+            assert_eq!(objects.get("a").unwrap(), Some(b"one".to_vec()));
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no draft is left");
+        }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use crate::Error;
-use crate::draft::{draft_file, draft_folder, link, link_as_draft, nameless_file};
+use crate::draft::{draft_file, draft_folder, link, link_as_draft, make_public, nameless_file};
 use crate::spared;
 use crate::target::{Target, target};
 use crate::user::calling_user;
@@ -70,10 +70,8 @@ impl Output {
 
     /// The same of a file that is there to be given away: who may read it is up to the umask.
     pub fn finish_public(self, bytes: &[u8]) -> Result<(), Error> {
-        let mode = std::fs::Permissions::from_mode(0o666 & !umask());
         let is_itself = matches!(self.draft, Draft::Itself);
-        let permitted = is_itself || self.file.set_permissions(mode).is_ok();
-        if !permitted {
+        if !is_itself && make_public(&self.file).is_err() {
             return Err(Error::path("write", &self.path, io::ErrorKind::PermissionDenied));
         }
         self.finish_with(bytes)
@@ -233,14 +231,6 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     Output::create(path, true)?.finish_public(bytes)
 }
 
-/// The mask of this process, which there is no other way to read without changing it
-/// (`proc_pid_status(5)`); all of others where the kernel does not say.
-fn umask() -> u32 {
-    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let found = text.lines().find_map(|line| line.strip_prefix("Umask:"));
-    found.and_then(|octal| u32::from_str_radix(octal.trim(), 8).ok()).unwrap_or(0o077)
-}
-
 /// Opens a file to be read.
 pub fn open_input(path: &Path) -> Result<File, Error> {
     File::open(path).map_err(|error| Error::path("open", path, error))
@@ -249,6 +239,8 @@ pub fn open_input(path: &Path) -> Result<File, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::draft::umask;
+    use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
     fn a_file_appears_whole_or_not_at_all() {
