@@ -142,6 +142,13 @@ impl People {
         self.people.iter_mut().find(|person| person.name == name).ok_or(Error::NoPerson)
     }
 
+    /// With another stamp, which ends all sessions of the person.
+    fn change_stamped(&mut self, name: &str, stamp: [u8; 16]) -> Result<&mut Person, Error> {
+        let person = self.change(name)?;
+        person.stamp = hex(&stamp);
+        Ok(person)
+    }
+
     /// Whether anybody can manage people.
     pub fn has_administrator(&self, roles: &Roles) -> bool {
         self.people.iter().any(|person| person.may_manage(roles))
@@ -191,10 +198,9 @@ impl People {
         (password, must_change): (&Verifier, bool),
         stamp: [u8; 16],
     ) -> Result<(), Error> {
-        let person = self.change(name)?;
+        let person = self.change_stamped(name, stamp)?;
         person.password.clone_from(&password.0);
         person.must_change = must_change;
-        person.stamp = hex(&stamp);
         Ok(())
     }
 
@@ -211,9 +217,7 @@ impl People {
         is_disabled: bool,
         stamp: [u8; 16],
     ) -> Result<(), Error> {
-        let person = self.change(name)?;
-        person.is_disabled = is_disabled;
-        person.stamp = hex(&stamp);
+        self.change_stamped(name, stamp)?.is_disabled = is_disabled;
         Ok(())
     }
 
@@ -224,9 +228,7 @@ impl People {
         factor: Option<SecondFactor>,
         stamp: [u8; 16],
     ) -> Result<(), Error> {
-        let person = self.change(name)?;
-        person.second_factor = factor;
-        person.stamp = hex(&stamp);
+        self.change_stamped(name, stamp)?.second_factor = factor;
         Ok(())
     }
 

@@ -40,8 +40,7 @@ impl FromStr for Role {
         let filter = Some(filter).filter(|filter| !filter.trim().is_empty());
         Ok(Self {
             name: name.to_owned(),
-            scopes: Scope::list(scopes)
-                .ok_or("scopes are sessions, payload, extract, hold, admin")?,
+            scopes: Scope::list(scopes)?,
             filter: filter.map(checked_filter).transpose()?,
         })
     }

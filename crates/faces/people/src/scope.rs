@@ -37,8 +37,12 @@ impl Scope {
     }
 
     /// The scopes of a list with commas.
-    pub fn list(text: &str) -> Option<Vec<Self>> {
+    ///
+    /// # Errors
+    /// When a word of it is none.
+    pub fn list(text: &str) -> Result<Vec<Self>, &'static str> {
         let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
-        words.map(Self::of_word).collect()
+        let scopes = words.map(Self::of_word).collect::<Option<_>>();
+        scopes.ok_or("scopes are sessions, payload, extract, hold, admin")
     }
 }

@@ -8,16 +8,15 @@
 //! out is a credential that is revoked.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
-use host::SystemClock;
 use hyper::header::{AUTHORIZATION, HeaderMap};
 use people::{Scope, checked_filter, hash_of, is_name, is_same};
 use serde::Serialize;
 use serde_json::{Value, json};
-use units::{Clock as _, NANOS_PER_SECOND, Timestamp, hex, unhex};
+use units::{Timestamp, hex, unhex};
 
 use crate::Error;
+use crate::reread::Reread;
 
 /// Before the random part: scanners for secrets know it by that.
 const TOKEN_PREFIX: &str = "wirespool_";
@@ -26,8 +25,6 @@ const TOKEN_BYTES: usize = 32;
 const CERTIFICATE: &str = "certificate";
 /// Every certificate that has no line of its own.
 const ANY: &str = "*";
-/// The file is looked at so often.
-const LOOK_EVERY_NS: i64 = NANOS_PER_SECOND;
 
 /// Who asks.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -158,7 +155,7 @@ fn parse_line(line: &str) -> Result<Line, &'static str> {
     if !is_name(name) && !is_for_all {
         return Err("the name has other characters than letters, digits, . _ -");
     }
-    let scopes = Scope::list(scopes);
+    let scopes = Scope::list(scopes)?;
     let rest = parts.next().unwrap_or_default();
     let (expiry, filter) = rest.split_once(' ').unwrap_or((rest, ""));
     let expiry = Some(expiry).filter(|text| !text.is_empty());
@@ -166,7 +163,7 @@ fn parse_line(line: &str) -> Result<Line, &'static str> {
     let expires = expiry.map(str::parse::<Timestamp>).transpose();
     Ok(Line {
         name: name.to_owned(),
-        scopes: scopes.ok_or("scopes are sessions, payload, extract, hold, admin")?,
+        scopes,
         secret,
         expires: expires.map_err(|_| "the expiry is no time of RFC 3339")?,
         filter: filter.map(checked_filter).transpose()?,
@@ -178,13 +175,7 @@ fn parse_line(line: &str) -> Result<Line, &'static str> {
 pub(crate) struct Access {
     /// Without a file each certificate of the CA may read sessions and take packets.
     file: Option<PathBuf>,
-    known: Mutex<Known>,
-}
-
-#[derive(Debug)]
-struct Known {
-    lines: Vec<Line>,
-    looked_ns: i64,
+    lines: Reread<Vec<Line>>,
 }
 
 impl Access {
@@ -199,8 +190,7 @@ impl Access {
                 filter: None,
             }],
         };
-        let known = Known { lines, looked_ns: SystemClock.boottime_ns() };
-        Ok(Self { file, known: Mutex::new(known) })
+        Ok(Self { file, lines: Reread::new(lines) })
     }
 
     /// The file, if there is one.
@@ -210,57 +200,45 @@ impl Access {
 
     /// The file has changed: the next request reads it.
     pub(crate) fn look_again(&self) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).looked_ns = i64::MIN;
+        self.lines.look_again();
     }
 
     /// The lines, without their hashes.
     pub(crate) fn shown(&self) -> Vec<Value> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.lines.iter().map(Line::shown).collect()
+        self.lines.with(|lines| lines.iter().map(Line::shown).collect())
     }
 
-    /// Reads the file again. While it cannot be read no credential counts: what was revoked must
-    /// not go on. False where it was looked at a moment ago.
+    /// Reads the file again. False where it was looked at a moment ago.
     pub(crate) fn refresh(&self) -> Result<bool, Error> {
         let Some(path) = &self.file else { return Ok(false) };
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let now_ns = SystemClock.boottime_ns();
-        if now_ns.saturating_sub(known.looked_ns) < LOOK_EVERY_NS {
-            return Ok(false);
-        }
-        known.looked_ns = now_ns;
-        let read = host::read_key(path).map_err(Error::from).and_then(|text| parse(path, &text));
-        let (lines, result) = match read {
-            Ok(lines) => (lines, Ok(true)),
-            Err(error) => (Vec::new(), Err(error)),
-        };
-        known.lines = lines;
-        result
+        self.lines.refresh(|| parse(path, &host::read_key(path)?))
     }
 
     /// Whose token has this hash.
     pub(crate) fn by_hash(&self, given: &[u8; 32], now: Timestamp) -> Option<Caller> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        // Every line is compared, and all of it: the time says nothing.
-        let mut found = None;
-        for line in &known.lines {
-            if let Secret::Token(hash) = &line.secret
-                && is_same(hash, given)
-            {
-                found = Some(line);
+        self.lines.with(|lines| {
+            // Every line is compared, and all of it: the time says nothing.
+            let mut found = None;
+            for line in lines {
+                if let Secret::Token(hash) = &line.secret
+                    && is_same(hash, given)
+                {
+                    found = Some(line);
+                }
             }
-        }
-        found.and_then(|line| line.caller(&line.name, now))
+            found.and_then(|line| line.caller(&line.name, now))
+        })
     }
 
     /// Whose certificate this is, which the CA has signed.
     pub(crate) fn by_certificate(&self, common_name: &str, now: Timestamp) -> Option<Caller> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let of = |name: &str| {
-            let is_it = |line: &&Line| line.secret == Secret::Certificate && line.name == name;
-            known.lines.iter().find(is_it)
-        };
-        of(common_name).or_else(|| of(ANY))?.caller(common_name, now)
+        self.lines.with(|lines| {
+            let of = |name: &str| {
+                let is_it = |line: &&Line| line.secret == Secret::Certificate && line.name == name;
+                lines.iter().find(is_it)
+            };
+            of(common_name).or_else(|| of(ANY))?.caller(common_name, now)
+        })
     }
 }
 
@@ -295,7 +273,7 @@ mod tests {
 
     fn access(text: &str) -> Access {
         let lines = parse(Path::new("tokens"), text).unwrap();
-        Access { file: None, known: Mutex::new(Known { lines, looked_ns: 0 }) }
+        Access { file: None, lines: Reread::new(lines) }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The people of a service: who may log in, and what is remembered of attempts.
 //!
-//! The file is read again when a second has passed, as that of tokens is: who is disabled there is
-//! out. While it cannot be read nobody counts.
+//! The file is read again, as that of tokens is: who is disabled there is out. While it cannot be
+//! read nobody counts.
 
 use core::net::IpAddr;
 use std::collections::BTreeMap;
@@ -20,9 +20,8 @@ use crate::access::{Caller, Standing};
 use crate::hashing::Hashing;
 use crate::people_file::{self, Chosen};
 use crate::problem::Problem;
+use crate::reread::Reread;
 
-/// The file is looked at so often.
-const LOOK_EVERY_NS: i64 = NANOS_PER_SECOND;
 /// A second factor is set up within this.
 const ENROLMENT_NS: i64 = 600 * NANOS_PER_SECOND;
 
@@ -31,7 +30,7 @@ const ENROLMENT_NS: i64 = 600 * NANOS_PER_SECOND;
 pub(crate) struct Accounts {
     file: PathBuf,
     pub(crate) roles: Roles,
-    known: Mutex<Known>,
+    known: Reread<People>,
     lock_out: Mutex<LockOut>,
     hashing: Hashing,
     /// What the password of nobody is compared with.
@@ -40,12 +39,6 @@ pub(crate) struct Accounts {
     /// Steps of codes that were used, also where the file could not be written.
     used_steps: Mutex<BTreeMap<String, u64>>,
     enrolments: Mutex<BTreeMap<String, (Enrolment, i64)>>,
-}
-
-#[derive(Debug)]
-struct Known {
-    people: People,
-    looked_ns: i64,
 }
 
 /// What was typed to log in.
@@ -67,7 +60,7 @@ impl Accounts {
         Ok(Self {
             file,
             roles,
-            known: Mutex::new(Known { people, looked_ns: SystemClock.boottime_ns() }),
+            known: Reread::new(people),
             lock_out: Mutex::default(),
             hashing: Hashing::start()?,
             decoy,
@@ -79,23 +72,12 @@ impl Accounts {
 
     /// Reads the file again. False where it was looked at a moment ago.
     pub(crate) fn refresh(&self) -> Result<bool, Error> {
-        let mut known = held(&self.known);
-        let now_ns = SystemClock.boottime_ns();
-        if now_ns.saturating_sub(known.looked_ns) < LOOK_EVERY_NS {
-            return Ok(false);
-        }
-        known.looked_ns = now_ns;
-        let (people, result) = match people_file::read(&self.file) {
-            Ok(people) => (people, Ok(true)),
-            Err(error) => (People::default(), Err(error)),
-        };
-        known.people = people;
-        result
+        self.known.refresh(|| people_file::read(&self.file))
     }
 
     /// Where nobody can manage people: the secret of a link that makes an administrator.
     pub(crate) fn begin_first(&self) -> Result<Option<String>, Error> {
-        if held(&self.known).people.has_administrator(&self.roles) {
+        if self.known.with(|people| people.has_administrator(&self.roles)) {
             return Ok(None);
         }
         let (link, secret) = FirstLink::new(host::random_bytes()?, SystemClock.boottime_ns());
@@ -129,11 +111,11 @@ impl Accounts {
 
     /// All people.
     pub(crate) fn people(&self) -> People {
-        held(&self.known).people.clone()
+        self.known.with(People::clone)
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<Person> {
-        held(&self.known).people.find(name).cloned()
+        self.known.with(|people| people.find(name).cloned())
     }
 
     /// What the person of a session may do, if they still count.
@@ -257,8 +239,7 @@ impl Accounts {
         let changed = tokio::task::spawn_blocking(work).await;
         let changed = changed.map_err(|_| Problem::worker_ended())?;
         let (people, told) = changed.map_err(|error| Problem::account_not_changed(&error))?;
-        let mut known = held(&self.known);
-        *known = Known { people, looked_ns: SystemClock.boottime_ns() };
+        self.known.set(people);
         Ok(told)
     }
 

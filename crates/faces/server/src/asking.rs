@@ -18,7 +18,7 @@ use crate::problem::Problem;
 use crate::question::{
     Cursor, ExtractWanted, Form, Order, PacketsWanted, SessionsWanted, SummaryWanted, What,
 };
-use crate::service::Service;
+use crate::service::{Service, Volume};
 use crate::stream::{self, Framing, Wanted};
 use crate::{holds, openapi};
 
@@ -171,13 +171,19 @@ async fn sessions(
     let asked = caller.narrowed(&query);
     let wanted = SessionsWanted { query: asked, now_ns, order, after, limit, bytes_max };
     let framing = if are_lines { Framing::AsIs } else { Framing::Elements("sessions") };
-    let wanted = Wanted {
-        question: service.question(volume, What::Sessions(wanted)),
-        query,
-        framing,
-        media_type: if are_lines { NDJSON } else { JSON },
-    };
-    stream::begin(service, caller, wanted).await
+    let form = (framing, if are_lines { NDJSON } else { JSON });
+    ask(service, caller, (volume, What::Sessions(wanted)), (query, form)).await
+}
+
+/// Has a worker ask the volume, whose answer goes out in this form.
+async fn ask(
+    service: &Arc<Service>,
+    caller: &Caller,
+    (volume, what): (&Volume, What),
+    (query, (framing, media_type)): (String, (Framing, &'static str)),
+) -> Result<Reply, Problem> {
+    let question = service.question(volume, what);
+    stream::begin(service, caller, Wanted { question, query, framing, media_type }).await
 }
 
 /// What stands first in `Accept` of the two; a page where neither does.
@@ -204,13 +210,8 @@ async fn summary(service: &Arc<Service>, caller: &Caller, given: &Given) -> Resu
         limit: usize::try_from(given.at_most("limit", VALUES, VALUES_MAX)?).unwrap_or(0),
         by: given.choice("by", (&Weight::ALL, Weight::Bytes), Weight::word)?,
     };
-    let wanted = Wanted {
-        question: service.question(volume, What::Summary(wanted)),
-        query,
-        framing: Framing::Members,
-        media_type: JSON,
-    };
-    stream::begin(service, caller, wanted).await
+    let form = (Framing::Members, JSON);
+    ask(service, caller, (volume, What::Summary(wanted)), (query, form)).await
 }
 
 /// The query, which is one, and what its relative times count from.
@@ -240,13 +241,8 @@ async fn packets(service: &Arc<Service>, caller: &Caller, given: &Given) -> Resu
     let only_range = caller.filter.is_some();
     let asked = caller.narrowed(&query);
     let wanted = PacketsWanted { query: asked, now_ns, only_range, packets_max };
-    let wanted = Wanted {
-        question: service.question(volume, What::Packets(wanted)),
-        query,
-        framing: Framing::Elements("packets"),
-        media_type: JSON,
-    };
-    stream::begin(service, caller, wanted).await
+    let form = (Framing::Elements("packets"), JSON);
+    ask(service, caller, (volume, What::Packets(wanted)), (query, form)).await
 }
 
 async fn extract(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply, Problem> {
@@ -261,13 +257,8 @@ async fn extract(service: &Arc<Service>, caller: &Caller, given: &Given) -> Resu
         packets_max: given.number("limit_packets")?,
         bytes_max: Some(given.number("limit_bytes")?.map_or(most, |bytes| bytes.min(most))),
     };
-    let wanted = Wanted {
-        question: service.question(volume, What::Extract(wanted)),
-        query,
-        framing: Framing::AsIs,
-        media_type: PCAPNG,
-    };
-    stream::begin(service, caller, wanted).await
+    let form = (Framing::AsIs, PCAPNG);
+    ask(service, caller, (volume, What::Extract(wanted)), (query, form)).await
 }
 
 async fn hold(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply, Problem> {
@@ -275,13 +266,8 @@ async fn hold(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<
     let volume = service.volume(given.text("volume"))?;
     let only_range = given.flag("only_range")? || caller.filter.is_some();
     let wanted = holds::wanted(service, caller.narrowed(&query), (now_ns, only_range))?;
-    let wanted = Wanted {
-        question: service.question(volume, What::Hold(wanted)),
-        query,
-        framing: Framing::Members,
-        media_type: JSON,
-    };
-    stream::begin(service, caller, wanted).await
+    let form = (Framing::Members, JSON);
+    ask(service, caller, (volume, What::Hold(wanted)), (query, form)).await
 }
 
 fn known_answer(service: &Service, caller: &Caller, id: &str) -> Result<Reply, Problem> {

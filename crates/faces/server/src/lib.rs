@@ -47,6 +47,7 @@ mod problem;
 mod question;
 mod received;
 mod requests;
+mod reread;
 mod service;
 mod serving;
 mod staff;

@@ -72,6 +72,14 @@ async fn change_password(mut received: Received<'_>, name: &str) -> Result<Reply
     go_on(&received, name)
 }
 
+/// The password was typed again, with a code where there is a second factor.
+async fn prove(received: &mut Received<'_>, name: &str) -> Result<(), Problem> {
+    let Proof { password, code } = received.json().await?;
+    let typed = Typed { name, password: &password, code: code.as_deref() };
+    received.accounts()?.check(typed, received.peer.address.ip()).await?;
+    Ok(())
+}
+
 /// A session after one that has ended with all others of the person.
 fn go_on(received: &Received<'_>, name: &str) -> Result<Reply, Problem> {
     received.service.credentials.logins.end_of(name);
@@ -81,11 +89,8 @@ fn go_on(received: &Received<'_>, name: &str) -> Result<Reply, Problem> {
 
 /// A secret for an authenticator. It counts once a code of it was typed.
 async fn begin_second_factor(mut received: Received<'_>, name: &str) -> Result<Reply, Problem> {
-    let Proof { password, code } = received.json().await?;
-    let typed = Typed { name, password: &password, code: code.as_deref() };
-    let accounts = received.accounts()?;
-    accounts.check(typed, received.peer.address.ip()).await?;
-    let enrolment = accounts.enrol(name)?;
+    prove(&mut received, name).await?;
+    let enrolment = received.accounts()?.enrol(name)?;
     let qr = enrolment.qr(name).map(|(size, path)| json!({"size": size, "path": path}));
     let said = json!({"secret": enrolment.secret(), "link": enrolment.link(name), "qr": qr});
     Ok(reply(JSON, Body::text(page::safe::json_line(&said))))
@@ -100,11 +105,9 @@ async fn confirm_second_factor(mut received: Received<'_>, name: &str) -> Result
 }
 
 async fn end_second_factor(mut received: Received<'_>, name: &str) -> Result<Reply, Problem> {
-    let Proof { password, code } = received.json().await?;
-    let typed = Typed { name, password: &password, code: code.as_deref() };
-    let accounts = received.accounts()?;
-    accounts.check(typed, received.peer.address.ip()).await?;
+    prove(&mut received, name).await?;
     let (of, stamp) = (name.to_owned(), random()?);
+    let accounts = received.accounts()?;
     accounts.change(move |people| people.set_second_factor(&of, None, stamp)).await?;
     go_on(&received, name)
 }

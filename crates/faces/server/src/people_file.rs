@@ -101,19 +101,16 @@ pub fn manage_people(
     path: &Path,
     (name, order, password): (&str, &Order, Option<&str>),
 ) -> Result<String, Error> {
-    let needs_password = matches!(order, Order::Add(_) | Order::Password);
-    let mut chosen = None;
-    if needs_password {
-        chosen = Some(Chosen::new(password)?);
+    if *order == Order::List {
+        return Ok(list(&read(path)?));
     }
+    let needs_password = matches!(order, Order::Add(_) | Order::Password);
+    let chosen = needs_password.then(|| Chosen::new(password)).transpose()?;
     if let Order::Add(role) | Order::Role(role) = order {
         is_name(role).then_some(()).ok_or(Error::People(people::Error::NoRole))?;
     }
     let stamp = host::random_bytes()?;
     let since = SystemClock.realtime().to_string();
-    if *order == Order::List {
-        return Ok(list(&read(path)?));
-    }
     change(path, &mut |people| match (order, &chosen) {
         (Order::Add(role), Some(chosen)) => {
             people.add((name, role), chosen.verifier(), (stamp, since.clone()))

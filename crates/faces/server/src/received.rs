@@ -9,6 +9,7 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::HeaderMap;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
+use units::number::to_u64;
 
 use crate::accounts::Accounts;
 use crate::given::Given;
@@ -44,7 +45,8 @@ impl Received<'_> {
     pub(crate) async fn json<T: DeserializeOwned>(&mut self) -> Result<T, Problem> {
         let body = self.body.take().ok_or_else(Problem::wrong_body)?;
         let _place = self.service.bodies.try_acquire().map_err(|_| Problem::busy())?;
-        let bytes = timeout(BODY_TIME, bytes(body)).await;
+        let texts = ("the body was broken off", "a body has at most 16 KiB here");
+        let bytes = timeout(BODY_TIME, whole(body, BODY_BYTES_MAX, texts)).await;
         let bytes = bytes.map_err(|_| Problem::too_long("the body did not arrive in time"))??;
         // What is wrong in it is not repeated: it has secrets.
         serde_json::from_slice(&bytes).map_err(|_| Problem::wrong_body())
@@ -57,20 +59,24 @@ impl Received<'_> {
     }
 }
 
-async fn bytes(mut body: Incoming) -> Result<Vec<u8>, Problem> {
-    let too_long = || Problem::too_long("a body has at most 16 KiB here");
-    let most = u64::try_from(BODY_BYTES_MAX).unwrap_or(u64::MAX);
-    if body.size_hint().lower() > most {
-        return Err(too_long());
+/// All of what a client sends, which is short: what is said where it breaks off, and where it is
+/// longer than `most` bytes.
+pub(crate) async fn whole(
+    mut body: Incoming,
+    most: usize,
+    (broken_off, too_long): (&str, &str),
+) -> Result<Vec<u8>, Problem> {
+    if body.size_hint().lower() > to_u64(most) {
+        return Err(Problem::too_long(too_long));
     }
     let mut bytes: Vec<u8> = Vec::new();
     while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-        let frame = frame.map_err(|_| Problem::too_long("the body was broken off"))?;
+        let frame = frame.map_err(|_| Problem::too_long(broken_off))?;
         if let Ok(data) = frame.into_data() {
             bytes.extend_from_slice(&data);
         }
-        if bytes.len() > BODY_BYTES_MAX {
-            return Err(too_long());
+        if bytes.len() > most {
+            return Err(Problem::too_long(too_long));
         }
     }
     Ok(bytes)

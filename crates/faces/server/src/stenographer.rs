@@ -1,13 +1,11 @@
 //! Stenographer's door: `POST /query` with the query as the body, over TLS with a certificate of
 //! the client, answered with a pcap file; errors as text. Its programs run against it unchanged.
 
-use core::future::poll_fn;
-use core::pin::Pin;
 use core::time::Duration;
 use std::sync::Arc;
 
 use host::SystemClock;
-use hyper::body::{Body as _, Incoming};
+use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Request};
 use tokio::time::timeout;
@@ -22,6 +20,7 @@ use crate::log::Entry;
 use crate::peer::Peer;
 use crate::problem::Problem;
 use crate::question::{ExtractWanted, Form, What};
+use crate::received::whole;
 use crate::service::Service;
 use crate::stream::{self, Framing, Wanted};
 
@@ -109,17 +108,9 @@ fn limit(headers: &HeaderMap, name: &str) -> Result<Option<u64>, Problem> {
     Ok(Some(number).filter(|number| *number > 0))
 }
 
-/// All of a body that is short.
-async fn text(mut body: Incoming) -> Result<String, Problem> {
-    let mut bytes: Vec<u8> = Vec::new();
-    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-        let frame = frame.map_err(|_| Problem::too_long("the query was broken off"))?;
-        if let Ok(data) = frame.into_data() {
-            bytes.extend_from_slice(&data);
-        }
-        if bytes.len() > QUERY_BYTES_MAX {
-            return Err(Problem::too_long("a query has at most 32 KiB"));
-        }
-    }
+/// All of a query.
+async fn text(body: Incoming) -> Result<String, Problem> {
+    let texts = ("the query was broken off", "a query has at most 32 KiB");
+    let bytes = whole(body, QUERY_BYTES_MAX, texts).await?;
     String::from_utf8(bytes).map_err(|_| Problem::wrong_parameter("the query is no UTF-8"))
 }

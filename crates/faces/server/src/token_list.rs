@@ -36,8 +36,7 @@ async fn create(received: &Received<'_>, file: &Path) -> Result<Reply, Problem> 
     let given = received.given;
     let name = given.text("name").unwrap_or_default().to_owned();
     let scopes = Scope::list(given.text("scopes").unwrap_or_default());
-    let why = "scopes are sessions, payload, extract, hold, admin";
-    let scopes = scopes.ok_or_else(|| Problem::wrong_parameter(why))?;
+    let scopes = scopes.map_err(Problem::wrong_parameter)?;
     let expires = given.text("expires").map(str::parse::<Timestamp>).transpose();
     let why = "expires is no time of RFC 3339";
     let expires = expires.map_err(|_| Problem::wrong_parameter(why))?;

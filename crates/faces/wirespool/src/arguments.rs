@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use capture::PacketFilter;
+use clap::Args;
 use encryption::{Identities, Recipients};
 use host::SystemClock;
 use query::Query;
@@ -38,8 +39,16 @@ pub(crate) fn recipient(text: &str) -> Result<String, String> {
     Ok(text)
 }
 
+/// What an encrypted volume is read with.
+#[derive(Debug, Args)]
+pub(crate) struct KeyFlags {
+    /// The file with the private key of a recipient, for an encrypted volume
+    #[arg(long = "identity", value_name = "FILE", value_parser = identities)]
+    pub(crate) identities: Option<Identities>,
+}
+
 /// The private keys in a file.
-pub(crate) fn identities(path: &str) -> Result<Identities, String> {
+fn identities(path: &str) -> Result<Identities, String> {
     let text = host::read_key(path.as_ref()).map_err(|error| error.to_string())?;
     Identities::parse(&text).map_err(|error| error.to_string())
 }

@@ -12,7 +12,6 @@ use ::extract::{
     Event, FindReport, Found, MergeMemory, Options, SORT_BYTES_MAX, SortBy, Sorted, Sought,
 };
 use clap::{Args, ValueEnum};
-use encryption::Identities;
 use host::{StopFlag, SystemClock};
 use page::text::Zone;
 use query::{Field, Query};
@@ -20,6 +19,7 @@ use session_view::SessionColumns;
 use units::ByteSize;
 
 use self::form::Form;
+use crate::arguments::KeyFlags;
 use crate::atlas::AtlasFlags;
 use crate::failure::{Outcome, Usage, Verdict, of_extract, warn};
 use crate::progress::{Progress, say_lines};
@@ -135,9 +135,8 @@ pub(crate) struct ReadingFlags {
     /// own key
     #[arg(long)]
     vlan_in_key: bool,
-    /// The file with the private key of a recipient, for an encrypted volume
-    #[arg(long = "identity", value_name = "FILE", value_parser = arguments::identities)]
-    identities: Option<Identities>,
+    #[command(flatten)]
+    keys: KeyFlags,
 }
 
 impl Flags {
@@ -226,7 +225,7 @@ impl ReadingFlags {
             workers: Workers::default(),
             is_recorded: false,
             merge: MergeMemory::default(),
-            identities: self.identities.clone(),
+            identities: self.keys.identities.clone(),
         }
     }
 }

@@ -9,11 +9,10 @@ use ::extract::{SalvageReport, Salvaging, Target};
 use ::record::{Input, Options};
 use anyhow::Context;
 use clap::Args;
-use encryption::Identities;
 use host::{StopFlag, SystemClock};
 use units::ByteSize;
 
-use crate::arguments;
+use crate::arguments::KeyFlags;
 use crate::failure::{Outcome, Usage, Verdict, of_extract, of_record};
 use crate::output_file;
 use crate::progress::{Progress, say_lines};
@@ -43,9 +42,8 @@ pub(crate) struct Flags {
     members: Vec<PathBuf>,
     #[command(flatten)]
     target: TargetFlags,
-    /// The file with the private key of a recipient, for an encrypted volume
-    #[arg(long = "identity", value_name = "FILE", value_parser = arguments::identities)]
-    identities: Option<Identities>,
+    #[command(flatten)]
+    keys: KeyFlags,
     /// Replace an existing file
     #[arg(long, requires = "write")]
     force: bool,
@@ -108,7 +106,7 @@ fn salvage(flags: &Flags, to: &mut dyn Write) -> anyhow::Result<SalvageReport> {
         progress.text(&|| format!("looking for heads: {} read", ByteSize(read_bytes)));
         flow()
     });
-    let found = found.map_err(named)?.unlocked_by(flags.identities.clone());
+    let found = found.map_err(named)?.unlocked_by(flags.keys.identities.clone());
     let report = ::extract::salvage(found, Target::Pcapng(to), &SystemClock, &mut |state| {
         progress.text(&|| {
             let pieces = page::text::plural(state.pieces, "piece");

@@ -14,6 +14,7 @@ use device::{
 use units::Timestamp;
 use volume::Candidate;
 
+use crate::nonces::Nonces;
 use crate::random::Random;
 
 /// More operations than any single call of the volume needs on disks this small.
@@ -34,6 +35,8 @@ struct Trigger {
     submissions: u64,
     /// Completions that came while another device of the same disk reaped, by those names.
     strays: BTreeMap<u64, Completion>,
+    /// Of everything that was to be written, crashes or not.
+    nonces: Nonces,
 }
 
 impl Trigger {
@@ -224,6 +227,11 @@ impl Disks {
         self.members.iter().map(Modelled::work).collect()
     }
 
+    /// Bodies whose nonces were compared.
+    pub(crate) fn bodies_compared(&self) -> u64 {
+        self.lock().nonces.bodies()
+    }
+
     /// Operations that have not ended, of all members.
     pub(crate) fn in_flight(&self) -> usize {
         self.members.iter().map(|disk| disk.at_port(self.port).in_flight()).sum()
@@ -299,6 +307,10 @@ impl Tapped {
         }
     }
 
+    fn compare_nonces(&self, data: &[u8]) {
+        self.trigger.lock().unwrap_or_else(PoisonError::into_inner).nonces.take(data);
+    }
+
     fn count(&self) -> MutexGuard<'_, Trigger> {
         let mut trigger = self.trigger.lock().unwrap_or_else(PoisonError::into_inner);
         trigger.operations += 1;
@@ -314,6 +326,7 @@ impl Device for Tapped {
 
     fn submit_write(&mut self, token: u64, offset: u64, data: Shared, len: usize) {
         self.strike();
+        self.compare_nonces(data.get(..len).unwrap_or_default());
         let name = self.name(token);
         self.disk.submit_write(name, offset, data, len);
     }
@@ -354,6 +367,7 @@ impl Device for Tapped {
 
     fn write_at(&mut self, offset: u64, data: &[u8]) -> Result<(), Error> {
         self.strike();
+        self.compare_nonces(data);
         self.disk.write_at(offset, data)
     }
 

@@ -13,13 +13,11 @@ use volume::{Error, Identity, Opener, Reader, Recovery, Writer, create_for, moun
 use crate::check::{Look, Scene, Verdict, Violation, broken};
 use crate::counters::Counters;
 use crate::disks::Disks;
+use crate::keys::{keyring, random_key, recipients};
 use crate::plan::{Mode, Plan};
 use crate::quorum::{may_refuse, newest_start};
 use crate::random::{Random, mix};
 use crate::truth::{Fate, Truth};
-
-/// Nobody has its private key.
-const RECIPIENT: &str = "age1t7rxyev2z3rw82stdlrrepyc39nvn86l5078zqkf5uasdy86jp6svpy7pa";
 
 /// Mounts that may fail one after the other before the user asks why.
 const ATTEMPTS: u64 = 40;
@@ -44,6 +42,7 @@ pub(crate) fn run(seed: u64, trace: bool) -> Outcome {
     history.is_traced = trace;
     history.say(|| format!("{:?}", history.plan));
     let verdict = history.all();
+    history.counters.add("encrypted bodies", history.disks.bodies_compared());
     let verdict = verdict.map_err(|Violation(what)| {
         let Plan { mode, geometry, window, .. } = &history.plan;
         let (data, parity) = (geometry.data_columns, geometry.parity_columns);
@@ -81,7 +80,7 @@ pub(crate) struct History {
     /// A writer that does not know what has happened since it was paused.
     pub(crate) paused: Option<Writer>,
     is_traced: bool,
-    /// All keys that any writer made.
+    /// Of who may read; all keys that any writer made are in it.
     keyring: Arc<Keyring>,
 }
 
@@ -114,7 +113,7 @@ impl History {
             is_fatal: false,
             paused: None,
             is_traced: false,
-            keyring: Arc::new(Keyring::of_all([7; 16])),
+            keyring: keyring([7; 16]),
         }
     }
 
@@ -132,13 +131,7 @@ impl History {
         if !self.plan.is_encrypted {
             return Ok(());
         }
-        let mut chance = units::Random::new(self.digest ^ self.cycle);
-        let random = move || {
-            let mut key = [0; 32];
-            chance.fill(&mut key);
-            Ok(key)
-        };
-        writer.seal_with(Box::new(random), Arc::clone(&self.keyring))
+        writer.seal_with(random_key(self.digest ^ self.cycle), Arc::clone(&self.keyring))
     }
 
     fn all(&mut self) -> Verdict {
@@ -171,9 +164,8 @@ impl History {
             created: Timestamp(0),
         };
         let mut devices = self.disks.in_order();
-        let recipients = [RECIPIENT.to_owned()];
-        let recipients = if self.plan.is_encrypted { &recipients[..] } else { &[] };
-        let made = create_for(&mut devices, &self.plan.options, &identity, recipients);
+        let recipients = recipients(self.plan.is_encrypted);
+        let made = create_for(&mut devices, &self.plan.options, &identity, &recipients);
         let made = made.expect("the sizes fit");
         self.plan.geometry = made.geometry;
         self.plan.window = made.window;

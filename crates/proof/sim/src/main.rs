@@ -14,7 +14,8 @@
 //! arrive, `upkeep` what is done about
 //! it, `rivals` other writers on the same disks, `truth` the reference model, `check` the
 //! promises, `disks` the instant of a crash, `campaign` many seeds on several threads, `ledger` the
-//! file of a campaign that goes on for nights, `probes` what it must come to. The folder
+//! file of a campaign that goes on for nights, `probes` what it must come to, `nonces` that none comes
+//! twice. The folder
 //! `mutants` holds the rules of recovery, each with a change that takes it out of the volume:
 //! `cargo xtask mutants` shows that the simulation notices.
 
@@ -28,7 +29,9 @@ mod counters;
 mod disks;
 mod faults;
 mod history;
+mod keys;
 mod ledger;
+mod nonces;
 mod orders;
 mod pieces;
 mod plan;

@@ -3,6 +3,7 @@
 use format::geometry::Geometry;
 use volume::{CreateOptions, Layout, geometry_for};
 
+use crate::keys::encrypts;
 use crate::random::Random;
 
 /// Which faults a history has. Each stays within what the parity of the volume can bear, but for
@@ -90,9 +91,8 @@ impl Plan {
         let sizes = sizes.collect();
         let mode = mode(parity, random);
         Self {
-            // Nothing is drawn for it: histories of before go on as they did. Where rows rot, which
-            // of their chunk is lost is not what the model computes.
-            is_encrypted: matches!(mode, Mode::Honest { .. }) && slots % 4 == 1,
+            // Where rows rot, which of their chunk is lost is not what the model computes.
+            is_encrypted: matches!(mode, Mode::Honest { .. }) && encrypts(slots),
             mode,
             options,
             geometry,

@@ -13,6 +13,7 @@ const OF_VOLUME: &[Probe] = &[
     ("crashes in a resilver", 20),
     ("crashes in a scrub", 30),
     ("crashes while stopping", 25),
+    ("encrypted bodies", 5),
     ("fault: a flush fails and forgets", 35),
     ("fault: a flush fails and forgets, without parity", 25),
     ("fault: a member fails in a mount", 20),

@@ -25,6 +25,7 @@ use crate::Error;
 use crate::lease::Lease;
 use crate::manifest::{Manifest, ManifestError, Object, VERSION, hash};
 use crate::names::{self, Sensor, Table};
+use crate::store::Listed;
 use crate::table::{About, SCHEMA_VERSION, file};
 use crate::uploader::Uploader;
 
@@ -135,31 +136,30 @@ impl Run<'_, '_> {
     /// Every object of sessions that a manifest names, merged ones among them.
     fn objects(&mut self) -> Result<BTreeMap<String, Object>, Error> {
         let mut objects = BTreeMap::new();
-        for listed in self.uploader.list(&names::manifests_of(self.sensor), None)? {
-            let bytes = self.uploader.get(&listed.name)?.unwrap_or_default();
-            let damaged = |error: ManifestError| Error::Damaged {
-                name: listed.name.clone(),
-                why: error.to_string(),
-            };
-            let manifest = Manifest::read(&bytes).map_err(damaged)?;
-            for object in manifest.objects {
-                objects.insert(object.name.clone(), object);
-            }
+        for manifest in self.said(&names::manifests_of(self.sensor), Manifest::read)? {
+            objects.extend(manifest.objects.into_iter().map(|it| (it.name.clone(), it)));
         }
         Ok(objects)
     }
 
+    /// What is said in each manifest of a folder.
+    fn said<T>(
+        &mut self,
+        folder: &str,
+        read: fn(&[u8]) -> Result<T, ManifestError>,
+    ) -> Result<Vec<T>, Error> {
+        let mut said = Vec::new();
+        for Listed { name, .. } in self.uploader.list(folder, None)? {
+            let bytes = self.uploader.get(&name)?.unwrap_or_default();
+            let damaged = |error: ManifestError| Error::Damaged { name, why: error.to_string() };
+            said.push(read(&bytes).map_err(damaged)?);
+        }
+        Ok(said)
+    }
+
     /// Ends what a run that died has begun, and takes note of what is merged.
     fn finish_earlier(&mut self, objects: &mut BTreeMap<String, Object>) -> Result<(), Error> {
-        let mut merged = Vec::new();
-        for listed in self.uploader.list(&names::compacted_of(self.sensor), None)? {
-            let bytes = self.uploader.get(&listed.name)?.unwrap_or_default();
-            let damaged = |error: ManifestError| Error::Damaged {
-                name: listed.name.clone(),
-                why: error.to_string(),
-            };
-            merged.push(Merged::read(&bytes).map_err(damaged)?);
-        }
+        let merged = self.said(&names::compacted_of(self.sensor), Merged::read)?;
         let replaced: BTreeSet<String> =
             merged.iter().flat_map(|merged| merged.replaces.iter().cloned()).collect();
         let known = merged.into_iter().map(|merged| merged.object);

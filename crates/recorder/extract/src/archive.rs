@@ -8,7 +8,7 @@ use std::thread;
 
 use format::directory::SegmentEntry;
 use format::head::{Head, Kind, StripeId, VolumeId};
-use index::{Catalog, Files, Identity, LookUp, Needed, Segment, SegmentMeta};
+use index::{Catalog, Files, Identity, IndexKeys, LookUp, Needed, Segment, SegmentMeta};
 use indexer::Workers;
 use units::Timestamp;
 use volume::{Reader, Span};
@@ -104,7 +104,7 @@ impl Archive {
         let mut archive = Self::of_reader(reader, options, now);
         archive.is_recorded |= has_begun;
         archive.path = Some(options.volume.clone());
-        archive.cache = keys::over(cache, &archive.reader);
+        archive.cache = archive.index_keys().over(cache, &[]);
         archive.load_directories();
         let Self { reader, catalog, cache, .. } = &mut archive;
         let ring = |lasts: &[StripeId]| lasts.iter().map(|&last| identity(reader, last)).collect();
@@ -141,6 +141,11 @@ impl Archive {
             members: options.members.clone(),
             reader,
         }
+    }
+
+    /// What its index is opened with.
+    fn index_keys(&self) -> IndexKeys {
+        IndexKeys::new(self.reader.keyring().cloned())
     }
 
     /// Up to when packets were erased, if any were that such a range of time asks for.
@@ -386,12 +391,12 @@ impl Archive {
     /// The segment's index from its INDEX stripes, for a cache that does not have it whole; `None`
     /// where they are not whole either.
     pub(crate) fn reload(&mut self, entry: &SegmentEntry) -> Result<Option<Segment>, Error> {
-        let reader = &self.reader;
+        let (reader, keys) = (&self.reader, self.index_keys());
         let tail = reader.span().map_or(u64::MAX, |span| span.tail);
         let mut load = |entry: &SegmentEntry| {
             let held = entry.index.sequence >= tail;
             let file = held.then(|| reader.index(entry.index).ok())??;
-            keys::open(file.parquet, reader)
+            keys.open(file.parquet)
         };
         match self.catalog.reload(entry, self.cache.as_ref(), &mut load) {
             Ok(segment) => Ok(segment),

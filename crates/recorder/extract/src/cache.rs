@@ -11,7 +11,11 @@ use crate::Options;
 
 /// The cache of a volume. A directory that cannot be opened is not used: a cache never decides
 /// whether an answer is right.
-pub(crate) fn open(options: &Options, volume: VolumeId, now: Timestamp) -> Box<dyn Files> {
+pub(crate) fn open(
+    options: &Options,
+    volume: VolumeId,
+    now: Timestamp,
+) -> Box<dyn Files + Send + Sync> {
     let (path, keeps_sessions) = (&*options.volume, options.keep_sessions.is_some());
     let volume = CachedVolume { id: &volume.to_string(), path, keeps_sessions };
     match open_index(options.index_dir.as_deref(), &volume, now) {

@@ -20,6 +20,7 @@ use crate::archive::{Archive, Part};
 use crate::completeness::Completeness;
 use crate::event::Found;
 use crate::identity::Identity;
+use crate::joiner::found;
 use crate::known::JOIN_IDLE_NS;
 use crate::scan::{Scan, Step, Wanted};
 use crate::walk::Notes;
@@ -241,7 +242,7 @@ impl OpenSessions {
     /// As they were: sessions of an epoch with the ids of their first rows.
     pub fn restore(epoch: u32, sessions: impl IntoIterator<Item = (String, SessionRow)>) -> Self {
         let sessions = sessions.into_iter().map(|(id, session)| {
-            let found = found(&id, session, false);
+            let found = first_of(id, session, true);
             (Identity::of(&found.session), found)
         });
         Self { epoch, is_indexed: true, sessions: sessions.collect(), cut: 0 }
@@ -304,7 +305,7 @@ impl OpenSessions {
                 known.session.join(row);
                 known
             }
-            None => found(id, row, !self.is_indexed),
+            None => first_of(id.to_owned(), row, self.is_indexed),
         };
         if !continues {
             return take(&session);
@@ -327,14 +328,7 @@ impl OpenSessions {
     }
 }
 
-/// A session of which one row is known.
-fn found(id: &str, session: SessionRow, is_provisional: bool) -> Found {
-    Found {
-        id: id.to_owned(),
-        rows: vec![id.to_owned()],
-        community_id: wire::CommunityId::of(&session.tuple, session.icmp),
-        packets: crate::Held::Held,
-        is_provisional,
-        session,
-    }
+/// The session of a first row, which names no packets: none of them has left the ring.
+fn first_of(id: String, row: SessionRow, is_indexed: bool) -> Found {
+    found(id, row, (0, is_indexed))
 }

@@ -185,7 +185,7 @@ impl<'q> Joiner<'q> {
             found.packets = both(found.packets, held(&row, self.tail));
             found.session.join(row);
         } else {
-            let found = found(id, row, (self.tail, self.is_indexed));
+            let found = found(id.to_string(), row, (self.tail, self.is_indexed));
             self.open.insert(place, found);
             self.places.insert(identity, place);
         }
@@ -234,10 +234,10 @@ impl<'q> Joiner<'q> {
 }
 
 /// The session of a first row, in a volume that holds stripes from `tail` on.
-pub(crate) fn found(id: RowId, session: SessionRow, (tail, is_indexed): (u64, bool)) -> Found {
+pub(crate) fn found(id: String, session: SessionRow, (tail, is_indexed): (u64, bool)) -> Found {
     Found {
-        id: id.to_string(),
-        rows: vec![id.to_string()],
+        rows: vec![id.clone()],
+        id,
         community_id: CommunityId::of(&session.tuple, session.icmp),
         packets: held(&session, tail),
         is_provisional: !is_indexed,

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use encryption::Keyring;
-use index::{Files, SealedFiles};
 use volume::Reader;
 
 use crate::{Error, Options};
@@ -30,20 +29,4 @@ pub(crate) fn unlock(reader: &mut Reader, options: &Options) -> Result<(), Error
 
 fn recipients_of(reader: &Reader) -> String {
     reader.key_log().recipients().join(", ")
-}
-
-/// The index directory, decrypted where the volume is encrypted.
-pub(crate) fn over(files: Box<dyn Files>, reader: &Reader) -> Box<dyn Files> {
-    match reader.keyring() {
-        Some(keyring) => Box::new(SealedFiles::new(files, Arc::clone(keyring), &[])),
-        None => files,
-    }
-}
-
-/// The file of an index as it was before it went into the ring; `None` where it cannot be opened.
-pub(crate) fn open(parquet: Vec<u8>, reader: &Reader) -> Option<Vec<u8>> {
-    match reader.keyring() {
-        Some(keyring) => keyring.open(&parquet),
-        None => Some(parquet),
-    }
 }

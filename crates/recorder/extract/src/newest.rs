@@ -248,7 +248,7 @@ impl<'q> Newest<'q> {
 
     fn add(&mut self, id: RowId, row: SessionRow) {
         let (identity, is_whole) = (Identity::of(&row), part_of(&row) == Part::WHOLE);
-        let next = found(id, row, (self.tail, self.is_indexed));
+        let next = found(id.to_string(), row, (self.tail, self.is_indexed));
         match self.part.entry(identity) {
             _ if is_whole => self.end(next),
             Entry::Occupied(mut earlier) => join(earlier.get_mut(), next),

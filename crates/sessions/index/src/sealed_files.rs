@@ -12,7 +12,7 @@ use units::number::to_u64;
 use crate::content::Content;
 use crate::files::Files;
 
-/// The keys of who encrypts an index; none where it is plain.
+/// The keys of who encrypts an index, or reads it; none where it is plain.
 #[derive(Clone, Debug, Default)]
 pub struct IndexKeys(Option<Arc<Keyring>>);
 
@@ -31,6 +31,14 @@ impl IndexKeys {
         match &self.0 {
             Some(keyring) => Box::new(SealedFiles::new(files, Arc::clone(keyring), plain)),
             None => files,
+        }
+    }
+
+    /// The file of a segment as it was before it went into the ring; `None` where no key opens it.
+    pub fn open(&self, in_ring: Vec<u8>) -> Option<Vec<u8>> {
+        match &self.0 {
+            Some(keyring) => keyring.open(&in_ring),
+            None => Some(in_ring),
         }
     }
 

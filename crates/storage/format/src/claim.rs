@@ -157,7 +157,7 @@ impl Claim {
         put(&mut page, at::HOST_BYTES, &[u8::try_from(host.len()).expect("at most 64")]);
         put(&mut page, at::HOST, host);
         put(&mut page, at::MACHINE, &claimant.machine);
-        let mac = mac_of(&page, key);
+        let mac = key.mac(&page);
         put(&mut page, at::MAC, &mac);
         page
     }
@@ -176,7 +176,7 @@ impl Claim {
         }
         let mut blank = *page;
         put(&mut blank, at::MAC, &[0; 16]);
-        if mac_of(&blank, key) != get::<16>(page, at::MAC) {
+        if key.mac(&blank) != get::<16>(page, at::MAC) {
             return Err(ClaimError::Mac);
         }
         let [state, member] = get(page, at::STATE);
@@ -220,10 +220,6 @@ pub fn machine_of(texts: &[&str]) -> [u8; 16] {
         hasher.update(text.as_bytes());
     }
     get(hasher.finalize().as_bytes(), 0)
-}
-
-fn mac_of(page: &[u8; CLAIM_BYTES], key: &HeadKey) -> [u8; 16] {
-    get(blake3::keyed_hash(&key.0, page).as_bytes(), 0)
 }
 
 #[cfg(test)]
@@ -304,7 +300,7 @@ mod tests {
             let mut page = claim().encode(&KEY);
             put(&mut page, offset, bytes);
             put(&mut page, at::MAC, &[0; 16]);
-            let mac = mac_of(&page, &KEY);
+            let mac = KEY.mac(&page);
             put(&mut page, at::MAC, &mac);
             Claim::decode(&page, &KEY)
         };

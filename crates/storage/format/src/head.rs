@@ -165,6 +165,13 @@ impl core::fmt::Display for VolumeId {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct HeadKey(pub [u8; 32]);
 
+impl HeadKey {
+    /// First 16 bytes of keyed BLAKE3 over a row: what heads, claims and rows of keys carry.
+    pub(crate) fn mac(&self, page: &[u8; HEAD_BYTES]) -> [u8; 16] {
+        get(blake3::keyed_hash(&self.0, page).as_bytes(), 0)
+    }
+}
+
 impl core::fmt::Debug for HeadKey {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str("HeadKey(..)")
@@ -316,7 +323,7 @@ impl Head {
         encode_section(&mut page, &self.stripe);
         let crc = crc32c(&page);
         put(&mut page, at::CRC, &crc.to_le_bytes());
-        let mac = mac_of(&page, key);
+        let mac = key.mac(&page);
         put(&mut page, at::MAC, &mac);
         page
     }
@@ -334,7 +341,7 @@ impl Head {
         let mut blank = *page;
         put(&mut blank, at::MAC, &[0; 16]);
         if let Some(key) = key
-            && mac_of(&blank, key) != get::<16>(page, at::MAC)
+            && key.mac(&blank) != get::<16>(page, at::MAC)
         {
             return Err(HeadError::Mac);
         }
@@ -488,10 +495,6 @@ fn get_manifest(page: &[u8; HEAD_BYTES], offset: usize, columns: usize) -> Vec<u
 fn cid_of(page: &[u8; HEAD_BYTES]) -> [u8; 32] {
     let common = page.get(at::COMMON..at::CID).expect("the common part lies inside the head");
     *blake3::hash(common).as_bytes()
-}
-
-fn mac_of(page: &[u8; HEAD_BYTES], key: &HeadKey) -> [u8; 16] {
-    get(blake3::keyed_hash(&key.0, page).as_bytes(), 0)
 }
 
 /// The pcapng frame around our fields: the section header takes the whole row in front of a body,

@@ -180,7 +180,7 @@ impl KeyRow {
             put(&mut page, place + entry::CONTENT, content);
             place += it.len_bytes();
         }
-        let mac = mac_of(&page, key);
+        let mac = key.mac(&page);
         put(&mut page, at::MAC, &mac);
         page
     }
@@ -204,7 +204,7 @@ impl KeyRow {
         }
         let mut blank = *page;
         put(&mut blank, at::MAC, &[0; 16]);
-        if key.is_some_and(|key| mac_of(&blank, key) != get::<16>(page, at::MAC)) {
+        if key.is_some_and(|key| key.mac(&blank) != get::<16>(page, at::MAC)) {
             return Err(KeyRowError::Mac);
         }
         let is_it = get_u32(page, at::NUMBER) == number && get(page, at::VOLUME_ID) == volume.0;
@@ -238,9 +238,6 @@ fn entry_of(rest: &[u8]) -> Option<(KeyEntry, &[u8])> {
     Some((entry, behind))
 }
 
-fn mac_of(page: &[u8; KEY_ROW_BYTES], key: &HeadKey) -> [u8; 16] {
-    get(blake3::keyed_hash(&key.0, page).as_bytes(), 0)
-}
 
 #[cfg(test)]
 mod tests {
@@ -321,7 +318,7 @@ mod tests {
             let mut page = row().encode(7, VOLUME, &KEY);
             put(&mut page, offset, bytes);
             put(&mut page, at::MAC, &[0; 16]);
-            let mac = mac_of(&page, &KEY);
+            let mac = KEY.mac(&page);
             put(&mut page, at::MAC, &mac);
             KeyRow::decode(&page, 7, VOLUME, Some(&KEY))
         };

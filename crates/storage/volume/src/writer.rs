@@ -349,8 +349,8 @@ impl Writer {
         if rows > self.plan(0).room {
             self.close_slot(clock, false)?;
         }
-        let is_sealed = self.superblock().is_encrypted && kind == Kind::Data && rows > 0;
-        let key_id = is_sealed.then(|| self.key_of_now(clock)).transpose()?;
+        let seals = self.superblock().is_encrypted && kind == Kind::Data && rows > 0;
+        let key_id = seals.then(|| self.key_of_now(clock)).transpose()?;
         self.wait_for_room(clock)?;
         let packets: Vec<u32> = columns.iter().map(|column| column.packets).collect();
         let plain: Vec<Buffer> = columns.into_iter().map(|column| column.buffer).collect();
@@ -364,7 +364,7 @@ impl Writer {
         }
         let head = self.stripe_head(kind, clock);
         let stripe = StripeHead { rows, totals, time_min, time_max, extra_blocks, key_id, ..head };
-        if is_sealed {
+        if key_id.is_some() {
             self.keys.seal(&stripe, &plain, &mut buffers);
         }
         let sums = self.protect(&stripe, &mut buffers);
@@ -373,8 +373,10 @@ impl Writer {
         let sealed = Sealed::new(stripe);
         let pieces = buffers.into_iter().zip(sums).collect();
         let on_disk = self.submit(&sealed, pieces, &packets, clock);
-        let shared =
-            if is_sealed { plain.into_iter().map(Buffer::freeze).collect() } else { on_disk };
+        let shared = match key_id {
+            Some(_) => plain.into_iter().map(Buffer::freeze).collect(),
+            None => on_disk,
+        };
         self.counters.stripes += 1;
         self.advance(&sealed);
         self.poll(None, clock)?;

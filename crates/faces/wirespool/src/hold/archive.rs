@@ -1,6 +1,5 @@
 //! `wirespool archive`.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -168,7 +167,7 @@ fn archive(flags: &Flags, volume: &Path, to: &StoreFlags, sensor: &Sensor) -> Ou
     let mut said = Ok(());
     let mut tell = |event: &Event| {
         if flags.json && said.is_ok() {
-            said = print(&page::safe::json_line(event));
+            said = stdout::print(&page::safe::json_line(event));
         }
         match event {
             Event::Begun { .. } | Event::Archived { .. } | Event::Waiting { .. } => {
@@ -186,7 +185,7 @@ fn archive(flags: &Flags, volume: &Path, to: &StoreFlags, sensor: &Sensor) -> Ou
     said?;
     let report = report.map_err(|error| failed(volume, error))?;
     let of = (store.url(), sensor.as_str());
-    print(&if flags.json {
+    stdout::print(&if flags.json {
         ::archive::archived_json(&report, of)
     } else {
         ::archive::archived(&report, of)
@@ -197,47 +196,51 @@ fn archive(flags: &Flags, volume: &Path, to: &StoreFlags, sensor: &Sensor) -> Ou
     Ok(if is_cut { Verdict::Negative } else { verdict })
 }
 
-fn print(text: &str) -> io::Result<()> {
-    stdout::print(text)
-}
-
-fn verify(flags: &VerifyFlags) -> Outcome {
+/// Cares for an archive, of which the URL is given back, too.
+fn care<T>(
+    flags: &StoreFlags,
+    work: impl FnOnce(&mut Uploader<'_>) -> Result<T, Error>,
+) -> anyhow::Result<(T, String)> {
     let stop = Arc::new(StopFlag::install()?);
-    let store = open(&flags.to, &stop)?;
+    let store = open(flags, &stop)?;
     let go_on = || stop.flow();
     let mut tell = |event: &Event| say(&::archive::event_text(event));
     let mut uploader = Uploader::new(&*store, &SystemClock, &go_on, &mut tell, Manners::default());
-    let mut progress = Progress::new("archive verify");
-    let report = ::archive::verify(&mut uploader, flags.sensor.as_ref(), &mut |done, of| {
-        progress.share(done, of, &|_| format!("{done} of {}", page::text::plural(of, "object")));
-    });
-    progress.finish();
-    let report = report?;
-    print(&if flags.json {
+    Ok((work(&mut uploader)?, store.url().to_owned()))
+}
+
+fn verify(flags: &VerifyFlags) -> Outcome {
+    let (report, url) = care(&flags.to, |uploader| {
+        let mut progress = Progress::new("archive verify");
+        let report = ::archive::verify(uploader, flags.sensor.as_ref(), &mut |done, of| {
+            let objects = page::text::plural(of, "object");
+            progress.share(done, of, &|_| format!("{done} of {objects}"));
+        });
+        progress.finish();
+        report
+    })?;
+    stdout::print(&if flags.json {
         ::archive::verified_json(&report)
     } else {
-        ::archive::verified(&report, store.url())
+        ::archive::verified(&report, &url)
     })?;
     Ok(Verdict::clean_if(report.found == 0 && !report.is_stopped))
 }
 
 fn compact(flags: &CompactFlags) -> Outcome {
-    let stop = Arc::new(StopFlag::install()?);
-    let store = open(&flags.to, &stop)?;
-    let go_on = || stop.flow();
-    let mut tell = |event: &Event| say(&::archive::event_text(event));
-    let mut uploader = Uploader::new(&*store, &SystemClock, &go_on, &mut tell, Manners::default());
-    let mut progress = Progress::new("archive compact");
-    let holder = format!("{} process {}", host::host_name(), std::process::id());
-    let report = ::archive::compact(&mut uploader, &flags.sensor, &holder, &mut |report| {
-        progress.text(&|| page::text::plural(report.merged, "object"));
-    });
-    progress.finish();
-    let report = report?;
-    print(&if flags.json {
+    let (report, url) = care(&flags.to, |uploader| {
+        let mut progress = Progress::new("archive compact");
+        let holder = format!("{} process {}", host::host_name(), std::process::id());
+        let report = ::archive::compact(uploader, &flags.sensor, &holder, &mut |report| {
+            progress.text(&|| page::text::plural(report.merged, "object"));
+        });
+        progress.finish();
+        report
+    })?;
+    stdout::print(&if flags.json {
         ::archive::compacted_json(&report)
     } else {
-        ::archive::compacted(&report, store.url())
+        ::archive::compacted(&report, &url)
     })?;
     Ok(Verdict::clean_if(!report.is_stopped && report.damaged == 0))
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use format::directory::{Gap, SegmentEntry};
 use format::head::{Kind, StripeId};
 use format::piece::packets;
+use index::IndexKeys;
 use units::Timestamp;
 use units::number::to_u64;
 use volume::{Error, Reader};
@@ -93,10 +94,8 @@ fn read_indexes(reader: &Reader, tail: u64) -> Verdict<u64> {
     let in_ring = |entry: &&SegmentEntry| entry.index.sequence >= tail;
     for SegmentEntry { summary, index, .. } in directory.iter().filter(in_ring) {
         let Ok(file) = reader.index(*index) else { continue };
-        let parquet = match reader.keyring() {
-            Some(keyring) => keyring.open(&file.parquet).unwrap_or_default(),
-            None => file.parquet,
-        };
+        let keys = IndexKeys::new(reader.keyring().cloned());
+        let parquet = keys.open(file.parquet).unwrap_or_default();
         let says = format!("{} to {}, ", summary.first, summary.last);
         if !parquet.starts_with(says.as_bytes()) {
             let (text, _) = parquet.split_at(parquet.len().min(40));

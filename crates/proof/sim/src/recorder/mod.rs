@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use device::{Crash, ReadAt, Timing};
-use encryption::{Identities, Keyring};
+use encryption::Keyring;
 use format::head::{HeadKey, VolumeId};
 use format::superblock::{MemberEntry, Spare};
 use index::{Content, Files, MemoryFiles};
@@ -37,6 +37,7 @@ use volume::{CreateOptions, Identity, Layout, Reader, create_for, geometry_for};
 use crate::check::{Verdict, Violation, broken};
 use crate::counters::Counters;
 use crate::history::{Outcome, bits, opener};
+use crate::keys::{encrypts, keyring, recipients};
 use crate::random::{Random, mix};
 use age::{Ages, MachineClock};
 use fate::{Fate, Signals};
@@ -66,10 +67,6 @@ pub(crate) fn run(seed: u64, trace: bool) -> Outcome {
     stage::stand_on(None);
     Outcome { counters: course.counters, digest: course.digest, verdict }
 }
-
-/// A pair of keys, of who may read what is encrypted.
-const RECIPIENT: &str = "age1t7rxyev2z3rw82stdlrrepyc39nvn86l5078zqkf5uasdy86jp6svpy7pa";
-const SECRET: &str = "AGE-SECRET-KEY-1GQ9778VQXMMJVE8SK7J6VT8UJ4HDQAJUVSFCWCM02D8GEWQ72PVQ2Y5J33";
 
 /// A running history.
 struct Course {
@@ -158,18 +155,15 @@ impl Course {
         };
         let ages = Ages::new(&rack.timeline(), &mut random);
         let mut devices = rack.devices((1 << all) - 1);
-        // Nothing is drawn for it: histories of before go on as they did.
-        let recipients = if slots % 4 == 1 { vec![RECIPIENT.to_owned()] } else { Vec::new() };
+        let recipients = recipients(encrypts(slots));
         create_for(&mut devices, &options, &identity, &recipients).expect("the sizes fit");
-        let identities = Identities::parse(SECRET).expect("it is a key");
-        let keyring = Arc::new(Keyring::new([7; 16], Some(identities)));
         Self {
             random,
             shape,
             slots: geometry.slots,
             piece_bytes,
             rack,
-            keyring: (!recipients.is_empty()).then_some(keyring),
+            keyring: encrypts(slots).then(|| keyring([7; 16])),
             wire: Wire::new(),
             files: Arc::default(),
             ages,

@@ -12,6 +12,7 @@ use volume::{MemberAt, Opener, RandomKey, Reader};
 
 use crate::disks::Disks;
 use crate::history::{bits, numbers, opener};
+use crate::keys::random_key;
 use crate::random::Random;
 
 /// Handle on the disks; clones share them.
@@ -230,13 +231,7 @@ impl Storage for Rack {
     }
 
     fn random_key(&self) -> RandomKey {
-        let seed = self.lock().random.next();
-        let mut chance = units::Random::new(seed);
-        Box::new(move || {
-            let mut key = [0; 32];
-            chance.fill(&mut key);
-            Ok(key)
-        })
+        random_key(self.lock().random.next())
     }
 
     fn why_absent(&self, _: &Superblock, _: u8) -> Option<volume::Error> {

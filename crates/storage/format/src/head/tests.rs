@@ -82,7 +82,7 @@ fn sealed_again(mut page: [u8; HEAD_BYTES]) -> [u8; HEAD_BYTES] {
     put(&mut page, at::CRC, &[0; 4]);
     let crc = crc32c(&page);
     put(&mut page, at::CRC, &crc.to_le_bytes());
-    let mac = mac_of(&page, &KEY);
+    let mac = KEY.mac(&page);
     put(&mut page, at::MAC, &mac);
     page
 }
