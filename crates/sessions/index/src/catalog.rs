@@ -249,7 +249,7 @@ impl Catalog {
     /// nothing.
     pub fn rule_out(&self, needed: &Needed) -> RuledOut {
         let mut ruled_out = RuledOut::default();
-        if needed.is_empty() {
+        if needed.is_unfiltered() {
             return ruled_out;
         }
         for group in &self.groups {

@@ -77,6 +77,9 @@ pub(crate) struct Column {
 /// The columns by which hosts are looked for.
 pub(crate) const ADDRESS_COLUMNS: [&str; 2] = ["orig_ip", "resp_ip"];
 
+/// Those by which ports are.
+pub(crate) const PORT_COLUMNS: [&str; 2] = ["orig_port", "resp_port"];
+
 /// The columns that every reading needs: other times are differences to the first.
 pub(crate) const TIME_COLUMNS: [&str; 2] = ["start_ns", "duration_ns"];
 

@@ -7,7 +7,7 @@
 //! that a question reads one short range. Layout: docs/sessions.md, Filter.
 
 use core::net::IpAddr;
-use core::ops::Range;
+use core::ops::{Range, RangeInclusive};
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
@@ -352,12 +352,21 @@ pub struct Needed {
     pub names: Vec<String>,
     /// Each is the community id.
     pub community_ids: Vec<String>,
+    /// Each has the port of originator or responder. Filters know no ports: rows are ruled out by
+    /// their columns.
+    pub ports: Vec<RangeInclusive<u16>>,
 }
 
 impl Needed {
-    /// Nothing is, so nothing is ruled out.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+    /// Whether a filter can rule out nothing by it.
+    pub(crate) fn is_unfiltered(&self) -> bool {
+        let Self { hosts, names, community_ids, ports: _ } = self;
+        hosts.is_empty() && names.is_empty() && community_ids.is_empty()
+    }
+
+    /// Whether the ends of a row decide anything.
+    pub(crate) fn is_of_ends(&self) -> bool {
+        !self.hosts.is_empty() || !self.ports.is_empty()
     }
 
     /// Those that rule out most first.

@@ -30,8 +30,8 @@ use units::number::to_u64;
 
 use crate::chunks::Chunks;
 use crate::columns::{
-    ADDRESS_COLUMNS, Access, COLUMNS, Column, NO_SPAN, Presence, TIME_COLUMNS, Width, blank,
-    is_in_version,
+    ADDRESS_COLUMNS, Access, COLUMNS, Column, NO_SPAN, PORT_COLUMNS, Presence, TIME_COLUMNS, Width,
+    blank, is_in_version,
 };
 use crate::content::{Content, Source};
 use crate::error::{Error, Result};
@@ -177,8 +177,8 @@ impl Segment {
     }
 
     /// As [`Self::rows`], but only rows that may have what is needed; those that have other ends
-    /// than the hosts are left out. The filter rules most row groups out; of the others the columns
-    /// of addresses are read first, if hosts are needed.
+    /// than the hosts and ports are left out. The filter rules most row groups out; of the others
+    /// the columns of addresses and ports are read first, if they decide anything.
     pub fn rows_with(
         &self,
         needed: &Needed,
@@ -190,7 +190,7 @@ impl Segment {
             Some(filter) => filter.trailer.candidates(&self.source, needed)?,
             None => (0..self.parquet().num_row_groups()).collect(),
         };
-        let hosts: Vec<Vec<String>> = needed.hosts.iter().map(texts_of).collect();
+        let ends = Ends::of(needed);
         let mut visit = |row, slice: SessionRow| {
             if overlaps(&slice, times) { visit(row, slice) } else { ControlFlow::Continue(()) }
         };
@@ -198,11 +198,13 @@ impl Segment {
             if !may_overlap(group.metadata, times) {
                 continue;
             }
-            let flow = if hosts.is_empty() {
-                self.all_of_group(&group, columns, &mut visit)?
-            } else {
-                let rows = self.places_of_hosts(&group, &hosts)?;
-                self.rows_of_group(&group, &rows, columns, &mut visit)?
+            let places = match &ends {
+                Some(ends) => self.places_with(&group, ends)?,
+                None => None,
+            };
+            let flow = match places {
+                Some(places) => self.rows_of_group(&group, &places, columns, &mut visit)?,
+                None => self.all_of_group(&group, columns, &mut visit)?,
             };
             if flow.is_break() {
                 break;
@@ -252,30 +254,21 @@ impl Segment {
         Ok(())
     }
 
-    /// Where in the group the rows lie that have each of `hosts`, in one of its spellings, as an
-    /// end.
-    fn places_of_hosts(&self, group: &Group<'_>, hosts: &[Vec<String>]) -> Result<Vec<usize>> {
+    /// Where in the group the rows lie that have these ends; `None`: they are too many to be picked
+    /// one by one.
+    fn places_with(&self, group: &Group<'_>, ends: &Ends) -> Result<Option<Vec<usize>>> {
         let mut places = Vec::new();
         let mut first = 0;
-        for batch in self.reader(group.number, Columns::Named(&ADDRESS_COLUMNS))?.build()? {
+        let names = ends.columns();
+        for batch in self.reader(group.number, Columns::Named(&names))?.build()? {
             let batch = batch?;
             group.check_end(to_u64(first), &batch)?;
-            let texts = |column| {
-                let array =
-                    batch.column_by_name(column).and_then(|array| array.as_string_opt::<i32>());
-                array.ok_or(Error::Column { column })
-            };
-            let [orig, resp] = ADDRESS_COLUMNS.map(texts);
-            for (row, ends) in orig?.iter().zip(resp?.iter()).enumerate() {
-                let ends = [ends.0, ends.1];
-                let is_end = |text: &String| ends.contains(&Some(text.as_str()));
-                if hosts.iter().all(|texts| texts.iter().any(is_end)) {
-                    places.push(first + row);
-                }
-            }
+            let mut has = vec![true; batch.num_rows()];
+            ends.narrow(&batch, &mut has)?;
+            places.extend((first..).zip(has).filter_map(|(place, has)| has.then_some(place)));
             first += batch.num_rows();
         }
-        Ok(places)
+        Ok((places.len() <= first / PICKED_ONE_OF).then_some(places))
     }
 
     /// Visits the rows at these places of a group.
@@ -377,6 +370,65 @@ impl Segment {
     }
 }
 
+/// Where more rows than one of so many have the ends that are needed, all are read.
+const PICKED_ONE_OF: usize = 4;
+
+/// What the ends of a row have to be.
+struct Ends {
+    /// Each, in one of its spellings, is an end.
+    hosts: Vec<Vec<String>>,
+    /// Each has the port of an end.
+    ports: Vec<RangeInclusive<i32>>,
+}
+
+impl Ends {
+    /// `None` where every row may be needed.
+    fn of(needed: &Needed) -> Option<Self> {
+        let ports =
+            needed.ports.iter().map(|ports| (*ports.start()).into()..=(*ports.end()).into());
+        let hosts = needed.hosts.iter().map(texts_of).collect();
+        needed.is_of_ends().then(|| Self { hosts, ports: ports.collect() })
+    }
+
+    fn columns(&self) -> Vec<&'static str> {
+        let addresses = ADDRESS_COLUMNS.iter().filter(|_| !self.hosts.is_empty());
+        let ports = PORT_COLUMNS.iter().filter(|_| !self.ports.is_empty());
+        addresses.chain(ports).copied().collect()
+    }
+
+    /// Takes those rows out that have other ends.
+    fn narrow(&self, batch: &RecordBatch, has: &mut [bool]) -> Result<()> {
+        if !self.hosts.is_empty() {
+            let texts = |column| {
+                let array = batch.column_by_name(column);
+                let array = array.and_then(|array| array.as_string_opt::<i32>());
+                array.ok_or(Error::Column { column })
+            };
+            let [orig, resp] = ADDRESS_COLUMNS.map(texts);
+            for (has, ends) in has.iter_mut().zip(orig?.iter().zip(resp?.iter())) {
+                let ends = [ends.0, ends.1];
+                let is_end = |text: &String| ends.contains(&Some(text.as_str()));
+                *has = self.hosts.iter().all(|texts| texts.iter().any(is_end));
+            }
+        }
+        if !self.ports.is_empty() {
+            let numbers = |column| {
+                let array = batch.column_by_name(column);
+                let array = array.and_then(|array| array.as_primitive_opt::<Int32Type>());
+                array.ok_or(Error::Column { column })
+            };
+            let [orig, resp] = PORT_COLUMNS.map(numbers);
+            for (has, (orig, resp)) in has.iter_mut().zip(orig?.iter().zip(resp?.iter())) {
+                let is_within = |ports: &RangeInclusive<i32>| {
+                    [orig, resp].into_iter().flatten().any(|port| ports.contains(&port))
+                };
+                *has = *has && self.ports.iter().all(is_within);
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The column by which rows know what their source is called.
 const INTERFACE: &str = "interface";
 
@@ -419,7 +471,7 @@ impl FilteredFile {
 
     /// Whether a row may have what is needed.
     pub(crate) fn may_hold(&self, needed: &Needed) -> Result<bool> {
-        Ok(needed.is_empty() || !self.trailer.candidates(&self.source, needed)?.is_empty())
+        Ok(needed.is_unfiltered() || !self.trailer.candidates(&self.source, needed)?.is_empty())
     }
 
     /// `None` where the rest of its end is not whole.

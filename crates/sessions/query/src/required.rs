@@ -14,4 +14,6 @@ pub enum Required {
     CommunityId(String),
     /// This session id.
     SessionId(String),
+    /// A port from the first to the last one as originator's or responder's.
+    Ports(u16, u16),
 }

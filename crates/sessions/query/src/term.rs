@@ -330,6 +330,13 @@ impl Test {
     fn required(&self) -> Option<Required> {
         match self {
             Self::Place(_, Place::Address(AddressSet::Host(host))) => Some(Required::Host(*host)),
+            Self::Place(_, Place::Ports(first, last)) => Some(Required::Ports(*first, *last)),
+            Self::Compare(field, Comparison::Equal, Value::Number(port))
+                if matches!(field.name, "port" | "orig_port" | "resp_port") =>
+            {
+                let port = u16::try_from(*port).ok()?;
+                Some(Required::Ports(port, port))
+            }
             Self::Compare(field, Comparison::Equal, Value::Text(pattern)) => {
                 let text = pattern.whole()?;
                 match field.name {

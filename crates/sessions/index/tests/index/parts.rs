@@ -1,7 +1,7 @@
 //! Files are read in parts, and no damaged part is believed.
 
 use core::net::{IpAddr, Ipv4Addr};
-use core::ops::ControlFlow;
+use core::ops::{ControlFlow, RangeInclusive};
 
 use bytes::Bytes;
 use format::session_row::{SessionRow, SourceNames};
@@ -86,6 +86,36 @@ fn a_host_costs_a_small_part_of_the_file() {
     assert_eq!(read(&segment, [host(77_777), server(77_777)]).unwrap().len(), 1);
     let read = usize::try_from(segment.read_bytes() - footer).unwrap();
     assert!(read < file.len() / 5, "{read} of {} bytes", file.len());
+}
+
+/// Rows that are read for these ports, and may be others where most have them.
+fn read_ports(segment: &Segment, ports: RangeInclusive<u16>) -> Vec<FiveTuple> {
+    let mut found = Vec::new();
+    let mut visit = |_, row: SessionRow| {
+        found.push(row.tuple);
+        ControlFlow::Continue(())
+    };
+    let times = Timestamp::MIN..=Timestamp::MAX;
+    let needed = Needed { ports: vec![ports], ..Needed::default() };
+    segment.rows_with(&needed, Columns::All, &times, &mut visit).unwrap();
+    found
+}
+
+#[test]
+fn rows_of_a_rare_port_alone_are_read_and_none_of_them_is_missing() {
+    let mut rows = rows(20_000);
+    for (row, port) in rows.iter_mut().zip((0..60_000_u16).cycle()) {
+        (row.tuple.orig_port, row.tuple.resp_port) = (port, 443);
+    }
+    rows[7_777].tuple.resp_port = 60_001;
+    let segment = open(encode(&meta(), &rows).unwrap().parquet).unwrap().unwrap();
+    let tuples: Vec<FiveTuple> = rows.iter().map(|row| row.tuple).collect();
+    assert_eq!(read_ports(&segment, 60_001..=60_001), tuples[7_777..=7_777]);
+    assert_eq!(read_ports(&segment, 0..=0), tuples[..1]);
+    assert_eq!(read_ports(&segment, 500..=600), tuples[500..=600]);
+    assert_eq!(read_ports(&segment, 60_002..=u16::MAX), []);
+    // Nearly all have it.
+    assert_eq!(read_ports(&segment, 443..=443).len(), rows.len());
 }
 
 #[test]

@@ -721,11 +721,17 @@ fn what_is_required_no_match_can_do_without() {
     let name = |text: &str| Required::Name(text.to_owned());
     for (text, required) in [
         ("", vec![]),
-        ("tcp and port 443", vec![]),
+        ("tcp and port 443", vec![Required::Ports(443, 443)]),
+        (
+            "src portrange 30-20 and orig_port = 7",
+            vec![Required::Ports(7, 7), Required::Ports(20, 30)],
+        ),
+        ("not port 443", vec![]),
+        ("port in {1, 2} or resp_port > 3 or port 4", vec![]),
         ("host 10.0.0.1", vec![host("10.0.0.1")]),
         (
             "src host 10.0.0.2 and dst host 10.0.0.1 and port 80",
-            vec![host("10.0.0.1"), host("10.0.0.2")],
+            vec![host("10.0.0.1"), host("10.0.0.2"), Required::Ports(80, 80)],
         ),
         ("host 10.0.0.1 or host 10.0.0.2", vec![]),
         ("(host 10.0.0.1 and tcp) or (udp and host 10.0.0.1)", vec![host("10.0.0.1")]),
