@@ -86,7 +86,9 @@ pub fn key_row(bytes: &[u8]) -> usize {
     let volume = VolumeId([1; 16]);
     let mut page = page::<KEY_ROW_BYTES>(bytes);
     page[..8].copy_from_slice(b"wireKEYS");
-    page[8..10].copy_from_slice(&1_u16.to_le_bytes());
+    // Of either version.
+    let version = 2 - u16::from(page[8] & 1);
+    page[8..10].copy_from_slice(&version.to_le_bytes());
     page[12..16].copy_from_slice(&7_u32.to_le_bytes());
     page[16..32].fill(0);
     page[32..48].copy_from_slice(&volume.0);

@@ -4,6 +4,7 @@
 //! decides. Text from outside goes through [`page::safe`], whatever it goes to.
 
 mod disks;
+mod keys;
 mod map;
 mod members;
 mod record;
@@ -11,6 +12,7 @@ mod scrub;
 mod verification;
 mod volume;
 
+pub use keys::{keys, keys_json, rekeyed, rekeyed_json};
 pub use map::{map, map_grid, map_svg, map_svg_grid};
 pub use members::{
     erased, erased_json, grown, grown_json, joined, joined_json, resilvered, resilvered_json,

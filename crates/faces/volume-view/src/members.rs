@@ -279,23 +279,45 @@ fn joined_value(joined: &Joined) -> JoinedJson {
 
 /// What was erased, in words.
 pub fn erased(report: &Erased) -> String {
-    let slots = plural(report.slots, "slot");
-    match report {
-        Erased { slots: 0, is_stopped: false } => "nothing has expired\n".to_owned(),
-        Erased { is_stopped: false, .. } => format!("{slots} erased\n"),
-        _ => format!("stopped; {slots} are given out no more, the next run goes on erasing\n"),
-    }
+    let Erased { keys, slots, left, is_stopped } = report;
+    let keys = match (keys.first(), keys.last()) {
+        (Some(first), Some(last)) => format!(
+            "{} destroyed, made from {} to {} UTC: nobody can read any more what they encrypted\n",
+            plural(u64::try_from(keys.len()).unwrap_or(u64::MAX), "data key"),
+            time(first.made),
+            time(last.made)
+        ),
+        _ => String::new(),
+    };
+    let count = plural(*slots, "slot");
+    let slots = match (slots, is_stopped) {
+        (0, false) if keys.is_empty() => "nothing has expired\n".to_owned(),
+        (0, false) => String::new(),
+        (_, false) if *left == 0 => format!("{count} erased\n"),
+        (_, false) => format!("{count} are given out no more; what they hold stays, unreadable\n"),
+        (_, true) => {
+            format!("stopped; {count} are given out no more, the next run goes on erasing\n")
+        }
+    };
+    format!("{keys}{slots}")
 }
 
 #[derive(Serialize)]
 struct ErasedJson {
+    keys_destroyed: usize,
     slots: u64,
+    left: u64,
     stopped: bool,
 }
 
 /// What was erased, as JSON.
 pub fn erased_json(report: &Erased) -> String {
-    safe::json_pretty(&ErasedJson { slots: report.slots, stopped: report.is_stopped })
+    safe::json_pretty(&ErasedJson {
+        keys_destroyed: report.keys.len(),
+        slots: report.slots,
+        left: report.left,
+        stopped: report.is_stopped,
+    })
 }
 
 /// A device that became a member or a spare, in words.

@@ -14,7 +14,6 @@ use query::Query;
 use session_view::SessionTable;
 use units::{Clock, NANOS_PER_SECOND};
 use upkeep::CreateOptions;
-use volume::Usable;
 
 use crate::failure::{Outcome, Verdict, line, of_extract, of_record};
 use crate::{evidence, stdout};
@@ -100,23 +99,8 @@ impl Demo {
     }
 
     fn create(&self) -> anyhow::Result<()> {
-        let options = CreateOptions {
-            members: vec![self.volume.clone()],
-            missing: 0,
-            spares: Vec::new(),
-            parity_columns: 0,
-            size_bytes: Some(VOLUME_BYTES),
-            piece_bytes: PIECE_BYTES,
-            zones: None,
-            extent_bytes: None,
-            usable: Usable::default(),
-            qualified: None,
-            max_age: None,
-            recipients: Vec::new(),
-            sparse: true,
-            raw: false,
-            force: false,
-        };
+        let of_file = CreateOptions::of_file(self.volume.clone(), VOLUME_BYTES);
+        let options = CreateOptions { piece_bytes: PIECE_BYTES, sparse: true, ..of_file };
         let created = upkeep::create(&options, &SystemClock, &mut |_, _| self.go_on())?;
         let (path, id) = (page::safe::path(&self.volume), created.superblock.volume_id);
         step(&format!("created {path}, volume {id}"))

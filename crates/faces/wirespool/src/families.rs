@@ -14,7 +14,7 @@ const FAMILIES: [(&str, &[&str]); 7] = [
     (
         "Care for volumes",
         &[
-            "status", "inspect", "verify", "scrub", "resilver", "replace", "grow", "erase",
+            "status", "inspect", "verify", "scrub", "resilver", "replace", "grow", "keys", "erase",
             "salvage",
         ],
     ),

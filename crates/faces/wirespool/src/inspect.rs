@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::failure::{Outcome, Verdict};
+use crate::members::VolumeFlags;
 use crate::output_file;
 use crate::stdout;
 
@@ -21,13 +22,10 @@ Examples:
   wirespool inspect /dev/sdb1 --map
   wirespool inspect /dev/sdb1 --map-svg ring.svg")]
 pub(crate) struct Flags {
-    /// The volume: a file or a block device
-    volume: PathBuf,
-    /// Another member, or a folder of such, where it is not found by itself; may be given several
-    /// times
-    #[arg(long = "member", value_name = "PATH")]
-    members: Vec<PathBuf>,
-    /// Draw the ring over the surface, from outside to inside: what lies where, and how old it is
+    #[command(flatten)]
+    of: VolumeFlags,
+    /// Draw the ring over the surface, from outside to inside: what lies where, and how old it is;
+    /// its cells with --json
     #[arg(long)]
     map: bool,
     /// Draw it into an SVG file
@@ -36,9 +34,6 @@ pub(crate) struct Flags {
     /// Replace the file of --map-svg
     #[arg(long, requires = "map_svg")]
     force: bool,
-    /// Report as JSON, with the cells of the map where --map asks for it
-    #[arg(long)]
-    json: bool,
 }
 
 fn write_drawing(file: &Path, drawing: &str, flags: &Flags) -> anyhow::Result<()> {
@@ -46,18 +41,19 @@ fn write_drawing(file: &Path, drawing: &str, flags: &Flags) -> anyhow::Result<()
 }
 
 pub(crate) fn run(flags: &Flags) -> Outcome {
-    let report = upkeep::inspect(&flags.volume, &flags.members)?;
-    let draw = |grid| upkeep::map(&flags.volume, &flags.members, grid);
+    let VolumeFlags { volume, members, json } = &flags.of;
+    let report = upkeep::inspect(volume, members)?;
+    let draw = |grid| upkeep::map(volume, members, grid);
     let map = flags.map.then(|| draw(volume_view::map_grid(stdout::width()))).transpose()?;
     if let Some(file) = &flags.map_svg {
         let drawing = draw(volume_view::map_svg_grid())?;
         write_drawing(
             file,
-            &volume_view::map_svg(&drawing, &page::safe::path_value(&flags.volume)),
+            &volume_view::map_svg(&drawing, &page::safe::path_value(volume)),
             flags,
         )?;
     }
-    let text = if flags.json {
+    let text = if *json {
         volume_view::inspection_json(&report, map.as_ref())
     } else {
         let text = volume_view::inspection(&report, stdout::width());

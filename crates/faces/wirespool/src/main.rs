@@ -13,7 +13,6 @@ mod confinement;
 mod create;
 mod demo;
 mod diagnose;
-mod erase;
 mod evidence;
 mod extcap;
 mod extract;
@@ -114,7 +113,8 @@ enum Verb {
     Status(members::StatusFlags),
     Verify(scrub::VerifyFlags),
     Scrub(scrub::Flags),
-    Erase(erase::Flags),
+    Erase(members::EraseFlags),
+    Keys(members::KeysFlags),
     Salvage(salvage::Flags),
     Resilver(members::ResilverFlags),
     Replace(members::ReplaceFlags),
@@ -173,7 +173,8 @@ fn run(verb: Verb) -> Outcome {
         Verb::Status(flags) => members::status(&flags),
         Verb::Verify(flags) => scrub::verify(&flags),
         Verb::Scrub(flags) => scrub::run(&flags),
-        Verb::Erase(flags) => erase::run(flags),
+        Verb::Erase(flags) => members::erase(flags),
+        Verb::Keys(flags) => members::keys(flags),
         Verb::Salvage(flags) => salvage::run(&flags),
         Verb::Resilver(flags) => members::resilver(&flags),
         Verb::Replace(flags) => members::replace(&flags),

@@ -1,14 +1,17 @@
-//! `wirespool status`, `resilver`, `replace` and `grow`: a volume's members.
+//! `wirespool status`, `resilver`, `replace`, `grow`, `keys` and `erase`: what a volume's members
+//! are and hold.
 
+use core::time::Duration;
 use std::path::PathBuf;
 
 use clap::Args;
 use host::{StopFlag, SystemClock};
-use upkeep::{NewMember, Target};
+use upkeep::{Erasing, NewMember, Rekeying, Target};
 
+use crate::arguments::KeyFlags;
 use crate::failure::{Outcome, Usage, Verdict};
 use crate::progress::Progress;
-use crate::{recorder, stdout};
+use crate::{arguments, recorder, stdout};
 
 /// Show a volume's redundancy.
 ///
@@ -23,21 +26,15 @@ Examples:
 
 Exit code 1 when a member is absent or lacks something.")]
 pub(crate) struct StatusFlags {
-    /// The volume: any of its members
-    volume: PathBuf,
-    /// Another member, or a folder of such, where it is not found by itself; may be given several
-    /// times
-    #[arg(long = "member", value_name = "PATH")]
-    members: Vec<PathBuf>,
-    /// Report as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    of: VolumeFlags,
 }
 
 pub(crate) fn status(flags: &StatusFlags) -> Outcome {
-    let report = upkeep::status(&flags.volume, &flags.members)?;
-    let going = recorder::state(&flags.volume, &flags.members);
-    let text = if flags.json {
+    let VolumeFlags { volume, members, json } = &flags.of;
+    let report = upkeep::status(volume, members)?;
+    let going = recorder::state(volume, members);
+    let text = if *json {
         volume_view::status_json(&report, going.as_deref())
     } else {
         volume_view::status(&report, going.as_deref(), stdout::width())
@@ -46,27 +43,35 @@ pub(crate) fn status(flags: &StatusFlags) -> Outcome {
     Ok(Verdict::clean_if(report.is_whole()))
 }
 
+/// A volume, and how its report is given.
 #[derive(Debug, Args)]
-struct TargetFlags {
+pub(crate) struct VolumeFlags {
     /// The volume: any of its members
-    volume: PathBuf,
+    pub(crate) volume: PathBuf,
     /// Another member, or a folder of such, where it is not found by itself; may be given several
     /// times
     #[arg(long = "member", value_name = "PATH")]
-    members: Vec<PathBuf>,
+    pub(crate) members: Vec<PathBuf>,
+    /// Report as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+struct TargetFlags {
+    #[command(flatten)]
+    of: VolumeFlags,
     /// Give up a member for ever, by number: the command does not wait for it, its seat stays
     /// empty, and a member that comes back is refused; replace puts a new device into the seat
     #[arg(long, value_name = "NUMBER")]
     without: Vec<u8>,
-    /// Report as JSON
-    #[arg(long)]
-    json: bool,
 }
 
 impl TargetFlags {
     fn target(&self) -> Target {
-        let Self { volume, members, without, .. } = self;
-        Target { volume: volume.clone(), members: members.clone(), without: without.clone() }
+        let VolumeFlags { volume, members, .. } = &self.of;
+        let (volume, members) = (volume.clone(), members.clone());
+        Target { volume, members, without: self.without.clone() }
     }
 }
 
@@ -124,7 +129,7 @@ pub(crate) fn resilver(flags: &ResilverFlags) -> Outcome {
     let target = flags.target.target();
     let report =
         with_progress("resilver", |progress| upkeep::resilver(&target, &SystemClock, progress))?;
-    let json = flags.target.json;
+    let json = flags.target.of.json;
     let text =
         if json { volume_view::resilvered_json(&report) } else { volume_view::resilvered(&report) };
     stdout::print(&text)?;
@@ -160,7 +165,7 @@ pub(crate) fn replace(flags: &ReplaceFlags) -> Outcome {
     let (joined, given) = with_progress("replace", |progress| {
         upkeep::replace(&target, (flags.number, &new), &SystemClock, progress)
     })?;
-    stdout::print(&if flags.target.json {
+    stdout::print(&if flags.target.of.json {
         volume_view::joined_json(&joined, Some(&given))
     } else {
         volume_view::joined(&joined) + &volume_view::resilvered(&given)
@@ -208,7 +213,7 @@ pub(crate) fn grow(flags: &GrowFlags) -> Outcome {
         let joined = with_progress("grow", |progress| {
             upkeep::add_spare(&target, new, &SystemClock, progress)
         })?;
-        let json = flags.target.json;
+        let json = flags.target.of.json;
         let text = if json {
             volume_view::joined_json(&joined, None)
         } else {
@@ -220,11 +225,109 @@ pub(crate) fn grow(flags: &GrowFlags) -> Outcome {
     let grown = with_progress("grow", |progress| {
         upkeep::grow(&target, &new, flags.parity, &SystemClock, progress)
     })?;
-    let text = if flags.target.json {
+    let text = if flags.target.of.json {
         volume_view::grown_json(&grown)
     } else {
         volume_view::grown(&grown)
     };
     stdout::print(&text)?;
     Ok(Verdict::Clean)
+}
+
+/// Show or change who can read an encrypted volume.
+///
+/// Without --add and --remove it shows the recipients, and how many data keys the members have of
+/// which time. --add lets somebody read, --remove nobody any more: keys of what is recorded from
+/// then on are for the new recipients. With --identity those that are there are wrapped anew, too;
+/// no packet is written for it. On a volume that is not encrypted --add begins to encrypt: what is
+/// recorded from then on is, what is there stays as it is. Not while a recorder runs.
+///
+/// Who was removed and has a copy of the old disks, or of the data keys, can still read what was
+/// recorded until then.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool keys /data/spool
+  wirespool keys /data/spool --add age1... --identity analyst.key
+  wirespool keys /data/spool --remove age1... --add age1... --identity analyst.key
+
+Exit code 1 when keys of the past stay as they were, for no identity opens them, or a member was
+away.")]
+pub(crate) struct KeysFlags {
+    #[command(flatten)]
+    of: VolumeFlags,
+    /// Let the owner of this public key read; may be given several times
+    #[arg(long, value_name = "RECIPIENT", value_parser = arguments::recipient)]
+    add: Vec<String>,
+    /// Let the owner of this public key read no more; may be given several times
+    #[arg(long, value_name = "RECIPIENT")]
+    remove: Vec<String>,
+    #[command(flatten)]
+    keys: KeyFlags,
+}
+
+pub(crate) fn keys(flags: KeysFlags) -> Outcome {
+    let KeysFlags { of: VolumeFlags { volume, members, json }, add, remove, keys } = flags;
+    if add.is_empty() && remove.is_empty() {
+        let keys = upkeep::keys(&volume, &members)?;
+        let text = if json { volume_view::keys_json(&keys) } else { volume_view::keys(&keys) };
+        stdout::print(&text)?;
+        return Ok(Verdict::Clean);
+    }
+    let target = Target { volume, members, without: Vec::new() };
+    let rekeying = Rekeying { target, add, remove, identities: keys.identities()? };
+    let rekeyed = upkeep::rekey(&rekeying, &SystemClock)?;
+    let text =
+        if json { volume_view::rekeyed_json(&rekeyed) } else { volume_view::rekeyed(&rekeyed) };
+    stdout::print(&text)?;
+    Ok(Verdict::clean_if(rekeyed.left == 0 && rekeyed.absent.is_empty()))
+}
+
+/// Erase what is older than the maximum age.
+///
+/// Overwrites the slots of expired packets with zeros on every member, their index included, and
+/// removes the index files that hold copies. First it notes in the volume, durably, that expired
+/// packets are not given out any more. It erases slots in the order of the ring, each when its
+/// newest packet has expired. A recorder with --erase does this by itself; this command is for a
+/// volume without a running recorder. Ctrl-C stops in order, and the next run goes on there.
+///
+/// Of an encrypted volume it first destroys the data keys of all hours that have expired, on every
+/// member, in seconds whatever the size: from then on nobody can read what they encrypted.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool erase /data/spool                 what is older than the volume's maximum age
+  wirespool erase /data/spool --max-age 7d    what is older than a week
+  wirespool erase /data/spool --keys-only     of an encrypted volume: the keys, in seconds
+
+Exit code 1 when it was stopped.")]
+pub(crate) struct EraseFlags {
+    #[command(flatten)]
+    target: TargetFlags,
+    /// Erase what is older than this now; the volume's own maximum age stays as it is
+    #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
+    max_age: Option<Duration>,
+    /// State that the clock is right, although neither the last recording nor the time since boot
+    /// explains it
+    #[arg(long)]
+    clock_is_right: bool,
+    /// Only destroy keys, of an encrypted volume; what they encrypted stays on the disks,
+    /// unreadable
+    #[arg(long)]
+    keys_only: bool,
+    /// Where index files are cached
+    #[arg(long, value_name = "DIR")]
+    index_dir: Option<PathBuf>,
+}
+
+pub(crate) fn erase(flags: EraseFlags) -> Outcome {
+    let EraseFlags { target, max_age, clock_is_right, keys_only, index_dir } = flags;
+    let json = target.of.json;
+    let target = target.target();
+    let erasing = Erasing { target, max_age, clock_is_right, keys_alone: keys_only, index_dir };
+    let erased =
+        with_progress("erase", |progress| upkeep::erase(&erasing, &SystemClock, progress))?;
+    let text = if json { volume_view::erased_json(&erased) } else { volume_view::erased(&erased) };
+    stdout::print(&text)?;
+    Ok(Verdict::clean_if(!erased.is_stopped))
 }

@@ -11,7 +11,6 @@ use capture::{FileOptions, FileSource, Transmitter};
 use host::{StopFlag, SystemClock, TemporaryDirectory, random_bytes, write_file};
 use units::{ByteSize, Clock};
 use upkeep::CreateOptions;
-use volume::Usable;
 
 use crate::failure::{Outcome, Usage, Verdict};
 use crate::progress::{Progress, say};
@@ -104,23 +103,7 @@ fn make_volume(
     } else {
         load.volume_bytes(plan.packets(load)) + VOLUME_SLACK_BYTES
     };
-    let options = CreateOptions {
-        members: vec![path.clone()],
-        missing: 0,
-        spares: Vec::new(),
-        parity_columns: 0,
-        size_bytes: Some(size_bytes.next_multiple_of(1 << 20)),
-        piece_bytes: 2 << 20,
-        zones: None,
-        extent_bytes: None,
-        usable: Usable::default(),
-        qualified: None,
-        max_age: None,
-        recipients: Vec::new(),
-        sparse: false,
-        raw: false,
-        force: false,
-    };
+    let options = CreateOptions::of_file(path.clone(), size_bytes.next_multiple_of(1 << 20));
     let mut progress = Progress::new("prove");
     let created = upkeep::create(&options, &SystemClock, &mut |done, total| {
         progress.bytes(done, total);

@@ -6,6 +6,7 @@ use clap::Args;
 use host::{StopFlag, SystemClock};
 
 use crate::failure::{Outcome, Verdict};
+use crate::members::VolumeFlags;
 use crate::progress::Progress;
 use crate::stdout;
 
@@ -77,27 +78,21 @@ Examples:
 
 Exit code 1 when damage was found.")]
 pub(crate) struct VerifyFlags {
-    /// The volume: a file or a block device
-    volume: PathBuf,
-    /// Another member, or a folder of such, where it is not found by itself; may be given several
-    /// times
-    #[arg(long = "member", value_name = "PATH")]
-    members: Vec<PathBuf>,
-    /// Report as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    of: VolumeFlags,
 }
 
 pub(crate) fn verify(flags: &VerifyFlags) -> Outcome {
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("verify");
-    let report = upkeep::verify(&flags.volume, &flags.members, &mut |done, total| {
+    let VolumeFlags { volume, members, json } = &flags.of;
+    let report = upkeep::verify(volume, members, &mut |done, total| {
         progress.bytes(done, total);
         stop.flow()
     });
     progress.finish();
     let report = report?;
-    let text = if flags.json {
+    let text = if *json {
         volume_view::verification_json(&report)
     } else {
         volume_view::verification(&report)

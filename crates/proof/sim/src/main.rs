@@ -10,14 +10,12 @@
 //! is a few large rings of which only the end is looked for ([`search`]).
 //!
 //! `plan` is what a seed decides at once, `history` the course of events, `writing` what a recorder
-//! does in it, `faults` what goes wrong besides crashes, `astray` writes that do not
-//! arrive, `upkeep` what is done about
-//! it, `rivals` other writers on the same disks, `truth` the reference model, `check` the
-//! promises, `disks` the instant of a crash, `campaign` many seeds on several threads, `ledger` the
-//! file of a campaign that goes on for nights, `probes` what it must come to, `nonces` that none comes
-//! twice. The folder
-//! `mutants` holds the rules of recovery, each with a change that takes it out of the volume:
-//! `cargo xtask mutants` shows that the simulation notices.
+//! does in it, `faults` what goes wrong besides crashes, `astray` writes that do not arrive,
+//! `upkeep` what is done about it, `rivals` other writers on the same disks, `truth` the reference
+//! model, `check` the promises, `disks` the instant of a crash, `campaign` many seeds on several
+//! threads, `ledger` the file of a campaign that goes on for nights, `probes` what it must come to,
+//! `nonces` that none comes twice. The folder `mutants` holds the rules of recovery, each with a
+//! change that takes it out of the volume: `cargo xtask mutants` shows that the simulation notices.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool for the terminal")]
 

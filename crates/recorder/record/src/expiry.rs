@@ -114,6 +114,7 @@ impl Expiry {
         if self.seen_ns.is_none_or(|seen_ns| now_ns.saturating_sub(seen_ns) >= EXPIRE_NS) {
             self.seen_ns = Some(now_ns);
             self.declare(writer, clock)?;
+            self.destroy_keys(writer, clock)?;
             self.leave_slot(writer, clock)?;
             self.ask(writer, clock);
         }
@@ -142,6 +143,7 @@ impl Expiry {
         if self.seeker.is_none() {
             return Ok(0);
         }
+        self.destroy_keys(writer, clock)?;
         writer.leave_slot(clock)?;
         let until_ns = clock.boottime_ns().saturating_add(FINISH_NS);
         let left_ns = || until_ns - clock.boottime_ns();
@@ -170,6 +172,14 @@ impl Expiry {
         }
         self.doubt = self.doubt.or(writer.clock_doubt(age_ns, clock));
         writer.expire(retention, age_ns, clock)
+    }
+
+    /// Where what is expired is erased: keys first, each when all that it encrypted has expired.
+    fn destroy_keys(&self, writer: &mut Writer, clock: &dyn Clock) -> Result<(), volume::Error> {
+        if self.seeker.is_some() {
+            writer.destroy_keys(self.retention.max_age_ns, clock)?;
+        }
+        Ok(())
     }
 
     fn leave_slot(&mut self, writer: &mut Writer, clock: &dyn Clock) -> Result<(), volume::Error> {

@@ -62,6 +62,11 @@ pub struct CreateOptions {
 }
 
 impl CreateOptions {
+    /// For a volume of one new file, with pieces of the usual size.
+    pub fn of_file(path: PathBuf, size_bytes: u64) -> Self {
+        Self { size_bytes: Some(size_bytes), ..Self::of_member(path) }
+    }
+
     /// For a device that joins a volume which is there.
     pub(crate) fn of_member(path: PathBuf) -> Self {
         Self {

@@ -20,6 +20,8 @@ pub struct Erasing {
     pub max_age: Option<Duration>,
     /// The user states that the clock is right, whatever the volume explains.
     pub clock_is_right: bool,
+    /// Only destroy keys, which takes seconds; nothing is overwritten.
+    pub keys_alone: bool,
     /// Where index files are cached; `None` is the user's cache.
     pub index_dir: Option<PathBuf>,
 }
@@ -29,14 +31,19 @@ pub struct Erasing {
 ///
 /// # Errors
 /// [`Error::NoMaximumAge`] when nothing says what is too old; [`Error::ClockDoubt`] when nothing
-/// explains what the clock says.
+/// explains what the clock says; [`Error::NotEncrypted`] when there are no keys to destroy.
 pub fn erase(
     erasing: &Erasing,
     clock: &dyn Sleep,
     progress: Progress<'_>,
 ) -> Result<Erased, Error> {
-    let Erasing { target, max_age, clock_is_right, index_dir } = erasing;
-    check(&target.volume, &crate::open(&target.volume, &target.members)?, *max_age)?;
+    let Erasing { target, max_age, clock_is_right, keys_alone, index_dir } = erasing;
+    let reader = crate::open(&target.volume, &target.members)?;
+    check(&target.volume, &reader, *max_age)?;
+    if *keys_alone && !reader.superblock().is_encrypted {
+        return Err(Error::NotEncrypted { path: target.volume.clone() });
+    }
+    drop(reader);
     let mut opened = Opened::new(target, clock)?;
     let retention = Retention::of(opened.writer.superblock());
     let age = max_age.map(units::nanos);
@@ -54,7 +61,7 @@ pub fn erase(
     set.map_err(|error| opened.named(error))?;
     let members = opened.members.clone();
     let open = |_: &Writer| Reader::of_members(volume::open_members(&members)?);
-    let erased = volume::erase(&mut opened.writer, age_ns, &open, clock, progress);
+    let erased = volume::erase(&mut opened.writer, (age_ns, *keys_alone), &open, clock, progress);
     let erased = erased.map_err(|error| opened.named(error))?;
     opened.close(clock)?;
     drop_index(&crate::open(&target.volume, &target.members)?, index_dir.as_deref(), clock)?;

@@ -20,6 +20,16 @@ pub enum Error {
     Blockdev(#[from] blockdev::Error),
     #[error(transparent)]
     Recipients(#[from] encryption::WrapError),
+    #[error("{} is not encrypted to {text}; its recipients: {known}", path.display())]
+    NoSuchRecipient { path: PathBuf, text: String, known: String },
+    #[error(
+        "{} would have no recipient left, and nobody could read what is recorded: add another one \
+         in the same call",
+        path.display()
+    )]
+    LastRecipient { path: PathBuf },
+    #[error("{} is not encrypted: it has no keys that could be destroyed", path.display())]
+    NotEncrypted { path: PathBuf },
     #[error("the index directory: {0}")]
     Index(#[from] index::Error),
     #[error(

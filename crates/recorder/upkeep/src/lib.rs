@@ -10,6 +10,7 @@ mod erase;
 mod error;
 mod fate;
 mod inspect;
+mod keys;
 mod map;
 mod nameless;
 mod scrub;
@@ -26,6 +27,7 @@ pub use inspect::{
     Encryption, IndexSummary, Inspection, LEFT_OUT_SEGMENTS_MAX, MemberState, Reach, Recording,
     inspect,
 };
+pub use keys::{Keys, Rekeyed, Rekeying, keys, rekey};
 pub use map::{Cell, Content, Grid, RingMap, map};
 pub use scrub::{Scrubbed, scrub};
 pub use status::{MemberStatus, SpareStatus, Status, status};

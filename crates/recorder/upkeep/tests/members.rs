@@ -354,7 +354,13 @@ impl Sleep for Says {
 
 fn erasing(volume: &Volume, max_age: Option<Duration>) -> Erasing {
     let index_dir = Some(volume.folder.path().join("index"));
-    Erasing { target: volume.target(), max_age, clock_is_right: false, index_dir }
+    Erasing {
+        target: volume.target(),
+        max_age,
+        clock_is_right: false,
+        keys_alone: false,
+        index_dir,
+    }
 }
 
 #[test]

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::file::{key_id_of, open_file, seal_file};
+use crate::identity::Identities;
 use crate::key::DataKey;
-use crate::wrap::Identities;
 
 /// A key of the ring.
 #[derive(Debug)]
 enum Entry {
-    /// Not tried so far.
-    Wrapped(Vec<u8>),
+    /// For whom it was wrapped, none of it tried so far.
+    Wrapped(Vec<Vec<u8>>),
     Open(Arc<DataKey>),
     /// No identity opens it.
     Closed,
@@ -23,20 +23,13 @@ enum Entry {
 pub struct Keyring {
     volume_id: [u8; 16],
     identities: Option<Identities>,
-    /// What a writer made is never forgotten.
-    keeps_all: bool,
     keys: Mutex<BTreeMap<u64, Entry>>,
 }
 
 impl Keyring {
     /// Of a volume, for who has these identities; without any only what [`Self::hold`] gives.
     pub fn new(volume_id: [u8; 16], identities: Option<Identities>) -> Self {
-        Self { volume_id, identities, keeps_all: false, keys: Mutex::default() }
-    }
-
-    /// One that keeps what any writer of a simulation made.
-    pub fn of_all(volume_id: [u8; 16]) -> Self {
-        Self { keeps_all: true, ..Self::new(volume_id, None) }
+        Self { volume_id, identities, keys: Mutex::default() }
     }
 
     fn keys(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Entry>> {
@@ -44,17 +37,28 @@ impl Keyring {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a wrapped key that lies on the disk.
+    /// Takes a wrapped key that lies on the disk; it may lie there several times, wrapped for
+    /// different recipients.
     pub fn learn(&self, key_id: u64, wrapped: &[u8]) {
-        if self.identities.is_some() {
-            self.keys().entry(key_id).or_insert_with(|| Entry::Wrapped(wrapped.to_vec()));
+        if self.identities.is_none() {
+            return;
+        }
+        let mut keys = self.keys();
+        let entry = keys.entry(key_id).or_insert_with(|| Entry::Wrapped(Vec::new()));
+        match entry {
+            Entry::Wrapped(known) if !known.iter().any(|known| known == wrapped) => {
+                known.push(wrapped.to_vec());
+            }
+            // It may have been wrapped for these identities since they were tried.
+            Entry::Closed => *entry = Entry::Wrapped(Vec::from([wrapped.to_vec()])),
+            Entry::Wrapped(_) | Entry::Open(_) => {}
         }
     }
 
-    /// Takes a key that this process made, and forgets all that it made before `oldest`.
+    /// Takes a key that this process made. Who has no identity forgets all before `oldest`.
     pub fn hold(&self, key_id: u64, key: DataKey, oldest: u64) {
         let mut keys = self.keys();
-        if self.identities.is_none() && !self.keeps_all {
+        if self.identities.is_none() {
             *keys = keys.split_off(&oldest);
         }
         keys.insert(key_id, Entry::Open(Arc::new(key)));
@@ -65,7 +69,8 @@ impl Keyring {
         let mut keys = self.keys();
         let entry = keys.get_mut(&key_id)?;
         if let (Entry::Wrapped(wrapped), Some(identities)) = (&*entry, &self.identities) {
-            let key = identities.unwrap(wrapped, self.volume_id, key_id);
+            let mut each = wrapped.iter();
+            let key = each.find_map(|it| identities.unwrap(it, self.volume_id, key_id));
             *entry = key.map_or(Entry::Closed, |key| Entry::Open(Arc::new(key)));
         }
         match entry {

@@ -18,12 +18,14 @@
 
 mod body;
 mod file;
+mod identity;
 mod key;
 mod keyring;
 mod wrap;
 
 pub use body::{BodyKey, CHUNK_BYTES, LEAD_BYTES, Place, TAIL_BYTES};
 pub use file::{FILE_HEADER_BYTES, FileError, SealedFile, key_id_of, open_file, seal_file};
+pub use identity::{AskPassphrase, Identities};
 pub use key::{DataKey, KEY_BYTES};
 pub use keyring::Keyring;
-pub use wrap::{Identities, Recipients, WrapError};
+pub use wrap::{Recipients, WrapError};

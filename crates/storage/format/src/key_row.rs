@@ -4,6 +4,10 @@
 //! keys are wrapped, then the keys in the order in which they came. All rows are the same on all
 //! members, and each lies twice on each. No row has a secret: what is in it only a recipient can
 //! open.
+//!
+//! Rows that were changed otherwise than by further keys have a revision, and are of version 2.
+
+use std::borrow::Cow;
 
 use thiserror::Error;
 use units::Timestamp;
@@ -22,6 +26,7 @@ pub const ENTRY_BYTES_MAX: usize = KEY_ROW_BYTES - at::ENTRIES - ENTRY_HEADER_BY
 
 const MAGIC: [u8; 8] = *b"wireKEYS";
 const VERSION: u16 = 1;
+const VERSION_REVISED: u16 = 2;
 const ENTRY_HEADER_BYTES: usize = 28;
 
 /// Byte offsets; drawn with their meaning in docs/format.md, Keys.
@@ -32,8 +37,13 @@ mod at {
     pub(super) const NUMBER: usize = 12;
     pub(super) const MAC: usize = 16;
     pub(super) const VOLUME_ID: usize = 32;
-    pub(super) const ENTRIES: usize = 48;
+    /// Of version 2.
+    pub(super) const REVISION: usize = 48;
+    pub(super) const ENTRIES: usize = 56;
 }
+
+/// Where the entries of version 1 begin, which has no revision.
+const ENTRIES_UNREVISED: usize = at::REVISION;
 
 /// Byte offsets within an entry.
 mod entry {
@@ -47,9 +57,11 @@ mod entry {
 
 const RECIPIENT: u8 = 1;
 const DATA_KEY: u8 = 2;
+const DESTROYED_KEY: u8 = 3;
 
 const _: () = {
-    assert!(at::MAC + 16 == at::VOLUME_ID && at::VOLUME_ID + 16 == at::ENTRIES);
+    assert!(at::MAC + 16 == at::VOLUME_ID && at::VOLUME_ID + 16 == at::REVISION);
+    assert!(at::REVISION + 8 == at::ENTRIES);
     // Behind the claim at the front, before the superblock copies at the end: 509 rows.
     assert!(CLAIM_BYTES == KEY_ROW_BYTES && KEY_ROW_BYTES == 4096 && ROW_BYTES == 4096);
     assert!(KEY_ROWS == 509 && FRONT + 509 * 4096 == RESERVED_BYTES);
@@ -83,6 +95,19 @@ pub struct WrappedKey {
     pub wrapped: Vec<u8>,
 }
 
+/// A data key that was taken off the disks: what it encrypted nobody can read any more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DestroyedKey {
+    /// Its number; from 1.
+    pub id: u64,
+    /// No stripe of an earlier sequence was encrypted with it.
+    pub from: u64,
+    /// When it was made.
+    pub made: Timestamp,
+    /// When it was destroyed.
+    pub destroyed: Timestamp,
+}
+
 /// What rows hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum KeyEntry {
@@ -90,6 +115,8 @@ pub enum KeyEntry {
     Recipient(String),
     /// A data key.
     Key(WrappedKey),
+    /// One that was.
+    Destroyed(DestroyedKey),
 }
 
 impl KeyEntry {
@@ -98,10 +125,28 @@ impl KeyEntry {
         ENTRY_HEADER_BYTES + self.content().len()
     }
 
-    fn content(&self) -> &[u8] {
+    fn content(&self) -> Cow<'_, [u8]> {
         match self {
-            Self::Recipient(text) => text.as_bytes(),
-            Self::Key(key) => &key.wrapped,
+            Self::Recipient(text) => text.as_bytes().into(),
+            Self::Key(key) => key.wrapped.as_slice().into(),
+            Self::Destroyed(key) => key.destroyed.0.to_le_bytes().to_vec().into(),
+        }
+    }
+
+    /// Number of the key, since when, and when it was made.
+    fn of_key(&self) -> Option<(u64, u64, Timestamp)> {
+        match self {
+            Self::Recipient(_) => None,
+            Self::Key(key) => Some((key.id, key.from, key.made)),
+            Self::Destroyed(key) => Some((key.id, key.from, key.made)),
+        }
+    }
+
+    fn kind(&self) -> u8 {
+        match self {
+            Self::Recipient(_) => RECIPIENT,
+            Self::Key(_) => DATA_KEY,
+            Self::Destroyed(_) => DESTROYED_KEY,
         }
     }
 }
@@ -112,6 +157,8 @@ pub const KEY_ROW_ROOM: usize = KEY_ROW_BYTES - at::ENTRIES;
 /// A row.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct KeyRow {
+    /// How often keys of it were wrapped anew or destroyed; of two copies the one with more counts.
+    pub revision: u64,
     /// What it holds, oldest first.
     pub entries: Vec<KeyEntry>,
 }
@@ -143,10 +190,7 @@ impl KeyRow {
 
     /// The number of its newest key; 0 where it has none.
     pub fn newest_key(&self) -> u64 {
-        let ids = self.entries.iter().map(|entry| match entry {
-            KeyEntry::Recipient(_) => 0,
-            KeyEntry::Key(key) => key.id,
-        });
+        let ids = self.entries.iter().filter_map(KeyEntry::of_key).map(|(id, ..)| id);
         ids.max().unwrap_or(0)
     }
 
@@ -157,27 +201,28 @@ impl KeyRow {
     pub fn encode(&self, number: u32, volume: VolumeId, key: &HeadKey) -> [u8; KEY_ROW_BYTES] {
         let mut page = [0; KEY_ROW_BYTES];
         put(&mut page, at::MAGIC, &MAGIC);
-        put(&mut page, at::VERSION, &VERSION.to_le_bytes());
+        let is_revised = self.revision > 0;
+        let version = if is_revised { VERSION_REVISED } else { VERSION };
+        put(&mut page, at::VERSION, &version.to_le_bytes());
+        if is_revised {
+            put(&mut page, at::REVISION, &self.revision.to_le_bytes());
+        }
         let count = u16::try_from(self.entries.len()).expect("a row has few entries");
         put(&mut page, at::COUNT, &count.to_le_bytes());
         put(&mut page, at::NUMBER, &number.to_le_bytes());
         put(&mut page, at::VOLUME_ID, &volume.0);
-        let mut place = at::ENTRIES;
+        let mut place = if is_revised { at::ENTRIES } else { ENTRIES_UNREVISED };
         for it in &self.entries {
             let content = it.content();
             let length = u16::try_from(content.len()).expect("an entry fits a row");
-            let kind = match it {
-                KeyEntry::Recipient(_) => RECIPIENT,
-                KeyEntry::Key(key) => {
-                    put(&mut page, place + entry::ID, &key.id.to_le_bytes());
-                    put(&mut page, place + entry::FROM, &key.from.to_le_bytes());
-                    put(&mut page, place + entry::MADE, &key.made.0.to_le_bytes());
-                    DATA_KEY
-                }
-            };
-            put(&mut page, place + entry::KIND, &[kind]);
+            if let Some((id, from, made)) = it.of_key() {
+                put(&mut page, place + entry::ID, &id.to_le_bytes());
+                put(&mut page, place + entry::FROM, &from.to_le_bytes());
+                put(&mut page, place + entry::MADE, &made.0.to_le_bytes());
+            }
+            put(&mut page, place + entry::KIND, &[it.kind()]);
             put(&mut page, place + entry::LENGTH, &length.to_le_bytes());
-            put(&mut page, place + entry::CONTENT, content);
+            put(&mut page, place + entry::CONTENT, &content);
             place += it.len_bytes();
         }
         let mac = key.mac(&page);
@@ -199,7 +244,12 @@ impl KeyRow {
         if page.iter().all(|byte| *byte == 0) {
             return Err(KeyRowError::Empty);
         }
-        if get::<8>(page, at::MAGIC) != MAGIC || get_u16(page, at::VERSION) != VERSION {
+        let (revision, begin) = match get_u16(page, at::VERSION) {
+            VERSION => (0, ENTRIES_UNREVISED),
+            VERSION_REVISED => (get_u64(page, at::REVISION), at::ENTRIES),
+            _ => return Err(KeyRowError::Magic),
+        };
+        if get::<8>(page, at::MAGIC) != MAGIC {
             return Err(KeyRowError::Magic);
         }
         let mut blank = *page;
@@ -207,15 +257,18 @@ impl KeyRow {
         if key.is_some_and(|key| key.mac(&blank) != get::<16>(page, at::MAC)) {
             return Err(KeyRowError::Mac);
         }
-        let is_it = get_u32(page, at::NUMBER) == number && get(page, at::VOLUME_ID) == volume.0;
-        let mut rest = page.get(at::ENTRIES..).expect("inside the row");
+        let is_revised = get_u16(page, at::VERSION) == VERSION_REVISED;
+        let is_it = get_u32(page, at::NUMBER) == number
+            && get(page, at::VOLUME_ID) == volume.0
+            && is_revised == (revision > 0);
+        let mut rest = page.get(begin..).expect("inside the row");
         let mut entries = Vec::new();
         for _ in 0..get_u16(page, at::COUNT) {
             let (entry, behind) = entry_of(rest).filter(|_| is_it).ok_or(KeyRowError::Values)?;
             entries.push(entry);
             rest = behind;
         }
-        is_it.then_some(Self { entries }).ok_or(KeyRowError::Values)
+        is_it.then_some(Self { revision, entries }).ok_or(KeyRowError::Values)
     }
 }
 
@@ -225,19 +278,23 @@ fn entry_of(rest: &[u8]) -> Option<(KeyEntry, &[u8])> {
     let [kind] = get(header, entry::KIND);
     let length = usize::from(get_u16(header, entry::LENGTH));
     let (content, behind) = rest.split_at_checked(length)?;
+    let id = || Some(get_u64(header, entry::ID)).filter(|id| *id > 0);
+    let from = || Some(get_u64(header, entry::FROM)).filter(|from| *from <= SEQUENCE_MAX);
+    let made = Timestamp(get_i64(header, entry::MADE));
     let entry = match kind {
         RECIPIENT => KeyEntry::Recipient(core::str::from_utf8(content).ok()?.to_owned()),
-        DATA_KEY => KeyEntry::Key(WrappedKey {
-            id: Some(get_u64(header, entry::ID)).filter(|id| *id > 0)?,
-            from: Some(get_u64(header, entry::FROM)).filter(|from| *from <= SEQUENCE_MAX)?,
-            made: Timestamp(get_i64(header, entry::MADE)),
-            wrapped: content.to_vec(),
-        }),
+        DATA_KEY => {
+            let wrapped = content.to_vec();
+            KeyEntry::Key(WrappedKey { id: id()?, from: from()?, made, wrapped })
+        }
+        DESTROYED_KEY => {
+            let destroyed = Timestamp(i64::from_le_bytes(content.try_into().ok()?));
+            KeyEntry::Destroyed(DestroyedKey { id: id()?, from: from()?, made, destroyed })
+        }
         _ => return None,
     };
     Some((entry, behind))
 }
-
 
 #[cfg(test)]
 mod tests {
@@ -254,16 +311,22 @@ mod tests {
 
     fn row() -> KeyRow {
         let recipient = KeyEntry::Recipient("age1abc".to_owned());
-        KeyRow { entries: vec![recipient, wrapped(1, 300), wrapped(2, 0)] }
+        KeyRow { revision: 0, entries: vec![recipient, wrapped(1, 300), wrapped(2, 0)] }
+    }
+
+    fn revised() -> KeyRow {
+        let (made, destroyed) = (Timestamp(-5), Timestamp(9));
+        let gone = KeyEntry::Destroyed(DestroyedKey { id: 7, from: 50, made, destroyed });
+        KeyRow { revision: 3, entries: vec![wrapped(6, 300), gone] }
     }
 
     #[test]
     fn rows_round_trip() {
-        for row in [row(), KeyRow::default()] {
+        for row in [row(), revised(), KeyRow::default()] {
             let page = row.encode(7, VOLUME, &KEY);
             assert_eq!(KeyRow::decode(&page, 7, VOLUME, Some(&KEY)), Ok(row));
         }
-        assert_eq!(row().newest_key(), 2);
+        assert_eq!((row().newest_key(), revised().newest_key()), (2, 7));
     }
 
     #[test]
@@ -280,12 +343,13 @@ mod tests {
 
     #[test]
     fn every_flipped_bit_is_noticed() {
-        let page = row().encode(7, VOLUME, &KEY);
-        for bit in 0..KEY_ROW_BYTES * 8 {
-            let mut damaged = page;
-            damaged[bit / 8] ^= 1 << (bit % 8);
-            assert!(KeyRow::decode(&damaged, 7, VOLUME, Some(&KEY)).is_err(), "bit {bit}");
-            drop(KeyRow::decode(&damaged, 7, VOLUME, None));
+        for page in [row(), revised()].map(|row| row.encode(7, VOLUME, &KEY)) {
+            for bit in 0..KEY_ROW_BYTES * 8 {
+                let mut damaged = page;
+                damaged[bit / 8] ^= 1 << (bit % 8);
+                assert!(KeyRow::decode(&damaged, 7, VOLUME, Some(&KEY)).is_err(), "bit {bit}");
+                drop(KeyRow::decode(&damaged, 7, VOLUME, None));
+            }
         }
     }
 
@@ -314,18 +378,22 @@ mod tests {
 
     #[test]
     fn counts_and_lengths_that_reach_too_far_are_refused() {
-        let spoilt = |offset: usize, bytes: &[u8]| {
-            let mut page = row().encode(7, VOLUME, &KEY);
+        let spoilt_of = |row: KeyRow, offset: usize, bytes: &[u8]| {
+            let mut page = row.encode(7, VOLUME, &KEY);
             put(&mut page, offset, bytes);
             put(&mut page, at::MAC, &[0; 16]);
             let mac = KEY.mac(&page);
             put(&mut page, at::MAC, &mac);
             KeyRow::decode(&page, 7, VOLUME, Some(&KEY))
         };
+        let spoilt = |offset: usize, bytes: &[u8]| spoilt_of(row(), offset, bytes);
         let refused = Err(KeyRowError::Values);
+        assert_eq!(spoilt_of(revised(), at::REVISION, &[0]), refused);
+        assert_eq!(spoilt_of(revised(), at::VERSION, &[3]), Err(KeyRowError::Magic));
         assert_eq!(spoilt(at::COUNT, &[4, 0]), refused);
-        assert_eq!(spoilt(at::ENTRIES + entry::LENGTH, &[255, 255]), refused);
-        assert_eq!(spoilt(at::ENTRIES + entry::KIND, &[3]), refused);
-        assert_eq!(spoilt(at::ENTRIES + entry::CONTENT, &[0xff]), refused);
+        assert_eq!(spoilt(ENTRIES_UNREVISED + entry::LENGTH, &[255, 255]), refused);
+        assert_eq!(spoilt(ENTRIES_UNREVISED + entry::KIND, &[3]), refused);
+        assert_eq!(spoilt(ENTRIES_UNREVISED + entry::KIND, &[4]), refused);
+        assert_eq!(spoilt(ENTRIES_UNREVISED + entry::CONTENT, &[0xff]), refused);
     }
 }

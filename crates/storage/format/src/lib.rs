@@ -9,6 +9,7 @@ pub mod directory;
 mod field;
 pub mod geometry;
 pub mod head;
+pub mod key_log;
 pub mod key_row;
 pub mod local;
 pub mod pcapng;

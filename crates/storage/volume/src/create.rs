@@ -4,11 +4,11 @@
 use device::Device;
 use format::geometry::{Geometry, MEMBERS_MAX, PIECE_BYTES_MAX, PIECE_BYTES_MIN};
 use format::head::{HeadKey, VolumeId};
+use format::key_log::KeyLog;
 use format::key_row::key_row_offsets;
 use format::superblock::{Mark, MemberEntry, Qualified, Spare, Superblock, window_max};
 use units::Timestamp;
 
-use crate::keys::KeyLog;
 use crate::layout::Placed;
 use crate::{Error, Layout, superblocks};
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use format::claim::{CLAIM_OFFSET, Claim};
 use format::head::{StripeId, VolumeId};
+use format::key_log::KeyLogError;
 use format::superblock::{MemberEntry, Superblock, SuperblockError};
 use thiserror::Error;
 
@@ -328,7 +329,7 @@ pub enum Error {
     )]
     Exhausted(&'static str),
     /// The public keys of those who may read take too much space.
-    #[error("there are too many recipients, or one is too long")]
+    #[error("{}", KeyLogError::Recipients)]
     Recipients,
     /// The volume is encrypted, and to whom cannot be read on any member.
     #[error("none of its members has a readable list of the recipients of its keys")]
@@ -361,6 +362,15 @@ pub enum Error {
         /// The contradiction.
         reason: &'static str,
     },
+}
+
+impl From<KeyLogError> for Error {
+    fn from(error: KeyLogError) -> Self {
+        match error {
+            KeyLogError::Recipients => Self::Recipients,
+            _ => Self::KeysFull,
+        }
+    }
 }
 
 impl Error {

@@ -9,6 +9,7 @@
 use core::ops::{ControlFlow, Range};
 
 use format::head::{Head, Kind};
+use format::key_row::DestroyedKey;
 use units::{Clock, Timestamp};
 
 use crate::{Error, Reader, Writer};
@@ -46,20 +47,25 @@ fn has_expired(head: &Head, through: Timestamp) -> bool {
 }
 
 /// Result of erasing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Erased {
+    /// Keys that were destroyed first, of a volume that is encrypted: by their end nobody can read
+    /// any more what they encrypted, whatever is still to be overwritten.
+    pub keys: Vec<DestroyedKey>,
     /// Slots that were given up now.
     pub slots: u64,
+    /// Slots that were given up, now or before, and are not overwritten.
+    pub left: u64,
     /// It was broken off.
     pub is_stopped: bool,
 }
 
 /// Erases everything that is older than `age_ns` and has expired, on a volume that no recorder has
 /// open; `progress` gets (bytes done, bytes in all, as far as known) and may stop it. What an
-/// earlier writer left undone is done first.
+/// earlier writer left undone is done first. With `keys_alone` nothing is overwritten.
 pub fn erase(
     writer: &mut Writer,
-    age_ns: i64,
+    (age_ns, keys_alone): (i64, bool),
     open_reader: &dyn Fn(&Writer) -> Result<Reader, Error>,
     clock: &dyn Clock,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
@@ -67,7 +73,14 @@ pub fn erase(
     writer.leave_slot(clock)?;
     let through = writer.erasable_through(age_ns, clock);
     let piece_bytes = u64::from(writer.geometry().piece_bytes);
-    let mut erased = Erased::default();
+    let first = writer.erasable().start;
+    let keys = writer.destroy_keys(age_ns, clock)?;
+    let slots = writer.superblock().given_up_before.saturating_sub(first);
+    let left = writer.left_to_erase();
+    let mut erased = Erased { keys, slots, left, is_stopped: false };
+    if keys_alone {
+        return Ok(erased);
+    }
     let (mut done, mut total) = (0, writer.left_to_erase());
     loop {
         while writer.erase_next(clock)? {
@@ -85,6 +98,7 @@ pub fn erase(
         let sequences = all.start..all.end.min(all.start + SLOTS_AT_ONCE);
         let found = open_reader(writer)?.expired_until(sequences.clone(), through);
         if erased.is_stopped || found == sequences.start {
+            erased.left = writer.left_to_erase();
             return Ok(erased);
         }
         writer.give_up_before(found, clock)?;

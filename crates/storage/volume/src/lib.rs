@@ -19,7 +19,6 @@ mod error;
 mod expiry;
 mod heads;
 mod index_stripes;
-mod keys;
 mod layout;
 mod locate;
 mod look;
@@ -52,7 +51,6 @@ pub use create::{CreateOptions, Identity, columns_for, create, create_for, geome
 pub use error::{Error, MemberFailure};
 pub use expiry::{Erased, erase};
 pub use index_stripes::IndexFile;
-pub use keys::KeyLog;
 pub use layout::{Bound, Layout, Usable};
 pub use locate::{
     MemberAt, find_members, is_spare_at, lacks_superblock, open_found, open_members, open_reader,

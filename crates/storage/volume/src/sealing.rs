@@ -6,13 +6,13 @@ use device::{Buffer, Pool};
 use encryption::{DataKey, KEY_BYTES, Keyring, Place, Recipients};
 use format::geometry::Geometry;
 use format::head::{HEAD_BYTES, StripeHead};
+use format::key_log::KeyLog;
 use format::key_row::WrappedKey;
 use format::superblock::Superblock;
 use units::Clock;
 use units::number::to_u64;
 
 use crate::Error;
-use crate::keys::KeyLog;
 use crate::member_writers::MemberWriters;
 
 /// How long a data key is used.
@@ -134,7 +134,7 @@ impl Keys {
         match self.log.add(WrappedKey { id, from, made: clock.realtime(), wrapped }, tail) {
             Ok(row) => Ok(Some(NewKey { id, key, row })),
             Err(full) => {
-                let current = sealing.current.as_mut().ok_or(full)?;
+                let current = sealing.current.as_mut().ok_or(Error::from(full))?;
                 current.since_ns = clock.boottime_ns();
                 Ok(None)
             }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use encryption::{Keyring, LEAD_BYTES};
 use format::head::{HEAD_BYTES, Head};
+use format::key_log::KeyLog;
 use format::piece::restore_frame;
 
 use crate::heads::body_range;
-use crate::keys::KeyLog;
 use crate::reader::{Reader, Slot, StripeInSlot};
 use crate::rows::PieceRows;
 use crate::sealing::place_of;

@@ -4,7 +4,7 @@ use format::claim::{Claim, Claimant};
 use format::directory::{self, Gap, GapCause, SegmentEntry, Summary};
 use format::geometry::{ExtentOrder, Geometry, PIECE_BYTES_MIN, RESERVED_BYTES};
 use format::head::{Head, HeadKey, Kind, PieceHead, StripeHead, StripeId, Totals, VolumeId};
-use format::key_row::{KeyEntry, KeyRow, WrappedKey};
+use format::key_row::{DestroyedKey, KeyEntry, KeyRow, WrappedKey};
 use format::pcapng::{
     EnhancedPacketFields, OptionCode, block_type, put_block, put_comment, put_end_of_options,
     put_enhanced_packet, put_interface_description, put_interface_statistics, put_option,
@@ -119,14 +119,17 @@ pub(crate) fn superblocks() -> [(&'static str, Superblock); 2] {
     [("alone", alone), ("several", several)]
 }
 
-pub(crate) fn key_rows() -> [(&'static str, KeyRow); 2] {
+pub(crate) fn key_rows() -> [(&'static str, KeyRow); 3] {
     let recipient = KeyEntry::Recipient("age1t7rxyev2z3rw82stdlrrepyc39nvn86l5078zq".to_owned());
     let key = |id: u64| {
         let (from, made) = (1000 * id, Timestamp(5));
         KeyEntry::Key(WrappedKey { id, from, made, wrapped: b"age-encryption.org/v1".to_vec() })
     };
-    let keys = KeyRow { entries: Vec::from([recipient.clone(), key(1), key(2)]) };
-    [("keys", keys), ("recipient", KeyRow { entries: Vec::from([recipient]) })]
+    let gone = DestroyedKey { id: 3, from: 7, made: Timestamp(5), destroyed: Timestamp(6) };
+    let keys = KeyRow { revision: 0, entries: Vec::from([recipient.clone(), key(1), key(2)]) };
+    let revised = KeyRow { revision: 2, entries: Vec::from([KeyEntry::Destroyed(gone), key(4)]) };
+    let alone = KeyRow { revision: 0, entries: Vec::from([recipient]) };
+    [("keys", keys), ("revised", revised), ("recipient", alone)]
 }
 
 pub(crate) fn claims() -> [(&'static str, Claim); 2] {

@@ -24,7 +24,7 @@ fn readers(disks: &[Modelled]) -> Vec<Box<dyn ReadAt>> {
 
 fn erase_all(ring: &Ring, disks: &[Modelled], writer: &mut Writer) -> Erased {
     let proceed = &mut |_, _| ControlFlow::Continue(());
-    erase(writer, 1, &open(disks), &ring.timeline, proceed).unwrap()
+    erase(writer, (1, false), &open(disks), &ring.timeline, proceed).unwrap()
 }
 
 /// Slots of the disk in which a body of any stripe is left, and the oldest sequence in their heads.

@@ -8,6 +8,8 @@
     reason = "a test may stop at once"
 )]
 
+mod changed;
+
 use core::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -43,6 +45,10 @@ struct Ring {
 
 impl Ring {
     fn new(data_columns: u8, parity_columns: u8) -> Self {
+        Self::of((data_columns, parity_columns), &[PUBLIC.to_owned()])
+    }
+
+    fn of((data_columns, parity_columns): (u8, u8), recipients: &[String]) -> Self {
         let timeline = Timeline::new(Timestamp(1));
         let members = data_columns + parity_columns;
         let disks: Vec<Modelled> = (0..members).map(|seed| disk(&timeline, seed)).collect();
@@ -56,8 +62,7 @@ impl Ring {
         };
         let piece_bytes = PIECE_BYTES_MIN * 8;
         let options = CreateOptions { piece_bytes, parity_columns, ..CreateOptions::default() };
-        let recipients = [PUBLIC.to_owned()];
-        create_for(&mut boxed(&disks), &options, &identity, &recipients).unwrap();
+        create_for(&mut boxed(&disks), &options, &identity, recipients).unwrap();
         let pool = Pool::new(64, usize::try_from(piece_bytes).unwrap()).unwrap();
         Self { timeline, disks, pool, appended: Vec::new(), mark: 0, starts: 0 }
     }
@@ -166,7 +171,7 @@ fn reader_on(disks: &[Modelled]) -> Reader {
 
 fn unlocked(disks: &[Modelled], secret: &str) -> Reader {
     let mut reader = reader_on(disks);
-    let identities = Identities::parse(secret).unwrap();
+    let identities = Identities::parse(secret.as_bytes(), &|| None).unwrap();
     reader.unlock(Arc::new(Keyring::new([1; 16], Some(identities))));
     reader
 }

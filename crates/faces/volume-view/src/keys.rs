@@ -1,0 +1,110 @@
+//! Who can read an encrypted volume, and which keys it has.
+
+use page::safe::{self, printable};
+use page::text::{Facts, plural, time};
+use serde::Serialize;
+use units::Timestamp;
+use upkeep::{Keys, Rekeyed};
+
+/// Recipients and keys, in words.
+pub fn keys(report: &Keys) -> String {
+    let mut facts = Facts::default();
+    if report.recipients.is_empty() {
+        facts.add("encrypted to", "nobody: packets are not encrypted");
+    }
+    for recipient in &report.recipients {
+        facts.add("encrypted to", printable(recipient));
+    }
+    let made = report
+        .made
+        .map(|(oldest, newest)| format!(", made from {} to {} UTC", time(oldest), time(newest)));
+    if !report.recipients.is_empty() {
+        let count = plural(u64::try_from(report.keys).unwrap_or(u64::MAX), "data key");
+        facts.add("keys", format!("{count}{}", made.unwrap_or_default()));
+    }
+    if let Some(newest) = report.destroyed_made {
+        let count = plural(u64::try_from(report.destroyed).unwrap_or(u64::MAX), "data key");
+        facts.add("destroyed", format!("{count}, the newest made at {} UTC", time(newest)));
+    }
+    facts.finish()
+}
+
+/// What became of the keys, in words.
+pub fn rekeyed(report: &Rekeyed) -> String {
+    let mut text = keys(&report.keys);
+    let mut say = |line: &str| text.push_str(line);
+    let count = |keys: usize| plural(u64::try_from(keys).unwrap_or(u64::MAX), "data key");
+    if report.has_begun {
+        say("what is recorded from now on is encrypted; what is there stays as it is\n");
+    }
+    if report.rewrapped > 0 {
+        say(&format!("{} wrapped anew\n", count(report.rewrapped)));
+    }
+    if report.left > 0 {
+        say(&format!(
+            "{} stay as they were: who was added cannot read what they encrypted, and who was \
+             removed can; --identity of a recipient who can wraps them anew\n",
+            count(report.left)
+        ));
+    }
+    if !report.absent.is_empty() {
+        let absent: Vec<String> = report.absent.iter().map(ToString::to_string).collect();
+        say(&format!(
+            "member {} is away and has the keys as they were, until it is there again\n",
+            absent.join(", ")
+        ));
+    }
+    text
+}
+
+#[derive(Serialize)]
+struct KeysJson<'a> {
+    recipients: &'a [String],
+    keys: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    oldest_made_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    newest_made_ns: Option<i64>,
+    destroyed: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    destroyed_made_ns: Option<i64>,
+}
+
+impl<'a> KeysJson<'a> {
+    fn of(report: &'a Keys) -> Self {
+        let ns = |time: Timestamp| time.0;
+        Self {
+            recipients: &report.recipients,
+            keys: report.keys,
+            oldest_made_ns: report.made.map(|(oldest, _)| ns(oldest)),
+            newest_made_ns: report.made.map(|(_, newest)| ns(newest)),
+            destroyed: report.destroyed,
+            destroyed_made_ns: report.destroyed_made.map(ns),
+        }
+    }
+}
+
+/// The same as a JSON object.
+pub fn keys_json(report: &Keys) -> String {
+    safe::json_pretty(&KeysJson::of(report))
+}
+
+/// What became of the keys, as a JSON object.
+pub fn rekeyed_json(report: &Rekeyed) -> String {
+    #[derive(Serialize)]
+    struct Json<'a> {
+        #[serde(flatten)]
+        keys: KeysJson<'a>,
+        begun: bool,
+        rewrapped: usize,
+        left: usize,
+        absent: &'a [u8],
+    }
+    safe::json_pretty(&Json {
+        keys: KeysJson::of(&report.keys),
+        begun: report.has_begun,
+        rewrapped: report.rewrapped,
+        left: report.left,
+        absent: &report.absent,
+    })
+}

@@ -1,0 +1,142 @@
+//! To whom a volume is encrypted: read, changed, and begun, while no recorder runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use encryption::{Identities, Keyring, Recipients};
+use format::key_log::KeyLog;
+use units::{Sleep, Timestamp};
+use volume::Reader;
+
+use crate::turnover::Opened;
+use crate::{Error, Target};
+
+/// Who can read a volume, and which of its keys are there.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Keys {
+    /// Texts of the public keys that data keys are wrapped to; none where nothing is encrypted.
+    pub recipients: Vec<String>,
+    /// Data keys on the members.
+    pub keys: usize,
+    /// When the oldest and the newest of them were made.
+    pub made: Option<(Timestamp, Timestamp)>,
+    /// Keys that were destroyed and whose numbers are still known.
+    pub destroyed: usize,
+    /// When the newest of those was made: nothing that was recorded before is readable.
+    pub destroyed_made: Option<Timestamp>,
+}
+
+impl Keys {
+    fn of(log: &KeyLog) -> Self {
+        let made: BTreeMap<u64, Timestamp> = log.keys().map(|key| (key.id, key.made)).collect();
+        let oldest = made.values().min().copied();
+        Self {
+            recipients: log.recipients(),
+            keys: made.len(),
+            made: oldest.zip(made.values().max().copied()),
+            destroyed: log.destroyed().map(|key| key.id).collect::<BTreeSet<_>>().len(),
+            destroyed_made: log.destroyed().map(|key| key.made).max(),
+        }
+    }
+}
+
+/// Reads them.
+///
+/// # Errors
+/// When the volume cannot be opened.
+pub fn keys(volume: &Path, members: &[PathBuf]) -> Result<Keys, Error> {
+    Ok(Keys::of(&crate::open(volume, members)?.key_log()))
+}
+
+/// How the recipients of a volume are to change.
+#[derive(Debug)]
+pub struct Rekeying {
+    /// The volume.
+    pub target: Target,
+    /// Who is to read it, too.
+    pub add: Vec<String>,
+    /// Who is to read it no more.
+    pub remove: Vec<String>,
+    /// Who can read it now: with these the keys that are there are wrapped anew.
+    pub identities: Option<Identities>,
+}
+
+/// What a change of recipients came to.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Rekeyed {
+    /// As it is now.
+    pub keys: Keys,
+    /// It was not encrypted before: what is recorded from now on is.
+    pub has_begun: bool,
+    /// Keys that were wrapped anew.
+    pub rewrapped: usize,
+    /// Keys that stay as they were, for nobody opened them: who was added cannot read what they
+    /// encrypted, and who was removed can.
+    pub left: usize,
+    /// Members that are away and have the keys as they were, by number.
+    pub absent: Vec<u8>,
+}
+
+/// Changes the recipients of a volume. Where none had any, encryption begins with what is recorded
+/// next.
+///
+/// # Errors
+/// [`Error::Recipients`] when a text is no recipient; [`Error::NoSuchRecipient`];
+/// [`Error::LastRecipient`]; when the volume cannot be opened for writing.
+pub fn rekey(rekeying: &Rekeying, clock: &dyn Sleep) -> Result<Rekeyed, Error> {
+    let Rekeying { target, identities, .. } = rekeying;
+    let reader = crate::open(&target.volume, &target.members)?;
+    let recipients = rekeying.recipients(&reader)?;
+    let parsed = Recipients::parse(&recipients)?;
+    let is_encrypted = reader.superblock().is_encrypted;
+    drop(reader);
+    let mut opened = Opened::new(target, clock)?;
+    let volume_id = opened.writer.superblock().volume_id.0;
+    let ids: BTreeSet<u64> = opened.writer.key_log().keys().map(|key| key.id).collect();
+    let keyring = Keyring::new(volume_id, identities.clone());
+    opened.writer.key_log().keys().for_each(|key| keyring.learn(key.id, &key.wrapped));
+    let mut wrapped = BTreeMap::new();
+    for &id in &ids {
+        if let Some(key) = keyring.key(id) {
+            wrapped.insert(id, parsed.wrap(&key, volume_id, id)?);
+        }
+    }
+    let changed = if is_encrypted {
+        opened.writer.set_recipients(&recipients, &wrapped, clock)
+    } else {
+        opened.writer.begin_to_encrypt(&recipients, clock)
+    };
+    changed.map_err(|error| opened.named(error))?;
+    let keys = Keys::of(opened.writer.key_log());
+    opened.close(clock)?;
+    let reader = crate::open(&target.volume, &target.members)?;
+    Ok(Rekeyed {
+        keys,
+        has_begun: !is_encrypted,
+        rewrapped: wrapped.len(),
+        left: ids.len() - wrapped.len(),
+        absent: reader.membership().absent().collect(),
+    })
+}
+
+impl Rekeying {
+    /// Of the volume afterwards, each once.
+    fn recipients(&self, reader: &Reader) -> Result<Vec<String>, Error> {
+        let known = reader.key_log().recipients();
+        if let Some(strange) = self.remove.iter().find(|text| !known.contains(text)) {
+            let (text, known) = (strange.clone(), known.join(", "));
+            return Err(Error::NoSuchRecipient { path: self.target.volume.clone(), text, known });
+        }
+        let mut recipients: Vec<String> =
+            known.into_iter().filter(|text| !self.remove.contains(text)).collect();
+        for text in &self.add {
+            if !recipients.contains(text) {
+                recipients.push(text.clone());
+            }
+        }
+        if recipients.is_empty() {
+            return Err(Error::LastRecipient { path: self.target.volume.clone() });
+        }
+        Ok(recipients)
+    }
+}
