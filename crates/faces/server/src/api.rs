@@ -49,9 +49,11 @@ pub(crate) async fn finish(
     mut entry: Entry,
     refuse: fn(&Problem) -> Reply,
 ) -> Reply {
+    let has_begun = entry.record.has_begun();
     let is_put_down = entry.record.answer(reply.status(), reply.body().ready_bytes()).await;
     if !is_put_down {
-        reply = refuse(&Problem::no_audit());
+        let none = if has_begun { Problem::no_audit_of_change } else { Problem::no_audit };
+        reply = refuse(&none());
     }
     entry.answer_with(reply.status());
     let headers = reply.headers_mut();

@@ -12,11 +12,12 @@ use units::{Clock as _, Timestamp};
 
 use crate::access::Caller;
 use crate::body::{Body, Reply, reply};
-use crate::endpoints::{JSON, Matter, NDJSON, PCAPNG};
+use crate::endpoints::{ARROW, JSON, Matter, NDJSON, PCAPNG};
 use crate::given::Given;
 use crate::problem::Problem;
 use crate::question::{
-    Cursor, ExtractWanted, Form, Order, PacketsWanted, SessionsWanted, SummaryWanted, What,
+    Cursor, ExtractWanted, Form, Order, PacketsWanted, RowForm, SessionsWanted, SqlWanted,
+    SummaryWanted, What,
 };
 use crate::service::{Service, Volume};
 use crate::stream::{self, Framing, Wanted};
@@ -50,6 +51,7 @@ pub(crate) async fn answer(
         Matter::Summary => summary(service, caller, given).await,
         Matter::Packets => packets(service, caller, given).await,
         Matter::Extract => extract(service, caller, given).await,
+        Matter::Sql => sql(service, caller, given, headers).await,
         Matter::Holds => holds::list(service, caller, given.text("volume")).await,
         Matter::Hold => hold(service, caller, given).await,
         Matter::Release => holds::release(service, caller, id).await,
@@ -157,7 +159,7 @@ async fn sessions(
     let after = after.transpose()?;
     let now_ns = after.as_ref().map_or_else(|| SystemClock.realtime().0, |after| after.now_ns);
     checked(&query, now_ns)?;
-    let are_lines = wants_lines(headers);
+    let are_lines = wanted_of(headers, &[JSON, NDJSON]) == NDJSON;
     let order = given.choice("order", (&Order::ALL, Order::Oldest), Order::word)?;
     let order = after.as_ref().map_or(order, |after| after.order);
     // Those that come last are held until the first is known.
@@ -186,13 +188,41 @@ async fn ask(
     stream::begin(service, caller, Wanted { question, query, framing, media_type }).await
 }
 
-/// What stands first in `Accept` of the two; a page where neither does.
-fn wants_lines(headers: &HeaderMap) -> bool {
+/// What stands first in `Accept` of these; the first of them where none does.
+fn wanted_of(headers: &HeaderMap, kinds: &[&'static str]) -> &'static str {
     let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    let mut kinds = accepted
+    let mut accepted = accepted
         .flat_map(|value| value.split(','))
         .map(|kind| kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
-    kinds.find(|kind| kind == JSON || kind == NDJSON).is_some_and(|kind| kind == NDJSON)
+    let named = accepted.find_map(|name| kinds.iter().find(|kind| **kind == name));
+    named.or(kinds.first()).copied().unwrap_or(JSON)
+}
+
+async fn sql(
+    service: &Arc<Service>,
+    caller: &Caller,
+    given: &Given,
+    headers: &HeaderMap,
+) -> Result<Reply, Problem> {
+    // What it may not see could be asked for in too many ways.
+    if caller.filter.is_some() {
+        return Err(Problem::is_filtered());
+    }
+    let text = given.query();
+    if text.len() > QUERY_BYTES_MAX {
+        return Err(Problem::too_long("a query has at most 32 KiB"));
+    }
+    let media_type = wanted_of(headers, &[JSON, NDJSON, ARROW]);
+    let rows_max = match media_type {
+        JSON => Some(given.at_most("limit", PAGE_MAX, PAGE_MAX)?),
+        _ => given.number("limit")?,
+    };
+    let volume = service.volume(given.text("volume"))?;
+    let form = if media_type == ARROW { RowForm::Arrow } else { RowForm::Lines };
+    let bytes_max = service.bounds.answer_bytes;
+    let wanted = SqlWanted { text: text.clone(), form, rows_max, bytes_max };
+    let framing = if media_type == JSON { Framing::Elements("rows") } else { Framing::AsIs };
+    ask(service, caller, (volume, What::Sql(wanted)), (text, (framing, media_type))).await
 }
 
 async fn summary(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply, Problem> {
@@ -299,8 +329,9 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(ACCEPT, HeaderValue::from_static(accept));
-            assert_eq!(wants_lines(&headers), are_lines, "{accept}");
+            let wanted = wanted_of(&headers, &[JSON, NDJSON]);
+            assert_eq!(wanted == NDJSON, are_lines, "{accept}");
         }
-        assert!(!wants_lines(&HeaderMap::new()));
+        assert_eq!(wanted_of(&HeaderMap::new(), &[JSON, NDJSON]), JSON);
     }
 }

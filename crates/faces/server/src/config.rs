@@ -14,6 +14,8 @@ pub struct Config {
     pub volumes: Vec<PathBuf>,
     /// Where index files are cached, if not in the user's cache.
     pub index_dir: Option<PathBuf>,
+    /// A file of private keys, for volumes that are encrypted.
+    pub identity: Option<PathBuf>,
     /// Where the interface is.
     pub listen: SocketAddr,
     /// Where Stenographer's clients are answered.
@@ -123,6 +125,7 @@ mod tests {
         Config {
             volumes: Vec::new(),
             index_dir: None,
+            identity: None,
             listen: listen.parse().unwrap(),
             stenographer: None,
             token_file: Some("tokens".into()),

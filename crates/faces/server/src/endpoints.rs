@@ -6,6 +6,8 @@ use people::Scope;
 
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const NDJSON: &str = "application/x-ndjson";
+/// What is registered with IANA for streams of Arrow's IPC format.
+pub(crate) const ARROW: &str = "application/vnd.apache.arrow.stream";
 /// `draft-ietf-opsawg-pcapng`, and what Wireshark's people registered with IANA for pcap.
 pub(crate) const PCAPNG: &str = "application/x-pcapng";
 
@@ -54,6 +56,7 @@ pub(crate) enum Matter {
     Summary,
     Packets,
     Extract,
+    Sql,
     Holds,
     Hold,
     Release,
@@ -96,12 +99,21 @@ impl Matter {
                 | Self::Summary
                 | Self::Packets
                 | Self::Extract
+                | Self::Sql
                 | Self::Holds
                 | Self::Hold
                 | Self::Release
                 | Self::Answer
                 | Self::Manifest
                 | Self::Metrics
+        )
+    }
+
+    /// A worker asks a volume for it, and the answer has an id.
+    pub(crate) fn asks_volume(self) -> bool {
+        matches!(
+            self,
+            Self::Sessions | Self::Summary | Self::Packets | Self::Extract | Self::Sql | Self::Hold
         )
     }
 
@@ -171,7 +183,7 @@ const PERSON_NAME: Parameter =
 const TOKEN_NAME: Parameter =
     Parameter { name: "name", kind: "string", meaning: "Name of the credential, for the log" };
 
-pub(crate) static ENDPOINTS: [Endpoint; 36] = [
+pub(crate) static ENDPOINTS: [Endpoint; 37] = [
     Endpoint {
         path: "/api/v1/health",
         what: Matter::Health,
@@ -539,6 +551,28 @@ pub(crate) static ENDPOINTS: [Endpoint; 36] = [
         ],
         body: &[],
         media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/sql",
+        what: Matter::Sql,
+        method: Method::GET,
+        needs: Needs::Scope(Scope::Sessions),
+        summary: "Rows of an SQL query over sessions, pieces and gaps",
+        parameters: &[
+            Parameter {
+                name: "query",
+                kind: "string",
+                meaning: "One SELECT, DESCRIBE or EXPLAIN (docs/sql.md)",
+            },
+            VOLUME,
+            Parameter {
+                name: "limit",
+                kind: "integer",
+                meaning: "At most so many rows; of JSON 10000 at most, and without it",
+            },
+        ],
+        body: &[],
+        media_types: &[JSON, NDJSON, ARROW],
     },
     Endpoint {
         path: "/api/v1/extract",

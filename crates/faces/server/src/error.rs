@@ -25,6 +25,9 @@ pub enum Error {
     /// Stenographer's clients show certificates.
     #[error("--stenographer needs --client-ca: its clients show a certificate")]
     NeedsClientCa,
+    /// A file of private keys that is none.
+    #[error("{}: {_1}", page::safe::path(_0))]
+    Identity(PathBuf, encryption::WrapError),
     /// A path that has no text.
     #[error("{} cannot be served: its path is no text", page::safe::path(_0))]
     NoText(PathBuf),

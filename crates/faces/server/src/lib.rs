@@ -34,6 +34,7 @@ mod error;
 mod given;
 mod hashing;
 mod holds;
+mod jobs;
 mod listen;
 mod log;
 mod logins;
@@ -69,12 +70,14 @@ pub use ::audit::Files as AuditFiles;
 pub use ::people::{Role, Scope};
 pub use config::{Bounds, Config, Holds, Staff};
 pub use error::Error;
+pub use jobs::{CatchUp, Recorders, SqlJob, SqlRefused};
 pub use log::WriteLine;
 pub use people_file::{Order, manage_people};
+pub use question::RowForm;
 pub use serving::serve;
 pub use tls::Tls;
 pub use token_file::add_token;
-pub use worker::{CatchUp, Recorders, work};
+pub use worker::work;
 
 /// What is left until a moment since boot.
 fn left(until_ns: i64) -> Duration {

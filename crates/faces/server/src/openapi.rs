@@ -6,7 +6,7 @@ use extract::Weight;
 use hyper::Method;
 use serde_json::{Map, Value, json};
 
-use crate::endpoints::{ENDPOINTS, Endpoint, Matter, NDJSON, Needs, PCAPNG, Parameter};
+use crate::endpoints::{ARROW, ENDPOINTS, Endpoint, Matter, NDJSON, Needs, PCAPNG, Parameter};
 use crate::question::{CURSOR_PATTERN, Order};
 
 /// The document as it is served.
@@ -143,11 +143,19 @@ fn responses(endpoint: &Endpoint) -> Value {
         content.insert((*media_type).to_owned(), json!({ "schema": schema(endpoint, media_type) }));
     }
     let mut responses = Map::new();
-    responses.insert("200".to_owned(), json!({"description": "The answer", "content": content}));
+    let mut answer = json!({"description": "The answer", "content": content});
+    if let (true, Some(answer)) = (endpoint.what.asks_volume(), answer.as_object_mut()) {
+        answer.insert("headers".to_owned(), answer_headers());
+    }
+    responses.insert("200".to_owned(), answer);
     let problem = json!({"application/problem+json":
         {"schema": {"$ref": "#/components/schemas/Problem"}}});
     let mut refuse = |status: &str, description: &str| {
-        let refused = json!({"description": description, "content": problem});
+        let mut refused = json!({"description": description, "content": problem});
+        if let ("429" | "503", Some(refused)) = (status, refused.as_object_mut()) {
+            let headers = json!({"Retry-After": header("integer", "Seconds to wait")});
+            refused.insert("headers".to_owned(), headers);
+        }
         responses.insert(status.to_owned(), refused);
     };
     refuse("400", "A parameter or the query is wrong");
@@ -169,9 +177,7 @@ fn responses(endpoint: &Endpoint) -> Value {
         refuse("410", "The link is over");
         refuse("500", "A file could not be read or changed");
     }
-    let asks_volume =
-        [Matter::Sessions, Matter::Summary, Matter::Packets, Matter::Extract, Matter::Hold]
-            .contains(&endpoint.what);
+    let asks_volume = endpoint.what.asks_volume();
     if endpoint.what == Matter::Hold {
         refuse("507", "The folder of holds is full");
     }
@@ -201,10 +207,26 @@ fn responses(endpoint: &Endpoint) -> Value {
     responses.into()
 }
 
+fn header(kind: &str, description: &str) -> Value {
+    json!({"description": description, "schema": {"type": kind}})
+}
+
+/// Of an answer that comes from a volume.
+fn answer_headers() -> Value {
+    json!({
+        "Wirespool-Answer": header("string", "Id of this answer, for /api/v1/answers"),
+        "Link": header("string", "The same as a link, with rel=describedby: what is missing"),
+    })
+}
+
 fn schema(endpoint: &Endpoint, media_type: &str) -> Value {
     let of = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
     match (endpoint.what, media_type) {
         (_, PCAPNG) => json!({"type": "string", "contentMediaType": PCAPNG}),
+        (_, ARROW) => json!({"type": "string", "contentMediaType": ARROW}),
+        (Matter::Sql, NDJSON) => json!({"type": "string", "description":
+            "A row a line, as `wirespool sql --json` prints them"}),
+        (Matter::Sql, _) => of("Rows"),
         (Matter::Sessions, NDJSON) => json!({"type": "string", "description":
             "A Session a line, as `wirespool find --json` prints them"}),
         (Matter::Sessions, _) => of("Page"),
@@ -272,6 +294,7 @@ fn schemas() -> Value {
             },
         },
         "Summary": summary_schema(),
+        "Rows": rows_schema(),
         "Packets": packets_schema(),
         "Caller": caller_schema(),
         "People": people_schema(),
@@ -309,6 +332,20 @@ fn schemas() -> Value {
             },
         },
         "Problem": problem_schema(),
+    })
+}
+
+fn rows_schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["rows", "count", "answer", "statement"],
+        "properties": {
+            "rows": {"type": "array", "items": {"type": "object"}},
+            "next_cursor": {"type": "null"},
+            "count": {"type": "integer", "minimum": 0},
+            "answer": {"type": "string"},
+            "statement": {"$ref": "#/components/schemas/Statement"},
+        },
     })
 }
 

@@ -187,6 +187,11 @@ impl Problem {
             .because(format!("it lacks the scope {scope:?}"))
     }
 
+    pub(crate) fn is_filtered() -> Self {
+        Self::new(StatusCode::FORBIDDEN, "no-scope", "this credential does not permit that")
+            .because("it sees a part of the sessions, and SQL is asked of all of them")
+    }
+
     pub(crate) fn not_found(what: &str) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not-found", "there is nothing of this name").because(what)
     }
@@ -235,6 +240,13 @@ impl Problem {
             .because("nothing is answered until that is possible; the log says why it is not")
     }
 
+    /// What changes something is not to be asked again.
+    pub(crate) fn no_audit_of_change() -> Self {
+        let title = "what was asked may have been done, and could not be put down in the audit";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "no-audit", title)
+            .because("the audit has that it was begun; the log says why it has no more")
+    }
+
     pub(crate) fn worker_ended() -> Self {
         let title = "the process for this request ended before its answer";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "worker-ended", title)
@@ -251,6 +263,10 @@ impl Problem {
     }
 
     pub(crate) fn refused(refused: Refused) -> Self {
+        if refused.is_wrong {
+            return Self::new(StatusCode::BAD_REQUEST, "wrong-query", "the query is wrong")
+                .because(refused.detail);
+        }
         if refused.is_full {
             let title = "the packets do not fit into the folder of holds";
             return Self::new(StatusCode::INSUFFICIENT_STORAGE, "holds-full", title)

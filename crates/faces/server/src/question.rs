@@ -18,6 +18,8 @@ pub(crate) struct Question {
     pub(crate) volume: PathBuf,
     /// Where index files are cached, if not in the user's cache.
     pub(crate) index_dir: Option<PathBuf>,
+    /// A file of private keys, if the volume is encrypted.
+    pub(crate) identity: Option<PathBuf>,
     pub(crate) what: What,
     /// When the answer has to end, in time since boot.
     pub(crate) until_ns: i64,
@@ -31,6 +33,7 @@ pub(crate) enum What {
     Summary(SummaryWanted),
     Packets(PacketsWanted),
     Extract(ExtractWanted),
+    Sql(SqlWanted),
     Hold(HoldWanted),
     /// How the volume and its recorder stand.
     Status,
@@ -110,6 +113,24 @@ pub(crate) struct ExtractWanted {
     pub(crate) bytes_max: Option<u64>,
 }
 
+/// Rows of an SQL query.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct SqlWanted {
+    pub(crate) text: String,
+    pub(crate) form: RowForm,
+    pub(crate) rows_max: Option<u64>,
+    pub(crate) bytes_max: u64,
+}
+
+/// How rows go out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum RowForm {
+    /// A line of JSON each.
+    Lines,
+    /// A stream of Arrow's IPC format.
+    Arrow,
+}
+
 /// Packets that are put aside.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct HoldWanted {
@@ -182,13 +203,16 @@ pub(crate) struct Refused {
     pub(crate) is_damage: bool,
     /// There is no room for what was to be kept.
     pub(crate) is_full: bool,
+    /// What was asked is wrong.
+    pub(crate) is_wrong: bool,
     pub(crate) detail: String,
 }
 
 impl Refused {
     /// For a reason that is neither damage nor want of room.
     pub(crate) fn because(reason: &impl ToString) -> Self {
-        Self { is_damage: false, is_full: false, detail: reason.to_string() }
+        let detail = reason.to_string();
+        Self { is_damage: false, is_full: false, is_wrong: false, detail }
     }
 }
 

@@ -5,6 +5,7 @@ use core::time::Duration;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use encryption::Identities;
 use host::SystemClock;
 use tokio::sync::Semaphore;
 use units::Clock as _;
@@ -65,6 +66,7 @@ pub(crate) struct Service {
     pub(crate) trail: Arc<Trail>,
     pub(crate) is_stopping: AtomicBool,
     index_dir: Option<PathBuf>,
+    identity: Option<PathBuf>,
 }
 
 impl Service {
@@ -92,6 +94,7 @@ impl Service {
             log,
             is_stopping: AtomicBool::new(false),
             index_dir: config.index_dir.as_deref().map(absolute).transpose()?,
+            identity: config.identity.as_deref().map(identity).transpose()?,
         })
     }
 
@@ -122,11 +125,19 @@ impl Service {
         Question {
             volume: volume.path.clone(),
             index_dir: self.index_dir.clone(),
+            identity: self.identity.clone(),
             what,
             until_ns: SystemClock.boottime_ns().saturating_add(units::nanos(time)),
             memory_bytes: self.bounds.memory_bytes,
         }
     }
+}
+
+/// Each worker reads the keys that it needs; what is wrong with them is said at once.
+fn identity(path: &Path) -> Result<PathBuf, Error> {
+    let parsed = Identities::parse(&host::read_key_bytes(path)?, &|| None);
+    parsed.map_err(|why| Error::Identity(path.to_owned(), why))?;
+    absolute(path)
 }
 
 /// Workers begin in the root directory.

@@ -233,6 +233,11 @@ impl Record {
         self.is_written(written)
     }
 
+    /// It is put down that something is being changed.
+    pub(crate) fn has_begun(&self) -> bool {
+        matches!(self.state, State::Begun)
+    }
+
     fn is_written(&mut self, written: Option<Result<u64, Unwritten>>) -> bool {
         match written {
             Some(Ok(_)) => return true,

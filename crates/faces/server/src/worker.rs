@@ -8,43 +8,28 @@
 mod hold;
 mod packets;
 mod sessions;
+mod sql;
 mod summary;
 
 use core::ops::ControlFlow;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use extract::{Completeness, Options, Recorder};
+use encryption::Identities;
+use extract::{Completeness, Options};
 use host::SystemClock;
 use query::Query;
 use sandbox::{QueryLimits, confine_query};
-use session_view::Maker;
 use units::{Clock as _, Timestamp};
 
 use crate::Error;
+use crate::jobs::Recorders;
 use crate::question::{Answered, Ending, Question, Refused, Statement, What};
 
 /// More than any question has.
 const QUESTION_BYTES_MAX: u64 = 1 << 20;
-
-/// Asks the recorder of a volume, any member of which is named, with those that are elsewhere.
-pub type CatchUp = fn(&Path, &[PathBuf], &mut dyn FnMut(&str)) -> bool;
-
-/// How a recorder of a volume is asked; the program knows it.
-#[derive(Debug)]
-pub struct Recorders {
-    /// Has the recorder make durable what it has taken; whether one runs. What keeps it from that
-    /// is told.
-    pub catch_up: CatchUp,
-    /// Asks for one that may have begun a moment ago.
-    pub beginning: fn(PathBuf, Vec<PathBuf>) -> Recorder,
-    /// How the recording stands, as JSON, if one goes on.
-    pub state: fn(&Path, &[PathBuf]) -> Option<String>,
-    /// What manifests say of who makes an extract.
-    pub maker: fn() -> &'static Maker,
-}
 
 /// Answers the question of the process that started this one.
 ///
@@ -75,6 +60,12 @@ pub fn work(recorders: &Recorders) -> Result<(), Error> {
     Ok(())
 }
 
+/// The private keys in a file, which may have changed since the service looked at it.
+fn identities(path: &Path) -> Result<Identities, Refused> {
+    let content = host::read_key_bytes(path).map_err(|error| Refused::because(&error))?;
+    Identities::parse(&content, &|| None).map_err(|error| Refused::because(&error))
+}
+
 struct Work<'a> {
     question: &'a Question,
     recorders: &'a Recorders,
@@ -87,6 +78,7 @@ impl Work<'_> {
             What::Summary(wanted) => self.summary(wanted, data),
             What::Packets(wanted) => self.packets(wanted, data),
             What::Extract(wanted) => self.extract(wanted, data),
+            What::Sql(wanted) => self.sql(wanted, data),
             What::Hold(wanted) => self.hold(wanted, data),
             What::Status => self.status(data),
         };
@@ -97,19 +89,22 @@ impl Work<'_> {
     }
 
     /// How the volume is read, and what its newest packets lack.
-    fn options(&self) -> (Options, Vec<String>) {
-        let volume = self.question.volume.clone();
+    fn options(&self) -> Result<(Options, Vec<String>), Refused> {
+        let Question { volume, index_dir, identity, .. } = self.question;
+        let identities = identity.as_deref().map(identities).transpose()?;
+        let volume = volume.clone();
         let mut notes = Vec::new();
         let mut tell = |note: &str| notes.push(note.to_owned());
         let is_recorded = (self.recorders.catch_up)(&volume, &[], &mut tell);
         let options = Options {
             recorder: (self.recorders.beginning)(volume.clone(), Vec::new()),
             volume,
-            index_dir: self.question.index_dir.clone(),
+            index_dir: index_dir.clone(),
             is_recorded,
+            identities,
             ..Options::default()
         };
-        (options, notes)
+        Ok((options, notes))
     }
 
     fn is_over(&self) -> bool {

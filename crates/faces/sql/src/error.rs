@@ -20,6 +20,9 @@ pub enum Error {
     /// A Parquet file could not be read or written, or the engine failed.
     #[error("{}", one_line(.0))]
     Engine(#[from] DataFusionError),
+    /// Rows could not be written as Arrow.
+    #[error("cannot write rows as Arrow: {0}")]
+    Arrow(arrow_schema::ArrowError),
     /// The engine's threads could not be started.
     #[error("cannot start the threads of the query: {0}")]
     Runtime(#[source] io::Error),

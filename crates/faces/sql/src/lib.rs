@@ -15,6 +15,7 @@ mod files;
 mod plain;
 mod pushed;
 mod sessions;
+mod stream;
 mod tables;
 
 use core::ops::ControlFlow;
@@ -32,6 +33,7 @@ use units::Clock;
 
 pub use error::{Error, QueryError};
 pub use sessions::{SessionBatches, SessionColumns};
+pub use stream::{Form, send};
 
 use tables::Tables;
 use units::number::to_u64;

@@ -2,12 +2,15 @@
 
 use core::time::Duration;
 
+use std::path::PathBuf;
+
 use capture::PacketFilter;
 use clap::Args;
 use encryption::{Identities, Recipients};
 use host::SystemClock;
 use query::Query;
 use units::{ByteSize, Clock as _};
+use zeroize::Zeroizing;
 
 use crate::atlas::{self, AtlasFlags};
 use crate::failure::{Usage, WrongQuery};
@@ -42,15 +45,22 @@ pub(crate) fn recipient(text: &str) -> Result<String, String> {
 /// What an encrypted volume is read with.
 #[derive(Debug, Args)]
 pub(crate) struct KeyFlags {
-    /// The file with the private key of a recipient, for an encrypted volume
-    #[arg(long = "identity", value_name = "FILE", value_parser = identities)]
-    pub(crate) identities: Option<Identities>,
+    /// The file with the private key of a recipient, for an encrypted volume: as age-keygen writes
+    /// it, also with a passphrase (age -p), or of SSH
+    #[arg(long, value_name = "FILE")]
+    identity: Option<PathBuf>,
 }
 
-/// The private keys in a file.
-fn identities(path: &str) -> Result<Identities, String> {
-    let text = host::read_key(path.as_ref()).map_err(|error| error.to_string())?;
-    Identities::parse(&text).map_err(|error| error.to_string())
+impl KeyFlags {
+    /// The private keys in the file, whose passphrase the terminal is asked for if it has one.
+    pub(crate) fn identities(&self) -> anyhow::Result<Option<Identities>> {
+        let Some(path) = &self.identity else { return Ok(None) };
+        let name = page::safe::path(path);
+        let of_file = |error: &dyn core::fmt::Display| Usage(format!("--identity {name}: {error}"));
+        let content = Zeroizing::new(host::read_key_bytes(path).map_err(|error| of_file(&error))?);
+        let ask = || host::ask_passphrase(&format!("Passphrase of {name}: "));
+        Ok(Some(Identities::parse(&content, &ask).map_err(|error| of_file(&error))?))
+    }
 }
 
 /// A list of processors.

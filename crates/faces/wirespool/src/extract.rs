@@ -104,7 +104,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         request.limits.sessions.get_or_insert(SESSIONS_MAX);
     }
     let mut config = Config {
-        options: flags.reading.options(flags.volume.clone()),
+        options: flags.reading.options(flags.volume.clone())?,
         request,
         file,
         manifest: flags.manifest.clone().or_else(|| file.map(|file| with_suffix(file, ".json"))),

@@ -209,13 +209,13 @@ impl ReadingFlags {
     }
 
     /// A member that was named and is none, half made or overwritten, is left to the others.
-    pub(crate) fn options(&self, volume: PathBuf) -> Options {
+    pub(crate) fn options(&self, volume: PathBuf) -> anyhow::Result<Options> {
         let members = self.members();
         for path in self.members.iter().filter(|path| !members.contains(path)) {
             let path = page::safe::path(path);
             warn(&format!("{path} has no superblock of a volume: it was left out"));
         }
-        Options {
+        Ok(Options {
             recorder: recorder::beginning(volume.clone(), members.clone()),
             volume,
             members,
@@ -225,8 +225,8 @@ impl ReadingFlags {
             workers: Workers::default(),
             is_recorded: false,
             merge: MergeMemory::default(),
-            identities: self.keys.identities.clone(),
-        }
+            identities: self.keys.identities()?,
+        })
     }
 }
 
@@ -234,7 +234,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     host::keep_freed_memory();
     let text = flags.naming.query_text(&flags.query)?;
     let query = arguments::query_with(&text, &flags.atlas)?;
-    let mut options = flags.reading.options(flags.volume.clone());
+    let mut options = flags.reading.options(flags.volume.clone())?;
     flags.reading.catch_up(&mut options);
     let report = match flags.top.as_deref() {
         Some(name) => summary::top(flags, &options, &query, name)?,

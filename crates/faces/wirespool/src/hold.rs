@@ -62,7 +62,7 @@ pub(crate) struct Flags {
 pub(crate) fn run(flags: &Flags) -> Outcome {
     let Some(volume) = &flags.volume else { return list(flags) };
     let selection = flags.selection.selection(&flags.query)?;
-    let mut options = flags.reading.options(volume.clone());
+    let mut options = flags.reading.options(volume.clone())?;
     flags.reading.catch_up(&mut options);
     let request = selection.request();
     let stop = StopFlag::install()?;

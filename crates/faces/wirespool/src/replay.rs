@@ -241,7 +241,7 @@ fn asked_for(flags: &Flags) -> anyhow::Result<Option<Extracted>> {
     }
     let query_text = flags.query.join(" ");
     Ok(Some(Extracted {
-        options: flags.reading.options(flags.input.clone()),
+        options: flags.reading.options(flags.input.clone())?,
         query: arguments::query(&query_text)?,
         query_text,
         is_followed: false,

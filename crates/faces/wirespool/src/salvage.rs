@@ -106,7 +106,7 @@ fn salvage(flags: &Flags, to: &mut dyn Write) -> anyhow::Result<SalvageReport> {
         progress.text(&|| format!("looking for heads: {} read", ByteSize(read_bytes)));
         flow()
     });
-    let found = found.map_err(named)?.unlocked_by(flags.keys.identities.clone());
+    let found = found.map_err(named)?.unlocked_by(flags.keys.identities()?);
     let report = ::extract::salvage(found, Target::Pcapng(to), &SystemClock, &mut |state| {
         progress.text(&|| {
             let pieces = page::text::plural(state.pieces, "piece");

@@ -189,6 +189,7 @@ fn serve(flags: &ServingFlags) -> Outcome {
     let config = Config {
         volumes: flags.volumes.clone(),
         index_dir: flags.index_dir.clone(),
+        identity: flags.identity.clone(),
         listen: flags.listen,
         stenographer: flags.stenographer,
         token_file: flags.token_file.clone(),
@@ -228,6 +229,10 @@ pub(crate) fn work() -> Outcome {
         beginning: recorder::beginning,
         state: recorder::state,
         maker: evidence::maker,
+        #[cfg(feature = "sql")]
+        sql: Some(crate::sql::ask),
+        #[cfg(not(feature = "sql"))]
+        sql: None,
     })?;
     Ok(Verdict::Clean)
 }

@@ -5,11 +5,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ::extract::{Completeness, Options};
 use ::sql::{Event, Source};
 use anyhow::bail;
 use clap::Args;
 use host::{Output, StopFlag, SystemClock};
 use page::{ParquetFile, RowTable};
+use server::{RowForm, SqlRefused};
 
 use crate::failure::{Outcome, Verdict, WrongQuery, of_extract};
 use crate::find::ReadingFlags;
@@ -158,6 +160,26 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     Ok(Verdict::of(completeness.state()))
 }
 
+/// Answers for a request over the network.
+pub(crate) fn ask(
+    options: &Options,
+    (text, form, rows_max): (&str, RowForm, Option<u64>),
+    take: &mut dyn FnMut(&[u8], u64) -> ControlFlow<()>,
+) -> Result<Completeness, SqlRefused> {
+    let form = match form {
+        RowForm::Lines => ::sql::Form::Lines(page::rows_json),
+        RowForm::Arrow => ::sql::Form::Arrow,
+    };
+    let (source, clock) = (Source::Volume(options.clone()), Arc::new(SystemClock));
+    let report = ::sql::send(&source, text, (form, rows_max), clock, take);
+    let report = report.map_err(|error| match error {
+        ::sql::Error::Query(error) => SqlRefused::Query(error.render()),
+        ::sql::Error::Volume(error) => SqlRefused::Volume(error),
+        error => SqlRefused::Other(error.to_string()),
+    })?;
+    Ok(report.completeness)
+}
+
 /// A folder, or a file with the ending of Parquet, is one of those; all else is a volume.
 fn source(flags: &Flags) -> anyhow::Result<Source> {
     let path = &flags.source;
@@ -168,7 +190,7 @@ fn source(flags: &Flags) -> anyhow::Result<Source> {
     Ok(if is_parquet || path.is_dir() {
         Source::Files(path.clone())
     } else {
-        let mut options = flags.reading.options(path.clone());
+        let mut options = flags.reading.options(path.clone())?;
         flags.reading.catch_up(&mut options);
         Source::Volume(options)
     })

@@ -86,7 +86,7 @@ struct Tagger<'a> {
 }
 
 pub(crate) fn run(flags: &Flags) -> Outcome {
-    let mut options = flags.reading.options(flags.volume.clone());
+    let mut options = flags.reading.options(flags.volume.clone())?;
     // What is wrong with the volume is said before anything is tagged.
     upkeep::status(&options.volume, &options.members)?;
     flags.reading.catch_up(&mut options);

@@ -27,6 +27,7 @@ mod near;
 mod notice;
 mod objects;
 mod output;
+mod passphrase;
 mod pipe;
 mod piped;
 mod private;
@@ -64,9 +65,10 @@ pub use near::MemoryNear;
 pub use notice::{log_warning, tell_manager};
 pub use objects::{ObjectFile, ObjectFolder};
 pub use output::{Appended, Output, OutputFolder, open_input, write_file};
+pub use passphrase::ask_passphrase;
 pub use pipe::{NamedEnd, pipe};
 pub use piped::Piped;
-pub use private::{change_private, may_replace, read_key, read_private};
+pub use private::{change_private, may_replace, read_key, read_key_bytes, read_private};
 pub use process::{
     CpuTime, cpu_time, keep_freed_memory, memlock_limit_bytes, memory_available_bytes, own_process,
     random_bytes, terminal_columns,

@@ -133,8 +133,10 @@ fn make_folder(path: &Path) -> io::Result<()> {
         make_folder(above)?;
     }
     match fs::create_dir(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists || !path.is_dir() => Err(error),
-        _ => sync_folder(path),
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        Err(_) if !path.is_dir() => Err(io::ErrorKind::NotADirectory.into()),
+        // Another process may have made it, and not flushed it so far.
+        Ok(()) | Err(_) => sync_folder(path),
     }
 }
 

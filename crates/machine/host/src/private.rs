@@ -25,13 +25,19 @@ const AGAIN_NS: i64 = 20_000_000;
 /// Reads a key. Of a file that others may read or change it is refused; pipes are as good as who
 /// made them.
 pub fn read_key(path: &Path) -> Result<String, Error> {
+    let not_text = |_| Error::path("read", path, io::Error::from(io::ErrorKind::InvalidData));
+    String::from_utf8(read_key_bytes(path)?).map_err(not_text)
+}
+
+/// The same of one that need not be text.
+pub fn read_key_bytes(path: &Path) -> Result<Vec<u8>, Error> {
     let fail = |error| Error::path("read", path, error);
     let file = File::open(path).map_err(fail)?;
     check_owner(&file, path)?;
     check_mode(&file, path)?;
-    let mut text = String::new();
-    file.take(KEY_BYTES_MAX).read_to_string(&mut text).map_err(fail)?;
-    Ok(text)
+    let mut bytes = Vec::new();
+    file.take(KEY_BYTES_MAX).read_to_end(&mut bytes).map_err(fail)?;
+    Ok(bytes)
 }
 
 /// The same of a file that may have so many bytes, and of a longer one nothing.

@@ -24,7 +24,7 @@ impl Work<'_> {
         let limits = Limits { packets: None, bytes: Some(wanted.bytes_max), sessions: None };
         let whole_sessions = !wanted.only_range;
         let request = Request { limits, whole_sessions, ..Request::new(&query, &wanted.query) };
-        let (options, notes) = self.options();
+        let (options, notes) = self.options()?;
         let kept = RefCell::new(None);
         let manifest = |report: &ExtractReport, files: &[String]| {
             *kept.borrow_mut() = hashes(report);

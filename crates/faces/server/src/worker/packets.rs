@@ -72,7 +72,7 @@ impl Work<'_> {
         target: Target<'_>,
     ) -> Result<(ExtractReport, Vec<String>), Refused> {
         let go_on = &mut |_: &extract::Progress| self.flow();
-        let (options, notes) = self.options();
+        let (options, notes) = self.options()?;
         let report = extract::extract(&options, request, target, &SystemClock, go_on);
         Ok((report.map_err(|error| refused(&error))?, notes))
     }

@@ -35,7 +35,7 @@ impl Work<'_> {
         let limit = wanted.limit.map(|limit| limit.saturating_add(already));
         let newest_first = wanted.order == Order::Newest;
         let sought = Sought { limit, newest_first, ..Sought::new(&query) };
-        let (options, notes) = self.options();
+        let (options, notes) = self.options()?;
         let report = extract::find_columns(&options, &sought, &SystemClock, &mut |event| {
             if self.is_over() {
                 rows.cut_by = Some("time");

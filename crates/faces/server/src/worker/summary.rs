@@ -27,7 +27,7 @@ impl Work<'_> {
         let sought = Sought { columns: Some(&columns), ..Sought::new(&query) };
         let mut traffic = Traffic::default();
         let mut total = Measure::default();
-        let (options, notes) = self.options();
+        let (options, notes) = self.options()?;
         let report = extract::find_columns(&options, &sought, &SystemClock, &mut |event| {
             if let Event::Found(found) = event {
                 traffic.add(&found.session);

@@ -40,7 +40,7 @@ pub(super) struct Flags {
 }
 
 pub(super) fn run(flags: &Flags) -> Outcome {
-    let mut options = flags.reading.options(flags.volume.clone());
+    let mut options = flags.reading.options(flags.volume.clone())?;
     let parse = |text: &str, from: &str| {
         ::diagnose::recorder::parse_recorder(text)
             .map_err(|error| Usage(format!("{from}: not the report of a recording: {error}")))

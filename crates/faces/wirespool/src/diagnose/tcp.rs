@@ -155,7 +155,7 @@ fn recorded(flags: &Flags, volume: &Path) -> anyhow::Result<Diagnosis> {
     let text = flags.query.join(" ");
     let text = if text.is_empty() { "tcp".to_owned() } else { format!("tcp and ({text})") };
     let query = arguments::query(&text)?;
-    let mut options = flags.reading.options(volume.to_path_buf());
+    let mut options = flags.reading.options(volume.to_path_buf())?;
     flags.reading.catch_up(&mut options);
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("diagnose");

@@ -157,7 +157,7 @@ fn archive(flags: &Flags, volume: &Path, to: &StoreFlags, sensor: &Sensor) -> Ou
     let stop = Arc::new(StopFlag::install()?);
     let store = open(to, &stop)?;
     // A recorder is left alone: to store what it has taken would close no segment.
-    let reading = flags.reading.options(volume.to_path_buf());
+    let reading = flags.reading.options(volume.to_path_buf())?;
     let reading = ::extract::Options { recorder: ::extract::Recorder::default(), ..reading };
     let mut source =
         VolumeSource::open(reading, &SystemClock).map_err(|error| failed(volume, error))?;

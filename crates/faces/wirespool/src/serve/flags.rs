@@ -66,6 +66,10 @@ pub(crate) struct ServingFlags {
     /// Where index files are cached
     #[arg(long, value_name = "DIR")]
     pub(super) index_dir: Option<PathBuf>,
+    /// The file with the private key of a recipient, for encrypted volumes: whoever may ask is then
+    /// answered from them
+    #[arg(long, value_name = "FILE")]
+    pub(super) identity: Option<PathBuf>,
     /// Requests that are answered at the same time; each is a process
     #[arg(long, value_name = "N", default_value_t = Bounds::default().workers)]
     #[arg(value_parser = at_least_one)]

@@ -162,7 +162,7 @@ fn origin(flags: &Flags) -> anyhow::Result<(String, Origin)> {
         bail!("{name}: neither an interface nor a file");
     }
     if is_volume(source, flags) {
-        let mut options = flags.reading.options(source.clone());
+        let mut options = flags.reading.options(source.clone())?;
         let is_growing = recorder::state(source, &flags.reading.members()).is_some();
         options.is_recorded = is_growing;
         return Ok((name, Origin::Volume { options, is_growing }));

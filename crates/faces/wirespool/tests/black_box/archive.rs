@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::golden::pcap;
 use crate::long_sessions;
-use crate::machine::{CAPTURES, Ran, Volume, command, run, text};
+use crate::machine::{CAPTURES, Ran, Volume, command, python, run, text};
 
 const SECOND: u64 = 1_000_000_000;
 /// 2026-11-20T10:00:00Z
@@ -315,28 +315,6 @@ fn what_cannot_be_archived_is_refused_in_one_line() {
     }
 }
 
-/// Python with two engines, in an environment of the tests; `None` with a printed reason.
-fn python() -> Option<PathBuf> {
-    let home = std::env::var_os("HOME").map(PathBuf::from)?;
-    let folder = home.join(".cache/wirespool-tests/venv");
-    let python = folder.join("bin/python");
-    let has = || {
-        let ran = Command::new(&python).args(["-c", "import duckdb, pyarrow"]).output();
-        ran.is_ok_and(|output| output.status.success())
-    };
-    if !has() {
-        let script = "python3 -m venv \"$1\" && \"$1/bin/pip\" -q install duckdb pyarrow";
-        let mut install = Command::new("timeout");
-        install.args(["300", "sh", "-c", script, "sh"]).arg(&folder);
-        drop(install.output());
-    }
-    if has() {
-        return Some(python);
-    }
-    println!("not run: no DuckDB: python3 -m venv and pip do not install it here");
-    None
-}
-
 /// Reads the archive as its guide says, and compares it with what `find` shows, field by field.
 const COMPARE: &str = r#"
 import json, sys, time
@@ -377,7 +355,7 @@ print("compared", count)
 
 #[test]
 fn engines_read_what_find_shows() {
-    let Some(python) = python() else { return };
+    let Some(python) = python("engines", &["duckdb", "pyarrow"]) else { return };
     for volume in [Volume::recorded(), long_sessions::volume()] {
         archive(&volume, &[]).done();
         let sessions = volume.file("found.json");

@@ -2,6 +2,8 @@
 
 #![expect(clippy::indexing_slicing, reason = "a test may stop at once")]
 
+pub(crate) mod keys;
+
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -12,7 +14,7 @@ use crate::machine::{CAPTURES, Ran, Volume, command, run, text, write_key};
 /// A private key of age.
 pub(crate) const SECRET: &str =
     "AGE-SECRET-KEY-1GQ9778VQXMMJVE8SK7J6VT8UJ4HDQAJUVSFCWCM02D8GEWQ72PVQ2Y5J33";
-const PUBLIC: &str = "age1t7rxyev2z3rw82stdlrrepyc39nvn86l5078zqkf5uasdy86jp6svpy7pa";
+pub(crate) const PUBLIC: &str = "age1t7rxyev2z3rw82stdlrrepyc39nvn86l5078zqkf5uasdy86jp6svpy7pa";
 const OTHER: &str = "AGE-SECRET-KEY-184JMZMVQH3E6U0PSL869004Y3U2NYV7R30EU99CSEDNPH02YUVFSZW44VU";
 
 /// An encrypted volume, and the keys of one who may read it and of one who may not.

@@ -14,7 +14,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use crate::encrypted::SECRET;
+use crate::encrypted::keys::OTHERS;
+use crate::encrypted::{PUBLIC, SECRET};
 use crate::machine::{BINARY, CAPTURES, Ran, Volume, command, run, text, verbs_of, write_key};
 
 /// What begins an example.
@@ -156,6 +157,8 @@ impl World {
         }
         fs::create_dir_all(world.path(".config/fish/completions")).unwrap();
         fs::rename(&world.volume.path, world.path("data/spool")).unwrap();
+        let vault = text(world.path("data/vault"));
+        run(&["create", &vault, "--size", "64M", "--sparse", "--recipient", PUBLIC]).done();
         symlink(CAPTURES, world.path("old/captures")).unwrap();
         for place in ["dev/sdb1", "var/lib/wirespool/volume"] {
             symlink(world.path("data/spool"), world.path(place)).unwrap();
@@ -216,6 +219,12 @@ impl World {
     fn rewritten(&self, example: &str) -> String {
         let mut text = example.replace("4711", &self.bystander.id().to_string());
         text = text.replace("--packets 5000000", "--packets 5000");
+        if text.starts_with("wirespool keys") {
+            // Others read what is plain; nobody else changes who can read it.
+            text = text.replace("/data/spool", "/data/vault");
+            text = text.replace("--remove age1...", &format!("--remove {PUBLIC}"));
+            text = text.replace("--add age1...", &format!("--add {OTHERS}"));
+        }
         if text.starts_with("wirespool bench") {
             // Other examples have facts in a file of this name.
             text = text.replace("monday.json", "bench.json");

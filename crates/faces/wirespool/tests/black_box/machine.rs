@@ -199,6 +199,30 @@ pub(crate) fn text(path: PathBuf) -> String {
     path.into_os_string().into_string().expect("the temporary folder has a plain name")
 }
 
+/// Python with these packages, in an environment of the tests that is kept under this name; `None`
+/// with a printed reason.
+pub(crate) fn python(name: &str, packages: &[&str]) -> Option<PathBuf> {
+    let home = std::env::var_os("HOME").map(PathBuf::from)?;
+    let folder = home.join(".cache/wirespool-tests").join(format!("python-{name}"));
+    let python = folder.join("bin/python");
+    let has = || {
+        let import = format!("import {}", packages.join(", "));
+        let ran = Command::new(&python).args(["-c", &import]).output();
+        ran.is_ok_and(|output| output.status.success())
+    };
+    if !has() {
+        let script = "python3 -m venv \"$1\" && \"$1/bin/pip\" -q install \"${@:2}\"";
+        let mut install = Command::new("timeout");
+        install.args(["300", "bash", "-c", script, "bash"]).arg(&folder).args(packages);
+        drop(install.output());
+    }
+    if has() {
+        return Some(python);
+    }
+    println!("not run: python3 -m venv and pip do not install {} here", packages.join(", "));
+    None
+}
+
 /// A loop device over a file of zeros, or what `prepare` makes of it; detached in the end.
 pub(crate) struct Loop {
     pub(crate) path: String,

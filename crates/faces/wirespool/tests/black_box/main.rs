@@ -11,6 +11,7 @@ mod archive;
 mod asked;
 mod attacked;
 mod bench;
+mod clients;
 mod confinement;
 mod demo;
 mod diagnose;

@@ -471,6 +471,8 @@ fn the_document_describes_what_is_answered() {
     for (name, path) in [
         ("Summary", "summary?fields=app,host,resp_port,bytes,start"),
         ("Packets", "packets?limit=50"),
+        #[cfg(feature = "sql")]
+        ("Rows", "sql?query=SELECT+app+FROM+sessions+LIMIT+3"),
         ("Caller", "whoami"),
         ("Fields", "fields"),
     ] {
@@ -773,4 +775,86 @@ fn alerts_fire_with_their_causes() {
         assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
         assert!(said.contains("SUCCESS"), "{said}");
     }
+}
+
+#[test]
+fn an_encrypted_volume_is_served_with_an_identity_and_refused_without() {
+    for (has_key, status) in [(true, 200), (false, 500)] {
+        let volume = Volume::recorded();
+        let key = volume.file("key");
+        write_key(&key, crate::encrypted::SECRET);
+        run(&["keys", &volume.path, "--add", crate::encrypted::PUBLIC]).done();
+        volume.record(&["--read", crate::machine::CAPTURES]).done();
+        let flags = ["--identity", &key];
+        let served = Served::with(volume, if has_key { &flags } else { &[] });
+        let token = served.token("anna", "sessions,extract");
+        let sessions = served.get("/api/v1/sessions?query=", &token);
+        assert_eq!(sessions.status, status, "{sessions:?}");
+        let extract = served.get("/api/v1/extract?query=port+53", &token);
+        assert_eq!(extract.status, status, "{extract:?}");
+        if !has_key {
+            assert!(
+                String::from_utf8_lossy(&sessions.body).contains("is encrypted"),
+                "{sessions:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_service_whose_identity_is_none_does_not_begin() {
+    let volume = Volume::recorded();
+    let (tokens, key) = (volume.file("tokens"), volume.file("key"));
+    write_key(&tokens, "");
+    write_key(&key, "# nothing");
+    let words = ["serve", &volume.path, "--listen", "127.0.0.1:0", "--token-file", &tokens];
+    let ran = run(&[&words[..], &["--identity", &key]].concat());
+    assert!(ran.code == Some(3) && ran.err.contains("holds no identity"), "{ran:?}");
+}
+
+#[cfg(feature = "sql")]
+#[test]
+fn sql_over_the_network_gives_the_rows_that_sql_prints() {
+    let served = Served::over(Volume::recorded());
+    let token = served.token("anna", "sessions");
+    let query =
+        "SELECT resp_port, count(*) AS n FROM sessions GROUP BY resp_port ORDER BY resp_port";
+    let path = |query: &str| format!("/api/v1/sql?query={}", query.replace(' ', "+"));
+    let words = ["sql", &served.volume.path, query, "--json", "--index-dir", &served.volume.index];
+    let printed = run(&words).done().out;
+    let asks = |query: &str, kind: &str| {
+        served.ask(&format!("GET {}", path(query)), &token, &[&format!("Accept: {kind}")])
+    };
+    assert_eq!(asks(query, "application/x-ndjson").ok().text(), printed);
+    let page = served.get(&path(query), &token).ok().json();
+    let rows = page["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), printed.lines().count());
+    assert_eq!(page["statement"]["state"], "complete");
+    let arrow = asks(query, "application/vnd.apache.arrow.stream").ok();
+    assert_eq!(arrow.headers["content-type"], "application/vnd.apache.arrow.stream");
+    assert!(
+        arrow.body.starts_with(&[0xff; 4])
+            && arrow.body.ends_with(&[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0])
+    );
+    let cut = served.get(&format!("{}&limit=2", path(query)), &token).ok().json();
+    assert_eq!((cut["rows"].as_array().unwrap().len(), &cut["count"]), (2, &2.into()));
+    assert_eq!(cut["statement"]["cut_by"], "limit");
+    let all = served.get(&format!("{}&limit={}", path(query), rows.len()), &token).ok().json();
+    assert!(all["statement"].get("cut_by").is_none(), "{all}");
+
+    let wrong = served.get(&path("SELECT nothing FROM sessions"), &token);
+    wrong.is_refused(400, "wrong-query");
+    assert!(wrong.json()["detail"].as_str().unwrap().contains("nothing"), "{wrong:?}");
+    for change in ["DROP TABLE sessions", "CREATE TABLE x AS SELECT 1", "COPY sessions TO 'x'"] {
+        let refused = served.get(&path(change), &token);
+        assert_eq!(refused.status, 400, "{change}: {refused:?}");
+    }
+    let other = served.token("packets", "extract");
+    served.get(&path(query), &other).is_refused(403, "no-scope");
+    let file = served.volume.file("tokens");
+    let filtered = ["serve", "token", "create", "desk", "--token-file", &file];
+    let flags = ["--scope", "sessions", "--filter", "port 53"];
+    let filtered = run(&[&filtered[..], &flags].concat()).done().out.trim().to_owned();
+    std::thread::sleep(Duration::from_millis(1100));
+    served.get(&path(query), &filtered).is_refused(403, "no-scope");
 }

@@ -223,6 +223,7 @@ fn what_is_written_of_hostile_names_is_harmless() {
         ("grow", &[&out]),
         ("replace", &["0", &out]),
         ("erase", &[]),
+        ("keys", &[]),
         ("qualify", &["--part", "reads", "--quick"]),
     ] {
         let ran = hostile.run(verb, arguments);
