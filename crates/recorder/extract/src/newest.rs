@@ -151,7 +151,7 @@ fn all(
 ) -> Flow {
     let mut show = |event: Event<'_>| match event {
         Event::Found(found) => {
-            newest.keep(found.clone());
+            newest.keep_found(found.clone());
             ControlFlow::Continue(())
         }
         searched @ Event::Searched { .. } => (told.show)(searched),
@@ -160,9 +160,19 @@ fn all(
     sessions.each(notes, &mut Told { show: &mut show, step: &mut step })
 }
 
+/// A session that matches and is over.
+enum Over {
+    /// Of one row, and whether that is of an index. Most of them give way to newer ones before
+    /// anybody asks for more.
+    Whole(Box<SessionRow>, bool),
+    Joined(Box<Found>),
+}
+
 /// What was read so far, from the newest part back.
 struct Newest<'q> {
     query: &'q Query,
+    /// It asks for the ids of rows.
+    by_id: bool,
     tail: u64,
     limit: usize,
     /// Of the part that was read last; a part without an index may be of several.
@@ -175,7 +185,7 @@ struct Newest<'q> {
     /// Those of newer parts that wait for earlier rows.
     open: BTreeMap<Identity, Found>,
     /// Those that match and are over.
-    over: BTreeMap<Place, Found>,
+    over: BTreeMap<Place, Over>,
     /// Those before which none can come any more, in order.
     certain: Vec<Found>,
 }
@@ -184,6 +194,7 @@ impl<'q> Newest<'q> {
     fn new(query: &'q Query, tail: u64, limit: u64) -> Self {
         Self {
             query,
+            by_id: query.columns().contains(&"session_id"),
             tail,
             limit: usize::try_from(limit).unwrap_or(usize::MAX),
             epoch: None,
@@ -218,7 +229,7 @@ impl<'q> Newest<'q> {
             }
             Step::Row(_, row) if row.end > until => ControlFlow::Continue(()),
             Step::Row(id, row) => {
-                self.add(id, *row);
+                self.add(id, row);
                 ControlFlow::Continue(())
             }
         }
@@ -236,7 +247,8 @@ impl<'q> Newest<'q> {
         while let Some(first) = self.over.first_entry()
             && first.key().0.0 > latest
         {
-            self.certain.push(first.remove());
+            let (place, over) = first.remove_entry();
+            self.certain.push(shown(self.tail, place, over));
         }
         // One too many is enough to know that there are more.
         if self.certain.len() > self.limit {
@@ -246,11 +258,18 @@ impl<'q> Newest<'q> {
         }
     }
 
-    fn add(&mut self, id: RowId, row: SessionRow) {
-        let (identity, is_whole) = (Identity::of(&row), part_of(&row) == Part::WHOLE);
-        let next = found(id.to_string(), row, (self.tail, self.is_indexed));
+    fn add(&mut self, id: RowId, row: Box<SessionRow>) {
+        if part_of(&row) == Part::WHOLE {
+            let ids = if self.by_id { vec![id.to_string()] } else { Vec::new() };
+            if self.query.matches(&row, &ids) {
+                let place = (Reverse(row.start), id);
+                self.keep(place, Over::Whole(row, self.is_indexed));
+            }
+            return;
+        }
+        let identity = Identity::of(&row);
+        let next = found(id.to_string(), *row, (self.tail, self.is_indexed));
         match self.part.entry(identity) {
-            _ if is_whole => self.end(next),
             Entry::Occupied(mut earlier) => join(earlier.get_mut(), next),
             Entry::Vacant(place) => drop(place.insert(next)),
         }
@@ -278,14 +297,18 @@ impl<'q> Newest<'q> {
     /// A session is over, and kept if it matches.
     fn end(&mut self, found: Found) {
         if self.query.matches(&found.session, &found.rows) {
-            self.keep(found);
+            self.keep_found(found);
         }
     }
 
-    /// Keeps a session that matches, if it is among the newest.
-    fn keep(&mut self, found: Found) {
+    fn keep_found(&mut self, found: Found) {
         let id = RowId::parse(&found.id).expect("ids are made of these");
-        self.over.insert((Reverse(found.session.start), id), found);
+        self.keep((Reverse(found.session.start), id), Over::Joined(Box::new(found)));
+    }
+
+    /// Keeps a session that matches, if it is among the newest.
+    fn keep(&mut self, place: Place, over: Over) {
+        self.over.insert(place, over);
         // One too many says that there are more.
         if self.certain.len() + self.over.len() > self.limit.saturating_add(1) {
             self.over.pop_last();
@@ -303,7 +326,16 @@ impl<'q> Newest<'q> {
         for found in core::mem::take(&mut self.open).into_values() {
             self.end(found);
         }
-        self.certain.extend(core::mem::take(&mut self.over).into_values());
+        let over = core::mem::take(&mut self.over).into_iter();
+        self.certain.extend(over.map(|(place, over)| shown(self.tail, place, over)));
+    }
+}
+
+/// A session as it is handed out.
+fn shown(tail: u64, (_, id): Place, over: Over) -> Found {
+    match over {
+        Over::Whole(row, is_indexed) => found(id.to_string(), *row, (tail, is_indexed)),
+        Over::Joined(found) => *found,
     }
 }
 

@@ -23,12 +23,12 @@ pub(crate) struct Chunks {
 }
 
 impl Chunks {
-    /// Reads the columns of `mask`. Without a filter nothing is verified.
+    /// Reads the columns of `mask`, for all rows of a group or those at these places, which ascend.
+    /// Without a filter nothing is verified.
     pub(crate) fn read(
         source: &Source,
         filter: Option<&Filter>,
-        metadata: &ParquetMetaData,
-        group: usize,
+        (metadata, group, places): (&ParquetMetaData, usize, Option<&[usize]>),
         mask: &ProjectionMask,
     ) -> Result<Self> {
         let row_group = metadata.row_group(group);
@@ -54,7 +54,7 @@ impl Chunks {
                 if filter.is_some_and(|filter| !filter.vouches(group, column, &chunk)) {
                     return Err(Error::Checksum { part: "column chunk" });
                 }
-                shape::check_pages(&chunk, row_group, column)?;
+                shape::check_pages(&chunk, (row_group, column), places)?;
                 chunks.push((offset, chunk));
             }
         }

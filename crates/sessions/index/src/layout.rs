@@ -59,6 +59,10 @@ impl FileLayout {
     }
 }
 
+/// A page of a compressed column ends with the batch of rows in which it reaches so many bytes: the
+/// addresses of about a thousand rows.
+const PAGE_BYTES: usize = 12 << 10;
+
 fn properties() -> Result<WriterProperties> {
     let mut properties = WriterProperties::builder()
         .set_created_by(CREATED_BY.to_owned())
@@ -72,7 +76,10 @@ fn properties() -> Result<WriterProperties> {
         let path = path(column);
         properties = match column.layout {
             Layout::Plain => properties,
-            Layout::Zstd => properties.set_column_compression(path, zstd),
+            // Unpacking is most of what a single row costs.
+            Layout::Zstd => properties
+                .set_column_compression(path.clone(), zstd)
+                .set_column_data_page_size_limit(path, PAGE_BYTES),
             Layout::Dictionary => properties.set_column_dictionary_enabled(path, true),
             Layout::Delta => properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
         };

@@ -221,7 +221,7 @@ impl Segment {
         visit: &mut dyn FnMut(u64, SessionRow) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
         let mut row = group.first_row;
-        for batch in self.reader(group.number, columns)?.build()? {
+        for batch in self.reader((group.number, None), columns)?.build()? {
             let batch = batch?;
             group.check_end(row - group.first_row, &batch)?;
             for slice in self.decode(&batch, row, columns)? {
@@ -260,7 +260,7 @@ impl Segment {
         let mut places = Vec::new();
         let mut first = 0;
         let names = ends.columns();
-        for batch in self.reader(group.number, Columns::Named(&names))?.build()? {
+        for batch in self.reader((group.number, None), Columns::Named(&names))?.build()? {
             let batch = batch?;
             group.check_end(to_u64(first), &batch)?;
             let mut has = vec![true; batch.num_rows()];
@@ -285,8 +285,9 @@ impl Segment {
         let ranges = places.iter().map(|&place| place..place + 1);
         let total = to_usize(rows_of(group.metadata));
         let selection = RowSelection::from_consecutive_ranges(ranges, total);
+        let reader = self.reader((group.number, Some(places)), columns)?;
         let mut places = places.iter();
-        for batch in self.reader(group.number, columns)?.with_row_selection(selection).build()? {
+        for batch in reader.with_row_selection(selection).build()? {
             let batch = batch?;
             let slices = self.decode(&batch, group.first_row, columns)?;
             for (slice, &place) in slices.into_iter().zip(&mut places) {
@@ -307,10 +308,10 @@ impl Segment {
         })
     }
 
-    /// A reader of one row group.
+    /// A reader of one row group, or of some of its rows, by their places, alone.
     fn reader(
         &self,
-        group: usize,
+        (group, places): (usize, Option<&[usize]>),
         columns: Columns<'_>,
     ) -> Result<ParquetRecordBatchReaderBuilder<Chunks>> {
         let schema = self.footer.schema();
@@ -319,8 +320,8 @@ impl Segment {
             .filter(|column| columns.contain(column))
             .filter_map(|column| schema.index_of(column.name).ok());
         let mask = ProjectionMask::roots(self.footer.parquet_schema(), roots);
-        let chunks =
-            Chunks::read(&self.source, self.filter.as_ref(), self.parquet(), group, &mask)?;
+        let of = (self.parquet(), group, places);
+        let chunks = Chunks::read(&self.source, self.filter.as_ref(), of, &mask)?;
         let footer = self.footer.clone();
         Ok(ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, footer)
             .with_row_groups(vec![group])

@@ -5,6 +5,8 @@
 //! compared with the bytes that are there and with what the encoder writes; a row that costs few
 //! bytes in the file must not cost many in memory.
 
+use core::ops::Range;
+
 use parquet::basic::{Compression, Type};
 use parquet::file::FOOTER_SIZE;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
@@ -91,10 +93,17 @@ fn place_of(chunk: &ColumnChunkMetaData, size_bytes: u64) -> Option<u64> {
     (is_there && is_known && (0..=VALUES_MAX).contains(&chunk.num_values())).then_some(len)
 }
 
-/// Checks the pages of a column chunk: `chunk` are its bytes.
-pub(crate) fn check_pages(chunk: &[u8], group: &RowGroupMetaData, column: usize) -> Result<()> {
+/// Checks the pages of a column chunk: `chunk` are its bytes. Where only the rows at `places` are
+/// read, pages of others are passed over by what their headers say, and not looked into.
+pub(crate) fn check_pages(
+    chunk: &[u8],
+    (group, column): (&RowGroupMetaData, usize),
+    places: Option<&[usize]>,
+) -> Result<()> {
     let column = group.column(column);
-    pages(chunk, column, group.num_rows()).ok_or(Error::Metadata { field: "page" })
+    // Of lists the reader has to count.
+    let places = places.filter(|_| column.column_descr().max_rep_level() == 0);
+    pages(chunk, column, (group.num_rows(), places)).ok_or(Error::Metadata { field: "page" })
 }
 
 /// What a page's header says.
@@ -110,7 +119,11 @@ struct Page {
 const DATA: i64 = 0;
 const DICTIONARY: i64 = 2;
 
-fn pages(chunk: &[u8], column: &ColumnChunkMetaData, rows: i64) -> Option<()> {
+fn pages(
+    chunk: &[u8],
+    column: &ColumnChunkMetaData,
+    (rows, places): (i64, Option<&[usize]>),
+) -> Option<()> {
     let (mut rest, mut unpacked, mut values, mut longest) = (chunk, 0_u64, 0_i64, 0);
     let mut is_first = true;
     let mut data_pages = Pages::of(column)?;
@@ -143,9 +156,12 @@ fn pages(chunk: &[u8], column: &ColumnChunkMetaData, rows: i64) -> Option<()> {
         }
         let is_known = match page.kind {
             DATA => {
+                let first = values;
                 values = values.checked_add(page.values)?;
                 let len = usize::try_from(page.unpacked).ok()?;
-                data_pages.check(page_bytes, len, page.encoding)?;
+                if places.is_none_or(|places| has_any(places, first..values)) {
+                    data_pages.check(page_bytes, len, page.encoding)?;
+                }
                 DATA_ENCODINGS.contains(&page.encoding)
             }
             DICTIONARY => {
@@ -166,6 +182,13 @@ fn pages(chunk: &[u8], column: &ColumnChunkMetaData, rows: i64) -> Option<()> {
     let referred = to_u64(longest).checked_mul(u64::try_from(decoded).ok()?)?;
     let is_bounded = unpacked <= CHUNK_BYTES_MAX && referred <= REFERRED_BYTES_MAX;
     (is_bounded && values == column.num_values() && values <= VALUES_MAX).then_some(())
+}
+
+/// Whether some of the places, which ascend, lie in the range.
+fn has_any(places: &[usize], range: Range<i64>) -> bool {
+    let of = |place: &usize| i64::try_from(*place).unwrap_or(i64::MAX);
+    let at = places.partition_point(|place| of(place) < range.start);
+    places.get(at).is_some_and(|place| of(place) < range.end)
 }
 
 /// In others a text may refer to the one before.
