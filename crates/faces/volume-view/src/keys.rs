@@ -15,18 +15,24 @@ pub fn keys(report: &Keys) -> String {
     for recipient in &report.recipients {
         facts.add("encrypted to", printable(recipient));
     }
-    let made = report
-        .made
-        .map(|(oldest, newest)| format!(", made from {} to {} UTC", time(oldest), time(newest)));
+    let when = report.made.map(|(oldest, newest)| format!(", {}", made(oldest, newest)));
     if !report.recipients.is_empty() {
         let count = plural(u64::try_from(report.keys).unwrap_or(u64::MAX), "data key");
-        facts.add("keys", format!("{count}{}", made.unwrap_or_default()));
+        facts.add("keys", format!("{count}{}", when.unwrap_or_default()));
     }
     if let Some(newest) = report.destroyed_made {
         let count = plural(u64::try_from(report.destroyed).unwrap_or(u64::MAX), "data key");
         facts.add("destroyed", format!("{count}, the newest made at {} UTC", time(newest)));
     }
     facts.finish()
+}
+
+/// When keys were made.
+pub(crate) fn made(oldest: Timestamp, newest: Timestamp) -> String {
+    if oldest == newest {
+        return format!("made at {} UTC", time(oldest));
+    }
+    format!("made from {} to {} UTC", time(oldest), time(newest))
 }
 
 /// What became of the keys, in words.
@@ -42,8 +48,9 @@ pub fn rekeyed(report: &Rekeyed) -> String {
     }
     if report.left > 0 {
         say(&format!(
-            "{} stay as they were: who was added cannot read what they encrypted, and who was \
-             removed can; --identity of a recipient who can wraps them anew\n",
+            "{} could not be opened, and did not change: what was encrypted by then is closed to \
+             who was added and open to who was removed; --identity of a recipient who can read it \
+             wraps its keys anew\n",
             count(report.left)
         ));
     }

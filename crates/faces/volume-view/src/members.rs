@@ -9,6 +9,8 @@ use units::ByteSize;
 use units::number::{permille, sum};
 use upkeep::{Erased, Grown, Joined, MemberState, MemberStatus, Redundancy, Resilvered, Status};
 
+use crate::keys::made;
+
 const COLUMNS: [Column; 4] = [
     Column::whole("MEMBER", true),
     Column::whole("STATE", false),
@@ -282,10 +284,9 @@ pub fn erased(report: &Erased) -> String {
     let Erased { keys, slots, left, is_stopped } = report;
     let keys = match (keys.first(), keys.last()) {
         (Some(first), Some(last)) => format!(
-            "{} destroyed, made from {} to {} UTC: nobody can read any more what they encrypted\n",
+            "{} destroyed, {}: what was encrypted by then nobody can read any more\n",
             plural(u64::try_from(keys.len()).unwrap_or(u64::MAX), "data key"),
-            time(first.made),
-            time(last.made)
+            made(first.made, last.made)
         ),
         _ => String::new(),
     };

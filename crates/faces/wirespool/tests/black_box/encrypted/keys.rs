@@ -32,7 +32,7 @@ fn who_is_added_reads_the_past_and_who_is_removed_does_not_any_more() {
     let all = sessions(&volume, &volume.key).unwrap();
     assert_eq!(sessions(&volume, &volume.other), None);
     let shown = keys(&volume, &[]).done().out;
-    assert!(shown.contains(PUBLIC) && shown.contains("1 data key, made from"), "{shown}");
+    assert!(shown.contains(PUBLIC) && shown.contains("1 data key, made at"), "{shown}");
 
     let added = keys(&volume, &["--add", OTHERS, "--identity", &volume.key]).done().out;
     assert!(added.contains("1 data key wrapped anew"), "{added}");
@@ -63,7 +63,7 @@ fn what_cannot_be_changed_is_refused_or_said() {
     // Nobody who could read is there: what is recorded from now on is for both.
     let left = keys(&volume, &["--add", OTHERS, "--identity", &volume.other]);
     assert_eq!(left.code, Some(1), "{left:?}");
-    assert!(left.out.contains("1 data key stay"), "{left:?}");
+    assert!(left.out.contains("1 data key could not be opened"), "{left:?}");
     let all = sessions(&volume, &volume.key).unwrap();
     volume.record(&["--read", CAPTURES]).done();
     assert_eq!(sessions(&volume, &volume.key), Some(2 * all));
@@ -82,7 +82,7 @@ fn keys_that_have_expired_are_destroyed_at_once() {
     std::thread::sleep(Duration::from_millis(1500));
     let erase = ["erase", volume.path(), "--max-age", "1s", "--keys-only", "--clock-is-right"];
     let erased = run(&[&erase[..], &["--index-dir", &volume.index]].concat()).done().out;
-    assert!(erased.starts_with("1 data key destroyed, made from "), "{erased}");
+    assert!(erased.starts_with("1 data key destroyed, made at "), "{erased}");
     assert!(erased.contains("are given out no more; what they hold stays, unreadable"), "{erased}");
     let listed = json(&keys(&volume, &["--json"]).done());
     assert_eq!((&listed["keys"], &listed["destroyed"]), (&1.into(), &1.into()), "{listed}");
