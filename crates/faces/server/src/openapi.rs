@@ -190,6 +190,7 @@ fn responses(endpoint: &Endpoint) -> Value {
     }
     if asks_volume {
         refuse("404", "No volume of this name is served");
+        refuse("409", "The volume is encrypted, and the service has no key that opens it");
         refuse("413", "The query is too long");
         refuse("500", "The volume cannot be read");
         refuse("503", "Too many requests are being answered");

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::Error;
 use crate::body::{Body, Reply};
-use crate::question::Refused;
+use crate::question::{Refused, Why};
 
 /// Before the word of a problem in its `type`.
 const PREFIX: &str = "urn:wirespool:problem:";
@@ -263,21 +263,24 @@ impl Problem {
     }
 
     pub(crate) fn refused(refused: Refused) -> Self {
-        if refused.is_wrong {
-            return Self::new(StatusCode::BAD_REQUEST, "wrong-query", "the query is wrong")
-                .because(refused.detail);
-        }
-        if refused.is_full {
-            let title = "the packets do not fit into the folder of holds";
-            return Self::new(StatusCode::INSUFFICIENT_STORAGE, "holds-full", title)
-                .because(refused.detail);
-        }
-        let (word, title) = if refused.is_damage {
-            ("damaged", "the volume is too damaged")
-        } else {
-            ("unreadable", "the volume cannot be read")
+        let (status, word, title) = match refused.why {
+            Why::Wrong => (StatusCode::BAD_REQUEST, "wrong-query", "the query is wrong"),
+            Why::Full => {
+                let title = "the packets do not fit into the folder of holds";
+                (StatusCode::INSUFFICIENT_STORAGE, "holds-full", title)
+            }
+            Why::Locked => {
+                let title = "the volume is encrypted, and the service has no key that opens it";
+                (StatusCode::CONFLICT, "locked", title)
+            }
+            Why::Damaged => {
+                (StatusCode::INTERNAL_SERVER_ERROR, "damaged", "the volume is too damaged")
+            }
+            Why::Unreadable => {
+                (StatusCode::INTERNAL_SERVER_ERROR, "unreadable", "the volume cannot be read")
+            }
         };
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, word, title).because(refused.detail)
+        Self::new(status, word, title).because(refused.detail)
     }
 
     pub(crate) fn reply(&self) -> Reply {

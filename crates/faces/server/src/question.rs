@@ -199,20 +199,28 @@ pub(crate) struct Statement {
 /// Why there is no answer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Refused {
-    /// The volume is too damaged, and not only out of reach.
-    pub(crate) is_damage: bool,
-    /// There is no room for what was to be kept.
-    pub(crate) is_full: bool,
-    /// What was asked is wrong.
-    pub(crate) is_wrong: bool,
+    pub(crate) why: Why,
     pub(crate) detail: String,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) enum Why {
+    /// The volume is out of reach, or anything else.
+    Unreadable,
+    /// It is too damaged.
+    Damaged,
+    /// It is encrypted, and no key opens it.
+    Locked,
+    /// There is no room for what was to be kept.
+    Full,
+    /// What was asked is wrong.
+    Wrong,
+}
+
 impl Refused {
-    /// For a reason that is neither damage nor want of room.
+    /// For a reason that is none of the others.
     pub(crate) fn because(reason: &impl ToString) -> Self {
-        let detail = reason.to_string();
-        Self { is_damage: false, is_full: false, is_wrong: false, detail }
+        Self { why: Why::Unreadable, detail: reason.to_string() }
     }
 }
 

@@ -26,7 +26,7 @@ use units::{Clock as _, Timestamp};
 
 use crate::Error;
 use crate::jobs::Recorders;
-use crate::question::{Answered, Ending, Question, Refused, Statement, What};
+use crate::question::{Answered, Ending, Question, Refused, Statement, What, Why};
 
 /// More than any question has.
 const QUESTION_BYTES_MAX: u64 = 1 << 20;
@@ -137,19 +137,19 @@ fn parse(text: &str, now_ns: i64) -> Result<Query, Refused> {
 }
 
 fn refused(error: &extract::Error) -> Refused {
-    let is_damage = match error {
-        extract::Error::Index(_) => true,
-        extract::Error::Volume(error) => matches!(
-            error,
+    let why = match error {
+        extract::Error::Locked { .. } | extract::Error::NotForThese { .. } => Why::Locked,
+        extract::Error::Index(_)
+        | extract::Error::Volume(
             volume::Error::NoSuperblock(_)
-                | volume::Error::NothingFound
-                | volume::Error::Shrunk { .. }
-                | volume::Error::Damaged(_)
-                | volume::Error::Inconsistent { .. }
-        ),
-        _ => false,
+            | volume::Error::NothingFound
+            | volume::Error::Shrunk { .. }
+            | volume::Error::Damaged(_)
+            | volume::Error::Inconsistent { .. },
+        ) => Why::Damaged,
+        _ => Why::Unreadable,
     };
-    Refused { is_damage, ..Refused::because(error) }
+    Refused { why, ..Refused::because(error) }
 }
 
 fn statement(

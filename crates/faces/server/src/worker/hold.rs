@@ -12,7 +12,7 @@ use units::ByteSize;
 
 use super::packets::{cut_by, hashes};
 use super::{Work, parse, refused, statement};
-use crate::question::{Answered, HoldWanted, Refused};
+use crate::question::{Answered, HoldWanted, Refused, Why};
 
 impl Work<'_> {
     pub(super) fn hold(
@@ -51,7 +51,7 @@ impl Work<'_> {
             Aside::Full { used } => {
                 let (used, most) = (ByteSize(used), ByteSize(size_max));
                 let detail = format!("the holds have {used} of {most}: remove some");
-                Err(Refused { is_full: true, ..Refused::because(&detail) })
+                Err(Refused { why: Why::Full, ..Refused::because(&detail) })
             }
             // An empty hold is kept, too.
             Aside::Nothing | Aside::Stopped => Err(Refused::because(&"nothing was put aside")),

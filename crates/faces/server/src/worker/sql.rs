@@ -8,7 +8,7 @@ use page::text::plural;
 
 use super::{Work, refused, statement};
 use crate::jobs::SqlRefused;
-use crate::question::{Answered, Refused, SqlWanted};
+use crate::question::{Answered, Refused, SqlWanted, Why};
 
 impl Work<'_> {
     pub(super) fn sql(
@@ -40,7 +40,7 @@ impl Work<'_> {
             }
         });
         let mut completeness = answered.map_err(|why| match why {
-            SqlRefused::Query(text) => Refused { is_wrong: true, ..Refused::because(&text) },
+            SqlRefused::Query(text) => Refused { why: Why::Wrong, ..Refused::because(&text) },
             SqlRefused::Volume(error) => refused(&error),
             SqlRefused::Other(text) => Refused::because(&text),
         })?;

@@ -779,7 +779,7 @@ fn alerts_fire_with_their_causes() {
 
 #[test]
 fn an_encrypted_volume_is_served_with_an_identity_and_refused_without() {
-    for (has_key, status) in [(true, 200), (false, 500)] {
+    for (has_key, status) in [(true, 200), (false, 409)] {
         let volume = Volume::recorded();
         let key = volume.file("key");
         write_key(&key, crate::encrypted::SECRET);
