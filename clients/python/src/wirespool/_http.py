@@ -8,10 +8,10 @@ import ssl
 import time
 from collections.abc import Iterator, Mapping
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from types import TracebackType
 from typing import Any, Optional, Union
 from urllib.parse import quote, urlencode, urlsplit
 
+from ._closing import Closing
 from ._errors import Broken, Problem, Unreachable
 
 _CHUNK_SIZE = 1 << 16
@@ -44,7 +44,7 @@ def path_part(text: str) -> str:
     return quote(text, safe="")
 
 
-class Response:
+class Response(Closing):
     """An answer of which the status is known and the bytes are still to come."""
 
     def __init__(self, connection: HTTPConnection, raw: HTTPResponse) -> None:
@@ -106,17 +106,6 @@ class Response:
     def close(self) -> None:
         self._raw.close()
         self._connection.close()
-
-    def __enter__(self) -> Response:
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
-        self.close()
 
 
 class Transport:

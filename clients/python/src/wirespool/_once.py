@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from types import TracebackType
 from typing import Any, Optional, TypeVar
 
+from ._closing import Closing
 from ._errors import Broken, Error
 
 Item = TypeVar("Item")
 Self = TypeVar("Self", bound="Once[Any]")
 
 
-class Once(Iterator[Item]):
+class Once(Closing, Iterator[Item]):
     """Items as they arrive. After a failure each further step fails in the same way."""
 
     def __init__(self, items: Generator[Item, None, None]) -> None:
@@ -48,14 +48,3 @@ class Once(Iterator[Item]):
     def _begin(self) -> None:
         if self._has_begun:
             raise Error("this answer was taken already: ask again")
-
-    def __enter__(self: Self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
-        self.close()

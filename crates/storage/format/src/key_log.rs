@@ -198,24 +198,23 @@ impl KeyLog {
             let has_changed = row.entries != before.entries;
             row.revision = before.revision + u64::from(has_changed);
         }
-        let mut joined = self.clone();
-        for log in [&mut joined, &mut alone] {
-            // What an earlier change left in rows of this number, if it was cut short, is older.
-            let revision = 1 + self.rows.iter().map(|row| row.revision).max().unwrap_or(0);
-            log.rows.push(KeyRow { revision, entries: Vec::new() });
-            for entry in &behind {
-                log.put_last(entry.clone());
-            }
-            log.rows.pop_if(|row| row.entries.is_empty());
+        // What an earlier change left in rows of this number, if it was cut short, is older.
+        let revision = 1 + self.rows.iter().map(|row| row.revision).max().unwrap_or(0);
+        let mut further = Self { rows: Vec::from([KeyRow { revision, entries: Vec::new() }]) };
+        for entry in behind {
+            further.put_last(entry);
         }
+        further.rows.pop_if(|row| row.entries.is_empty());
+        alone.rows.extend_from_slice(&further.rows);
+        let mut joined = self.clone();
+        joined.rows.extend(further.rows);
         if joined.rows.len() > to_usize(KEY_ROWS) {
             return Err(KeyLogError::Full);
         }
         Ok([joined, alone])
     }
 
-    /// Destroys the keys that others had followed before the stripe `tail`; gives them. The rows
-    /// that differ are those with another revision.
+    /// Destroys the keys that others had followed before the stripe `tail`; gives them.
     pub fn destroy_before(&mut self, tail: u64, now: Timestamp) -> Vec<DestroyedKey> {
         let begins = self.begins();
         let mut destroyed = BTreeMap::new();
