@@ -2,11 +2,12 @@
 //!
 //! They lie in rows at both ends of each member. A row is written at the front, made durable, and
 //! written at the end: at every instant one of the two is whole. A key is durable on every member
-//! before the first stripe is encrypted with it. Who reads takes of each row the newest copy on any
-//! member.
+//! before the first stripe is encrypted with it. Who reads takes of each row the newest copy on the
+//! members of the newest epoch. [A member that was away may alone have rows of a change that was
+//! cut short, and was then made otherwise without it.]
 //!
 //! Keys are wrapped anew where they lie, for other recipients, and destroyed there. Such a row has
-//! a higher revision, by which a member that was away is known to lack the change.
+//! a higher revision, by which it is known from one that the same change had not reached.
 
 use core::ops::Range;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,6 +39,24 @@ const ROWS_AT_ONCE: usize = 16;
 /// Reads a place of a member; false where that fails.
 type ReadKeys<'a> = &'a dyn Fn(u64, &mut [u8]) -> bool;
 
+/// A member whose keys are read.
+#[derive(Debug)]
+pub struct KeyMember<R> {
+    /// Its bytes.
+    pub size_bytes: u64,
+    /// It is of the newest epoch. What others have counts only where none of these has a row that
+    /// can be read.
+    pub is_current: bool,
+    /// Reads a place of it, given by its first byte; false where that fails.
+    pub read: R,
+}
+
+/// The rows of one end of a member.
+struct KeyCopy {
+    is_current: bool,
+    rows: Vec<Option<KeyRow>>,
+}
+
 /// Recipients and wrapped keys of a volume.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct KeyLog {
@@ -63,27 +82,30 @@ impl KeyLog {
         Ok(log)
     }
 
-    /// Reads the keys of members, each given by its bytes and how it is read, which is false where
-    /// it cannot be; says whether all their copies are the same.
+    /// Reads the keys of members; says whether all their copies are the same.
     pub fn load<R: Fn(u64, &mut [u8]) -> bool>(
         (volume, key): (VolumeId, Option<&HeadKey>),
-        members: impl Iterator<Item = (u64, R)>,
+        members: impl Iterator<Item = KeyMember<R>>,
     ) -> (Self, bool) {
-        let copies: Vec<Vec<Option<KeyRow>>> = members
-            .flat_map(|(bytes, read)| {
-                [0, 1].map(|end| read_copy((volume, key), (bytes, &read), end))
+        let copies: Vec<KeyCopy> = members
+            .flat_map(|KeyMember { size_bytes, is_current, read }| {
+                [0, 1].map(|end| {
+                    let rows = read_copy((volume, key), (size_bytes, &read), end);
+                    KeyCopy { is_current, rows }
+                })
             })
             .collect();
-        let count = copies.iter().map(Vec::len).max().unwrap_or(0);
+        let has_current = copies.iter().any(|copy| copy.is_current && !copy.rows.is_empty());
+        let is_trusted = |copy: &&KeyCopy| copy.is_current || !has_current;
+        let count = copies.iter().filter(is_trusted).map(|copy| copy.rows.len()).max();
         let newest = |number: usize| {
-            let found = copies.iter().filter_map(|copy| copy.get(number)?.as_ref());
-            let age = |row: &&KeyRow| (row.revision, row.newest_key(), row.entries.len());
-            let newest = found.max_by_key(age);
-            newest.cloned().unwrap_or_default()
+            let row = |copy: &'_ KeyCopy| copy.rows.get(number)?.clone();
+            let age = |row: &KeyRow| (row.revision, row.newest_key(), row.entries.len());
+            let newest = copies.iter().filter(is_trusted).filter_map(row).max_by_key(age);
+            newest.or_else(|| copies.iter().filter_map(row).max_by_key(age)).unwrap_or_default()
         };
-        let rows: Vec<KeyRow> = (0..count).map(newest).collect();
-        let is_same = |copy: &Vec<Option<KeyRow>>| copy.iter().flatten().eq(&rows);
-        let are_same = copies.iter().all(is_same);
+        let rows: Vec<KeyRow> = (0..count.unwrap_or(0)).map(newest).collect();
+        let are_same = copies.iter().all(|copy| copy.rows.iter().flatten().eq(&rows));
         (Self { rows }, are_same)
     }
 
@@ -284,11 +306,11 @@ impl KeyLog {
         retired.min_by_key(|(_, row)| row.newest_key()).map(|(number, _)| number)
     }
 
-    /// Rows as they lie on the disk, one behind the other.
+    /// Rows as they lie on the disk, one behind the other; those that are not in use are blank.
     pub fn pages(&self, rows: Range<u32>, (volume, key): (VolumeId, &HeadKey)) -> Vec<u8> {
         let page = |number: u32| {
-            let row = self.rows.get(to_usize(number)).expect("it is one of them");
-            row.encode(number, volume, key)
+            let row = self.rows.get(to_usize(number));
+            row.map_or([0; KEY_ROW_BYTES], |row| row.encode(number, volume, key))
         };
         rows.flat_map(page).collect()
     }

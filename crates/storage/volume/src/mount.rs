@@ -9,7 +9,8 @@
 //! 3. PREPARE: a new epoch number, durable before anything else is written;
 //! 4. judge what lies above the watermark, and nothing else: whole stripes stay, and their missing
 //!    pieces are computed and written; behind the first stripe of a slot that is not whole a VOID
-//!    head closes the slot;
+//!    head closes the slot. Wrapped keys of which copies differ are written anew, as the fresh
+//!    members have them;
 //! 5. EPOCH: a stripe in a fresh slot that carries the watermark of everything kept;
 //! 6. JOIN: the superblocks name the epoch; only now may data be shown or acknowledged.
 //!
@@ -29,6 +30,7 @@ use crate::membership::Membership;
 use crate::reader::known;
 use crate::repair::rebuild;
 use crate::seal::{Previous, Sealed, empty_head, row_offset};
+use crate::sealing::Keys;
 use crate::search::{self, Care, Newest};
 use crate::slot_view::{SlotBytes, SlotView, StripeView};
 use crate::writer::{Explained, Writer};
@@ -151,10 +153,8 @@ fn mount_on_members(
     let clock: &dyn Clock = opener.clock;
     let recovery = recover(&mut writers, &failed, gone, clock);
     match recovery {
-        Ok((previous, recovery, judged)) => {
-            let mut writer = Writer::new(writers, previous, judged)?;
-            writer.mend_keys(opener.clock)?;
-            Ok((writer, recovery))
+        Ok((previous, keys, recovery, judged)) => {
+            Ok((Writer::new(writers, previous, keys, judged)?, recovery))
         }
         Err(error) => {
             // The first cause counts: who cannot give it up either leaves a claim that ends by
@@ -173,7 +173,7 @@ fn recover(
     failed: &[(u8, Error)],
     gone: &[u8],
     clock: &dyn Clock,
-) -> Result<(Previous, Recovery, Begin), Error> {
+) -> Result<(Previous, Keys, Recovery, Begin), Error> {
     let volume = writers.membership().superblock().clone();
     let last = volume.geometry.columns() - 1;
     if let Some(&member) = gone.iter().find(|&&member| member > last) {
@@ -184,11 +184,11 @@ fn recover(
         failed.iter().map(|(member, error)| failure(*member, error)).collect();
     loop {
         match mount_on(writers, gone, clock) {
-            Ok((previous, judged)) => {
+            Ok((previous, keys, judged)) => {
                 let recovery = Recovery { failed, ..judged.recovery };
                 // Of before this mount.
                 let explained = Explained::of(&volume, &recovery, clock);
-                return Ok((previous, recovery, (judged.index, explained)));
+                return Ok((previous, keys, recovery, (judged.index, explained)));
             }
             Err(Failed { member: Some(member), error }) => {
                 writers.remove(member);
@@ -226,7 +226,7 @@ fn mount_on(
     writers: &mut MemberWriters,
     gone: &[u8],
     clock: &dyn Clock,
-) -> Result<(Previous, Judged), Failed> {
+) -> Result<(Previous, Keys, Judged), Failed> {
     let membership = &settled(writers, gone, clock)?;
     let found = find_newest(writers, membership, clock)?;
     let (seen, last) = found.as_ref().map_or((0, 0), |newest| (newest.epoch, newest.sequence));
@@ -240,6 +240,8 @@ fn mount_on(
         None => Judged::of_fresh_ring(&superblock),
     };
     let judged = judged.with_mark(&superblock, known(membership).is_stopped);
+    // While it is known who was away: behind the JOIN nobody was.
+    let keys = Keys::load(writers, membership, clock)?;
     let beginning = Beginning {
         epoch,
         gone,
@@ -248,7 +250,7 @@ fn mount_on(
         index: judged.index,
     };
     let previous = epoch::join(writers, membership, beginning, clock)?;
-    Ok((previous, judged))
+    Ok((previous, keys, judged))
 }
 
 fn find_newest(

@@ -1,19 +1,23 @@
 //! What a writer needs to encrypt: wrapped keys, recipients, the key in use, memory.
 
+use core::ops::Range;
 use std::sync::Arc;
 
-use device::{Buffer, Pool};
+use device::{Buffer, Pool, Shared};
 use encryption::{DataKey, KEY_BYTES, Keyring, Place, Recipients};
 use format::geometry::Geometry;
 use format::head::{HEAD_BYTES, StripeHead};
-use format::key_log::KeyLog;
-use format::key_row::WrappedKey;
+use format::key_log::{KeyLog, KeyMember};
+use format::key_row::{KEY_ROWS, WrappedKey, key_row_offsets};
 use format::superblock::Superblock;
 use units::Clock;
 use units::number::to_u64;
 
 use crate::Error;
-use crate::member_writers::MemberWriters;
+use crate::member_writer::MemberWriter;
+use crate::member_writers::{Failed, MemberWriters};
+use crate::membership::Membership;
+use crate::steps::{RENEWAL, Step};
 
 /// How long a data key is used.
 const KEY_NS: i64 = 3_600_000_000_000;
@@ -30,8 +34,6 @@ pub type RandomKey = Box<dyn FnMut() -> Result<[u8; KEY_BYTES], String> + Send>;
 pub(crate) struct Keys {
     /// Wrapped, as all members have them.
     pub(crate) log: KeyLog,
-    /// Copies of them differ.
-    pub(crate) differ: bool,
     /// How packets are encrypted.
     sealing: Option<Sealing>,
 }
@@ -67,18 +69,27 @@ pub(crate) struct NewKey {
 }
 
 impl Keys {
-    /// Those that the members have.
-    pub(crate) fn load(writers: &MemberWriters, superblock: &Superblock) -> Self {
+    /// Those that the members have; copies of them that differ are written anew.
+    pub(crate) fn load(
+        writers: &mut MemberWriters,
+        membership: &Membership,
+        clock: &dyn Clock,
+    ) -> Result<Self, Failed> {
+        let superblock = membership.superblock();
         if !superblock.is_encrypted {
-            return Self::default();
+            return Ok(Self::default());
         }
-        let members = writers.iter().map(|writer| {
-            let read = |offset, into: &mut [u8]| writer.read_at(offset, into).is_ok();
-            (writer.device().size_bytes(), read)
+        let members = writers.iter().map(|writer| KeyMember {
+            size_bytes: writer.device().size_bytes(),
+            is_current: membership.is_fresh(writer.superblock().member),
+            read: |offset, into: &mut [u8]| writer.read_at(offset, into).is_ok(),
         });
         let volume = (superblock.volume_id, Some(&superblock.head_key));
         let (log, are_same) = KeyLog::load(volume, members);
-        Self { log, differ: !are_same, sealing: None }
+        if !are_same {
+            put_all(&log, (writers, superblock), clock)?;
+        }
+        Ok(Self { log, sealing: None })
     }
 
     /// Packets are encrypted from now on, with keys of `random`.
@@ -183,4 +194,35 @@ pub(crate) fn place_of(stripe: &StripeHead, column: u8) -> Place {
         column,
         len: HEAD_BYTES * usize::from(stripe.rows),
     }
+}
+
+/// Writes rows of keys to all members, first at the front, then at the end.
+pub(crate) fn put_rows(
+    log: &KeyLog,
+    rows: Range<u32>,
+    (writers, superblock): (&mut MemberWriters, &Superblock),
+    clock: &dyn Clock,
+) -> Result<(), Failed> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let pages = log.pages(rows.clone(), (superblock.volume_id, &superblock.head_key));
+    let pool = Pool::new(1, pages.len()).map_err(Failed::of_nobody)?;
+    let mut buffer = pool.take().expect("it was just made");
+    buffer.copy_from_slice(&pages);
+    let data: Shared = buffer.freeze();
+    writers.run(clock, |writer: &MemberWriter| {
+        let offsets = key_row_offsets(rows.start, writer.device().size_bytes());
+        let copy = |offset| [Step::Write { offset, data: data.clone() }, Step::Flush];
+        RENEWAL.into_iter().chain(offsets.into_iter().flat_map(copy)).collect()
+    })
+}
+
+/// All members shall have all keys, and nothing in the rows behind them.
+pub(crate) fn put_all(
+    log: &KeyLog,
+    on: (&mut MemberWriters, &Superblock),
+    clock: &dyn Clock,
+) -> Result<(), Failed> {
+    put_rows(log, 0..KEY_ROWS, on, clock)
 }

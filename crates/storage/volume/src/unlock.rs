@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use encryption::{Keyring, LEAD_BYTES};
 use format::head::{HEAD_BYTES, Head};
-use format::key_log::KeyLog;
+use format::key_log::{KeyLog, KeyMember};
 use format::piece::restore_frame;
 
 use crate::heads::body_range;
@@ -46,12 +46,15 @@ impl Reader {
 
     /// Wrapped keys and recipients of an encrypted volume, as the members have them now.
     pub fn key_log(&self) -> KeyLog {
-        let members = self.membership().numbers().filter_map(|member| self.device(member));
-        let members = members.map(|device| {
+        let membership = self.membership();
+        let members = membership.numbers().filter_map(|member| {
+            let device = self.device(member)?;
             let read = |offset, into: &mut [u8]| device.read_at(offset, into).is_ok();
-            (device.size_bytes(), read)
+            // Without superblocks nobody is known to have been away.
+            let is_current = membership.is_fresh(member) || membership.head_key().is_none();
+            Some(KeyMember { size_bytes: device.size_bytes(), is_current, read })
         });
-        KeyLog::load((self.superblock().volume_id, self.membership().head_key()), members).0
+        KeyLog::load((self.superblock().volume_id, membership.head_key()), members).0
     }
 
     /// Decrypts the stripes of a slot in place. What cannot be is named like rows that are lost.

@@ -182,6 +182,7 @@ impl Writer {
     pub(crate) fn new(
         mut writers: MemberWriters,
         previous: Previous,
+        keys: Keys,
         (index, explained): (StripeId, Explained),
     ) -> Result<Self, Error> {
         writers.set_patience(STALL_NS);
@@ -210,7 +211,7 @@ impl Writer {
             expelled: Vec::new(),
             gone: Vec::new(),
             discarded_through: 0,
-            keys: Keys::load(&writers, membership.superblock()),
+            keys,
             stopped: false,
             membership,
             writers,

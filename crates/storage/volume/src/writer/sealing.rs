@@ -5,19 +5,17 @@ use core::ops::Range;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use device::{Buffer, Pool, Shared};
+use device::Buffer;
 use encryption::Keyring;
 use format::key_log::KeyLog;
-use format::key_row::{DestroyedKey, key_row_offsets};
+use format::key_row::DestroyedKey;
 use format::superblock::Superblock;
 use units::Clock;
 
 use super::Writer;
 use crate::Error;
-use crate::member_writer::MemberWriter;
 use crate::member_writers::Failed;
-use crate::sealing::RandomKey;
-use crate::steps::{RENEWAL, Step};
+use crate::sealing::{RandomKey, put_all, put_rows};
 
 impl Writer {
     /// Wrapped keys and recipients of an encrypted volume.
@@ -52,7 +50,9 @@ impl Writer {
             return Ok(());
         }
         // Whom keys are wrapped to is known on every member before one says that they are.
-        self.put_log(KeyLog::new(recipients)?, clock)?;
+        self.keys.log = KeyLog::new(recipients)?;
+        // An attempt that was cut short may have left more rows.
+        self.put_all_keys(clock).or_else(|failed| self.expel(failed, clock))?;
         self.store(clock, |own| Superblock { is_encrypted: true, ..own })
     }
 
@@ -135,25 +135,6 @@ impl Writer {
         Ok(columns)
     }
 
-    /// Writes rows of keys to all members, first at the front, then at the end.
-    fn put_keys(&mut self, rows: Range<u32>, clock: &dyn Clock) -> Result<(), Failed> {
-        if rows.is_empty() {
-            return Ok(());
-        }
-        let superblock = self.membership.superblock();
-        let volume = (superblock.volume_id, &superblock.head_key);
-        let pages = self.keys.log.pages(rows.clone(), volume);
-        let pool = Pool::new(1, pages.len()).map_err(Failed::of_nobody)?;
-        let mut buffer = pool.take().expect("it was just made");
-        buffer.copy_from_slice(&pages);
-        let data: Shared = buffer.freeze();
-        self.writers.run(clock, |writer: &MemberWriter| {
-            let offsets = key_row_offsets(rows.start, writer.device().size_bytes());
-            let copy = |offset| [Step::Write { offset, data: data.clone() }, Step::Flush];
-            RENEWAL.into_iter().chain(offsets.into_iter().flat_map(copy)).collect()
-        })
-    }
-
     /// Rows that have changed, on all members.
     fn put_log(&mut self, log: KeyLog, clock: &dyn Clock) -> Result<(), Error> {
         let rows = self.keys.log.changed_rows(&log);
@@ -161,16 +142,16 @@ impl Writer {
         self.put_keys(rows, clock).or_else(|failed| self.expel(failed, clock))
     }
 
-    /// All members shall have all keys.
-    pub(super) fn put_all_keys(&mut self, clock: &dyn Clock) -> Result<(), Failed> {
-        self.put_keys(0..self.keys.log.row_count(), clock)
+    fn put_keys(&mut self, rows: Range<u32>, clock: &dyn Clock) -> Result<(), Failed> {
+        let on = (&mut self.writers, self.membership.superblock());
+        put_rows(&self.keys.log, rows, on, clock)
     }
 
-    /// Where copies differ, as after a crash, all are written anew.
-    pub(crate) fn mend_keys(&mut self, clock: &dyn Clock) -> Result<(), Error> {
-        if !core::mem::take(&mut self.keys.differ) {
+    /// All members shall have all keys.
+    pub(super) fn put_all_keys(&mut self, clock: &dyn Clock) -> Result<(), Failed> {
+        if self.keys.log.row_count() == 0 {
             return Ok(());
         }
-        self.put_all_keys(clock).or_else(|failed| self.expel(failed, clock))
+        put_all(&self.keys.log, (&mut self.writers, self.membership.superblock()), clock)
     }
 }

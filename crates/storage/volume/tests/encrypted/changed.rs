@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use device::{Crash, Fault, MUTATIONS, Modelled, ReadAt, Rule};
 use encryption::{Identities, Keyring, Recipients};
-use format::key_row::key_row_offsets;
+use format::key_row::{WrappedKey, key_row_offsets};
 use format::superblock::Superblock;
 use units::{Clock, Sleep};
 use volume::{Error, Opener, Retention, Writer, mount};
@@ -109,6 +109,81 @@ fn who_is_added_reads_all_and_who_is_removed_nothing_wherever_it_crashes() {
             }
         });
     }
+}
+
+/// The first disk of a change that failed on all others, and was cut short on it, too.
+fn cut_short_on_the_first(ring: &Ring, after: u64, recipients: &[String]) -> Modelled {
+    let disks: Vec<Modelled> = ring.disks.iter().map(Modelled::snapshot).collect();
+    let (mut writer, _) = mount(boxed(&disks), &Opener::alone(&ring.timeline)).unwrap();
+    let wrapped = rewrapped(&writer, SECRET, recipients);
+    for (number, disk) in disks.iter().enumerate() {
+        let rule = Rule::new(Fault::Error, MUTATIONS);
+        disk.add_rule(rule.after(if number == 0 { after } else { 0 }));
+    }
+    assert!(writer.set_recipients(recipients, &wrapped, &ring.timeline).is_err());
+    drop(writer);
+    let first = disks.first().unwrap();
+    first.clear_rules();
+    first.crash(Crash::Kill)
+}
+
+/// A mount that crashes before each of its writes and flushes; `check` sees what is left, and
+/// whether a mount went through.
+fn crash_in_mounts(ring: &Ring, check: &dyn Fn(&[Modelled], bool)) {
+    for after in 0.. {
+        let disks: Vec<Modelled> = ring.disks.iter().map(Modelled::snapshot).collect();
+        for disk in &disks {
+            disk.add_rule(Rule::new(Fault::Error, MUTATIONS).after(after));
+        }
+        let mounted = mount(boxed(&disks), &Opener::alone(&ring.timeline));
+        let is_done = mounted.and_then(|(writer, _)| writer.close(&ring.timeline)).is_ok();
+        disks.iter().for_each(Modelled::clear_rules);
+        let left: Vec<Modelled> = disks.iter().map(|disk| disk.crash(Crash::Kill)).collect();
+        check(&left, is_done);
+        let (writer, _) = mount(boxed(&left), &Opener::alone(&ring.timeline)).unwrap();
+        writer.close(&ring.timeline).unwrap();
+        check(&left, true);
+        if is_done {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_member_that_alone_has_part_of_a_change_is_not_believed_when_another_was_made_without_it() {
+    let both = [PUBLIC, OTHERS].map(String::from);
+    let mut ring = Ring::new(2, 1);
+    // So many that there is no room for all in their rows when they are wrapped for two.
+    hours(&mut ring, 40);
+    let rows = reader_on(&ring.disks).key_log().row_count();
+    let mut most = 0;
+    for after in [3, 9] {
+        let returning = cut_short_on_the_first(&ring, after, &both);
+        let alone = reader_on(core::slice::from_ref(&returning)).key_log();
+        most = most.max(alone.row_count());
+        let here: Vec<Modelled> = ring.disks.iter().skip(1).map(Modelled::snapshot).collect();
+        let mut without = ring.with(here);
+        let (mut writer, _) = mount(boxed(&without.disks), &Opener::alone(&ring.timeline)).unwrap();
+        let only = [PUBLIC.to_owned()];
+        let wrapped = rewrapped(&writer, SECRET, &only);
+        writer.set_recipients(&only, &wrapped, &ring.timeline).unwrap();
+        writer.close(&ring.timeline).unwrap();
+        // Nor are keys lost that were made meanwhile.
+        hours(&mut without, 1);
+        let expected = reader_on(&without.disks).key_log();
+        assert_eq!(expected.recipients(), only);
+        let old: Vec<&WrappedKey> = alone
+            .keys()
+            .filter(|key| expected.keys().all(|it| it.wrapped != key.wrapped))
+            .collect();
+        let disks = core::iter::once(returning).chain(without.disks.iter().cloned());
+        crash_in_mounts(&ring.with(disks.collect()), &|disks, is_done| {
+            assert!(reader_on(disks).key_log() == expected, "after {after}");
+            let is_there = || old.iter().any(|key| has_bytes(disks, &key.wrapped));
+            assert!(!is_done || !is_there(), "after {after}");
+        });
+    }
+    assert!(most > rows + 1, "{most} rows of {rows}: it has more than one that others lack");
 }
 
 #[test]

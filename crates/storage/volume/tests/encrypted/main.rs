@@ -34,6 +34,7 @@ const OTHER: &str = "AGE-SECRET-KEY-184JMZMVQH3E6U0PSL869004Y3U2NYV7R30EU99CSEDN
 /// What no sector of a disk may show.
 const CANARY: &[u8] = b"canary, canary, canary";
 
+#[derive(Clone)]
 struct Ring {
     timeline: Timeline,
     disks: Vec<Modelled>,
@@ -65,6 +66,11 @@ impl Ring {
         create_for(&mut boxed(&disks), &options, &identity, recipients).unwrap();
         let pool = Pool::new(64, usize::try_from(piece_bytes).unwrap()).unwrap();
         Self { timeline, disks, pool, appended: Vec::new(), mark: 0, starts: 0 }
+    }
+
+    /// The same on other disks.
+    fn with(&self, disks: Vec<Modelled>) -> Self {
+        Self { disks, ..self.clone() }
     }
 
     fn mount(&mut self) -> (Writer, Arc<Keyring>) {
