@@ -1,26 +1,23 @@
 //! Two qualifications side by side: what changed, and what is noise.
 //!
-//! A rate of a whole run is one number, whose spread is not known: it changed when it
-//! differs by more than the tolerance. Of rates by place there are many: their ratios have a
-//! median, and order statistics that contain it 95 times of 100; it changed when these leave 1 out
-//! and the median is off by more than a quarter of the tolerance. A percentile lies between two
-//! ranks in the same sense; it changed when the ranges of both do not touch and it differs by more
-//! than twice the tolerance.
+//! A rate of a whole run changed when it differs by more than the tolerance, and by more than it
+//! may by chance, as the stretches of both runs say ([`crate::noise`]). Of rates by place there are
+//! many: their ratios have a median, and order statistics that contain it 995 times of 1000; it
+//! changed when these leave 1 out and the median is off by more than a quarter of the tolerance. A
+//! percentile lies between two ranks in the same sense; it changed when the ranges of both do not
+//! touch and it differs by more than twice the tolerance.
 
 use crate::histogram::Latencies;
 use crate::judged::{Judged, Order};
+use crate::noise::{DEVIATIONS, Noise, counted, fill_ratios, shift, sweep_ratios};
 use crate::number::{real, to_u64, to_usize, whole};
 use crate::plan::Part;
-use crate::report::{
-    Cpu, CpuStep, Files, Fill, Iops, Mixed, PartResult, Qualification, Sweep, SweepStep,
-};
+use crate::report::{Cpu, CpuStep, Files, Fill, Iops, Mixed, PartResult, Qualification, Sweep};
 
-/// Stretches of the surface at which two runs are compared.
-const STRETCHES: u64 = 64;
 /// Fewer than this say nothing of a median.
 const RATIOS_MIN: usize = 10;
-/// Standard deviations that hold 95 of 100.
-const NORMAL_95: f64 = 1.96;
+/// A guarantee below the mean rate by more than so many thousandths rests on slow stretches.
+const STALLED_PERMILLE: u64 = 10;
 /// Shares of latencies, in millionths.
 const SHARES: [u32; 4] = [500_000, 990_000, 999_000, 999_900];
 
@@ -86,7 +83,7 @@ pub struct Compared {
     pub new: u64,
     /// New over old, in thousandths.
     pub ratio_permille: u64,
-    /// Bounds that contain the ratio 95 times of 100, where the values say that.
+    /// Bounds that contain the ratio 995 times of 1000, where the values say that.
     pub interval_permille: Option<(u64, u64)>,
     /// What to make of it.
     pub change: Change,
@@ -135,16 +132,20 @@ impl Diff {
                 continue;
             };
             let (basis, order) = (judged.basis, judged.order);
+            let noise = Noise::of(basis, old, new);
             if judged.pool_bytes == other.pool_bytes {
                 let rates = (judged.guaranteed_bytes_per_s, other.guaranteed_bytes_per_s);
-                self.rate(Subject::Guaranteed(basis, order), rates);
+                let is_stalled = is_stalled(&judged) || is_stalled(other);
+                let share = if is_stalled { noise.slowest } else { noise.mean };
+                self.noisy_rate(Subject::Guaranteed(basis, order), rates, (share, noise.shift));
             } else {
                 self.unmatched.push(format!("guarantee of {basis}: judged with different pools"));
             }
             let means = (judged.mean_bytes_per_s, other.mean_bytes_per_s);
-            self.rate(Subject::Mean(basis, order), means);
+            self.noisy_rate(Subject::Mean(basis, order), means, (noise.mean, noise.shift));
             let slowest = (judged.minimum_bytes_per_s, other.minimum_bytes_per_s);
-            self.rate(Subject::Slowest(basis, order), slowest);
+            let may_be_off = (noise.slowest, noise.shift);
+            self.noisy_rate(Subject::Slowest(basis, order), slowest, may_be_off);
         }
     }
 
@@ -152,8 +153,8 @@ impl Diff {
         match (old, new) {
             (PartResult::Sweep(old), PartResult::Sweep(new)) => {
                 let ratios = sweep_ratios(old, new);
-                let means = [old, new].map(mean_of_sweep);
-                self.by_place(Part::Sweep, means, ratios);
+                let (means, ns) = ([old, new].map(mean_of_sweep), [old, new].map(Sweep::ns));
+                self.by_place(Part::Sweep, (means, shift(ns)), ratios);
             }
             (PartResult::Fill(old), PartResult::Fill(new)) => self.fills(Part::Fill, old, new),
             (PartResult::Ring(old), PartResult::Ring(new)) => self.fills(Part::Ring, old, new),
@@ -220,18 +221,16 @@ impl Diff {
     }
 
     fn fills(&mut self, part: Part, old: &Fill, new: &Fill) {
-        let ratios =
-            cells(old).into_iter().zip(cells(new)).filter_map(|(old, new)| Some(new? / old?));
-        let ratios = ratios.collect();
-        self.by_place(part, [old.rate(), new.rate()], ratios);
+        let (rates, ns) = ([old.rate(), new.rate()], [old.ns(), new.ns()]);
+        self.by_place(part, (rates, shift(ns)), fill_ratios(old, new));
     }
 
-    fn by_place(&mut self, part: Part, [old, new]: [u64; 2], mut ratios: Vec<f64>) {
+    fn by_place(&mut self, part: Part, ([old, new], shift): ([u64; 2], f64), mut ratios: Vec<f64>) {
         if ratios.len() < RATIOS_MIN {
             return;
         }
         let Some((low, median, high)) = median_between(&mut ratios) else { return };
-        let is_off = (median - 1.0).abs() * 4000.0 > real(self.tolerance_permille);
+        let is_off = (median - 1.0).abs() * 4000.0 > shift * real(self.tolerance_permille);
         let change = match (is_off, low > 1.0, high < 1.0) {
             (true, true, _) => Change::Better,
             (true, _, true) => Change::Worse,
@@ -248,13 +247,32 @@ impl Diff {
         });
     }
 
-    fn rate(&mut self, subject: Subject, (old, new): (u64, u64)) {
-        let change = match beyond(old, new, self.tolerance_permille) {
+    fn rate(&mut self, subject: Subject, rates: (u64, u64)) {
+        self.noisy_rate(subject, rates, (None, 1.0));
+    }
+
+    /// A rate that may be off by chance by this share, and by so many times the tolerance from one
+    /// run to the next.
+    fn noisy_rate(
+        &mut self,
+        subject: Subject,
+        (old, new): (u64, u64),
+        (noise, shift): (Option<f64>, f64),
+    ) {
+        let permille = |ratio: f64| whole(ratio * 1000.0);
+        let off = 1.0 + shift * real(self.tolerance_permille) / 1000.0;
+        let off = off * (1.0 + noise.unwrap_or(0.0)) - 1.0;
+        let change = match beyond(old, new, permille(off)) {
             None => Change::Same,
             Some(true) => Change::Better,
             Some(false) => Change::Worse,
         };
         self.add(subject, (old, new), change);
+        let ratio = real(new) / real(old.max(1));
+        let around =
+            |noise: f64| (permille(ratio / (1.0 + noise)), permille(ratio * (1.0 + noise)));
+        let last = self.compared.last_mut().expect("it was just added");
+        last.interval_permille = noise.map(around);
     }
 
     fn time(&mut self, subject: Subject, (old, new): (u64, u64), tolerance_permille: u64) {
@@ -291,6 +309,12 @@ impl Diff {
             self.time(subject(share), (before, after), tolerance);
         }
     }
+}
+
+/// Whether the guarantee rests on slow stretches rather than on the rate of the whole.
+fn is_stalled(judged: &Judged) -> bool {
+    let mean = u128::from(judged.mean_bytes_per_s) * u128::from(1000 - STALLED_PERMILLE);
+    u128::from(judged.guaranteed_bytes_per_s) * 1000 < mean
 }
 
 fn is_same_load(old: &Mixed, new: &Mixed) -> bool {
@@ -334,44 +358,17 @@ fn facts(old: &Qualification, new: &Qualification) -> Vec<(&'static str, String,
     differ.map(|((name, old), (_, new))| (name, old, new)).collect()
 }
 
-/// Ratios of rates at the places that both sweeps have.
-fn sweep_ratios(old: &Sweep, new: &Sweep) -> Vec<f64> {
-    let same =
-        |step: &SweepStep| new.steps.iter().find(|other| other.offset == step.offset).copied();
-    let pairs = old.steps.iter().filter_map(|step| Some((step.rate(), same(step)?.rate())));
-    pairs.filter(|(old, _)| *old > 0).map(|(old, new)| real(new) / real(old)).collect()
-}
-
 fn mean_of_sweep(sweep: &Sweep) -> u64 {
-    let sum = |of: fn(&SweepStep) -> u64| sweep.steps.iter().map(of).sum::<u64>();
-    crate::number::rate(sum(|step| step.bytes), sum(|step| step.ns))
+    crate::number::rate(sweep.steps.iter().map(|step| step.bytes).sum(), sweep.ns())
 }
 
-/// Mean rates of equal stretches in the order of writing.
-fn cells(fill: &Fill) -> Vec<Option<f64>> {
-    let mut sums = vec![(0_u64, 0_u64); to_usize(STRETCHES)];
-    let (total, mut begin_ns, mut written) = (fill.bytes().max(1), 0, 0);
-    for window in &fill.windows {
-        let at = u128::from(written) * u128::from(STRETCHES) / u128::from(total);
-        if let Some(sum) = usize::try_from(at).ok().and_then(|at| sums.get_mut(at)) {
-            *sum = (sum.0 + window.bytes, sum.1 + window.end_ns.saturating_sub(begin_ns));
-        }
-        (begin_ns, written) = (window.end_ns, written + window.bytes);
-    }
-    sums.into_iter()
-        .map(|(bytes, ns)| (bytes > 0 && ns > 0).then(|| real(bytes) / real(ns)))
-        .collect()
-}
-
-/// The median and the order statistics that contain it 95 times of 100. Neighbours are alike, as
-/// what disturbs a disk lasts: they count as fewer by their correlation.
+/// The median and the order statistics that contain it 995 times of 1000.
 fn median_between(ratios: &mut [f64]) -> Option<(f64, f64, f64)> {
     let n = real(to_u64(ratios.len()));
-    let alike = neighbours(ratios).clamp(0.0, 0.9);
-    let counted = n * (1.0 - alike) / (1.0 + alike);
+    let counted = counted(ratios);
     ratios.sort_by(f64::total_cmp);
     // Half the width in ranks, of n values that are worth fewer.
-    let half = NORMAL_95 / 2.0 * n / counted.max(1.0).sqrt();
+    let half = DEVIATIONS / 2.0 * n / counted.max(1.0).sqrt();
     let last = n - 1.0;
     let at = |rank: f64| ratios.get(to_usize(whole(rank.clamp(0.0, last)))).copied();
     let middle = last / 2.0;
@@ -379,19 +376,10 @@ fn median_between(ratios: &mut [f64]) -> Option<(f64, f64, f64)> {
     Some((at((middle - half).floor())?, median, at((middle + half).ceil())?))
 }
 
-/// Correlation of each value with the next one.
-fn neighbours(values: &[f64]) -> f64 {
-    let mean = values.iter().sum::<f64>() / real(to_u64(values.len().max(1)));
-    let spread: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    let pairs = values.iter().zip(values.iter().skip(1));
-    let both: f64 = pairs.map(|(a, b)| (a - mean) * (b - mean)).sum();
-    if spread > 0.0 { both / spread } else { 0.0 }
-}
-
-/// Between which latencies a percentile lies 95 times of 100, by the ranks it may have.
+/// Between which latencies a percentile lies 995 times of 1000, by the ranks it may have.
 fn range(latencies: &Latencies, share: u32) -> (u64, u64) {
     let (n, p) = (real(latencies.count()), f64::from(share) / 1e6);
-    let off = NORMAL_95 * (p * (1.0 - p) / n.max(1.0)).sqrt() * 1e6;
+    let off = DEVIATIONS * (p * (1.0 - p) / n.max(1.0)).sqrt() * 1e6;
     let off = u32::try_from(whole(off.ceil())).unwrap_or(u32::MAX);
     let low = latencies.quantile_ns(share.saturating_sub(off)).unwrap_or(latencies.min_ns());
     let high = latencies.quantile_ns(share.saturating_add(off).min(1_000_000));

@@ -31,6 +31,7 @@ mod latency;
 mod members;
 mod mixed;
 mod model;
+mod noise;
 mod number;
 mod partial;
 mod plan;

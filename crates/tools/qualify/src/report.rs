@@ -164,6 +164,13 @@ pub struct Sweep {
     pub steps: Vec<SweepStep>,
 }
 
+impl Sweep {
+    /// Time of its steps together.
+    pub fn ns(&self) -> u64 {
+        self.steps.iter().map(|step| step.ns).sum()
+    }
+}
+
 /// One place of a sweep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SweepStep {

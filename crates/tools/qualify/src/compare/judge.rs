@@ -34,7 +34,8 @@ pub(super) fn judged(target: Contender, random: &mut Random) -> Contender {
         .collect();
     let between_runs = intraclass(&groups);
     let median = |values: Vec<f64>| Sample::new(values).map_or(0, |values| whole(values.median()));
-    let interval = interval(&rates, Sample::mean, 0.95, random);
+    // Of the median that is shown; windows of a run are alike, runs are what is compared.
+    let interval = interval(&of_runs, Sample::median, 0.95, random);
     let guaranteed = runs.iter().map(|run| real(run.guaranteed_bytes_per_s)).collect();
     let (modes, factors) = two_modes(&places, random);
     Contender {

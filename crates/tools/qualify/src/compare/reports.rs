@@ -1,15 +1,16 @@
 //! Reports compared: two machines, a host and its guest, before and after.
 //!
-//! A report has no rounds. Its fill and its sweep are compared place by place: cells of the surface
-//! are the pairs. What differs everywhere by the same ratio is kept apart from what differs here
-//! and there.
+//! A report has no rounds. Its fill and its sweep are compared place by place: stretches of the
+//! surface are the pairs, of which neighbours that are alike count as one. What changes from one
+//! run to the next is in no report: a difference has to be larger.
 
 use super::{Comparison, Contender, EffectFound, Measure, judge};
-use crate::number::{rate, real};
+use crate::noise::{counted, fill_ratios, logs, shift, sweep_ratios};
+use crate::number::{real, to_u64, to_usize, whole};
 use crate::report::{Fill, PartResult, Qualification, Sweep};
 
-/// Cells of a surface.
-const CELLS: u64 = 24;
+/// Two runs of the same may differ by this share.
+const BETWEEN_RUNS: f64 = 0.05;
 
 /// Reports, each with its name, against the first of them.
 pub fn compare_reports(reports: &[(String, Qualification)]) -> Comparison {
@@ -36,15 +37,31 @@ pub fn compare_reports(reports: &[(String, Qualification)]) -> Comparison {
 }
 
 fn of_pair(first: &Qualification, other: &Qualification, at: u32) -> Vec<EffectFound> {
-    let fills = fill(first).zip(fill(other)).map(|(a, b)| (Measure::Rate, cells(a), cells(b)));
-    let sweeps = sweep(first).zip(sweep(other));
-    let sweeps = sweeps.map(|(a, b)| (Measure::Sweep, steps(a), steps(b)));
-    let pairs = fills.into_iter().chain(sweeps);
-    let effects = pairs.filter_map(|(measure, a, b)| {
-        let pairs: Vec<(f64, f64)> = a.into_iter().zip(b).collect();
-        judge::effect(at, measure, &pairs)
+    let fills = fill(first)
+        .zip(fill(other))
+        .map(|(a, b)| (Measure::Rate, fill_ratios(a, b), shift([a, b].map(Fill::ns))));
+    let sweeps = sweep(first)
+        .zip(sweep(other))
+        .map(|(a, b)| (Measure::Sweep, sweep_ratios(a, b), shift([a, b].map(Sweep::ns))));
+    let effects = fills.into_iter().chain(sweeps).filter_map(|(measure, ratios, shift)| {
+        let found = of_places(at, measure, &logs(&ratios))?;
+        let off = 1.0 + BETWEEN_RUNS * shift;
+        let is_off = real(found.low) > 1000.0 * off || real(found.high) * off < 1000.0;
+        Some(EffectFound { differs: found.differs && is_off, ..found })
     });
     effects.collect()
+}
+
+/// What logarithms of ratios at places that follow one another say.
+fn of_places(at: u32, measure: Measure, logs: &[f64]) -> Option<EffectFound> {
+    let groups = to_usize(whole(counted(logs).floor()).max(1));
+    let of_group = |group: &[f64]| {
+        let mean = group.iter().sum::<f64>() / real(to_u64(group.len()));
+        (1.0, mean.exp())
+    };
+    let pairs: Vec<(f64, f64)> =
+        logs.chunks(logs.len().div_ceil(groups).max(1)).map(of_group).collect();
+    judge::effect(at, measure, &pairs)
 }
 
 fn fill(report: &Qualification) -> Option<&Fill> {
@@ -64,22 +81,4 @@ fn sweep(report: &Qualification) -> Option<&Sweep> {
 
 fn fastest(report: &Qualification) -> Option<u64> {
     fill(report)?.rates().max()
-}
-
-/// Rates of equal shares of the bytes.
-fn cells(fill: &Fill) -> Vec<f64> {
-    let each = (fill.bytes() / CELLS).max(1);
-    let (mut cells, mut bytes, mut begin_ns) = (Vec::new(), 0, 0);
-    for window in &fill.windows {
-        bytes += window.bytes;
-        if bytes >= each {
-            cells.push(real(rate(bytes, window.end_ns - begin_ns)));
-            (bytes, begin_ns) = (0, window.end_ns);
-        }
-    }
-    cells
-}
-
-fn steps(sweep: &Sweep) -> Vec<f64> {
-    sweep.steps.iter().map(|step| real(step.rate())).collect()
 }
