@@ -4,9 +4,10 @@ use core::fmt;
 
 use format::geometry::Geometry;
 use units::ByteSize;
+use units::number::to_u64;
 
-use crate::columns;
 use crate::job::{Input, Options};
+use crate::{classes, columns};
 
 /// Files of segments that have come from the indexer and are not yet durable, for the cache; more
 /// are left to be read from the ring.
@@ -23,6 +24,7 @@ pub(crate) struct Budget {
     index: u64,
     indexer: u64,
     encryption: u64,
+    classes: u64,
 }
 
 impl Budget {
@@ -45,12 +47,14 @@ impl Budget {
         let indexer = options.sessions.as_ref().map_or(OTHER_BYTES, indexer::memory_bytes_max);
         let kernel_rings = rings.saturating_mul(options.kernel_ring_bytes);
         let files = u64::try_from(files).unwrap_or(u64::MAX);
-        Self { pool, kernel_rings, files, index, indexer, encryption }
+        let of_a_queue = classes::memory_bytes_max(&options.classes);
+        let classes = of_a_queue.saturating_mul(to_u64(queues));
+        Self { pool, kernel_rings, files, index, indexer, encryption, classes }
     }
 
     pub(crate) fn sum(&self) -> u64 {
-        let Self { pool, kernel_rings, files, index, indexer, encryption } = *self;
-        [pool, kernel_rings, files, index, indexer, encryption, OTHER_BYTES]
+        let Self { pool, kernel_rings, files, index, indexer, encryption, classes } = *self;
+        [pool, kernel_rings, files, index, indexer, encryption, classes, OTHER_BYTES]
             .into_iter()
             .fold(0, u64::saturating_add)
     }
@@ -58,10 +62,14 @@ impl Budget {
 
 impl fmt::Display for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pool, kernel_rings, files, index, indexer, encryption } = *self;
+        let Self { pool, kernel_rings, files, index, indexer, encryption, classes } = *self;
         write!(f, "at most {} of memory: pool {}", ByteSize(self.sum()), ByteSize(pool))?;
-        let others =
-            [("kernel rings", kernel_rings), ("reading files", files), ("encryption", encryption)];
+        let others = [
+            ("kernel rings", kernel_rings),
+            ("reading files", files),
+            ("encryption", encryption),
+            ("sessions of classes", classes),
+        ];
         for (what, bytes) in others.into_iter().filter(|(_, bytes)| *bytes > 0) {
             write!(f, ", {what} {}", ByteSize(bytes))?;
         }

@@ -201,11 +201,7 @@ impl Keyer {
 
     /// The key, and whether the packet's sender is its second end.
     #[inline]
-    pub(crate) fn key_and_turn(
-        &mut self,
-        timestamp: Timestamp,
-        decoded: &Decoded<'_>,
-    ) -> (Key, bool) {
+    pub fn key_and_turn(&mut self, timestamp: Timestamp, decoded: &Decoded<'_>) -> (Key, bool) {
         let vlan = self.vlan_in_key.then_some(&decoded.vlan);
         match decoded.fragment {
             None => Key::new(&decoded.tuple, vlan),

@@ -172,10 +172,14 @@ pub(crate) struct Volume {
 
 impl Volume {
     pub(crate) fn empty() -> Self {
+        Self::of_size("64M")
+    }
+
+    pub(crate) fn of_size(size: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = text(folder.path().join("volume"));
         let index = text(folder.path().join("index"));
-        run(&["create", &path, "--size", "64M", "--piece", "256K", "--sparse"]).done();
+        run(&["create", &path, "--size", size, "--piece", "256K", "--sparse"]).done();
         Self { folder, path, index }
     }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
+use testdata::Corpus;
 
 use crate::machine::{Volume, command, run, write_key};
 
@@ -218,4 +219,34 @@ fn anonymised_packets_keep_prefixes_ports_and_right_checksums() {
     }
     let others: BTreeSet<&String> = names.values().collect();
     assert_eq!(others.len(), names.len(), "two never become one");
+}
+
+/// The captures of a corpus recorded with these options, and the sessions as `find` shows them.
+fn sessions_of(corpus: &Corpus, options: &[&str]) -> (Value, BTreeMap<String, Value>) {
+    let volume = Volume::of_size("1G");
+    let folder = corpus.path().join("pcap").display().to_string();
+    let ran = volume.record(&[&["--read", &folder, "--json"], options].concat());
+    let report = serde_json::from_str(ran.out.lines().last().unwrap()).unwrap();
+    let found = run(&["find", &volume.path, "", "--json", "--index-dir", &volume.index]);
+    let sessions = found.out.lines().map(|line| {
+        let mut session: Value = serde_json::from_str(line).unwrap();
+        let fields = session.as_object_mut().unwrap();
+        let id = fields.remove("session_id").unwrap();
+        fields.retain(|name, _| !name.contains("captured"));
+        (id.as_str().unwrap().to_owned(), session)
+    });
+    (report, sessions.collect())
+}
+
+#[test]
+fn without_encrypted_payload_all_names_and_prints_stay_as_they_were() {
+    for corpus in Corpus::all() {
+        let (whole, expected) = sessions_of(&corpus, &[]);
+        let (cut, found) = sessions_of(&corpus, &["--class", "=handshake"]);
+        println!("{whole} {cut} {}", expected.len());
+        for (id, session) in &expected {
+            assert_eq!(found.get(id), Some(session), "{id}");
+        }
+        assert_eq!(found.len(), expected.len());
+    }
 }

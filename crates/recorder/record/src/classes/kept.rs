@@ -5,8 +5,14 @@ use std::collections::HashMap;
 use session::Key;
 use units::{NANOS_PER_SECOND, Timestamp};
 
-/// Sessions after which a generation is full.
-const SESSIONS_MAX: usize = 512 << 10;
+use super::handshake::Side;
+
+/// Sessions after which a generation is full: as many as a table of 2^19 places takes.
+const SESSIONS_MAX: usize = 7 << 16;
+/// Bytes of both generations: a place is an entry and a byte of the table's own.
+pub(super) const MEMORY_BYTES_MAX: usize = 2 * ((size_of::<(Key, KeptOfSession)>() + 1) << 19);
+
+const _: () = assert!(MEMORY_BYTES_MAX < 90 << 20);
 /// How long a generation grows, by the time of packets.
 const GENERATION_NS: i64 = 300 * NANOS_PER_SECOND;
 
@@ -15,6 +21,8 @@ const GENERATION_NS: i64 = 300 * NANOS_PER_SECOND;
 pub(crate) struct KeptOfSession {
     pub(crate) bytes: u64,
     pub(crate) packets: u64,
+    /// What each end has said so far.
+    pub(crate) sides: [Side; 2],
 }
 
 /// Two generations: a session that is seen moves to the younger one, and when that is full or old

@@ -4,6 +4,7 @@
 //! as lost. Sessions have the key of the index; how much of each was kept is remembered for a
 //! bounded number of them, and who is forgotten begins anew: more is kept then, never less.
 
+mod handshake;
 mod kept;
 
 use core::fmt;
@@ -12,6 +13,7 @@ use core::str::FromStr;
 use capture::{Packet, PacketFilter};
 use session::Keyer;
 use units::ByteSize;
+use units::number::to_u64;
 use wire::{Decoded, LinkType, Transport, decode_into};
 
 use kept::KeptOfSessions;
@@ -33,6 +35,8 @@ pub enum Keep {
     Packets(u64),
     /// Every packet up to the end of its transport header.
     Headers,
+    /// The same of packets with encrypted data of TLS or QUIC; others whole.
+    Handshake,
     /// Nothing of the packet.
     Nothing,
 }
@@ -49,8 +53,8 @@ pub struct Class {
 /// A class that cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "a class is FILTER=WHAT, where WHAT is all, a size as 64k, a number of packets as 20p, headers \
-     or nothing: 'port 443=64k', 'host 10.0.0.9=nothing', '=headers' for all that is left"
+    "a class is FILTER=WHAT, where WHAT is all, a size as 64k, a number of packets as 20p, headers, \
+     handshake or nothing: 'port 443=64k', 'host 10.0.0.9=nothing', '=handshake' for all that is left"
 )]
 pub struct ClassError;
 
@@ -62,6 +66,7 @@ impl FromStr for Class {
         let keep = match keep.trim() {
             "all" => Keep::All,
             "headers" => Keep::Headers,
+            "handshake" => Keep::Handshake,
             "nothing" => Keep::Nothing,
             amount => match amount.strip_suffix('p') {
                 Some(packets) => Keep::Packets(packets.trim().parse().map_err(|_| ClassError)?),
@@ -81,9 +86,17 @@ impl fmt::Display for Class {
             Keep::Bytes(bytes) => write!(f, "{bytes}"),
             Keep::Packets(packets) => write!(f, "{packets}p"),
             Keep::Headers => f.write_str("headers"),
+            Keep::Handshake => f.write_str("handshake"),
             Keep::Nothing => f.write_str("nothing"),
         }
     }
+}
+
+/// Bytes of memory at most that each queue needs to remember sessions for these classes.
+pub(crate) fn memory_bytes_max(classes: &[Class]) -> u64 {
+    let counts = |keep| matches!(keep, Keep::Bytes(_) | Keep::Packets(_) | Keep::Handshake);
+    let counts = classes.iter().any(|class| counts(class.keep));
+    if counts { to_u64(kept::MEMORY_BYTES_MAX) } else { 0 }
 }
 
 /// What is kept of one packet.
@@ -134,17 +147,26 @@ impl Classes {
         let (bytes_max, packets_max) = match chosen {
             None | Some(Keep::All) => return Kept::Whole,
             Some(Keep::Nothing) => return Kept::Nothing,
-            Some(Keep::Headers) => return self.headers(link_type, packet),
+            Some(Keep::Headers | Keep::Handshake) => (u64::MAX, u64::MAX),
             Some(Keep::Bytes(bytes)) => (bytes, u64::MAX),
             Some(Keep::Packets(packets)) => (u64::MAX, packets),
         };
         let bytes = contiguous(packet, &mut self.joined);
         let mut decoded = Decoded::default();
         decode_into(&mut decoded, link_type, bytes, packet.original_len);
-        let key = self.keyer.key(packet.timestamp, &decoded);
+        if chosen == Some(Keep::Headers) {
+            return headers(bytes, &decoded);
+        }
+        let (key, turn) = self.keyer.key_and_turn(packet.timestamp, &decoded);
         let begins = matches!(decoded.transport, Transport::Tcp(header)
             if header.flags & (SYN | ACK) == SYN);
         let session = self.kept.of(key, packet.timestamp, begins);
+        if chosen == Some(Keep::Handshake) {
+            let [first, second] = &mut session.sides;
+            let side = if turn { second } else { first };
+            let is_encrypted = side.is_encrypted(&decoded);
+            return if is_encrypted { headers(bytes, &decoded) } else { Kept::Whole };
+        }
         if session.bytes >= bytes_max || session.packets >= packets_max {
             return Kept::Nothing;
         }
@@ -152,22 +174,20 @@ impl Classes {
         session.packets += 1;
         Kept::Whole
     }
+}
 
-    fn headers(&mut self, link_type: LinkType, packet: &Packet<'_>) -> Kept {
-        let bytes = contiguous(packet, &mut self.joined);
-        let mut decoded = Decoded::default();
-        decode_into(&mut decoded, link_type, bytes, packet.original_len);
-        let is_known = !matches!(decoded.transport, Transport::Other);
-        let len = if is_known && !decoded.payload.is_empty() {
-            decoded.payload.as_ptr().addr() - bytes.as_ptr().addr()
-        } else if is_known {
-            // Without payload it is all headers, but for what pads it to the least length.
-            bytes.len()
-        } else {
-            UNKNOWN_HEADERS_BYTES
-        };
-        if len < bytes.len() { Kept::First(len) } else { Kept::Whole }
-    }
+/// A packet up to the end of its transport header.
+fn headers(bytes: &[u8], decoded: &Decoded<'_>) -> Kept {
+    let is_known = !matches!(decoded.transport, Transport::Other);
+    let len = if is_known && !decoded.payload.is_empty() {
+        decoded.payload.as_ptr().addr() - bytes.as_ptr().addr()
+    } else if is_known {
+        // Without payload it is all headers, but for what pads it to the least length.
+        bytes.len()
+    } else {
+        UNKNOWN_HEADERS_BYTES
+    };
+    if len < bytes.len() { Kept::First(len) } else { Kept::Whole }
 }
 
 /// The captured bytes in one piece.
