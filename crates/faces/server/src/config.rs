@@ -28,6 +28,8 @@ pub struct Config {
     pub tls: Option<Tls>,
     /// Who signs certificates of clients, in PEM.
     pub client_ca: Option<PathBuf>,
+    /// Which of them are revoked, in PEM.
+    pub client_crl: Option<PathBuf>,
     /// Where requests are put down; without it they are only in the log.
     pub audit: Option<::audit::Files>,
     /// Where packets are put aside; nowhere without it.
@@ -132,6 +134,7 @@ mod tests {
             people: None,
             tls: None,
             client_ca: None,
+            client_crl: None,
             audit: None,
             holds: None,
             bounds: Bounds::default(),

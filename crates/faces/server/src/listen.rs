@@ -20,14 +20,14 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
-use tokio_rustls::TlsAcceptor;
 
 use crate::Error;
 use crate::body::Reply;
 use crate::busy::Busy;
 use crate::peer::Peer;
 use crate::service::Service;
-use crate::{api, stenographer, tls};
+use crate::tls::{self, Certificates};
+use crate::{api, stenographer};
 
 /// A client has so long for the heading of a request, and between two requests.
 const HEADING_TIME: Duration = Duration::from_secs(10);
@@ -49,7 +49,7 @@ pub(crate) enum Kind {
 /// An address that is listened at.
 pub(crate) struct Door {
     pub(crate) address: SocketAddr,
-    pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) tls: Option<Arc<Certificates>>,
     pub(crate) kind: Kind,
 }
 
@@ -124,18 +124,29 @@ impl Doors {
                 let _guard = guard;
                 // Small answers are not held back for more.
                 stream.set_nodelay(true).unwrap_or_default();
-                let Some(tls) = tls else {
+                let Some(certificates) = tls else {
                     let peer = Peer { address, has_tls: false, certificate: None };
-                    return doors.converse(stream, kind, peer, &is_busy).await;
+                    return doors.converse(stream, kind, &|| peer.clone(), &is_busy).await;
                 };
-                let Ok(Ok(stream)) = timeout(HANDSHAKE_TIME, tls.accept(stream)).await else {
+                let (current, wrong) = certificates.now();
+                if let Some(error) = wrong {
+                    doors.service.log.say(&format!("the certificates of before count: {error}"));
+                }
+                let accepted = timeout(HANDSHAKE_TIME, current.acceptor.accept(stream)).await;
+                let Ok(Ok(stream)) = accepted else {
                     doors.service.requests.note_bad_handshake();
                     return;
                 };
                 let shown = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
                 let certificate = shown.and_then(tls::common_name);
                 let peer = Peer { address, has_tls: true, certificate };
-                doors.converse(stream, kind, peer, &is_busy).await;
+                // A connection that stays open outlives no certificate of its client.
+                let peer_now = || {
+                    let counts = peer.certificate.is_none() || certificates.still(&current);
+                    let certificate = peer.certificate.clone().filter(|_| counts);
+                    Peer { certificate, ..peer }
+                };
+                doors.converse(stream, kind, &peer_now, &is_busy).await;
             });
             self.is_run_by(number, task.abort_handle());
         }
@@ -174,11 +185,11 @@ impl Doors {
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin,
         kind: Kind,
-        peer: Peer,
+        peer: &(dyn Fn() -> Peer + Sync),
         is_busy: &Arc<AtomicBool>,
     ) {
         let answer = |request: hyper::Request<Incoming>| {
-            let (service, peer) = (Arc::clone(&self.service), peer.clone());
+            let (service, peer) = (Arc::clone(&self.service), peer());
             is_busy.store(true, Ordering::Relaxed);
             let busy = Busy(Arc::clone(is_busy));
             async move {

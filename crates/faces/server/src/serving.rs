@@ -12,7 +12,7 @@ use units::Clock as _;
 
 use crate::listen::{Door, Doors, Kind};
 use crate::service::Service;
-use crate::tls::{Clients, acceptor};
+use crate::tls::{Certificates, Clients, Files};
 use crate::{Config, Error};
 
 /// Threads that move bytes; whatever takes time is done elsewhere.
@@ -45,8 +45,9 @@ pub fn serve(config: &Config) -> Result<(), Error> {
 
 async fn run(config: &Config, service: Arc<Service>, stop: &StopFlag) -> Result<(), Error> {
     let tls = |clients| {
-        let acceptor = |tls| acceptor(tls, config.client_ca.as_deref(), clients);
-        config.tls.as_ref().map(acceptor).transpose()
+        let (client_ca, client_crl) = (config.client_ca.clone(), config.client_crl.clone());
+        let files = config.tls.clone().map(|tls| Files { tls, client_ca, client_crl });
+        files.map(|files| Certificates::new(files, clients).map(Arc::new)).transpose()
     };
     let (drain, draining) = watch::channel(false);
     let doors = Doors::new(Arc::clone(&service), config.bounds.connections, draining);

@@ -1,16 +1,27 @@
 //! TLS, and what a client's certificate says of its owner.
+//!
+//! The files are looked at again each second in which somebody connects or asks: a certificate that
+//! was renewed, or revoked, needs no restart. While they cannot be used the last ones that could
+//! count; a list of revocations counts until its own end.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use host::SystemClock;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use tokio_rustls::TlsAcceptor;
+use units::{Clock as _, NANOS_PER_SECOND};
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use crate::Error;
+
+/// The files are looked at so often.
+const LOOK_EVERY_NS: i64 = NANOS_PER_SECOND;
+
+const LIST: &str = "list of revoked certificates";
 
 /// Where the certificates are.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,46 +40,151 @@ pub(crate) enum Clients {
     Must,
 }
 
-pub(crate) fn acceptor(
-    tls: &Tls,
-    client_ca: Option<&Path>,
-    clients: Clients,
-) -> Result<TlsAcceptor, Error> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| refused(&tls.certificate, &error))?;
-    let builder = match client_ca {
-        None => builder.with_no_client_auth(),
-        Some(ca) => {
-            let mut roots = RootCertStore::empty();
-            for root in certificates(ca)? {
-                roots.add(root).map_err(|error| refused(ca, &error))?;
-            }
-            let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), provider);
-            let verifier = match clients {
-                Clients::May => verifier.allow_unauthenticated(),
-                Clients::Must => verifier,
-            };
-            let verifier = verifier.build().map_err(|error| refused(ca, &error))?;
-            builder.with_client_cert_verifier(verifier)
-        }
-    };
-    let key = PrivateKeyDer::from_pem_slice(host::read_key(&tls.key)?.as_bytes())
-        .map_err(|error| refused(&tls.key, &error))?;
-    let mut config = builder
-        .with_single_cert(certificates(&tls.certificate)?, key)
-        .map_err(|error| refused(&tls.certificate, &error))?;
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
+/// The files of one entrance.
+#[derive(Clone, Debug)]
+pub(crate) struct Files {
+    pub(crate) tls: Tls,
+    /// Who signs certificates of clients, in PEM.
+    pub(crate) client_ca: Option<PathBuf>,
+    /// Which of them are revoked, in PEM.
+    pub(crate) client_crl: Option<PathBuf>,
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
-    let text = host::read_text(path)?;
-    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
+/// What the files said.
+#[derive(Clone, PartialEq, Eq)]
+struct Texts {
+    certificate: String,
+    key: String,
+    client_ca: Option<String>,
+    client_crl: Option<String>,
+}
+
+/// TLS as the files say.
+pub(crate) struct Certificates {
+    files: Files,
+    clients: Clients,
+    known: Mutex<Known>,
+}
+
+struct Known {
+    texts: Texts,
+    current: Current,
+    looked_ns: i64,
+    has_told: bool,
+}
+
+/// What counts at a moment.
+#[derive(Clone)]
+pub(crate) struct Current {
+    pub(crate) acceptor: TlsAcceptor,
+    /// Changes with the files.
+    version: u64,
+}
+
+impl Certificates {
+    /// # Errors
+    /// When the files cannot be used.
+    pub(crate) fn new(files: Files, clients: Clients) -> Result<Self, Error> {
+        let texts = files.read()?;
+        let current = Current { acceptor: files.acceptor(&texts, clients)?, version: 0 };
+        let looked_ns = SystemClock.boottime_ns();
+        let known = Mutex::new(Known { texts, current, looked_ns, has_told: false });
+        Ok(Self { files, clients, known })
+    }
+
+    /// What counts now; and what is wrong with the files, once.
+    pub(crate) fn now(&self) -> (Current, Option<Error>) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let now_ns = SystemClock.boottime_ns();
+        if now_ns.saturating_sub(known.looked_ns) < LOOK_EVERY_NS {
+            return (known.current.clone(), None);
+        }
+        known.looked_ns = now_ns;
+        let wrong = match self.renew(&mut known) {
+            Ok(()) => {
+                known.has_told = false;
+                None
+            }
+            Err(error) => (!core::mem::replace(&mut known.has_told, true)).then_some(error),
+        };
+        (known.current.clone(), wrong)
+    }
+
+    /// Whether a certificate that was shown then still counts: else it is to be shown again.
+    pub(crate) fn still(&self, then: &Current) -> bool {
+        self.now().0.version == then.version
+    }
+
+    fn renew(&self, known: &mut Known) -> Result<(), Error> {
+        let texts = self.files.read()?;
+        if texts != known.texts {
+            let acceptor = self.files.acceptor(&texts, self.clients)?;
+            known.current = Current { acceptor, version: known.current.version + 1 };
+            known.texts = texts;
+        }
+        Ok(())
+    }
+}
+
+impl Files {
+    fn read(&self) -> Result<Texts, Error> {
+        let text = |path: Option<&PathBuf>| path.map(|path| host::read_text(path)).transpose();
+        Ok(Texts {
+            certificate: host::read_text(&self.tls.certificate)?,
+            key: host::read_key(&self.tls.key)?,
+            client_ca: text(self.client_ca.as_ref())?,
+            client_crl: text(self.client_crl.as_ref())?,
+        })
+    }
+
+    fn acceptor(&self, texts: &Texts, clients: Clients) -> Result<TlsAcceptor, Error> {
+        let Tls { certificate, key } = &self.tls;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| refused(certificate, &error))?;
+        let builder = match self.client_ca.as_deref().zip(texts.client_ca.as_deref()) {
+            None => builder.with_no_client_auth(),
+            Some((ca, text)) => {
+                let mut roots = RootCertStore::empty();
+                for root in all_of(ca, text, "certificate")? {
+                    roots.add(root).map_err(|error| refused(ca, &error))?;
+                }
+                let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), provider);
+                let verifier = match clients {
+                    Clients::May => verifier.allow_unauthenticated(),
+                    Clients::Must => verifier,
+                };
+                let crl = self.client_crl.as_deref().zip(texts.client_crl.as_deref());
+                let verifier = match crl {
+                    None => verifier,
+                    Some((crl, text)) => verifier
+                        .with_crls(all_of::<CertificateRevocationListDer<'static>>(
+                            crl, text, LIST,
+                        )?)
+                        .only_check_end_entity_revocation()
+                        .enforce_revocation_expiration(),
+                };
+                let verifier = verifier.build().map_err(|error| refused(ca, &error))?;
+                builder.with_client_cert_verifier(verifier)
+            }
+        };
+        let read = PrivateKeyDer::from_pem_slice(texts.key.as_bytes());
+        let read = read.map_err(|error| refused(key, &error))?;
+        let chain = all_of(certificate, &texts.certificate, "certificate")?;
+        let config = builder.with_single_cert(chain, read);
+        let mut config = config.map_err(|error| refused(certificate, &error))?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(TlsAcceptor::from(Arc::new(config)))
+    }
+}
+
+/// All of a kind in a text, of which there has to be one.
+fn all_of<T: PemObject>(path: &Path, text: &str, what: &str) -> Result<Vec<T>, Error> {
+    let read: Result<Vec<T>, _> = T::pem_slice_iter(text.as_bytes()).collect();
     match read {
-        Ok(certificates) if !certificates.is_empty() => Ok(certificates),
-        Ok(_) => Err(refused(path, &"there is no certificate in it")),
+        Ok(found) if !found.is_empty() => Ok(found),
+        Ok(_) => Err(refused(path, &format_args!("there is no {what} in it"))),
         Err(error) => Err(refused(path, &error)),
     }
 }

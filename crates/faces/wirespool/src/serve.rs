@@ -196,6 +196,7 @@ fn serve(flags: &ServingFlags) -> Outcome {
         people: flags.people_file.clone().map(|file| Staff { file, roles: flags.role.clone() }),
         tls: tls.map(|(certificate, key)| Tls { certificate, key }),
         client_ca: flags.client_ca.clone(),
+        client_crl: flags.client_crl.clone(),
         audit: flags.audit.clone().map(|path| AuditFiles {
             path,
             file_bytes: flags.audit_size,

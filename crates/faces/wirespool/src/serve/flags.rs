@@ -43,6 +43,10 @@ pub(crate) struct ServingFlags {
     /// Accept certificates of clients that this CA has signed, in PEM
     #[arg(long, value_name = "FILE")]
     pub(super) client_ca: Option<PathBuf>,
+    /// Refuse those that this list of the CA revokes (CRL), in PEM. It is read again when it has
+    /// changed; one that is past its next update refuses all
+    #[arg(long, value_name = "FILE", requires = "client_ca")]
+    pub(super) client_crl: Option<PathBuf>,
     /// Answer Stenographer's programs here: POST /query, with a certificate of the client
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(super) stenographer: Option<SocketAddr>,

@@ -3,12 +3,16 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use super::Served;
 use crate::golden::pcap_of;
 use crate::machine::{Ran, Volume, run, write_key};
 use crate::stenographer::{question, scripts};
+
+/// Files are looked at each second.
+const A_LOOK: Duration = Duration::from_millis(1200);
 
 /// Certificates of a CA of the test; `None` with a printed reason where openssl cannot make them.
 struct Certificates {
@@ -62,6 +66,16 @@ impl Certificates {
     fn flags(&self) -> Vec<String> {
         let [cert, key, ca] = ["server_cert", "server_key", "ca_cert"].map(|it| self.file(it));
         ["--tls-cert", &cert, "--tls-key", &key, "--client-ca", &ca].map(str::to_owned).to_vec()
+    }
+
+    /// A connection that stays open, with the certificate of a client.
+    fn connect(&self, client: &str, address: &str) -> Child {
+        let mut openssl = Command::new("openssl");
+        openssl.args(["s_client", "-quiet", "-connect", address, "-CAfile"]);
+        openssl.arg(self.file("ca_cert")).arg("-cert").arg(self.file(&format!("{client}_cert")));
+        openssl.arg("-key").arg(self.file(&format!("{client}_key")));
+        openssl.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        openssl.spawn().unwrap()
     }
 
     /// `curl` with the certificate of a client; `None` with a printed reason where there is none.
@@ -121,6 +135,58 @@ fn a_certificate_of_a_client_counts_where_the_ca_and_the_file_say_so() {
     drop(plain.read_to_end(&mut said));
     assert!(!said.starts_with(b"HTTP"), "{said:?}");
     assert_eq!(code(None, "health").unwrap(), "200");
+}
+
+#[test]
+fn a_revoked_certificate_counts_no_more_and_needs_no_restart() {
+    let volume = Volume::recorded();
+    let Some(certificates) = Certificates::new(&volume) else { return };
+    write_key(&volume.file("tokens"), "*:sessions:certificate\n");
+    let config = "[ca]\ndefault_ca=ca_of_test\n[ca_of_test]\ndatabase=index.txt\n\
+                  crlnumber=crlnumber\ndefault_md=sha256\ndefault_crl_days=1\n";
+    for (name, text) in [("ca.cnf", config), ("index.txt", ""), ("crlnumber", "01\n")] {
+        fs::write(format!("{}/{name}", certificates.folder), text).unwrap();
+    }
+    let ca = "ca -config ca.cnf -keyfile ca_key.pem -cert ca_cert.pem";
+    // Replaced as a whole, as whoever fetches it does.
+    let publish = || {
+        certificates.call(&format!("{ca} -gencrl -out new.pem"))?;
+        fs::rename(certificates.file("new"), certificates.file("crl")).ok()
+    };
+    if publish().is_none() {
+        return;
+    }
+    let crl = certificates.file("crl");
+    let mut served = serve(volume, &certificates, &["--client-crl", &crl]);
+    let url = format!("https://{}/api/v1/sessions", served.address);
+    let status = ["-o", "/dev/null", "-w", "%{http_code}", &url];
+    let code = |client: &str| certificates.curl(Some(client), &status).map(|ran| ran.out);
+    let Some(before) = code("client") else { return };
+    assert_eq!((before.as_str(), code("other").unwrap().as_str()), ("200", "200"));
+
+    let mut open = certificates.connect("client", &served.address.to_string());
+    let mut ask = |further: &str| {
+        let request = format!("GET /api/v1/sessions HTTP/1.1\r\nHost: x\r\n{further}\r\n");
+        open.stdin.as_mut().unwrap().write_all(request.as_bytes()).unwrap();
+    };
+    ask("");
+    std::thread::sleep(A_LOOK);
+    certificates.call(&format!("{ca} -revoke client_cert.pem")).unwrap();
+    publish().unwrap();
+    std::thread::sleep(A_LOOK);
+    ask("Connection: close\r\n");
+    let said = String::from_utf8(open.wait_with_output().unwrap().stdout).unwrap();
+    let statuses: Vec<&str> = said.lines().filter(|line| line.starts_with("HTTP/1.1 ")).collect();
+    assert_eq!(statuses, ["HTTP/1.1 200 OK", "HTTP/1.1 401 Unauthorized"], "{said}");
+    assert_eq!(code("client").unwrap(), "000", "no handshake");
+    assert_eq!(code("other").unwrap(), "200");
+
+    // What is no list changes nothing, and is said.
+    fs::write(&crl, "no list").unwrap();
+    std::thread::sleep(A_LOOK);
+    assert_eq!(code("client").unwrap(), "000");
+    assert_eq!(code("other").unwrap(), "200");
+    served.hear("the certificates of before count");
 }
 
 /// Stenographer's scripts with a configuration that leads to our door.
