@@ -139,7 +139,13 @@ mod tests {
             ..Layer::default()
         };
         let kind = TargetKind::Device;
-        let target = Target { kind, path: "/dev/x".to_owned(), size_bytes: 1, layers: vec![layer] };
+        let target = Target {
+            kind,
+            path: "/dev/x".to_owned(),
+            size_bytes: 1,
+            layers: vec![layer],
+            is_in_memory: false,
+        };
         let flash = Seen { turns: Some(false), access_ns: Some(90_000), ..Seen::default() };
         let text = "it says that it turns, and an access takes 90.0 us: flash, or a cache";
         assert_eq!(seen(&target, flash).unwrap(), text);

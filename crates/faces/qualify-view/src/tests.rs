@@ -117,6 +117,7 @@ fn target() -> Target {
         path: "/dev/sdb".to_owned(),
         size_bytes: 8_000_000_000_000,
         layers: vec![layer],
+        is_in_memory: false,
     }
 }
 
@@ -162,6 +163,7 @@ fn verdict() -> Verdict {
         asked: Some(asked),
         shares: vec![share()],
         lost: lost(),
+        doubts: Vec::new(),
     }
 }
 

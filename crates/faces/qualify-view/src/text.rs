@@ -3,8 +3,9 @@
 use core::fmt::Write as _;
 
 use ::qualify::{
-    Answer, Cause, Cpu, Extents, Files, Fill, Iops, Judged, Latencies, Latency, Mixed, Order,
-    PartResult, Passes, Qualification, Reads, Share, Sweep, Target, TargetKind, Verdict, seen,
+    Answer, Cause, Cpu, Doubt, Extents, Files, Fill, Iops, Judged, Latencies, Latency, Mixed,
+    Order, PartResult, Passes, Qualification, Reads, Share, Sweep, Target, TargetKind, Verdict,
+    seen,
 };
 use page::safe::printable;
 use page::text::disk_rate as rate;
@@ -133,7 +134,15 @@ fn verdict(lines: &mut Lines, verdict: &Verdict) {
     let of_mix = format!("{}, mean frame {} bytes", printable(&mix.name), mix.mean_frame_bytes());
     let by_reading = if first.is_by_reading { ", if it writes as it reads" } else { "" };
     let traffic = bits(verdict.guaranteed_traffic_bit_per_s);
-    lines.add("verdict", &format!("guarantees {traffic} of traffic ({of_mix}){by_reading}"));
+    for (number, doubt) in verdict.doubts.iter().enumerate() {
+        let label = if number == 0 { "verdict" } else { "" };
+        lines.add(label, &format!("cannot judge: {}", self::doubt(doubt)));
+    }
+    let (label, what) = match verdict.doubts[..] {
+        [] => ("verdict", "guarantees"),
+        _ => ("", "measured for"),
+    };
+    lines.add(label, &format!("{what} {traffic} of traffic ({of_mix}){by_reading}"));
     if let Some(asked) = &verdict.asked {
         let needed = rate(asked.needed_bytes_per_s);
         let asked_for = format!("{} need {needed}", bits(asked.bits_per_s));
@@ -174,6 +183,26 @@ fn verdict(lines: &mut Lines, verdict: &Verdict) {
     }
     shares(lines, verdict);
     lost(lines, verdict);
+}
+
+/// Why what was measured guarantees nothing, and what would.
+pub(super) fn doubt(doubt: &Doubt) -> String {
+    match *doubt {
+        Doubt::Memory => {
+            "what is written there lies in memory (tmpfs); name a folder on a disk".to_owned()
+        }
+        Doubt::Short { bytes, ns, needed_bytes } => format!(
+            "{} were written in {}, which a cache may have taken; it takes --size {} or more",
+            ByteSize(bytes),
+            nanos(ns),
+            whole_gib(needed_bytes)
+        ),
+    }
+}
+
+/// Rounded up, as `--size` takes it.
+fn whole_gib(bytes: u64) -> String {
+    format!("{}G", bytes.div_ceil(1 << 30))
 }
 
 /// What it comes to where the slow end of the surface is left out.

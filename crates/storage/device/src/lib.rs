@@ -60,6 +60,7 @@ pub use pool::{Ahead, Buffer, Pool, Shared, SharedPool, SharedPoolError};
 pub use rings::reserve_rings;
 pub use row::{ROW_SIZE, Row};
 pub use storage::refuse_same_storage;
+pub use target::lies_in_memory;
 pub use timeline::Timeline;
 pub use units::Histogram;
 pub use watched::{Cell, Promise, SlowWrite, Watch, WatchReader, Watched};

@@ -229,6 +229,13 @@ fn forget_cached(fd: &OwnedFd, path: &Path) -> Result<(), Error> {
     forgotten.map_err(|errno| Error::path("flush", path, errno))
 }
 
+/// Whether what is written at a path lies in the machine's memory: tmpfs, ramfs (statfs(2)). False
+/// where the file system does not say.
+pub fn lies_in_memory(path: &Path) -> bool {
+    const IN_MEMORY: [i128; 2] = [0x0102_1994, 0x8584_58f6];
+    rustix::fs::statfs(path).is_ok_and(|found| IN_MEMORY.contains(&i128::from(found.f_type)))
+}
+
 /// Whether the file system is one that another process or machine serves, or does not say what it
 /// is.
 fn is_served(fd: &OwnedFd) -> bool {

@@ -73,6 +73,26 @@ pub struct Verdict {
     /// What it comes to with one and two members gone; empty where members are not known.
     #[serde(default)]
     pub lost: Vec<Lost>,
+    /// Why what was measured guarantees nothing; empty where it does.
+    #[serde(default)]
+    pub doubts: Vec<Doubt>,
+}
+
+/// Why a rate that was measured is no guarantee.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum Doubt {
+    /// What was written lies in memory, and is gone with it.
+    Memory,
+    /// Caches take what is written in a moment: it has to be more.
+    Short {
+        /// Bytes that were written.
+        bytes: u64,
+        /// The time that took.
+        ns: u64,
+        /// Bytes that take long enough at that rate.
+        needed_bytes: u64,
+    },
 }
 
 /// The guarantee with reads beside the writes.

@@ -171,9 +171,15 @@ mod tests {
             asked: None,
             shares: Vec::new(),
             lost: Vec::new(),
+            doubts: Vec::new(),
         };
-        let target =
-            Target { kind: TargetKind::File, path: String::new(), size_bytes: 1, layers: vec![] };
+        let target = Target {
+            kind: TargetKind::File,
+            path: String::new(),
+            size_bytes: 1,
+            layers: vec![],
+            is_in_memory: false,
+        };
         Qualification {
             target,
             started: Timestamp(0),

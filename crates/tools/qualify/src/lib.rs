@@ -65,7 +65,7 @@ pub use fio::parse_fio;
 pub use folder::Folder;
 pub use histogram::Latencies;
 pub use identity::{Other, other, report_id};
-pub use judged::{Answer, Asked, Judged, Lost, Order, Share, Verdict, WithReaders};
+pub use judged::{Answer, Asked, Doubt, Judged, Lost, Order, Share, Verdict, WithReaders};
 pub use kept::{Beside, Together, VolumeQualification, beside};
 pub use members::{Lent, Members, Protection};
 pub use model::modelled;

@@ -51,6 +51,7 @@ pub fn modelled(
         path: path.display().to_string(),
         size_bytes: size,
         layers: Vec::new(),
+        is_in_memory: false,
     };
     Ok((disk, timeline, target))
 }

@@ -104,6 +104,9 @@ pub struct Target {
     pub size_bytes: u64,
     /// The devices below it, the uppermost first.
     pub layers: Vec<Layer>,
+    /// What is written there lies in memory, and not on a disk.
+    #[serde(default)]
+    pub is_in_memory: bool,
 }
 
 /// What one part found.
@@ -149,6 +152,15 @@ impl PartResult {
             Self::Iops(_) => Part::Iops,
             Self::Files(_) => Part::Files,
             Self::Cpu(_) => Part::Cpu,
+        }
+    }
+
+    /// Bytes that it wrote one behind the other, and the time that took; none of another part.
+    pub(crate) fn written(&self) -> (u64, u64) {
+        match self {
+            Self::Fill(fill) | Self::Ring(fill) => (fill.bytes(), fill.ns()),
+            Self::Passes(passes) => (passes.first.bytes(), passes.first.ns()),
+            _ => (0, 0),
         }
     }
 }

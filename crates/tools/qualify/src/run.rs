@@ -82,7 +82,13 @@ fn summed_up(found: &mut Qualification, bench: &Bench<'_>, (plan, ask): (&Plan, 
 /// Nothing yet.
 fn begun(started: Timestamp) -> Qualification {
     let path = String::new();
-    let target = Target { kind: TargetKind::File, path, size_bytes: 0, layers: Vec::new() };
+    let target = Target {
+        kind: TargetKind::File,
+        path,
+        size_bytes: 0,
+        layers: Vec::new(),
+        is_in_memory: false,
+    };
     Qualification {
         target,
         started,

@@ -1,6 +1,6 @@
 //! What follows from the parts: the rate that is guaranteed, and whether it is enough.
 
-use crate::judged::{Answer, Asked, Judged, Order, Verdict, WithReaders};
+use crate::judged::{Answer, Asked, Doubt, Judged, Order, Verdict, WithReaders};
 use crate::laps::{Laps, step_bytes};
 use crate::number::{real, whole};
 use crate::partial;
@@ -8,6 +8,9 @@ use crate::plan::{Ask, Part, Plan};
 use crate::report::{Fill, Mixed, PartResult, Sweep, SweepStep, Target, TargetKind};
 use crate::trace::Trace;
 use crate::traffic::Mix;
+
+/// What is written in less proves nothing of a disk: its cache, or the host's, takes as much.
+const PROVEN_NS: u64 = 2_000_000_000;
 
 /// The verdict; `None` where no part says anything of a rate.
 pub(crate) fn judge(
@@ -42,10 +45,12 @@ pub(crate) fn judge(
     let order = order_of(target);
     judged.sort_by_key(|judged| (judged.is_computed, judged.order != order));
     let first = *judged.first()?;
+    let doubts = doubts(target, parts, &first);
     let asked = ask.bits_per_s.zip(needed).map(|(bits_per_s, needed_bytes_per_s)| {
         let ratio = real(first.guaranteed_bytes_per_s) / real(needed_bytes_per_s.max(1));
         let permille = i64::try_from(whole(ratio * 1000.0)).unwrap_or(i64::MAX - 1000);
-        let answer = answer(&first, needed_bytes_per_s, is_interrupted);
+        let is_open = is_interrupted || !doubts.is_empty();
+        let answer = answer(&first, needed_bytes_per_s, (is_interrupted, is_open));
         Asked { bits_per_s, needed_bytes_per_s, margin_permille: permille - 1000, answer }
     });
     let guaranteed_traffic_bit_per_s = ask.mix.bits_of(first.guaranteed_bytes_per_s);
@@ -64,7 +69,24 @@ pub(crate) fn judge(
         asked,
         shares,
         lost,
+        doubts,
     })
+}
+
+/// Why the rate that the verdict stands on may be that of something else than the target.
+fn doubts(target: &Target, parts: &[PartResult], first: &Judged) -> Vec<Doubt> {
+    if target.kind == TargetKind::Model || first.is_by_reading {
+        return Vec::new();
+    }
+    let memory = target.is_in_memory.then_some(Doubt::Memory);
+    let written = parts.iter().filter(|part| part.part() == first.basis);
+    let short = written.filter_map(|part| {
+        let (bytes, ns) = part.written();
+        let is_short = bytes > 0 && ns < PROVEN_NS;
+        let needed = real(bytes) * real(PROVEN_NS) / real(ns.max(1));
+        is_short.then_some(Doubt::Short { bytes, ns, needed_bytes: whole(needed) })
+    });
+    memory.into_iter().chain(short).collect()
 }
 
 /// The share that readers cost on some stretches is taken for that of the whole.
@@ -90,12 +112,13 @@ pub(crate) fn order_of(target: &Target) -> Order {
     }
 }
 
-/// Reading proves nothing of writing but that it is hardly faster.
-fn answer(judged: &Judged, needed: u64, is_interrupted: bool) -> Answer {
+/// Reading proves nothing of writing but that it is hardly faster. What is too slow for a moment, or
+/// in memory, is too slow for longer.
+fn answer(judged: &Judged, needed: u64, (is_interrupted, is_open): (bool, bool)) -> Answer {
     if judged.guaranteed_bytes_per_s < needed {
         return if is_interrupted { Answer::CannotJudge } else { Answer::TooSlow };
     }
-    if judged.is_by_reading || is_interrupted { Answer::CannotJudge } else { Answer::Fits }
+    if judged.is_by_reading || is_open { Answer::CannotJudge } else { Answer::Fits }
 }
 
 fn of_fill(basis: Part, order: Order, fill: &Fill, ask: &Ask) -> Judged {

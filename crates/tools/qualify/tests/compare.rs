@@ -270,7 +270,13 @@ fn report(rate: f64) -> (String, Qualification) {
     let bench = Bench::new((&disk, Some(&mut writer)), &timeline, 1, &mut tell);
     let path = format!("{rate}");
     let kind = TargetKind::Model;
-    let target = Target { kind, path: path.clone(), size_bytes: SIZE, layers: Vec::new() };
+    let target = Target {
+        kind,
+        path: path.clone(),
+        size_bytes: SIZE,
+        layers: Vec::new(),
+        is_in_memory: false,
+    };
     let plan = Plan::of_model(SIZE).only(&[Part::Fill]);
     let ask =
         Ask { pool_bytes: 1 << 20, mix: Mix::named("640").unwrap(), bits_per_s: None, array: None };

@@ -122,7 +122,13 @@ fn small(profile: ZoneProfile, cache_bytes: u64) -> (Modelled, Timeline, Target)
     let timing = Timing { revolution_ns: 0, cache_bytes, cache_bytes_per_s: 400e6, ..whole };
     let disk = Modelled::new(size_bytes, timing, &timeline, 3).forgetting(0..size_bytes);
     let path = "small".to_owned();
-    let target = Target { kind: TargetKind::Model, path, size_bytes, layers: Vec::new() };
+    let target = Target {
+        kind: TargetKind::Model,
+        path,
+        size_bytes,
+        layers: Vec::new(),
+        is_in_memory: false,
+    };
     (disk, timeline, target)
 }
 

@@ -22,7 +22,13 @@ fn ask(pool_bytes: u64) -> Ask {
 
 fn target() -> Target {
     let path = "modelled".to_owned();
-    Target { kind: TargetKind::Model, path, size_bytes: SIZE, layers: Vec::new() }
+    Target {
+        kind: TargetKind::Model,
+        path,
+        size_bytes: SIZE,
+        layers: Vec::new(),
+        is_in_memory: false,
+    }
 }
 
 /// A disk of 200 MB/s with platters, and a small cache.

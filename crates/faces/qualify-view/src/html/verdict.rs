@@ -1,11 +1,13 @@
 //! What it comes to, in words and in a table.
 
-use ::qualify::{Answer, Judged, Lost, Order, Qualification, Share, Verdict};
+use ::qualify::{Answer, Asked, Judged, Lost, Order, Qualification, Share, Verdict};
 use page::safe::printable;
 use page::text::disk_rate as rate;
 use page::text::{bits, nanos, percent, plural};
 use page::{Cell, Document};
 use units::ByteSize;
+
+use crate::text::doubt;
 
 pub(super) fn add(page: &mut Document, found: &Qualification) {
     let Some(verdict) = &found.verdict else {
@@ -78,6 +80,10 @@ fn words(found: &Qualification, verdict: &Verdict) -> (&'static str, String) {
     if found.wrong_rows() > 0 {
         return ("bad", "Rows read back were not those written: it loses data.".to_owned());
     }
+    let is_no_answer = |asked: &Asked| asked.answer != Answer::TooSlow;
+    if !verdict.doubts.is_empty() && verdict.asked.as_ref().is_none_or(is_no_answer) {
+        return ("open", "What was measured guarantees nothing.".to_owned());
+    }
     let Some(asked) = &verdict.asked else {
         let by_reading = verdict.judged.first().is_some_and(|judged| judged.is_by_reading);
         let condition = if by_reading { ", if it writes as it reads" } else { "" };
@@ -96,8 +102,9 @@ fn words(found: &Qualification, verdict: &Verdict) -> (&'static str, String) {
 fn sentences(found: &Qualification, verdict: &Verdict, first: &Judged) -> Vec<String> {
     let mix = &verdict.mix;
     let guaranteed = rate(first.guaranteed_bytes_per_s);
+    let is = if verdict.doubts.is_empty() { "guaranteed" } else { "measured" };
     let mut sentences = vec![format!(
-        "{guaranteed} are guaranteed with a pool of {}, which is {} of traffic on a link: {}, mean \
+        "{guaranteed} are {is} with a pool of {}, which is {} of traffic on a link: {}, mean \
          frame {} bytes.",
         ByteSize(first.pool_bytes),
         bits(verdict.guaranteed_traffic_bit_per_s),
@@ -113,6 +120,7 @@ fn sentences(found: &Qualification, verdict: &Verdict, first: &Judged) -> Vec<St
             format!("{} need {needed}: {margin} to spare.", bits(asked.bits_per_s))
         });
     }
+    sentences.extend(verdict.doubts.iter().map(|it| format!("Cannot judge: {}.", doubt(it))));
     if first.is_by_reading {
         sentences.push("It was only read, and reading proves no writing.".to_owned());
     }

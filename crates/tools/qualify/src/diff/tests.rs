@@ -32,10 +32,11 @@ fn found(guaranteed: u64, parts: Vec<PartResult>) -> Qualification {
         asked: None,
         shares: Vec::new(),
         lost: Vec::new(),
+        doubts: Vec::new(),
     };
     let (kind, path) = (TargetKind::Model, "x".to_owned());
     Qualification {
-        target: Target { kind, path, size_bytes: 1 << 40, layers: Vec::new() },
+        target: Target { kind, path, size_bytes: 1 << 40, layers: Vec::new(), is_in_memory: false },
         started: Timestamp(0),
         ns: 0,
         parts,
@@ -145,7 +146,7 @@ fn runs_in_bursts_differ_by_chance_in_five_of_a_hundred_pairs_at_most_whatever_i
 #[test]
 fn what_took_a_moment_says_less() {
     for (ns, expected) in [(10_000_000_000, 1000), (100_000_000, 10_000), (0, 100_000_000)] {
-        assert_eq!(whole(crate::noise::shift([20_000_000_000, ns]) * 1000.0), expected);
+        assert_eq!(whole(shift([20_000_000_000, ns]) * 1000.0), expected);
     }
 }
 
