@@ -140,7 +140,7 @@ fn verdict(lines: &mut Lines, verdict: &Verdict) {
     }
     let (label, what) = match verdict.doubts[..] {
         [] => ("verdict", "guarantees"),
-        _ => ("", "measured for"),
+        _ => ("", "measured"),
     };
     lines.add(label, &format!("{what} {traffic} of traffic ({of_mix}){by_reading}"));
     if let Some(asked) = &verdict.asked {

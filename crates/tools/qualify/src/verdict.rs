@@ -78,7 +78,9 @@ fn doubts(target: &Target, parts: &[PartResult], first: &Judged) -> Vec<Doubt> {
     if target.kind == TargetKind::Model || first.is_by_reading {
         return Vec::new();
     }
-    let memory = target.is_in_memory.then_some(Doubt::Memory);
+    if target.is_in_memory {
+        return Vec::from([Doubt::Memory]);
+    }
     let written = parts.iter().filter(|part| part.part() == first.basis);
     let short = written.filter_map(|part| {
         let (bytes, ns) = part.written();
@@ -86,7 +88,7 @@ fn doubts(target: &Target, parts: &[PartResult], first: &Judged) -> Vec<Doubt> {
         let needed = real(bytes) * real(PROVEN_NS) / real(ns.max(1));
         is_short.then_some(Doubt::Short { bytes, ns, needed_bytes: whole(needed) })
     });
-    memory.into_iter().chain(short).collect()
+    short.collect()
 }
 
 /// The share that readers cost on some stretches is taken for that of the whole.
