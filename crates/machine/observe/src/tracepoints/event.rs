@@ -158,7 +158,7 @@ pub type TraceEvent = Traced<Happened>;
 
 /// `TRACE_FLAG_HARDIRQ` and `TRACE_FLAG_SOFTIRQ` of `include/linux/trace_events.h`: the process
 /// that ran has nothing to do with it.
-const IN_INTERRUPT: u64 = 0x8 | 0x10;
+pub(super) const IN_INTERRUPT: u64 = 0x8 | 0x10;
 
 /// Which record a tracepoint's is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

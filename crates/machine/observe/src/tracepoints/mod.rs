@@ -25,10 +25,11 @@ use event::{Decoder, Kind};
 use format::Format;
 use host::DeviceNumber;
 pub use not_traced::NotTraced;
-pub use senders::{Senders, Sent};
+pub use senders::{Senders, Sent, realtime_ahead_ns};
 use set::Set;
 pub use set::Traced;
 
+pub use crate::perf::{monotonic_ns, processors};
 use crate::perf::{ring_size, settled_ns};
 use crate::symbols::address_of;
 

@@ -194,11 +194,7 @@ fn sample<D: Decode>(decoders: &[D], record: &[u8]) -> Option<Traced<D::Happened
     Some(Traced { time_ns, process, thread, happened: decoder.decode(raw)? })
 }
 
-fn open(
-    tracepoint: u16,
-    (thread, processor): (i32, i32),
-    flags: u64,
-) -> io::Result<OwnedFd> {
+fn open(tracepoint: u16, (thread, processor): (i32, i32), flags: u64) -> io::Result<OwnedFd> {
     let attributes = Attributes {
         kind: PERF_TYPE_TRACEPOINT,
         config: tracepoint.into(),

@@ -1,8 +1,9 @@
 //! What the kernel's records of system calls and of the scheduler say.
 
+use crate::tracepoints::event::IN_INTERRUPT;
 use crate::tracepoints::format::{Field, Format};
 use crate::tracepoints::set::{Decode, Traced};
-use host::native::u64_of;
+use host::native::{u32_of, u64_of};
 
 /// Why a thread has lost its processor.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -86,6 +87,8 @@ pub enum CallHappened {
     Woke {
         /// Thread id.
         thread: u32,
+        /// A device or a timer did, by an interrupt: who ran just then has nothing to do with it.
+        is_interrupt: bool,
     },
     /// It has started a process or a thread.
     Forked {
@@ -157,7 +160,7 @@ impl CallDecoder {
             Kind::Entered => ["id", "args", "id", "id", "id"],
             Kind::Returned => ["id", "ret", "id", "id", "id"],
             Kind::Switched => ["prev_pid", "prev_comm", "prev_state", "next_pid", "next_comm"],
-            Kind::Woke => ["pid"; 5],
+            Kind::Woke => ["pid", "common_flags", "pid", "pid", "pid"],
             Kind::Forked => ["child_pid"; 5],
             Kind::Executed => ["pid"; 5],
             Kind::Ended => ["comm"; 5],
@@ -199,7 +202,10 @@ impl Decode for CallDecoder {
                 left: Left::of(three.number(record)?),
                 to: scheduled(four, five)?,
             },
-            Kind::Woke => CallHappened::Woke { thread: one.short(record)? },
+            Kind::Woke => CallHappened::Woke {
+                thread: one.short(record)?,
+                is_interrupt: two.number(record)? & IN_INTERRUPT != 0,
+            },
             Kind::Forked => CallHappened::Forked { child: one.short(record)? },
             Kind::Executed => CallHappened::Executed,
             Kind::Ended => CallHappened::Ended { name: *one.bytes(record)?.first_chunk()? },
@@ -214,10 +220,9 @@ fn six(field: Field, record: &[u8]) -> Option<[u64; 6]> {
     Some([next()?, next()?, next()?, next()?, next()?, next()?])
 }
 
-#[expect(clippy::host_endian_bytes, reason = "a program in the kernel of this machine wrote it")]
 fn pointed(record: &[u8]) -> Option<Pointed> {
-    let kind = u16::from_ne_bytes(*record.get(2..)?.first_chunk()?);
-    let len = u32::from_ne_bytes(*record.get(4..)?.first_chunk()?);
+    let kind = u16::try_from(u32_of(*record.first_chunk()?) >> 16).ok()?;
+    let len = u32_of(*record.get(4..)?.first_chunk()?);
     let bytes = record.get(POINTED_HEAD..)?.get(..usize::try_from(len).ok()?)?;
     match kind {
         PATH => Some(Pointed::Path(bytes.split(|&byte| byte == 0).next()?.to_vec())),
@@ -250,16 +255,16 @@ mod tests {
 
     #[test]
     fn what_a_pointer_leads_to_is_as_long_as_it_says() {
-        let record = |kind: u16, len: u32, bytes: &[u8]| {
-            let mut record = [0xff, 0xff].to_vec();
-            record.extend(kind.to_ne_bytes());
-            record.extend(len.to_ne_bytes());
+        let record = |kind: u32, len: u32, bytes: &[u8]| {
+            // The kind is in the upper half of a word of which nothing else is read.
+            let mut record = host::native::u32_bytes(0xffff | kind << 16).to_vec();
+            record.extend(host::native::u32_bytes(len));
             record.extend(bytes);
             pointed(&record)
         };
-        assert_eq!(record(PATH, 4, b"/a\0xrest"), Some(Pointed::Path(b"/a".to_vec())));
-        assert_eq!(record(ADDRESS, 2, b"ab"), Some(Pointed::Address(b"ab".to_vec())));
-        assert_eq!(record(PATH, 9, b"short"), None);
+        assert_eq!(record(PATH.into(), 4, b"/a\0xrest"), Some(Pointed::Path(b"/a".to_vec())));
+        assert_eq!(record(ADDRESS.into(), 2, b"ab"), Some(Pointed::Address(b"ab".to_vec())));
+        assert_eq!(record(PATH.into(), 9, b"short"), None);
         assert_eq!(record(9, 0, b""), None);
     }
 }

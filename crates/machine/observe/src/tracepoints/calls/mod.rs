@@ -7,13 +7,15 @@
 
 mod event;
 mod names;
+mod now;
 mod program;
 
 use std::path::Path;
 
-pub use event::{CallEvent, CallHappened, Left, Pointed, Scheduled};
 use event::{CallDecoder, Kind};
-pub use names::call_name;
+pub use event::{CallEvent, CallHappened, Left, Pointed, Scheduled};
+pub use names::{call_name, error_name, open_flags};
+pub use now::{NowIn, filesystem_of, now_in};
 use program::Pointers;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -183,8 +185,7 @@ fn may_open(events: usize) -> bool {
         return false;
     }
     let is_enough = current.is_none_or(|current| current >= needed);
-    is_enough
-        || setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum }).is_ok()
+    is_enough || setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum }).is_ok()
 }
 
 /// For tests that give any bytes: the layout of a tracepoint, and records of it.
@@ -221,7 +222,8 @@ mod tests {
         tracer.finish(&mut events);
         assert!(events.is_sorted_by_key(|event| event.time_ns));
         let of_child = || events.iter().filter(|event| event.process == process);
-        let has = |wanted: &dyn Fn(&CallHappened) -> bool| of_child().any(|it| wanted(&it.happened));
+        let has =
+            |wanted: &dyn Fn(&CallHappened) -> bool| of_child().any(|it| wanted(&it.happened));
         let lost = (tracer.lost_calls(), tracer.lost_turns(), tracer.lost_pointers());
         if lost != (0, 0, 0) {
             return println!("not run: the kernel kept {lost:?} records back");

@@ -60,17 +60,50 @@ const PLACES: [(Place, &[&str]); 5] = [
     (
         Place::Path(0),
         &[
-            "open", "creat", "stat", "lstat", "access", "readlink", "chdir", "execve", "unlink",
-            "rmdir", "mkdir", "rename", "chmod", "chown", "lchown", "truncate", "statfs", "link",
-            "symlink", "utimes", "getxattr", "lgetxattr",
+            "open",
+            "creat",
+            "stat",
+            "lstat",
+            "access",
+            "readlink",
+            "chdir",
+            "execve",
+            "unlink",
+            "rmdir",
+            "mkdir",
+            "rename",
+            "chmod",
+            "chown",
+            "lchown",
+            "truncate",
+            "statfs",
+            "link",
+            "symlink",
+            "utimes",
+            "getxattr",
+            "lgetxattr",
         ],
     ),
     (
         Place::Path(1),
         &[
-            "openat", "openat2", "newfstatat", "statx", "faccessat", "faccessat2", "readlinkat",
-            "unlinkat", "mkdirat", "execveat", "fchmodat", "fchownat", "renameat", "renameat2",
-            "linkat", "utimensat", "inotify_add_watch",
+            "openat",
+            "openat2",
+            "newfstatat",
+            "statx",
+            "faccessat",
+            "faccessat2",
+            "readlinkat",
+            "unlinkat",
+            "mkdirat",
+            "execveat",
+            "fchmodat",
+            "fchownat",
+            "renameat",
+            "renameat2",
+            "linkat",
+            "utimensat",
+            "inotify_add_watch",
         ],
     ),
     (Place::Address(1), &["connect", "bind"]),
@@ -139,10 +172,7 @@ impl Pointers {
     /// Its number may become another one's.
     pub(super) fn forget(&self, process: u32) {
         let key = u32_bytes(process);
-        let request = [
-            u64::from(self.wanted.as_raw_fd().unsigned_abs()),
-            address(key.as_ptr()),
-        ];
+        let request = [u64::from(self.wanted.as_raw_fd().unsigned_abs()), address(key.as_ptr())];
         // SAFETY: of a map with keys of four bytes the kernel reads those four, which live on.
         unsafe { call(MAP_DELETE, &words(&request)) }.map(drop).unwrap_or_default();
     }
@@ -446,8 +476,10 @@ fn words(words: &[u64]) -> Vec<u8> {
 
 /// Two numbers of 32 bits as they lie in memory.
 fn pair(first: u32, second: u32) -> u64 {
-    let [[a, b, c, d], [e, f, g, h]] = [first, second].map(u32_bytes);
-    host::native::u64_of([a, b, c, d, e, f, g, h])
+    let mut bytes = [0; 8];
+    let both = [first, second].map(u32_bytes);
+    bytes.iter_mut().zip(both.as_flattened()).for_each(|(to, from)| *to = *from);
+    host::native::u64_of(bytes)
 }
 
 /// With keys and values of four bytes.
