@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn a_window_that_collapses_is_seen() {
         let point = |congestion_window| Point { congestion_window, ..Point::default() };
-        let mut follower = diagnose::tcp::Follower::default();
+        let mut follower = Follower::default();
         let info = TcpInfo { congestion_window: 80, ..TcpInfo::default() };
         let seen = NamespaceLook { sockets: vec![socket(Some(&info))], ..NamespaceLook::default() };
         follower

@@ -133,8 +133,11 @@ pub fn limited() -> Vec<Limited> {
 /// How a group is now.
 pub fn look(group: &Limited) -> GroupLook {
     let read = |file: &str| fs::read_to_string(group.folder.join(file)).unwrap_or_default();
-    let mut numbers =
-        if group.reaches_below { members_below(&group.folder) } else { members(&group.folder) };
+    let mut numbers = if group.reaches_below {
+        members_below(&group.folder, MEMBERS_MAX)
+    } else {
+        members(&group.folder)
+    };
     numbers.truncate(MEMBERS_MAX);
     let moved = if group.reaches_below {
         moved_two(&read("io.stat"))

@@ -24,8 +24,9 @@ pub(crate) struct Descriptors {
 /// What is known of a socket besides.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Socket {
-    /// The last thing that was done to it is that something was sent.
-    pub(crate) is_asked: bool,
+    /// Messages that were sent and not answered yet, as far as can be seen: of a stream one, until
+    /// something is read.
+    pub(crate) asked: u64,
     /// It was seen to be connected by its own program, which asks, therefore, and does not answer.
     is_connected: bool,
 }

@@ -7,6 +7,7 @@ use observe::tracepoints::calls::{CallEvent, CallHappened, Left, NowIn, Schedule
 use crate::ledger::{Done, Ledger, known_name};
 use crate::names::of_bytes;
 use crate::reason::Reason;
+use crate::runs::Runs;
 use crate::seen::{CallWatch, ProcessSeen};
 use crate::threads::{Away, Call, Divided, Thread, add_taker};
 use crate::watch::Machine;
@@ -31,6 +32,7 @@ pub(crate) struct Follower<'m> {
     threads: BTreeMap<u32, Thread>,
     /// Who started a process that has made no call yet.
     parents: BTreeMap<u32, u32>,
+    runs: Runs,
     begun_ns: u64,
 }
 
@@ -39,7 +41,8 @@ impl<'m> Follower<'m> {
         let mut ledger = Ledger::new();
         ledger.realtime_ahead_ns = machine.realtime_ahead_ns();
         let (threads, parents) = (BTreeMap::new(), BTreeMap::new());
-        Self { machine, ledger, wanted, threads, parents, begun_ns }
+        let runs = Runs::default();
+        Self { machine, ledger, wanted, threads, parents, runs, begun_ns }
     }
 
     fn is_wanted(&self, process: u32) -> bool {
@@ -59,7 +62,7 @@ impl<'m> Follower<'m> {
     pub(crate) fn waits(&mut self, (process, thread): (u32, u32), now: NowIn) {
         let since_ns = self.begun_ns;
         let left = if now.is_blocked { Left::Blocked } else { Left::Sleeping };
-        let away = Away { since_ns, left, runnable_ns: None, waker: None, taker: None };
+        let away = Away { since_ns, left, runnable_ns: None, waker: None };
         if let Some(it) = self.thread(process, thread, since_ns) {
             it.call = Some(Call::new(now.number, now.arguments, since_ns));
             it.away = Some(away);
@@ -92,14 +95,16 @@ impl<'m> Follower<'m> {
                     _ => it.pending = Some(pointed),
                 }
             }
-            CallHappened::Switched { from, left, to } => {
-                // One may be seen from outside of our namespace of process ids.
-                if thread != from.thread && thread != 0 && from.thread != 0 {
+            CallHappened::Switched { processor, from, left, to } => {
+                // One that has ended has no number any more.
+                let is_numbered = left != Left::Ended && thread != u32::MAX;
+                if is_numbered && thread != from.thread && thread != 0 && from.thread != 0 {
                     self.ledger.seen.has_foreign_numbers = true;
                 }
                 if !self.ledger.seen.has_foreign_numbers {
-                    self.leaves((process, from), (left, to), time_ns);
-                    self.comes(to, from, time_ns);
+                    self.runs.ended(processor, from, time_ns);
+                    self.leaves((process, from), left, time_ns);
+                    self.comes(to.thread, Some(processor), time_ns);
                 }
             }
             CallHappened::Woke { thread: woken, is_interrupt } => {
@@ -135,8 +140,12 @@ impl<'m> Follower<'m> {
             self.process(process, now_ns);
             let since_ns = now_ns.saturating_sub(self.begun_ns);
             // One that was there before has been there all the time.
-            let is_new = self.parents.remove(&thread).is_some();
-            let begun_ns = if is_new { since_ns } else { 0 };
+            let parent = self.parents.remove(&thread);
+            let begun_ns = parent.map_or(0, |_| since_ns);
+            // A thread has the descriptors of its process, a process begins with copies.
+            if let Some(parent) = parent.filter(|_| process == thread) {
+                self.ledger.descriptors.inherit(parent, process);
+            }
             let name = self.machine.name(thread);
             if let Some(seen) = self.ledger.thread(process, thread, begun_ns) {
                 seen.name = name.unwrap_or_default();
@@ -178,18 +187,12 @@ impl<'m> Follower<'m> {
     }
 
     /// A thread loses its processor.
-    fn leaves(
-        &mut self,
-        (process, from): (u32, Scheduled),
-        (left, to): (Left, Scheduled),
-        now_ns: u64,
-    ) {
+    fn leaves(&mut self, (process, from): (u32, Scheduled), left: Left, now_ns: u64) {
         let Some(it) = self.threads.get_mut(&from.thread) else { return };
         let runnable_ns = (left == Left::Runnable).then_some(now_ns);
-        let taker = runnable_ns.map(|_| to);
         it.away = match left {
             Left::Ended => None,
-            _ => Some(Away { since_ns: now_ns, left, runnable_ns, waker: None, taker }),
+            _ => Some(Away { since_ns: now_ns, left, runnable_ns, waker: None }),
         };
         self.named((process, from.thread), &from.name);
     }
@@ -210,39 +213,35 @@ impl<'m> Follower<'m> {
         }
     }
 
-    /// A thread gets a processor that another one had.
-    fn comes(&mut self, to: Scheduled, from: Scheduled, now_ns: u64) {
-        let Some(it) = self.threads.get_mut(&to.thread) else { return };
+    /// A thread gets a processor, or the watch ends before it does.
+    fn comes(&mut self, thread: u32, processor: Option<usize>, now_ns: u64) {
+        let Some(it) = self.threads.get_mut(&thread) else { return };
         let Some(away) = it.away.take() else { return };
         if it.is_before_exec {
             return;
         }
         let process = it.process;
         let Divided { waited_ns, queued_ns } = away.divided(now_ns);
-        let reason = self.reason(to.thread, away.left);
-        let queued = if from.thread == 0 { Reason::WakeUp } else { Reason::Processor };
-        // Who took it and who had it before it came back: the others between are not followed.
-        let takers: Vec<(Scheduled, u64)> = match away.taker {
-            _ if from.thread == 0 => Vec::new(),
-            Some(taker) if taker.thread != from.thread && taker.thread != 0 => {
-                vec![(taker, queued_ns / 2), (from, queued_ns - queued_ns / 2)]
-            }
-            _ => vec![(from, queued_ns)],
-        };
-        let charged = [(reason, waited_ns), (queued, queued_ns)];
-        if let Some(call) = self.threads.get_mut(&to.thread).and_then(|it| it.call.as_mut()) {
+        let reason = self.reason(thread, away.left);
+        // Who had the processor meanwhile; thread 0 is nobody.
+        let since_ns = now_ns.saturating_sub(queued_ns);
+        let had = processor.into_iter().flat_map(|it| self.runs.since(it, since_ns));
+        let (idle, takers): (Vec<_>, Vec<_>) = had.partition(|(who, _)| who.thread == 0);
+        let idle_ns = idle.iter().map(|(_, ns)| ns).sum::<u64>().min(queued_ns);
+        let charged = [
+            (reason, waited_ns),
+            (Reason::WakeUp, idle_ns),
+            (Reason::Processor, queued_ns - idle_ns),
+        ];
+        if let Some(call) = self.threads.get_mut(&thread).and_then(|it| it.call.as_mut()) {
             call.waker = away.waker.or(call.waker);
-            for (reason, ns) in charged.into_iter().filter(|(_, ns)| *ns > 0) {
-                *call.reasons.entry(reason).or_default() += ns;
-            }
+            charge(&mut call.reasons, &charged);
             for (who, ns) in &takers {
                 add_taker(&mut call.takers, who, *ns);
             }
         }
-        if let Some(seen) = self.ledger.thread(process, to.thread, 0) {
-            for (reason, ns) in charged.into_iter().filter(|(_, ns)| *ns > 0) {
-                *seen.reasons.entry(reason).or_default() += ns;
-            }
+        if let Some(seen) = self.ledger.thread(process, thread, 0) {
+            charge(&mut seen.reasons, &charged);
             for (who, ns) in &takers {
                 add_taker(&mut seen.takers, who, *ns);
             }
@@ -255,7 +254,15 @@ impl<'m> Follower<'m> {
         match (left, &it.call) {
             (Left::Runnable, _) => Reason::Processor,
             (Left::Stopped, _) => Reason::Stopped,
-            (_, Some(call)) => self.ledger.reason(self.machine, it.process, call),
+            (left, Some(call)) => {
+                let reason = self.ledger.reason(self.machine, it.process, call);
+                match reason {
+                    Reason::File if left == Left::Sleeping => {
+                        self.ledger.of_sleeping(self.machine, it.process, call)
+                    }
+                    reason => reason,
+                }
+            }
             // Memory is the only thing that is waited for outside of calls.
             (_, None) if it.is_known => Reason::PageFault,
             _ => Reason::Unknown,
@@ -276,7 +283,6 @@ impl<'m> Follower<'m> {
         if self.parents.len() < PROCESSES_MAX {
             self.parents.insert(child, parent);
         }
-        self.ledger.descriptors.inherit(parent, child);
     }
 
     fn executed(&mut self, (process, thread): (u32, u32), now_ns: u64) {
@@ -322,27 +328,28 @@ impl<'m> Follower<'m> {
         if process == thread {
             self.ledger.descriptors.forget(process);
         }
-        if self.is_wanted(process) || self.is_wanted(thread) {
-            self.machine.forget(thread);
-            if let Wanted::These(processes) = &mut self.wanted
-                && process != thread
-            {
-                processes.remove(&thread);
-            }
+        // A process may go on without its first thread.
+        let has_others = || self.threads.values().any(|it| it.process == process);
+        if process == thread && has_others() {
+            return;
         }
+        if let Wanted::These(processes) = &mut self.wanted
+            && processes.remove(&thread)
+        {
+            self.machine.forget(thread);
+        }
+    }
+
+    /// Whether no thread is followed now.
+    pub(crate) fn has_nobody(&self) -> bool {
+        self.threads.is_empty()
     }
 
     /// What is under way is taken in as far as it has come.
     pub(crate) fn finish(mut self, end_ns: u64) -> CallWatch {
         let numbers: Vec<u32> = self.threads.keys().copied().collect();
         for thread in numbers {
-            let Some(away) = self.threads.get(&thread).and_then(|it| it.away) else { continue };
-            let is_waiting = away.runnable_ns.is_none();
-            let idle = Scheduled { thread: 0, name: [0; 16] };
-            let to = Scheduled { thread, name: [0; 16] };
-            // Who has its processor now is not asked any more.
-            let from = away.taker.filter(|_| !is_waiting).unwrap_or(idle);
-            self.comes(to, from, end_ns);
+            self.comes(thread, None, end_ns);
         }
         let length_ns = end_ns.saturating_sub(self.begun_ns);
         for (thread, it) in core::mem::take(&mut self.threads) {
@@ -370,5 +377,11 @@ impl<'m> Follower<'m> {
         for thread in self.ledger.seen.threads.values_mut().filter(|it| it.name.is_empty()) {
             thread.name = known_name(&processes, self.machine, thread.process);
         }
+    }
+}
+
+fn charge(reasons: &mut BTreeMap<Reason, u64>, charged: &[(Reason, u64)]) {
+    for (reason, ns) in charged.iter().filter(|(_, ns)| *ns > 0) {
+        *reasons.entry(*reason).or_default() += ns;
     }
 }

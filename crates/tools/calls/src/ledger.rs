@@ -7,6 +7,7 @@ use observe::tracepoints::calls::call_name;
 
 use crate::descriptors::Descriptors;
 use crate::effects;
+use crate::filesystems::is_served;
 use crate::reason::Reason;
 use crate::seen::{
     CallSeen, CallWatch, LockSeen, Lookups, NameServer, SlowCall, ThreadSeen, UseKey, count_waker,
@@ -28,6 +29,8 @@ const SERVERS_MAX: usize = 1 << 10;
 const PATHS_MAX: usize = 1 << 14;
 /// Threads of which it is known what they waited for.
 const THREADS_MAX: usize = 1 << 13;
+/// Files whose file systems are asked for.
+const FILES_ASKED: usize = 1 << 12;
 /// Of one lock.
 const LOCK_THREADS_MAX: usize = 64;
 /// A call that reads or writes no more does little for its cost.
@@ -138,6 +141,25 @@ impl Ledger {
         }
     }
 
+    /// Whoever waits for a disk is woken by nothing else, and whoever waits for the server of a file
+    /// system may be: in another file one waits, sleeping, for somebody at its other end.
+    pub(crate) fn of_sleeping(
+        &mut self,
+        machine: &mut dyn Machine,
+        process: u32,
+        call: &Call,
+    ) -> Reason {
+        let (_, shape) = self.shape(call.number);
+        let Some(place) = self.place(machine, process, call, shape) else { return Reason::File };
+        let Some(Target::File(path)) = self.descriptors.target(place) else { return Reason::File };
+        let kinds = &mut self.seen.filesystems;
+        if !kinds.contains_key(&place) && kinds.len() < FILES_ASKED {
+            kinds.insert(place, machine.filesystem(path).unwrap_or_default());
+        }
+        let kind = kinds.get(&place);
+        if kind.is_some_and(|kind| is_served(kind)) { Reason::File } else { Reason::Pipe }
+    }
+
     /// The socket among those that are polled by which something was sent, and whose answer is
     /// waited for therefore.
     fn asked(&mut self, process: u32, call: &Call) -> Option<usize> {
@@ -145,7 +167,7 @@ impl Ledger {
         let known = polled.into_iter().filter_map(|it| self.descriptors.known(process, it));
         let places: Vec<usize> = known.collect();
         let is_asked = |place: &usize| {
-            self.descriptors.socket(*place).is_asked && self.descriptors.is_client(*place)
+            self.descriptors.socket(*place).asked > 0 && self.descriptors.is_client(*place)
         };
         places.into_iter().find(is_asked)
     }
@@ -200,6 +222,7 @@ impl Ledger {
         match (shape.waits, shape.work) {
             (Waits::Timer | Waits::Events | Waits::Accept | Waits::Child, _) => true,
             (Waits::Futex, _) => futex_wait(call).is_some_and(|is_mutex| !is_mutex),
+            (Waits::Descriptor, Work::Read) if call.reasons.contains_key(&Reason::Pipe) => true,
             (Waits::Descriptor, Work::Read) => matches!(
                 target,
                 Some(
@@ -229,10 +252,12 @@ impl Ledger {
         // What a connection is made to is known by the call's own argument.
         let remote = target.remote();
         let is_done = made.value.is_some_and(|value| text::error(value).is_none());
-        let was_asked = self.descriptors.socket(place).is_asked;
+        let messages = self.messages(made);
+        let socket = self.descriptors.socket(place);
+        let was_asked = socket.asked > 0;
         match shape.work {
-            Work::Write => self.descriptors.socket(place).is_asked |= is_done,
-            Work::Read if is_done => self.descriptors.socket(place).is_asked = false,
+            Work::Write if is_done => socket.asked = socket.asked.max(messages),
+            Work::Read if is_done => socket.asked = socket.asked.saturating_sub(1),
             _ => {}
         }
         if let Some(remote) = remote.filter(|remote| remote.port() == NAMES) {
@@ -242,12 +267,20 @@ impl Ledger {
         (is_answer && shape.work != Work::Write).then_some(place)
     }
 
+    /// How many messages a call that sends has sent.
+    fn messages(&self, made: &Done<'_>) -> u64 {
+        let is_several = self.seen.names.get(&made.call.number) == Some(&"sendmmsg");
+        let count = made.value.filter(|_| is_several).unwrap_or(1);
+        u64::try_from(count).unwrap_or(0)
+    }
+
     fn asked_for_a_name(
         &mut self,
         key: (u32, core::net::SocketAddr),
         made: &Done<'_>,
         shape: Shape,
     ) {
+        let messages = self.messages(made);
         let servers = &mut self.seen.name_servers;
         if servers.len() >= SERVERS_MAX && !servers.contains_key(&key) {
             self.seen.left_out += 1;
@@ -256,14 +289,9 @@ impl Ledger {
         let server: &mut NameServer = servers.entry(key).or_default();
         let waited_ns = made.call.waited_ns();
         server.waited_ns += waited_ns;
-        let value = made.value.unwrap_or(0);
         let is_message = made.value.is_some_and(|value| value > 0);
-        let is_several = self.seen.names.get(&made.call.number) == Some(&"sendmmsg");
         match shape.work {
-            Work::Write if is_message && is_several => {
-                server.questions += u64::try_from(value).unwrap_or(0);
-            }
-            Work::Write if is_message => server.questions += 1,
+            Work::Write if is_message => server.questions += messages,
             Work::Read if is_message => server.answers += 1,
             Work::Poll if made.value == Some(0) && waited_ns > 0 => server.given_up += 1,
             Work::Read if waited_ns > 0 && !is_message => server.given_up += 1,
@@ -288,8 +316,10 @@ impl Ledger {
         let one = self.seen.uses.entry(key).or_default();
         one.count += 1;
         one.total_ns += made.ns;
+        one.ran_ns += made.ns.saturating_sub(made.call.reasons.values().sum());
         let waited_ns = made.call.waited_ns();
         one.waited_ns += waited_ns;
+        one.file_ns += call_ns(made.call, Reason::File);
         if asked.is_some() {
             one.answer_ns += waited_ns;
         }
@@ -381,7 +411,9 @@ impl Ledger {
         let processes = &self.seen.processes;
         let waker =
             call.waker.map(|(process, _)| label(process, &known_name(processes, machine, process)));
+        // Of a part that matters: somebody always ran just before.
         let taker = call.takers.iter().max_by_key(|taker| taker.ns);
+        let taker = taker.filter(|taker| taker.ns.saturating_mul(10) >= ns);
         let at_ns = i64::try_from(call.begun_ns).unwrap_or(i64::MAX);
         self.slowest.push(Reverse(Slow(SlowCall {
             ns,
@@ -452,6 +484,10 @@ fn count(seen: &mut CallSeen, made: &Done<'_>, value: i64, shape: Shape) {
     if let Some(error) = text::error(value).filter(|error| !RESTARTED.contains(error)) {
         *seen.errors.entry(error).or_default() += 1;
     }
+}
+
+fn call_ns(call: &Call, reason: Reason) -> u64 {
+    call.reasons.get(&reason).copied().unwrap_or(0)
 }
 
 /// Bytes that a call has read or written.

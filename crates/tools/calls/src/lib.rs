@@ -8,11 +8,13 @@
 
 mod descriptors;
 mod effects;
+mod filesystems;
 mod follow;
 mod ledger;
 mod live;
 mod names;
 mod reason;
+mod runs;
 mod seen;
 mod shape;
 mod target;
@@ -21,6 +23,7 @@ mod threads;
 mod uses;
 mod watch;
 
+pub use filesystems::is_served;
 pub use live::{Live, Whom};
 pub use reason::Reason;
 pub use seen::{

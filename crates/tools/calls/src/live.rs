@@ -182,6 +182,11 @@ impl Machine for Live {
         filesystem_of(path).map(|(_, kind)| kind)
     }
 
+    fn is_over(&self) -> bool {
+        let is_there = |process: &u32| processes::has_process(*process);
+        self.whom.as_ref().is_some_and(|whom| !whom.iter().any(is_there))
+    }
+
     fn now_ns(&self) -> u64 {
         monotonic_ns()
     }

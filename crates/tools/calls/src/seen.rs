@@ -73,9 +73,13 @@ pub struct Use {
     pub count: u64,
     /// Time in them.
     pub total_ns: u64,
-    /// Of that without a processor, waiting.
+    /// Of that with a processor.
+    pub ran_ns: u64,
+    /// Without one, waiting for anything else.
     pub waited_ns: u64,
-    /// The same between a message that was sent and its answer.
+    /// Of that for files.
+    pub file_ns: u64,
+    /// Waiting between a message that was sent and its answer.
     pub answer_ns: u64,
     /// Bytes that were read or written.
     pub bytes: u64,

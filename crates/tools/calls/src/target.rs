@@ -68,9 +68,12 @@ impl Target {
         }
     }
 
-    /// Whether it is a file on some file system, and no device that programs never wait for.
+    /// Whether it is a file on some file system, and none of the kernel's own.
     pub fn is_file(&self) -> bool {
-        matches!(self, Self::File(path) if !path.starts_with("/dev") || path.starts_with("/dev/shm"))
+        let is_kernels = |path: &PathBuf| {
+            ["/dev", "/proc", "/sys"].iter().any(|folder| path.starts_with(folder))
+        };
+        matches!(self, Self::File(path) if !is_kernels(path) || path.starts_with("/dev/shm"))
     }
 }
 

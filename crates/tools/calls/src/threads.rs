@@ -43,8 +43,6 @@ pub(crate) struct Away {
     pub(crate) runnable_ns: Option<u64>,
     /// Who ended its wait: process and thread.
     pub(crate) waker: Option<(u32, u32)>,
-    /// Who got the processor.
-    pub(crate) taker: Option<Scheduled>,
 }
 
 /// How a time without a processor divides.
@@ -97,13 +95,8 @@ mod tests {
 
     #[test]
     fn a_time_without_a_processor_is_waiting_and_then_queueing() {
-        let away = |runnable_ns| Away {
-            since_ns: 100,
-            left: Left::Sleeping,
-            runnable_ns,
-            waker: None,
-            taker: None,
-        };
+        let away =
+            |runnable_ns| Away { since_ns: 100, left: Left::Sleeping, runnable_ns, waker: None };
         let divided = |away: Away, now| {
             let Divided { waited_ns, queued_ns } = away.divided(now);
             (waited_ns, queued_ns)

@@ -34,7 +34,9 @@ impl CallWatch {
             });
             of.all.count += seen.count;
             of.all.total_ns += seen.total_ns;
+            of.all.ran_ns += seen.ran_ns;
             of.all.waited_ns += seen.waited_ns;
+            of.all.file_ns += seen.file_ns;
             of.all.bytes += seen.bytes;
             of.all.small += seen.small;
             of.all.woken_by.extend(seen.woken_by.iter().cloned());

@@ -9,7 +9,7 @@ use units::{NANOS_PER_SECOND, Sleep};
 
 use crate::follow::{Follower, Wanted};
 use crate::seen::{CallWatch, Tracing};
-use crate::target::Ends;
+use crate::target::{Ends, Target};
 
 /// What is asked of a machine.
 pub trait Machine {
@@ -35,6 +35,8 @@ pub trait Machine {
     fn forget(&mut self, number: u32);
     /// The kind of the file system that a path is on.
     fn filesystem(&mut self, path: &Path) -> Option<String>;
+    /// Whether nobody is left of those whose calls were wanted in the beginning.
+    fn is_over(&self) -> bool;
     /// Now, by `CLOCK_MONOTONIC`.
     fn now_ns(&self) -> u64;
     /// How far the time of day is ahead of that.
@@ -49,6 +51,8 @@ pub trait Machine {
 
 /// Between two looks into the rings.
 const NAP_NS: i64 = NANOS_PER_SECOND / 50;
+/// Looks between two questions whether anybody is left.
+const ROUND: u64 = 25;
 /// Files whose file systems are asked for in the end.
 const FILES_ASKED: usize = 256;
 
@@ -74,11 +78,12 @@ pub fn watch(
             .for_each(|(process, thread, now)| follower.waits((process, thread), now)),
     }
     let (mut events, mut count) = (Vec::new(), 0_u64);
-    loop {
+    for look in 1_u64.. {
         follower.machine.events(false, &mut events);
         count += units::number::to_u64(events.len());
         events.drain(..).for_each(|event| follower.take(event));
-        if clock.boottime_ns() >= deadline_ns || go_on(count).is_break() {
+        let is_over = look % ROUND == 0 && follower.has_nobody() && follower.machine.is_over();
+        if is_over || clock.boottime_ns() >= deadline_ns || go_on(count).is_break() {
             break;
         }
         clock.sleep_until(clock.boottime_ns().saturating_add(NAP_NS).min(deadline_ns));
@@ -101,11 +106,12 @@ fn name_filesystems(machine: &mut dyn Machine, watch: &mut CallWatch) {
         .uses
         .iter()
         .filter_map(|(key, seen)| Some((seen.waited_ns, key.target?)))
-        .filter(|(_, place)| watch.targets.get(*place).is_some_and(crate::target::Target::is_file))
+        .filter(|(_, place)| watch.targets.get(*place).is_some_and(Target::is_file))
         .collect();
     waited.sort_unstable_by(|one, other| other.cmp(one));
     for (_, place) in waited.into_iter().take(FILES_ASKED) {
-        if let Some(crate::target::Target::File(path)) = watch.targets.get(place)
+        if let Some(Target::File(path)) = watch.targets.get(place)
+            && !watch.filesystems.contains_key(&place)
             && let Some(kind) = machine.filesystem(path)
         {
             watch.filesystems.insert(place, kind);

@@ -1,7 +1,5 @@
 //! Calls of a machine that is made up: what is counted, what is waited for, and what is kept.
 
-#![expect(clippy::indexing_slicing, reason = "a test may stop at once")]
-
 use core::ops::ControlFlow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -71,6 +69,10 @@ impl Machine for MadeUp {
         path.starts_with("/slow").then(|| "fuse.slow".to_owned())
     }
 
+    fn is_over(&self) -> bool {
+        false
+    }
+
     /// The beginning, and the end.
     fn now_ns(&self) -> u64 {
         let asked = self.asked.replace(1);
@@ -95,7 +97,7 @@ impl Machine for MadeUp {
 }
 
 fn number(name: &str) -> u32 {
-    (0..1000).find(|number| call_name(*number) == Some(name)).unwrap()
+    (0..1000).find(|number| call_name(*number) == Some(name)).expect("a call")
 }
 
 fn at(ms: u64, thread: u32, happened: CallHappened) -> CallEvent {
@@ -122,7 +124,7 @@ fn scheduled(thread: u32) -> Scheduled {
 
 fn switch(ms: u64, from: u32, left: Left, to: u32) -> CallEvent {
     let (from_one, to) = (scheduled(from), scheduled(to));
-    let happened = CallHappened::Switched { from: from_one, left, to };
+    let happened = CallHappened::Switched { processor: 0, from: from_one, left, to };
     CallEvent { time_ns: ms * MS, process: from, thread: from, happened }
 }
 
@@ -144,6 +146,7 @@ fn a_read_that_waits_for_a_file_is_charged_to_the_file_and_its_queueing_to_who_h
         back(11, 7, "openat", 3),
         enter(20, 7, "read", &[3, 0, 4096]),
         switch(21, 7, Left::Blocked, 0),
+        switch(60, 0, Left::Runnable, 9),
         woke(61, 50, 7),
         switch(71, 9, Left::Runnable, 7),
         back(72, 7, "read", 4096),
@@ -152,7 +155,10 @@ fn a_read_that_waits_for_a_file_is_charged_to_the_file_and_its_queueing_to_who_h
     ];
     let found = seen(MadeUp { events, ..MadeUp::default() }, 100);
     let read = &found.calls["read"];
-    assert_eq!((read.count, read.total_ns, read.waited_ns, read.bytes), (1, 52 * MS, 40 * MS, 4096));
+    assert_eq!(
+        (read.count, read.total_ns, read.waited_ns, read.bytes),
+        (1, 52 * MS, 40 * MS, 4096)
+    );
     let reasons = found.reasons();
     assert_eq!((reasons[&Reason::File], reasons[&Reason::Processor]), (40 * MS, 10 * MS));
     let slow = &found.slowest[0];

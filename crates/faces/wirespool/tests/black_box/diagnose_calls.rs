@@ -248,7 +248,11 @@ fn who_reads_a_file_whose_server_is_slow_is_named_with_the_file_and_the_server()
         report
     });
     let Some((_, json)) = report else { return };
-    first_is(&json, "calls.slow_file", &["/disk", "fuse", "dd (process", "the waits were ended by"]);
+    first_is(
+        &json,
+        "calls.slow_file",
+        &["/disk", "fuse", "dd (process", "the waits were ended by"],
+    );
     let mut slow = json["slowest"].as_array().unwrap().iter();
     let read = slow.find(|call| call["call"] == "read").unwrap();
     let arguments = read["arguments"].as_str().unwrap();
@@ -319,8 +323,12 @@ fn a_process_that_runs_is_watched_with_what_it_starts_and_ctrl_c_ends_it() {
     let ran = Ran::new(&watch.wait_with_output().unwrap());
     assert!(begun.elapsed() < Duration::from_secs(60));
     let Some((_, json)) = reported(&ran) else { return };
-    let names: Vec<&str> =
-        json["processes"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> = json["processes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["name"].as_str().unwrap())
+        .collect();
     for name in ["sh", "cat", "sleep"] {
         assert!(names.contains(&name), "{name} in {names:?}");
     }

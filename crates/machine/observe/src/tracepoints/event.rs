@@ -218,7 +218,7 @@ impl Decode for Decoder {
         self.id
     }
 
-    fn decode(&self, record: &[u8]) -> Option<Happened> {
+    fn decode(&self, record: &[u8], _processor: usize) -> Option<Happened> {
         let [one, two, three, four] = self.fields;
         let device = |field: Field| Some(DeviceNumber::of_kernel(field.short(record)?));
         let request = || {

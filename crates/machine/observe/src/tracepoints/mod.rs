@@ -209,7 +209,7 @@ pub(crate) fn read_any_records(layout: &str, records: &[u8]) -> Vec<TraceEvent> 
     let mut events = Vec::new();
     for kind in kinds {
         let decoders: Vec<_> = Decoder::new(kind, &format).into_iter().collect();
-        set::take(&decoders, records, &mut events);
+        set::take(&decoders, (0, records), &mut events);
     }
     calls::read_any_records(&format, records);
     events

@@ -44,8 +44,9 @@ pub(super) trait Decode {
     type Happened;
     /// The number that stands first in each of them.
     fn id(&self) -> u16;
-    /// Of a record behind its header; `None` where it is not whole, or says nothing here.
-    fn decode(&self, record: &[u8]) -> Option<Self::Happened>;
+    /// Of a record behind its header, of a processor by its place among those that are online;
+    /// `None` where it is not whole, or says nothing here.
+    fn decode(&self, record: &[u8], processor: usize) -> Option<Self::Happened>;
 }
 
 /// Whose records are wanted.
@@ -154,9 +155,9 @@ impl<D: Decode> Set<D> {
 
     /// Appends what has come since, ring after ring.
     pub(super) fn read(&mut self, into: &mut Vec<Traced<D::Happened>>) {
-        for ring in &self.rings {
+        for (processor, ring) in self.rings.iter().enumerate() {
             ring.take(&mut self.scratch);
-            let (seen, lost) = take(&self.decoders, &self.scratch, into);
+            let (seen, lost) = take(&self.decoders, (processor, &self.scratch), into);
             self.seen += seen;
             self.lost = self.lost.saturating_add(lost);
         }
@@ -166,7 +167,7 @@ impl<D: Decode> Set<D> {
 /// Takes the events of records; gives how many samples there were, and how many were lost.
 pub(super) fn take<D: Decode>(
     decoders: &[D],
-    mut rest: &[u8],
+    (processor, mut rest): (usize, &[u8]),
     into: &mut Vec<Traced<D::Happened>>,
 ) -> (u64, u64) {
     let (mut seen, mut missed) = (0, 0_u64);
@@ -174,7 +175,7 @@ pub(super) fn take<D: Decode>(
         match kind {
             PERF_RECORD_SAMPLE => {
                 seen += 1;
-                into.extend(sample(decoders, record));
+                into.extend(sample(decoders, (processor, record)));
             }
             PERF_RECORD_LOST => missed = missed.saturating_add(lost(record).unwrap_or(0)),
             _ => {}
@@ -183,7 +184,10 @@ pub(super) fn take<D: Decode>(
     (seen, missed)
 }
 
-fn sample<D: Decode>(decoders: &[D], record: &[u8]) -> Option<Traced<D::Happened>> {
+fn sample<D: Decode>(
+    decoders: &[D],
+    (processor, record): (usize, &[u8]),
+) -> Option<Traced<D::Happened>> {
     let word = |at: usize| Some(u32_of(*record.get(at..)?.first_chunk()?));
     let time_ns = u64_of(*record.get(HEADER + 8..)?.first_chunk()?);
     let raw = record.get(SAMPLE_HEADER..)?;
@@ -191,7 +195,7 @@ fn sample<D: Decode>(decoders: &[D], record: &[u8]) -> Option<Traced<D::Happened
     let id = u16::try_from(u32_of(*raw.first_chunk()?) & 0xffff).ok()?;
     let decoder = decoders.iter().find(|decoder| decoder.id() == id)?;
     let (process, thread) = (word(HEADER)?, word(HEADER + 4)?);
-    Some(Traced { time_ns, process, thread, happened: decoder.decode(raw)? })
+    Some(Traced { time_ns, process, thread, happened: decoder.decode(raw, processor)? })
 }
 
 fn open(tracepoint: u16, (thread, processor): (i32, i32), flags: u64) -> io::Result<OwnedFd> {

@@ -76,6 +76,8 @@ pub enum CallHappened {
     Pointed(Pointed),
     /// A processor goes from one thread to another.
     Switched {
+        /// Its place among those that are online.
+        processor: usize,
         /// It had the processor; the record is of it.
         from: Scheduled,
         /// Why it has it no more.
@@ -183,7 +185,7 @@ impl Decode for CallDecoder {
         self.id
     }
 
-    fn decode(&self, record: &[u8]) -> Option<CallHappened> {
+    fn decode(&self, record: &[u8], processor: usize) -> Option<CallHappened> {
         let [one, two, three, four, five] = self.fields;
         let scheduled = |number: Field, name: Field| {
             let name = *name.bytes(record)?.first_chunk()?;
@@ -198,6 +200,7 @@ impl Decode for CallDecoder {
                 CallHappened::Returned { number: one.short(record)?, value }
             }
             Kind::Switched => CallHappened::Switched {
+                processor,
                 from: scheduled(one, two)?,
                 left: Left::of(three.number(record)?),
                 to: scheduled(four, five)?,

@@ -193,7 +193,7 @@ pub(super) fn read_any_records(format: &Format, records: &[u8]) -> usize {
     let mut events = Vec::new();
     for kind in Kind::ALL {
         let decoders: Vec<_> = CallDecoder::new(kind, format).into_iter().collect();
-        set::take(&decoders, records, &mut events);
+        set::take(&decoders, (0, records), &mut events);
     }
     events.len()
 }

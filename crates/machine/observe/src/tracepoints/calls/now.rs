@@ -21,7 +21,8 @@ pub struct NowIn {
 /// gone, or may not be looked at.
 pub fn now_in(thread: u32) -> Option<NowIn> {
     let text = fs::read_to_string(place(thread).join("syscall")).ok()?;
-    let is_blocked = Stat::of(thread)?.is_waiting;
+    // One that has ended, and was not waited for, is in its last call for ever.
+    let is_blocked = Stat::of(thread).filter(|stat| stat.is_alive)?.is_waiting;
     parse(&text).map(|(number, arguments)| NowIn { number, arguments, is_blocked })
 }
 

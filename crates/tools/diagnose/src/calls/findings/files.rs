@@ -1,6 +1,6 @@
 //! Files: waited for, made durable, read and written in small pieces, looked for in vain.
 
-use ::calls::{CallWatch, Lookups, Target, Use, UsesOf, Work};
+use ::calls::{CallWatch, Lookups, Target, Use, UsesOf, Work, is_served};
 use units::ByteSize;
 
 use super::{is_share, long, reach, slowest, wakers};
@@ -12,7 +12,7 @@ pub(super) fn findings(watch: &CallWatch) -> Vec<Finding> {
     for of in watch.uses_for(Work::Sync) {
         findings.extend(sync(watch, &of));
     }
-    for work in [Work::Write, Work::Read] {
+    for work in [Work::Write, Work::Read, Work::Lookup] {
         for of in watch.uses_for(work) {
             findings.extend(small(watch, &of, work).or_else(|| slow(watch, &of, work)));
         }
@@ -82,14 +82,12 @@ fn sync(watch: &CallWatch, of: &UsesOf) -> Option<Finding> {
 /// Many calls that read or write a few bytes each.
 fn small(watch: &CallWatch, of: &UsesOf, work: Work) -> Option<Finding> {
     const ENOUGH: u64 = 2000;
-    let Use { count, total_ns, waited_ns, bytes, small, .. } = of.all;
+    let Use { count, ran_ns, bytes, small, .. } = of.all;
     let life_ns = watch.life_ns(of.process);
     let target = of.target(watch)?;
     let is_stream = matches!(target, Target::File(_) | Target::Pipe(_));
-    // Time of waiting has another cause.
-    let busy_ns = total_ns.saturating_sub(waited_ns);
     let is_mostly = small * 10 >= count * 9;
-    if small < ENOUGH || !is_mostly || !is_stream || !is_share(busy_ns, life_ns, 20) {
+    if small < ENOUGH || !is_mostly || !is_stream || !is_share(ran_ns, life_ns, 20) {
         return None;
     }
     let (verb, kind) = match work {
@@ -99,7 +97,7 @@ fn small(watch: &CallWatch, of: &UsesOf, work: Work) -> Option<Finding> {
     Some(Finding {
         kind,
         severity: Severity::Warning,
-        reach: reach(busy_ns),
+        reach: reach(ran_ns),
         what: format!(
             "{} {verb} {target} {} at a time",
             watch.process_label(of.process),
@@ -107,11 +105,7 @@ fn small(watch: &CallWatch, of: &UsesOf, work: Work) -> Option<Finding> {
         ),
         evidence: vec![
             format!("{count} calls of {} moved {}", of.calls.join(" and "), ByteSize(bytes)),
-            format!(
-                "{} of {} went by in these calls, not waiting for anything",
-                long(busy_ns),
-                long(life_ns)
-            ),
+            format!("the thread ran in these calls for {} of {}", long(ran_ns), long(life_ns)),
             "the watch itself makes each call some microseconds longer".to_owned(),
         ],
         cause: "A system call costs the same whether it moves one byte or 64 KiB: entering the \
@@ -126,14 +120,19 @@ fn small(watch: &CallWatch, of: &UsesOf, work: Work) -> Option<Finding> {
 
 /// A file that is waited for, whose disk or server is slow.
 fn slow(watch: &CallWatch, of: &UsesOf, work: Work) -> Option<Finding> {
-    let Use { count, waited_ns, bytes, .. } = of.all;
+    let Use { count, file_ns: waited_ns, bytes, .. } = of.all;
     let life_ns = watch.life_ns(of.process);
-    let is_file = of.target(watch).is_some_and(Target::is_file);
+    // A path that is looked up is no descriptor's.
+    let is_file = of.target(watch).map_or(work == Work::Lookup, Target::is_file);
     if !is_file || !is_share(waited_ns, life_ns, 20) {
         return None;
     }
     let name = of.target_name(watch);
-    let verb = if work == Work::Write { "writes to" } else { "reads of" };
+    let verb = match work {
+        Work::Write => "writes to",
+        Work::Lookup => "looking up",
+        _ => "reads of",
+    };
     let mut evidence = vec![format!(
         "{} of {}, {}, {} waiting for each in the mean",
         plural(usize::try_from(count).unwrap_or(usize::MAX), "call"),
@@ -143,10 +142,10 @@ fn slow(watch: &CallWatch, of: &UsesOf, work: Work) -> Option<Finding> {
     )];
     evidence.extend(kind_of(watch, of));
     evidence.extend(slowest(watch, |call| is_of(call, of, &name)));
-    let is_served = is_served(watch, of);
+    let is_of_server = is_of_server(watch, of);
     // Who ran when the disk's interrupt came is no one's.
-    evidence.extend(wakers(&of.all.woken_by).filter(|_| is_served));
-    let (cause, remedy) = if is_served {
+    evidence.extend(wakers(&of.all.woken_by).filter(|_| is_of_server));
+    let (cause, remedy) = if is_of_server {
         (
             "The file system is served by a program or another machine, which answers that late.",
             "look at its server, with this command and the process that ended the waits",
@@ -185,11 +184,9 @@ fn kind_of(watch: &CallWatch, of: &UsesOf) -> Option<String> {
     Some(format!("the file system is {kind}"))
 }
 
-/// Whether a program or another machine stands behind a file system.
-fn is_served(watch: &CallWatch, of: &UsesOf) -> bool {
-    const KINDS: [&str; 6] = ["fuse", "nfs", "cifs", "smb3", "9p", "ceph"];
-    let kind = of.target.and_then(|place| watch.filesystems.get(&place));
-    kind.is_some_and(|kind| KINDS.iter().any(|served| kind.starts_with(served)))
+/// Whether a program or another machine stands behind its file system.
+fn is_of_server(watch: &CallWatch, of: &UsesOf) -> bool {
+    of.target.and_then(|place| watch.filesystems.get(&place)).is_some_and(|kind| is_served(kind))
 }
 
 /// Files that are looked for again and again where they are not.

@@ -19,7 +19,10 @@ pub(super) fn findings(watch: &CallWatch) -> Vec<Finding> {
             *entry = (*thread, seen);
         }
     }
-    let all = worst.into_iter().flat_map(|(process, of)| {
+    // Where processors are short all have to queue: the worst are enough.
+    let mut worst: Vec<_> = worst.into_iter().collect();
+    worst.sort_by_key(|(_, (_, seen))| core::cmp::Reverse(queued_ns(seen)));
+    let all = worst.into_iter().take(5).flat_map(|(process, of)| {
         [finding(watch, process, of), held_back(watch, process, of.1)].into_iter().flatten()
     });
     all.collect()
