@@ -1,5 +1,5 @@
-//! What is seen of a machine and of programs on it: findings, disks, sockets, system calls, live tables; and runs
-//! that were made to see it: replays, proofs, repeated commands.
+//! What is seen of a machine and of programs on it: findings, disks, sockets, system calls, live
+//! tables; and runs that were made to see it: replays, proofs, repeated commands.
 //!
 //! Functions take the reports of the tools and give text; nothing here prints, reads or decides.
 //! Text from outside goes through [`page::safe`], whatever it goes to.

@@ -127,8 +127,8 @@ impl Descriptors {
         self.targets.get(place)
     }
 
-    /// Whether the program at this socket asks, and the other end answers: it was connected here, or
-    /// its own port is one of those that are given out, and the other is not.
+    /// Whether the program at this socket asks, and the other end answers: it was connected here,
+    /// or its own port is one of those that are given out, and the other is not.
     pub(crate) fn is_client(&self, place: usize) -> bool {
         /// `net.ipv4.ip_local_port_range`, as it is by default.
         const GIVEN_OUT: u16 = 32_768;

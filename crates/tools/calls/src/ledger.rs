@@ -141,8 +141,8 @@ impl Ledger {
         }
     }
 
-    /// Whoever waits for a disk is woken by nothing else, and whoever waits for the server of a file
-    /// system may be: in another file one waits, sleeping, for somebody at its other end.
+    /// A thread that waits for a disk is woken by nothing else, and one that waits for the server of
+    /// a file system may be. At another file a thread sleeps for somebody at its other end.
     pub(crate) fn of_sleeping(
         &mut self,
         machine: &mut dyn Machine,

@@ -1,5 +1,5 @@
-//! System calls of processes, followed for a while: how often each is made, how long it takes, which
-//! files and sockets it is for, and what threads without a processor wait for.
+//! System calls of processes, followed for a while: how often each is made, how long it takes,
+//! which files and sockets it is for, and what threads without a processor wait for.
 //!
 //! Records come from [`observe::tracepoints::calls`]; here they are put together: descriptors with
 //! what they lead to, waits with their reasons, calls with their arguments in words. What was seen

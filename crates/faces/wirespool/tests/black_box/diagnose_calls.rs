@@ -169,7 +169,8 @@ fn who_waits_for_the_lock_of_a_file_is_told_who_had_it() {
     let path = folder.path().join("lock");
     let script = format!(
         "import fcntl, os, time\nf = open({path:?}, 'w')\nfcntl.flock(f, fcntl.LOCK_EX)\n\
-         if os.fork() == 0:\n g = open({path:?}, 'w')\n fcntl.flock(g, fcntl.LOCK_EX)\n os._exit(0)\n\
+         if os.fork() == 0:\n g = open({path:?}, 'w')\n fcntl.flock(g, fcntl.LOCK_EX)\n \
+         os._exit(0)\n\
          time.sleep(1.5)\nfcntl.flock(f, fcntl.LOCK_UN)\nos.wait()\n"
     );
     let Some((_, json)) = watched(&["--", &python, "-c", &script]) else { return };
@@ -179,7 +180,8 @@ fn who_waits_for_the_lock_of_a_file_is_told_who_had_it() {
 #[test]
 fn threads_that_wait_for_a_lock_are_told_from_those_that_wait_for_work() {
     let Some(python) = python() else { return };
-    let contended = "import threading, time\nl = threading.Lock()\ndef f():\n for i in range(12):\n  \
+    let contended = "import threading, time\nl = threading.Lock()\ndef f():\n \
+                     for i in range(12):\n  \
                      with l: time.sleep(0.06)\n  time.sleep(0.001)\n\
                      t = [threading.Thread(target=f) for i in range(3)]\n\
                      [x.start() for x in t]\n[x.join() for x in t]\n";
@@ -215,7 +217,8 @@ fn who_waits_for_a_name_server_is_named_with_the_server() {
             }
         })
         .unwrap();
-    let script = "import socket\nfor i in range(3):\n try: socket.getaddrinfo('a%d.example' % i, 80)\n \
+    let script = "import socket\nfor i in range(3):\n \
+                  try: socket.getaddrinfo('a%d.example' % i, 80)\n \
                   except OSError: pass\n";
     let Some((_, json)) = watched(&["--", &python, "-c", script]) else { return };
     first_is(&json, "calls.names", &["127.0.0.1:53", "python"]);
@@ -294,7 +297,8 @@ fn who_has_the_processor_that_another_wants_is_named() {
 #[test]
 fn quiet_programs_give_no_finding() {
     let Some(python) = python() else { return };
-    let server = "import socket, select\ns = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen()\n\
+    let server = "import socket, select\ns = socket.socket(); s.bind(('127.0.0.1', 0))\n\
+                  s.listen()\n\
                   e = select.epoll(); e.register(s, 1); e.poll(1.2)\n";
     for program in [&["sleep", "1"][..], &[&python, "-c", server]] {
         let Some((_, json)) = watched(&[&["--"], program].concat()) else { return };

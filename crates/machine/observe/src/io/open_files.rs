@@ -31,7 +31,7 @@ pub fn path_of(process: u32, descriptor: u32) -> Option<PathBuf> {
     link_of(process, descriptor).filter(|path| path.is_absolute())
 }
 
-/// The same of anything: `pipe:[7]`, `socket:[7]`, `anon_inode:[eventfd]` and the like are no paths.
+/// The same of anything: `pipe:[7]`, `socket:[7]` and `anon_inode:[eventfd]` are no paths.
 pub fn link_of(process: u32, descriptor: u32) -> Option<PathBuf> {
     fs::read_link(place(process).join(format!("fd/{descriptor}"))).ok()
 }

@@ -1,9 +1,9 @@
 //! What pointers of system calls lead to: paths, addresses of sockets, and what is polled.
 //!
 //! A tracepoint gives the pointer, and the memory behind it may have changed when we could look. So
-//! a program of some two hundred instructions in the kernel copies it at that moment into a ring of ours
-//! (`bpf-helpers(7)`). It reads, and decides nothing: calls are counted without it, too, and then
-//! have no paths. It goes with its descriptors.
+//! a program of some two hundred instructions in the kernel copies it at that moment into a ring of
+//! ours (`bpf-helpers(7)`). It reads, and decides nothing: calls are counted without it, too, and
+//! then have no paths. It goes with its descriptors.
 //!
 //! The kernel keeps the functions that read a program's memory for programs under the GPL, so that
 //! these instructions are under the licence of MIT or GPL-2.0, as one chooses.
