@@ -94,12 +94,12 @@ pub(super) fn run(flags: &CallsFlags) -> Outcome {
 }
 
 fn whom(flags: &CallsFlags) -> anyhow::Result<Whom> {
-    let (found, place) = match (&flags.cgroup, &flags.unit) {
+    let (found, whose) = match (&flags.cgroup, &flags.unit, flags.pid.first()) {
         _ if !flags.command.is_empty() => return Ok(Whom::Started),
-        (None, None) if flags.pid.is_empty() => return Ok(Whom::All),
-        (Some(folder), _) => (Whom::of_group(folder), page::safe::path(folder)),
-        (None, Some(unit)) => (Whom::of_unit(unit), page::safe::printable(unit)),
-        (None, None) => (Whom::of_numbers(&flags.pid), format!("{:?}", flags.pid)),
+        (Some(folder), ..) => (Whom::of_group(folder), format!("in {}", page::safe::path(folder))),
+        (_, Some(unit), _) => (Whom::of_unit(unit), format!("of {}", page::safe::printable(unit))),
+        (.., Some(number)) => (Whom::of_numbers(&flags.pid), number.to_string()),
+        _ => return Ok(Whom::All),
     };
-    found.with_context(|| format!("there is no process of {place} to follow"))
+    found.with_context(|| format!("there is no process {whose}"))
 }

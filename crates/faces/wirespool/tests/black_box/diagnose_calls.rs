@@ -341,7 +341,7 @@ fn a_process_that_runs_is_watched_with_what_it_starts_and_ctrl_c_ends_it() {
 
 #[test]
 fn what_cannot_be_followed_is_refused_in_a_line() {
-    run(&["diagnose", "calls", "--pid", "999999999"]).is_refused("there is no process of");
+    run(&["diagnose", "calls", "--pid", "999999999"]).is_refused("there is no process 999999999");
     run(&["diagnose", "calls", "--cgroup", "/nonexistent"]).is_refused("/nonexistent");
     run(&["diagnose", "calls", "--unit", "no-such.service"]).is_refused("no-such.service");
     assert_eq!(run(&["diagnose", "calls", "--pid", "1", "--", "true"]).code, Some(2));

@@ -157,7 +157,13 @@ fn tracefs() -> Result<PathBuf, NotTraced> {
     if is_forbidden {
         return Err(NotTraced::Forbidden);
     }
-    mounted::place().ok_or(NotTraced::NoTracefs)
+    // Whoever may not mount one may not listen either.
+    let lacks = if rustix::process::geteuid().is_root() {
+        NotTraced::NoTracefs
+    } else {
+        NotTraced::Forbidden
+    };
+    mounted::place().ok_or(lacks)
 }
 
 /// The tracepoint at which a process makes a request: since Linux 6.5 one of its own.
