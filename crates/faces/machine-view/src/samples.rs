@@ -8,12 +8,12 @@ use arrow_array::builder::{
 };
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
-use diagnose::tcp::{Point, Series, TcpInfo, TcpLook, TcpSocket};
+use diagnose::tcp::{Follower, Live, Point, Series, Source, TcpInfo, TcpLook, TcpSocket};
 use page::safe::printable;
 use page::text::disk_rate;
 use page::{ParquetFile, PlotStyle, sparkline};
 use parquet::errors::ParquetError;
-use units::{ByteSize, Timestamp};
+use units::{ByteSize, Clock, Sleep, Timestamp};
 
 /// Where there is no terminal to fit.
 const WIDTH: usize = 60;
@@ -59,6 +59,78 @@ const FLAGS: [Flag; 4] = [
 pub struct SocketSamples<W: Write + Send> {
     file: ParquetFile<W>,
     schema: SchemaRef,
+}
+
+/// Connections that have plots.
+const KEPT: usize = 10;
+
+/// Sockets, and what connections did from look to look.
+#[expect(missing_debug_implementations, reason = "a clock")]
+pub struct Followed<'c> {
+    live: Live,
+    clock: &'c dyn Sleep,
+    follower: Option<Follower>,
+}
+
+impl<'c> Followed<'c> {
+    /// Looks only, or follows connections as well.
+    pub fn new(live: Live, clock: &'c dyn Sleep, follows: bool) -> Self {
+        Self { live, clock, follower: follows.then(Follower::default) }
+    }
+
+    /// The connections that carried most; `None` where none was followed.
+    pub fn busiest(self) -> Option<Vec<Series>> {
+        Some(self.follower?.busiest(KEPT))
+    }
+}
+
+impl Source for Followed<'_> {
+    fn look(&mut self) -> Result<TcpLook, diagnose::tcp::Error> {
+        let look = self.live.look()?;
+        if let Some(follower) = &mut self.follower {
+            follower.take(self.clock.boottime_ns(), &look);
+        }
+        Ok(look)
+    }
+}
+
+/// Looks that are kept besides.
+#[expect(missing_debug_implementations, reason = "a clock")]
+pub struct Sampled<'c, S, W: Write + Send> {
+    source: S,
+    samples: Option<SocketSamples<W>>,
+    clock: &'c dyn Clock,
+    /// Samples could not be written: looking goes on, for what it finds.
+    failed: Option<ParquetError>,
+}
+
+impl<'c, S: Source, W: Write + Send> Sampled<'c, S, W> {
+    /// Looks at a source; where there is a file, what it shows goes there.
+    pub fn new(source: S, samples: Option<SocketSamples<W>>, clock: &'c dyn Clock) -> Self {
+        Self { source, samples, clock, failed: None }
+    }
+
+    /// The source again, and what the file was written to.
+    ///
+    /// # Errors
+    ///
+    /// The file could not be written.
+    pub fn finish(self) -> Result<(S, Option<W>), ParquetError> {
+        match self.failed {
+            Some(error) => Err(error),
+            None => Ok((self.source, self.samples.map(SocketSamples::finish).transpose()?)),
+        }
+    }
+}
+
+impl<S: Source, W: Write + Send> Source for Sampled<'_, S, W> {
+    fn look(&mut self) -> Result<TcpLook, diagnose::tcp::Error> {
+        let look = self.source.look()?;
+        if let Some(samples) = self.samples.as_mut().filter(|_| self.failed.is_none()) {
+            self.failed = samples.add(self.clock.realtime(), &look).err();
+        }
+        Ok(look)
+    }
 }
 
 impl<W: Write + Send> SocketSamples<W> {
@@ -205,7 +277,7 @@ mod tests {
     #[test]
     fn a_window_that_collapses_is_seen() {
         let point = |congestion_window| Point { congestion_window, ..Point::default() };
-        let mut follower = diagnose::tcp::Follower::default();
+        let mut follower = Follower::default();
         let info = TcpInfo { congestion_window: 80, ..TcpInfo::default() };
         let seen = NamespaceLook { sockets: vec![socket(Some(&info))], ..NamespaceLook::default() };
         follower

@@ -1,5 +1,6 @@
 //! `wirespool diagnose`.
 
+mod calls;
 mod io;
 mod recorder;
 mod tcp;
@@ -8,12 +9,13 @@ use core::time::Duration;
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use ::calls::CallWatch;
 use ::diagnose::io::{IoWatch, Live as LiveIo, Target};
 use ::diagnose::tcp::{Live, Series};
 use ::diagnose::{Diagnosis, machine};
 use clap::{ArgGroup, Args, Subcommand};
 use host::{Output, StopFlag, SystemClock};
-use machine_view::DiagnosisPage;
+use machine_view::{DiagnosisPage, Followed};
 use observe::facts::Facts;
 use units::{Clock as _, NANOS_PER_SECOND};
 
@@ -37,6 +39,7 @@ Examples:
   wirespool diagnose --for 5m --html monday.html
   wirespool diagnose tcp                      ten seconds of every TCP socket
   wirespool diagnose io                       who reads and writes what on which disk
+  wirespool diagnose calls --pid 4711         what does it wait for?
   wirespool diagnose host --save monday.json
   wirespool diagnose host --against monday.json   what has changed since?
   wirespool diagnose tcp --for 5m --interval 5s --json
@@ -68,6 +71,7 @@ struct AllFlags {
 enum What {
     Tcp(Box<tcp::Flags>),
     Io(io::IoFlags),
+    Calls(calls::CallsFlags),
     Host(HostFlags),
     Recorder(recorder::Flags),
 }
@@ -120,6 +124,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     match &flags.what {
         Some(What::Tcp(flags)) => tcp::run(flags),
         Some(What::Io(flags)) => io::run(flags),
+        Some(What::Calls(flags)) => calls::run(flags),
         Some(What::Host(flags)) => of_host(flags),
         Some(What::Recorder(flags)) => recorder::run(flags),
         None => of_all(&flags.all),
@@ -143,7 +148,7 @@ fn of_all(flags: &AllFlags) -> Outcome {
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("diagnose");
     let mut disks = LiveIo::new(Target::default());
-    let mut followed = tcp::Followed::new(Live::default(), page.is_some());
+    let mut followed = Followed::new(Live::default(), &SystemClock, page.is_some());
     let (sockets, machine, io) = thread::scope(|scope| -> anyhow::Result<_> {
         let machine =
             scope.spawn(|| machine::watch(&SystemClock, duration_ns, &mut || stop.flow()));
@@ -164,7 +169,7 @@ fn of_all(flags: &AllFlags) -> Outcome {
     let report = Diagnosis::joined(parts);
     if let Some(page) = page {
         let sockets = followed.busiest().unwrap_or_default();
-        write_page(page, &report, (Some(&sockets), Some(&io)))?;
+        write_page(page, &report, (Some(&sockets), Some(&io), None))?;
     }
     show(&report, flags.json)
 }
@@ -172,9 +177,9 @@ fn of_all(flags: &AllFlags) -> Outcome {
 fn write_page(
     page: Output,
     report: &Diagnosis,
-    (sockets, disks): (Option<&[Series]>, Option<&IoWatch>),
+    (sockets, disks, calls): (Option<&[Series]>, Option<&IoWatch>, Option<&CallWatch>),
 ) -> Result<(), host::Error> {
-    let of = DiagnosisPage { at: SystemClock.realtime(), report, sockets, disks };
+    let of = DiagnosisPage { at: SystemClock.realtime(), report, sockets, disks, calls };
     page.finish_with(machine_view::diagnosis_html(&of).as_bytes())
 }
 

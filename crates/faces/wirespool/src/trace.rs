@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use ::trace::{Report, Seen, Senders, Watch, loopback_services, refused_on_loopback};
 use anyhow::{Context, bail};
@@ -13,7 +12,7 @@ use capture::{LiveOptions, LiveSource, Source as _};
 use clap::Args;
 use host::processes::has_process;
 use host::{Launch, Output, StopFlag, SystemClock, User, not_started};
-use network::sockets::{Namespace, Owner, Owners, endpoints, family};
+use network::sockets::{Namespace, Owner, Owners, family};
 use network::{Enclosure, Way, interfaces};
 use units::ByteSize;
 
@@ -216,7 +215,7 @@ fn enclosed(
     let mut look = || {
         processes.extend(enclosure.processes());
         let only = (processes.len() == 1).then(|| processes.first().copied()).flatten();
-        seen(&mut owners, |_| true, only)
+        Seen::of_namespace(&mut owners, |_| true, only)
     };
     let mut code = None;
     let mut is_asked_to_end = false;
@@ -262,7 +261,7 @@ fn of_running(flags: &Flags, process: u32) -> Outcome {
             if !now.is_empty() {
                 processes = now;
             }
-            seen(&mut owners, |owner| processes.contains(&owner), None)
+            Seen::of_namespace(&mut owners, |owner| processes.contains(&owner), None)
         };
         let mut is_over = || Ok(stop.is_set() || !has_process(process));
         let mut sent = Vec::new;
@@ -271,22 +270,6 @@ fn of_running(flags: &Flags, process: u32) -> Outcome {
         capture(flags, (&mut source, &of), sink, watch, Vec::new)?;
         Ok(Verdict::Clean)
     })?
-}
-
-/// The sockets of the namespace that this thread is in, as far as they belong to wanted processes.
-fn seen(
-    owners: &mut Owners,
-    is_wanted: impl Fn(u32) -> bool,
-    only: Option<u32>,
-) -> Result<Seen, network::Error> {
-    let endpoints = endpoints()?;
-    owners.learn(endpoints.iter().map(|endpoint| endpoint.inode));
-    let owned = endpoints.into_iter().filter_map(|endpoint| {
-        let owner = owners.get(endpoint.inode)?;
-        is_wanted(owner.process).then(|| (endpoint, Arc::clone(owner)))
-    });
-    let sockets = owned.collect();
-    Ok(Seen { sockets, only: only.map(|process| Arc::new(Owner::of_process(process))) })
 }
 
 /// Whom a program runs as: who is named, else who called sudo. Root's rights were lent for watching

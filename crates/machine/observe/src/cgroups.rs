@@ -5,7 +5,7 @@
 //! Only what files of the hierarchies and of `/proc` say. A limit of version 1 holds for the
 //! group's own processes, one of version 2 for those of all groups below, too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -133,12 +133,11 @@ pub fn limited() -> Vec<Limited> {
 /// How a group is now.
 pub fn look(group: &Limited) -> GroupLook {
     let read = |file: &str| fs::read_to_string(group.folder.join(file)).unwrap_or_default();
-    let mut numbers = members(&group.folder);
-    let mut folders = if group.reaches_below { folders_in(&group.folder) } else { Vec::new() };
-    while let Some(folder) = folders.pop().filter(|_| numbers.len() < MEMBERS_MAX) {
-        numbers.extend(members(&folder));
-        folders.extend(folders_in(&folder));
-    }
+    let mut numbers = if group.reaches_below {
+        members_below(&group.folder, MEMBERS_MAX)
+    } else {
+        members(&group.folder)
+    };
     numbers.truncate(MEMBERS_MAX);
     let moved = if group.reaches_below {
         moved_two(&read("io.stat"))
@@ -152,6 +151,48 @@ pub fn look(group: &Limited) -> GroupLook {
         moved,
         stalled_us: stalled(&read("io.pressure")),
     }
+}
+
+/// Of a group and those below; of many the first.
+fn members_below(folder: &Path, most: usize) -> Vec<u32> {
+    let (mut numbers, mut folders) = (Vec::new(), vec![folder.to_path_buf()]);
+    while let Some(folder) = folders.pop().filter(|_| numbers.len() < most) {
+        numbers.extend(members(&folder));
+        folders.extend(folders_in(&folder));
+    }
+    numbers
+}
+
+/// The processes of a group, by its folder, and of the groups below.
+pub fn processes_of(folder: &Path) -> BTreeSet<u32> {
+    const MOST: usize = 1 << 14;
+    members_below(folder, MOST).into_iter().collect()
+}
+
+/// The folder of a unit of systemd, such as `ssh.service`, in the hierarchy that systemd keeps;
+/// `None` where it does not run.
+pub fn folder_of(unit: &str) -> Option<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let mut folders: Vec<PathBuf> = hierarchies(&mounts);
+    let mut seen = 0;
+    while let Some(folder) = folders.pop().filter(|_| seen < GROUPS_MAX) {
+        seen += 1;
+        if folder.file_name().is_some_and(|name| name == unit) {
+            return Some(folder);
+        }
+        folders.extend(folders_in(&folder));
+    }
+    None
+}
+
+/// Where groups are mounted: version 2, and the one of version 1 that systemd names.
+fn hierarchies(mounts: &str) -> Vec<PathBuf> {
+    let root = |line: &str| {
+        let (place, kind) = line.split_once(" - ")?;
+        let is_it = kind.starts_with("cgroup2 ") || kind.contains("name=systemd");
+        is_it.then(|| place.split(' ').nth(4).map(PathBuf::from))?
+    };
+    mounts.lines().filter_map(root).collect()
 }
 
 /// Where the hierarchies are that limit disks, and which are of version 2.

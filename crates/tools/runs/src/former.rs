@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::run::Unit;
+use crate::run::{Subject, Unit};
 
 /// What a file says of a command or figure.
 #[derive(Clone, PartialEq, Debug)]
@@ -13,6 +13,13 @@ pub struct Former {
     pub unit: Unit,
     /// In that unit.
     pub values: Vec<f64>,
+}
+
+impl Former {
+    /// Whether it is of the same command or figure, in the same unit.
+    pub fn is_of(&self, subject: &Subject) -> bool {
+        self.name == subject.name && self.unit == subject.unit
+    }
 }
 
 /// Why a file has no runs.

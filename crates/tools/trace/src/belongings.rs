@@ -4,7 +4,7 @@ use core::net::{IpAddr, SocketAddr};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use network::sockets::{Endpoint, Owner};
+use network::sockets::{Endpoint, Owner, Owners, endpoints};
 use wire::{Address, FiveTuple, Protocol};
 
 /// Connections that are remembered; beyond it everything is learned anew.
@@ -18,6 +18,25 @@ pub struct Seen {
     /// The process that everything belongs to whose socket was gone before anybody looked: there
     /// was never another one.
     pub only: Option<Arc<Owner>>,
+}
+
+impl Seen {
+    /// The sockets of the namespace that this thread is in, as far as they belong to wanted
+    /// processes.
+    pub fn of_namespace(
+        owners: &mut Owners,
+        is_wanted: impl Fn(u32) -> bool,
+        only: Option<u32>,
+    ) -> Result<Self, network::Error> {
+        let endpoints = endpoints()?;
+        owners.learn(endpoints.iter().map(|endpoint| endpoint.inode));
+        let owned = endpoints.into_iter().filter_map(|endpoint| {
+            let owner = owners.get(endpoint.inode)?;
+            is_wanted(owner.process).then(|| (endpoint, Arc::clone(owner)))
+        });
+        let sockets = owned.collect();
+        Ok(Self { sockets, only: only.map(|process| Arc::new(Owner::of_process(process))) })
+    }
 }
 
 /// What is known so far.

@@ -1,5 +1,6 @@
 //! A diagnosis as a page of HTML, to be shown to others: what was found first, then what was seen.
 
+use calls::CallWatch;
 use diagnose::io::IoWatch;
 use diagnose::tcp::Series;
 use diagnose::{Diagnosis, Finding, Remedy, Severity, Unseen};
@@ -9,6 +10,7 @@ use page::text::{plural, time};
 use units::Timestamp;
 
 use super::sockets;
+use crate::calls::add_calls;
 use crate::io::add_disks;
 
 /// Where a page comes from.
@@ -26,6 +28,8 @@ pub struct DiagnosisPage<'a> {
     pub sockets: Option<&'a [Series]>,
     /// Disks; `None` where they were not looked at.
     pub disks: Option<&'a IoWatch>,
+    /// System calls; `None` where they were not looked at.
+    pub calls: Option<&'a CallWatch>,
 }
 
 /// The diagnosis as an HTML page.
@@ -33,6 +37,7 @@ pub fn diagnosis_html(of: &DiagnosisPage<'_>) -> String {
     let title = match (of.sockets, of.disks) {
         (Some(_), None) => "Diagnosis of connections",
         (None, Some(_)) => "Diagnosis of disks",
+        (None, None) if of.calls.is_some() => "Diagnosis of system calls",
         _ => "Diagnosis of a machine",
     };
     let mut page = Document::new(title);
@@ -50,6 +55,9 @@ pub fn diagnosis_html(of: &DiagnosisPage<'_>) -> String {
     }
     if let Some(watch) = of.disks {
         add_disks(&mut page, watch);
+    }
+    if let Some(watch) = of.calls {
+        add_calls(&mut page, watch);
     }
     page.finish(FOOT)
 }
@@ -136,7 +144,8 @@ mod tests {
         let unseen = Unseen { what: "3 <b>".to_owned(), needs: "root".to_owned() };
         let looked_at = vec!["2 sockets".to_owned()];
         let report = Diagnosis { looked_at, findings: vec![finding], unseen: vec![unseen] };
-        let of = DiagnosisPage { at: Timestamp(0), report: &report, sockets: None, disks: None };
+        let (at, report) = (Timestamp(0), &report);
+        let of = DiagnosisPage { at, report, sockets: None, disks: None, calls: None };
         let html = diagnosis_html(&of);
         for part in [
             "<strong>1 problem</strong>",

@@ -7,18 +7,16 @@ use std::collections::BTreeMap;
 use diagnose::io::{DiskSeen, IoWatch, OperationSeen, Places};
 use page::latency::{Kind, latency_chart};
 use page::text::{nanos, plural, rate};
-use page::{Areas, Axis, Bars, Cell, Chart, Colour, Document, Line, Quantity, Scale, Shape};
+use page::{Areas, Axis, Bars, Chart, Colour, Document, Line, Quantity, Scale, Shape};
 use units::number::real;
 use units::{ByteSize, Histogram};
 
-use super::{Table, depths, files, held_back, overview, plural_name, processes};
+use super::{depths, files, held_back, overview, plural_name, processes};
 
 /// Disks that have plots.
 const PLOTTED_MAX: usize = 12;
 /// Stretches that the used part of a disk is drawn in, at most.
 const ROWS_DRAWN: u64 = 80;
-/// Columns of words that are as wide hold names of any length.
-const LONG: usize = 16;
 const KINDS: [(&str, Colour); 2] = [("read", Colour::First), ("written", Colour::Second)];
 
 /// Adds all of it.
@@ -28,7 +26,7 @@ pub(crate) fn add_disks(page: &mut Document, watch: &IoWatch) {
     if overview.rows.is_empty() {
         page.paragraph("Nothing.");
     }
-    table(page, &overview);
+    overview.on(page);
     for line in depths(watch).iter().chain(&held_back(watch)) {
         page.remark(line);
     }
@@ -49,28 +47,8 @@ pub(crate) fn add_disks(page: &mut Document, watch: &IoWatch) {
     let (processes, files) = (processes(watch), files(watch));
     if !processes.rows.is_empty() || !files.rows.is_empty() {
         page.section("Processes and files");
-        table(page, &processes);
-        table(page, &files);
-    }
-}
-
-fn table(page: &mut Document, table: &Table) {
-    if table.rows.is_empty() {
-        return;
-    }
-    let titles: Vec<String> =
-        table.columns.iter().map(|column| column.title.to_lowercase()).collect();
-    let headings: Vec<&str> = titles.iter().map(String::as_str).collect();
-    let cell = |(column, text): (&page::table::Column<'_>, &String)| match column {
-        column if column.is_number => Cell::number(text),
-        column if column.least >= LONG => Cell::long(text),
-        _ => Cell::text(text),
-    };
-    let row = |row: &Vec<String>| table.columns.iter().zip(row).map(cell).collect();
-    let rows: Vec<Vec<Cell>> = table.shown().iter().map(row).collect();
-    page.table(&table.title, &headings, &rows);
-    if let Some(rest) = table.rest() {
-        page.remark(&rest);
+        processes.on(page);
+        files.on(page);
     }
 }
 

@@ -16,15 +16,12 @@ pub use json::io_json;
 pub use touches::{touch, touch_json, touches};
 
 use page::safe::printable;
-use page::table::{Column, render};
 use page::text::{duration, grouped, rate};
 
-/// Rows of a table; JSON has all.
-const ROWS_MAX: usize = 20;
+use crate::tables::{Table, bar, number, share, time, words};
+
 /// Where there is no terminal to fit.
 const WIDTH: usize = 100;
-/// Length of the longest bar of a histogram.
-const BAR: u64 = 24;
 
 /// What was seen, in words; the findings are [`crate::diagnosis`].
 pub fn io(watch: &IoWatch, width: Option<usize>) -> String {
@@ -72,60 +69,6 @@ fn plural_name(operation: Operation) -> &'static str {
         Operation::Discard => "discards",
         Operation::Other => "others",
     }
-}
-
-/// Rows below a title, for a terminal and for a page.
-struct Table {
-    title: String,
-    columns: Vec<Column<'static>>,
-    rows: Vec<Vec<String>>,
-}
-
-impl Table {
-    fn new<const N: usize>(
-        title: &str,
-        columns: [Column<'static>; N],
-        rows: impl Iterator<Item = [String; N]>,
-    ) -> Self {
-        let rows = rows.map(Vec::from).collect();
-        Self { title: title.to_owned(), columns: columns.to_vec(), rows }
-    }
-
-    fn shown(&self) -> &[Vec<String>] {
-        self.rows.get(..ROWS_MAX).unwrap_or(&self.rows)
-    }
-
-    /// How many rows are not shown.
-    fn rest(&self) -> Option<String> {
-        let more = self.rows.len().saturating_sub(ROWS_MAX);
-        (more > 0).then(|| format!("and {more} more (--json has all)"))
-    }
-
-    /// Nothing without rows.
-    fn text(&self, width: Option<usize>) -> String {
-        if self.rows.is_empty() {
-            return String::new();
-        }
-        let rest = self.rest().map_or_else(String::new, |rest| rest + "\n");
-        format!("{}\n{}{rest}\n", self.title, render(&self.columns, self.shown(), width))
-    }
-}
-
-fn number(title: &'static str, rank: u8) -> Column<'static> {
-    Column { title, is_number: true, least: 0, rank }
-}
-
-fn words(title: &'static str, least: usize) -> Column<'static> {
-    Column { title, is_number: false, least, rank: 0 }
-}
-
-fn time(nanos: u64) -> String {
-    duration(i64::try_from(nanos).unwrap_or(i64::MAX))
-}
-
-fn share(part: u64, of: u64) -> String {
-    let percent = (u128::from(part) * 100).checked_div(u128::from(of)).unwrap_or(0);
-    format!("{percent} %")
 }
 
 /// Nothing is a dash, so that a table shows where there is something.
@@ -283,10 +226,7 @@ fn histogram(title: &str, seen: &OperationSeen) -> String {
         of.iter().find(|(bound, _)| *bound == from).map_or(0, |(_, count)| *count)
     };
     let most = queue.iter().chain(&device).map(|(_, count)| *count).max().unwrap_or(0).max(1);
-    let bar = |count: u64| {
-        let len = (u128::from(count) * u128::from(BAR)).div_ceil(u128::from(most));
-        "#".repeat(usize::try_from(len).unwrap_or(0))
-    };
+    let bar = |count: u64| bar(count, most);
     let columns = [
         number("FROM", 0),
         number("WAITED", 0),

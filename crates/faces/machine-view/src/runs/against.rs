@@ -1,8 +1,9 @@
 //! Runs of another day, and what became of them.
 
-use ::runs::{Against, Unit, Verdict};
+use ::runs::{Against, Contest, Former, Unit, Verdict, against};
 use page::safe::printable;
 use page::text::wrapped;
+use units::Random;
 
 use super::value::{measure, percent};
 
@@ -15,6 +16,25 @@ pub struct Held<'a> {
     pub unit: Unit,
     /// Now against then.
     pub against: Against,
+}
+
+impl<'a> Held<'a> {
+    /// Each of what was run that was run then, too, within a tolerance: a share such as 0.05.
+    pub fn all(
+        found: &'a Contest,
+        formers: &[Former],
+        tolerance: f64,
+        random: &mut Random,
+    ) -> Vec<Self> {
+        let held = found.series.iter().filter_map(|series| {
+            let subject = &series.subject;
+            let former = formers.iter().find(|former| former.is_of(subject))?;
+            let (unit, now) = (subject.unit, series.values());
+            let against = against(&former.values, &now, (unit, tolerance), random)?;
+            Some(Self { name: &subject.name, unit, against })
+        });
+        held.collect()
+    }
 }
 
 /// Lines of what became of each, those that matter first.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ::runs::{Contest, Former, Subject, Verdict as Became, against};
+use ::runs::{Contest, Former, Subject, Verdict as Became};
 use host::{Output, read_text};
 use machine_view::{Held, Ran};
 use units::Random;
@@ -39,7 +39,7 @@ impl<'a> Results<'a> {
     /// Whether the baseline has something of what is going to be run.
     pub(super) fn check(&self, subjects: &[Subject]) -> Result<(), Usage> {
         let Some((path, formers)) = &self.baseline else { return Ok(()) };
-        let has = |subject: &&Subject| formers.iter().any(|former| is_of(former, subject));
+        let has = |subject: &&Subject| formers.iter().any(|former| former.is_of(subject));
         let (known, unknown): (Vec<_>, Vec<_>) = subjects.iter().partition(has);
         let name = |subject: &Subject| format!("{:?}", page::safe::printable(&subject.name));
         let names = |of: &[&Subject]| of.iter().map(|it| name(it)).collect::<Vec<_>>().join(", ");
@@ -90,15 +90,7 @@ impl<'a> Results<'a> {
 
     fn held<'f>(&self, found: &'f Contest, random: &mut Random) -> Vec<Held<'f>> {
         let Some((_, formers)) = &self.baseline else { return Vec::new() };
-        let tolerance = self.outputs.tolerance / 100.0;
-        let held = found.series.iter().filter_map(|series| {
-            let subject = &series.subject;
-            let former = formers.iter().find(|former| is_of(former, subject))?;
-            let (unit, now) = (subject.unit, series.values());
-            let against = against(&former.values, &now, (unit, tolerance), random)?;
-            Some(Held { name: &subject.name, unit, against })
-        });
-        held.collect()
+        Held::all(found, formers, self.outputs.tolerance / 100.0, random)
     }
 }
 
@@ -111,10 +103,6 @@ fn verdict(held: &[Held<'_>], is_interrupted: bool) -> Verdict {
     } else {
         Verdict::Clean
     }
-}
-
-fn is_of(former: &Former, subject: &Subject) -> bool {
-    former.name == subject.name && former.unit == subject.unit
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<Former>> {

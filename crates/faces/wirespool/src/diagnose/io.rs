@@ -7,7 +7,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use ::diagnose::io::{self, Live, Target, Touch, TouchFilter, TouchKind, Who};
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use host::{Launch, Launched, StopFlag, SystemClock};
 use units::Clock as _;
 
@@ -46,8 +47,9 @@ pub(super) struct IoFlags {
     #[arg(long, conflicts_with = "html")]
     files: bool,
     /// With --files: show these kinds of touches only
-    #[arg(long = "kind", value_name = "KIND", value_delimiter = ',', requires = "files")]
-    kinds: Vec<Kind>,
+    #[arg(long = "kind", value_name = "KIND", value_delimiter = ',', value_parser = kind(),
+          requires = "files")]
+    kinds: Vec<TouchKind>,
     /// With --files: those of this process, or of processes of this name; may be given several
     /// times
     #[arg(long = "process", value_name = "NUMBER|NAME", requires = "files")]
@@ -72,31 +74,11 @@ pub(super) struct IoFlags {
     command: Vec<OsString>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum Kind {
-    Open,
-    Read,
-    Write,
-    Close,
-    Attributes,
-    Create,
-    Remove,
-    Move,
-}
-
-impl From<Kind> for TouchKind {
-    fn from(kind: Kind) -> Self {
-        match kind {
-            Kind::Open => Self::Opened,
-            Kind::Read => Self::Read,
-            Kind::Write => Self::Written,
-            Kind::Close => Self::Closed,
-            Kind::Attributes => Self::Attributes,
-            Kind::Create => Self::Created,
-            Kind::Remove => Self::Removed,
-            Kind::Move => Self::Moved,
-        }
-    }
+/// By the names that are shown.
+fn kind() -> impl TypedValueParser<Value = TouchKind> {
+    let of = |name: String| TouchKind::ALL.into_iter().find(|kind| kind.name() == name);
+    PossibleValuesParser::new(TouchKind::ALL.map(TouchKind::name))
+        .try_map(move |name| of(name).ok_or("there is no such kind"))
 }
 
 pub(super) fn run(flags: &IoFlags) -> Outcome {
@@ -109,7 +91,7 @@ pub(super) fn run(flags: &IoFlags) -> Outcome {
     let below = target.below.clone();
     // Listening begins before the command.
     let mut machine = Live::new(target);
-    let mut command = command(flags)?;
+    let mut command = started(&flags.command, flags.user.as_deref())?;
     let duration_ns = if command.is_some() { i64::MAX } else { nanos(flags.duration)? };
     let mut progress = Progress::new("diagnose");
     let mut watch = io::watch(&mut machine, &SystemClock, duration_ns, &mut |events| {
@@ -126,7 +108,7 @@ pub(super) fn run(flags: &IoFlags) -> Outcome {
     }
     let report = io::diagnose(&watch);
     if let Some(page) = page {
-        write_page(page, &report, (None, Some(&watch)))?;
+        write_page(page, &report, (None, Some(&watch), None))?;
     }
     let text = if flags.json {
         machine_view::io_json(&watch, &report)
@@ -139,9 +121,12 @@ pub(super) fn run(flags: &IoFlags) -> Outcome {
 }
 
 /// Its output goes where its errors go: standard output is for the report.
-fn command(flags: &IoFlags) -> anyhow::Result<Option<Launched>> {
-    let Some((program, arguments)) = flags.command.split_first() else { return Ok(None) };
-    let user = runs_as(flags.user.as_deref())?;
+pub(super) fn started(
+    command: &[OsString],
+    user: Option<&str>,
+) -> anyhow::Result<Option<Launched>> {
+    let Some((program, arguments)) = command.split_first() else { return Ok(None) };
+    let user = runs_as(user)?;
     let launch = Launch {
         program: Path::new(program),
         arguments,
@@ -152,7 +137,7 @@ fn command(flags: &IoFlags) -> anyhow::Result<Option<Launched>> {
     Ok(Some(launch.start()?))
 }
 
-fn flow(stop: &StopFlag, command: Option<&mut Launched>) -> ControlFlow<()> {
+pub(super) fn flow(stop: &StopFlag, command: Option<&mut Launched>) -> ControlFlow<()> {
     // One that cannot be waited for is gone.
     if command.is_some_and(|command| !matches!(command.ended(), Ok(None))) {
         return ControlFlow::Break(());
@@ -171,7 +156,7 @@ fn line(touch: &Touch, as_json: bool) -> String {
 
 fn touches(flags: &IoFlags, target: &Target, stop: &StopFlag) -> Outcome {
     let filter = TouchFilter {
-        kinds: flags.kinds.iter().map(|kind| (*kind).into()).collect(),
+        kinds: flags.kinds.clone(),
         only: flags.only.iter().map(|text| who(text)).collect(),
         without: flags.exclude.iter().map(|text| who(text)).collect(),
         below: target.below.clone(),
@@ -181,7 +166,7 @@ fn touches(flags: &IoFlags, target: &Target, stop: &StopFlag) -> Outcome {
     let mut written = Ok(());
     // Watching begins before the command.
     let mut watched = io::watch_files(target.below.as_deref())?;
-    let mut command = command(flags)?;
+    let mut command = started(&flags.command, flags.user.as_deref())?;
     let duration_ns = if command.is_some() { i64::MAX } else { nanos(flags.duration)? };
     let all = io::touches(&mut watched, &filter, &SystemClock, duration_ns, &mut |touch| {
         written = match touch {

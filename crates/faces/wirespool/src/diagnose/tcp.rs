@@ -3,13 +3,12 @@
 use core::time::Duration;
 use std::path::{Path, PathBuf};
 
-use ::diagnose::tcp::{self, Follower, Handshakes, Live, Series, Source, TcpLook, Watch};
+use ::diagnose::tcp::{self, Handshakes, Live, Source, Watch};
 use ::diagnose::{Diagnosis, Unseen};
 use ::extract::Event;
 use clap::Args;
 use host::{Output, StopFlag, SystemClock};
-use machine_view::SocketSamples;
-use units::Clock as _;
+use machine_view::{Followed, Sampled, SocketSamples};
 
 use super::{PageFlags, nanos, show, write_page};
 use crate::arguments::{self, duration};
@@ -19,8 +18,6 @@ use crate::output_file;
 use crate::progress::Progress;
 use crate::stdout;
 
-/// Connections of a plot.
-const PLOTTED: usize = 10;
 /// Columns where there is no terminal.
 const WIDTH: usize = 100;
 
@@ -67,7 +64,7 @@ pub(super) fn run(flags: &Flags) -> Outcome {
         let page = flags.page.begin()?;
         let report = recorded(flags, volume)?;
         if let Some(page) = page {
-            write_page(page, &report, (None, None))?;
+            write_page(page, &report, (None, None, None))?;
         }
         return show(&report, flags.json);
     }
@@ -78,20 +75,14 @@ pub(super) fn run(flags: &Flags) -> Outcome {
     let mut progress = Progress::new("diagnose");
     let times = (nanos(flags.interval)?, nanos(flags.duration)?);
     let live = if flags.here { Live::own() } else { Live::default() };
-    let mut sampled = Sampled {
-        followed: Followed::new(live, flags.plot || page.is_some()),
-        samples: save.map(SocketSamples::new).transpose()?,
-        failed: None,
-    };
+    let followed = Followed::new(live, &SystemClock, flags.plot || page.is_some());
+    let samples = save.map(SocketSamples::new).transpose()?;
+    let mut sampled = Sampled::new(followed, samples, &SystemClock);
     let watch = sockets(&mut sampled, times, &stop, &mut progress)?;
     progress.finish();
-    if let Some(error) = sampled.failed {
-        return Err(error);
-    }
-    if let Some(samples) = sampled.samples {
-        samples.finish()?.finish()?;
-    }
-    let busiest = sampled.followed.busiest().unwrap_or_default();
+    let (followed, samples) = sampled.finish()?;
+    samples.map(Output::finish).transpose()?;
+    let busiest = followed.busiest().unwrap_or_default();
     if flags.plot {
         let width = stdout::width().unwrap_or(WIDTH);
         let style = page::PlotStyle { width, is_terminal: stdout::is_terminal() };
@@ -99,55 +90,9 @@ pub(super) fn run(flags: &Flags) -> Outcome {
     }
     let report = tcp::diagnose(&watch);
     if let Some(page) = page {
-        write_page(page, &report, (Some(&busiest), None))?;
+        write_page(page, &report, (Some(&busiest), None, None))?;
     }
     show(&report, flags.json)
-}
-
-/// Sockets, and what connections did from look to look.
-pub(super) struct Followed {
-    live: Live,
-    follower: Option<Follower>,
-}
-
-impl Followed {
-    /// Looks only, or follows connections as well.
-    pub(super) fn new(live: Live, follows: bool) -> Self {
-        Self { live, follower: follows.then(Follower::default) }
-    }
-
-    /// The connections that carried most; `None` where none was followed.
-    pub(super) fn busiest(self) -> Option<Vec<Series>> {
-        Some(self.follower?.busiest(PLOTTED))
-    }
-}
-
-impl Source for Followed {
-    fn look(&mut self) -> Result<TcpLook, network::Error> {
-        let look = self.live.look()?;
-        if let Some(follower) = &mut self.follower {
-            follower.take(SystemClock.boottime_ns(), &look);
-        }
-        Ok(look)
-    }
-}
-
-/// Looks that are kept besides.
-struct Sampled {
-    followed: Followed,
-    samples: Option<SocketSamples<Output>>,
-    /// Samples could not be written: looking goes on, for what it finds.
-    failed: Option<anyhow::Error>,
-}
-
-impl Source for Sampled {
-    fn look(&mut self) -> Result<TcpLook, network::Error> {
-        let look = self.followed.look()?;
-        if let Some(samples) = self.samples.as_mut().filter(|_| self.failed.is_none()) {
-            self.failed = samples.add(SystemClock.realtime(), &look).err().map(Into::into);
-        }
-        Ok(look)
-    }
 }
 
 /// What the handshakes of recorded sessions say.

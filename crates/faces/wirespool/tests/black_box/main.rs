@@ -15,6 +15,7 @@ mod clients;
 mod confinement;
 mod demo;
 mod diagnose;
+mod diagnose_calls;
 mod diagnose_io;
 mod diagnose_page;
 mod discards;

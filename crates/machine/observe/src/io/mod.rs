@@ -10,7 +10,9 @@ mod touched;
 pub use counters::{
     DiskCounters, Process, ProcessCounters, disks, is_whole_disk, process, processes,
 };
-pub use open_files::{OpenFile, backing_files, files_below, open_files, path_of};
+pub use open_files::{
+    OpenFile, backing_files, files_below, link_of, network_of, open_files, path_of,
+};
 pub use touched::{Touch, TouchKind, Watched};
 
 pub(crate) use counters::{read_any_text, transferred};

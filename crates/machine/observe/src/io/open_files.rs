@@ -28,8 +28,17 @@ const LINKS_MAX: usize = 4096;
 /// What a descriptor of a process leads to now; `None` where it is no file, is closed, or may not
 /// be looked at.
 pub fn path_of(process: u32, descriptor: u32) -> Option<PathBuf> {
-    let path = fs::read_link(place(process).join(format!("fd/{descriptor}"))).ok()?;
-    path.is_absolute().then_some(path)
+    link_of(process, descriptor).filter(|path| path.is_absolute())
+}
+
+/// The same of anything: `pipe:[7]`, `socket:[7]` and `anon_inode:[eventfd]` are no paths.
+pub fn link_of(process: u32, descriptor: u32) -> Option<PathBuf> {
+    fs::read_link(place(process).join(format!("fd/{descriptor}"))).ok()
+}
+
+/// What identifies the network namespace of a process: `net:[4026531840]`.
+pub fn network_of(process: u32) -> Option<PathBuf> {
+    fs::read_link(host::processes::network_of(process)).ok()
 }
 
 /// The regular files that a process has open or mapped, each once; none where we may not look.

@@ -122,10 +122,14 @@ pub(crate) fn lost(record: &[u8]) -> Option<u64> {
 
 /// Records of until then have come (`CLOCK_MONOTONIC`).
 pub(crate) fn settled_ns() -> u64 {
+    monotonic_ns().saturating_sub(LATE_NS)
+}
+
+/// Now, by `CLOCK_MONOTONIC`, by which records have their times.
+pub fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
-    let now_ns = u64::try_from(now.tv_sec).unwrap_or(0).saturating_mul(1_000_000_000)
-        + u64::try_from(now.tv_nsec).unwrap_or(0);
-    now_ns.saturating_sub(LATE_NS)
+    u64::try_from(now.tv_sec).unwrap_or(0).saturating_mul(1_000_000_000)
+        + u64::try_from(now.tv_nsec).unwrap_or(0)
 }
 
 /// As much as wished, as long as all processors together stay within bounds.
@@ -134,6 +138,11 @@ pub(crate) fn ring_size(wished: usize) -> usize {
     let share = (RINGS_MAX / processors).max(64 << 10);
     let bounded = wished.min(share);
     1 << bounded.ilog2()
+}
+
+/// How many processors there are.
+pub fn processors() -> usize {
+    online().len()
 }
 
 /// Processors that are there: `0-3,6`.

@@ -3,6 +3,7 @@
 use host::DeviceNumber;
 
 use super::format::{Field, Format};
+use super::set::{Decode, Traced};
 
 /// What a disk is asked to do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -152,22 +153,12 @@ pub enum Happened {
     },
 }
 
-/// A record of the kernel.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TraceEvent {
-    /// Time by `CLOCK_MONOTONIC`.
-    pub time_ns: u64,
-    /// The process that ran.
-    pub process: u32,
-    /// Thread id.
-    pub thread: u32,
-    /// What the tracepoint reports.
-    pub happened: Happened,
-}
+/// A record of the kernel of disks, pages, packets or processes.
+pub type TraceEvent = Traced<Happened>;
 
 /// `TRACE_FLAG_HARDIRQ` and `TRACE_FLAG_SOFTIRQ` of `include/linux/trace_events.h`: the process
 /// that ran has nothing to do with it.
-const IN_INTERRUPT: u64 = 0x8 | 0x10;
+pub(super) const IN_INTERRUPT: u64 = 0x8 | 0x10;
 
 /// Which record a tracepoint's is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -192,7 +183,7 @@ pub(super) enum Kind {
 /// Reads the records of one tracepoint.
 #[derive(Clone, Debug)]
 pub(super) struct Decoder {
-    pub(super) id: u16,
+    id: u16,
     kind: Kind,
     /// Fields in the order that the kind of record has them.
     fields: [Field; 4],
@@ -218,8 +209,16 @@ impl Decoder {
         let [one, two, three, four] = names.map(|name| format.field(name));
         Some(Self { id: format.id, kind, fields: [one?, two?, three?, four?] })
     }
+}
 
-    pub(super) fn decode(&self, record: &[u8]) -> Option<Happened> {
+impl Decode for Decoder {
+    type Happened = Happened;
+
+    fn id(&self) -> u16 {
+        self.id
+    }
+
+    fn decode(&self, record: &[u8], _processor: usize) -> Option<Happened> {
         let [one, two, three, four] = self.fields;
         let device = |field: Field| Some(DeviceNumber::of_kernel(field.short(record)?));
         let request = || {

@@ -10,9 +10,9 @@ pub(super) struct Format {
 }
 
 /// Where a field stands in a record.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Field {
-    offset: usize,
+    pub(super) offset: usize,
     size: usize,
 }
 

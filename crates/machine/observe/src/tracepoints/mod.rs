@@ -8,6 +8,7 @@
 
 #![expect(unsafe_code, reason = "perf_event_open(2) and fsopen(2) have no wrappers here")]
 
+pub mod calls;
 mod event;
 mod format;
 mod mounted;
@@ -24,9 +25,11 @@ use event::{Decoder, Kind};
 use format::Format;
 use host::DeviceNumber;
 pub use not_traced::NotTraced;
-pub use senders::{Senders, Sent};
+pub use senders::{Senders, Sent, realtime_ahead_ns};
 use set::Set;
+pub use set::Traced;
 
+pub use crate::perf::{monotonic_ns, processors};
 use crate::perf::{ring_size, settled_ns};
 use crate::symbols::address_of;
 
@@ -154,7 +157,13 @@ fn tracefs() -> Result<PathBuf, NotTraced> {
     if is_forbidden {
         return Err(NotTraced::Forbidden);
     }
-    mounted::place().ok_or(NotTraced::NoTracefs)
+    // Whoever may not mount one may not listen either.
+    let lacks = if rustix::process::geteuid().is_root() {
+        NotTraced::NoTracefs
+    } else {
+        NotTraced::Forbidden
+    };
+    mounted::place().ok_or(lacks)
 }
 
 /// The tracepoint at which a process makes a request: since Linux 6.5 one of its own.
@@ -169,15 +178,18 @@ fn decoders(place: &Path, wanted: &[(Kind, &'static str)]) -> Result<Vec<Decoder
 }
 
 fn decoder_of(place: &Path, (kind, name): &(Kind, &'static str)) -> Result<Decoder, NotTraced> {
+    let decoder = Decoder::new(*kind, &format_of(place, name)?);
+    decoder.ok_or(NotTraced::NoTracepoint(name))
+}
+
+fn format_of(place: &Path, name: &'static str) -> Result<Format, NotTraced> {
     let path = place.join("events").join(name).join("format");
     let text = fs::read_to_string(path).map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => NotTraced::Forbidden,
         io::ErrorKind::NotFound => NotTraced::NoTracepoint(name),
         _ => NotTraced::Failed(error),
     })?;
-    let format = Format::parse(&text);
-    let decoder = format.and_then(|format| Decoder::new(*kind, &format));
-    decoder.ok_or(NotTraced::NoTracepoint(name))
+    Format::parse(&text).ok_or(NotTraced::NoTracepoint(name))
 }
 
 /// For tests that give any bytes: the layout of a tracepoint, and records of it.
@@ -203,8 +215,9 @@ pub(crate) fn read_any_records(layout: &str, records: &[u8]) -> Vec<TraceEvent> 
     let mut events = Vec::new();
     for kind in kinds {
         let decoders: Vec<_> = Decoder::new(kind, &format).into_iter().collect();
-        set::take(&decoders, records, &mut events);
+        set::take(&decoders, (0, records), &mut events);
     }
+    calls::read_any_records(&format, records);
     events
 }
 

@@ -79,8 +79,8 @@ impl Senders {
     }
 }
 
-/// How far `CLOCK_REALTIME` is ahead of `CLOCK_MONOTONIC`.
-fn realtime_ahead_ns() -> i64 {
+/// How far `CLOCK_REALTIME` is ahead of `CLOCK_MONOTONIC`, by which records have their times.
+pub fn realtime_ahead_ns() -> i64 {
     use rustix::time::{ClockId, clock_gettime};
     let [real, monotonic] = [ClockId::Realtime, ClockId::Monotonic].map(|clock| {
         let now = clock_gettime(clock);

@@ -1,5 +1,5 @@
-//! Tracepoints of all processors: one event for each tracepoint and processor, those of a processor
-//! with one ring.
+//! Tracepoints of all processors: one event for each tracepoint and processor, of all threads or of
+//! some and what they start, those of a processor with one ring.
 
 use std::ffi::CString;
 use std::io;
@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use host::native::{u32_of, u64_of};
 
-use super::event::{Decoder, TraceEvent};
+use super::event::Decoder;
 use super::not_traced::NotTraced;
 use crate::perf::{
     self, Attributes, HEADER, PERF_RECORD_LOST, PERF_RECORD_SAMPLE, Ring, checked, lost, next,
@@ -15,18 +15,53 @@ use crate::perf::{
 
 const PERF_TYPE_TRACEPOINT: u32 = 2;
 /// Which parts a sample has: `PERF_SAMPLE_TID`, `_TIME` and `_RAW`.
-const SAMPLE: u64 = 1 << 1 | 1 << 2 | 1 << 10;
+pub(super) const SAMPLE: u64 = 1 << 1 | 1 << 2 | 1 << 10;
 /// `disabled` and `use_clockid`, bits of the flags.
-const FLAGS: u64 = 1 | 1 << 25;
+pub(super) const FLAGS: u64 = 1 | 1 << 25;
+/// `inherit`
+const INHERIT: u64 = 1 << 1;
 /// `_IOW('$', 6, char *)`.
 const SET_FILTER: libc::Ioctl = 0x4008_2406;
 /// Of a sample: process, thread, time, and the length of what follows.
 const SAMPLE_HEADER: usize = HEADER + 8 + 8 + 4;
 
+/// A record of the kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Traced<H> {
+    /// Time by `CLOCK_MONOTONIC`.
+    pub time_ns: u64,
+    /// The process that ran.
+    pub process: u32,
+    /// Thread id.
+    pub thread: u32,
+    /// What the tracepoint reports.
+    pub happened: H,
+}
+
+/// Reads the records of one kind.
+pub(super) trait Decode {
+    /// What such a record says.
+    type Happened;
+    /// The number that stands first in each of them.
+    fn id(&self) -> u16;
+    /// Of a record behind its header, of a processor by its place among those that are online;
+    /// `None` where it is not whole, or says nothing here.
+    fn decode(&self, record: &[u8], processor: usize) -> Option<Self::Happened>;
+}
+
+/// Whose records are wanted.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Whose<'a> {
+    /// Those of all threads.
+    All,
+    /// Those of these threads, and of the threads and processes that they start from now on.
+    Of(&'a [i32]),
+}
+
 /// Tracepoints of all processors.
 #[derive(Debug)]
-pub(super) struct Set {
-    decoders: Vec<Decoder>,
+pub(super) struct Set<D = Decoder> {
+    decoders: Vec<D>,
     rings: Vec<Ring>,
     events: Vec<OwnedFd>,
     scratch: Vec<u8>,
@@ -36,18 +71,33 @@ pub(super) struct Set {
     lost: u64,
 }
 
-impl Set {
+impl<D: Decode> Set<D> {
     /// Listens to all these on every processor, through a ring of `size` bytes each.
-    pub(super) fn open(
-        decoders: Vec<Decoder>,
+    pub(super) fn open(decoders: Vec<D>, filter: &str, size: usize) -> Result<Self, NotTraced> {
+        Self::open_of(Whose::All, decoders, filter, size)
+    }
+
+    /// The same of some threads. One that has ended meanwhile has no records.
+    pub(super) fn open_of(
+        whose: Whose<'_>,
+        decoders: Vec<D>,
         filter: &str,
         size: usize,
     ) -> Result<Self, NotTraced> {
+        let (threads, flags) = match whose {
+            Whose::All => (&[perf::ALL_PROCESSES][..], FLAGS),
+            Whose::Of(threads) => (threads, FLAGS | INHERIT),
+        };
         let (mut rings, mut events) = (Vec::new(), Vec::<OwnedFd>::new());
         for processor in perf::online() {
             let mut leader: Option<usize> = None;
-            for decoder in &decoders {
-                let event = open(decoder.id, processor).map_err(refused)?;
+            for (thread, decoder) in
+                threads.iter().flat_map(|thread| decoders.iter().map(move |it| (*thread, it)))
+            {
+                let event = match open(decoder.id(), (thread, processor), flags) {
+                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) => continue,
+                    opened => opened.map_err(refused)?,
+                };
                 if !filter.is_empty() {
                     set_filter(&event, filter).map_err(refused)?;
                 }
@@ -61,10 +111,24 @@ impl Set {
                 events.push(event);
             }
         }
+        Self::started(decoders, rings, events)
+    }
+
+    /// Switches events on that have their rings already.
+    pub(super) fn started(
+        decoders: Vec<D>,
+        rings: Vec<Ring>,
+        events: Vec<OwnedFd>,
+    ) -> Result<Self, NotTraced> {
         for event in &events {
             perf::enable(event).map_err(refused)?;
         }
         Ok(Self { decoders, rings, events, scratch: Vec::new(), seen: 0, lost: 0 })
+    }
+
+    /// Whether it listens to anybody.
+    pub(super) fn is_empty(&self) -> bool {
+        self.events.is_empty()
     }
 
     /// Ends it: nothing comes any more. What the rings still have can be read.
@@ -90,10 +154,10 @@ impl Set {
     }
 
     /// Appends what has come since, ring after ring.
-    pub(super) fn read(&mut self, into: &mut Vec<TraceEvent>) {
-        for ring in &self.rings {
+    pub(super) fn read(&mut self, into: &mut Vec<Traced<D::Happened>>) {
+        for (processor, ring) in self.rings.iter().enumerate() {
             ring.take(&mut self.scratch);
-            let (seen, lost) = take(&self.decoders, &self.scratch, into);
+            let (seen, lost) = take(&self.decoders, (processor, &self.scratch), into);
             self.seen += seen;
             self.lost = self.lost.saturating_add(lost);
         }
@@ -101,17 +165,17 @@ impl Set {
 }
 
 /// Takes the events of records; gives how many samples there were, and how many were lost.
-pub(super) fn take(
-    decoders: &[Decoder],
-    mut rest: &[u8],
-    into: &mut Vec<TraceEvent>,
+pub(super) fn take<D: Decode>(
+    decoders: &[D],
+    (processor, mut rest): (usize, &[u8]),
+    into: &mut Vec<Traced<D::Happened>>,
 ) -> (u64, u64) {
     let (mut seen, mut missed) = (0, 0_u64);
     while let Some((kind, record)) = next(&mut rest) {
         match kind {
             PERF_RECORD_SAMPLE => {
                 seen += 1;
-                into.extend(sample(decoders, record));
+                into.extend(sample(decoders, (processor, record)));
             }
             PERF_RECORD_LOST => missed = missed.saturating_add(lost(record).unwrap_or(0)),
             _ => {}
@@ -120,28 +184,31 @@ pub(super) fn take(
     (seen, missed)
 }
 
-fn sample(decoders: &[Decoder], record: &[u8]) -> Option<TraceEvent> {
+fn sample<D: Decode>(
+    decoders: &[D],
+    (processor, record): (usize, &[u8]),
+) -> Option<Traced<D::Happened>> {
     let word = |at: usize| Some(u32_of(*record.get(at..)?.first_chunk()?));
     let time_ns = u64_of(*record.get(HEADER + 8..)?.first_chunk()?);
     let raw = record.get(SAMPLE_HEADER..)?;
     // Every record of a tracepoint begins with the number of the tracepoint.
     let id = u16::try_from(u32_of(*raw.first_chunk()?) & 0xffff).ok()?;
-    let decoder = decoders.iter().find(|decoder| decoder.id == id)?;
+    let decoder = decoders.iter().find(|decoder| decoder.id() == id)?;
     let (process, thread) = (word(HEADER)?, word(HEADER + 4)?);
-    Some(TraceEvent { time_ns, process, thread, happened: decoder.decode(raw)? })
+    Some(Traced { time_ns, process, thread, happened: decoder.decode(raw, processor)? })
 }
 
-fn open(tracepoint: u16, processor: i32) -> io::Result<OwnedFd> {
+fn open(tracepoint: u16, (thread, processor): (i32, i32), flags: u64) -> io::Result<OwnedFd> {
     let attributes = Attributes {
         kind: PERF_TYPE_TRACEPOINT,
         config: tracepoint.into(),
         sample_period: 1,
         sample_type: SAMPLE,
-        flags: FLAGS,
+        flags,
         clock: libc::CLOCK_MONOTONIC,
         ..Attributes::default()
     };
-    perf::open(&attributes, perf::ALL_PROCESSES, processor)
+    perf::open(&attributes, thread, processor)
 }
 
 fn set_filter(event: &OwnedFd, filter: &str) -> io::Result<()> {
@@ -150,7 +217,7 @@ fn set_filter(event: &OwnedFd, filter: &str) -> io::Result<()> {
     checked(unsafe { libc::ioctl(event.as_raw_fd(), SET_FILTER, text.as_ptr()) })
 }
 
-fn refused(error: io::Error) -> NotTraced {
+pub(super) fn refused(error: io::Error) -> NotTraced {
     match error.kind() {
         io::ErrorKind::PermissionDenied => NotTraced::Forbidden,
         _ => NotTraced::Failed(error),

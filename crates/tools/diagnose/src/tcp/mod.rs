@@ -5,6 +5,7 @@ mod recorded;
 mod series;
 mod watch;
 
+pub use network::Error;
 pub use network::sockets::{NamespaceLook, Owner, TcpInfo, TcpSocket, TcpState};
 pub use recorded::Handshakes;
 pub use series::{Follower, Point, Series};

@@ -1,0 +1,272 @@
+//! Files: waited for, made durable, read and written in small pieces, looked for in vain.
+
+use ::calls::{CallWatch, Lookups, Target, Use, UsesOf, Work, is_served};
+use units::ByteSize;
+
+use super::{is_share, long, reach, slowest, wakers};
+use crate::finding::{Finding, Remedy, Severity};
+use crate::words::{percent, plural, some, time};
+
+pub(super) fn findings(watch: &CallWatch) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for of in watch.uses_for(Work::Sync) {
+        findings.extend(sync(watch, &of));
+    }
+    for work in [Work::Write, Work::Read, Work::Lookup] {
+        for of in watch.uses_for(work) {
+            findings.extend(small(watch, &of, work).or_else(|| slow(watch, &of, work)));
+        }
+    }
+    findings
+        .extend(watch.lookups.iter().filter_map(|(process, seen)| missing(watch, *process, seen)));
+    findings.extend(watch.processes.keys().filter_map(|process| faults(watch, *process)));
+    findings
+}
+
+/// Whether a call that took long was of this process, kind and target.
+fn is_of(call: &::calls::SlowCall, of: &UsesOf, target: &str) -> bool {
+    call.process == of.process
+        && of.calls.contains(&&*call.call)
+        && (of.target.is_none() || call.arguments.contains(target))
+}
+
+fn sync(watch: &CallWatch, of: &UsesOf) -> Option<Finding> {
+    const ENOUGH: u64 = 10;
+    const LONG_NS: u64 = 1_000_000_000;
+    let (count, total_ns) = (of.all.count, of.all.total_ns);
+    let life_ns = watch.life_ns(of.process);
+    if !is_share(total_ns, life_ns, 20) || (count < ENOUGH && total_ns < LONG_NS) {
+        return None;
+    }
+    let name = of.target_name(watch);
+    let calls = of.calls.join(" and ");
+    let mut evidence = vec![format!(
+        "{} of {calls}, {} each in the mean",
+        plural(usize::try_from(count).unwrap_or(usize::MAX), "call"),
+        time(total_ns / count.max(1))
+    )];
+    let written = watch.uses_for(Work::Write).into_iter();
+    let written = written.filter(|one| one.process == of.process && one.target == of.target);
+    let bytes: u64 = written.map(|one| one.all.bytes).sum();
+    if bytes > 0 {
+        let each = ByteSize(bytes / count.max(1));
+        evidence.push(format!("{} were written to it, {each} for each call", ByteSize(bytes)));
+    }
+    evidence.extend(kind_of(watch, of));
+    evidence.extend(slowest(watch, |call| is_of(call, of, &name)));
+    Some(Finding {
+        kind: "calls.sync",
+        severity: Severity::Warning,
+        reach: reach(total_ns),
+        what: format!(
+            "{} spent {} of {} in {calls} of {name}",
+            watch.process_label(of.process),
+            long(total_ns),
+            long(life_ns),
+        ),
+        evidence,
+        cause: "Each of these calls returns when the disk has the data for good: the journal of \
+                the file system is written, and the disk's cache is flushed. The thread does \
+                nothing else meanwhile."
+            .to_owned(),
+        remedies: vec![
+            Remedy::by_hand("one call for several records, or for several writers together"),
+            Remedy::by_hand("fdatasync, on a file that has its length already (fallocate)"),
+            Remedy::by_hand(
+                "wirespool diagnose io shows the requests behind it: journal, flushes, the disk",
+            ),
+        ],
+    })
+}
+
+/// Many calls that read or write a few bytes each.
+fn small(watch: &CallWatch, of: &UsesOf, work: Work) -> Option<Finding> {
+    const ENOUGH: u64 = 2000;
+    let Use { count, ran_ns, bytes, small, .. } = of.all;
+    let life_ns = watch.life_ns(of.process);
+    let target = of.target(watch)?;
+    let is_stream = matches!(target, Target::File(_) | Target::Pipe(_));
+    let is_mostly = small * 10 >= count * 9;
+    if small < ENOUGH || !is_mostly || !is_stream || !is_share(ran_ns, life_ns, 20) {
+        return None;
+    }
+    let (verb, kind) = match work {
+        Work::Write => ("writes to", "calls.small_writes"),
+        _ => ("reads from", "calls.small_reads"),
+    };
+    Some(Finding {
+        kind,
+        severity: Severity::Warning,
+        reach: reach(ran_ns),
+        what: format!(
+            "{} {verb} {target} {} at a time",
+            watch.process_label(of.process),
+            ByteSize((bytes / count.max(1)).max(1))
+        ),
+        evidence: vec![
+            format!("{count} calls of {} moved {}", of.calls.join(" and "), ByteSize(bytes)),
+            format!("the thread ran in these calls for {} of {}", long(ran_ns), long(life_ns)),
+            "the watch itself makes each call some microseconds longer".to_owned(),
+        ],
+        cause: "A system call costs the same whether it moves one byte or 64 KiB: entering the \
+                kernel, finding the file, its locks."
+            .to_owned(),
+        remedies: vec![Remedy::by_hand(
+            "a buffer in the program: fwrite instead of write, BufWriter, \
+             open(..., buffering=65536), or a larger block (dd bs=1M)",
+        )],
+    })
+}
+
+/// A file that is waited for, whose disk or server is slow.
+fn slow(watch: &CallWatch, of: &UsesOf, work: Work) -> Option<Finding> {
+    let Use { count, file_ns: waited_ns, bytes, .. } = of.all;
+    let life_ns = watch.life_ns(of.process);
+    // A path that is looked up is no descriptor's.
+    let is_file = of.target(watch).map_or(work == Work::Lookup, Target::is_file);
+    if !is_file || !is_share(waited_ns, life_ns, 20) {
+        return None;
+    }
+    let name = of.target_name(watch);
+    let verb = match work {
+        Work::Write => "writes to",
+        Work::Lookup => "looking up",
+        _ => "reads of",
+    };
+    let mut evidence = vec![format!(
+        "{} of {}, {}, {} waiting for each in the mean",
+        plural(usize::try_from(count).unwrap_or(usize::MAX), "call"),
+        of.calls.join(" and "),
+        ByteSize(bytes),
+        long(waited_ns / count.max(1))
+    )];
+    evidence.extend(kind_of(watch, of));
+    evidence.extend(slowest(watch, |call| is_of(call, of, &name)));
+    let is_of_server = is_of_server(watch, of);
+    // Who ran when the disk's interrupt came is no one's.
+    evidence.extend(wakers(&of.all.woken_by).filter(|_| is_of_server));
+    let (cause, remedy) = if is_of_server {
+        (
+            "The file system is served by a program or another machine, which answers that late.",
+            "look at its server, with this command and the process that ended the waits",
+        )
+    } else {
+        (
+            "The data were not in memory, or went past it, and the disk takes that long; or \
+             another one had the file's lock.",
+            "wirespool diagnose io names the disk, its queue and who else uses it",
+        )
+    };
+    Some(Finding {
+        kind: "calls.slow_file",
+        severity: Severity::Warning,
+        reach: reach(waited_ns),
+        what: format!(
+            "{} waited {} of {} for {verb} {name}",
+            watch.process_label(of.process),
+            long(waited_ns),
+            long(life_ns)
+        ),
+        evidence,
+        cause: cause.to_owned(),
+        remedies: vec![
+            Remedy::by_hand(remedy),
+            Remedy::by_hand(
+                "ask ahead of time: larger pieces, readahead (posix_fadvise), several threads, or \
+                 io_uring",
+            ),
+        ],
+    })
+}
+
+fn kind_of(watch: &CallWatch, of: &UsesOf) -> Option<String> {
+    let kind = watch.filesystems.get(&of.target?)?;
+    Some(format!("the file system is {kind}"))
+}
+
+/// Whether a program or another machine stands behind its file system.
+fn is_of_server(watch: &CallWatch, of: &UsesOf) -> bool {
+    of.target.and_then(|place| watch.filesystems.get(&place)).is_some_and(|kind| is_served(kind))
+}
+
+/// Files that are looked for again and again where they are not.
+fn missing(watch: &CallWatch, process: u32, seen: &Lookups) -> Option<Finding> {
+    const ENOUGH: u64 = 1000;
+    if seen.missing < ENOUGH || seen.missing * 2 < seen.count {
+        return None;
+    }
+    let life_ns = watch.life_ns(process);
+    let is_costly = is_share(seen.missing_ns, life_ns, 5) || seen.missing_ns * 5 >= life_ns;
+    let known: u64 = seen.paths.values().sum();
+    let most = |mut counts: Vec<(u64, &str)>| {
+        counts.sort_by(|one, other| other.cmp(one));
+        some(counts.into_iter().map(|(count, name)| format!("{name}: {count}")))
+    };
+    let by_path = seen.paths.iter().map(|(path, count)| (*count, path.as_str())).collect();
+    let by_folder = seen.folders().into_iter().map(|(folder, count)| (count, folder)).collect();
+    let mut evidence = vec![format!(
+        "{} of {} lookups found nothing (ENOENT), {} of {}",
+        seen.missing,
+        seen.count,
+        long(seen.missing_ns),
+        long(life_ns)
+    )];
+    if known > 0 {
+        evidence.push(format!("{} paths: {}", seen.paths.len(), most(by_path)));
+        evidence.push(format!("folders: {}", most(by_folder)));
+    } else {
+        evidence.push("which paths it was is not known".to_owned());
+    }
+    Some(Finding {
+        kind: "calls.missing_files",
+        severity: if is_costly { Severity::Warning } else { Severity::Note },
+        reach: reach(seen.missing_ns),
+        what: format!(
+            "{} looks for files that are not there: {} times",
+            watch.process_label(process),
+            seen.missing
+        ),
+        evidence,
+        cause: "The program tries several folders for each file, a search path, or asks again for \
+                a file that it could remember to be missing. On network file systems each of these \
+                is a round trip."
+            .to_owned(),
+        remedies: vec![Remedy::by_hand(
+            "shorten the search path (PATH, LD_LIBRARY_PATH, PYTHONPATH, include paths) or put the \
+             folder that has the files first; make the file that is asked for; remember what is \
+             missing",
+        )],
+    })
+}
+
+/// Memory of files that has to be read first.
+fn faults(watch: &CallWatch, process: u32) -> Option<Finding> {
+    let of = watch.threads.iter().filter(|(_, seen)| seen.process == process);
+    let fault_ns = |seen: &::calls::ThreadSeen| {
+        seen.reasons.get(&::calls::Reason::PageFault).copied().unwrap_or(0)
+    };
+    let (thread, seen) = of.max_by_key(|(_, seen)| fault_ns(seen))?;
+    let ns = fault_ns(seen);
+    is_share(ns, seen.life_ns(), 20).then(|| Finding {
+        kind: "calls.page_faults",
+        severity: Severity::Warning,
+        reach: reach(ns),
+        what: format!(
+            "{} waited {} of {} for memory that had to be read",
+            watch.process_label(process),
+            long(ns),
+            long(seen.life_ns())
+        ),
+        evidence: vec![format!(
+            "thread {thread} was without a processor outside of any system call for {}",
+            percent(ns, seen.life_ns())
+        )],
+        cause: "It touched pages of its program, of a mapped file or of swap that were not in \
+                memory; each is a read of the disk that nothing announces."
+            .to_owned(),
+        remedies: vec![
+            Remedy::by_hand("wirespool diagnose io names the files whose mappings fault"),
+            Remedy::by_hand("wirespool diagnose host says whether memory is short"),
+        ],
+    })
+}

@@ -1,0 +1,109 @@
+//! Locks: of memory and of files.
+
+use ::calls::{CallWatch, LockSeen, Reason, Target, Use, UseKey};
+
+use super::{is_share, long, reach, slowest, wakers};
+use crate::finding::{Finding, Remedy, Severity};
+use crate::words::plural;
+
+pub(super) fn findings(watch: &CallWatch) -> Vec<Finding> {
+    let memory = watch.locks.iter().filter_map(|(key, seen)| of_memory(watch, *key, seen));
+    let files = watch.uses.iter().filter_map(|(key, seen)| of_file(watch, key, seen));
+    memory.chain(files).collect()
+}
+
+/// A word of memory counts as a lock by its value, or because those who wait there let others on.
+fn of_memory(
+    watch: &CallWatch,
+    (process, address): (u32, u64),
+    seen: &LockSeen,
+) -> Option<Finding> {
+    let life_ns = watch.life_ns(process);
+    // Several threads that wait may wait for longer than the process lives.
+    let each_ns = seen.waited_ns / u64::try_from(seen.waiters.len()).unwrap_or(1).max(1);
+    if !seen.is_lock() || !is_share(each_ns, life_ns, 20) {
+        return None;
+    }
+    let how = if seen.is_mutex {
+        "its value marks a mutex that others wait for"
+    } else {
+        "threads that wait there let others on later, as with a lock"
+    };
+    let mut evidence = vec![
+        format!(
+            "{} by {}, {} each in the mean",
+            plural(usize::try_from(seen.waits).unwrap_or(usize::MAX), "wait"),
+            plural(seen.waiters.len(), "thread"),
+            long(seen.waited_ns / seen.waits.max(1))
+        ),
+        format!("the word at {address:#x}: {how}"),
+    ];
+    evidence.extend(wakers(&seen.woken_by));
+    Some(Finding {
+        kind: "calls.lock",
+        severity: Severity::Warning,
+        reach: reach(seen.waited_ns),
+        what: format!(
+            "threads of {} waited {} for a lock of theirs, in {}",
+            watch.process_label(process),
+            long(seen.waited_ns),
+            long(life_ns)
+        ),
+        evidence,
+        cause: "One thread holds the lock while it does something long, and the others do nothing \
+                meanwhile."
+            .to_owned(),
+        remedies: vec![
+            Remedy::by_hand(
+                "hold it for less: no input and output, and no other waits, while it is held",
+            ),
+            Remedy::by_hand("several locks, each for a part of the data"),
+            Remedy::by_hand("wirespool top, tab cpu, shows in which functions its holder works"),
+        ],
+    })
+}
+
+fn of_file(watch: &CallWatch, key: &UseKey, seen: &Use) -> Option<Finding> {
+    let name = *watch.names.get(&key.number)?;
+    let life_ns = watch.life_ns(key.process);
+    let is_lock = matches!(name, "flock" | "fcntl");
+    if !is_lock || !is_share(seen.waited_ns, life_ns, 20) {
+        return None;
+    }
+    let target = watch.target(key).map_or_else(|| "a file".to_owned(), Target::to_string);
+    let mut evidence = vec![format!(
+        "{} of {name}, {} waiting in all",
+        plural(usize::try_from(seen.count).unwrap_or(usize::MAX), "call"),
+        long(seen.waited_ns)
+    )];
+    let is_it = |call: &::calls::SlowCall| {
+        call.process == key.process
+            && call.call == name
+            && call.reasons.contains_key(&Reason::FileLock)
+    };
+    evidence.extend(slowest(watch, is_it));
+    evidence.extend(wakers(&seen.woken_by));
+    Some(Finding {
+        kind: "calls.file_lock",
+        severity: Severity::Warning,
+        reach: reach(seen.waited_ns),
+        what: format!(
+            "{} waited {} of {} for the lock of {target}",
+            watch.process_label(key.process),
+            long(seen.waited_ns),
+            long(life_ns)
+        ),
+        evidence,
+        cause: "Another process has locked the file; who waits is let on when that one unlocks or \
+                closes it."
+            .to_owned(),
+        remedies: vec![
+            Remedy {
+                what: "see who has it".to_owned(),
+                now: vec!["lslocks".to_owned()],
+                for_good: Vec::new(),
+            },
+            Remedy::by_hand("hold it for less, or lock parts of the file (fcntl ranges)"),
+        ],
+    })
+}

@@ -1,0 +1,119 @@
+//! Processors that others had.
+
+use std::collections::BTreeMap;
+
+use ::calls::{CallWatch, Reason, ThreadSeen};
+
+use super::{is_share, long, reach};
+use crate::finding::{Finding, Remedy, Severity};
+use crate::words::{percent, plural, some};
+
+/// One for each process: that of its threads that queued longest.
+pub(super) fn findings(watch: &CallWatch) -> Vec<Finding> {
+    let mut worst: BTreeMap<u32, (u32, &ThreadSeen)> = BTreeMap::new();
+    for (thread, seen) in &watch.threads {
+        let entry = worst.entry(seen.process).or_insert((*thread, seen));
+        let lost_ns =
+            |of: &ThreadSeen| queued_ns(of) + of.reasons.get(&Reason::WakeUp).copied().unwrap_or(0);
+        if lost_ns(seen) > lost_ns(entry.1) {
+            *entry = (*thread, seen);
+        }
+    }
+    // Where processors are short all have to queue: the worst are enough.
+    let mut worst: Vec<_> = worst.into_iter().collect();
+    worst.sort_by_key(|(_, (_, seen))| core::cmp::Reverse(queued_ns(seen)));
+    let all = worst.into_iter().take(5).flat_map(|(process, of)| {
+        [finding(watch, process, of), held_back(watch, process, of.1)].into_iter().flatten()
+    });
+    all.collect()
+}
+
+/// It could run, and stood still while the processor was idle.
+fn held_back(watch: &CallWatch, process: u32, seen: &ThreadSeen) -> Option<Finding> {
+    let ns = seen.reasons.get(&Reason::WakeUp).copied().unwrap_or(0);
+    is_share(ns, seen.life_ns(), 20).then(|| Finding {
+        kind: "calls.held_back",
+        severity: Severity::Warning,
+        reach: reach(ns),
+        what: format!(
+            "{} could run and stood still for {} of {}, while its processor was idle",
+            watch.process_label(process),
+            long(ns),
+            long(seen.life_ns())
+        ),
+        evidence: vec![format!("it ran for {}", percent(seen.ran_ns(), seen.life_ns()))],
+        cause: "Its group has used up its time (cpu.max, CPUQuota=, a container's limit); or the \
+                processor is virtual, and slow to wake up."
+            .to_owned(),
+        remedies: vec![Remedy {
+            what: "see whether its group is held back: nr_throttled grows then".to_owned(),
+            now: vec![format!(
+                "cat /sys/fs/cgroup$(sed -n 's/^0:://p' /proc/{process}/cgroup)/cpu.stat"
+            )],
+            for_good: Vec::new(),
+        }],
+    })
+}
+
+fn queued_ns(seen: &ThreadSeen) -> u64 {
+    seen.reasons.get(&Reason::Processor).copied().unwrap_or(0)
+}
+
+fn finding(watch: &CallWatch, process: u32, (thread, seen): (u32, &ThreadSeen)) -> Option<Finding> {
+    let queued_ns = queued_ns(seen);
+    if !is_share(queued_ns, seen.life_ns(), 20) {
+        return None;
+    }
+    let mut takers: Vec<_> = seen.takers.iter().collect();
+    takers.sort_by_key(|taker| core::cmp::Reverse(taker.ns));
+    let of_process = |thread: u32| watch.threads.get(&thread).map(|it| it.process);
+    let words = takers.iter().map(|taker| {
+        let whose = match of_process(taker.thread) {
+            Some(owner) if owner == process => ", of the same process".to_owned(),
+            Some(owner) if owner != taker.thread => format!(", of {}", watch.process_label(owner)),
+            _ => String::new(),
+        };
+        format!("{} (thread {}{whose}): {}", taker.name, taker.thread, long(taker.ns))
+    });
+    let words: Vec<String> = words.collect();
+    let busiest = takers.first().map_or_else(
+        || "others".to_owned(),
+        |taker| format!("{} (thread {})", taker.name, taker.thread),
+    );
+    Some(Finding {
+        kind: "calls.processor",
+        severity: Severity::Warning,
+        reach: reach(queued_ns),
+        what: format!(
+            "{} could run and had no processor for {} of {}: {busiest} had it",
+            watch.process_label(process),
+            long(queued_ns),
+            long(seen.life_ns())
+        ),
+        evidence: vec![
+            format!(
+                "thread {thread} ran for {}, and queued for {}",
+                percent(seen.ran_ns(), seen.life_ns()),
+                percent(queued_ns, seen.life_ns())
+            ),
+            format!("its processor was had by {}", some(words.into_iter())),
+            format!("the machine has {}", plural(watch.processors, "processor")),
+        ],
+        cause:
+            "More threads want to run than processors may run them: there are too many, or they \
+                are kept to the same processors (taskset, cpusets), or a group's share is used up."
+                .to_owned(),
+        remedies: vec![
+            Remedy {
+                what: "see which processors it may use".to_owned(),
+                now: vec![format!("taskset -cp {process}")],
+                for_good: Vec::new(),
+            },
+            Remedy::by_hand(
+                "move one of them to other processors, or give the other less (nice, \
+                             CPUWeight= of its unit)",
+            ),
+            Remedy::by_hand("wirespool top, tab cpu, shows what they do with it"),
+        ],
+    })
+}
