@@ -165,6 +165,64 @@ const ONLY_RANGE: Parameter = Parameter {
     meaning: "Of the sessions' packets only those between the query's before and after",
 };
 
+/// What an extract is asked for, and where it goes on.
+static EXTRACT: [Parameter; 14] = [
+    QUERY,
+    VOLUME,
+    ONLY_RANGE,
+    Parameter {
+        name: "whole_sessions",
+        kind: "boolean",
+        meaning: "With payload: all packets of the sessions that have such a one",
+    },
+    Parameter { name: "limit", kind: "integer", meaning: "At most so many sessions" },
+    Parameter { name: "limit_packets", kind: "integer", meaning: "At most so many packets" },
+    Parameter {
+        name: "limit_bytes",
+        kind: "integer",
+        meaning: "At most so many bytes of packets",
+    },
+    Parameter {
+        name: "around_ms",
+        kind: "integer",
+        meaning: "Instead of the sessions' packets all of the volume from so many milliseconds \
+                  before each session to so many after it",
+    },
+    Parameter {
+        name: "packet_filter",
+        kind: "string",
+        meaning: "Of the packets those that pass this filter in the words of pcap-filter",
+    },
+    Parameter {
+        name: "payload",
+        kind: "string",
+        meaning: "Of the packets those with this in their payload: a text, hex:DIGITS or \
+                  re:EXPRESSION",
+    },
+    Parameter {
+        name: "comments",
+        kind: "boolean",
+        meaning: "Give each packet the id of its session, and who sent it, as a comment",
+    },
+    Parameter {
+        name: "offset",
+        kind: "integer",
+        meaning: "Go on behind so many bytes of an extract that was broken off: 409 (moved-on) \
+                  where it does not begin with them any more",
+    },
+    Parameter {
+        name: "sha256",
+        kind: "string",
+        meaning: "With offset: SHA-256 of these bytes, in hex digits",
+    },
+    Parameter {
+        name: "now_ns",
+        kind: "integer",
+        meaning: "What relative times count from, in nanoseconds since 1970: what the header \
+                  Wirespool-Now of the extract said that was broken off",
+    },
+];
+
 const NAME: Parameter = Parameter { name: "name", kind: "string", meaning: "Name of the person" };
 const PASSWORD: Parameter =
     Parameter { name: "password", kind: "string", meaning: "Password of the person" };
@@ -502,6 +560,12 @@ pub(crate) static ENDPOINTS: [Endpoint; 37] = [
                 kind: "string",
                 meaning: "oldest (as without it) or newest: which start comes first",
             },
+            Parameter {
+                name: "sort",
+                kind: "string",
+                meaning: "FIELD or FIELD:desc, of lines: the smallest or the largest first; those \
+                          without a value come last",
+            },
         ],
         body: &[],
         media_types: &[JSON, NDJSON],
@@ -580,21 +644,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 37] = [
         method: Method::GET,
         needs: Needs::Scope(Scope::Extract),
         summary: "The packets of the sessions that match a query",
-        parameters: &[
-            QUERY,
-            VOLUME,
-            ONLY_RANGE,
-            Parameter {
-                name: "limit_packets",
-                kind: "integer",
-                meaning: "At most so many packets",
-            },
-            Parameter {
-                name: "limit_bytes",
-                kind: "integer",
-                meaning: "At most so many bytes of packets",
-            },
-        ],
+        parameters: &EXTRACT,
         body: &[],
         media_types: &[PCAPNG],
     },

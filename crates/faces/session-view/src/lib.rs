@@ -25,7 +25,7 @@ pub use chosen::{ChosenTable, SessionColumns};
 pub use compared::{NotCompared, signed_by, unlike_file, unlike_folder};
 pub use explain::{explain, explain_json, fields, fields_json, unmet_names};
 pub use hold::{holds, holds_json};
-pub use manifest::{Maker, completeness_json, manifest_json, manifest_of_file};
+pub use manifest::{Maker, completeness_json, manifest_json, manifest_of};
 pub use packet::packet_lines;
 pub use plot::{plot, plot_json};
 pub use read::{NoSession, read_session};

@@ -52,6 +52,10 @@ pub(crate) struct KeyFlags {
 }
 
 impl KeyFlags {
+    pub(crate) fn is_given(&self) -> bool {
+        self.identity.is_some()
+    }
+
     /// The private keys in the file, whose passphrase the terminal is asked for if it has one.
     pub(crate) fn identities(&self) -> anyhow::Result<Option<Identities>> {
         let Some(path) = &self.identity else { return Ok(None) };

@@ -1,5 +1,7 @@
 //! `wirespool extract`.
 
+mod remote;
+
 use core::cell::RefCell;
 use core::ops::ControlFlow;
 use std::ffi::OsString;
@@ -7,7 +9,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use ::extract::{ExtractReport, Options, Request, SessionStart, Target};
+use ::extract::{ExtractReport, Options, Request, SessionStart, SigningKey, Target};
 use clap::{Args, ValueEnum};
 use host::{Output, OutputFolder, StopFlag, SystemClock};
 use wire::LinkType;
@@ -16,6 +18,7 @@ use crate::failure::{Outcome, Usage, Verdict, of_extract};
 use crate::find::ReadingFlags;
 use crate::output_file;
 use crate::progress::{Progress, say_lines};
+use crate::remote::{Asked, Place, RemoteFlags};
 use crate::selection::{SelectionFlags, Throttle};
 use crate::{evidence, stdout};
 
@@ -39,11 +42,13 @@ Examples:
   wirespool find /spool 'app dns' --json | wirespool extract /spool --sessions - -w dns.pcapng
   wirespool extract /data/spool 'host 10.0.0.1' --split sessions -w sessions/
   wirespool extract /data/spool 'host 10.0.0.1' --sign signing.key -w evidence.pcapng
+  wirespool --remote https://sensor:8420 extract spool 'port 53' -w there.pcapng
 
 Exit code 1 when the extract is incomplete, or cut by a limit; 5 when that is not known.")]
 pub(crate) struct Flags {
-    /// The volume: a file or a block device
-    volume: PathBuf,
+    /// The volume: a file or a block device; with --remote the name of one
+    #[arg(required_unless_present = "remote")]
+    volume: Option<PathBuf>,
     /// The query; its words may be one argument or several
     query: Vec<String>,
     /// Write to this file, or to standard output (-); with --split into this new directory
@@ -72,6 +77,8 @@ pub(crate) struct Flags {
     selection: SelectionFlags,
     #[command(flatten)]
     reading: ReadingFlags,
+    #[command(flatten)]
+    remote: RemoteFlags,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -91,35 +98,57 @@ struct Config<'a> {
     request: Request<'a>,
     /// `None` is standard output.
     file: Option<&'a Path>,
+}
+
+/// Where an extract and its manifest go.
+struct Places<'a> {
+    /// `None` is standard output.
+    file: Option<&'a Path>,
     manifest: Option<PathBuf>,
+    key: Option<SigningKey>,
+}
+
+impl<'a> Places<'a> {
+    /// Refuses what could not be written in the end.
+    fn new(flags: &'a Flags, file: Option<&'a Path>) -> anyhow::Result<Self> {
+        let manifest = flags.manifest.clone();
+        let manifest = manifest.or_else(|| file.map(|file| with_suffix(file, ".json")));
+        let key = flags.sign.as_deref().map(evidence::signing_key).transpose()?;
+        if key.is_some() && manifest.is_none() {
+            let text = "--sign signs a manifest; name one with --manifest";
+            return Err(Usage(text.to_owned()).into());
+        }
+        let files = file.filter(|_| flags.split.is_none());
+        for path in files.into_iter().chain(manifest.as_deref()) {
+            output_file::check(path, flags.force)?;
+        }
+        Ok(Self { file, manifest, key })
+    }
 }
 
 pub(crate) fn run(flags: &Flags) -> Outcome {
     host::keep_freed_memory();
     let file = (flags.write != Path::new("-")).then_some(&*flags.write);
     check(flags, file)?;
+    if flags.remote.is_given() {
+        remote::check(flags)?;
+    }
+    let Asked { place, words } = flags.remote.asked(flags.volume.as_deref(), &flags.query)?;
+    match place {
+        Place::Here(volume) => run_here(flags, volume, file),
+        Place::There(there) => remote::run(flags, there, &words),
+    }
+}
+
+fn run_here(flags: &Flags, volume: PathBuf, file: Option<&Path>) -> Outcome {
     let selection = flags.selection.selection(&flags.query)?;
     let mut request = selection.request();
     if flags.split.is_some() {
         request.limits.sessions.get_or_insert(SESSIONS_MAX);
     }
-    let mut config = Config {
-        options: flags.reading.options(flags.volume.clone())?,
-        request,
-        file,
-        manifest: flags.manifest.clone().or_else(|| file.map(|file| with_suffix(file, ".json"))),
-    };
-    let manifest = config.manifest.clone();
-    let manifest = manifest.as_deref();
-    let key = flags.sign.as_deref().map(evidence::signing_key).transpose()?;
-    if key.is_some() && manifest.is_none() {
-        let text = "--sign signs a manifest; name one with --manifest";
-        return Err(Usage(text.to_owned()).into());
-    }
-    let files = file.filter(|_| flags.split.is_none());
-    for path in files.iter().chain(&manifest) {
-        output_file::check(path, flags.force)?;
-    }
+    let options = flags.reading.options(volume)?;
+    let Places { manifest, key, .. } = Places::new(flags, file)?;
+    let mut config = Config { options, request, file };
     let manifest = output_file::create_named(manifest, flags.force)?;
 
     flags.reading.catch_up(&mut config.options);

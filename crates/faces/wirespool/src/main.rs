@@ -2,9 +2,11 @@
 //! developers' tools.
 //!
 //! Each command has a module: its flags, their validation into the job's options, and its run.
-//! Flags are read from the command line and nowhere else. Results go to standard output, progress
+//! Flags are read from the command line and nowhere else, but for the token of `--remote`, which
+//! may be in the environment. Results go to standard output, progress
 //! and remarks to standard error; a reader that goes away ends the program quietly.
 
+mod answered;
 mod any;
 mod arguments;
 mod atlas;
@@ -31,6 +33,7 @@ mod prove;
 mod qualify;
 mod record;
 mod recorder;
+mod remote;
 mod replay;
 mod salvage;
 mod scrub;
@@ -62,6 +65,7 @@ Examples:
   wirespool record /data/spool --interface eth0          record until Ctrl-C
   wirespool find /data/spool 'sni *.example.com'         which sessions were there?
   wirespool extract /data/spool 'port 53' -w dns.pcapng  give me their packets
+  wirespool --remote https://sensor find 'port 53'       ask a service instead: wirespool serve
 
 Exit codes:
   0  done and clean
@@ -220,7 +224,8 @@ fn words(mut given: impl Iterator<Item = OsString>) -> Vec<OsString> {
     // Usage messages then show a command line that can be typed.
     let name = if verb.is_some() { OsString::from("wirespool") } else { name };
     let verb = verb.map(OsString::from);
-    [name].into_iter().chain(verb).chain(given).collect()
+    let words = [name].into_iter().chain(verb).chain(given).collect();
+    remote::behind_verb(words)
 }
 
 /// What clap has to say; help and version are no errors.
