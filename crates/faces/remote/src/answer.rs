@@ -2,14 +2,13 @@
 
 use core::future::poll_fn;
 use core::pin::{Pin, pin};
-use std::io;
 
 use bytes::{Buf as _, Bytes};
 use hyper::body::{Body as _, Incoming};
 use hyper::header::HeaderMap;
 
-use crate::service::Service;
 use crate::Error;
+use crate::service::Service;
 
 /// A line has at most so many bytes: a session has names, and each of them is bounded.
 const LINE_BYTES_MAX: usize = 16 << 20;
@@ -26,7 +25,6 @@ pub struct Answer<'s> {
     /// Id under which the service remembers it.
     id: Option<String>,
     now_ns: Option<i64>,
-    bytes: u64,
 }
 
 impl<'s> Answer<'s> {
@@ -38,7 +36,7 @@ impl<'s> Answer<'s> {
         };
         let id = id.filter(is_id).map(str::to_owned);
         let now_ns = text("wirespool-now").and_then(|text| text.parse().ok());
-        Self { service, body, rest: Bytes::new(), id, now_ns, bytes: 0 }
+        Self { service, body, rest: Bytes::new(), id, now_ns }
     }
 
     /// Id under which the service remembers it.
@@ -52,11 +50,6 @@ impl<'s> Answer<'s> {
     /// What relative times of its query count from, where the service has said so.
     pub fn now_ns(&self) -> Option<i64> {
         self.now_ns
-    }
-
-    /// Bytes received so far.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
     }
 
     /// The next bytes; `None` at the end, which the service has said.
@@ -78,7 +71,6 @@ impl<'s> Answer<'s> {
                 Some(Ok(frame)) => {
                     // What stands behind the last chunk is not asked for.
                     let Ok(bytes) = frame.into_data() else { continue };
-                    self.bytes = self.bytes.saturating_add(units::number::to_u64(bytes.len()));
                     if !bytes.is_empty() {
                         return Ok(Some(bytes));
                     }
@@ -126,21 +118,5 @@ impl<'s> Answer<'s> {
                 return core::str::from_utf8(line).map(Some).map_err(no_text);
             }
         }
-    }
-
-    /// For what is not as it has to be.
-    pub fn unlike(&self, why: &dyn core::fmt::Display) -> Error {
-        self.service.unlike(&why.to_string())
-    }
-}
-
-/// Errors are those of [`Answer::next`], within.
-impl io::Read for Answer<'_> {
-    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        let Some(mut bytes) = self.next().map_err(io::Error::other)? else { return Ok(0) };
-        let count = bytes.len().min(to.len());
-        bytes.copy_to_slice(to.get_mut(..count).unwrap_or_default());
-        self.rest = bytes;
-        Ok(count)
     }
 }

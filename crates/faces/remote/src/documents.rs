@@ -1,12 +1,19 @@
 //! What a service says of itself and of its answers.
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 /// Who asks, and what there is.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 pub struct WhoAmI {
     /// The volumes that are served.
     pub volumes: Vec<Volume>,
+}
+
+/// How the volumes stand.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Volumes {
+    pub(crate) volumes: Vec<Map<String, Value>>,
 }
 
 /// A volume of the service.

@@ -104,10 +104,25 @@ mod tests {
             assert_eq!((origin.to_string().as_str(), origin.port), (shown, port));
         }
         for text in [
-            "", "sensor", "sensor:8420", "ftp://sensor", "https://", "https:///x", "//sensor",
-            "https://sensor/api", "https://sensor?x", "https://me:secret@sensor", "file:///etc",
-            "https://sensor:0", "https://sensor:70000", "https://sensor:", "http://10.0.0.1",
-            "http://[2001:db8::1]", "https://a b", "https://a\u{1b}[31m", "https://\u{e9}",
+            "",
+            "sensor",
+            "sensor:8420",
+            "ftp://sensor",
+            "https://",
+            "https:///x",
+            "//sensor",
+            "https://sensor/api",
+            "https://sensor?x",
+            "https://me:secret@sensor",
+            "file:///etc",
+            "https://sensor:0",
+            "https://sensor:70000",
+            "https://sensor:",
+            "http://10.0.0.1",
+            "http://[2001:db8::1]",
+            "https://a b",
+            "https://a\u{1b}[31m",
+            "https://\u{e9}",
         ] {
             assert!(text.parse::<Origin>().is_err(), "{text}");
         }

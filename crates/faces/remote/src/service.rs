@@ -11,6 +11,7 @@ use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST, H
 use hyper::header::{LOCATION, TRANSFER_ENCODING, USER_AGENT};
 use hyper::{Request, Response, StatusCode};
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
@@ -18,7 +19,7 @@ use units::Clock as _;
 
 use crate::answer::Answer;
 use crate::connection::{open, send};
-use crate::documents::{Said, WhoAmI};
+use crate::documents::{Said, Volumes, WhoAmI};
 use crate::{Error, Origin, Problem, Trust};
 
 /// A document of JSON.
@@ -109,17 +110,21 @@ impl Service {
         self.document("/api/v1/whoami", DOCUMENT_BYTES_MAX)
     }
 
-    /// How its volumes stand.
+    /// How the volume with this id stands, as `status --json` says it.
     ///
     /// # Errors
-    /// When there is no answer.
-    pub fn volumes(&self) -> Result<Vec<serde_json::Value>, Error> {
-        #[derive(serde::Deserialize)]
-        struct Volumes {
-            volumes: Vec<serde_json::Value>,
-        }
+    /// When there is no answer, or the volume cannot be looked at.
+    pub fn status(&self, id: &str) -> Result<Value, Error> {
         let Volumes { volumes } = self.document("/api/v1/volumes", DOCUMENT_BYTES_MAX)?;
-        Ok(volumes)
+        let is_it = |volume: &Map<String, Value>| {
+            volume.get("volume_id").and_then(Value::as_str) == Some(id)
+        };
+        let volume = volumes.into_iter().find(is_it);
+        let mut volume = volume.ok_or_else(|| self.unlike("it says nothing of the volume"))?;
+        volume.remove("name");
+        let Some(problem) = volume.remove("problem") else { return Ok(Value::Object(volume)) };
+        let problem = Box::new(serde_json::from_value(problem).unwrap_or_default());
+        Err(Error::Problem { origin: self.origin.clone(), problem })
     }
 
     /// What it says of an answer that it has given.
@@ -127,9 +132,12 @@ impl Service {
     /// # Errors
     /// When there is no answer, or the answer is not done.
     pub fn said(&self, answer: &str) -> Result<Said, Error> {
-        let said: Said =
-            self.document(&format!("/api/v1/answers/{answer}"), DOCUMENT_BYTES_MAX)?;
-        if said.is_done() { Ok(said) } else { Err(self.broken(&"it says itself that it is not done")) }
+        let said: Said = self.document(&format!("/api/v1/answers/{answer}"), DOCUMENT_BYTES_MAX)?;
+        if said.is_done() {
+            Ok(said)
+        } else {
+            Err(self.broken(&"it says itself that it is not done"))
+        }
     }
 
     /// The manifest of an extract that it has given.
@@ -196,7 +204,8 @@ impl Service {
         media_type: &'static str,
     ) -> Result<Answer<'_>, Error> {
         let (head, body) = response.into_parts();
-        let text = |name| head.headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+        let text =
+            |name| head.headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
         let kind = text(CONTENT_TYPE).unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         if head.status.is_redirection() {

@@ -159,7 +159,7 @@ async fn sessions(
         Cursor::from_text(text, &query).ok_or_else(|| Problem::wrong_parameter(why))
     });
     let after = after.transpose()?;
-    let now_ns = after.as_ref().map_or_else(|| SystemClock.realtime().0, |after| after.now_ns);
+    let now_ns = now_for(caller, after.as_ref().map(|after| after.now_ns));
     checked(&query, now_ns)?;
     let are_lines = wanted_of(headers, &[JSON, NDJSON]) == NDJSON;
     let order = given.choice("order", (&Order::ALL, Order::Oldest), Order::word)?;
@@ -182,6 +182,12 @@ async fn sessions(
     let framing = if are_lines { Framing::AsIs } else { Framing::Elements("sessions") };
     let form = (framing, if are_lines { NDJSON } else { JSON });
     ask(service, caller, (volume, What::Sessions(wanted)), (query, form)).await
+}
+
+/// What relative times count from, as a client has got it with an earlier answer. It may have made
+/// it up: the times of a filter count from the clock of this machine.
+fn now_for(caller: &Caller, said_ns: Option<i64>) -> i64 {
+    said_ns.filter(|_| caller.filter.is_none()).unwrap_or_else(|| SystemClock.realtime().0)
 }
 
 /// An order by a field: `FIELD`, `FIELD:asc` or `FIELD:desc`.
@@ -296,10 +302,8 @@ async fn packets(service: &Arc<Service>, caller: &Caller, given: &Given) -> Resu
 async fn extract(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply, Problem> {
     let query = given.query();
     let behind = behind(given)?;
-    // The times of a filter count from the clock of this machine.
-    let said_ns = given.number("now_ns")?.filter(|_| caller.filter.is_none());
-    let now_ns = said_ns.and_then(|now_ns| i64::try_from(now_ns).ok());
-    let now_ns = now_ns.unwrap_or_else(|| SystemClock.realtime().0);
+    let said_ns = given.number("now_ns")?.and_then(|now_ns| i64::try_from(now_ns).ok());
+    let now_ns = now_for(caller, said_ns);
     checked(&query, now_ns)?;
     let volume = service.volume(given.text("volume"))?;
     let most = service.bounds.answer_bytes;
@@ -313,8 +317,7 @@ async fn extract(service: &Arc<Service>, caller: &Caller, given: &Given) -> Resu
         behind,
     };
     let form = (Framing::AsIs, PCAPNG);
-    let mut reply =
-        ask(service, caller, (volume, What::Extract(wanted)), (query, form)).await?;
+    let mut reply = ask(service, caller, (volume, What::Extract(wanted)), (query, form)).await?;
     reply.headers_mut().insert(NOW, HeaderValue::from(now_ns));
     Ok(reply)
 }

@@ -177,11 +177,7 @@ static EXTRACT: [Parameter; 14] = [
     },
     Parameter { name: "limit", kind: "integer", meaning: "At most so many sessions" },
     Parameter { name: "limit_packets", kind: "integer", meaning: "At most so many packets" },
-    Parameter {
-        name: "limit_bytes",
-        kind: "integer",
-        meaning: "At most so many bytes of packets",
-    },
+    Parameter { name: "limit_bytes", kind: "integer", meaning: "At most so many bytes of packets" },
     Parameter {
         name: "around_ms",
         kind: "integer",

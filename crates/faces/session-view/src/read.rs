@@ -151,9 +151,7 @@ const FIELDS: [(&str, Set); 90] = [
     ("resp_ip_bytes", |row, value| put(&mut row.session.resp.ip_bytes, value)),
     ("orig_payload_bytes", |row, value| put(&mut row.session.orig.payload_bytes, value)),
     ("resp_payload_bytes", |row, value| put(&mut row.session.resp.payload_bytes, value)),
-    ("state", |row, value| {
-        named(&State::ALL, State::name, value).map(|it| row.session.state = it)
-    }),
+    ("state", |row, value| named(&State::ALL, State::name, value).map(|it| row.session.state = it)),
     ("history", |row, value| {
         row.session.history = value.as_str()?.parse().ok()?;
         Some(())

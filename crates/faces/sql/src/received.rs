@@ -90,10 +90,8 @@ mod tests {
         let columns = Arc::new(Schema::new(fields.to_vec()));
         let numbers = Int64Array::from(vec![Some(1), None, Some(i64::MIN)]);
         let texts = StringArray::from(vec![Some("a"), Some("\u{1b}"), None]);
-        let rows = RecordBatch::try_new(Arc::clone(&columns), vec![
-            Arc::new(numbers),
-            Arc::new(texts),
-        ]);
+        let rows =
+            RecordBatch::try_new(Arc::clone(&columns), vec![Arc::new(numbers), Arc::new(texts)]);
         let rows = rows.unwrap();
         let mut writer = StreamWriter::try_new(Vec::new(), &columns).unwrap();
         writer.write(&rows).unwrap();
@@ -118,7 +116,8 @@ mod tests {
         let (rows, bytes) = sent();
         for size in 1..=bytes.len() {
             let events = received(&bytes, size).unwrap();
-            let [Event::Columns(columns), Event::Rows(first), Event::Rows(second)] = &*events else {
+            let [Event::Columns(columns), Event::Rows(first), Event::Rows(second)] = &*events
+            else {
                 panic!("{size}: {events:?}")
             };
             assert_eq!((columns, first), (&rows.schema(), &rows), "{size}");

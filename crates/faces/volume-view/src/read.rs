@@ -113,11 +113,8 @@ mod tests {
 
     #[test]
     fn a_status_is_shown_as_it_was() {
-        let member = |path: &str, state, stale_bytes| MemberStatus {
-            path: path.into(),
-            state,
-            stale_bytes,
-        };
+        let member =
+            |path: &str, state, stale_bytes| MemberStatus { path: path.into(), state, stale_bytes };
         let report = Status {
             path: "/data/spool".into(),
             volume_id: VolumeId([0xab; 16]),

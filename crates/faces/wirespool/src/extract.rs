@@ -18,7 +18,7 @@ use crate::failure::{Outcome, Usage, Verdict, of_extract};
 use crate::find::ReadingFlags;
 use crate::output_file;
 use crate::progress::{Progress, say_lines};
-use crate::remote::{Asked, Place, RemoteFlags};
+use crate::remote::{Asked, Place, RemoteFlags, volume_or_word};
 use crate::selection::{SelectionFlags, Throttle};
 use crate::{evidence, stdout};
 
@@ -47,7 +47,7 @@ Examples:
 Exit code 1 when the extract is incomplete, or cut by a limit; 5 when that is not known.")]
 pub(crate) struct Flags {
     /// The volume: a file or a block device; with --remote the name of one
-    #[arg(required_unless_present = "remote")]
+    #[arg(required_unless_present = "remote", value_parser = volume_or_word())]
     volume: Option<PathBuf>,
     /// The query; its words may be one argument or several
     query: Vec<String>,

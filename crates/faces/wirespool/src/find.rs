@@ -26,7 +26,7 @@ use crate::arguments::KeyFlags;
 use crate::atlas::AtlasFlags;
 use crate::failure::{Outcome, Usage, Verdict, of_extract, warn};
 use crate::progress::{Progress, say_lines};
-use crate::remote::{Asked, Place, RemoteFlags, There};
+use crate::remote::{Asked, Place, RemoteFlags, There, volume_or_word};
 use crate::selection::NamingFlags;
 use crate::{arguments, recorder, stdout};
 use indexer::Workers;
@@ -58,7 +58,7 @@ Exit code 1 when the answer is incomplete, 5 when that is not known.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Flags {
     /// The volume: a file or a block device; with --remote the name of one
-    #[arg(required_unless_present = "remote")]
+    #[arg(required_unless_present = "remote", value_parser = volume_or_word())]
     volume: Option<PathBuf>,
     /// The query; its words may be one argument or several
     query: Vec<String>,

@@ -11,7 +11,7 @@ use upkeep::{Erasing, NewMember, Rekeying, Target};
 use crate::arguments::KeyFlags;
 use crate::failure::{Outcome, Usage, Verdict};
 use crate::progress::Progress;
-use crate::remote::{Asked, Place, RemoteFlags};
+use crate::remote::{Asked, Place, RemoteFlags, volume_or_word};
 use crate::{arguments, recorder, stdout};
 
 /// Show a volume's redundancy.
@@ -29,7 +29,7 @@ Examples:
 Exit code 1 when a member is absent or lacks something.")]
 pub(crate) struct StatusFlags {
     /// The volume: any of its members; with --remote the name of one
-    #[arg(required_unless_present = "remote")]
+    #[arg(required_unless_present = "remote", value_parser = volume_or_word())]
     volume: Option<PathBuf>,
     /// Another member, or a folder of such, where it is not found by itself; may be given several
     /// times

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use ::remote::{Answer, Error, Said, Service, Settings, Trust, Volume};
 use anyhow::Context as _;
 use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use host::StopFlag;
 use zeroize::Zeroizing;
 
@@ -17,8 +18,6 @@ use crate::failure::{Usage, WrongQuery};
 
 /// Has the token where no file is named.
 const TOKEN: &str = "WIRESPOOL_TOKEN";
-/// The verbs that can ask a service.
-const VERBS: [&str; 4] = ["find", "extract", "sql", "status"];
 /// What begins the name of each flag of ours.
 const FLAG: &str = "--remote";
 
@@ -49,6 +48,11 @@ pub(crate) struct RemoteFlags {
     remote_timeout: Duration,
 }
 
+/// A volume, or the first word where a service is asked: that may be an empty query.
+pub(crate) fn volume_or_word() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(PathBuf::from)
+}
+
 /// The flags of a service may stand in front of the verb: they go behind it, where the verbs that
 /// can ask a service know them.
 pub(crate) fn behind_verb(words: Vec<OsString>) -> Vec<OsString> {
@@ -57,7 +61,8 @@ pub(crate) fn behind_verb(words: Vec<OsString>) -> Vec<OsString> {
     let (mut flags, mut verb) = (Vec::new(), None);
     while let Some(word) = words.next() {
         let text = word.to_string_lossy().into_owned();
-        let is_flag = text.strip_prefix(FLAG).is_some_and(|it| it.is_empty() || it.starts_with(['-', '=']));
+        let is_flag =
+            text.strip_prefix(FLAG).is_some_and(|it| it.is_empty() || it.starts_with(['-', '=']));
         if !is_flag {
             verb = Some(word);
             break;
@@ -103,13 +108,17 @@ impl RemoteFlags {
     pub(crate) fn asked(&self, volume: Option<&Path>, words: &[String]) -> anyhow::Result<Asked> {
         let Some(url) = &self.remote else {
             let volume = volume.expect("it is required where no service is named");
+            if volume.as_os_str().is_empty() {
+                return Err(Usage("which volume? Name a file or a block device".to_owned()).into());
+            }
             return Ok(Asked { place: Place::Here(volume.to_path_buf()), words: words.to_vec() });
         };
         let service = self.service(url)?;
         let volumes = service.whoami().map_err(of_remote)?.volumes;
         let first = volume.map(|path| path.to_string_lossy().into_owned());
         let all = || first.iter().chain(words).cloned().collect::<Vec<String>>();
-        let is_it = |it: &&Volume| Some(&it.name) == first.as_ref() || Some(&it.id) == first.as_ref();
+        let is_it =
+            |it: &&Volume| Some(&it.name) == first.as_ref() || Some(&it.id) == first.as_ref();
         let (volume, words) = match (volumes.iter().find(is_it), &*volumes) {
             (Some(named), _) => (named.clone(), words.to_vec()),
             (None, [only]) => (only.clone(), all()),
@@ -150,10 +159,9 @@ fn which(service: &Service, volumes: &[Volume], first: Option<&str>) -> Usage {
     };
     let origin = service.origin();
     Usage(match first {
-        Some(first) => format!(
-            "{:?} is no volume of {origin}, which has: {has}",
-            page::safe::printable(first)
-        ),
+        Some(first) => {
+            format!("{:?} is no volume of {origin}, which has: {has}", page::safe::printable(first))
+        }
         None => format!("which volume? {origin} has: {has}"),
     })
 }
@@ -207,28 +215,15 @@ impl There {
     pub(crate) fn named_by_all(self, words: &[String]) -> Result<Self, Usage> {
         match words.first() {
             None => Ok(self),
-            Some(word) => Err(which(&self.service, core::slice::from_ref(&self.volume), Some(word))),
+            Some(word) => {
+                Err(which(&self.service, core::slice::from_ref(&self.volume), Some(word)))
+            }
         }
     }
 
     /// How the volume stands.
     pub(crate) fn status(&self) -> anyhow::Result<(upkeep::Status, Option<String>)> {
-        let volumes = self.service.volumes().map_err(of_remote)?;
-        let id = |volume: &serde_json::Value| {
-            volume.get("volume_id").and_then(serde_json::Value::as_str) == Some(&*self.volume.id)
-        };
-        let volume = volumes.into_iter().find(id);
-        let mut volume =
-            volume.ok_or_else(|| of_remote(self.unlike("it says nothing of the volume")))?;
-        if let Some(volume) = volume.as_object_mut() {
-            volume.remove("name");
-            if let Some(problem) = volume.remove("problem") {
-                let problem = serde_json::from_value(problem).unwrap_or_default();
-                let origin = self.service.origin().clone();
-                let problem = Box::new(problem);
-                return Err(of_remote(Error::Problem { origin, problem }));
-            }
-        }
+        let volume = self.service.status(&self.volume.id).map_err(of_remote)?;
         volume_view::read_status(volume)
             .with_context(|| format!("{} says of its volume what is none", self.service.origin()))
     }

@@ -20,7 +20,7 @@ use crate::failure::{Outcome, Usage, Verdict, WrongQuery, of_extract};
 use crate::find::ReadingFlags;
 use crate::output_file;
 use crate::progress::{Progress, say_lines};
-use crate::remote::{Asked, Place, RemoteFlags, refused};
+use crate::remote::{Asked, Place, RemoteFlags, refused, volume_or_word};
 use crate::stdout;
 
 /// Query sessions, pieces and gaps in SQL.
@@ -44,7 +44,8 @@ Examples:
 Exit code 1 when the answer is incomplete, 5 when that is not known.")]
 pub(crate) struct Flags {
     /// The volume; or a Parquet file, or a folder of them; with --remote the name of a volume
-    #[arg(value_name = "VOLUME|FILE.parquet|DIR", required_unless_present = "remote")]
+    #[arg(value_name = "VOLUME|FILE.parquet|DIR", required_unless_present = "remote",
+        value_parser = volume_or_word())]
     source: Option<PathBuf>,
     /// The query; its words may be one argument or several
     #[arg(required_unless_present = "remote")]

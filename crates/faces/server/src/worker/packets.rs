@@ -22,6 +22,7 @@ const MANIFEST_BYTES_MAX: usize = 8 << 20;
 const PACKETS_BYTES: usize = 256 << 10;
 /// Packets that are shown are held as pcapng first, so many bytes of them.
 const SHOWN_BYTES_MAX: u64 = 32 << 20;
+const LATE: &str = "the time of a request is over before the place where the extract goes on";
 const NOT_THE_SAME: &str = "the extract does not begin with these bytes any more: the ring has \
                             overwritten packets of it, or its times have got further ones";
 
@@ -40,10 +41,16 @@ impl Work<'_> {
             Form::Pcap => Target::Pcap(&mut out),
         };
         let taken = self.take(&request, target);
-        if !out.is_behind() {
+        if out.is_other() {
             return Err(Refused { why: Why::MovedOn, ..Refused::because(&NOT_THE_SAME) });
         }
         let (report, notes) = taken?;
+        if !out.is_behind() {
+            let is_late = report.manifest.completeness.stopped;
+            let (why, detail) =
+                if is_late { (Why::Unreadable, LATE) } else { (Why::MovedOn, NOT_THE_SAME) };
+            return Err(Refused { why, ..Refused::because(&detail) });
+        }
         out.flush().unwrap_or_default();
         let maker = (self.recorders.maker)();
         let text = session_view::manifest_json(&report.manifest, maker, &[], None);

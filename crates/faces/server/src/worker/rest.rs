@@ -15,6 +15,7 @@ pub(super) struct Rest<'a> {
     out: &'a mut dyn Write,
     /// Until the first bytes are there, and are those.
     first: Option<First>,
+    is_other: bool,
 }
 
 struct First {
@@ -31,7 +32,12 @@ impl<'a> Rest<'a> {
             hasher: Sha256::new(),
             expected: behind.sha256.clone(),
         });
-        Self { out, first }
+        Self { out, first, is_other: false }
+    }
+
+    /// The first bytes were there and had another hash.
+    pub(super) fn is_other(&self) -> bool {
+        self.is_other
     }
 
     /// The first bytes were there and had the hash.
@@ -49,6 +55,7 @@ impl Write for Rest<'_> {
         if first.left == 0 {
             let is_same = units::hex(&first.hasher.clone().finalize()) == first.expected;
             if !is_same {
+                self.is_other = true;
                 return Err(io::Error::from(ErrorKind::InvalidData));
             }
             self.first = None;

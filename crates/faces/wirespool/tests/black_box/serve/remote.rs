@@ -237,6 +237,8 @@ fn a_volume_is_named_as_the_service_names_it() {
     let named = ask(&["find", "volume", "port", "53", "--json"]);
     assert!(!named.out.is_empty(), "{named:?}");
     assert_eq!(ask(&["find", "port", "53", "--json"]).out, named.out);
+    assert_eq!(ask(&["find", "", "--json"]).out, ask(&["find", "--json"]).out);
+    run(&["find", ""]).fails_with(2, "which volume?");
     assert!(ask(&["status"]).done().out.contains("whole"));
     ask(&["status", "other"]).fails_with(2, "\"other\" is no volume of");
 }

@@ -7,6 +7,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use super::super::{PATIENCE, Served};
 use crate::machine::{CAPTURES, Ran, Volume, command, run};
@@ -134,5 +135,33 @@ fn an_extract_that_cannot_go_on_says_so_and_leaves_no_file() {
     for wrong in ["offset=5", "sha256=00", "offset=5&sha256=00", "whole_sessions=1&only_range=1"] {
         let wrong = format!("/api/v1/extract?{wrong}");
         served.get(&wrong, &token).is_refused(400, "wrong-parameter");
+    }
+}
+
+#[test]
+fn a_client_does_not_say_what_now_is_to_its_filter() {
+    // In the middle of what was recorded, by the packets' clocks.
+    const NOW_NS: &str = "1460049200000000000";
+    let served = Served::over(Volume::recorded());
+    let all = served.token("all", "sessions,extract");
+    let file = served.volume.file("tokens");
+    let words = ["serve", "token", "create", "few", "--token-file", &file];
+    let filter = ["--scope", "sessions,extract", "--filter", "since 1h ago"];
+    let few = run(&[&words[..], &filter].concat()).done().out.trim().to_owned();
+    thread::sleep(Duration::from_millis(1100));
+    let extract = format!("/api/v1/extract?query=since+1h+ago&now_ns={NOW_NS}");
+    // Of no query, and behind no session.
+    let cursor = format!("1_0_0.0-0_0_{NOW_NS}_e3b0c442");
+    let sessions = format!("/api/v1/sessions?cursor={cursor}");
+    let bytes = |token: &str| served.get(&extract, token).ok().body.len();
+    let count = |token: &str| served.get(&sessions, token).ok().json()["count"].clone();
+    assert!(bytes(&all) > 1000, "from then on {}", bytes(&all));
+    assert!(bytes(&few) < 1000, "{}", bytes(&few));
+    assert_eq!(count(&few), 0);
+    assert_ne!(count(&all), 0);
+    for more in ["around_ms=1000", "whole_sessions=true"] {
+        let asked = format!("/api/v1/extract?{more}");
+        served.get(&asked, &few).is_refused(400, "wrong-parameter");
+        served.get(&asked, &all).ok();
     }
 }
