@@ -8,7 +8,7 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::HeaderMap;
 
 use crate::Error;
-use crate::service::Service;
+use crate::asker::Asker;
 
 /// A line has at most so many bytes: a session has names, and each of them is bounded.
 const LINE_BYTES_MAX: usize = 16 << 20;
@@ -18,7 +18,7 @@ const ID_LEN_MAX: usize = 64;
 /// The bytes of an answer. Dropped, it ends the work for it at the service.
 #[derive(Debug)]
 pub struct Answer<'s> {
-    service: &'s Service,
+    asker: &'s Asker,
     body: Incoming,
     /// Received and not given out.
     rest: Bytes,
@@ -28,7 +28,7 @@ pub struct Answer<'s> {
 }
 
 impl<'s> Answer<'s> {
-    pub(crate) fn new(service: &'s Service, headers: &HeaderMap, body: Incoming) -> Self {
+    pub(crate) fn new(asker: &'s Asker, headers: &HeaderMap, body: Incoming) -> Self {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
         let id = text("wirespool-answer");
         let is_id = |id: &&str| {
@@ -36,7 +36,7 @@ impl<'s> Answer<'s> {
         };
         let id = id.filter(is_id).map(str::to_owned);
         let now_ns = text("wirespool-now").and_then(|text| text.parse().ok());
-        Self { service, body, rest: Bytes::new(), id, now_ns }
+        Self { asker, body, rest: Bytes::new(), id, now_ns }
     }
 
     /// Id under which the service remembers it.
@@ -44,7 +44,7 @@ impl<'s> Answer<'s> {
     /// # Errors
     /// When it has named none.
     pub fn id(&self) -> Result<&str, Error> {
-        self.id.as_deref().ok_or_else(|| self.service.unlike("its answer has no id"))
+        self.id.as_deref().ok_or_else(|| self.asker.unlike("its answer has no id"))
     }
 
     /// What relative times of its query count from, where the service has said so.
@@ -64,10 +64,10 @@ impl<'s> Answer<'s> {
         loop {
             let body = &mut self.body;
             let frame = poll_fn(|context| Pin::new(&mut *body).poll_frame(context));
-            let frame = self.service.patiently(pin!(frame).as_mut())?;
+            let frame = self.asker.patiently(pin!(frame).as_mut())?;
             match frame {
                 None => return Ok(None),
-                Some(Err(error)) => return Err(self.service.of_http(&error)),
+                Some(Err(error)) => return Err(self.asker.of_http(&error)),
                 Some(Ok(frame)) => {
                     // What stands behind the last chunk is not asked for.
                     let Ok(bytes) = frame.into_data() else { continue };
@@ -87,7 +87,7 @@ impl<'s> Answer<'s> {
         let mut whole = Vec::new();
         while let Some(bytes) = self.next()? {
             if bytes.len() > bytes_max.saturating_sub(whole.len()) {
-                return Err(self.service.unlike(&format!("it says more than {bytes_max} bytes")));
+                return Err(self.asker.unlike(&format!("it says more than {bytes_max} bytes")));
             }
             whole.extend_from_slice(&bytes);
         }
@@ -103,18 +103,18 @@ impl<'s> Answer<'s> {
         loop {
             let Some(mut bytes) = self.next()? else {
                 let why = "its last line has no end";
-                return if line.is_empty() { Ok(None) } else { Err(self.service.unlike(why)) };
+                return if line.is_empty() { Ok(None) } else { Err(self.asker.unlike(why)) };
             };
             let end = bytes.iter().position(|byte| *byte == b'\n');
             let count = end.unwrap_or(bytes.len());
             if count > LINE_BYTES_MAX.saturating_sub(line.len()) {
-                return Err(self.service.unlike("one of its lines is too long"));
+                return Err(self.asker.unlike("one of its lines is too long"));
             }
             line.extend_from_slice(bytes.get(..count).unwrap_or_default());
             if end.is_some() {
                 bytes.advance(count.saturating_add(1));
                 self.rest = bytes;
-                let no_text = |_| self.service.unlike("one of its lines is no UTF-8");
+                let no_text = |_| self.asker.unlike("one of its lines is no UTF-8");
                 return core::str::from_utf8(line).map(Some).map_err(no_text);
             }
         }

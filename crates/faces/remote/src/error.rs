@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use page::safe::printable;
 use serde::Deserialize;
 
-use crate::Origin;
+use crate::{NoOrigin, Origin};
 
 /// Before the word of a problem in its `type`.
 const PREFIX: &str = "urn:wirespool:problem:";
@@ -16,13 +16,8 @@ const PREFIX: &str = "urn:wirespool:problem:";
 #[non_exhaustive]
 pub enum Error {
     /// The URL is none of a service.
-    #[error("{}: {why}", printable(text))]
-    Address {
-        /// As it was given.
-        text: String,
-        /// What is wrong.
-        why: &'static str,
-    },
+    #[error(transparent)]
+    Address(#[from] NoOrigin),
     /// A file with certificates, a key or a token.
     #[error("{}: {why}", page::safe::path(path))]
     File {
@@ -43,6 +38,9 @@ pub enum Error {
     /// A token with characters that no token has.
     #[error("the token is none: it has characters that no token has, or there is none")]
     Token,
+    /// More than a request can carry.
+    #[error("the request is too long: a query has at most 32 KiB")]
+    TooLong,
     /// Something that a process has and could not be had.
     #[error("cannot ask a service: {0}")]
     System(io::Error),

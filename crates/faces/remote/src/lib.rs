@@ -11,6 +11,7 @@
 //! `extract`). Not here: flags, and what is shown.
 
 mod answer;
+mod asker;
 mod connection;
 mod documents;
 mod error;
@@ -19,8 +20,9 @@ mod service;
 mod trust;
 
 pub use answer::Answer;
+pub use asker::Settings;
 pub use documents::{Said, Statement, Volume, WhoAmI};
 pub use error::{Error, Problem};
-pub use origin::Origin;
-pub use service::{ARROW, JSON, NDJSON, PCAPNG, Service, Settings};
+pub use origin::{NoOrigin, Origin};
+pub use service::{ARROW, NDJSON, PCAPNG, Service};
 pub use trust::Trust;

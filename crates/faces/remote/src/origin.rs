@@ -5,11 +5,18 @@ use core::net::IpAddr;
 use core::str::FromStr;
 
 use hyper::Uri;
-
-use crate::Error;
+use page::safe::printable;
 
 const HTTPS_PORT: u16 = 443;
 const HTTP_PORT: u16 = 80;
+
+/// A URL that is none of a service.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{}: {why}", printable(text))]
+pub struct NoOrigin {
+    text: String,
+    why: &'static str,
+}
 
 /// The origin of a URL.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,17 +45,17 @@ impl Origin {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.has_tls { "https" } else { "http" };
-        write!(f, "{scheme}://{}", page::safe::printable(&self.authority()))
+        write!(f, "{scheme}://{}", printable(&self.authority()))
     }
 }
 
 impl FromStr for Origin {
-    type Err = Error;
+    type Err = NoOrigin;
 
     /// # Errors
-    /// [`Error::Address`] for another scheme, a path, a name or a password in it.
-    fn from_str(text: &str) -> Result<Self, Error> {
-        let refused = |why| Error::Address { text: text.to_owned(), why };
+    /// [`NoOrigin`] for another scheme, a path, a name or a password in it.
+    fn from_str(text: &str) -> Result<Self, NoOrigin> {
+        let refused = |why| NoOrigin { text: text.to_owned(), why };
         let uri: Uri = text.parse().map_err(|_| refused("it is no URL"))?;
         let has_tls = match uri.scheme_str() {
             Some("https") => true,

@@ -1,10 +1,12 @@
 //! What an answer came to: of a volume of this machine, or of a service, which says the same.
 
-use ::extract::{Completeness, Explain, FindReport, State};
+use ::extract::{Completeness, Explain, FindReport, SORT_BYTES_MAX, State};
 use ::remote::Statement;
 use page::text::plural;
 use query::Query;
+use units::ByteSize;
 
+use crate::failure::warn;
 use crate::progress::say;
 
 /// An answer that has ended.
@@ -71,4 +73,14 @@ impl Answered {
 
 fn state(name: &str) -> Option<State> {
     [State::Complete, State::Unknown, State::Incomplete].into_iter().find(|it| it.name() == name)
+}
+
+/// Sessions at the end of an order that did not fit.
+pub(crate) fn warn_of_left_out(count: u64) {
+    let held = ByteSize(u64::try_from(SORT_BYTES_MAX).unwrap_or(u64::MAX));
+    warn(&format!(
+        "{} at the end of the order left out: sorting holds at most {held} of sessions; \
+         --limit N shows the first N",
+        plural(count, "session")
+    ));
 }

@@ -5,22 +5,28 @@ mod remote;
 use core::cell::RefCell;
 use core::ops::ControlFlow;
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use ::extract::{ExtractReport, Options, Request, SessionStart, SigningKey, Target};
+use anyhow::bail;
 use clap::{Args, ValueEnum};
 use host::{Output, OutputFolder, StopFlag, SystemClock};
+use units::ByteSize;
 use wire::LinkType;
 
-use crate::failure::{Outcome, Usage, Verdict, of_extract};
+use crate::failure::{Outcome, Usage, Verdict, of_extract, warn};
 use crate::find::ReadingFlags;
 use crate::output_file;
 use crate::progress::{Progress, say_lines};
-use crate::remote::{Asked, Place, RemoteFlags, volume_or_word};
+use crate::remote::{
+    Asked, Place, RemoteFlags, There, first_given, of_remote, refused, volume_or_word,
+};
 use crate::selection::{SelectionFlags, Throttle};
 use crate::{evidence, stdout};
+
+use self::remote::{Download, Failed, Received};
 
 /// Files that --split makes where no --limit says otherwise.
 const SESSIONS_MAX: u64 = 1 << 16;
@@ -131,12 +137,12 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let file = (flags.write != Path::new("-")).then_some(&*flags.write);
     check(flags, file)?;
     if flags.remote.is_given() {
-        remote::check(flags)?;
+        check_remote(flags)?;
     }
     let Asked { place, words } = flags.remote.asked(flags.volume.as_deref(), &flags.query)?;
     match place {
         Place::Here(volume) => run_here(flags, volume, file),
-        Place::There(there) => remote::run(flags, there, &words),
+        Place::There(there) => run_there(flags, there, &words),
     }
 }
 
@@ -177,6 +183,66 @@ fn run_here(flags: &Flags, volume: PathBuf, file: Option<&Path>) -> Outcome {
         ));
     }
     Ok(if report.reader_gone { Verdict::Clean } else { Verdict::of(completeness.state()) })
+}
+
+/// Refuses what a service cannot do.
+fn check_remote(flags: &Flags) -> anyhow::Result<()> {
+    let own = [
+        (flags.format == Format::Pcap, "--format pcap"),
+        (flags.split.is_some(), "--split"),
+        (flags.explain, "--explain"),
+    ];
+    let given = first_given(&own).or_else(|| flags.selection.given_of_here());
+    match given.or_else(|| flags.reading.given()) {
+        Some(flag) => Err(refused(flag).into()),
+        None => Ok(()),
+    }
+}
+
+fn run_there(flags: &Flags, there: There, words: &[String]) -> Outcome {
+    let (query, parameters) = flags.selection.remote(words)?;
+    let there = there.with_query(query);
+    let places = Places::new(flags, (flags.write != Path::new("-")).then_some(&*flags.write))?;
+    let manifest = output_file::create_named(places.manifest.as_deref(), flags.force)?;
+    let mut file = output_file::create_named(places.file, flags.force)?;
+    let mut pipe = stdout::bytes();
+    let out: &mut dyn Write = match &mut file {
+        Some(file) => file,
+        None => &mut pipe,
+    };
+    let mut download = Download::new(&there, parameters, out);
+    let Received { said, manifest: text } = match download.all() {
+        Ok(received) => received,
+        Err(Failed::Output(error)) if error.kind() == ErrorKind::BrokenPipe => {
+            return Ok(Verdict::Clean);
+        }
+        Err(Failed::Output(error)) => return Err(error.into()),
+        Err(Failed::Remote(::remote::Error::Stopped)) => {
+            let part = ByteSize(download.bytes);
+            bail!("stopped: {part} came of an extract that has no end");
+        }
+        Err(Failed::Remote(error)) => return Err(of_remote(error)),
+    };
+    let is_empty = said.count == Some(0);
+    // Nothing appears before all of it is known.
+    let answered = there.answered(said).map_err(of_remote)?;
+    let sealed = text.as_deref().and_then(|text| {
+        let name = places.file.map(name_of);
+        session_view::manifest_of(text, name.as_deref(), places.key.as_ref())
+    });
+    file.map(host::Output::finish).transpose()?;
+    match (manifest, sealed, &places.manifest) {
+        (Some(output), Some(sealed), _) => output.finish_with(sealed.as_bytes())?,
+        (Some(_), None, Some(path)) => warn(&format!(
+            "the service keeps no manifest of this extract: {} is not written, and the bytes were \
+             not compared with one",
+            page::safe::path(path)
+        )),
+        _ => {}
+    }
+    say_lines(&answered.said);
+    answered.hint.iter().filter(|_| is_empty).for_each(|hint| say_lines(hint));
+    Ok(Verdict::of(answered.state))
 }
 
 /// What makes no sense together.

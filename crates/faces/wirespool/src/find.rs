@@ -9,15 +9,12 @@ use core::time::Duration;
 use std::io::Write;
 use std::path::PathBuf;
 
-use ::extract::{
-    Event, FindReport, Found, MergeMemory, Options, SORT_BYTES_MAX, SortBy, Sorted, Sought,
-};
+use ::extract::{Event, FindReport, Found, MergeMemory, Options, SortBy, Sorted, Sought};
 use clap::{Args, ValueEnum};
 use host::{StopFlag, SystemClock};
 use page::text::Zone;
 use query::{Field, Query};
 use session_view::SessionColumns;
-use units::ByteSize;
 
 use self::form::Form;
 use self::remote::Wanted;
@@ -26,9 +23,9 @@ use crate::arguments::KeyFlags;
 use crate::atlas::AtlasFlags;
 use crate::failure::{Outcome, Usage, Verdict, of_extract, warn};
 use crate::progress::{Progress, say_lines};
-use crate::remote::{Asked, Place, RemoteFlags, There, volume_or_word};
+use crate::remote::{Asked, Place, RemoteFlags, There, first_given, refused, volume_or_word};
 use crate::selection::NamingFlags;
-use crate::{arguments, recorder, stdout};
+use crate::{answered, arguments, recorder, stdout};
 use indexer::Workers;
 
 /// So many of the newest sessions are held in memory while the ring is searched from its end.
@@ -259,7 +256,7 @@ enum Source {
 pub(crate) fn run(flags: &Flags) -> Outcome {
     host::keep_freed_memory();
     if flags.remote.is_given() {
-        remote::check(flags)?;
+        check_remote(flags)?;
     }
     let Asked { place, words } = flags.remote.asked(flags.volume.as_deref(), &flags.query)?;
     let text = flags.naming.query_text(&words)?;
@@ -271,7 +268,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
             Source::Here(options)
         }
         Place::There(there) => {
-            remote::check_query(&query)?;
+            check_query(&query)?;
             Source::There(Box::new(there.with_query(text)))
         }
     };
@@ -296,6 +293,33 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     Ok(Verdict::of(if is_limited { answered.state_within_limit } else { answered.state }))
 }
 
+/// Refuses what a service cannot do.
+fn check_remote(flags: &Flags) -> anyhow::Result<()> {
+    let own = [(flags.plot, "--plot"), (flags.explain, "--explain")];
+    if let Some(flag) = first_given(&own).or_else(|| flags.reading.given()) {
+        return Err(refused(flag).into());
+    }
+    if let Order::Sorted(_) = flags.order()?
+        && let Some(name) = flags.sort.as_deref().and_then(|sort| sort.split(':').next())
+        && field(name)?.needs_atlas()
+    {
+        let text = format!("--sort {name} has no meaning with --remote: a service has no --mmdb");
+        return Err(Usage(text).into());
+    }
+    Ok(())
+}
+
+/// The same of what is asked.
+fn check_query(query: &Query) -> Result<(), Usage> {
+    match query.all_needing_atlas().into_iter().next() {
+        None => Ok(()),
+        Some(field) => Err(Usage(format!(
+            "the field {} has no meaning with --remote: a service has neither --mmdb nor --tags",
+            field.name
+        ))),
+    }
+}
+
 /// Shows the sessions themselves.
 fn list(flags: &Flags, source: &Source, query: &Query) -> anyhow::Result<Answered> {
     let columns = flags.columns()?;
@@ -307,7 +331,12 @@ fn list(flags: &Flags, source: &Source, query: &Query) -> anyhow::Result<Answere
     let answered = match source {
         Source::Here(options) => list_here(flags, options, (query, order), &mut take)?,
         Source::There(there) => {
-            let wanted = Wanted::listed(flags, &order);
+            let order = match order {
+                Order::OldestFirst => None,
+                Order::NewestFirst => Some(("order", "newest".to_owned())),
+                Order::Sorted(_) => flags.sort.clone().map(|sort| ("sort", sort)),
+            };
+            let wanted = Wanted { limit: flags.limit, order };
             remote::sessions(there, &wanted, &mut take)?
         }
     };
@@ -335,7 +364,7 @@ fn list_here(
     };
     if let Order::Sorted(sorted) = order {
         if sorted.left_out > 0 {
-            warn_of_left_out(sorted.left_out);
+            answered::warn_of_left_out(sorted.left_out);
             report.completeness.stopped = true;
         }
         report.completeness.limited = sorted.is_limited;
@@ -346,16 +375,6 @@ fn list_here(
         }
     }
     Ok(Answered::of_find(report, "session", query))
-}
-
-/// Sessions at the end of an order that did not fit.
-fn warn_of_left_out(count: u64) {
-    let held = ByteSize(u64::try_from(SORT_BYTES_MAX).unwrap_or(u64::MAX));
-    warn(&format!(
-        "{} at the end of the order left out: sorting holds at most {held} of sessions; \
-         --limit N shows the first N",
-        page::text::plural(count, "session")
-    ));
 }
 
 /// Calls `take` with the sessions of the answer.
@@ -398,11 +417,6 @@ fn search(
     let report = report.map_err(|error| of_extract(&options.volume, error))?;
     taken?;
     Ok(report)
-}
-
-/// The name of the first flag that was given.
-pub(crate) fn first_given(flags: &[(bool, &'static str)]) -> Option<&'static str> {
-    flags.iter().find(|(is_given, _)| *is_given).map(|(_, name)| *name)
 }
 
 /// How much of the ring is searched.

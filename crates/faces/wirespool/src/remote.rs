@@ -2,10 +2,9 @@
 //! volume is meant, and what its errors mean here.
 
 use core::time::Duration;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use ::remote::{Answer, Error, Said, Service, Settings, Trust, Volume};
+use ::remote::{Answer, Error, NoOrigin, Said, Service, Settings, Trust, Volume};
 use anyhow::Context as _;
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
@@ -18,8 +17,6 @@ use crate::failure::{Usage, WrongQuery};
 
 /// Has the token where no file is named.
 const TOKEN: &str = "WIRESPOOL_TOKEN";
-/// What begins the name of each flag of ours.
-const FLAG: &str = "--remote";
 
 /// Flags of the verbs that can ask a service.
 #[derive(Debug, Args)]
@@ -51,28 +48,6 @@ pub(crate) struct RemoteFlags {
 /// A volume, or the first word where a service is asked: that may be an empty query.
 pub(crate) fn volume_or_word() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new().map(PathBuf::from)
-}
-
-/// The flags of a service may stand in front of the verb: they go behind it, where the verbs that
-/// can ask a service know them.
-pub(crate) fn behind_verb(words: Vec<OsString>) -> Vec<OsString> {
-    let mut words = words.into_iter();
-    let name = words.next();
-    let (mut flags, mut verb) = (Vec::new(), None);
-    while let Some(word) = words.next() {
-        let text = word.to_string_lossy().into_owned();
-        let is_flag =
-            text.strip_prefix(FLAG).is_some_and(|it| it.is_empty() || it.starts_with(['-', '=']));
-        if !is_flag {
-            verb = Some(word);
-            break;
-        }
-        flags.push(word);
-        if !text.contains('=') {
-            flags.extend(words.next());
-        }
-    }
-    name.into_iter().chain(verb).chain(flags).chain(words).collect()
 }
 
 /// What the words of a command line are about.
@@ -129,7 +104,7 @@ impl RemoteFlags {
     }
 
     fn service(&self, url: &str) -> anyhow::Result<Service> {
-        let origin = url.parse().map_err(of_remote)?;
+        let origin = url.parse().map_err(|error: NoOrigin| of_remote(error.into()))?;
         let certificate = self.remote_cert.clone().zip(self.remote_key.clone());
         let token = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
         let trust = Trust {
@@ -231,7 +206,7 @@ impl There {
 
 /// An error of a service, by what it means: a wrong query and wrong words are the user's.
 pub(crate) fn of_remote(error: Error) -> anyhow::Error {
-    if matches!(error, Error::Address { .. }) {
+    if matches!(error, Error::Address(_) | Error::TooLong) {
         return Usage(error.to_string()).into();
     }
     let Some(problem) = error.problem() else { return error.into() };
@@ -249,25 +224,7 @@ pub(crate) fn refused(flag: &str) -> Usage {
     Usage(format!("{flag} has no meaning with --remote: see docs/service.md"))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_flags_of_a_service_go_behind_the_verb() {
-        for (given, expected) in [
-            ("w find v q", "w find v q"),
-            ("w --remote u find v q", "w find --remote u v q"),
-            ("w --remote=u --remote-ca c find v", "w find --remote=u --remote-ca c v"),
-            ("w find v --remote u", "w find v --remote u"),
-            ("w --remote", "w --remote"),
-            ("w --remotely find", "w --remotely find"),
-            ("w --remote u", "w --remote u"),
-            ("w", "w"),
-        ] {
-            let words = given.split(' ').map(OsString::from).collect();
-            let expected: Vec<OsString> = expected.split(' ').map(OsString::from).collect();
-            assert_eq!(behind_verb(words), expected, "{given}");
-        }
-    }
+/// The name of the first flag that was given.
+pub(crate) fn first_given(flags: &[(bool, &'static str)]) -> Option<&'static str> {
+    flags.iter().find(|(is_given, _)| *is_given).map(|(_, name)| *name)
 }

@@ -16,7 +16,7 @@ use units::{Clock, NANOS_PER_SECOND, Sleep};
 
 use crate::atlas::AtlasFlags;
 use crate::failure::Usage;
-use crate::find::first_given;
+use crate::remote::first_given;
 use crate::{arguments, tag};
 
 /// Ids and logs take so much text and no more.

@@ -20,7 +20,7 @@ use crate::failure::{Outcome, Usage, Verdict, WrongQuery, of_extract};
 use crate::find::ReadingFlags;
 use crate::output_file;
 use crate::progress::{Progress, say_lines};
-use crate::remote::{Asked, Place, RemoteFlags, refused, volume_or_word};
+use crate::remote::{Asked, Place, RemoteFlags, There, of_remote, refused, volume_or_word};
 use crate::stdout;
 
 /// Query sessions, pieces and gaps in SQL.
@@ -141,7 +141,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
             let has_verdict = matches!(source, Source::Volume(_));
             (run_here(flags, (&path, &source), &text)?, has_verdict)
         }
-        Place::There(there) => (remote::run(flags, &there.with_query(text))?, true),
+        Place::There(there) => (run_there(flags, &there.with_query(text))?, true),
     };
     if !answered.is_whole || stdout::is_terminal() || flags.parquet.is_some() {
         let (rows, _) = answered.said.split_once(", ").unwrap_or((&answered.said, ""));
@@ -181,6 +181,32 @@ fn run_here(
     }
     form.finish(&mut out)?;
     Ok(Answered::new(report.rows, "row", &report.completeness))
+}
+
+/// Shows the rows that a service answers with.
+fn run_there(flags: &Flags, there: &There) -> anyhow::Result<Answered> {
+    let mut form = Form::new(flags)?;
+    let mut out = stdout::buffered();
+    let mut progress = Progress::new("sql");
+    let mut count = 0;
+    let id = remote::receive(there, &mut |event| {
+        count += rows_of(&event);
+        if !stdout::is_terminal() {
+            progress.text(&|| page::text::plural(count, "row"));
+        }
+        form.take(&event, &mut out)
+    });
+    progress.finish();
+    let id = match id {
+        Err(error) if matches!(error.downcast_ref(), Some(::remote::Error::Stopped)) => {
+            bail!("stopped: {} so far", page::text::plural(count, "row"));
+        }
+        other => other?,
+    };
+    let said = there.said(&id, Some(count)).map_err(of_remote)?;
+    let answered = there.answered(said).map_err(of_remote)?;
+    form.finish(&mut out)?;
+    Ok(answered)
 }
 
 fn rows_of(event: &Event) -> u64 {

@@ -2,21 +2,15 @@
 //! manifest before the file appears. Where the connection breaks, it goes on behind what is there.
 
 use core::time::Duration;
-use std::io::{self, ErrorKind, Write};
-use std::path::Path;
+use std::io::{self, Write};
 
 use ::extract::{Hasher, parse_manifest};
 use ::remote::{Error, PCAPNG, Said};
-use anyhow::bail;
 use host::SystemClock;
 use units::{ByteSize, Clock as _, Sleep as _};
 
-use super::{Flags, Format, Places};
-use crate::failure::{Outcome, Verdict, warn};
-use crate::find::first_given;
-use crate::progress::{Progress, say_lines};
-use crate::remote::{There, of_remote, refused};
-use crate::{output_file, stdout};
+use crate::progress::Progress;
+use crate::remote::There;
 
 /// So often in a row it is tried to go on, without a further byte.
 const ATTEMPTS: u32 = 5;
@@ -25,75 +19,15 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// The user may have had enough meanwhile.
 const LOOK_NS: i64 = 50_000_000;
 
-/// Refuses what a service cannot do.
-pub(super) fn check(flags: &Flags) -> anyhow::Result<()> {
-    let own = [
-        (flags.format == Format::Pcap, "--format pcap"),
-        (flags.split.is_some(), "--split"),
-        (flags.explain, "--explain"),
-    ];
-    let given = first_given(&own).or_else(|| flags.selection.given_of_here());
-    match given.or_else(|| flags.reading.given()) {
-        Some(flag) => Err(refused(flag).into()),
-        None => Ok(()),
-    }
-}
-
-pub(super) fn run(flags: &Flags, there: There, words: &[String]) -> Outcome {
-    let (query, parameters) = flags.selection.remote(words)?;
-    let there = there.with_query(query);
-    let places = Places::new(flags, (flags.write != Path::new("-")).then_some(&*flags.write))?;
-    let manifest = output_file::create_named(places.manifest.as_deref(), flags.force)?;
-    let mut file = output_file::create_named(places.file, flags.force)?;
-    let mut pipe = stdout::bytes();
-    let out: &mut dyn Write = match &mut file {
-        Some(file) => file,
-        None => &mut pipe,
-    };
-    let mut download = Download::new(&there, parameters, out);
-    let Received { said, manifest: text } = match download.all() {
-        Ok(received) => received,
-        Err(Failed::Output(error)) if error.kind() == ErrorKind::BrokenPipe => {
-            return Ok(Verdict::Clean);
-        }
-        Err(Failed::Output(error)) => return Err(error.into()),
-        Err(Failed::Remote(Error::Stopped)) => {
-            let part = ByteSize(download.bytes);
-            bail!("stopped: {part} came of an extract that has no end");
-        }
-        Err(Failed::Remote(error)) => return Err(of_remote(error)),
-    };
-    let is_empty = said.count == Some(0);
-    // Nothing appears before all of it is known.
-    let answered = there.answered(said).map_err(of_remote)?;
-    let sealed = text.as_deref().and_then(|text| {
-        let name = places.file.map(super::name_of);
-        session_view::manifest_of(text, name.as_deref(), places.key.as_ref())
-    });
-    file.map(host::Output::finish).transpose()?;
-    match (manifest, sealed, &places.manifest) {
-        (Some(output), Some(sealed), _) => output.finish_with(sealed.as_bytes())?,
-        (Some(_), None, Some(path)) => warn(&format!(
-            "the service keeps no manifest of this extract: {} is not written, and the bytes were \
-             not compared with one",
-            page::safe::path(path)
-        )),
-        _ => {}
-    }
-    say_lines(&answered.said);
-    answered.hint.iter().filter(|_| is_empty).for_each(|hint| say_lines(hint));
-    Ok(Verdict::of(answered.state))
-}
-
 /// What came of an extract.
-struct Received {
-    said: Said,
+pub(super) struct Received {
+    pub(super) said: Said,
     /// As the service has sealed it, and of these bytes; `None` where it keeps none.
-    manifest: Option<String>,
+    pub(super) manifest: Option<String>,
 }
 
 /// Why it did not.
-enum Failed {
+pub(super) enum Failed {
     Remote(Error),
     Output(io::Error),
 }
@@ -105,18 +39,19 @@ impl From<Error> for Failed {
 }
 
 /// An extract on its way.
-struct Download<'a> {
+pub(super) struct Download<'a> {
     there: &'a There,
     parameters: Vec<(&'static str, String)>,
     out: &'a mut dyn Write,
     hasher: Hasher,
-    bytes: u64,
+    /// Bytes that came so far.
+    pub(super) bytes: u64,
     /// What relative times of the query count from.
     now_ns: Option<i64>,
 }
 
 impl<'a> Download<'a> {
-    fn new(
+    pub(super) fn new(
         there: &'a There,
         parameters: Vec<(&'static str, String)>,
         out: &'a mut dyn Write,
@@ -125,7 +60,7 @@ impl<'a> Download<'a> {
     }
 
     /// All of it, over as many connections as that takes.
-    fn all(&mut self) -> Result<Received, Failed> {
+    pub(super) fn all(&mut self) -> Result<Received, Failed> {
         let mut progress = Progress::new("extract");
         let (mut attempts, mut before) = (0, 0);
         let received = loop {

@@ -2,60 +2,18 @@
 
 use ::extract::Found;
 use ::remote::{Error, NDJSON};
-use query::Query;
 
-use super::{Flags, Order, first_given, warn_of_left_out};
-use crate::answered::Answered;
-use crate::failure::Usage;
+use crate::answered::{Answered, warn_of_left_out};
 use crate::progress::Progress;
-use crate::remote::{There, of_remote, refused};
+use crate::remote::{There, of_remote};
 use crate::stdout;
 
 /// Which sessions are wanted, and in which order.
 #[derive(Default)]
 pub(super) struct Wanted {
-    limit: Option<u64>,
-    parameters: Vec<(&'static str, String)>,
-}
-
-impl Wanted {
-    /// Those that are listed.
-    pub(super) fn listed(flags: &Flags, order: &Order) -> Self {
-        let limit = flags.limit.map(|limit| ("limit", limit.to_string()));
-        let order = match order {
-            Order::OldestFirst => None,
-            Order::NewestFirst => Some(("order", "newest".to_owned())),
-            Order::Sorted(_) => flags.sort.clone().map(|sort| ("sort", sort)),
-        };
-        Self { limit: flags.limit, parameters: limit.into_iter().chain(order).collect() }
-    }
-}
-
-/// Refuses what a service cannot do.
-pub(super) fn check(flags: &Flags) -> anyhow::Result<()> {
-    let own = [(flags.plot, "--plot"), (flags.explain, "--explain")];
-    if let Some(flag) = first_given(&own).or_else(|| flags.reading.given()) {
-        return Err(refused(flag).into());
-    }
-    if let Order::Sorted(_) = flags.order()?
-        && let Some(name) = flags.sort.as_deref().and_then(|sort| sort.split(':').next())
-        && super::field(name)?.needs_atlas()
-    {
-        let text = format!("--sort {name} has no meaning with --remote: a service has no --mmdb");
-        return Err(Usage(text).into());
-    }
-    Ok(())
-}
-
-/// The same of what is asked.
-pub(super) fn check_query(query: &Query) -> Result<(), Usage> {
-    match query.all_needing_atlas().into_iter().next() {
-        None => Ok(()),
-        Some(field) => Err(Usage(format!(
-            "the field {} has no meaning with --remote: a service has neither --mmdb nor --tags",
-            field.name
-        ))),
-    }
+    pub(super) limit: Option<u64>,
+    /// A parameter for it; by their start without one.
+    pub(super) order: Option<(&'static str, String)>,
 }
 
 /// Calls `take` with the sessions.
@@ -90,7 +48,9 @@ fn receive(
     wanted: &Wanted,
     take: &mut dyn FnMut(&Found) -> anyhow::Result<()>,
 ) -> anyhow::Result<Answered> {
-    let asked = there.get("/api/v1/sessions", &wanted.parameters, NDJSON);
+    let limit = wanted.limit.map(|limit| ("limit", limit.to_string()));
+    let parameters: Vec<_> = limit.into_iter().chain(wanted.order.clone()).collect();
+    let asked = there.get("/api/v1/sessions", &parameters, NDJSON);
     let mut answer = asked.map_err(of_remote)?;
     let (mut buffer, mut count) = (Vec::new(), 0_u64);
     while let Some(line) = answer.line(&mut buffer).map_err(of_remote)? {

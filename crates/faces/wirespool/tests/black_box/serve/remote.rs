@@ -239,6 +239,9 @@ fn a_volume_is_named_as_the_service_names_it() {
     assert_eq!(ask(&["find", "port", "53", "--json"]).out, named.out);
     assert_eq!(ask(&["find", "", "--json"]).out, ask(&["find", "--json"]).out);
     run(&["find", ""]).fails_with(2, "which volume?");
+    let long = |count| format!("host 1.2.3.4{}", " or host 1.2.3.4".repeat(count));
+    ask(&["find", &long(2500)]).fails_with(2, "too long");
+    ask(&["find", &long(6000)]).fails_with(2, "too long");
     assert!(ask(&["status"]).done().out.contains("whole"));
     ask(&["status", "other"]).fails_with(2, "\"other\" is no volume of");
 }
