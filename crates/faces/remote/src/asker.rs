@@ -24,7 +24,7 @@ const HEALTH: (&str, &str) = ("/api/v1/health", "application/json");
 const STOP_EVERY: Duration = Duration::from_millis(50);
 /// A service that is there takes a connection, and says whether it is well, within this.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// After so much silence it is asked whether it is well: a search that finds nothing is silent, too.
+/// After so much silence it is asked whether it is well: a search that finds nothing says nothing.
 const QUIET: Duration = Duration::from_secs(30);
 /// A shorter deadline is looked at in so many parts.
 const QUIET_PARTS: u32 = 2;

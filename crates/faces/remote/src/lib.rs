@@ -5,10 +5,10 @@
 //! user who has had enough ([`Settings::is_stopped`]) and for the time after which silence is an
 //! end. Each request has a connection of its own, over TLS or on the loopback.
 //!
-//! A service may be anybody's, or broken. So headings, lines and documents are bounded, redirections
-//! are not followed, an answer without its end is an error, and so is one of another type than was
-//! asked for. What an answer says is checked by its readers (`session-view`, `volume-view`, `sql`,
-//! `extract`). Not here: flags, and what is shown.
+//! A service may be anybody's, or broken. So headings, lines and documents are bounded,
+//! redirections are not followed, an answer without its end is an error, and so is one of another
+//! type than was asked for. What an answer says is checked by its readers (`session-view`,
+//! `volume-view`, `sql`, `extract`). Not here: flags, and what is shown.
 
 mod answer;
 mod asker;
