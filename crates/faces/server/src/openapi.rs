@@ -281,28 +281,33 @@ fn schema(endpoint: &Endpoint, media_type: &str) -> Value {
     }
 }
 
+fn statement_schema() -> Value {
+    let text = json!({"type": "string"});
+    json!({
+        "description": "What is missing from an answer",
+        "type": "object",
+        "required": ["state", "text", "completeness"],
+        "properties": {
+            "state": {"enum": ["complete", "incomplete", "unknown"]},
+            "state_within_limit": {"enum": ["complete", "incomplete", "unknown"],
+                "description": "The same where a limit that was asked for is no verdict"},
+            "text": text,
+            "cut_by": {"enum": ["time", "bytes", "limit"]},
+            "notes": {"type": "array", "items": text},
+            "hint": text,
+            "left_out": {"type": "integer", "minimum": 0},
+            "completeness": {"type": "object"},
+        },
+    })
+}
+
 fn schemas() -> Value {
     let text = json!({"type": "string"});
     let count = json!({"type": "integer", "minimum": 0});
     let maybe_text = json!({"type": ["string", "null"]});
     json!({
         "Session": session_view::session_schema(),
-        "Statement": {
-            "description": "What is missing from an answer",
-            "type": "object",
-            "required": ["state", "text", "completeness"],
-            "properties": {
-                "state": {"enum": ["complete", "incomplete", "unknown"]},
-                "state_within_limit": {"enum": ["complete", "incomplete", "unknown"],
-                    "description": "The same where a limit that was asked for is no verdict"},
-                "text": text,
-                "cut_by": {"enum": ["time", "bytes", "limit"]},
-                "notes": {"type": "array", "items": text},
-                "hint": text,
-                "left_out": count,
-                "completeness": {"type": "object"},
-            },
-        },
+        "Statement": statement_schema(),
         "Page": {
             "type": "object",
             "required": ["sessions", "next_cursor", "count", "answer", "statement"],
