@@ -149,9 +149,15 @@ def http(
     return f"HTTP/1.1 {status}\r\n{head}\r\n".encode() + body
 
 
-def chunked(*chunks: bytes, has_end: bool = True, answer_id: Optional[str] = "a1") -> bytes:
+def chunked(
+    *chunks: bytes,
+    has_end: bool = True,
+    answer_id: Optional[str] = "a1",
+    now_ns: Optional[int] = None,
+) -> bytes:
     """An answer that is streamed."""
     head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
+    head += f"Wirespool-Now: {now_ns}\r\n" if now_ns is not None else ""
     head += f"Wirespool-Answer: {answer_id}\r\n" if answer_id is not None else ""
     body = b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks if chunk)
     return head.encode() + b"\r\n" + body + (b"0\r\n\r\n" if has_end else b"")

@@ -255,6 +255,55 @@ def test_packets_that_are_cut_or_wrong(stream: bytes, kind: str, tmp_path: Path)
         assert list(tmp_path.iterdir()) == []
 
 
+def test_an_extract_goes_on_behind_what_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import hashlib
+    from urllib.parse import parse_qs, urlsplit
+
+    waits: list[float] = []
+    monkeypatch.setattr("wirespool._http.Transport._sleep", staticmethod(waits.append))
+    parts = [STREAM[:40], b"", STREAM[40:70], STREAM[70:]]
+    moved = http(json.dumps({"type": "urn:wirespool:problem:moved-on"}).encode(), "409 Conflict")
+
+    def reply(method: str, target: str) -> bytes:
+        if target.endswith("/manifest"):
+            return manifest()
+        if target.startswith("/api/v1/answers/"):
+            return known()
+        given = parse_qs(urlsplit(target).query)
+        offset = int(given.get("offset", ["0"])[0])
+        if offset:
+            assert given["now_ns"] == ["77"]
+            if given["sha256"] != [hashlib.sha256(STREAM[:offset]).hexdigest()]:
+                return moved
+        part = parts.pop(0)
+        assert STREAM[offset : offset + len(part)] == part
+        return chunked(part, has_end=not parts, now_ns=77)
+
+    with MadeUp(reply) as made_up:
+        extract = made_up.client().extract("", tmp_path / "a.pcapng")
+        assert (tmp_path / "a.pcapng").read_bytes() == STREAM
+        assert extract.packets == 2 and extract.statement.state == "complete"
+        assert waits == [0.5, 1.0, 0.5]
+
+    def gone(method: str, target: str) -> bytes:
+        part = b"" if "offset" in target else STREAM[:40]
+        return chunked(part, has_end=False, now_ns=77)
+
+    waits.clear()
+    with MadeUp(gone) as made_up, pytest.raises(Broken):
+        list(made_up.client().extract(""))
+    assert waits == [0.5, 1.0, 2.0, 4.0]
+
+    def other(method: str, target: str) -> bytes:
+        return moved if "offset" in target else chunked(STREAM[:40], has_end=False, now_ns=77)
+
+    with MadeUp(other) as made_up, pytest.raises(Problem) as problem:
+        list(made_up.client().extract(""))
+    assert problem.value.type == "moved-on"
+
+
 @pytest.mark.parametrize(
     "said",
     [

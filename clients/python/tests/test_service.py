@@ -39,6 +39,24 @@ def test_sessions_are_those_of_find(served: Service, query: str) -> None:
     assert f"{sessions.count} session" in sessions.statement.text
 
 
+def test_the_order_of_a_field(served: Service) -> None:
+    rows = list(served.client().sessions(sort="orig_port:desc", limit=5))
+    ports = [row["orig_port"] for row in rows]
+    everything = [row["orig_port"] for row in served.client().sessions()]
+    assert ports == sorted(everything, reverse=True)[:5]
+
+
+def test_what_an_extract_is_narrowed_by(served: Service) -> None:
+    client = served.client()
+    every, few = client.extract("port 53"), client.extract("port 53", limit=1)
+    assert len(b"".join(few)) < len(b"".join(every))
+    (one,) = client.packets("port 53", "raw", limit_packets=1)
+    pattern = "hex:" + b"www3".hex()
+    named = client.extract("port 53", payload=pattern, comments=True)
+    assert b"".join(named).count(b"www3") == named.packets and named.packets
+    assert one.data
+
+
 def test_newest_first(served: Service) -> None:
     starts = [row["start_ns"] for row in served.client().sessions(newest=True)]
     assert starts == sorted((row["start_ns"] for row in found(served)), reverse=True)
@@ -430,6 +448,7 @@ def test_each_endpoint_has_a_method_or_a_reason(served: Service) -> None:
     assert not set(ENDPOINTS) & set(LEFT_OUT)
     # Words for what the API calls otherwise, and what the client does by itself.
     renamed = {"order": "newest", "id": "answer_id", "X-Wirespool": None}
+    renamed.update(dict.fromkeys(["offset", "sha256", "now_ns"]))
     for name, method in ENDPOINTS.items():
         verb, path = name.split(" ")
         asked = {parameter["name"] for parameter in paths[path][verb.lower()]["parameters"]}

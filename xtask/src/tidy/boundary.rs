@@ -4,14 +4,15 @@
 //!
 //! Exactly: `unsafe` in rows 3 and 4, and in `parity` for vector instructions. Files, system calls
 //! and other programs in rows 3 and 4, and in row 11, whose tools run on a developer's machine.
-//! Standard output and standard error in rows 10 and 11. Sockets of tokio in `server`. Tests may do
-//! all but `unsafe`.
+//! Standard output and standard error in rows 10 and 11. Sockets of tokio in `server` and `remote`.
+//! Tests may do all but `unsafe`.
 
 use super::rows::{BOUNDARY, FACES, TOOLS, row};
 use super::source::Source;
 
-/// The one crate above the boundary with sockets of its own: it waits for many at once.
-const SERVER: &str = "server";
+/// The crates above the boundary with sockets of their own: one waits for many at once, the other
+/// one for a service and for the user who has had enough.
+const CONNECTED: [&str; 2] = ["server", "remote"];
 const ITS_SOCKETS: &str = "tokio::net";
 
 const SYSTEM: [&str; 11] = [
@@ -33,7 +34,7 @@ const SAFE: &str = "crates/faces/page/src/safe.rs";
 const SINKS: [&str; 2] =
     ["crates/faces/wirespool/src/stdout.rs", "crates/faces/wirespool/src/progress.rs"];
 /// The crates whose text users see.
-const VIEWS: [&str; 11] = [
+const VIEWS: [&str; 12] = [
     "page",
     "audit",
     "people",
@@ -43,6 +44,7 @@ const VIEWS: [&str; 11] = [
     "machine-view",
     "tui",
     "server",
+    "remote",
     "setup",
     "wirespool",
 ];
@@ -72,8 +74,8 @@ pub(crate) fn check(source: &Source) -> Vec<String> {
                 .iter()
                 .filter(|name| has_word(text, name))
                 .for_each(|name| refuse(name, "the system boundary (rows 3 and 4)"));
-            if crate_name != SERVER && has_word(text, ITS_SOCKETS) {
-                refuse(ITS_SOCKETS, "server");
+            if !CONNECTED.contains(&crate_name) && has_word(text, ITS_SOCKETS) {
+                refuse(ITS_SOCKETS, "server and remote");
             }
         }
         if row != TOOLS && source.path != SAFE {

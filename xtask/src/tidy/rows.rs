@@ -27,7 +27,7 @@ const ROWS: [&[&str]; 12] = [
         "hold",
         "people",
     ],
-    &["tui", "server", "supervise", "setup", "archive"],
+    &["tui", "server", "remote", "supervise", "setup", "archive"],
     &["wirespool"],
     &["sim", "lab", "bench", "testdata", "xtask", "fuzz"],
 ];

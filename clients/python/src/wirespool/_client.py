@@ -85,13 +85,16 @@ class Client:
         limit: Optional[int] = None,
         newest: bool = False,
         *,
+        sort: Optional[str] = None,
         complete: bool = False,
         cursor: Optional[str] = None,
         volume: Optional[str] = None,
     ) -> Sessions:
-        """Sessions by their start, as they arrive. A `limit` that cuts makes them incomplete."""
+        """Sessions by their start, as they arrive, or by a field (`sort`: `FIELD` or `FIELD:desc`)
+        once all were looked at. A `limit` that cuts makes them incomplete."""
         order = "newest" if newest else None
         parameters = {"query": query, "order": order, "cursor": cursor, "volume": volume}
+        parameters["sort"] = sort
         return Sessions(self._transport, parameters, _positive(limit), complete)
 
     def extract(
@@ -100,18 +103,31 @@ class Client:
         path_or_file: Optional[Target] = None,
         *,
         only_range: bool = False,
+        whole_sessions: bool = False,
+        limit: Optional[int] = None,
         limit_packets: Optional[int] = None,
         limit_bytes: Optional[int] = None,
+        around_ms: Optional[int] = None,
+        packet_filter: Optional[str] = None,
+        payload: Optional[str] = None,
+        comments: bool = False,
         complete: bool = False,
         overwrite: bool = False,
         volume: Optional[str] = None,
     ) -> Extract:
-        """Packets as pcapng: written to a path or file, or else an iterator of bytes."""
+        """Packets as pcapng: written to a path or file, or else an iterator of bytes. `limit`
+        counts sessions; the others are as the flags of `wirespool extract`."""
         parameters = {
             "query": query,
             "only_range": only_range,
+            "whole_sessions": whole_sessions,
+            "limit": _positive(limit),
             "limit_packets": _positive(limit_packets),
             "limit_bytes": _positive(limit_bytes),
+            "around_ms": _positive(around_ms),
+            "packet_filter": packet_filter,
+            "payload": payload,
+            "comments": comments,
             "volume": volume,
         }
         extract = Extract(self._transport, parameters, complete)

@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Optional, Union, cast
 
-from ._errors import Broken, Error
+from ._errors import Broken, Error, Unreachable
 from ._http import Transport, parse_json
 from ._once import Once
 from ._pcapng import Packet, read_packets
@@ -20,6 +20,9 @@ from ._statement import Statement, parse, unknown
 PCAPNG = "application/x-pcapng"
 # scapy cuts packets at 65535 bytes unless it is given another size.
 _PACKET_SIZE_MAX = 1 << 26
+# So often in a row an extract is asked for its rest without a further byte.
+_ATTEMPTS = 4
+_PAUSE_S = 0.5
 
 Target = Union[str, "os.PathLike[str]", BinaryIO]
 
@@ -27,8 +30,10 @@ Target = Union[str, "os.PathLike[str]", BinaryIO]
 class Extract(Once[bytes]):
     """The packets of a query as bytes of pcapng. The request is sent with the first ones taken.
 
-    At the end the bytes are compared with the manifest. Iteration raises `Broken` where they differ
-    or were cut.
+    Where the connection breaks, the request is sent again for the bytes behind those that are
+    there. The service makes the extract anew and compares: where it does not begin with them any
+    more, `Problem` (`moved-on`) is raised. At the end the bytes are compared with the manifest.
+    Iteration raises `Broken` where they differ or were cut for good.
     """
 
     def __init__(self, transport: Transport, parameters: dict[str, Any], complete: bool) -> None:
@@ -48,15 +53,31 @@ class Extract(Once[bytes]):
         return None if text is None else cast("dict[str, Any]", parse_json(text.encode()))
 
     def _take(self) -> Generator[bytes, None, None]:
-        digest = hashlib.sha256()
-        with self._transport.open(
-            "GET", "/api/v1/extract", self._parameters, accept=PCAPNG
-        ) as response:
-            for chunk in response.chunks():
-                digest.update(chunk)
-                self.bytes += len(chunk)
-                yield chunk
-            answer_id = response.answer_id
+        digest, parameters, broken = hashlib.sha256(), dict(self._parameters), None
+        attempts = before = 0
+        while True:
+            try:
+                with self._transport.open(
+                    "GET", "/api/v1/extract", parameters, accept=PCAPNG
+                ) as response:
+                    now_ns = response.now_ns
+                    for chunk in response.chunks():
+                        digest.update(chunk)
+                        self.bytes += len(chunk)
+                        yield chunk
+                    answer_id = response.answer_id
+                break
+            except (Broken, Unreachable) as error:
+                broken = broken or error
+                if self.bytes > before:
+                    attempts, before = 0, self.bytes
+                # A service that does not say what `now` was cannot be asked for the rest.
+                if not self.bytes or now_ns is None or attempts == _ATTEMPTS:
+                    raise broken
+                self._transport._sleep(_PAUSE_S * 2**attempts)
+                attempts += 1
+                sha256 = digest.copy().hexdigest()
+                parameters.update(now_ns=now_ns, offset=self.bytes, sha256=sha256)
         self.sha256 = digest.hexdigest()
         answers = Answers(self._transport)
         known = answers.end(answer_id, None)

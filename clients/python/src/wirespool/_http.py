@@ -58,6 +58,12 @@ class Response(Closing):
     def answer_id(self) -> Optional[str]:
         return self._raw.headers.get("Wirespool-Answer")
 
+    @property
+    def now_ns(self) -> Optional[int]:
+        """What relative times of an extract count from, where the service says so."""
+        text = self._raw.headers.get("Wirespool-Now", "")
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None
+
     def retry_after_s(self) -> Optional[float]:
         # The service sends seconds. A date would need a clock that agrees with its own.
         text = self._raw.headers.get("Retry-After", "").strip()

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use extract::Weight;
 use host::SystemClock;
-use hyper::header::{ACCEPT, HeaderMap};
+use hyper::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
 use query::{Field, Query};
 use serde_json::{Value, json};
 use units::{Clock as _, Timestamp};
@@ -16,8 +16,8 @@ use crate::endpoints::{ARROW, JSON, Matter, NDJSON, PCAPNG};
 use crate::given::Given;
 use crate::problem::Problem;
 use crate::question::{
-    Cursor, ExtractWanted, Form, Order, PacketsWanted, RowForm, SessionsWanted, SqlWanted,
-    SummaryWanted, What,
+    Behind, Cursor, ExtractWanted, Form, Narrowed, Order, PacketsWanted, RowForm, SessionsWanted,
+    SortWanted, SqlWanted, SummaryWanted, What,
 };
 use crate::service::{Service, Volume};
 use crate::stream::{self, Framing, Wanted};
@@ -33,6 +33,8 @@ const PAGE_MAX: u64 = 10_000;
 const VALUES: u64 = 10;
 const VALUES_MAX: u64 = 1000;
 const FIELDS_MAX: usize = 16;
+/// Says what relative times of an extract count from: whoever goes on with it says the same.
+const NOW: HeaderName = HeaderName::from_static("wirespool-now");
 /// Packets that are shown.
 const PACKETS: u64 = 1000;
 const PACKETS_MAX: u64 = 10_000;
@@ -157,11 +159,16 @@ async fn sessions(
         Cursor::from_text(text, &query).ok_or_else(|| Problem::wrong_parameter(why))
     });
     let after = after.transpose()?;
-    let now_ns = after.as_ref().map_or_else(|| SystemClock.realtime().0, |after| after.now_ns);
+    let now_ns = now_for(caller, after.as_ref().map(|after| after.now_ns));
     checked(&query, now_ns)?;
     let are_lines = wanted_of(headers, &[JSON, NDJSON]) == NDJSON;
     let order = given.choice("order", (&Order::ALL, Order::Oldest), Order::word)?;
     let order = after.as_ref().map_or(order, |after| after.order);
+    let sort = given.text("sort").map(sort).transpose()?;
+    if sort.is_some() && (!are_lines || given.text("order").is_some() || after.is_some()) {
+        let why = "sort is for lines (Accept: application/x-ndjson), without order and cursor";
+        return Err(Problem::wrong_parameter(why));
+    }
     // Those that come last are held until the first is known.
     let limit = match (are_lines, order) {
         (true, Order::Oldest) => given.number("limit")?,
@@ -171,10 +178,27 @@ async fn sessions(
     let volume = service.volume(given.text("volume"))?;
     let bytes_max = service.bounds.answer_bytes;
     let asked = caller.narrowed(&query);
-    let wanted = SessionsWanted { query: asked, now_ns, order, after, limit, bytes_max };
+    let wanted = SessionsWanted { query: asked, now_ns, order, sort, after, limit, bytes_max };
     let framing = if are_lines { Framing::AsIs } else { Framing::Elements("sessions") };
     let form = (framing, if are_lines { NDJSON } else { JSON });
     ask(service, caller, (volume, What::Sessions(wanted)), (query, form)).await
+}
+
+/// What relative times count from, as a client has got it with an earlier answer. It may have made
+/// it up: the times of a filter count from the clock of this machine.
+fn now_for(caller: &Caller, said_ns: Option<i64>) -> i64 {
+    said_ns.filter(|_| caller.filter.is_none()).unwrap_or_else(|| SystemClock.realtime().0)
+}
+
+/// An order by a field: `FIELD`, `FIELD:asc` or `FIELD:desc`.
+fn sort(text: &str) -> Result<SortWanted, Problem> {
+    let (name, is_descending) = match text.rsplit_once(':') {
+        Some((name, "desc")) => (name, true),
+        Some((name, "asc")) => (name, false),
+        Some(_) => return Err(Problem::wrong_parameter("sort is FIELD, FIELD:asc or FIELD:desc")),
+        None => (text, false),
+    };
+    Ok(SortWanted { field: groupable(name)?, is_descending })
 }
 
 /// Has a worker ask the volume, whose answer goes out in this form.
@@ -276,19 +300,68 @@ async fn packets(service: &Arc<Service>, caller: &Caller, given: &Given) -> Resu
 }
 
 async fn extract(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply, Problem> {
-    let (query, now_ns) = asked_now(given)?;
+    let query = given.query();
+    let behind = behind(given)?;
+    let said_ns = given.number("now_ns")?.and_then(|now_ns| i64::try_from(now_ns).ok());
+    let now_ns = now_for(caller, said_ns);
+    checked(&query, now_ns)?;
     let volume = service.volume(given.text("volume"))?;
     let most = service.bounds.answer_bytes;
     let wanted = ExtractWanted {
         query: caller.narrowed(&query),
         now_ns,
         form: Form::Pcapng,
-        only_range: given.flag("only_range")? || caller.filter.is_some(),
+        narrowed: narrowed(caller, given)?,
         packets_max: given.number("limit_packets")?,
         bytes_max: Some(given.number("limit_bytes")?.map_or(most, |bytes| bytes.min(most))),
+        behind,
     };
     let form = (Framing::AsIs, PCAPNG);
-    ask(service, caller, (volume, What::Extract(wanted)), (query, form)).await
+    let mut reply = ask(service, caller, (volume, What::Extract(wanted)), (query, form)).await?;
+    reply.headers_mut().insert(NOW, HeaderValue::from(now_ns));
+    Ok(reply)
+}
+
+/// Which packets of the sessions; a filter leaves those in its times.
+fn narrowed(caller: &Caller, given: &Given) -> Result<Narrowed, Problem> {
+    let text = |name: &str| given.text(name).filter(|text| !text.is_empty()).map(str::to_owned);
+    let payload = text("payload");
+    let only_range = given.flag("only_range")?;
+    let whole_sessions = given.flag("whole_sessions")?;
+    let around_ms = given.number("around_ms")?;
+    let is_filtered = caller.filter.is_some();
+    if is_filtered && (whole_sessions || around_ms.is_some()) {
+        let why = "around_ms and whole_sessions reach beyond what this credential sees";
+        return Err(Problem::wrong_parameter(why));
+    }
+    if whole_sessions && (only_range || around_ms.is_some()) {
+        let why = "whole_sessions goes with neither only_range nor around_ms";
+        return Err(Problem::wrong_parameter(why));
+    }
+    // A pattern chooses among packets, and only with that word among sessions.
+    let is_whole = whole_sessions || (payload.is_none() && !only_range);
+    Ok(Narrowed {
+        whole_sessions: is_whole && !is_filtered,
+        sessions_max: given.number("limit")?,
+        around_ms,
+        packet_filter: text("packet_filter"),
+        payload,
+        comments: given.flag("comments")?,
+    })
+}
+
+/// What a client has of the extract already.
+fn behind(given: &Given) -> Result<Option<Behind>, Problem> {
+    let why = "offset and sha256 belong together: so many bytes of an extract, and their hash";
+    match (given.number("offset")?, given.text("sha256")) {
+        (None, None) => Ok(None),
+        (Some(bytes), Some(digits)) => {
+            let hash: Option<[u8; 32]> = units::unhex(digits);
+            let hash = hash.ok_or_else(|| Problem::wrong_parameter(why))?;
+            Ok(Some(Behind { bytes, sha256: units::hex(&hash) }))
+        }
+        _ => Err(Problem::wrong_parameter(why)),
+    }
 }
 
 async fn hold(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply, Problem> {

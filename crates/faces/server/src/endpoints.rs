@@ -132,6 +132,20 @@ pub(crate) struct Parameter {
     pub(crate) meaning: &'static str,
 }
 
+impl Parameter {
+    const fn text(name: &'static str, meaning: &'static str) -> Self {
+        Self { name, kind: "string", meaning }
+    }
+
+    const fn number(name: &'static str, meaning: &'static str) -> Self {
+        Self { name, kind: "integer", meaning }
+    }
+
+    const fn flag(name: &'static str, meaning: &'static str) -> Self {
+        Self { name, kind: "boolean", meaning }
+    }
+}
+
 /// An endpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
@@ -148,40 +162,47 @@ pub(crate) struct Endpoint {
     pub(crate) media_types: &'static [&'static str],
 }
 
-const QUERY: Parameter = Parameter {
-    name: "query",
-    kind: "string",
-    meaning: "Which sessions, in the query language (docs/query.md); all without it",
-};
-const VOLUME: Parameter = Parameter {
-    name: "volume",
-    kind: "string",
-    meaning: "Name or id of the volume; needed where several are served",
-};
+const QUERY: Parameter = Parameter::text(
+    "query",
+    "Which sessions, in the query language (docs/query.md); all without it",
+);
+const VOLUME: Parameter =
+    Parameter::text("volume", "Name or id of the volume; needed where several are served");
 
-const ONLY_RANGE: Parameter = Parameter {
-    name: "only_range",
-    kind: "boolean",
-    meaning: "Of the sessions' packets only those between the query's before and after",
-};
+const ONLY_RANGE: Parameter = Parameter::flag(
+    "only_range",
+    "Of the sessions' packets only those between the query's before and after",
+);
 
-const NAME: Parameter = Parameter { name: "name", kind: "string", meaning: "Name of the person" };
-const PASSWORD: Parameter =
-    Parameter { name: "password", kind: "string", meaning: "Password of the person" };
-const NEW_PASSWORD: Parameter =
-    Parameter { name: "new_password", kind: "string", meaning: "12 characters or more" };
-const CODE: Parameter = Parameter {
-    name: "code",
-    kind: "string",
-    meaning: "Six digits of the authenticator, or one of the ten codes; where there is one",
-};
-const LINK: Parameter =
-    Parameter { name: "link", kind: "string", meaning: "What stands behind link= in the link" };
-const ROLE: Parameter = Parameter { name: "role", kind: "string", meaning: "Name of a role" };
-const PERSON_NAME: Parameter =
-    Parameter { name: "name", kind: "string", meaning: "Name by which the person logs in" };
-const TOKEN_NAME: Parameter =
-    Parameter { name: "name", kind: "string", meaning: "Name of the credential, for the log" };
+/// What an extract is asked for, and where it goes on.
+static EXTRACT: [Parameter; 14] = [
+    QUERY,
+    VOLUME,
+    ONLY_RANGE,
+    Parameter::flag("whole_sessions", "With payload: all packets of sessions that have such a one"),
+    Parameter::number("limit", "At most so many sessions"),
+    Parameter::number("limit_packets", "At most so many packets"),
+    Parameter::number("limit_bytes", "At most so many bytes of packets"),
+    Parameter::number("around_ms", "All packets from so long before each session to so long after"),
+    Parameter::text("packet_filter", "Those that pass this filter, in the words of pcap-filter"),
+    Parameter::text("payload", "Those with this in them: a text, hex:DIGITS or re:EXPRESSION"),
+    Parameter::flag("comments", "Each packet has the id of its session as a comment, and its side"),
+    Parameter::number("offset", "Go on behind so many bytes of an extract: 409 if that cannot be"),
+    Parameter::text("sha256", "With offset: SHA-256 of these bytes, in hex digits"),
+    Parameter::number("now_ns", "What relative times count from: as Wirespool-Now has said it"),
+];
+
+const NAME: Parameter = Parameter::text("name", "Name of the person");
+const PASSWORD: Parameter = Parameter::text("password", "Password of the person");
+const NEW_PASSWORD: Parameter = Parameter::text("new_password", "12 characters or more");
+const CODE: Parameter = Parameter::text(
+    "code",
+    "Six digits of the authenticator, or one of the ten codes; where there is one",
+);
+const LINK: Parameter = Parameter::text("link", "What stands behind link= in the link");
+const ROLE: Parameter = Parameter::text("role", "Name of a role");
+const PERSON_NAME: Parameter = Parameter::text("name", "Name by which the person logs in");
+const TOKEN_NAME: Parameter = Parameter::text("name", "Name of the credential, for the log");
 
 pub(crate) static ENDPOINTS: [Endpoint; 37] = [
     Endpoint {
@@ -392,21 +413,12 @@ pub(crate) static ENDPOINTS: [Endpoint; 37] = [
         summary: "Make a token, which is shown once",
         parameters: &[
             TOKEN_NAME,
-            Parameter {
-                name: "scopes",
-                kind: "string",
-                meaning: "What it permits: sessions, payload, extract, hold, admin, with commas",
-            },
-            Parameter {
-                name: "expires",
-                kind: "string",
-                meaning: "Until when it counts, in RFC 3339; for ever without it",
-            },
-            Parameter {
-                name: "filter",
-                kind: "string",
-                meaning: "A query that is asked besides whatever its owner asks",
-            },
+            Parameter::text(
+                "scopes",
+                "What it permits: sessions, payload, extract, hold, admin, with commas",
+            ),
+            Parameter::text("expires", "Until when it counts, in RFC 3339; for ever without it"),
+            Parameter::text("filter", "A query that is asked besides whatever its owner asks"),
         ],
         body: &[],
         media_types: &[JSON],
@@ -428,22 +440,10 @@ pub(crate) static ENDPOINTS: [Endpoint; 37] = [
         needs: Needs::Scope(Scope::Admin),
         summary: "Who asked what, when, and what came out: the newest lines first",
         parameters: &[
-            Parameter {
-                name: "limit",
-                kind: "integer",
-                meaning: "At most so many lines, 100 without it, 1000 at most",
-            },
-            Parameter {
-                name: "before",
-                kind: "integer",
-                meaning: "Go on before the line that a page gave as its next",
-            },
-            Parameter {
-                name: "credential",
-                kind: "string",
-                meaning: "Requests of who has this name",
-            },
-            Parameter { name: "path", kind: "string", meaning: "Requests whose path begins so" },
+            Parameter::number("limit", "At most so many lines, 100 without it, 1000 at most"),
+            Parameter::number("before", "Go on before the line that a page gave as its next"),
+            Parameter::text("credential", "Requests of who has this name"),
+            Parameter::text("path", "Requests whose path begins so"),
         ],
         body: &[],
         media_types: &[JSON],
@@ -487,21 +487,17 @@ pub(crate) static ENDPOINTS: [Endpoint; 37] = [
         parameters: &[
             QUERY,
             VOLUME,
-            Parameter {
-                name: "limit",
-                kind: "integer",
-                meaning: "At most so many sessions; of a page 100 without it, 10000 at most",
-            },
-            Parameter {
-                name: "cursor",
-                kind: "string",
-                meaning: "Go on behind the page that gave this as its next_cursor",
-            },
-            Parameter {
-                name: "order",
-                kind: "string",
-                meaning: "oldest (as without it) or newest: which start comes first",
-            },
+            Parameter::number(
+                "limit",
+                "At most so many sessions; of a page 100 without it, 10000 at most",
+            ),
+            Parameter::text("cursor", "Go on behind the page that gave this as its next_cursor"),
+            Parameter::text("order", "oldest (as without it) or newest: which start comes first"),
+            Parameter::text(
+                "sort",
+                "FIELD or FIELD:desc, of lines: the smallest or the largest first; those \
+                          without a value come last",
+            ),
         ],
         body: &[],
         media_types: &[JSON, NDJSON],
@@ -515,21 +511,12 @@ pub(crate) static ENDPOINTS: [Endpoint; 37] = [
         parameters: &[
             QUERY,
             VOLUME,
-            Parameter {
-                name: "fields",
-                kind: "string",
-                meaning: "Names of fields with commas between them, 16 at most",
-            },
-            Parameter {
-                name: "limit",
-                kind: "integer",
-                meaning: "Values of each field, 10 without it, 1000 at most",
-            },
-            Parameter {
-                name: "by",
-                kind: "string",
-                meaning: "bytes (as without it), packets or sessions: of which those with the most",
-            },
+            Parameter::text("fields", "Names of fields with commas between them, 16 at most"),
+            Parameter::number("limit", "Values of each field, 10 without it, 1000 at most"),
+            Parameter::text(
+                "by",
+                "bytes (as without it), packets or sessions: of which those with the most",
+            ),
         ],
         body: &[],
         media_types: &[JSON],
@@ -543,11 +530,10 @@ pub(crate) static ENDPOINTS: [Endpoint; 37] = [
         parameters: &[
             QUERY,
             VOLUME,
-            Parameter {
-                name: "limit",
-                kind: "integer",
-                meaning: "At most so many packets, 1000 without it, 10000 and 32 MiB at most",
-            },
+            Parameter::number(
+                "limit",
+                "At most so many packets, 1000 without it, 10000 and 32 MiB at most",
+            ),
         ],
         body: &[],
         media_types: &[JSON],
@@ -559,17 +545,12 @@ pub(crate) static ENDPOINTS: [Endpoint; 37] = [
         needs: Needs::Scope(Scope::Sessions),
         summary: "Rows of an SQL query over sessions, pieces and gaps",
         parameters: &[
-            Parameter {
-                name: "query",
-                kind: "string",
-                meaning: "One SELECT, DESCRIBE or EXPLAIN (docs/sql.md)",
-            },
+            Parameter::text("query", "One SELECT, DESCRIBE or EXPLAIN (docs/sql.md)"),
             VOLUME,
-            Parameter {
-                name: "limit",
-                kind: "integer",
-                meaning: "At most so many rows; of JSON 10000 at most, and without it",
-            },
+            Parameter::number(
+                "limit",
+                "At most so many rows; of JSON 10000 at most, and without it",
+            ),
         ],
         body: &[],
         media_types: &[JSON, NDJSON, ARROW],
@@ -580,21 +561,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 37] = [
         method: Method::GET,
         needs: Needs::Scope(Scope::Extract),
         summary: "The packets of the sessions that match a query",
-        parameters: &[
-            QUERY,
-            VOLUME,
-            ONLY_RANGE,
-            Parameter {
-                name: "limit_packets",
-                kind: "integer",
-                meaning: "At most so many packets",
-            },
-            Parameter {
-                name: "limit_bytes",
-                kind: "integer",
-                meaning: "At most so many bytes of packets",
-            },
-        ],
+        parameters: &EXTRACT,
         body: &[],
         media_types: &[PCAPNG],
     },

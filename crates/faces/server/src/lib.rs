@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The service itself reads no volume: what can hang, take memory or fail on damaged bytes does so
-//! in a worker ([`work`]), behind every recorder. It is the one crate that is asynchronous, for it
-//! waits for many at once; its sockets are tokio's. One table, `endpoints::ENDPOINTS`, says for
+//! in a worker ([`work`]), behind every recorder. It is asynchronous, for it waits for many at
+//! once; its sockets are tokio's. One table, `endpoints::ENDPOINTS`, says for
 //! each endpoint its path, its scope and its parameters: requests are routed and checked by it, and
 //! the `OpenAPI` document is made of it.
 //!

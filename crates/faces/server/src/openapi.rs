@@ -129,6 +129,7 @@ fn required(name: &str, place: &str, description: &str) -> Value {
 
 fn parameter_schema(parameter: &Parameter) -> Value {
     match (parameter.name, parameter.kind) {
+        ("sha256", kind) => json!({"type": kind, "pattern": "^[0-9a-f]{64}$"}),
         ("cursor", kind) => json!({"type": kind, "pattern": CURSOR_PATTERN}),
         ("order", kind) => json!({"type": kind, "enum": Order::ALL.map(Order::word)}),
         ("by", kind) => json!({"type": kind, "enum": Weight::ALL.map(Weight::word)}),
@@ -145,7 +146,7 @@ fn responses(endpoint: &Endpoint) -> Value {
     let mut responses = Map::new();
     let mut answer = json!({"description": "The answer", "content": content});
     if let (true, Some(answer)) = (endpoint.what.asks_volume(), answer.as_object_mut()) {
-        answer.insert("headers".to_owned(), answer_headers());
+        answer.insert("headers".to_owned(), answer_headers(endpoint.what));
     }
     responses.insert("200".to_owned(), answer);
     let problem = json!({"application/problem+json":
@@ -190,7 +191,7 @@ fn responses(endpoint: &Endpoint) -> Value {
     }
     if asks_volume {
         refuse("404", "No volume of this name is served");
-        refuse("409", "The volume is encrypted, and the service has no key that opens it");
+        refuse("409", conflict(endpoint.what));
         refuse("413", "The query is too long");
         refuse("500", "The volume cannot be read");
         refuse("503", "Too many requests are being answered");
@@ -208,16 +209,31 @@ fn responses(endpoint: &Endpoint) -> Value {
     responses.into()
 }
 
+fn conflict(what: Matter) -> &'static str {
+    match what {
+        Matter::Extract => {
+            "The volume is encrypted, and the service has no key that opens it, or the extract \
+             does not begin with the bytes of offset any more"
+        }
+        _ => "The volume is encrypted, and the service has no key that opens it",
+    }
+}
+
 fn header(kind: &str, description: &str) -> Value {
     json!({"description": description, "schema": {"type": kind}})
 }
 
 /// Of an answer that comes from a volume.
-fn answer_headers() -> Value {
-    json!({
+fn answer_headers(what: Matter) -> Value {
+    let mut headers = json!({
         "Wirespool-Answer": header("string", "Id of this answer, for /api/v1/answers"),
         "Link": header("string", "The same as a link, with rel=describedby: what is missing"),
-    })
+    });
+    if let (Matter::Extract, Some(headers)) = (what, headers.as_object_mut()) {
+        let why = "What relative times count from: now_ns for who goes on with it";
+        headers.insert("Wirespool-Now".to_owned(), header("integer", why));
+    }
+    headers
 }
 
 fn schema(endpoint: &Endpoint, media_type: &str) -> Value {
@@ -265,24 +281,33 @@ fn schema(endpoint: &Endpoint, media_type: &str) -> Value {
     }
 }
 
+fn statement_schema() -> Value {
+    let text = json!({"type": "string"});
+    json!({
+        "description": "What is missing from an answer",
+        "type": "object",
+        "required": ["state", "text", "completeness"],
+        "properties": {
+            "state": {"enum": ["complete", "incomplete", "unknown"]},
+            "state_within_limit": {"enum": ["complete", "incomplete", "unknown"],
+                "description": "The same where a limit that was asked for is no verdict"},
+            "text": text,
+            "cut_by": {"enum": ["time", "bytes", "limit"]},
+            "notes": {"type": "array", "items": text},
+            "hint": text,
+            "left_out": {"type": "integer", "minimum": 0},
+            "completeness": {"type": "object"},
+        },
+    })
+}
+
 fn schemas() -> Value {
     let text = json!({"type": "string"});
     let count = json!({"type": "integer", "minimum": 0});
     let maybe_text = json!({"type": ["string", "null"]});
     json!({
         "Session": session_view::session_schema(),
-        "Statement": {
-            "description": "What is missing from an answer",
-            "type": "object",
-            "required": ["state", "text", "completeness"],
-            "properties": {
-                "state": {"enum": ["complete", "incomplete", "unknown"]},
-                "text": text,
-                "cut_by": {"enum": ["time", "bytes", "limit"]},
-                "notes": {"type": "array", "items": text},
-                "completeness": {"type": "object"},
-            },
-        },
+        "Statement": statement_schema(),
         "Page": {
             "type": "object",
             "required": ["sessions", "next_cursor", "count", "answer", "statement"],

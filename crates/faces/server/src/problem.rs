@@ -273,6 +273,10 @@ impl Problem {
                 let title = "the volume is encrypted, and the service has no key that opens it";
                 (StatusCode::CONFLICT, "locked", title)
             }
+            Why::MovedOn => {
+                let title = "the extract cannot go on where it was broken off";
+                (StatusCode::CONFLICT, "moved-on", title)
+            }
             Why::Damaged => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "damaged", "the volume is too damaged")
             }

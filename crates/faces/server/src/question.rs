@@ -46,10 +46,20 @@ pub(crate) struct SessionsWanted {
     /// What relative times count from.
     pub(crate) now_ns: i64,
     pub(crate) order: Order,
+    /// In the order of a field instead: all are looked at before the first is sent.
+    pub(crate) sort: Option<SortWanted>,
     /// Only those behind this place.
     pub(crate) after: Option<Cursor>,
     pub(crate) limit: Option<u64>,
     pub(crate) bytes_max: u64,
+}
+
+/// An order of sessions by a field.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct SortWanted {
+    /// Name of the field, checked.
+    pub(crate) field: String,
+    pub(crate) is_descending: bool,
 }
 
 /// Which sessions come first.
@@ -107,10 +117,33 @@ pub(crate) struct ExtractWanted {
     pub(crate) query: String,
     pub(crate) now_ns: i64,
     pub(crate) form: Form,
-    /// Of the sessions' packets only those in the query's times.
-    pub(crate) only_range: bool,
+    pub(crate) narrowed: Narrowed,
     pub(crate) packets_max: Option<u64>,
     pub(crate) bytes_max: Option<u64>,
+    /// What a client has of this extract already.
+    pub(crate) behind: Option<Behind>,
+}
+
+/// Which packets of the sessions, as the flags of `extract` say it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Narrowed {
+    /// All packets of the sessions, not only those in the query's times.
+    pub(crate) whole_sessions: bool,
+    pub(crate) sessions_max: Option<u64>,
+    pub(crate) around_ms: Option<u64>,
+    /// In the words of pcap-filter, not checked.
+    pub(crate) packet_filter: Option<String>,
+    /// A pattern, not checked.
+    pub(crate) payload: Option<String>,
+    pub(crate) comments: bool,
+}
+
+/// The first bytes of an extract, which are made again and not sent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Behind {
+    pub(crate) bytes: u64,
+    /// Of these bytes, in hex digits.
+    pub(crate) sha256: String,
 }
 
 /// Rows of an SQL query.
@@ -184,6 +217,9 @@ pub(crate) struct Hashes {
 pub(crate) struct Statement {
     /// `complete`, `incomplete` or `unknown`.
     pub(crate) state: String,
+    /// The same where a limit that was asked for, and reached, is no verdict.
+    #[serde(default)]
+    pub(crate) state_within_limit: String,
     /// The same in words, as `find` and `extract` print it.
     pub(crate) text: String,
     /// What cut the answer: `time`, `bytes` or `limit`.
@@ -192,6 +228,12 @@ pub(crate) struct Statement {
     /// What a recorder did not do for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) notes: Vec<String>,
+    /// Of an empty answer: which of the names asked for the volume does not know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) hint: Option<String>,
+    /// Sessions at the end of an order that did not fit into memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) left_out: Option<u64>,
     /// As in the manifest of an extract.
     pub(crate) completeness: serde_json::Value,
 }
@@ -213,6 +255,8 @@ pub(crate) enum Why {
     Locked,
     /// There is no room for what was to be kept.
     Full,
+    /// What a client has of an extract is not its beginning any more.
+    MovedOn,
     /// What was asked is wrong.
     Wrong,
 }

@@ -19,7 +19,7 @@ use crate::body::{Body, Reply};
 use crate::log::Entry;
 use crate::peer::Peer;
 use crate::problem::Problem;
-use crate::question::{ExtractWanted, Form, What};
+use crate::question::{ExtractWanted, Form, Narrowed, What};
 use crate::received::whole;
 use crate::service::Service;
 use crate::stream::{self, Framing, Wanted};
@@ -84,9 +84,10 @@ async fn query(
         now_ns,
         form: Form::Pcap,
         // As Stenographer: packets in the query's times.
-        only_range: true,
+        narrowed: Narrowed::default(),
         packets_max,
         bytes_max: Some(bytes_max.map_or(most, |bytes| bytes.min(most))),
+        behind: None,
     };
     // Stenographer has one; the first is it.
     let volume = service.volumes.first().ok_or_else(Problem::no_worker)?;

@@ -7,6 +7,7 @@
 
 mod hold;
 mod packets;
+mod rest;
 mod sessions;
 mod sql;
 mod summary;
@@ -158,11 +159,16 @@ fn statement(
     (cut_by, notes): (Option<&str>, Vec<String>),
 ) -> Statement {
     let completeness = session_view::completeness_json(missing);
+    let is_by_limit = cut_by.is_none_or(|by| by == "limit");
+    let within = Completeness { limited: missing.limited && !is_by_limit, ..missing.clone() };
     Statement {
         state: missing.state().name().to_owned(),
+        state_within_limit: within.state().name().to_owned(),
         text: format!("{of}, {missing}"),
         cut_by: cut_by.map(str::to_owned),
         notes,
+        hint: None,
+        left_out: None,
         completeness: serde_json::from_str(&completeness).unwrap_or_default(),
     }
 }

@@ -3,7 +3,7 @@
 use extract::manifest::{AFTER_SEAL, BEFORE_SEAL, MANIFEST_VERSION, OutputForm, SealForm};
 use extract::{
     Asked, Completeness, DamageKind, Disorder, GivenUp, Manifest, Seal, SigningKey, Stretch,
-    StretchEnd, Times,
+    StretchEnd, Times, parse_manifest,
 };
 use format::directory::Gap;
 use page::safe::{json_part, json_pretty};
@@ -139,7 +139,25 @@ pub fn manifest_json(
     key: Option<&SigningKey>,
 ) -> String {
     let text = unsealed(manifest, maker, files);
-    let body = text.strip_suffix(AFTER_SEAL).expect("an object ends with its brace");
+    sealed(text.strip_suffix(AFTER_SEAL).expect("an object ends with its brace"), key)
+}
+
+/// The manifest of an extract that another program has made, with the name of the file that it
+/// went into, sealed anew, and signed if there is a key. `None` where the text has not the form of
+/// [`manifest_json`] with an output that has no name.
+pub fn manifest_of(text: &str, file: Option<&str>, key: Option<&SigningKey>) -> Option<String> {
+    let (body, _) = parse_manifest(text).ok()?.sealed?;
+    let Some(file) = file else { return Some(sealed(body, key)) };
+    // A text within it has no line feed: only a key stands so behind one.
+    let (before, output) = body.split_once(FIRST_OUTPUT)?;
+    let file = json_part(&file);
+    Some(sealed(&format!("{before}{FIRST_OUTPUT}\n      \"file\": {file},{output}"), key))
+}
+
+/// Where the first output of a manifest begins.
+const FIRST_OUTPUT: &str = "\n  \"outputs\": [\n    {";
+
+fn sealed(body: &str, key: Option<&SigningKey>) -> String {
     let seal = Seal::of(body.as_bytes(), key);
     let seal = json_part(&SealForm::new(&seal));
     format!("{body}{BEFORE_SEAL}{seal}{AFTER_SEAL}")

@@ -23,6 +23,9 @@ pub enum Error {
     /// Rows could not be written as Arrow.
     #[error("cannot write rows as Arrow: {0}")]
     Arrow(arrow_schema::ArrowError),
+    /// What was to be rows in Arrow's form is none.
+    #[error("its rows are no stream of Arrow: {0}")]
+    Received(arrow_schema::ArrowError),
     /// The engine's threads could not be started.
     #[error("cannot start the threads of the query: {0}")]
     Runtime(#[source] io::Error),

@@ -14,6 +14,7 @@ mod expected;
 mod files;
 mod plain;
 mod pushed;
+mod received;
 mod sessions;
 mod stream;
 mod tables;
@@ -32,6 +33,7 @@ use futures::StreamExt as _;
 use units::Clock;
 
 pub use error::{Error, QueryError};
+pub use received::Received;
 pub use sessions::{SessionBatches, SessionColumns};
 pub use stream::{Form, send};
 

@@ -7,6 +7,7 @@ mod disks;
 mod keys;
 mod map;
 mod members;
+mod read;
 mod record;
 mod scrub;
 mod verification;
@@ -18,6 +19,7 @@ pub use members::{
     erased, erased_json, grown, grown_json, joined, joined_json, resilvered, resilvered_json,
     status, status_json,
 };
+pub use read::{NoStatus, read_status};
 pub use record::{going_json, is_clean, recording, recording_json, recording_progress};
 pub use scrub::{scrubbed, scrubbed_json};
 pub use verification::{verification, verification_json};

@@ -29,6 +29,10 @@ pub(crate) struct AtlasFlags {
 }
 
 impl AtlasFlags {
+    pub(crate) fn is_given(&self) -> bool {
+        !self.mmdb.is_empty() || !self.tags.is_empty()
+    }
+
     /// Whether there is what the field needs.
     pub(crate) fn check(&self, field: &Field) -> Result<(), Usage> {
         let given = if field.name == TAG { &self.tags } else { &self.mmdb };

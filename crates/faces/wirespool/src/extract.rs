@@ -1,23 +1,32 @@
 //! `wirespool extract`.
 
+mod remote;
+
 use core::cell::RefCell;
 use core::ops::ControlFlow;
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use ::extract::{ExtractReport, Options, Request, SessionStart, Target};
+use ::extract::{ExtractReport, Options, Request, SessionStart, SigningKey, Target};
+use anyhow::bail;
 use clap::{Args, ValueEnum};
 use host::{Output, OutputFolder, StopFlag, SystemClock};
+use units::ByteSize;
 use wire::LinkType;
 
-use crate::failure::{Outcome, Usage, Verdict, of_extract};
+use crate::failure::{Outcome, Usage, Verdict, of_extract, warn};
 use crate::find::ReadingFlags;
 use crate::output_file;
 use crate::progress::{Progress, say_lines};
+use crate::remote::{
+    Asked, Place, RemoteFlags, There, first_given, of_remote, refused, volume_or_word,
+};
 use crate::selection::{SelectionFlags, Throttle};
 use crate::{evidence, stdout};
+
+use self::remote::{Download, Failed, Received};
 
 /// Files that --split makes where no --limit says otherwise.
 const SESSIONS_MAX: u64 = 1 << 16;
@@ -39,11 +48,13 @@ Examples:
   wirespool find /spool 'app dns' --json | wirespool extract /spool --sessions - -w dns.pcapng
   wirespool extract /data/spool 'host 10.0.0.1' --split sessions -w sessions/
   wirespool extract /data/spool 'host 10.0.0.1' --sign signing.key -w evidence.pcapng
+  wirespool --remote https://sensor:8420 extract spool 'port 53' -w there.pcapng
 
 Exit code 1 when the extract is incomplete, or cut by a limit; 5 when that is not known.")]
 pub(crate) struct Flags {
-    /// The volume: a file or a block device
-    volume: PathBuf,
+    /// The volume: a file or a block device; with --remote the name of one
+    #[arg(required_unless_present = "remote", value_parser = volume_or_word())]
+    volume: Option<PathBuf>,
     /// The query; its words may be one argument or several
     query: Vec<String>,
     /// Write to this file, or to standard output (-); with --split into this new directory
@@ -72,6 +83,8 @@ pub(crate) struct Flags {
     selection: SelectionFlags,
     #[command(flatten)]
     reading: ReadingFlags,
+    #[command(flatten)]
+    remote: RemoteFlags,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -91,35 +104,57 @@ struct Config<'a> {
     request: Request<'a>,
     /// `None` is standard output.
     file: Option<&'a Path>,
+}
+
+/// Where an extract and its manifest go.
+struct Places<'a> {
+    /// `None` is standard output.
+    file: Option<&'a Path>,
     manifest: Option<PathBuf>,
+    key: Option<SigningKey>,
+}
+
+impl<'a> Places<'a> {
+    /// Refuses what could not be written in the end.
+    fn new(flags: &'a Flags, file: Option<&'a Path>) -> anyhow::Result<Self> {
+        let manifest = flags.manifest.clone();
+        let manifest = manifest.or_else(|| file.map(|file| with_suffix(file, ".json")));
+        let key = flags.sign.as_deref().map(evidence::signing_key).transpose()?;
+        if key.is_some() && manifest.is_none() {
+            let text = "--sign signs a manifest; name one with --manifest";
+            return Err(Usage(text.to_owned()).into());
+        }
+        let files = file.filter(|_| flags.split.is_none());
+        for path in files.into_iter().chain(manifest.as_deref()) {
+            output_file::check(path, flags.force)?;
+        }
+        Ok(Self { file, manifest, key })
+    }
 }
 
 pub(crate) fn run(flags: &Flags) -> Outcome {
     host::keep_freed_memory();
     let file = (flags.write != Path::new("-")).then_some(&*flags.write);
     check(flags, file)?;
+    if flags.remote.is_given() {
+        check_remote(flags)?;
+    }
+    let Asked { place, words } = flags.remote.asked(flags.volume.as_deref(), &flags.query)?;
+    match place {
+        Place::Here(volume) => run_here(flags, volume, file),
+        Place::There(there) => run_there(flags, there, &words),
+    }
+}
+
+fn run_here(flags: &Flags, volume: PathBuf, file: Option<&Path>) -> Outcome {
     let selection = flags.selection.selection(&flags.query)?;
     let mut request = selection.request();
     if flags.split.is_some() {
         request.limits.sessions.get_or_insert(SESSIONS_MAX);
     }
-    let mut config = Config {
-        options: flags.reading.options(flags.volume.clone())?,
-        request,
-        file,
-        manifest: flags.manifest.clone().or_else(|| file.map(|file| with_suffix(file, ".json"))),
-    };
-    let manifest = config.manifest.clone();
-    let manifest = manifest.as_deref();
-    let key = flags.sign.as_deref().map(evidence::signing_key).transpose()?;
-    if key.is_some() && manifest.is_none() {
-        let text = "--sign signs a manifest; name one with --manifest";
-        return Err(Usage(text.to_owned()).into());
-    }
-    let files = file.filter(|_| flags.split.is_none());
-    for path in files.iter().chain(&manifest) {
-        output_file::check(path, flags.force)?;
-    }
+    let options = flags.reading.options(volume)?;
+    let Places { manifest, key, .. } = Places::new(flags, file)?;
+    let mut config = Config { options, request, file };
     let manifest = output_file::create_named(manifest, flags.force)?;
 
     flags.reading.catch_up(&mut config.options);
@@ -148,6 +183,66 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         ));
     }
     Ok(if report.reader_gone { Verdict::Clean } else { Verdict::of(completeness.state()) })
+}
+
+/// Refuses what a service cannot do.
+fn check_remote(flags: &Flags) -> anyhow::Result<()> {
+    let own = [
+        (flags.format == Format::Pcap, "--format pcap"),
+        (flags.split.is_some(), "--split"),
+        (flags.explain, "--explain"),
+    ];
+    let given = first_given(&own).or_else(|| flags.selection.given_of_here());
+    match given.or_else(|| flags.reading.given()) {
+        Some(flag) => Err(refused(flag).into()),
+        None => Ok(()),
+    }
+}
+
+fn run_there(flags: &Flags, there: There, words: &[String]) -> Outcome {
+    let (query, parameters) = flags.selection.remote(words)?;
+    let there = there.with_query(query);
+    let places = Places::new(flags, (flags.write != Path::new("-")).then_some(&*flags.write))?;
+    let manifest = output_file::create_named(places.manifest.as_deref(), flags.force)?;
+    let mut file = output_file::create_named(places.file, flags.force)?;
+    let mut pipe = stdout::bytes();
+    let out: &mut dyn Write = match &mut file {
+        Some(file) => file,
+        None => &mut pipe,
+    };
+    let mut download = Download::new(&there, parameters, out);
+    let Received { said, manifest: text } = match download.all() {
+        Ok(received) => received,
+        Err(Failed::Output(error)) if error.kind() == ErrorKind::BrokenPipe => {
+            return Ok(Verdict::Clean);
+        }
+        Err(Failed::Output(error)) => return Err(error.into()),
+        Err(Failed::Remote(::remote::Error::Stopped)) => {
+            let part = ByteSize(download.bytes);
+            bail!("stopped: {part} came of an extract that has no end");
+        }
+        Err(Failed::Remote(error)) => return Err(of_remote(error)),
+    };
+    let is_empty = said.count == Some(0);
+    // Nothing appears before all of it is known.
+    let answered = there.answered(said).map_err(of_remote)?;
+    let sealed = text.as_deref().and_then(|text| {
+        let name = places.file.map(name_of);
+        session_view::manifest_of(text, name.as_deref(), places.key.as_ref())
+    });
+    file.map(host::Output::finish).transpose()?;
+    match (manifest, sealed, &places.manifest) {
+        (Some(output), Some(sealed), _) => output.finish_with(sealed.as_bytes())?,
+        (Some(_), None, Some(path)) => warn(&format!(
+            "the service keeps no manifest of this extract: {} is not written, and the bytes were \
+             not compared with one",
+            page::safe::path(path)
+        )),
+        _ => {}
+    }
+    say_lines(&answered.said);
+    answered.hint.iter().filter(|_| is_empty).for_each(|hint| say_lines(hint));
+    Ok(Verdict::of(answered.state))
 }
 
 /// What makes no sense together.

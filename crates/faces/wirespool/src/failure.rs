@@ -134,6 +134,7 @@ fn code(error: &anyhow::Error) -> u8 {
     let is_damage = match error.downcast_ref() {
         Some(upkeep::Error::Volume { source, .. }) => is_damaged(source),
         _ if matches!(error.downcast_ref(), Some(::archive::Error::Damaged { .. })) => true,
+        _ if is_damage_there(error) => true,
         _ => match error.downcast_ref() {
             Some(::extract::Error::Index(_)) => true,
             Some(::extract::Error::Volume(source)) => is_damaged(source),
@@ -141,6 +142,12 @@ fn code(error: &anyhow::Error) -> u8 {
         },
     };
     if is_damage { DAMAGED } else { ENVIRONMENT }
+}
+
+/// A service says that its volume is too damaged.
+fn is_damage_there(error: &anyhow::Error) -> bool {
+    let error: Option<&::remote::Error> = error.downcast_ref();
+    error.and_then(::remote::Error::problem).is_some_and(|problem| problem.word() == "damaged")
 }
 
 fn is_damaged(error: &volume::Error) -> bool {

@@ -1,6 +1,7 @@
 //! `wirespool find`.
 
 mod form;
+mod remote;
 mod summary;
 
 use core::ops::ControlFlow;
@@ -8,23 +9,23 @@ use core::time::Duration;
 use std::io::Write;
 use std::path::PathBuf;
 
-use ::extract::{
-    Event, FindReport, Found, MergeMemory, Options, SORT_BYTES_MAX, SortBy, Sorted, Sought,
-};
+use ::extract::{Event, FindReport, Found, MergeMemory, Options, SortBy, Sorted, Sought};
 use clap::{Args, ValueEnum};
 use host::{StopFlag, SystemClock};
 use page::text::Zone;
 use query::{Field, Query};
 use session_view::SessionColumns;
-use units::ByteSize;
 
 use self::form::Form;
+use self::remote::Wanted;
+use crate::answered::Answered;
 use crate::arguments::KeyFlags;
 use crate::atlas::AtlasFlags;
 use crate::failure::{Outcome, Usage, Verdict, of_extract, warn};
 use crate::progress::{Progress, say_lines};
+use crate::remote::{Asked, Place, RemoteFlags, There, first_given, refused, volume_or_word};
 use crate::selection::NamingFlags;
-use crate::{arguments, recorder, stdout};
+use crate::{answered, arguments, recorder, stdout};
 use indexer::Workers;
 
 /// So many of the newest sessions are held in memory while the ring is searched from its end.
@@ -48,12 +49,14 @@ Examples:
   wirespool find /data/spool --sort bytes:desc --limit 10
   wirespool find /data/spool --from-eve alert.json
   wirespool find /data/spool 'asn = 64500' --top country --mmdb asn.mmdb --mmdb country.mmdb
+  wirespool --remote https://sensor:8420 find spool 'port 53' --remote-token-file token
 
 Exit code 1 when the answer is incomplete, 5 when that is not known.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Flags {
-    /// The volume: a file or a block device
-    volume: PathBuf,
+    /// The volume: a file or a block device; with --remote the name of one
+    #[arg(required_unless_present = "remote", value_parser = volume_or_word())]
+    volume: Option<PathBuf>,
     /// The query; its words may be one argument or several
     query: Vec<String>,
     /// One JSON object a line; times in nanoseconds since 1970, absent fields left out
@@ -109,6 +112,8 @@ pub(crate) struct Flags {
     explain: bool,
     #[command(flatten)]
     reading: ReadingFlags,
+    #[command(flatten)]
+    remote: RemoteFlags,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -197,6 +202,18 @@ fn no_field(name: &str) -> Usage {
 }
 
 impl ReadingFlags {
+    /// The first of them that was given: they are about files of this machine.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let flags = [
+            (!self.members.is_empty(), "--member"),
+            (self.index_dir.is_some(), "--index-dir"),
+            (self.keep_sessions.is_some(), "--keep-sessions"),
+            (self.vlan_in_key, "--vlan-in-key"),
+            (self.keys.is_given(), "--identity"),
+        ];
+        first_given(&flags)
+    }
+
     /// Members that were named and have a superblock.
     pub(crate) fn members(&self) -> Vec<PathBuf> {
         let is_usable = |path: &&PathBuf| !volume::lacks_superblock(path);
@@ -230,46 +247,111 @@ impl ReadingFlags {
     }
 }
 
+/// Where sessions are sought.
+enum Source {
+    Here(Options),
+    There(Box<There>),
+}
+
 pub(crate) fn run(flags: &Flags) -> Outcome {
     host::keep_freed_memory();
-    let text = flags.naming.query_text(&flags.query)?;
+    if flags.remote.is_given() {
+        check_remote(flags)?;
+    }
+    let Asked { place, words } = flags.remote.asked(flags.volume.as_deref(), &flags.query)?;
+    let text = flags.naming.query_text(&words)?;
     let query = arguments::query_with(&text, &flags.atlas)?;
-    let mut options = flags.reading.options(flags.volume.clone())?;
-    flags.reading.catch_up(&mut options);
-    let report = match flags.top.as_deref() {
-        Some(name) => summary::top(flags, &options, &query, name)?,
-        None if flags.plot => summary::plot(flags, &options, &query)?,
-        None => list(flags, &options, &query)?,
+    let source = match place {
+        Place::Here(volume) => {
+            let mut options = flags.reading.options(volume)?;
+            flags.reading.catch_up(&mut options);
+            Source::Here(options)
+        }
+        Place::There(there) => {
+            check_query(&query)?;
+            Source::There(Box::new(there.with_query(text)))
+        }
     };
-    if flags.explain {
-        let cost = &report.explain;
+    let answered = match (flags.top.as_deref(), &source) {
+        (Some(name), source) => summary::top(flags, source, &query, name)?,
+        (None, Source::Here(options)) if flags.plot => summary::plot(flags, options, &query)?,
+        (None, source) => list(flags, source, &query)?,
+    };
+    if let Some(cost) = answered.explain.as_ref().filter(|_| flags.explain) {
         let text =
             if flags.json { session_view::explain_json(cost) } else { session_view::explain(cost) };
         say_lines(&text);
     }
-    let mut completeness = report.completeness;
-    let is_erased = completeness.erased_through.is_some();
-    if !completeness.is_complete() || is_erased || stdout::is_terminal() {
-        let what = if flags.plot { "row" } else { "session" };
-        say_lines(&format!("{}, {completeness}", page::text::plural(report.sessions, what)));
+    if !answered.is_whole || stdout::is_terminal() {
+        say_lines(&answered.said);
     }
-    if report.sessions == 0
-        && let Some(hint) = session_view::unmet_names(&query, &report.met)
-    {
-        say_lines(&hint);
+    if let Some(hint) = &answered.hint {
+        say_lines(hint);
     }
     // A limit was asked for: reaching it is no verdict.
-    completeness.limited &= flags.limit.is_none();
-    Ok(Verdict::of(completeness.state()))
+    let is_limited = flags.limit.is_some();
+    Ok(Verdict::of(if is_limited { answered.state_within_limit } else { answered.state }))
+}
+
+/// Refuses what a service cannot do.
+fn check_remote(flags: &Flags) -> anyhow::Result<()> {
+    let own = [(flags.plot, "--plot"), (flags.explain, "--explain")];
+    if let Some(flag) = first_given(&own).or_else(|| flags.reading.given()) {
+        return Err(refused(flag).into());
+    }
+    if let Order::Sorted(_) = flags.order()?
+        && let Some(name) = flags.sort.as_deref().and_then(|sort| sort.split(':').next())
+        && field(name)?.needs_atlas()
+    {
+        let text = format!("--sort {name} has no meaning with --remote: a service has no --mmdb");
+        return Err(Usage(text).into());
+    }
+    Ok(())
+}
+
+/// The same of what is asked.
+fn check_query(query: &Query) -> Result<(), Usage> {
+    match query.all_needing_atlas().into_iter().next() {
+        None => Ok(()),
+        Some(field) => Err(Usage(format!(
+            "the field {} has no meaning with --remote: a service has neither --mmdb nor --tags",
+            field.name
+        ))),
+    }
 }
 
 /// Shows the sessions themselves.
-fn list(flags: &Flags, options: &Options, query: &Query) -> anyhow::Result<FindReport> {
+fn list(flags: &Flags, source: &Source, query: &Query) -> anyhow::Result<Answered> {
     let columns = flags.columns()?;
-    let mut order = flags.order()?;
+    let order = flags.order()?;
     let mut form = Form::new(flags, columns)?;
     let mut out = stdout::buffered();
     out.write_all(form.heading().as_bytes())?;
+    let mut take = |found: &Found| form.take(found, &mut out);
+    let answered = match source {
+        Source::Here(options) => list_here(flags, options, (query, order), &mut take)?,
+        Source::There(there) => {
+            let order = match order {
+                Order::OldestFirst => None,
+                Order::NewestFirst => Some(("order", "newest".to_owned())),
+                Order::Sorted(_) => flags.sort.clone().map(|sort| ("sort", sort)),
+            };
+            let wanted = Wanted { limit: flags.limit, order };
+            remote::sessions(there, &wanted, &mut take)?
+        }
+    };
+    form.finish(&mut out)?;
+    out.flush()?;
+    Ok(answered)
+}
+
+/// Calls `take` with the sessions of a volume of this machine in their order.
+fn list_here(
+    flags: &Flags,
+    options: &Options,
+    (query, mut order): (&Query, Order),
+    take: &mut dyn FnMut(&Found) -> anyhow::Result<()>,
+) -> anyhow::Result<Answered> {
     let newest_first = matches!(order, Order::NewestFirst);
     let mut report = if let Order::Sorted(sorted) = &mut order {
         search(flags, options, &Sought::new(query), &mut |found| {
@@ -278,28 +360,21 @@ fn list(flags: &Flags, options: &Options, query: &Query) -> anyhow::Result<FindR
         })?
     } else {
         let sought = Sought { limit: flags.limit, newest_first, ..Sought::new(query) };
-        search(flags, options, &sought, &mut |found| form.take(found, &mut out))?
+        search(flags, options, &sought, take)?
     };
     if let Order::Sorted(sorted) = order {
         if sorted.left_out > 0 {
-            let (left_out, held) = (sorted.left_out, ByteSize(u64::try_from(SORT_BYTES_MAX)?));
-            warn(&format!(
-                "{} at the end of the order left out: sorting holds at most {held} of sessions; \
-                 --limit N shows the first N",
-                page::text::plural(left_out, "session")
-            ));
+            answered::warn_of_left_out(sorted.left_out);
             report.completeness.stopped = true;
         }
         report.completeness.limited = sorted.is_limited;
         report.sessions = 0;
         for found in sorted.finish() {
-            form.take(&found, &mut out)?;
+            take(&found)?;
             report.sessions += 1;
         }
     }
-    form.finish(&mut out)?;
-    out.flush()?;
-    Ok(report)
+    Ok(Answered::of_find(report, "session", query))
 }
 
 /// Calls `take` with the sessions of the answer.
@@ -339,7 +414,7 @@ fn search(
     if let Some(progress) = progress {
         progress.finish();
     }
-    let report = report.map_err(|error| of_extract(&flags.volume, error))?;
+    let report = report.map_err(|error| of_extract(&options.volume, error))?;
     taken?;
     Ok(report)
 }

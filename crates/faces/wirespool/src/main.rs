@@ -2,9 +2,11 @@
 //! developers' tools.
 //!
 //! Each command has a module: its flags, their validation into the job's options, and its run.
-//! Flags are read from the command line and nowhere else. Results go to standard output, progress
+//! Flags are read from the command line and nowhere else, but for the token of `--remote`, which
+//! may be in the environment. Results go to standard output, progress
 //! and remarks to standard error; a reader that goes away ends the program quietly.
 
+mod answered;
 mod any;
 mod arguments;
 mod atlas;
@@ -31,6 +33,7 @@ mod prove;
 mod qualify;
 mod record;
 mod recorder;
+mod remote;
 mod replay;
 mod salvage;
 mod scrub;
@@ -62,6 +65,7 @@ Examples:
   wirespool record /data/spool --interface eth0          record until Ctrl-C
   wirespool find /data/spool 'sni *.example.com'         which sessions were there?
   wirespool extract /data/spool 'port 53' -w dns.pcapng  give me their packets
+  wirespool --remote https://sensor find 'port 53'       ask a service instead: wirespool serve
 
 Exit codes:
   0  done and clean
@@ -70,6 +74,9 @@ Exit codes:
   3  refused for safety, or the machine did not allow it
   4  the volume is too damaged
   5  done, but no verdict is possible";
+
+/// What begins the name of each flag about a service.
+const REMOTE: &str = "--remote";
 
 #[cfg(not(feature = "sql"))]
 const NO_SQL: &str = "this build has no SQL; the packages have it, and \
@@ -220,7 +227,30 @@ fn words(mut given: impl Iterator<Item = OsString>) -> Vec<OsString> {
     // Usage messages then show a command line that can be typed.
     let name = if verb.is_some() { OsString::from("wirespool") } else { name };
     let verb = verb.map(OsString::from);
-    [name].into_iter().chain(verb).chain(given).collect()
+    let words = [name].into_iter().chain(verb).chain(given).collect();
+    behind_verb(words)
+}
+
+/// The flags of a service may stand in front of the verb: they go behind it, where the verbs that
+/// can ask a service know them.
+fn behind_verb(words: Vec<OsString>) -> Vec<OsString> {
+    let mut words = words.into_iter();
+    let name = words.next();
+    let (mut flags, mut verb) = (Vec::new(), None);
+    while let Some(word) = words.next() {
+        let text = word.to_string_lossy().into_owned();
+        let is_flag =
+            text.strip_prefix(REMOTE).is_some_and(|it| it.is_empty() || it.starts_with(['-', '=']));
+        if !is_flag {
+            verb = Some(word);
+            break;
+        }
+        flags.push(word);
+        if !text.contains('=') {
+            flags.extend(words.next());
+        }
+    }
+    name.into_iter().chain(verb).chain(flags).chain(words).collect()
 }
 
 /// What clap has to say; help and version are no errors.
@@ -262,5 +292,28 @@ fn main() -> ExitCode {
         Ok(Verdict::Unknown) => ExitCode::from(failure::UNKNOWN),
         Ok(Verdict::Program(code)) => ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)),
         Err(error) => failure::report(&error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_flags_of_a_service_go_behind_the_verb() {
+        for (given, expected) in [
+            ("w find v q", "w find v q"),
+            ("w --remote u find v q", "w find --remote u v q"),
+            ("w --remote=u --remote-ca c find v", "w find --remote=u --remote-ca c v"),
+            ("w find v --remote u", "w find v --remote u"),
+            ("w --remote", "w --remote"),
+            ("w --remotely find", "w --remotely find"),
+            ("w --remote u", "w --remote u"),
+            ("w", "w"),
+        ] {
+            let words = given.split(' ').map(OsString::from).collect();
+            let expected: Vec<OsString> = expected.split(' ').map(OsString::from).collect();
+            assert_eq!(behind_verb(words), expected, "{given}");
+        }
     }
 }

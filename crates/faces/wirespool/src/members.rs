@@ -11,6 +11,7 @@ use upkeep::{Erasing, NewMember, Rekeying, Target};
 use crate::arguments::KeyFlags;
 use crate::failure::{Outcome, Usage, Verdict};
 use crate::progress::Progress;
+use crate::remote::{Asked, Place, RemoteFlags, volume_or_word};
 use crate::{arguments, recorder, stdout};
 
 /// Show a volume's redundancy.
@@ -23,18 +24,33 @@ use crate::{arguments, recorder, stdout};
 Examples:
   wirespool status /data/spool
   wirespool status /dev/sdb1 --json
+  wirespool --remote https://sensor:8420 status spool
 
 Exit code 1 when a member is absent or lacks something.")]
 pub(crate) struct StatusFlags {
+    /// The volume: any of its members; with --remote the name of one
+    #[arg(required_unless_present = "remote", value_parser = volume_or_word())]
+    volume: Option<PathBuf>,
+    /// Another member, or a folder of such, where it is not found by itself; may be given several
+    /// times
+    #[arg(long = "member", value_name = "PATH", conflicts_with = "remote")]
+    members: Vec<PathBuf>,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
-    of: VolumeFlags,
+    remote: RemoteFlags,
 }
 
 pub(crate) fn status(flags: &StatusFlags) -> Outcome {
-    let VolumeFlags { volume, members, json } = &flags.of;
-    let report = upkeep::status(volume, members)?;
-    let going = recorder::state(volume, members);
-    let text = if *json {
+    let Asked { place, words } = flags.remote.asked(flags.volume.as_deref(), &[])?;
+    let (report, going) = match place {
+        Place::Here(volume) => {
+            (upkeep::status(&volume, &flags.members)?, recorder::state(&volume, &flags.members))
+        }
+        Place::There(there) => there.named_by_all(&words)?.status()?,
+    };
+    let text = if flags.json {
         volume_view::status_json(&report, going.as_deref())
     } else {
         volume_view::status(&report, going.as_deref(), stdout::width())

@@ -16,6 +16,7 @@ use units::{Clock, NANOS_PER_SECOND, Sleep};
 
 use crate::atlas::AtlasFlags;
 use crate::failure::Usage;
+use crate::remote::first_given;
 use crate::{arguments, tag};
 
 /// Ids and logs take so much text and no more.
@@ -135,14 +136,52 @@ impl SelectionFlags {
         self.sessions.is_some() || !self.naming.is_empty()
     }
 
-    /// Reads and checks what is asked for; `words` are the query.
-    pub(crate) fn selection(&self, words: &[String]) -> anyhow::Result<Selection> {
+    /// The first of these flags that was given and that a service cannot do.
+    pub(crate) fn given_of_here(&self) -> Option<&'static str> {
+        first_given(&[
+            (self.sessions.is_some(), "--sessions"),
+            (self.anonymise.is_some(), "--anonymise"),
+            (self.atlas.is_given(), "--mmdb or --tags"),
+        ])
+    }
+
+    /// The query, and what else a service is asked for; `words` are the query.
+    pub(crate) fn remote(
+        &self,
+        words: &[String],
+    ) -> anyhow::Result<(String, Vec<(&'static str, String)>)> {
+        let query_text = self.query_text(words)?;
+        arguments::query(&query_text)?;
+        let flag = |name, is_given: bool| is_given.then(|| (name, "true".to_owned()));
+        let text = |name, value: Option<String>| value.map(|value| (name, value));
+        let number = |name, value: Option<u64>| text(name, value.map(|value| value.to_string()));
+        let around_ms = self.around.and_then(|around| u64::try_from(around.as_millis()).ok());
+        let parameters = [
+            flag("only_range", self.only_range),
+            flag("whole_sessions", self.whole_sessions),
+            number("around_ms", around_ms),
+            text("packet_filter", self.packet_filter.clone()),
+            text("payload", self.payload.as_ref().map(Pattern::to_string)),
+            number("limit", self.limit),
+            number("limit_packets", self.limit_packets),
+            number("limit_bytes", self.limit_bytes),
+            flag("comments", self.comments),
+        ];
+        Ok((query_text, parameters.into_iter().flatten().collect()))
+    }
+
+    fn query_text(&self, words: &[String]) -> anyhow::Result<String> {
         if words.is_empty() && !self.names_sessions() {
             let text = "which sessions? Give a query ('' for all), --sessions, --community-id \
                         or --from-eve";
             return Err(Usage(text.to_owned()).into());
         }
-        let query_text = self.naming.query_text(words)?;
+        self.naming.query_text(words)
+    }
+
+    /// Reads and checks what is asked for; `words` are the query.
+    pub(crate) fn selection(&self, words: &[String]) -> anyhow::Result<Selection> {
+        let query_text = self.query_text(words)?;
         let query = arguments::query_with(&query_text, &self.atlas)?;
         let packet_filter = self.packet_filter.as_deref().map(arguments::packet_filter);
         let flags = Narrowed {

@@ -1,5 +1,7 @@
 //! `wirespool sql`.
 
+mod remote;
+
 use core::ops::ControlFlow;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,10 +15,12 @@ use host::{Output, StopFlag, SystemClock};
 use page::{ParquetFile, RowTable};
 use server::{RowForm, SqlRefused};
 
-use crate::failure::{Outcome, Verdict, WrongQuery, of_extract};
+use crate::answered::Answered;
+use crate::failure::{Outcome, Usage, Verdict, WrongQuery, of_extract};
 use crate::find::ReadingFlags;
 use crate::output_file;
 use crate::progress::{Progress, say_lines};
+use crate::remote::{Asked, Place, RemoteFlags, There, of_remote, refused, volume_or_word};
 use crate::stdout;
 
 /// Query sessions, pieces and gaps in SQL.
@@ -35,14 +39,16 @@ Examples:
   wirespool sql /data/spool 'SELECT * FROM sessions' --parquet sessions.parquet
   wirespool sql sessions.parquet 'SELECT sni, count(*) FROM sessions GROUP BY sni' --csv
   wirespool sql /data/spool 'DESCRIBE sessions'           the columns and their types
+  wirespool --remote https://sensor:8420 sql spool 'SELECT count(*) FROM sessions'
 
 Exit code 1 when the answer is incomplete, 5 when that is not known.")]
 pub(crate) struct Flags {
-    /// The volume; or a Parquet file, or a folder of them
-    #[arg(value_name = "VOLUME|FILE.parquet|DIR")]
-    source: PathBuf,
+    /// The volume; or a Parquet file, or a folder of them; with --remote the name of a volume
+    #[arg(value_name = "VOLUME|FILE.parquet|DIR", required_unless_present = "remote",
+        value_parser = volume_or_word())]
+    source: Option<PathBuf>,
     /// The query; its words may be one argument or several
-    #[arg(required = true)]
+    #[arg(required_unless_present = "remote")]
     query: Vec<String>,
     /// One JSON object a line; times in nanoseconds since 1970, absent values left out
     #[arg(long)]
@@ -58,6 +64,8 @@ pub(crate) struct Flags {
     force: bool,
     #[command(flatten)]
     reading: ReadingFlags,
+    #[command(flatten)]
+    remote: RemoteFlags,
 }
 
 /// Where the rows go.
@@ -119,19 +127,43 @@ impl Form {
 
 pub(crate) fn run(flags: &Flags) -> Outcome {
     host::keep_freed_memory();
-    let text = flags.query.join(" ");
-    let source = source(flags)?;
+    if let Some(flag) = flags.reading.given().filter(|_| flags.remote.is_given()) {
+        return Err(refused(flag).into());
+    }
+    let Asked { place, words } = flags.remote.asked(flags.source.as_deref(), &flags.query)?;
+    let text = words.join(" ");
+    if text.trim().is_empty() && flags.remote.is_given() {
+        return Err(Usage("which rows? Give a query in SQL".to_owned()).into());
+    }
+    let (answered, has_verdict) = match place {
+        Place::Here(path) => {
+            let source = source(flags, &path)?;
+            let has_verdict = matches!(source, Source::Volume(_));
+            (run_here(flags, (&path, &source), &text)?, has_verdict)
+        }
+        Place::There(there) => (run_there(flags, &there.with_query(text))?, true),
+    };
+    if !answered.is_whole || stdout::is_terminal() || flags.parquet.is_some() {
+        let (rows, _) = answered.said.split_once(", ").unwrap_or((&answered.said, ""));
+        say_lines(if has_verdict { &answered.said } else { rows });
+    }
+    Ok(Verdict::of(answered.state))
+}
+
+fn run_here(
+    flags: &Flags,
+    (path, source): (&Path, &Source),
+    text: &str,
+) -> anyhow::Result<Answered> {
     let mut form = Form::new(flags)?;
     let stop = StopFlag::install()?;
     let mut out = stdout::buffered();
     let mut written: anyhow::Result<()> = Ok(());
     let mut progress = Progress::new("sql");
     let mut count: u64 = 0;
-    let report = ::sql::run(&source, &text, Arc::new(SystemClock), &mut |event| {
+    let report = ::sql::run(source, text, Arc::new(SystemClock), &mut |event| {
         written = form.take(&event, &mut out);
-        if let Event::Rows(rows) = &event {
-            count += u64::try_from(rows.num_rows()).unwrap_or(u64::MAX);
-        }
+        count += rows_of(&event);
         if !stdout::is_terminal() {
             progress.text(&|| page::text::plural(count, "row"));
         }
@@ -143,21 +175,45 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     });
     progress.finish();
     written?;
-    let report = report.map_err(|error| of_sql(&flags.source, error))?;
+    let report = report.map_err(|error| of_sql(path, error))?;
     if stop.is_set() {
         bail!("stopped: {} so far", page::text::plural(report.rows, "row"));
     }
     form.finish(&mut out)?;
-    let completeness = &report.completeness;
-    let is_whole = completeness.is_complete() && completeness.erased_through.is_none();
-    if !is_whole || stdout::is_terminal() || flags.parquet.is_some() {
-        let verdict = match source {
-            Source::Volume(_) => format!(", {completeness}"),
-            Source::Files(_) => String::new(),
-        };
-        say_lines(&format!("{}{verdict}", page::text::plural(report.rows, "row")));
+    Ok(Answered::new(report.rows, "row", &report.completeness))
+}
+
+/// Shows the rows that a service answers with.
+fn run_there(flags: &Flags, there: &There) -> anyhow::Result<Answered> {
+    let mut form = Form::new(flags)?;
+    let mut out = stdout::buffered();
+    let mut progress = Progress::new("sql");
+    let mut count = 0;
+    let id = remote::receive(there, &mut |event| {
+        count += rows_of(&event);
+        if !stdout::is_terminal() {
+            progress.text(&|| page::text::plural(count, "row"));
+        }
+        form.take(&event, &mut out)
+    });
+    progress.finish();
+    let id = match id {
+        Err(error) if matches!(error.downcast_ref(), Some(::remote::Error::Stopped)) => {
+            bail!("stopped: {} so far", page::text::plural(count, "row"));
+        }
+        other => other?,
+    };
+    let said = there.said(&id, Some(count)).map_err(of_remote)?;
+    let answered = there.answered(said).map_err(of_remote)?;
+    form.finish(&mut out)?;
+    Ok(answered)
+}
+
+fn rows_of(event: &Event) -> u64 {
+    match event {
+        Event::Rows(rows) => units::number::to_u64(rows.num_rows()),
+        Event::Columns(_) => 0,
     }
-    Ok(Verdict::of(completeness.state()))
 }
 
 /// Answers for a request over the network.
@@ -181,16 +237,15 @@ pub(crate) fn ask(
 }
 
 /// A folder, or a file with the ending of Parquet, is one of those; all else is a volume.
-fn source(flags: &Flags) -> anyhow::Result<Source> {
-    let path = &flags.source;
+fn source(flags: &Flags, path: &Path) -> anyhow::Result<Source> {
     let is_parquet = path.extension().is_some_and(|extension| extension == "parquet");
     if !path.exists() {
         bail!("{} does not exist", page::safe::path(path));
     }
     Ok(if is_parquet || path.is_dir() {
-        Source::Files(path.clone())
+        Source::Files(path.to_path_buf())
     } else {
-        let mut options = flags.reading.options(path.clone())?;
+        let mut options = flags.reading.options(path.to_path_buf())?;
         flags.reading.catch_up(&mut options);
         Source::Volume(options)
     })

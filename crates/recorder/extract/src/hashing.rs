@@ -11,27 +11,31 @@ use crate::Error;
 /// Buffers on their way: one is hashed, others wait, one is being filled.
 const BUFFERS: usize = 4;
 
-/// Both hashes of some bytes.
+/// Both hashes of some bytes, as a manifest has them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Hashes {
-    pub(crate) sha256: [u8; 32],
-    pub(crate) blake3: [u8; 32],
+pub struct Hashes {
+    /// SHA-256.
+    pub sha256: [u8; 32],
+    /// BLAKE3.
+    pub blake3: [u8; 32],
 }
 
 /// Both hashes under way.
-#[derive(Default)]
-pub(crate) struct Hasher {
+#[derive(Clone, Debug, Default)]
+pub struct Hasher {
     sha256: Sha256,
     blake3: blake3::Hasher,
 }
 
 impl Hasher {
-    pub(crate) fn update(&mut self, bytes: &[u8]) {
+    /// Takes the next bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
         self.sha256.update(bytes);
         self.blake3.update(bytes);
     }
 
-    pub(crate) fn finish(self) -> Hashes {
+    /// Of all bytes so far.
+    pub fn finish(self) -> Hashes {
         let blake3 = *self.blake3.finalize().as_bytes();
         Hashes { sha256: self.sha256.finalize().into(), blake3 }
     }

@@ -85,6 +85,7 @@ pub use extract::{ExtractReport, extract};
 pub use find::{FindReport, Sought, find, find_columns};
 pub use find_rows::{RowEvent, find_rows};
 pub use follow::follow;
+pub use hashing::{Hasher, Hashes};
 pub use hold::{HoldSummary, parse_hold};
 pub use log::{LogEnds, LogEvent, LogReader, NoLog, log_events};
 pub use losses::Loss;

@@ -1,20 +1,30 @@
 //! Packets, as a file and as lines of JSON.
 
+use core::time::Duration;
 use std::io::{BufWriter, Write as _};
 use std::os::unix::net::UnixStream;
 
-use extract::{Completeness, ExtractReport, Limits, Request, Target};
+use capture::PacketFilter;
+use extract::{Completeness, ExtractReport, Limits, Pattern, Request, Target};
 use host::SystemClock;
+use page::safe::printable;
 use page::text::plural;
+use query::Query;
 
+use super::rest::Rest;
 use super::{Work, parse, refused, statement};
-use crate::question::{Answered, ExtractWanted, Form, Hashes, PacketsWanted, Refused};
+use crate::question::{
+    Answered, ExtractWanted, Form, Hashes, Narrowed, PacketsWanted, Refused, Why,
+};
 
 /// A longer manifest is not kept: it lists each piece that was read.
 const MANIFEST_BYTES_MAX: usize = 8 << 20;
 const PACKETS_BYTES: usize = 256 << 10;
 /// Packets that are shown are held as pcapng first, so many bytes of them.
 const SHOWN_BYTES_MAX: u64 = 32 << 20;
+const LATE: &str = "the time of a request is over before the place where the extract goes on";
+const NOT_THE_SAME: &str = "the extract does not begin with these bytes any more: the ring has \
+                            overwritten packets of it, or its times have got further ones";
 
 impl Work<'_> {
     pub(super) fn extract(
@@ -23,22 +33,34 @@ impl Work<'_> {
         data: &UnixStream,
     ) -> Result<Answered, Refused> {
         let query = parse(&wanted.query, wanted.now_ns)?;
-        let limits =
-            Limits { packets: wanted.packets_max, bytes: wanted.bytes_max, sessions: None };
-        let whole_sessions = !wanted.only_range;
-        let request = Request { limits, whole_sessions, ..Request::new(&query, &wanted.query) };
+        let request = request(wanted, &query)?;
         let mut out = BufWriter::with_capacity(PACKETS_BYTES, data);
+        let mut out = Rest::new(wanted.behind.as_ref(), &mut out);
         let target = match wanted.form {
             Form::Pcapng => Target::Pcapng(&mut out),
             Form::Pcap => Target::Pcap(&mut out),
         };
-        let (report, notes) = self.take(&request, target)?;
+        let taken = self.take(&request, target);
+        if out.is_other() {
+            return Err(Refused { why: Why::MovedOn, ..Refused::because(&NOT_THE_SAME) });
+        }
+        let (report, notes) = taken?;
+        if !out.is_behind() {
+            let is_late = report.manifest.completeness.stopped;
+            let (why, detail) =
+                if is_late { (Why::Unreadable, LATE) } else { (Why::MovedOn, NOT_THE_SAME) };
+            return Err(Refused { why, ..Refused::because(&detail) });
+        }
         out.flush().unwrap_or_default();
         let maker = (self.recorders.maker)();
         let text = session_view::manifest_json(&report.manifest, maker, &[], None);
         let manifest = (text.len() <= MANIFEST_BYTES_MAX).then_some(text);
         let hashes = hashes(&report);
-        Ok(Answered { manifest, hashes, ..answered(&report, notes) })
+        let mut answered = Answered { manifest, hashes, ..answered(&report, notes) };
+        if report.packets == 0 {
+            answered.statement.hint = session_view::unmet_names(&query, &report.met);
+        }
+        Ok(answered)
     }
 
     /// Packets with what their headers say, as lines.
@@ -76,6 +98,30 @@ impl Work<'_> {
         let report = extract::extract(&options, request, target, &SystemClock, go_on);
         Ok((report.map_err(|error| refused(&error))?, notes))
     }
+}
+
+/// What `extract` is asked for. A filter of packets and a pattern are read here: what reading them
+/// costs ends with this process.
+fn request<'a>(wanted: &'a ExtractWanted, query: &'a Query) -> Result<Request<'a>, Refused> {
+    let wrong =
+        |error: &dyn ToString| Refused { why: Why::Wrong, detail: printable(&error.to_string()) };
+    let Narrowed { whole_sessions, sessions_max, around_ms, packet_filter, payload, comments } =
+        &wanted.narrowed;
+    let packet_filter = packet_filter.as_deref().map(PacketFilter::new).transpose();
+    let payload = payload.as_deref().map(str::parse::<Pattern>).transpose();
+    Ok(Request {
+        whole_sessions: *whole_sessions,
+        around: around_ms.map(Duration::from_millis),
+        packet_filter: packet_filter.map_err(|error| wrong(&error))?,
+        payload: payload.map_err(|error| wrong(&error))?,
+        limits: Limits {
+            packets: wanted.packets_max,
+            bytes: wanted.bytes_max,
+            sessions: *sessions_max,
+        },
+        comments: *comments,
+        ..Request::new(query, &wanted.query)
+    })
 }
 
 /// Of the one output of an extract.

@@ -4,14 +4,14 @@ use core::ops::ControlFlow;
 use std::io::{self, BufWriter, Write as _};
 use std::os::unix::net::UnixStream;
 
-use extract::{Event, Found, Sought};
+use extract::{Completeness, Event, Found, SortBy, Sorted, Sought};
 use host::SystemClock;
 use page::text::plural;
-use query::Query;
+use query::{Field, Query};
 use units::Timestamp;
 
 use super::{Work, parse, refused, statement};
-use crate::question::{Answered, Cursor, Order, Refused, SessionsWanted};
+use crate::question::{Answered, Cursor, Order, Refused, SessionsWanted, Statement};
 
 /// Rows wait for so many bytes, or until the search says how far it is.
 const ROWS_BYTES: usize = 32 << 10;
@@ -31,8 +31,10 @@ impl Work<'_> {
             last: None,
             cut_by: None,
         };
+        let mut sorted = sorted(wanted);
         let already = wanted.after.as_ref().map_or(0, |cursor| cursor.of_start);
         let limit = wanted.limit.map(|limit| limit.saturating_add(already));
+        let limit = limit.filter(|_| sorted.is_none());
         let newest_first = wanted.order == Order::Newest;
         let sought = Sought { limit, newest_first, ..Sought::new(&query) };
         let (options, notes) = self.options()?;
@@ -41,24 +43,44 @@ impl Work<'_> {
                 rows.cut_by = Some("time");
                 return ControlFlow::Break(());
             }
-            rows.take(event)
+            match (&mut sorted, event) {
+                (Some(sorted), Event::Found(found)) => sorted.push(found),
+                (Some(_), Event::Searched { .. }) => {}
+                (None, event) => return rows.take(event),
+            }
+            ControlFlow::Continue(())
         });
         let report = report.map_err(|error| refused(&error))?;
-        rows.out.flush().unwrap_or_default();
         let mut completeness = report.completeness;
+        let is_sorted = sorted.is_some();
+        let left_out = sorted.map(|sorted| rows.take_sorted(sorted, &mut completeness));
+        rows.out.flush().unwrap_or_default();
         if rows.cut_by == Some("limit") {
             (completeness.limited, completeness.stopped) = (true, false);
         }
         let cut_by = rows.cut_by.or(completeness.limited.then_some("limit"));
-        let has_rest = completeness.limited || completeness.stopped;
+        let has_rest = !is_sorted && (completeness.limited || completeness.stopped);
+        let said = statement(&plural(rows.count, "session"), &completeness, (cut_by, notes));
+        let unmet = || session_view::unmet_names(&query, &report.met);
         Ok(Answered {
             count: rows.count,
+            statement: Statement {
+                hint: if rows.count == 0 { unmet() } else { None },
+                left_out: left_out.filter(|count| *count > 0),
+                ..said
+            },
             next: if has_rest { rows.last.or(wanted.after.clone()) } else { None },
-            statement: statement(&plural(rows.count, "session"), &completeness, (cut_by, notes)),
             manifest: None,
             hashes: None,
         })
     }
+}
+
+/// Takes sessions for the order of a field, if one is wanted.
+fn sorted(wanted: &SessionsWanted) -> Option<Sorted> {
+    let sort = wanted.sort.as_ref()?;
+    let by = SortBy { field: Field::find(&sort.field)?, is_descending: sort.is_descending };
+    Some(Sorted::new(by, wanted.limit, None))
 }
 
 /// The query, with the place of a cursor as a bound, so that nothing before it is read.
@@ -112,6 +134,20 @@ impl Rows<'_> {
         };
         // Where nobody reads there is nobody to be told.
         if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+
+    /// Those that come first in their order; how many others did not fit into memory.
+    fn take_sorted(&mut self, sorted: Sorted, missing: &mut Completeness) -> u64 {
+        let left_out = sorted.left_out;
+        missing.stopped |= left_out > 0;
+        missing.limited = sorted.is_limited;
+        for found in sorted.finish() {
+            if self.take(Event::Found(&found)).is_break() {
+                missing.stopped |= self.cut_by == Some("bytes");
+                break;
+            }
+        }
+        left_out
     }
 
     fn write(&mut self, found: &Found) -> io::Result<()> {

@@ -1,14 +1,16 @@
 //! `find --plot` and `find --top`: what the sessions sum up to.
 
 use ::extract::{
-    Event, FindReport, Options, RowEvent, SERIES_COLUMNS, Sought, Top, Traffic, Weight,
+    Event, FindReport, Found, Options, RowEvent, SERIES_COLUMNS, Sought, Top, Traffic, Weight,
     find_columns, find_rows,
 };
 use host::{StopFlag, SystemClock};
 use page::PlotStyle;
 use query::Query;
 
-use super::{By, Flags, field, show};
+use super::remote::{Wanted, sessions};
+use super::{By, Flags, Source, field, show};
+use crate::answered::Answered;
 use crate::failure::of_extract;
 use crate::progress::Progress;
 use crate::stdout;
@@ -19,7 +21,7 @@ const VALUES: u64 = 20;
 const WIDTH: usize = 80;
 
 /// Draws the traffic over time.
-pub(super) fn plot(flags: &Flags, options: &Options, query: &Query) -> anyhow::Result<FindReport> {
+pub(super) fn plot(flags: &Flags, options: &Options, query: &Query) -> anyhow::Result<Answered> {
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("find");
     let mut traffic = Traffic::default();
@@ -36,7 +38,7 @@ pub(super) fn plot(flags: &Flags, options: &Options, query: &Query) -> anyhow::R
         stop.flow()
     });
     progress.finish();
-    let report = report.map_err(|error| of_extract(&flags.volume, error))?;
+    let report = report.map_err(|error| of_extract(&options.volume, error))?;
     let text = if flags.json {
         session_view::plot_json(&traffic)
     } else {
@@ -48,35 +50,34 @@ pub(super) fn plot(flags: &Flags, options: &Options, query: &Query) -> anyhow::R
         session_view::plot(&traffic, &gaps.collect::<Vec<_>>(), style)
     };
     stdout::print_plot(&text)?;
-    Ok(FindReport { sessions: rows, ..report })
+    Ok(Answered::of_find(FindReport { sessions: rows, ..report }, "row", query))
 }
 
 /// Ranks the values of a field.
 pub(super) fn top(
     flags: &Flags,
-    options: &Options,
+    source: &Source,
     query: &Query,
     name: &str,
-) -> anyhow::Result<FindReport> {
+) -> anyhow::Result<Answered> {
     let field = field(name)?;
-    let stop = StopFlag::install()?;
-    let mut progress = Progress::new("find");
     let mut top = Top::new(field);
     let needing = field.needs_atlas().then_some(field);
     if let Some(atlas) = flags.atlas.read(needing)? {
         top = top.with_atlas(atlas);
     }
-    let columns = top.columns();
-    let sought = Sought { columns: Some(&columns), ..Sought::new(query) };
-    let report = find_columns(options, &sought, &SystemClock, &mut |event| {
-        match event {
-            Event::Found(found) => top.add(found),
-            Event::Searched { parts, of } => show(&mut progress, parts, of),
+    let answered = match source {
+        Source::Here(options) => {
+            let columns = top.columns();
+            let sought = Sought { columns: Some(&columns), ..Sought::new(query) };
+            let report = sum_here(options, &sought, &mut |found| top.add(found))?;
+            Answered::of_find(report, "session", query)
         }
-        stop.flow()
-    });
-    progress.finish();
-    let report = report.map_err(|error| of_extract(&flags.volume, error))?;
+        Source::There(there) => sessions(there, &Wanted::default(), &mut |found| {
+            top.add(found);
+            Ok(())
+        })?,
+    };
     let limit = usize::try_from(flags.limit.unwrap_or(VALUES)).unwrap_or(usize::MAX);
     let weight = match flags.by {
         By::Bytes => Weight::Bytes,
@@ -91,5 +92,24 @@ pub(super) fn top(
         session_view::top(field, top, (weight, limit), (stdout::width(), flags.zone()))
     };
     stdout::print_plot(&text)?;
-    Ok(report)
+    Ok(answered)
+}
+
+/// Calls `add` with the sessions of a volume of this machine.
+fn sum_here(
+    options: &Options,
+    sought: &Sought<'_>,
+    add: &mut dyn FnMut(&Found),
+) -> anyhow::Result<FindReport> {
+    let stop = StopFlag::install()?;
+    let mut progress = Progress::new("find");
+    let report = find_columns(options, sought, &SystemClock, &mut |event| {
+        match event {
+            Event::Found(found) => add(found),
+            Event::Searched { parts, of } => show(&mut progress, parts, of),
+        }
+        stop.flow()
+    });
+    progress.finish();
+    report.map_err(|error| of_extract(&options.volume, error))
 }

@@ -24,6 +24,7 @@ mod browser;
 mod doors;
 mod holds;
 mod people;
+mod remote;
 
 /// Longer than anything here takes on a machine that has much to do.
 const PATIENCE: Duration = Duration::from_mins(1);

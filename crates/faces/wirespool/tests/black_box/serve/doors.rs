@@ -15,12 +15,12 @@ use crate::stenographer::{question, scripts};
 const A_LOOK: Duration = Duration::from_millis(1200);
 
 /// Certificates of a CA of the test; `None` with a printed reason where openssl cannot make them.
-struct Certificates {
+pub(super) struct Certificates {
     folder: String,
 }
 
 impl Certificates {
-    fn new(volume: &Volume) -> Option<Self> {
+    pub(super) fn new(volume: &Volume) -> Option<Self> {
         let folder = volume.file("certs");
         fs::create_dir(&folder).unwrap();
         let made = Self { folder };
@@ -59,11 +59,11 @@ impl Certificates {
         None
     }
 
-    fn file(&self, name: &str) -> String {
+    pub(super) fn file(&self, name: &str) -> String {
         format!("{}/{name}.pem", self.folder)
     }
 
-    fn flags(&self) -> Vec<String> {
+    pub(super) fn flags(&self) -> Vec<String> {
         let [cert, key, ca] = ["server_cert", "server_key", "ca_cert"].map(|it| self.file(it));
         ["--tls-cert", &cert, "--tls-key", &key, "--client-ca", &ca].map(str::to_owned).to_vec()
     }

@@ -1,0 +1,86 @@
+//! What an answer came to: of a volume of this machine, or of a service, which says the same.
+
+use ::extract::{Completeness, Explain, FindReport, SORT_BYTES_MAX, State};
+use ::remote::Statement;
+use page::text::plural;
+use query::Query;
+use units::ByteSize;
+
+use crate::failure::warn;
+use crate::progress::say;
+
+/// An answer that has ended.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    /// What it has and what is missing from it, in words.
+    pub(crate) said: String,
+    /// Nothing is missing from it, nor was erased.
+    pub(crate) is_whole: bool,
+    pub(crate) state: State,
+    /// The same where reaching a limit is no verdict.
+    pub(crate) state_within_limit: State,
+    /// Of an empty one: which names the volume does not know.
+    pub(crate) hint: Option<String>,
+    /// What it cost; a service does not say.
+    pub(crate) explain: Option<Explain>,
+}
+
+impl Answered {
+    /// Of so many of something.
+    pub(crate) fn new(count: u64, of: &str, missing: &Completeness) -> Self {
+        let within = Completeness { limited: false, ..missing.clone() };
+        Self {
+            said: format!("{}, {missing}", plural(count, of)),
+            is_whole: missing.is_complete() && missing.erased_through.is_none(),
+            state: missing.state(),
+            state_within_limit: within.state(),
+            hint: None,
+            explain: None,
+        }
+    }
+
+    pub(crate) fn of_find(report: FindReport, of: &str, query: &Query) -> Self {
+        let is_empty = report.sessions == 0;
+        Self {
+            hint: is_empty.then(|| session_view::unmet_names(query, &report.met)).flatten(),
+            explain: Some(report.explain),
+            ..Self::new(report.sessions, of, &report.completeness)
+        }
+    }
+
+    /// Of one that the user has ended.
+    pub(crate) fn stopped(count: u64, of: &str) -> Self {
+        Self::new(count, of, &Completeness { stopped: true, ..Completeness::default() })
+    }
+
+    /// Of a service's; says what the service notes. `None` where its state is none.
+    pub(crate) fn of_statement(statement: Statement) -> Option<Self> {
+        let state = state(&statement.state)?;
+        let within = statement.state_within_limit.as_deref();
+        for note in &statement.notes {
+            say(note);
+        }
+        Some(Self {
+            is_whole: state == State::Complete && !statement.is_erased(),
+            state,
+            state_within_limit: within.map_or(Some(state), self::state)?,
+            said: statement.text,
+            hint: statement.hint,
+            explain: None,
+        })
+    }
+}
+
+fn state(name: &str) -> Option<State> {
+    [State::Complete, State::Unknown, State::Incomplete].into_iter().find(|it| it.name() == name)
+}
+
+/// Sessions at the end of an order that did not fit.
+pub(crate) fn warn_of_left_out(count: u64) {
+    let held = ByteSize(u64::try_from(SORT_BYTES_MAX).unwrap_or(u64::MAX));
+    warn(&format!(
+        "{} at the end of the order left out: sorting holds at most {held} of sessions; \
+         --limit N shows the first N",
+        plural(count, "session")
+    ));
+}
