@@ -11,6 +11,7 @@ mod hold;
 mod manifest;
 mod packet;
 mod plot;
+mod report;
 mod salvage;
 mod schema;
 mod session;
@@ -21,12 +22,14 @@ mod tag;
 mod top;
 
 pub use chosen::{ChosenTable, SessionColumns};
-pub use compared::{NotCompared, signed_by, unlike_file, unlike_folder};
+pub use compared::{NotCompared, attested, covered, signer, stamped, unlike_file, unlike_folder};
+pub use evidence::Maker;
 pub use explain::{explain, explain_json, fields, fields_json, unmet_names};
 pub use hold::{holds, holds_json};
-pub use manifest::{Maker, completeness_json, manifest_json};
+pub use manifest::{anchor_json, completeness_json, manifest_json, witness_line};
 pub use packet::packet_lines;
 pub use plot::{plot, plot_json};
+pub use report::{CheckedAgainst, CheckedExtract, extract_report};
 pub use salvage::{salvaged, salvaged_json};
 pub use schema::{FieldType, SessionField, session_schema};
 pub use session::{

@@ -1,17 +1,20 @@
 //! `wirespool verify-extract` and `wirespool keygen`.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
-use ::extract::{ExpectedOutput, ExtractReport, PublicKey, SigningKey};
+use ::evidence::{Attested, SIGNATURE_SUFFIX, STAMP_SUFFIX, SigningKey, Trust, Vouched};
+use ::extract::{ExpectedOutput, ReadManifest};
 use anyhow::Context;
 use clap::Args;
-use host::Output;
-use session_view::Maker;
+use host::{Output, SystemClock};
+use session_view::CheckedExtract;
+use units::Clock as _;
 
 use crate::failure::{Outcome, Usage, Verdict};
-use crate::stdout;
+use crate::statement::maker;
+use crate::trust::{TrustFlags, beside, read_bytes};
+use crate::{anchor, output_file, stdout};
 
 /// Manifests of large extracts list many pieces, but not gigabytes of them.
 const MANIFEST_BYTES_MAX: u64 = 1 << 30;
@@ -19,14 +22,18 @@ const MANIFEST_BYTES_MAX: u64 = 1 << 30;
 /// Compare an extract with its manifest.
 ///
 /// Length, SHA-256 and BLAKE3 of the file have to be those that were written, and the manifest has
-/// to be as it was written: its seal is a hash, and a signature where there was a key. Needs
-/// neither the volume nor a recorder. What was missing from the extract is in its manifest.
+/// to be as it was written: its seal is a hash, and a signature where there was a key. A signature
+/// of OpenSSH beside it (MANIFEST.sig) and a time stamp (MANIFEST.tsr) have to be right, too, where
+/// they are. Needs neither the volume nor a recorder. What was missing from the extract is in its
+/// manifest.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   wirespool verify-extract https.pcapng.json https.pcapng
   wirespool verify-extract sessions.json sessions/
   wirespool verify-extract evidence.pcapng.json evidence.pcapng --public-key signing.key.pub
+  wirespool verify-extract evidence.pcapng.json evidence.pcapng --anchor monday.anchor
+  wirespool verify-extract evidence.pcapng.json evidence.pcapng --html report.html
 
 Exit code 1 when the file is not the extract, or the manifest not the one that was written.")]
 pub(crate) struct VerifyFlags {
@@ -34,9 +41,19 @@ pub(crate) struct VerifyFlags {
     manifest: PathBuf,
     /// The extract, or the folder of one with --split
     file: PathBuf,
-    /// The manifest has to be signed with the other half of this key
+    /// An anchor that has to list the stripes which the extract was made from; may be given several
+    /// times
+    #[arg(long = "anchor", value_name = "FILE")]
+    anchors: Vec<PathBuf>,
+    /// Write a report for people to this file: what was asked for, what came out, each check with
+    /// its result, and what it proves
     #[arg(long, value_name = "FILE")]
-    public_key: Option<PathBuf>,
+    html: Option<PathBuf>,
+    /// Replace an existing report
+    #[arg(long, requires = "html")]
+    force: bool,
+    #[command(flatten)]
+    trust: TrustFlags,
 }
 
 /// Make a pair of keys for signing manifests.
@@ -54,24 +71,6 @@ pub(crate) struct KeygenFlags {
     file: PathBuf,
 }
 
-/// What manifests say of who makes an extract. Asked once: a recorder asks before it gives up its
-/// rights, for users are looked up in files.
-pub(crate) fn maker() -> &'static Maker {
-    static MAKER: OnceLock<Maker> = OnceLock::new();
-    MAKER.get_or_init(|| {
-        let (user, called_by) = host::this_user();
-        let program = concat!("wirespool ", env!("CARGO_PKG_VERSION")).to_owned();
-        Maker { program, host: host::host_name(), user, called_by }
-    })
-}
-
-/// Makes manifests, signed where there is a key.
-pub(crate) fn manifest_with(
-    key: Option<&SigningKey>,
-) -> impl Fn(&ExtractReport, &[String]) -> String {
-    move |report, files| session_view::manifest_json(&report.manifest, maker(), files, key)
-}
-
 pub(crate) fn keygen(flags: &KeygenFlags) -> Outcome {
     let key = SigningKey::new(host::random_bytes()?);
     let mut public = flags.file.clone().into_os_string();
@@ -86,37 +85,20 @@ pub(crate) fn keygen(flags: &KeygenFlags) -> Outcome {
     Ok(Verdict::Clean)
 }
 
-/// Reads a key that signs.
-pub(crate) fn signing_key(path: &Path) -> anyhow::Result<SigningKey> {
-    let text = host::read_key(path)?;
-    SigningKey::from_pem(&text).map_err(|error| not_a_key(path, error))
-}
-
-fn not_a_key(path: &Path, error: ::extract::KeyError) -> anyhow::Error {
-    Usage(format!("{}: {error}", page::safe::path(path))).into()
-}
-
 pub(crate) fn verify(flags: &VerifyFlags) -> Outcome {
-    let trusted = flags.public_key.as_deref().map(|path| {
-        let text = host::read_text(path)?;
-        PublicKey::from_pem(&text).map_err(|error| not_a_key(path, error))
-    });
-    let trusted = trusted.transpose()?;
-    let mut text = String::new();
+    let trust = flags.trust.read()?;
+    let html = output_file::create_named(flags.html.as_ref(), flags.force)?;
     let of_manifest = || format!("cannot read the manifest {}", page::safe::path(&flags.manifest));
-    let manifest = host::open_input(&flags.manifest)?.take(MANIFEST_BYTES_MAX);
-    { manifest }.read_to_string(&mut text).with_context(of_manifest)?;
+    let text = read_bytes(&flags.manifest, MANIFEST_BYTES_MAX)?;
+    let text = String::from_utf8(text).with_context(of_manifest)?;
     let manifest = ::extract::parse_manifest(&text).with_context(of_manifest)?;
 
-    let (mut report, mut is_right) = (Vec::new(), true);
-    let seal = session_view::signed_by(&manifest, trusted.as_ref());
-    is_right &= seal.is_ok();
     let name = page::safe::path(&flags.manifest);
-    match seal {
-        Ok(Some(by)) => report.push(format!("{name} is signed with {by}\n")),
-        Ok(None) => {}
-        Err(error) => report.push(format!("{name}: {error}\n")),
-    }
+    let attested = attest(&flags.manifest, (&text, &manifest), &trust)?;
+    let mut is_right = attested.is_right();
+    let mut report = session_view::attested(&name, &attested);
+    let case = manifest.case.lines();
+    report.extend(case.map(|(name, text)| format!("{name}: {}", page::safe::printable(text))));
     let findings = if flags.file.is_dir() {
         session_view::unlike_folder(&manifest.outputs, &flags.file)?
     } else {
@@ -127,11 +109,57 @@ pub(crate) fn verify(flags: &VerifyFlags) -> Outcome {
     if findings.is_empty() {
         let state = manifest.state;
         let file = page::safe::path(&flags.file);
-        report.push(format!("{file} is the extract of its manifest, {state}\n"));
+        report.push(format!("{file} is the extract of its manifest, {state}"));
     }
-    report.extend(findings.iter().map(|finding| format!("{finding}\n")));
-    stdout::print(&report.concat())?;
+    report.extend(findings.iter().cloned());
+    let mut anchors = Vec::new();
+    for path in &flags.anchors {
+        let found = anchor::cover(path, &manifest, &trust)?;
+        is_right &= found.is_right;
+        report.extend(found.attested.iter().cloned());
+        report.push(session_view::covered(&found.name, found.coverage.as_ref()));
+        anchors.push(found);
+    }
+    if let Some(output) = html {
+        let checked = CheckedExtract {
+            name: &name_of(&flags.manifest),
+            text: &text,
+            attested: &attested,
+            findings: &findings,
+            anchors: &anchors,
+            is_right,
+            checked: SystemClock.realtime(),
+            program: &maker().program,
+        };
+        let page = session_view::extract_report(&checked).unwrap_or_default();
+        output.finish_with(page.as_bytes())?;
+    }
+    stdout::print(&(report.join("\n") + "\n"))?;
     Ok(Verdict::clean_if(is_right))
+}
+
+/// Who vouches for a manifest.
+fn attest(
+    path: &Path,
+    (text, manifest): (&str, &ReadManifest<'_>),
+    trust: &Trust,
+) -> anyhow::Result<Attested> {
+    let signature = beside(path, SIGNATURE_SUFFIX)?;
+    let signature = signature.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let stamp = beside(path, STAMP_SUFFIX)?;
+    let of = Vouched {
+        text,
+        sealed: manifest.sealed.as_ref().map(|(text, seal)| (*text, seal)),
+        made: manifest.made,
+        signature: signature.as_deref(),
+        stamp: stamp.as_deref(),
+    };
+    Ok(Attested::check(&of, trust))
+}
+
+/// The name of a file without its folders, as commands name it.
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// The only output, or the one with the name of the file.

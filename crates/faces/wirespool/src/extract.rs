@@ -2,7 +2,6 @@
 
 use core::cell::RefCell;
 use core::ops::ControlFlow;
-use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -16,8 +15,10 @@ use crate::failure::{Outcome, Usage, Verdict, of_extract};
 use crate::find::ReadingFlags;
 use crate::output_file;
 use crate::progress::{Progress, say_lines};
-use crate::selection::{SelectionFlags, Throttle};
-use crate::{evidence, stdout};
+use crate::selection::{CaseFlags, SelectionFlags, Throttle};
+use crate::statement::{Statement, Wanted, maker, with_suffix};
+use crate::stdout;
+use crate::trust::signing_key;
 
 /// Files that --split makes where no --limit says otherwise.
 const SESSIONS_MAX: u64 = 1 << 16;
@@ -39,6 +40,7 @@ Examples:
   wirespool find /spool 'app dns' --json | wirespool extract /spool --sessions - -w dns.pcapng
   wirespool extract /data/spool 'host 10.0.0.1' --split sessions -w sessions/
   wirespool extract /data/spool 'host 10.0.0.1' --sign signing.key -w evidence.pcapng
+  wirespool extract /spool 'host 10.0.0.1' --case 2026/17 --purpose 'leak of April' -w e.pcapng
 
 Exit code 1 when the extract is incomplete, or cut by a limit; 5 when that is not known.")]
 pub(crate) struct Flags {
@@ -59,9 +61,15 @@ pub(crate) struct Flags {
     /// Write the manifest to this file instead of FILE.json
     #[arg(long, value_name = "FILE")]
     manifest: Option<PathBuf>,
-    /// Sign the manifest with this key, which keygen has made
+    /// Sign the manifest with this key, which keygen or ssh-keygen -t ed25519 has made; with one of
+    /// OpenSSH the signature also goes into MANIFEST.sig, for ssh-keygen -Y verify
     #[arg(long, value_name = "KEYFILE")]
     sign: Option<PathBuf>,
+    /// Write MANIFEST.tsq, the question for an authority of time stamps (RFC 3161)
+    #[arg(long)]
+    timestamp_request: bool,
+    #[command(flatten)]
+    case: CaseFlags,
     /// Replace existing files
     #[arg(long)]
     force: bool,
@@ -99,7 +107,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let file = (flags.write != Path::new("-")).then_some(&*flags.write);
     check(flags, file)?;
     let selection = flags.selection.selection(&flags.query)?;
-    let mut request = selection.request();
+    let mut request = Request { case: flags.case.info(), ..selection.request() };
     if flags.split.is_some() {
         request.limits.sessions.get_or_insert(SESSIONS_MAX);
     }
@@ -109,25 +117,24 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         file,
         manifest: flags.manifest.clone().or_else(|| file.map(|file| with_suffix(file, ".json"))),
     };
-    let manifest = config.manifest.clone();
-    let manifest = manifest.as_deref();
-    let key = flags.sign.as_deref().map(evidence::signing_key).transpose()?;
-    if key.is_some() && manifest.is_none() {
-        let text = "--sign signs a manifest; name one with --manifest";
+    let key = flags.sign.as_deref().map(signing_key).transpose()?;
+    let wanted = Wanted { key: key.as_ref(), has_request: flags.timestamp_request };
+    let manifest = config.manifest.as_deref();
+    if manifest.is_none() && (key.is_some() || flags.timestamp_request) {
+        let text = "--sign and --timestamp-request are about a manifest; name one with --manifest";
         return Err(Usage(text.to_owned()).into());
     }
-    let files = file.filter(|_| flags.split.is_none());
-    for path in files.iter().chain(&manifest) {
-        output_file::check(path, flags.force)?;
+    if let Some(file) = file.filter(|_| flags.split.is_none()) {
+        output_file::check(file, flags.force)?;
     }
-    let manifest = output_file::create_named(manifest, flags.force)?;
+    let manifest = manifest.map(|path| Statement::begin(path, &wanted, flags.force)).transpose()?;
 
     flags.reading.catch_up(&mut config.options);
     let (report, files) = extract(flags, &config)?;
-    if let Some(output) = manifest {
-        let text =
-            session_view::manifest_json(&report.manifest, evidence::maker(), &files, key.as_ref());
-        output.finish_with(text.as_bytes())?;
+    if let Some(statement) = manifest {
+        statement.finish(&wanted, &|key| {
+            session_view::manifest_json(&report.manifest, maker(), &files, key)
+        })?;
     }
     if flags.explain {
         say_lines(&session_view::explain(&report.explain));
@@ -260,13 +267,6 @@ fn extract_into(config: &Config<'_>, target: Target<'_>) -> anyhow::Result<Extra
         });
     progress.finish();
     report.map_err(|error| of_extract(&config.options.volume, error))
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    // A folder may be named with a slash at its end.
-    let mut name = OsString::from(path.components().as_path());
-    name.push(suffix);
-    name.into()
 }
 
 fn name_of(path: &Path) -> String {

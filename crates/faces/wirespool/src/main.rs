@@ -5,6 +5,7 @@
 //! Flags are read from the command line and nowhere else. Results go to standard output, progress
 //! and remarks to standard error; a reader that goes away ends the program quietly.
 
+mod anchor;
 mod any;
 mod arguments;
 mod atlas;
@@ -38,11 +39,13 @@ mod selection;
 mod serve;
 #[cfg(feature = "sql")]
 mod sql;
+mod statement;
 mod stdout;
 mod steno;
 mod tag;
 mod top;
 mod trace;
+mod trust;
 mod workers;
 
 use std::env;
@@ -112,6 +115,7 @@ enum Verb {
     Inspect(inspect::Flags),
     Status(members::StatusFlags),
     Verify(scrub::VerifyFlags),
+    Anchor(Box<anchor::Flags>),
     Scrub(scrub::Flags),
     Erase(members::EraseFlags),
     Keys(members::KeysFlags),
@@ -172,6 +176,7 @@ fn run(verb: Verb) -> Outcome {
         Verb::Inspect(flags) => inspect::run(&flags),
         Verb::Status(flags) => members::status(&flags),
         Verb::Verify(flags) => scrub::verify(&flags),
+        Verb::Anchor(flags) => anchor::run(&flags),
         Verb::Scrub(flags) => scrub::run(&flags),
         Verb::Erase(flags) => members::erase(flags),
         Verb::Keys(flags) => members::keys(flags),
