@@ -27,7 +27,7 @@ const ROWS: [&[&str]; 12] = [
         "hold",
         "people",
     ],
-    &["tui", "server", "supervise", "setup", "archive"],
+    &["tui", "server", "supervise", "setup", "archive", "attest"],
     &["wirespool"],
     &["sim", "lab", "bench", "testdata", "xtask", "fuzz"],
 ];

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use evidence::{Attested, SIGNATURE_SUFFIX, STAMP_SUFFIX, Signer, Stamp};
-use extract::{Coverage, ExpectedOutput, VerifyExtractError};
+use evidence::{Attested, Coverage, SIGNATURE_SUFFIX, STAMP_SUFFIX, Signer, Stamp};
+use extract::{ExpectedOutput, VerifyExtractError};
 
 /// Why an extract cannot be compared with its manifest.
 #[derive(Debug, thiserror::Error)]

@@ -1,12 +1,13 @@
 //! The manifest of an extract as JSON.
 
 use evidence::{
-    AFTER_SEAL, AnchorForm, BEFORE_SEAL, Maker, Seal, SealForm, SigningKey, WitnessForm,
+    AFTER_SEAL, AnchorForm, BEFORE_SEAL, ClockUse, Maker, Seal, SealForm, SigningKey, TimesBy,
+    WitnessForm,
 };
 use extract::manifest::{MANIFEST_VERSION, OutputForm};
 use extract::{
-    Asked, CaseInfo, ClockUse, Completeness, DamageKind, Disorder, GivenUp, Manifest, Stretch,
-    StretchEnd, Times, TimesBy,
+    Asked, CaseInfo, Completeness, DamageKind, Disorder, GivenUp, Manifest, Stretch, StretchEnd,
+    Times,
 };
 use format::directory::Gap;
 use page::safe::{json_line, json_part, json_pretty};

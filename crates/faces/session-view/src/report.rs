@@ -1,8 +1,8 @@
 //! The report on an extract for people: what was asked for, what came out, who vouches for it, and
 //! what all of that proves.
 
-use evidence::{Attested, Maker, SIGNATURE_SUFFIX, STAMP_SUFFIX};
-use extract::{CaseInfo, Coverage};
+use evidence::{Attested, Coverage, Maker, SIGNATURE_SUFFIX, STAMP_SUFFIX};
+use extract::CaseInfo;
 use page::text::grouped;
 use page::{Cell, Document};
 use serde::Deserialize;

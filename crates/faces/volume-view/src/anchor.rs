@@ -1,7 +1,7 @@
 //! Volumes after anchors, as text and as JSON.
 
 use page::safe;
-use page::text::plural;
+use page::text::{grouped, plural};
 use serde::Serialize;
 use upkeep::{AnchorFindings, AnchorVerdict, StripeRange};
 
@@ -13,9 +13,9 @@ pub fn anchor_findings(name: &str, found: &AnchorFindings) -> String {
     let mut lines = vec![format!("{name}: {}", verdict(found))];
     lines.extend(found.same.map(|range| {
         let contents = match found.same_contents {
-            0 => "their heads; bodies are not in the anchor".to_owned(),
-            count if count == range.pieces => "their contents, too".to_owned(),
-            count => format!("of {count} the contents, too"),
+            0 => "by their heads; bodies are not in the anchor".to_owned(),
+            1 => "and the body that they have".to_owned(),
+            count => format!("and the {} bodies that they have", grouped(count)),
         };
         format!("  as they were: {}, {contents}", in_words(&range))
     }));
@@ -109,9 +109,9 @@ impl RangeJson {
 
 /// The same of several anchors as a JSON array: for each its name, what was found of the volume,
 /// the lines on who vouches for it, and whether all of those are right.
-pub fn anchors_json(found: &[(String, &AnchorFindings, Vec<String>, bool)]) -> String {
+pub fn anchors_json(found: &[(String, AnchorFindings, Vec<String>, bool)]) -> String {
     fn one<'a>(
-        (name, found, attested, is_right): &'a (String, &AnchorFindings, Vec<String>, bool),
+        (name, found, attested, is_right): &'a (String, AnchorFindings, Vec<String>, bool),
     ) -> FindingsJson<'a> {
         let ranges = |ranges: &[StripeRange]| ranges.iter().map(RangeJson::new).collect();
         FindingsJson {

@@ -7,18 +7,19 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use ::extract::{ExtractReport, Options, Request, SessionStart, Target};
+use attest::{Statement, Wanted, with_suffix};
 use clap::{Args, ValueEnum};
 use host::{Output, OutputFolder, StopFlag, SystemClock};
 use wire::LinkType;
 
-use crate::failure::{Outcome, Usage, Verdict, of_extract};
+use crate::evidence::signing_key;
+use crate::failure::{Outcome, Usage, Verdict, of_attest, of_extract};
 use crate::find::ReadingFlags;
 use crate::output_file;
 use crate::progress::{Progress, say_lines};
 use crate::selection::{CaseFlags, SelectionFlags, Throttle};
-use crate::statement::{Statement, Wanted, maker, with_suffix};
+use crate::statement::maker;
 use crate::stdout;
-use crate::trust::signing_key;
 
 /// Files that --split makes where no --limit says otherwise.
 const SESSIONS_MAX: u64 = 1 << 16;
@@ -127,14 +128,18 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     if let Some(file) = file.filter(|_| flags.split.is_none()) {
         output_file::check(file, flags.force)?;
     }
-    let manifest = manifest.map(|path| Statement::begin(path, &wanted, flags.force)).transpose()?;
+    let begin = |path| Statement::begin(path, &wanted, flags.force).map_err(of_attest);
+    let manifest = manifest.map(begin).transpose()?;
 
     flags.reading.catch_up(&mut config.options);
     let (report, files) = extract(flags, &config)?;
     if let Some(statement) = manifest {
-        statement.finish(&wanted, &|key| {
+        let finished = statement.finish(&wanted, &|key| {
             session_view::manifest_json(&report.manifest, maker(), &files, key)
-        })?;
+        });
+        if let (_, Some(note)) = finished.map_err(of_attest)? {
+            say_lines(&note);
+        }
     }
     if flags.explain {
         say_lines(&session_view::explain(&report.explain));

@@ -12,11 +12,11 @@ use clap::Args;
 use host::StopFlag;
 use units::ByteSize;
 
+use crate::evidence::signing_key;
 use crate::failure::{Outcome, Verdict, of_hold};
 use crate::find::ReadingFlags;
 use crate::progress::{Progress, say, say_lines};
 use crate::selection::{CaseFlags, SelectionFlags, Throttle};
-use crate::trust::signing_key;
 use crate::{statement, stdout};
 
 pub(crate) use self::archive::{Flags as ArchiveFlags, run as archive};

@@ -5,7 +5,6 @@
 //! Flags are read from the command line and nowhere else. Results go to standard output, progress
 //! and remarks to standard error; a reader that goes away ends the program quietly.
 
-mod anchor;
 mod any;
 mod arguments;
 mod atlas;
@@ -45,7 +44,6 @@ mod steno;
 mod tag;
 mod top;
 mod trace;
-mod trust;
 mod workers;
 
 use std::env;
@@ -115,7 +113,7 @@ enum Verb {
     Inspect(inspect::Flags),
     Status(members::StatusFlags),
     Verify(scrub::VerifyFlags),
-    Anchor(Box<anchor::Flags>),
+    Anchor(Box<evidence::AnchorFlags>),
     Scrub(scrub::Flags),
     Erase(members::EraseFlags),
     Keys(members::KeysFlags),
@@ -176,7 +174,7 @@ fn run(verb: Verb) -> Outcome {
         Verb::Inspect(flags) => inspect::run(&flags),
         Verb::Status(flags) => members::status(&flags),
         Verb::Verify(flags) => scrub::verify(&flags),
-        Verb::Anchor(flags) => anchor::run(&flags),
+        Verb::Anchor(flags) => evidence::anchor(&flags),
         Verb::Scrub(flags) => scrub::run(&flags),
         Verb::Erase(flags) => members::erase(flags),
         Verb::Keys(flags) => members::keys(flags),

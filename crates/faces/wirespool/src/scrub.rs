@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use host::{StopFlag, SystemClock};
 
-use crate::anchor::{self, AgainstFlags};
+use crate::evidence::{self, AgainstFlags};
 use crate::failure::{Outcome, Verdict};
 use crate::members::VolumeFlags;
 use crate::progress::Progress;
@@ -91,7 +91,7 @@ pub(crate) struct VerifyFlags {
 
 pub(crate) fn verify(flags: &VerifyFlags) -> Outcome {
     if !flags.against.anchors.is_empty() || flags.against.witness.is_some() {
-        return anchor::verify(&flags.of, &flags.against);
+        return evidence::verify_against(&flags.of, &flags.against);
     }
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("verify");

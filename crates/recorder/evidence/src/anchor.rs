@@ -152,8 +152,10 @@ impl CheckedAnchor {
         (signature, stamp): (Option<&str>, Option<&[u8]>),
         trust: &Trust,
     ) -> Result<Self, AnchorError> {
-        let ReadAnchor { form, volume, first, newest, newest_cid, list_blake3, text: sealed, seal } =
-            parse_anchor(text)?;
+        let read = parse_anchor(text)?;
+        let ReadAnchor { form, volume, first, newest, .. } = read;
+        let (newest_cid, list_blake3) = (read.newest_cid, read.list_blake3);
+        let (sealed, seal) = (read.text, read.seal);
         if *blake3::hash(list).as_bytes() != list_blake3 {
             return Err(AnchorError::OtherList);
         }

@@ -7,6 +7,8 @@
 
 mod anchor;
 mod attested;
+mod clock_use;
+mod coverage;
 mod der;
 mod key;
 mod listed;
@@ -24,6 +26,8 @@ pub use attested::{
     Attested, Distrust, LIST_SUFFIX, SIGNATURE_SUFFIX, STAMP_REQUEST_SUFFIX, STAMP_SUFFIX, Trust,
     Vouched,
 };
+pub use clock_use::{ClockUse, TimesBy};
+pub use coverage::{Coverage, coverage};
 pub use key::{AskPassphrase, KeyError, NAMESPACE, PublicKey, SigningKey};
 pub use listed::{Body, LISTED_BYTES, ListError, Listed, ListedStripes, list_header};
 pub use maker::Maker;

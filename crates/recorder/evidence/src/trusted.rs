@@ -170,7 +170,8 @@ mod tests {
     fn lines_of_allowed_signers_are_read_with_their_options() {
         let text = format!(
             "# signers\n\nalice@example.org,al* {one}\n\
-             bob namespaces=\"file,wirespool\",valid-after=\"20260101\",valid-before=\"202701011200Z\" {two} bob's\n\
+             bob namespaces=\"file,wirespool\",valid-after=\"20260101\",\
+             valid-before=\"202701011200Z\" {two} bob's\n\
              \"carl x\" namespaces=\"git\" {three}\ndora cert-authority {four}\neve ssh-rsa AAAA\n",
             one = line(1),
             two = line(2),

@@ -3,10 +3,10 @@
 use core::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use evidence::{ClockUse, TimesBy};
 use format::head::{Head, StripeId};
 use format::session_row::PieceId;
 
-use crate::clock_use::{ClockUse, TimesBy};
 use crate::statement::PieceRead;
 use crate::walk::body_crc_of;
 

@@ -3,6 +3,7 @@
 use core::time::Duration;
 use std::io::{self, Read};
 
+use evidence::ClockUse;
 use format::head::VolumeId;
 use format::session_row::PieceId;
 use serde::Serialize;
@@ -10,7 +11,6 @@ use units::Timestamp;
 use units::number::to_u64;
 
 use crate::OutputSummary;
-use crate::clock_use::ClockUse;
 use crate::completeness::Completeness;
 use crate::hashing::{Hasher, Hashes};
 use crate::payload::Pattern;

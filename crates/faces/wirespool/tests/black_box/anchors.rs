@@ -31,7 +31,7 @@ fn a_volume_is_the_one_that_its_anchor_saw_also_when_it_went_on() {
     let monday = anchor(&volume, "monday.anchor", &[]);
     let ran = verify(&volume, &monday).done();
     assert!(ran.out.contains("the volume is the one that it saw"), "{ran:?}");
-    assert!(ran.out.contains("their contents, too"), "{ran:?}");
+    assert!(ran.out.contains("that they have"), "{ran:?}");
     volume.record(&["--read", CAPTURES]).done();
     verify(&volume, &monday).done();
 
@@ -103,7 +103,7 @@ fn a_stripe_that_is_rewritten_with_all_that_follow_is_noticed() {
     for anchor in [&monday, &quick] {
         is_noticed(&volume, anchor, "rewritten: stripes are others than it saw");
         let ran = verify(&volume, anchor);
-        assert!(ran.out.contains(&format!("not as they were: ")), "{ran:?}");
+        assert!(ran.out.contains("not as they were: "), "{ran:?}");
         let line = ran.out.lines().find(|line| line.contains("not as they were")).unwrap();
         assert!(line.contains(&format!("stripes {changed} to ")), "{changed}: {ran:?}");
     }

@@ -1,9 +1,9 @@
 //! Whether anchors list the stripes that an extract was made from.
 
-use evidence::CheckedAnchor;
+use format::head::{StripeId, VolumeId};
 use units::Timestamp;
 
-use crate::manifest::ReadManifest;
+use crate::anchor::CheckedAnchor;
 
 /// An extract after an anchor of its volume.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -18,14 +18,18 @@ pub struct Coverage {
     pub stamped: Option<Timestamp>,
 }
 
-/// Compares a manifest with an anchor; `None` where they are of two volumes, or the manifest does
-/// not name the identities of its stripes.
-pub fn coverage(manifest: &ReadManifest<'_>, anchor: &CheckedAnchor) -> Option<Coverage> {
-    if manifest.volume != Some(anchor.volume) {
+/// Compares the stripes that a manifest names, one for each piece, with an anchor; `None` where they
+/// are of two volumes, or the manifest does not name their identities.
+pub fn coverage(
+    volume: Option<VolumeId>,
+    stripes: &[(StripeId, Option<[u8; 32]>)],
+    anchor: &CheckedAnchor,
+) -> Option<Coverage> {
+    if volume != Some(anchor.volume) {
         return None;
     }
     let mut found = Coverage { stamped: anchor.stamped(), ..Coverage::default() };
-    for (stripe, cid) in &manifest.stripes {
+    for (stripe, cid) in stripes {
         match (anchor.list.cid_of(*stripe), cid) {
             (_, None) => return None,
             (None, _) => found.unlisted += 1,
