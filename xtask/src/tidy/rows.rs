@@ -12,7 +12,7 @@ const ROWS: [&[&str]; 12] = [
     &["capture", "device", "host", "sandbox", "schedules"],
     &["blockdev", "network", "observe"],
     &["guard", "volume", "session", "index", "query"],
-    &["indexer", "calls"],
+    &["indexer", "calls", "evidence"],
     &[
         "record", "extract", "upkeep", "replay", "prove", "qualify", "diagnose", "trace", "runs",
         "talkers", "page",
@@ -27,7 +27,7 @@ const ROWS: [&[&str]; 12] = [
         "hold",
         "people",
     ],
-    &["tui", "server", "remote", "supervise", "setup", "archive"],
+    &["tui", "server", "remote", "supervise", "setup", "archive", "attest"],
     &["wirespool"],
     &["sim", "lab", "bench", "testdata", "xtask", "fuzz"],
 ];
@@ -51,8 +51,8 @@ pub(crate) const TOOLS: usize = 11;
 /// Libraries that belong to certain rows: the operating system to the system boundary, arguments
 /// to the binary, what waits for many clients to the row of the server. A report derives its
 /// serialization where it is declared, in a job, in what jobs stand on, or in a crate of the
-/// boundary. A job reads JSON that it or others wrote; only `page`, which knows no job, writes it
-/// (`boundary` checks that). Tests may use them anywhere.
+/// boundary. A job, and what jobs have for evidence, reads JSON that it or others wrote; only
+/// `page`, which knows no job, writes it (`boundary` checks that). Tests may use them anywhere.
 const OWNED: [(&str, &[usize]); 15] = [
     ("blazesym", &BOUNDARY),
     ("libc", &BOUNDARY),
@@ -60,8 +60,8 @@ const OWNED: [(&str, &[usize]); 15] = [
     ("io-uring", &BOUNDARY),
     ("libloading", &BOUNDARY),
     ("signal-hook", &BOUNDARY),
-    ("serde", &[4, 5, 7, 8, 9]),
-    ("serde_json", &[7, 8, 9, TOOLS]),
+    ("serde", &[4, 5, 6, 7, 8, 9]),
+    ("serde_json", &[6, 7, 8, 9, TOOLS]),
     ("datafusion", &[8]),
     ("tokio", &[8, 9]),
     ("hyper", &[9]),

@@ -16,5 +16,5 @@ pub use histogram::Histogram;
 pub use random::Random;
 pub use size::{ByteSize, ParseSizeError};
 pub use time::{
-    Clock, ManualClock, NANOS_PER_SECOND, ParseTimestampError, Sleep, Timestamp, nanos,
+    Clock, ClockState, ManualClock, NANOS_PER_SECOND, ParseTimestampError, Sleep, Timestamp, nanos,
 };

@@ -203,6 +203,23 @@ pub trait Clock: Send + Sync {
     fn realtime(&self) -> Timestamp;
     /// Nanoseconds since boot, which never go back and count suspends (`CLOCK_BOOTTIME`).
     fn boottime_ns(&self) -> i64;
+
+    /// What the system says of its wall-clock time; `None` where nobody says anything.
+    fn state(&self) -> Option<ClockState> {
+        None
+    }
+}
+
+/// What a kernel says of its wall-clock time (`adjtimex(2)`): the numbers of the program that keeps
+/// it, and no measurement. In microseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ClockState {
+    /// A program keeps the clock, and has told the kernel so not long ago.
+    pub is_synchronised: bool,
+    /// How far the clock is off, as estimated by that program.
+    pub estimated_error_us: u64,
+    /// How far it is off at most, by the same program; grows while that is silent.
+    pub largest_error_us: u64,
 }
 
 /// A clock that can be waited for.

@@ -113,6 +113,7 @@ mod tests {
             packets: 0,
             bytes: 0,
             complete: true,
+            case: extract::CaseInfo::default(),
         };
         for (query, is_seen) in [
             ("port 53", true),

@@ -478,6 +478,9 @@ fn hold_schema() -> Value {
             "packets": count,
             "bytes": count,
             "complete": {"type": "boolean"},
+            "case": text,
+            "purpose": text,
+            "requester": text,
         },
     })
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use extract::{ExpectedOutput, PublicKey, ReadManifest, SealError, VerifyExtractError};
+use evidence::{Attested, Coverage, SIGNATURE_SUFFIX, STAMP_SUFFIX, Signer, Stamp};
+use extract::{ExpectedOutput, VerifyExtractError};
 
 /// Why an extract cannot be compared with its manifest.
 #[derive(Debug, thiserror::Error)]
@@ -26,20 +27,71 @@ pub enum NotCompared {
     NoNames,
 }
 
-/// Who signed it, in words; `None` without a signature.
-///
-/// # Errors
-/// When the manifest is not as it was sealed, or not signed with the key that is trusted.
-pub fn signed_by(
-    manifest: &ReadManifest<'_>,
-    trusted: Option<&PublicKey>,
-) -> Result<Option<String>, SealError> {
-    let Some((text, seal)) = &manifest.sealed else {
-        return trusted.map_or(Ok(None), |_| Err(SealError::Unsigned));
+/// Who vouches for a manifest or an anchor, a line each. `name` is that of its file, and safe.
+pub fn attested(name: &str, found: &Attested) -> Vec<String> {
+    let mut lines = Vec::new();
+    match &found.seal {
+        Ok(Some(by)) => lines.push(format!("{name} is signed with {}", signer(by))),
+        Ok(None) => {}
+        Err(error) => lines.push(format!("{name}: {error}")),
+    }
+    lines.extend(found.signature.as_ref().map(|signature| match signature {
+        Ok(by) => format!("{name}{SIGNATURE_SUFFIX}: a signature with {}", signer(by)),
+        Err(error) => format!("{name}{SIGNATURE_SUFFIX}: {error}"),
+    }));
+    lines.extend(found.stamp.as_ref().map(|stamp| match stamp {
+        Ok(stamp) => format!("{name}{STAMP_SUFFIX}: {}", stamped(stamp)),
+        Err(error) => {
+            format!("{name}{STAMP_SUFFIX}: {}", page::safe::printable(&error.to_string()))
+        }
+    }));
+    lines.extend(found.distrust.map(|error| format!("{name}: {error}")));
+    lines
+}
+
+/// A time stamp in words.
+pub fn stamped(stamp: &Stamp) -> String {
+    let Stamp { at, authority, is_trusted } = stamp;
+    let authority = page::safe::printable(authority);
+    let trust = if *is_trusted {
+        "its certificate leads to an authority given"
+    } else {
+        "nobody vouches for its certificate: give --tsa-ca"
     };
-    seal.check(text.as_bytes(), trusted)?;
-    let known = if trusted.is_some() { "the key given" } else { "an unverified key" };
-    Ok(seal.signature.map(|(key, _)| format!("{known}, {}", units::hex(&key.0))))
+    format!("time stamp of {at} by {authority}; {trust}")
+}
+
+/// An extract after an anchor, in words; `None` stands for two volumes, or a manifest without
+/// identities of stripes.
+pub fn covered(anchor: &str, found: Option<&Coverage>) -> String {
+    let pieces = |count| page::text::plural(count, "piece");
+    let Some(Coverage { covered, other, unlisted, stamped }) = found else {
+        return format!("{anchor} is of another volume, or the manifest names no stripes");
+    };
+    let mut line = format!("{anchor} lists the stripes of {} of the extract", pieces(*covered));
+    if let Some(at) = stamped {
+        line.push_str(&format!(", which were there on {at} at the latest"));
+    }
+    if *unlisted > 0 {
+        line.push_str(&format!("; not those of {}", pieces(*unlisted)));
+    }
+    if *other > 0 {
+        line.push_str(&format!("; {} are of other stripes than the anchor saw", pieces(*other)));
+    }
+    line
+}
+
+/// A signer in words.
+pub fn signer(signer: &Signer) -> String {
+    let Signer { key, trusted } = signer;
+    let key = format!("{} ({})", units::hex(&key.0), key.fingerprint());
+    match trusted {
+        None => format!("an unverified key, {key}"),
+        Some(trusted) => match &trusted.name {
+            Some(name) => format!("the key given of {}, {key}", page::safe::printable(name)),
+            None => format!("the key given, {key}"),
+        },
+    }
 }
 
 /// What is wrong with a file.

@@ -1,11 +1,17 @@
 //! Holds: extracts that were put aside with their manifests.
 
-use extract::HoldSummary;
+use extract::{CaseInfo, HoldSummary};
 use page::safe::{json_pretty, printable};
 use page::table::{Column, render};
 use page::text::grouped;
 use units::ByteSize;
 
+/// In front of the query, where some hold says what it was made for.
+const CASE_COLUMNS: [Column; 3] = [
+    Column { title: "CASE", is_number: false, least: 8, rank: 1 },
+    Column { title: "REQUESTER", is_number: false, least: 8, rank: 4 },
+    Column { title: "PURPOSE", is_number: false, least: 8, rank: 5 },
+];
 const COLUMNS: [Column; 5] = [
     Column { title: "HOLD", is_number: false, least: 12, rank: 0 },
     Column { title: "PACKETS", is_number: true, least: 0, rank: 1 },
@@ -16,17 +22,24 @@ const COLUMNS: [Column; 5] = [
 
 /// Holds as a table.
 pub fn holds(holds: &[HoldSummary], width: Option<usize>) -> String {
+    let has_cases = holds.iter().any(|hold| hold.case.lines().next().is_some());
     let row = |hold: &HoldSummary| {
-        vec![
+        let CaseInfo { case, purpose, requester } = &hold.case;
+        let cases = [case, requester, purpose].map(|text| printable(text.as_deref().unwrap_or("")));
+        let front = [
             printable(&hold.file),
             grouped(hold.packets),
             ByteSize(hold.bytes).to_string(),
             if hold.complete { "yes" } else { "no" }.to_owned(),
-            printable(&hold.query),
-        ]
+        ];
+        let cases = cases.into_iter().filter(|_| has_cases);
+        front.into_iter().chain(cases).chain([printable(&hold.query)]).collect()
     };
     let rows: Vec<Vec<String>> = holds.iter().map(row).collect();
-    render(&COLUMNS, &rows, width)
+    let [front @ .., query] = COLUMNS;
+    let cases = CASE_COLUMNS.into_iter().filter(|_| has_cases);
+    let columns = Vec::from_iter(front.into_iter().chain(cases).chain([query]));
+    render(&columns, &rows, width)
 }
 
 /// Holds as a JSON array.

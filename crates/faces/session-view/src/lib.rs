@@ -12,6 +12,7 @@ mod manifest;
 mod packet;
 mod plot;
 mod read;
+mod report;
 mod salvage;
 mod schema;
 mod session;
@@ -22,13 +23,15 @@ mod tag;
 mod top;
 
 pub use chosen::{ChosenTable, SessionColumns};
-pub use compared::{NotCompared, signed_by, unlike_file, unlike_folder};
+pub use compared::{NotCompared, attested, covered, signer, stamped, unlike_file, unlike_folder};
+pub use evidence::Maker;
 pub use explain::{explain, explain_json, fields, fields_json, unmet_names};
 pub use hold::{holds, holds_json};
-pub use manifest::{Maker, completeness_json, manifest_json, manifest_of};
+pub use manifest::{anchor_json, completeness_json, manifest_json, manifest_of, witness_line};
 pub use packet::packet_lines;
 pub use plot::{plot, plot_json};
 pub use read::{NoSession, read_session};
+pub use report::{CheckedAgainst, CheckedExtract, extract_report};
 pub use salvage::{salvaged, salvaged_json};
 pub use schema::{FieldType, SessionField, session_schema};
 pub use session::{

@@ -1,34 +1,26 @@
 //! The manifest of an extract as JSON.
 
-use extract::manifest::{AFTER_SEAL, BEFORE_SEAL, MANIFEST_VERSION, OutputForm, SealForm};
+use evidence::{
+    AFTER_SEAL, AnchorForm, BEFORE_SEAL, ClockUse, Maker, Seal, SealForm, SigningKey, TimesBy,
+    WitnessForm,
+};
+use extract::manifest::{MANIFEST_VERSION, OutputForm};
 use extract::{
-    Asked, Completeness, DamageKind, Disorder, GivenUp, Manifest, Seal, SigningKey, Stretch,
-    StretchEnd, Times, parse_manifest,
+    Asked, CaseInfo, Completeness, DamageKind, Disorder, GivenUp, Manifest, Stretch, StretchEnd,
+    Times, parse_manifest,
 };
 use format::directory::Gap;
-use page::safe::{json_part, json_pretty};
+use page::safe::{json_line, json_part, json_pretty};
 use serde::Serialize;
-use units::Timestamp;
-
-/// Who made an extract, where and with what.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Maker {
-    /// Name and version of the program.
-    pub program: String,
-    /// Name of the machine.
-    pub host: String,
-    /// The user that the program ran as.
-    pub user: String,
-    /// Who called it as that user, where sudo or pkexec say so.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub called_by: Option<String>,
-}
+use units::{Timestamp, hex};
 
 #[derive(Serialize)]
 struct ManifestJson<'a> {
     version: u16,
     made_ns: i64,
     made_by: &'a Maker,
+    #[serde(flatten)]
+    case: &'a CaseInfo,
     query: &'a str,
     request: &'a Asked,
     volume_id: String,
@@ -40,8 +32,31 @@ struct ManifestJson<'a> {
     complete: bool,
     state: &'static str,
     completeness: CompletenessJson<'a>,
+    /// The same for people, a line each.
+    statement: Vec<String>,
     outputs: Vec<OutputForm>,
+    clocks: Vec<ClockJson>,
     pieces: Vec<PieceJson>,
+}
+
+/// What recorders said of the clock in the heads of pieces.
+#[derive(Serialize)]
+struct ClockJson {
+    epoch: u32,
+    times_by: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    synchronised: Option<bool>,
+    pieces: u64,
+    #[serde(flatten)]
+    times: TimesJson,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimated_error_us: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    largest_error_us: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps_between: Option<u16>,
 }
 
 #[derive(Serialize)]
@@ -128,6 +143,9 @@ struct PieceJson {
     sub: u16,
     column: u8,
     crc64: String,
+    cid: String,
+    packets: u64,
+    blake3: String,
 }
 
 /// The manifest as JSON; `files` are the names of its outputs, in their order. It ends with a seal,
@@ -139,7 +157,7 @@ pub fn manifest_json(
     key: Option<&SigningKey>,
 ) -> String {
     let text = unsealed(manifest, maker, files);
-    sealed(text.strip_suffix(AFTER_SEAL).expect("an object ends with its brace"), key)
+    sealed(body_of(&text), key)
 }
 
 /// The manifest of an extract that another program has made, with the name of the file that it
@@ -157,10 +175,26 @@ pub fn manifest_of(text: &str, file: Option<&str>, key: Option<&SigningKey>) -> 
 /// Where the first output of a manifest begins.
 const FIRST_OUTPUT: &str = "\n  \"outputs\": [\n    {";
 
+/// A JSON object up to its end, where the seal comes.
+fn body_of(text: &str) -> &str {
+    text.strip_suffix(AFTER_SEAL).expect("an object ends with its brace")
+}
+
+/// The body of a JSON object with its seal, signed if there is a key.
 fn sealed(body: &str, key: Option<&SigningKey>) -> String {
     let seal = Seal::of(body.as_bytes(), key);
     let seal = json_part(&SealForm::new(&seal));
     format!("{body}{BEFORE_SEAL}{seal}{AFTER_SEAL}")
+}
+
+/// An anchor as JSON. It ends with a seal, signed if there is a key.
+pub fn anchor_json(anchor: &AnchorForm, key: Option<&SigningKey>) -> String {
+    sealed(body_of(&json_pretty(anchor)), key)
+}
+
+/// A line of a witness file.
+pub fn witness_line(witness: &WitnessForm) -> String {
+    json_line(witness)
 }
 
 fn unsealed(manifest: &Manifest, made_by: &Maker, files: &[String]) -> String {
@@ -172,11 +206,16 @@ fn unsealed(manifest: &Manifest, made_by: &Maker, files: &[String]) -> String {
         sub: read.piece.sub,
         column: read.piece.column,
         crc64: format!("{:016x}", read.body_crc),
+        cid: hex(&read.cid),
+        packets: read.packets,
+        blake3: hex(&read.blake3),
     });
+    let statement = manifest.completeness.to_string();
     json_pretty(&ManifestJson {
         version: MANIFEST_VERSION,
         made_ns: manifest.made.0,
         made_by,
+        case: &manifest.case,
         query: &manifest.query,
         request: &manifest.asked,
         volume_id: manifest.volume.to_string(),
@@ -186,7 +225,9 @@ fn unsealed(manifest: &Manifest, made_by: &Maker, files: &[String]) -> String {
         complete: manifest.completeness.is_complete(),
         state: manifest.completeness.state().name(),
         completeness: completeness(&manifest.completeness),
+        statement: statement.lines().map(str::to_owned).collect(),
         outputs: outputs.collect(),
+        clocks: manifest.clocks.iter().map(clock).collect(),
         pieces: pieces.collect(),
     })
 }
@@ -241,6 +282,26 @@ fn completeness(found: &Completeness) -> CompletenessJson<'_> {
         not_recorded: times(&found.unrecorded).collect(),
         not_held: times(&found.overwritten).collect(),
         not_known: doubts.collect(),
+    }
+}
+
+fn clock(clock: &ClockUse) -> ClockJson {
+    // Only a recorder that took packets itself has looked.
+    let is_looked_at = !matches!(clock.times_by, TimesBy::Files | TimesBy::Unsaid);
+    let steps = |steps| is_looked_at.then_some(steps);
+    ClockJson {
+        epoch: clock.epoch,
+        times_by: clock.times_by.name(),
+        synchronised: clock.is_synchronised,
+        pieces: clock.pieces,
+        times: TimesJson {
+            from_ns: (clock.from <= clock.to).then_some(clock.from.0),
+            to_ns: (clock.from <= clock.to).then_some(clock.to.0),
+        },
+        estimated_error_us: clock.estimated_error_us,
+        largest_error_us: clock.largest_error_us,
+        steps: steps(clock.steps),
+        steps_between: steps(clock.steps_between),
     }
 }
 

@@ -3,6 +3,7 @@
 //! Functions take the reports of `record` and `upkeep` and give text; nothing here prints, reads or
 //! decides. Text from outside goes through [`page::safe`], whatever it goes to.
 
+mod anchor;
 mod disks;
 mod keys;
 mod map;
@@ -13,6 +14,7 @@ mod scrub;
 mod verification;
 mod volume;
 
+pub use anchor::{anchor_findings, anchors_json};
 pub use keys::{keys, keys_json, rekeyed, rekeyed_json};
 pub use map::{map, map_grid, map_svg, map_svg_grid};
 pub use members::{

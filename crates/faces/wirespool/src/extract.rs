@@ -4,27 +4,30 @@ mod remote;
 
 use core::cell::RefCell;
 use core::ops::ControlFlow;
-use std::ffi::OsString;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use ::extract::{ExtractReport, Options, Request, SessionStart, SigningKey, Target};
+use ::evidence::SigningKey;
+use ::extract::{CaseInfo, ExtractReport, Options, Request, SessionStart, Target};
 use anyhow::bail;
+use attest::{Statement, Wanted, with_suffix};
 use clap::{Args, ValueEnum};
 use host::{Output, OutputFolder, StopFlag, SystemClock};
 use units::ByteSize;
 use wire::LinkType;
 
-use crate::failure::{Outcome, Usage, Verdict, of_extract, warn};
+use crate::evidence::signing_key;
+use crate::failure::{Outcome, Usage, Verdict, of_attest, of_extract, warn};
 use crate::find::ReadingFlags;
 use crate::output_file;
 use crate::progress::{Progress, say_lines};
 use crate::remote::{
     Asked, Place, RemoteFlags, There, first_given, of_remote, refused, volume_or_word,
 };
-use crate::selection::{SelectionFlags, Throttle};
-use crate::{evidence, stdout};
+use crate::selection::{CaseFlags, SelectionFlags, Throttle};
+use crate::statement::maker;
+use crate::stdout;
 
 use self::remote::{Download, Failed, Received};
 
@@ -49,6 +52,7 @@ Examples:
   wirespool extract /data/spool 'host 10.0.0.1' --split sessions -w sessions/
   wirespool extract /data/spool 'host 10.0.0.1' --sign signing.key -w evidence.pcapng
   wirespool --remote https://sensor:8420 extract spool 'port 53' -w there.pcapng
+  wirespool extract /spool 'host 10.0.0.1' --case 2026/17 --purpose 'leak of April' -w e.pcapng
 
 Exit code 1 when the extract is incomplete, or cut by a limit; 5 when that is not known.")]
 pub(crate) struct Flags {
@@ -70,9 +74,15 @@ pub(crate) struct Flags {
     /// Write the manifest to this file instead of FILE.json
     #[arg(long, value_name = "FILE")]
     manifest: Option<PathBuf>,
-    /// Sign the manifest with this key, which keygen has made
+    /// Sign the manifest with this key, which keygen or ssh-keygen -t ed25519 has made; with one of
+    /// OpenSSH the signature also goes into MANIFEST.sig, for ssh-keygen -Y verify
     #[arg(long, value_name = "KEYFILE")]
     sign: Option<PathBuf>,
+    /// Write MANIFEST.tsq, the question for an authority of time stamps (RFC 3161)
+    #[arg(long)]
+    timestamp_request: bool,
+    #[command(flatten)]
+    case: CaseFlags,
     /// Replace existing files
     #[arg(long)]
     force: bool,
@@ -112,6 +122,7 @@ struct Places<'a> {
     file: Option<&'a Path>,
     manifest: Option<PathBuf>,
     key: Option<SigningKey>,
+    has_request: bool,
 }
 
 impl<'a> Places<'a> {
@@ -119,16 +130,39 @@ impl<'a> Places<'a> {
     fn new(flags: &'a Flags, file: Option<&'a Path>) -> anyhow::Result<Self> {
         let manifest = flags.manifest.clone();
         let manifest = manifest.or_else(|| file.map(|file| with_suffix(file, ".json")));
-        let key = flags.sign.as_deref().map(evidence::signing_key).transpose()?;
-        if key.is_some() && manifest.is_none() {
-            let text = "--sign signs a manifest; name one with --manifest";
+        let key = flags.sign.as_deref().map(signing_key).transpose()?;
+        let has_request = flags.timestamp_request;
+        if manifest.is_none() && (key.is_some() || has_request) {
+            let text =
+                "--sign and --timestamp-request are about a manifest; name one with --manifest";
             return Err(Usage(text.to_owned()).into());
         }
-        let files = file.filter(|_| flags.split.is_none());
-        for path in files.into_iter().chain(manifest.as_deref()) {
-            output_file::check(path, flags.force)?;
+        if let Some(file) = file.filter(|_| flags.split.is_none()) {
+            output_file::check(file, flags.force)?;
         }
-        Ok(Self { file, manifest, key })
+        Ok(Self { file, manifest, key, has_request })
+    }
+
+    fn wanted(&self) -> Wanted<'_> {
+        Wanted { key: self.key.as_ref(), has_request: self.has_request }
+    }
+
+    /// The manifest's files, if there are to be any.
+    fn begin(&self, flags: &Flags) -> anyhow::Result<Option<Statement>> {
+        let begin = |path| Statement::begin(path, &self.wanted(), flags.force).map_err(of_attest);
+        self.manifest.as_deref().map(begin).transpose()
+    }
+
+    /// Writes them; says what there is to say.
+    fn finish(
+        &self,
+        statement: Statement,
+        make: &dyn Fn(Option<&SigningKey>) -> String,
+    ) -> anyhow::Result<()> {
+        if let (_, Some(note)) = statement.finish(&self.wanted(), make).map_err(of_attest)? {
+            say_lines(&note);
+        }
+        Ok(())
     }
 }
 
@@ -148,21 +182,20 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
 
 fn run_here(flags: &Flags, volume: PathBuf, file: Option<&Path>) -> Outcome {
     let selection = flags.selection.selection(&flags.query)?;
-    let mut request = selection.request();
+    let mut request = Request { case: flags.case.info(), ..selection.request() };
     if flags.split.is_some() {
         request.limits.sessions.get_or_insert(SESSIONS_MAX);
     }
-    let options = flags.reading.options(volume)?;
-    let Places { manifest, key, .. } = Places::new(flags, file)?;
-    let mut config = Config { options, request, file };
-    let manifest = output_file::create_named(manifest, flags.force)?;
+    let mut config = Config { options: flags.reading.options(volume)?, request, file };
+    let places = Places::new(flags, file)?;
+    let manifest = places.begin(flags)?;
 
     flags.reading.catch_up(&mut config.options);
     let (report, files) = extract(flags, &config)?;
-    if let Some(output) = manifest {
-        let text =
-            session_view::manifest_json(&report.manifest, evidence::maker(), &files, key.as_ref());
-        output.finish_with(text.as_bytes())?;
+    if let Some(statement) = manifest {
+        places.finish(statement, &|key| {
+            session_view::manifest_json(&report.manifest, maker(), &files, key)
+        })?;
     }
     if flags.explain {
         say_lines(&session_view::explain(&report.explain));
@@ -191,6 +224,7 @@ fn check_remote(flags: &Flags) -> anyhow::Result<()> {
         (flags.format == Format::Pcap, "--format pcap"),
         (flags.split.is_some(), "--split"),
         (flags.explain, "--explain"),
+        (flags.case.info() != CaseInfo::default(), "--case, --purpose or --requester"),
     ];
     let given = first_given(&own).or_else(|| flags.selection.given_of_here());
     match given.or_else(|| flags.reading.given()) {
@@ -203,7 +237,7 @@ fn run_there(flags: &Flags, there: There, words: &[String]) -> Outcome {
     let (query, parameters) = flags.selection.remote(words)?;
     let there = there.with_query(query);
     let places = Places::new(flags, (flags.write != Path::new("-")).then_some(&*flags.write))?;
-    let manifest = output_file::create_named(places.manifest.as_deref(), flags.force)?;
+    let manifest = places.begin(flags)?;
     let mut file = output_file::create_named(places.file, flags.force)?;
     let mut pipe = stdout::bytes();
     let out: &mut dyn Write = match &mut file {
@@ -226,13 +260,15 @@ fn run_there(flags: &Flags, there: There, words: &[String]) -> Outcome {
     let is_empty = said.count == Some(0);
     // Nothing appears before all of it is known.
     let answered = there.answered(said).map_err(of_remote)?;
-    let sealed = text.as_deref().and_then(|text| {
-        let name = places.file.map(name_of);
-        session_view::manifest_of(text, name.as_deref(), places.key.as_ref())
-    });
-    file.map(host::Output::finish).transpose()?;
-    match (manifest, sealed, &places.manifest) {
-        (Some(output), Some(sealed), _) => output.finish_with(sealed.as_bytes())?,
+    let name = places.file.map(name_of);
+    let make = |key: Option<&SigningKey>| {
+        session_view::manifest_of(text.as_deref()?, name.as_deref(), key)
+    };
+    file.map(Output::finish).transpose()?;
+    match (manifest, make(None), &places.manifest) {
+        (Some(statement), Some(_), _) => places.finish(statement, &|key| {
+            make(key).expect("it has the form of a manifest whoever signs it")
+        })?,
         (Some(_), None, Some(path)) => warn(&format!(
             "the service keeps no manifest of this extract: {} is not written, and the bytes were \
              not compared with one",
@@ -355,13 +391,6 @@ fn extract_into(config: &Config<'_>, target: Target<'_>) -> anyhow::Result<Extra
         });
     progress.finish();
     report.map_err(|error| of_extract(&config.options.volume, error))
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    // A folder may be named with a slash at its end.
-    let mut name = OsString::from(path.components().as_path());
-    name.push(suffix);
-    name.into()
 }
 
 fn name_of(path: &Path) -> String {

@@ -177,6 +177,15 @@ pub(crate) fn of_hold(path: &Path, error: ::hold::Error) -> anyhow::Error {
     }
 }
 
+/// An error of a statement: what was given may be wrong, or a volume.
+pub(crate) fn of_attest(error: attest::Error) -> anyhow::Error {
+    match error {
+        attest::Error::Upkeep(source) => source.into(),
+        error if error.is_usage() => Usage(error.to_string()).into(),
+        error => error.into(),
+    }
+}
+
 /// An error of a reader, with the volume it concerns.
 pub(crate) fn of_extract(path: &Path, error: ::extract::Error) -> anyhow::Error {
     match error {

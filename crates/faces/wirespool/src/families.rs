@@ -14,8 +14,8 @@ const FAMILIES: [(&str, &[&str]); 7] = [
     (
         "Care for volumes",
         &[
-            "status", "inspect", "verify", "scrub", "resilver", "replace", "grow", "keys", "erase",
-            "salvage",
+            "status", "inspect", "verify", "anchor", "scrub", "resilver", "replace", "grow",
+            "keys", "erase", "salvage",
         ],
     ),
     ("Choose disks", &["qualify"]),

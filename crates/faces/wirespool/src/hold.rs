@@ -5,17 +5,19 @@ mod archive;
 use core::ops::ControlFlow;
 use std::path::PathBuf;
 
+use ::extract::Request;
 use ::hold::{Aside, Room, put_aside};
 use anyhow::bail;
 use clap::Args;
 use host::StopFlag;
 use units::ByteSize;
 
+use crate::evidence::signing_key;
 use crate::failure::{Outcome, Verdict, of_hold};
 use crate::find::ReadingFlags;
 use crate::progress::{Progress, say, say_lines};
-use crate::selection::{SelectionFlags, Throttle};
-use crate::{evidence, stdout};
+use crate::selection::{CaseFlags, SelectionFlags, Throttle};
+use crate::{statement, stdout};
 
 pub(crate) use self::archive::{Flags as ArchiveFlags, run as archive};
 
@@ -23,12 +25,13 @@ pub(crate) use self::archive::{Flags as ArchiveFlags, run as archive};
 ///
 /// A hold is an extract with its manifest in a directory of holds. The holds of a directory may
 /// have --size-max bytes in all: a hold that does not fit is refused, and nothing of it is left.
-/// Holds stay until you remove their two files. `verify-extract` checks them.
+/// Holds stay until you remove their files. `verify-extract` checks them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   wirespool hold /data/spool 'host 10.0.0.1' --hold-dir /data/holds
   wirespool hold /data/spool 'sni *.example.com' --hold-dir /data/holds --size-max 100G
+  wirespool hold /spool 'host 10.0.0.1' --hold-dir /holds --case 2026/17 --requester 'B. Jones'
   wirespool hold --list --hold-dir /data/holds
 
 Exit code 1 when something is missing from the hold; its manifest says what.")]
@@ -47,9 +50,11 @@ pub(crate) struct Flags {
     /// List the holds there
     #[arg(long, conflicts_with = "volume")]
     list: bool,
-    /// Sign the manifest with this key, which keygen has made
+    /// Sign the manifest with this key, which keygen or ssh-keygen -t ed25519 has made
     #[arg(long, value_name = "KEYFILE")]
     sign: Option<PathBuf>,
+    #[command(flatten)]
+    case: CaseFlags,
     /// Report as JSON
     #[arg(long)]
     json: bool,
@@ -64,14 +69,16 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let selection = flags.selection.selection(&flags.query)?;
     let mut options = flags.reading.options(volume.clone())?;
     flags.reading.catch_up(&mut options);
-    let request = selection.request();
+    let request = Request { case: flags.case.info(), ..selection.request() };
     let stop = StopFlag::install()?;
     let mut throttle = Throttle::new(&options, &request);
     let mut progress = Progress::new("hold");
-    let key = flags.sign.as_deref().map(evidence::signing_key).transpose()?;
+    let key = flags.sign.as_deref().map(signing_key).transpose()?;
     let (folder, size_max) = (&*flags.hold_dir, flags.size_max);
-    let manifest = evidence::manifest_with(key.as_ref());
-    let room = Room { folder, size_max, also_empty: true, manifest: &manifest };
+    let manifest = statement::manifest_with(key.as_ref());
+    let signature = |text: &str| key.as_ref().and_then(|key| key.ssh_signature(text));
+    let signature = &signature;
+    let room = Room { folder, size_max, also_empty: true, manifest: &manifest, signature };
     let aside = put_aside(&room, &options, &request, &mut |state| {
         progress.text(&|| page::text::plural(state.packets, "packet"));
         if stop.is_set() { ControlFlow::Break(()) } else { throttle.rest() }

@@ -41,6 +41,7 @@ mod selection;
 mod serve;
 #[cfg(feature = "sql")]
 mod sql;
+mod statement;
 mod stdout;
 mod steno;
 mod tag;
@@ -119,6 +120,7 @@ enum Verb {
     Inspect(inspect::Flags),
     Status(members::StatusFlags),
     Verify(scrub::VerifyFlags),
+    Anchor(Box<evidence::AnchorFlags>),
     Scrub(scrub::Flags),
     Erase(members::EraseFlags),
     Keys(members::KeysFlags),
@@ -179,6 +181,7 @@ fn run(verb: Verb) -> Outcome {
         Verb::Inspect(flags) => inspect::run(&flags),
         Verb::Status(flags) => members::status(&flags),
         Verb::Verify(flags) => scrub::verify(&flags),
+        Verb::Anchor(flags) => evidence::anchor(&flags),
         Verb::Scrub(flags) => scrub::run(&flags),
         Verb::Erase(flags) => members::erase(flags),
         Verb::Keys(flags) => members::keys(flags),

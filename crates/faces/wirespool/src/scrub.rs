@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use host::{StopFlag, SystemClock};
 
+use crate::evidence::{self, AgainstFlags};
 use crate::failure::{Outcome, Verdict};
 use crate::members::VolumeFlags;
 use crate::progress::Progress;
@@ -69,20 +70,29 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
 /// Read a whole volume and check every byte.
 ///
 /// Every acknowledged stripe is read and compared with its checksums, and every index is joined and
-/// decoded. Damage is listed by stripe and byte offset; nothing is repaired or written.
+/// decoded. Damage is listed by stripe and byte offset; nothing is repaired or written. With
+/// --anchor or --witness the volume is compared with what was written down of it instead: whether
+/// it was rolled back, cut off or rewritten since, which checksums of its own cannot tell.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   wirespool verify /data/spool
   wirespool verify /dev/sdb1 --json
+  wirespool verify /data/spool --anchor monday.anchor --public-key signing.key.pub
 
-Exit code 1 when damage was found.")]
+Exit code 1 when damage was found, or the volume is not the one that an anchor saw; 5 when nothing
+is left of what an anchor saw, or some of it cannot be read.")]
 pub(crate) struct VerifyFlags {
     #[command(flatten)]
     of: VolumeFlags,
+    #[command(flatten)]
+    against: AgainstFlags,
 }
 
 pub(crate) fn verify(flags: &VerifyFlags) -> Outcome {
+    if !flags.against.anchors.is_empty() || flags.against.witness.is_some() {
+        return evidence::verify_against(&flags.of, &flags.against);
+    }
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("verify");
     let VolumeFlags { volume, members, json } = &flags.of;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use ::extract::{Anonymiser, Limits, Options, Pattern, Request, SessionIds};
+use ::extract::{Anonymiser, CaseInfo, Limits, Options, Pattern, Request, SessionIds};
 use anyhow::Context;
 use capture::PacketFilter;
 use clap::Args;
@@ -59,6 +59,37 @@ impl NamingFlags {
             text = if text.trim().is_empty() { named } else { format!("({text}) and ({named})") };
         }
         Ok(text)
+    }
+}
+
+/// What an extract is made for. It is written into the manifest as it is given.
+#[derive(Debug, Args)]
+pub(crate) struct CaseFlags {
+    /// The case that it belongs to, for the manifest
+    #[arg(long, value_name = "TEXT", value_parser = case_text)]
+    case: Option<String>,
+    /// Why it is made, for the manifest
+    #[arg(long, value_name = "TEXT", value_parser = case_text)]
+    purpose: Option<String>,
+    /// Who has asked for it, for the manifest
+    #[arg(long, value_name = "TEXT", value_parser = case_text)]
+    requester: Option<String>,
+}
+
+impl CaseFlags {
+    pub(crate) fn info(&self) -> CaseInfo {
+        let Self { case, purpose, requester } = self;
+        CaseInfo { case: case.clone(), purpose: purpose.clone(), requester: requester.clone() }
+    }
+}
+
+fn case_text(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("say something, or leave it out".to_owned()),
+        text if text.len() > CaseInfo::BYTES_MAX => {
+            Err(format!("it has {} bytes, {} are the most", text.len(), CaseInfo::BYTES_MAX))
+        }
+        text => Ok(text.to_owned()),
     }
 }
 

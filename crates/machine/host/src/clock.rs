@@ -1,8 +1,10 @@
 //! The system's clocks.
 
+#![expect(unsafe_code, reason = "adjtimex(2) has no safe wrapper")]
+
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_gettime};
-use units::{Clock, NANOS_PER_SECOND, Sleep, Timestamp};
+use units::{Clock, ClockState, NANOS_PER_SECOND, Sleep, Timestamp};
 
 /// The real implementation of [`Clock`].
 #[derive(Debug, Clone, Copy, Default)]
@@ -20,7 +22,27 @@ impl Clock for SystemClock {
     fn boottime_ns(&self) -> i64 {
         nanos(clock_gettime(ClockId::Boottime))
     }
+
+    fn state(&self) -> Option<ClockState> {
+        // SAFETY: a structure of numbers, for which zeros are a value: no mode, so the call changes
+        // nothing.
+        let mut state: libc::timex = unsafe { core::mem::zeroed() };
+        // The number, because the C library would make another call, which a recorder may not.
+        // SAFETY: the structure is ours, and the kernel writes into it alone.
+        let answer = unsafe { libc::syscall(libc::SYS_adjtimex, &raw mut state) };
+        let micros = |value: libc::c_long| u64::try_from(value).ok();
+        Some(ClockState {
+            // An answer below zero is an error.
+            is_synchronised: u64::try_from(answer).ok()? != TIME_ERROR
+                && state.status & libc::STA_UNSYNC == 0,
+            estimated_error_us: micros(state.esterror)?,
+            largest_error_us: micros(state.maxerror)?,
+        })
+    }
 }
+
+/// The clock is not synchronised (`linux/timex.h`).
+const TIME_ERROR: u64 = 5;
 
 /// The end of a sleep that is spent awake: longer than the kernel takes to wake a thread (its timer
 /// slack is 50 us).
@@ -47,6 +69,16 @@ impl Sleep for SystemClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As the kernel's own rules have it: an error at most is at least the one that is likely.
+    #[test]
+    fn the_kernel_says_how_well_the_clock_is_kept() {
+        let state = SystemClock.state().expect("a kernel that answers");
+        assert!(state.largest_error_us <= 16_000_000, "NTP_PHASE_LIMIT: {state:?}");
+        if state.is_synchronised {
+            assert!(state.largest_error_us < 16_000_000, "{state:?}");
+        }
+    }
 
     #[test]
     fn a_sleep_ends_when_it_should_and_not_before() {

@@ -84,7 +84,9 @@ pub(crate) fn run<'a>(
     let rewritten_packets = done.outputs.rewritten_packets();
     let outputs = done.outputs.finish(&notes.completeness.to_string())?;
     let Notes { completeness, explain, met } = notes;
+    let (pieces, clocks) = done.pieces.finish();
     let manifest = Manifest {
+        case: request.case.clone(),
         query: request.query_text.to_owned(),
         asked: Asked::of(request),
         made: archive.now,
@@ -93,7 +95,8 @@ pub(crate) fn run<'a>(
         to: *done.times.end(),
         rows: done.rows,
         outputs,
-        pieces: done.pieces,
+        pieces,
+        clocks,
         completeness,
     };
     let packets = manifest.outputs.iter().map(|output| output.packets).sum();

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::manifest::ManifestError;
+use crate::request::CaseInfo;
 
 /// A hold as its manifest describes it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -19,6 +20,9 @@ pub struct HoldSummary {
     pub bytes: u64,
     /// Whether nothing was missing.
     pub complete: bool,
+    /// What it was made for.
+    #[serde(flatten)]
+    pub case: CaseInfo,
 }
 
 #[derive(Deserialize)]
@@ -27,6 +31,8 @@ struct Read {
     volume_id: String,
     complete: bool,
     outputs: Vec<OutputRead>,
+    #[serde(flatten)]
+    case: CaseInfo,
 }
 
 #[derive(Deserialize)]
@@ -37,7 +43,7 @@ struct OutputRead {
 
 /// What a manifest says of the hold in `file`.
 pub fn parse_hold(file: &str, manifest: &str) -> Result<HoldSummary, ManifestError> {
-    let Read { query, volume_id, complete, outputs } =
+    let Read { query, volume_id, complete, outputs, case } =
         serde_json::from_str(manifest).map_err(ManifestError::Json)?;
     Ok(HoldSummary {
         file: file.to_owned(),
@@ -46,5 +52,6 @@ pub fn parse_hold(file: &str, manifest: &str) -> Result<HoldSummary, ManifestErr
         packets: outputs.iter().map(|output| output.packets).sum(),
         bytes: outputs.iter().map(|output| output.bytes).sum(),
         complete,
+        case,
     })
 }

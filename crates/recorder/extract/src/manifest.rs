@@ -1,54 +1,16 @@
 //! The form of a manifest as text, and reading it: what is compared with the files that it is of.
 
+use evidence::{Seal, SealTextError, split_sealed};
+use format::head::{StripeId, VolumeId};
 use serde::{Deserialize, Serialize};
-use units::{hex, unhex};
+use units::{Timestamp, hex, unhex};
 
 use crate::completeness::State;
-use crate::evidence::{PublicKey, Seal};
 use crate::output::OutputSummary;
+use crate::request::CaseInfo;
 
 /// Of the manifests that are written. Version 1 had no seal.
 pub const MANIFEST_VERSION: u16 = 2;
-/// What stands between a manifest and its seal.
-pub const BEFORE_SEAL: &str = ",\n  \"seal\": ";
-/// What stands behind the seal.
-pub const AFTER_SEAL: &str = "\n}\n";
-
-/// A seal as a manifest has it: bytes in hex digits.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct SealForm {
-    blake3: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ed25519: Option<SignatureForm>,
-}
-
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-struct SignatureForm {
-    public_key: String,
-    signature: String,
-}
-
-impl SealForm {
-    /// Of this seal.
-    pub fn new(seal: &Seal) -> Self {
-        let signature = |(key, signature): (PublicKey, [u8; 64])| SignatureForm {
-            public_key: hex(&key.0),
-            signature: hex(&signature),
-        };
-        Self { blake3: hex(&seal.blake3), ed25519: seal.signature.map(signature) }
-    }
-
-    fn read(&self) -> Option<Seal> {
-        let signature = match &self.ed25519 {
-            Some(SignatureForm { public_key, signature }) => {
-                Some((PublicKey(unhex(public_key)?), unhex(signature)?))
-            }
-            None => None,
-        };
-        Some(Seal { blake3: unhex(&self.blake3)?, signature })
-    }
-}
-
 /// An output as a manifest has it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct OutputForm {
@@ -93,8 +55,8 @@ pub enum ManifestError {
     Version(u16),
     /// A hash of the wrong length or alphabet.
     Hash,
-    /// No seal at its end.
-    NoSeal,
+    /// No seal at its end, or one that cannot be read.
+    Seal(SealTextError),
 }
 
 impl core::fmt::Display for ManifestError {
@@ -104,10 +66,10 @@ impl core::fmt::Display for ManifestError {
             Self::Version(version) => {
                 write!(f, "the manifest has version {version}, known are 1 and {MANIFEST_VERSION}")
             }
-            Self::NoSeal => f.write_str("the manifest has no seal at its end"),
-            Self::Hash => f.write_str(
-                "the manifest has a hash, key or signature that is not hex digits, so many of them",
-            ),
+            Self::Seal(error) => write!(f, "the manifest cannot be checked: {error}"),
+            Self::Hash => {
+                f.write_str("the manifest has a hash that is not hex digits, so many of them")
+            }
         }
     }
 }
@@ -117,10 +79,26 @@ impl core::error::Error for ManifestError {}
 #[derive(Deserialize)]
 struct ManifestRead {
     version: u16,
+    #[serde(flatten)]
+    case: CaseInfo,
     complete: bool,
     /// Manifests had none once.
     state: Option<String>,
     outputs: Vec<OutputForm>,
+    // None of these were there in the first manifests.
+    #[serde(default)]
+    volume_id: String,
+    #[serde(default)]
+    made_ns: i64,
+    #[serde(default)]
+    pieces: Vec<PieceForm>,
+}
+
+#[derive(Deserialize)]
+struct PieceForm {
+    sequence: u64,
+    sub: u16,
+    cid: Option<String>,
 }
 
 /// An output as a manifest tells of it.
@@ -135,8 +113,17 @@ pub struct ExpectedOutput {
 /// A manifest, as far as it says what has to be compared.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReadManifest<'a> {
+    /// What it was made for.
+    pub case: CaseInfo,
     /// The files.
     pub outputs: Vec<ExpectedOutput>,
+    /// The volume that it was made from, where the manifest says it.
+    pub volume: Option<VolumeId>,
+    /// When it was made, as it says.
+    pub made: Timestamp,
+    /// Stripes that packets were taken from, one for each piece, with their identities where the
+    /// manifest has them.
+    pub stripes: Vec<(StripeId, Option<[u8; 32]>)>,
     /// What was said of them: complete, incomplete or unknown.
     pub state: &'static str,
     /// The text that is sealed, and its seal; `None` in manifests of version 1.
@@ -148,7 +135,7 @@ pub fn parse_manifest(text: &str) -> Result<ReadManifest<'_>, ManifestError> {
     let manifest: ManifestRead = serde_json::from_str(text).map_err(ManifestError::Json)?;
     let sealed = match manifest.version {
         1 => None,
-        MANIFEST_VERSION => Some(parse_seal(text)?),
+        MANIFEST_VERSION => Some(split_sealed(text).map_err(ManifestError::Seal)?),
         other => return Err(ManifestError::Version(other)),
     };
     let read = |output: OutputForm| output.read().ok_or(ManifestError::Hash);
@@ -158,16 +145,16 @@ pub fn parse_manifest(text: &str) -> Result<ReadManifest<'_>, ManifestError> {
         _ if manifest.complete => State::Complete,
         _ => State::Incomplete,
     };
-    Ok(ReadManifest { outputs, state: state.name(), sealed })
-}
-
-/// The text in front of the seal, and the seal.
-fn parse_seal(text: &str) -> Result<(&str, Seal), ManifestError> {
-    let parts = text.rsplit_once(BEFORE_SEAL);
-    let parts = parts.and_then(|(body, seal)| Some((body, seal.strip_suffix(AFTER_SEAL)?)));
-    let (body, seal) = parts.ok_or(ManifestError::NoSeal)?;
-    let seal: SealForm = serde_json::from_str(seal).map_err(ManifestError::Json)?;
-    Ok((body, seal.read().ok_or(ManifestError::Hash)?))
+    let stripe = |piece: PieceForm| {
+        let PieceForm { sequence, sub, cid } = piece;
+        let cid = cid.map(|cid| unhex(&cid).ok_or(ManifestError::Hash)).transpose()?;
+        Ok((StripeId { sequence, sub }, cid))
+    };
+    let stripes = manifest.pieces.into_iter().map(stripe).collect::<Result<_, _>>()?;
+    let volume = unhex(&manifest.volume_id).map(VolumeId);
+    let made = Timestamp(manifest.made_ns);
+    let case = manifest.case;
+    Ok(ReadManifest { case, volume, made, stripes, outputs, state: state.name(), sealed })
 }
 
 #[cfg(test)]
@@ -179,7 +166,7 @@ mod tests {
         let of =
             |version| format!("{{\"version\": {version}, \"complete\": true, \"outputs\": []}}");
         assert!(matches!(parse_manifest(&of(3)), Err(ManifestError::Version(3))));
-        assert!(matches!(parse_manifest(&of(2)), Err(ManifestError::NoSeal)));
+        assert!(matches!(parse_manifest(&of(2)), Err(ManifestError::Seal(_))));
         assert!(parse_manifest(&of(1)).is_ok_and(|manifest| manifest.sealed.is_none()));
         assert!(matches!(parse_manifest("{}"), Err(ManifestError::Json(_))));
     }

@@ -24,13 +24,13 @@ use crate::matching::{DuePieces, Matching, Owner, PieceMatch};
 use crate::merge::{MergeMemory, Merger};
 use crate::order::Order;
 use crate::output::{Dressed, Outputs, describe};
+use crate::read_pieces::ReadPieces;
 use crate::request::Request;
 use crate::row_reads::{self, RowRead};
 use crate::scan::{Scan, Step};
 use crate::sieve::Sieve;
 use crate::slots::Place;
-use crate::statement::PieceRead;
-use crate::walk::{DataStripe, Notes, body_crc_of, each_data_stripe};
+use crate::walk::{DataStripe, Notes, each_data_stripe};
 use crate::windows::Windows;
 
 /// Pieces are read when so many are due: several at a time come faster than one by one.
@@ -65,7 +65,7 @@ pub(crate) struct Taken<'t> {
     pub(crate) times: RangeInclusive<Timestamp>,
     pub(crate) rows: u64,
     pub(crate) outputs: Outputs<'t>,
-    pub(crate) pieces: Vec<PieceRead>,
+    pub(crate) pieces: ReadPieces,
     pub(crate) reader_gone: bool,
 }
 
@@ -135,7 +135,7 @@ pub(crate) struct PacketReader<'a, 't> {
     merger: Merger,
     /// Hashes of the name resolution and secrets blocks written.
     blocks: BTreeSet<[u8; 32]>,
-    pieces: Vec<PieceRead>,
+    pieces: ReadPieces,
     done: Progress,
     telling: Telling<'a>,
     watch: Stopwatch<'a>,
@@ -188,7 +188,7 @@ impl<'a, 't> PacketReader<'a, 't> {
             memory: MergeMemory::default(),
             merger: Merger::new(MergeMemory::default().most_bytes),
             blocks: BTreeSet::new(),
-            pieces: Vec::new(),
+            pieces: ReadPieces::default(),
             done: Progress::default(),
             telling,
             watch,
@@ -223,7 +223,7 @@ impl<'a, 't> PacketReader<'a, 't> {
     /// Hands out what is held back, while more may follow. What was read is not remembered.
     pub(crate) fn hand_out(&mut self) -> Result<(), Error> {
         self.emit_all()?;
-        self.pieces.clear();
+        self.pieces.forget();
         self.outputs.flush()
     }
 
@@ -245,7 +245,6 @@ impl<'a, 't> PacketReader<'a, 't> {
         let unjudged = self.sieve.unjudged_packets;
         notes.completeness.unfit_packets = unjudged.saturating_add(self.outputs.unfit_packets());
         notes.explain.packets_ns += self.watch.lap();
-        self.pieces.sort_unstable_by_key(|read| read.piece);
         Ok(Taken {
             times: self.windows.hull(),
             rows: self.done.rows,
@@ -375,7 +374,7 @@ impl<'a, 't> PacketReader<'a, 't> {
         }
         self.matching = Matching::default();
         self.keyers = [Keyer::new(false), Keyer::new(true)];
-        (self.pieces, self.done) = (Vec::new(), Progress::default());
+        (self.pieces, self.done) = Default::default();
         self.sieve.payload = None;
         let chosen = Chosen::whole(hits.sessions);
         self.rows(archive, (request, &chosen), &mut Admitted::new(None), notes)
@@ -637,6 +636,7 @@ impl<'a, 't> PacketReader<'a, 't> {
         let session = owner.filter(|_| self.outputs.are_by_session()).copied();
         let session = session.map(|owner| self.session(&owner)).transpose()?;
         let input = self.input(inputs, session, found)?;
+        self.pieces.gives(block);
         let dressed = Dressed { block, packet, comment: comment.as_deref() };
         let outputs = &mut self.outputs;
         let encode = |out: &mut Vec<u8>| outputs.encode(input, &dressed, out);
@@ -647,9 +647,7 @@ impl<'a, 't> PacketReader<'a, 't> {
 
     /// A piece is done.
     fn settle(&mut self, head: &Head) -> Result<ControlFlow<()>, Error> {
-        let StripeId { sequence, sub } = head.stripe.stripe;
-        let piece = PieceId { sequence, sub, column: head.piece.column };
-        self.pieces.push(PieceRead { piece, body_crc: body_crc_of(head) });
+        let piece = self.pieces.settle(head);
         self.done.pieces += 1;
         let outputs = &mut self.outputs;
         self.merger.close(piece, &mut |input, time, bytes| outputs.emit(input, time, bytes))?;

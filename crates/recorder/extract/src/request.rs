@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use anonymise::Anonymiser;
 use capture::PacketFilter;
 use query::Query;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::identity::RowId;
 use crate::payload::Pattern;
@@ -39,6 +39,8 @@ pub struct Request<'a> {
     pub comments: bool,
     /// Packets get other addresses.
     pub anonymiser: Option<Anonymiser>,
+    /// What it is made for, as the user says.
+    pub case: CaseInfo,
 }
 
 impl<'a> Request<'a> {
@@ -56,6 +58,7 @@ impl<'a> Request<'a> {
             limits: Limits::default(),
             comments: false,
             anonymiser: None,
+            case: CaseInfo::default(),
         }
     }
 
@@ -67,6 +70,33 @@ impl<'a> Request<'a> {
             && self.limits.sessions.is_none()
             && !self.comments
             && !(self.payload.is_some() && self.whole_sessions)
+    }
+}
+
+/// What an extract is made for, in the words of who makes it. Nothing of it is checked. Fields are
+/// keys in JSON, in this order.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct CaseInfo {
+    /// The case that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
+    /// Why it is made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purpose: Option<String>,
+    /// Who has asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requester: Option<String>,
+}
+
+impl CaseInfo {
+    /// Bytes of UTF-8 that each of the texts may have.
+    pub const BYTES_MAX: usize = 1024;
+
+    /// What is said, each with its name.
+    pub fn lines(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let all =
+            [("case", &self.case), ("purpose", &self.purpose), ("requester", &self.requester)];
+        all.into_iter().filter_map(|(name, text)| Some((name, text.as_deref()?)))
     }
 }
 

@@ -3,6 +3,7 @@
 use core::time::Duration;
 use std::io::{self, Read};
 
+use evidence::ClockUse;
 use format::head::VolumeId;
 use format::session_row::PieceId;
 use serde::Serialize;
@@ -13,15 +14,22 @@ use crate::OutputSummary;
 use crate::completeness::Completeness;
 use crate::hashing::{Hasher, Hashes};
 use crate::payload::Pattern;
-use crate::request::{Limits, Request, SessionIds};
+use crate::request::{CaseInfo, Limits, Request, SessionIds};
 
 /// A piece whose packets were looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PieceRead {
-    /// The damaged piece.
+    /// Which one.
     pub piece: PieceId,
     /// CRC-64/NVME of its body.
     pub body_crc: u64,
+    /// Identity of its stripe: the hash of the common part of its heads, which names the identity
+    /// of the stripe before.
+    pub cid: [u8; 32],
+    /// Packets that it gave, before limits of packets and bytes.
+    pub packets: u64,
+    /// BLAKE3 of their blocks, as they lie in it, one behind the other.
+    pub blake3: [u8; 32],
 }
 
 /// What an extract was asked for besides its query. Fields are keys in JSON, in this order.
@@ -70,6 +78,8 @@ impl Asked {
 /// What an extract was made of and from, so that it can be checked later.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Manifest {
+    /// What it was made for, as the user says.
+    pub case: CaseInfo,
     /// The query as it was given.
     pub query: String,
     /// What was asked for besides.
@@ -88,6 +98,8 @@ pub struct Manifest {
     pub outputs: Vec<OutputSummary>,
     /// The pieces read, in order.
     pub pieces: Vec<PieceRead>,
+    /// What was known of the clock when they were recorded.
+    pub clocks: Vec<ClockUse>,
     /// What is missing from the extract.
     pub completeness: Completeness,
 }

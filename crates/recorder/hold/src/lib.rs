@@ -1,6 +1,7 @@
 //! Holds: an extract and its manifest in a folder, which together may take so many bytes.
 //!
-//! A hold is two files, `hold-TIME-PROCESS.pcapng` and the same with `.json`. It is whole or not
+//! A hold is two files, `hold-TIME-PROCESS.pcapng` and the same with `.json`, and `.json.sig` where
+//! a key of OpenSSH signed it. It is whole or not
 //! there: what does not fit is refused, and nothing of it is left.
 //!
 //! Called by the binary, for one hold and for a standing one, and by the server. Not here: which
@@ -13,6 +14,7 @@ use core::ops::ControlFlow;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use evidence::SIGNATURE_SUFFIX;
 use extract::{Completeness, ExtractReport, HoldSummary, Options, Progress, Request, Target};
 use host::{Output, SystemClock};
 use units::Clock as _;
@@ -82,6 +84,16 @@ pub struct Room<'a> {
     pub also_empty: bool,
     /// The text of its manifest.
     pub manifest: &'a MakeManifest<'a>,
+    /// Makes the signature file beside it, where there is one.
+    pub signature: &'a MakeSignature<'a>,
+}
+
+/// Makes the text of a signature file of a manifest; `None` for none.
+pub type MakeSignature<'a> = dyn Fn(&str) -> Option<String> + 'a;
+
+/// No signature file.
+pub fn no_signature(_: &str) -> Option<String> {
+    None
 }
 
 impl fmt::Debug for Room<'_> {
@@ -101,7 +113,7 @@ pub fn put_aside(
     request: &Request<'_>,
     progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Aside, Error> {
-    let &Room { folder, size_max, also_empty, manifest } = room;
+    let &Room { folder, size_max, also_empty, manifest, signature } = room;
     host::Directory::open(folder)?;
     let used = used_bytes(folder)?;
     let name = free_name(folder)?;
@@ -118,10 +130,11 @@ pub fn put_aside(
         return Ok(Aside::Nothing);
     }
     let files = [format!("{name}{PACKETS}")];
-    // The manifest counts, too.
-    let fits = |text: &String| u64::try_from(text.len()).is_ok_and(|bytes| bytes <= output.left);
     let text = taken.as_ref().ok().map(|report| manifest(report, &files));
-    if output.is_full || text.as_ref().is_some_and(|text| !fits(text)) {
+    let signed = text.as_deref().and_then(signature);
+    // The manifest counts, too, and its signature.
+    let beside = [&text, &signed].into_iter().flatten().map(String::len).sum::<usize>();
+    if output.is_full || u64::try_from(beside).is_ok_and(|bytes| bytes > output.left) {
         return Ok(Aside::Full { used });
     }
     let report = taken?;
@@ -132,6 +145,10 @@ pub fn put_aside(
     let manifest = text.unwrap_or_default();
     let mut written = Output::create(&folder.join(format!("{name}{MANIFEST}")), false)?;
     written.write_all(manifest.as_bytes()).map_err(Error::Write)?;
+    if let Some(signed) = signed {
+        let path = folder.join(format!("{name}{MANIFEST}{SIGNATURE_SUFFIX}"));
+        Output::create(&path, false)?.finish_with(signed.as_bytes())?;
+    }
     output.output.finish()?;
     written.finish()?;
     let completeness = Box::new(completeness);
@@ -180,7 +197,12 @@ pub fn remove(folder: &Path, name: &str) -> Result<bool, Error> {
     if host::target(&packets)? != host::Target::Absent {
         host::remove_file(&packets)?;
     }
-    host::remove_file(&folder.join(format!("{name}.json")))?;
+    let manifest = folder.join(format!("{name}.json"));
+    let signature = folder.join(format!("{name}.json{SIGNATURE_SUFFIX}"));
+    if host::target(&signature)? != host::Target::Absent {
+        host::remove_file(&signature)?;
+    }
+    host::remove_file(&manifest)?;
     Ok(true)
 }
 

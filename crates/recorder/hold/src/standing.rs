@@ -19,7 +19,7 @@ use query::Query;
 use record::Progress;
 use units::{ByteSize, Clock as _};
 
-use crate::{Aside, Error, Room, put_aside, used_bytes};
+use crate::{Aside, Error, Room, no_signature, put_aside, used_bytes};
 
 /// Of the ring: how far ahead of the head what matches is put aside ...
 const AHEAD: u64 = 8;
@@ -306,7 +306,13 @@ impl Holder {
         let slots = Some(slots.clone());
         let request = Request { slots, ..Request::new(&query, query_text) };
         let shared = &self.shared;
-        let room = Room { folder, size_max: *budget, also_empty: false, manifest };
+        let room = Room {
+            folder,
+            size_max: *budget,
+            also_empty: false,
+            manifest,
+            signature: &no_signature,
+        };
         put_aside(&room, options, &request, &mut |_| {
             // Recording comes first.
             while !shared.lock().is_calm && !shared.rest(GIVE_WAY).has_ended {}

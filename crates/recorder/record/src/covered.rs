@@ -8,11 +8,12 @@
 use core::ops::Range;
 
 use format::head::StripeId;
-use format::recorded::Recorded;
-use units::Timestamp;
+use format::recorded::{Recorded, RecordedClock};
+use units::{Clock, Timestamp};
 
 use crate::job::Input;
 use crate::ledger::Ledger;
+use crate::stamping::ClockWatch;
 
 /// A clock that falls back by more than this begins another stretch: packets after it have times
 /// that were claimed before.
@@ -38,17 +39,30 @@ pub(crate) struct Covered {
     queues: Vec<Claim>,
     stretch: Option<Recorded>,
     start: StripeId,
+    clock: ClockWatch,
 }
 
 impl Covered {
     /// A recording that begins behind the stripe `start`.
-    pub(crate) fn new(input: &Input, queues: usize, (start, now): (StripeId, Timestamp)) -> Self {
+    pub(crate) fn new(
+        input: &Input,
+        (queues, clock): (usize, RecordedClock),
+        (start, now): (StripeId, Timestamp),
+    ) -> Self {
         let interfaces = match input {
             Input::Interfaces(names) => Some(names.clone()),
             Input::Files(_) => None,
         };
         let stretch = interfaces.as_deref().map(|names| Recorded::new(true, start, now, names));
-        Self { interfaces, queues: vec![Claim::NONE; queues], stretch, start }
+        let clock = ClockWatch::new(clock);
+        Self { interfaces, queues: vec![Claim::NONE; queues], stretch, start, clock }
+    }
+
+    /// Looks at the clock that packets have their times from, now and then.
+    pub(crate) fn look(&mut self, clock: &dyn Clock) {
+        if self.interfaces.is_some() {
+            self.clock.look(clock);
+        }
     }
 
     /// A column has come, with what its queue claimed then.
@@ -69,12 +83,13 @@ impl Covered {
         }
         let through = self.queues.iter().map(|claim| claim.through).min()?;
         let stretch = self.stretch.as_mut()?;
+        stretch.clock = Some(self.clock.said());
         if through == Timestamp::MIN {
             return Some(stretch.clone());
         }
         if through.plus_nanos(STEP_NS) < stretch.through {
             let next = Recorded::new(true, next, through, interfaces);
-            *stretch = Recorded { goes_on: true, ..next };
+            *stretch = Recorded { goes_on: true, clock: stretch.clock, ..next };
         }
         stretch.through = stretch.through.max(through);
         Some(stretch.clone())
@@ -101,6 +116,10 @@ mod tests {
 
     const S: i64 = 1_000_000_000;
 
+    fn of_queues(count: usize) -> (usize, RecordedClock) {
+        (count, RecordedClock::default())
+    }
+
     fn stripe(sequence: u64) -> StripeId {
         StripeId { sequence, sub: 0 }
     }
@@ -114,7 +133,7 @@ mod tests {
     fn the_latest_queue_decides_and_claims_wait_for_their_columns() {
         let ledger = Ledger::new(2);
         let input = Input::Interfaces(vec!["a".to_owned()]);
-        let mut covered = Covered::new(&input, 2, (stripe(7), Timestamp(10 * S)));
+        let mut covered = Covered::new(&input, of_queues(2), (stripe(7), Timestamp(10 * S)));
         covered.take(0, Timestamp(15 * S));
         assert_eq!(through(&mut covered, &ledger), (7, 10, 10), "one queue has said nothing");
         ledger.claim(1, Claim { sent: 1, through: Timestamp(14 * S) });
@@ -130,7 +149,7 @@ mod tests {
     fn a_clock_that_is_set_back_begins_another_stretch() {
         let ledger = Ledger::new(1);
         let input = Input::Interfaces(vec!["a".to_owned()]);
-        let mut covered = Covered::new(&input, 1, (stripe(7), Timestamp(10 * S)));
+        let mut covered = Covered::new(&input, of_queues(1), (stripe(7), Timestamp(10 * S)));
         covered.take(0, Timestamp(20 * S));
         assert_eq!(through(&mut covered, &ledger), (7, 10, 20));
         covered.take(0, Timestamp(20 * S - 1));
@@ -143,8 +162,8 @@ mod tests {
     #[test]
     fn files_are_known_by_their_packets() {
         let ledger = Ledger::new(1);
-        let mut covered =
-            Covered::new(&Input::Files(vec![PathBuf::new()]), 1, (stripe(7), Timestamp(10 * S)));
+        let input = Input::Files(vec![PathBuf::new()]);
+        let mut covered = Covered::new(&input, of_queues(1), (stripe(7), Timestamp(10 * S)));
         assert_eq!(covered.stretch(&ledger, stripe(8)), None);
         covered.packets(Timestamp(3 * S)..Timestamp(4 * S));
         covered.packets(Timestamp::MAX..Timestamp::MIN);

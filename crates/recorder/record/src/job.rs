@@ -334,8 +334,8 @@ pub fn record_on(
     let opened = open_volume((options, &*storage), sources.len(), clock)?;
     let mut sources = sources.into_iter();
     let (first, further) = (sources.by_ref().take(1).collect(), sources.collect());
-    let (advice, setup) = (Vec::new(), Vec::new());
-    let sources = Sources { first, further, advice, selection, setup };
+    let (advice, setup, stamps) = Default::default();
+    let sources = Sources { first, further, advice, selection, setup, clock: stamps };
     let base = Base { storage, files: Some(files), log: |_| (), sources };
     let report = pipeline::run(options, clock, base, opened, progress)?;
     report.assert_accounted();

@@ -57,6 +57,7 @@ mod selection;
 mod settling;
 mod sources;
 mod spares;
+mod stamping;
 mod steps;
 mod storage;
 mod watch;

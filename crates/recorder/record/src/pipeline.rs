@@ -32,7 +32,7 @@ use crate::links::Links;
 use crate::members::{self, Changes, Notifier};
 use crate::patrol::{self, Patrolled, Patroller};
 use crate::progress::{ProgressReporter, Progressing};
-use crate::queues::{Fed, Feeding};
+use crate::queues::{Fed, Feeding, Sources};
 use crate::reach::ReachBack;
 use crate::read_back::ReadBack;
 use crate::resilver;
@@ -89,7 +89,7 @@ pub(crate) fn run(
             expiry: expiry_of(options, opened.writer.superblock(), &storage)?,
             spares,
             questions: Questions::new(options.control.clone(), 1 + sources.further.len()),
-            covered: covered_of(options, 1 + sources.further.len(), &opened.writer, clock),
+            covered: covered_of(options, &sources, &opened.writer, clock),
             waits: waits.clone(),
         };
         let ring = RingWriter::new(opened.writer, ring);
@@ -211,7 +211,8 @@ impl Report {
 }
 
 /// What heads say of the recording that begins.
-fn covered_of(options: &Options, queues: usize, writer: &Writer, clock: &dyn Clock) -> Covered {
+fn covered_of(options: &Options, sources: &Sources, writer: &Writer, clock: &dyn Clock) -> Covered {
+    let queues = (1 + sources.further.len(), sources.clock);
     Covered::new(&options.input, queues, (writer.acknowledged(), clock.realtime()))
 }
 

@@ -11,6 +11,7 @@ use capture::Source;
 use device::Pool;
 use format::directory::Gap;
 use format::piece::Frame;
+use format::recorded::RecordedClock;
 use stage::{Joining, Scope, Sender};
 use units::Clock;
 
@@ -60,6 +61,8 @@ pub(crate) struct Sources {
     pub(crate) selection: Selection,
     /// What was decided, one line each.
     pub(crate) setup: Vec<String>,
+    /// Who says when their packets came.
+    pub(crate) clock: RecordedClock,
 }
 
 /// Notes of the queues, and where their sources broke off.

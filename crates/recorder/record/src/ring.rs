@@ -494,6 +494,7 @@ impl RingWriter<'_> {
 
     /// The next head says up to when packets are accounted for, unless some wait for others.
     fn say_recorded(&mut self) {
+        self.covered.look(self.clock);
         if self.pending.is_empty() && !self.is_split {
             let stretch = self.covered.stretch(self.ledger, self.writer.next());
             if let Some(stretch) = stretch {
@@ -526,6 +527,7 @@ impl RingWriter<'_> {
 
     /// Puts on the status what has become durable.
     fn note(&mut self) {
+        self.covered.look(self.clock);
         self.ledger.note_unfinished(self.writer.in_flight());
         let acknowledged = self.writer.acknowledged();
         // Asks the devices: not while others wait for the status.

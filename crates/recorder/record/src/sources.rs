@@ -6,6 +6,7 @@ use std::thread;
 use core::num::NonZero;
 
 use capture::{FileOptions, FileSource, LiveOptions, LiveSource, Source, XdpSource};
+use format::recorded::RecordedClock;
 use units::ByteSize;
 
 use crate::error::Error;
@@ -28,13 +29,14 @@ pub enum Way {
 /// Opens the inputs, of whose packets the selection is stored.
 pub(crate) fn open(options: &Options, selection: Selection) -> Result<Sources, Error> {
     check_cpus(&options.cpus)?;
-    let Inputs { sources, advice, setup } = open_inputs(options)?;
+    let Inputs { sources, advice, setup, clock } = open_inputs(options)?;
     let is_live = matches!(options.input, Input::Interfaces(_));
     let mut sources = sources.into_iter();
     // Files come one after the other, queues beside each other.
     let first_count = if is_live { 1 } else { sources.len() };
     let first = sources.by_ref().take(first_count).collect();
-    Ok(Sources { first, further: sources.collect(), advice, selection, setup })
+    let further = sources.collect();
+    Ok(Sources { first, further, advice, selection, setup, clock })
 }
 
 /// Sources, and what is said of them.
@@ -43,6 +45,7 @@ struct Inputs {
     sources: Vec<Box<dyn Source>>,
     advice: Vec<String>,
     setup: Vec<String>,
+    clock: RecordedClock,
 }
 
 fn open_inputs(options: &Options) -> Result<Inputs, Error> {
@@ -86,13 +89,15 @@ fn open_interfaces(names: &[String], options: &Options) -> Result<Inputs, Error>
     }
     let sources = LiveSource::open_queues(&live, count)?;
     let advice = sources.first().map(LiveSource::advice).unwrap_or_default();
-    Ok(Inputs { sources: boxed_all(sources), advice, setup })
+    let clock = sources.first().map(LiveSource::clock).unwrap_or_default();
+    Ok(Inputs { sources: boxed_all(sources), advice, setup, clock })
 }
 
 fn by_xdp(mut sources: Vec<XdpSource>) -> Inputs {
+    let clock = RecordedClock { of_kernel: true, ..RecordedClock::default() };
     let advice = sources.first().map(XdpSource::advice).unwrap_or_default();
     let setup = sources.first_mut().map(Source::notes).unwrap_or_default();
-    Inputs { sources: boxed_all(sources), advice, setup }
+    Inputs { sources: boxed_all(sources), advice, setup, clock }
 }
 
 fn boxed_all(sources: Vec<impl Source + 'static>) -> Vec<Box<dyn Source>> {

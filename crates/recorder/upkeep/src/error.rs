@@ -30,6 +30,17 @@ pub enum Error {
     LastRecipient { path: PathBuf },
     #[error("{} is not encrypted: it has no keys that could be destroyed", path.display())]
     NotEncrypted { path: PathBuf },
+    #[error("{} holds nothing that an anchor could be made of", path.display())]
+    NothingToAnchor { path: PathBuf },
+    #[error(
+        "{} is not as the previous anchor saw it ({newest}): verify --anchor says what was changed",
+        path.display()
+    )]
+    OtherThanAnchored { path: PathBuf, newest: format::head::StripeId },
+    #[error("cannot write the list of stripes: {0}")]
+    List(#[source] std::io::Error),
+    #[error("it was broken off")]
+    BrokenOff,
     #[error("the index directory: {0}")]
     Index(#[from] index::Error),
     #[error(

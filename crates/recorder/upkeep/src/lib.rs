@@ -1,10 +1,13 @@
 //! Create, inspect, verify, scrub: what is done to a volume besides recording and reading.
 //!
-//! [`create`] refuses every target that is in use or holds anything the user did not agree to
-//! destroy. [`scrub`] writes only repairs, to a volume without a running recorder. [`inspect`] and
-//! [`verify`] open the volume for reading, take no lock and may run beside a recorder. Nothing here
-//! prints: reports are returned, progress goes to a closure that may break off.
+//! [`anchor`] says what a volume holds, for a statement that is kept elsewhere, and
+//! [`check_anchors`] whether it still does. [`create`] refuses every target that is in use or holds
+//! anything the user did not agree to destroy. [`scrub`] writes only repairs, to a volume without a
+//! running recorder. [`inspect`] and [`verify`] open the volume for reading, take no lock and may
+//! run beside a recorder. Nothing here prints: reports are returned, progress goes to a closure that
+//! may break off.
 
+mod anchor;
 mod create;
 mod erase;
 mod error;
@@ -19,6 +22,10 @@ mod status;
 mod turnover;
 mod verify;
 
+pub use anchor::{
+    AnchorFindings, AnchorOptions, AnchorToCheck, AnchorVerdict, Anchored, StripeRange, anchor,
+    check_anchors,
+};
 pub use create::{CreateOptions, Created, CreatedMember, create};
 pub use erase::{Erasing, erase};
 pub use error::Error;

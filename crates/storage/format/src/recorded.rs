@@ -4,9 +4,9 @@
 //! Layout: docs/format.md, Recorded. It lies in the head behind the MAC, outside of the common
 //! part, so it has no say in a stripe's identity; checksum and MAC cover it.
 
-use units::Timestamp;
+use units::{ClockState, Timestamp};
 
-use crate::field::{get_i64, get_u16, get_u64, put};
+use crate::field::{get_i64, get_u16, get_u32, get_u64, put};
 use crate::head::{HEAD_BYTES, SEQUENCE_MAX, StripeId};
 
 /// Bytes of the names of interfaces, with their lengths, that a head has space for.
@@ -18,6 +18,13 @@ const KIND_LIVE: u8 = 1;
 const KIND_FILES: u8 = 2;
 const FLAG_GOES_ON: u8 = 1;
 
+/// Something is said of the clock.
+const CLOCK_SAID: u8 = 1;
+const CLOCK_OF_KERNEL: u8 = 1;
+const CLOCK_OF_ADAPTER: u8 = 2;
+const CLOCK_HAS_STATE: u8 = 4;
+const CLOCK_SYNCHRONISED: u8 = 8;
+
 /// Byte offsets; drawn with their meaning in docs/format.md, Recorded.
 mod at {
     pub(super) const START: usize = 3704;
@@ -28,10 +35,68 @@ mod at {
     pub(super) const FROM: usize = 3720;
     pub(super) const THROUGH: usize = 3728;
     pub(super) const NAMES: usize = 3736;
+    pub(super) const CLOCK: usize = 4048;
+    pub(super) const CLOCK_FLAGS: usize = 4049;
+    pub(super) const CLOCK_STEPS: usize = 4050;
+    pub(super) const CLOCK_ESTIMATED_ERROR: usize = 4052;
+    pub(super) const CLOCK_LARGEST_ERROR: usize = 4056;
 }
 
-const END: usize = at::NAMES + NAME_BYTES_MAX;
-const _: () = assert!(END == 4048 && END <= HEAD_BYTES - 36);
+const NAMES_END: usize = at::NAMES + NAME_BYTES_MAX;
+const _: () = assert!(NAMES_END == at::CLOCK);
+const _: () = assert!(at::CLOCK_LARGEST_ERROR + 4 == HEAD_BYTES - 36);
+
+/// What the recorder knew of the clock that packets have their times from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RecordedClock {
+    /// Packets of some interfaces have the kernel's time.
+    pub of_kernel: bool,
+    /// Packets of some interfaces have the time of their adapter, whose clock is another one, of
+    /// which nothing is known here. A packet that the adapter did not stamp has the kernel's.
+    pub of_adapter: bool,
+    /// How often the recorder has seen the kernel's clock being set since it began; 65 535 or more
+    /// is 65 535.
+    pub steps: u16,
+    /// What the kernel said of its clock when the stripe was submitted; `None` where it said
+    /// nothing. Errors of 2^32 us and more are that.
+    pub state: Option<ClockState>,
+}
+
+impl RecordedClock {
+    fn encode(&self, page: &mut [u8; HEAD_BYTES]) {
+        let Self { of_kernel, of_adapter, steps, state } = *self;
+        let is_synchronised = state.is_some_and(|state| state.is_synchronised);
+        let flags = [
+            (of_kernel, CLOCK_OF_KERNEL),
+            (of_adapter, CLOCK_OF_ADAPTER),
+            (state.is_some(), CLOCK_HAS_STATE),
+            (is_synchronised, CLOCK_SYNCHRONISED),
+        ];
+        let flags = flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag);
+        put(page, at::CLOCK, &[CLOCK_SAID, flags.sum()]);
+        put(page, at::CLOCK_STEPS, &steps.to_le_bytes());
+        let state = state.unwrap_or_default();
+        let micros = |us: u64| u32::try_from(us).unwrap_or(u32::MAX).to_le_bytes();
+        put(page, at::CLOCK_ESTIMATED_ERROR, &micros(state.estimated_error_us));
+        put(page, at::CLOCK_LARGEST_ERROR, &micros(state.largest_error_us));
+    }
+
+    fn decode(page: &[u8; HEAD_BYTES]) -> Option<Self> {
+        let flags = *page.get(at::CLOCK_FLAGS)?;
+        let is_set = |flag| flags & flag != 0;
+        let state = || ClockState {
+            is_synchronised: is_set(CLOCK_SYNCHRONISED),
+            estimated_error_us: get_u32(page, at::CLOCK_ESTIMATED_ERROR).into(),
+            largest_error_us: get_u32(page, at::CLOCK_LARGEST_ERROR).into(),
+        };
+        (*page.get(at::CLOCK)? == CLOCK_SAID).then(|| Self {
+            of_kernel: is_set(CLOCK_OF_KERNEL),
+            of_adapter: is_set(CLOCK_OF_ADAPTER),
+            steps: get_u16(page, at::CLOCK_STEPS),
+            state: is_set(CLOCK_HAS_STATE).then(state),
+        })
+    }
+}
 
 /// A stretch of time in which a recorder took what its interfaces gave.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,6 +115,8 @@ pub struct Recorded {
     pub interfaces: u16,
     /// Names of the first of them, as many as there is space for.
     pub names: Vec<String>,
+    /// What was known of the clock; `None` for files, and where heads do not say it.
+    pub clock: Option<RecordedClock>,
 }
 
 impl Recorded {
@@ -64,7 +131,8 @@ impl Recorded {
             names.push(kept.to_owned());
         }
         let interfaces = u16::try_from(interfaces.len()).unwrap_or(u16::MAX);
-        Self { is_live, goes_on: false, start, from, through: from, interfaces, names }
+        let (goes_on, clock) = Default::default();
+        Self { is_live, goes_on, start, from, through: from, interfaces, names, clock }
     }
 
     pub(crate) fn encode(&self, page: &mut [u8; HEAD_BYTES]) {
@@ -84,6 +152,9 @@ impl Recorded {
         }
         let bytes = u16::try_from(end - at::NAMES).expect("as many names as there is space for");
         put(page, at::NAMES_BYTES, &bytes.to_le_bytes());
+        if let Some(clock) = &self.clock {
+            clock.encode(page);
+        }
     }
 
     /// `None` where nothing is said, or nothing that is known here.
@@ -111,6 +182,7 @@ impl Recorded {
             through: Timestamp(get_i64(page, at::THROUGH)),
             interfaces: get_u16(page, at::INTERFACES),
             names,
+            clock: RecordedClock::decode(page),
         })
     }
 }
@@ -144,8 +216,30 @@ mod tests {
         assert!(recorded.interfaces == 40 && (4..40).contains(&recorded.names.len()));
         let mut page = [0; HEAD_BYTES];
         recorded.encode(&mut page);
-        assert!(page[END..].iter().all(|byte| *byte == 0));
+        assert!(page[NAMES_END..].iter().all(|byte| *byte == 0));
         assert_eq!(Recorded::decode(&page), Some(recorded));
+    }
+
+    #[test]
+    fn what_is_said_of_the_clock_is_read_and_zeros_say_nothing() {
+        let state = ClockState {
+            is_synchronised: true,
+            estimated_error_us: 1_234,
+            largest_error_us: u64::from(u32::MAX) + 1,
+        };
+        for (state, steps) in [(None, 0), (Some(state), 7), (Some(ClockState::default()), 65_535)] {
+            for (of_kernel, of_adapter) in [(true, false), (false, true), (true, true)] {
+                let said = RecordedClock { of_kernel, of_adapter, steps, state };
+                let mut page = [0; HEAD_BYTES];
+                Recorded { clock: Some(said), ..of(&[]) }.encode(&mut page);
+                let read = Recorded::decode(&page).unwrap().clock.unwrap();
+                let most = |state: ClockState| state.largest_error_us.min(u64::from(u32::MAX));
+                assert_eq!(read.state.map(most), state.map(most));
+                let state = read.state.map(|it| ClockState { largest_error_us: 0, ..it });
+                let cut = said.state.map(|it| ClockState { largest_error_us: 0, ..it });
+                assert_eq!(RecordedClock { state, ..read }, RecordedClock { state: cut, ..said });
+            }
+        }
     }
 
     /// Whatever stands there.

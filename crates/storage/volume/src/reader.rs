@@ -413,7 +413,9 @@ impl Reader {
             let slot = self.geometry().slot(sequence);
             self.with_heads(|heads| heads.read_slot(member, slot, buffer));
         }
-        self.verified(span, sequence, column, buffer)
+        let mut slot = self.verified(span, sequence, column, buffer)?;
+        self.decrypt_slot(&mut slot, buffer);
+        Ok(slot)
     }
 
     /// The same of several columns, whose members are read at the same time, each into memory of
@@ -422,6 +424,25 @@ impl Reader {
     /// # Panics
     /// When there is not as much memory as columns, or the volume has no such column.
     pub fn slots(
+        &self,
+        sequence: u64,
+        columns: &[u8],
+        memory: &mut [Vec<u8>],
+    ) -> Vec<Result<Slot, Error>> {
+        let mut slots = self.sealed_slots(sequence, columns, memory);
+        for (slot, buffer) in slots.iter_mut().zip(memory) {
+            if let Ok(slot) = slot {
+                self.decrypt_slot(slot, buffer);
+            }
+        }
+        slots
+    }
+
+    /// As [`Self::slots`], with bodies as they lie on the members: encrypted where the volume is.
+    ///
+    /// # Panics
+    /// When there is not as much memory as columns, or the volume has no such column.
+    pub fn sealed_slots(
         &self,
         sequence: u64,
         columns: &[u8],
@@ -489,7 +510,6 @@ impl Reader {
                 Error::Damaged(first)
             });
         }
-        self.decrypt_slot(&mut slot, buffer);
         Ok(slot)
     }
 

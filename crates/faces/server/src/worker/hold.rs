@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 
 use extract::{ExtractReport, Limits, Request};
-use hold::{Aside, Room, put_aside};
+use hold::{Aside, Room, no_signature, put_aside};
 use page::text::plural;
 use serde_json::json;
 use units::ByteSize;
@@ -31,7 +31,13 @@ impl Work<'_> {
             session_view::manifest_json(&report.manifest, (self.recorders.maker)(), files, None)
         };
         let (folder, size_max) = (&*wanted.folder, wanted.size_max);
-        let room = Room { folder, size_max, also_empty: true, manifest: &manifest };
+        let room = Room {
+            folder,
+            size_max,
+            also_empty: true,
+            manifest: &manifest,
+            signature: &no_signature,
+        };
         let aside = put_aside(&room, &options, &request, &mut |_| self.flow());
         match aside.map_err(failed)? {
             Aside::Held { path, packets, completeness, .. } => {

@@ -1,7 +1,7 @@
 //! Manifests, seals and signatures: every tampering is found.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
@@ -181,4 +181,190 @@ fn keys_that_others_may_read_are_refused() {
         std::fs::set_permissions(key, std::fs::Permissions::from_mode(0o600)).unwrap();
         run(&extract).done();
     }
+}
+
+#[test]
+fn what_an_extract_is_made_for_is_in_its_manifest_and_shown() {
+    let volume = Volume::recorded();
+    let file = volume.file("out.pcapng");
+    let case = ["--case", "2026/17 \u{1b}[31m", "--purpose", "leak", "--requester", "B. Jones"];
+    run(&[&["extract", &volume.path, "sni *", "-w", &file][..], &case].concat()).done();
+    let manifest = format!("{file}.json");
+    let json: Value = serde_json::from_str(&std::fs::read_to_string(&manifest).unwrap()).unwrap();
+    assert_eq!(json["case"], "2026/17 \u{1b}[31m");
+    assert_eq!((&json["purpose"], &json["requester"]), (&"leak".into(), &"B. Jones".into()));
+    let ran = run(&["verify-extract", &manifest, &file]).done();
+    for line in ["case: 2026/17 \\u{1b}[31m\n", "purpose: leak\n", "requester: B. Jones\n"] {
+        assert!(ran.out.contains(line), "{line}: {ran:?}");
+    }
+    let holds = volume.file("holds");
+    std::fs::create_dir(&holds).unwrap();
+    let hold = ["hold", &volume.path, "sni *", "--hold-dir", &holds];
+    run(&hold).done();
+    let list = ["hold", "--list", "--hold-dir", &holds];
+    assert!(!run(&list).done().out.contains("CASE"));
+    run(&[&hold[..], &case].concat()).done();
+    let ran = run(&list).done();
+    assert!(ran.out.contains("CASE") && ran.out.contains("2026/17 \\u{1b}[31m"), "{ran:?}");
+    assert!(ran.out.contains("B. Jones") && ran.out.contains("leak"), "{ran:?}");
+
+    let long = "x".repeat(1025);
+    for text in ["", "  ", &long] {
+        let ran = run(&["extract", &volume.path, "sni *", "-w", "-", "--case", text]);
+        assert!(ran.code == Some(2) && ran.err.contains("--case"), "{ran:?}");
+    }
+    // Without any of it nothing is said.
+    let plain = volume.file("plain.pcapng");
+    run(&["extract", &volume.path, "sni *", "-w", &plain]).done();
+    let json = std::fs::read_to_string(format!("{plain}.json")).unwrap();
+    assert!(!json.contains("\"case\"") && !json.contains("\"requester\""));
+}
+
+/// The blocks of packets in the body of a piece.
+fn packet_blocks(body: &[u8]) -> (u64, Vec<u8>) {
+    let word = |at: usize| u32::from_le_bytes(body[at..at + 4].try_into().unwrap());
+    let (mut at, mut count, mut blocks) = (0, 0, Vec::new());
+    while at + 12 <= body.len() {
+        let len = usize::try_from(word(at + 4)).unwrap();
+        if word(at) == 6 {
+            blocks.extend_from_slice(&body[at..at + len]);
+            count += 1;
+        }
+        at += len;
+    }
+    (count, blocks)
+}
+
+#[test]
+fn each_piece_is_named_with_its_stripe_and_what_it_gave() {
+    let volume = Volume::recorded();
+    let file = volume.file("all.pcapng");
+    run(&["extract", &volume.path, "", "-w", &file]).done();
+    let text = std::fs::read_to_string(format!("{file}.json")).unwrap();
+    let json: Value = serde_json::from_str(&text).unwrap();
+    let number = |value: &Value| value.as_u64().unwrap();
+    let pieces = json["pieces"].as_array().unwrap();
+    let sum: u64 = pieces.iter().map(|piece| number(&piece["packets"])).sum();
+    assert_eq!(sum, number(&json["outputs"][0]["packets"]));
+    let stripes = crate::reforged::Reforged::open(&volume.path).data();
+    assert_eq!(stripes.len(), pieces.len());
+    for ((head, body), piece) in stripes.iter().zip(pieces) {
+        let (packets, blocks) = packet_blocks(body);
+        assert_eq!(head.stripe.stripe.sequence, number(&piece["sequence"]));
+        assert_eq!(piece["cid"], units::hex(&head.cid));
+        assert_eq!(piece["packets"], packets);
+        assert_eq!(piece["blake3"], blake3::hash(&blocks).to_hex().to_string());
+    }
+    // Files were read: who stamped their packets is not known.
+    let clocks = json["clocks"].as_array().unwrap();
+    assert_eq!((clocks.len(), &clocks[0]["times_by"]), (1, &"files".into()));
+    assert!(clocks[0].get("steps").is_none() && clocks[0].get("synchronised").is_none());
+    let statement = json["statement"].as_array().unwrap();
+    assert!(statement[0].as_str().unwrap().starts_with("complete"), "{statement:?}");
+    // A few rows of some pieces say of these packets what all of a piece says.
+    let some = volume.file("some.pcapng");
+    run(&["extract", &volume.path, "port 53", "-w", &some]).done();
+    let text = std::fs::read_to_string(format!("{some}.json")).unwrap();
+    let json: Value = serde_json::from_str(&text).unwrap();
+    let sum: u64 = json["pieces"].as_array().unwrap().iter().map(|it| number(&it["packets"])).sum();
+    assert!(sum > 0 && sum == number(&json["outputs"][0]["packets"]));
+}
+
+/// False where `ssh-keygen` is missing.
+fn ssh_keygen(arguments: &[&str]) -> bool {
+    let ran = Command::new("ssh-keygen").args(arguments).stdin(Stdio::null()).output();
+    match ran {
+        Ok(ran) => assert!(ran.status.success(), "{arguments:?}: {ran:?}"),
+        Err(error) => {
+            println!("not run: ssh-keygen: {error}");
+            return false;
+        }
+    }
+    true
+}
+
+#[test]
+fn keys_of_openssh_sign_what_ssh_keygen_verifies() {
+    let volume = Volume::recorded();
+    let [key, other, file] = ["id", "other", "out.pcapng"].map(|name| volume.file(name));
+    if !ssh_keygen(&["-q", "-t", "ed25519", "-N", "", "-C", "alice@lab", "-f", &key]) {
+        return;
+    }
+    ssh_keygen(&["-q", "-t", "ed25519", "-N", "", "-f", &other]);
+    run(&["extract", &volume.path, "sni *", "--sign", &key, "-w", &file]).done();
+    let manifest = format!("{file}.json");
+    let signature = format!("{manifest}.sig");
+    let allowed = volume.file("allowed_signers");
+    let public = std::fs::read_to_string(format!("{key}.pub")).unwrap();
+    std::fs::write(&allowed, format!("alice@lab namespaces=\"wirespool\" {public}")).unwrap();
+    let by_ssh_keygen = |of: &str, signature: &str| {
+        let mut command = Command::new("ssh-keygen");
+        command.args(["-Y", "verify", "-f", &allowed, "-I", "alice@lab", "-n", "wirespool"]);
+        command.args(["-s", signature]).stdin(std::fs::File::open(of).unwrap());
+        command.output().unwrap()
+    };
+    let ran = by_ssh_keygen(&manifest, &signature);
+    assert!(ran.status.success(), "{ran:?}");
+
+    let verify = |public: &str| run(&["verify-extract", &manifest, &file, "--public-key", public]);
+    for public in [format!("{key}.pub"), allowed.clone()] {
+        let ran = verify(&public).done();
+        assert!(ran.out.contains("signed with the key given of alice@lab, "), "{ran:?}");
+        assert!(ran.out.contains("out.pcapng.json.sig: a signature with the key given"), "{ran:?}");
+    }
+    let ran = verify(&format!("{other}.pub"));
+    assert!(ran.code == Some(1) && ran.out.contains("another key"), "{ran:?}");
+    let expired = volume.file("expired");
+    std::fs::write(&expired, format!("alice valid-before=\"20200101\" {public}")).unwrap();
+    let ran = verify(&expired);
+    assert!(ran.code == Some(1) && ran.out.contains("was not valid"), "{ran:?}");
+    std::fs::write(&expired, format!("alice namespaces=\"git\" {public}")).unwrap();
+    verify(&expired).fails_with(2, "for other namespaces");
+
+    // A signature that ssh-keygen makes is as good, also of a manifest that was not signed.
+    let plain = volume.file("plain.pcapng");
+    run(&["extract", &volume.path, "sni *", "-w", &plain]).done();
+    let unsigned = format!("{plain}.json");
+    ssh_keygen(&["-q", "-Y", "sign", "-f", &key, "-n", "wirespool", &unsigned]);
+    run(&["verify-extract", &unsigned, &plain, "--public-key", &allowed]).done();
+    std::fs::remove_file(format!("{unsigned}.sig")).unwrap();
+    ssh_keygen(&["-q", "-Y", "sign", "-f", &key, "-n", "git", &unsigned]);
+    let ran = run(&["verify-extract", &unsigned, &plain, "--public-key", &allowed]);
+    assert!(ran.code == Some(1) && ran.out.contains("namespace git"), "{ran:?}");
+    // That of another file.
+    std::fs::copy(&signature, format!("{unsigned}.sig")).unwrap();
+    let ran = run(&["verify-extract", &unsigned, &plain]);
+    assert!(ran.code == Some(1) && ran.out.contains("does not fit the file"), "{ran:?}");
+
+    // A hold has one, too, and loses it when it is removed.
+    let holds = volume.file("holds");
+    std::fs::create_dir(&holds).unwrap();
+    run(&["hold", &volume.path, "sni *", "--hold-dir", &holds, "--sign", &key]).done();
+    let names = std::fs::read_dir(&holds).unwrap().map(|entry| entry.unwrap().path());
+    let held: Vec<_> = names.map(|path| path.into_os_string().into_string().unwrap()).collect();
+    let signature = held.iter().find(|name| name.ends_with(".json.sig")).unwrap();
+    let ran = by_ssh_keygen(signature.strip_suffix(".sig").unwrap(), signature);
+    assert!(ran.status.success() && held.len() == 3, "{held:?} {ran:?}");
+}
+
+#[test]
+fn keys_of_openssh_that_cannot_sign_are_refused_in_a_line() {
+    let volume = Volume::recorded();
+    let [locked, rsa] = ["locked", "rsa"].map(|name| volume.file(name));
+    if !ssh_keygen(&["-q", "-t", "ed25519", "-N", "secret", "-a", "1", "-f", &locked]) {
+        return;
+    }
+    ssh_keygen(&["-q", "-t", "rsa", "-b", "2048", "-N", "", "-f", &rsa]);
+    let out = volume.file("a");
+    for (key, words) in [(&locked, "the key has a passphrase"), (&rsa, "of the kind ssh-rsa")] {
+        let mut command = Command::new("setsid");
+        command.arg(crate::machine::BINARY).args(["extract", &volume.path, "udp", "-w", &out]);
+        let ran = command.args(["--sign", key]).stdin(Stdio::null()).output().unwrap();
+        crate::machine::Ran::new(&ran).fails_with(2, words);
+    }
+    assert!(!Path::new(&out).exists());
+    run(&["extract", &volume.path, "udp", "-w", &out]).done();
+    let public = format!("{rsa}.pub");
+    run(&["verify-extract", &format!("{out}.json"), &out, "--public-key", &public])
+        .fails_with(2, "of the kind ssh-rsa");
 }

@@ -7,6 +7,7 @@
 #![expect(clippy::print_stdout, reason = "tests say why they did not run")]
 #![expect(clippy::disallowed_methods, reason = "tests look at the clock and open files")]
 
+mod anchors;
 mod archive;
 mod asked;
 mod attacked;
@@ -43,6 +44,7 @@ mod pivots;
 mod prove;
 mod qualify;
 mod questions;
+mod reforged;
 mod refusals;
 mod replay;
 mod restored;

@@ -139,6 +139,14 @@ fn times_between_recordings_are_not_recorded() {
     assert_eq!(recorded.len(), 2);
     assert_eq!(recorded[0]["interfaces"][0], "taker");
     assert_eq!(recorded[0]["end"], "in_order");
+    // What the recorders knew of the clock that packets have their times from.
+    let clocks = whole.1["clocks"].as_array().unwrap();
+    assert!(clocks.len() >= 2, "{clocks:?}");
+    for clock in clocks {
+        assert_eq!((&clock["times_by"], &clock["steps"]), (&"kernel".into(), &0.into()));
+        assert!(clock["synchronised"].is_boolean(), "{clock}");
+        assert!(clock["largest_error_us"].as_u64().is_some(), "{clock}");
+    }
     let [(first, first_end), (second, _)] = times[..] else { panic!("two recordings") };
     is(&extract(&volume, &between(first, first + 0.2)), 0, "complete", "");
     is(&extract(&volume, &between(second, second + 0.2)), 0, "complete", "");

@@ -27,6 +27,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use format::recorded::RecordedClock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use units::ByteSize;
 use wire::LinkType;
@@ -138,6 +139,8 @@ struct Queue {
     counters: Counters,
     /// What the socket lets in once it has started.
     program: Vec<Instruction>,
+    /// The adapter was told to stamp packets.
+    is_stamped_by_adapter: bool,
 }
 
 /// What must be known of an interface to read its frames.
@@ -194,6 +197,13 @@ impl LiveSource {
     /// line each with the command that mends it.
     pub fn advice(&self) -> Vec<String> {
         self.queues.iter().flat_map(|queue| queue.port.card().advice()).collect()
+    }
+
+    /// Who stamps packets: adapters that were told to, and said that they do, or the kernel.
+    pub fn clock(&self) -> RecordedClock {
+        let is_by = |adapter| self.queues.iter().any(|it| it.is_stamped_by_adapter == adapter);
+        let (of_kernel, of_adapter) = (is_by(false), is_by(true));
+        RecordedClock { of_kernel, of_adapter, ..RecordedClock::default() }
     }
 
     /// One queue of every interface, which receives nothing yet.
@@ -395,12 +405,14 @@ impl Queue {
         let limit = if options.snaplen == 0 { LONGEST_PACKET } else { options.snaplen };
         let program = filter_program(name, link_type, options.filter.as_deref(), limit)?;
         socket.attach_nothing().map_err(error("SO_ATTACH_FILTER"))?;
-        if options.timestamps == Timestamps::Adapter
-            && let Err(source) = socket.take_adapter_timestamps(name)
-        {
-            let note =
-                format!("interface {name}: the adapter gives no times ({source}), the kernel does");
-            notes.extend(is_first.then_some(note));
+        let mut is_stamped_by_adapter = false;
+        if options.timestamps == Timestamps::Adapter {
+            let taken = socket.take_adapter_timestamps(name);
+            is_stamped_by_adapter = taken.is_ok();
+            let note = taken.err().filter(|_| is_first).map(|source| {
+                format!("interface {name}: the adapter gives no times ({source}), the kernel does")
+            });
+            notes.extend(note);
         }
         let ring = map_ring(&socket, name, options.ring_size, notes)
             .map_err(error("setting up the kernel ring"))?;
@@ -421,6 +433,7 @@ impl Queue {
             },
             counters: Counters::default(),
             program,
+            is_stamped_by_adapter,
         })
     }
 

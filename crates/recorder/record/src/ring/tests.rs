@@ -8,6 +8,7 @@ use core::ops::ControlFlow;
 use device::Pool;
 use format::head::{HeadKey, Kind, VolumeId};
 use format::piece::{EncodedInterface, InterfaceFields, PacketParts};
+use format::recorded::RecordedClock;
 use format::superblock::MemberEntry;
 use host::SystemClock;
 use stage::channel;
@@ -114,7 +115,11 @@ fn parts<'a>(
         expiry: Expiry::new((retention, false), Arc::clone(&storage)).unwrap(),
         spares: no_spares(&storage),
         questions: Questions::new(Control::default(), 1),
-        covered: Covered::new(&options.input, 1, (writer.acknowledged(), Timestamp(0))),
+        covered: Covered::new(
+            &options.input,
+            (1, RecordedClock::default()),
+            (writer.acknowledged(), Timestamp(0)),
+        ),
         waits,
     }
 }

@@ -297,6 +297,8 @@ fn errors_about_hostile_names_are_one_harmless_line() {
         &["trace", "-o", &out, "--via", NAME, "--", &absent],
         &["verify-extract", &absent, &absent],
         &["keygen", &format!("{absent}/key")],
+        &["anchor", &absent, "-w", &format!("{absent}/anchor")],
+        &["verify", &absent, "--anchor", &absent],
         &["create", &format!("{absent}/volume"), "--size", "64M"],
         &["stenoread", "--volume", &absent, NAME],
         &["fields", NAME],

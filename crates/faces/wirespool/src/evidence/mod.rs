@@ -1,0 +1,129 @@
+//! `wirespool verify-extract`, `wirespool keygen` and `wirespool anchor`.
+
+mod anchor;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use ::evidence::{SigningKey, Trust};
+use attest::{ExtractToCheck, check_extract, read_trust};
+use clap::Args;
+use host::Output;
+
+use crate::failure::{Outcome, Verdict, of_attest};
+use crate::statement::maker;
+use crate::{output_file, stdout};
+
+pub(crate) use self::anchor::{
+    AgainstFlags, Flags as AnchorFlags, run as anchor, verify as verify_against,
+};
+
+/// Compare an extract with its manifest.
+///
+/// Length, SHA-256 and BLAKE3 of the file have to be those that were written, and the manifest has
+/// to be as it was written: its seal is a hash, and a signature where there was a key. A signature
+/// of OpenSSH beside it (MANIFEST.sig) and a time stamp (MANIFEST.tsr) have to be right, too, where
+/// they are. Needs neither the volume nor a recorder. What was missing from the extract is in its
+/// manifest.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool verify-extract https.pcapng.json https.pcapng
+  wirespool verify-extract sessions.json sessions/
+  wirespool verify-extract evidence.pcapng.json evidence.pcapng --public-key signing.key.pub
+  wirespool verify-extract evidence.pcapng.json evidence.pcapng --anchor monday.anchor
+  wirespool verify-extract evidence.pcapng.json evidence.pcapng --html report.html
+
+Exit code 1 when the file is not the extract, or the manifest not the one that was written.")]
+pub(crate) struct VerifyFlags {
+    /// The manifest that extract wrote
+    manifest: PathBuf,
+    /// The extract, or the folder of one with --split
+    file: PathBuf,
+    /// An anchor that has to list the stripes which the extract was made from; may be given several
+    /// times
+    #[arg(long = "anchor", value_name = "FILE")]
+    anchors: Vec<PathBuf>,
+    /// Write a report for people to this file: what was asked for, what came out, each check with
+    /// its result, and what it proves
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Replace an existing report
+    #[arg(long, requires = "html")]
+    force: bool,
+    #[command(flatten)]
+    trust: TrustFlags,
+}
+
+/// Whom to trust.
+#[derive(Debug, Args)]
+pub(crate) struct TrustFlags {
+    /// It has to be signed with the other half of a key in this file: PEM, KEY.pub of OpenSSH, or
+    /// allowed_signers
+    #[arg(long, value_name = "FILE")]
+    public_key: Option<PathBuf>,
+    /// Time stamps have to be of an authority whose certificate leads to one in this file (PEM)
+    #[arg(long, value_name = "FILE")]
+    tsa_ca: Option<PathBuf>,
+}
+
+impl TrustFlags {
+    fn read(&self) -> anyhow::Result<Trust> {
+        let (keys, authorities) = (self.public_key.as_deref(), self.tsa_ca.as_deref());
+        read_trust(keys, authorities).map_err(of_attest)
+    }
+}
+
+/// Reads a key that signs; the terminal is asked for a passphrase.
+pub(crate) fn signing_key(path: &Path) -> anyhow::Result<SigningKey> {
+    let name = page::safe::path(path);
+    let mut ask = || host::ask_passphrase(&format!("Passphrase of {name}: "));
+    attest::signing_key(path, &mut ask).map_err(of_attest)
+}
+
+/// Make a pair of keys for signing manifests.
+///
+/// Writes an Ed25519 private key to FILE, which only its owner may read, and the public key to
+/// FILE.pub. Both are PEM files as openssl has them.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool keygen signing.key
+  wirespool extract /data/spool 'host 10.0.0.1' --sign signing.key -w evidence.pcapng
+  wirespool verify-extract evidence.pcapng.json evidence.pcapng --public-key signing.key.pub")]
+pub(crate) struct KeygenFlags {
+    /// File for the private key; an existing file is not replaced
+    file: PathBuf,
+}
+
+pub(crate) fn keygen(flags: &KeygenFlags) -> Outcome {
+    let key = SigningKey::new(host::random_bytes()?);
+    let mut public = flags.file.clone().into_os_string();
+    public.push(".pub");
+    let mut private = Output::create(&flags.file, false)?;
+    let public = Output::create(Path::new(&public), false)?;
+    private.write_all(key.to_pem().as_bytes())?;
+    private.finish()?;
+    // It is there to be given away: the umask decides who may read it.
+    public.finish_public(key.public().to_pem().as_bytes())?;
+    stdout::print(&format!("public key {}\n", units::hex(&key.public().0)))?;
+    Ok(Verdict::Clean)
+}
+
+pub(crate) fn verify(flags: &VerifyFlags) -> Outcome {
+    let trust = flags.trust.read()?;
+    let html = output_file::create_named(flags.html.as_ref(), flags.force)?;
+    let checked = check_extract(&ExtractToCheck {
+        manifest: &flags.manifest,
+        file: &flags.file,
+        anchors: &flags.anchors,
+        trust: &trust,
+        program: &maker().program,
+    });
+    let checked = checked.map_err(of_attest)?;
+    if let Some(output) = html {
+        output.finish_with(checked.report.as_bytes())?;
+    }
+    stdout::print(&(checked.lines.join("\n") + "\n"))?;
+    Ok(Verdict::clean_if(checked.is_right))
+}

@@ -1,0 +1,40 @@
+//! What makes extracts and volumes checkable later: keys and signatures, seals, anchors of volumes
+//! and the stripes that they list, witness files, and time stamps of a third party (RFC 3161).
+//!
+//! Everything here is bytes in, bytes out: no file is opened, no clock read, nothing printed. The
+//! forms are drawn in docs/evidence.md. Called by `extract` (manifests), `upkeep` (anchors) and the
+//! binary.
+
+mod anchor;
+mod attested;
+mod clock_use;
+mod coverage;
+mod der;
+mod key;
+mod listed;
+mod maker;
+mod seal;
+mod ssh;
+mod stamp;
+mod trusted;
+mod witness;
+
+pub use anchor::{
+    ANCHOR_VERSION, AnchorError, AnchorForm, CheckedAnchor, PreviousForm, ReadAnchor, parse_anchor,
+};
+pub use attested::{
+    Attested, Distrust, LIST_SUFFIX, SIGNATURE_SUFFIX, STAMP_REQUEST_SUFFIX, STAMP_SUFFIX, Trust,
+    Vouched,
+};
+pub use clock_use::{ClockUse, TimesBy};
+pub use coverage::{Coverage, coverage};
+pub use key::{AskPassphrase, KeyError, NAMESPACE, PublicKey, SigningKey};
+pub use listed::{Body, LISTED_BYTES, ListError, Listed, ListedStripes, list_header};
+pub use maker::Maker;
+pub use seal::{
+    AFTER_SEAL, BEFORE_SEAL, Seal, SealError, SealForm, SealTextError, Signer, split_sealed,
+};
+pub use ssh::{SshSignatureError, check_ssh_signature};
+pub use stamp::{Authorities, Stamp, StampError, check_stamp, sha256, stamp_request};
+pub use trusted::{Trusted, TrustedKeys};
+pub use witness::{WitnessError, WitnessForm, Witnessed, witness_lines};
