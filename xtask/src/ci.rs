@@ -10,8 +10,8 @@
 //! passes then counts as passed, and is named at the end with what it said before.
 //!
 //! Steps that take samples come last, and none is begun when forty minutes are over: it is skipped,
-//! and said to be. So is what costs more than it tells: the SQL engine is a third of what clippy and
-//! rustdoc check of libraries, for one crate of ours; its tests are run with all others.
+//! and said to be. So is what costs more than it tells: the SQL engine is a third of what clippy
+//! and rustdoc check of libraries, for one crate of ours; its tests are run with all others.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -57,8 +57,8 @@ const FAILURE_LINES: usize = 12;
 /// More failed tests than this are no accident, and are not run again.
 const AGAIN_MAX: usize = 4;
 
-/// Tests at a time, for each core: most of them wait, for a kernel, a child or a deadline. The black
-/// box used half of two cores when there were four at a time.
+/// Tests at a time, for each core: most of them wait, for a kernel, a child or a deadline. The
+/// black box used half of two cores when there were four at a time.
 const TESTS_A_CORE: usize = 3;
 
 /// Rules of recovery that are left out: each costs a minute.

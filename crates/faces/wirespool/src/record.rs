@@ -87,8 +87,8 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     keep_sessions: Option<Duration>,
     /// What to keep of the packets that FILTER chooses: all, the first bytes or packets of each
-    /// session (64k, 20p), headers, all but encrypted payload (handshake) or nothing. The first class
-    /// that fits decides; may be given several times, as in --class 'port 443=64k' --class
+    /// session (64k, 20p), headers, all but encrypted payload (handshake) or nothing. The first
+    /// class that fits decides; may be given several times, as in --class 'port 443=64k' --class
     /// 'host 10.0.0.9=nothing'
     #[arg(long = "class", value_name = "FILTER=WHAT")]
     classes: Vec<record::Class>,

@@ -114,8 +114,8 @@ pub(crate) fn order_of(target: &Target) -> Order {
     }
 }
 
-/// Reading proves nothing of writing but that it is hardly faster. What is too slow for a moment, or
-/// in memory, is too slow for longer.
+/// Reading proves nothing of writing but that it is hardly faster. What is too slow for a moment,
+/// or in memory, is too slow for longer.
 fn answer(judged: &Judged, needed: u64, (is_interrupted, is_open): (bool, bool)) -> Answer {
     if judged.guaranteed_bytes_per_s < needed {
         return if is_interrupted { Answer::CannotJudge } else { Answer::TooSlow };

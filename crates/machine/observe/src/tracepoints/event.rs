@@ -3,7 +3,7 @@
 use host::DeviceNumber;
 
 use super::format::{Field, Format};
-use super::set::{Decode, Traced};
+use super::traced::{Decode, Traced};
 
 /// What a disk is asked to do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

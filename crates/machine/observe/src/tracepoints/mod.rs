@@ -13,28 +13,27 @@ mod event;
 mod format;
 mod mounted;
 mod not_traced;
+mod place;
 mod senders;
 mod set;
+mod traced;
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub use event::{BlockRequest, FilePage, Happened, Operation, Purpose, TraceEvent};
 use event::{Decoder, Kind};
 use format::Format;
 use host::DeviceNumber;
 pub use not_traced::NotTraced;
+use place::{format_of, tracefs};
 pub use senders::{Senders, Sent, realtime_ahead_ns};
 use set::Set;
-pub use set::Traced;
+pub use traced::Traced;
 
 pub use crate::perf::{monotonic_ns, processors};
 use crate::perf::{ring_size, settled_ns};
 use crate::symbols::address_of;
 
-/// Where tracefs is: by itself, or inside of debugfs.
-const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// Of the rings for requests: at 50 000 a second on one processor, 300 bytes each, 0.14 s.
 const REQUEST_RING: usize = 2 << 20;
 const PAGE_RING: usize = 512 << 10;
@@ -44,11 +43,11 @@ const RELEASE_RING: usize = 32 << 10;
 /// The tracepoints that are listened to.
 #[derive(Debug)]
 pub struct Tracer {
-    requests: Set,
-    pages: Option<Set>,
-    folios: Option<Set>,
+    requests: Set<Decoder>,
+    pages: Option<Set<Decoder>>,
+    folios: Option<Set<Decoder>>,
     /// What limits of groups have held back, when it is sent off.
-    releases: Option<Set>,
+    releases: Option<Set<Decoder>>,
     /// Read, and not yet handed out.
     waiting: Vec<TraceEvent>,
 }
@@ -105,7 +104,7 @@ impl Tracer {
         self.sets().for_each(Set::count_missing);
     }
 
-    fn sets(&mut self) -> impl Iterator<Item = &mut Set> {
+    fn sets(&mut self) -> impl Iterator<Item = &mut Set<Decoder>> {
         let further = self.pages.iter_mut().chain(&mut self.folios).chain(&mut self.releases);
         core::iter::once(&mut self.requests).chain(further)
     }
@@ -134,7 +133,7 @@ impl Tracer {
 /// Requests that a group of processes may not make yet are made later by a worker of the kernel
 /// (`block/blk-throttle.c`), in a function that workers run for nothing else. `None` where its
 /// address is not told, or the kernel has none.
-fn releases(place: &Path) -> Option<Set> {
+fn releases(place: &Path) -> Option<Set<Decoder>> {
     const FUNCTION: &str = "blk_throtl_dispatch_work_fn";
     let address = address_of(FUNCTION)?;
     let wanted = [
@@ -143,27 +142,6 @@ fn releases(place: &Path) -> Option<Set> {
     ];
     let decoders = decoders(place, &wanted).ok()?;
     Set::open(decoders, &format!("function == {address:#x}"), ring_size(RELEASE_RING)).ok()
-}
-
-fn tracefs() -> Result<PathBuf, NotTraced> {
-    let mut is_forbidden = false;
-    for place in PLACES.map(Path::new) {
-        match fs::read_dir(place.join("events")) {
-            Ok(_) => return Ok(place.to_path_buf()),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => is_forbidden = true,
-            Err(_) => {}
-        }
-    }
-    if is_forbidden {
-        return Err(NotTraced::Forbidden);
-    }
-    // Whoever may not mount one may not listen either.
-    let lacks = if rustix::process::geteuid().is_root() {
-        NotTraced::NoTracefs
-    } else {
-        NotTraced::Forbidden
-    };
-    mounted::place().ok_or(lacks)
 }
 
 /// The tracepoint at which a process makes a request: since Linux 6.5 one of its own.
@@ -180,16 +158,6 @@ fn decoders(place: &Path, wanted: &[(Kind, &'static str)]) -> Result<Vec<Decoder
 fn decoder_of(place: &Path, (kind, name): &(Kind, &'static str)) -> Result<Decoder, NotTraced> {
     let decoder = Decoder::new(*kind, &format_of(place, name)?);
     decoder.ok_or(NotTraced::NoTracepoint(name))
-}
-
-fn format_of(place: &Path, name: &'static str) -> Result<Format, NotTraced> {
-    let path = place.join("events").join(name).join("format");
-    let text = fs::read_to_string(path).map_err(|error| match error.kind() {
-        io::ErrorKind::PermissionDenied => NotTraced::Forbidden,
-        io::ErrorKind::NotFound => NotTraced::NoTracepoint(name),
-        _ => NotTraced::Failed(error),
-    })?;
-    Format::parse(&text).ok_or(NotTraced::NoTracepoint(name))
 }
 
 /// For tests that give any bytes: the layout of a tracepoint, and records of it.

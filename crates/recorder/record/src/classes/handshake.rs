@@ -1,5 +1,5 @@
-//! Where the handshake of a session ends: what is sent behind it is encrypted, and nobody who has no
-//! key learns more from it than from its headers.
+//! Where the handshake of a session ends: what is sent behind it is encrypted, and nobody who has
+//! no key learns more from it than from its headers.
 //!
 //! Only the headers of records (RFC 8446 5.1) and the first bytes of datagrams (RFC 9000 17) are
 //! looked at. Whatever is not surely encrypted is kept: a session whose greeting was not seen, what

@@ -53,8 +53,9 @@ pub struct Class {
 /// A class that cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "a class is FILTER=WHAT, where WHAT is all, a size as 64k, a number of packets as 20p, headers, \
-     handshake or nothing: 'port 443=64k', 'host 10.0.0.9=nothing', '=handshake' for all that is left"
+    "a class is FILTER=WHAT, where WHAT is all, a size as 64k, a number of packets as 20p, \
+     headers, handshake or nothing: 'port 443=64k', 'host 10.0.0.9=nothing', '=handshake' for all \
+     that is left"
 )]
 pub struct ClassError;
 

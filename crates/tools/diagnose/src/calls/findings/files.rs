@@ -3,7 +3,7 @@
 use ::calls::{CallWatch, Lookups, Target, Use, UsesOf, Work, is_served};
 use units::ByteSize;
 
-use super::{is_share, long, reach, slowest, wakers};
+use super::weight::{is_share, long, reach, slowest, wakers};
 use crate::finding::{Finding, Remedy, Severity};
 use crate::words::{percent, plural, some, time};
 
