@@ -12,13 +12,12 @@ use clap::{Args, ValueEnum};
 use host::{Output, OutputFolder, StopFlag, SystemClock};
 use wire::LinkType;
 
-use crate::evidence::signing_key;
+use crate::evidence::{maker, signing_key};
 use crate::failure::{Outcome, Usage, Verdict, of_attest, of_extract};
 use crate::find::ReadingFlags;
 use crate::output_file;
 use crate::progress::{Progress, say_lines};
 use crate::selection::{CaseFlags, SelectionFlags, Throttle};
-use crate::statement::maker;
 use crate::stdout;
 
 /// Files that --split makes where no --limit says otherwise.

@@ -49,8 +49,8 @@ impl Statement {
         })
     }
 
-    /// Writes them; gives the text of the statement, and what is to be done with the question for an
-    /// authority of time stamps.
+    /// Writes them; gives the text of the statement, and what is to be done with the question for
+    /// an authority of time stamps.
     ///
     /// # Errors
     /// When a file cannot be written.

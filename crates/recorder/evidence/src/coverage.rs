@@ -18,8 +18,8 @@ pub struct Coverage {
     pub stamped: Option<Timestamp>,
 }
 
-/// Compares the stripes that a manifest names, one for each piece, with an anchor; `None` where they
-/// are of two volumes, or the manifest does not name their identities.
+/// Compares the stripes that a manifest names, one for each piece, with an anchor; `None` where
+/// they are of two volumes, or the manifest does not name their identities.
 pub fn coverage(
     volume: Option<VolumeId>,
     stripes: &[(StripeId, Option<[u8; 32]>)],

@@ -4,8 +4,8 @@
 //! [`check_anchors`] whether it still does. [`create`] refuses every target that is in use or holds
 //! anything the user did not agree to destroy. [`scrub`] writes only repairs, to a volume without a
 //! running recorder. [`inspect`] and [`verify`] open the volume for reading, take no lock and may
-//! run beside a recorder. Nothing here prints: reports are returned, progress goes to a closure that
-//! may break off.
+//! run beside a recorder. Nothing here prints: reports are returned, progress goes to a closure
+//! that may break off.
 
 mod anchor;
 mod create;

@@ -7,11 +7,10 @@ use clap::Args;
 use host::StopFlag;
 use upkeep::{AnchorVerdict, Anchored};
 
-use super::{TrustFlags, signing_key};
+use super::{TrustFlags, maker, signing_key};
 use crate::failure::{Outcome, Verdict, of_attest};
 use crate::members::VolumeFlags;
 use crate::progress::{Progress, say_lines};
-use crate::statement::maker;
 use crate::stdout;
 
 /// Write down what a volume holds, so that later changes show.
@@ -26,7 +25,7 @@ use crate::stdout;
 Examples:
   wirespool anchor /data/spool -w monday.anchor --sign signing.key
   wirespool anchor /data/spool -w tuesday.anchor --previous monday.anchor --timestamp-request
-  wirespool anchor /data/spool -w tuesday.anchor --witness /mnt/elsewhere/witness.jsonl
+  wirespool anchor /data/spool -w wednesday.anchor --witness /mnt/witness.jsonl
   wirespool verify /data/spool --anchor monday.anchor --anchor tuesday.anchor
 
 Exit code 1 when something could not be read, and is not in the anchor.")]
