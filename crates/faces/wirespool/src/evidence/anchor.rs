@@ -107,14 +107,14 @@ fn said(flags: &Flags, anchored: &Anchored) -> String {
     let what = if flags.heads_only { "heads alone" } else { "heads and bodies" };
     let name = page::safe::path(&flags.write);
     let list = page::safe::path(attest::with_suffix(&flags.write, ::evidence::LIST_SUFFIX));
-    let mut text = format!(
+    let listed = format!(
         "{name}: {pieces} of the stripes {first} to {newest}, {what}; the list is in {list}\n"
     );
-    if *unreadable > 0 {
+    let missing = (*unreadable > 0).then(|| {
         let pieces = page::text::plural(*unreadable, "piece");
-        text.push_str(&format!("{pieces} could not be read, and are not anchored\n"));
-    }
-    text
+        format!("{pieces} could not be read, and are not anchored\n")
+    });
+    [Some(listed), missing].into_iter().flatten().collect()
 }
 
 /// `wirespool verify` with anchors or a witness file.
@@ -136,8 +136,9 @@ pub(crate) fn verify(of: &VolumeFlags, against: &AgainstFlags) -> Outcome {
         volume_view::anchors_json(&found.iter().map(row).collect::<Vec<_>>())
     } else {
         let one = |it: &Compared| {
-            let lines = it.lines.iter().map(|line| format!("{line}\n")).collect::<String>();
-            lines + &volume_view::anchor_findings(&it.name, &it.findings)
+            let findings = volume_view::anchor_findings(&it.name, &it.findings);
+            let lines = it.lines.iter().flat_map(|line| [line.as_str(), "\n"]);
+            lines.chain([findings.as_str()]).collect::<String>()
         };
         found.iter().map(one).collect()
     };
