@@ -68,17 +68,12 @@ pub fn covered(anchor: &str, found: Option<&Coverage>) -> String {
     let Some(Coverage { covered, other, unlisted, stamped }) = found else {
         return format!("{anchor} is of another volume, or the manifest names no stripes");
     };
-    let mut line = format!("{anchor} lists the stripes of {} of the extract", pieces(*covered));
-    if let Some(at) = stamped {
-        line.push_str(&format!(", which were there on {at} at the latest"));
-    }
-    if *unlisted > 0 {
-        line.push_str(&format!("; not those of {}", pieces(*unlisted)));
-    }
-    if *other > 0 {
-        line.push_str(&format!("; {} are of other stripes than the anchor saw", pieces(*other)));
-    }
-    line
+    let listed = format!("{anchor} lists the stripes of {} of the extract", pieces(*covered));
+    let there = stamped.map(|at| format!(", which were there on {at} at the latest"));
+    let unlisted = (*unlisted > 0).then(|| format!("; not those of {}", pieces(*unlisted)));
+    let other = (*other > 0)
+        .then(|| format!("; {} are of other stripes than the anchor saw", pieces(*other)));
+    [Some(listed), there, unlisted, other].into_iter().flatten().collect()
 }
 
 /// A signer in words.

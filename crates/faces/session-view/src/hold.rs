@@ -38,7 +38,7 @@ pub fn holds(holds: &[HoldSummary], width: Option<usize>) -> String {
     let rows: Vec<Vec<String>> = holds.iter().map(row).collect();
     let [front @ .., query] = COLUMNS;
     let cases = CASE_COLUMNS.into_iter().filter(|_| has_cases);
-    let columns = Vec::from_iter(front.into_iter().chain(cases).chain([query]));
+    let columns: Vec<Column<'_>> = front.into_iter().chain(cases).chain([query]).collect();
     render(&columns, &rows, width)
 }
 

@@ -16,7 +16,7 @@ use units::{Clock, NANOS_PER_SECOND};
 use upkeep::CreateOptions;
 
 use crate::failure::{Outcome, Verdict, line, of_extract, of_record};
-use crate::{statement, stdout};
+use crate::{evidence, stdout};
 
 /// Real captures with names in TLS, HTTP and DNS; sources and licences stand in demo/README.md.
 const CAPTURES: [(&str, &[u8]); 4] = [
@@ -208,7 +208,7 @@ impl Demo {
         output.finish()?;
         let files = ["session.pcapng".to_owned()];
         let manifest =
-            session_view::manifest_json(&report.manifest, statement::maker(), &files, None);
+            session_view::manifest_json(&report.manifest, evidence::maker(), &files, None);
         write_file(&with_json(&path), manifest.as_bytes())?;
         let packets = page::text::plural(report.packets, "packet");
         self.is_clean &= report.packets > 0 && report.manifest.completeness.is_complete();

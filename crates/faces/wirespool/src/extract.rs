@@ -17,7 +17,7 @@ use host::{Output, OutputFolder, StopFlag, SystemClock};
 use units::ByteSize;
 use wire::LinkType;
 
-use crate::evidence::signing_key;
+use crate::evidence::{maker, signing_key};
 use crate::failure::{Outcome, Usage, Verdict, of_attest, of_extract, warn};
 use crate::find::ReadingFlags;
 use crate::output_file;
@@ -26,7 +26,6 @@ use crate::remote::{
     Asked, Place, RemoteFlags, There, first_given, of_remote, refused, volume_or_word,
 };
 use crate::selection::{CaseFlags, SelectionFlags, Throttle};
-use crate::statement::maker;
 use crate::stdout;
 
 use self::remote::{Download, Failed, Received};

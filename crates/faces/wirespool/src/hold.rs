@@ -12,12 +12,11 @@ use clap::Args;
 use host::StopFlag;
 use units::ByteSize;
 
-use crate::evidence::signing_key;
 use crate::failure::{Outcome, Verdict, of_hold};
 use crate::find::ReadingFlags;
 use crate::progress::{Progress, say, say_lines};
 use crate::selection::{CaseFlags, SelectionFlags, Throttle};
-use crate::{statement, stdout};
+use crate::{evidence, stdout};
 
 pub(crate) use self::archive::{Flags as ArchiveFlags, run as archive};
 
@@ -73,9 +72,9 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let stop = StopFlag::install()?;
     let mut throttle = Throttle::new(&options, &request);
     let mut progress = Progress::new("hold");
-    let key = flags.sign.as_deref().map(signing_key).transpose()?;
+    let key = flags.sign.as_deref().map(evidence::signing_key).transpose()?;
     let (folder, size_max) = (&*flags.hold_dir, flags.size_max);
-    let manifest = statement::manifest_with(key.as_ref());
+    let manifest = evidence::manifest_with(key.as_ref());
     let signature = |text: &str| key.as_ref().and_then(|key| key.ssh_signature(text));
     let signature = &signature;
     let room = Room { folder, size_max, also_empty: true, manifest: &manifest, signature };

@@ -41,7 +41,6 @@ mod selection;
 mod serve;
 #[cfg(feature = "sql")]
 mod sql;
-mod statement;
 mod stdout;
 mod steno;
 mod tag;

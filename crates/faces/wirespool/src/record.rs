@@ -18,7 +18,7 @@ use crate::arguments::{self, Cpus, cpus};
 use crate::failure::{Outcome, Usage, Verdict, of_hold, of_record};
 use crate::progress::{Progress, say, say_lines};
 use crate::recorder::Answering;
-use crate::{any, confinement, statement, stdout, workers};
+use crate::{any, confinement, evidence, stdout, workers};
 
 /// Record packets into a volume.
 ///
@@ -397,7 +397,7 @@ fn standing(
         return Err(Usage(format!("{text}: use wirespool hold --identity FILE")).into());
     }
     // Asked before rights are given up, and a query that is none before packets are taken.
-    statement::maker();
+    evidence::maker();
     arguments::query(&query_text)?;
     let reading = ::extract::Options {
         volume: options.volume.clone(),
@@ -416,7 +416,7 @@ fn standing(
         options: reading,
         is_live: matches!(options.input, Input::Interfaces(_)),
         say: Box::new(say_lines),
-        manifest: Box::new(statement::manifest_with(None)),
+        manifest: Box::new(evidence::manifest_with(None)),
     };
     Standing::start(order).map(Some).map_err(|error| of_hold(&options.volume, error))
 }

@@ -17,7 +17,7 @@ use units::{Clock as _, Timestamp};
 
 use crate::failure::{Outcome, Usage, Verdict};
 use crate::progress::try_say;
-use crate::{arguments, recorder, statement, stdout};
+use crate::{arguments, evidence, recorder, stdout};
 
 use self::audit::AuditCommand;
 use self::config::ConfigCommand;
@@ -229,7 +229,7 @@ pub(crate) fn work() -> Outcome {
         catch_up: recorder::catch_up_telling,
         beginning: recorder::beginning,
         state: recorder::state,
-        maker: statement::maker,
+        maker: evidence::maker,
         #[cfg(feature = "sql")]
         sql: Some(crate::sql::ask),
         #[cfg(not(feature = "sql"))]

@@ -15,7 +15,7 @@ use crate::failure::{Outcome, Usage, Verdict, of_extract, of_hold};
 use crate::find::ReadingFlags;
 use crate::progress::say;
 use crate::selection::MARGIN_NS;
-use crate::{arguments, statement};
+use crate::{arguments, evidence};
 
 /// How often a followed log is looked at.
 const LOOK_NS: i64 = NANOS_PER_SECOND;
@@ -208,7 +208,7 @@ impl Tagger<'_> {
         let query = arguments::query(&text)?;
         let request = Request { whole_sessions: true, ..Request::new(&query, &text) };
         let size_max = self.flags.size_max;
-        let manifest = statement::manifest_with(None);
+        let manifest = evidence::manifest_with(None);
         let signature = &::hold::no_signature;
         let room = Room { folder, size_max, also_empty: false, manifest: &manifest, signature };
         let go_on = &mut |_: &::extract::Progress| ControlFlow::Continue(());

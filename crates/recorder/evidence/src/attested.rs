@@ -95,7 +95,7 @@ impl Attested {
             Some(Ok(stamp)) if stamp.is_trusted => stamp.at.min(made),
             _ => made,
         };
-        let signers = Vec::from_iter(self.signers());
+        let signers: Vec<&Signer> = self.signers().collect();
         let trusted = || signers.iter().filter(|signer| signer.is_trusted());
         if trusted().any(|signer| !signer.is_out_of_time(made)) {
             None

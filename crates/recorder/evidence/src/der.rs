@@ -10,7 +10,7 @@ pub(crate) struct Element<'a> {
 }
 
 /// Values one behind the other.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Der<'a>(pub(crate) &'a [u8]);
 
 pub(crate) const INTEGER: u8 = 0x02;

@@ -136,21 +136,21 @@ pub fn check_stamp(
         return Err(StampError::OtherText);
     }
     signed.check_attributes()?;
-    let signer = signed.signer().ok_or(StampError::Form("no certificate of its signer"))?;
-    let certificate = CertificateDer::from(signer.whole);
+    let found = signed.signer().ok_or(StampError::Form("no certificate of its signer"))?;
+    let certificate = CertificateDer::from(found.whole);
     signed.check_signature(&certificate)?;
     let is_trusted = !authorities.0.is_empty();
     if is_trusted {
         signed.check_path(&certificate, info.at, authorities)?;
     }
-    Ok(Stamp { at: info.at, authority: signer.name, is_trusted })
+    Ok(Stamp { at: info.at, authority: found.name, is_trusted })
 }
 
 /// The token inside an answer; a token by itself is taken, too.
 fn token(answer: &[u8]) -> Result<Der<'_>, StampError> {
     const FORM: StampError = StampError::Form("its frame");
     let mut outer = Der(answer).enter(SEQUENCE).ok_or(FORM)?;
-    let mut whole = outer;
+    let mut whole = outer.clone();
     if whole.read_if(OBJECT_ID).is_some() {
         return Ok(outer);
     }

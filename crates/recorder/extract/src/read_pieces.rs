@@ -71,7 +71,7 @@ impl ReadPieces {
     /// In the order of the ring; clocks of the newest recording first.
     pub(crate) fn finish(mut self) -> (Vec<PieceRead>, Vec<ClockUse>) {
         self.done.sort_unstable_by_key(|read| read.piece);
-        let mut clocks = Vec::from_iter(self.clocks.into_values());
+        let mut clocks: Vec<ClockUse> = self.clocks.into_values().collect();
         clocks.sort_by_key(|clock| Reverse(clock.epoch));
         (self.done, clocks)
     }

@@ -7,11 +7,10 @@ use clap::Args;
 use host::StopFlag;
 use upkeep::{AnchorVerdict, Anchored};
 
-use super::{TrustFlags, signing_key};
+use super::{TrustFlags, maker, signing_key};
 use crate::failure::{Outcome, Verdict, of_attest};
 use crate::members::VolumeFlags;
 use crate::progress::{Progress, say_lines};
-use crate::statement::maker;
 use crate::stdout;
 
 /// Write down what a volume holds, so that later changes show.
@@ -26,7 +25,7 @@ use crate::stdout;
 Examples:
   wirespool anchor /data/spool -w monday.anchor --sign signing.key
   wirespool anchor /data/spool -w tuesday.anchor --previous monday.anchor --timestamp-request
-  wirespool anchor /data/spool -w tuesday.anchor --witness /mnt/elsewhere/witness.jsonl
+  wirespool anchor /data/spool -w wednesday.anchor --witness /mnt/witness.jsonl
   wirespool verify /data/spool --anchor monday.anchor --anchor tuesday.anchor
 
 Exit code 1 when something could not be read, and is not in the anchor.")]
@@ -108,14 +107,14 @@ fn said(flags: &Flags, anchored: &Anchored) -> String {
     let what = if flags.heads_only { "heads alone" } else { "heads and bodies" };
     let name = page::safe::path(&flags.write);
     let list = page::safe::path(attest::with_suffix(&flags.write, ::evidence::LIST_SUFFIX));
-    let mut text = format!(
+    let listed = format!(
         "{name}: {pieces} of the stripes {first} to {newest}, {what}; the list is in {list}\n"
     );
-    if *unreadable > 0 {
+    let missing = (*unreadable > 0).then(|| {
         let pieces = page::text::plural(*unreadable, "piece");
-        text.push_str(&format!("{pieces} could not be read, and are not anchored\n"));
-    }
-    text
+        format!("{pieces} could not be read, and are not anchored\n")
+    });
+    [Some(listed), missing].into_iter().flatten().collect()
 }
 
 /// `wirespool verify` with anchors or a witness file.
@@ -137,8 +136,9 @@ pub(crate) fn verify(of: &VolumeFlags, against: &AgainstFlags) -> Outcome {
         volume_view::anchors_json(&found.iter().map(row).collect::<Vec<_>>())
     } else {
         let one = |it: &Compared| {
-            let lines = it.lines.iter().map(|line| format!("{line}\n")).collect::<String>();
-            lines + &volume_view::anchor_findings(&it.name, &it.findings)
+            let findings = volume_view::anchor_findings(&it.name, &it.findings);
+            let lines = it.lines.iter().flat_map(|line| [line.as_str(), "\n"]);
+            lines.chain([findings.as_str()]).collect::<String>()
         };
         found.iter().map(one).collect()
     };

@@ -4,19 +4,38 @@ mod anchor;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-use ::evidence::{SigningKey, Trust};
+use ::evidence::{Maker, SigningKey, Trust};
+use ::extract::ExtractReport;
 use attest::{ExtractToCheck, check_extract, read_trust};
 use clap::Args;
 use host::Output;
 
 use crate::failure::{Outcome, Verdict, of_attest};
-use crate::statement::maker;
 use crate::{output_file, stdout};
 
 pub(crate) use self::anchor::{
     AgainstFlags, Flags as AnchorFlags, run as anchor, verify as verify_against,
 };
+
+/// What manifests say of who makes an extract. Asked once: a recorder asks before it gives up its
+/// rights, for users are looked up in files.
+pub(crate) fn maker() -> &'static Maker {
+    static MAKER: OnceLock<Maker> = OnceLock::new();
+    MAKER.get_or_init(|| {
+        let (user, called_by) = host::this_user();
+        let program = concat!("wirespool ", env!("CARGO_PKG_VERSION")).to_owned();
+        Maker { program, host: host::host_name(), user, called_by }
+    })
+}
+
+/// Makes manifests, signed where there is a key.
+pub(crate) fn manifest_with(
+    key: Option<&SigningKey>,
+) -> impl Fn(&ExtractReport, &[String]) -> String {
+    move |report, files| session_view::manifest_json(&report.manifest, maker(), files, key)
+}
 
 /// Compare an extract with its manifest.
 ///

@@ -50,7 +50,7 @@ impl<'r> Slots<'r> {
             return (shown.map(|head| found(head, 0, Body::None)).collect(), SlotState::Read);
         }
         let columns = self.reader.membership().geometry_at(sequence).data_columns;
-        let columns = Vec::from_iter(0..if contents { columns } else { 1 });
+        let columns: Vec<u8> = (0..if contents { columns } else { 1 }).collect();
         self.memory.resize_with(columns.len(), Vec::new);
         let slots = self.reader.sealed_slots(sequence, &columns, &mut self.memory);
         let (mut all, mut state) = (Vec::new(), SlotState::Read);
