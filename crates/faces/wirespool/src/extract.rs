@@ -230,7 +230,7 @@ fn run_there(flags: &Flags, there: There, words: &[String]) -> Outcome {
         let name = places.file.map(name_of);
         session_view::manifest_of(text, name.as_deref(), places.key.as_ref())
     });
-    file.map(host::Output::finish).transpose()?;
+    file.map(Output::finish).transpose()?;
     match (manifest, sealed, &places.manifest) {
         (Some(output), Some(sealed), _) => output.finish_with(sealed.as_bytes())?,
         (Some(_), None, Some(path)) => warn(&format!(
