@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::super::{PATIENCE, until};
+use super::super::until;
 use crate::machine::{BINARY, Ran, command, run};
 
 /// The lines of two sessions.
