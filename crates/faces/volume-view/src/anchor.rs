@@ -110,9 +110,9 @@ impl RangeJson {
 /// The same of several anchors as a JSON array: for each its name, what was found of the volume,
 /// the lines on who vouches for it, and whether all of those are right.
 pub fn anchors_json(found: &[(String, AnchorFindings, Vec<String>, bool)]) -> String {
-    fn one<'a>(
-        (name, found, attested, is_right): &'a (String, AnchorFindings, Vec<String>, bool),
-    ) -> FindingsJson<'a> {
+    fn one(
+        (name, found, attested, is_right): &(String, AnchorFindings, Vec<String>, bool),
+    ) -> FindingsJson<'_> {
         let ranges = |ranges: &[StripeRange]| ranges.iter().map(RangeJson::new).collect();
         FindingsJson {
             anchor: name,

@@ -78,7 +78,7 @@ pub(crate) struct VerifyFlags {
 #[derive(Debug, Args)]
 pub(crate) struct TrustFlags {
     /// It has to be signed with the other half of a key in this file: PEM, KEY.pub of OpenSSH, or
-    /// allowed_signers
+    /// its list of allowed signers
     #[arg(long, value_name = "FILE")]
     public_key: Option<PathBuf>,
     /// Time stamps have to be of an authority whose certificate leads to one in this file (PEM)
