@@ -123,6 +123,21 @@ pub(crate) fn packet_filter(text: &str) -> anyhow::Result<PacketFilter> {
     })
 }
 
+/// A decimal number above 0, times `unit`, exactly: a decimal point moves, nothing is rounded.
+pub(crate) fn scaled(text: &str, unit: u64) -> Result<u64, String> {
+    let refused = || "a number above 0, such as 2 or 0.5".to_owned();
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number(whole) || !is_number(fraction) || whole.len() + fraction.len() == 0 {
+        return Err(refused());
+    }
+    let digits = u32::try_from(fraction.len()).map_err(|_| refused())?;
+    let number: u64 = format!("{whole}{fraction}").parse().map_err(|_| refused())?;
+    let divisor = 10_u128.checked_pow(digits).ok_or_else(refused)?;
+    let value = u64::try_from(u128::from(number) * u128::from(unit) / divisor);
+    value.ok().filter(|&value| value > 0).ok_or_else(refused)
+}
+
 /// A decimal number of bits a second, with K, M or G for powers of 1000.
 pub(crate) fn bits(text: &str) -> Result<u64, String> {
     let refused = || "a number of bits a second above 0, such as 500M or 2.5G".to_owned();
@@ -132,7 +147,7 @@ pub(crate) fn bits(text: &str) -> Result<u64, String> {
         Some((at, 'G')) => (text.get(..at), 1_000_000_000),
         _ => (Some(text), 1),
     };
-    crate::replay::scaled(number.unwrap_or_default(), unit).map_err(|_| refused())
+    scaled(number.unwrap_or_default(), unit).map_err(|_| refused())
 }
 
 #[cfg(test)]

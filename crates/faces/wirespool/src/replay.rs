@@ -107,31 +107,16 @@ impl PaceFlags {
     }
 }
 
-/// A decimal number above 0, times `unit`, exactly: a decimal point moves, nothing is rounded.
-pub(crate) fn scaled(text: &str, unit: u64) -> Result<u64, String> {
-    let refused = || "a number above 0, such as 2 or 0.5".to_owned();
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    if !is_number(whole) || !is_number(fraction) || whole.len() + fraction.len() == 0 {
-        return Err(refused());
-    }
-    let digits = u32::try_from(fraction.len()).map_err(|_| refused())?;
-    let number: u64 = format!("{whole}{fraction}").parse().map_err(|_| refused())?;
-    let divisor = 10_u128.checked_pow(digits).ok_or_else(refused)?;
-    let value = u64::try_from(u128::from(number) * u128::from(unit) / divisor);
-    value.ok().filter(|&value| value > 0).ok_or_else(refused)
-}
-
 fn speed(text: &str) -> Result<u64, String> {
-    scaled(text.strip_prefix('x').unwrap_or(text), 1_000_000)
+    arguments::scaled(text.strip_prefix('x').unwrap_or(text), 1_000_000)
 }
 
 fn gigabits(text: &str) -> Result<u64, String> {
-    scaled(text, 1_000_000_000)
+    arguments::scaled(text, 1_000_000_000)
 }
 
 fn packets(text: &str) -> Result<u64, String> {
-    scaled(text, 1000)
+    arguments::scaled(text, 1000)
 }
 
 fn way(text: &str) -> Result<Way, String> {

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::machine::Machine;
 use crate::target::{Ends, Target};
-use crate::watch::Machine;
 
 /// Descriptors that are known at a time, and targets in all.
 const DESCRIPTORS_MAX: usize = 1 << 16;

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use observe::tracepoints::calls::{CallEvent, CallHappened, Left, NowIn, Scheduled};
 
 use crate::ledger::{Done, Ledger, known_name};
+use crate::machine::Machine;
 use crate::names::of_bytes;
 use crate::reason::Reason;
 use crate::runs::Runs;
 use crate::seen::{CallWatch, ProcessSeen};
 use crate::threads::{Away, Call, Divided, Thread, add_taker};
-use crate::watch::Machine;
 
 /// Threads that are followed at a time, and processes that are known.
 const THREADS_MAX: usize = 1 << 14;

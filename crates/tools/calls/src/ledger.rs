@@ -8,6 +8,7 @@ use observe::tracepoints::calls::call_name;
 use crate::descriptors::Descriptors;
 use crate::effects;
 use crate::filesystems::is_served;
+use crate::machine::Machine;
 use crate::reason::Reason;
 use crate::seen::{
     CallSeen, CallWatch, LockSeen, Lookups, NameServer, SlowCall, ThreadSeen, UseKey, count_waker,
@@ -16,7 +17,6 @@ use crate::shape::{Shape, Waits, Work, shape_of};
 use crate::target::Target;
 use crate::text::{self, FUTEX_MASK, Made};
 use crate::threads::Call;
-use crate::watch::Machine;
 
 /// The slowest calls that are kept.
 const SLOWEST: usize = 64;
@@ -141,8 +141,8 @@ impl Ledger {
         }
     }
 
-    /// A thread that waits for a disk is woken by nothing else, and one that waits for the server of
-    /// a file system may be. At another file a thread sleeps for somebody at its other end.
+    /// A thread that waits for a disk is woken by nothing else, and one that waits for the server
+    /// of a file system may be. At another file it sleeps for somebody at its other end.
     pub(crate) fn of_sleeping(
         &mut self,
         machine: &mut dyn Machine,

@@ -12,6 +12,7 @@ mod filesystems;
 mod follow;
 mod ledger;
 mod live;
+mod machine;
 mod names;
 mod reason;
 mod runs;
@@ -25,6 +26,7 @@ mod watch;
 
 pub use filesystems::is_served;
 pub use live::{Live, Whom};
+pub use machine::Machine;
 pub use reason::Reason;
 pub use seen::{
     CallSeen, CallWatch, LockSeen, Lookups, NameServer, ProcessSeen, SlowCall, Taker, ThreadSeen,
@@ -34,4 +36,4 @@ pub use shape::{Shape, Work, shape_of};
 pub use target::{Ends, Target};
 pub use text::error_label;
 pub use uses::UsesOf;
-pub use watch::{Machine, watch};
+pub use watch::watch;

@@ -10,9 +10,9 @@ use observe::io::{link_of, network_of};
 use observe::tracepoints::calls::{CallEvent, CallTracer, Callers, NowIn, filesystem_of, now_in};
 use observe::tracepoints::{NotTraced, monotonic_ns};
 
+use crate::machine::Machine;
 use crate::seen::Tracing;
 use crate::target::Ends;
-use crate::watch::Machine;
 
 /// Whose calls are watched.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -4,7 +4,8 @@
 //! Each processor has a ring for requests and a smaller one for pages, so that a storm of changed
 //! pages takes no space from requests; rings are bounded, and what did not fit is counted. Devices
 //! are chosen by a filter in the kernel. Needs `CAP_PERFMON` and a tracefs that can be read; no
-//! program is loaded into the kernel, and nothing stays behind when the value is dropped.
+//! program is loaded into the kernel but by [`calls`], and nothing stays behind when the value is
+//! dropped.
 
 #![expect(unsafe_code, reason = "perf_event_open(2) and fsopen(2) have no wrappers here")]
 
@@ -13,28 +14,25 @@ mod event;
 mod format;
 mod mounted;
 mod not_traced;
+mod place;
 mod senders;
 mod set;
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub use event::{BlockRequest, FilePage, Happened, Operation, Purpose, TraceEvent};
-use event::{Decoder, Kind};
+use event::{Decoder, Kind, Set};
 use format::Format;
 use host::DeviceNumber;
 pub use not_traced::NotTraced;
+use place::{format_of, tracefs};
 pub use senders::{Senders, Sent, realtime_ahead_ns};
-use set::Set;
 pub use set::Traced;
 
 pub use crate::perf::{monotonic_ns, processors};
 use crate::perf::{ring_size, settled_ns};
 use crate::symbols::address_of;
 
-/// Where tracefs is: by itself, or inside of debugfs.
-const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// Of the rings for requests: at 50 000 a second on one processor, 300 bytes each, 0.14 s.
 const REQUEST_RING: usize = 2 << 20;
 const PAGE_RING: usize = 512 << 10;
@@ -145,27 +143,6 @@ fn releases(place: &Path) -> Option<Set> {
     Set::open(decoders, &format!("function == {address:#x}"), ring_size(RELEASE_RING)).ok()
 }
 
-fn tracefs() -> Result<PathBuf, NotTraced> {
-    let mut is_forbidden = false;
-    for place in PLACES.map(Path::new) {
-        match fs::read_dir(place.join("events")) {
-            Ok(_) => return Ok(place.to_path_buf()),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => is_forbidden = true,
-            Err(_) => {}
-        }
-    }
-    if is_forbidden {
-        return Err(NotTraced::Forbidden);
-    }
-    // Whoever may not mount one may not listen either.
-    let lacks = if rustix::process::geteuid().is_root() {
-        NotTraced::NoTracefs
-    } else {
-        NotTraced::Forbidden
-    };
-    mounted::place().ok_or(lacks)
-}
-
 /// The tracepoint at which a process makes a request: since Linux 6.5 one of its own.
 fn queued(place: &Path) -> Result<(Kind, &'static str), NotTraced> {
     const NAMES: [&str; 2] = ["block/block_io_start", "block/block_getrq"];
@@ -180,16 +157,6 @@ fn decoders(place: &Path, wanted: &[(Kind, &'static str)]) -> Result<Vec<Decoder
 fn decoder_of(place: &Path, (kind, name): &(Kind, &'static str)) -> Result<Decoder, NotTraced> {
     let decoder = Decoder::new(*kind, &format_of(place, name)?);
     decoder.ok_or(NotTraced::NoTracepoint(name))
-}
-
-fn format_of(place: &Path, name: &'static str) -> Result<Format, NotTraced> {
-    let path = place.join("events").join(name).join("format");
-    let text = fs::read_to_string(path).map_err(|error| match error.kind() {
-        io::ErrorKind::PermissionDenied => NotTraced::Forbidden,
-        io::ErrorKind::NotFound => NotTraced::NoTracepoint(name),
-        _ => NotTraced::Failed(error),
-    })?;
-    Format::parse(&text).ok_or(NotTraced::NoTracepoint(name))
 }
 
 /// For tests that give any bytes: the layout of a tracepoint, and records of it.

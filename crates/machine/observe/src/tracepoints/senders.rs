@@ -4,10 +4,10 @@
 //! runs (`net:netif_rx` of that end). What a timer or an answer sends is no process's and left out.
 //! A process that has ended has the name that it ended with (`sched:sched_process_exit`).
 
-use super::event::{Happened, Kind, TraceEvent};
+use super::decoders;
+use super::event::{Happened, Kind, Set, TraceEvent};
 use super::not_traced::NotTraced;
-use super::set::Set;
-use super::{decoders, tracefs};
+use super::place::tracefs;
 use crate::perf::ring_size;
 
 const SENT_RING: usize = 1 << 20;

@@ -7,7 +7,6 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use host::native::{u32_of, u64_of};
 
-use super::event::Decoder;
 use super::not_traced::NotTraced;
 use crate::perf::{
     self, Attributes, HEADER, PERF_RECORD_LOST, PERF_RECORD_SAMPLE, Ring, checked, lost, next,
@@ -60,7 +59,7 @@ pub(super) enum Whose<'a> {
 
 /// Tracepoints of all processors.
 #[derive(Debug)]
-pub(super) struct Set<D = Decoder> {
+pub(super) struct Set<D> {
     decoders: Vec<D>,
     rings: Vec<Ring>,
     events: Vec<OwnedFd>,

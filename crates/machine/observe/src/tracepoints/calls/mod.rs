@@ -21,8 +21,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::format::Format;
 use super::not_traced::NotTraced;
+use super::place::{format_of, tracefs};
 use super::set::{self, Set, Whose};
-use super::tracefs;
 use crate::perf::{self, ring_size, settled_ns};
 
 /// Of the ring of a processor: 25 000 calls of 150 bytes, beginning and end.
@@ -169,7 +169,7 @@ impl CallTracer {
 
 fn decoders(place: &Path, wanted: &[(Kind, &'static str)]) -> Result<Vec<CallDecoder>, NotTraced> {
     let decoder = |(kind, name): &(Kind, &'static str)| {
-        let decoder = CallDecoder::new(*kind, &super::format_of(place, name)?);
+        let decoder = CallDecoder::new(*kind, &format_of(place, name)?);
         decoder.ok_or(NotTraced::NoTracepoint(name))
     };
     wanted.iter().map(decoder).collect()

@@ -19,8 +19,8 @@ use super::call_name;
 use super::event::{ADDRESS, CallDecoder, PATH, POINTED_HEAD, POINTED_ID, POLLED};
 use crate::perf::{self, Attributes, Ring, checked};
 use crate::tracepoints::format::Format;
-use crate::tracepoints::format_of;
 use crate::tracepoints::not_traced::NotTraced;
+use crate::tracepoints::place::format_of;
 use crate::tracepoints::set::{FLAGS, SAMPLE, Set, refused};
 
 /// `linux/bpf.h`: commands, kinds of maps, the kind of programs for tracepoints.

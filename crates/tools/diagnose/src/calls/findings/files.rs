@@ -3,7 +3,7 @@
 use ::calls::{CallWatch, Lookups, Target, Use, UsesOf, Work, is_served};
 use units::ByteSize;
 
-use super::{is_share, long, reach, slowest, wakers};
+use super::measure::{is_share, long, reach, slowest, wakers};
 use crate::finding::{Finding, Remedy, Severity};
 use crate::words::{percent, plural, some, time};
 
@@ -83,11 +83,12 @@ fn sync(watch: &CallWatch, of: &UsesOf) -> Option<Finding> {
 fn small(watch: &CallWatch, of: &UsesOf, work: Work) -> Option<Finding> {
     const ENOUGH: u64 = 2000;
     let Use { count, ran_ns, bytes, small, .. } = of.all;
-    let life_ns = watch.life_ns(of.process);
+    // Of its time with a processor: that others have it is another finding.
+    let all_ns = watch.ran_ns(of.process);
     let target = of.target(watch)?;
     let is_stream = matches!(target, Target::File(_) | Target::Pipe(_));
     let is_mostly = small * 10 >= count * 9;
-    if small < ENOUGH || !is_mostly || !is_stream || !is_share(ran_ns, life_ns, 20) {
+    if small < ENOUGH || !is_mostly || !is_stream || !is_share(ran_ns, all_ns, 20) {
         return None;
     }
     let (verb, kind) = match work {
@@ -105,7 +106,7 @@ fn small(watch: &CallWatch, of: &UsesOf, work: Work) -> Option<Finding> {
         ),
         evidence: vec![
             format!("{count} calls of {} moved {}", of.calls.join(" and "), ByteSize(bytes)),
-            format!("the thread ran in these calls for {} of {}", long(ran_ns), long(life_ns)),
+            format!("they took {} of the {} in which it ran", long(ran_ns), long(all_ns)),
             "the watch itself makes each call some microseconds longer".to_owned(),
         ],
         cause: "A system call costs the same whether it moves one byte or 64 KiB: entering the \

@@ -2,13 +2,13 @@
 
 mod files;
 mod locks;
+mod measure;
 mod network;
 mod processors;
 
-use ::calls::{CallWatch, Woken};
+use ::calls::CallWatch;
 
 use crate::finding::Finding;
-use crate::words::{some, time};
 
 pub(super) fn all(watch: &CallWatch) -> Vec<Finding> {
     let mut findings = files::findings(watch);
@@ -16,38 +16,4 @@ pub(super) fn all(watch: &CallWatch) -> Vec<Finding> {
     findings.extend(network::findings(watch));
     findings.extend(processors::findings(watch));
     findings
-}
-
-/// The least time that is worth a word.
-const LEAST_NS: u64 = 100_000_000;
-
-/// Whether a time is a part of a process's or a thread's life that matters: so many hundredths.
-fn is_share(ns: u64, of_ns: u64, hundredths: u64) -> bool {
-    let is_part = u128::from(ns) * 100 >= u128::from(of_ns.max(1)) * u128::from(hundredths);
-    ns >= LEAST_NS && is_part
-}
-
-/// Findings are ranked by the time that they cost, in milliseconds.
-fn reach(ns: u64) -> usize {
-    usize::try_from(ns / 1_000_000).unwrap_or(usize::MAX)
-}
-
-/// `3.1 s`, `120 ms`.
-fn long(ns: u64) -> String {
-    match ns {
-        0..1_000_000_000 => time(ns),
-        ns => format!("{:.1} s", core::time::Duration::from_nanos(ns).as_secs_f64()),
-    }
-}
-
-/// The longest calls of this kind, in words.
-fn slowest(watch: &CallWatch, is_it: impl Fn(&::calls::SlowCall) -> bool) -> Option<String> {
-    let call = watch.slowest.iter().find(|call| is_it(call))?;
-    Some(format!("the longest: {call}, {}", long(call.ns)))
-}
-
-/// Who ended the waits, in words.
-fn wakers(woken_by: &[Woken]) -> Option<String> {
-    let words = some(woken_by.iter().map(Woken::to_string));
-    (!woken_by.is_empty()).then(|| format!("the waits were ended by {words}"))
 }

@@ -1,0 +1,42 @@
+//! When a time matters, and what shows it.
+
+use ::calls::{CallWatch, Woken};
+
+use crate::words::{some, time};
+
+/// The least time that is worth a word.
+const LEAST_NS: u64 = 100_000_000;
+
+/// Whether a time is a part of a process's or a thread's life that matters: so many hundredths.
+pub(super) fn is_share(ns: u64, of_ns: u64, hundredths: u64) -> bool {
+    let is_part = u128::from(ns) * 100 >= u128::from(of_ns.max(1)) * u128::from(hundredths);
+    ns >= LEAST_NS && is_part
+}
+
+/// Findings are ranked by the time that they cost, in milliseconds.
+pub(super) fn reach(ns: u64) -> usize {
+    usize::try_from(ns / 1_000_000).unwrap_or(usize::MAX)
+}
+
+/// `3.1 s`, `120 ms`.
+pub(super) fn long(ns: u64) -> String {
+    match ns {
+        0..1_000_000_000 => time(ns),
+        ns => format!("{:.1} s", core::time::Duration::from_nanos(ns).as_secs_f64()),
+    }
+}
+
+/// The longest calls of this kind, in words.
+pub(super) fn slowest(
+    watch: &CallWatch,
+    is_it: impl Fn(&::calls::SlowCall) -> bool,
+) -> Option<String> {
+    let call = watch.slowest.iter().find(|call| is_it(call))?;
+    Some(format!("the longest: {call}, {}", long(call.ns)))
+}
+
+/// Who ended the waits, in words.
+pub(super) fn wakers(woken_by: &[Woken]) -> Option<String> {
+    let words = some(woken_by.iter().map(Woken::to_string));
+    (!woken_by.is_empty()).then(|| format!("the waits were ended by {words}"))
+}
