@@ -109,15 +109,15 @@ impl PaceFlags {
 }
 
 fn speed(text: &str) -> Result<u64, String> {
-    scaled(text.strip_prefix('x').unwrap_or(text), 1_000_000)
+    arguments::scaled(text.strip_prefix('x').unwrap_or(text), 1_000_000)
 }
 
 fn gigabits(text: &str) -> Result<u64, String> {
-    scaled(text, 1_000_000_000)
+    arguments::scaled(text, 1_000_000_000)
 }
 
 fn packets(text: &str) -> Result<u64, String> {
-    scaled(text, 1000)
+    arguments::scaled(text, 1000)
 }
 
 fn way(text: &str) -> Result<Way, String> {

@@ -142,7 +142,7 @@ impl Ledger {
     }
 
     /// A thread that waits for a disk is woken by nothing else, and one that waits for the server
-    /// of a file system may be. At another file a thread sleeps for somebody at its other end.
+    /// of a file system may be. At another file it sleeps for somebody at its other end.
     pub(crate) fn of_sleeping(
         &mut self,
         machine: &mut dyn Machine,

@@ -24,7 +24,6 @@ mod threads;
 mod uses;
 mod watch;
 
-pub use filesystems::is_served;
 pub use live::{Live, Whom};
 pub use machine::Machine;
 pub use reason::Reason;

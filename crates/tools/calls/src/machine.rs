@@ -1,4 +1,4 @@
-//! What is asked of a machine, which may be a made-up one.
+//! What a watch takes from a machine, be it the one that we run on or one that is made up.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -348,6 +348,12 @@ impl CallWatch {
         self.targets.get(key.target?)
     }
 
+    /// How long the threads of a process had processors, together.
+    pub fn ran_ns(&self, process: u32) -> u64 {
+        let of = self.threads.values().filter(|seen| seen.process == process);
+        of.map(ThreadSeen::ran_ns).sum()
+    }
+
     /// How long a process was there; of an unknown one the whole watch.
     pub fn life_ns(&self, process: u32) -> u64 {
         self.processes.get(&process).map_or(self.ns, ProcessSeen::life_ns)

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::seen::{CallWatch, Use, UseKey};
+use crate::filesystems::is_served;
+use crate::seen::{CallWatch, SlowCall, Use, UseKey};
 use crate::shape::{Work, shape_of};
 use crate::target::Target;
 
@@ -55,5 +56,18 @@ impl UsesOf {
     /// The same in words.
     pub fn target_name(&self, watch: &CallWatch) -> String {
         self.target(watch).map_or_else(|| "files".to_owned(), ToString::to_string)
+    }
+
+    /// Whether a call that took long was of this process, kind and target, by the target's name.
+    pub fn has(&self, call: &SlowCall, target: &str) -> bool {
+        call.process == self.process
+            && self.calls.contains(&&*call.call)
+            && (self.target.is_none() || call.arguments.contains(target))
+    }
+
+    /// Whether a program or another machine stands behind the file system of the target.
+    pub fn is_of_server(&self, watch: &CallWatch) -> bool {
+        let kind = self.target.and_then(|place| watch.filesystems.get(&place));
+        kind.is_some_and(|kind| is_served(kind))
     }
 }

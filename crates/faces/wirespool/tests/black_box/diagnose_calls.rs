@@ -44,9 +44,10 @@ fn reported(ran: &Ran) -> Option<(Option<i32>, Value)> {
     }
     let json: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran:?}"));
     let tracing = &json["tracing"];
-    if tracing["lost_calls"] != 0 || tracing["lost_turns"] != 0 {
+    // A few turns of processors more or less change no finding.
+    if tracing["lost_calls"] != 0 || tracing["lost_turns"].as_u64() > Some(50) {
         println!("not run: the kernel kept records back: {tracing}");
-        assert!(json["unseen"].to_string().contains("did not hand out"), "{json:#}");
+        assert!(json["unseen"].to_string().contains(" records of "), "{json:#}");
         return None;
     }
     Some((ran.code, json))
@@ -148,7 +149,7 @@ fn who_looks_for_files_that_are_not_there_is_named_with_the_folders() {
     if json["tracing"]["has_paths"] == false {
         return println!("not run: paths take CAP_BPF");
     }
-    first_is(&json, "calls.missing_files", &["/opt/no/such: 3000", "/opt/no/such/0: 100"]);
+    first_is(&json, "calls.missing_files", &["/opt/no/such: 3000", "/opt/no/such/9: 100"]);
 }
 
 #[test]
@@ -246,9 +247,9 @@ fn who_reads_a_file_whose_server_is_slow_is_named_with_the_file_and_the_server()
                 disk.answer();
             }
         });
-        let report = watched(&[&["--"], &dd[..]].concat());
-        is_over.store(true, Ordering::Relaxed);
-        report
+        // Also when the watch fails: the other thread would go on for ever.
+        let _end = SetInTheEnd(&is_over);
+        watched(&[&["--"], &dd[..]].concat())
     });
     let Some((_, json)) = report else { return };
     first_is(
@@ -262,6 +263,15 @@ fn who_reads_a_file_whose_server_is_slow_is_named_with_the_file_and_the_server()
     assert!(arguments.contains("/disk>, 65536 bytes"), "{read:#}");
     assert_eq!(read["result"], "65536");
     assert!(read["duration_ns"].as_u64().unwrap() > 20_000_000, "{read:#}");
+}
+
+/// Sets a flag when it is dropped.
+struct SetInTheEnd<'a>(&'a AtomicBool);
+
+impl Drop for SetInTheEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Ends a program that is only there to be watched.

@@ -3,7 +3,7 @@
 use host::DeviceNumber;
 
 use super::format::{Field, Format};
-use super::traced::{Decode, Traced};
+use super::set::{self, Decode, Traced};
 
 /// What a disk is asked to do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -179,6 +179,9 @@ pub(super) enum Kind {
     Ended,
     Committed,
 }
+
+/// Tracepoints of disks, pages, packets and processes.
+pub(super) type Set = set::Set<Decoder>;
 
 /// Reads the records of one tracepoint.
 #[derive(Clone, Debug)]

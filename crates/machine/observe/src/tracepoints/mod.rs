@@ -4,7 +4,8 @@
 //! Each processor has a ring for requests and a smaller one for pages, so that a storm of changed
 //! pages takes no space from requests; rings are bounded, and what did not fit is counted. Devices
 //! are chosen by a filter in the kernel. Needs `CAP_PERFMON` and a tracefs that can be read; no
-//! program is loaded into the kernel, and nothing stays behind when the value is dropped.
+//! program is loaded into the kernel but by [`calls`], and nothing stays behind when the value is
+//! dropped.
 
 #![expect(unsafe_code, reason = "perf_event_open(2) and fsopen(2) have no wrappers here")]
 
@@ -16,19 +17,17 @@ mod not_traced;
 mod place;
 mod senders;
 mod set;
-mod traced;
 
 use std::path::Path;
 
 pub use event::{BlockRequest, FilePage, Happened, Operation, Purpose, TraceEvent};
-use event::{Decoder, Kind};
+use event::{Decoder, Kind, Set};
 use format::Format;
 use host::DeviceNumber;
 pub use not_traced::NotTraced;
 use place::{format_of, tracefs};
 pub use senders::{Senders, Sent, realtime_ahead_ns};
-use set::Set;
-pub use traced::Traced;
+pub use set::Traced;
 
 pub use crate::perf::{monotonic_ns, processors};
 use crate::perf::{ring_size, settled_ns};
@@ -43,11 +42,11 @@ const RELEASE_RING: usize = 32 << 10;
 /// The tracepoints that are listened to.
 #[derive(Debug)]
 pub struct Tracer {
-    requests: Set<Decoder>,
-    pages: Option<Set<Decoder>>,
-    folios: Option<Set<Decoder>>,
+    requests: Set,
+    pages: Option<Set>,
+    folios: Option<Set>,
     /// What limits of groups have held back, when it is sent off.
-    releases: Option<Set<Decoder>>,
+    releases: Option<Set>,
     /// Read, and not yet handed out.
     waiting: Vec<TraceEvent>,
 }
@@ -104,7 +103,7 @@ impl Tracer {
         self.sets().for_each(Set::count_missing);
     }
 
-    fn sets(&mut self) -> impl Iterator<Item = &mut Set<Decoder>> {
+    fn sets(&mut self) -> impl Iterator<Item = &mut Set> {
         let further = self.pages.iter_mut().chain(&mut self.folios).chain(&mut self.releases);
         core::iter::once(&mut self.requests).chain(further)
     }
@@ -133,7 +132,7 @@ impl Tracer {
 /// Requests that a group of processes may not make yet are made later by a worker of the kernel
 /// (`block/blk-throttle.c`), in a function that workers run for nothing else. `None` where its
 /// address is not told, or the kernel has none.
-fn releases(place: &Path) -> Option<Set<Decoder>> {
+fn releases(place: &Path) -> Option<Set> {
     const FUNCTION: &str = "blk_throtl_dispatch_work_fn";
     let address = address_of(FUNCTION)?;
     let wanted = [

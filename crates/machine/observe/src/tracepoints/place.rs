@@ -1,7 +1,8 @@
-//! Where tracefs is, and what it says of a tracepoint.
+//! Where the kernel says which tracepoints there are.
 
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use super::format::Format;
 use super::mounted;
@@ -9,8 +10,6 @@ use super::not_traced::NotTraced;
 
 /// Where tracefs is: by itself, or inside of debugfs.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-
-/// Where it is, or a place of our own.
 pub(super) fn tracefs() -> Result<PathBuf, NotTraced> {
     let mut is_forbidden = false;
     for place in PLACES.map(Path::new) {
@@ -32,7 +31,6 @@ pub(super) fn tracefs() -> Result<PathBuf, NotTraced> {
     mounted::place().ok_or(lacks)
 }
 
-/// How the records of a tracepoint are laid out.
 pub(super) fn format_of(place: &Path, name: &'static str) -> Result<Format, NotTraced> {
     let path = place.join("events").join(name).join("format");
     let text = fs::read_to_string(path).map_err(|error| match error.kind() {

@@ -5,10 +5,9 @@
 //! A process that has ended has the name that it ended with (`sched:sched_process_exit`).
 
 use super::decoders;
-use super::event::{Decoder, Happened, Kind, TraceEvent};
+use super::event::{Happened, Kind, Set, TraceEvent};
 use super::not_traced::NotTraced;
 use super::place::tracefs;
-use super::set::Set;
 use crate::perf::ring_size;
 
 const SENT_RING: usize = 1 << 20;
@@ -30,8 +29,8 @@ pub struct Sent {
 /// Listens to one pair.
 #[derive(Debug)]
 pub struct Senders {
-    sent: Set<Decoder>,
-    ended: Set<Decoder>,
+    sent: Set,
+    ended: Set,
     events: Vec<TraceEvent>,
 }
 

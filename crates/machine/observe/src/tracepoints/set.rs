@@ -8,7 +8,6 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use host::native::{u32_of, u64_of};
 
 use super::not_traced::NotTraced;
-use super::traced::{Decode, Traced};
 use crate::perf::{
     self, Attributes, HEADER, PERF_RECORD_LOST, PERF_RECORD_SAMPLE, Ring, checked, lost, next,
 };
@@ -24,6 +23,30 @@ const INHERIT: u64 = 1 << 1;
 const SET_FILTER: libc::Ioctl = 0x4008_2406;
 /// Of a sample: process, thread, time, and the length of what follows.
 const SAMPLE_HEADER: usize = HEADER + 8 + 8 + 4;
+
+/// A record of the kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Traced<H> {
+    /// Time by `CLOCK_MONOTONIC`.
+    pub time_ns: u64,
+    /// The process that ran.
+    pub process: u32,
+    /// Thread id.
+    pub thread: u32,
+    /// What the tracepoint reports.
+    pub happened: H,
+}
+
+/// Reads the records of one kind.
+pub(super) trait Decode {
+    /// What such a record says.
+    type Happened;
+    /// The number that stands first in each of them.
+    fn id(&self) -> u16;
+    /// Of a record behind its header, of a processor by its place among those that are online;
+    /// `None` where it is not whole, or says nothing here.
+    fn decode(&self, record: &[u8], processor: usize) -> Option<Self::Happened>;
+}
 
 /// Whose records are wanted.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 use crate::tracepoints::event::IN_INTERRUPT;
 use crate::tracepoints::format::{Field, Format};
-use crate::tracepoints::traced::{Decode, Traced};
+use crate::tracepoints::set::{Decode, Traced};
 use host::native::{u32_of, u64_of};
 
 /// Why a thread has lost its processor.

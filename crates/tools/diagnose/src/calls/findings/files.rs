@@ -1,9 +1,9 @@
 //! Files: waited for, made durable, read and written in small pieces, looked for in vain.
 
-use ::calls::{CallWatch, Lookups, Target, Use, UsesOf, Work, is_served};
+use ::calls::{CallWatch, Lookups, Target, Use, UsesOf, Work};
 use units::ByteSize;
 
-use super::weight::{is_share, long, reach, slowest, wakers};
+use super::measure::{is_share, long, reach, slowest, wakers};
 use crate::finding::{Finding, Remedy, Severity};
 use crate::words::{percent, plural, some, time};
 
@@ -21,13 +21,6 @@ pub(super) fn findings(watch: &CallWatch) -> Vec<Finding> {
         .extend(watch.lookups.iter().filter_map(|(process, seen)| missing(watch, *process, seen)));
     findings.extend(watch.processes.keys().filter_map(|process| faults(watch, *process)));
     findings
-}
-
-/// Whether a call that took long was of this process, kind and target.
-fn is_of(call: &::calls::SlowCall, of: &UsesOf, target: &str) -> bool {
-    call.process == of.process
-        && of.calls.contains(&&*call.call)
-        && (of.target.is_none() || call.arguments.contains(target))
 }
 
 fn sync(watch: &CallWatch, of: &UsesOf) -> Option<Finding> {
@@ -53,7 +46,7 @@ fn sync(watch: &CallWatch, of: &UsesOf) -> Option<Finding> {
         evidence.push(format!("{} were written to it, {each} for each call", ByteSize(bytes)));
     }
     evidence.extend(kind_of(watch, of));
-    evidence.extend(slowest(watch, |call| is_of(call, of, &name)));
+    evidence.extend(slowest(watch, |call| of.has(call, &name)));
     Some(Finding {
         kind: "calls.sync",
         severity: Severity::Warning,
@@ -83,11 +76,12 @@ fn sync(watch: &CallWatch, of: &UsesOf) -> Option<Finding> {
 fn small(watch: &CallWatch, of: &UsesOf, work: Work) -> Option<Finding> {
     const ENOUGH: u64 = 2000;
     let Use { count, ran_ns, bytes, small, .. } = of.all;
-    let life_ns = watch.life_ns(of.process);
+    // Of its time with a processor: that others have it is another finding.
+    let all_ns = watch.ran_ns(of.process);
     let target = of.target(watch)?;
     let is_stream = matches!(target, Target::File(_) | Target::Pipe(_));
     let is_mostly = small * 10 >= count * 9;
-    if small < ENOUGH || !is_mostly || !is_stream || !is_share(ran_ns, life_ns, 20) {
+    if small < ENOUGH || !is_mostly || !is_stream || !is_share(ran_ns, all_ns, 20) {
         return None;
     }
     let (verb, kind) = match work {
@@ -105,7 +99,7 @@ fn small(watch: &CallWatch, of: &UsesOf, work: Work) -> Option<Finding> {
         ),
         evidence: vec![
             format!("{count} calls of {} moved {}", of.calls.join(" and "), ByteSize(bytes)),
-            format!("the thread ran in these calls for {} of {}", long(ran_ns), long(life_ns)),
+            format!("they took {} of the {} in which it ran", long(ran_ns), long(all_ns)),
             "the watch itself makes each call some microseconds longer".to_owned(),
         ],
         cause: "A system call costs the same whether it moves one byte or 64 KiB: entering the \
@@ -141,8 +135,8 @@ fn slow(watch: &CallWatch, of: &UsesOf, work: Work) -> Option<Finding> {
         long(waited_ns / count.max(1))
     )];
     evidence.extend(kind_of(watch, of));
-    evidence.extend(slowest(watch, |call| is_of(call, of, &name)));
-    let is_of_server = is_of_server(watch, of);
+    evidence.extend(slowest(watch, |call| of.has(call, &name)));
+    let is_of_server = of.is_of_server(watch);
     // Who ran when the disk's interrupt came is no one's.
     evidence.extend(wakers(&of.all.woken_by).filter(|_| is_of_server));
     let (cause, remedy) = if is_of_server {
@@ -182,11 +176,6 @@ fn slow(watch: &CallWatch, of: &UsesOf, work: Work) -> Option<Finding> {
 fn kind_of(watch: &CallWatch, of: &UsesOf) -> Option<String> {
     let kind = watch.filesystems.get(&of.target?)?;
     Some(format!("the file system is {kind}"))
-}
-
-/// Whether a program or another machine stands behind its file system.
-fn is_of_server(watch: &CallWatch, of: &UsesOf) -> bool {
-    of.target.and_then(|place| watch.filesystems.get(&place)).is_some_and(|kind| is_served(kind))
 }
 
 /// Files that are looked for again and again where they are not.

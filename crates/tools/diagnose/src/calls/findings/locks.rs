@@ -2,7 +2,7 @@
 
 use ::calls::{CallWatch, LockSeen, Reason, Target, Use, UseKey};
 
-use super::weight::{is_share, long, reach, slowest, wakers};
+use super::measure::{is_share, long, reach, slowest, wakers};
 use crate::finding::{Finding, Remedy, Severity};
 use crate::words::plural;
 

@@ -2,9 +2,9 @@
 
 mod files;
 mod locks;
+mod measure;
 mod network;
 mod processors;
-mod weight;
 
 use ::calls::CallWatch;
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use ::calls::{CallWatch, NameServer, Use};
 
-use super::weight::{is_share, long, reach};
+use super::measure::{is_share, long, reach};
 use crate::finding::{Finding, Remedy, Severity};
 use crate::words::plural;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ::calls::{CallWatch, Reason, ThreadSeen};
 
-use super::weight::{is_share, long, reach};
+use super::measure::{is_share, long, reach};
 use crate::finding::{Finding, Remedy, Severity};
 use crate::words::{percent, plural, some};
 

@@ -1,6 +1,6 @@
-//! What a finding weighs, and words that several have.
+//! When a time matters, and what shows it.
 
-use ::calls::{CallWatch, SlowCall, Woken};
+use ::calls::{CallWatch, Woken};
 
 use crate::words::{some, time};
 
@@ -27,7 +27,10 @@ pub(super) fn long(ns: u64) -> String {
 }
 
 /// The longest calls of this kind, in words.
-pub(super) fn slowest(watch: &CallWatch, is_it: impl Fn(&SlowCall) -> bool) -> Option<String> {
+pub(super) fn slowest(
+    watch: &CallWatch,
+    is_it: impl Fn(&::calls::SlowCall) -> bool,
+) -> Option<String> {
     let call = watch.slowest.iter().find(|call| is_it(call))?;
     Some(format!("the longest: {call}, {}", long(call.ns)))
 }
