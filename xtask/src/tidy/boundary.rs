@@ -14,6 +14,8 @@ use super::source::Source;
 /// one for a service and for the user who has had enough.
 const CONNECTED: [&str; 2] = ["server", "remote"];
 const ITS_SOCKETS: &str = "tokio::net";
+/// A client names its connection by the type, which is tokio's there: no other is imported.
+const CONNECTION: (&str, &str) = ("remote", "TcpStream");
 
 const SYSTEM: [&str; 11] = [
     "std::fs",
@@ -72,7 +74,7 @@ pub(crate) fn check(source: &Source) -> Vec<String> {
         if !is_boundary && row != TOOLS {
             SYSTEM
                 .iter()
-                .filter(|name| has_word(text, name))
+                .filter(|name| has_word(text, name) && (crate_name, **name) != CONNECTION)
                 .for_each(|name| refuse(name, "the system boundary (rows 3 and 4)"));
             if !CONNECTED.contains(&crate_name) && has_word(text, ITS_SOCKETS) {
                 refuse(ITS_SOCKETS, "server and remote");

@@ -57,7 +57,7 @@ impl<'s> Answer<'s> {
     /// # Errors
     /// When there is no end: the connection broke, the service is silent, or the user has had
     /// enough.
-    pub fn next(&mut self) -> Result<Option<Bytes>, Error> {
+    pub fn piece(&mut self) -> Result<Option<Bytes>, Error> {
         if !self.rest.is_empty() {
             return Ok(Some(core::mem::take(&mut self.rest)));
         }
@@ -82,10 +82,10 @@ impl<'s> Answer<'s> {
     /// All of it, of so many bytes at most.
     ///
     /// # Errors
-    /// When it is longer, or as [`Answer::next`].
+    /// When it is longer, or as [`Answer::piece`].
     pub fn whole(&mut self, bytes_max: usize) -> Result<Vec<u8>, Error> {
         let mut whole = Vec::new();
-        while let Some(bytes) = self.next()? {
+        while let Some(bytes) = self.piece()? {
             if bytes.len() > bytes_max.saturating_sub(whole.len()) {
                 return Err(self.asker.unlike(&format!("it says more than {bytes_max} bytes")));
             }
@@ -97,11 +97,11 @@ impl<'s> Answer<'s> {
     /// The next line, without its end; `None` at the end. `line` is what it is read into.
     ///
     /// # Errors
-    /// When it is too long, no UTF-8 or without an end, or as [`Answer::next`].
+    /// When it is too long, no UTF-8 or without an end, or as [`Answer::piece`].
     pub fn line<'l>(&mut self, line: &'l mut Vec<u8>) -> Result<Option<&'l str>, Error> {
         line.clear();
         loop {
-            let Some(mut bytes) = self.next()? else {
+            let Some(mut bytes) = self.piece()? else {
                 let why = "its last line has no end";
                 return if line.is_empty() { Ok(None) } else { Err(self.asker.unlike(why)) };
             };

@@ -115,7 +115,7 @@ impl Error {
     /// Another connection may bring what this one did not.
     pub fn is_passing(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Silent { .. } | Self::Broken { .. })
-            || self.problem().is_some_and(|problem| problem.is_passing())
+            || self.problem().is_some_and(Problem::is_passing)
     }
 
     /// What the service said.

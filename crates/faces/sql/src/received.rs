@@ -41,7 +41,7 @@ impl Received {
     ///
     /// # Errors
     /// When they are no such stream, or one of its parts is too large.
-    pub fn next(&mut self) -> Result<Option<Event>, Error> {
+    pub fn event(&mut self) -> Result<Option<Event>, Error> {
         if let Some(rows) = self.rows.take() {
             return Ok(Some(Event::Rows(rows)));
         }
@@ -103,7 +103,7 @@ mod tests {
         let (mut received, mut events) = (Received::default(), Vec::new());
         for part in bytes.chunks(size) {
             received.push(part);
-            while let Some(event) = received.next()? {
+            while let Some(event) = received.event()? {
                 events.push(event);
             }
         }

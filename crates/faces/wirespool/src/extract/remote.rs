@@ -97,7 +97,7 @@ impl<'a> Download<'a> {
         }
         parameters.extend(self.now_ns.map(|now_ns| ("now_ns", now_ns.to_string())));
         let mut answer = self.there.get("/api/v1/extract", &parameters, PCAPNG)?;
-        while let Some(bytes) = answer.next()? {
+        while let Some(bytes) = answer.piece()? {
             self.now_ns = self.now_ns.or(answer.now_ns());
             self.out.write_all(&bytes).map_err(Failed::Output)?;
             self.hasher.update(&bytes);

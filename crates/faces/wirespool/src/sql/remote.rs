@@ -14,9 +14,9 @@ pub(super) fn receive(
     let mut answer = there.get("/api/v1/sql", &[], ARROW).map_err(of_remote)?;
     let wrong = |error: ::sql::Error| of_remote(there.unlike(&error.to_string()));
     let mut received = Received::default();
-    while let Some(bytes) = answer.next().map_err(of_remote)? {
+    while let Some(bytes) = answer.piece().map_err(of_remote)? {
         received.push(&bytes);
-        while let Some(event) = received.next().map_err(wrong)? {
+        while let Some(event) = received.event().map_err(wrong)? {
             take(event)?;
         }
     }
