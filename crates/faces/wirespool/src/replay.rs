@@ -10,7 +10,6 @@ use capture::{FileOptions, FileSource, FrameLimits, Outlet, Source, Transmitter,
 use clap::Args;
 use host::{StopFlag, SystemClock};
 
-use crate::arguments::scaled;
 use crate::extracted::{Extract, Extracted};
 use crate::failure::{Outcome, Verdict};
 use crate::find::ReadingFlags;

@@ -194,7 +194,8 @@ fn processor_ns() -> Result<u64, Error> {
 
 fn described(path: &Path, kind: TargetKind, size_bytes: u64) -> Result<Target, Error> {
     let layers = disk::layers_with_drives(path)?;
-    let is_in_memory = device::lies_in_memory(path);
+    // The names of devices lie in memory, what is written to them does not.
+    let is_in_memory = kind != TargetKind::Device && device::lies_in_memory(path);
     Ok(Target { kind, path: path.display().to_string(), size_bytes, layers, is_in_memory })
 }
 
