@@ -30,7 +30,7 @@ pub enum Error {
     LastRecipient { path: PathBuf },
     #[error("{} is not encrypted: it has no keys that could be destroyed", path.display())]
     NotEncrypted { path: PathBuf },
-    #[error("{} has nothing for an anchor: no packets came, or none since --previous", path.display())]
+    #[error("{}: no packets to anchor, or none since --previous", path.display())]
     NothingToAnchor { path: PathBuf },
     #[error(
         "{} is not as the previous anchor saw it ({newest}): verify --anchor says what was changed",

@@ -40,8 +40,7 @@ const ANSWERING: [&str; 15] = [
     "verify",
     "verify-extract",
 ];
-/// Examples that need what only their owner has.
-/// Between the anchors of the examples nothing is recorded.
+/// Examples that need what only their owner has; between two anchors nothing is recorded here.
 const FOREIGN: [&str; 5] = ["--mmdb", "/dev/sd", "--from-", "s3://", "tuesday.anchor"];
 /// Where their paths begin.
 const FOLDERS: [&str; 8] =
