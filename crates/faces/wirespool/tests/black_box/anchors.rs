@@ -57,7 +57,7 @@ fn a_volume_is_the_one_that_its_anchor_saw_also_when_it_went_on() {
         .is_refused("not as the previous anchor saw it");
     run(&["anchor", &volume.path, "-w", &monday]).is_refused("exists already");
     let empty = Volume::empty();
-    run(&["anchor", &empty.path, "-w", &empty.file("a")]).is_refused("holds nothing");
+    run(&["anchor", &empty.path, "-w", &empty.file("a")]).is_refused("no packets to anchor");
     assert!(!Path::new(&empty.file("a")).exists() && !Path::new(&empty.file("a.stripes")).exists());
 }
 
