@@ -183,7 +183,8 @@ fn a_member_that_alone_has_part_of_a_change_is_not_believed_when_another_was_mad
             assert!(!is_done || !is_there(), "after {after}");
         });
     }
-    assert!(most > rows + 1, "{most} rows of {rows}: it has more than one that others lack");
+    // How many depends on the length of what age puts in at random.
+    assert!(most > rows, "{most} rows of {rows}: it has some that others lack");
 }
 
 #[test]
