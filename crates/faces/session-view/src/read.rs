@@ -248,6 +248,7 @@ mod tests {
     use crate::{csv_line, json_line};
 
     /// A session in which every field of JSON has a value.
+    #[expect(clippy::too_many_lines, reason = "a session has so many fields")]
     fn full() -> Found {
         let text = |text: &str| Some(text.to_owned());
         let texts = |texts: [&str; 2]| texts.map(str::to_owned).to_vec();

@@ -39,7 +39,7 @@ impl Answered {
         }
     }
 
-    pub(crate) fn of_find(report: FindReport, of: &str, query: &Query) -> Self {
+    pub(crate) fn of_find(report: &FindReport, of: &str, query: &Query) -> Self {
         let is_empty = report.sessions == 0;
         Self {
             hint: is_empty.then(|| session_view::unmet_names(query, &report.met)).flatten(),

@@ -175,7 +175,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let Asked { place, words } = flags.remote.asked(flags.volume.as_deref(), &flags.query)?;
     match place {
         Place::Here(volume) => run_here(flags, volume, file),
-        Place::There(there) => run_there(flags, there, &words),
+        Place::There(there) => run_there(flags, *there, &words),
     }
 }
 

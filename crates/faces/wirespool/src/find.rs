@@ -374,7 +374,7 @@ fn list_here(
             report.sessions += 1;
         }
     }
-    Ok(Answered::of_find(report, "session", query))
+    Ok(Answered::of_find(&report, "session", query))
 }
 
 /// Calls `take` with the sessions of the answer.

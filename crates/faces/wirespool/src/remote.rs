@@ -22,12 +22,12 @@ const TOKEN: &str = "WIRESPOOL_TOKEN";
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Over the network")]
 pub(crate) struct RemoteFlags {
-    /// Ask the service (wirespool serve) at https://HOST[:PORT]. VOLUME is one that it names, and
-    /// may be left out where it has one
+    /// Ask the service (wirespool serve) at `https://HOST[:PORT]`. VOLUME is one
+    /// that it names, and may be left out where it has one
     #[arg(long, value_name = "URL")]
     remote: Option<String>,
-    /// The token for it, in a file that only its owner may read; else it is taken from
-    /// WIRESPOOL_TOKEN in the environment
+    /// The token for it, in a file that only its owner may read; else the environment's
+    /// `WIRESPOOL_TOKEN` is taken
     #[arg(long, value_name = "FILE", requires = "remote")]
     remote_token_file: Option<PathBuf>,
     /// The certificates to believe, in PEM, instead of the system's
@@ -60,7 +60,7 @@ pub(crate) struct Asked {
 /// Where a volume is.
 pub(crate) enum Place {
     Here(PathBuf),
-    There(There),
+    There(Box<There>),
 }
 
 /// A volume of a service.
@@ -100,7 +100,7 @@ impl RemoteFlags {
             (None, _) => return Err(which(&service, &volumes, first.as_deref()).into()),
         };
         let there = There { service, volume, query: String::new() };
-        Ok(Asked { place: Place::There(there), words })
+        Ok(Asked { place: Place::There(Box::new(there)), words })
     }
 
     fn service(&self, url: &str) -> anyhow::Result<Service> {

@@ -142,12 +142,15 @@ mod tests {
     use super::*;
 
     fn listed(sequence: u64, column: u8, body: Body) -> Listed {
-        Listed { stripe: StripeId { sequence, sub: 3 }, column, cid: [sequence as u8; 32], body }
+        let mark = u8::try_from(sequence).unwrap();
+        Listed { stripe: StripeId { sequence, sub: 3 }, column, cid: [mark; 32], body }
     }
 
     fn file(records: &[Listed]) -> Vec<u8> {
         let mut bytes = list_header(VolumeId([9; 16])).to_vec();
-        records.iter().for_each(|record| bytes.extend(record.encode()));
+        for record in records {
+            bytes.extend(record.encode());
+        }
         bytes
     }
 

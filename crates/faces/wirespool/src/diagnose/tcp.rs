@@ -76,12 +76,12 @@ pub(super) fn run(flags: &Flags) -> Outcome {
     let times = (nanos(flags.interval)?, nanos(flags.duration)?);
     let live = if flags.here { Live::own() } else { Live::default() };
     let followed = Followed::new(live, &SystemClock, flags.plot || page.is_some());
-    let samples = save.map(SocketSamples::new).transpose()?;
-    let mut sampled = Sampled::new(followed, samples, &SystemClock);
+    let kept = save.map(SocketSamples::new).transpose()?;
+    let mut sampled = Sampled::new(followed, kept, &SystemClock);
     let watch = sockets(&mut sampled, times, &stop, &mut progress)?;
     progress.finish();
-    let (followed, samples) = sampled.finish()?;
-    samples.map(Output::finish).transpose()?;
+    let (followed, kept) = sampled.finish()?;
+    kept.map(Output::finish).transpose()?;
     let busiest = followed.busiest().unwrap_or_default();
     if flags.plot {
         let width = stdout::width().unwrap_or(WIDTH);

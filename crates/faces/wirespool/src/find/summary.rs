@@ -50,7 +50,7 @@ pub(super) fn plot(flags: &Flags, options: &Options, query: &Query) -> anyhow::R
         session_view::plot(&traffic, &gaps.collect::<Vec<_>>(), style)
     };
     stdout::print_plot(&text)?;
-    Ok(Answered::of_find(FindReport { sessions: rows, ..report }, "row", query))
+    Ok(Answered::of_find(&FindReport { sessions: rows, ..report }, "row", query))
 }
 
 /// Ranks the values of a field.
@@ -71,7 +71,7 @@ pub(super) fn top(
             let columns = top.columns();
             let sought = Sought { columns: Some(&columns), ..Sought::new(query) };
             let report = sum_here(options, &sought, &mut |found| top.add(found))?;
-            Answered::of_find(report, "session", query)
+            Answered::of_find(&report, "session", query)
         }
         Source::There(there) => sessions(there, &Wanted::default(), &mut |found| {
             top.add(found);

@@ -239,7 +239,7 @@ fn sessions_of(corpus: &Corpus, options: &[&str]) -> (u64, BTreeMap<String, Valu
         fields.remove("app_by");
         (id.as_str().unwrap().to_owned(), session)
     });
-    (report["headers_only"].as_u64().unwrap(), sessions.collect())
+    (report.get("headers_only").unwrap().as_u64().unwrap(), sessions.collect())
 }
 
 #[test]

@@ -212,12 +212,12 @@ fn answers_of_another_kind_are_no_answers() {
     check(&headers.find(&[]), 3, "does not answer as wirespool serve does");
     let line = MadeUp::of_sessions(move |stream| {
         stream.write_all(&chunks(LINES, &[], false))?;
-        endless(stream, &[b"10000\r\n", &[b'x'; 0x10000][..], b"\r\n"].concat())
+        endless(stream, &[&b"10000\r\n"[..], &vec![b'x'; 0x10000], b"\r\n"].concat())
     });
     check(&line.find(&[]), 3, "one of its lines is too long");
     let document = MadeUp::new(move |_, stream| {
         Some(stream.write_all(&chunks("application/json", &[], false)).and_then(|()| {
-            endless(stream, &[b"10000\r\n", &[b' '; 0x10000][..], b"\r\n"].concat())
+            endless(stream, &[&b"10000\r\n"[..], &vec![b' '; 0x10000], b"\r\n"].concat())
         }))
     });
     check(&document.find(&[]), 3, "it says more than");
