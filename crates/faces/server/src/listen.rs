@@ -26,7 +26,7 @@ use crate::body::Reply;
 use crate::busy::Busy;
 use crate::peer::Peer;
 use crate::service::Service;
-use crate::tls::{self, Certificates};
+use crate::tls::{self, Certificates, Current};
 use crate::{api, stenographer};
 
 /// A client has so long for the heading of a request, and between two requests.
@@ -128,10 +128,7 @@ impl Doors {
                     let peer = Peer { address, has_tls: false, certificate: None };
                     return doors.converse(stream, kind, &|| peer.clone(), &is_busy).await;
                 };
-                let (current, wrong) = certificates.now();
-                if let Some(error) = wrong {
-                    doors.service.log.say(&format!("the certificates of before count: {error}"));
-                }
+                let current = doors.current(&certificates);
                 let accepted = timeout(HANDSHAKE_TIME, current.acceptor.accept(stream)).await;
                 let Ok(Ok(stream)) = accepted else {
                     doors.service.requests.note_bad_handshake();
@@ -142,14 +139,23 @@ impl Doors {
                 let peer = Peer { address, has_tls: true, certificate };
                 // A connection that stays open outlives no certificate of its client.
                 let peer_now = || {
-                    let counts = peer.certificate.is_none() || certificates.still(&current);
-                    let certificate = peer.certificate.clone().filter(|_| counts);
+                    let is_current = |_: &String| doors.current(&certificates).is_as(&current);
+                    let certificate = peer.certificate.clone().filter(is_current);
                     Peer { certificate, ..peer }
                 };
                 doors.converse(stream, kind, &peer_now, &is_busy).await;
             });
             self.is_run_by(number, task.abort_handle());
         }
+    }
+
+    /// The certificates that count now.
+    fn current(&self, certificates: &Certificates) -> Current {
+        let (current, wrong) = certificates.now();
+        if let Some(error) = wrong {
+            self.service.log.say(&format!("the certificates of before count: {error}"));
+        }
+        current
     }
 
     /// Takes a connection in. `None` where all others are being answered.

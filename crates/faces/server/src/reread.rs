@@ -22,7 +22,7 @@ struct Known<T> {
     looked_ns: i64,
 }
 
-impl<T: Default> Reread<T> {
+impl<T> Reread<T> {
     /// That was just read.
     pub(crate) fn new(said: T) -> Self {
         Self { known: Mutex::new(Known { said, looked_ns: SystemClock.boottime_ns() }) }
@@ -47,21 +47,28 @@ impl<T: Default> Reread<T> {
         self.known().looked_ns = i64::MIN;
     }
 
-    /// Reads it again. While it cannot be read nothing is said: what was revoked must not go on.
-    /// False where it was looked at a moment ago.
-    pub(crate) fn refresh(&self, read: impl FnOnce() -> Result<T, Error>) -> Result<bool, Error> {
+    /// Has `look` change what is said; `None` where it was looked at a moment ago.
+    pub(crate) fn look<R>(&self, look: impl FnOnce(&mut T) -> R) -> Option<R> {
         let mut known = self.known();
         let now_ns = SystemClock.boottime_ns();
         if now_ns.saturating_sub(known.looked_ns) < LOOK_EVERY_NS {
-            return Ok(false);
+            return None;
         }
         known.looked_ns = now_ns;
-        let (said, result) = match read() {
-            Ok(said) => (said, Ok(true)),
-            Err(error) => (T::default(), Err(error)),
-        };
-        known.said = said;
-        result
+        Some(look(&mut known.said))
+    }
+}
+
+impl<T: Default> Reread<T> {
+    /// Reads it again. While it cannot be read nothing is said: what was revoked must not go on.
+    /// False where it was looked at a moment ago.
+    pub(crate) fn refresh(&self, read: impl FnOnce() -> Result<T, Error>) -> Result<bool, Error> {
+        let looked = self.look(|said| {
+            *said = T::default();
+            *said = read()?;
+            Ok(true)
+        });
+        looked.unwrap_or(Ok(false))
     }
 }
 

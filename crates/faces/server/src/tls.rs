@@ -5,21 +5,17 @@
 //! count; a list of revocations counts until its own end.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use host::SystemClock;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use tokio_rustls::TlsAcceptor;
-use units::{Clock as _, NANOS_PER_SECOND};
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use crate::Error;
-
-/// The files are looked at so often.
-const LOOK_EVERY_NS: i64 = NANOS_PER_SECOND;
+use crate::reread::Reread;
 
 const LIST: &str = "list of revoked certificates";
 
@@ -59,17 +55,23 @@ struct Texts {
     client_crl: Option<String>,
 }
 
+impl Texts {
+    /// What says whose certificates count.
+    fn of_clients(&self) -> [Option<&String>; 2] {
+        [self.client_ca.as_ref(), self.client_crl.as_ref()]
+    }
+}
+
 /// TLS as the files say.
 pub(crate) struct Certificates {
     files: Files,
     clients: Clients,
-    known: Mutex<Known>,
+    known: Reread<Known>,
 }
 
 struct Known {
     texts: Texts,
     current: Current,
-    looked_ns: i64,
     has_told: bool,
 }
 
@@ -77,8 +79,15 @@ struct Known {
 #[derive(Clone)]
 pub(crate) struct Current {
     pub(crate) acceptor: TlsAcceptor,
-    /// Changes with the files.
+    /// Changes with the files that say which clients count.
     version: u64,
+}
+
+impl Current {
+    /// Whether the same clients count as then: else a certificate is to be shown again.
+    pub(crate) fn is_as(&self, then: &Self) -> bool {
+        self.version == then.version
+    }
 }
 
 impl Certificates {
@@ -87,39 +96,27 @@ impl Certificates {
     pub(crate) fn new(files: Files, clients: Clients) -> Result<Self, Error> {
         let texts = files.read()?;
         let current = Current { acceptor: files.acceptor(&texts, clients)?, version: 0 };
-        let looked_ns = SystemClock.boottime_ns();
-        let known = Mutex::new(Known { texts, current, looked_ns, has_told: false });
+        let known = Reread::new(Known { texts, current, has_told: false });
         Ok(Self { files, clients, known })
     }
 
     /// What counts now; and what is wrong with the files, once.
     pub(crate) fn now(&self) -> (Current, Option<Error>) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let now_ns = SystemClock.boottime_ns();
-        if now_ns.saturating_sub(known.looked_ns) < LOOK_EVERY_NS {
-            return (known.current.clone(), None);
-        }
-        known.looked_ns = now_ns;
-        let wrong = match self.renew(&mut known) {
-            Ok(()) => {
-                known.has_told = false;
-                None
-            }
-            Err(error) => (!core::mem::replace(&mut known.has_told, true)).then_some(error),
-        };
-        (known.current.clone(), wrong)
-    }
-
-    /// Whether a certificate that was shown then still counts: else it is to be shown again.
-    pub(crate) fn still(&self, then: &Current) -> bool {
-        self.now().0.version == then.version
+        let wrong = self.known.look(|known| {
+            let wrong = self.renew(known).err();
+            let has_told = core::mem::replace(&mut known.has_told, wrong.is_some());
+            wrong.filter(|_| !has_told)
+        });
+        (self.known.with(|known| known.current.clone()), wrong.flatten())
     }
 
     fn renew(&self, known: &mut Known) -> Result<(), Error> {
         let texts = self.files.read()?;
         if texts != known.texts {
             let acceptor = self.files.acceptor(&texts, self.clients)?;
-            known.current = Current { acceptor, version: known.current.version + 1 };
+            let is_same = texts.of_clients() == known.texts.of_clients();
+            let version = known.current.version + u64::from(!is_same);
+            known.current = Current { acceptor, version };
             known.texts = texts;
         }
         Ok(())

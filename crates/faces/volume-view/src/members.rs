@@ -3,7 +3,7 @@
 use page::safe::{self, printable};
 use page::table::{Column, render};
 use page::text::{Facts, plural, size, time};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use units::ByteSize;
 use units::number::{permille, sum};
@@ -127,23 +127,26 @@ fn advice(report: &Status) -> Option<String> {
     })
 }
 
-#[derive(Serialize)]
-struct StatusJson<'a> {
-    path: String,
-    volume_id: String,
-    data_columns: u8,
-    parity_columns: u8,
-    epoch: u32,
-    is_open: bool,
-    clean_stop: bool,
+/// A status as JSON has it. [`crate::read_status`] reads it again.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct StatusJson {
+    pub(crate) path: String,
+    pub(crate) volume_id: String,
+    pub(crate) data_columns: u8,
+    pub(crate) parity_columns: u8,
+    pub(crate) epoch: u32,
+    pub(crate) is_open: bool,
+    pub(crate) clean_stop: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    last_alive_ns: Option<i64>,
+    pub(crate) last_alive_ns: Option<i64>,
+    /// Follows from the others.
     is_whole: bool,
-    members: Vec<MemberJson<'a>>,
-    spares: Vec<SpareJson>,
-    redundancy: Vec<RedundancyJson>,
+    pub(crate) members: Vec<MemberJson>,
+    pub(crate) spares: Vec<SpareJson>,
+    pub(crate) redundancy: Vec<RedundancyJson>,
+    /// How the recording stands.
     #[serde(flatten)]
-    going: Map<String, Value>,
+    pub(crate) going: Map<String, Value>,
 }
 
 /// What a recorder said; nothing where it is of another mind about JSON.
@@ -151,32 +154,32 @@ fn object(text: &str) -> Map<String, Value> {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-#[derive(Serialize)]
-struct MemberJson<'a> {
-    path: String,
-    state: &'a str,
-    stale_bytes: u64,
+#[derive(Serialize, Deserialize)]
+pub(crate) struct MemberJson {
+    pub(crate) path: String,
+    pub(crate) state: String,
+    pub(crate) stale_bytes: u64,
 }
 
-#[derive(Serialize)]
-struct SpareJson {
-    path: String,
-    is_there: bool,
+#[derive(Serialize, Deserialize)]
+pub(crate) struct SpareJson {
+    pub(crate) path: String,
+    pub(crate) is_there: bool,
 }
 
-#[derive(Serialize)]
-struct RedundancyJson {
-    first_sequence: u64,
-    last_sequence: u64,
+#[derive(Serialize, Deserialize)]
+pub(crate) struct RedundancyJson {
+    pub(crate) first_sequence: u64,
+    pub(crate) last_sequence: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    survives_members: Option<u8>,
+    pub(crate) survives_members: Option<u8>,
 }
 
 /// The same as a JSON object.
 pub fn status_json(report: &Status, going: Option<&str>) -> String {
     let members = report.members.iter().map(|member| MemberJson {
         path: safe::path_value(&member.path),
-        state: state(member.state),
+        state: state(member.state).to_owned(),
         stale_bytes: member.stale_bytes,
     });
     let spares = report

@@ -1,13 +1,12 @@
 //! The status of a volume out of the JSON that [`crate::status_json`] makes of it, so that what a
 //! service says of its volumes is shown by the code that shows those of this machine.
 
-use std::path::PathBuf;
-
 use format::head::VolumeId;
-use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use units::{Timestamp, unhex};
 use upkeep::{MemberState, MemberStatus, Redundancy, SpareStatus, Status};
+
+use crate::members::StatusJson;
 
 /// JSON that is no status of a volume.
 #[derive(Debug, thiserror::Error)]
@@ -21,54 +20,13 @@ pub enum NoStatus {
     Wrong(String, &'static str),
 }
 
-#[derive(Deserialize)]
-struct StatusRead {
-    path: PathBuf,
-    volume_id: String,
-    data_columns: u8,
-    parity_columns: u8,
-    epoch: u32,
-    is_open: bool,
-    clean_stop: bool,
-    last_alive_ns: Option<i64>,
-    members: Vec<MemberRead>,
-    spares: Vec<SpareRead>,
-    redundancy: Vec<RedundancyRead>,
-    /// What follows from the others.
-    #[serde(rename = "is_whole")]
-    _is_whole: bool,
-    /// How the recording stands.
-    #[serde(flatten)]
-    going: Map<String, Value>,
-}
-
-#[derive(Deserialize)]
-struct MemberRead {
-    path: PathBuf,
-    state: String,
-    stale_bytes: u64,
-}
-
-#[derive(Deserialize)]
-struct SpareRead {
-    path: PathBuf,
-    is_there: bool,
-}
-
-#[derive(Deserialize)]
-struct RedundancyRead {
-    first_sequence: u64,
-    last_sequence: u64,
-    survives_members: Option<u8>,
-}
-
 /// The status, and what the recorder said of the recording that goes on, as
 /// [`crate::status`] takes them. A member that is behind has not kept which stripes it lacks.
 ///
 /// # Errors
 /// When it is none: see [`NoStatus`].
 pub fn read_status(status: Value) -> Result<(Status, Option<String>), NoStatus> {
-    let read: StatusRead = serde_json::from_value(status).map_err(NoStatus::Json)?;
+    let read: StatusJson = serde_json::from_value(status).map_err(NoStatus::Json)?;
     let wrong_id = || NoStatus::Wrong(read.volume_id.clone(), "id of a volume");
     let volume_id = VolumeId(unhex(&read.volume_id).ok_or_else(wrong_id)?);
     let members = read.members.into_iter().map(|member| {
@@ -80,10 +38,11 @@ pub fn read_status(status: Value) -> Result<(Status, Option<String>), NoStatus> 
             "left out" => MemberState::Stale { from: 0, to: u64::MAX },
             _ => return Err(NoStatus::Wrong(member.state, "state of a member")),
         };
-        Ok(MemberStatus { path: member.path, state, stale_bytes: member.stale_bytes })
+        Ok(MemberStatus { path: member.path.into(), state, stale_bytes: member.stale_bytes })
     });
     let spares = read.spares.into_iter();
-    let spares = spares.map(|spare| SpareStatus { path: spare.path, is_there: spare.is_there });
+    let spares =
+        spares.map(|spare| SpareStatus { path: spare.path.into(), is_there: spare.is_there });
     let redundancy = read.redundancy.into_iter().map(|part| Redundancy {
         first: part.first_sequence,
         last: part.last_sequence,
@@ -91,7 +50,7 @@ pub fn read_status(status: Value) -> Result<(Status, Option<String>), NoStatus> 
     });
     let going = (!read.going.is_empty()).then(|| page::safe::json_line(&read.going));
     let status = Status {
-        path: read.path,
+        path: read.path.into(),
         volume_id,
         data_columns: read.data_columns,
         parity_columns: read.parity_columns,

@@ -22,8 +22,8 @@ const TOKEN: &str = "WIRESPOOL_TOKEN";
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Over the network")]
 pub(crate) struct RemoteFlags {
-    /// Ask the service (wirespool serve) at `https://HOST[:PORT]`. VOLUME is one
-    /// that it names, and may be left out where it has one
+    /// Ask the service (wirespool serve) at `https://HOST[:PORT]`. VOLUME is one that it names, and
+    /// may be left out where it has one
     #[arg(long, value_name = "URL")]
     remote: Option<String>,
     /// The token for it, in a file that only its owner may read; else the environment's

@@ -30,9 +30,10 @@ use crate::membership::Membership;
 use crate::reader::known;
 use crate::repair::rebuild;
 use crate::seal::{Previous, Sealed, empty_head, row_offset};
+use crate::sealing::Keys;
 use crate::search::{self, Care, Newest};
 use crate::slot_view::{SlotBytes, SlotView, StripeView};
-use crate::writer::{Explained, Keys, Writer};
+use crate::writer::{Explained, Writer};
 use crate::{Error, MemberFailure, quorum};
 
 /// A member that answers nothing for this long, while others do, is left out.

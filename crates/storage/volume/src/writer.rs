@@ -41,7 +41,7 @@ use crate::membership::Membership;
 use crate::protect::{ColumnSums, protect};
 use crate::reader::tail_behind;
 use crate::seal::{Previous, Sealed, address, empty_head, rest, row_offset, to_slot_end};
-pub(crate) use crate::sealing::Keys;
+use crate::sealing::Keys;
 use crate::{Error, mark};
 
 /// Rows that are not worth a stripe of their own: a head and one body row need two.

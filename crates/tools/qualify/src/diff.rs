@@ -236,15 +236,8 @@ impl Diff {
             (true, _, true) => Change::Worse,
             _ => Change::Same,
         };
-        let permille = |ratio: f64| whole(ratio * 1000.0);
-        self.compared.push(Compared {
-            subject: Subject::ByPlace(part),
-            old,
-            new,
-            ratio_permille: permille(median),
-            interval_permille: Some((permille(low), permille(high))),
-            change,
-        });
+        let between = Some((low, high));
+        self.add((Subject::ByPlace(part), old, new), (median, between), change);
     }
 
     fn rate(&mut self, subject: Subject, rates: (u64, u64)) {
@@ -259,7 +252,6 @@ impl Diff {
         (old, new): (u64, u64),
         (noise, shift): (Option<f64>, f64),
     ) {
-        let permille = |ratio: f64| whole(ratio * 1000.0);
         let off = 1.0 + shift * real(self.tolerance_permille) / 1000.0;
         let off = off * (1.0 + noise.unwrap_or(0.0)) - 1.0;
         let change = match beyond(old, new, permille(off)) {
@@ -267,12 +259,9 @@ impl Diff {
             Some(true) => Change::Better,
             Some(false) => Change::Worse,
         };
-        self.add(subject, (old, new), change);
-        let ratio = real(new) / real(old.max(1));
-        let around =
-            |noise: f64| (permille(ratio / (1.0 + noise)), permille(ratio * (1.0 + noise)));
-        let last = self.compared.last_mut().expect("it was just added");
-        last.interval_permille = noise.map(around);
+        let ratio = ratio(old, new);
+        let between = noise.map(|noise| (ratio / (1.0 + noise), ratio * (1.0 + noise)));
+        self.add((subject, old, new), (ratio, between), change);
     }
 
     fn time(&mut self, subject: Subject, (old, new): (u64, u64), tolerance_permille: u64) {
@@ -281,18 +270,22 @@ impl Diff {
             Some(true) => Change::Worse,
             Some(false) => Change::Better,
         };
-        self.add(subject, (old, new), change);
+        self.add((subject, old, new), (ratio(old, new), None), change);
     }
 
-    fn add(&mut self, subject: Subject, (old, new): (u64, u64), change: Change) {
-        let ratio_permille = whole(real(new) * 1000.0 / real(old.max(1)));
-        let interval_permille = None;
+    /// A value of both, and the ratio of the new to the old one with its bounds.
+    fn add(
+        &mut self,
+        (subject, old, new): (Subject, u64, u64),
+        (ratio, between): (f64, Option<(f64, f64)>),
+        change: Change,
+    ) {
         self.compared.push(Compared {
             subject,
             old,
             new,
-            ratio_permille,
-            interval_permille,
+            ratio_permille: permille(ratio),
+            interval_permille: between.map(|(low, high)| (permille(low), permille(high))),
             change,
         });
     }
@@ -319,6 +312,14 @@ fn is_stalled(judged: &Judged) -> bool {
 
 fn is_same_load(old: &Mixed, new: &Mixed) -> bool {
     old.load == new.load && old.pool_bytes == new.pool_bytes
+}
+
+fn ratio(old: u64, new: u64) -> f64 {
+    real(new) / real(old.max(1))
+}
+
+fn permille(ratio: f64) -> u64 {
+    whole(ratio * 1000.0)
 }
 
 /// Whether `new` is more (true) or less (false) by more than a tolerance in thousandths.

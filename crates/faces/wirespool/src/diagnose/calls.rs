@@ -9,7 +9,7 @@ use anyhow::Context;
 use clap::Args;
 use host::{StopFlag, SystemClock};
 
-use super::io::{flow, started};
+use super::io::{go_on, started};
 use super::{PageFlags, nanos, write_page};
 use crate::arguments::duration;
 use crate::failure::{Outcome, Verdict};
@@ -72,11 +72,7 @@ pub(super) fn run(flags: &CallsFlags) -> Outcome {
     }
     let mut progress = Progress::new("diagnose");
     let watch = ::calls::watch(&mut machine, &SystemClock, duration_ns, &mut |events| {
-        // A program has the terminal to itself.
-        if program.is_none() {
-            progress.text(&|| page::text::plural(events, "record"));
-        }
-        flow(&stop, program.as_mut())
+        go_on(events, &mut program, (&stop, &mut progress))
     });
     progress.finish();
     let report = ::diagnose::calls::diagnose(&watch);

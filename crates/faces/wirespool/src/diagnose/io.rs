@@ -95,11 +95,7 @@ pub(super) fn run(flags: &IoFlags) -> Outcome {
     let duration_ns = if command.is_some() { i64::MAX } else { nanos(flags.duration)? };
     let mut progress = Progress::new("diagnose");
     let mut watch = io::watch(&mut machine, &SystemClock, duration_ns, &mut |events| {
-        // A command has the terminal to itself.
-        if command.is_none() {
-            progress.text(&|| page::text::plural(events, "record"));
-        }
-        flow(&stop, command.as_mut())
+        go_on(events, &mut command, (&stop, &mut progress))
     });
     progress.finish();
     drop(command);
@@ -137,7 +133,20 @@ pub(super) fn started(
     Ok(Some(launch.start()?))
 }
 
-pub(super) fn flow(stop: &StopFlag, command: Option<&mut Launched>) -> ControlFlow<()> {
+/// Whether a watch that has had so many records goes on, which it shows.
+pub(super) fn go_on(
+    events: u64,
+    command: &mut Option<Launched>,
+    (stop, progress): (&StopFlag, &mut Progress),
+) -> ControlFlow<()> {
+    // A command has the terminal to itself.
+    if command.is_none() {
+        progress.text(&|| page::text::plural(events, "record"));
+    }
+    flow(stop, command.as_mut())
+}
+
+fn flow(stop: &StopFlag, command: Option<&mut Launched>) -> ControlFlow<()> {
     // One that cannot be waited for is gone.
     if command.is_some_and(|command| !matches!(command.ended(), Ok(None))) {
         return ControlFlow::Break(());

@@ -125,11 +125,6 @@ impl<D: Decode> Set<D> {
         Ok(Self { decoders, rings, events, scratch: Vec::new(), seen: 0, lost: 0 })
     }
 
-    /// Whether it listens to anybody.
-    pub(super) fn is_empty(&self) -> bool {
-        self.events.is_empty()
-    }
-
     /// Ends it: nothing comes any more. What the rings still have can be read.
     pub(super) fn stop(&self) {
         // One that cannot be ended has ended.

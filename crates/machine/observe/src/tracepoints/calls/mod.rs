@@ -49,14 +49,13 @@ pub struct CallTracer {
     calls: Set<CallDecoder>,
     turns: Set<CallDecoder>,
     pointers: Result<Pointers, NotTraced>,
-    is_of_all: bool,
     /// Read, and not yet handed out.
     waiting: Vec<CallEvent>,
 }
 
 impl CallTracer {
     /// Begins to listen. Threads that would take too many descriptors are followed by listening to
-    /// all, which [`Self::is_of_all`] says: then the caller leaves out what is not wanted.
+    /// all: the caller leaves out what is not wanted.
     pub fn open(callers: &Callers) -> Result<Self, NotTraced> {
         let place = tracefs()?;
         let calls = decoders(
@@ -87,21 +86,11 @@ impl CallTracer {
         let calls = Set::open_of(whose, calls, "", ring_size(CALL_RING))?;
         let pointers = Pointers::open(&place, is_of_all && *callers == Callers::All);
         let turns = Set::open(turns, "", ring_size(TURN_RING))?;
-        let tracer = Self { calls, turns, pointers, is_of_all, waiting: Vec::new() };
+        let tracer = Self { calls, turns, pointers, waiting: Vec::new() };
         if *callers == Callers::Started {
             tracer.want_pointers(std::process::id());
         }
         Ok(tracer)
-    }
-
-    /// Whether calls of all come, be they wanted or not.
-    pub fn is_of_all(&self) -> bool {
-        self.is_of_all
-    }
-
-    /// Whether it listens to anybody: threads may have ended before.
-    pub fn is_empty(&self) -> bool {
-        self.calls.is_empty()
     }
 
     /// What pointers of this process's calls lead to is wanted, and of what it starts.
