@@ -71,10 +71,13 @@ const BEGUN_WITHIN: Duration = Duration::from_mins(40);
 type Step = (&'static str, fn(&mut Tally));
 
 /// Steps that take samples, the most important one first.
-const SAMPLES: [Step; 6] = [
+const SAMPLES: [Step; 7] = [
     ("sim", simulations),
     ("web", page),
-    ("lab", |tally| step("lab", tally, |tally| read(tally, &mut lab::command(&["--short"])?))),
+    ("lab", |tally| {
+        step("lab", tally, |tally| read(tally, &mut lab::command("run", &["--short"])?));
+    }),
+    ("faults", faults),
     ("mutants", |tally| {
         check("mutants", tally, || mutants::run_some(mutants::SEEDS, SOME_MUTANTS));
     }),
@@ -208,6 +211,17 @@ fn page(tally: &mut Tally) {
     check("web in a browser", tally, web::browse);
 }
 
+/// Causes of slowness that are planted here, and what `diagnose` says of them.
+fn faults(tally: &mut Tally) {
+    if process::text(&mut process::command("id", &["-u"])).is_ok_and(|user| user.trim() == "0") {
+        step("faults", tally, |tally| {
+            read(tally, &mut lab::command("faults", &["--short", "--again"])?)
+        });
+    } else {
+        tally.line("not run: faults: it needs root");
+    }
+}
+
 fn licences(tally: &mut Tally) {
     if process::exists("cargo-deny") {
         check("deny", tally, || {
@@ -293,7 +307,10 @@ impl Tally {
         }
         let failed = line.strip_prefix("test ").and_then(|line| line.strip_suffix(" ... FAILED"));
         self.failed_tests.extend(failed.map(str::to_owned));
-        if line.starts_with("lab ") && line.contains(": FAILED after ") {
+        let is_lab = line.starts_with("lab ") && line.contains(": FAILED after ");
+        let is_fault = line.starts_with("faults ")
+            && [": MISSED in ", ": WRONG in "].iter().any(|word| line.contains(word));
+        if is_lab || is_fault {
             self.failures.push(line.to_owned());
         }
         if let Some(reason) = line.trim_start().strip_prefix("not run: ") {

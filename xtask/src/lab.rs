@@ -1,4 +1,5 @@
-//! `cargo xtask lab`: builds the recorder and the lab, and runs cases in a virtual machine.
+//! `cargo xtask lab` and `faults`: builds the program and the lab, and runs cases in a virtual
+//! machine, or plants causes of slowness on this one.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,21 +9,21 @@ use serde_json::Value;
 
 use crate::process::{SQL, cargo, root, text};
 
-/// The command that runs the lab, with both programs built.
-pub(crate) fn command(arguments: &[&str]) -> Result<Command> {
+/// The command of a verb of the lab, `run` or `faults`, with both programs built.
+pub(crate) fn command(verb: &str, arguments: &[&str]) -> Result<Command> {
     // What the tests have built: with other features every library would be built once more.
     let build = ["test", "--no-run", "--locked", "--message-format=json", "--workspace"];
     let build = [&build[..], &["--features", SQL]].concat();
     let messages = text(&mut cargo(&build))?;
     let mut lab = Command::new(executable(&messages, "lab")?);
-    lab.current_dir(root()).args(["run", "--wirespool"]);
+    lab.current_dir(root()).args([verb, "--wirespool"]);
     lab.arg(executable(&messages, "wirespool")?).args(arguments);
     Ok(lab)
 }
 
-/// Runs the lab; its exit status is the verdict.
-pub(crate) fn run(arguments: &[&str]) -> Result<bool> {
-    Ok(command(arguments)?.status().context("cannot run the lab")?.success())
+/// Runs a verb of the lab; its exit status is the verdict.
+pub(crate) fn run(verb: &str, arguments: &[&str]) -> Result<bool> {
+    Ok(command(verb, arguments)?.status().context("cannot run the lab")?.success())
 }
 
 /// Where cargo put a program, not its unit tests, from its messages.

@@ -1,5 +1,5 @@
 //! Commands for developers: `cargo xtask tidy`, `ci`, `miri`, `mutants`, `release`, `fresh`, `lab`,
-//! `web`.
+//! `faults`, `web`.
 //!
 //! Plain programs in place of shell: each command prints what it does, and its exit status is the
 //! verdict. What a contributor runs and what the runner of `.ci/run` runs is the same command.
@@ -34,7 +34,9 @@ usage: cargo xtask COMMAND
                          or in an empty Debian root (needs root and debootstrap)
   web                    build the page in web/ and put it into web/dist (needs Node)
   web --check            what ci does with the page, with the program in debug/
-  lab [--short] [CASE...]  the recorder on failing disks in a virtual machine (lab/README.md)";
+  lab [--short] [CASE...]  the recorder on failing disks in a virtual machine (lab/README.md)
+  faults [--short] [NAME...]  causes of slowness, planted on this machine, and what diagnose says
+                         of each (lab/faults/README.md; needs root)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -52,7 +54,8 @@ fn main() -> ExitCode {
         ["mutants", only] => mutants::run(mutants::SEEDS, only),
         ["release"] => release::run(None),
         ["release", "--target", target] => release::run(Some(target)),
-        ["lab", ref arguments @ ..] => lab::run(arguments),
+        ["lab", ref arguments @ ..] => lab::run("run", arguments),
+        ["faults", ref arguments @ ..] => lab::run("faults", arguments),
         ["web"] => web::build(),
         ["web", "--check"] => Ok(ci::page_alone()),
         ["fresh"] => fresh::run(fresh::Place::EmptyHome),

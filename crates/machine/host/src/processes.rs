@@ -56,6 +56,10 @@ pub struct Stat {
     pub parent: u32,
     /// It is a thread of the kernel.
     pub is_kernel: bool,
+    /// Processor time of all its threads, those that have ended among them, in steps of 10 ms.
+    pub ran_ns: u64,
+    /// How many threads it has.
+    pub threads: u32,
     /// When it started, in the kernel's ticks since boot.
     pub started: u64,
     /// The processor that it was on last.
@@ -72,14 +76,19 @@ impl Stat {
     pub fn parse(line: &str) -> Option<Self> {
         /// `PF_KTHREAD` of `include/linux/sched.h`.
         const KERNEL_THREAD: u64 = 0x20_0000;
+        /// `USER_HZ` is 100 wherever this builds.
+        const TICK_NS: u64 = 10_000_000;
         let (head, rest) = line.rsplit_once(") ")?;
         let (_, name) = head.split_once(" (")?;
-        // Fields 3, 4, 9, 22 and 39 of all.
+        // Fields 3, 4, 9, 14, 15, 20, 22 and 39 of all.
         let mut fields = rest.split_ascii_whitespace();
         let state = fields.next()?;
         let parent = fields.next()?.parse().ok()?;
         let flags: u64 = fields.nth(4)?.parse().ok()?;
-        let started = fields.nth(12)?.parse().ok()?;
+        let in_user: u64 = fields.nth(4)?.parse().ok()?;
+        let in_kernel: u64 = fields.next()?.parse().ok()?;
+        let threads = fields.nth(4)?.parse().ok()?;
+        let started = fields.nth(1)?.parse().ok()?;
         let processor = fields.nth(16)?.parse().ok()?;
         Some(Self {
             name: name.to_owned(),
@@ -87,6 +96,8 @@ impl Stat {
             is_waiting: state == "D",
             parent,
             is_kernel: flags & KERNEL_THREAD != 0,
+            ran_ns: in_user.saturating_add(in_kernel).saturating_mul(TICK_NS),
+            threads,
             started,
             processor,
         })
@@ -120,7 +131,8 @@ mod tests {
     fn names_may_look_like_the_rest_of_the_line() {
         let zeros = |count: usize| "0 ".repeat(count);
         let rest = |state, flags| {
-            format!("{state} 5 0 0 0 -1 {flags} {}9 {}17 3 0 0", zeros(12), zeros(15))
+            let counts = format!("{}20 30 {}6 0 9", zeros(4), zeros(4));
+            format!("{state} 5 0 0 0 -1 {flags} {counts} {}17 3 0 0", zeros(15))
         };
         let parse = |head: &str, rest: String| Stat::parse(&format!("{head} {rest}"));
         let expected = Stat {
@@ -129,6 +141,8 @@ mod tests {
             is_waiting: false,
             parent: 5,
             is_kernel: true,
+            ran_ns: 500_000_000,
+            threads: 6,
             started: 9,
             processor: 3,
         };

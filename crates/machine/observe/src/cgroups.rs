@@ -210,7 +210,8 @@ fn roots(mounts: &str) -> Vec<(PathBuf, bool)> {
     mounts.lines().filter_map(root).collect()
 }
 
-fn folders_in(folder: &Path) -> Vec<PathBuf> {
+/// The groups just below a group.
+pub(crate) fn folders_in(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
     entries.filter(is_folder).map(|entry| entry.path()).collect()

@@ -46,6 +46,19 @@ const SYSCTL_COUNTERS: [&str; 12] = [
     "vm.stat_refresh",
 ];
 
+/// What of the kernel's counters of memory moves and says something.
+const VMSTAT: [&str; 9] = [
+    "pgpgin",
+    "pgpgout",
+    "pswpin",
+    "pswpout",
+    "allocstall_normal",
+    "oom_kill",
+    "pgmajfault",
+    "workingset_refault_anon",
+    "workingset_refault_file",
+];
+
 /// Everything that stays as it is until it is changed.
 pub fn facts() -> Facts {
     let mut facts = Facts::new();
@@ -83,9 +96,10 @@ pub fn moving_facts() -> Facts {
             }
         }
     }
-    for name in ["pgpgin", "pgpgout", "pswpin", "pswpout", "allocstall_normal", "oom_kill"] {
-        let line = lines("/proc/vmstat").into_iter().find(|line| line.starts_with(name));
-        if let Some((name, value)) = line.as_deref().and_then(|line| line.split_once(' ')) {
+    for line in lines("/proc/vmstat") {
+        if let Some((name, value)) = line.split_once(' ')
+            && VMSTAT.contains(&name)
+        {
             set(&mut facts, &["vmstat", name], value);
         }
     }
@@ -277,6 +291,11 @@ fn blocks(facts: &mut Facts) {
         files(facts, &folder.join("queue"), &["block", &disk, "queue"], &QUEUE);
         files(facts, &folder, &["block", &disk], &DEVICE);
         files(facts, &folder, &["block", &disk], &STACK);
+        for partition in entries(&folder).iter().filter(|name| name.starts_with(&*disk)) {
+            let wanted = ["start", "size", "alignment_offset"];
+            let name = ["block", &disk, "partition", partition];
+            files(facts, &folder.join(partition), &name, &wanted);
+        }
         let below = entries(folder.join("slaves"));
         if !below.is_empty() {
             set(facts, &["block", &disk, "on"], &below.join(" "));

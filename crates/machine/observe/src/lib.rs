@@ -5,6 +5,7 @@
 //! By tracepoints and samples of `perf_event_open(2)`, by `fanotify(7)`, and by `/proc` and `/sys`.
 //! Nothing here changes what it watches, and nothing decides: `diagnose` judges what it finds.
 
+pub mod budgets;
 pub mod cgroups;
 pub mod facts;
 pub mod io;
@@ -12,7 +13,9 @@ mod perf;
 mod processor_counters;
 mod processors;
 pub mod sampling;
+pub mod space;
 pub mod symbols;
+pub mod tasks;
 mod threads;
 pub mod tracepoints;
 #[doc(hidden)]

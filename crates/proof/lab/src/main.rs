@@ -4,10 +4,13 @@
 //! On the host it fetches Debian's kernel, builds an initial file system out of programs of this
 //! machine, boots it under QEMU once for each case, and judges. In the guest the same program sends
 //! numbered packets and checks extracts for them. What a case does stands in its script, `lab/`.
+//!
+//! [`faults`] plants causes of slowness on this very machine instead, and judges a diagnosis.
 #![expect(clippy::print_stdout, reason = "a tool for the terminal: what it prints is its result")]
 
 mod case;
 mod cpio;
+mod faults;
 mod guest;
 mod image;
 mod kernel;
@@ -37,6 +40,8 @@ struct Cli {
 enum Verb {
     /// Run cases, each in a machine of its own
     Run(run::Flags),
+    /// Plant causes of slowness on this machine, and judge what `wirespool diagnose` says of them
+    Faults(faults::Flags),
     /// In the guest: send numbered packets
     Send {
         /// The interface
@@ -73,6 +78,7 @@ enum Verb {
 fn work(verb: Verb) -> Result<bool> {
     match verb {
         Verb::Run(flags) => run::run(&flags),
+        Verb::Faults(flags) => faults::run(&flags),
         Verb::Send { interface, packets } => guest::send(&interface, packets).map(|()| true),
         Verb::Make { packets } => {
             guest::make(&mut std::io::stdout().lock(), packets).map(|()| true)

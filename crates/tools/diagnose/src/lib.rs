@@ -12,10 +12,11 @@ mod finding;
 pub mod io;
 pub mod machine;
 mod nap;
+mod order;
 pub mod profile;
 pub mod recorder;
 pub mod tcp;
 pub mod vitals;
 mod words;
 
-pub use finding::{Diagnosis, Finding, Remedy, Severity, Unseen};
+pub use finding::{Diagnosis, Finding, Remedy, Severity, Share, Unseen};

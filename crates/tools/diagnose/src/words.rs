@@ -34,6 +34,11 @@ pub(crate) fn plural(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
+/// `1 process`, `12 processes`.
+pub(crate) fn processes(count: usize) -> String {
+    if count == 1 { "1 process".to_owned() } else { format!("{count} processes") }
+}
+
 /// `12 %`, rounded; of nothing 0.
 pub(crate) fn percent(part: u64, of: u64) -> String {
     let share = (u128::from(part) * 1000).checked_div(u128::from(of)).unwrap_or(0);

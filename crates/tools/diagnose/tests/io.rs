@@ -23,6 +23,7 @@ const FILE_BEGIN: u64 = 10 << 20;
 const FILE_LEN: u64 = 64 << 20;
 const INODE: u64 = 12;
 const RECORDER: u32 = 412;
+const BACKUP: u32 = 77;
 const KERNEL: u32 = 33;
 
 #[derive(Default)]
@@ -34,6 +35,9 @@ struct Made {
     options: &'static str,
     owner: Option<Owner>,
     needs: Option<String>,
+    /// What processes have asked for and got, at the second look.
+    asked: BTreeMap<u32, ProcessCounters>,
+    looks_at_processes: usize,
     scope: Option<Disk>,
     limits: Vec<Limited>,
     looks_at_group: u64,
@@ -56,12 +60,15 @@ impl Machine for Made {
     }
 
     fn processes(&mut self) -> (BTreeMap<u32, ProcessCounters>, usize) {
-        (BTreeMap::new(), usize::from(self.needs.is_some()))
+        self.looks_at_processes += 1;
+        let after = if self.looks_at_processes > 1 { self.asked.clone() } else { BTreeMap::new() };
+        (after, usize::from(self.needs.is_some()))
     }
 
     fn process(&mut self, number: u32) -> Option<Process> {
         match number {
             RECORDER => Some(Process { name: "recorder".to_owned(), is_kernel: false }),
+            BACKUP => Some(Process { name: "backup".to_owned(), is_kernel: false }),
             KERNEL => Some(Process { name: "kworker/u8:2+flush-8:0".to_owned(), is_kernel: true }),
             _ => None,
         }
@@ -581,4 +588,102 @@ fn a_limit_is_no_cause_where_it_is_far_away_or_the_disk_takes_the_time() {
         is(&diagnose(&limited_reads(80_000, 5 << 20, needs)), &[]);
         is(&diagnose(&limited_reads(100, 5 << 20, needs)), &["io.cgroup_limit"]);
     }
+}
+
+/// A disk that one process keeps busy with so many requests at the same time for a second, each of
+/// which takes `device_us`, while another one reads a page, waits for it, and reads the next.
+fn neighbours(depth: u64, device_us: u64) -> IoWatch {
+    let mut events = Vec::new();
+    let life = |at_us: u64, wait_us: u64, process, place: (u64, u64)| -> Vec<TraceEvent> {
+        let mut life = request(at_us, process, "R", place);
+        let issued_us = at_us + wait_us;
+        life[1].time_ns = issued_us * 1000;
+        life[2].time_ns = (issued_us + device_us) * 1000;
+        life
+    };
+    let slots = 1_000_000 / device_us;
+    for slot in 0..slots {
+        for number in 0..depth {
+            let place = (((slot * depth + number) << 20) % (500 << 20), 1 << 20);
+            events.extend(life(slot * device_us, 0, BACKUP, place));
+        }
+    }
+    // Each stands behind those of the other.
+    let each_us = device_us * (depth + 1);
+    for read in 0..1_000_000 / each_us {
+        let place = ((900 << 20) + (read << 12), 4096);
+        events.extend(life(read * each_us, device_us * depth, RECORDER, place));
+    }
+    // One that was short, on an idle disk.
+    for read in 0..slots / 8 {
+        let place = ((800 << 20) + (read << 12), 4096);
+        events.extend(request(read * device_us * 8, KERNEL, "R", place));
+    }
+    events.sort_by_key(|event| event.time_ns);
+    let busy = DiskCounters { reads: 1, busy_ms: 990, ..DiskCounters::default() };
+    let counters = BTreeMap::from([(DISK, ("sda".to_owned(), busy))]);
+    seen(Made { events, counters, ..Made::default() })
+}
+
+#[test]
+fn who_waits_behind_another_process_is_named_with_it() {
+    let report = diagnose(&neighbours(8, 2000));
+    let found = report.findings.iter().find(|it| it.kind == "io.neighbour").unwrap();
+    let what = "recorder (process 412) waits for sda, which backup (process 77) keeps busy";
+    assert_eq!(found.what, what, "{report:#?}");
+    assert!(report.shares.iter().any(|share| share.what.starts_with("sda is busy 99 %: backup")));
+    let shares = report.shares.iter().filter(|share| share.finding == Some("io.neighbour"));
+    assert_eq!(shares.count(), 2, "{:?}", report.shares);
+    // One request at a time of each: both wait for one request.
+    let fair = diagnose(&neighbours(1, 2000));
+    assert!(fair.findings.iter().all(|it| it.kind != "io.neighbour"), "{fair:#?}");
+}
+
+#[test]
+fn who_writes_more_than_the_disk_takes_is_held_back() {
+    let paused = |count: u64, pause_ms| {
+        let event = |number| TraceEvent {
+            time_ns: number * 10_000_000,
+            process: RECORDER,
+            thread: RECORDER,
+            happened: Happened::Paused { device: DISK, pause_ms, dirty: 9000, limit: 10_000 },
+        };
+        seen(Made { events: (0..count).map(event).collect(), ..Made::default() })
+    };
+    let report = diagnose(&paused(10, 40));
+    is(&report, &["io.dirty_throttled"]);
+    let what = "recorder (process 412) is held back: it writes more than sda takes";
+    assert_eq!(report.findings[0].what, what);
+    is(&diagnose(&paused(10, 10)), &[]);
+    is(&diagnose(&paused(2, 400)), &[]);
+}
+
+/// 64 MiB are read ahead for one that asks for so many bytes.
+fn ahead(asked_bytes: u64, is_mapped: bool) -> Diagnosis {
+    let mut events = Vec::new();
+    for read in 0..64_u64 {
+        events.extend(request(read * 1000, RECORDER, "RA", (in_file(read << 20), 1 << 20)));
+    }
+    if is_mapped {
+        events.push(page(70_000, 5, Happened::Faulted));
+    }
+    let counters = ProcessCounters {
+        name: "recorder".to_owned(),
+        asked_bytes,
+        read_bytes: 64 << 20,
+        ..ProcessCounters::default()
+    };
+    let asked = BTreeMap::from([(RECORDER, counters)]);
+    diagnose(&seen(Made { events, asked, ..Made::default() }))
+}
+
+#[test]
+fn more_that_is_read_than_was_asked_for_is_readahead() {
+    let report = ahead(4 << 20, false);
+    is(&report, &["io.readahead"]);
+    let what = "64.0 MiB were read from sda for recorder (process 412), which asked for 4.00 MiB";
+    assert_eq!(report.findings[0].what, what);
+    is(&ahead(40 << 20, false), &[]);
+    // What is touched through a mapping is asked for by no call.
+    is(&ahead(0, true), &[]);
 }

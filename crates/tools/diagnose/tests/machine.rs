@@ -1,8 +1,11 @@
 //! Findings on machines that are made up, and what differs between two.
 
-use diagnose::Diagnosis;
-use diagnose::machine::{MachineWatch, compare, diagnose};
+use std::collections::BTreeMap;
+
+use diagnose::machine::{MachineWatch, TaskUse, compare, diagnose};
+use diagnose::{Diagnosis, Severity};
 use observe::facts::Facts;
+use observe::{ProcessorCounters, ProcessorTimes};
 
 fn facts(pairs: &[(&str, &str)]) -> Facts {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
@@ -80,20 +83,26 @@ fn arrays_requests_clocks_governors_and_access_times_are_looked_at() {
 
 #[test]
 fn pressure_counts_while_it_lasts() {
-    let at = |recent, minute, full| {
-        moving(
-            &[],
-            &[
-                ("pressure.io.some.avg10", recent),
-                ("pressure.io.some.avg60", minute),
-                ("pressure.io.full.avg60", full),
-            ],
-        )
+    // Of ten seconds.
+    let at = |recent, some_us, full_us| MachineWatch {
+        ns: 10_000_000_000,
+        before: facts(&[("pressure.io.some.total", "1000"), ("pressure.io.full.total", "10")]),
+        after: facts(&[
+            ("pressure.io.some.avg10", recent),
+            ("pressure.io.some.avg60", "3.50"),
+            ("pressure.io.some.total", some_us),
+            ("pressure.io.full.total", full_us),
+        ]),
+        ..MachineWatch::default()
     };
-    is(&at("40.00", "30.50", "1.00"), &["host.pressure_io"]);
-    assert!(at("40.00", "30.50", "1.00").findings[0].what.contains("31 % of the time"));
-    is(&at("0.50", "30.50", "1.00"), &[]);
-    is(&at("40.00", "3.50", "1.00"), &[]);
+    let waits = diagnose(&at("40.00", "3051000", "1010"));
+    is(&waits, &["host.pressure_io"]);
+    assert!(waits.findings[0].what.contains("31 % of the time"), "{waits:?}");
+    assert_eq!(waits.findings[0].severity, Severity::Warning);
+    let stands = diagnose(&at("40.00", "3051000", "2000010"));
+    assert_eq!(stands.findings[0].severity, Severity::Problem);
+    is(&diagnose(&at("0.50", "3051000", "1010")), &[]);
+    is(&diagnose(&at("40.00", "351000", "1010")), &[]);
 }
 
 #[test]
@@ -140,4 +149,65 @@ fn the_worst_suspects_come_first_and_what_is_alike_not_at_all() {
     assert_eq!((found[2].theirs.as_deref(), found[4].ours.as_deref()), (None, None));
     assert!(found[0].why.is_some() && found[4].why.is_none());
     assert_eq!(compare(&here, &here), []);
+}
+
+#[test]
+fn processors_are_short_only_while_they_are_busy() {
+    let times = |busy_s: u64, idle_s: u64| ProcessorCounters {
+        all: ProcessorTimes {
+            user_ns: busy_s * 1_000_000_000,
+            idle_ns: idle_s * 1_000_000_000,
+            ..ProcessorTimes::default()
+        },
+        ..ProcessorCounters::default()
+    };
+    let task = |name: &str, ran_s: u64, queued_s: u64| TaskUse {
+        name: name.to_owned(),
+        ran_ns: ran_s * 1_000_000_000,
+        queued_ns: queued_s * 1_000_000_000,
+        ..TaskUse::default()
+    };
+    let at = |busy_s, idle_s| MachineWatch {
+        ns: 10_000_000_000,
+        before: facts(&[("pressure.cpu.some.total", "0")]),
+        after: facts(&[
+            ("pressure.cpu.some.avg10", "80.00"),
+            ("pressure.cpu.some.avg60", "20.00"),
+            ("pressure.cpu.some.total", "9000000"),
+        ]),
+        processors: Some((times(0, 0), times(busy_s, idle_s))),
+        tasks: BTreeMap::from([(12, task("stress", 10, 5)), (40, task("database", 1, 6))]),
+        ..MachineWatch::default()
+    };
+    let short = diagnose(&at(20, 0));
+    is(&short, &["host.pressure_cpu"]);
+    let evidence = short.findings[0].evidence.join("\n");
+    assert!(evidence.contains("the processors have stress (process 12) 100 %"), "{evidence}");
+    assert!(evidence.contains("for them wait database (process 40) 60 %"), "{evidence}");
+    // Who waits beside an idle processor waits for something else: a quota, or his own few.
+    is(&diagnose(&at(10, 10)), &[]);
+}
+
+#[test]
+fn mounted_partitions_begin_where_blocks_of_the_disk_begin() {
+    let at = |start, mount| {
+        of(&[
+            ("block.sda.queue.scheduler", "[mq-deadline]"),
+            ("block.sda.partition.sda1.start", start),
+            mount,
+        ])
+    };
+    let mounted = ("mount./data", "ext4 rw /dev/sda1");
+    let found = at("63", mounted);
+    is(&found, &["host.misaligned"]);
+    assert!(found.findings[0].what.starts_with("sda1 (/data)"), "{found:?}");
+    is(&at("2048", mounted), &[]);
+    is(&at("63", ("mount./other", "ext4 rw /dev/sdb1")), &[]);
+}
+
+#[test]
+fn memory_that_ran_out_is_told_with_how_many_were_killed() {
+    let found = moving(&[("vmstat.oom_kill", "3")], &[("vmstat.oom_kill", "5")]);
+    is(&found, &["host.oom"]);
+    assert!(found.findings[0].what.contains("2 processes"), "{found:?}");
 }

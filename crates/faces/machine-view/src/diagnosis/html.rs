@@ -3,13 +3,13 @@
 use calls::CallWatch;
 use diagnose::io::IoWatch;
 use diagnose::tcp::Series;
-use diagnose::{Diagnosis, Finding, Remedy, Severity, Unseen};
+use diagnose::{Diagnosis, Finding, Remedy, Severity, Share, Unseen};
 use page::Document;
 use page::safe::printable;
 use page::text::{plural, time};
 use units::Timestamp;
 
-use super::sockets;
+use super::{follows_from, share_of, sockets};
 use crate::calls::add_calls;
 use crate::io::add_disks;
 
@@ -84,16 +84,21 @@ fn found(page: &mut Document, report: &Diagnosis) {
     let worst = report.findings.iter().map(|finding| finding.severity).max();
     let looked_at: Vec<String> = report.looked_at.iter().map(|line| printable(line)).collect();
     page.verdict(worst.map_or("good", tone), &words, &looked_at);
+    if !report.shares.is_empty() {
+        page.section("Under load");
+        let share = |share: &Share| printable(&share_of(report, share));
+        page.list(&report.shares.iter().map(share).collect::<Vec<_>>());
+    }
     if report.findings.is_empty() {
         return;
     }
     page.section("Findings");
-    for (number, finding) in (1..).zip(&report.findings) {
-        one(page, number, finding);
+    for (at, finding) in report.findings.iter().enumerate() {
+        one(page, at + 1, finding, report.explanation(at));
     }
 }
 
-fn one(page: &mut Document, number: u64, finding: &Finding) {
+fn one(page: &mut Document, number: usize, finding: &Finding, follows: Option<usize>) {
     let Finding { severity, what, evidence, cause, remedies, .. } = finding;
     let words = format!("{number}. {}: {}", severity.name(), printable(what));
     page.panel(tone(*severity), &words, |page| {
@@ -103,6 +108,10 @@ fn one(page: &mut Document, number: u64, finding: &Finding) {
         }
         page.label("Cause");
         page.paragraph(&printable(cause));
+        if let Some(cause) = follows {
+            page.label("Follows");
+            page.paragraph(&follows_from(cause));
+        }
         for (label, remedy) in
             core::iter::once("Remedy").chain(core::iter::repeat("Or")).zip(remedies)
         {
@@ -143,7 +152,12 @@ mod tests {
         };
         let unseen = Unseen { what: "3 <b>".to_owned(), needs: "root".to_owned() };
         let looked_at = vec!["2 sockets".to_owned()];
-        let report = Diagnosis { looked_at, findings: vec![finding], unseen: vec![unseen] };
+        let report = Diagnosis {
+            looked_at,
+            findings: vec![finding],
+            unseen: vec![unseen],
+            ..Diagnosis::default()
+        };
         let (at, report) = (Timestamp(0), &report);
         let of = DiagnosisPage { at, report, sockets: None, disks: None, calls: None };
         let html = diagnosis_html(&of);

@@ -4,7 +4,7 @@
 mod html;
 mod sockets;
 
-use diagnose::{Diagnosis, Finding, Unseen};
+use diagnose::{Diagnosis, Finding, Share, Unseen};
 use serde::Serialize;
 
 pub use html::{DiagnosisPage, diagnosis_html};
@@ -26,12 +26,16 @@ pub fn diagnosis(report: &Diagnosis, width: Option<usize>) -> String {
     for line in &report.looked_at {
         text.push_str(&block("", line, width));
     }
+    text.push_str(&shares(report, width));
     if report.findings.is_empty() {
         text.push_str("nothing found\n");
     }
-    for (number, finding) in (1..).zip(&report.findings) {
+    for (at, finding) in report.findings.iter().enumerate() {
         text.push('\n');
-        text.push_str(&one(number, finding, width));
+        text.push_str(&one(at + 1, finding, width));
+        if let Some(cause) = report.explanation(at) {
+            text.push_str(&block("   follows    ", &follows_from(cause), width));
+        }
     }
     if !report.unseen.is_empty() {
         text.push_str("\nnot seen:\n");
@@ -40,6 +44,26 @@ pub fn diagnosis(report: &Diagnosis, width: Option<usize>) -> String {
         text.push_str(&block("  ", &format!("{what} (it takes {needs})"), width));
     }
     text
+}
+
+/// A share, and the number of the finding that has the detail.
+fn share_of(report: &Diagnosis, Share { what, finding, .. }: &Share) -> String {
+    let at = report.findings.iter().position(|it| Some(it.kind) == *finding);
+    at.map_or_else(|| what.clone(), |at| format!("{what} (finding {})", at + 1))
+}
+
+/// What a consequence says of its cause.
+fn follows_from(cause: usize) -> String {
+    format!("from what finding {} says: look at that first", cause + 1)
+}
+
+/// Who has the processors and disks, and who waits; each with the finding that has the detail.
+fn shares(report: &Diagnosis, width: usize) -> String {
+    let mut text = String::new();
+    for share in &report.shares {
+        text.push_str(&block("  ", &share_of(report, share), width));
+    }
+    if text.is_empty() { text } else { format!("\nunder load:\n{text}") }
 }
 
 fn one(number: usize, finding: &Finding, width: usize) -> String {
@@ -77,6 +101,16 @@ pub(crate) struct DiagnosisJson<'a> {
     version: u32,
     #[serde(flatten)]
     report: &'a Diagnosis,
+    /// Findings that follow from others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    consequences: Vec<Consequence>,
+}
+
+/// Places among the findings, counted from 0.
+#[derive(Serialize)]
+struct Consequence {
+    finding: usize,
+    follows_from: usize,
 }
 
 /// The same as JSON.
@@ -86,7 +120,12 @@ pub fn diagnosis_json(report: &Diagnosis) -> String {
 
 impl<'a> DiagnosisJson<'a> {
     pub(crate) fn of(report: &'a Diagnosis) -> Self {
-        Self { version: VERSION, report }
+        let follows = |finding| {
+            let follows_from = report.explanation(finding)?;
+            Some(Consequence { finding, follows_from })
+        };
+        let consequences = (0..report.findings.len()).filter_map(follows).collect();
+        Self { version: VERSION, report, consequences }
     }
 }
 
@@ -115,6 +154,7 @@ mod tests {
         };
         Diagnosis {
             looked_at: vec!["8 TCP sockets".to_owned()],
+            shares: Vec::new(),
             findings: vec![finding],
             unseen: vec![Unseen { what: "3 processes".to_owned(), needs: "root".to_owned() }],
         }

@@ -123,6 +123,8 @@ fn disk(line: &str) -> Option<(DeviceNumber, (String, DiskCounters))> {
 pub struct ProcessCounters {
     /// Its name, as the kernel has it.
     pub name: String,
+    /// Bytes that it asked for, of whatever can be read, and was given (`rchar`).
+    pub asked_bytes: u64,
     /// Bytes that disks read for it.
     pub read_bytes: u64,
     /// Bytes that it has changed in files, which go to a disk at some time.
@@ -162,6 +164,7 @@ fn counters(name: String, text: &str) -> ProcessCounters {
     };
     ProcessCounters {
         name,
+        asked_bytes: count("rchar"),
         read_bytes: count("read_bytes"),
         written_bytes: count("write_bytes"),
         cancelled_bytes: count("cancelled_write_bytes"),

@@ -129,6 +129,18 @@ pub enum Happened {
     },
     /// Its wait is over.
     SyncEnded,
+    /// The process has changed more of files than disks have taken, and may not go on for a while
+    /// (`balance_dirty_pages`).
+    Paused {
+        /// The device that it waits for.
+        device: DeviceNumber,
+        /// How long it sleeps.
+        pause_ms: u64,
+        /// Pages that are changed and not written.
+        dirty: u64,
+        /// How many there may be.
+        limit: u64,
+    },
     /// The thread begins to send off what a limit of a group of processes has held back, for
     /// whoever asked.
     ReleaseBegun,
@@ -173,6 +185,7 @@ pub(super) enum Kind {
     Cached,
     SyncBegun,
     SyncEnded,
+    Paused,
     ReleaseBegun,
     ReleaseEnded,
     Handed,
@@ -204,6 +217,7 @@ impl Decoder {
             Kind::Cached => ["s_dev", "i_ino", "index", "order"],
             Kind::SyncBegun => ["fd"; 4],
             Kind::SyncEnded => ["ret"; 4],
+            Kind::Paused => ["bdi", "pause", "dirty", "limit"],
             Kind::ReleaseBegun | Kind::ReleaseEnded => ["function"; 4],
             Kind::Handed => ["len", "common_flags", "len", "len"],
             Kind::Ended => ["comm"; 4],
@@ -254,6 +268,13 @@ impl Decode for Decoder {
             }
             Kind::SyncBegun => Happened::SyncBegun { descriptor: one.short(record)? },
             Kind::SyncEnded => Happened::SyncEnded,
+            Kind::Paused => {
+                let device = str::from_utf8(one.text(record)?).ok()?.parse().ok()?;
+                // Negative where it needs not sleep.
+                let pause_ms = i64::try_from(two.number(record)?).ok()?.try_into().ok()?;
+                let (dirty, limit) = (three.number(record)?, four.number(record)?);
+                Happened::Paused { device, pause_ms, dirty, limit }
+            }
             Kind::ReleaseBegun => Happened::ReleaseBegun,
             Kind::ReleaseEnded => Happened::ReleaseEnded,
             Kind::Handed if two.number(record)? & IN_INTERRUPT != 0 => return None,

@@ -77,6 +77,7 @@ impl Tracer {
             (Kind::SyncBegun, "syscalls/sys_enter_fdatasync"),
             (Kind::SyncEnded, "syscalls/sys_exit_fdatasync"),
             (Kind::Committed, "jbd2/jbd2_run_stats"),
+            (Kind::Paused, "writeback/balance_dirty_pages"),
         ];
         // Kernels without one of them still have the others.
         let some = wanted.iter().filter_map(|one| decoder_of(&place, one).ok()).collect();
@@ -172,6 +173,7 @@ pub(crate) fn read_any_records(layout: &str, records: &[u8]) -> Vec<TraceEvent> 
         Kind::Cached,
         Kind::SyncBegun,
         Kind::SyncEnded,
+        Kind::Paused,
         Kind::ReleaseBegun,
         Kind::ReleaseEnded,
         Kind::Handed,

@@ -23,7 +23,7 @@ pub fn diagnose(watch: &CallWatch) -> Diagnosis {
     )];
     let mut unseen = unseen(watch);
     unseen.sort();
-    Diagnosis { looked_at, findings: findings::all(watch), unseen }.ranked()
+    Diagnosis { looked_at, findings: findings::all(watch), unseen, ..Diagnosis::default() }.ranked()
 }
 
 fn unseen(watch: &CallWatch) -> Vec<Unseen> {

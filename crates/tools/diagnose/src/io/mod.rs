@@ -9,6 +9,7 @@ mod findings;
 mod held;
 mod live;
 mod requests;
+mod shares;
 mod tally;
 mod touches;
 mod watch;
@@ -22,7 +23,8 @@ pub use observe::io::{DiskCounters, Touch, TouchKind};
 pub use observe::tracepoints::Operation;
 pub use requests::Request;
 pub use tally::{
-    Amount, Content, DiskSeen, Faults, FileSeen, OperationSeen, Places, ProcessSeen, SyncSeen,
+    Amount, Content, DiskSeen, Faults, FileSeen, OperationSeen, PartOfDisk, PauseSeen, Places,
+    ProcessSeen, SyncSeen,
 };
 pub use touches::{TouchFilter, Toucher, Touches, Who, touches, watch_files};
 pub use watch::{IoWatch, Machine, Tracing, watch};
@@ -52,5 +54,6 @@ pub fn diagnose(watch: &IoWatch) -> Diagnosis {
             plural(usize::try_from(requests).unwrap_or(usize::MAX), "request"),
         ),
     };
-    Diagnosis { looked_at: vec![looked_at], findings, unseen }.ranked()
+    let shares = shares::of_disks(watch);
+    Diagnosis { looked_at: vec![looked_at], shares, findings, unseen }.ranked()
 }

@@ -84,6 +84,9 @@ impl OperationSeen {
     }
 }
 
+/// Processes whose parts of a disk are known.
+const PROCESSES_MAX: usize = 1 << 14;
+
 /// A disk.
 #[derive(Clone, Debug, Default)]
 pub struct DiskSeen {
@@ -96,6 +99,32 @@ pub struct DiskSeen {
     pub device_ns: u64,
     /// Places of requests over time.
     pub places: Places,
+    /// Whose requests they were.
+    pub by: BTreeMap<u32, PartOfDisk>,
+}
+
+/// What one process had of a disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PartOfDisk {
+    /// Its requests.
+    pub all: Amount,
+    /// Time that the disk took for them, added.
+    pub device_ns: u64,
+    /// From when they were made until they were done, added.
+    pub total_ns: u64,
+}
+
+/// How a process was held back because it had changed more than disks have taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PauseSeen {
+    /// How often.
+    pub count: u64,
+    /// How long in all, of all its threads.
+    pub total_ns: u64,
+    /// Pages that were changed and not written, at the last time.
+    pub dirty: u64,
+    /// How many there could be then.
+    pub limit: u64,
 }
 
 /// A process.
@@ -225,6 +254,12 @@ impl DiskSeen {
         self.under_way_max = self.under_way_max.max(request.under_way);
         self.device_ns = self.device_ns.saturating_add(request.device_ns());
         self.places.add(request);
+        if self.by.len() < PROCESSES_MAX || self.by.contains_key(&request.process) {
+            let part = self.by.entry(request.process).or_default();
+            part.all.add(request.bytes);
+            part.device_ns = part.device_ns.saturating_add(request.device_ns());
+            part.total_ns = part.total_ns.saturating_add(request.total_ns());
+        }
     }
 }
 

@@ -17,7 +17,9 @@ use units::{NANOS_PER_SECOND, Sleep};
 use super::files::{FileKey, Files};
 use super::held::{GroupSeen, Groups, Held};
 use super::requests::{Request, Requests};
-use super::tally::{Amount, Content, DiskSeen, Faults, FileSeen, ProcessSeen, SyncSeen};
+use super::tally::{
+    Amount, Content, DiskSeen, Faults, FileSeen, PauseSeen, ProcessSeen, SyncSeen,
+};
 
 /// What is asked of a machine.
 pub trait Machine: Groups {
@@ -96,6 +98,8 @@ pub struct IoWatch {
     pub unseen_processes: usize,
     /// Who waited for which file to become durable.
     pub syncs: BTreeMap<(u32, PathBuf), SyncSeen>,
+    /// Processes that were held back because they changed more of files than a device has taken.
+    pub pauses: BTreeMap<(u32, DeviceNumber), PauseSeen>,
     /// Commits of journals, and the blocks that they wrote.
     pub commits: BTreeMap<DeviceNumber, Amount>,
     /// Groups of processes with limits at disks, of which anything waited.
@@ -243,6 +247,7 @@ struct Watcher<'m> {
     sync_under_way: BTreeMap<u32, (u64, (u32, u32))>,
     /// Descriptors that were waited for, and what they lead to.
     descriptors: BTreeMap<(u32, u32), PathBuf>,
+    pauses: BTreeMap<(u32, DeviceNumber), PauseSeen>,
     commits: BTreeMap<DeviceNumber, Amount>,
     held: Held,
     unplaced: u64,
@@ -305,6 +310,7 @@ fn disks_gained(after: Disks, before: &Disks) -> Disks {
 fn processes_gained(mut after: Processes, before: &Processes) -> Processes {
     after.retain(|process, after| {
         let before = before.get(process).cloned().unwrap_or_default();
+        after.asked_bytes = after.asked_bytes.saturating_sub(before.asked_bytes);
         after.read_bytes = after.read_bytes.saturating_sub(before.read_bytes);
         after.written_bytes = after.written_bytes.saturating_sub(before.written_bytes);
         after.cancelled_bytes = after.cancelled_bytes.saturating_sub(before.cancelled_bytes);
@@ -334,6 +340,7 @@ impl<'m> Watcher<'m> {
             syncs: BTreeMap::new(),
             sync_under_way: BTreeMap::new(),
             descriptors: BTreeMap::new(),
+            pauses: BTreeMap::new(),
             commits: BTreeMap::new(),
             held: Held::default(),
             unplaced: 0,
@@ -363,6 +370,15 @@ impl<'m> Watcher<'m> {
                     if self.folios.len() < PAGES_MAX || self.folios.contains_key(&first) {
                         self.folios.insert(first, pages);
                     }
+                }
+                Happened::Paused { device, pause_ms, dirty, limit } => {
+                    let seen = PauseSeen {
+                        count: 1,
+                        total_ns: pause_ms.saturating_mul(1_000_000),
+                        dirty,
+                        limit,
+                    };
+                    self.paused(event.process, device, seen);
                 }
                 Happened::Committed { device, blocks } => {
                     self.commits.entry(device).or_default().add(blocks.into());
@@ -413,6 +429,18 @@ impl<'m> Watcher<'m> {
             self.descriptors.insert(key, path);
         }
         self.sync_under_way.insert(event.thread, (event.time_ns, key));
+    }
+
+    fn paused(&mut self, process: u32, device: DeviceNumber, once: PauseSeen) {
+        let key = (self.number(process), device);
+        if once.total_ns > 0 && (self.pauses.len() < SYNCS_MAX || self.pauses.contains_key(&key)) {
+            let seen = self.pauses.entry(key).or_default();
+            *seen = PauseSeen {
+                count: seen.count.saturating_add(1),
+                total_ns: seen.total_ns.saturating_add(once.total_ns),
+                ..once
+            };
+        }
     }
 
     fn sync_ended(&mut self, event: &TraceEvent) {
@@ -617,6 +645,7 @@ impl<'m> Watcher<'m> {
             processes: self.processes,
             files: self.seen,
             syncs: self.syncs,
+            pauses: self.pauses,
             commits: self.commits,
             groups: self.held.finish(),
             filesystems,

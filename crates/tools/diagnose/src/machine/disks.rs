@@ -8,7 +8,53 @@ pub(super) fn findings(watch: &MachineWatch) -> Vec<Finding> {
     let each = disks.iter().flat_map(|disk| {
         [scheduler(watch, disk), array(watch, disk), requests(watch, disk)].into_iter().flatten()
     });
-    each.collect()
+    let partitions = disks.iter().flat_map(|disk| misaligned(watch, disk));
+    each.chain(partitions).collect()
+}
+
+/// Partitions that are mounted and begin where no block of the disk begins.
+fn misaligned(watch: &MachineWatch, disk: &str) -> Vec<Finding> {
+    /// What flash and disks of today have inside, whatever they say.
+    const PAGE: u64 = 4096;
+    let head = format!("block.{disk}.partition.");
+    let number = |name: &str| watch.fact(name)?.parse::<u64>().ok();
+    let physical = number(&format!("block.{disk}.queue.physical_block_size")).unwrap_or(512);
+    let block = physical.max(PAGE);
+    let of = |name: &str| {
+        let partition = name.strip_prefix(&head)?.strip_suffix(".start")?;
+        let start = number(name)?.saturating_mul(512);
+        let device = format!("/dev/{partition}");
+        let is_on = |(name, line): (&String, &String)| {
+            let place = name.strip_prefix("mount.")?;
+            (line.rsplit(' ').next() == Some(&*device)).then(|| place.to_owned())
+        };
+        let place = watch.facts.iter().find_map(is_on)?;
+        (start % block != 0).then(|| of_misaligned(partition, start, block, &place))
+    };
+    watch.facts.keys().filter_map(|name| of(name)).collect()
+}
+
+fn of_misaligned(partition: &str, start: u64, block: u64, place: &str) -> Finding {
+    Finding {
+        kind: "host.misaligned",
+        severity: Severity::Warning,
+        reach: 1,
+        what: format!(
+            "{partition} ({place}) begins within a block of its disk: its writes touch one more"
+        ),
+        evidence: vec![format!(
+            "/sys/class/block/{partition}/start: byte {start}, which is {} more than a multiple of \
+             {block}",
+            start % block
+        )],
+        cause: "A block of the file system lies across two of the disk, which reads both, changes \
+                them, and writes both back."
+            .to_owned(),
+        remedies: vec![Remedy::by_hand(
+            "copy what is on it elsewhere and partition the disk anew: partitions begin at a \
+             multiple of 1 MiB (parted and fdisk of today do that)",
+        )],
+    }
 }
 
 /// The scheduler that fits, and why.

@@ -1,22 +1,32 @@
 //! This machine: how it is set up, what it is short of now, and how it differs from another one or
 //! from itself on another day.
 
+mod budgets;
 mod compare;
 mod disks;
 mod file;
+mod live;
 mod pressure;
+mod processors;
 mod settings;
+mod shares;
+mod space;
+mod tasks;
 
-use core::ops::ControlFlow;
+use std::collections::BTreeMap;
 
-use observe::facts::{Facts, facts, moving_facts};
-use units::Sleep;
+use observe::ProcessorCounters;
+use observe::facts::Facts;
+use observe::space::Space;
+use observe::tasks::OpenCount;
 
+pub use budgets::BudgetUse;
 pub use compare::{Difference, compare};
 pub use file::{FACTS_VERSION, FactsError, parse_facts};
+pub use live::watch;
+pub use tasks::TaskUse;
 
 use crate::finding::{Diagnosis, Finding};
-use crate::nap::nap;
 
 /// What was seen of a machine.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +37,20 @@ pub struct MachineWatch {
     pub before: Facts,
     /// And at its end.
     pub after: Facts,
+    /// Length of the watch.
+    pub ns: u64,
+    /// What processors had done when the watch began, and at its end.
+    pub processors: Option<(ProcessorCounters, ProcessorCounters)>,
+    /// What each process had of the processors meanwhile.
+    pub tasks: BTreeMap<u32, TaskUse>,
+    /// Groups of processes with a limit of processor time or memory.
+    pub budgets: Vec<BudgetUse>,
+    /// Space in file systems, at the end.
+    pub spaces: Vec<Space>,
+    /// Processes without free descriptors, at the end.
+    pub descriptors: Vec<OpenCount>,
+    /// Size of a page of memory.
+    pub page_bytes: u64,
 }
 
 impl MachineWatch {
@@ -63,21 +87,13 @@ impl MachineWatch {
     }
 }
 
-/// Looks at this machine for so long, or until `go_on` says no, which is asked ten times a second.
-pub fn watch(
-    clock: &dyn Sleep,
-    duration_ns: i64,
-    go_on: &mut dyn FnMut() -> ControlFlow<()>,
-) -> MachineWatch {
-    let (facts, before) = (facts(), moving_facts());
-    nap(clock, duration_ns, go_on);
-    MachineWatch { facts, before, after: moving_facts() }
-}
-
 /// What the watch found.
 pub fn diagnose(watch: &MachineWatch) -> Diagnosis {
     let mut findings: Vec<Finding> = disks::findings(watch);
     findings.extend(pressure::findings(watch));
+    findings.extend(processors::findings(watch));
+    findings.extend(budgets::findings(watch));
+    findings.extend(space::findings(watch));
     findings.extend(settings::findings(watch));
     let looked_at = format!(
         "{} facts of this machine: Linux {}, {}, {}",
@@ -86,5 +102,6 @@ pub fn diagnose(watch: &MachineWatch) -> Diagnosis {
         watch.fact("cpu.model").unwrap_or("unknown processor"),
         if watch.is_guest() { "a guest" } else { "no guest" },
     );
-    Diagnosis { looked_at: vec![looked_at], findings, unseen: Vec::new() }.ranked()
+    let shares = shares::of_busy(watch);
+    Diagnosis { looked_at: vec![looked_at], shares, findings, unseen: Vec::new() }.ranked()
 }

@@ -4,16 +4,18 @@
 
 use units::ByteSize;
 
-use super::MachineWatch;
+use super::{MachineWatch, shares};
 use crate::finding::{Finding, Remedy, Severity};
-use crate::words::percent;
+use crate::words::{percent, processes};
 
-/// Hundredths of a percent of the time over a minute in which something waited.
+/// Hundredths of a percent of the time in which something waited.
 const PRESSURE_MIN: u64 = 2_000;
+/// Hundredths of the processors' time: with more of it idle they are not what is short.
+const IDLE: u64 = 20;
 
 pub(super) fn findings(watch: &MachineWatch) -> Vec<Finding> {
     let pressed = ["cpu", "memory", "io"].iter().filter_map(|resource| pressure(watch, resource));
-    let others = [memory(watch), swapping(watch), softnet(watch)];
+    let others = [memory(watch), killed(watch), swapping(watch), softnet(watch)];
     pressed.chain(others.into_iter().flatten()).collect()
 }
 
@@ -23,41 +25,81 @@ fn hundredths(text: &str) -> Option<u64> {
     Some(whole.parse::<u64>().ok()? * 100 + part.get(..2)?.parse::<u64>().ok()?)
 }
 
+/// What pressure says of the watch, in hundredths of a percent of its time.
+struct Pressure {
+    /// Something waited.
+    some: u64,
+    /// Nothing else could run meanwhile.
+    full: u64,
+    /// Something waited, of the last ten seconds.
+    recent: u64,
+    /// The same of the last minute.
+    minute: u64,
+}
+
+impl Pressure {
+    fn of(watch: &MachineWatch, resource: &str) -> Option<Self> {
+        let fact = |kind: &str, field: &str| format!("pressure.{resource}.{kind}.{field}");
+        let mean = |kind, over| hundredths(watch.after.get(&fact(kind, over))?);
+        // Totals are microseconds.
+        let meanwhile = |kind| {
+            let waited_ns = watch.gained(&fact(kind, "total")).saturating_mul(1000);
+            let share = u128::from(waited_ns) * 10_000 / u128::from(watch.ns.max(1));
+            u64::try_from(share).unwrap_or(u64::MAX)
+        };
+        Some(Self {
+            some: meanwhile("some"),
+            full: meanwhile("full"),
+            recent: mean("some", "avg10")?,
+            minute: mean("some", "avg60")?,
+        })
+    }
+}
+
 fn pressure(watch: &MachineWatch, resource: &str) -> Option<Finding> {
-    let share = |kind: &str, over: &str| {
-        hundredths(watch.after.get(&format!("pressure.{resource}.{kind}.{over}"))?)
-    };
-    let some = share("some", "avg60")?;
-    let full = share("full", "avg60").unwrap_or(0);
-    let recent = share("some", "avg10")?;
+    let Pressure { some, full, recent, minute } = Pressure::of(watch, resource)?;
     // What has just ended is no reason for anything now.
     if some < PRESSURE_MIN || recent < PRESSURE_MIN / 2 {
         return None;
     }
-    let (name, remedy) = match resource {
-        "cpu" => {
-            ("the processors", "see what runs (top), or give it processors of its own (cpuset)")
-        }
-        "memory" => ("memory", "see what holds it, or limit it (memory.max of its control group)"),
-        _ => ("the disks", "see which process reads or writes, and which disk is slow"),
+    // Work that waits beside idle processors may not have them: that is another cause.
+    if resource == "cpu" && super::processors::idle(watch).is_some_and(|idle| idle >= IDLE) {
+        return None;
+    }
+    let (kind, name, remedy) = match resource {
+        "cpu" => (
+            "host.pressure_cpu",
+            "the processors",
+            "less at the same time, or more processors; who must not wait gets some of its own \
+             (cpuset) or a larger share (CPUWeight=)",
+        ),
+        "memory" => (
+            "host.pressure_memory",
+            "memory",
+            "see what holds it, or limit it (memory.max of its control group)",
+        ),
+        _ => (
+            "host.pressure_io",
+            "the disks",
+            "see which process reads or writes, and which disk is slow",
+        ),
     };
     let is_full = full >= PRESSURE_MIN / 2;
+    let mut evidence = vec![format!(
+        "/proc/pressure/{resource}: some work waited {} of these {:.1} s, and {} of the last minute",
+        percent(some, 10_000),
+        core::time::Duration::from_nanos(watch.ns).as_secs_f64(),
+        percent(minute, 10_000),
+    )];
+    evidence.push(format!("nothing else could run meanwhile: {}", percent(full, 10_000)));
+    let shares = if resource == "cpu" { shares::of_processors(watch) } else { Vec::new() };
+    evidence.extend(shares.into_iter().map(|share| share.what));
     Some(Finding {
-        kind: match resource {
-            "cpu" => "host.pressure_cpu",
-            "memory" => "host.pressure_memory",
-            _ => "host.pressure_io",
-        },
+        kind,
         severity: if is_full { Severity::Problem } else { Severity::Warning },
         reach: usize::try_from(some).unwrap_or(usize::MAX),
         what: format!("work waits for {name} {} of the time", percent(some, 10_000)),
-        evidence: vec![
-            format!(
-                "/proc/pressure/{resource}, a minute: some work waited {}",
-                percent(some, 10_000)
-            ),
-            format!("nothing else could run meanwhile: {}", percent(full, 10_000)),
-        ],
+        evidence,
         cause: format!("There is more to do than {name} can take."),
         remedies: vec![Remedy::by_hand(remedy)],
     })
@@ -81,6 +123,33 @@ fn memory(watch: &MachineWatch) -> Option<Finding> {
         evidence: vec![format!("/proc/meminfo: MemAvailable {available} kB")],
         cause: "Files are read again and again, because nothing stays in the cache.".to_owned(),
         remedies: vec![Remedy::by_hand("see what holds it (ps -eo rss,comm --sort=-rss)")],
+    })
+}
+
+/// Processes that the kernel killed because memory ran out, and no group's limit was the reason.
+fn killed(watch: &MachineWatch) -> Option<Finding> {
+    let by_groups = watch.budgets.iter().filter_map(|group| {
+        let (before, after) = group.before.memory.zip(group.after.memory)?;
+        Some(after.kills.saturating_sub(before.kills))
+    });
+    let all = watch.gained("vmstat.oom_kill");
+    let kills = all.saturating_sub(by_groups.fold(0, u64::saturating_add));
+    (kills > 0).then(|| Finding {
+        kind: "host.oom",
+        severity: Severity::Problem,
+        reach: usize::try_from(kills).unwrap_or(usize::MAX),
+        what: format!(
+            "memory ran out: the kernel killed {}",
+            processes(usize::try_from(kills).unwrap_or(usize::MAX))
+        ),
+        evidence: vec![format!("/proc/vmstat: oom_kill rose by {kills} while we looked")],
+        cause: "There was nothing left that could be given up. The kernel kills the process that \
+                gives most."
+            .to_owned(),
+        remedies: vec![Remedy::by_hand(
+            "see which one it was and why it grew (dmesg | grep -i 'killed process'); less work, \
+             more memory, or a limit for the group that grows",
+        )],
     })
 }
 

@@ -181,5 +181,5 @@ pub fn diagnose(recording: &Recording) -> Diagnosis {
         .chain(recording.functions.iter().filter_map(functions::finding))
         .collect();
     unseen.extend(recording.functions.iter().flat_map(|it| it.unseen.clone()));
-    Diagnosis { looked_at, findings, unseen }.ranked()
+    Diagnosis { looked_at, findings, unseen, ..Diagnosis::default() }.ranked()
 }

@@ -27,6 +27,7 @@ pub fn diagnose(watch: &Watch) -> Diagnosis {
     );
     Diagnosis {
         looked_at: vec![looked_at],
+        shares: Vec::new(),
         findings,
         unseen: watch.unseen.iter().cloned().collect(),
     }

@@ -104,7 +104,12 @@ impl Handshakes {
             self.with_both_syns
         );
         let findings = self.services.iter().filter_map(of_service).collect();
-        Diagnosis { looked_at: vec![looked_at], findings, unseen: unseen.into_iter().collect() }
+        Diagnosis {
+            looked_at: vec![looked_at],
+            findings,
+            unseen: unseen.into_iter().collect(),
+            ..Diagnosis::default()
+        }
             .ranked()
     }
 }

@@ -2,7 +2,10 @@
 
 mod disks;
 mod limits;
+mod neighbours;
+mod pauses;
 mod phantom;
+mod readahead;
 mod systems;
 
 use super::watch::{IoWatch, Tracing};
@@ -13,7 +16,16 @@ pub(super) fn all(watch: &IoWatch) -> Vec<Finding> {
     findings.extend(disks::findings(watch));
     findings.extend(systems::findings(watch));
     findings.extend(limits::findings(watch));
+    findings.extend(neighbours::findings(watch));
+    findings.extend(pauses::findings(watch));
+    findings.extend(readahead::findings(watch));
     findings
+}
+
+/// Whether so many nanoseconds are at least so many hundredths of the watch.
+fn is_share(watch: &IoWatch, nanos: u64, hundredths: u64) -> bool {
+    let all = u128::try_from(watch.ns).unwrap_or(0).max(1);
+    u128::from(nanos) * 100 >= all * u128::from(hundredths)
 }
 
 /// What could not be seen, and what it would take.

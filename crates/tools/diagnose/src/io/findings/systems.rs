@@ -10,6 +10,7 @@ use units::ByteSize;
 
 use super::super::tally::{Content, DiskSeen, SyncSeen};
 use super::super::watch::IoWatch;
+use super::is_share;
 use crate::finding::{Finding, Remedy, Severity};
 use crate::words::{percent, some, time};
 
@@ -28,12 +29,6 @@ pub(super) fn findings(watch: &IoWatch) -> Vec<Finding> {
         .iter()
         .filter_map(|((process, path), seen)| sync(watch, (*process, path), seen));
     of_disks.chain(of_systems).chain(syncs).collect()
-}
-
-/// Whether so many nanoseconds are at least so many hundredths of the watch.
-fn is_share(watch: &IoWatch, nanos: u64, hundredths: u64) -> bool {
-    let all = u128::try_from(watch.ns).unwrap_or(0).max(1);
-    u128::from(nanos) * 100 >= all * u128::from(hundredths)
 }
 
 fn flushes(watch: &IoWatch, disk: &str, seen: &DiskSeen) -> Option<Finding> {

@@ -1,0 +1,259 @@
+//! How much processor time and memory groups of processes may have, and how often they met that
+//! limit: `cpu` and `memory` of cgroups, version 1 (Documentation/admin-guide/cgroup-v1/memory.rst,
+//! Documentation/scheduler/sched-bwc.rst) and version 2 (Documentation/admin-guide/cgroup-v2.rst).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::cgroups::folders_in;
+
+/// Groups that are looked at.
+const GROUPS_MAX: usize = 10_000;
+/// A limit of version 1 that is none is the largest number of pages.
+const NO_LIMIT: u64 = 1 << 62;
+
+/// Processor time that a group may have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ProcessorBudget {
+    /// The file of the group that the quota stands in.
+    pub file: &'static str,
+    /// What is written there to be without it.
+    pub unlimited: &'static str,
+    /// So much in each period.
+    pub quota_us: u64,
+    /// Length of a period.
+    pub period_us: u64,
+    /// Periods in which the group ran, since it is there.
+    pub periods: u64,
+    /// Of these, those in which it had used up its quota and was stopped.
+    pub throttled: u64,
+    /// How long its run queues were stopped, added up over the processors.
+    pub throttled_us: u64,
+}
+
+/// Memory that a group may have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct MemoryBudget {
+    /// So many bytes.
+    pub limit: u64,
+    /// What it has.
+    pub used: u64,
+    /// How often it was at the limit, since it is there.
+    pub hits: u64,
+    /// Pages that it had lost and needed again soon.
+    pub refaults: u64,
+    /// Processes that the kernel killed for it.
+    pub kills: u64,
+}
+
+/// A group with a limit.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Budget {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Its name within the hierarchy, such as `/system.slice/backup.service`.
+    pub name: String,
+    /// Of processors.
+    pub processors: Option<ProcessorBudget>,
+    /// Of memory.
+    pub memory: Option<MemoryBudget>,
+}
+
+/// The groups of this machine that have a limit of either, in the order of their names.
+pub fn budgets() -> Vec<Budget> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let mut budgets = Vec::new();
+    for (root, is_two) in roots(&mounts) {
+        let (mut folders, mut seen) = (vec![root.clone()], 0_usize);
+        while let Some(folder) = folders.pop().filter(|_| seen < GROUPS_MAX) {
+            seen += 1;
+            let (processors, memory) = if is_two { of_two(&folder) } else { of_one(&folder) };
+            if processors.is_some() || memory.is_some() {
+                let below = folder.strip_prefix(&root).unwrap_or(&folder);
+                let name = format!("/{}", below.display());
+                budgets.push(Budget { folder: folder.clone(), name, processors, memory });
+            }
+            folders.extend(folders_in(&folder));
+        }
+    }
+    budgets.sort_by(|one, other| one.folder.cmp(&other.folder));
+    budgets
+}
+
+/// Where the hierarchies are that limit processors or memory, and which are of version 2.
+fn roots(mounts: &str) -> Vec<(PathBuf, bool)> {
+    let root = |line: &str| {
+        let (place, kind) = line.split_once(" - ")?;
+        let mut kind = kind.split(' ');
+        let is_two = match kind.next()? {
+            "cgroup2" => true,
+            "cgroup" if kind.nth(1)?.split(',').any(|it| matches!(it, "cpu" | "memory")) => false,
+            _ => return None,
+        };
+        Some((PathBuf::from(place.split(' ').nth(4)?), is_two))
+    };
+    mounts.lines().filter_map(root).collect()
+}
+
+type Limits = (Option<ProcessorBudget>, Option<MemoryBudget>);
+
+fn of_one(folder: &Path) -> Limits {
+    let read = |file: &str| fs::read_to_string(folder.join(file)).unwrap_or_default();
+    let number = |file: &str| read(file).trim().parse::<u64>().ok();
+    let processors = number("cpu.cfs_quota_us").map(|quota_us| {
+        let counts = read("cpu.stat");
+        ProcessorBudget {
+            file: "cpu.cfs_quota_us",
+            unlimited: "-1",
+            quota_us,
+            period_us: number("cpu.cfs_period_us").unwrap_or(0),
+            periods: field(&counts, "nr_periods"),
+            throttled: field(&counts, "nr_throttled"),
+            // Nanoseconds in version 1.
+            throttled_us: field(&counts, "throttled_time") / 1000,
+        }
+    });
+    let memory =
+        number("memory.limit_in_bytes").filter(|limit| *limit < NO_LIMIT).map(|limit| {
+            let counts = read("memory.stat");
+            MemoryBudget {
+                limit,
+                used: number("memory.usage_in_bytes").unwrap_or(0),
+                hits: number("memory.failcnt").unwrap_or(0),
+                refaults: refaults(&counts),
+                kills: field(&read("memory.oom_control"), "oom_kill"),
+            }
+        });
+    (processors, memory)
+}
+
+fn of_two(folder: &Path) -> Limits {
+    let read = |file: &str| fs::read_to_string(folder.join(file)).unwrap_or_default();
+    let number = |file: &str| read(file).trim().parse::<u64>().ok();
+    let most = read("cpu.max");
+    // `max` is none.
+    let processors = most.split_once(' ').and_then(|(quota, period)| {
+        let counts = read("cpu.stat");
+        Some(ProcessorBudget {
+            file: "cpu.max",
+            unlimited: "max",
+            quota_us: quota.parse().ok()?,
+            period_us: period.trim().parse().ok()?,
+            periods: field(&counts, "nr_periods"),
+            throttled: field(&counts, "nr_throttled"),
+            throttled_us: field(&counts, "throttled_usec"),
+        })
+    });
+    let limit = [number("memory.max"), number("memory.high")].into_iter().flatten().min();
+    let memory = limit.map(|limit| {
+        let (counts, events) = (read("memory.stat"), read("memory.events"));
+        MemoryBudget {
+            limit,
+            used: number("memory.current").unwrap_or(0),
+            hits: field(&events, "max").saturating_add(field(&events, "high")),
+            refaults: refaults(&counts),
+            kills: field(&events, "oom_kill"),
+        }
+    });
+    (processors, memory)
+}
+
+/// Pages that came back soon after they had been given up.
+fn refaults(counts: &str) -> u64 {
+    let kinds = ["workingset_refault_file", "workingset_refault_anon", "workingset_refault"];
+    kinds.iter().map(|kind| field(counts, kind)).fold(0, u64::saturating_add)
+}
+
+/// `nr_throttled 12`: a line for each count; what is not there is 0.
+fn field(text: &str, name: &str) -> u64 {
+    let of = |line: &str| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok();
+    text.lines().find_map(of).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn hierarchies_of_both_versions_are_found() {
+        let mounts = "31 24 0:27 / /sys/fs/cgroup/cpu rw shared:9 - cgroup cgroup rw,cpu,cpuacct\n\
+            37 24 0:33 / /sys/fs/cgroup/blkio rw shared:15 - cgroup cgroup rw,blkio\n\
+            38 24 0:34 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
+            40 24 0:36 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+        let found: Vec<_> = roots(mounts).into_iter().map(|(_, is_two)| is_two).collect();
+        assert_eq!(found, [false, false, true]);
+    }
+
+    #[test]
+    fn version_1_has_a_file_for_each_number_and_minus_one_is_no_quota() {
+        let one = group(&[
+            ("cpu.cfs_quota_us", "20000\n"),
+            ("cpu.cfs_period_us", "100000\n"),
+            ("cpu.stat", "nr_periods 50\nnr_throttled 49\nthrottled_time 3900000000\n"),
+        ]);
+        let (processors, memory) = of_one(one.path());
+        let expected = ProcessorBudget {
+            file: "cpu.cfs_quota_us",
+            unlimited: "-1",
+            quota_us: 20_000,
+            period_us: 100_000,
+            periods: 50,
+            throttled: 49,
+            throttled_us: 3_900_000,
+        };
+        assert_eq!((processors, memory), (Some(expected), None));
+        let free = group(&[
+            ("cpu.cfs_quota_us", "-1\n"),
+            ("memory.limit_in_bytes", "9223372036854771712\n"),
+        ]);
+        assert_eq!(of_one(free.path()), (None, None));
+        let small = group(&[
+            ("memory.limit_in_bytes", "67108864\n"),
+            ("memory.usage_in_bytes", "67104768\n"),
+            ("memory.failcnt", "900\n"),
+            ("memory.stat", "cache 5\nworkingset_refault_anon 1\nworkingset_refault_file 20\n"),
+            ("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n"),
+        ]);
+        let expected = MemoryBudget {
+            limit: 64 << 20,
+            used: 67_104_768,
+            hits: 900,
+            refaults: 21,
+            kills: 2,
+        };
+        assert_eq!(of_one(small.path()), (None, Some(expected)));
+    }
+
+    #[test]
+    fn version_2_has_words_and_max_is_none() {
+        let two = group(&[
+            ("cpu.max", "50000 100000\n"),
+            ("cpu.stat", "usage_usec 7\nnr_periods 4\nnr_throttled 3\nthrottled_usec 200\n"),
+            ("memory.max", "max\n"),
+            ("memory.high", "1048576\n"),
+            ("memory.current", "1000000\n"),
+            ("memory.events", "low 0\nhigh 7\nmax 0\noom 0\noom_kill 1\noom_group_kill 0\n"),
+            ("memory.stat", "workingset_refault_file 3\n"),
+        ]);
+        let (processors, memory) = of_two(two.path());
+        assert_eq!(processors.map(|it| (it.quota_us, it.throttled_us)), Some((50_000, 200)));
+        let expected =
+            MemoryBudget { limit: 1 << 20, used: 1_000_000, hits: 7, refaults: 3, kills: 1 };
+        assert_eq!(memory, Some(expected));
+        let free = group(&[("cpu.max", "max 100000\n"), ("memory.max", "max\n")]);
+        assert_eq!(of_two(free.path()), (None, None));
+    }
+
+    #[test]
+    fn the_groups_of_this_machine_can_be_listed() {
+        assert!(budgets().iter().all(|budget| budget.folder.is_dir()));
+    }
+}

@@ -1,0 +1,94 @@
+//! A process that waits for a disk which another one keeps busy.
+
+use host::DeviceNumber;
+use units::ByteSize;
+
+use super::super::tally::{DiskSeen, PartOfDisk};
+use super::super::watch::IoWatch;
+use super::is_share;
+use crate::finding::{Finding, Remedy, Severity};
+use crate::words::{percent, time};
+
+/// Hundredths of the disk's time that one process has.
+const OWNS: u64 = 75;
+/// Hundredths of the watch that the other one waits at least.
+const WAITS: u64 = 30;
+/// Requests of the one that waits: of fewer a mean says nothing.
+const ENOUGH: u64 = 20;
+/// The wait of a request is so many times what the fastest tenth of requests takes.
+const LONGER: u64 = 3;
+
+pub(super) fn findings(watch: &IoWatch) -> Vec<Finding> {
+    watch.disks.iter().filter_map(|(disk, seen)| of(watch, *disk, seen)).collect()
+}
+
+fn of(watch: &IoWatch, disk: DeviceNumber, seen: &DiskSeen) -> Option<Finding> {
+    let (&owner, part) = seen.by.iter().max_by_key(|(_, part)| part.device_ns)?;
+    let owns = part.device_ns.saturating_mul(100) / seen.device_ns.max(1);
+    // One request at a time makes another one wait for one request.
+    if owns < OWNS || !is_share(watch, seen.device_ns, 100) || !is_busy(watch, disk) {
+        return None;
+    }
+    let alone_ns = seen.operations.values().map(|of| of.total.quantile_ns(100)).min()?;
+    let is_kept = |(process, other): &(&u32, &PartOfDisk)| {
+        let mean_ns = other.total_ns / other.all.count.max(1);
+        **process != owner
+            && other.all.count >= ENOUGH
+            && is_share(watch, other.total_ns, WAITS)
+            && other.device_ns < part.device_ns / 4
+            && mean_ns >= alone_ns.max(1).saturating_mul(LONGER)
+            && !watch.processes.get(process).is_some_and(|seen| seen.is_kernel)
+    };
+    let (&waits, other) =
+        seen.by.iter().filter(is_kept).max_by_key(|(_, other)| other.total_ns)?;
+    let name = watch.device_name(disk);
+    let mean_ns = other.total_ns / other.all.count.max(1);
+    Some(Finding {
+        kind: "io.neighbour",
+        severity: Severity::Warning,
+        reach: usize::try_from(other.all.count).unwrap_or(usize::MAX),
+        what: format!(
+            "{} waits for {name}, which {} keeps busy",
+            watch.process_label(waits),
+            watch.process_label(owner),
+        ),
+        evidence: vec![
+            format!(
+                "{} had {owns} % of the time of {name}: {} requests, {}/s",
+                watch.process_label(owner),
+                part.all.count,
+                ByteSize(watch.per_second(part.all.bytes)),
+            ),
+            format!(
+                "{} had {}: {} requests, {} each in the mean; it waited {} of {:.1} s for them",
+                watch.process_label(waits),
+                percent(other.device_ns, seen.device_ns),
+                other.all.count,
+                time(mean_ns),
+                time(other.total_ns),
+                watch.seconds(),
+            ),
+            format!("the fastest tenth of all requests to {name} took {} at most", time(alone_ns)),
+        ],
+        cause: format!(
+            "{name} serves requests as they come. Those of a process that asks for one at a time \
+             stand behind all that the other one has under way."
+        ),
+        remedies: vec![
+            Remedy {
+                what: "less for the other one: a limit or a weight for its group, or a class that \
+                       waits (with the schedulers bfq and mq-deadline)"
+                    .to_owned(),
+                now: vec![format!("ionice -c 3 -p {owner}")],
+                for_good: vec!["IOWeight= or IOReadBandwidthMax= in its unit".to_owned()],
+            },
+            Remedy::by_hand("another disk for one of them"),
+        ],
+    })
+}
+
+/// Whether the disk had something to do most of the time.
+fn is_busy(watch: &IoWatch, disk: DeviceNumber) -> bool {
+    let busy_ms = watch.counters.get(&disk).map_or(0, |(_, gained)| gained.busy_ms);
+    is_share(watch, busy_ms.saturating_mul(1_000_000), 80)
+}

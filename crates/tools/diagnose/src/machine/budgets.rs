@@ -1,0 +1,242 @@
+//! Groups of processes that met the limit of their processor time or memory.
+
+use std::collections::BTreeSet;
+
+use observe::budgets::{Budget, MemoryBudget, ProcessorBudget};
+use units::ByteSize;
+
+use super::MachineWatch;
+use super::processors::label;
+use crate::finding::{Finding, Remedy, Severity};
+use crate::words::{percent, processes, some, time};
+
+/// Hundredths of the periods in which a group was stopped at least.
+const THROTTLED: u64 = 10;
+/// Hundredths of the watch: from there on it is a problem.
+const LONG: u64 = 30;
+/// Pages that a group lost and needed again, a second: 1 MiB.
+const REFAULTS: u64 = 256;
+
+/// A group with a limit, during a watch.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct BudgetUse {
+    /// As it was at the beginning.
+    pub before: Budget,
+    /// And at the end.
+    pub after: Budget,
+    /// Its processes at the end.
+    pub members: BTreeSet<u32>,
+}
+
+pub(super) fn findings(watch: &MachineWatch) -> Vec<Finding> {
+    let of = |group: &BudgetUse| {
+        let processors = group.before.processors.zip(group.after.processors);
+        let memory = group.before.memory.zip(group.after.memory);
+        let (kills, hits) = match memory {
+            Some((before, after)) => {
+                (killed(watch, group, before, after), at_limit(watch, group, before, after))
+            }
+            None => (None, None),
+        };
+        let throttled = processors.and_then(|it| throttled(watch, group, it.0, it.1));
+        [throttled, kills, hits].into_iter().flatten().collect::<Vec<_>>()
+    };
+    watch.budgets.iter().flat_map(of).collect()
+}
+
+/// Processes of a group, those that ran or waited most first.
+fn names(watch: &MachineWatch, group: &BudgetUse) -> String {
+    let mut members: Vec<_> = group
+        .members
+        .iter()
+        .filter_map(|number| Some((*number, watch.tasks.get(number)?)))
+        .collect();
+    members.sort_by_key(|(_, seen)| core::cmp::Reverse(seen.ran_ns.saturating_add(seen.queued_ns)));
+    if members.is_empty() {
+        return processes(group.members.len());
+    }
+    some(members.iter().map(|(number, seen)| label(*number, seen)))
+}
+
+fn throttled(
+    watch: &MachineWatch,
+    group: &BudgetUse,
+    before: ProcessorBudget,
+    after: ProcessorBudget,
+) -> Option<Finding> {
+    let periods = after.periods.saturating_sub(before.periods);
+    let stopped = after.throttled.saturating_sub(before.throttled);
+    let stopped_ns = after.throttled_us.saturating_sub(before.throttled_us).saturating_mul(1000);
+    if periods < 5 || stopped.saturating_mul(100) < periods.saturating_mul(THROTTLED) {
+        return None;
+    }
+    let is_long = stopped_ns.saturating_mul(100) >= watch.ns.saturating_mul(LONG);
+    let Budget { folder, name, .. } = &group.after;
+    let file = folder.join(after.file);
+    Some(Finding {
+        kind: "host.cgroup_cpu",
+        severity: if is_long { Severity::Problem } else { Severity::Warning },
+        reach: usize::try_from(stopped).unwrap_or(usize::MAX),
+        what: format!(
+            "{} waits for the processor quota of its cgroup {name}: {} of one processor",
+            names(watch, group),
+            percent(after.quota_us, after.period_us),
+        ),
+        evidence: vec![
+            format!("{}: {} us in {} us", file.display(), after.quota_us, after.period_us),
+            format!("it had used that up in {stopped} of {periods} periods, and stood still then"),
+            format!("stopped for {} in all, added up over processors", time(stopped_ns)),
+        ],
+        cause: "The kernel stops a group until the next period once it has used up its quota, \
+                whether processors are idle or not: answers come late by up to a period."
+            .to_owned(),
+        remedies: vec![
+            Remedy {
+                what: "a higher quota, or none: who runs the group has set it (a container's \
+                       limit, CPUQuota= of systemd)"
+                    .to_owned(),
+                now: vec![format!("echo {} > '{}'", after.unlimited, file.display())],
+                for_good: Vec::new(),
+            },
+            Remedy::by_hand("fewer threads at once: all of them use the same quota up"),
+        ],
+    })
+}
+
+fn killed(
+    watch: &MachineWatch,
+    group: &BudgetUse,
+    before: MemoryBudget,
+    after: MemoryBudget,
+) -> Option<Finding> {
+    let kills = after.kills.saturating_sub(before.kills);
+    (kills > 0).then(|| Finding {
+        kind: "host.oom",
+        severity: Severity::Problem,
+        reach: usize::try_from(kills).unwrap_or(usize::MAX),
+        what: format!(
+            "the kernel killed {} of the cgroup {}: its memory limit is {}",
+            processes(usize::try_from(kills).unwrap_or(usize::MAX)),
+            group.after.name,
+            ByteSize(after.limit),
+        ),
+        evidence: vec![
+            format!("{}: oom_kill rose by {kills} while we looked", group.after.folder.display()),
+            format!("it has {} now; {} are in it", ByteSize(after.used), names(watch, group)),
+        ],
+        cause: "The group needs more memory than it may have, and nothing of it can be given up."
+            .to_owned(),
+        remedies: vec![
+            Remedy::by_hand("a higher limit (MemoryMax=, the container's limit)"),
+            Remedy::by_hand("less memory: see which process grows (dmesg says which was killed)"),
+        ],
+    })
+}
+
+/// A group that lives from hand to mouth: it is at its limit, and needs again what it gave up.
+fn at_limit(
+    watch: &MachineWatch,
+    group: &BudgetUse,
+    before: MemoryBudget,
+    after: MemoryBudget,
+) -> Option<Finding> {
+    let hits = after.hits.saturating_sub(before.hits);
+    let refaults = after.refaults.saturating_sub(before.refaults);
+    let is_full = after.used.saturating_mul(10) >= after.limit.saturating_mul(9);
+    let each_s = units::number::per_second(refaults, watch.ns);
+    if hits == 0 || !is_full || each_s < REFAULTS {
+        return None;
+    }
+    let lost = ByteSize(each_s.saturating_mul(watch.page_bytes.max(1)));
+    Some(Finding {
+        kind: "host.cgroup_memory",
+        severity: Severity::Problem,
+        reach: usize::try_from(refaults).unwrap_or(usize::MAX),
+        what: format!(
+            "the cgroup {} is at its memory limit of {} and reads {lost}/s again that it had",
+            group.after.name,
+            ByteSize(after.limit),
+        ),
+        evidence: vec![
+            format!("in it: {}", names(watch, group)),
+            format!("{} of {} are used", ByteSize(after.used), ByteSize(after.limit)),
+            format!("it met the limit {hits} times; {refaults} pages that it gave up came back"),
+        ],
+        cause: "Its working set is larger than its limit. The kernel gives up pages that the \
+                group needs again at once, and reads them from the disk or from swap."
+            .to_owned(),
+        remedies: vec![
+            Remedy::by_hand("a higher limit (MemoryMax=, the container's limit)"),
+            Remedy::by_hand("a smaller working set: caches, heaps, fewer workers"),
+        ],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tasks::TaskUse;
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn watch(before: Budget, after: Budget) -> MachineWatch {
+        let members = BTreeSet::from([7, 8]);
+        let task = |ran_ns| TaskUse { name: "app".to_owned(), ran_ns, ..TaskUse::default() };
+        MachineWatch {
+            ns: 10 * SECOND,
+            page_bytes: 4096,
+            tasks: [(7, task(1)), (8, task(2))].into_iter().collect(),
+            budgets: vec![BudgetUse { before, after, members }],
+            ..MachineWatch::default()
+        }
+    }
+
+    fn quota(periods: u64, throttled: u64, throttled_us: u64) -> Budget {
+        Budget {
+            name: "/web".to_owned(),
+            processors: Some(ProcessorBudget {
+                file: "cpu.max",
+                unlimited: "max",
+                quota_us: 20_000,
+                period_us: 100_000,
+                periods,
+                throttled,
+                throttled_us,
+            }),
+            ..Budget::default()
+        }
+    }
+
+    fn memory(used: u64, hits: u64, refaults: u64, kills: u64) -> Budget {
+        let memory = MemoryBudget { limit: 100 << 20, used, hits, refaults, kills };
+        Budget { name: "/db".to_owned(), memory: Some(memory), ..Budget::default() }
+    }
+
+    fn kinds(watch: &MachineWatch) -> Vec<(&'static str, Severity)> {
+        findings(watch).iter().map(|it| (it.kind, it.severity)).collect()
+    }
+
+    #[test]
+    fn a_group_that_is_stopped_in_its_periods_waits_for_its_quota() {
+        let stopped = watch(quota(0, 0, 0), quota(100, 90, 7_000_000));
+        assert_eq!(kinds(&stopped), [("host.cgroup_cpu", Severity::Problem)]);
+        let found = findings(&stopped);
+        assert!(found[0].what.starts_with("app (process 8), app (process 7) waits"), "{found:?}");
+        assert!(found[0].what.ends_with("20 % of one processor"), "{found:?}");
+        // Now and then, as any group with a quota is.
+        assert_eq!(kinds(&watch(quota(0, 0, 0), quota(100, 5, 100_000))), []);
+        // It was stopped before the watch only.
+        assert_eq!(kinds(&watch(quota(100, 90, 7_000_000), quota(200, 90, 7_000_000))), []);
+    }
+
+    #[test]
+    fn a_group_at_its_memory_limit_matters_when_it_needs_again_what_it_gave_up() {
+        let full = 99 << 20;
+        let thrashing = watch(memory(full, 0, 0, 0), memory(full, 500, 10_000, 0));
+        assert_eq!(kinds(&thrashing), [("host.cgroup_memory", Severity::Problem)]);
+        // Files that are read once fill the limit, and nobody needs them again.
+        assert_eq!(kinds(&watch(memory(full, 0, 0, 0), memory(full, 9000, 10, 0))), []);
+        let dying = watch(memory(full, 0, 0, 1), memory(10 << 20, 500, 10, 3));
+        assert_eq!(kinds(&dying), [("host.oom", Severity::Problem)]);
+    }
+}
