@@ -113,17 +113,16 @@ fn of_one(folder: &Path) -> Limits {
             throttled_us: field(&counts, "throttled_time") / 1000,
         }
     });
-    let memory =
-        number("memory.limit_in_bytes").filter(|limit| *limit < NO_LIMIT).map(|limit| {
-            let counts = read("memory.stat");
-            MemoryBudget {
-                limit,
-                used: number("memory.usage_in_bytes").unwrap_or(0),
-                hits: number("memory.failcnt").unwrap_or(0),
-                refaults: refaults(&counts),
-                kills: field(&read("memory.oom_control"), "oom_kill"),
-            }
-        });
+    let memory = number("memory.limit_in_bytes").filter(|limit| *limit < NO_LIMIT).map(|limit| {
+        let counts = read("memory.stat");
+        MemoryBudget {
+            limit,
+            used: number("memory.usage_in_bytes").unwrap_or(0),
+            hits: number("memory.failcnt").unwrap_or(0),
+            refaults: refaults(&counts),
+            kills: field(&read("memory.oom_control"), "oom_kill"),
+        }
+    });
     (processors, memory)
 }
 
@@ -222,13 +221,8 @@ mod tests {
             ("memory.stat", "cache 5\nworkingset_refault_anon 1\nworkingset_refault_file 20\n"),
             ("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n"),
         ]);
-        let expected = MemoryBudget {
-            limit: 64 << 20,
-            used: 67_104_768,
-            hits: 900,
-            refaults: 21,
-            kills: 2,
-        };
+        let expected =
+            MemoryBudget { limit: 64 << 20, used: 67_104_768, hits: 900, refaults: 21, kills: 2 };
         assert_eq!(of_one(small.path()), (None, Some(expected)));
     }
 

@@ -8,6 +8,7 @@
 //! Not here: how findings are shown (`machine-view`).
 
 pub mod calls;
+mod diagnosis;
 mod finding;
 pub mod io;
 pub mod machine;
@@ -19,4 +20,5 @@ pub mod tcp;
 pub mod vitals;
 mod words;
 
-pub use finding::{Diagnosis, Finding, Remedy, Severity, Share, Unseen};
+pub use diagnosis::{Diagnosis, Share};
+pub use finding::{Finding, Remedy, Severity, Unseen};

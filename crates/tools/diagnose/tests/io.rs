@@ -597,8 +597,9 @@ fn neighbours(depth: u64, device_us: u64) -> IoWatch {
     let life = |at_us: u64, wait_us: u64, process, place: (u64, u64)| -> Vec<TraceEvent> {
         let mut life = request(at_us, process, "R", place);
         let issued_us = at_us + wait_us;
-        life[1].time_ns = issued_us * 1000;
-        life[2].time_ns = (issued_us + device_us) * 1000;
+        for (event, time_us) in life.iter_mut().zip([at_us, issued_us, issued_us + device_us]) {
+            event.time_ns = time_us * 1000;
+        }
         life
     };
     let slots = 1_000_000 / device_us;

@@ -66,9 +66,8 @@ fn names(planted: &Situation, found: &Found) -> bool {
 /// Judges the report of a machine on which these were planted. Notes are no causes.
 pub(crate) fn judge(planted: &[&Situation], report: &[Found]) -> Verdict {
     let counted: Vec<&Found> = report.iter().filter(|found| found.severity != "note").collect();
-    let wants_note = |found: &&Found| {
-        found.severity == "note" && planted.iter().any(|it| names(it, found))
-    };
+    let wants_note =
+        |found: &&Found| found.severity == "note" && planted.iter().any(|it| names(it, found));
     let notes: Vec<&Found> = report.iter().filter(wants_note).collect();
     if planted.iter().all(|it| it.findings.is_empty()) {
         return if counted.is_empty() { Verdict::Named } else { Verdict::Wrong };

@@ -2,6 +2,7 @@
 //! what `wirespool diagnose` says of each.
 
 mod judge;
+mod outcome;
 mod situation;
 mod table;
 
@@ -15,6 +16,7 @@ use serde_json::Value;
 use units::{Clock, NANOS_PER_SECOND, Random};
 
 use judge::{Found, Verdict};
+use outcome::Outcome;
 use situation::{Begun, Situation};
 
 /// What to plant.
@@ -48,15 +50,6 @@ pub(crate) struct Flags {
     scripts: PathBuf,
 }
 
-/// What came of one or two situations at the same time.
-struct Outcome {
-    names: Vec<String>,
-    verdict: Verdict,
-    /// Of what was planted, how many the report names.
-    named: usize,
-    first: Option<Found>,
-}
-
 /// Runs what was chosen; returns whether no wrong cause stood first and none was missed.
 pub(crate) fn run(flags: &Flags) -> Result<bool> {
     let all = situation::all(&flags.scripts)?;
@@ -87,11 +80,8 @@ pub(crate) fn run(flags: &Flags) -> Result<bool> {
 
 /// Pairs of different situations with a cause, looked at in the same way.
 fn pairs<'a>(chosen: &[&'a Situation], flags: &Flags) -> Vec<Vec<&'a Situation>> {
-    let with_cause: Vec<&Situation> = chosen
-        .iter()
-        .copied()
-        .filter(|it| !it.findings.is_empty() && it.look.is_empty())
-        .collect();
+    let with_cause: Vec<&Situation> =
+        chosen.iter().copied().filter(|it| !it.findings.is_empty() && it.look.is_empty()).collect();
     let mut all: Vec<Vec<&Situation>> = Vec::new();
     for (at, one) in with_cause.iter().enumerate() {
         all.extend(with_cause.iter().skip(at + 1).map(|other| vec![*one, *other]));

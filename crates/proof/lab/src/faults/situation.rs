@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! # what: a listener with a backlog of 1 never accepts
-//! # finding: tcp.accept_queue        kinds of findings that name the cause; `none` of a healthy one
+//! # finding: tcp.accept_queue        kinds that name the cause; `none` of a healthy one
 //! # names: 9000                      words that the right finding has
 //! # also: tcp.unread                 kinds that follow from the cause
 //! # look: calls --pid $PID           arguments of `wirespool diagnose`

@@ -1,8 +1,8 @@
 //! The results as a table for the documentation.
 
 use super::judge::Verdict;
+use super::outcome::Outcome;
 use super::situation::Situation;
-use super::Outcome;
 
 /// A row for each situation, and one line for the pairs.
 pub(super) fn markdown(situations: &[&Situation], results: &[Outcome]) -> String {

@@ -7,7 +7,8 @@ mod findings;
 
 use ::calls::{CallWatch, Tracing};
 
-use crate::finding::{Diagnosis, Unseen};
+use crate::diagnosis::Diagnosis;
+use crate::finding::Unseen;
 use crate::words::plural;
 
 /// What the watch found.

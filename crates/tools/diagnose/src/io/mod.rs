@@ -29,7 +29,7 @@ pub use tally::{
 pub use touches::{TouchFilter, Toucher, Touches, Who, touches, watch_files};
 pub use watch::{IoWatch, Machine, Tracing, watch};
 
-use crate::finding::Diagnosis;
+use crate::diagnosis::Diagnosis;
 use crate::words::plural;
 
 /// What the watch found.

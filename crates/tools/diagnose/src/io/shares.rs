@@ -4,7 +4,7 @@ use host::DeviceNumber;
 
 use super::tally::{DiskSeen, PartOfDisk};
 use super::watch::IoWatch;
-use crate::finding::Share;
+use crate::diagnosis::Share;
 use crate::words::{percent, some, time};
 
 /// Names that are shown.
@@ -51,8 +51,7 @@ fn holders(watch: &IoWatch, seen: &DiskSeen) -> Vec<String> {
 
 /// Who waits longest for a disk.
 fn waiting(watch: &IoWatch, disk: DeviceNumber, seen: &DiskSeen, ns: u64) -> Option<Share> {
-    let is_kernel =
-        |process: u32| watch.processes.get(&process).is_some_and(|seen| seen.is_kernel);
+    let is_kernel = |process: u32| watch.processes.get(&process).is_some_and(|seen| seen.is_kernel);
     // Of several requests at the same time each counts: their sum is no wait.
     let mean = |part: &PartOfDisk| part.total_ns / part.all.count.max(1);
     let waits = seen.by.iter().filter(|(process, part)| {

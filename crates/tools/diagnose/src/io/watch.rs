@@ -17,9 +17,7 @@ use units::{NANOS_PER_SECOND, Sleep};
 use super::files::{FileKey, Files};
 use super::held::{GroupSeen, Groups, Held};
 use super::requests::{Request, Requests};
-use super::tally::{
-    Amount, Content, DiskSeen, Faults, FileSeen, PauseSeen, ProcessSeen, SyncSeen,
-};
+use super::tally::{Amount, Content, DiskSeen, Faults, FileSeen, PauseSeen, ProcessSeen, SyncSeen};
 
 /// What is asked of a machine.
 pub trait Machine: Groups {
@@ -125,6 +123,12 @@ impl IoWatch {
     /// How many a second, of so many during the watch.
     pub fn per_second(&self, count: u64) -> u64 {
         per_second(count, between(0, self.ns))
+    }
+
+    /// Whether so many nanoseconds are at least so many hundredths of the watch.
+    pub(super) fn is_share(&self, nanos: u64, hundredths: u64) -> bool {
+        let all = u128::from(between(0, self.ns).max(1));
+        u128::from(nanos) * 100 >= all * u128::from(hundredths)
     }
 
     /// Leaves out what is not below a folder, or not this file.

@@ -1,12 +1,10 @@
 //! Groups of processes that met the limit of their processor time or memory.
 
-use std::collections::BTreeSet;
-
 use observe::budgets::{Budget, MemoryBudget, ProcessorBudget};
 use units::ByteSize;
 
-use super::MachineWatch;
 use super::processors::label;
+use super::seen::{BudgetUse, MachineWatch};
 use crate::finding::{Finding, Remedy, Severity};
 use crate::words::{percent, processes, some, time};
 
@@ -16,17 +14,6 @@ const THROTTLED: u64 = 10;
 const LONG: u64 = 30;
 /// Pages that a group lost and needed again, a second: 1 MiB.
 const REFAULTS: u64 = 256;
-
-/// A group with a limit, during a watch.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct BudgetUse {
-    /// As it was at the beginning.
-    pub before: Budget,
-    /// And at the end.
-    pub after: Budget,
-    /// Its processes at the end.
-    pub members: BTreeSet<u32>,
-}
 
 pub(super) fn findings(watch: &MachineWatch) -> Vec<Finding> {
     let of = |group: &BudgetUse| {
@@ -174,7 +161,9 @@ fn at_limit(
 
 #[cfg(test)]
 mod tests {
-    use super::super::tasks::TaskUse;
+    use std::collections::BTreeSet;
+
+    use super::super::seen::TaskUse;
     use super::*;
 
     const SECOND: u64 = 1_000_000_000;

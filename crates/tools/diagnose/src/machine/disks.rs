@@ -1,6 +1,6 @@
 //! Disks: the scheduler that fits, write caches, arrays that are not whole, a queue that is cut.
 
-use super::MachineWatch;
+use super::seen::MachineWatch;
 use crate::finding::{Finding, Remedy, Severity};
 
 pub(super) fn findings(watch: &MachineWatch) -> Vec<Finding> {

@@ -8,9 +8,8 @@ use observe::{cgroups, processor_counters, space, tasks};
 use units::number::between;
 use units::{NANOS_PER_SECOND, Sleep};
 
-use super::MachineWatch;
-use super::budgets::BudgetUse;
-use super::tasks::{TaskTally, TaskUse};
+use super::seen::{BudgetUse, MachineWatch, TaskUse};
+use super::tasks::TaskTally;
 use crate::nap::nap;
 
 /// Between two looks at all processes.

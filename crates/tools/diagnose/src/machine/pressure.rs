@@ -4,7 +4,8 @@
 
 use units::ByteSize;
 
-use super::{MachineWatch, shares};
+use super::seen::MachineWatch;
+use super::shares;
 use crate::finding::{Finding, Remedy, Severity};
 use crate::words::{percent, processes};
 
@@ -86,7 +87,7 @@ fn pressure(watch: &MachineWatch, resource: &str) -> Option<Finding> {
     };
     let is_full = full >= PRESSURE_MIN / 2;
     let mut evidence = vec![format!(
-        "/proc/pressure/{resource}: some work waited {} of these {:.1} s, and {} of the last minute",
+        "/proc/pressure/{resource}: some work waited {} of these {:.1} s, {} of the last minute",
         percent(some, 10_000),
         core::time::Duration::from_nanos(watch.ns).as_secs_f64(),
         percent(minute, 10_000),

@@ -6,8 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use observe::ProcessorTimes;
 use observe::tasks::listed;
 
-use super::MachineWatch;
-use super::tasks::TaskUse;
+use super::seen::{MachineWatch, TaskUse};
 use crate::finding::{Finding, Remedy, Severity};
 use crate::words::{processes, some, time};
 
@@ -72,9 +71,8 @@ fn pinned(watch: &MachineWatch) -> Vec<Finding> {
             numbers.iter().filter_map(|number| Some((*number, *each.get(number)?))).collect()
         };
         let (theirs, others) = (times(&may), times(&all.difference(&may).copied().collect()));
-        let is_full = |(_, times): &(u32, ProcessorTimes)| {
-            hundredths(times, ProcessorTimes::busy_ns) >= BUSY
-        };
+        let is_full =
+            |(_, times): &(u32, ProcessorTimes)| hundredths(times, ProcessorTimes::busy_ns) >= BUSY;
         let rests = |times: &ProcessorTimes| hundredths(times, |it| it.idle_ns + it.io_wait_ns);
         let idle: Vec<&(u32, ProcessorTimes)> =
             others.iter().filter(|(_, times)| rests(times) >= IDLE).collect();

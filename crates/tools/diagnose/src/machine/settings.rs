@@ -1,7 +1,7 @@
 //! Settings that cost: a slow clock, a processor that saves power, file systems that write at every
 //! read.
 
-use super::MachineWatch;
+use super::seen::MachineWatch;
 use crate::finding::{Finding, Remedy, Severity};
 
 pub(super) fn findings(watch: &MachineWatch) -> Vec<Finding> {

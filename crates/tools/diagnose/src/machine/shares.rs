@@ -1,9 +1,9 @@
 //! Who has the processors, and who waits for one.
 
-use super::MachineWatch;
 use super::processors::label;
-use super::tasks::TaskUse;
-use crate::finding::Share;
+use super::seen::MachineWatch;
+use super::seen::TaskUse;
+use crate::diagnosis::Share;
 use crate::words::{percent, some};
 
 /// Names that are shown.

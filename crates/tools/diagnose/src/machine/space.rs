@@ -4,7 +4,7 @@ use observe::space::Space;
 use observe::tasks::OpenCount;
 use units::ByteSize;
 
-use super::MachineWatch;
+use super::seen::MachineWatch;
 use crate::finding::{Finding, Remedy, Severity};
 
 pub(super) fn findings(watch: &MachineWatch) -> Vec<Finding> {
@@ -24,7 +24,10 @@ fn full(space: &Space) -> Option<Finding> {
     }
     let what = if has_no_bytes { "space" } else { "files" };
     let (used, command) = if has_no_bytes {
-        (format!("{} of {} are left", ByteSize(space.available_bytes), ByteSize(space.bytes)), "du -x")
+        (
+            format!("{} of {} are left", ByteSize(space.available_bytes), ByteSize(space.bytes)),
+            "du -x",
+        )
     } else {
         let used = format!("all {} files (inodes) that it can have are there", space.inodes);
         (used, "du -x --inodes")
@@ -60,9 +63,10 @@ fn out_of_descriptors(count: &OpenCount) -> Finding {
             format!("/proc/{process}/fd has {open} entries"),
             format!("/proc/{process}/limits: Max open files {limit}"),
         ],
-        cause: "It can open no file and accept no connection any more (EMFILE): either it has more \
+        cause:
+            "It can open no file and accept no connection any more (EMFILE): either it has more \
                 to do than the limit was made for, or it forgets to close."
-            .to_owned(),
+                .to_owned(),
         remedies: vec![
             Remedy {
                 what: "a higher limit".to_owned(),

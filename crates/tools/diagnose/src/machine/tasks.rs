@@ -4,25 +4,10 @@ use std::collections::BTreeMap;
 
 use observe::tasks::Task;
 
+use super::seen::TaskUse;
+
 /// Processes that are remembered; of more the first.
 const TASKS_MAX: usize = 1 << 15;
-
-/// What a process had meanwhile.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct TaskUse {
-    /// Its name.
-    pub name: String,
-    /// It is a thread of the kernel.
-    pub is_kernel: bool,
-    /// Time that its threads had a processor.
-    pub ran_ns: u64,
-    /// Time that they could have run, while others had the processors.
-    pub queued_ns: u64,
-    /// Looks at which it slept and no signal would have woken it: it waits for a disk, mostly.
-    pub waits: u32,
-    /// Lists of processors that its threads may run on, of those that waited for one.
-    pub allowed: BTreeMap<String, usize>,
-}
 
 /// Adds up what processes had between looks: those that came and those that went, too.
 #[derive(Debug, Default)]

@@ -13,7 +13,8 @@ mod watch;
 use format::directory::Gap;
 use units::Timestamp;
 
-use crate::finding::{Diagnosis, Unseen};
+use crate::diagnosis::Diagnosis;
+use crate::finding::Unseen;
 pub use state::parse_recorder;
 pub use watch::watch;
 

@@ -11,7 +11,7 @@ pub use recorded::Handshakes;
 pub use series::{Follower, Point, Series};
 pub use watch::{Key, Live, NamespaceHistory, Place, Source, TcpLook, Track, Watch, watch};
 
-use crate::finding::Diagnosis;
+use crate::diagnosis::Diagnosis;
 use crate::words::plural;
 
 /// What the watch found.

@@ -9,7 +9,8 @@ use format::session_row::{Direction, SessionRow};
 use units::Timestamp;
 use wire::{Address, TcpOptions};
 
-use crate::finding::{Diagnosis, Finding, Remedy, Severity, Unseen};
+use crate::diagnosis::Diagnosis;
+use crate::finding::{Finding, Remedy, Severity, Unseen};
 use crate::words::{bits_per_second, percent, plural, some};
 
 /// Services beyond are counted, not looked at.
@@ -110,7 +111,7 @@ impl Handshakes {
             unseen: unseen.into_iter().collect(),
             ..Diagnosis::default()
         }
-            .ranked()
+        .ranked()
     }
 }
 

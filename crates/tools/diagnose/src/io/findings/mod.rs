@@ -22,12 +22,6 @@ pub(super) fn all(watch: &IoWatch) -> Vec<Finding> {
     findings
 }
 
-/// Whether so many nanoseconds are at least so many hundredths of the watch.
-fn is_share(watch: &IoWatch, nanos: u64, hundredths: u64) -> bool {
-    let all = u128::try_from(watch.ns).unwrap_or(0).max(1);
-    u128::from(nanos) * 100 >= all * u128::from(hundredths)
-}
-
 /// What could not be seen, and what it would take.
 pub(super) fn unseen(watch: &IoWatch) -> Vec<Unseen> {
     let mut unseen = Vec::new();

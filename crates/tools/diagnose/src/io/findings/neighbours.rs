@@ -5,7 +5,6 @@ use units::ByteSize;
 
 use super::super::tally::{DiskSeen, PartOfDisk};
 use super::super::watch::IoWatch;
-use super::is_share;
 use crate::finding::{Finding, Remedy, Severity};
 use crate::words::{percent, time};
 
@@ -26,7 +25,7 @@ fn of(watch: &IoWatch, disk: DeviceNumber, seen: &DiskSeen) -> Option<Finding> {
     let (&owner, part) = seen.by.iter().max_by_key(|(_, part)| part.device_ns)?;
     let owns = part.device_ns.saturating_mul(100) / seen.device_ns.max(1);
     // One request at a time makes another one wait for one request.
-    if owns < OWNS || !is_share(watch, seen.device_ns, 100) || !is_busy(watch, disk) {
+    if owns < OWNS || !watch.is_share(seen.device_ns, 100) || !is_busy(watch, disk) {
         return None;
     }
     let alone_ns = seen.operations.values().map(|of| of.total.quantile_ns(100)).min()?;
@@ -34,13 +33,12 @@ fn of(watch: &IoWatch, disk: DeviceNumber, seen: &DiskSeen) -> Option<Finding> {
         let mean_ns = other.total_ns / other.all.count.max(1);
         **process != owner
             && other.all.count >= ENOUGH
-            && is_share(watch, other.total_ns, WAITS)
+            && watch.is_share(other.total_ns, WAITS)
             && other.device_ns < part.device_ns / 4
             && mean_ns >= alone_ns.max(1).saturating_mul(LONGER)
             && !watch.processes.get(process).is_some_and(|seen| seen.is_kernel)
     };
-    let (&waits, other) =
-        seen.by.iter().filter(is_kept).max_by_key(|(_, other)| other.total_ns)?;
+    let (&waits, other) = seen.by.iter().filter(is_kept).max_by_key(|(_, other)| other.total_ns)?;
     let name = watch.device_name(disk);
     let mean_ns = other.total_ns / other.all.count.max(1);
     Some(Finding {
@@ -90,5 +88,5 @@ fn of(watch: &IoWatch, disk: DeviceNumber, seen: &DiskSeen) -> Option<Finding> {
 /// Whether the disk had something to do most of the time.
 fn is_busy(watch: &IoWatch, disk: DeviceNumber) -> bool {
     let busy_ms = watch.counters.get(&disk).map_or(0, |(_, gained)| gained.busy_ms);
-    is_share(watch, busy_ms.saturating_mul(1_000_000), 80)
+    watch.is_share(busy_ms.saturating_mul(1_000_000), 80)
 }

@@ -5,7 +5,6 @@ use units::ByteSize;
 
 use super::super::tally::PauseSeen;
 use super::super::watch::IoWatch;
-use super::is_share;
 use crate::finding::{Finding, Remedy, Severity};
 use crate::words::time;
 
@@ -17,7 +16,7 @@ const PAGE: u64 = 4096;
 
 pub(super) fn findings(watch: &IoWatch) -> Vec<Finding> {
     let of = |((process, device), seen): (&(u32, DeviceNumber), &PauseSeen)| {
-        let is_held = seen.count >= ENOUGH && is_share(watch, seen.total_ns, HELD);
+        let is_held = seen.count >= ENOUGH && watch.is_share(seen.total_ns, HELD);
         is_held.then(|| held(watch, *process, *device, seen))
     };
     watch.pauses.iter().filter_map(of).collect()

@@ -15,14 +15,18 @@ const READ_MIN: u64 = 16 << 20;
 const FACTOR: u64 = 2;
 
 pub(super) fn findings(watch: &IoWatch) -> Vec<Finding> {
-    watch.process_counters.iter().filter_map(|(process, gained)| of(watch, *process, gained)).collect()
+    watch
+        .process_counters
+        .iter()
+        .filter_map(|(process, gained)| of(watch, *process, gained))
+        .collect()
 }
 
 /// What a process asked for counts all that it read, of whatever was in memory, of pipes and
 /// sockets, too: it may only be too much, so that the finding may only be missed.
 fn of(watch: &IoWatch, process: u32, gained: &ProcessCounters) -> Option<Finding> {
-    let is_more = gained.read_bytes >= READ_MIN
-        && gained.read_bytes / FACTOR >= gained.asked_bytes.max(1);
+    let is_more =
+        gained.read_bytes >= READ_MIN && gained.read_bytes / FACTOR >= gained.asked_bytes.max(1);
     let seen = watch.processes.get(&process)?;
     // What is touched through a mapping is not asked for by a call.
     let maps = |file: &FileSeen| file.mapped_by.contains_key(&process);

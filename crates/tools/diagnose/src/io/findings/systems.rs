@@ -10,7 +10,6 @@ use units::ByteSize;
 
 use super::super::tally::{Content, DiskSeen, SyncSeen};
 use super::super::watch::IoWatch;
-use super::is_share;
 use crate::finding::{Finding, Remedy, Severity};
 use crate::words::{percent, some, time};
 
@@ -36,7 +35,7 @@ fn flushes(watch: &IoWatch, disk: &str, seen: &DiskSeen) -> Option<Finding> {
     let of = seen.operations.get(&Operation::Flush)?;
     let typical_ns = of.device.quantile_ns(500);
     let spent_ns = typical_ns.saturating_mul(of.all.count);
-    if watch.per_second(of.all.count) < A_SECOND || !is_share(watch, spent_ns, 20) {
+    if watch.per_second(of.all.count) < A_SECOND || !watch.is_share(spent_ns, 20) {
         return None;
     }
     let mut by: Vec<(u64, String)> = Vec::new();
@@ -83,7 +82,7 @@ fn flushes(watch: &IoWatch, disk: &str, seen: &DiskSeen) -> Option<Finding> {
 fn sync(watch: &IoWatch, (process, path): (u32, &Path), seen: &SyncSeen) -> Option<Finding> {
     const ENOUGH: u64 = 10;
     let count = seen.waits.count();
-    if count < ENOUGH || !is_share(watch, seen.total_ns, 20) {
+    if count < ENOUGH || !watch.is_share(seen.total_ns, 20) {
         return None;
     }
     let (who, name) = (watch.process_label(process), path.display());
@@ -140,7 +139,7 @@ fn discards(watch: &IoWatch, disk: &str, seen: &DiskSeen) -> Option<Finding> {
     const ENOUGH: u64 = 20;
     let of = seen.operations.get(&Operation::Discard)?;
     let spent_ns = of.device.quantile_ns(500).saturating_mul(of.all.count);
-    if of.all.count < ENOUGH || !is_share(watch, spent_ns, 5) {
+    if of.all.count < ENOUGH || !watch.is_share(spent_ns, 5) {
         return None;
     }
     let online = watch
