@@ -1,7 +1,7 @@
 # what: a server has set a receive buffer of 4 KiB, on a path of 20 ms
 # finding: tcp.receiver_limited
 # names: 7107
-# needs: ip ss python3
+# needs: ip ping ss python3
 # experts: ss -ti (rwnd_limited, snd_wnd), strace of setsockopt
 # see: rwnd_limited near 100 % of busy
 . "$(dirname "$0")/words.sh"

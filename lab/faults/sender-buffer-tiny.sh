@@ -1,7 +1,7 @@
 # what: a program has set a send buffer of 4 KiB, on a path of 20 ms
 # finding: tcp.send_buffer
 # names: 7108
-# needs: ip ss python3
+# needs: ip ping ss python3
 # experts: ss -tmi (sndbuf_limited, skmem), strace of setsockopt
 # see: sndbuf_limited near 100 % of busy, tb far below what the path holds
 . "$(dirname "$0")/words.sh"

@@ -207,6 +207,17 @@ whole_packets() {
     at "$1" ethtool -K "$(face "$2")" tso off gso off gro off >/dev/null 2>&1
 }
 
+# resolver ADDRESS...: the DNS servers of the namespace `client`.
+resolver() {
+    mkdir -p "/etc/netns/$(named client)"
+    # The folder of all namespaces stays if somebody else has something in it.
+    later 'rmdir /etc/netns 2>/dev/null || :'
+    later "rm -r /etc/netns/$(named client)"
+    for address in "$@"; do
+        echo "nameserver $address"
+    done >"/etc/netns/$(named client)/resolv.conf"
+}
+
 # filter WORD RULE...: an nft rule for what comes in (hook input) of a namespace.
 filter() {
     place=$1
