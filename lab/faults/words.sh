@@ -304,11 +304,12 @@ slow_disk() {
     milliseconds=$2
     shift 2
     start $(program slow_disk "$work/slow" "$megabytes" "$milliseconds" "$@")
-    # Should the program be gone already, the mount is too.
-    later "if mountpoint -q $work/slow; then umount $work/slow || umount -l $work/slow; fi"
+    # Not before what lies on it is gone: so not with the other processes.
     slow_server=$pid
     processes=$(echo "$processes" | sed "s/ $pid\$//")
-    later "kill -s KILL -- -$slow_server"
+    # It ends by itself with its mount.
+    later "kill -s KILL -- -$slow_server 2>/dev/null || :"
+    later "umount $work/slow || umount -l $work/slow"
     until_true 10 test -f "$work/slow/disk"
     looped "$work/slow/disk" --direct-io=on
 }
