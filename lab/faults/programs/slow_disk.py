@@ -29,6 +29,7 @@ def arguments():
     parser.add_argument("milliseconds", type=float, help="for each read and write")
     parser.add_argument("--rate", type=float, default=0, help="bytes a second besides")
     parser.add_argument("--flush", type=float, default=0, help="milliseconds for a flush")
+    parser.add_argument("--discard", type=float, default=0, help="milliseconds for a discard")
     parser.add_argument("--every", type=int, default=0, help="each so manieth request ...")
     parser.add_argument("--long", type=float, default=200, help="... takes so many milliseconds")
     parser.add_argument("--name", default="slow-disk")
@@ -93,11 +94,14 @@ class Disk:
         if operation == FSYNC:
             self.wait(self.options.flush / 1000)
             return b""
+        if operation == FALLOCATE:
+            self.wait(self.options.discard / 1000)
+            return b""
         if operation == READDIR:
             return b""
         if operation == STATFS:
             return struct.pack("QQQQQIII28x", self.size // 4096, 0, 0, 2, 0, 4096, 255, 4096)
-        if operation in (RELEASE, RELEASEDIR, FLUSH, ACCESS, FALLOCATE, DESTROY):
+        if operation in (RELEASE, RELEASEDIR, FLUSH, ACCESS, DESTROY):
             return b""
         if operation in (FORGET, BATCH_FORGET, INTERRUPT):
             return None
