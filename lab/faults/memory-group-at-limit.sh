@@ -9,8 +9,7 @@
 
 disk 128 --direct-io=on
 file_system ledger
-dd if=/dev/zero of="$mounted/table.db" bs=1M count=80 conv=fsync 2>/dev/null
-echo 1 >/proc/sys/vm/drop_caches
+dd if=/dev/zero of="$mounted/table.db" bs=1M count=80 oflag=direct 2>/dev/null
 group memory batch
 limit "$group" memory.limit_in_bytes 41943040
 start_in "$group" $(program files read-again "$mounted/table.db" --name reports --size 131072 --rate 400)
