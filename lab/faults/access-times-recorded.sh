@@ -14,7 +14,8 @@ for file in $(seq 100 150); do
     echo text >"$mounted/mail/$file"
 done
 sync -f "$mounted"
-grep " $mounted " /proc/mounts | grep -Evq 'relatime|noatime' || fail 'access times are not recorded'
+grep " $mounted " /proc/mounts | grep -Evq 'relatime|noatime' ||
+    fail 'access times are not recorded'
 start $(program files read-heads "$mounted/mail" --name indexes --size 16384 --rate 50)
 before=$(stat -c %X "$mounted/mail/100")
 accessed() {

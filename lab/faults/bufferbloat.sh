@@ -8,9 +8,7 @@
 . "$(dirname "$0")/words.sh"
 
 with_router
-# Others (bbr) leave a queue empty.
-at client sysctl -q -w net.ipv4.tcp_congestion_control=cubic 2>/dev/null ||
-    setting client net.ipv4.tcp_congestion_control=reno
+unpaced client
 at router tc qdisc add dev "$(face far)" root tbf rate 20mbit burst 32kb limit 2mb ||
     skip 'the kernel has no tbf'
 start_at server $(program server 7116 --name backup --mode read)

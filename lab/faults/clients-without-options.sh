@@ -1,7 +1,7 @@
 # what: one of three client hosts offers neither selective acknowledgements nor window scale
 # finding: tcp.options_differ
 # names: 7104
-# needs: ip ss python3
+# needs: ip ss nstat python3
 # experts: ss -tino on the server, tcpdump of SYNs
 # see: the one client host whose connections lack sack and wscale
 . "$(dirname "$0")/words.sh"

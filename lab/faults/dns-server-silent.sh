@@ -1,6 +1,6 @@
 # what: the first of two DNS servers does not answer, and each look-up waits for it
 # finding: calls.names
-# names: :53
+# names: 53
 # look: calls --pid $PID
 # also: calls.peer
 # needs: ip nft ss python3

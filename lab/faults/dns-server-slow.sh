@@ -1,6 +1,6 @@
 # what: the DNS server answers each question after two seconds
 # finding: net.dns_slow
-# names: :53
+# names: 53
 # names: asks-names
 # needs: ip ss python3
 # experts: dig (Query time), tcpdump port 53, strace -T of the client

@@ -2,7 +2,7 @@
 # finding: calls.slow_file
 # names: slow-disk
 # look: calls --pid $PID
-# needs: python3
+# needs: losetup python3
 # experts: strace -T -y, /proc/PID/stack (fuse), who has /dev/fuse open
 # see: that the reads of one file wait, and which process should answer
 . "$(dirname "$0")/words.sh"

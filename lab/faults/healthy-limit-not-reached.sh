@@ -12,7 +12,8 @@ disk_group=$group
 limit "$disk_group" blkio.throttle.read_bps_device "$(cat "/sys/block/$device/dev") 52428800"
 group cpu batch
 limit "$group" cpu.cfs_quota_us 50000
-start_in "$group,$disk_group" $(program files read-direct "$loop" --name reads --direct --size 65536 --rate 40)
+start_in "$group,$disk_group" $(program files read-direct "$loop" --name reads --direct \
+    --size 65536 --rate 40)
 throttled() {
     awk '$1 == "nr_throttled" { print $2 }' "$group/cpu.stat"
 }

@@ -1,6 +1,6 @@
 # what: a program looks up ten names a second, and the DNS server answers at once
 # finding: none
-# needs: ip ss python3
+# needs: ip ss nstat python3
 # experts: dig (Query time)
 # see: answers within a millisecond
 . "$(dirname "$0")/words.sh"

@@ -7,7 +7,8 @@
 . "$(dirname "$0")/words.sh"
 
 two_hosts
-start_at client $(program client "$subnet.99" 7111 --name asks-the-gone --mode attempt --connections 3)
+start_at client $(program client "$subnet.99" 7111 --name asks-the-gone --mode attempt \
+    --connections 3)
 gone() {
     at client ip neigh show "$subnet.99" | grep -Eq 'FAILED|INCOMPLETE'
 }

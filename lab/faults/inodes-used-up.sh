@@ -14,6 +14,8 @@ while touch "$mounted/session$count" 2>/dev/null; do
     [ "$count" -lt 1000 ] || fail 'the inodes do not come to an end'
 done
 start $(program files fail-to-write "$mounted/new" --name saves --size 20)
-[ "$(df --output=ipcent "$mounted" | tail -n 1 | tr -d ' %')" = 100 ] || fail 'there are inodes left'
-[ "$(df --output=pcent "$mounted" | tail -n 1 | tr -d ' %')" -lt 50 ] || fail 'there is no space either'
+[ "$(df --output=ipcent "$mounted" | tail -n 1 | tr -d ' %')" = 100 ] ||
+    fail 'there are inodes left'
+[ "$(df --output=pcent "$mounted" | tail -n 1 | tr -d ' %')" -lt 50 ] ||
+    fail 'there is no space either'
 ready

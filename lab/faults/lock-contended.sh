@@ -7,11 +7,6 @@
 . "$(dirname "$0")/words.sh"
 
 start $(program work lock --name contends --count 8)
-in_futex() {
-    [ "$(cat "/proc/$pid"/task/*/wchan 2>/dev/null | grep -o futex | wc -l)" -ge 5 ]
-}
-sleep 0.5
-grep -q futex "/proc/$pid"/task/*/wchan || in_stack=yes
 in_stack() {
     [ "$(cat "/proc/$pid"/task/*/stack | grep -c 'futex_wait_queue\|futex_do_wait')" -ge 5 ]
 }

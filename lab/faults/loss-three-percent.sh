@@ -13,6 +13,7 @@ whole_packets server lan
 start_at server $(program server 7106 --mode read)
 until_true 5 listens server 7106
 filter server tcp dport 7106 tcp flags ack numgen random mod 100 '<' 3 drop
-start_at client $(program client "$server" 7106 --name sends --mode push --connections 2 --rate 2000000)
+start_at client $(program client "$server" 7106 --name sends --mode push --connections 2 \
+    --rate 2000000)
 until_true 15 grows 1 20 counter client TcpRetransSegs
 ready

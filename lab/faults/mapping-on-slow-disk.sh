@@ -3,7 +3,7 @@
 # names: searches
 # look: calls --pid $PID
 # also: io.random_mapping io.readahead
-# needs: python3
+# needs: losetup python3
 # experts: perf trace -F all, bpftrace on filemap_fault, offcputime
 # see: sleep in a page fault, outside of all calls
 . "$(dirname "$0")/words.sh"

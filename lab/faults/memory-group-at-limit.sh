@@ -12,7 +12,8 @@ file_system ledger
 dd if=/dev/zero of="$mounted/table.db" bs=1M count=80 oflag=direct 2>/dev/null
 group memory batch
 limit "$group" memory.limit_in_bytes 41943040
-start_in "$group" $(program files read-again "$mounted/table.db" --name reports --size 131072 --rate 400)
+start_in "$group" $(program files read-again "$mounted/table.db" --name reports --size 131072 \
+    --rate 400)
 refused() {
     cat "$group/memory.failcnt"
 }

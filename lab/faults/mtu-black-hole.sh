@@ -2,7 +2,7 @@
 # finding: tcp.mtu_black_hole
 # names: 7114
 # also: tcp.retransmissions
-# needs: ip nft ss nstat ethtool python3
+# needs: ip nft ss nstat ethtool ping python3
 # experts: ss -ti (unacked, backoff, mss), ping -M do -s 1472, tracepath
 # see: small answers pass, full segments are retransmitted for ever, and no ICMP comes
 . "$(dirname "$0")/words.sh"

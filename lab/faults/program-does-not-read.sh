@@ -12,7 +12,8 @@ start_at server $(program server 7105 --name never-reads --mode never-read)
 until_true 5 listens server 7105
 start_at client $(program client "$server" 7105 --name pushes --mode push)
 unread() {
-    at server ss -Htn 'sport = :7105' | awk '$1 == "ESTAB" && $2 > 65536 { found = 1 } END { exit !found }'
+    at server ss -Htn 'sport = :7105' |
+        awk '$1 == "ESTAB" && $2 > 65536 { found = 1 } END { exit !found }'
 }
 until_true 10 unread
 ready

@@ -2,7 +2,7 @@
 # finding: net.queue_drops
 # names: lan-
 # also: tcp.retransmissions tcp.small_window
-# needs: ip tc ethtool python3
+# needs: ip tc ethtool ss python3
 # experts: tc -s qdisc
 # see: the count of dropped at the queue of one interface, in one namespace
 . "$(dirname "$0")/words.sh"

@@ -11,8 +11,5 @@ two_hosts
 start_at server $(program server 7126 --name reads-slowly --mode read --rate 100000)
 until_true 5 listens server 7126
 start_at client $(program client "$server" 7126 --name pushes --mode push)
-limited() {
-    at client ss -Htin 'dport = :7126' | grep -Eq 'rwnd_limited:[0-9]+ms\([5-9][0-9]|rwnd_limited:[0-9]+ms\(100'
-}
-until_true 15 limited
+until_true 15 half_limited client rwnd 'dport = :7126'
 ready

@@ -10,8 +10,5 @@ far_hosts 10
 start_at server $(program server 7107 --name small-buffer --mode read --receive-buffer 4096)
 until_true 5 listens server 7107
 start_at client $(program client "$server" 7107 --name sends --mode push)
-limited() {
-    at client ss -Htin 'dport = :7107' | grep -Eq 'rwnd_limited:[0-9]+ms\([5-9][0-9]|rwnd_limited:[0-9]+ms\(100'
-}
-until_true 15 limited
+until_true 15 half_limited client rwnd 'dport = :7107'
 ready

@@ -11,8 +11,5 @@ at client ip route add "$subnet.2/32" dev "$(face lan)" window 4096 || skip 'rou
 start_at server $(program server 7128 --name streams --mode send)
 until_true 5 listens server 7128
 start_at client $(program client "$server" 7128 --name plays --mode pull --connections 2)
-limited() {
-    at server ss -Htin 'sport = :7128' | grep -Eq 'rwnd_limited:[0-9]+ms\([5-9][0-9]|rwnd_limited:[0-9]+ms\(100'
-}
-until_true 15 limited
+until_true 15 half_limited server rwnd 'sport = :7128'
 ready

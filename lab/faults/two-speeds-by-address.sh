@@ -25,7 +25,8 @@ for address in 1 3; do
 done
 # Bytes sent by the class.
 sent() {
-    at client tc -s class show dev "$lan" | awk '/class htb 1:20/ { ours = 1 } ours && /Sent/ { print $2; exit }'
+    at client tc -s class show dev "$lan" |
+        awk '/class htb 1:20/ { ours = 1 } ours && /Sent/ { print $2; exit }'
 }
 until_true 10 established client 12 'dport = :7109'
 until_true 10 grows 1 1500000 sent

@@ -96,7 +96,7 @@ start() {
     processes="$processes $pid"
 }
 
-# start_in GROUP COMMAND...: the same as a member of a control group (a folder; several with commas).
+# start_in GROUP COMMAND...: the same in a control group (its folder; several with commas).
 start_in() {
     groups=$1
     shift
@@ -146,7 +146,7 @@ face() {
     echo "$1-$short"
 }
 
-# joined A WORD ADDRESS/BITS B WORD ADDRESS/BITS: two namespaces joined by a pair of veth interfaces.
+# joined A WORD ADDRESS/BITS B WORD ADDRESS/BITS: two namespaces, joined by two veth interfaces.
 joined() {
     ip link add "$(face "$2")" netns "$(named "$1")" type veth \
         peer name "$(face "$5")" netns "$(named "$4")" || fail "cannot join $1 and $4"
@@ -202,6 +202,12 @@ setting() {
     at "$place" sysctl -q -w "$@" || skip "the kernel does not set $* in a namespace"
 }
 
+# unpaced WORD: congestion control that fills queues, as bbr does not.
+unpaced() {
+    at "$1" sysctl -q -w net.ipv4.tcp_congestion_control=cubic 2>/dev/null ||
+        setting "$1" net.ipv4.tcp_congestion_control=reno
+}
+
 # whole_packets WORD INTERFACE: no segmentation by the card: what is sent are packets of the wire.
 whole_packets() {
     at "$1" ethtool -K "$(face "$2")" tso off gso off gro off >/dev/null 2>&1
@@ -222,7 +228,8 @@ resolver() {
 filter() {
     place=$1
     shift
-    at "$place" nft "add table ip faults; add chain ip faults in { type filter hook input priority 0; };
+    at "$place" nft "add table ip faults
+        add chain ip faults in { type filter hook input priority 0; }
         add rule ip faults in $*" || skip "nft cannot do: $*"
 }
 
@@ -231,7 +238,7 @@ counter() {
     at "$1" nstat -asz "$2" | awk -v name="$2" '$1 == name { print $2 }'
 }
 
-# grows SECONDS LEAST COMMAND...: true if the number that the command prints grows by so much meanwhile.
+# grows SECONDS LEAST COMMAND...: the number that the command prints grows by so much meanwhile.
 grows() {
     interval=$1
     least=$2
@@ -252,6 +259,13 @@ established() {
     count=$2
     shift 2
     [ "$(at "$place" ss -Htn state established "$@" | wc -l)" -ge "$count" ]
+}
+
+# half_limited WORD LIMIT FILTER: a connection that is for half of its busy time at a limit of ss
+# (rwnd, sndbuf).
+half_limited() {
+    at "$1" ss -Htin "$3" | sed -n "s/.*$2_limited:[0-9]*ms(\([0-9]*\)[.0-9]*%).*/\1/p" |
+        awk '$1 >= 50 { found = 1 } END { exit !found }'
 }
 
 # ---- disks
@@ -314,7 +328,7 @@ slow_disk() {
     looped "$work/slow/disk" --direct-io=on
 }
 
-# file_system WORD [MKFS OPTIONS]: ext4 on $loop, mounted at $mounted, a folder that ends in the word.
+# file_system WORD [MKFS OPTIONS]: ext4 on $loop, mounted at $mounted, which ends in the word.
 file_system() {
     mounted=$work/$1
     shift
@@ -342,7 +356,7 @@ attribute() {
     echo "$2" >"$1" || skip "$1 does not take $2"
 }
 
-# disk_field DEVICE FIELD: a field of /sys/block/DEVICE/stat (1: reads, 3: sectors read, 5: writes, ...).
+# disk_field DEVICE FIELD: a field of /sys/block/DEVICE/stat (1: reads, 3: sectors read, ...).
 disk_field() {
     awk -v field="$2" '{ print $field }' "/sys/block/$1/stat"
 }

@@ -72,7 +72,7 @@ def attempt(options):
 def talk(options):
     connection = connect(options)
     pace = Pace(options.rate)
-    block = bytes(2048 if options.send_buffer else 16384 if options.rate else 65536)
+    block = bytes(16384 if options.rate else 65536)
     first = bytes(options.question // 2)
     rest = bytes(options.question - len(first))
     while options.mode == "idle":

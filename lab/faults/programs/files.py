@@ -90,24 +90,21 @@ def read_randomly(options, pace):
         pace.take()
 
 
-def mapping(options, protection, flags):
-    file = os.open(options.path, flags)
+def touch(options, pace, change):
+    """Touches pages of a mapping here and there, and has most of them out of memory again."""
+    file = os.open(options.path, os.O_RDWR if change else os.O_RDONLY)
+    protection = mmap.PROT_READ | (mmap.PROT_WRITE if change else 0)
     memory = mmap.mmap(file, 0, mmap.MAP_SHARED, protection)
-    return file, memory
-
-
-def touch_randomly(options, pace, change):
-    file, memory = mapping(options, mmap.PROT_READ | (mmap.PROT_WRITE if change else 0),
-                           os.O_RDWR if change else os.O_RDONLY)
     pages = len(memory) // PAGE
     count = 0
     while True:
-        place = random.randrange(pages) * PAGE
-        value = memory[place]
-        if change:
-            memory[place] = (value + 1) % 256
         count += 1
-        if count % 100 == 0:
+        place = random.randrange(pages) * PAGE
+        if change:
+            memory[place] = count % 256
+        elif memory[place] > 255:
+            return
+        if count % 200 == 0:
             if change:
                 memory.flush()
             memory.madvise(mmap.MADV_DONTNEED)
@@ -116,23 +113,13 @@ def touch_randomly(options, pace, change):
 
 
 def map_and_read(options, pace):
-    touch_randomly(options, pace, change=False)
+    """Looks at pages that lie all over a mapped file."""
+    touch(options, pace, change=False)
 
 
 def map_and_store(options, pace):
-    """Adds to counters that lie all over a mapped file: it never reads for its own sake."""
-    file, memory = mapping(options, mmap.PROT_READ | mmap.PROT_WRITE, os.O_RDWR)
-    pages = len(memory) // PAGE
-    count = 0
-    while True:
-        # The first bytes of a page, without a look at what they were.
-        memory[random.randrange(pages) * PAGE] = count % 256
-        count += 1
-        if count % 200 == 0:
-            memory.flush()
-            memory.madvise(mmap.MADV_DONTNEED)
-            forget(file)
-        pace.take()
+    """Sets counters that lie all over a mapped file, without a look at what they were."""
+    touch(options, pace, change=True)
 
 
 def write_parts(options, pace):

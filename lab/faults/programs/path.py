@@ -1,4 +1,4 @@
-"""A path between two namespaces that takes time: frames of one tap device come out of the other later."""
+"""A path between two namespaces: frames of one tap device come out of the other after a while."""
 
 import collections
 import ctypes

@@ -21,6 +21,7 @@ def arguments():
     parser.add_argument("--request", type=int, default=100, help="bytes of a request")
     parser.add_argument("--answer", type=int, default=100, help="bytes of an answer")
     parser.add_argument("--delay", type=float, default=0, help="seconds before an answer")
+    parser.add_argument("--accept-delay", type=float, default=0, help="seconds after each accept")
     return parser.parse_args()
 
 
@@ -72,6 +73,7 @@ def main():
         connection, _ = listener.accept()
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         threading.Thread(target=serve, args=(connection, options), daemon=True).start()
+        time.sleep(options.accept_delay)
 
 
 main()

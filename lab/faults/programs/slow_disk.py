@@ -1,4 +1,4 @@
-"""A file `disk` below a mount point, served by this program from memory, one request after the other.
+"""A file `disk` below a mount point, served from memory, one request after the other.
 
 It is the disk that a situation needs: so many milliseconds for each request, and every so many
 requests one that takes longer. Speaks the FUSE protocol (linux/fuse.h) on /dev/fuse.
@@ -20,6 +20,7 @@ RELEASE, FSYNC, FLUSH, INIT, OPENDIR, READDIR, RELEASEDIR = 18, 20, 25, 26, 27, 
 ACCESS, INTERRUPT, DESTROY, BATCH_FORGET, FALLOCATE = 34, 36, 38, 42, 43
 FOLDER, FILE = 1, 2
 LARGEST = 131072
+PAGE = 4096
 
 
 def arguments():
@@ -45,7 +46,7 @@ class Disk:
         self.free_at = time.monotonic()
 
     def work(self, size):
-        """The time that a request takes. One that begins late ends late; the debt of sleeps is paid."""
+        """The time that a request takes, less what sleeps before it took too long."""
         self.requests += 1
         options = self.options
         takes = options.milliseconds / 1000
@@ -73,7 +74,8 @@ class Disk:
         if operation == INIT:
             _, _, readahead, flags = struct.unpack_from("IIII", body)
             # Reads need not come one at a time (1), writes may be large (32).
-            return struct.pack("IIIIHHIIHHI28x", 7, 31, readahead, flags & (1 | 32), 64, 48, LARGEST, 1, 32, 0, 0)
+            return struct.pack("IIIIHHIIHHI28x", 7, 31, readahead, flags & (1 | 32), 64, 48,
+                               LARGEST, 1, 32, 0, 0)
         if operation in (GETATTR, SETATTR):
             return struct.pack("QII", 3600, 0, 0) + self.attributes(node)
         if operation == LOOKUP:
@@ -100,7 +102,7 @@ class Disk:
         if operation == READDIR:
             return b""
         if operation == STATFS:
-            return struct.pack("QQQQQIII28x", self.size // 4096, 0, 0, 2, 0, 4096, 255, 4096)
+            return struct.pack("QQQQQIII28x", self.size // PAGE, 0, 0, 2, 0, PAGE, 255, PAGE)
         if operation in (RELEASE, RELEASEDIR, FLUSH, ACCESS, DESTROY):
             return b""
         if operation in (FORGET, BATCH_FORGET, INTERRUPT):
