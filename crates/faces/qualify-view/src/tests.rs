@@ -53,6 +53,7 @@ fn judged() -> Judged {
         minimum_bytes_per_s: 83_000_000,
         slow_ns: Some(6_000_000_000),
         fast_ns: Some(5_000_000_000),
+        jump: None,
     }
 }
 
@@ -118,6 +119,7 @@ fn target() -> Target {
         size_bytes: 8_000_000_000_000,
         layers: vec![layer],
         is_in_memory: false,
+        limits: Vec::new(),
     }
 }
 
@@ -175,6 +177,7 @@ fn every_part() -> Qualification {
             is_write: true,
             block_bytes: 2 << 20,
             steps: (0..5).map(step).collect(),
+            jump_ns: Some(9_000_000),
         }),
         PartResult::Fill(fill()),
         PartResult::Passes(Passes {

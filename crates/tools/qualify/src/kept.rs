@@ -123,7 +123,9 @@ impl VolumeQualification {
     /// alone never says that a rate fits.
     pub fn answer(&self) -> Answer {
         let slower = self.members.iter().any(|(_, found)| {
-            beside(found, self.kept.as_ref()).is_some_and(|beside| beside.is_slower)
+            // A limit of a control group is no fault of the disk.
+            !found.is_limited()
+                && beside(found, self.kept.as_ref()).is_some_and(|beside| beside.is_slower)
         });
         let answers = self.members.iter().map(|(_, found)| found.answer());
         match answers.max_by_key(|answer| match answer {
@@ -160,6 +162,7 @@ mod tests {
             minimum_bytes_per_s: mean_bytes_per_s / 2,
             slow_ns: None,
             fast_ns: None,
+            jump: None,
         };
         let mix = Mix::named("640").unwrap();
         let verdict = Verdict {
@@ -179,6 +182,7 @@ mod tests {
             size_bytes: 1,
             layers: vec![],
             is_in_memory: false,
+            limits: Vec::new(),
         };
         Qualification {
             target,

@@ -128,6 +128,7 @@ fn small(profile: ZoneProfile, cache_bytes: u64) -> (Modelled, Timeline, Target)
         size_bytes,
         layers: Vec::new(),
         is_in_memory: false,
+        limits: Vec::new(),
     };
     (disk, timeline, target)
 }

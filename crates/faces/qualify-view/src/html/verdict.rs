@@ -7,7 +7,7 @@ use page::text::{bits, nanos, percent, plural};
 use page::{Cell, Document};
 use units::ByteSize;
 
-use crate::text::doubt;
+use crate::text::{doubt, jump};
 
 pub(super) fn add(page: &mut Document, found: &Qualification) {
     let Some(verdict) = &found.verdict else {
@@ -120,7 +120,7 @@ fn sentences(found: &Qualification, verdict: &Verdict, first: &Judged) -> Vec<St
             format!("{} need {needed}: {margin} to spare.", bits(asked.bits_per_s))
         });
     }
-    sentences.extend(verdict.doubts.iter().map(|it| format!("Cannot judge: {}.", doubt(it))));
+    sentences.extend(verdict.doubts.iter().map(|it| format!("{}.", capital(&doubt(it)))));
     if first.is_by_reading {
         sentences.push("It was only read, and reading proves no writing.".to_owned());
     }
@@ -132,6 +132,13 @@ fn sentences(found: &Qualification, verdict: &Verdict, first: &Judged) -> Vec<St
         sentences.push(format!("So short a run does not prove more of the pool of {asked}."));
     }
     sentences
+}
+
+/// As a sentence begins.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
 }
 
 fn runs(page: &mut Document, verdict: &Verdict) {
@@ -178,4 +185,7 @@ fn runs(page: &mut Document, verdict: &Verdict) {
         &headings,
         &rows,
     );
+    if let Some(jump) = verdict.judged.iter().find_map(|judged| judged.jump) {
+        page.remark(&format!("Zones levelled, computed: {}.", self::jump(jump)));
+    }
 }
