@@ -154,7 +154,11 @@ fn days(ns: u64) -> String {
     format!("{}.{}", tenths / 10, tenths % 10)
 }
 
+/// Of what is needed; from ten times on as the number of times.
 fn margin(permille: i64) -> String {
+    if permille >= 9000 {
+        return format!("{} times", (permille + 1000) / 1000);
+    }
     let sign = if permille < 0 { '-' } else { '+' };
     let size = permille.unsigned_abs();
     format!("{sign}{}.{} %", size / 10, size % 10)

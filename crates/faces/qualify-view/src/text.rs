@@ -88,6 +88,10 @@ impl Lines {
     pub(super) fn add(&mut self, name: &str, value: &str) {
         let mut name = if name.is_empty() { String::new() } else { format!("{name}:") };
         let width = self.style.width.saturating_sub(INDENT).max(SPARK_MIN);
+        if name.chars().count() >= INDENT {
+            writeln!(self.text, "{name}").expect("a string takes all text");
+            name.clear();
+        }
         for line in wrapped(value, width, 2) {
             writeln!(self.text, "{name:<14} {line}").expect("a string takes all text");
             name.clear();
@@ -147,12 +151,15 @@ fn verdict(lines: &mut Lines, verdict: &Verdict) {
     if let Some(asked) = &verdict.asked {
         let needed = rate(asked.needed_bytes_per_s);
         let asked_for = format!("{} need {needed}", bits(asked.bits_per_s));
-        let margin = percent(asked.margin_permille.unsigned_abs(), 1000);
+        let margin = margin(asked.margin_permille);
         lines.add(
             "",
             &match asked.answer {
-                Answer::Fits => format!("{asked_for}: it fits, with {margin} to spare"),
-                Answer::TooSlow => format!("{asked_for}: too slow by {margin}"),
+                Answer::Fits => format!("{asked_for}: it fits, with {margin}"),
+                Answer::TooSlow => {
+                    let missing = percent(asked.margin_permille.unsigned_abs(), 1000);
+                    format!("{asked_for}: too slow by {missing}")
+                }
                 Answer::CannotJudge => format!("{asked_for}: what was measured does not say"),
             },
         );
@@ -184,6 +191,16 @@ fn verdict(lines: &mut Lines, verdict: &Verdict) {
     }
     shares(lines, verdict);
     lost(lines, verdict);
+}
+
+/// Of what is needed: `25.8 % are missing`, `12.5 % to spare`, from ten times on the number of times.
+pub(super) fn margin(permille: i64) -> String {
+    let share = percent(permille.unsigned_abs(), 1000);
+    match permille {
+        ..0 => format!("{share} are missing"),
+        9000.. => format!("{} times what is needed", grouped(permille.unsigned_abs() / 1000 + 1)),
+        _ => format!("{share} to spare"),
+    }
 }
 
 /// What a control group allows: `the control group /backup limits writes to vda to 5.00 MB/s`.

@@ -127,7 +127,10 @@ impl VolumeQualification {
             !found.is_limited()
                 && beside(found, self.kept.as_ref()).is_some_and(|beside| beside.is_slower)
         });
-        let answers = self.members.iter().map(|(_, found)| found.answer());
+        let answers = self.members.iter().map(|(_, found)| match found.answer() {
+            Answer::Fits if found.is_limited() => Answer::CannotJudge,
+            answer => answer,
+        });
         match answers.max_by_key(|answer| match answer {
             Answer::Fits => 0,
             Answer::CannotJudge => 1,
@@ -147,6 +150,8 @@ mod tests {
     use super::*;
     use crate::judged::{Judged, Order, Verdict};
     use crate::plan::Part;
+    use crate::judged::Doubt;
+    use crate::limits::{GroupLimit, LimitOf};
     use crate::report::{Target, TargetKind};
     use crate::traffic::Mix;
 
@@ -264,6 +269,19 @@ mod tests {
             absent: Vec::new(),
         };
         assert_eq!(volume(&[200, 180]).answer(), Answer::Fits);
+        // One that a control group holds back is not called slow.
+        let mut limited = volume(&[200, 100]);
+        let limit = GroupLimit {
+            group: "/backup".to_owned(),
+            file: String::new(),
+            disk: "sda".to_owned(),
+            is_write: false,
+            of: LimitOf::Bytes,
+            per_second: 100,
+        };
+        let verdict = limited.members[1].1.verdict.as_mut().unwrap();
+        verdict.doubts = vec![Doubt::Limited { limit }];
+        assert_eq!(limited.answer(), Answer::CannotJudge);
         assert_eq!(volume(&[200, 100]).answer(), Answer::TooSlow);
         assert_eq!(volume(&[]).answer(), Answer::CannotJudge);
     }

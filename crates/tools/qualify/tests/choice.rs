@@ -55,6 +55,23 @@ fn a_disk_with_platters_gets_zones_and_extents_that_jumps_do_not_cost() {
     assert!((125..140).contains(&megabytes(guaranteed)), "{guaranteed}");
 }
 
+/// A disk of which only rates at places are known gets its extents by the time of its reads, and
+/// the jumps of extents that are shorter than those of the qualification are charged.
+#[test]
+fn extents_follow_the_jumps_of_reads_where_none_were_written() {
+    let found = qualified(SINGLE, &[Part::Sweep], None);
+    let chosen = choice(&found, GIVEN);
+    assert!([128 << 20, 256 << 20].contains(&chosen.extent_bytes.unwrap()), "{chosen:?}");
+    let guaranteed = |extent_bytes| {
+        let given = Given { extent_bytes: Some(extent_bytes), ..GIVEN };
+        choice(&found, given).qualified.guaranteed_bytes_per_s
+    };
+    // 13 ms for each 16 MiB, which take 80: a seventh, where it was a hundredth.
+    let (short, long) = (guaranteed(16 << 20), guaranteed(1 << 30));
+    assert!(short * 100 < long * 90 && short * 100 > long * 80, "{short} {long}");
+    assert_eq!(long, guaranteed(256 << 20), "no credit for longer ones");
+}
+
 #[test]
 fn a_disk_that_is_the_same_everywhere_gets_no_zones() {
     let chosen = choice(&qualified(FLAT, &[Part::Sweep, Part::Extents], None), GIVEN);

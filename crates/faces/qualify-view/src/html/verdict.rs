@@ -3,11 +3,11 @@
 use ::qualify::{Answer, Asked, Judged, Lost, Order, Qualification, Share, Verdict};
 use page::safe::printable;
 use page::text::disk_rate as rate;
-use page::text::{bits, nanos, percent, plural};
+use page::text::{bits, nanos, plural};
 use page::{Cell, Document};
 use units::ByteSize;
 
-use crate::text::{doubt, jump};
+use crate::text::{doubt, jump, margin};
 
 pub(super) fn add(page: &mut Document, found: &Qualification) {
     let Some(verdict) = &found.verdict else {
@@ -112,13 +112,8 @@ fn sentences(found: &Qualification, verdict: &Verdict, first: &Judged) -> Vec<St
         mix.mean_frame_bytes()
     )];
     if let Some(asked) = &verdict.asked {
-        let margin = percent(asked.margin_permille.unsigned_abs(), 1000);
-        let needed = rate(asked.needed_bytes_per_s);
-        sentences.push(if asked.margin_permille < 0 {
-            format!("{} need {needed}: {margin} are missing.", bits(asked.bits_per_s))
-        } else {
-            format!("{} need {needed}: {margin} to spare.", bits(asked.bits_per_s))
-        });
+        let (needed, margin) = (rate(asked.needed_bytes_per_s), margin(asked.margin_permille));
+        sentences.push(format!("{} need {needed}: {margin}.", bits(asked.bits_per_s)));
     }
     sentences.extend(verdict.doubts.iter().map(|it| format!("{}.", capital(&doubt(it)))));
     if first.is_by_reading {
