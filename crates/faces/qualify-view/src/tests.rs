@@ -1,9 +1,10 @@
 use ::qualify::{
     Answer, Asked, Cause, Cpu, CpuStep, CurvePoint, Diff, Doubt, Drive, ExtentStep, Extents,
-    FileLap, Files, Fill, FioRun, GroupLimit, Iops, IopsStep, Judged, Jump, JumpBy, Latencies, Latency, Layer, LimitOf, Lost, Mix, Mixed, Need,
-    Order, Part, PartResult, Passes, Qualification, ReadLoad, ReadResult, Reads, Sample, Share,
-    SlowWrite, Sweep, SweepStep, Target, TargetKind, Trace, Unread, Verdict, Verified, Window,
-    WithReaders, parse_qualification, proposals, typical,
+    FileLap, Files, Fill, FioRun, GroupLimit, Iops, IopsStep, Judged, Jump, JumpBy, Latencies,
+    Latency, Layer, LimitOf, Lost, Mix, Mixed, Need, Order, Part, PartResult, Passes,
+    Qualification, ReadLoad, ReadResult, Reads, Sample, Share, SlowWrite, Sweep, SweepStep, Target,
+    TargetKind, Trace, Unread, Verdict, Verified, Window, WithReaders, parse_qualification,
+    proposals, typical,
 };
 use page::PlotStyle;
 use units::Timestamp;
@@ -588,8 +589,7 @@ fn a_plan_fits_its_terminal() {
     let disks = [typical("hdd-8tb").unwrap()];
     let found = proposals(&need, &disks, &[2], None);
     let text = qualify_plan(&need, &disks, &found, Some(80));
-    let first =
-        "10.00 Gbit/s of 640, mean frame 640 bytes, need 1.28 GB/s of disks, with a pool\n";
+    let first = "10.00 Gbit/s of 640, mean frame 640 bytes, need 1.28 GB/s of disks, with a pool\n";
     for expected in [first, "10 days at a mean of 1.00 Gbit/s are 110.6 TB\n", "14+2", "  fits\n"] {
         assert!(text.contains(expected), "{expected}\n{text}");
     }
@@ -603,7 +603,10 @@ fn a_plan_fits_its_terminal() {
     let text = qualify_plan(&need, &disks, &few, None);
     assert!(text.contains("TOO SLOW, TOO SMALL\n") && text.ends_with("nothing of this fits\n"));
     let would = "hdd-8tb, 2: they carry 3.1";
-    assert!(text.contains(would) && text.contains(" of 10 days; 14 disks would do (14)\n"), "{text}");
+    assert!(
+        text.contains(would) && text.contains(" of 10 days; 14 disks would do (14)\n"),
+        "{text}"
+    );
     let json: serde_json::Value =
         serde_json::from_str(&qualify_plan_json(&need, &disks, &few)).unwrap();
     assert_eq!(json["proposals"][0]["enough"]["disks"], 14);

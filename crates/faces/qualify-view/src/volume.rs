@@ -7,8 +7,8 @@ use page::{PlotStyle, add, safe};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{qualification, qualification_json};
 use super::text::Lines;
+use super::{qualification, qualification_json};
 
 /// Each member, and a line that compares it.
 pub fn volume_qualification(report: &VolumeQualification, style: PlotStyle) -> String {

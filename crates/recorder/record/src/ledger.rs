@@ -102,7 +102,8 @@ impl Ledger {
             let place = gap.interface.and_then(|number| usize::try_from(number).ok());
             let name = place.and_then(|place| entries.names.get(place)).cloned();
             let interface = name.unwrap_or_default();
-            let standing = Loss { gap, interface, queue, pool_free, unfinished_slots, stored_bytes };
+            let standing =
+                Loss { gap, interface, queue, pool_free, unfinished_slots, stored_bytes };
             entries.losses.push(standing);
         }
     }

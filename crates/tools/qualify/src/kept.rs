@@ -148,10 +148,10 @@ mod tests {
     use units::Timestamp;
 
     use super::*;
-    use crate::judged::{Judged, Order, Verdict};
-    use crate::plan::Part;
     use crate::judged::Doubt;
+    use crate::judged::{Judged, Order, Verdict};
     use crate::limits::{GroupLimit, LimitOf};
+    use crate::plan::Part;
     use crate::report::{Target, TargetKind};
     use crate::traffic::Mix;
 

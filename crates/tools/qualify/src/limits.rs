@@ -256,9 +256,15 @@ mod tests {
             Layer { drive: Some(drive), ..layer("sda") }
         };
         let most = |layers| target(layers).most_bytes_per_s();
-        assert_eq!(most(vec![layer("md0"), disk(Some(7200)), disk(Some(7200))]), Some(1_200_000_000));
+        assert_eq!(
+            most(vec![layer("md0"), disk(Some(7200)), disk(Some(7200))]),
+            Some(1_200_000_000)
+        );
         assert_eq!(most(vec![disk(Some(7200)), disk(Some(0))]), None);
-        assert_eq!((most(vec![disk(None)]), most(vec![layer("vda")]), most(vec![])), (None, None, None));
+        assert_eq!(
+            (most(vec![disk(None)]), most(vec![layer("vda")]), most(vec![])),
+            (None, None, None)
+        );
     }
 
     #[test]

@@ -66,7 +66,8 @@ pub(crate) fn run_at(
     if is_write {
         bench.random.fill(&mut block);
     }
-    let mut sweep = Sweep { is_write, block_bytes: plan.block_bytes, steps: Vec::new(), jump_ns: None };
+    let mut sweep =
+        Sweep { is_write, block_bytes: plan.block_bytes, steps: Vec::new(), jump_ns: None };
     let total = blocks * u64::try_from(places.len()).unwrap_or(u64::MAX);
     for (&offset, done) in places.iter().zip((0..).step_by(to_usize(blocks))) {
         let mut step = SweepStep { offset, bytes: 0, ns: 0 };

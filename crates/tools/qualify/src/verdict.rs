@@ -41,12 +41,12 @@ pub(crate) fn judge(
     judged.sort_by_key(|judged| (judged.is_computed, judged.order != order));
     let first = *judged.first()?;
     let doubts = doubts((target, plan), parts, &first);
-    // What a limit holds back says nothing of the disk, not even that it is slow.
-    let is_limited = doubts.iter().any(|doubt| matches!(doubt, Doubt::Limited { .. }));
+    // Behind a limit the disk is as fast at least, and not known to be slow.
+    let is_limited = doubts.iter().any(is_limit);
     let asked = ask.bits_per_s.zip(needed).map(|(bits_per_s, needed_bytes_per_s)| {
         let ratio = real(first.guaranteed_bytes_per_s) / real(needed_bytes_per_s.max(1));
         let permille = i64::try_from(whole(ratio * 1000.0)).unwrap_or(i64::MAX - 1000);
-        let is_open = is_interrupted || !doubts.is_empty();
+        let is_open = is_interrupted || !doubts.iter().all(is_limit);
         let is_unseen = is_interrupted || is_limited;
         let answer = answer(&first, needed_bytes_per_s, (is_unseen, is_open));
         Asked { bits_per_s, needed_bytes_per_s, margin_permille: permille - 1000, answer }
@@ -69,6 +69,10 @@ pub(crate) fn judge(
         lost,
         doubts,
     })
+}
+
+fn is_limit(doubt: &Doubt) -> bool {
+    matches!(doubt, Doubt::Limited { .. })
 }
 
 /// The share that readers cost on some stretches is taken for that of the whole.

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use device::{Modelled, Timeline, Timing, ZoneProfile};
 use qualify::{
-    Answer, Ask, Bench, Cause, JumpBy, Mix, Order, Part, PartResult, Plan, Qualification, SweepPlan,
-    Target, TargetKind, modelled, run,
+    Answer, Ask, Bench, Cause, JumpBy, Mix, Order, Part, PartResult, Plan, Qualification,
+    SweepPlan, Target, TargetKind, modelled, run,
 };
 use units::Timestamp;
 
@@ -101,7 +101,8 @@ fn a_levelled_ring_guarantees_what_a_straight_one_does_not() {
 fn with_arm(csv: &str, size_bytes: u64, times: u64) -> (Modelled, Timeline, Target) {
     let size_bytes = size_bytes / 4096 * 4096;
     let profile = ZoneProfile::parse(csv, size_bytes).unwrap();
-    let (_, _, target) = modelled(Path::new("x"), csv, (Some(size_bytes), 1), Timestamp(0)).unwrap();
+    let (_, _, target) =
+        modelled(Path::new("x"), csv, (Some(size_bytes), 1), Timestamp(0)).unwrap();
     let whole = Timing::hard_disk(profile);
     let timing = Timing {
         seek_shortest_ns: whole.seek_shortest_ns * times,
@@ -124,9 +125,8 @@ fn the_levelled_order_is_charged_with_the_jumps_of_this_very_disk() {
             let found = qualify((&disk, &timeline, target), &plan, &ask(4 << 30, None));
             let judged = found.verdict.unwrap().judged;
             let of = |basis| {
-                let is_it = |it: &&qualify::Judged| {
-                    it.basis == basis && it.order == Order::ZoneLevelled
-                };
+                let is_it =
+                    |it: &&qualify::Judged| it.basis == basis && it.order == Order::ZoneLevelled;
                 *judged.iter().find(is_it).unwrap()
             };
             let (ring, computed) = (of(Part::Ring), of(Part::Sweep));

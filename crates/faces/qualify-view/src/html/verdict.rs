@@ -80,7 +80,7 @@ fn words(found: &Qualification, verdict: &Verdict) -> (&'static str, String) {
     if found.wrong_rows() > 0 {
         return ("bad", "Rows read back were not those written: it loses data.".to_owned());
     }
-    let is_no_answer = |asked: &Asked| asked.answer != Answer::TooSlow;
+    let is_no_answer = |asked: &Asked| asked.answer == Answer::CannotJudge;
     if !verdict.doubts.is_empty() && verdict.asked.as_ref().is_none_or(is_no_answer) {
         return ("open", "What was measured guarantees nothing.".to_owned());
     }

@@ -172,8 +172,8 @@ pub(super) fn pool(bursts: &[Burst], state: Option<&State>) -> Pool {
         return Pool::Unknown;
     };
     let elapsed_ns = state.map_or(0, |state| u64::try_from(state.elapsed_ns).unwrap_or(0));
-    let is_lasting = elapsed_ns > 0
-        && u128::from(ns) * 100 >= u128::from(elapsed_ns) * u128::from(LASTING);
+    let is_lasting =
+        elapsed_ns > 0 && u128::from(ns) * 100 >= u128::from(elapsed_ns) * u128::from(LASTING);
     if more_bytes > POOL_MORE_MAX || is_lasting {
         return Pool::TooLong { ns, more_bytes };
     }
@@ -192,9 +192,11 @@ impl Pool {
     /// Why packets were lost, as far as the pool has to do with it.
     pub(super) fn why(&self) -> String {
         match *self {
-            Self::Helps { .. } => "More arrived for a while than they wrote: a burst, or a stall of \
+            Self::Helps { .. } => {
+                "More arrived for a while than they wrote: a burst, or a stall of \
                                    a disk. A pool holds what comes meanwhile, or it loses."
-                .to_owned(),
+                    .to_owned()
+            }
             Self::TooMuch { offered_bytes_per_s, guaranteed_bytes_per_s } => format!(
                 "Taken together {} arrived, heads and parity included, and the disks guarantee {}. \
                  No pool helps: a larger one only is full later.",
@@ -207,9 +209,11 @@ impl Pool {
                 seconds(ns),
                 ByteSize(more_bytes)
             ),
-            Self::Unknown => "A pool holds as much as arrives while the longest stall lasts, or it \
+            Self::Unknown => {
+                "A pool holds as much as arrives while the longest stall lasts, or it \
                               loses."
-                .to_owned(),
+                    .to_owned()
+            }
         }
     }
 
@@ -231,7 +235,9 @@ impl Pool {
             }
             Self::Unknown => vec![
                 qualify,
-                Remedy::by_hand("a larger pool, where bursts or stalls are short: record --pool 2G"),
+                Remedy::by_hand(
+                    "a larger pool, where bursts or stalls are short: record --pool 2G",
+                ),
                 alone,
             ],
             Self::TooMuch { .. } | Self::TooLong { .. } => vec![
@@ -299,8 +305,7 @@ mod tests {
         };
         let found =
             diagnose(&Recording { gaps: burst(), state: Some(state), ..Recording::default() });
-        let finding =
-            found.findings.iter().find(|it| it.kind == "recorder.writer_drops").unwrap();
+        let finding = found.findings.iter().find(|it| it.kind == "recorder.writer_drops").unwrap();
         let said = &finding.evidence[1];
         assert!(said.starts_with("offered 1.20 GB/s, written 800 MB/s for 14"), "{said}");
         assert!(finding.remedies[0].what.starts_with("a pool that is larger by 5.22 GiB"));
