@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use units::ByteSize;
 
 use crate::error::Error;
-use crate::number::{real, whole};
+use crate::number::real;
 use crate::report::Target;
 
 /// Hundredths of a limit from which on it, and not the disk, is what was measured: the kernel
@@ -149,17 +149,6 @@ impl Target {
                 None => None,
             }
         })
-    }
-}
-
-/// A limit as bytes a second, of requests of so many bytes.
-impl GroupLimit {
-    /// The bytes a second that it comes to.
-    pub fn bytes_per_s(&self, request_bytes: u64) -> u64 {
-        match self.of {
-            LimitOf::Bytes => self.per_second,
-            LimitOf::Requests => whole(real(self.per_second) * real(request_bytes)),
-        }
     }
 }
 
