@@ -73,6 +73,8 @@ pub enum Reason {
         /// From the first byte to the last.
         straight: u64,
     },
+    /// The rates are no guarantee: the verdict says why.
+    Doubted,
     /// One zone, because only one order is known.
     OneOrder,
     /// One zone, because nothing turns: rates that differ by place do so by chance.
@@ -122,7 +124,7 @@ pub enum Reason {
 /// of its file.
 pub fn choose(found: &Qualification, given: Given, report: [u8; 16]) -> Option<Choice> {
     let verdict = found.verdict.as_ref()?;
-    let mut reasons = Vec::new();
+    let mut reasons = Vec::from_iter((!verdict.doubts.is_empty()).then_some(Reason::Doubted));
     let zones = zones(found, &verdict.judged, given, &mut reasons);
     let order = if zones > 1 { Order::ZoneLevelled } else { Order::FirstToLast };
     let judged = *of_order(&verdict.judged, order).or(verdict.judged.first())?;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use format::superblock::QualifiedBy;
 use qualify::{
-    Ask, Bench, Choice, Given, Latencies, Mix, Part, PartResult, Plan, Qualification, Reads,
+    Ask, Bench, Choice, Doubt, Given, Latencies, Mix, Part, PartResult, Plan, Qualification, Reads,
     Reason, choose, modelled, run,
 };
 use units::Timestamp;
@@ -125,6 +125,14 @@ fn no_more_memory_is_taken_than_raises_the_rate() {
     assert!(chosen.qualified.longest_write_ns > 0);
     let ring = choice(&qualified(SINGLE, &[Part::Ring], None), GIVEN);
     assert_eq!((ring.zones, ring.qualified.by), (8, QualifiedBy::Writing));
+}
+
+#[test]
+fn an_empty_guarantee_is_said_first() {
+    let mut found = qualified(FLAT, &[Part::Fill], None);
+    assert!(!choice(&found, GIVEN).reasons.contains(&Reason::Doubted));
+    found.verdict.as_mut().unwrap().doubts = vec![Doubt::Memory];
+    assert_eq!(choice(&found, GIVEN).reasons.first(), Some(&Reason::Doubted));
 }
 
 #[test]
