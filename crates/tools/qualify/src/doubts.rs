@@ -38,12 +38,12 @@ pub(crate) fn doubts(
 }
 
 fn limited((target, plan): (&Target, &Plan), first: &Judged) -> Option<Doubt> {
-    let request_bytes = match first.basis {
+    let block_bytes = match first.basis {
         Part::Sweep => plan.sweep.block_bytes,
         _ => plan.block_bytes,
     };
     let rate = first.mean_bytes_per_s;
-    let limit = target.limit_of(!first.is_by_reading, rate, request_bytes)?.clone();
+    let limit = target.limit_of(!first.is_by_reading, rate, block_bytes)?.clone();
     Some(Doubt::Limited { limit })
 }
 

@@ -14,6 +14,9 @@ use crate::report::Target;
 /// Hundredths of a limit from which on it, and not the disk, is what was measured: the kernel
 /// counts in slices of a tenth of a second, so that not all of it is reached.
 const NEAR: u64 = 80;
+/// The same where writes are cut into several requests: of those that wait, version 1 lets through
+/// half, as if it charged them twice.
+const NEAR_CUT: u64 = 40;
 
 /// How much a control group may do at a disk.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -75,22 +78,24 @@ fn at_disks(groups: &[Limited], disks: &[(String, String)]) -> Vec<GroupLimit> {
 }
 
 impl Target {
-    /// The narrowest limit that explains a rate which was measured with requests of so many bytes;
+    /// The narrowest limit that explains a rate which was measured with blocks of so many bytes;
     /// `None` where none is near to it.
     pub(crate) fn limit_of(
         &self,
         is_write: bool,
         bytes_per_s: u64,
-        request_bytes: u64,
+        block_bytes: u64,
     ) -> Option<&GroupLimit> {
-        let request_bytes = request_bytes.min(self.request_bytes_max().unwrap_or(u64::MAX));
+        let requests = block_bytes.div_ceil(self.request_bytes_max().unwrap_or(u64::MAX).max(1));
+        let request_bytes = block_bytes / requests.max(1);
+        let near = if requests > 1 { NEAR_CUT } else { NEAR };
         let most = |limit: &GroupLimit| match limit.of {
             LimitOf::Bytes => limit.per_second,
             LimitOf::Requests => limit.per_second.saturating_mul(request_bytes),
         };
         let is_near = |limit: &&GroupLimit| {
             limit.is_write == is_write
-                && real(bytes_per_s) * 100.0 >= real(most(limit)) * real(NEAR)
+                && real(bytes_per_s) * 100.0 >= real(most(limit)) * real(near)
         };
         self.limits.iter().filter(is_near).min_by_key(|limit| most(limit))
     }
@@ -215,6 +220,8 @@ mod tests {
         let target = Target { layers: vec![small], ..target.clone() };
         let found = target.limit_of(true, 2_500_000, 2 << 20).map(|it| it.of);
         assert_eq!(found, Some(LimitOf::Requests));
+        let half = target.limit_of(true, 1_300_000, 2 << 20).map(|it| it.of);
+        assert_eq!(half, Some(LimitOf::Requests), "cut requests are charged twice");
     }
 
     #[test]
