@@ -5,14 +5,22 @@ use page::add;
 use page::safe::{json_pretty, printable};
 use page::table::{self, Column};
 use page::text::disk_rate as rate;
-use page::text::{grouped, nanos, permille};
+use page::text::{grouped, nanos, permille, wrapped};
 use serde::Serialize;
+
+/// Columns where there is no terminal.
+const WIDTH: usize = 100;
 
 /// What changed; `width` is that of the terminal, if there is one.
 pub fn qualification_diff(diff: &Diff, width: Option<usize>) -> String {
     let mut text = String::new();
+    let lines = |text: &mut String, line: &str| {
+        for line in wrapped(line, width.unwrap_or(WIDTH), 2) {
+            add(text, format_args!("{line}\n"));
+        }
+    };
     for (name, old, new) in &diff.facts {
-        add(&mut text, format_args!("{name}: {} before, {} now\n", printable(old), printable(new)));
+        lines(&mut text, &format!("{name}: {} before, {} now", printable(old), printable(new)));
     }
     if !diff.compared.is_empty() {
         let column = |title, is_number, rank| Column { title, is_number, least: 0, rank };
@@ -28,7 +36,7 @@ pub fn qualification_diff(diff: &Diff, width: Option<usize>) -> String {
         text.push_str(&table::render(&columns, &rows, width));
     }
     for words in &diff.unmatched {
-        add(&mut text, format_args!("not compared: {words}\n"));
+        lines(&mut text, &format!("not compared: {words}"));
     }
     add(&mut text, format_args!("{}\n", answer(diff)));
     text
@@ -68,8 +76,11 @@ fn row(compared: &Compared) -> Vec<String> {
     ]
 }
 
-/// A ratio as what it is off from 1, in percent.
+/// A ratio as what it is off from 1, in percent; from ten times on as the number of times.
 fn off(ratio_permille: u64) -> String {
+    if ratio_permille >= 10_000 {
+        return format!("{} times", grouped(ratio_permille / 1000));
+    }
     let sign = if ratio_permille < 1000 { '-' } else { '+' };
     format!("{sign}{}", permille(ratio_permille.abs_diff(1000)))
 }

@@ -14,6 +14,8 @@ use crate::number::{real, to_u64, to_usize, whole};
 use crate::plan::Part;
 use crate::report::{Cpu, CpuStep, Files, Fill, Iops, Mixed, PartResult, Qualification, Sweep};
 
+/// A jump of less is not seen beside the transfer: noise of the fit.
+const JUMP_SEEN_NS: u64 = 1_000_000;
 /// Fewer than this say nothing of a median.
 const RATIOS_MIN: usize = 10;
 /// A guarantee below the mean rate by more than so many thousandths rests on slow stretches.
@@ -162,8 +164,11 @@ impl Diff {
                 self.fills(Part::Passes, &old.first, &new.first);
             }
             (PartResult::Extents(old), PartResult::Extents(new)) => {
-                // A fit of few sizes: it is known to a quarter.
-                self.time(Subject::Jump, (old.jump_ns, new.jump_ns), 250);
+                // A fit of few sizes: it is known to a quarter, and what costs nothing that can be
+                // seen is no figure to compare.
+                if old.jump_ns.max(new.jump_ns) >= JUMP_SEEN_NS {
+                    self.time(Subject::Jump, (old.jump_ns, new.jump_ns), 250);
+                }
             }
             (PartResult::Latency(old), PartResult::Latency(new))
                 if old.offered_bytes_per_s == new.offered_bytes_per_s =>

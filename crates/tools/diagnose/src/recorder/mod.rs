@@ -3,6 +3,7 @@
 //! From the gaps in its volume, from what the recorder says of itself while it runs or said when it
 //! ended, and from the processor time of its threads.
 
+mod bursts;
 mod disks;
 mod functions;
 mod losses;
@@ -40,6 +41,10 @@ pub struct State {
     pub elapsed_ns: i64,
     /// Packets that arrived.
     pub offered: u64,
+    /// Packets that were stored.
+    pub stored: u64,
+    /// Bytes that were sent to all members.
+    pub member_bytes: u64,
     /// Packets without an index of their own.
     pub unindexed: u64,
     /// Packets that were not looked at for names.
@@ -127,6 +132,12 @@ pub struct Loss {
     pub pool_free: u64,
     /// Stripes whose writes were under way.
     pub unfinished_slots: u64,
+    /// Queue of the interface.
+    pub queue: u64,
+    /// The first and the last of these packets.
+    pub times: (Timestamp, Timestamp),
+    /// Bytes of packets that the queue had stored before them, and behind them.
+    pub stored_bytes: Option<[u64; 2]>,
 }
 
 /// A thread while it was looked at.

@@ -11,6 +11,10 @@ struct StateJson {
     /// Of one that runs.
     process: Option<u32>,
     offered: u64,
+    #[serde(default)]
+    stored: u64,
+    #[serde(default)]
+    member_bytes: u64,
     elapsed_ns: i64,
     unindexed: u64,
     #[serde(default)]
@@ -81,6 +85,14 @@ struct LossJson {
     packets: Option<u64>,
     pool_free: u64,
     unfinished_slots: u64,
+    #[serde(default)]
+    queue: u64,
+    #[serde(default)]
+    from_ns: i64,
+    #[serde(default)]
+    to_ns: i64,
+    stored_bytes_before: Option<u64>,
+    stored_bytes_behind: Option<u64>,
 }
 
 /// The state of a recorder, and its process if it runs: what it answers while it does, or its
@@ -92,6 +104,8 @@ pub fn parse_recorder(text: &str) -> Result<(State, Option<u32>), serde_json::Er
         is_going: process.is_some(),
         elapsed_ns: read.elapsed_ns,
         offered: read.offered,
+        stored: read.stored,
+        member_bytes: read.member_bytes,
         unindexed: read.unindexed,
         unread: read.unread,
         pool_columns: read.pool_columns,
@@ -143,5 +157,11 @@ fn loss(read: &LossJson) -> Loss {
         packets: read.packets,
         pool_free: read.pool_free,
         unfinished_slots: read.unfinished_slots,
+        queue: read.queue,
+        times: (Timestamp(read.from_ns), Timestamp(read.to_ns)),
+        stored_bytes: read
+            .stored_bytes_before
+            .zip(read.stored_bytes_behind)
+            .map(|(before, behind)| [before, behind]),
     }
 }
