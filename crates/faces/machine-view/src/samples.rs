@@ -92,6 +92,10 @@ impl Source for Followed<'_> {
         }
         Ok(look)
     }
+
+    fn glance(&mut self, at_ns: i64) {
+        self.live.glance(at_ns);
+    }
 }
 
 /// Looks that are kept besides.
@@ -130,6 +134,10 @@ impl<S: Source, W: Write + Send> Source for Sampled<'_, S, W> {
             self.failed = samples.add(self.clock.realtime(), &look).err();
         }
         Ok(look)
+    }
+
+    fn glance(&mut self, at_ns: i64) {
+        self.source.glance(at_ns);
     }
 }
 
