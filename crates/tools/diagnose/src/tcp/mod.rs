@@ -41,3 +41,9 @@ pub fn diagnose(watch: &Watch) -> Diagnosis {
     }
     .ranked()
 }
+
+/// Pairs of connections that should be alike and are not: a slow one and a fast one each, to be
+/// shown beside each other.
+pub fn contrasts(watch: &Watch) -> Vec<(Key, Key)> {
+    findings::contrasts(watch)
+}

@@ -9,7 +9,7 @@ use network::sockets::TcpInfo;
 use units::ByteSize;
 
 use super::super::history::QueueHistory;
-use super::explain::Found;
+use super::explain::{self, Found};
 use super::group::{self, Group, Member, gained};
 use super::machine::Machine;
 use crate::finding::{Finding, Remedy, Severity};
@@ -110,15 +110,17 @@ fn is_bloated(machine: &Machine<'_>, member: &Member<'_>) -> bool {
 /// The queue of this machine that it stands in, where there is one.
 fn queue<'w>(machine: &Machine<'w>, member: &Member<'_>) -> Option<(String, &'w QueueHistory)> {
     let path = group::path(machine, core::iter::once(member));
-    let queues = path.interfaces.iter().flat_map(|(inode, link)| {
-        let history = machine.watch.namespaces.get(inode);
-        let queues = history.map(|history| history.queues.values());
-        let of_link = queues.into_iter().flatten().filter(|queue| queue.last.link == *link);
-        of_link.filter_map(move |queue| {
-            let name = &history?.links.get(link)?.last.name;
+    let queues = machine.watch.namespaces.iter().flat_map(|(inode, history)| {
+        let is_passed = |link: u32| {
+            path.interfaces.contains(&(*inode, link)) || explain::forwards(machine, *inode)
+        };
+        let waits = move |queue: &&QueueHistory| {
+            is_passed(queue.last.link) && queue.waiting_looks * 2 >= queue.looks
+        };
+        history.queues.values().filter(waits).filter_map(move |queue| {
+            let name = &history.links.get(&queue.last.link)?.last.name;
             Some((format!("{name}{}", machine.inside(*inode)), queue))
         })
     });
-    let waits = |(_, queue): &(String, &QueueHistory)| queue.waiting_looks * 2 >= queue.looks;
-    queues.filter(waits).max_by_key(|(_, queue)| queue.backlog_bytes_max)
+    queues.max_by_key(|(_, queue)| queue.backlog_bytes_max)
 }

@@ -15,13 +15,13 @@ use crate::finding::{Finding, Severity};
 pub(super) struct Found {
     pub(super) finding: Finding,
     pub(super) path: Path,
-    /// It costs little by itself.
-    pub(super) is_mild: bool,
+    /// It is of a queue that delays much before it drops.
+    pub(super) is_long_queue: bool,
 }
 
 impl Found {
     pub(super) fn new(finding: Finding, path: Path) -> Self {
-        Self { finding, path, is_mild: false }
+        Self { finding, path, is_long_queue: false }
     }
 }
 
@@ -107,10 +107,10 @@ enum Shared {
 }
 
 /// Kinds of causes, what they explain, and what both have in common.
-const EXPLAINS: [(&str, &[&str], Shared); 13] = [
+const EXPLAINS: [(&str, &[&str], Shared); 14] = [
     (
         "net.neighbour",
-        &["tcp.no_answer", "tcp.retransmissions", "net.dns_slow", "tcp.two_speeds"],
+        &["tcp.no_answer", "tcp.retransmissions", "net.dns_slow"],
         Shared::Host,
     ),
     (
@@ -127,6 +127,14 @@ const EXPLAINS: [(&str, &[&str], Shared); 13] = [
     ),
     ("tcp.mtu_black_hole", &["tcp.retransmissions"], Shared::Host),
     ("tcp.mtu_black_hole", &["net.interface_errors"], Shared::Namespace),
+    ("tcp.syn_cookies", &["tcp.two_speeds", "tcp.small_window"], Shared::Service),
+    // What treats some connections in another way than others does it by these means.
+    (
+        "tcp.two_speeds",
+        &["net.queue_drops", "tcp.bufferbloat", "tcp.retransmissions", "tcp.small_window"],
+        Shared::Interface,
+    ),
+    ("tcp.bufferbloat", &["net.queue_drops", "tcp.retransmissions"], Shared::Interface),
     (
         "net.queue_drops",
         &[
@@ -135,7 +143,7 @@ const EXPLAINS: [(&str, &[&str], Shared); 13] = [
             "tcp.bufferbloat",
             "tcp.no_answer",
             "net.dns_slow",
-            "tcp.two_speeds",
+            "net.interface_errors",
         ],
         Shared::Interface,
     ),
@@ -144,9 +152,7 @@ const EXPLAINS: [(&str, &[&str], Shared); 13] = [
         &["tcp.retransmissions", "tcp.small_window", "tcp.no_answer", "net.dns_slow"],
         Shared::Interface,
     ),
-    ("tcp.bufferbloat", &["net.queue_drops"], Shared::Interface),
     ("tcp.unread", &["tcp.receiver_limited"], Shared::Service),
-    ("tcp.syn_cookies", &["tcp.two_speeds", "tcp.small_window"], Shared::Service),
     ("tcp.retransmissions", &["tcp.small_window"], Shared::Host),
 ];
 
@@ -189,11 +195,11 @@ fn cause_of(machine: &Machine<'_>, found: &[Found], consequence: &Found) -> Opti
     })
 }
 
-/// Where a queue delays much and drops little, that it is long is the cause; else that it drops.
+/// Where a queue is long before it drops, that it is long is the cause; else that it drops.
 fn is_in_order(cause: &Found, consequence: &Found) -> bool {
     match (cause.finding.kind, consequence.finding.kind) {
-        ("tcp.bufferbloat", "net.queue_drops") => consequence.is_mild,
-        ("net.queue_drops", "tcp.bufferbloat") => !cause.is_mild,
+        ("tcp.bufferbloat", "net.queue_drops") => consequence.is_long_queue,
+        ("net.queue_drops", "tcp.bufferbloat") => !cause.is_long_queue,
         _ => true,
     }
 }
@@ -223,7 +229,7 @@ fn shares(machine: &Machine<'_>, (cause, of): (&Found, &Found), shared: Shared) 
     }
 }
 
-fn forwards(machine: &Machine<'_>, namespace: u64) -> bool {
+pub(super) fn forwards(machine: &Machine<'_>, namespace: u64) -> bool {
     machine.watch.namespaces.get(&namespace).is_some_and(|history| history.forwards())
 }
 

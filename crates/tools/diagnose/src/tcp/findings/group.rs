@@ -44,11 +44,6 @@ impl Group<'_> {
         watch.namespaces.get(&namespace)
     }
 
-    /// What its packets meet.
-    pub(super) fn path(&self, machine: &Machine<'_>) -> Path {
-        path(machine, self.members.iter())
-    }
-
     /// `port 9000 of server (process 77)`, `10.0.0.2:9000`.
     pub(super) fn name(&self, watch: &Watch) -> String {
         let inside = self.namespace(watch).map_or_else(String::new, |history| {

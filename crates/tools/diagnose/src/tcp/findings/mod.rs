@@ -20,7 +20,7 @@ mod ports;
 mod queue;
 mod window;
 
-use super::watch::Watch;
+use super::watch::{Key, Watch};
 use crate::finding::Finding;
 use machine::Machine;
 
@@ -45,4 +45,14 @@ pub(super) fn all(watch: &Watch) -> Vec<Finding> {
         found.extend(app_limited::finding(machine, group));
     }
     explain::explained(machine, found)
+}
+
+/// Of connections that should be alike and are not, a slow one and a fast one.
+pub(super) fn contrasts(watch: &Watch) -> Vec<(Key, Key)> {
+    let machine = &Machine::new(watch);
+    let groups = group::of(watch);
+    let pairs = groups.iter().flat_map(|group| {
+        [modes::pair(machine, group), window::pair(machine, group)]
+    });
+    pairs.flatten().collect()
 }

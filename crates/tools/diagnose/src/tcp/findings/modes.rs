@@ -6,6 +6,7 @@ use statistics::{Factor, Levels, Modes, explain, modes};
 use units::Random;
 use units::number::{real, whole};
 
+use super::super::watch::Key;
 use super::explain::Found;
 use super::group::{self, Group, Member};
 use super::machine::Machine;
@@ -57,9 +58,12 @@ pub(super) fn finding(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found>
         format!("{} near {}", plural(found.upper.count, "connection"), bits_per_second(fast_rate)),
         format!("{} near {}", plural(found.lower.count, "connection"), bits_per_second(slow_rate)),
         format!("slow: {}", some(slow.iter().map(|flow| flow.member.line(machine)))),
-        format!("{} explains {:.0} % of which is which", best.name, best.share * 100.0),
+        format!(
+            "{} explains {:.0} % of which is which",
+            both(&best.name, &slow, &fast).unwrap_or_else(|| best.name.to_string()),
+            best.share * 100.0
+        ),
     ];
-    evidence.extend(both(&best.name, &slow, &fast));
     let also: Vec<String> = explained
         .iter()
         .skip(1)
@@ -78,7 +82,10 @@ pub(super) fn finding(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found>
             best.name
         ),
         evidence,
-        cause: format!("Of all that is known of these connections, {} differs.", best.name),
+        cause: both(&best.name, &slow, &fast).map_or_else(
+            || format!("Of all that is known of these connections, {} differs.", best.name),
+            |both| format!("Of all that is known of these connections this differs. {both}."),
+        ),
         remedies: vec![Remedy::by_hand(
             "see why it differs between these connections: another finding may say so",
         )],
@@ -124,6 +131,15 @@ const FACTS: [(&str, Read); 9] = [
 
 fn yes(has: bool) -> String {
     if has { "yes" } else { "no" }.to_owned()
+}
+
+/// A slow connection of a group and a fast one, where it has two speeds.
+pub(super) fn pair(machine: &Machine<'_>, group: &Group<'_>) -> Option<(Key, Key)> {
+    finding(machine, group)?;
+    let flows = || group.members.iter().filter(|member| carried(member) >= BYTES_MIN);
+    let slow = flows().min_by_key(|member| carried(member))?;
+    let fast = flows().max_by_key(|member| carried(member))?;
+    Some((slow.key, fast.key))
 }
 
 /// What a member carried during the watch, both ways.

@@ -1,5 +1,6 @@
 //! Connections with a small congestion window beside others to the same place with a large one.
 
+use super::super::watch::Key;
 use super::explain::Found;
 use super::group::{self, Group, Member};
 use super::machine::Machine;
@@ -72,4 +73,18 @@ pub(super) fn finding(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found>
         )],
     };
     Some(Found::new(finding, group::path(machine, small.into_iter())))
+}
+
+/// A connection with a small window and one with a large one, where they differ.
+pub(super) fn pair(machine: &Machine<'_>, group: &Group<'_>) -> Option<(Key, Key)> {
+    finding(machine, group)?;
+    let senders = || {
+        let has_sent = |member: &&Member<'_>| {
+            member.last.data_segments_out.is_some_and(|segments| segments >= SEGMENTS_MIN)
+        };
+        group.members.iter().filter(has_sent)
+    };
+    let small = senders().min_by_key(|member| member.last.congestion_window)?;
+    let large = senders().max_by_key(|member| member.last.congestion_window)?;
+    Some((small.key, large.key))
 }

@@ -5,6 +5,7 @@
 //! inside of it drop. Refuted by drops that are few beside what went through: a discipline that
 //! manages its queue (fq_codel) drops some to tell senders to slow down.
 
+use network::paths::QueuePlace;
 use units::ByteSize;
 
 use super::super::explain::{Found, Path};
@@ -12,14 +13,13 @@ use super::super::machine::Machine;
 use crate::finding::{Finding, Remedy, Severity};
 use crate::tcp::{LinkHistory, NamespaceHistory, QueueHistory};
 use crate::words::{bits_per_second, percent};
-use network::paths::QueuePlace;
 
 /// Fewer drops are no finding.
 const DROPS_MIN: u32 = 10;
 /// Nor is less than one packet in so many.
 const SHARE: u64 = 1000;
-/// Below one in so many a queue that delays much is rather too long than too short.
-const MILD: u64 = 100;
+/// A queue that takes so long to empty is rather too long than too short, in nanoseconds.
+const LONG_NS: u128 = 100_000_000;
 
 pub(super) fn findings(machine: &Machine<'_>) -> Vec<Found> {
     let all = machine.watch.namespaces.iter();
@@ -54,7 +54,13 @@ fn of_queue(
         remedies: remedies(history, queue, &link.last.name),
     };
     let path = Path::of_interface(inode, queue.last.link);
-    Some(Found { is_mild: u64::from(drops) * MILD < all, ..Found::new(finding, path) })
+    Some(Found { is_long_queue: is_long(machine, queue), ..Found::new(finding, path) })
+}
+
+/// Whether what waited took long to go through.
+fn is_long(machine: &Machine<'_>, queue: &QueueHistory) -> bool {
+    let backlog = u128::from(queue.backlog_bytes_max) * u128::from(machine.watch.ns_positive());
+    backlog.checked_div(queue.bytes().into()).is_some_and(|ns| ns >= LONG_NS)
 }
 
 fn what(machine: &Machine<'_>, inode: u64, (link, queue): (&LinkHistory, &QueueHistory)) -> String {
