@@ -185,11 +185,7 @@ pub(crate) fn request(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<u8>>
 }
 
 /// Asks for all there are of something, and hands out each message of the answer.
-pub(crate) fn dump(
-    kind: u16,
-    body: &[u8],
-    take: &mut dyn FnMut(Message<'_>),
-) -> io::Result<()> {
+pub(crate) fn dump(kind: u16, body: &[u8], take: &mut dyn FnMut(Message<'_>)) -> io::Result<()> {
     let (family, raw) = (AddressFamily::NETLINK, SocketType::RAW);
     let socket = socket_with(family, raw, SocketFlags::CLOEXEC, None)?;
     let mut message = header(kind, NLM_F_REQUEST | NLM_F_DUMP, body.len())?;

@@ -13,9 +13,7 @@ use network::paths::{
     Conntrack, Duplex, LinkAddress, LinkLook, LinkMode, LinkTotals, Neighbour, NeighbourState,
     PathLook, Queue, QueuePlace,
 };
-use network::sockets::{
-    NamespaceLook, Owner, SynOptions, TcpInfo, TcpSocket, TcpState, UdpSocket,
-};
+use network::sockets::{NamespaceLook, Owner, SynOptions, TcpInfo, TcpSocket, TcpState, UdpSocket};
 use observe::tracepoints::{AttemptEnd, FailedAttempt};
 
 const SECOND: i64 = 1_000_000_000;
@@ -133,11 +131,8 @@ fn with_counters(look: NamespaceLook, counters: &[(&str, u64)]) -> NamespaceLook
 fn a_queue_that_drops_explains_what_is_sent_again() {
     let at = |number: u32, drops: u32, queue_of: &str| {
         let sent = info();
-        let sent = TcpInfo {
-            retransmitted: number * 20,
-            data_segments_out: Some(number * 200),
-            ..sent
-        };
+        let sent =
+            TcpInfo { retransmitted: number * 20, data_segments_out: Some(number * 200), ..sent };
         let link = link(queue_of, LinkTotals::default());
         let queues = vec![queue("tbf", number * 200, number * drops, 3000)];
         NamespaceLook {
@@ -303,9 +298,8 @@ fn a_question_that_waits_is_told_from_a_socket_that_is_kept() {
             drops: Some(0),
         };
         let tenths = (0..10).map(|tenth| number * 10 + tenth).filter(|tenth| lives(*tenth));
-        let questions = tenths.map(|tenth| {
-            (i64::from(tenth) * SECOND / 10, socket(u64::from(tenth / 25)))
-        });
+        let questions =
+            tenths.map(|tenth| (i64::from(tenth) * SECOND / 10, socket(u64::from(tenth / 25))));
         NamespaceLook { questions: questions.collect(), ..NamespaceLook::default() }
     };
     // A new one every 2.5 s, of which each waits for two.

@@ -23,10 +23,11 @@ const WIDTH: usize = 100;
 
 /// Show why connections are slow, or fail.
 ///
-/// Looks at every TCP socket of every network namespace: options that some connections lack and
-/// the listener whose SYN cookies lost them; queues that overflow, losses, small windows, and who
-/// holds a sender up; and at what their packets go through: queues and errors of interfaces, the
-/// connection table, neighbours, UDP sockets and questions to DNS servers. Without root it sees its own namespace, and names of its own processes only.
+/// Looks at every TCP socket of every network namespace: options that some connections lack and the
+/// listener whose SYN cookies lost them; queues that overflow, losses, small windows, and who holds
+/// a sender up; and at what their packets go through: queues and errors of interfaces, the
+/// connection table, neighbours, UDP sockets and questions to DNS servers. Without root it sees its
+/// own namespace, and names of its own processes only.
 #[derive(Debug, Args)]
 pub(super) struct Flags {
     /// Look at the handshakes in this volume instead of at this machine

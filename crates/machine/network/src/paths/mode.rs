@@ -54,7 +54,11 @@ pub fn link_mode(name: &str) -> Option<LinkMode> {
     command.first_chunk_mut::<4>()?.copy_from_slice(&u32_bytes(ETHTOOL_GSET));
     let mut request = Request { name: [0; 16], command: &raw mut command, rest: [0; 16] };
     // The last byte stays zero.
-    request.name.get_mut(..name.len()).filter(|name| name.len() < 16)?.copy_from_slice(name.as_bytes());
+    request
+        .name
+        .get_mut(..name.len())
+        .filter(|name| name.len() < 16)?
+        .copy_from_slice(name.as_bytes());
     // SAFETY: the kernel reads and writes `struct ifreq` and `struct ethtool_cmd`, which both live
     // until the call returns and are at least as large as it takes them for.
     let done = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };

@@ -163,11 +163,7 @@ pub(crate) fn take(datagram: &[u8], sockets: &mut Vec<TcpSocket>) -> io::Result<
     each(datagram, socket_of, sockets)
 }
 
-fn each<T>(
-    datagram: &[u8],
-    read: fn(&[u8]) -> Option<T>,
-    found: &mut Vec<T>,
-) -> io::Result<bool> {
+fn each<T>(datagram: &[u8], read: fn(&[u8]) -> Option<T>, found: &mut Vec<T>) -> io::Result<bool> {
     for message in messages(datagram) {
         match message.kind {
             NLMSG_DONE => return Ok(true),

@@ -194,9 +194,7 @@ impl Decode for Decoder {
         let [before, after] = changed.states;
         match (before.number(record)?, after.number(record)?) {
             (CLOSE, SYN_SENT) => Some(Change::Asked { socket }),
-            (SYN_SENT, CLOSE) => {
-                Some(Change::Failed { socket, ends: changed.ends(record)? })
-            }
+            (SYN_SENT, CLOSE) => Some(Change::Failed { socket, ends: changed.ends(record)? }),
             _ => None,
         }
     }

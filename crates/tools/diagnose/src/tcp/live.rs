@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use network::paths::{LinkLook, LinkMode, Monitor, Neighbour};
-use network::sockets::{Namespace, Namespaces, NamespaceLook, Owner, Owners, UdpSocket};
+use network::sockets::{Namespace, NamespaceLook, Namespaces, Owner, Owners, UdpSocket};
 use observe::tracepoints::{ConnectAttempts, FailedAttempt, NotTraced};
 
 use super::watch::{AttemptBy, Place, Source, TcpLook};

@@ -2,7 +2,7 @@
 //! servers, and connections that could not be opened.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use network::sockets::{Owner, UdpSocket};
@@ -86,6 +86,8 @@ impl Question {
 pub struct Failed {
     /// Who asked; `None` where it had asked before the watch.
     pub by: Option<AttemptBy>,
+    /// The address that it asked from, the last time.
+    pub from: Option<IpAddr>,
     /// Times that it was refused.
     pub refused: u64,
     /// Of these, those that a reset refused.
@@ -115,6 +117,7 @@ impl Failures {
             return;
         }
         let failed = self.0.entry(key).or_default();
+        failed.from = Some(attempt.local.ip());
         failed.by = by.or_else(|| failed.by.take());
         let waited_ns = attempt.waited_ns.unwrap_or(0);
         match attempt.end {

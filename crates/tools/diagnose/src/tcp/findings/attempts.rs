@@ -1,9 +1,9 @@
 //! Connections that cannot be opened: nobody answers, or somebody refuses.
 //!
 //! Mechanism: a SYN that is not answered is sent again after a second, then after two, four and so
-//! on; a reset, or an ICMP message, ends the attempt at once. So an attempt whose SYN was sent again
-//! got no answer, and one that ended within a round trip was refused. Refuted for a place where
-//! nearly all other attempts succeed, and by an attempt that has not yet waited a second.
+//! on; a reset, or an ICMP message, ends the attempt at once. So an attempt whose SYN was sent
+//! again got no answer, and one that ended within a round trip was refused. Refuted for a place
+//! where nearly all other attempts succeed, and by an attempt that has not yet waited a second.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -59,9 +59,9 @@ type Places<'w> = BTreeMap<(u64, SocketAddr), Place<'w>>;
 
 pub(super) fn findings(machine: &Machine<'_>) -> Vec<Found> {
     let places = places(machine);
-    let found = places.iter().flat_map(|(at, place)| {
-        [no_answer(machine, *at, place), refused(machine, *at, place)]
-    });
+    let found = places
+        .iter()
+        .flat_map(|(at, place)| [no_answer(machine, *at, place), refused(machine, *at, place)]);
     found.flatten().collect()
 }
 
@@ -69,8 +69,8 @@ fn places<'w>(machine: &Machine<'w>) -> Places<'w> {
     let mut places: Places<'w> = BTreeMap::new();
     for (key, track) in &machine.watch.tracks {
         let is_silent = track.looks.syn_retries_max > 0;
-        let is_opened = track.is_new
-            && !matches!(track.last.state, TcpState::SynSent | TcpState::Listen);
+        let is_opened =
+            track.is_new && !matches!(track.last.state, TcpState::SynSent | TcpState::Listen);
         let is_ours = machine.listeners(key.namespace, track.last.local.port()).next().is_none();
         if is_ours && (is_silent || is_opened) {
             let at = (key.namespace, plain(track.last.remote));
@@ -82,9 +82,11 @@ fn places<'w>(machine: &Machine<'w>) -> Places<'w> {
     let own = machine.watch.namespaces.iter().find(|(_, history)| history.place.is_own);
     for (_, remote, failed) in machine.watch.failures.iter() {
         let by = failed.by.as_ref().and_then(|by| by.namespace);
-        let namespace = by.filter(|inode| machine.watch.namespaces.contains_key(inode));
-        // Of a process that has ended the namespace is not known: one with such an address, or ours.
-        if let Some(namespace) = namespace.or_else(|| own.map(|(inode, _)| *inode)) {
+        // Of a process that has ended it is not known: it is the one with that address.
+        let has_address = || machine.namespace_of(*own?.0, failed.from?);
+        let namespace = by.or_else(has_address);
+        // Others are not looked at.
+        if let Some(namespace) = namespace.filter(|it| machine.watch.namespaces.contains_key(it)) {
             places.entry((namespace, plain(remote))).or_default().failed.push(failed);
         }
     }
@@ -103,11 +105,8 @@ fn no_answer(
         return None;
     }
     let askers = place.askers();
-    let whose = if askers.is_empty() {
-        String::new()
-    } else {
-        format!(" of {}", some(askers.into_iter()))
-    };
+    let whose =
+        if askers.is_empty() { String::new() } else { format!(" of {}", some(askers.into_iter())) };
     let inside = machine.inside(inode);
     let longest_ns = place.failed.iter().map(|failed| failed.longest_ns).max().unwrap_or(0);
     let retries = place.silent.iter().map(|(_, track)| track.looks.syn_retries_max).max();
@@ -159,8 +158,7 @@ fn why_silent(
     place: &Place<'_>,
 ) -> String {
     let there = machine.namespace_of(inode, remote.ip());
-    let listener =
-        there.and_then(|there| machine.listeners(there, remote.port()).next());
+    let listener = there.and_then(|there| machine.listeners(there, remote.port()).next());
     if let (Some(there), Some(listener)) = (there, listener) {
         let owner = listener.owner.as_ref();
         let program = owner.map_or_else(|| "a program".to_owned(), ToString::to_string);
@@ -189,7 +187,8 @@ fn why_silent(
 fn host_is_alive(machine: &Machine<'_>, (inode, remote): (u64, SocketAddr)) -> bool {
     machine.watch.of_namespace(inode).any(|track| {
         let (first, last) = (&track.first.info, &track.last.info);
-        let segments = |info: &Option<network::sockets::TcpInfo>| info.and_then(|it| it.segments_in);
+        let segments =
+            |info: &Option<network::sockets::TcpInfo>| info.and_then(|it| it.segments_in);
         plain(track.last.remote).ip() == remote.ip() && segments(last) > segments(first)
     })
 }
@@ -217,13 +216,11 @@ fn refused(
         severity: if is_often { Severity::Problem } else { Severity::Warning },
         reach: usize::try_from(count).unwrap_or(usize::MAX),
         what: format!("{remote} refuses connections of {whom}{}", machine.inside(inode)),
-        evidence: vec![
-            format!(
-                "{count} refused in {:.1} s, {resets} of them by a reset; {} opened",
-                machine.watch.seconds(),
-                plural(place.opened, "connection")
-            ),
-        ],
+        evidence: vec![format!(
+            "{count} refused in {:.1} s, {resets} of them by a reset; {} opened",
+            machine.watch.seconds(),
+            plural(place.opened, "connection")
+        )],
         cause: why_refused(machine, (inode, remote), resets > 0),
         remedies: vec![
             Remedy::by_hand(format!(

@@ -3,8 +3,8 @@
 //! Mechanism: a part of the way takes only smaller packets than both ends agreed on, and the ICMP
 //! message that says so is dropped (RFC 2923). The handshake and small segments pass; the first
 //! full one is sent again and again. Refuted where nothing small passes either and the host answers
-//! nobody (it is gone), by a full segment that was ever acknowledged on the connection, and by other
-//! connections to the same host that have full segments acknowledged meanwhile.
+//! nobody (it is gone), by a full segment that was ever acknowledged on the connection, and by
+//! other connections to the same host that have full segments acknowledged meanwhile.
 
 use network::sockets::TcpInfo;
 
@@ -37,11 +37,8 @@ pub(super) fn finding(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found>
         Service::Here { .. } => format!("{host}, from {}", group.name(machine.watch)),
         Service::There { .. } => group.name(machine.watch),
     };
-    let probing = Remedy::sysctl(
-        "let the kernel find the size by itself",
-        "net.ipv4.tcp_mtu_probing",
-        "1",
-    );
+    let probing =
+        Remedy::sysctl("let the kernel find the size by itself", "net.ipv4.tcp_mtu_probing", "1");
     let finding = Finding {
         kind: "tcp.mtu_black_hole",
         severity: Severity::Problem,
@@ -101,8 +98,7 @@ fn is_gone(machine: &Machine<'_>, member: &Member<'_>) -> bool {
     let host = member.track.last.remote.ip().to_canonical();
     let is_same = |track: &Track| track.last.remote.ip().to_canonical() == host;
     let inode = member.key.namespace;
-    let is_unanswered =
-        |track: &Track| is_same(track) && track.looks.syn_retries_max > 0;
+    let is_unanswered = |track: &Track| is_same(track) && track.looks.syn_retries_max > 0;
     let history = machine.watch.namespaces.get(&inode);
     let mut neighbours = history.into_iter().flat_map(|history| &history.neighbours);
     machine.watch.of_namespace(inode).any(is_unanswered)
@@ -112,9 +108,8 @@ fn is_gone(machine: &Machine<'_>, member: &Member<'_>) -> bool {
 /// Another connection to the same host had many full segments acknowledged.
 fn full_pass(machine: &Machine<'_>, member: &Member<'_>) -> bool {
     let mss = u64::from(member.last.send_mss);
-    others(machine, member).any(|other| {
-        other.acked >= mss * FULL_SEGMENTS && other.acked * 2 >= other.segments * mss
-    })
+    others(machine, member)
+        .any(|other| other.acked >= mss * FULL_SEGMENTS && other.acked * 2 >= other.segments * mss)
 }
 
 /// What another connection moved during the watch.

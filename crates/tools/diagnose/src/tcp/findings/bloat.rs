@@ -1,9 +1,9 @@
 //! Round trips are many times the least one while a connection fills a queue.
 //!
 //! Mechanism: the sender has more under way than the way holds, and the rest stands in a queue in
-//! front of its narrowest part; each packet, also of others, waits for what is before it. Refuted by
-//! a sender that has little under way, by short segments (their acknowledgements are delayed by the
-//! other side), and by a receiver that does not read.
+//! front of its narrowest part; each packet, also of others, waits for what is before it. Refuted
+//! by a sender that has little under way, by short segments (their acknowledgements are delayed by
+//! the other side), and by a receiver that does not read.
 
 use network::sockets::TcpInfo;
 use units::ByteSize;

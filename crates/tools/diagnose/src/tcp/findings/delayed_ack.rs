@@ -86,7 +86,8 @@ fn waits(member: &Member<'_>) -> bool {
     let is_small = bytes * 2 < segments * u64::from(info.send_mss);
     let is_near = info.min_rtt_us.is_some_and(|rtt| rtt > 0 && rtt <= WAY_MAX_US);
     let is_held = looks.held.saturating_mul(4) >= looks.all;
-    let is_whole = gained(member.first, member.last, |info| Some(info.retransmitted)) * 20 < segments;
+    let is_whole =
+        gained(member.first, member.last, |info| Some(info.retransmitted)) * 20 < segments;
     let wait = wait_us(member).filter(|wait| {
         WAIT_US.contains(wait) && *wait >= u64::from(info.min_rtt_us.unwrap_or(u32::MAX)) * 3
     });

@@ -108,16 +108,8 @@ enum Shared {
 
 /// Kinds of causes, what they explain, and what both have in common.
 const EXPLAINS: [(&str, &[&str], Shared); 14] = [
-    (
-        "net.neighbour",
-        &["tcp.no_answer", "tcp.retransmissions", "net.dns_slow"],
-        Shared::Host,
-    ),
-    (
-        "net.conntrack",
-        &["tcp.no_answer", "tcp.retransmissions", "net.dns_slow"],
-        Shared::Namespace,
-    ),
+    ("net.neighbour", &["tcp.no_answer", "tcp.retransmissions", "net.dns_slow"], Shared::Host),
+    ("net.conntrack", &["tcp.no_answer", "tcp.retransmissions", "net.dns_slow"], Shared::Namespace),
     ("tcp.accept_queue", &["tcp.no_answer", "tcp.unread", "tcp.refused"], Shared::Service),
     ("net.udp_overflow", &["net.dns_slow"], Shared::Service),
     (
@@ -166,7 +158,9 @@ pub(super) fn explained(machine: &Machine<'_>, mut found: Vec<Found>) -> Vec<Fin
     // Chains are short: each kind stands in one once.
     for _ in 0..EXPLAINS.len() {
         for &(cause, at) in &causes {
-            let Some(severity) = found.get(at).map(|found| found.finding.severity) else { continue };
+            let Some(severity) = found.get(at).map(|found| found.finding.severity) else {
+                continue;
+            };
             if let Some(cause) = found.get_mut(cause) {
                 cause.finding.severity = cause.finding.severity.max(severity);
             }

@@ -26,38 +26,46 @@ pub(super) fn findings(machine: &Machine<'_>, group: &Group<'_>) -> Vec<Found> {
     let found = [
         waiting(machine, group, by_receiver).map(|(hit, share)| {
             let finding = Finding {
-            kind: "tcp.receiver_limited",
-            severity: Severity::Warning,
-            reach: hit.len(),
-            what: format!("what is sent to {} waits for its receiver", group.name(machine.watch)),
-            evidence: vec![share],
-            cause: "The window of the receiver is shut: the program there reads more slowly than \
-                    data comes, or its receive buffer is too small for the round trip."
-                .to_owned(),
-            remedies: vec![
-                Remedy::by_hand("see why the program at the other end does not read"),
-                Remedy::by_hand(
-                    "there: no SO_RCVBUF in the program, and a larger third value of \
-                     net.ipv4.tcp_rmem",
+                kind: "tcp.receiver_limited",
+                severity: Severity::Warning,
+                reach: hit.len(),
+                what: format!(
+                    "what is sent to {} waits for its receiver",
+                    group.name(machine.watch)
                 ),
-            ],
+                evidence: vec![share],
+                cause:
+                    "The window of the receiver is shut: the program there reads more slowly than \
+                    data comes, or its receive buffer is too small for the round trip."
+                        .to_owned(),
+                remedies: vec![
+                    Remedy::by_hand("see why the program at the other end does not read"),
+                    Remedy::by_hand(
+                        "there: no SO_RCVBUF in the program, and a larger third value of \
+                     net.ipv4.tcp_rmem",
+                    ),
+                ],
             };
             Found::new(finding, group::path(machine, hit.into_iter()))
         }),
         waiting(machine, group, by_buffer).map(|(hit, share)| {
             let finding = Finding {
-            kind: "tcp.send_buffer",
-            severity: Severity::Warning,
-            reach: hit.len(),
-            what: format!("what is sent to {} waits for space in the send buffer", group.name(machine.watch)),
-            evidence: vec![share],
-            cause: "The send buffer holds less than fits on the way: the program sets SO_SNDBUF, \
+                kind: "tcp.send_buffer",
+                severity: Severity::Warning,
+                reach: hit.len(),
+                what: format!(
+                    "what is sent to {} waits for space in the send buffer",
+                    group.name(machine.watch)
+                ),
+                evidence: vec![share],
+                cause:
+                    "The send buffer holds less than fits on the way: the program sets SO_SNDBUF, \
                     or the kernel's limit is low."
-                .to_owned(),
-            remedies: vec![
-                Remedy::by_hand("no SO_SNDBUF in the program, so that the kernel sizes it"),
-                Remedy::sysctl("a larger limit", "net.ipv4.tcp_wmem", "4096 65536 16777216"),
-            ],
+                        .to_owned(),
+                remedies: vec![
+                    Remedy::by_hand("no SO_SNDBUF in the program, so that the kernel sizes it"),
+                    Remedy::sysctl("a larger limit", "net.ipv4.tcp_wmem", "4096 65536 16777216"),
+                ],
             };
             Found::new(finding, group::path(machine, hit.into_iter()))
         }),

@@ -1,5 +1,5 @@
-//! What is wrong with sockets and with what their packets go through: each file one kind of finding,
-//! those of connections over the same groups of connections that should be alike.
+//! What is wrong with sockets and with what their packets go through: each file one kind of
+//! finding, those of connections over the same groups of connections that should be alike.
 //!
 //! Each states the mechanism that it relies on and what would refute it.
 
@@ -51,8 +51,7 @@ pub(super) fn all(watch: &Watch) -> Vec<Finding> {
 pub(super) fn contrasts(watch: &Watch) -> Vec<(Key, Key)> {
     let machine = &Machine::new(watch);
     let groups = group::of(watch);
-    let pairs = groups.iter().flat_map(|group| {
-        [modes::pair(machine, group), window::pair(machine, group)]
-    });
+    let pairs =
+        groups.iter().flat_map(|group| [modes::pair(machine, group), window::pair(machine, group)]);
     pairs.flatten().collect()
 }

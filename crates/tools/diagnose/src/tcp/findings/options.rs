@@ -130,11 +130,7 @@ fn what(
 }
 
 /// What both kinds have to show.
-fn evidence(
-    machine: &Machine<'_>,
-    group: &Group<'_>,
-    lacking: &[&Member<'_>],
-) -> Vec<String> {
+fn evidence(machine: &Machine<'_>, group: &Group<'_>, lacking: &[&Member<'_>]) -> Vec<String> {
     let without = some(lacking.iter().map(|member| member.line(machine)));
     let mut lines = vec![format!("without: {without}")];
     let describe = |member: &Member<'_>| {

@@ -144,9 +144,8 @@ fn askers(machine: &Machine<'_>, remote: SocketAddr) -> BTreeSet<String> {
 }
 
 fn remedies(history: &NamespaceHistory) -> Vec<Remedy> {
-    let mut remedies = vec![Remedy::by_hand(
-        "keep connections open and use them again (a pool, HTTP keep-alive)",
-    )];
+    let mut remedies =
+        vec![Remedy::by_hand("keep connections open and use them again (a pool, HTTP keep-alive)")];
     if history.number("tcp_tw_reuse") != Some(1) && history.is_on("tcp_timestamps") {
         let what = "take ports out of TIME_WAIT again after a second";
         remedies.push(Remedy::sysctl(what, "net.ipv4.tcp_tw_reuse", "1"));

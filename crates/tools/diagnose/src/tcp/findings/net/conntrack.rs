@@ -1,8 +1,8 @@
 //! The connection table of netfilter is full: packets of new connections are dropped without a
 //! word (`nf_conntrack: table full, dropping packet`).
 //!
-//! Mechanism: `nf_conntrack_in` counts each such packet as `drop`, and each entry that had to go for
-//! a new one as `early_drop`. A table that is full and drops nothing is only about to be.
+//! Mechanism: `nf_conntrack_in` counts each such packet as `drop`, and each entry that had to go
+//! for a new one as `early_drop`. A table that is full and drops nothing is only about to be.
 
 use super::super::explain::{Found, Path};
 use super::super::machine::Machine;
@@ -31,7 +31,8 @@ fn finding(
     table: &ConntrackHistory,
 ) -> Option<Finding> {
     let (count, max) = (table.count_max, table.last.max);
-    let is_at_least = |share: u64| max > 0 && count.saturating_mul(100) >= max.saturating_mul(share);
+    let is_at_least =
+        |share: u64| max > 0 && count.saturating_mul(100) >= max.saturating_mul(share);
     let (drops, early) = (table.gained("drop"), table.gained("early_drop"));
     let is_dropping = drops.saturating_add(early) > 0 && is_at_least(FULL);
     if !is_dropping && !is_at_least(NEARLY) {
@@ -66,8 +67,7 @@ fn finding(
 
 fn remedies(history: &NamespaceHistory, max: u64) -> Vec<Remedy> {
     let wanted = max.saturating_mul(4).max(65_536).to_string();
-    let larger =
-        Remedy::sysctl("allow more entries", "net.netfilter.nf_conntrack_max", &wanted);
+    let larger = Remedy::sysctl("allow more entries", "net.netfilter.nf_conntrack_max", &wanted);
     vec![
         larger.entered_by(&history.place.enter),
         Remedy::by_hand(

@@ -87,7 +87,9 @@ fn finding(
         ],
         cause: cause(machine, (inode, server), is_silent),
         remedies: vec![
-            Remedy::by_hand(format!("ask it by hand: dig @{server} NAME, and see how long it takes")),
+            Remedy::by_hand(format!(
+                "ask it by hand: dig @{server} NAME, and see how long it takes"
+            )),
             Remedy::by_hand(
                 "another server first in /etc/resolv.conf, or a cache on this machine; there \
                  `options timeout:1 attempts:2` shortens the wait for a server that is down",

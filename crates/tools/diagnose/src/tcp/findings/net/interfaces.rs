@@ -47,8 +47,10 @@ fn of_link(
         ("missed by the card", gained.missed, gained.received, (drops, DROPS_SHARE)),
         ("to be sent and dropped", gained.send_drops, gained.sent, (drops, DROPS_SHARE)),
     ];
-    let hit: Vec<_> =
-        in_vain.into_iter().filter(|(_, count, all, least)| is_many((*count, *all), *least)).collect();
+    let hit: Vec<_> = in_vain
+        .into_iter()
+        .filter(|(_, count, all, least)| is_many((*count, *all), *least))
+        .collect();
     let (first, ..) = hit.first()?;
     let evidence = hit.iter().map(|(what, count, all, _)| {
         format!("{count} packets {what}, beside {all} ({})", percent(*count, count + all))
@@ -57,11 +59,7 @@ fn of_link(
         kind: "net.interface_errors",
         severity: Severity::Warning,
         reach: super::connections(machine, inode, link.last.index),
-        what: format!(
-            "packets are {first} at {}{}",
-            link.last.name,
-            machine.inside(inode)
-        ),
+        what: format!("packets are {first} at {}{}", link.last.name, machine.inside(inode)),
         evidence: evidence.chain(details(gained)).collect(),
         cause: cause(gained).to_owned(),
         remedies: remedies(history, &link.last.name),

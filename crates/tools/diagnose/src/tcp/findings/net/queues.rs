@@ -81,7 +81,10 @@ fn evidence(
     let bits = u128::from(queue.bytes()) * 8 * 1_000_000_000 / u128::from(seconds);
     let rate = bits_per_second(u64::try_from(bits).unwrap_or(u64::MAX));
     let mut lines = vec![
-        format!("{drops} dropped while {packets} packets went through ({})", percent(drops, drops + packets)),
+        format!(
+            "{drops} dropped while {packets} packets went through ({})",
+            percent(drops, drops + packets)
+        ),
         format!("{rate} went through"),
         format!(
             "something waited at {} of {} looks, at most {}; {} times a packet had to wait for \
