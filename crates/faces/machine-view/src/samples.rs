@@ -8,7 +8,9 @@ use arrow_array::builder::{
 };
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
-use diagnose::tcp::{Follower, Live, Point, Series, Source, TcpInfo, TcpLook, TcpSocket};
+use diagnose::tcp::{
+    Follower, Live, Point, Series, Source, TcpInfo, TcpLook, TcpSocket, Watch, contrasts,
+};
 use page::safe::printable;
 use page::text::disk_rate;
 use page::{ParquetFile, PlotStyle, sparkline};
@@ -78,9 +80,10 @@ impl<'c> Followed<'c> {
         Self { live, clock, follower: follows.then(Follower::default) }
     }
 
-    /// The connections that carried most; `None` where none was followed.
-    pub fn busiest(self) -> Option<Vec<Series>> {
-        Some(self.follower?.busiest(KEPT))
+    /// The connections to be shown: pairs that should be alike and are not, then those that sent
+    /// most; `None` where none was followed.
+    pub fn chosen(self, watch: &Watch) -> Option<Vec<Series>> {
+        Some(self.follower?.chosen(&contrasts(watch), KEPT))
     }
 }
 
@@ -91,6 +94,10 @@ impl Source for Followed<'_> {
             follower.take(self.clock.boottime_ns(), &look);
         }
         Ok(look)
+    }
+
+    fn glance(&mut self, at_ns: i64) {
+        self.live.glance(at_ns);
     }
 }
 
@@ -130,6 +137,10 @@ impl<S: Source, W: Write + Send> Source for Sampled<'_, S, W> {
             self.failed = samples.add(self.clock.realtime(), &look).err();
         }
         Ok(look)
+    }
+
+    fn glance(&mut self, at_ns: i64) {
+        self.source.glance(at_ns);
     }
 }
 
@@ -282,7 +293,7 @@ mod tests {
         let seen = NamespaceLook { sockets: vec![socket(Some(&info))], ..NamespaceLook::default() };
         follower
             .take(0, &TcpLook { namespaces: vec![(Place::default(), seen)], ..TcpLook::default() });
-        let mut series = follower.busiest(1);
+        let mut series = follower.chosen(&[], 1);
         series[0].points.extend([point(80), point(10)]);
         let text = socket_series(&series, PlotStyle { width: 60, is_terminal: false });
         assert!(text.starts_with("10.0.0.1:80 to 10.0.0.2:4000: 0 B meanwhile\n"), "{text}");

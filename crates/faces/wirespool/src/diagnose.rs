@@ -168,7 +168,7 @@ fn of_all(flags: &AllFlags) -> Outcome {
     ];
     let report = Diagnosis::joined(parts);
     if let Some(page) = page {
-        let sockets = followed.busiest().unwrap_or_default();
+        let sockets = followed.chosen(&sockets).unwrap_or_default();
         write_page(page, &report, (Some(&sockets), Some(&io), None))?;
     }
     show(&report, flags.json)

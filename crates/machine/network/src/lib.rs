@@ -1,6 +1,6 @@
 //! Networks of this machine as its kernel tells of them and makes them, by netlink(7): namespaces
-//! of our own, one for a program with a way out, pairs of interfaces, what interfaces have counted,
-//! and every TCP socket with its owner.
+//! of our own, one for a program with a way out, pairs of interfaces, what packets go through and
+//! what was counted there, and every TCP and UDP socket with its owner.
 //!
 //! Not here: packets, which `capture` takes in and sends. Nothing here decides.
 
@@ -16,6 +16,7 @@ mod namespace;
 mod nat;
 mod netlink;
 pub mod nic;
+pub mod paths;
 mod route;
 pub mod sockets;
 #[doc(hidden)]

@@ -43,12 +43,16 @@ pub struct Link {
     pub has_address: bool,
 }
 
-fn state(flags: u32) -> LinkState {
+pub(crate) fn state(flags: u32) -> LinkState {
     match (flags & IFF_UP != 0, flags & IFF_LOWER_UP != 0) {
         (false, _) => LinkState::Down,
         (true, false) => LinkState::NoCarrier,
         (true, true) => LinkState::Up,
     }
+}
+
+pub(crate) fn is_loopback(flags: u32) -> bool {
+    flags & IFF_LOOPBACK != 0
 }
 
 /// The interfaces, in the kernel's order; one that vanishes meanwhile is left out.
@@ -65,7 +69,7 @@ pub fn links() -> Result<Vec<Link>, Error> {
         let (index, flags) = index_and_flags(&request(RTM_GETLINK, 0, &asked).ok()?)?;
         Some(Link {
             state: state(flags),
-            is_loopback: flags & IFF_LOOPBACK != 0,
+            is_loopback: is_loopback(flags),
             mbit_per_s: speed(&name, index),
             has_address: routed.contains(&name) || with_ipv6.contains(&name),
             name,

@@ -4,15 +4,16 @@ use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 
-use host::native::{u32_bytes, u32_of};
+use host::native::{i32_of, u32_bytes, u32_of};
+use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
 };
 
 use crate::netlink::{
-    MESSAGE_HEADER, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, attribute, error_in,
-    header, refusal,
+    MESSAGE_HEADER, Message, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST,
+    NLMSG_DONE, NLMSG_ERROR, attribute, error_in, header, messages, refusal,
 };
 
 /// `linux/rtnetlink.h`
@@ -181,6 +182,34 @@ pub(crate) fn request(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<u8>>
     let errno = error_in(&answer).unwrap_or(0);
     // The kernel gives it negative; 0 is an acknowledgement.
     if errno == 0 { Ok(answer) } else { Err(refusal(errno)) }
+}
+
+/// Asks for all there are of something, and hands out each message of the answer.
+pub(crate) fn dump(kind: u16, body: &[u8], take: &mut dyn FnMut(Message<'_>)) -> io::Result<()> {
+    let (family, raw) = (AddressFamily::NETLINK, SocketType::RAW);
+    let socket = socket_with(family, raw, SocketFlags::CLOEXEC, None)?;
+    let mut message = header(kind, NLM_F_REQUEST | NLM_F_DUMP, body.len())?;
+    message.extend_from_slice(body);
+    sendto(&socket, &message, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+    let mut answer = vec![0; ANSWER_BYTES];
+    loop {
+        let len = match recv(&socket, &mut *answer, RecvFlags::empty()) {
+            Ok((0, _)) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok((len, _)) => len,
+            Err(Errno::INTR) => continue,
+            Err(errno) => return Err(errno.into()),
+        };
+        for message in messages(answer.get(..len).unwrap_or_default()) {
+            match message.kind {
+                NLMSG_DONE => return Ok(()),
+                NLMSG_ERROR => {
+                    let errno = message.body.first_chunk().copied().map_or(0, i32_of);
+                    return Err(refusal(errno));
+                }
+                _ => take(message),
+            }
+        }
+    }
 }
 
 /// struct ifinfomsg, for a link that is told by its name.

@@ -44,7 +44,7 @@ fn between(first: NamespaceLook, last: NamespaceLook) -> Diagnosis {
         let look = TcpLook {
             namespaces: vec![(Place::default(), look)],
             owners: (1..=200).map(|inode| (inode, owner.clone())).collect(),
-            unseen: Vec::new(),
+            ..TcpLook::default()
         };
         watch.take(number * NANOS_PER_SECOND, look);
     }
@@ -55,7 +55,8 @@ fn machine(sockets: Vec<TcpSocket>, counters: &[(&str, u64)]) -> NamespaceLook {
     let counters = counters.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
     let settings = [("tcp_timestamps", "0"), ("somaxconn", "4096")];
     let text = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-    NamespaceLook { sockets, counters, settings: settings.map(text).into() }
+    let settings = settings.map(text).into();
+    NamespaceLook { sockets, counters, settings, ..NamespaceLook::default() }
 }
 
 /// Ten connections to a listener, of which so many lack options.

@@ -156,6 +156,7 @@ fn state(state: TcpState) -> &'static str {
         TcpState::SynSent => "syn sent",
         TcpState::SynReceived => "syn received",
         TcpState::Listen => "listens",
+        TcpState::TimeWait => "time wait",
         TcpState::Closing => "closing",
     }
 }

@@ -23,9 +23,11 @@ const WIDTH: usize = 100;
 
 /// Show why connections are slow, or fail.
 ///
-/// Looks at every TCP socket of every network namespace: options that some connections lack and
-/// the listener whose SYN cookies lost them; queues that overflow, losses, small windows, and who
-/// holds a sender up. Without root it sees its own namespace, and names of its own processes only.
+/// Looks at every TCP socket of every network namespace: options that some connections lack and the
+/// listener whose SYN cookies lost them; queues that overflow, losses, small windows, and who holds
+/// a sender up; and at what their packets go through: queues and errors of interfaces, the
+/// connection table, neighbours, UDP sockets and questions to DNS servers. Without root it sees its
+/// own namespace, and names of its own processes only.
 #[derive(Debug, Args)]
 pub(super) struct Flags {
     /// Look at the handshakes in this volume instead of at this machine
@@ -49,7 +51,8 @@ pub(super) struct Flags {
     save: Option<PathBuf>,
     #[command(flatten)]
     page: PageFlags,
-    /// Plot window, round trip and delivery rate of the ten busiest connections over time
+    /// Plot window, round trip and delivery rate of ten connections over time: pairs that should be
+    /// alike and are not first, then those that sent most
     #[arg(long, conflicts_with_all = ["volume", "json"])]
     plot: bool,
     /// Report as JSON
@@ -82,15 +85,15 @@ pub(super) fn run(flags: &Flags) -> Outcome {
     progress.finish();
     let (followed, kept) = sampled.finish()?;
     kept.map(Output::finish).transpose()?;
-    let busiest = followed.busiest().unwrap_or_default();
+    let chosen = followed.chosen(&watch).unwrap_or_default();
     if flags.plot {
         let width = stdout::width().unwrap_or(WIDTH);
         let style = page::PlotStyle { width, is_terminal: stdout::is_terminal() };
-        stdout::print_plot(&machine_view::socket_series(&busiest, style))?;
+        stdout::print_plot(&machine_view::socket_series(&chosen, style))?;
     }
     let report = tcp::diagnose(&watch);
     if let Some(page) = page {
-        write_page(page, &report, (Some(&busiest), None, None))?;
+        write_page(page, &report, (Some(&chosen), None, None))?;
     }
     show(&report, flags.json)
 }

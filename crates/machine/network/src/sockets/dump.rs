@@ -1,7 +1,8 @@
-//! All TCP sockets of the namespace that this thread is in, by `sock_diag(7)`.
+//! All TCP and UDP sockets of the namespace that this thread is in, by `sock_diag(7)`.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::os::fd::OwnedFd;
 
 use host::native::{i32_of, u32_bytes, u32_of, u64_of};
 use rustix::io::Errno;
@@ -11,9 +12,10 @@ use rustix::net::{
 };
 
 use super::info::TcpInfo;
-use super::socket::{Endpoint, TcpSocket, TcpState};
+use super::socket::{Endpoint, TcpSocket, TcpState, UdpSocket};
 use crate::netlink::{
-    NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR, attributes, header, messages, refusal,
+    NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR, attributes, find_attribute, header,
+    messages, refusal,
 };
 
 /// `linux/sock_diag.h`
@@ -21,6 +23,7 @@ const SOCK_DIAG_BY_FAMILY: u16 = 20;
 /// `linux/inet_diag.h`
 const INET_DIAG_INFO: u16 = 2;
 const INET_DIAG_CONG: u16 = 4;
+const INET_DIAG_SKMEMINFO: u16 = 7;
 const INET_DIAG_CGROUP_ID: u16 = 21;
 /// `struct inet_diag_msg`
 const MESSAGE: usize = 72;
@@ -28,27 +31,75 @@ const MESSAGE: usize = 72;
 const FAMILIES: [u8; 2] = [2, 10];
 const TCP: u8 = 6;
 const UDP: u8 = 17;
+const DNS_PORT: u16 = 53;
 /// The kernel fills what it is given, up to 32 KiB at a time.
 const ANSWER_BYTES: usize = 32 << 10;
 /// A dump that sockets came and went under is asked again so often.
 const ATTEMPTS: usize = 3;
 
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    family: u8,
+    protocol: u8,
+    /// Bits of the wanted attributes.
+    wanted: u8,
+    /// Only those that are connected to this port; 0 is any.
+    remote_port: u16,
+}
+
 /// The sockets, of both families.
 pub(super) fn tcp_sockets() -> io::Result<Vec<TcpSocket>> {
     let wanted = 1 << (INET_DIAG_INFO - 1) | 1 << (INET_DIAG_CONG - 1);
+    let socket = open()?;
     let mut sockets = Vec::new();
     for family in FAMILIES {
-        dump([family, TCP, wanted], &mut sockets)?;
+        let asked = Asked { family, protocol: TCP, wanted, remote_port: 0 };
+        dump(&socket, asked, socket_of, &mut sockets)?;
     }
     Ok(sockets)
 }
 
+/// The same of UDP.
+pub(super) fn udp_sockets() -> io::Result<Vec<UdpSocket>> {
+    of_udp(&open()?, 0)
+}
+
+fn of_udp(socket: &OwnedFd, remote_port: u16) -> io::Result<Vec<UdpSocket>> {
+    let wanted = 1 << (INET_DIAG_SKMEMINFO - 1);
+    let mut sockets = Vec::new();
+    for family in FAMILIES {
+        let asked = Asked { family, protocol: UDP, wanted, remote_port };
+        dump(socket, asked, udp_socket_of, &mut sockets)?;
+    }
+    Ok(sockets)
+}
+
+/// Asks one namespace again and again for the UDP sockets that are connected to port 53.
+#[derive(Debug)]
+pub(crate) struct DnsAsker(OwnedFd);
+
+impl DnsAsker {
+    /// In the namespace that this thread is in.
+    pub(crate) fn open() -> Result<Self, crate::Error> {
+        let opened = open();
+        opened.map(Self).map_err(|error| crate::Error::system("list the UDP sockets", error))
+    }
+
+    /// Those that are there now.
+    pub(crate) fn ask(&self) -> Vec<UdpSocket> {
+        of_udp(&self.0, DNS_PORT).unwrap_or_default()
+    }
+}
+
 /// Where every socket of TCP and UDP ends, and its number.
 pub(super) fn endpoints() -> io::Result<Vec<Endpoint>> {
+    let netlink = open()?;
     let mut endpoints = Vec::new();
     for (family, protocol) in FAMILIES.into_iter().flat_map(|it| [(it, TCP), (it, UDP)]) {
         let mut sockets = Vec::new();
-        dump([family, protocol, 0], &mut sockets)?;
+        let asked = Asked { family, protocol, wanted: 0, remote_port: 0 };
+        dump(&netlink, asked, socket_of, &mut sockets)?;
         endpoints.extend(sockets.into_iter().map(|socket| Endpoint {
             protocol,
             local: socket.local,
@@ -59,12 +110,23 @@ pub(super) fn endpoints() -> io::Result<Vec<Endpoint>> {
     Ok(endpoints)
 }
 
-/// Of a family and protocol, with the wanted attributes.
-fn dump(asked: [u8; 3], sockets: &mut Vec<TcpSocket>) -> io::Result<()> {
-    let begun = sockets.len();
+fn open() -> io::Result<OwnedFd> {
+    let (netlink, raw) = (AddressFamily::NETLINK, SocketType::RAW);
+    let protocol = rustix::net::netlink::SOCK_DIAG;
+    Ok(socket_with(netlink, raw, SocketFlags::CLOEXEC, Some(protocol))?)
+}
+
+/// Adds what was asked for.
+fn dump<T>(
+    socket: &OwnedFd,
+    asked: Asked,
+    read: fn(&[u8]) -> Option<T>,
+    found: &mut Vec<T>,
+) -> io::Result<()> {
+    let begun = found.len();
     for _ in 0..ATTEMPTS {
-        sockets.truncate(begun);
-        match dump_once(asked, sockets) {
+        found.truncate(begun);
+        match dump_once(socket, asked, read, found) {
             Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
             ended => return ended,
         }
@@ -73,19 +135,21 @@ fn dump(asked: [u8; 3], sockets: &mut Vec<TcpSocket>) -> io::Result<()> {
     Ok(())
 }
 
-fn dump_once(asked: [u8; 3], sockets: &mut Vec<TcpSocket>) -> io::Result<()> {
-    let (netlink, raw) = (AddressFamily::NETLINK, SocketType::RAW);
-    let protocol = rustix::net::netlink::SOCK_DIAG;
-    let socket = socket_with(netlink, raw, SocketFlags::CLOEXEC, Some(protocol))?;
-    sendto(&socket, &request(asked)?, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+fn dump_once<T>(
+    socket: &OwnedFd,
+    asked: Asked,
+    read: fn(&[u8]) -> Option<T>,
+    found: &mut Vec<T>,
+) -> io::Result<()> {
+    sendto(socket, &request(asked)?, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
     let mut answer = vec![0; ANSWER_BYTES];
     loop {
-        let len = match recv(&socket, &mut *answer, RecvFlags::empty()) {
+        let len = match recv(socket, &mut *answer, RecvFlags::empty()) {
             Ok((len, _)) => len,
             Err(Errno::INTR) => continue,
             Err(errno) => return Err(errno.into()),
         };
-        if take(answer.get(..len).unwrap_or_default(), sockets)? {
+        if each(answer.get(..len).unwrap_or_default(), read, found)? {
             return Ok(());
         }
         if len == 0 {
@@ -96,6 +160,10 @@ fn dump_once(asked: [u8; 3], sockets: &mut Vec<TcpSocket>) -> io::Result<()> {
 
 /// Takes the sockets of one datagram; true where it is the last.
 pub(crate) fn take(datagram: &[u8], sockets: &mut Vec<TcpSocket>) -> io::Result<bool> {
+    each(datagram, socket_of, sockets)
+}
+
+fn each<T>(datagram: &[u8], read: fn(&[u8]) -> Option<T>, found: &mut Vec<T>) -> io::Result<bool> {
     for message in messages(datagram) {
         match message.kind {
             NLMSG_DONE => return Ok(true),
@@ -103,21 +171,33 @@ pub(crate) fn take(datagram: &[u8], sockets: &mut Vec<TcpSocket>) -> io::Result<
                 let errno = message.body.first_chunk().copied().map_or(0, i32_of);
                 return Err(refusal(errno));
             }
-            SOCK_DIAG_BY_FAMILY => sockets.extend(socket_of(message.body)),
+            SOCK_DIAG_BY_FAMILY => found.extend(read(message.body)),
             _ => {}
         }
     }
     Ok(false)
 }
 
-/// `struct inet_diag_req_v2`, for all states and any socket.
-fn request([family, protocol, wanted]: [u8; 3]) -> io::Result<Vec<u8>> {
-    let any = [0; 40].into_iter().chain([0xff; 8]);
+/// `struct inet_diag_req_v2`, for all states and any socket but for its remote port.
+fn request(asked: Asked) -> io::Result<Vec<u8>> {
+    let Asked { family, protocol, wanted, remote_port } = asked;
+    let [high, low] = remote_port.to_be_bytes();
+    let any = [0, 0, high, low].into_iter().chain([0; 36]).chain([0xff; 8]);
     let body: Vec<u8> =
         [family, protocol, wanted, 0].into_iter().chain(u32_bytes(u32::MAX)).chain(any).collect();
     let mut message = header(SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP, body.len())?;
     message.extend(body);
     Ok(message)
+}
+
+/// A socket of UDP: queues are bytes; `SK_MEMINFO_RCVBUF` and `SK_MEMINFO_DROPS` are the second and
+/// the ninth number of `INET_DIAG_SKMEMINFO`.
+fn udp_socket_of(body: &[u8]) -> Option<UdpSocket> {
+    let TcpSocket { local, remote, cookie, inode, receive_queue, .. } = socket_of(body)?;
+    let memory = find_attribute(body.get(MESSAGE..)?, INET_DIAG_SKMEMINFO).unwrap_or_default();
+    let number = |place: usize| memory.as_chunks().0.get(place).copied().map(u32_of);
+    let (receive_buffer, drops) = (number(1).unwrap_or(0), number(8));
+    Some(UdpSocket { local, remote, cookie, inode, receive_queue, receive_buffer, drops })
 }
 
 /// `struct inet_diag_msg` and its attributes; ports and addresses are in the order of the network.
@@ -142,6 +222,7 @@ fn socket_of(body: &[u8]) -> Option<TcpSocket> {
         cookie: u64_of(*body.get(44..)?.first_chunk()?),
         receive_queue: word(56)?,
         send_queue: word(60)?,
+        retries: *body.get(3)?,
         uid: word(64)?,
         inode: word(68)?,
         ..TcpSocket::new(state(*body.get(1)?)?, ends)
@@ -169,6 +250,7 @@ fn state(number: u8) -> Option<TcpState> {
         2 => TcpState::SynSent,
         3 | 12 => TcpState::SynReceived,
         10 => TcpState::Listen,
+        6 => TcpState::TimeWait,
         4..=9 | 11 => TcpState::Closing,
         _ => return None,
     })

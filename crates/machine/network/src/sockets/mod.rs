@@ -11,10 +11,11 @@ mod socket;
 mod tables;
 mod tree;
 
+pub(crate) use dump::DnsAsker;
 pub use info::{SynOptions, TcpInfo};
 pub use namespaces::{Namespace, NamespaceLook, Namespaces};
 pub use owners::{Owner, Owners};
-pub use socket::{Endpoint, TcpSocket, TcpState};
+pub use socket::{Endpoint, TcpSocket, TcpState, UdpSocket};
 pub use tables::{Counters, Settings, counters};
 pub use tree::family;
 

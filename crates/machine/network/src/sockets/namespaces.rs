@@ -11,11 +11,12 @@ use std::path::Path;
 
 use host::processes::{network_of, processes};
 
-use super::socket::TcpSocket;
+use super::socket::{TcpSocket, UdpSocket};
 use super::tables::{Counters, Settings};
 use super::{dump, tables};
 use crate::Error;
 use crate::namespace::within;
+use crate::paths::{LinkMode, Monitor, Neighbour, PathLook, link_mode};
 
 const NAMED: &str = "/run/netns";
 
@@ -28,6 +29,15 @@ pub struct NamespaceLook {
     pub counters: Counters,
     /// Its settings.
     pub settings: Settings,
+    /// Its UDP sockets, in no order.
+    pub udp: Vec<UdpSocket>,
+    /// What its packets go through.
+    pub paths: PathLook,
+    /// Neighbours that have changed since the last look, in their order.
+    pub neighbour_changes: Vec<Neighbour>,
+    /// UDP sockets that were connected to port 53 at moments since the last look, with the time
+    /// since boot.
+    pub questions: Vec<(i64, UdpSocket)>,
 }
 
 /// A network namespace that we may look into.
@@ -131,6 +141,17 @@ impl Namespace {
         self.within(look)?
     }
 
+    /// Listens to what happens in it between two looks.
+    pub fn monitor(&self) -> Result<Monitor, Error> {
+        if self.is_own { Monitor::open() } else { self.within(Monitor::open)? }
+    }
+
+    /// Speed and duplex of these of its interfaces, in their order.
+    pub fn link_modes(&self, names: &[&str]) -> Result<Vec<Option<LinkMode>>, Error> {
+        let modes = || names.iter().map(|name| link_mode(name)).collect();
+        if self.is_own { Ok(modes()) } else { self.within(modes) }
+    }
+
     /// The one that a process is in.
     pub fn of_process(process: u32) -> Result<Self, Error> {
         let (handle, inode) = opened(&network_of(process))?;
@@ -147,7 +168,15 @@ impl Namespace {
 fn look() -> Result<NamespaceLook, Error> {
     let sockets = dump::tcp_sockets();
     let sockets = sockets.map_err(|error| Error::system("list the TCP sockets", error))?;
-    Ok(NamespaceLook { sockets, counters: tables::counters(), settings: tables::settings() })
+    Ok(NamespaceLook {
+        sockets,
+        counters: tables::counters(),
+        settings: tables::settings(),
+        // A kernel without udp_diag lists none.
+        udp: dump::udp_sockets().unwrap_or_default(),
+        paths: PathLook::now(),
+        ..NamespaceLook::default()
+    })
 }
 
 #[cfg(test)]

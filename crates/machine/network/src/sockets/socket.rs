@@ -15,7 +15,9 @@ pub enum TcpState {
     SynReceived,
     /// Waits for connections.
     Listen,
-    /// It is over, or about to be.
+    /// It is over; its ports stay in use for a minute.
+    TimeWait,
+    /// It is about to be over.
     Closing,
 }
 
@@ -40,6 +42,8 @@ pub struct TcpSocket {
     pub receive_queue: u32,
     /// Bytes not yet acknowledged; of a listener its backlog.
     pub send_queue: u32,
+    /// Times that what waits for its acknowledgement was sent again, without an answer since.
+    pub retries: u8,
     /// Name of its congestion control.
     pub congestion: Option<String>,
     /// What TCP itself says; `None` of those that have no such state (SYN received, time wait).
@@ -59,6 +63,7 @@ impl TcpSocket {
             cgroup: None,
             receive_queue: 0,
             send_queue: 0,
+            retries: 0,
             congestion: None,
             info: None,
         }
@@ -76,4 +81,23 @@ pub struct Endpoint {
     pub remote: SocketAddr,
     /// Number in the file system of sockets; 0 where no process has it (yet).
     pub inode: u32,
+}
+
+/// A UDP socket.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UdpSocket {
+    /// Its own end.
+    pub local: SocketAddr,
+    /// The other end; unspecified, with port 0, where it is not connected.
+    pub remote: SocketAddr,
+    /// What the kernel knows it by as long as it lives.
+    pub cookie: u64,
+    /// Number in the file system of sockets.
+    pub inode: u32,
+    /// Bytes of memory that datagrams take that wait to be read.
+    pub receive_queue: u32,
+    /// Most bytes that they may take.
+    pub receive_buffer: u32,
+    /// Datagrams that were dropped at this socket; `None` where the kernel does not report them.
+    pub drops: Option<u32>,
 }

@@ -10,7 +10,8 @@ pub type Settings = BTreeMap<String, String>;
 
 /// Of this thread, not of its process, which may be in another namespace.
 const TABLES: [&str; 2] = ["/proc/thread-self/net/netstat", "/proc/thread-self/net/snmp"];
-const SETTINGS: [(&str, &str); 8] = [
+const IPV6_TABLE: &str = "/proc/thread-self/net/snmp6";
+const SETTINGS: [(&str, &str); 13] = [
     ("ipv4", "tcp_syncookies"),
     ("ipv4", "tcp_timestamps"),
     ("ipv4", "tcp_sack"),
@@ -18,13 +19,29 @@ const SETTINGS: [(&str, &str); 8] = [
     ("ipv4", "tcp_max_syn_backlog"),
     ("ipv4", "tcp_rmem"),
     ("ipv4", "tcp_wmem"),
+    ("ipv4", "tcp_tw_reuse"),
+    ("ipv4", "tcp_mtu_probing"),
+    ("ipv4", "ip_local_port_range"),
+    ("ipv4", "ip_forward"),
+    ("core", "rmem_max"),
     ("core", "somaxconn"),
 ];
 
 /// Those of the namespace that this thread is in. What cannot be read is not there.
 pub fn counters() -> Counters {
     let texts = TABLES.iter().filter_map(|path| fs::read_to_string(path).ok());
-    texts.flat_map(|text| parse(&text)).collect()
+    let mut counters: Counters = texts.flat_map(|text| parse(&text)).collect();
+    counters.extend(parse_ipv6(&fs::read_to_string(IPV6_TABLE).unwrap_or_default()));
+    counters
+}
+
+/// Lines of a name and its value.
+fn parse_ipv6(text: &str) -> Counters {
+    let line = |line: &str| {
+        let mut words = line.split_whitespace();
+        Some((words.next()?.to_owned(), words.next()?.parse().ok()?))
+    };
+    text.lines().filter_map(line).collect()
 }
 
 /// Pairs of lines, names and values, each behind the name of its protocol.
@@ -64,6 +81,8 @@ mod tests {
         assert_eq!(counters.get("TcpExtSyncookiesRecv"), Some(&2));
         assert_eq!((counters.get("TcpInSegs"), counters.get("TcpMaxConn")), (Some(&7), None));
         assert!(super::counters().contains_key("TcpExtListenOverflows"));
+        let ipv6 = parse_ipv6("Udp6InErrors   \t0\nUdp6RcvbufErrors \t 7\nx\n");
+        assert_eq!((ipv6.len(), ipv6.get("Udp6RcvbufErrors")), (2, Some(&7)));
     }
 
     #[test]

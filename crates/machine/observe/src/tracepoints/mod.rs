@@ -9,6 +9,7 @@
 
 #![expect(unsafe_code, reason = "perf_event_open(2) and fsopen(2) have no wrappers here")]
 
+mod attempts;
 pub mod calls;
 mod event;
 mod format;
@@ -20,6 +21,7 @@ mod set;
 
 use std::path::Path;
 
+pub use attempts::{AttemptEnd, ConnectAttempts, FailedAttempt};
 pub use event::{BlockRequest, FilePage, Happened, Operation, Purpose, TraceEvent};
 use event::{Decoder, Kind, Set};
 use format::Format;

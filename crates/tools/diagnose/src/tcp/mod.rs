@@ -1,15 +1,24 @@
-//! TCP: every socket of every network namespace for a while, and what is wrong with some of them.
+//! TCP and what its packets go through: every socket of every network namespace for a while, its
+//! interfaces, queues, neighbours and connection table, and what is wrong with some of them.
 
 mod findings;
+mod history;
+mod live;
 mod recorded;
 mod series;
+mod tally;
 mod watch;
 
+pub use history::{
+    ConntrackHistory, LinkHistory, NamespaceHistory, NeighbourHistory, QueueHistory,
+};
+pub use live::Live;
 pub use network::Error;
 pub use network::sockets::{NamespaceLook, Owner, TcpInfo, TcpSocket, TcpState};
 pub use recorded::Handshakes;
 pub use series::{Follower, Point, Series};
-pub use watch::{Key, Live, NamespaceHistory, Place, Source, TcpLook, Track, Watch, watch};
+pub use tally::{Failed, Failures, Question, UdpTrack};
+pub use watch::{AttemptBy, Key, Place, Source, TcpLook, Track, TrackLooks, Watch, watch};
 
 use crate::diagnosis::Diagnosis;
 use crate::words::plural;
@@ -32,4 +41,10 @@ pub fn diagnose(watch: &Watch) -> Diagnosis {
         unseen: watch.unseen.iter().cloned().collect(),
     }
     .ranked()
+}
+
+/// Pairs of connections that should be alike and are not: a slow one and a fast one each, to be
+/// shown beside each other.
+pub fn contrasts(watch: &Watch) -> Vec<(Key, Key)> {
+    findings::contrasts(watch)
 }

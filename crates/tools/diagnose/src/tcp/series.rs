@@ -34,14 +34,19 @@ pub struct Series {
     pub owner: Option<Arc<Owner>>,
     /// One for each look at which it was there.
     pub points: Vec<Point>,
-    /// Bytes that it had carried, both ways, when it was seen first.
-    before: u64,
+    /// Bytes that it had carried, both ways, and sent, when it was seen first.
+    before: (u64, u64),
 }
 
 impl Series {
     /// Bytes that it carried meanwhile, both ways.
     pub fn carried(&self) -> u64 {
-        carried(&self.socket).saturating_sub(self.before)
+        carried(&self.socket).saturating_sub(self.before.0)
+    }
+
+    /// Bytes that it sent meanwhile.
+    pub fn sent(&self) -> u64 {
+        sent(&self.socket).saturating_sub(self.before.1)
     }
 }
 
@@ -70,7 +75,7 @@ impl Follower {
                     socket: socket.clone(),
                     owner: None,
                     points: Vec::new(),
-                    before: carried(socket),
+                    before: (carried(socket), sent(socket)),
                 });
                 series.socket = socket.clone();
                 let owner = look.owners.get(&socket.inode);
@@ -85,13 +90,21 @@ impl Follower {
         }
     }
 
-    /// The connections that carried most, at most so many.
-    pub fn busiest(self, count: usize) -> Vec<Series> {
-        let mut series: Vec<Series> = self.series.into_values().collect();
-        series.sort_by_key(|series| core::cmp::Reverse(series.carried()));
-        series.truncate(count);
-        series
+    /// At most so many connections: first those of the pairs, the slow one before the fast one,
+    /// then those that sent most, then those that received most.
+    pub fn chosen(mut self, pairs: &[(Key, Key)], count: usize) -> Vec<Series> {
+        let keys = pairs.iter().flat_map(|(slow, fast)| [slow, fast]);
+        let mut chosen: Vec<Series> = keys.filter_map(|key| self.series.remove(key)).collect();
+        let mut others: Vec<Series> = self.series.into_values().collect();
+        others.sort_by_key(|series| core::cmp::Reverse((series.sent(), series.carried())));
+        chosen.extend(others);
+        chosen.truncate(count);
+        chosen
     }
+}
+
+fn sent(socket: &TcpSocket) -> u64 {
+    socket.info.and_then(|info| info.bytes_acked).unwrap_or(0)
 }
 
 fn carried(socket: &TcpSocket) -> u64 {
@@ -124,16 +137,20 @@ mod tests {
     }
 
     #[test]
-    fn the_busiest_connection_is_the_one_that_carried_most_meanwhile() {
+    fn those_that_sent_most_meanwhile_come_first_and_pairs_before_them() {
         let mut follower = Follower::default();
         follower.take(70, &look(&[(1, 1_000_000), (2, 0)]));
         follower.take(90, &look(&[(1, 1_000_001), (2, 500), (3, 900_000)]));
-        let busiest = follower.busiest(2);
+        let busiest = follower.clone().chosen(&[], 2);
         let seen: Vec<(u64, u64, usize)> = busiest
             .iter()
             .map(|series| (series.socket.cookie, series.carried(), series.points.len()))
             .collect();
         assert_eq!(seen, [(2, 500, 2), (1, 1, 2)], "what the third carried before is not known");
+        let key = |cookie| Key { namespace: 0, cookie };
+        let chosen = follower.chosen(&[(key(3), key(1))], 2);
+        let cookies: Vec<u64> = chosen.iter().map(|series| series.socket.cookie).collect();
+        assert_eq!(cookies, [3, 1]);
         let times = busiest[0].points.iter().map(|point| point.after_ns);
         assert_eq!(times.collect::<Vec<_>>(), [0, 20]);
     }

@@ -5,10 +5,12 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use network::sockets::{
-    Counters, Namespace, NamespaceLook, Namespaces, Owner, Owners, Settings, TcpSocket,
-};
+use network::sockets::{NamespaceLook, Owner, TcpSocket, TcpState};
+use observe::tracepoints::FailedAttempt;
 use units::{NANOS_PER_SECOND, Sleep};
+
+use super::history::NamespaceHistory;
+use super::tally::{Failures, Question, UdpTrack};
 
 use crate::finding::Unseen;
 
@@ -32,8 +34,19 @@ pub struct TcpLook {
     pub namespaces: Vec<(Place, NamespaceLook)>,
     /// Owners by the numbers of sockets.
     pub owners: BTreeMap<u32, Arc<Owner>>,
+    /// Connections that could not be opened since the last look, and who asked for them.
+    pub attempts: Vec<(FailedAttempt, Option<AttemptBy>)>,
     /// What could not be looked at.
     pub unseen: Vec<Unseen>,
+}
+
+/// Who tried to open a connection.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AttemptBy {
+    /// The process; without a name where it had ended.
+    pub owner: Arc<Owner>,
+    /// Number of its namespace; `None` where it had ended.
+    pub namespace: Option<u64>,
 }
 
 impl Default for Place {
@@ -46,73 +59,10 @@ impl Default for Place {
 pub trait Source {
     /// All sockets now.
     fn look(&mut self) -> Result<TcpLook, network::Error>;
-}
 
-/// The machine that we run on.
-#[derive(Debug, Default)]
-pub struct Live {
-    owners: Owners,
-    is_own_only: bool,
-}
-
-impl Live {
-    /// The namespace that we are in, and no other.
-    pub fn own() -> Self {
-        Self { is_own_only: true, ..Self::default() }
-    }
-}
-
-impl Source for Live {
-    fn look(&mut self) -> Result<TcpLook, network::Error> {
-        let found = if self.is_own_only { Namespaces::own()? } else { Namespaces::all()? };
-        let mut look = TcpLook::default();
-        for namespace in &found.seen {
-            match namespace.look() {
-                Ok(seen) => look.namespaces.push((place(namespace), seen)),
-                Err(error) if namespace.is_own => return Err(error),
-                Err(_) => look.unseen.push(Unseen {
-                    what: format!("sockets of {}", place(namespace).name),
-                    needs: "CAP_SYS_ADMIN: root, outside of a container".to_owned(),
-                }),
-            }
-        }
-        look.unseen.extend(found.unseen.into_iter().map(|name| Unseen {
-            what: format!("the network namespace {name}"),
-            needs: "CAP_SYS_ADMIN: root, outside of a container".to_owned(),
-        }));
-        let sockets = look.namespaces.iter().flat_map(|(_, seen)| &seen.sockets);
-        let inodes: Vec<u32> = sockets.map(|socket| socket.inode).collect();
-        self.owners.learn(inodes.iter().copied());
-        let owner = |inode: &u32| Some((*inode, Arc::clone(self.owners.get(*inode)?)));
-        look.owners = inodes.iter().filter_map(owner).collect();
-        let hidden = self.owners.unseen_processes().max(found.unseen_processes);
-        if hidden > 0 {
-            look.unseen.push(Unseen {
-                what: match hidden {
-                    1 => "the sockets and namespace of another process".to_owned(),
-                    hidden => format!("the sockets and namespaces of {hidden} other processes"),
-                },
-                needs: "CAP_SYS_PTRACE: root, outside of a container".to_owned(),
-            });
-        }
-        Ok(look)
-    }
-}
-
-fn place(namespace: &Namespace) -> Place {
-    let name = match (&namespace.name, namespace.process) {
-        _ if namespace.is_own => "this network namespace".to_owned(),
-        (Some(name), _) => format!("network namespace {name}"),
-        (None, Some(process)) => format!("the network namespace of process {process}"),
-        (None, None) => format!("network namespace {}", namespace.inode),
-    };
-    let enter = match (&namespace.name, namespace.process) {
-        _ if namespace.is_own => String::new(),
-        (Some(name), _) => format!("ip netns exec {name} "),
-        (None, Some(process)) => format!("nsenter --target {process} --net "),
-        (None, None) => String::new(),
-    };
-    Place { inode: namespace.inode, name, is_own: namespace.is_own, enter }
+    /// Looks at what is gone before the next look, where that costs little; asked for ten times a
+    /// second, with the time since boot.
+    fn glance(&mut self, _at_ns: i64) {}
 }
 
 /// A socket for all time: cookies are the same in different namespaces.
@@ -137,40 +87,57 @@ pub struct Track {
     pub queue_max: u32,
     /// It was not there at the first look.
     pub is_new: bool,
+    /// When it was seen last, in nanoseconds since the first look.
+    pub last_ns: i64,
+    /// What was so at how many looks.
+    pub looks: TrackLooks,
 }
 
-/// A namespace through the watch.
-#[derive(Clone, Debug)]
-pub struct NamespaceHistory {
-    /// Place of the namespace.
-    pub place: Place,
-    /// Its counters when the watch began.
-    pub before: Counters,
-    /// And at its end.
-    pub after: Counters,
-    /// Settings of the namespace.
-    pub settings: Settings,
+/// What was so of a socket at how many looks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TrackLooks {
+    /// It was there.
+    pub all: u32,
+    /// Its SYN had not been answered.
+    pub unanswered: u32,
+    /// Most times that its SYN had been sent again.
+    pub syn_retries_max: u8,
+    /// Less than a segment waited to be sent, for the acknowledgement of what was under way.
+    pub held: u32,
+    /// The program had not handed over what there was space for.
+    pub app_limited: u32,
+    /// Something waited to be read.
+    pub unread: u32,
+    /// Sum of its smoothed round trips, in microseconds.
+    pub rtt_us: u64,
+    /// Most segments under way.
+    pub unacked_max: u32,
 }
 
-impl NamespaceHistory {
-    /// What a counter has counted since the namespace began.
-    pub fn total(&self, name: &str) -> u64 {
-        self.after.get(name).copied().unwrap_or(0)
+impl TrackLooks {
+    fn take(&mut self, socket: &TcpSocket) {
+        self.all = self.all.saturating_add(1);
+        if socket.state == TcpState::SynSent {
+            self.unanswered = self.unanswered.saturating_add(1);
+            self.syn_retries_max = self.syn_retries_max.max(socket.retries);
+        }
+        let Some(info) = &socket.info else { return };
+        let unsent = info.unsent_bytes.unwrap_or(0);
+        // The window has space, and still a short segment is held back (RFC 896).
+        let is_held = unsent > 0
+            && unsent < info.send_mss
+            && info.unacked > 0
+            && info.unacked < info.congestion_window;
+        self.held = self.held.saturating_add(is_held.into());
+        self.app_limited = self.app_limited.saturating_add(info.is_app_limited.into());
+        self.unread = self.unread.saturating_add((socket.receive_queue > 0).into());
+        self.rtt_us = self.rtt_us.saturating_add(info.rtt_us.into());
+        self.unacked_max = self.unacked_max.max(info.unacked);
     }
 
-    /// And during the watch.
-    pub fn gained(&self, name: &str) -> u64 {
-        self.total(name).saturating_sub(self.before.get(name).copied().unwrap_or(0))
-    }
-
-    /// A setting that is a number.
-    pub fn number(&self, setting: &str) -> Option<u32> {
-        self.settings.get(setting)?.parse().ok()
-    }
-
-    /// Whether a setting is on, as it is by default.
-    pub fn is_on(&self, setting: &str) -> bool {
-        self.settings.get(setting).is_none_or(|value| value != "0")
+    /// Mean of its smoothed round trips, in microseconds.
+    pub fn rtt_us_mean(&self) -> u64 {
+        self.rtt_us.checked_div(self.all.into()).unwrap_or(0)
     }
 }
 
@@ -179,6 +146,12 @@ impl NamespaceHistory {
 pub struct Watch {
     /// Sockets that were there at the end, or at any look.
     pub tracks: BTreeMap<Key, Track>,
+    /// UDP sockets, in the same way.
+    pub udp: BTreeMap<Key, UdpTrack>,
+    /// UDP sockets that were connected to port 53.
+    pub questions: BTreeMap<Key, Question>,
+    /// Connections that could not be opened.
+    pub failures: Failures,
     /// Namespaces by their numbers.
     pub namespaces: BTreeMap<u64, NamespaceHistory>,
     /// How often it looked.
@@ -197,6 +170,11 @@ impl Watch {
         core::time::Duration::from_nanos(u64::try_from(self.ns).unwrap_or(0)).as_secs_f64()
     }
 
+    /// Nanoseconds from the first look to the last, 1 at least.
+    pub(crate) fn ns_positive(&self) -> u64 {
+        u64::try_from(self.ns).unwrap_or(0).max(1)
+    }
+
     /// The sockets of one namespace.
     pub fn of_namespace(&self, inode: u64) -> impl Iterator<Item = &Track> {
         let key = |cookie| Key { namespace: inode, cookie };
@@ -208,44 +186,75 @@ impl Watch {
         self.looks += 1;
         self.ns = at_ns - *self.begun_ns.get_or_insert(at_ns);
         for (place, seen) in look.namespaces {
-            let NamespaceLook { sockets, counters, settings } = seen;
-            let inode = place.inode;
-            let history = self.namespaces.entry(inode).or_insert_with(|| NamespaceHistory {
-                place,
-                before: counters.clone(),
-                after: Counters::new(),
-                settings: Settings::new(),
-            });
-            (history.after, history.settings) = (counters, settings);
-            for socket in sockets {
-                let key = Key { namespace: inode, cookie: socket.cookie };
-                let owner = look.owners.get(&socket.inode);
-                match self.tracks.entry(key) {
-                    Entry::Vacant(free) => {
-                        let is_new = self.looks > 1;
-                        free.insert(Track { is_new, ..Track::new(socket, owner) });
-                    }
-                    Entry::Occupied(known) => known.into_mut().take(socket, owner),
-                }
-            }
+            self.take_namespace(place, seen, &look.owners);
+        }
+        for (attempt, by) in look.attempts {
+            self.failures.take(attempt, by);
         }
         self.unseen.extend(look.unseen);
+    }
+
+    fn take_namespace(
+        &mut self,
+        place: Place,
+        seen: NamespaceLook,
+        owners: &BTreeMap<u32, Arc<Owner>>,
+    ) {
+        let NamespaceLook { sockets, counters, settings, udp, paths, .. } = seen;
+        let inode = place.inode;
+        let new = || NamespaceHistory::new(place, counters.clone());
+        let history = self.namespaces.entry(inode).or_insert_with(new);
+        (history.after, history.settings) = (counters, settings);
+        history.take_paths(paths, &seen.neighbour_changes);
+        let key = |cookie| Key { namespace: inode, cookie };
+        let begun_ns = self.begun_ns.unwrap_or(0);
+        for (at_ns, socket) in seen.questions {
+            let owner = owners.get(&socket.inode);
+            let after_ns = at_ns.saturating_sub(begun_ns);
+            let question = self.questions.entry(key(socket.cookie));
+            question
+                .and_modify(|question| question.take(after_ns, owner))
+                .or_insert_with(|| Question::new(socket, after_ns, owner));
+        }
+        for socket in udp {
+            let owner = owners.get(&socket.inode);
+            match self.udp.entry(key(socket.cookie)) {
+                Entry::Vacant(free) => drop(free.insert(UdpTrack::new(socket, owner))),
+                Entry::Occupied(known) => known.into_mut().take(socket, owner),
+            }
+        }
+        for socket in sockets {
+            let owner = owners.get(&socket.inode);
+            match self.tracks.entry(key(socket.cookie)) {
+                Entry::Vacant(free) => {
+                    let is_new = self.looks > 1;
+                    free.insert(Track { is_new, ..Track::new(socket, owner, self.ns) });
+                }
+                Entry::Occupied(known) => known.into_mut().take(socket, owner, self.ns),
+            }
+        }
     }
 }
 
 impl Track {
-    fn new(socket: TcpSocket, owner: Option<&Arc<Owner>>) -> Self {
+    fn new(socket: TcpSocket, owner: Option<&Arc<Owner>>, at_ns: i64) -> Self {
         let queue_max = socket.receive_queue;
+        let mut looks = TrackLooks::default();
+        looks.take(&socket);
         Self {
             first: socket.clone(),
             last: socket,
             owner: owner.cloned(),
             queue_max,
             is_new: false,
+            last_ns: at_ns,
+            looks,
         }
     }
 
-    fn take(&mut self, socket: TcpSocket, owner: Option<&Arc<Owner>>) {
+    fn take(&mut self, socket: TcpSocket, owner: Option<&Arc<Owner>>, at_ns: i64) {
+        self.last_ns = at_ns;
+        self.looks.take(&socket);
         if self.owner.is_none() {
             self.owner = owner.cloned();
         }
@@ -267,11 +276,19 @@ pub fn watch(
     go_on: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<Watch, network::Error> {
     const NAP_NS: i64 = NANOS_PER_SECOND / 10;
+    /// Glances take one part in so many of the time at most.
+    const GLANCE_SHARE: i64 = 50;
     let begun_ns = clock.boottime_ns();
     let mut watch = Watch::default();
     let mut due_ns = begun_ns;
+    let mut glance_due_ns = begun_ns;
     loop {
         let at_ns = clock.boottime_ns();
+        if at_ns >= glance_due_ns {
+            source.glance(at_ns);
+            let cost_ns = clock.boottime_ns().saturating_sub(at_ns);
+            glance_due_ns = at_ns.saturating_add(cost_ns.saturating_mul(GLANCE_SHARE));
+        }
         if at_ns >= due_ns {
             watch.take(at_ns, source.look()?);
             due_ns += interval_ns.max(1) * ((at_ns - due_ns) / interval_ns.max(1) + 1);

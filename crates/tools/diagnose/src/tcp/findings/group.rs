@@ -6,7 +6,10 @@ use std::net::{IpAddr, SocketAddr};
 
 use network::sockets::{TcpInfo, TcpState};
 
-use super::super::watch::{Key, NamespaceHistory, Track, Watch};
+use super::super::history::NamespaceHistory;
+use super::super::watch::{Key, Track, Watch};
+use super::explain::Path;
+use super::machine::Machine;
 
 /// Which connections.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -29,6 +32,7 @@ pub(super) struct Group<'w> {
 /// An open connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Member<'w> {
+    pub(super) key: Key,
     pub(super) track: &'w Track,
     pub(super) first: &'w TcpInfo,
     pub(super) last: &'w TcpInfo,
@@ -58,6 +62,14 @@ impl Group<'_> {
     }
 }
 
+/// What packets of some connections meet.
+pub(super) fn path<'m, 'w: 'm>(
+    machine: &Machine<'_>,
+    members: impl Iterator<Item = &'m Member<'w>>,
+) -> Path {
+    Path::of(machine, members.map(|member| (member.key, member.track)))
+}
+
 /// What a counter has counted between two states; what the kernel does not report counts as 0.
 pub(super) fn gained<T: Into<u64>>(
     first: &TcpInfo,
@@ -74,9 +86,9 @@ impl Member<'_> {
         gained(self.first, self.last, of)
     }
 
-    /// The other end.
-    pub(super) fn peer(&self) -> String {
-        self.track.last.remote.to_string()
+    /// Both ends, with their processes.
+    pub(super) fn line(&self, machine: &Machine<'_>) -> String {
+        machine.line(self.key, self.track)
     }
 }
 
@@ -93,7 +105,8 @@ pub(super) fn of(watch: &Watch) -> Vec<Group<'_>> {
         let is_open = track.last.state == TcpState::Established;
         if let (true, Some(first), Some(last)) = (is_open, &track.first.info, &track.last.info) {
             let service = service(*key, track, &listeners);
-            groups.entry(service).or_default().push(Member { track, first, last });
+            let member = Member { key: *key, track, first, last };
+            groups.entry(service).or_default().push(member);
         }
     }
     let group = |(service, members)| {

@@ -7,8 +7,10 @@
 use network::sockets::{TcpInfo, TcpSocket};
 use units::ByteSize;
 
-use super::super::watch::Watch;
-use super::group::{Group, Member};
+use super::explain::Found;
+use super::group::{self, Group, Member};
+use super::machine::Machine;
+use super::queue;
 use crate::finding::{Finding, Remedy, Severity};
 use crate::words::{percent, plural, some};
 
@@ -18,52 +20,66 @@ const BUSY_MIN_US: u64 = 500_000;
 const UNREAD_MIN: u32 = 16 << 10;
 
 /// What a group's connections wait for.
-pub(super) fn findings(watch: &Watch, group: &Group<'_>) -> Vec<Finding> {
+pub(super) fn findings(machine: &Machine<'_>, group: &Group<'_>) -> Vec<Found> {
     let by_receiver = |info: &TcpInfo| info.receiver_limited_us;
     let by_buffer = |info: &TcpInfo| info.buffer_limited_us;
     let found = [
-        waiting(watch, group, by_receiver).map(|(members, share, name)| Finding {
-            kind: "tcp.receiver_limited",
-            severity: Severity::Warning,
-            reach: members,
-            what: format!("what is sent to {name} waits for its receiver"),
-            evidence: vec![share],
-            cause: "The window of the receiver is shut: the program there reads more slowly than \
-                    data comes, or its receive buffer is too small for the round trip."
-                .to_owned(),
-            remedies: vec![
-                Remedy::by_hand("see why the program at the other end does not read"),
-                Remedy::by_hand(
-                    "there: no SO_RCVBUF in the program, and a larger third value of \
-                     net.ipv4.tcp_rmem",
+        waiting(machine, group, by_receiver).map(|(hit, share)| {
+            let finding = Finding {
+                kind: "tcp.receiver_limited",
+                severity: Severity::Warning,
+                reach: hit.len(),
+                what: format!(
+                    "what is sent to {} waits for its receiver",
+                    group.name(machine.watch)
                 ),
-            ],
+                evidence: vec![share],
+                cause:
+                    "The window of the receiver is shut: the program there reads more slowly than \
+                    data comes, or its receive buffer is too small for the round trip."
+                        .to_owned(),
+                remedies: vec![
+                    Remedy::by_hand("see why the program at the other end does not read"),
+                    Remedy::by_hand(
+                        "there: no SO_RCVBUF in the program, and a larger third value of \
+                     net.ipv4.tcp_rmem",
+                    ),
+                ],
+            };
+            Found::new(finding, group::path(machine, hit.into_iter()))
         }),
-        waiting(watch, group, by_buffer).map(|(members, share, name)| Finding {
-            kind: "tcp.send_buffer",
-            severity: Severity::Warning,
-            reach: members,
-            what: format!("what is sent to {name} waits for space in the send buffer"),
-            evidence: vec![share],
-            cause: "The send buffer holds less than fits on the way: the program sets SO_SNDBUF, \
+        waiting(machine, group, by_buffer).map(|(hit, share)| {
+            let finding = Finding {
+                kind: "tcp.send_buffer",
+                severity: Severity::Warning,
+                reach: hit.len(),
+                what: format!(
+                    "what is sent to {} waits for space in the send buffer",
+                    group.name(machine.watch)
+                ),
+                evidence: vec![share],
+                cause:
+                    "The send buffer holds less than fits on the way: the program sets SO_SNDBUF, \
                     or the kernel's limit is low."
-                .to_owned(),
-            remedies: vec![
-                Remedy::by_hand("no SO_SNDBUF in the program, so that the kernel sizes it"),
-                Remedy::sysctl("a larger limit", "net.ipv4.tcp_wmem", "4096 65536 16777216"),
-            ],
+                        .to_owned(),
+                remedies: vec![
+                    Remedy::by_hand("no SO_SNDBUF in the program, so that the kernel sizes it"),
+                    Remedy::sysctl("a larger limit", "net.ipv4.tcp_wmem", "4096 65536 16777216"),
+                ],
+            };
+            Found::new(finding, group::path(machine, hit.into_iter()))
         }),
-        unread(watch, group),
+        unread(machine, group),
     ];
     found.into_iter().flatten().collect()
 }
 
-/// How many connections waited for this more than half of their time, and how much.
-fn waiting(
-    watch: &Watch,
-    group: &Group<'_>,
+/// Connections that waited for this more than half of their time, and how much.
+fn waiting<'g, 'w>(
+    machine: &Machine<'_>,
+    group: &'g Group<'w>,
     of: fn(&TcpInfo) -> Option<u64>,
-) -> Option<(usize, String, String)> {
+) -> Option<(Vec<&'g Member<'w>>, String)> {
     let busy = |member: &Member<'_>| member.gained(|info| info.busy_us);
     let hit: Vec<&Member<'_>> = group
         .members
@@ -72,20 +88,19 @@ fn waiting(
         .collect();
     let waited: u64 = hit.iter().map(|member| member.gained(of)).sum();
     let all: u64 = hit.iter().map(|member| busy(member)).sum();
-    (!hit.is_empty()).then(|| {
-        let share = format!(
-            "{} of the time in which there was something to send, on {} of {}: {}",
-            percent(waited, all),
-            hit.len(),
-            plural(group.members.len(), "connection"),
-            some(hit.iter().map(|member| member.peer())),
-        );
-        (hit.len(), share, group.name(watch))
-    })
+    let share = format!(
+        "{} of the time in which there was something to send, on {} of {}: {}",
+        percent(waited, all),
+        hit.len(),
+        plural(group.members.len(), "connection"),
+        some(hit.iter().map(|member| member.line(machine))),
+    );
+    (!hit.is_empty()).then_some((hit, share))
 }
 
 /// Connections whose data no program reads.
-fn unread(watch: &Watch, group: &Group<'_>) -> Option<Finding> {
+fn unread(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found> {
+    let watch = machine.watch;
     if watch.looks < 2 {
         return None;
     }
@@ -94,7 +109,8 @@ fn unread(watch: &Watch, group: &Group<'_>) -> Option<Finding> {
         let read = |socket: &TcpSocket| {
             Some(socket.info?.bytes_received?.saturating_sub(socket.receive_queue.into()))
         };
-        first.receive_queue.min(last.receive_queue) >= UNREAD_MIN
+        !queue::is_unaccepted(machine, member.key, member.track)
+            && first.receive_queue.min(last.receive_queue) >= UNREAD_MIN
             && read(first).is_some_and(|bytes| Some(bytes) == read(last))
     };
     let hit: Vec<&Member<'_>> = group.members.iter().filter(waits).collect();
@@ -102,7 +118,7 @@ fn unread(watch: &Watch, group: &Group<'_>) -> Option<Finding> {
     let owner = first.track.owner.as_ref();
     let program = owner.map_or_else(|| "a program".to_owned(), ToString::to_string);
     let bytes: u64 = hit.iter().map(|member| u64::from(member.track.last.receive_queue)).sum();
-    Some(Finding {
+    let finding = Finding {
         kind: "tcp.unread",
         severity: Severity::Problem,
         reach: hit.len(),
@@ -111,11 +127,12 @@ fn unread(watch: &Watch, group: &Group<'_>) -> Option<Finding> {
             "{} wait to be read, and nothing was read in {:.1} s: {}",
             ByteSize(bytes),
             watch.seconds(),
-            some(hit.iter().map(|member| member.peer())),
+            some(hit.iter().map(|member| member.line(machine))),
         )],
         cause: "The program is busy with something else, waits itself, or has forgotten the \
                 connection."
             .to_owned(),
         remedies: vec![Remedy::by_hand("see what it does: diagnose it, or cat /proc/PID/stack")],
-    })
+    };
+    Some(Found::new(finding, group::path(machine, hit.into_iter())))
 }

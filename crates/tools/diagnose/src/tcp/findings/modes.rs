@@ -6,8 +6,10 @@ use statistics::{Factor, Levels, Modes, explain, modes};
 use units::Random;
 use units::number::{real, whole};
 
-use super::super::watch::Watch;
-use super::group::{Group, Member};
+use super::super::watch::Key;
+use super::explain::Found;
+use super::group::{self, Group, Member};
+use super::machine::Machine;
 use crate::finding::{Finding, Remedy, Severity};
 use crate::words::{bits_per_second, plural, some};
 
@@ -28,7 +30,8 @@ struct Flow<'g, 'w> {
 
 /// Two modes in the rates of a group, where something that is known of its connections separates
 /// them. Rates that differ without one are no finding: programs have more to say here than there.
-pub(super) fn finding(watch: &Watch, group: &Group<'_>) -> Option<Finding> {
+pub(super) fn finding(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found> {
+    let watch = machine.watch;
     let flows: Vec<Flow<'_, '_>> = group
         .members
         .iter()
@@ -48,18 +51,28 @@ pub(super) fn finding(watch: &Watch, group: &Group<'_>) -> Option<Finding> {
     let best = explained.first().filter(|best| best.share >= SHARE_MIN)?;
     let slow: Vec<&Flow<'_, '_>> =
         flows.iter().filter(|flow| !found.is_upper(flow.bits_per_s)).collect();
-    let also: Vec<&str> = explained.iter().skip(1).map(|other| &*other.name).collect();
-    let (fast, slow_rate) = (whole(found.upper.median), whole(found.lower.median));
+    let fast: Vec<&Flow<'_, '_>> =
+        flows.iter().filter(|flow| found.is_upper(flow.bits_per_s)).collect();
+    let (fast_rate, slow_rate) = (whole(found.upper.median), whole(found.lower.median));
     let mut evidence = vec![
-        format!("{} near {}", plural(found.upper.count, "connection"), bits_per_second(fast)),
+        format!("{} near {}", plural(found.upper.count, "connection"), bits_per_second(fast_rate)),
         format!("{} near {}", plural(found.lower.count, "connection"), bits_per_second(slow_rate)),
-        format!("slow: {}", some(slow.iter().map(|flow| flow.member.peer()))),
-        format!("{} explains {:.0} % of which is which", best.name, best.share * 100.0),
+        format!("slow: {}", some(slow.iter().map(|flow| flow.member.line(machine)))),
+        format!(
+            "{} explains {:.0} % of which is which",
+            both(&best.name, &slow, &fast).unwrap_or_else(|| best.name.to_string()),
+            best.share * 100.0
+        ),
     ];
+    let also: Vec<String> = explained
+        .iter()
+        .skip(1)
+        .map(|other| both(&other.name, &slow, &fast).unwrap_or_else(|| other.name.to_string()))
+        .collect();
     if !also.is_empty() {
-        evidence.push(format!("so do, less or as much: {}", also.join(", ")));
+        evidence.push(format!("so do, less or as much: {}", also.join("; ")));
     }
-    Some(Finding {
+    let finding = Finding {
         kind: "tcp.two_speeds",
         severity: Severity::Warning,
         reach: slow.len(),
@@ -69,11 +82,64 @@ pub(super) fn finding(watch: &Watch, group: &Group<'_>) -> Option<Finding> {
             best.name
         ),
         evidence,
-        cause: format!("Of all that is known of these connections, {} differs.", best.name),
+        cause: both(&best.name, &slow, &fast).map_or_else(
+            || format!("Of all that is known of these connections, {} differs.", best.name),
+            |both| format!("Of all that is known of these connections this differs. {both}."),
+        ),
         remedies: vec![Remedy::by_hand(
             "see why it differs between these connections: another finding may say so",
         )],
-    })
+    };
+    let path = group::path(machine, slow.iter().map(|flow| flow.member));
+    Some(Found::new(finding, path))
+}
+
+/// Which values of a property the slow ones have, and which the fast ones.
+fn both(name: &str, slow: &[&Flow<'_, '_>], fast: &[&Flow<'_, '_>]) -> Option<String> {
+    let (_, read) = FACTS.iter().find(|(known, _)| *known == name)?;
+    let [slow, fast] = [slow, fast].map(|flows| {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for flow in flows {
+            *counts.entry(read(flow.member)).or_default() += 1;
+        }
+        let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
+        counts.sort_by_key(|(_, count)| core::cmp::Reverse(*count));
+        some(counts.into_iter().map(|(value, count)| format!("{value} ({count})")))
+    });
+    Some(format!("{name}: slow {slow}; fast {fast}"))
+}
+
+type Read = fn(&Member<'_>) -> String;
+
+/// What is known of a connection.
+const FACTS: [(&str, Read); 9] = [
+    ("selective acknowledgements", |member| yes(member.last.options.sack)),
+    ("window scale", |member| yes(member.last.options.window_scale)),
+    ("timestamps", |member| yes(member.last.options.timestamps)),
+    ("the segment size", |member| member.last.send_mss.to_string()),
+    ("the path's largest packet", |member| member.last.path_mtu.to_string()),
+    ("congestion control", |member| {
+        member.track.last.congestion.clone().unwrap_or_else(|| "unknown".to_owned())
+    }),
+    ("the other host", |member| member.track.last.remote.ip().to_canonical().to_string()),
+    ("our address", |member| member.track.last.local.ip().to_canonical().to_string()),
+    ("the process", |member| {
+        let owner = member.track.owner.as_ref();
+        owner.map_or_else(|| "of no known process".to_owned(), ToString::to_string)
+    }),
+];
+
+fn yes(has: bool) -> String {
+    if has { "yes" } else { "no" }.to_owned()
+}
+
+/// A slow connection of a group and a fast one, where it has two speeds.
+pub(super) fn pair(machine: &Machine<'_>, group: &Group<'_>) -> Option<(Key, Key)> {
+    finding(machine, group)?;
+    let flows = || group.members.iter().filter(|member| carried(member) >= BYTES_MIN);
+    let slow = flows().min_by_key(|member| carried(member))?;
+    let fast = flows().max_by_key(|member| carried(member))?;
+    Some((slow.key, fast.key))
 }
 
 /// What a member carried during the watch, both ways.
@@ -84,18 +150,6 @@ fn carried(member: &Member<'_>) -> u64 {
 
 /// What is known of each connection, as numbers for equal things.
 fn known(flows: &[Flow<'_, '_>]) -> Vec<(&'static str, Vec<u32>)> {
-    type Read = fn(&Member<'_>) -> String;
-    let facts: [(&'static str, Read); 9] = [
-        ("selective acknowledgements", |member| member.last.options.sack.to_string()),
-        ("window scale", |member| member.last.options.window_scale.to_string()),
-        ("timestamps", |member| member.last.options.timestamps.to_string()),
-        ("the segment size", |member| member.last.send_mss.to_string()),
-        ("the path's largest packet", |member| member.last.path_mtu.to_string()),
-        ("congestion control", |member| format!("{:?}", member.track.last.congestion)),
-        ("the other host", |member| member.track.last.remote.ip().to_string()),
-        ("our address", |member| member.track.last.local.ip().to_string()),
-        ("the process", |member| format!("{:?}", member.track.owner)),
-    ];
     let levels = |read: Read| -> Vec<u32> {
         let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
         let number = |flow: &Flow<'_, '_>| {
@@ -109,7 +163,7 @@ fn known(flows: &[Flow<'_, '_>]) -> Vec<(&'static str, Vec<u32>)> {
         let most = kinds.iter().max().map_or(0, |most| usize::try_from(*most).unwrap_or(0) + 1);
         most > 1 && most * 3 <= kinds.len()
     };
-    facts
+    FACTS
         .into_iter()
         .map(|(name, read)| (name, levels(read)))
         .filter(|(_, kinds)| few(kinds))

@@ -9,8 +9,11 @@ use std::collections::BTreeSet;
 
 use network::sockets::SynOptions;
 
-use super::super::watch::{NamespaceHistory, Watch};
-use super::group::{Ends, Group, Member, Service, plain};
+use super::super::history::NamespaceHistory;
+use super::super::watch::Watch;
+use super::explain::Found;
+use super::group::{self, Ends, Group, Member, Service, plain};
+use super::machine::Machine;
 use crate::finding::{Finding, Remedy, Severity};
 use crate::words::{bits_per_second, microseconds, plural, some};
 
@@ -22,8 +25,12 @@ const BACKLOG: u32 = 1024;
 
 /// What is wrong with the options of a group's connections; those that are in `told`, reported
 /// where they came to, are not reported again.
-pub(super) fn finding(watch: &Watch, group: &Group<'_>, told: &BTreeSet<Ends>) -> Option<Finding> {
-    let history = group.namespace(watch)?;
+pub(super) fn finding(
+    machine: &Machine<'_>,
+    group: &Group<'_>,
+    told: &BTreeSet<Ends>,
+) -> Option<Found> {
+    let history = group.namespace(machine.watch)?;
     let lacks = |member: &&Member<'_>| !lacking(member.last.options, history).is_empty();
     let mut lacking: Vec<&Member<'_>> = group.members.iter().filter(lacks).collect();
     let is_here = matches!(group.service, Service::Here { .. });
@@ -38,10 +45,12 @@ pub(super) fn finding(watch: &Watch, group: &Group<'_>, told: &BTreeSet<Ends>) -
     if lacking.is_empty() {
         return None;
     }
-    match cookies(group, history, &lacking).filter(|_| is_here) {
-        Some(why) => Some(of_cookies(watch, group, history, &lacking, why)),
-        None => some_have_them.then(|| of_others(watch, group, history, &lacking)),
-    }
+    let finding = match cookies(group, history, &lacking).filter(|_| is_here) {
+        Some(why) => of_cookies(machine, group, history, &lacking, why),
+        None if some_have_them => of_others(machine, group, history, &lacking),
+        None => return None,
+    };
+    Some(Found::new(finding, group::path(machine, lacking.into_iter())))
 }
 
 /// Why the kernel sent the cookies that these connections were made of.
@@ -121,8 +130,9 @@ fn what(
 }
 
 /// What both kinds have to show.
-fn evidence(group: &Group<'_>, lacking: &[&Member<'_>]) -> Vec<String> {
-    let mut lines = vec![format!("without: {}", some(lacking.iter().map(|member| member.peer())))];
+fn evidence(machine: &Machine<'_>, group: &Group<'_>, lacking: &[&Member<'_>]) -> Vec<String> {
+    let without = some(lacking.iter().map(|member| member.line(machine)));
+    let mut lines = vec![format!("without: {without}")];
     let describe = |member: &Member<'_>| {
         let info = member.last;
         format!(
@@ -159,13 +169,13 @@ fn possible(member: &Member<'_>) -> u64 {
 }
 
 fn of_cookies(
-    watch: &Watch,
+    machine: &Machine<'_>,
     group: &Group<'_>,
     history: &NamespaceHistory,
     lacking: &[&Member<'_>],
     why: Cookies,
 ) -> Finding {
-    let mut lines = evidence(group, lacking);
+    let mut lines = evidence(machine, group, lacking);
     let odd = lacking.iter().filter(|member| COOKIE_MSS.contains(&member.last.send_mss)).count();
     if odd > 0 {
         lines.push(format!("{odd} with a segment size that fits into a SYN cookie"));
@@ -207,7 +217,7 @@ fn of_cookies(
         kind: "tcp.syn_cookies",
         severity: Severity::Problem,
         reach: lacking.len(),
-        what: what(watch, group, history, lacking),
+        what: what(machine.watch, group, history, lacking),
         evidence: lines,
         cause: format!("{reason} {loss}"),
         remedies: remedies(group, history, (why, backlog)),
@@ -263,7 +273,7 @@ fn larger_backlog(
 }
 
 fn of_others(
-    watch: &Watch,
+    machine: &Machine<'_>,
     group: &Group<'_>,
     history: &NamespaceHistory,
     lacking: &[&Member<'_>],
@@ -286,7 +296,7 @@ fn of_others(
     } else {
         "run this on the other machine, too: see its counter TcpExtSyncookiesSent".to_owned()
     };
-    let mut lines = evidence(group, lacking);
+    let mut lines = evidence(machine, group, lacking);
     if is_here && received > 0 {
         lines.push(format!(
             "TcpExtSyncookiesRecv: {received} connections of this namespace were made of a SYN \
@@ -298,7 +308,7 @@ fn of_others(
         kind: "tcp.options_differ",
         severity: Severity::Warning,
         reach: lacking.len(),
-        what: what(watch, group, history, lacking),
+        what: what(machine.watch, group, history, lacking),
         evidence: lines,
         cause: cause.to_owned(),
         remedies: vec![Remedy::by_hand(remedy)],

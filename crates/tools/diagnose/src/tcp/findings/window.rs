@@ -1,7 +1,9 @@
 //! Connections with a small congestion window beside others to the same place with a large one.
 
-use super::super::watch::Watch;
-use super::group::{Group, Member};
+use super::super::watch::Key;
+use super::explain::Found;
+use super::group::{self, Group, Member};
+use super::machine::Machine;
 use crate::finding::{Finding, Remedy, Severity};
 use crate::words::{plural, some};
 
@@ -13,7 +15,7 @@ const SEGMENTS_MIN: u32 = 200;
 const FACTOR: u32 = 8;
 
 /// Those that stay behind, if they are fewer than half.
-pub(super) fn finding(watch: &Watch, group: &Group<'_>) -> Option<Finding> {
+pub(super) fn finding(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found> {
     let has_sent = |member: &&Member<'_>| {
         member.last.data_segments_out.is_some_and(|segments| segments >= SEGMENTS_MIN)
     };
@@ -43,7 +45,7 @@ pub(super) fn finding(watch: &Watch, group: &Group<'_>) -> Option<Finding> {
         format!(
             "small: {}",
             some(small.iter().map(|member| {
-                format!("{} with {}", member.peer(), member.last.congestion_window)
+                format!("{} with {}", member.line(machine), member.last.congestion_window)
             }))
         ),
         format!("{with_losses} of them have sent segments again"),
@@ -53,14 +55,14 @@ pub(super) fn finding(watch: &Watch, group: &Group<'_>) -> Option<Finding> {
     } else {
         "They had little to send, or take another way than the others."
     };
-    Some(Finding {
+    let finding = Finding {
         kind: "tcp.small_window",
         severity: Severity::Warning,
         reach: small.len(),
         what: format!(
             "{} to {} may have far less under way than the other {}",
             plural(small.len(), "connection"),
-            group.name(watch),
+            group.name(machine.watch),
             senders.len() - small.len()
         ),
         evidence,
@@ -69,5 +71,20 @@ pub(super) fn finding(watch: &Watch, group: &Group<'_>) -> Option<Finding> {
             "compare where these connections go (ip route get, the hash of a bond), and what is \
              lost there",
         )],
-    })
+    };
+    Some(Found::new(finding, group::path(machine, small.into_iter())))
+}
+
+/// A connection with a small window and one with a large one, where they differ.
+pub(super) fn pair(machine: &Machine<'_>, group: &Group<'_>) -> Option<(Key, Key)> {
+    finding(machine, group)?;
+    let senders = || {
+        let has_sent = |member: &&Member<'_>| {
+            member.last.data_segments_out.is_some_and(|segments| segments >= SEGMENTS_MIN)
+        };
+        group.members.iter().filter(has_sent)
+    };
+    let small = senders().min_by_key(|member| member.last.congestion_window)?;
+    let large = senders().max_by_key(|member| member.last.congestion_window)?;
+    Some((small.key, large.key))
 }
