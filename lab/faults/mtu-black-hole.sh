@@ -15,6 +15,7 @@ at router nft 'add table ip faults; add chain ip faults out { type filter hook o
 start_at server $(program server 7114 --name storage --mode answer)
 until_true 5 listens server 7114
 start_at client $(program client "$server" 7114 --name uploads --mode ask-then-push --connections 3)
+start_at client $(program client "$server" 7114 --name asks --mode ask --rate 5)
 stuck() {
     [ "$(at client ss -Htin 'dport = :7114' | grep -c 'backoff:')" -ge 3 ]
 }

@@ -16,6 +16,7 @@ work=/var/tmp/wf-$short
 undo=
 processes=
 was_ready=no
+is_stopped=no
 
 say() {
     echo "$(basename "$0" .sh): $*" >&2
@@ -33,10 +34,21 @@ skip() {
     exit 0
 }
 
-# later COMMAND: done at the end; the last one first.
+# later COMMAND: done at the end; the last one first. Right behind what it takes away: a signal is
+# heeded here, and where something waits, so that nothing is made without its end being known.
 later() {
     undo="$1
 $undo"
+    heed
+}
+
+heed() {
+    [ "$is_stopped" = no ] || exit 1
+}
+
+# end PID: a process of `launch` with its group, which it may not have yet.
+end() {
+    kill -s KILL -- "-$1" 2>/dev/null || kill -s KILL "$1" 2>/dev/null
 }
 
 finish() {
@@ -48,7 +60,7 @@ finish() {
             say "the program $process ended before the situation did"
             status=1
         fi
-        kill -s KILL -- "-$process" 2>/dev/null
+        end "$process"
     done
     while [ -n "$undo" ]; do
         command=$(printf '%s' "$undo" | head -n 1)
@@ -59,7 +71,7 @@ finish() {
     exit "$status"
 }
 trap finish EXIT
-trap 'exit 1' INT TERM HUP
+trap 'is_stopped=yes' INT TERM HUP
 
 # ready [PID]: the cause is there. Keeps it going until stdin closes or a signal comes.
 ready() {
@@ -68,6 +80,7 @@ ready() {
     done
     was_ready=yes
     trap 'exit 0' INT TERM HUP
+    heed
     echo "ready${1:+ $1}"
     exec 3<&0
     setpriv --pdeathsig KILL cat <&3 >/dev/null &
@@ -83,6 +96,7 @@ until_true() {
     deadline=$(($(date +%s) + $1))
     shift
     until "$@" >/dev/null 2>&1; do
+        heed
         [ "$(date +%s)" -lt "$deadline" ] || fail "after $seconds s still not so: $*"
         sleep 0.1
     done
@@ -91,9 +105,14 @@ until_true() {
 # start COMMAND...: a program in the background, with its own process group; its process is in $pid.
 # It dies with this script, however that ends.
 start() {
+    launch "$@"
+    processes="$processes $pid"
+    heed
+}
+
+launch() {
     setsid setpriv --pdeathsig KILL "$@" </dev/null >&2 &
     pid=$!
-    processes="$processes $pid"
 }
 
 # start_in GROUP COMMAND...: the same in a control group (its folder; several with commas).
@@ -317,15 +336,19 @@ slow_disk() {
     megabytes=$1
     milliseconds=$2
     shift 2
-    start $(program slow_disk "$work/slow" "$megabytes" "$milliseconds" "$@")
-    # Not before what lies on it is gone: so not with the other processes.
+    # Not one of $processes: it ends after what lies on it.
+    launch $(program slow_disk "$work/slow" "$megabytes" "$milliseconds" "$@")
     slow_server=$pid
-    processes=$(echo "$processes" | sed "s/ $pid\$//")
-    # It ends by itself with its mount.
-    later "kill -s KILL -- -$slow_server 2>/dev/null || :"
-    later "umount $work/slow || umount -l $work/slow"
+    later "end_slow_disk $slow_server"
     until_true 10 test -f "$work/slow/disk"
     looped "$work/slow/disk" --direct-io=on
+}
+
+end_slow_disk() {
+    end "$1"
+    wait "$1" 2>/dev/null
+    ! grep -q " $work/slow " /proc/mounts || umount "$work/slow" 2>/dev/null ||
+        umount -l "$work/slow"
 }
 
 # file_system WORD [MKFS OPTIONS]: ext4 on $loop, mounted at $mounted, which ends in the word.

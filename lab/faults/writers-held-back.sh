@@ -12,7 +12,8 @@ file_system ledger
 bdi=/sys/class/bdi/$(cat "/sys/block/$device/dev")
 # A limit of this disk alone: vm.dirty_bytes would be that of the whole machine.
 attribute "$bdi/strict_limit" 1
-attribute "$bdi/max_bytes" 4194304
+later "echo 100 >$bdi/max_ratio"
+echo 4194304 >"$bdi/max_bytes" || skip 'the kernel has no limit of bytes for a disk'
 start $(program files write-steadily "$mounted/export.csv" --name exports --size 65536)
 writer=$pid
 until_true 20 waits_in "$writer" balance_dirty_pages
