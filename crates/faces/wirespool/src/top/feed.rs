@@ -244,10 +244,20 @@ impl Reading {
         // Of a part of a volume other packets are not known; what is missing says where they end.
         let has_all = self.extract.is_none() || *self.wanted.start() == i64::MIN;
         locked(&self.met).span = self.span.filter(|_| has_all);
+        if !has_all && self.span.is_none() {
+            locked(&self.met).note(format!("the volume has no packet {}", between(&self.wanted)));
+        }
         let missing = self.extract.map(|extract| extract.join().expect("a panic aborts"));
         let mut met = locked(&self.met);
         match missing {
-            Some(Ok(Some(missing))) => met.note(missing),
+            Some(Ok(Some(missing))) => {
+                // The state, and a line for each reason.
+                let (state, reasons) = missing.split_once('\n').unwrap_or((&missing, ""));
+                if reasons.is_empty() {
+                    met.note(state.to_owned());
+                }
+                reasons.lines().for_each(|reason| met.note(format!("{state}: {reason}")));
+            }
             Some(Err(error)) => met.note(crate::failure::line(&error)),
             Some(Ok(None)) | None => {}
         }

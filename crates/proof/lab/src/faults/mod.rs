@@ -36,6 +36,9 @@ pub(crate) struct Flags {
     /// Look once more where a report does not name the cause: other programs disturb
     #[arg(long)]
     again: bool,
+    /// Leave out findings of these kinds, which the machine has by itself
+    #[arg(long)]
+    ignore: Vec<String>,
     /// Write the table of results, in Markdown, to this file
     #[arg(long)]
     table: Option<PathBuf>,
@@ -126,7 +129,11 @@ fn one(flags: &Flags, planted: &[&Situation], number: usize) -> Result<Option<Ou
         println!("{line}");
         return Ok(None);
     }
-    let report = judge::findings(&report.context("nothing was looked at")??);
+    let mut report = judge::findings(&report.context("nothing was looked at")??);
+    report.retain(|found| {
+        let is_planted = planted.iter().any(|it| it.findings.contains(&found.kind));
+        is_planted || !flags.ignore.contains(&found.kind)
+    });
     let verdict = judge::judge(planted, &report);
     let found = judge::named(planted, &report);
     let seconds = (SystemClock.boottime_ns() - begun_ns) / NANOS_PER_SECOND;
