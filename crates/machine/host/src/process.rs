@@ -111,6 +111,12 @@ pub fn memlock_limit_bytes() -> Option<u64> {
     getrlimit(Resource::Memlock).current
 }
 
+/// How long a file may become that this process writes; `None` is without limit. What is written
+/// beyond that ends the process.
+pub fn file_size_limit_bytes() -> Option<u64> {
+    getrlimit(Resource::Fsize).current
+}
+
 /// The number of this process.
 pub fn own_process() -> u32 {
     std::process::id()

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use host::DeviceNumber;
 use host::processes::{self, Stat};
@@ -118,16 +118,66 @@ pub fn limited() -> Vec<Limited> {
         let mut seen = 0;
         while let Some(folder) = folders.pop().filter(|_| seen < GROUPS_MAX) {
             seen += 1;
-            let limits = if is_two { limits_two(&folder) } else { limits_one(&folder) };
-            if !limits.is_empty() {
-                let below = folder.strip_prefix(&root).unwrap_or(&folder);
-                let name = format!("/{}", below.display());
-                found.push(Limited { folder: folder.clone(), name, reaches_below: is_two, limits });
-            }
+            found.extend(limited_at(&root, &folder, is_two));
             folders.extend(folders_in(&folder));
         }
     }
     found
+}
+
+/// The groups whose limits hold for this process: of version 1 its own, of version 2 those above,
+/// too. The nearest first.
+pub fn limited_here() -> Vec<Limited> {
+    let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
+    let mut found = Vec::new();
+    for Own { root, folder, is_two } in
+        own_groups(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"))
+    {
+        let above = folder.ancestors().take_while(|above| above.starts_with(&root));
+        for group in above.take(if is_two { GROUPS_MAX } else { 1 }) {
+            found.extend(limited_at(&root, group, is_two));
+        }
+    }
+    found
+}
+
+/// A group, where it has limits.
+fn limited_at(root: &Path, folder: &Path, is_two: bool) -> Option<Limited> {
+    let limits = if is_two { limits_two(folder) } else { limits_one(folder) };
+    let below = folder.strip_prefix(root).unwrap_or(folder);
+    let name = format!("/{}", below.display());
+    let folder = folder.to_path_buf();
+    (!limits.is_empty()).then_some(Limited { folder, name, reaches_below: is_two, limits })
+}
+
+/// Where a process is in a hierarchy that limits disks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Own {
+    root: PathBuf,
+    folder: PathBuf,
+    is_two: bool,
+}
+
+/// `7:blkio:/backup` and `0::/backup.service` of `/proc/self/cgroup`, by the mounts. A container
+/// may have only its own part mounted: then what the mount begins with is taken off.
+fn own_groups(mounts: &str, groups: &str) -> Vec<Own> {
+    let place_of = |is_two: bool| {
+        groups.lines().find_map(|line| {
+            let (_, rest) = line.split_once(':')?;
+            let (kinds, place) = rest.split_once(':')?;
+            let is_it =
+                if is_two { kinds.is_empty() } else { kinds.split(',').any(|it| it == "blkio") };
+            is_it.then(|| Path::new(place))
+        })
+    };
+    let own = |(mounted, root, is_two): (PathBuf, PathBuf, bool)| {
+        let place = place_of(is_two)?;
+        let below = place.strip_prefix(&mounted).or_else(|_| place.strip_prefix("/")).ok()?;
+        let is_climbing = below.components().any(|part| part == Component::ParentDir);
+        let folder = if is_climbing { root.clone() } else { root.join(below) };
+        Some(Own { root, folder, is_two })
+    };
+    mounted(mounts).into_iter().filter_map(own).collect()
 }
 
 /// How a group is now.
@@ -197,6 +247,11 @@ fn hierarchies(mounts: &str) -> Vec<PathBuf> {
 
 /// Where the hierarchies are that limit disks, and which are of version 2.
 fn roots(mounts: &str) -> Vec<(PathBuf, bool)> {
+    mounted(mounts).into_iter().map(|(_, root, is_two)| (root, is_two)).collect()
+}
+
+/// The same behind the group that is mounted there.
+fn mounted(mounts: &str) -> Vec<(PathBuf, PathBuf, bool)> {
     let root = |line: &str| {
         let (place, kind) = line.split_once(" - ")?;
         let mut kind = kind.split(' ');
@@ -205,7 +260,8 @@ fn roots(mounts: &str) -> Vec<(PathBuf, bool)> {
             "cgroup" if kind.nth(1)?.split(',').any(|option| option == "blkio") => false,
             _ => return None,
         };
-        Some((PathBuf::from(place.split(' ').nth(4)?), is_two))
+        let mut words = place.split(' ').skip(3).map(PathBuf::from);
+        Some((words.next()?, words.next()?, is_two))
     };
     mounts.lines().filter_map(root).collect()
 }
@@ -337,6 +393,27 @@ mod tests {
         let found = roots(mounts);
         let expected = [("/sys/fs/cgroup/blkio", false), ("/sys/fs/cgroup/unified", true)];
         assert_eq!(found, expected.map(|(place, is_two)| (PathBuf::from(place), is_two)));
+    }
+
+    #[test]
+    fn a_process_is_in_a_group_of_each_hierarchy() {
+        let mounts = "37 24 0:33 / /sys/fs/cgroup/blkio rw - cgroup cgroup rw,blkio\n\
+            40 24 0:36 /docker/ab /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+        let groups = "9:name=systemd:/x\n7:blkio:/backup\n0::/docker/ab/a/b\n";
+        let own = |root: &str, folder: &str, is_two| Own {
+            root: root.into(),
+            folder: folder.into(),
+            is_two,
+        };
+        let (one, two) = ("/sys/fs/cgroup/blkio", "/sys/fs/cgroup/unified");
+        let expected = [
+            own(one, "/sys/fs/cgroup/blkio/backup", false),
+            own(two, "/sys/fs/cgroup/unified/a/b", true),
+        ];
+        assert_eq!(own_groups(mounts, groups), expected);
+        // Of a group that is not mounted here, what is mounted is above.
+        assert_eq!(own_groups(mounts, "0::/../up\n"), [own(two, two, true)]);
+        assert_eq!(own_groups(mounts, ""), []);
     }
 
     #[test]

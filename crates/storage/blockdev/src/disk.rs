@@ -1,10 +1,10 @@
 //! What the kernel knows of the disk behind a block device.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use format::claim::{INTERVAL_MS, INTERVAL_ROTATING_MS};
-use host::children;
+use host::{DeviceNumber, children};
 use rustix::fs::{FileType, stat};
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +54,16 @@ pub struct Layer {
     pub write_cache: Option<String>,
     /// The I/O scheduler in use.
     pub scheduler: Option<String>,
+    /// The kernel cuts what is longer than this, in bytes, into several requests.
+    #[serde(default)]
+    pub request_bytes_max: Option<u64>,
+    /// Bytes that lie on one of several disks before the next one has its turn, where the device
+    /// says that it is built so.
+    #[serde(default)]
+    pub chunk_bytes: Option<u64>,
+    /// It is a cache in front of another device that keeps writes, as bcache in writeback mode.
+    #[serde(default)]
+    pub keeps_writes: bool,
     /// What the drive reports of itself, where [`layers_with_drives`] asked it.
     pub drive: Option<Drive>,
 }
@@ -61,21 +71,43 @@ pub struct Layer {
 /// The devices that carry a block device, or the file system of anything else: itself first, then
 /// what it is built on. None for a file system without a device.
 pub fn layers(path: &Path) -> Result<Vec<Layer>, Error> {
+    Ok(places(path)?.iter().map(|place| layer(place)).collect())
+}
+
+/// The disks that carry a block device, or the file system of anything else, by number and name:
+/// those of [`layers`], and of a partition the disk that it is of, which is what limits are for.
+pub fn disks_below(path: &Path) -> Result<Vec<(DeviceNumber, String)>, Error> {
+    let of_place = |place: &PathBuf| {
+        let disk = disk_of(place);
+        let number = fs::read_to_string(disk.join("dev")).ok()?.parse().ok()?;
+        Some((number, name_of(disk)))
+    };
+    Ok(places(path)?.iter().filter_map(of_place).collect())
+}
+
+/// Where sysfs has the devices of [`layers`].
+fn places(path: &Path) -> Result<Vec<PathBuf>, Error> {
     let found = stat(path).map_err(|errno| Error::path("examine", path, errno))?;
     let is_device = FileType::from_raw_mode(found.st_mode) == FileType::BlockDevice;
     let place = if is_device { sysfs(&found) } else { sysfs_of(found.st_dev) };
-    let mut layers = Vec::new();
+    let mut places = Vec::new();
     let mut next = vec![place];
     while let Some(place) = next.pop() {
-        if layers.len() == LAYERS_MAX || !place.join("dev").exists() {
+        if places.len() == LAYERS_MAX || !place.join("dev").exists() {
             continue;
         }
-        layers.push(layer(&place));
         let mut below = children(&place.join("slaves"));
         below.reverse();
         next.extend(below.iter().map(|link| fs::canonicalize(link).unwrap_or(link.clone())));
+        places.push(place);
     }
-    Ok(layers)
+    Ok(places)
+}
+
+/// The disk of a partition; anything else itself.
+fn disk_of(place: &Path) -> &Path {
+    let is_partition = place.join("partition").exists();
+    place.parent().filter(|_| is_partition).unwrap_or(place)
 }
 
 /// The same, and each drive is asked for its health, its link and how it writes: commands that take
@@ -85,8 +117,7 @@ pub fn layers_with_drives(path: &Path) -> Result<Vec<Layer>, Error> {
     for layer in &mut layers {
         let link = Path::new("/sys/class/block").join(&layer.name);
         let place = fs::canonicalize(&link).unwrap_or(link);
-        let is_partition = place.join("partition").exists();
-        let disk = place.parent().filter(|_| is_partition).unwrap_or(&place);
+        let disk = disk_of(&place);
         layer.drive = drive::of(disk, &Path::new("/dev").join(name_of(disk)));
     }
     Ok(layers)
@@ -120,11 +151,12 @@ pub fn node(path: &Path) -> Result<Node, Error> {
 
 /// More than any sane stack has.
 const LAYERS_MAX: usize = 64;
+/// What a single disk says for its sector is no chunk.
+const CHUNK_MIN: u64 = 4096;
 
 pub(crate) fn layer(place: &Path) -> Layer {
     // A partition has only a size of its own.
-    let parent = place.parent().map(Path::to_path_buf).unwrap_or_default();
-    let disk = if place.join("partition").exists() { parent } else { place.to_path_buf() };
+    let disk = disk_of(place);
     let text = |name: &str| {
         let text = fs::read_to_string(disk.join(name)).ok()?;
         let text = text.trim();
@@ -135,6 +167,9 @@ pub(crate) fn layer(place: &Path) -> Layer {
         .ok()
         .and_then(|text| text.trim().parse().ok())
         .unwrap_or(0);
+    let number = |name: &str| text(name)?.parse::<u64>().ok().filter(|number| *number > 0);
+    // A striped device says its chunk and its stripe: Documentation/ABI/stable/sysfs-block.
+    let chunk = number("queue/minimum_io_size").zip(number("queue/optimal_io_size"));
     let active = |line: String| Some(line.split_once('[')?.1.split_once(']')?.0.to_owned());
     Layer {
         name: name_of(place),
@@ -146,6 +181,12 @@ pub(crate) fn layer(place: &Path) -> Layer {
         is_rotational: text("queue/rotational").as_deref() == Some("1"),
         write_cache: text("queue/write_cache"),
         scheduler: text("queue/scheduler").and_then(active),
+        request_bytes_max: number("queue/max_sectors_kb").map(|kib| kib.saturating_mul(1024)),
+        chunk_bytes: chunk
+            .filter(|(chunk, stripe)| *chunk > CHUNK_MIN && stripe > chunk)
+            .map(|(chunk, _)| chunk),
+        // Documentation/admin-guide/bcache.rst.
+        keeps_writes: text("bcache/cache_mode").is_some_and(|modes| modes.contains("[writeback]")),
         drive: None,
     }
 }
@@ -163,8 +204,6 @@ fn read(queue: &Path) -> Option<Disk> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
 
     fn queue(files: &[(&str, &str)]) -> (tempfile::TempDir, PathBuf) {
@@ -202,6 +241,34 @@ mod tests {
         let found = layer(&place);
         assert_eq!((found.size_bytes, found.serial.as_deref()), (1 << 20, Some("X-12")));
         assert_eq!((found.model, found.scheduler, found.is_rotational), (None, None, false));
+    }
+
+    #[test]
+    fn requests_have_a_longest_and_stripes_a_chunk() {
+        let of = |sizes: [&str; 3]| {
+            let (_kept, place) = queue(&[("size", "8\n")]);
+            fs::create_dir(place.join("queue")).unwrap();
+            for (name, text) in
+                ["max_sectors_kb", "minimum_io_size", "optimal_io_size"].iter().zip(sizes)
+            {
+                fs::write(place.join("queue").join(name), text).unwrap();
+            }
+            let found = layer(&place);
+            (found.request_bytes_max, found.chunk_bytes)
+        };
+        assert_eq!(of(["512\n", "524288\n", "1572864\n"]), (Some(512 << 10), Some(512 << 10)));
+        assert_eq!(of(["1280", "4096", "0"]), (Some(1280 << 10), None));
+        assert_eq!(of(["0", "4096", "131072"]), (None, None), "a sector, and a drive's wish");
+    }
+
+    #[test]
+    fn a_partition_is_limited_as_its_disk() {
+        let (_kept, disk) = queue(&[("dev", "8:0\n")]);
+        let part = disk.join("sda1");
+        fs::create_dir(&part).unwrap();
+        assert_eq!(disk_of(&part), part);
+        fs::write(part.join("partition"), "1\n").unwrap();
+        assert_eq!((disk_of(&part), disk_of(&disk)), (&*disk, &*disk));
     }
 
     #[test]

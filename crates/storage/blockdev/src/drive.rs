@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use host::children;
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
+use rustix::process::geteuid;
 
 pub use figures::{Drive, Health, Link, Recording, Unread};
 
@@ -90,15 +91,21 @@ fn open(node: &Path) -> Result<OwnedFd, Errno> {
 
 fn reason(errno: Errno) -> String {
     match errno {
-        Errno::ACCESS | Errno::PERM => {
-            "no permission to open the device: root, outside of a container".to_owned()
-        }
+        Errno::ACCESS | Errno::PERM => no_permission(geteuid().is_root()).to_owned(),
         Errno::NOTTY | Errno::INVAL | Errno::OPNOTSUPP => {
             "the device answers neither NVMe nor ATA commands: a virtual disk, or behind a \
              controller whose own tool is needed"
                 .to_owned()
         }
         errno => format!("the device refused: {errno}"),
+    }
+}
+
+fn no_permission(is_root: bool) -> &'static str {
+    if is_root {
+        "no permission to open the device, and this is root: try outside of the container"
+    } else {
+        "no permission to open the device: root, outside of a container"
     }
 }
 
@@ -140,6 +147,12 @@ pub(crate) fn read_any_answer(bytes: &[u8]) -> [(Health, Option<i32>); 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn root_is_not_told_to_be_root() {
+        assert!(no_permission(false).contains(": root,"));
+        assert!(no_permission(true).ends_with("outside of the container"));
+    }
 
     #[test]
     fn the_link_and_the_sensor_are_found_above_the_disk() {

@@ -92,12 +92,13 @@ pub fn clear(path: &Path, consent: &Consent, seed: u64) -> Result<Cleared, Refus
         return Err(Refusal::NotADevice { path: refused });
     }
     let identity = Identity::of(path)?;
+    // First what no name lifts: a refusal must not offer to destroy what is mounted.
+    if let Some(used) = usage::of(path)? {
+        return Err(Refusal::InUse { path: refused, used });
+    }
     if let Some(given) = consent.name.as_ref().filter(|given| **given != identity.name) {
         let (name, given) = (identity.name.clone(), given.clone());
         return Err(Refusal::OtherDevice { path: refused, name, given });
-    }
-    if let Some(used) = usage::of(path)? {
-        return Err(Refusal::InUse { path: refused, used });
     }
     // Claimed from here on: neither the kernel nor another wirespool gets it. Refuses what is
     // read-only, or has blocks that are too large.
