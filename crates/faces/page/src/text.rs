@@ -179,7 +179,9 @@ pub struct Facts(String);
 impl Facts {
     /// Appends a line.
     pub fn add(&mut self, name: &str, value: impl core::fmt::Display) {
-        let (name, value) = (format!("{name}:"), printable(&value.to_string()));
+        // Further values of a name stand below it.
+        let name = if name.is_empty() { String::new() } else { format!("{name}:") };
+        let value = printable(&value.to_string());
         writeln!(self.0, "{name:<14} {value}").expect("a string takes all text");
     }
 

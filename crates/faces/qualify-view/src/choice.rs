@@ -20,6 +20,9 @@ fn reason(reason: &Reason) -> String {
                 format!("no zones: they gain less than a tenth ({rates})")
             }
         }
+        Reason::Doubted => {
+            "WHAT WAS MEASURED IS NO GUARANTEE: `qualify show` of the report says why".to_owned()
+        }
         Reason::OneOrder => {
             "no zones: only one order of writing was judged; the part sweep judges both".to_owned()
         }

@@ -72,8 +72,7 @@ fn target(lines: &mut Lines, target: &Contender) {
 
 /// The end of a path: a label.
 fn short(name: &str) -> String {
-    let last = name.trim_end_matches('/').rsplit('/').next().unwrap_or(name);
-    last.chars().take(13).collect()
+    name.trim_end_matches('/').rsplit('/').next().unwrap_or(name).to_owned()
 }
 
 fn effect(effect: &EffectFound, targets: &[Contender]) -> String {

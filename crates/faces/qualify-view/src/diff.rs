@@ -5,16 +5,28 @@ use page::add;
 use page::safe::{json_pretty, printable};
 use page::table::{self, Column};
 use page::text::disk_rate as rate;
-use page::text::{grouped, nanos, permille};
+use page::text::{grouped, nanos, permille, wrapped};
 use serde::Serialize;
+
+/// Columns where there is no terminal.
+const WIDTH: usize = 100;
+/// On a terminal that is narrower a table has no space for its names.
+const TABLE_WIDTH: usize = 80;
 
 /// What changed; `width` is that of the terminal, if there is one.
 pub fn qualification_diff(diff: &Diff, width: Option<usize>) -> String {
     let mut text = String::new();
+    let lines = |text: &mut String, line: &str| {
+        for line in wrapped(line, width.unwrap_or(WIDTH), 2) {
+            add(text, format_args!("{line}\n"));
+        }
+    };
     for (name, old, new) in &diff.facts {
-        add(&mut text, format_args!("{name}: {} before, {} now\n", printable(old), printable(new)));
+        lines(&mut text, &format!("{name}: {} before, {} now", printable(old), printable(new)));
     }
-    if !diff.compared.is_empty() {
+    if width.is_some_and(|width| width < TABLE_WIDTH) {
+        diff.compared.iter().for_each(|compared| lines(&mut text, &sentence(compared)));
+    } else if !diff.compared.is_empty() {
         let column = |title, is_number, rank| Column { title, is_number, least: 0, rank };
         let columns = [
             column("what", false, 0),
@@ -28,7 +40,7 @@ pub fn qualification_diff(diff: &Diff, width: Option<usize>) -> String {
         text.push_str(&table::render(&columns, &rows, width));
     }
     for words in &diff.unmatched {
-        add(&mut text, format_args!("not compared: {words}\n"));
+        lines(&mut text, &format!("not compared: {words}"));
     }
     add(&mut text, format_args!("{}\n", answer(diff)));
     text
@@ -41,6 +53,17 @@ fn answer(diff: &Diff) -> String {
         Some(false) => format!("the guarantee did not fall by more than {tolerance}"),
         None => "the guarantees cannot be compared".to_owned(),
     }
+}
+
+/// A row as a line.
+fn sentence(compared: &Compared) -> String {
+    let mut cells = row(compared).into_iter();
+    let mut next = || cells.next().unwrap_or_default();
+    let (what, before, now, change, interval, verdict) =
+        (next(), next(), next(), next(), next(), next());
+    let interval = if interval.is_empty() { interval } else { format!(" ({interval})") };
+    let gap = if verdict.is_empty() { "" } else { ": " };
+    format!("{what}: {before} before, {now} now, {change}{interval}{gap}{verdict}")
 }
 
 fn row(compared: &Compared) -> Vec<String> {
@@ -68,8 +91,11 @@ fn row(compared: &Compared) -> Vec<String> {
     ]
 }
 
-/// A ratio as what it is off from 1, in percent.
+/// A ratio as what it is off from 1, in percent; from ten times on as the number of times.
 fn off(ratio_permille: u64) -> String {
+    if ratio_permille >= 10_000 {
+        return format!("{} times", grouped(ratio_permille / 1000));
+    }
     let sign = if ratio_permille < 1000 { '-' } else { '+' };
     format!("{sign}{}", permille(ratio_permille.abs_diff(1000)))
 }

@@ -145,6 +145,7 @@ mod tests {
             size_bytes: 1,
             layers: vec![layer],
             is_in_memory: false,
+            limits: Vec::new(),
         };
         let flash = Seen { turns: Some(false), access_ns: Some(90_000), ..Seen::default() };
         let text = "it says that it turns, and an access takes 90.0 us: flash, or a cache";

@@ -5,7 +5,7 @@ use page::add;
 use page::safe::{json_pretty, printable};
 use page::table::{self, Column};
 use page::text::disk_rate as rate;
-use page::text::{bits, nanos, wrapped};
+use page::text::{bits, nanos, plural, wrapped};
 use serde::Serialize;
 use units::ByteSize;
 
@@ -19,28 +19,32 @@ pub fn qualify_plan(
     proposals: &[Proposal],
     width: Option<usize>,
 ) -> String {
-    let mut text = asked(need);
+    let wide = width.unwrap_or(WIDTH);
+    let mut text = String::new();
+    for line in asked(need).iter().flat_map(|line| wrapped(line, wide, 2)) {
+        add(&mut text, format_args!("{line}\n"));
+    }
     let column = |title, is_number, rank| Column { title, is_number, least: 0, rank };
     let columns = [
         column("disk", false, 0),
         column("disks", true, 0),
-        column("usable", true, 2),
+        column("usable", true, 3),
         column("days", true, 0),
         column("traffic", true, 0),
-        column("1 lost", true, 1),
-        column("2 lost", true, 3),
-        column("margin", true, 0),
-        column("rebuilt in", true, 4),
+        column("1 lost", true, 2),
+        column("2 lost", true, 4),
+        column("margin", true, 1),
+        column("rebuilt in", true, 5),
         column("", false, 0),
     ];
     let rows: Vec<Vec<String>> =
         proposals.iter().map(|proposal| row(need, disks, proposal)).collect();
     text.push_str(&table::render(&columns, &rows, width));
-    for disk in disks {
-        let source = printable(&format!("{}: {}", disk.name, disk.source));
-        for line in wrapped(&source, width.unwrap_or(WIDTH), 2) {
-            add(&mut text, format_args!("{line}\n"));
-        }
+    let short = proposals.iter().filter(|proposal| !proposal.fits());
+    let short = short.map(|proposal| missing(need, disks, proposal));
+    let sources = disks.iter().map(|disk| printable(&format!("{}: {}", disk.name, disk.source)));
+    for line in short.chain(sources).flat_map(|line| wrapped(&line, wide, 2)) {
+        add(&mut text, format_args!("{line}\n"));
     }
     if !proposals.iter().any(Proposal::fits) {
         text.push_str("nothing of this fits\n");
@@ -48,28 +52,66 @@ pub fn qualify_plan(
     text
 }
 
-fn asked(need: &Need) -> String {
+fn asked(need: &Need) -> Vec<String> {
     let (mix, frame) = (printable(&need.mix.name), need.mix.mean_frame_bytes());
-    let mut text = format!(
-        "{} of {mix}, mean frame {frame} bytes, need {} of disks, with a pool of {}\n",
+    let mut lines = vec![format!(
+        "{} of {mix}, mean frame {frame} bytes, need {} of disks, with a pool of {}",
         bits(need.bits_per_s),
         rate(need.mix.bytes_of(need.bits_per_s)),
         ByteSize(need.pool_bytes),
-    );
+    )];
     if need.days > 0 {
         let kept = u128::from(need.mix.bytes_of(need.mean_bits_per_s)) * 86_400;
         let kept = u64::try_from(kept * u128::from(need.days)).unwrap_or(u64::MAX);
-        add(
-            &mut text,
-            format_args!(
-                "{} days at a mean of {} are {}\n",
-                need.days,
-                bits(need.mean_bits_per_s),
-                terabytes(kept),
-            ),
-        );
+        lines.push(format!(
+            "{} at a mean of {} are {}",
+            plural(need.days, "day"),
+            bits(need.mean_bits_per_s),
+            terabytes(kept),
+        ));
     }
-    text
+    lines
+}
+
+/// What disks that do not fit come to, and how many of them would do.
+fn missing(need: &Need, disks: &[Disk], proposal: &Proposal) -> String {
+    let name = disks.get(proposal.disk).map_or("", |disk| disk.name.as_str());
+    let lost = proposal.bytes_per_s_lost.iter().flatten().min();
+    let carried = lost.copied().unwrap_or(proposal.bytes_per_s).min(proposal.bytes_per_s);
+    let mut facts = Vec::new();
+    if !proposal.is_fast_enough {
+        let (carried, asked) = (bits(need.mix.bits_of(carried)), bits(need.bits_per_s));
+        let while_lost = if lost.is_some() { ", also while a disk is replaced" } else { "" };
+        facts.push(format!("carries {carried} of {asked}{while_lost}"));
+    }
+    if need.days > 0 || !proposal.is_large_enough {
+        let asked = if need.days > 0 { format!(" of {}", need.days) } else { String::new() };
+        facts.push(format!("keeps {}{asked} days", days(proposal.held_ns)));
+    }
+    let would = match proposal.enough {
+        Some(enough) if enough.volumes > 1 => format!(
+            "{} would do: {} volumes of {} that share the traffic",
+            plural(u64::from(enough.disks()), "disk"),
+            enough.volumes,
+            side_by_side(enough.data, enough.parity),
+        ),
+        Some(enough) if enough.parity == 0 => {
+            format!("{} would do", plural(u64::from(enough.disks()), "disk"))
+        }
+        Some(enough) => format!(
+            "{} would do ({})",
+            plural(u64::from(enough.disks()), "disk"),
+            side_by_side(enough.data, enough.parity)
+        ),
+        None => "no number of such disks does".to_owned(),
+    };
+    let these = side_by_side(proposal.data, proposal.parity);
+    printable(&format!("{name}, {these}: {}; {would}", facts.join(" and ")))
+}
+
+/// Disks of data and of parity: `7+2`.
+fn side_by_side(data: u32, parity: u8) -> String {
+    if parity > 0 { format!("{data}+{parity}") } else { data.to_string() }
 }
 
 fn row(need: &Need, disks: &[Disk], proposal: &Proposal) -> Vec<String> {
@@ -88,7 +130,7 @@ fn row(need: &Need, disks: &[Disk], proposal: &Proposal) -> Vec<String> {
     };
     vec![
         disk.map_or_else(String::new, |disk| printable(&disk.name)),
-        if parity > 0 { format!("{data}+{parity}") } else { data.to_string() },
+        side_by_side(data, parity),
         terabytes(proposal.usable_bytes),
         days(proposal.held_ns),
         traffic(proposal.bytes_per_s),
@@ -115,7 +157,11 @@ fn days(ns: u64) -> String {
     format!("{}.{}", tenths / 10, tenths % 10)
 }
 
+/// Of what is needed; from ten times on as the number of times.
 fn margin(permille: i64) -> String {
+    if permille >= 9000 {
+        return format!("{} times", (permille + 1000) / 1000);
+    }
     let sign = if permille < 0 { '-' } else { '+' };
     let size = permille.unsigned_abs();
     format!("{sign}{}.{} %", size / 10, size % 10)
@@ -127,6 +173,14 @@ struct DiskJson<'a> {
     source: &'a str,
     size_bytes: u64,
     is_by_reading: bool,
+}
+
+#[derive(Serialize)]
+struct EnoughJson {
+    volumes: u32,
+    data_disks: u32,
+    parity_disks: u8,
+    disks: u32,
 }
 
 #[derive(Serialize)]
@@ -144,6 +198,7 @@ struct ProposalJson<'a> {
     is_fast_enough: bool,
     is_large_enough: bool,
     fits: bool,
+    enough: Option<EnoughJson>,
 }
 
 #[derive(Serialize)]
@@ -177,6 +232,12 @@ pub fn qualify_plan_json(need: &Need, disks: &[Disk], proposals: &[Proposal]) ->
         is_fast_enough: proposal.is_fast_enough,
         is_large_enough: proposal.is_large_enough,
         fits: proposal.fits(),
+        enough: proposal.enough.map(|enough| EnoughJson {
+            volumes: enough.volumes,
+            data_disks: enough.data,
+            parity_disks: enough.parity,
+            disks: enough.disks(),
+        }),
     };
     let of_disks = disks.iter().map(|disk| DiskJson {
         name: &disk.name,

@@ -1,9 +1,10 @@
 use ::qualify::{
-    Answer, Asked, Cause, Cpu, CpuStep, CurvePoint, Diff, Drive, ExtentStep, Extents, FileLap,
-    Files, Fill, FioRun, Iops, IopsStep, Judged, Latencies, Latency, Layer, Lost, Mix, Mixed, Need,
-    Order, Part, PartResult, Passes, Qualification, ReadLoad, ReadResult, Reads, Sample, Share,
-    SlowWrite, Sweep, SweepStep, Target, TargetKind, Trace, Unread, Verdict, Verified, Window,
-    WithReaders, parse_qualification, proposals, typical,
+    Answer, Asked, Cause, Cpu, CpuStep, CurvePoint, Diff, Doubt, Drive, ExtentStep, Extents,
+    FileLap, Files, Fill, FioRun, GroupLimit, Iops, IopsStep, Judged, Jump, JumpBy, Latencies,
+    Latency, Layer, LimitOf, Lost, Mix, Mixed, Need, Order, Part, PartResult, Passes,
+    Qualification, ReadLoad, ReadResult, Reads, Sample, Share, SlowWrite, Sweep, SweepStep, Target,
+    TargetKind, Trace, Unread, Verdict, Verified, Window, WithReaders, parse_qualification,
+    proposals, typical,
 };
 use page::PlotStyle;
 use units::Timestamp;
@@ -53,6 +54,7 @@ fn judged() -> Judged {
         minimum_bytes_per_s: 83_000_000,
         slow_ns: Some(6_000_000_000),
         fast_ns: Some(5_000_000_000),
+        jump: None,
     }
 }
 
@@ -118,6 +120,7 @@ fn target() -> Target {
         size_bytes: 8_000_000_000_000,
         layers: vec![layer],
         is_in_memory: false,
+        limits: Vec::new(),
     }
 }
 
@@ -175,6 +178,7 @@ fn every_part() -> Qualification {
             is_write: true,
             block_bytes: 2 << 20,
             steps: (0..5).map(step).collect(),
+            jump_ns: Some(9_000_000),
         }),
         PartResult::Fill(fill()),
         PartResult::Passes(Passes {
@@ -282,7 +286,7 @@ fn a_summary_fits_its_terminal_and_cannot_steer_it() {
         "1 500 random writes of 4 KiB a second at most\n",
         "lap 2: 751 MB/s (7.00 GiB in 10.0 s); 5.5 extents a file, 22 at\n",
         "fio-3.33 beside it: 835 MB/s; the first lap is 89.9 % of that\n",
-        "6 data columns: checksums 100.0\n",
+        "6 data columns: checksums\n",
         "12.0 KiB written",
         "serial ZA1\\u{1b}[2J",
     ] {
@@ -291,6 +295,108 @@ fn a_summary_fits_its_terminal_and_cannot_steer_it() {
     for line in text.lines() {
         assert!(line.len() <= 80, "{line}");
     }
+}
+
+fn limit() -> GroupLimit {
+    GroupLimit {
+        group: "/backup\u{1b}".to_owned(),
+        file: "/sys/fs/cgroup/backup/io.max".to_owned(),
+        disk: "sdb".to_owned(),
+        is_write: true,
+        of: LimitOf::Bytes,
+        per_second: 5_000_000,
+    }
+}
+
+fn doubted() -> Qualification {
+    let mut found = every_part();
+    found.target.limits = vec![limit()];
+    let verdict = found.verdict.as_mut().unwrap();
+    let (bytes, needed_bytes) = (12 << 30, 24 << 30);
+    verdict.doubts = vec![
+        Doubt::Limited { limit: limit() },
+        Doubt::Step {
+            bytes,
+            before_bytes_per_s: 2_100_000_000,
+            after_bytes_per_s: 180_000_000,
+            needed_bytes,
+        },
+        Doubt::Cache { name: "vg-fast_cvol".to_owned(), bytes, needed_bytes: Some(needed_bytes) },
+        Doubt::AboveDevice {
+            bytes,
+            bytes_per_s: 2_100_000_000,
+            most_bytes_per_s: 600_000_000,
+            needed_bytes,
+        },
+        Doubt::Memory,
+        Doubt::Short { bytes, ns: 1_000_000_000, needed_bytes },
+    ];
+    let jump = Some(Jump { ns: 13_000_000, by: JumpBy::Reads });
+    let order = Order::ZoneLevelled;
+    verdict.judged.push(Judged { order, is_computed: true, jump, ..judged() });
+    found
+}
+
+#[test]
+fn what_a_guarantee_is_not_of_is_named_with_what_it_takes() {
+    let found = doubted();
+    let text = qualification(&found, PlotStyle { width: 300, is_terminal: false });
+    for expected in [
+        "               the control group /backup\\u{1b} limits writes to sdb to 5.00 MB/s\n",
+        "verdict:       cannot judge the disk: the control group /backup\\u{1b} limits writes to \
+         sdb to 5.00 MB/s; lift it (/sys/fs/cgroup/backup/io.max), or run outside of the group\n",
+        "cannot judge beyond 12.0 GiB: there the rate falls from 2.10 GB/s to 180 MB/s, as behind \
+         a cache that is full. The rate of the last part counts; write at least --size 24G to see",
+        "cannot judge beyond 12.0 GiB: the write cache vg-fast_cvol may have taken all of it. The \
+         rate behind it counts; write at least --size 24G\n",
+        "2.10 GB/s is more than the 600 MB/s that the drives below can do at most",
+        "pool 80.0 MiB, a jump 13.0 ms as measured by reading\n",
+    ] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+    let html = qualification_html(&found);
+    for expected in [
+        "Cannot judge the disk: the control group",
+        "Cannot judge beyond 12.0 GiB",
+        "a jump 13.0 ms as measured by reading",
+    ] {
+        assert!(html.contains(expected), "{expected}\n{html}");
+    }
+    let again = parse_qualification(&qualification_json(&found)).unwrap();
+    assert_eq!((again.target, again.verdict), (found.target, found.verdict));
+}
+
+#[test]
+fn a_narrow_terminal_has_whole_lines_that_begin_with_words() {
+    let text = qualification(&doubted(), PlotStyle { width: 60, is_terminal: false });
+    for line in text.lines() {
+        assert!(line.chars().count() <= 60, "{line}");
+        assert!(![": ", ", ", "; "].iter().any(|it| line.trim_start().starts_with(it)), "{line}");
+        assert!(!line.contains("\\n"), "{line}");
+        let words = line.trim_start().split(' ').next().unwrap_or_default();
+        assert!(!["GB/s", "MB/s", "MB/s,", "Gbit/s", "MiB", "ms", "%"].contains(&words), "{line}");
+    }
+    let diff = Diff::of(&every_part(), &every_part(), 50);
+    for line in qualification_diff(&diff, Some(60)).lines() {
+        assert!(line.chars().count() <= 60, "{line}");
+    }
+}
+
+#[test]
+fn a_margin_of_many_times_is_no_percentage() {
+    let mut found = every_part();
+    let asked = found.verdict.as_mut().unwrap().asked.as_mut().unwrap();
+    (asked.margin_permille, asked.answer) = (40_842_000, Answer::Fits);
+    let text = qualification(&found, PlotStyle { width: 100, is_terminal: false });
+    assert!(text.contains("it fits, with 40 843 times what is needed\n"), "{text}");
+    let mut new = every_part();
+    for part in &mut new.parts {
+        if let PartResult::Extents(extents) = part {
+            extents.jump_ns = 900_000_000;
+        }
+    }
+    let text = qualification_diff(&Diff::of(&every_part(), &new, 50), Some(80));
+    assert!(text.contains("100 times") && !text.contains("+9900"), "{text}");
 }
 
 /// Plots of a page with the counts of what is drawn in them.
@@ -489,8 +595,7 @@ fn a_plan_fits_its_terminal() {
     let disks = [typical("hdd-8tb").unwrap()];
     let found = proposals(&need, &disks, &[2], None);
     let text = qualify_plan(&need, &disks, &found, Some(80));
-    let first =
-        "10.00 Gbit/s of 640, mean frame 640 bytes, need 1.28 GB/s of disks, with a pool of";
+    let first = "10.00 Gbit/s of 640, mean frame 640 bytes, need 1.28 GB/s of disks, with a pool\n";
     for expected in [first, "10 days at a mean of 1.00 Gbit/s are 110.6 TB\n", "14+2", "  fits\n"] {
         assert!(text.contains(expected), "{expected}\n{text}");
     }
@@ -503,4 +608,11 @@ fn a_plan_fits_its_terminal() {
     let few = proposals(&need, &disks, &[0], Some(2));
     let text = qualify_plan(&need, &disks, &few, None);
     assert!(text.contains("TOO SLOW, TOO SMALL\n") && text.ends_with("nothing of this fits\n"));
+    let would = "hdd-8tb, 2: carries 3.1";
+    assert!(text.contains(would) && text.contains(" of 10 days; 14 disks would do\n"), "{text}");
+    let json: serde_json::Value =
+        serde_json::from_str(&qualify_plan_json(&need, &disks, &few)).unwrap();
+    assert_eq!(json["proposals"][0]["enough"]["disks"], 14);
+    let narrow = qualify_plan(&Need { days: 30, ..need }, &disks, &few, Some(60));
+    assert!(narrow.lines().all(|line| line.len() <= 60), "{narrow}");
 }

@@ -3,9 +3,9 @@
 use core::fmt::Write as _;
 
 use ::qualify::{
-    Answer, Cause, Cpu, Doubt, Extents, Files, Fill, Iops, Judged, Latencies, Latency, Mixed,
-    Order, PartResult, Passes, Qualification, Reads, Share, Sweep, Target, TargetKind, Verdict,
-    seen,
+    Answer, Cause, Cpu, Doubt, Extents, Files, Fill, GroupLimit, Iops, Judged, Jump, JumpBy,
+    Latencies, Latency, LimitOf, Mixed, Order, PartResult, Passes, Qualification, Reads, Share,
+    Sweep, Target, TargetKind, Verdict, seen,
 };
 use page::safe::printable;
 use page::text::disk_rate as rate;
@@ -45,6 +45,7 @@ pub fn qualification(found: &Qualification, style: PlotStyle) -> String {
         lines.add("", &self::layer(layer));
         layer.drive.iter().flat_map(drive::lines).for_each(|line| lines.add("", &line));
     }
+    found.target.limits.iter().for_each(|limit| lines.add("", &self::limit(limit)));
     if let Some(seen) = drive::seen(&found.target, seen(&found.parts)) {
         lines.add("seen", &seen);
     }
@@ -73,6 +74,31 @@ pub fn qualification(found: &Qualification, style: PlotStyle) -> String {
     lines.text
 }
 
+/// Between a number and its unit while a line is wrapped.
+const JOIN: char = '\u{a0}';
+/// What stays with the number before it.
+const UNITS: [&str; 18] = [
+    "B", "KiB", "MiB", "GiB", "TiB", "kB/s", "MB/s", "GB/s", "kbit/s", "Mbit/s", "Gbit/s", "ns",
+    "us", "ms", "s", "min", "h", "%",
+];
+
+/// The same with numbers and their units as one word.
+fn joined(text: &str) -> String {
+    let mut joined = String::new();
+    let mut is_number = false;
+    for (place, word) in text.split(' ').enumerate() {
+        let unit = word.trim_end_matches([',', ';', ':', '.', ')']);
+        if place > 0 {
+            joined.push(if is_number && UNITS.contains(&unit) { JOIN } else { ' ' });
+        }
+        joined.push_str(word);
+        let digits = word.trim_start_matches(['(', '+', '-']);
+        is_number = !digits.is_empty()
+            && digits.chars().all(|letter| letter.is_ascii_digit() || letter == '.');
+    }
+    joined
+}
+
 /// Lines of a name and a value, and rows of blocks below them.
 pub(super) struct Lines {
     pub(super) text: String,
@@ -87,7 +113,12 @@ impl Lines {
     pub(super) fn add(&mut self, name: &str, value: &str) {
         let mut name = if name.is_empty() { String::new() } else { format!("{name}:") };
         let width = self.style.width.saturating_sub(INDENT).max(SPARK_MIN);
-        for line in wrapped(value, width, 2) {
+        if name.chars().count() >= INDENT {
+            writeln!(self.text, "{name}").expect("a string takes all text");
+            name.clear();
+        }
+        for line in wrapped(&joined(value), width, 2) {
+            let line = line.replace(JOIN, " ");
             writeln!(self.text, "{name:<14} {line}").expect("a string takes all text");
             name.clear();
         }
@@ -136,7 +167,7 @@ fn verdict(lines: &mut Lines, verdict: &Verdict) {
     let traffic = bits(verdict.guaranteed_traffic_bit_per_s);
     for (number, doubt) in verdict.doubts.iter().enumerate() {
         let label = if number == 0 { "verdict" } else { "" };
-        lines.add(label, &format!("cannot judge: {}", self::doubt(doubt)));
+        lines.add(label, &self::doubt(doubt));
     }
     let (label, what) = match verdict.doubts[..] {
         [] => ("verdict", "guarantees"),
@@ -146,12 +177,15 @@ fn verdict(lines: &mut Lines, verdict: &Verdict) {
     if let Some(asked) = &verdict.asked {
         let needed = rate(asked.needed_bytes_per_s);
         let asked_for = format!("{} need {needed}", bits(asked.bits_per_s));
-        let margin = percent(asked.margin_permille.unsigned_abs(), 1000);
+        let margin = margin(asked.margin_permille);
         lines.add(
             "",
             &match asked.answer {
-                Answer::Fits => format!("{asked_for}: it fits, with {margin} to spare"),
-                Answer::TooSlow => format!("{asked_for}: too slow by {margin}"),
+                Answer::Fits => format!("{asked_for}: it fits, with {margin}"),
+                Answer::TooSlow => {
+                    let missing = percent(asked.margin_permille.unsigned_abs(), 1000);
+                    format!("{asked_for}: too slow by {missing}")
+                }
                 Answer::CannotJudge => format!("{asked_for}: what was measured does not say"),
             },
         );
@@ -185,19 +219,79 @@ fn verdict(lines: &mut Lines, verdict: &Verdict) {
     lost(lines, verdict);
 }
 
+/// Of what is needed: `25.8 % are missing`, `12.5 % to spare`, from ten times on the number of
+/// times.
+pub(super) fn margin(permille: i64) -> String {
+    let share = percent(permille.unsigned_abs(), 1000);
+    match permille {
+        ..0 => format!("{share} are missing"),
+        9000.. => format!("{} times what is needed", grouped(permille.unsigned_abs() / 1000 + 1)),
+        _ => format!("{share} to spare"),
+    }
+}
+
+/// What a control group allows: `the control group /backup limits writes to vda to 5.00 MB/s`.
+pub(super) fn limit(limit: &GroupLimit) -> String {
+    let verb = if limit.is_write { "writes to" } else { "reads from" };
+    let most = match limit.of {
+        LimitOf::Bytes => rate(limit.per_second),
+        LimitOf::Requests => format!("{} a second", plural(limit.per_second, "request")),
+    };
+    let (group, disk) = (printable(&limit.group), printable(&limit.disk));
+    format!("the control group {group} limits {verb} {disk} to {most}")
+}
+
 /// Why what was measured guarantees nothing, and what would.
 pub(super) fn doubt(doubt: &Doubt) -> String {
-    match *doubt {
+    match doubt {
         Doubt::Memory => {
-            "what is written there lies in memory (tmpfs); name a folder on a disk".to_owned()
+            "cannot judge: what is written there lies in memory (tmpfs); name a folder on a disk"
+                .to_owned()
         }
+        Doubt::Limited { limit } => format!(
+            "cannot judge the disk: {}; lift it ({}), or run outside of the group",
+            self::limit(limit),
+            printable(&limit.file)
+        ),
+        Doubt::Step { bytes, before_bytes_per_s, after_bytes_per_s, needed_bytes } => format!(
+            "cannot judge beyond {}: there the rate falls from {} to {}, as behind a cache that is \
+             full. The rate of the last part counts; write at least {} to see enough of it",
+            ByteSize(*bytes),
+            rate(*before_bytes_per_s),
+            rate(*after_bytes_per_s),
+            size(*needed_bytes)
+        ),
+        Doubt::Cache { name, bytes, needed_bytes } => format!(
+            "cannot judge beyond {}: the write cache {} may have taken all of it. The rate behind \
+             it counts; write {}",
+            ByteSize(*bytes),
+            printable(name),
+            needed_bytes.map_or_else(
+                || "until the rate falls by a clear step".to_owned(),
+                |needed| format!("at least {}", size(needed))
+            )
+        ),
+        Doubt::AboveDevice { bytes, bytes_per_s, most_bytes_per_s, needed_bytes } => format!(
+            "cannot judge beyond {}: {} is more than the {} that the drives below can do at most, \
+             so a cache took it. The rate of the last part counts; write at least {}",
+            ByteSize(*bytes),
+            rate(*bytes_per_s),
+            rate(*most_bytes_per_s),
+            size(*needed_bytes)
+        ),
         Doubt::Short { bytes, ns, needed_bytes } => format!(
-            "{} were written in {}, which a cache may have taken; it takes --size {} or more",
-            ByteSize(bytes),
-            nanos(ns),
-            whole_gib(needed_bytes)
+            "cannot judge: {} were written in {}, which a cache may have taken; it takes {} or \
+             more",
+            ByteSize(*bytes),
+            nanos(*ns),
+            size(*needed_bytes)
         ),
     }
+}
+
+/// Bytes to write, as the flag that asks for them.
+fn size(bytes: u64) -> String {
+    format!("--size {}", whole_gib(bytes))
 }
 
 /// Rounded up, as `--size` takes it.
@@ -248,14 +342,25 @@ fn judged(judged: &Judged) -> String {
         Order::ZoneLevelled => "zones levelled",
     };
     let computed = if judged.is_computed { ", computed" } else { "" };
+    let jump = judged.jump.map_or_else(String::new, |jump| format!(", {}", self::jump(jump)));
     format!(
-        "{order} ({}{computed}): guaranteed {}, mean {}, slowest {}, pool {}",
+        "{order} ({}{computed}): guaranteed {}, mean {}, slowest {}, pool {}{jump}",
         judged.basis,
         rate(judged.guaranteed_bytes_per_s),
         rate(judged.mean_bytes_per_s),
         rate(judged.minimum_bytes_per_s),
         ByteSize(judged.pool_bytes),
     )
+}
+
+/// What a jump was charged with, and how that is known.
+pub(super) fn jump(jump: Jump) -> String {
+    let took = nanos(jump.ns);
+    match jump.by {
+        JumpBy::Extents => format!("a jump {took} as measured by writing"),
+        JumpBy::Reads => format!("a jump {took} as measured by reading"),
+        JumpBy::Assumed => format!("a jump taken as {took}, not measured"),
+    }
 }
 
 fn sweep(lines: &mut Lines, sweep: &Sweep) {

@@ -1,38 +1,38 @@
 //! A volume's members as they read now, beside what the volume keeps.
 
-use core::fmt::Write as _;
-
 use ::qualify::{Beside, Lost, Together, VolumeQualification, beside};
 use page::forms::{QualifiedJson, qualified};
-use page::text::{Facts, bits, day, disk_rate, nanos, permille, plural};
-use page::{PlotStyle, safe};
+use page::text::{bits, day, disk_rate, nanos, permille, plural, wrapped};
+use page::{PlotStyle, add, safe};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::text::Lines;
 use super::{qualification, qualification_json};
 
 /// Each member, and a line that compares it.
 pub fn volume_qualification(report: &VolumeQualification, style: PlotStyle) -> String {
-    let mut text = Facts::default();
-    text.add("volume", safe::path(&report.path));
+    let mut lines = Lines::new(style);
+    lines.add("volume", &safe::path(&report.path));
     match &report.kept {
-        Some(kept) => text.add("qualified", qualified(kept)),
-        None => text.add("qualified", "no: it was made without a qualification"),
+        Some(kept) => lines.add("qualified", &qualified(kept)),
+        None => lines.add("qualified", "no: it was made without a qualification"),
     }
     for number in &report.absent {
-        text.add("absent", format!("member {number}"));
+        lines.add("absent", &format!("member {number}"));
     }
     if let Some(together) = report.together() {
-        text.add("together", sum(report, &together));
+        lines.add("together", &sum(report, &together));
         for lost in &together.lost {
-            text.add("", gone(report, lost));
+            lines.add("", &gone(report, lost));
         }
     }
-    let mut text = text.finish();
+    let mut text = lines.text;
     for (number, found) in &report.members {
         let beside = beside(found, report.kept.as_ref());
         let beside = beside.map_or_else(|| "nothing to compare".to_owned(), |it| line(report, it));
-        writeln!(text, "\nmember {number}: {beside}").expect("a string takes all text");
+        let of_member = wrapped(&format!("member {number}: {beside}"), style.width, 2);
+        add(&mut text, format_args!("\n{}\n", of_member.join("\n")));
         text.push_str(&qualification(found, style));
     }
     text

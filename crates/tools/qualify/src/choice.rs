@@ -7,8 +7,8 @@
 use format::superblock::{Qualified, QualifiedBy};
 
 use crate::fill::ring_order;
-use crate::judged::{Judged, Order};
-use crate::laps::lap;
+use crate::judged::{Judged, JumpBy, Order};
+use crate::laps::{jump, lap, plan_of};
 use crate::number::{real, whole};
 use crate::plan::{Part, ZONES};
 use crate::report::{Fill, PartResult, Qualification, Sweep, SweepStep};
@@ -32,8 +32,6 @@ const POOL_PERCENT: u64 = 99;
 const BACKLOGS: u64 = 2;
 /// Steps of a lap over a part of the surface.
 const LAP_STEPS: u64 = 1 << 13;
-/// A jump from zone to zone, where none was measured.
-const JUMP_NS: u64 = 15_000_000;
 
 /// What is decided already.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,6 +73,8 @@ pub enum Reason {
         /// From the first byte to the last.
         straight: u64,
     },
+    /// The rates are no guarantee: the verdict says why.
+    Doubted,
     /// One zone, because only one order is known.
     OneOrder,
     /// One zone, because nothing turns: rates that differ by place do so by chance.
@@ -124,13 +124,17 @@ pub enum Reason {
 /// of its file.
 pub fn choose(found: &Qualification, given: Given, report: [u8; 16]) -> Option<Choice> {
     let verdict = found.verdict.as_ref()?;
-    let mut reasons = Vec::new();
+    let mut reasons = Vec::from_iter((!verdict.doubts.is_empty()).then_some(Reason::Doubted));
     let zones = zones(found, &verdict.judged, given, &mut reasons);
     let order = if zones > 1 { Order::ZoneLevelled } else { Order::FirstToLast };
-    let extent_bytes = (zones > 1 && given.extent_bytes.is_none())
-        .then(|| extent(found, zones, &mut reasons))
-        .flatten();
     let judged = *of_order(&verdict.judged, order).or(verdict.judged.first())?;
+    let extent_bytes = (zones > 1 && given.extent_bytes.is_none())
+        .then(|| extent(found, zones, judged.mean_bytes_per_s, &mut reasons))
+        .flatten();
+    let judged = match (zones, extent_bytes.or(given.extent_bytes)) {
+        (2.., Some(bytes)) => charged(found, judged, bytes),
+        _ => judged,
+    };
     let (pool_bytes, guaranteed) = pool(found, judged, order);
     let needed = verdict
         .asked
@@ -190,11 +194,21 @@ fn zones(found: &Qualification, judged: &[Judged], given: Given, reasons: &mut V
 
 /// A power of two, so that it is a multiple of the piece and the same for equal disks; short enough
 /// for many visits to each zone.
-fn extent(found: &Qualification, zones: u16, reasons: &mut Vec<Reason>) -> Option<u64> {
-    let (jump_ns, bytes_per_s) = found.parts.iter().find_map(|part| match part {
-        PartResult::Extents(extents) => Some((extents.jump_ns, extents.bytes_per_s)),
+fn extent(
+    found: &Qualification,
+    zones: u16,
+    mean_bytes_per_s: u64,
+    reasons: &mut Vec<Reason>,
+) -> Option<u64> {
+    let jump = jump(&found.parts);
+    if jump.by == JumpBy::Assumed {
+        return None;
+    }
+    let without_jumps = found.parts.iter().find_map(|part| match part {
+        PartResult::Extents(extents) => Some(extents.bytes_per_s),
         _ => None,
-    })?;
+    });
+    let (jump_ns, bytes_per_s) = (jump.ns, without_jumps.unwrap_or(mean_bytes_per_s));
     let seconds = real(jump_ns) / 1e9 * 1000.0 / real(JUMP_PERMILLE);
     let least = whole(seconds * real(bytes_per_s));
     let most = found.target.size_bytes / u64::from(zones) / VISITS;
@@ -203,6 +217,20 @@ fn extent(found: &Qualification, zones: u16, reasons: &mut Vec<Reason>) -> Optio
     let bytes = least.next_power_of_two().min(most);
     reasons.push(Reason::Extent { bytes, jump_ns, bytes_per_s });
     Some(bytes)
+}
+
+/// Rates of a levelled ring whose extents are shorter than those it was judged with: the jumps that
+/// come on top are charged as measured. Longer extents are given no credit.
+fn charged(found: &Qualification, judged: Judged, extent_bytes: u64) -> Judged {
+    let was_bytes = plan_of(&found.target).extent_bytes;
+    let more = (1.0 / real(extent_bytes.max(1)) - 1.0 / real(was_bytes.max(1))).max(0.0);
+    let jump_s = real(jump(&found.parts).ns) / 1e9;
+    let less = |bytes_per_s: u64| whole(1.0 / (1.0 / real(bytes_per_s.max(1)) + jump_s * more));
+    Judged {
+        guaranteed_bytes_per_s: less(judged.guaranteed_bytes_per_s),
+        mean_bytes_per_s: less(judged.mean_bytes_per_s),
+        ..judged
+    }
 }
 
 /// The fill in this order.
@@ -264,10 +292,6 @@ impl Whole<'_> {
     fn computed(&self, rates: &Sweep, percent: u16) -> u64 {
         let size = self.found.target.size_bytes / 100 * u64::from(percent);
         let step_bytes = (size / LAP_STEPS).max(1);
-        let jump_ns = self.found.parts.iter().find_map(|part| match part {
-            PartResult::Extents(extents) => Some(extents.jump_ns),
-            _ => None,
-        });
         let ranges = match self.order {
             Order::FirstToLast => core::iter::once(0..size).collect(),
             // Extents of a hundredth of a zone: how the rates mix, whatever the extents will be.
@@ -275,7 +299,7 @@ impl Whole<'_> {
                 ring_order(size, (size / 100 / u64::from(self.zones)).max(1), self.zones)
             }
         };
-        let jump_ns = if ranges.len() > 1 { jump_ns.unwrap_or(JUMP_NS) } else { 0 };
+        let jump_ns = if ranges.len() > 1 { jump(&self.found.parts).ns } else { 0 };
         lap(rates, ranges.into_iter(), step_bytes, jump_ns).guaranteed(self.pool_bytes)
     }
 }
@@ -293,6 +317,7 @@ fn rates(parts: &[PartResult]) -> Option<Sweep> {
             is_write: true,
             block_bytes: fill.block_bytes,
             steps: steps.collect(),
+            jump_ns: None,
         });
     }
     parts.iter().find_map(|part| match part {

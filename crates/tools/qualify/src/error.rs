@@ -46,6 +46,12 @@ pub enum Error {
     Keep(#[source] host::Error),
     #[error("{} is neither a file, a directory nor a block device", path.display())]
     NotATarget { path: PathBuf },
+    #[error(
+        "this process may write files of {} at most, and the file is to have {}: raise the limit \
+         (ulimit -f unlimited), or give a smaller --size",
+        ByteSize(*most_bytes), ByteSize(*size_bytes)
+    )]
+    FileLimit { size_bytes: u64, most_bytes: u64 },
     #[error("the directory of {} does not exist", path.display())]
     NoDirectory { path: PathBuf },
     #[error("{} is no device, and --destroy is for devices", path.display())]

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::limits::GroupLimit;
 use crate::plan::Part;
 use crate::traffic::Mix;
 
@@ -38,6 +39,31 @@ pub struct Judged {
     pub slow_ns: Option<u64>,
     /// The rest of that lap.
     pub fast_ns: Option<u64>,
+    /// What each jump from zone to zone was charged with, where the rates are computed and there
+    /// are jumps.
+    #[serde(default)]
+    pub jump: Option<Jump>,
+}
+
+/// The time of a jump from zone to zone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Jump {
+    /// How long it takes.
+    pub ns: u64,
+    /// How that is known.
+    pub by: JumpBy,
+}
+
+/// How the time of a jump is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JumpBy {
+    /// The part `extents` found it, by writing.
+    Extents,
+    /// Reads at random places of the same disk took so long.
+    Reads,
+    /// It was not measured.
+    Assumed,
 }
 
 /// Whether a rate is carried.
@@ -79,11 +105,47 @@ pub struct Verdict {
 }
 
 /// Why a rate that was measured is no guarantee.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum Doubt {
     /// What was written lies in memory, and is gone with it.
     Memory,
+    /// A control group holds this process back, and not the disk.
+    Limited {
+        /// The limit.
+        limit: GroupLimit,
+    },
+    /// The rate falls by a clear step, and too little was written behind it.
+    Step {
+        /// Bytes that were written before.
+        bytes: u64,
+        /// Bytes a second before.
+        before_bytes_per_s: u64,
+        /// Bytes a second from there on: the guarantee is not above that.
+        after_bytes_per_s: u64,
+        /// Bytes that are enough.
+        needed_bytes: u64,
+    },
+    /// A cache lies in front of the device, and may have taken all that was written.
+    Cache {
+        /// The device that is the cache.
+        name: String,
+        /// Bytes that were written.
+        bytes: u64,
+        /// Bytes that are enough; `None` where the cache does not say how large it is.
+        needed_bytes: Option<u64>,
+    },
+    /// The devices below cannot be so fast: something in front of them took what was written.
+    AboveDevice {
+        /// Bytes that were written.
+        bytes: u64,
+        /// Bytes a second that were measured.
+        bytes_per_s: u64,
+        /// Bytes a second that the devices below can do at most.
+        most_bytes_per_s: u64,
+        /// Bytes to write next.
+        needed_bytes: u64,
+    },
     /// Caches take what is written in a moment: it has to be more.
     Short {
         /// Bytes that were written.

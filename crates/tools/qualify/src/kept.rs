@@ -123,9 +123,14 @@ impl VolumeQualification {
     /// alone never says that a rate fits.
     pub fn answer(&self) -> Answer {
         let slower = self.members.iter().any(|(_, found)| {
-            beside(found, self.kept.as_ref()).is_some_and(|beside| beside.is_slower)
+            // A limit of a control group is no fault of the disk.
+            !found.is_limited()
+                && beside(found, self.kept.as_ref()).is_some_and(|beside| beside.is_slower)
         });
-        let answers = self.members.iter().map(|(_, found)| found.answer());
+        let answers = self.members.iter().map(|(_, found)| match found.answer() {
+            Answer::Fits if found.is_limited() => Answer::CannotJudge,
+            answer => answer,
+        });
         match answers.max_by_key(|answer| match answer {
             Answer::Fits => 0,
             Answer::CannotJudge => 1,
@@ -143,7 +148,9 @@ mod tests {
     use units::Timestamp;
 
     use super::*;
+    use crate::judged::Doubt;
     use crate::judged::{Judged, Order, Verdict};
+    use crate::limits::{GroupLimit, LimitOf};
     use crate::plan::Part;
     use crate::report::{Target, TargetKind};
     use crate::traffic::Mix;
@@ -160,6 +167,7 @@ mod tests {
             minimum_bytes_per_s: mean_bytes_per_s / 2,
             slow_ns: None,
             fast_ns: None,
+            jump: None,
         };
         let mix = Mix::named("640").unwrap();
         let verdict = Verdict {
@@ -179,6 +187,7 @@ mod tests {
             size_bytes: 1,
             layers: vec![],
             is_in_memory: false,
+            limits: Vec::new(),
         };
         Qualification {
             target,
@@ -260,6 +269,19 @@ mod tests {
             absent: Vec::new(),
         };
         assert_eq!(volume(&[200, 180]).answer(), Answer::Fits);
+        // One that a control group holds back is not called slow.
+        let mut limited = volume(&[200, 100]);
+        let limit = GroupLimit {
+            group: "/backup".to_owned(),
+            file: String::new(),
+            disk: "sda".to_owned(),
+            is_write: false,
+            of: LimitOf::Bytes,
+            per_second: 100,
+        };
+        let verdict = limited.members[1].1.verdict.as_mut().unwrap();
+        verdict.doubts = vec![Doubt::Limited { limit }];
+        assert_eq!(limited.answer(), Answer::CannotJudge);
         assert_eq!(volume(&[200, 100]).answer(), Answer::TooSlow);
         assert_eq!(volume(&[]).answer(), Answer::CannotJudge);
     }

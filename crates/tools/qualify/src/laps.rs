@@ -3,16 +3,46 @@
 use core::ops::Range;
 
 use crate::fill::ring_order;
-use crate::judged::Order;
+use crate::judged::{Jump, JumpBy, Order};
 use crate::number::{real, whole};
 use crate::plan::Plan;
-use crate::report::Sweep;
+use crate::report::{PartResult, Sweep, Target, TargetKind};
+use crate::seen::missed_ns;
 use crate::trace::Trace;
 
 /// Steps of a lap that is computed from places.
 const LAP_STEPS: u64 = 1 << 18;
 /// A jump from zone to zone, where none was measured.
 const JUMP_NS: u64 = 15_000_000;
+
+/// The plan whose ring the rates of a target are computed for.
+pub(crate) fn plan_of(target: &Target) -> Plan {
+    match target.kind {
+        TargetKind::Model => Plan::of_model(target.size_bytes),
+        _ => Plan::full(target.size_bytes),
+    }
+}
+
+/// What a jump of this very disk costs: as the part `extents` found it by writing, or else as reads
+/// at random places took.
+pub(crate) fn jump(parts: &[PartResult]) -> Jump {
+    let by_writing = parts.iter().find_map(|part| match part {
+        PartResult::Extents(extents) if extents.bytes_per_s > 0 => Some(extents.jump_ns),
+        _ => None,
+    });
+    let by_reading = || {
+        parts.iter().find_map(|part| match part {
+            PartResult::Sweep(sweep) => sweep.jump_ns,
+            PartResult::Reads(reads) => missed_ns(reads),
+            _ => None,
+        })
+    };
+    let of = |ns, by| Jump { ns, by };
+    by_writing
+        .map(|ns| of(ns, JumpBy::Extents))
+        .or_else(|| by_reading().map(|ns| of(ns, JumpBy::Reads)))
+        .unwrap_or(of(JUMP_NS, JumpBy::Assumed))
+}
 
 /// Bytes that a lap goes on by.
 pub(crate) fn step_bytes(size: u64) -> u64 {
@@ -23,15 +53,16 @@ pub(crate) fn step_bytes(size: u64) -> u64 {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Laps<'a> {
     pub(crate) plan: &'a Plan,
-    /// Time of a jump, if it was measured.
-    pub(crate) jump_ns: Option<u64>,
+    /// Of this disk.
+    pub(crate) jump: Jump,
 }
 
 impl Laps<'_> {
     /// What a jump costs a disk that is written in this order. Where nothing turns and nothing was
     /// measured it costs nothing.
     pub(crate) fn jump_ns(&self, order: Order) -> u64 {
-        self.jump_ns.unwrap_or(if order == Order::ZoneLevelled { JUMP_NS } else { 0 })
+        let is_known = self.jump.by != JumpBy::Assumed || order == Order::ZoneLevelled;
+        if is_known { self.jump.ns } else { 0 }
     }
 
     /// One lap over the first `size` bytes of the surface.

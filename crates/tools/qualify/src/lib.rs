@@ -15,6 +15,7 @@ mod compare;
 mod contestants;
 mod cpu;
 mod diff;
+mod doubts;
 mod error;
 mod extents;
 mod files;
@@ -28,6 +29,7 @@ mod judged;
 mod kept;
 mod laps;
 mod latency;
+mod limits;
 mod members;
 mod mixed;
 mod model;
@@ -42,6 +44,8 @@ mod run;
 mod saved;
 mod seen;
 mod sizing;
+mod stack;
+mod step;
 mod stream;
 mod sweep;
 mod target;
@@ -65,8 +69,11 @@ pub use fio::parse_fio;
 pub use folder::Folder;
 pub use histogram::Latencies;
 pub use identity::{Other, other, report_id};
-pub use judged::{Answer, Asked, Doubt, Judged, Lost, Order, Share, Verdict, WithReaders};
+pub use judged::{
+    Answer, Asked, Doubt, Judged, Jump, JumpBy, Lost, Order, Share, Verdict, WithReaders,
+};
 pub use kept::{Beside, Together, VolumeQualification, beside};
+pub use limits::{GroupLimit, LimitOf};
 pub use members::{Lent, Members, Protection};
 pub use model::modelled;
 pub use plan::{
@@ -83,7 +90,7 @@ pub use saved::{
     FILE_VERSION, QualificationError, QualifyReport, parse_qualification, parse_qualify_report,
 };
 pub use seen::{Seen, seen};
-pub use sizing::{Disk, MEMBERS_MAX, Need, Proposal, proposals, typical, typical_names};
+pub use sizing::{Disk, Enough, MEMBERS_MAX, Need, Proposal, proposals, typical, typical_names};
 pub use target::{Consent, Opened, open};
 pub use trace::Trace;
 pub use traffic::Mix;

@@ -52,6 +52,7 @@ pub fn modelled(
         size_bytes: size,
         layers: Vec::new(),
         is_in_memory: false,
+        limits: Vec::new(),
     };
     Ok((disk, timeline, target))
 }
@@ -68,7 +69,12 @@ pub(crate) fn places(csv: &str, size_bytes: u64, disks: u32) -> Sweep {
         let rate = profile.rate_at(offset + bytes / 2);
         SweepStep { offset, bytes, ns: whole(real(bytes) * 1e9 / rate) }
     };
-    Sweep { is_write: true, block_bytes: 2 << 20, steps: (0..PLACES).map(step).collect() }
+    Sweep {
+        is_write: true,
+        block_bytes: 2 << 20,
+        steps: (0..PLACES).map(step).collect(),
+        jump_ns: None,
+    }
 }
 
 /// The last offset of a profile, rounded up to a whole terabyte or gigabyte.

@@ -10,6 +10,7 @@ use crate::laps::Laps;
 use crate::number::{real, whole};
 use crate::plan::{Array, Ask};
 use crate::report::{Fill, PartResult, Sweep, SweepStep, Target};
+use crate::step::step;
 use crate::trace::Trace;
 
 /// Shares of the surface in percent.
@@ -28,7 +29,9 @@ pub(crate) fn shares(
 ) -> Vec<Share> {
     let Some(places) = places(parts) else { return Vec::new() };
     let run = parts.iter().find(|part| part.part() == first.basis);
-    let run = run.and_then(run_of).filter(|_| first.order == Order::FirstToLast);
+    let run = run.and_then(PartResult::run).filter(|_| first.order == Order::FirstToLast);
+    // Behind a cache that is full, less of the surface is no faster.
+    let most = run.and_then(step).map_or(u64::MAX, |step| step.after_bytes_per_s);
     let of_share = |percent: u8| {
         let size_bytes = share_of(target.size_bytes, percent);
         let rates = places.steps.iter().filter(|step| step.offset < size_bytes);
@@ -41,7 +44,7 @@ pub(crate) fn shares(
             size_bytes,
             order: first.order,
             is_computed: run.is_none(),
-            guaranteed_bytes_per_s: trace.believed(pool_bytes).1,
+            guaranteed_bytes_per_s: trace.believed(pool_bytes).1.min(most),
             mean_bytes_per_s: whole(trace.mean()),
             minimum_bytes_per_s: rates.map(SweepStep::rate).min().unwrap_or(0),
         }
@@ -63,6 +66,7 @@ pub(crate) fn lost(
     let Some(Array { data_disks, parity_disks }) = ask.array else { return Vec::new() };
     let Some(trace) = trace_of((target, laps), parts, first) else { return Vec::new() };
     let guaranteed = trace.believed(while_rebuilding(first.pool_bytes)).1;
+    let guaranteed = guaranteed.min(first.guaranteed_bytes_per_s);
     let needed = ask.bits_per_s.map(|bits| ask.mix.bytes_of(bits));
     let disks = u64::from(data_disks.max(1));
     let disk = (target.size_bytes / disks, first.mean_bytes_per_s / disks);
@@ -102,15 +106,7 @@ fn trace_of(
     let part = parts.iter().find(|part| part.part() == judged.basis)?;
     match part {
         PartResult::Sweep(sweep) => Some(laps.lap(sweep, target.size_bytes, judged.order)),
-        part => run_of(part).map(|fill| fill.trace.clone()),
-    }
-}
-
-fn run_of(part: &PartResult) -> Option<&Fill> {
-    match part {
-        PartResult::Fill(fill) | PartResult::Ring(fill) => Some(fill),
-        PartResult::Passes(passes) => Some(&passes.first),
-        _ => None,
+        part => part.run().map(|fill| fill.trace.clone()),
     }
 }
 
@@ -141,5 +137,5 @@ fn of_windows(fill: &Fill) -> Sweep {
         let bytes = windows.iter().map(|window| window.bytes).sum();
         Some(SweepStep { offset: first.offset_low, bytes, ns })
     });
-    Sweep { is_write: true, block_bytes: fill.block_bytes, steps: steps.collect() }
+    Sweep { is_write: true, block_bytes: fill.block_bytes, steps: steps.collect(), jump_ns: None }
 }

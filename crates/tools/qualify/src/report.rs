@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use units::Timestamp;
 
 use crate::histogram::Latencies;
-use crate::judged::{Answer, Verdict};
+use crate::judged::{Answer, Doubt, Verdict};
+use crate::limits::GroupLimit;
 use crate::number::{rate, real, whole};
 use crate::plan::{Part, ReadLoad};
 use crate::readers::ReadResult;
@@ -66,6 +67,12 @@ impl Qualification {
         fills.map(|verified| verified.wrong).sum()
     }
 
+    /// Whether a limit of a control group, and not the disk, is what was measured.
+    pub fn is_limited(&self) -> bool {
+        let doubts = self.verdict.iter().flat_map(|verdict| &verdict.doubts);
+        doubts.into_iter().any(|doubt| matches!(doubt, Doubt::Limited { .. }))
+    }
+
     /// Whether the target does what it was asked for: a rate, or, where none was given, to be
     /// measured to the end. Rows that are not what was written are never good enough.
     pub fn answer(&self) -> Answer {
@@ -107,6 +114,9 @@ pub struct Target {
     /// What is written there lies in memory, and not on a disk.
     #[serde(default)]
     pub is_in_memory: bool,
+    /// What control groups allow this process there.
+    #[serde(default)]
+    pub limits: Vec<GroupLimit>,
 }
 
 /// What one part found.
@@ -155,12 +165,12 @@ impl PartResult {
         }
     }
 
-    /// Bytes that it wrote one behind the other, and the time that took; none of another part.
-    pub(crate) fn written(&self) -> (u64, u64) {
+    /// The surface as it was written one behind the other, the first time; none of another part.
+    pub(crate) fn run(&self) -> Option<&Fill> {
         match self {
-            Self::Fill(fill) | Self::Ring(fill) => (fill.bytes(), fill.ns()),
-            Self::Passes(passes) => (passes.first.bytes(), passes.first.ns()),
-            _ => (0, 0),
+            Self::Fill(fill) | Self::Ring(fill) => Some(fill),
+            Self::Passes(passes) => Some(&passes.first),
+            _ => None,
         }
     }
 }
@@ -174,6 +184,9 @@ pub struct Sweep {
     pub block_bytes: u64,
     /// From the first byte on; the last ends where the target ends.
     pub steps: Vec<SweepStep>,
+    /// Of reads at random places behind it, half took no longer: what a jump costs.
+    #[serde(default)]
+    pub jump_ns: Option<u64>,
 }
 
 impl Sweep {

@@ -74,6 +74,7 @@ fn summed_up(found: &mut Qualification, bench: &Bench<'_>, (plan, ask): (&Plan, 
     found.ns = ns;
     found.is_interrupted = bench.is_interrupted;
     found.notes = bench.writer.as_deref().map_or_else(Vec::new, |writer| writer.notes().to_vec());
+    found.notes.extend(found.target.cuts(plan.block_bytes));
     found.notes.extend(bench.changed.as_ref().map(|changed| format!("stopped: {changed}")));
     found.written = bench.written.clone().into_ranges();
     found.verdict = judge((&found.target, plan), &found.parts, bench.is_interrupted, ask);
@@ -88,6 +89,7 @@ fn begun(started: Timestamp) -> Qualification {
         size_bytes: 0,
         layers: Vec::new(),
         is_in_memory: false,
+        limits: Vec::new(),
     };
     Qualification {
         target,

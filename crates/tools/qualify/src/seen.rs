@@ -46,15 +46,8 @@ impl Seen {
         }
     }
 
-    /// Reads that no cache answered, half of them.
     fn by_reads(&mut self, reads: &Reads) {
-        let missed = reads.latency.count().saturating_sub(reads.cache_hits);
-        if missed * 2 < reads.latency.count() {
-            return;
-        }
-        let middle = 1_000_000 - missed * 500_000 / reads.latency.count().max(1);
-        let middle = u32::try_from(middle).expect("at most a million");
-        let Some(ns) = reads.latency.quantile_ns(middle) else { return };
+        let Some(ns) = missed_ns(reads) else { return };
         if !(NO_ARM_NS..ARM_NS).contains(&ns) {
             (self.turns, self.access_ns) = (Some(ns >= ARM_NS), Some(ns));
         }
@@ -64,6 +57,17 @@ impl Seen {
         self.has_cache = Some(passes.cause == Cause::Amount);
         self.is_shingled = Some(passes.second_to_first < CLEANING);
     }
+}
+
+/// Half of the reads that no cache answered took no longer; `None` where those were few.
+pub(crate) fn missed_ns(reads: &Reads) -> Option<u64> {
+    let missed = reads.latency.count().saturating_sub(reads.cache_hits);
+    if missed * 2 < reads.latency.count() {
+        return None;
+    }
+    let middle = 1_000_000 - missed * 500_000 / reads.latency.count().max(1);
+    let middle = u32::try_from(middle).expect("at most a million");
+    reads.latency.quantile_ns(middle)
 }
 
 #[cfg(test)]

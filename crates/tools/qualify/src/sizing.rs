@@ -5,11 +5,11 @@
 //! disk gets. Rates become traffic by the same [`Mix`] as in a verdict.
 
 use crate::judged::Order;
-use crate::laps::Laps;
+use crate::laps::{Laps, jump, plan_of};
 use crate::number::{real, whole};
 use crate::partial::{places, rebuild_ns, while_rebuilding};
 use crate::plan::Plan;
-use crate::report::{CurvePoint, Extents, Fill, PartResult, Qualification, TargetKind};
+use crate::report::{CurvePoint, Fill, PartResult, Qualification};
 use crate::trace::Trace;
 use crate::traffic::Mix;
 use crate::verdict::order_of;
@@ -20,6 +20,8 @@ const USABLE_PERMILLE: u64 = 995;
 const DAY_NS: u64 = 86_400_000_000_000;
 /// Members of a volume, at most.
 pub const MEMBERS_MAX: u32 = 24;
+/// Disks of data that are looked for, at most.
+const ENOUGH_MAX: u32 = 2400;
 const _: () = assert!(format::geometry::MEMBERS_MAX == 24, "as the format has it");
 
 /// What is to be carried and kept.
@@ -69,15 +71,8 @@ impl Disk {
     pub fn qualified(name: &str, found: &Qualification) -> Option<Self> {
         let order = order_of(&found.target);
         let size_bytes = found.target.size_bytes;
-        let plan = match found.target.kind {
-            TargetKind::Model => Plan::of_model(size_bytes),
-            _ => Plan::full(size_bytes),
-        };
-        let jump_ns = found.parts.iter().find_map(|part| match part {
-            PartResult::Extents(Extents { jump_ns, .. }) => Some(*jump_ns),
-            _ => None,
-        });
-        let laps = Laps { plan: &plan, jump_ns };
+        let plan = plan_of(&found.target);
+        let laps = Laps { plan: &plan, jump: jump(&found.parts) };
         let run = found.parts.iter().find_map(|part| match (part, order) {
             (PartResult::Ring(fill), Order::ZoneLevelled)
             | (PartResult::Fill(fill), Order::FirstToLast) => Some(fill),
@@ -117,6 +112,14 @@ impl Disk {
     #[must_use]
     pub fn with_source(self, source: &str) -> Self {
         Self { source: source.to_owned(), ..self }
+    }
+
+    /// Whether one guarantees so many bytes a second with so much of a pool.
+    fn carries(&self, bytes_per_s: u64, pool_bytes: u64) -> bool {
+        match &self.basis {
+            Basis::Lap(lap) => lap.carries(bytes_per_s, pool_bytes),
+            Basis::Curve(_) => bytes_per_s <= self.guaranteed(pool_bytes),
+        }
     }
 
     /// Bytes a second that one guarantees with so much of a pool.
@@ -177,6 +180,26 @@ pub struct Proposal {
     pub is_fast_enough: bool,
     /// It keeps packets long enough.
     pub is_large_enough: bool,
+    /// How many such disks would do, where these do not; `None` where no number is known to.
+    pub enough: Option<Enough>,
+}
+
+/// Disks of the same kind, with the same parity, that do all that is needed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Enough {
+    /// Volumes that share the traffic and the pool.
+    pub volumes: u32,
+    /// Disks of data of each volume.
+    pub data: u32,
+    /// Disks of parity of each volume.
+    pub parity: u8,
+}
+
+impl Enough {
+    /// The disks of all volumes.
+    pub fn disks(&self) -> u32 {
+        self.volumes * (self.data + u32::from(self.parity))
+    }
 }
 
 impl Proposal {
@@ -209,7 +232,10 @@ pub fn proposals(
             let least = if members.is_some() { most } else { fewest(need, disk).clamp(1, most) };
             let of = |data| propose(need, (number, disk), data, parity);
             let fitting = (least..=most).map(of).find(Proposal::fits);
-            proposals.push(fitting.unwrap_or_else(|| of(most)));
+            proposals.push(fitting.unwrap_or_else(|| {
+                let enough = enough(need, disk, parity);
+                Proposal { enough, ..of(most) }
+            }));
         }
     }
     proposals
@@ -223,6 +249,31 @@ fn fewest(need: &Need, disk: &Disk) -> u32 {
     let by_bytes = kept.div_ceil(u128::from(usable(disk.size_bytes).max(1)));
     let most = u128::from(by_rate).max(by_bytes);
     u32::try_from(most).unwrap_or(u32::MAX)
+}
+
+/// The fewest disks of data that do, in as many volumes as that takes. More disks never carry less.
+fn enough(need: &Need, disk: &Disk, parity: u8) -> Option<Enough> {
+    let needed = need.mix.bytes_of(need.bits_per_s);
+    let pool_bytes = if parity > 0 { while_rebuilding(need.pool_bytes) } else { need.pool_bytes };
+    let carries = |data: u32| {
+        let disks = u64::from(data);
+        disk.carries(needed.div_ceil(disks), pool_bytes / disks)
+    };
+    // Whatever is below is too slow or too small.
+    let (mut low, mut high) = (fewest(need, disk).max(1), ENOUGH_MAX);
+    if low > high || !carries(high) {
+        return None;
+    }
+    while low < high {
+        let middle = u32::midpoint(low, high);
+        if carries(middle) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    let volumes = high.div_ceil(MEMBERS_MAX - u32::from(parity));
+    Some(Enough { volumes, data: high.div_ceil(volumes), parity })
 }
 
 fn usable(bytes: u64) -> u64 {
@@ -255,6 +306,7 @@ fn propose(need: &Need, (number, disk): (usize, &Disk), data: u32, parity: u8) -
         margin_permille: i64::try_from(ratio).unwrap_or(i64::MAX - 1000) - 1000,
         is_fast_enough: worst >= needed,
         is_large_enough: held_ns >= u128::from(need.days) * u128::from(DAY_NS),
+        enough: None,
     }
 }
 
@@ -293,7 +345,7 @@ impl Typical {
         let places = crate::model::places(self.csv, self.size_bytes, self.disks);
         let size_bytes = self.size_bytes / u64::from(self.disks);
         let plan = Plan::of_model(size_bytes);
-        let laps = Laps { plan: &plan, jump_ns: None };
+        let laps = Laps { plan: &plan, jump: jump(&[]) };
         let (order, jump_ns) = (Order::ZoneLevelled, laps.jump_ns(Order::ZoneLevelled));
         let lap = laps.lap(&places, size_bytes, order);
         let mean_bytes_per_s = whole(lap.mean());

@@ -1,12 +1,15 @@
 //! Rates at places of the surface, one block at a time, as a probe by `dd` finds them.
 
-use device::{Buffer, Pool};
+use device::{Buffer, Pool, ROW_SIZE};
 
 use crate::bench::Bench;
 use crate::error::Error;
-use crate::number::{between, to_usize};
+use crate::number::{between, to_u64, to_usize};
 use crate::plan::{Part, SweepPlan};
 use crate::report::{Sweep, SweepStep};
+
+/// Jumps that are timed: half a second of a slow disk.
+const JUMPS: usize = 33;
 
 /// Places at equal distances, and a last one that ends where the target ends.
 pub(crate) fn places(size_bytes: u64, plan: &SweepPlan) -> Vec<u64> {
@@ -24,7 +27,27 @@ pub(crate) fn places(size_bytes: u64, plan: &SweepPlan) -> Vec<u64> {
 /// Reads, or writes where that is possible, at all places.
 pub(crate) fn run(bench: &mut Bench<'_>, plan: &SweepPlan) -> Result<Sweep, Error> {
     let places = places(bench.size_bytes(), plan);
-    run_at(bench, plan, &places)
+    let mut sweep = run_at(bench, plan, &places)?;
+    if !bench.is_interrupted {
+        sweep.jump_ns = Some(jump(bench)?);
+    }
+    Ok(sweep)
+}
+
+/// The time to read a row at another place, as a rule: the middle of some at random places.
+fn jump(bench: &mut Bench<'_>) -> Result<u64, Error> {
+    let rows = (bench.size_bytes() / to_u64(ROW_SIZE)).max(1);
+    let pool = Pool::new(1, ROW_SIZE)?;
+    let mut row = pool.take().expect("a new pool has its buffer");
+    let mut times = Vec::new();
+    for _ in 0..JUMPS {
+        let offset = bench.random.below(rows) * to_u64(ROW_SIZE);
+        let begin_ns = bench.now_ns();
+        bench.reader.read_at(offset, &mut row)?;
+        times.push(between(begin_ns, bench.now_ns()));
+    }
+    times.sort_unstable();
+    Ok(times.get(times.len() / 2).copied().unwrap_or(0))
 }
 
 /// The same at given places.
@@ -43,7 +66,8 @@ pub(crate) fn run_at(
     if is_write {
         bench.random.fill(&mut block);
     }
-    let mut sweep = Sweep { is_write, block_bytes: plan.block_bytes, steps: Vec::new() };
+    let mut sweep =
+        Sweep { is_write, block_bytes: plan.block_bytes, steps: Vec::new(), jump_ns: None };
     let total = blocks * u64::try_from(places.len()).unwrap_or(u64::MAX);
     for (&offset, done) in places.iter().zip((0..).step_by(to_usize(blocks))) {
         let mut step = SweepStep { offset, bytes: 0, ns: 0 };
@@ -73,7 +97,7 @@ fn move_block(bench: &mut Bench<'_>, offset: u64, block: &mut Buffer) -> Result<
         None => bench.reader.read_at(offset, block)?,
         Some(writer) => {
             writer.write_at(offset, block)?;
-            bench.written.add(offset, crate::number::to_u64(block.len()));
+            bench.written.add(offset, to_u64(block.len()));
         }
     }
     Ok(())

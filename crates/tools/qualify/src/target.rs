@@ -15,6 +15,7 @@ use units::{Clock, Random, Sleep};
 use crate::bench::{Bench, Tell};
 use crate::error::Error;
 use crate::folder::OwnFolder;
+use crate::limits;
 use crate::members::Lent;
 use crate::number::{between, rate, to_u64, to_usize};
 use crate::plan::{Part, Plan, Provided};
@@ -196,7 +197,8 @@ fn described(path: &Path, kind: TargetKind, size_bytes: u64) -> Result<Target, E
     let layers = disk::layers_with_drives(path)?;
     // The names of devices lie in memory, what is written to them does not.
     let is_in_memory = kind != TargetKind::Device && device::lies_in_memory(path);
-    Ok(Target { kind, path: path.display().to_string(), size_bytes, layers, is_in_memory })
+    let limits = limits::here(path)?;
+    Ok(Target { kind, path: path.display().to_string(), size_bytes, layers, is_in_memory, limits })
 }
 
 fn read_only(path: &Path, kind: TargetKind, reader: Box<dyn ReadAt>) -> Result<Opened, Error> {
@@ -217,6 +219,9 @@ fn own_file(
     size_bytes: u64,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Opened, Error> {
+    if let Some(most_bytes) = host::file_size_limit_bytes().filter(|most| *most < size_bytes) {
+        return Err(Error::FileLimit { size_bytes, most_bytes });
+    }
     let options = CreateOptions { size_bytes, sparse: false, overwrite: false };
     device::create_file(path, &options, progress).map_err(|error| match error {
         device::Error::NotFound { path } => Error::NoDirectory { path },

@@ -124,6 +124,13 @@ impl Trace {
         (pool_bytes, self.guaranteed(pool_bytes))
     }
 
+    /// Whether so many bytes a second are at most what [`Self::believed`] guarantees: found in one
+    /// look at the steps.
+    pub(crate) fn carries(&self, bytes_per_s: u64, pool_bytes: u64) -> bool {
+        let pool_bytes = pool_bytes.min(self.bytes() / POOLS_MIN);
+        real(bytes_per_s) <= self.mean() && self.is_carried(real(bytes_per_s), pool_bytes)
+    }
+
     /// Whether the backlog stays within the pool. What a write frees is free when it is done, so
     /// the backlog just before counts. Of joined writes some may have been done while nothing
     /// waited: they take nothing from what arrived behind them.

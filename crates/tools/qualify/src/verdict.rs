@@ -1,16 +1,15 @@
 //! What follows from the parts: the rate that is guaranteed, and whether it is enough.
 
+use crate::doubts::doubts;
 use crate::judged::{Answer, Asked, Doubt, Judged, Order, Verdict, WithReaders};
-use crate::laps::{Laps, step_bytes};
+use crate::laps::{Laps, jump, step_bytes};
 use crate::number::{real, whole};
 use crate::partial;
 use crate::plan::{Ask, Part, Plan};
 use crate::report::{Fill, Mixed, PartResult, Sweep, SweepStep, Target, TargetKind};
+use crate::step::step;
 use crate::trace::Trace;
 use crate::traffic::Mix;
-
-/// What is written in less proves nothing of a disk: its cache, or the host's, takes as much.
-const PROVEN_NS: u64 = 2_000_000_000;
 
 /// The verdict; `None` where no part says anything of a rate.
 pub(crate) fn judge(
@@ -20,11 +19,7 @@ pub(crate) fn judge(
     ask: &Ask,
 ) -> Option<Verdict> {
     let needed = ask.bits_per_s.map(|bits| ask.mix.bytes_of(bits));
-    let jump_ns = parts.iter().find_map(|part| match part {
-        PartResult::Extents(extents) => Some(extents.jump_ns),
-        _ => None,
-    });
-    let laps = Laps { plan, jump_ns };
+    let laps = Laps { plan, jump: jump(parts) };
     let mut judged: Vec<Judged> = Vec::new();
     for part in parts {
         let order = Order::FirstToLast;
@@ -45,12 +40,15 @@ pub(crate) fn judge(
     let order = order_of(target);
     judged.sort_by_key(|judged| (judged.is_computed, judged.order != order));
     let first = *judged.first()?;
-    let doubts = doubts(target, parts, &first);
+    let doubts = doubts((target, plan), parts, &first);
+    // Behind a limit the disk is as fast at least, and not known to be slow.
+    let is_limited = doubts.iter().any(is_limit);
     let asked = ask.bits_per_s.zip(needed).map(|(bits_per_s, needed_bytes_per_s)| {
         let ratio = real(first.guaranteed_bytes_per_s) / real(needed_bytes_per_s.max(1));
         let permille = i64::try_from(whole(ratio * 1000.0)).unwrap_or(i64::MAX - 1000);
-        let is_open = is_interrupted || !doubts.is_empty();
-        let answer = answer(&first, needed_bytes_per_s, (is_interrupted, is_open));
+        let is_open = is_interrupted || !doubts.iter().all(is_limit);
+        let is_unseen = is_interrupted || is_limited;
+        let answer = answer(&first, needed_bytes_per_s, (is_unseen, is_open));
         Asked { bits_per_s, needed_bytes_per_s, margin_permille: permille - 1000, answer }
     });
     let guaranteed_traffic_bit_per_s = ask.mix.bits_of(first.guaranteed_bytes_per_s);
@@ -73,22 +71,8 @@ pub(crate) fn judge(
     })
 }
 
-/// Why the rate that the verdict stands on may be that of something else than the target.
-fn doubts(target: &Target, parts: &[PartResult], first: &Judged) -> Vec<Doubt> {
-    if target.kind == TargetKind::Model || first.is_by_reading {
-        return Vec::new();
-    }
-    if target.is_in_memory {
-        return Vec::from([Doubt::Memory]);
-    }
-    let written = parts.iter().filter(|part| part.part() == first.basis);
-    let short = written.filter_map(|part| {
-        let (bytes, ns) = part.written();
-        let is_short = bytes > 0 && ns < PROVEN_NS;
-        let needed = real(bytes) * real(PROVEN_NS) / real(ns.max(1));
-        is_short.then_some(Doubt::Short { bytes, ns, needed_bytes: whole(needed) })
-    });
-    short.collect()
+fn is_limit(doubt: &Doubt) -> bool {
+    matches!(doubt, Doubt::Limited { .. })
 }
 
 /// The share that readers cost on some stretches is taken for that of the whole.
@@ -116,9 +100,9 @@ pub(crate) fn order_of(target: &Target) -> Order {
 
 /// Reading proves nothing of writing but that it is hardly faster. What is too slow for a moment,
 /// or in memory, is too slow for longer.
-fn answer(judged: &Judged, needed: u64, (is_interrupted, is_open): (bool, bool)) -> Answer {
+fn answer(judged: &Judged, needed: u64, (is_unseen, is_open): (bool, bool)) -> Answer {
     if judged.guaranteed_bytes_per_s < needed {
-        return if is_interrupted { Answer::CannotJudge } else { Answer::TooSlow };
+        return if is_unseen { Answer::CannotJudge } else { Answer::TooSlow };
     }
     if judged.is_by_reading || is_open { Answer::CannotJudge } else { Answer::Fits }
 }
@@ -132,6 +116,9 @@ fn of_fill(basis: Part, order: Order, fill: &Fill, ask: &Ask) -> Judged {
     let (slow_ns, fast_ns) = slow_and_fast.unzip();
     let minimum_bytes_per_s = fill.rates().min().unwrap_or(0);
     let (pool_bytes, guaranteed_bytes_per_s) = fill.believed(ask.pool_bytes);
+    // A cache that is full stays full under a recorder, and no pool bridges that.
+    let behind = step(fill).map_or(u64::MAX, |step| step.after_bytes_per_s);
+    let guaranteed_bytes_per_s = guaranteed_bytes_per_s.min(behind);
     Judged {
         basis,
         order,
@@ -143,6 +130,7 @@ fn of_fill(basis: Part, order: Order, fill: &Fill, ask: &Ask) -> Judged {
         minimum_bytes_per_s,
         slow_ns,
         fast_ns,
+        jump: None,
     }
 }
 
@@ -184,9 +172,9 @@ fn of_sweep(sweep: &Sweep, size: u64, laps: &Laps<'_>, ask: &Ask) -> Vec<Judged>
         let ring = laps.lap(sweep, size, Order::ZoneLevelled);
         let Judged { pool_bytes, guaranteed_bytes_per_s, mean_bytes_per_s, .. } =
             of_trace(&ring, ask);
-        let order = Order::ZoneLevelled;
+        let (order, jump) = (Order::ZoneLevelled, Some(laps.jump));
         let rates = Judged { pool_bytes, guaranteed_bytes_per_s, mean_bytes_per_s, ..common };
-        judged.push(Judged { order, slow_ns: None, fast_ns: None, ..rates });
+        judged.push(Judged { order, slow_ns: None, fast_ns: None, jump, ..rates });
     }
     judged
 }
@@ -205,5 +193,6 @@ fn of_trace(trace: &Trace, ask: &Ask) -> Judged {
         minimum_bytes_per_s: 0,
         slow_ns: None,
         fast_ns: None,
+        jump: None,
     }
 }

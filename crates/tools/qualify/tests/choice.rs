@@ -7,7 +7,7 @@ use std::path::Path;
 
 use format::superblock::QualifiedBy;
 use qualify::{
-    Ask, Bench, Choice, Given, Latencies, Mix, Part, PartResult, Plan, Qualification, Reads,
+    Ask, Bench, Choice, Doubt, Given, Latencies, Mix, Part, PartResult, Plan, Qualification, Reads,
     Reason, choose, modelled, run,
 };
 use units::Timestamp;
@@ -53,6 +53,23 @@ fn a_disk_with_platters_gets_zones_and_extents_that_jumps_do_not_cost() {
     assert_eq!((straight.zones, straight.extent_bytes), (1, None));
     let guaranteed = straight.qualified.guaranteed_bytes_per_s;
     assert!((125..140).contains(&megabytes(guaranteed)), "{guaranteed}");
+}
+
+/// A disk of which only rates at places are known gets its extents by the time of its reads, and
+/// the jumps of extents that are shorter than those of the qualification are charged.
+#[test]
+fn extents_follow_the_jumps_of_reads_where_none_were_written() {
+    let found = qualified(SINGLE, &[Part::Sweep], None);
+    let chosen = choice(&found, GIVEN);
+    assert!([128 << 20, 256 << 20].contains(&chosen.extent_bytes.unwrap()), "{chosen:?}");
+    let guaranteed = |extent_bytes| {
+        let given = Given { extent_bytes: Some(extent_bytes), ..GIVEN };
+        choice(&found, given).qualified.guaranteed_bytes_per_s
+    };
+    // 13 ms for each 16 MiB, which take 80: a seventh, where it was a hundredth.
+    let (short, long) = (guaranteed(16 << 20), guaranteed(1 << 30));
+    assert!(short * 100 < long * 90 && short * 100 > long * 80, "{short} {long}");
+    assert_eq!(long, guaranteed(256 << 20), "no credit for longer ones");
 }
 
 #[test]
@@ -108,6 +125,14 @@ fn no_more_memory_is_taken_than_raises_the_rate() {
     assert!(chosen.qualified.longest_write_ns > 0);
     let ring = choice(&qualified(SINGLE, &[Part::Ring], None), GIVEN);
     assert_eq!((ring.zones, ring.qualified.by), (8, QualifiedBy::Writing));
+}
+
+#[test]
+fn an_empty_guarantee_is_said_first() {
+    let mut found = qualified(FLAT, &[Part::Fill], None);
+    assert!(!choice(&found, GIVEN).reasons.contains(&Reason::Doubted));
+    found.verdict.as_mut().unwrap().doubts = vec![Doubt::Memory];
+    assert_eq!(choice(&found, GIVEN).reasons.first(), Some(&Reason::Doubted));
 }
 
 #[test]

@@ -276,6 +276,7 @@ fn report(rate: f64) -> (String, Qualification) {
         size_bytes: SIZE,
         layers: Vec::new(),
         is_in_memory: false,
+        limits: Vec::new(),
     };
     let plan = Plan::of_model(SIZE).only(&[Part::Fill]);
     let ask =

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use device::{Modelled, Timeline, Timing, ZoneProfile};
 use qualify::{
-    Answer, Ask, Bench, Cause, Mix, Order, Part, PartResult, Plan, Qualification, SweepPlan,
-    Target, TargetKind, modelled, run,
+    Answer, Ask, Bench, Cause, JumpBy, Mix, Order, Part, PartResult, Plan, Qualification,
+    SweepPlan, Target, TargetKind, modelled, run,
 };
 use units::Timestamp;
 
@@ -97,6 +97,62 @@ fn a_levelled_ring_guarantees_what_a_straight_one_does_not() {
     assert_eq!((asked.answer, asked.margin_permille.is_positive()), (Answer::Fits, true));
 }
 
+/// The published disk, or the published array, with an arm that is so many times as slow.
+fn with_arm(csv: &str, size_bytes: u64, times: u64) -> (Modelled, Timeline, Target) {
+    let size_bytes = size_bytes / 4096 * 4096;
+    let profile = ZoneProfile::parse(csv, size_bytes).unwrap();
+    let (_, _, target) =
+        modelled(Path::new("x"), csv, (Some(size_bytes), 1), Timestamp(0)).unwrap();
+    let whole = Timing::hard_disk(profile);
+    let timing = Timing {
+        seek_shortest_ns: whole.seek_shortest_ns * times,
+        seek_longest_ns: whole.seek_longest_ns * times,
+        revolution_ns: 0,
+        cache_bytes_per_s: 4.0 * whole.profile.rate_at(0),
+        ..whole
+    };
+    let timeline = Timeline::new(Timestamp(0));
+    let disk = Modelled::new(size_bytes, timing, &timeline, 3).forgetting(0..size_bytes);
+    (disk, timeline, target)
+}
+
+/// The jumps of a ring are shorter than those to random places, so that it is charged a little too
+/// much, and never too little.
+#[test]
+fn the_levelled_order_is_charged_with_the_jumps_of_this_very_disk() {
+    let (single, array) = ((SINGLE, 8_000_000_000_000), (ARRAY, ARRAY_BYTES));
+    for ((csv, size_bytes), times) in [(single, 1), (single, 8), (array, 8)] {
+        let (disk, timeline, target) = with_arm(csv, size_bytes, times);
+        let plan = Plan::of_model(target.size_bytes).only(&[Part::Sweep, Part::Ring]);
+        let found = qualify((&disk, &timeline, target), &plan, &ask(4 << 30, None));
+        let judged = found.verdict.unwrap().judged;
+        let of = |basis| {
+            let is_it =
+                |it: &&qualify::Judged| it.basis == basis && it.order == Order::ZoneLevelled;
+            *judged.iter().find(is_it).unwrap()
+        };
+        let (ring, computed) = (of(Part::Ring), of(Part::Sweep));
+        let jump = computed.jump.unwrap();
+        // 1 ms, and 15 ms times the mean root of the distance, 8/15 of the surface.
+        assert_eq!((jump.by, ring.jump), (JumpBy::Reads, None));
+        let is_near = jump.ns.abs_diff(9_300_000 * times) < 1_500_000 * times;
+        assert!(is_near, "{times}: {jump:?}");
+        let (measured, computed) = (ring.guaranteed_bytes_per_s, computed.guaranteed_bytes_per_s);
+        assert!(computed <= measured + measured / 200, "{times}: {measured} {computed}");
+        assert!(computed >= measured - measured / 25, "{times}: {measured} {computed}");
+    }
+}
+
+#[test]
+fn jumps_by_writing_count_before_those_by_reading() {
+    let (disk, timeline, target) = with_arm(SINGLE, 8_000_000_000_000, 2);
+    let plan = Plan::of_model(target.size_bytes).only(&[Part::Sweep, Part::Extents]);
+    let found = qualify((&disk, &timeline, target), &plan, &ask(1 << 30, None));
+    let judged = found.verdict.unwrap().judged;
+    let jumps: Vec<JumpBy> = judged.iter().filter_map(|it| it.jump).map(|it| it.by).collect();
+    assert_eq!(jumps, [JumpBy::Extents]);
+}
+
 #[test]
 fn the_array_of_eight_is_near_ten_gigabit_and_dips_for_hours() {
     // RAID 6 of eight disks: six of data.
@@ -128,6 +184,7 @@ fn small(profile: ZoneProfile, cache_bytes: u64) -> (Modelled, Timeline, Target)
         size_bytes,
         layers: Vec::new(),
         is_in_memory: false,
+        limits: Vec::new(),
     };
     (disk, timeline, target)
 }

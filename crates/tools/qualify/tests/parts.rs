@@ -28,6 +28,7 @@ fn target() -> Target {
         size_bytes: SIZE,
         layers: Vec::new(),
         is_in_memory: false,
+        limits: Vec::new(),
     }
 }
 

@@ -16,7 +16,7 @@ use page::text::{nanos, plural};
 use page::{Cell, Chart, Document};
 
 use super::drive;
-use super::text::{target, took};
+use super::text::{limit, target, took};
 
 /// Where a page comes from.
 const FOOT: &str =
@@ -113,6 +113,9 @@ fn layers(page: &mut Document, found: &Qualification) {
         for line in layer.drive.iter().flat_map(drive::lines) {
             page.paragraph(&format!("{}: {}.", printable(&layer.name), line.trim()));
         }
+    }
+    for limit in &found.target.limits {
+        page.paragraph(&format!("Here {}.", self::limit(limit)));
     }
     if let Some(seen) = drive::seen(&found.target, ::qualify::seen(&found.parts)) {
         page.paragraph(&format!("What was seen: {seen}."));

@@ -3,11 +3,11 @@
 use ::qualify::{Answer, Asked, Judged, Lost, Order, Qualification, Share, Verdict};
 use page::safe::printable;
 use page::text::disk_rate as rate;
-use page::text::{bits, nanos, percent, plural};
+use page::text::{bits, nanos, plural};
 use page::{Cell, Document};
 use units::ByteSize;
 
-use crate::text::doubt;
+use crate::text::{doubt, jump, margin};
 
 pub(super) fn add(page: &mut Document, found: &Qualification) {
     let Some(verdict) = &found.verdict else {
@@ -80,7 +80,7 @@ fn words(found: &Qualification, verdict: &Verdict) -> (&'static str, String) {
     if found.wrong_rows() > 0 {
         return ("bad", "Rows read back were not those written: it loses data.".to_owned());
     }
-    let is_no_answer = |asked: &Asked| asked.answer != Answer::TooSlow;
+    let is_no_answer = |asked: &Asked| asked.answer == Answer::CannotJudge;
     if !verdict.doubts.is_empty() && verdict.asked.as_ref().is_none_or(is_no_answer) {
         return ("open", "What was measured guarantees nothing.".to_owned());
     }
@@ -112,15 +112,10 @@ fn sentences(found: &Qualification, verdict: &Verdict, first: &Judged) -> Vec<St
         mix.mean_frame_bytes()
     )];
     if let Some(asked) = &verdict.asked {
-        let margin = percent(asked.margin_permille.unsigned_abs(), 1000);
-        let needed = rate(asked.needed_bytes_per_s);
-        sentences.push(if asked.margin_permille < 0 {
-            format!("{} need {needed}: {margin} are missing.", bits(asked.bits_per_s))
-        } else {
-            format!("{} need {needed}: {margin} to spare.", bits(asked.bits_per_s))
-        });
+        let (needed, margin) = (rate(asked.needed_bytes_per_s), margin(asked.margin_permille));
+        sentences.push(format!("{} need {needed}: {margin}.", bits(asked.bits_per_s)));
     }
-    sentences.extend(verdict.doubts.iter().map(|it| format!("Cannot judge: {}.", doubt(it))));
+    sentences.extend(verdict.doubts.iter().map(|it| format!("{}.", capital(&doubt(it)))));
     if first.is_by_reading {
         sentences.push("It was only read, and reading proves no writing.".to_owned());
     }
@@ -132,6 +127,13 @@ fn sentences(found: &Qualification, verdict: &Verdict, first: &Judged) -> Vec<St
         sentences.push(format!("So short a run does not prove more of the pool of {asked}."));
     }
     sentences
+}
+
+/// As a sentence begins.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
 }
 
 fn runs(page: &mut Document, verdict: &Verdict) {
@@ -178,4 +180,7 @@ fn runs(page: &mut Document, verdict: &Verdict) {
         &headings,
         &rows,
     );
+    if let Some(jump) = verdict.judged.iter().find_map(|judged| judged.jump) {
+        page.remark(&format!("Zones levelled, computed: {}.", self::jump(jump)));
+    }
 }

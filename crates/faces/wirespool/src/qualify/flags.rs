@@ -64,8 +64,8 @@ Examples:
   wirespool qualify plan --rate 10G --mean 1G --days 10
 
 Exit code 0 when it was done and the rate fits, 1 when the rate does not, or rows read back were not
-those written, 5 when what was measured does not say: reading proves no writing, and a run may have
-been stopped.")]
+those written, 5 when what was measured does not say: reading proves no writing, a cache or a limit
+may be what was measured, and a run may have been stopped.")]
 pub(crate) struct Flags {
     #[command(subcommand)]
     pub(super) command: Option<Command>,
@@ -220,7 +220,8 @@ pub(super) enum Command {
 ///
 /// For each kind of disk and each parity it names the fewest disks that carry the rate in every
 /// stretch of every lap, also while a lost one is replaced, and that keep packets long enough.
-/// Where even a volume of 24 members does not, it says what that volume reaches.
+/// Where even a volume of 24 members does not, it says what that volume reaches, and how many disks
+/// would do.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

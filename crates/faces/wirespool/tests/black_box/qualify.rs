@@ -210,6 +210,32 @@ fn the_limit_of_a_throttled_device_is_found() {
         let found = json[rate].as_u64().unwrap();
         assert!(found.abs_diff(limit) <= limit / 20, "{rate}: {found} of {limit}");
     }
+    // It is named, and the disk is not called slow for it.
+    let doubt = &json["verdict"]["doubts"][0];
+    assert_eq!(doubt["reason"], "limited", "{:#}", json["verdict"]);
+    assert_eq!(doubt["limit"], json["target"]["limits"][0]);
+    assert_eq!(
+        (&doubt["limit"]["disk"], &doubt["limit"]["per_second"]),
+        (&name.into(), &limit.into())
+    );
+    let much = [&["qualify", &device.path], &flags[..], &["--rate", "90G"]].concat();
+    let output = group.command(&much).output().unwrap();
+    assert_eq!(output.status.code(), Some(5), "{output:?}");
+}
+
+#[test]
+fn a_file_longer_than_the_process_may_write_is_refused_before_it_is_begun() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = format!(
+        "ulimit -f 1024; exec '{}' qualify '{}' --size 64M --part fill",
+        env!("CARGO_BIN_EXE_wirespool"),
+        folder.path().display()
+    );
+    let output = Command::new("sh").args(["-c", &line]).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    assert!(errors.contains("ulimit -f unlimited"), "{errors}");
+    assert!(names(folder.path()).is_empty());
 }
 
 /// The limit is another in each run, and what it is stands in a pipe: it is read when a run begins,

@@ -18,6 +18,7 @@ fn judged(guaranteed_bytes_per_s: u64) -> Judged {
         minimum_bytes_per_s: 100_000_000,
         slow_ns: None,
         fast_ns: None,
+        jump: None,
     }
 }
 
@@ -36,7 +37,14 @@ fn found(guaranteed: u64, parts: Vec<PartResult>) -> Qualification {
     };
     let (kind, path) = (TargetKind::Model, "x".to_owned());
     Qualification {
-        target: Target { kind, path, size_bytes: 1 << 40, layers: Vec::new(), is_in_memory: false },
+        target: Target {
+            kind,
+            path,
+            size_bytes: 1 << 40,
+            layers: Vec::new(),
+            is_in_memory: false,
+            limits: Vec::new(),
+        },
         started: Timestamp(0),
         ns: 0,
         parts,

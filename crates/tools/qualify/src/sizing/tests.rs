@@ -64,6 +64,29 @@ fn days_need_disks_as_well() {
 }
 
 #[test]
+fn what_does_not_fit_says_how_many_disks_would() {
+    let ten_gigabit = need(10_000_000_000, "640", 4 << 30);
+    let found = propose_one(&ten_gigabit, "hdd-8tb", 2, Some(8));
+    let enough = Enough { volumes: 1, data: 7, parity: 2 };
+    assert_eq!((found.enough, enough.disks()), (Some(enough), 9));
+    assert_eq!(propose_one(&ten_gigabit, "hdd-8tb", 2, Some(9)).enough, None, "it fits");
+    // 332 TB of packets in 7.96 TB each are 42 disks of data: two volumes of 21.
+    let thirty = Need { days: 30, ..ten_gigabit };
+    let found = propose_one(&thirty, "hdd-8tb", 2, None);
+    let enough = found.enough.unwrap();
+    assert_eq!((enough.volumes, enough.data, enough.disks()), (2, 21, 46));
+    let each = Need {
+        bits_per_s: thirty.bits_per_s / 2,
+        mean_bits_per_s: thirty.mean_bits_per_s / 2,
+        pool_bytes: thirty.pool_bytes / 2,
+        ..thirty.clone()
+    };
+    assert!(propose_one(&each, "hdd-8tb", 2, Some(23)).fits(), "each volume with its half");
+    let never = Need { days: 36_500, ..thirty };
+    assert_eq!(propose_one(&never, "hdd-8tb", 2, None).enough, None);
+}
+
+#[test]
 fn a_rebuild_takes_what_recording_leaves() {
     let of_mean = |mean_bits_per_s: u64| {
         let need = Need { mean_bits_per_s, ..need(5_000_000_000, "640", 4 << 30) };
