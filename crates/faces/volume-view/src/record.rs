@@ -373,10 +373,13 @@ struct LossJson<'a> {
     to_ns: i64,
     pool_free: usize,
     unfinished_slots: usize,
+    stored_bytes_before: u64,
+    stored_bytes_behind: u64,
 }
 
 impl<'a> LossJson<'a> {
     fn new(loss: &'a Loss) -> Self {
+        let [stored_bytes_before, stored_bytes_behind] = loss.stored_bytes;
         Self {
             interface: &loss.interface,
             queue: loss.queue,
@@ -387,6 +390,8 @@ impl<'a> LossJson<'a> {
             to_ns: loss.gap.to.0,
             pool_free: loss.pool_free,
             unfinished_slots: loss.unfinished_slots,
+            stored_bytes_before,
+            stored_bytes_behind,
         }
     }
 }

@@ -107,6 +107,9 @@ pub struct Loss {
     pub pool_free: usize,
     /// Slots whose writes had not ended.
     pub unfinished_slots: usize,
+    /// Bytes of packets that the queue had stored before the first of these packets, and behind the
+    /// last.
+    pub stored_bytes: [u64; 2],
 }
 
 /// What one part does not know, the sum does not know.

@@ -84,6 +84,9 @@ pub(crate) struct Intake<'a> {
     answered: u64,
     /// Slots that the ring writer had under way when packets began to be dropped.
     unfinished_slots: usize,
+    /// Bytes of packets that were stored so far, and when writer drops began.
+    stored_bytes: u64,
+    stored_at_loss: u64,
     left_out: LeftOut,
 }
 
@@ -158,6 +161,8 @@ impl<'a> Intake<'a> {
             waits: parts.waits,
             answered: 0,
             unfinished_slots: 0,
+            stored_bytes: 0,
+            stored_at_loss: 0,
             left_out: LeftOut::default(),
         }
     }
@@ -229,11 +234,14 @@ impl<'a> Intake<'a> {
             if open.builder.push(&mut open.column, &state.encoded, &parts) {
                 let is_too_long = is_cut && state.captured_len_max < len_max;
                 state.counts.taken += 1;
+                let behind = self.stored_bytes;
+                self.stored_bytes += u64::from(packet.original_len);
                 state.counts.too_long += u64::from(is_too_long);
                 state.counts.headers_only += u64::from(is_cut && !is_too_long);
                 if let Some(gap) = state.dropping.take() {
                     // What was lost found none free.
-                    self.ledger.lose(self.queue, gap.clone(), (0, self.unfinished_slots));
+                    let standing = (0, self.unfinished_slots, [self.stored_at_loss, behind]);
+                    self.ledger.lose(self.queue, gap.clone(), standing);
                     self.gaps.push(gap);
                 }
                 return Ok(());
@@ -317,7 +325,8 @@ impl<'a> Intake<'a> {
         let before = core::mem::replace(&mut self.counted_at, now);
         // The clock may have been set back.
         let (from, to) = (before.min(now), before.max(now));
-        let standing = (self.pool.free_count(), self.ledger.unfinished_slots());
+        let stored = [self.stored_bytes; 2];
+        let standing = (self.pool.free_count(), self.ledger.unfinished_slots(), stored);
         for (place, now_counted) in (self.base..).zip(counters) {
             let Some(state) = self.states.get_mut(place) else { continue };
             let before = core::mem::replace(&mut state.counts.counters, *now_counted);
@@ -358,7 +367,8 @@ impl<'a> Intake<'a> {
             let id = state.encoded.id;
             let away = state.away_since.take().map(|since| away_gap(id, since, now));
             if let Some(gap) = &state.dropping {
-                self.ledger.lose(self.queue, gap.clone(), (0, self.unfinished_slots));
+                let stored = [self.stored_at_loss, self.stored_bytes];
+                self.ledger.lose(self.queue, gap.clone(), (0, self.unfinished_slots, stored));
             }
             self.gaps.extend(state.dropping.take().into_iter().chain(away));
         }
@@ -426,6 +436,7 @@ impl<'a> Intake<'a> {
         self.losses.writer_drops += 1;
         if state.dropping.is_none() {
             self.unfinished_slots = self.ledger.unfinished_slots();
+            self.stored_at_loss = self.stored_bytes;
         }
         let gap = state.dropping.get_or_insert(Gap {
             cause: GapCause::WriterDrops,

@@ -93,15 +93,18 @@ impl Ledger {
         self.unfinished_slots.load(Ordering::Relaxed)
     }
 
-    /// Keeps what was lost, up to a bound, with the free columns and the unfinished slots.
-    pub(crate) fn lose(&self, queue: usize, gap: Gap, standing: (usize, usize)) {
-        let (pool_free, unfinished_slots) = standing;
+    /// Keeps what was lost, up to a bound, with the free columns, the unfinished slots, and the
+    /// bytes that the queue had stored before and behind it.
+    pub(crate) fn lose(&self, queue: usize, gap: Gap, standing: (usize, usize, [u64; 2])) {
+        let (pool_free, unfinished_slots, stored_bytes) = standing;
         let mut entries = self.lock();
         if entries.losses.len() < LOSSES_MAX {
             let place = gap.interface.and_then(|number| usize::try_from(number).ok());
             let name = place.and_then(|place| entries.names.get(place)).cloned();
             let interface = name.unwrap_or_default();
-            entries.losses.push(Loss { gap, interface, queue, pool_free, unfinished_slots });
+            let standing =
+                Loss { gap, interface, queue, pool_free, unfinished_slots, stored_bytes };
+            entries.losses.push(standing);
         }
     }
 

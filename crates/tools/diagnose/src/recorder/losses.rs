@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use format::directory::{Gap, GapCause};
+use recording::Whole;
 use units::number::{permille, sum};
 
-use super::{Loss, Recording, State};
+use super::{Loss, Recording, State, bursts};
 use crate::finding::{Finding, Remedy, Severity};
 use crate::words::{percent, plural};
 
@@ -26,7 +27,7 @@ fn finding(cause: GapCause, gaps: &[&Gap], state: Option<&State>) -> Finding {
     let from = gaps.iter().map(|gap| gap.from).min().unwrap_or_default();
     let to = gaps.iter().map(|gap| gap.to).max().unwrap_or_default();
     let mut evidence = vec![format!("gaps from {from} to {to}, in {stretches}")];
-    let Words { kind, what, why, remedies } = words(cause, state, &mut evidence);
+    let Words { kind, what, why, remedies } = words(cause, gaps, state, &mut evidence);
     Finding {
         kind,
         severity: Severity::Problem,
@@ -45,10 +46,15 @@ struct Words {
     remedies: Vec<Remedy>,
 }
 
-fn words(cause: GapCause, state: Option<&State>, evidence: &mut Vec<String>) -> Words {
+fn words(
+    cause: GapCause,
+    gaps: &[&Gap],
+    state: Option<&State>,
+    evidence: &mut Vec<String>,
+) -> Words {
     match cause {
         GapCause::KernelDrops => kernel_drops(state, evidence),
-        GapCause::WriterDrops => writer_drops(state, evidence),
+        GapCause::WriterDrops => writer_drops(gaps, state, evidence),
         GapCause::InterfaceDrops => Words {
             kind: "recorder.interface_drops",
             what: "were lost in the network card or its driver",
@@ -133,7 +139,9 @@ fn kernel_drops(state: Option<&State>, evidence: &mut Vec<String>) -> Words {
     Words { kind: "recorder.kernel_drops", what, why, remedies }
 }
 
-fn writer_drops(state: Option<&State>, evidence: &mut Vec<String>) -> Words {
+fn writer_drops(gaps: &[&Gap], state: Option<&State>, evidence: &mut Vec<String>) -> Words {
+    let seen = recording::bursts(gaps, state.map_or(&[], |state| &state.losses));
+    evidence.extend(bursts::evidence(&seen));
     if let Some(state) = state {
         if let Some((least, most)) = free_columns(&state.losses, false) {
             let slots = state.losses.iter().map(|loss| loss.unfinished_slots).max().unwrap_or(0);
@@ -149,21 +157,12 @@ fn writer_drops(state: Option<&State>, evidence: &mut Vec<String>) -> Words {
             evidence.push(format!("longest write {ms} ms, on {}", member.path));
         }
     }
+    let pool = recording::pool(&seen, state.map(Whole::of).unwrap_or_default());
     Words {
         kind: "recorder.writer_drops",
         what: "were taken, and the pool was exhausted: the disks were too slow",
-        why: "All columns of the pool waited for the disks. A pool holds as much as arrives while \
-              the longest stall lasts, or it loses."
-            .to_owned(),
-        remedies: vec![
-            Remedy {
-                what: "see what the disks guarantee, and with which pool".to_owned(),
-                now: vec!["wirespool qualify VOLUME".to_owned()],
-                for_good: Vec::new(),
-            },
-            Remedy::by_hand("a larger pool: record --pool 2G"),
-            Remedy::by_hand("let nothing else write to these disks"),
-        ],
+        why: format!("All columns of the pool waited for the disks. {}", bursts::why(pool)),
+        remedies: bursts::remedies(pool),
     }
 }
 
@@ -191,6 +190,9 @@ mod tests {
             packets: Some(1),
             pool_free,
             unfinished_slots: 3,
+            queue: 0,
+            times: (Timestamp(0), Timestamp(0)),
+            stored_bytes: None,
         };
         let losses = vec![loss(false, 0), loss(true, 90)];
         let state = State { losses, pool_columns: 128, ..State::default() };
