@@ -12,7 +12,7 @@ const ROWS: [&[&str]; 12] = [
     &["capture", "device", "host", "sandbox", "schedules"],
     &["blockdev", "network", "observe"],
     &["guard", "volume", "session", "index", "query"],
-    &["indexer", "calls", "evidence"],
+    &["indexer", "calls", "evidence", "recording"],
     &[
         "record", "extract", "upkeep", "replay", "prove", "qualify", "diagnose", "trace", "runs",
         "talkers", "page",

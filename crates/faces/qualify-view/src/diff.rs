@@ -10,6 +10,8 @@ use serde::Serialize;
 
 /// Columns where there is no terminal.
 const WIDTH: usize = 100;
+/// On a terminal that is narrower a table has no space for its names.
+const TABLE_WIDTH: usize = 80;
 
 /// What changed; `width` is that of the terminal, if there is one.
 pub fn qualification_diff(diff: &Diff, width: Option<usize>) -> String {
@@ -22,7 +24,9 @@ pub fn qualification_diff(diff: &Diff, width: Option<usize>) -> String {
     for (name, old, new) in &diff.facts {
         lines(&mut text, &format!("{name}: {} before, {} now", printable(old), printable(new)));
     }
-    if !diff.compared.is_empty() {
+    if width.is_some_and(|width| width < TABLE_WIDTH) {
+        diff.compared.iter().for_each(|compared| lines(&mut text, &sentence(compared)));
+    } else if !diff.compared.is_empty() {
         let column = |title, is_number, rank| Column { title, is_number, least: 0, rank };
         let columns = [
             column("what", false, 0),
@@ -49,6 +53,17 @@ fn answer(diff: &Diff) -> String {
         Some(false) => format!("the guarantee did not fall by more than {tolerance}"),
         None => "the guarantees cannot be compared".to_owned(),
     }
+}
+
+/// A row as a line.
+fn sentence(compared: &Compared) -> String {
+    let mut cells = row(compared).into_iter();
+    let mut next = || cells.next().unwrap_or_default();
+    let (what, before, now, change, interval, verdict) =
+        (next(), next(), next(), next(), next(), next());
+    let interval = if interval.is_empty() { interval } else { format!(" ({interval})") };
+    let gap = if verdict.is_empty() { "" } else { ": " };
+    format!("{what}: {before} before, {now} now, {change}{interval}{gap}{verdict}")
 }
 
 fn row(compared: &Compared) -> Vec<String> {

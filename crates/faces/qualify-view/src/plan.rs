@@ -28,13 +28,13 @@ pub fn qualify_plan(
     let columns = [
         column("disk", false, 0),
         column("disks", true, 0),
-        column("usable", true, 2),
+        column("usable", true, 3),
         column("days", true, 0),
         column("traffic", true, 0),
-        column("1 lost", true, 1),
-        column("2 lost", true, 3),
-        column("margin", true, 0),
-        column("rebuilt in", true, 4),
+        column("1 lost", true, 2),
+        column("2 lost", true, 4),
+        column("margin", true, 1),
+        column("rebuilt in", true, 5),
         column("", false, 0),
     ];
     let rows: Vec<Vec<String>> =
@@ -82,11 +82,11 @@ fn missing(need: &Need, disks: &[Disk], proposal: &Proposal) -> String {
     if !proposal.is_fast_enough {
         let (carried, asked) = (bits(need.mix.bits_of(carried)), bits(need.bits_per_s));
         let while_lost = if lost.is_some() { ", also while a disk is replaced" } else { "" };
-        facts.push(format!("carry {carried} of {asked}{while_lost}"));
+        facts.push(format!("carries {carried} of {asked}{while_lost}"));
     }
     if need.days > 0 || !proposal.is_large_enough {
         let asked = if need.days > 0 { format!(" of {}", need.days) } else { String::new() };
-        facts.push(format!("keep {}{asked} days", days(proposal.held_ns)));
+        facts.push(format!("keeps {}{asked} days", days(proposal.held_ns)));
     }
     let would = match proposal.enough {
         Some(enough) if enough.volumes > 1 => format!(
@@ -95,6 +95,9 @@ fn missing(need: &Need, disks: &[Disk], proposal: &Proposal) -> String {
             enough.volumes,
             side_by_side(enough.data, enough.parity),
         ),
+        Some(enough) if enough.parity == 0 => {
+            format!("{} would do", plural(u64::from(enough.disks()), "disk"))
+        }
         Some(enough) => format!(
             "{} would do ({})",
             plural(u64::from(enough.disks()), "disk"),
@@ -103,7 +106,7 @@ fn missing(need: &Need, disks: &[Disk], proposal: &Proposal) -> String {
         None => "no number of such disks does".to_owned(),
     };
     let these = side_by_side(proposal.data, proposal.parity);
-    printable(&format!("{name}, {these}: they {}; {would}", facts.join(" and ")))
+    printable(&format!("{name}, {these}: {}; {would}", facts.join(" and ")))
 }
 
 /// Disks of data and of parity: `7+2`.

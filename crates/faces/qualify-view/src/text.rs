@@ -74,6 +74,31 @@ pub fn qualification(found: &Qualification, style: PlotStyle) -> String {
     lines.text
 }
 
+/// Between a number and its unit while a line is wrapped.
+const JOIN: char = '\u{a0}';
+/// What stays with the number before it.
+const UNITS: [&str; 18] = [
+    "B", "KiB", "MiB", "GiB", "TiB", "kB/s", "MB/s", "GB/s", "kbit/s", "Mbit/s", "Gbit/s", "ns",
+    "us", "ms", "s", "min", "h", "%",
+];
+
+/// The same with numbers and their units as one word.
+fn joined(text: &str) -> String {
+    let mut joined = String::new();
+    let mut is_number = false;
+    for (place, word) in text.split(' ').enumerate() {
+        let unit = word.trim_end_matches([',', ';', ':', '.', ')']);
+        if place > 0 {
+            joined.push(if is_number && UNITS.contains(&unit) { JOIN } else { ' ' });
+        }
+        joined.push_str(word);
+        let digits = word.trim_start_matches(['(', '+', '-']);
+        is_number = !digits.is_empty()
+            && digits.chars().all(|letter| letter.is_ascii_digit() || letter == '.');
+    }
+    joined
+}
+
 /// Lines of a name and a value, and rows of blocks below them.
 pub(super) struct Lines {
     pub(super) text: String,
@@ -92,7 +117,8 @@ impl Lines {
             writeln!(self.text, "{name}").expect("a string takes all text");
             name.clear();
         }
-        for line in wrapped(value, width, 2) {
+        for line in wrapped(&joined(value), width, 2) {
+            let line = line.replace(JOIN, " ");
             writeln!(self.text, "{name:<14} {line}").expect("a string takes all text");
             name.clear();
         }
@@ -193,7 +219,8 @@ fn verdict(lines: &mut Lines, verdict: &Verdict) {
     lost(lines, verdict);
 }
 
-/// Of what is needed: `25.8 % are missing`, `12.5 % to spare`, from ten times on the number of times.
+/// Of what is needed: `25.8 % are missing`, `12.5 % to spare`, from ten times on the number of
+/// times.
 pub(super) fn margin(permille: i64) -> String {
     let share = percent(permille.unsigned_abs(), 1000);
     match permille {
@@ -253,7 +280,8 @@ pub(super) fn doubt(doubt: &Doubt) -> String {
             size(*needed_bytes)
         ),
         Doubt::Short { bytes, ns, needed_bytes } => format!(
-            "cannot judge: {} were written in {}, which a cache may have taken; it takes {} or more",
+            "cannot judge: {} were written in {}, which a cache may have taken; it takes {} or \
+             more",
             ByteSize(*bytes),
             nanos(*ns),
             size(*needed_bytes)

@@ -93,8 +93,8 @@ impl Ledger {
         self.unfinished_slots.load(Ordering::Relaxed)
     }
 
-    /// Keeps what was lost, up to a bound, with the free columns, the unfinished slots, and what the
-    /// queue had stored before and behind it.
+    /// Keeps what was lost, up to a bound, with the free columns, the unfinished slots, and the
+    /// bytes that the queue had stored before and behind it.
     pub(crate) fn lose(&self, queue: usize, gap: Gap, standing: (usize, usize, [u64; 2])) {
         let (pool_free, unfinished_slots, stored_bytes) = standing;
         let mut entries = self.lock();

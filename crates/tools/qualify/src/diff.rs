@@ -12,7 +12,9 @@ use crate::judged::{Judged, Order};
 use crate::noise::{DEVIATIONS, Noise, counted, fill_ratios, shift, sweep_ratios};
 use crate::number::{real, to_u64, to_usize, whole};
 use crate::plan::Part;
-use crate::report::{Cpu, CpuStep, Files, Fill, Iops, Mixed, PartResult, Qualification, Sweep};
+use crate::report::{
+    Cpu, CpuStep, Files, Fill, Iops, Mixed, PartResult, Qualification, Sweep, Target, TargetKind,
+};
 
 /// A jump of less is not seen beside the transfer: noise of the fit.
 const JUMP_SEEN_NS: u64 = 1_000_000;
@@ -163,12 +165,12 @@ impl Diff {
             (PartResult::Passes(old), PartResult::Passes(new)) => {
                 self.fills(Part::Passes, &old.first, &new.first);
             }
-            (PartResult::Extents(old), PartResult::Extents(new)) => {
-                // A fit of few sizes: it is known to a quarter, and what costs nothing that can be
-                // seen is no figure to compare.
-                if old.jump_ns.max(new.jump_ns) >= JUMP_SEEN_NS {
-                    self.time(Subject::Jump, (old.jump_ns, new.jump_ns), 250);
-                }
+            // A fit of few sizes: it is known to a quarter, and what costs nothing that can be seen
+            // is no figure to compare.
+            (PartResult::Extents(old), PartResult::Extents(new))
+                if old.jump_ns.max(new.jump_ns) >= JUMP_SEEN_NS =>
+            {
+                self.time(Subject::Jump, (old.jump_ns, new.jump_ns), 250);
             }
             (PartResult::Latency(old), PartResult::Latency(new))
                 if old.offered_bytes_per_s == new.offered_bytes_per_s =>
@@ -340,6 +342,14 @@ fn beyond(old: u64, new: u64, tolerance_permille: u64) -> Option<bool> {
     }
 }
 
+/// A file of our own has another name each time: of it the folder counts.
+fn path_of(target: &Target) -> String {
+    match (target.kind, target.path.rsplit_once('/')) {
+        (TargetKind::OwnFile, Some((folder, _))) => folder.to_owned(),
+        _ => target.path.clone(),
+    }
+}
+
 /// What was looked at, and what was asked.
 fn facts(old: &Qualification, new: &Qualification) -> Vec<(&'static str, String, String)> {
     let of = |found: &Qualification| {
@@ -348,7 +358,7 @@ fn facts(old: &Qualification, new: &Qualification) -> Vec<(&'static str, String,
         let mix = found.verdict.as_ref().map(|verdict| &verdict.mix.name);
         let pool = found.verdict.as_ref().map_or(0, |verdict| verdict.pool_bytes);
         [
-            ("path", found.target.path.clone()),
+            ("path", path_of(&found.target)),
             ("bytes", found.target.size_bytes.to_string()),
             ("model", known(layer.and_then(|layer| layer.model.as_ref()))),
             ("serial", known(layer.and_then(|layer| layer.serial.as_ref()))),

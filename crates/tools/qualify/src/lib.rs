@@ -44,6 +44,7 @@ mod run;
 mod saved;
 mod seen;
 mod sizing;
+mod stack;
 mod step;
 mod stream;
 mod sweep;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use format::directory::{Gap, GapCause};
+use recording::Whole;
 use units::number::{permille, sum};
 
 use super::{Loss, Recording, State, bursts};
@@ -139,8 +140,8 @@ fn kernel_drops(state: Option<&State>, evidence: &mut Vec<String>) -> Words {
 }
 
 fn writer_drops(gaps: &[&Gap], state: Option<&State>, evidence: &mut Vec<String>) -> Words {
-    let bursts = bursts::of(gaps, state);
-    evidence.extend(bursts::evidence(&bursts));
+    let seen = recording::bursts(gaps, state.map_or(&[], |state| &state.losses));
+    evidence.extend(bursts::evidence(&seen));
     if let Some(state) = state {
         if let Some((least, most)) = free_columns(&state.losses, false) {
             let slots = state.losses.iter().map(|loss| loss.unfinished_slots).max().unwrap_or(0);
@@ -156,12 +157,12 @@ fn writer_drops(gaps: &[&Gap], state: Option<&State>, evidence: &mut Vec<String>
             evidence.push(format!("longest write {ms} ms, on {}", member.path));
         }
     }
-    let pool = bursts::pool(&bursts, state);
+    let pool = recording::pool(&seen, state.map(Whole::of).unwrap_or_default());
     Words {
         kind: "recorder.writer_drops",
         what: "were taken, and the pool was exhausted: the disks were too slow",
-        why: format!("All columns of the pool waited for the disks. {}", pool.why()),
-        remedies: pool.remedies(),
+        why: format!("All columns of the pool waited for the disks. {}", bursts::why(pool)),
+        remedies: bursts::remedies(pool),
     }
 }
 

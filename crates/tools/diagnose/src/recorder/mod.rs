@@ -7,16 +7,13 @@ mod bursts;
 mod disks;
 mod functions;
 mod losses;
-mod state;
 mod threads;
 mod watch;
 
-use format::directory::Gap;
-use units::Timestamp;
-
 use crate::diagnosis::Diagnosis;
-use crate::finding::Unseen;
-pub use state::parse_recorder;
+use crate::finding::{Unseen};
+use format::directory::Gap;
+pub use recording::{Headroom, Interface, Loss, Member, SlowWrite, State, parse_recorder};
 pub use watch::watch;
 
 /// What is known of a recording.
@@ -30,114 +27,6 @@ pub struct Recording {
     pub threads: Vec<Thread>,
     /// In which functions they worked; of a recording that goes on.
     pub functions: Option<Functions>,
-}
-
-/// What a recorder says of itself.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct State {
-    /// Whether it still records.
-    pub is_going: bool,
-    /// For how long, in nanoseconds.
-    pub elapsed_ns: i64,
-    /// Packets that arrived.
-    pub offered: u64,
-    /// Packets that were stored.
-    pub stored: u64,
-    /// Bytes that were sent to all members.
-    pub member_bytes: u64,
-    /// Packets without an index of their own.
-    pub unindexed: u64,
-    /// Packets that were not looked at for names.
-    pub unread: u64,
-    /// Columns of the pool.
-    pub pool_columns: u64,
-    /// State of each interface.
-    pub interfaces: Vec<Interface>,
-    /// What the disks are asked for, beside what they guarantee; of a qualified volume.
-    pub headroom: Option<Headroom>,
-    /// Writes that took longer than this are slow, in nanoseconds.
-    pub slow_limit_ns: u64,
-    /// How many there were.
-    pub slow_writes: u64,
-    /// The slowest of them, as far as they are kept.
-    pub slow: Vec<SlowWrite>,
-    /// State of each member.
-    pub members: Vec<Member>,
-    /// Losses with the state of the pool, as far as they are kept.
-    pub losses: Vec<Loss>,
-}
-
-/// State of one interface.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Interface {
-    /// Name of the interface.
-    pub name: String,
-    /// Packets that the kernel took and each queue's drops of them.
-    pub queues: Vec<(u64, u64)>,
-    /// Packets that the card or its driver lost; `None` is unknown.
-    pub interface_drops: Option<u64>,
-}
-
-/// Bytes a second that the disks are asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Headroom {
-    /// Rate that the disks guarantee.
-    pub guaranteed: u64,
-    /// The most in ten seconds.
-    pub offered_max: u64,
-}
-
-/// A write that took long.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SlowWrite {
-    /// When it was done.
-    pub at: Timestamp,
-    /// On which member; `None` on a spare.
-    pub member: Option<u8>,
-    /// Zone of its surface, where it has several.
-    pub zone: Option<u16>,
-    /// How long it took, in nanoseconds.
-    pub latency_ns: u64,
-}
-
-/// What a member did.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Member {
-    /// Path of the member.
-    pub path: String,
-    /// Number of writes.
-    pub writes: u64,
-    /// Those of them that were slow.
-    pub slow_writes: u64,
-    /// Half of the writes took no longer, in nanoseconds.
-    pub p50_ns: u64,
-    /// The longest write.
-    pub max_ns: u64,
-    /// Stretches of full load in which it gave less than it was qualified for.
-    pub times_slower: u64,
-    /// It does so now.
-    pub is_slower: bool,
-    /// Writes and their longest latency in nanoseconds, by equal parts of the surface.
-    pub places: Vec<(u64, u64)>,
-}
-
-/// A loss with the state in which it happened.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Loss {
-    /// The kernel dropped it: it was not taken in time.
-    pub is_kernel: bool,
-    /// Packets, where they were counted.
-    pub packets: Option<u64>,
-    /// Columns of the pool that were free.
-    pub pool_free: u64,
-    /// Stripes whose writes were under way.
-    pub unfinished_slots: u64,
-    /// Queue of the interface.
-    pub queue: u64,
-    /// The first and the last of these packets.
-    pub times: (Timestamp, Timestamp),
-    /// Bytes of packets that the queue had stored before them, and behind them.
-    pub stored_bytes: Option<[u64; 2]>,
 }
 
 /// A thread while it was looked at.
