@@ -231,6 +231,7 @@ fn every_part() -> Qualification {
         parts,
         verdict: Some(verdict()),
         written: vec![0..4096, 8192..16384],
+        written_bytes: None,
         is_interrupted: false,
         unfinished: None,
         notes: vec!["buffered".to_owned()],

@@ -589,10 +589,14 @@ fn quantiles(latencies: &Latencies) -> String {
 pub(super) fn took(found: &Qualification) -> String {
     let written: u64 = found.written.iter().map(|range| range.end - range.start).sum();
     let begun = time(found.started);
+    let own = found.written_bytes.map(|counted| counted.own);
     let written = match (written, found.target.kind) {
-        (0, _) => "nothing written".to_owned(),
-        (_, TargetKind::OwnFile) => "only the file of its own written".to_owned(),
         (_, TargetKind::Model) => "no disk touched".to_owned(),
+        (0, TargetKind::File | TargetKind::Device) => "nothing written".to_owned(),
+        (_, TargetKind::OwnFile) => match own {
+            Some(bytes) => format!("{} written, all to files of its own", ByteSize(bytes)),
+            None => "only files of its own written".to_owned(),
+        },
         (bytes, _) => {
             let ends = found.written.first().zip(found.written.last());
             let (low, high) = ends.map_or((0, 0), |(low, high)| (low.start, high.end));
@@ -600,6 +604,12 @@ pub(super) fn took(found: &Qualification) -> String {
             format!("{} written between byte {low} and {high}", ByteSize(bytes))
         }
     };
+    let on_disk =
+        found.written_bytes.and_then(|counted| counted.disk).zip(found.target.layers.first());
+    let all = on_disk.filter(|_| own != Some(0)).map_or_else(String::new, |(bytes, layer)| {
+        format!("; {} counted {}", layer.name, ByteSize(bytes))
+    });
+    let written = written + &all;
     let stopped = if found.is_interrupted { "; stopped before the end" } else { "" };
     format!("{} from {begun} UTC on; {written}{stopped}", nanos(found.ns))
 }

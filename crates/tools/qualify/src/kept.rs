@@ -196,6 +196,7 @@ mod tests {
             parts: Vec::new(),
             verdict: Some(verdict),
             written: Vec::new(),
+            written_bytes: None,
             is_interrupted: false,
             unfinished: None,
             notes: Vec::new(),

@@ -13,6 +13,7 @@ mod bench;
 mod choice;
 mod compare;
 mod contestants;
+mod counted;
 mod cpu;
 mod diff;
 mod doubts;
@@ -83,7 +84,7 @@ pub use readers::ReadResult;
 pub use report::{
     CURVE_POOLS, Cause, Cpu, CpuStep, CurvePoint, ExtentStep, Extents, FileLap, Files, Fill,
     FioRun, Iops, IopsStep, Latency, Mixed, PartResult, Passes, Qualification, Reads, Sample,
-    SlowWrite, Sweep, SweepStep, Target, TargetKind, Verified, Window,
+    SlowWrite, Sweep, SweepStep, Target, TargetKind, Verified, Window, WrittenBytes,
 };
 pub use run::{go_on, resumable, run};
 pub use saved::{

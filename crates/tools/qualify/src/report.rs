@@ -34,12 +34,26 @@ pub struct Qualification {
     pub verdict: Option<Verdict>,
     /// Where the target was written to: all bytes changed lie in these ranges.
     pub written: Vec<Range<u64>>,
+    /// How much was written; `None` of a modelled disk, and where the kernel does not count it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_bytes: Option<WrittenBytes>,
     /// It was broken off: parts may be missing.
     pub is_interrupted: bool,
     /// The part that was broken off and is not whole.
     pub unfinished: Option<Part>,
     /// What the user should know of how it was measured.
     pub notes: Vec<String>,
+}
+
+/// Bytes written, as the kernel counts them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct WrittenBytes {
+    /// By this program, and by programs that it ran: files of its own and what was removed again
+    /// among it.
+    pub own: u64,
+    /// To the disk or partition that the target is on, by everybody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk: Option<u64>,
 }
 
 /// A time as nanoseconds since 1970.

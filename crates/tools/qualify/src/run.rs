@@ -98,6 +98,7 @@ fn begun(started: Timestamp) -> Qualification {
         parts: Vec::new(),
         verdict: None,
         written: Vec::new(),
+        written_bytes: None,
         is_interrupted: false,
         unfinished: None,
         notes: Vec::new(),

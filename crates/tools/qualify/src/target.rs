@@ -13,13 +13,14 @@ use guard::{Cleared, Identity, Overwrite};
 use units::{Clock, Random, Sleep};
 
 use crate::bench::{Bench, Tell};
+use crate::counted::Counted;
 use crate::error::Error;
 use crate::folder::OwnFolder;
 use crate::limits;
 use crate::members::Lent;
 use crate::number::{between, rate, to_u64, to_usize};
 use crate::plan::{Part, Plan, Provided};
-use crate::report::{Target, TargetKind};
+use crate::report::{Target, TargetKind, WrittenBytes};
 
 /// A first look reads so much, at so many places.
 const LOOK_BYTES: u64 = 8 << 20;
@@ -51,6 +52,7 @@ pub struct Opened {
     pub left_over: Vec<PathBuf>,
     /// Beside a file of our own.
     folder: Option<OwnFolder>,
+    counted: Counted,
 }
 
 /// Removed when dropped.
@@ -121,6 +123,11 @@ impl Opened {
             bytes += to_u64(len);
         }
         Ok(rate(bytes, between(begin_ns, clock.boottime_ns())))
+    }
+
+    /// What was written since it was opened, its own files among it.
+    pub fn written_bytes(&self) -> Option<WrittenBytes> {
+        self.counted.until_now(&self.target)
     }
 
     /// Leaves the target as promised: a file of our own is removed; a device that was written to
@@ -211,6 +218,7 @@ fn read_only(path: &Path, kind: TargetKind, reader: Box<dyn ReadAt>) -> Result<O
         folder: None,
         identity: None,
         left_over: Vec::new(),
+        counted: Counted::begin(),
     })
 }
 
@@ -222,6 +230,7 @@ fn own_file(
     if let Some(most_bytes) = host::file_size_limit_bytes().filter(|most| *most < size_bytes) {
         return Err(Error::FileLimit { size_bytes, most_bytes });
     }
+    let counted = Counted::begin();
     let options = CreateOptions { size_bytes, sparse: false, overwrite: false };
     device::create_file(path, &options, progress).map_err(|error| match error {
         device::Error::NotFound { path } => Error::NoDirectory { path },
@@ -240,6 +249,7 @@ fn own_file(
         folder,
         identity: None,
         left_over: Vec::new(),
+        counted,
     })
 }
 
@@ -259,5 +269,6 @@ fn scratch_device(path: &Path, given: &str, consent: &Consent, seed: u64) -> Res
         folder: None,
         identity: Some(identity),
         left_over: Vec::new(),
+        counted: Counted::begin(),
     })
 }

@@ -11,8 +11,8 @@ use std::path::Path;
 
 use ::qualify::{
     Answer, Ask, Bench, Diff, Error, Part, Plan, Proposal, Provided, Qualification,
-    QualificationError, QualifyReport, Target, TargetKind, go_on as measure, modelled, open,
-    proposals,
+    QualificationError, QualifyReport, Target, TargetKind, WrittenBytes, go_on as measure,
+    modelled, open, proposals,
 };
 use host::{Output, OutputFolder, StopFlag, SystemClock, random_bytes, read_text};
 use units::Clock as _;
@@ -203,6 +203,10 @@ fn on_disk(
         if let Some(fio) = &fio {
             fio.run(&mut found, &plan, (&opened, stop))?;
         }
+        let before = found.written_bytes.map_or(0, |written| written.own);
+        found.written_bytes = opened
+            .written_bytes()
+            .map(|written| WrittenBytes { own: written.own.saturating_add(before), ..written });
         Ok(found)
     });
     // After an error the target is cleared up as well, and the error is what counts.

@@ -150,6 +150,13 @@ pub fn processes() -> (BTreeMap<u32, ProcessCounters>, usize) {
     (seen, unseen)
 }
 
+/// Bytes that this process, and programs that it ran and waited for, have written to disks;
+/// `None` where the kernel does not count that.
+pub fn written_here() -> Option<u64> {
+    let (_, written_bytes) = transferred(host::own_process())?;
+    Some(written_bytes)
+}
+
 /// Bytes that disks have read for a process, and that it has changed; `None` where we may not look.
 pub(crate) fn transferred(process: u32) -> Option<(u64, u64)> {
     let text = fs::read_to_string(processes::place(process).join("io")).ok()?;

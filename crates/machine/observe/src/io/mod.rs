@@ -8,7 +8,7 @@ mod open_files;
 mod touched;
 
 pub use counters::{
-    DiskCounters, Process, ProcessCounters, disks, is_whole_disk, process, processes,
+    DiskCounters, Process, ProcessCounters, disks, is_whole_disk, process, processes, written_here,
 };
 pub use open_files::{
     OpenFile, backing_files, files_below, link_of, network_of, open_files, path_of,

@@ -11,7 +11,7 @@ mod threads;
 mod watch;
 
 use crate::diagnosis::Diagnosis;
-use crate::finding::{Unseen};
+use crate::finding::Unseen;
 use format::directory::Gap;
 pub use recording::{Headroom, Interface, Loss, Member, SlowWrite, State, parse_recorder};
 pub use watch::watch;

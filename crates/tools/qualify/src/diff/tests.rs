@@ -50,6 +50,7 @@ fn found(guaranteed: u64, parts: Vec<PartResult>) -> Qualification {
         parts,
         verdict: Some(verdict),
         written: Vec::new(),
+        written_bytes: None,
         is_interrupted: false,
         unfinished: None,
         notes: Vec::new(),
