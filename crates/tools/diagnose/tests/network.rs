@@ -306,7 +306,7 @@ fn a_question_that_waits_is_told_from_a_socket_that_is_kept() {
     let report = over(|number| at(number, &|tenth| tenth % 25 < 20));
     assert_eq!(kinds(&report), ["net.dns_slow"]);
     let finding = &report.findings[0];
-    assert!(finding.what.contains("client (process 10) to the DNS server 10.0.0.53"));
+    assert!(finding.what.contains("client (process 10) to the DNS server 10.0.0.53:53"));
     assert_eq!(finding.severity, Severity::Problem, "resolvers ask again before");
     assert!(over(|number| at(number, &|tenth| tenth % 25 < 2)).is_clean(), "answered at once");
     assert!(over(|_| at(0, &|_| true)).is_clean(), "it was there before");
@@ -316,7 +316,7 @@ fn attempts(count: i64, end: AttemptEnd, waited_ns: u64) -> TcpLook {
     let by = AttemptBy { owner: owner(7, "poller"), namespace: Some(0) };
     let attempt = FailedAttempt {
         process: 7,
-        local: "10.0.0.1:0".parse().unwrap(),
+        local: "10.0.0.1:4000".parse().unwrap(),
         remote: "10.0.0.2:9001".parse().unwrap(),
         waited_ns: Some(waited_ns),
         end,

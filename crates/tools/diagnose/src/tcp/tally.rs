@@ -96,6 +96,8 @@ pub struct Failed {
     pub given_up: u64,
     /// Longest wait of these, in nanoseconds.
     pub longest_ns: u64,
+    /// Times that there was no local port for it.
+    pub without_port: u64,
 }
 
 /// All of them, by process and whom it asked.
@@ -124,6 +126,10 @@ impl Failures {
             AttemptEnd::Reset => {
                 failed.refused = failed.refused.saturating_add(1);
                 failed.resets = failed.resets.saturating_add(1);
+            }
+            // It had no port yet: nothing was sent.
+            AttemptEnd::Closed if attempt.local.port() == 0 => {
+                failed.without_port = failed.without_port.saturating_add(1);
             }
             AttemptEnd::Closed if attempt.waited_ns.is_none() => {}
             AttemptEnd::Closed if waited_ns < REFUSED_NS => {

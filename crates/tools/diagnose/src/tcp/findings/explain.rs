@@ -217,8 +217,14 @@ fn shares(machine: &Machine<'_>, (cause, of): (&Found, &Found), shared: Shared) 
                 || one.namespaces.iter().any(|at| forwards(machine, *at))
         }
         Shared::Interface => {
+            let passes = |one: &Path, other: &Path| {
+                let mut links = one.interfaces.iter();
+                links
+                    .any(|(at, link)| !other.namespaces.contains(at) && passes(machine, *at, *link))
+            };
             !one.interfaces.is_disjoint(&other.interfaces)
-                || one.interfaces.iter().any(|(at, link)| passes(machine, *at, *link))
+                || passes(one, other)
+                || passes(other, one)
         }
     }
 }
@@ -227,8 +233,8 @@ pub(super) fn forwards(machine: &Machine<'_>, namespace: u64) -> bool {
     machine.watch.namespaces.get(&namespace).is_some_and(|history| history.forwards())
 }
 
-/// What others send can pass it: its namespace forwards, or it has no address, as the ports of a
-/// bridge have none.
+/// What is sent between other namespaces can pass it: its own forwards, or it has no address, as
+/// the ports of a bridge have none.
 fn passes(machine: &Machine<'_>, namespace: u64, link: u32) -> bool {
     let history = machine.watch.namespaces.get(&namespace);
     let link = history.and_then(|history| history.links.get(&link));
