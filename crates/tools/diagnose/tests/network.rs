@@ -150,7 +150,7 @@ fn a_queue_that_drops_explains_what_is_sent_again() {
     assert!(consequence.evidence.iter().any(|line| line.contains("(client, process 10)")));
     // The queue of another interface explains nothing.
     let report = over(|number| at(number, 20, "192.168.0.1"));
-    assert_eq!(kinds(&report), ["net.queue_drops", "tcp.retransmissions"]);
+    assert_eq!(kinds(&report), ["tcp.retransmissions", "net.queue_drops"]);
     assert!(report.findings.iter().all(|finding| finding.severity == Severity::Warning));
     // And few drops are none.
     assert_eq!(kinds(&over(|number| at(number, 0, "10.0.0.1"))), ["tcp.retransmissions"]);
