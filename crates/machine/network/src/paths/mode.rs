@@ -65,7 +65,6 @@ pub fn link_mode(name: &str) -> Option<LinkMode> {
     (done == 0).then(|| read(&command))
 }
 
-#[expect(clippy::host_endian_bytes, reason = "the kernel of this machine answers")]
 fn read(command: &[u8; COMMAND]) -> LinkMode {
     let short = |at: usize| {
         let bytes = command.get(at..).and_then(|rest| rest.first_chunk()).copied();

@@ -109,7 +109,10 @@ fn unread(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found> {
         let read = |socket: &TcpSocket| {
             Some(socket.info?.bytes_received?.saturating_sub(socket.receive_queue.into()))
         };
-        !queue::is_unaccepted(machine, member.key, member.track)
+        // Of one that has only come, or is gone, nothing can be said.
+        let is_there = member.track.looks.all > 1 && member.track.last_ns == watch.ns;
+        is_there
+            && !queue::is_unaccepted(machine, member.key, member.track)
             && first.receive_queue.min(last.receive_queue) >= UNREAD_MIN
             && read(first).is_some_and(|bytes| Some(bytes) == read(last))
     };
