@@ -110,7 +110,7 @@ impl Failures {
         self.0.iter().map(|((process, remote), failed)| (*process, *remote, failed))
     }
 
-    pub(super) fn take(&mut self, attempt: FailedAttempt, by: Option<AttemptBy>) {
+    pub(super) fn take(&mut self, attempt: &FailedAttempt, by: Option<AttemptBy>) {
         let key = (attempt.process, attempt.remote);
         // A program that gives up a connection has no more port there.
         if attempt.remote.port() == 0

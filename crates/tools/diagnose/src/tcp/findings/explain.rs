@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use super::super::history::NamespaceHistory;
 use super::super::watch::{Key, Track};
 use super::machine::Machine;
 use crate::finding::{Finding, Severity};
@@ -170,7 +171,8 @@ pub(super) fn explained(machine: &Machine<'_>, mut found: Vec<Found>) -> Vec<Fin
         let cause = found.get(cause).map(|cause| (cause.finding.kind, cause.finding.what.clone()));
         if let (Some((kind, what)), Some(consequence)) = (cause, found.get_mut(at)) {
             consequence.finding.severity = lower(consequence.finding.severity);
-            consequence.finding.cause.push_str(&format!(" See {kind}: {what}."));
+            let cause = &mut consequence.finding.cause;
+            *cause = format!("{cause} See {kind}: {what}.");
         }
     }
     found.into_iter().map(|found| found.finding).collect()
@@ -230,7 +232,7 @@ fn shares(machine: &Machine<'_>, (cause, of): (&Found, &Found), shared: Shared) 
 }
 
 pub(super) fn forwards(machine: &Machine<'_>, namespace: u64) -> bool {
-    machine.watch.namespaces.get(&namespace).is_some_and(|history| history.forwards())
+    machine.watch.namespaces.get(&namespace).is_some_and(NamespaceHistory::forwards)
 }
 
 /// What is sent between other namespaces can pass it: its own forwards, or it has no address, as

@@ -41,7 +41,7 @@ fn is_slow(machine: &Machine<'_>, question: &Question) -> bool {
     let waited_ns = question.waited_ns();
     let is_new = question.first_ns > FIRST_NS;
     let all_ns = machine.watch.ns_positive();
-    is_new && waited_ns >= SLOW_NS && waited_ns < KEPT_NS && waited_ns < all_ns
+    is_new && (SLOW_NS..KEPT_NS).contains(&waited_ns) && waited_ns < all_ns
 }
 
 /// What is seen in the first moments may have been there before.
