@@ -108,7 +108,7 @@ enum Shared {
 }
 
 /// Kinds of causes, what they explain, and what both have in common.
-const EXPLAINS: [(&str, &[&str], Shared); 14] = [
+const EXPLAINS: [(&str, &[&str], Shared); 15] = [
     ("net.neighbour", &["tcp.no_answer", "tcp.retransmissions", "net.dns_slow"], Shared::Host),
     ("net.conntrack", &["tcp.no_answer", "tcp.retransmissions", "net.dns_slow"], Shared::Namespace),
     ("tcp.accept_queue", &["tcp.no_answer", "tcp.unread", "tcp.refused"], Shared::Service),
@@ -121,6 +121,7 @@ const EXPLAINS: [(&str, &[&str], Shared); 14] = [
     ("tcp.mtu_black_hole", &["tcp.retransmissions"], Shared::Host),
     ("tcp.mtu_black_hole", &["net.interface_errors"], Shared::Namespace),
     ("tcp.syn_cookies", &["tcp.two_speeds", "tcp.small_window"], Shared::Service),
+    ("tcp.syn_cookies", &["tcp.accept_queue"], Shared::Namespace),
     // What treats some connections in another way than others does it by these means.
     (
         "tcp.two_speeds",
@@ -196,6 +197,8 @@ fn is_in_order(cause: &Found, consequence: &Found) -> bool {
     match (cause.finding.kind, consequence.finding.kind) {
         ("tcp.bufferbloat", "net.queue_drops") => consequence.is_long_queue,
         ("net.queue_drops", "tcp.bufferbloat") => !cause.is_long_queue,
+        // Overflows of which no look has seen the listener.
+        ("tcp.syn_cookies", "tcp.accept_queue") => consequence.path.services.is_empty(),
         _ => true,
     }
 }

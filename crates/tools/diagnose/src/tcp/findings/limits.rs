@@ -74,7 +74,8 @@ pub(super) fn findings(machine: &Machine<'_>, group: &Group<'_>) -> Vec<Found> {
     found.into_iter().flatten().collect()
 }
 
-/// Connections that waited for this more than half of their time, and how much.
+/// Connections that waited for this more than two fifths of their time, and how much: a congestion
+/// control that paces (BBR) takes the rest for its own.
 fn waiting<'g, 'w>(
     machine: &Machine<'_>,
     group: &'g Group<'w>,
@@ -84,7 +85,7 @@ fn waiting<'g, 'w>(
     let hit: Vec<&Member<'_>> = group
         .members
         .iter()
-        .filter(|member| busy(member) >= BUSY_MIN_US && member.gained(of) * 2 > busy(member))
+        .filter(|member| busy(member) >= BUSY_MIN_US && member.gained(of) * 5 > busy(member) * 2)
         .collect();
     let waited: u64 = hit.iter().map(|member| member.gained(of)).sum();
     let all: u64 = hit.iter().map(|member| busy(member)).sum();
