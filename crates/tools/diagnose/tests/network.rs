@@ -544,3 +544,29 @@ fn what_nobody_accepts_is_not_told_as_unread() {
     assert!(evidence.iter().any(|line| line.contains("that nobody reads: 10.0.0.1:4000 -> ")));
     assert_eq!(kinds(&over(|_| at(0, 3))), ["tcp.unread"], "one that was accepted");
 }
+
+#[test]
+fn two_queues_are_told_apart_by_round_trips_where_rates_are_uneven() {
+    let at = |number: u32, longer_us: u32| {
+        let connection = |index: u32| {
+            let is_slow = index >= 6;
+            let carried = u64::from(number) * if is_slow { 40_000 } else { 300_000 };
+            let info = TcpInfo {
+                rtt_us: 25_000 + 40 * index + if is_slow { longer_us } else { 0 },
+                bytes_acked: Some(carried * u64::from(1 + index % 6 * 2)),
+                data_segments_out: Some(number),
+                ..info()
+            };
+            let address = if is_slow { "10.0.0.3" } else { "10.0.0.1" };
+            let local = format!("{address}:{}", 4000 + index);
+            open(100 + index, [&*local, "10.0.0.2:9001"], info)
+        };
+        NamespaceLook { sockets: (0..12).map(connection).collect(), ..NamespaceLook::default() }
+    };
+    let report = over(|number| at(number, 25_000));
+    assert_eq!(kinds(&report), ["tcp.two_speeds"]);
+    let finding = &report.findings[0];
+    assert!(finding.what.ends_with("what separates them is our address"), "{finding:#?}");
+    assert!(finding.cause.contains("slow 10.0.0.3 (6); fast 10.0.0.1 (6)"), "{finding:#?}");
+    assert_eq!(kinds(&over(|number| at(number, 0))), [""; 0]);
+}

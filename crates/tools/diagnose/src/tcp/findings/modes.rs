@@ -15,6 +15,8 @@ use crate::words::{bits_per_second, microseconds, plural, some};
 
 /// A connection that carried less has no rate to speak of.
 const BYTES_MIN: u64 = 1 << 20;
+/// The same of round trips.
+const ROUND_TRIPS_MIN: u64 = 64 << 10;
 /// The faster ones are so many times as fast at least.
 const RATIO_MIN: f64 = 1.1;
 /// The same of their mean rates, where round trips tell them apart.
@@ -52,13 +54,14 @@ struct Split<'f, 'g, 'w> {
 /// say here than there.
 pub(super) fn finding(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found> {
     let watch = machine.watch;
-    let flows: Vec<Flow<'_, '_>> = group
-        .members
-        .iter()
-        .filter(|member| carried(member) >= BYTES_MIN)
-        .map(|member| Flow { member, bits_per_s: real(carried(member)) * 8.0 / watch.seconds() })
-        .collect();
-    let split = split(&flows, Measure::Rate).or_else(|| split(&flows, Measure::RoundTrip))?;
+    let flows = |least: u64| -> Vec<Flow<'_, '_>> {
+        let members = group.members.iter().filter(|member| carried(member) >= least);
+        let rate = |member| real(carried(member)) * 8.0 / watch.seconds();
+        members.map(|member| Flow { member, bits_per_s: rate(member) }).collect()
+    };
+    let (fast_ones, all) = (flows(BYTES_MIN), flows(ROUND_TRIPS_MIN));
+    let by_rate = split(&fast_ones, Measure::Rate);
+    let split = by_rate.or_else(|| split(&all, Measure::RoundTrip))?;
     let best = split.explained.first()?;
     let both_of_best = both(&best.name, &split.slow, &split.fast);
     let finding = Finding {
