@@ -90,8 +90,8 @@ mod tests {
         assert_eq!(link_mode("no-such-thing"), None);
         assert_eq!(link_mode("a-name-that-is-much-too-long"), None);
         let mut command = [0; COMMAND];
-        command[SPEED..SPEED + 2].copy_from_slice(&100_u16.to_ne_bytes());
-        let half = LinkMode { mbit_per_s: Some(100), duplex: Some(Duplex::Half) };
+        command[SPEED..SPEED + 2].copy_from_slice(&[100, 100]);
+        let half = LinkMode { mbit_per_s: Some(0x6464), duplex: Some(Duplex::Half) };
         assert_eq!(read(&command), half);
         command[DUPLEX] = 0xff;
         command[SPEED..SPEED + 2].copy_from_slice(&[0xff; 2]);
