@@ -55,18 +55,23 @@ fn kinds(report: &Diagnosis) -> Vec<&str> {
     report.findings.iter().map(|finding| finding.kind).collect()
 }
 
-fn socket(state: TcpState, inode: u32, ends: [&str; 2], info: Option<TcpInfo>) -> TcpSocket {
+fn socket(
+    state: TcpState,
+    inode: u32,
+    ends: [&str; 2],
+    info: impl Into<Option<TcpInfo>>,
+) -> TcpSocket {
     TcpSocket {
         inode,
         cookie: u64::from(inode),
         send_queue: 0,
-        info,
+        info: info.into(),
         ..TcpSocket::new(state, ends.map(|end| end.parse().unwrap()))
     }
 }
 
-fn open(inode: u32, ends: [&str; 2], info: TcpInfo) -> TcpSocket {
-    socket(TcpState::Established, inode, ends, Some(info))
+fn open(inode: u32, ends: [&str; 2], info: impl Into<Option<TcpInfo>>) -> TcpSocket {
+    socket(TcpState::Established, inode, ends, info)
 }
 
 fn info() -> TcpInfo {
