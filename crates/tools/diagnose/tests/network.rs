@@ -55,18 +55,23 @@ fn kinds(report: &Diagnosis) -> Vec<&str> {
     report.findings.iter().map(|finding| finding.kind).collect()
 }
 
-fn socket(state: TcpState, inode: u32, ends: [&str; 2], info: Option<TcpInfo>) -> TcpSocket {
+fn socket(
+    state: TcpState,
+    inode: u32,
+    ends: [&str; 2],
+    info: impl Into<Option<TcpInfo>>,
+) -> TcpSocket {
     TcpSocket {
         inode,
         cookie: u64::from(inode),
         send_queue: 0,
-        info,
+        info: info.into(),
         ..TcpSocket::new(state, ends.map(|end| end.parse().unwrap()))
     }
 }
 
-fn open(inode: u32, ends: [&str; 2], info: TcpInfo) -> TcpSocket {
-    socket(TcpState::Established, inode, ends, Some(info))
+fn open(inode: u32, ends: [&str; 2], info: impl Into<Option<TcpInfo>>) -> TcpSocket {
+    socket(TcpState::Established, inode, ends, info)
 }
 
 fn info() -> TcpInfo {
@@ -150,7 +155,7 @@ fn a_queue_that_drops_explains_what_is_sent_again() {
     assert!(consequence.evidence.iter().any(|line| line.contains("(client, process 10)")));
     // The queue of another interface explains nothing.
     let report = over(|number| at(number, 20, "192.168.0.1"));
-    assert_eq!(kinds(&report), ["net.queue_drops", "tcp.retransmissions"]);
+    assert_eq!(kinds(&report), ["tcp.retransmissions", "net.queue_drops"]);
     assert!(report.findings.iter().all(|finding| finding.severity == Severity::Warning));
     // And few drops are none.
     assert_eq!(kinds(&over(|number| at(number, 0, "10.0.0.1"))), ["tcp.retransmissions"]);
@@ -306,7 +311,7 @@ fn a_question_that_waits_is_told_from_a_socket_that_is_kept() {
     let report = over(|number| at(number, &|tenth| tenth % 25 < 20));
     assert_eq!(kinds(&report), ["net.dns_slow"]);
     let finding = &report.findings[0];
-    assert!(finding.what.contains("client (process 10) to the DNS server 10.0.0.53"));
+    assert!(finding.what.contains("client (process 10) to the DNS server 10.0.0.53:53"));
     assert_eq!(finding.severity, Severity::Problem, "resolvers ask again before");
     assert!(over(|number| at(number, &|tenth| tenth % 25 < 2)).is_clean(), "answered at once");
     assert!(over(|_| at(0, &|_| true)).is_clean(), "it was there before");
@@ -316,7 +321,7 @@ fn attempts(count: i64, end: AttemptEnd, waited_ns: u64) -> TcpLook {
     let by = AttemptBy { owner: owner(7, "poller"), namespace: Some(0) };
     let attempt = FailedAttempt {
         process: 7,
-        local: "10.0.0.1:0".parse().unwrap(),
+        local: "10.0.0.1:4000".parse().unwrap(),
         remote: "10.0.0.2:9001".parse().unwrap(),
         waited_ns: Some(waited_ns),
         end,
@@ -543,4 +548,30 @@ fn what_nobody_accepts_is_not_told_as_unread() {
     let evidence = &report.findings[0].evidence;
     assert!(evidence.iter().any(|line| line.contains("that nobody reads: 10.0.0.1:4000 -> ")));
     assert_eq!(kinds(&over(|_| at(0, 3))), ["tcp.unread"], "one that was accepted");
+}
+
+#[test]
+fn two_queues_are_told_apart_by_round_trips_where_rates_are_uneven() {
+    let at = |number: u32, longer_us: u32| {
+        let connection = |index: u32| {
+            let is_slow = index >= 6;
+            let carried = u64::from(number) * if is_slow { 40_000 } else { 300_000 };
+            let info = TcpInfo {
+                rtt_us: 25_000 + 40 * index + if is_slow { longer_us } else { 0 },
+                bytes_acked: Some(carried * u64::from(1 + index % 6 * 2)),
+                data_segments_out: Some(number),
+                ..info()
+            };
+            let address = if is_slow { "10.0.0.3" } else { "10.0.0.1" };
+            let local = format!("{address}:{}", 4000 + index);
+            open(100 + index, [&*local, "10.0.0.2:9001"], info)
+        };
+        NamespaceLook { sockets: (0..12).map(connection).collect(), ..NamespaceLook::default() }
+    };
+    let report = over(|number| at(number, 25_000));
+    assert_eq!(kinds(&report), ["tcp.two_speeds"]);
+    let finding = &report.findings[0];
+    assert!(finding.what.ends_with("what separates them is our address"), "{finding:#?}");
+    assert!(finding.cause.contains("slow 10.0.0.3 (6); fast 10.0.0.1 (6)"), "{finding:#?}");
+    assert_eq!(kinds(&over(|number| at(number, 0))), [""; 0]);
 }

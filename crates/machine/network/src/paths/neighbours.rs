@@ -29,8 +29,8 @@ pub struct LinkAddress(pub [u8; 6]);
 
 impl fmt::Display for LinkAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b, c, d, e, g] = self.0;
-        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+        let bytes = self.0.map(|byte| format!("{byte:02x}"));
+        f.write_str(&bytes.join(":"))
     }
 }
 

@@ -96,6 +96,8 @@ pub struct Failed {
     pub given_up: u64,
     /// Longest wait of these, in nanoseconds.
     pub longest_ns: u64,
+    /// Times that there was no local port for it.
+    pub without_port: u64,
 }
 
 /// All of them, by process and whom it asked.
@@ -108,7 +110,7 @@ impl Failures {
         self.0.iter().map(|((process, remote), failed)| (*process, *remote, failed))
     }
 
-    pub(super) fn take(&mut self, attempt: FailedAttempt, by: Option<AttemptBy>) {
+    pub(super) fn take(&mut self, attempt: &FailedAttempt, by: Option<AttemptBy>) {
         let key = (attempt.process, attempt.remote);
         // A program that gives up a connection has no more port there.
         if attempt.remote.port() == 0
@@ -124,6 +126,10 @@ impl Failures {
             AttemptEnd::Reset => {
                 failed.refused = failed.refused.saturating_add(1);
                 failed.resets = failed.resets.saturating_add(1);
+            }
+            // It had no port yet: nothing was sent.
+            AttemptEnd::Closed if attempt.local.port() == 0 => {
+                failed.without_port = failed.without_port.saturating_add(1);
             }
             AttemptEnd::Closed if attempt.waited_ns.is_none() => {}
             AttemptEnd::Closed if waited_ns < REFUSED_NS => {

@@ -189,7 +189,7 @@ impl Watch {
             self.take_namespace(place, seen, &look.owners);
         }
         for (attempt, by) in look.attempts {
-            self.failures.take(attempt, by);
+            self.failures.take(&attempt, by);
         }
         self.unseen.extend(look.unseen);
     }

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use super::super::history::NamespaceHistory;
 use super::super::watch::{Key, Track};
 use super::machine::Machine;
 use crate::finding::{Finding, Severity};
@@ -107,7 +108,7 @@ enum Shared {
 }
 
 /// Kinds of causes, what they explain, and what both have in common.
-const EXPLAINS: [(&str, &[&str], Shared); 14] = [
+const EXPLAINS: [(&str, &[&str], Shared); 15] = [
     ("net.neighbour", &["tcp.no_answer", "tcp.retransmissions", "net.dns_slow"], Shared::Host),
     ("net.conntrack", &["tcp.no_answer", "tcp.retransmissions", "net.dns_slow"], Shared::Namespace),
     ("tcp.accept_queue", &["tcp.no_answer", "tcp.unread", "tcp.refused"], Shared::Service),
@@ -120,6 +121,7 @@ const EXPLAINS: [(&str, &[&str], Shared); 14] = [
     ("tcp.mtu_black_hole", &["tcp.retransmissions"], Shared::Host),
     ("tcp.mtu_black_hole", &["net.interface_errors"], Shared::Namespace),
     ("tcp.syn_cookies", &["tcp.two_speeds", "tcp.small_window"], Shared::Service),
+    ("tcp.syn_cookies", &["tcp.accept_queue"], Shared::Namespace),
     // What treats some connections in another way than others does it by these means.
     (
         "tcp.two_speeds",
@@ -170,7 +172,8 @@ pub(super) fn explained(machine: &Machine<'_>, mut found: Vec<Found>) -> Vec<Fin
         let cause = found.get(cause).map(|cause| (cause.finding.kind, cause.finding.what.clone()));
         if let (Some((kind, what)), Some(consequence)) = (cause, found.get_mut(at)) {
             consequence.finding.severity = lower(consequence.finding.severity);
-            consequence.finding.cause.push_str(&format!(" See {kind}: {what}."));
+            let cause = &mut consequence.finding.cause;
+            *cause = format!("{cause} See {kind}: {what}.");
         }
     }
     found.into_iter().map(|found| found.finding).collect()
@@ -194,6 +197,8 @@ fn is_in_order(cause: &Found, consequence: &Found) -> bool {
     match (cause.finding.kind, consequence.finding.kind) {
         ("tcp.bufferbloat", "net.queue_drops") => consequence.is_long_queue,
         ("net.queue_drops", "tcp.bufferbloat") => !cause.is_long_queue,
+        // Overflows of which no look has seen the listener.
+        ("tcp.syn_cookies", "tcp.accept_queue") => consequence.path.services.is_empty(),
         _ => true,
     }
 }
@@ -217,18 +222,24 @@ fn shares(machine: &Machine<'_>, (cause, of): (&Found, &Found), shared: Shared) 
                 || one.namespaces.iter().any(|at| forwards(machine, *at))
         }
         Shared::Interface => {
+            let passes = |one: &Path, other: &Path| {
+                let mut links = one.interfaces.iter();
+                links
+                    .any(|(at, link)| !other.namespaces.contains(at) && passes(machine, *at, *link))
+            };
             !one.interfaces.is_disjoint(&other.interfaces)
-                || one.interfaces.iter().any(|(at, link)| passes(machine, *at, *link))
+                || passes(one, other)
+                || passes(other, one)
         }
     }
 }
 
 pub(super) fn forwards(machine: &Machine<'_>, namespace: u64) -> bool {
-    machine.watch.namespaces.get(&namespace).is_some_and(|history| history.forwards())
+    machine.watch.namespaces.get(&namespace).is_some_and(NamespaceHistory::forwards)
 }
 
-/// What others send can pass it: its namespace forwards, or it has no address, as the ports of a
-/// bridge have none.
+/// What is sent between other namespaces can pass it: its own forwards, or it has no address, as
+/// the ports of a bridge have none.
 fn passes(machine: &Machine<'_>, namespace: u64, link: u32) -> bool {
     let history = machine.watch.namespaces.get(&namespace);
     let link = history.and_then(|history| history.links.get(&link));

@@ -74,7 +74,8 @@ pub(super) fn findings(machine: &Machine<'_>, group: &Group<'_>) -> Vec<Found> {
     found.into_iter().flatten().collect()
 }
 
-/// Connections that waited for this more than half of their time, and how much.
+/// Connections that waited for this more than two fifths of their time, and how much: a congestion
+/// control that paces (BBR) takes the rest for its own.
 fn waiting<'g, 'w>(
     machine: &Machine<'_>,
     group: &'g Group<'w>,
@@ -84,7 +85,7 @@ fn waiting<'g, 'w>(
     let hit: Vec<&Member<'_>> = group
         .members
         .iter()
-        .filter(|member| busy(member) >= BUSY_MIN_US && member.gained(of) * 2 > busy(member))
+        .filter(|member| busy(member) >= BUSY_MIN_US && member.gained(of) * 5 > busy(member) * 2)
         .collect();
     let waited: u64 = hit.iter().map(|member| member.gained(of)).sum();
     let all: u64 = hit.iter().map(|member| busy(member)).sum();
@@ -109,7 +110,10 @@ fn unread(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found> {
         let read = |socket: &TcpSocket| {
             Some(socket.info?.bytes_received?.saturating_sub(socket.receive_queue.into()))
         };
-        !queue::is_unaccepted(machine, member.key, member.track)
+        // Of one that has only come, or is gone, nothing can be said.
+        let is_there = member.track.looks.all > 1 && member.track.last_ns == watch.ns;
+        is_there
+            && !queue::is_unaccepted(machine, member.key, member.track)
             && first.receive_queue.min(last.receive_queue) >= UNREAD_MIN
             && read(first).is_some_and(|bytes| Some(bytes) == read(last))
     };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use statistics::{Factor, Levels, Modes, explain, modes};
+use statistics::{Explanation, Factor, Levels, Modes, explain, modes};
 use units::Random;
 use units::number::{real, whole};
 
@@ -11,12 +11,16 @@ use super::explain::Found;
 use super::group::{self, Group, Member};
 use super::machine::Machine;
 use crate::finding::{Finding, Remedy, Severity};
-use crate::words::{bits_per_second, plural, some};
+use crate::words::{bits_per_second, microseconds, plural, some};
 
 /// A connection that carried less has no rate to speak of.
 const BYTES_MIN: u64 = 1 << 20;
+/// The same of round trips.
+const ROUND_TRIPS_MIN: u64 = 64 << 10;
 /// The faster ones are so many times as fast at least.
 const RATIO_MIN: f64 = 1.1;
+/// The same of their mean rates, where round trips tell them apart.
+const MEANS_RATIO_MIN: f64 = 1.5;
 /// What separates them explains so much of who is slow at least.
 const SHARE_MIN: f64 = 0.8;
 /// Of shuffling: the same sockets give the same finding.
@@ -28,61 +32,49 @@ struct Flow<'g, 'w> {
     bits_per_s: f64,
 }
 
-/// Two modes in the rates of a group, where something that is known of its connections separates
-/// them. Rates that differ without one are no finding: programs have more to say here than there.
+/// By what connections fall into two groups.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Measure {
+    Rate,
+    /// Connections share a rate unevenly, but all that stand in one queue wait as long.
+    RoundTrip,
+}
+
+/// Slow and fast connections, and what separates them.
+struct Split<'f, 'g, 'w> {
+    slow: Vec<&'f Flow<'g, 'w>>,
+    fast: Vec<&'f Flow<'g, 'w>>,
+    measure: Measure,
+    /// The best first.
+    explained: Vec<Explanation>,
+}
+
+/// Two modes in the rates or round trips of a group, where something that is known of its
+/// connections separates them. Rates that differ without one are no finding: programs have more to
+/// say here than there.
 pub(super) fn finding(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found> {
     let watch = machine.watch;
-    let flows: Vec<Flow<'_, '_>> = group
-        .members
-        .iter()
-        .filter(|member| carried(member) >= BYTES_MIN)
-        .map(|member| Flow { member, bits_per_s: real(carried(member)) * 8.0 / watch.seconds() })
-        .collect();
-    let rates: Vec<f64> = flows.iter().map(|flow| flow.bits_per_s).collect();
-    let found = modes(&rates).filter(Modes::is_bimodal)?;
-    if found.upper.median < found.lower.median * RATIO_MIN {
-        return None;
-    }
-    let is_upper: Vec<bool> = rates.iter().map(|rate| found.is_upper(*rate)).collect();
-    let known = known(&flows);
-    let factors: Vec<Factor<'_>> =
-        known.iter().map(|(name, levels)| Factor { name, levels: Levels::Kinds(levels) }).collect();
-    let explained = explain(&is_upper, &factors, &mut Random::new(SEED));
-    let best = explained.first().filter(|best| best.share >= SHARE_MIN)?;
-    let slow: Vec<&Flow<'_, '_>> =
-        flows.iter().filter(|flow| !found.is_upper(flow.bits_per_s)).collect();
-    let fast: Vec<&Flow<'_, '_>> =
-        flows.iter().filter(|flow| found.is_upper(flow.bits_per_s)).collect();
-    let (fast_rate, slow_rate) = (whole(found.upper.median), whole(found.lower.median));
-    let mut evidence = vec![
-        format!("{} near {}", plural(found.upper.count, "connection"), bits_per_second(fast_rate)),
-        format!("{} near {}", plural(found.lower.count, "connection"), bits_per_second(slow_rate)),
-        format!("slow: {}", some(slow.iter().map(|flow| flow.member.line(machine)))),
-        format!(
-            "{} explains {:.0} % of which is which",
-            both(&best.name, &slow, &fast).unwrap_or_else(|| best.name.to_string()),
-            best.share * 100.0
-        ),
-    ];
-    let also: Vec<String> = explained
-        .iter()
-        .skip(1)
-        .map(|other| both(&other.name, &slow, &fast).unwrap_or_else(|| other.name.to_string()))
-        .collect();
-    if !also.is_empty() {
-        evidence.push(format!("so do, less or as much: {}", also.join("; ")));
-    }
+    let flows = |least: u64| -> Vec<Flow<'_, '_>> {
+        let members = group.members.iter().filter(|member| carried(member) >= least);
+        let rate = |member| real(carried(member)) * 8.0 / watch.seconds();
+        members.map(|member| Flow { member, bits_per_s: rate(member) }).collect()
+    };
+    let (fast_ones, all) = (flows(BYTES_MIN), flows(ROUND_TRIPS_MIN));
+    let by_rate = split(&fast_ones, Measure::Rate);
+    let split = by_rate.or_else(|| split(&all, Measure::RoundTrip))?;
+    let best = split.explained.first()?;
+    let both_of_best = both(&best.name, &split.slow, &split.fast);
     let finding = Finding {
         kind: "tcp.two_speeds",
         severity: Severity::Warning,
-        reach: slow.len(),
+        reach: split.slow.len(),
         what: format!(
             "connections to {} run at two speeds; what separates them is {}",
             group.name(watch),
             best.name
         ),
-        evidence,
-        cause: both(&best.name, &slow, &fast).map_or_else(
+        evidence: evidence(machine, &split),
+        cause: both_of_best.map_or_else(
             || format!("Of all that is known of these connections, {} differs.", best.name),
             |both| format!("Of all that is known of these connections this differs. {both}."),
         ),
@@ -90,8 +82,81 @@ pub(super) fn finding(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found>
             "see why it differs between these connections: another finding may say so",
         )],
     };
-    let path = group::path(machine, slow.iter().map(|flow| flow.member));
+    let path = group::path(machine, split.slow.iter().map(|flow| flow.member));
     Some(Found::new(finding, path))
+}
+
+fn split<'f, 'g, 'w>(flows: &'f [Flow<'g, 'w>], measure: Measure) -> Option<Split<'f, 'g, 'w>> {
+    let value = |flow: &Flow<'_, '_>| match measure {
+        Measure::Rate => flow.bits_per_s,
+        Measure::RoundTrip => real(flow.member.track.looks.rtt_us_mean()),
+    };
+    let values: Vec<f64> = flows.iter().map(value).collect();
+    let found = modes(&values).filter(Modes::is_bimodal)?;
+    if found.upper.median < found.lower.median * RATIO_MIN {
+        return None;
+    }
+    let is_upper: Vec<bool> = values.iter().map(|value| found.is_upper(*value)).collect();
+    let known = known(flows);
+    let factors: Vec<Factor<'_>> =
+        known.iter().map(|(name, levels)| Factor { name, levels: Levels::Kinds(levels) }).collect();
+    let explained = explain(&is_upper, &factors, &mut Random::new(SEED));
+    explained.first().filter(|best| best.share >= SHARE_MIN)?;
+    let (upper, lower): (Vec<_>, Vec<_>) =
+        flows.iter().partition(|flow| found.is_upper(value(flow)));
+    let (slow, fast) = match measure {
+        Measure::Rate => (lower, upper),
+        Measure::RoundTrip => (upper, lower),
+    };
+    // Longer round trips that carry as much are no lower speed.
+    let is_slower = mean(&fast) >= mean(&slow) * MEANS_RATIO_MIN;
+    (measure == Measure::Rate || is_slower).then_some(Split { slow, fast, measure, explained })
+}
+
+/// Mean rate in bits a second.
+fn mean(flows: &[&Flow<'_, '_>]) -> f64 {
+    let sum: f64 = flows.iter().map(|flow| flow.bits_per_s).sum();
+    sum / real(u64::try_from(flows.len()).unwrap_or(u64::MAX).max(1))
+}
+
+/// The one in the middle.
+fn median(flows: &[&Flow<'_, '_>], of: impl Fn(&Flow<'_, '_>) -> u64) -> u64 {
+    let mut values: Vec<u64> = flows.iter().map(|flow| of(flow)).collect();
+    values.sort_unstable();
+    values.get(values.len() / 2).copied().unwrap_or(0)
+}
+
+fn evidence(machine: &Machine<'_>, split: &Split<'_, '_, '_>) -> Vec<String> {
+    let Split { slow, fast, measure, explained } = split;
+    let rate = |flows: &[&Flow<'_, '_>]| {
+        let connections = plural(flows.len(), "connection");
+        match measure {
+            Measure::Rate => {
+                let rate = bits_per_second(median(flows, |flow| whole(flow.bits_per_s)));
+                format!("{connections} near {rate}")
+            }
+            Measure::RoundTrip => {
+                let rtt_us = median(flows, |flow| flow.member.track.looks.rtt_us_mean());
+                let rtt = microseconds(u32::try_from(rtt_us).unwrap_or(u32::MAX));
+                let rate = bits_per_second(whole(mean(flows)));
+                format!("{connections} with round trips near {rtt}, {rate} in the mean")
+            }
+        }
+    };
+    let line = |name: &str| both(name, slow, fast).unwrap_or_else(|| name.to_owned());
+    let mut lines = vec![
+        rate(fast),
+        rate(slow),
+        format!("slow: {}", some(slow.iter().map(|flow| flow.member.line(machine)))),
+    ];
+    lines.extend(explained.first().map(|best| {
+        format!("{} explains {:.0} % of which is which", line(&best.name), best.share * 100.0)
+    }));
+    let also: Vec<String> = explained.iter().skip(1).map(|other| line(&other.name)).collect();
+    if !also.is_empty() {
+        lines.push(format!("so do, less or as much: {}", also.join("; ")));
+    }
+    lines
 }
 
 /// Which values of a property the slow ones have, and which the fast ones.

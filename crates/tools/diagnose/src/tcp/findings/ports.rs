@@ -114,6 +114,11 @@ fn finding(
         format!("{count} of {all} ports of net.ipv4.ip_local_port_range ({share}) from {local}"),
         format!("{} of them in TIME_WAIT, {} open", used.waiting, used.ports.len() - used.waiting),
     ];
+    let failed = machine.watch.failures.iter().filter(|(_, to, _)| plain(*to) == remote);
+    let in_vain: u64 = failed.map(|(.., failed)| failed.without_port).fold(0, u64::saturating_add);
+    if in_vain > 0 {
+        evidence.push(format!("{in_vain} attempts failed because there was no port"));
+    }
     let mut owners = used.owners.clone();
     if owners.is_empty() {
         owners.extend(askers(machine, remote));

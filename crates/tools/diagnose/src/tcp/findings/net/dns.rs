@@ -6,7 +6,7 @@
 //! the time (a forwarder keeps one), and by one that was there before: when it asked is not known.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use super::super::explain::{Found, Path};
 use super::super::machine::Machine;
@@ -41,7 +41,7 @@ fn is_slow(machine: &Machine<'_>, question: &Question) -> bool {
     let waited_ns = question.waited_ns();
     let is_new = question.first_ns > FIRST_NS;
     let all_ns = machine.watch.ns_positive();
-    is_new && waited_ns >= SLOW_NS && waited_ns < KEPT_NS && waited_ns < all_ns
+    is_new && (SLOW_NS..KEPT_NS).contains(&waited_ns) && waited_ns < all_ns
 }
 
 /// What is seen in the first moments may have been there before.
@@ -69,13 +69,14 @@ fn finding(
         format!("of {}", some(askers.into_iter()))
     };
     let inside = machine.inside(inode);
+    let at = SocketAddr::new(server, PORT);
     let mean_ns = slow.iter().map(|it| it.waited_ns()).sum::<u64>()
         / u64::try_from(slow.len()).unwrap_or(1).max(1);
     let finding = Finding {
         kind: "net.dns_slow",
         severity: if is_silent { Severity::Problem } else { Severity::Warning },
         reach: slow.len(),
-        what: format!("questions {whose} to the DNS server {server} wait{inside}"),
+        what: format!("questions {whose} to the DNS server {at} wait{inside}"),
         evidence: vec![
             format!(
                 "{} waited {} in the mean and up to {}",

@@ -3,7 +3,7 @@
 //! Mechanism: more is sent than the interface, or its shaper, lets through, and the queue in front
 //! of it is full; a policer or an emulated loss drops without a queue. The root counts what those
 //! inside of it drop. Refuted by drops that are few beside what went through: a discipline that
-//! manages its queue (fq_codel) drops some to tell senders to slow down.
+//! manages its queue (`fq_codel`) drops some to tell senders to slow down.
 
 use network::paths::QueuePlace;
 use units::ByteSize;
