@@ -8,7 +8,7 @@ use arrow_array::builder::{
 };
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
-use diagnose::tcp::{
+use connections::{
     Follower, Live, Point, Series, Source, TcpInfo, TcpLook, TcpSocket, Watch, contrasts,
 };
 use page::safe::printable;
@@ -88,7 +88,7 @@ impl<'c> Followed<'c> {
 }
 
 impl Source for Followed<'_> {
-    fn look(&mut self) -> Result<TcpLook, diagnose::tcp::Error> {
+    fn look(&mut self) -> Result<TcpLook, connections::Error> {
         let look = self.live.look()?;
         if let Some(follower) = &mut self.follower {
             follower.take(self.clock.boottime_ns(), &look);
@@ -131,7 +131,7 @@ impl<'c, S: Source, W: Write + Send> Sampled<'c, S, W> {
 }
 
 impl<S: Source, W: Write + Send> Source for Sampled<'_, S, W> {
-    fn look(&mut self) -> Result<TcpLook, diagnose::tcp::Error> {
+    fn look(&mut self) -> Result<TcpLook, connections::Error> {
         let look = self.source.look()?;
         if let Some(samples) = self.samples.as_mut().filter(|_| self.failed.is_none()) {
             self.failed = samples.add(self.clock.realtime(), &look).err();
@@ -253,7 +253,7 @@ mod tests {
     use arrow_array::Array as _;
     use arrow_array::cast::AsArray as _;
     use arrow_array::types::UInt64Type;
-    use diagnose::tcp::{NamespaceLook, Place, TcpState};
+    use connections::{NamespaceLook, Place, TcpState};
 
     use super::*;
 

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use ::calls::CallWatch;
+use ::connections::{Live, Series};
 use ::diagnose::io::{IoWatch, Live as LiveIo, Target};
-use ::diagnose::tcp::{Live, Series};
 use ::diagnose::{Diagnosis, machine};
 use clap::{ArgGroup, Args, Subcommand};
 use host::{Output, StopFlag, SystemClock};
@@ -162,7 +162,7 @@ fn of_all(flags: &AllFlags) -> Outcome {
     })?;
     progress.finish();
     let parts = [
-        ::diagnose::tcp::diagnose(&sockets),
+        ::connections::diagnose(&sockets),
         ::diagnose::io::diagnose(&io),
         machine::diagnose(&machine),
     ];

@@ -8,17 +8,6 @@
 //! Not here: how findings are shown (`machine-view`).
 
 pub mod calls;
-mod diagnosis;
-mod finding;
 pub mod io;
 pub mod machine;
-mod nap;
-mod order;
-pub mod profile;
 pub mod recorder;
-pub mod tcp;
-pub mod vitals;
-mod words;
-
-pub use diagnosis::{Diagnosis, Share};
-pub use finding::{Finding, Remedy, Severity, Unseen};

@@ -7,7 +7,7 @@ use calls::{
     Tracing, Use, UseKey, Woken,
 };
 use diagnose::calls::diagnose;
-use diagnose::{Diagnosis, Severity};
+use findings::{Diagnosis, Severity};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MS;

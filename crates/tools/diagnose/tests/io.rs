@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use blockdev::owners::Owner;
 use blockdev::placement::{Disk, FileExtent, Filesystem};
-use diagnose::Diagnosis;
 use diagnose::io::{Content, FileKey, Groups, IoWatch, Machine, Tracing, diagnose, watch};
+use findings::Diagnosis;
 use host::DeviceNumber;
 use observe::cgroups::{DiskLimit, GroupLook, Limited, Member, Moved, Unit};
 use observe::facts::Facts;

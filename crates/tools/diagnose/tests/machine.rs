@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use diagnose::machine::{MachineWatch, TaskUse, compare, diagnose};
-use diagnose::{Diagnosis, Severity};
+use findings::{Diagnosis, Severity};
 use observe::facts::Facts;
 use observe::{ProcessorCounters, ProcessorTimes};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use calls::{CallSeen, CallWatch, Reason, SlowCall, Taker, ThreadSeen, Tracing, Woken};
-use diagnose::Diagnosis;
+use findings::Diagnosis;
 use page::safe::json_pretty;
 use serde::Serialize;
 

@@ -1,9 +1,9 @@
 //! A diagnosis as a page of HTML, to be shown to others: what was found first, then what was seen.
 
 use calls::CallWatch;
+use connections::Series;
 use diagnose::io::IoWatch;
-use diagnose::tcp::Series;
-use diagnose::{Diagnosis, Finding, Remedy, Severity, Share, Unseen};
+use findings::{Diagnosis, Finding, Remedy, Severity, Share, Unseen};
 use page::Document;
 use page::safe::printable;
 use page::text::{plural, time};

@@ -4,7 +4,7 @@
 mod html;
 mod sockets;
 
-use diagnose::{Diagnosis, Finding, Share, Unseen};
+use findings::{Diagnosis, Finding, Share, Unseen};
 use serde::Serialize;
 
 pub use html::{DiagnosisPage, diagnosis_html};
@@ -131,7 +131,7 @@ impl<'a> DiagnosisJson<'a> {
 
 #[cfg(test)]
 mod tests {
-    use diagnose::{Remedy, Severity};
+    use findings::{Remedy, Severity};
 
     use super::*;
 

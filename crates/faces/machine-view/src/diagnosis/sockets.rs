@@ -1,7 +1,7 @@
 //! Connections as part of a page: what each carried, and its window, round trip and delivery rate
 //! over time.
 
-use diagnose::tcp::{Point, Series};
+use connections::{Point, Series};
 use page::safe::printable;
 use page::text::{disk_rate, nanos, plural};
 use page::{Axis, Cell, Chart, Colour, Document, Line, Quantity, Scale, Shape};
@@ -123,7 +123,7 @@ fn chart(plotted: &Plotted, series: &Series, end_ns: u64) -> Chart {
 mod tests {
     use std::sync::Arc;
 
-    use diagnose::tcp::{
+    use connections::{
         Follower, NamespaceLook, Owner, Place, TcpInfo, TcpLook, TcpSocket, TcpState,
     };
 

@@ -2,11 +2,11 @@
 
 use core::cmp::Reverse;
 
-use diagnose::Diagnosis;
 use diagnose::io::{
     Amount, DiskCounters, DiskLimit, DiskSeen, FileSeen, GroupSeen, IoWatch, Operation,
     OperationSeen, ProcessSeen, Tracing, Unit, Wait,
 };
+use findings::Diagnosis;
 use page::safe::json_pretty;
 use serde::Serialize;
 use units::Histogram;

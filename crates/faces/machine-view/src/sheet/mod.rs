@@ -11,7 +11,7 @@ mod vitals;
 
 use core::cmp::Ordering;
 
-use diagnose::Unseen;
+use findings::Unseen;
 use serde_json::{Map, Value, json};
 use units::ByteSize;
 

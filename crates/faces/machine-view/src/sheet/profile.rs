@@ -1,8 +1,8 @@
 //! What processors work at.
 
-use diagnose::Unseen;
-use diagnose::profile::{By, Missing, Row, Summary};
+use findings::Unseen;
 use page::text::plural;
+use vitals::profile::{By, Missing, Row, Summary};
 
 use super::{Cell, Sheet, SheetColumn, SheetLine};
 

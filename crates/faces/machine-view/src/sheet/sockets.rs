@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use diagnose::tcp::{TcpInfo, TcpState, Track, Watch};
+use connections::{TcpInfo, TcpState, Track, Watch};
 use units::number::{between, per_second};
 
 use super::{Cell, Sheet, SheetColumn, SheetLine, unseen};

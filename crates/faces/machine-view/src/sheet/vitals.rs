@@ -1,6 +1,6 @@
 //! The vital signs of the host, each figure with its source.
 
-use diagnose::vitals::{Entry, Figure, Unit, Vitals};
+use vitals::{Entry, Figure, Unit, Vitals};
 
 use super::{Cell, Sheet, SheetColumn, SheetLine, unseen};
 

@@ -3,10 +3,10 @@
 use core::time::Duration;
 use std::path::{Path, PathBuf};
 
-use ::diagnose::tcp::{self, Handshakes, Live, Source, Watch};
-use ::diagnose::{Diagnosis, Unseen};
+use ::connections::{self, Handshakes, Live, Source, Watch};
 use ::extract::Event;
 use clap::Args;
+use findings::{Diagnosis, Unseen};
 use host::{Output, StopFlag, SystemClock};
 use machine_view::{Followed, Sampled, SocketSamples};
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use ::diagnose::profile::By;
-use ::diagnose::tcp::{Track, Watch};
+use ::connections::{Track, Watch};
 use ::tui::{Ask, At, Page, Pages, Tab};
+use ::vitals::profile::By;
 use format::session_row::SessionRow;
 use host::SystemClock;
 use machine_view::{Sheet, SocketGrouping};

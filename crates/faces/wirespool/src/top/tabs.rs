@@ -1,7 +1,7 @@
 //! The tabs and by what their lines go.
 
-use ::diagnose::profile::By;
 use ::tui::{Filter, Tab};
+use ::vitals::profile::By;
 use machine_view::{DiskGrouping, RecorderGrouping, SocketGrouping, VitalsGrouping};
 use talkers::{DnsGrouping, Grouping};
 

@@ -1,10 +1,10 @@
 //! What is looked at besides packets: disks, processors, sockets, recorders.
 
-use ::diagnose::Unseen;
+use ::connections::{Live as LiveTcp, Watch};
 use ::diagnose::io::{IoWatch, Live as LiveIo, Target};
-use ::diagnose::profile::{By, Missing, Profiler, Row, Span, Summary};
-use ::diagnose::tcp::{Live as LiveTcp, Watch};
-use ::diagnose::vitals::{Look, Vitals, vitals};
+use ::vitals::profile::{By, Missing, Profiler, Row, Span, Summary};
+use ::vitals::{Look, Vitals, vitals};
+use findings::Unseen;
 use host::SystemClock;
 use units::{Clock, NANOS_PER_SECOND, Sleep};
 
@@ -106,7 +106,7 @@ fn look_at_processors(profiler: &mut Profiler, go_on: GoOn<'_>) -> Worked {
 
 fn look_at_sockets(live: &mut LiveTcp, go_on: GoOn<'_>) -> Result<Watch, String> {
     let times = (SOCKETS_NS, SOCKETS_NS);
-    let watch = ::diagnose::tcp::watch(live, &SystemClock, times, &mut |_| go_on());
+    let watch = ::connections::watch(live, &SystemClock, times, &mut |_| go_on());
     watch.map_err(|error| line(&error.into()))
 }
 

@@ -7,15 +7,15 @@ mod findings;
 
 use ::calls::{CallWatch, Tracing};
 
-use crate::diagnosis::Diagnosis;
-use crate::finding::Unseen;
-use crate::words::plural;
+use ::findings::Diagnosis;
+use ::findings::Unseen;
+use ::findings::words::plural;
 
 /// What the watch found.
 pub fn diagnose(watch: &CallWatch) -> Diagnosis {
     let count = usize::try_from(watch.count()).unwrap_or(usize::MAX);
     let seconds = core::time::Duration::from_nanos(watch.ns).as_secs_f64();
-    let own = crate::words::percent(watch.own_ns, watch.ns);
+    let own = ::findings::words::percent(watch.own_ns, watch.ns);
     let looked_at = vec![format!(
         "{} of {} in {seconds:.1} s; the watch itself took {own} of one processor",
         plural(count, "system call"),

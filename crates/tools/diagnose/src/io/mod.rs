@@ -29,8 +29,8 @@ pub use tally::{
 pub use touches::{TouchFilter, Toucher, Touches, Who, touches, watch_files};
 pub use watch::{IoWatch, Machine, Tracing, watch};
 
-use crate::diagnosis::Diagnosis;
-use crate::words::plural;
+use ::findings::Diagnosis;
+use ::findings::words::plural;
 
 /// What the watch found.
 pub fn diagnose(watch: &IoWatch) -> Diagnosis {

@@ -4,8 +4,8 @@ use host::DeviceNumber;
 
 use super::tally::{DiskSeen, PartOfDisk};
 use super::watch::IoWatch;
-use crate::diagnosis::Share;
-use crate::words::{percent, some, time};
+use findings::Share;
+use findings::words::{percent, some, time};
 
 /// Names that are shown.
 const SHOWN: usize = 3;

@@ -5,8 +5,8 @@ use units::ByteSize;
 
 use super::processors::label;
 use super::seen::{BudgetUse, MachineWatch};
-use crate::finding::{Finding, Remedy, Severity};
-use crate::words::{percent, processes, some, time};
+use findings::words::{percent, processes, some, time};
+use findings::{Finding, Remedy, Severity};
 
 /// Hundredths of the periods in which a group was stopped at least.
 const THROTTLED: u64 = 10;

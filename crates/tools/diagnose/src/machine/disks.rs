@@ -1,7 +1,7 @@
 //! Disks: the scheduler that fits, write caches, arrays that are not whole, a queue that is cut.
 
 use super::seen::MachineWatch;
-use crate::finding::{Finding, Remedy, Severity};
+use findings::{Finding, Remedy, Severity};
 
 pub(super) fn findings(watch: &MachineWatch) -> Vec<Finding> {
     let disks = watch.disks();

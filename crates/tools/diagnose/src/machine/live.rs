@@ -10,7 +10,7 @@ use units::{NANOS_PER_SECOND, Sleep};
 
 use super::seen::{BudgetUse, MachineWatch, TaskUse};
 use super::tasks::TaskTally;
-use crate::nap::nap;
+use findings::nap;
 
 /// Between two looks at all processes.
 const LOOK_NS: i64 = NANOS_PER_SECOND;

@@ -19,8 +19,8 @@ pub use file::{FACTS_VERSION, FactsError, parse_facts};
 pub use live::watch;
 pub use seen::{BudgetUse, MachineWatch, TaskUse};
 
-use crate::diagnosis::Diagnosis;
-use crate::finding::Finding;
+use findings::Diagnosis;
+use findings::Finding;
 
 /// What the watch found.
 pub fn diagnose(watch: &MachineWatch) -> Diagnosis {

@@ -6,8 +6,8 @@ use units::ByteSize;
 
 use super::seen::MachineWatch;
 use super::shares;
-use crate::finding::{Finding, Remedy, Severity};
-use crate::words::{percent, processes};
+use findings::words::{percent, processes};
+use findings::{Finding, Remedy, Severity};
 
 /// Hundredths of a percent of the time in which something waited.
 const PRESSURE_MIN: u64 = 2_000;

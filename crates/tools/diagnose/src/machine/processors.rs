@@ -7,8 +7,8 @@ use observe::ProcessorTimes;
 use observe::tasks::listed;
 
 use super::seen::{MachineWatch, TaskUse};
-use crate::finding::{Finding, Remedy, Severity};
-use crate::words::{processes, some, time};
+use findings::words::{processes, some, time};
+use findings::{Finding, Remedy, Severity};
 
 /// Hundredths of the watch that a process waits for a processor at least.
 const WAITS: u64 = 20;

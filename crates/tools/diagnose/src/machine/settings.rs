@@ -2,7 +2,7 @@
 //! read.
 
 use super::seen::MachineWatch;
-use crate::finding::{Finding, Remedy, Severity};
+use findings::{Finding, Remedy, Severity};
 
 pub(super) fn findings(watch: &MachineWatch) -> Vec<Finding> {
     let mut findings: Vec<Finding> =

@@ -3,8 +3,8 @@
 use super::processors::label;
 use super::seen::MachineWatch;
 use super::seen::TaskUse;
-use crate::diagnosis::Share;
-use crate::words::{percent, some};
+use findings::Share;
+use findings::words::{percent, some};
 
 /// Names that are shown.
 const SHOWN: usize = 3;

@@ -5,7 +5,7 @@ use observe::tasks::OpenCount;
 use units::ByteSize;
 
 use super::seen::MachineWatch;
-use crate::finding::{Finding, Remedy, Severity};
+use findings::{Finding, Remedy, Severity};
 
 pub(super) fn findings(watch: &MachineWatch) -> Vec<Finding> {
     let full = watch.spaces.iter().filter_map(full);

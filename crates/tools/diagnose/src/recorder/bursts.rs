@@ -3,8 +3,8 @@
 use recording::{Burst, Pool, worst};
 use units::ByteSize;
 
-use crate::finding::Remedy;
-use crate::words::plural;
+use findings::Remedy;
+use findings::words::plural;
 
 /// What arrived beside what was written, in the worst burst.
 pub(super) fn evidence(bursts: &[Burst]) -> Option<String> {

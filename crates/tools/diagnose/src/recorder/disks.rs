@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use units::number::{permille, sum};
 
 use super::{Member, State};
-use crate::finding::{Finding, Remedy, Severity};
-use crate::words::{percent, plural};
+use findings::words::{percent, plural};
+use findings::{Finding, Remedy, Severity};
 
 /// Nine tenths of what is guaranteed.
 const NEAR_TENTHS: u64 = 9;

@@ -1,8 +1,8 @@
 //! In which functions a recorder works.
 
 use super::{Functions, HotFunction};
-use crate::finding::{Finding, Severity};
-use crate::profile::{By, Profiler, Row, Span};
+use findings::{Finding, Severity};
+use vitals::profile::{By, Profiler, Row, Span};
 
 /// Functions that are shown.
 const SHOWN: usize = 10;
@@ -65,7 +65,7 @@ fn percent(thousandths: u64) -> String {
 mod tests {
     use super::super::{Recording, diagnose};
     use super::*;
-    use crate::Unseen;
+    use findings::Unseen;
 
     #[test]
     fn the_hottest_functions_are_a_note_and_what_could_not_be_seen_is_told() {

@@ -7,8 +7,8 @@ use recording::Whole;
 use units::number::{permille, sum};
 
 use super::{Loss, Recording, State, bursts};
-use crate::finding::{Finding, Remedy, Severity};
-use crate::words::{percent, plural};
+use findings::words::{percent, plural};
+use findings::{Finding, Remedy, Severity};
 
 pub(super) fn findings(recording: &Recording) -> Vec<Finding> {
     let mut by_cause: BTreeMap<GapCause, Vec<&Gap>> = BTreeMap::new();

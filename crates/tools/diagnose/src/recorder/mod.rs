@@ -10,8 +10,8 @@ mod losses;
 mod threads;
 mod watch;
 
-use crate::diagnosis::Diagnosis;
-use crate::finding::Unseen;
+use findings::Diagnosis;
+use findings::Unseen;
 use format::directory::Gap;
 pub use recording::{Headroom, Interface, Loss, Member, SlowWrite, State, parse_recorder};
 pub use watch::watch;

@@ -1,7 +1,7 @@
 //! Threads of the recorder that have no time left.
 
 use super::Recording;
-use crate::finding::{Finding, Remedy, Severity};
+use findings::{Finding, Remedy, Severity};
 
 /// Thousandths of its time in which a thread that is short of it runs.
 const BUSY: u64 = 900;

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use units::Sleep;
 
 use super::{Functions, Thread, functions};
-use crate::finding::Unseen;
-use crate::nap::nap;
-use crate::profile::Profiler;
+use findings::Unseen;
+use findings::nap;
+use vitals::profile::Profiler;
 
 /// Processor time so far by number of the thread, with its name.
 type Times = BTreeMap<u32, (String, u64)>;

@@ -4,8 +4,8 @@ use ::calls::{CallWatch, Lookups, Target, Use, UsesOf, Work};
 use units::ByteSize;
 
 use super::measure::{is_share, long, reach, slowest, wakers};
-use crate::finding::{Finding, Remedy, Severity};
-use crate::words::{percent, plural, some, time};
+use findings::words::{percent, plural, some, time};
+use findings::{Finding, Remedy, Severity};
 
 pub(super) fn findings(watch: &CallWatch) -> Vec<Finding> {
     let mut findings = Vec::new();

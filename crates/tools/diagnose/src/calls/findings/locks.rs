@@ -3,8 +3,8 @@
 use ::calls::{CallWatch, LockSeen, Reason, Target, Use, UseKey};
 
 use super::measure::{is_share, long, reach, slowest, wakers};
-use crate::finding::{Finding, Remedy, Severity};
-use crate::words::plural;
+use findings::words::plural;
+use findings::{Finding, Remedy, Severity};
 
 pub(super) fn findings(watch: &CallWatch) -> Vec<Finding> {
     let memory = watch.locks.iter().filter_map(|(key, seen)| of_memory(watch, *key, seen));

@@ -2,7 +2,7 @@
 
 use ::calls::{CallWatch, Woken};
 
-use crate::words::{some, time};
+use findings::words::{some, time};
 
 /// The least time that is worth a word.
 const LEAST_NS: u64 = 100_000_000;

@@ -8,7 +8,7 @@ mod processors;
 
 use ::calls::CallWatch;
 
-use crate::finding::Finding;
+use findings::Finding;
 
 pub(super) fn all(watch: &CallWatch) -> Vec<Finding> {
     let mut findings = files::findings(watch);

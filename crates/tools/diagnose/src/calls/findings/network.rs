@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use ::calls::{CallWatch, NameServer, Use};
 
 use super::measure::{is_share, long, reach};
-use crate::finding::{Finding, Remedy, Severity};
-use crate::words::plural;
+use findings::words::plural;
+use findings::{Finding, Remedy, Severity};
 
 pub(super) fn findings(watch: &CallWatch) -> Vec<Finding> {
     let names = watch.name_servers.iter();

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use ::calls::{CallWatch, Reason, ThreadSeen};
 
 use super::measure::{is_share, long, reach};
-use crate::finding::{Finding, Remedy, Severity};
-use crate::words::{percent, plural, some};
+use findings::words::{percent, plural, some};
+use findings::{Finding, Remedy, Severity};
 
 /// One for each process: that of its threads that queued longest.
 pub(super) fn findings(watch: &CallWatch) -> Vec<Finding> {

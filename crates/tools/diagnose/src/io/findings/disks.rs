@@ -6,8 +6,8 @@ use units::ByteSize;
 
 use super::super::tally::{DiskSeen, OperationSeen};
 use super::super::watch::IoWatch;
-use crate::finding::{Finding, Remedy, Severity};
-use crate::words::{percent, time};
+use findings::words::{percent, time};
+use findings::{Finding, Remedy, Severity};
 
 /// Of fewer, a quantile says nothing: ten of them lie above the 99th percentile.
 const ENOUGH: u64 = 1000;

@@ -6,8 +6,8 @@ use units::ByteSize;
 
 use super::super::held::{GroupSeen, Wait, moved_of};
 use super::super::watch::{IoWatch, Tracing};
-use crate::finding::{Finding, Remedy, Severity};
-use crate::words::{percent, time};
+use findings::words::{percent, time};
+use findings::{Finding, Remedy, Severity};
 
 /// Hundredths of the watch that a process waits at least.
 const WAITS: u64 = 10;

@@ -9,7 +9,7 @@ mod readahead;
 mod systems;
 
 use super::watch::{IoWatch, Tracing};
-use crate::finding::{Finding, Unseen};
+use findings::{Finding, Unseen};
 
 pub(super) fn all(watch: &IoWatch) -> Vec<Finding> {
     let mut findings = phantom::findings(watch);

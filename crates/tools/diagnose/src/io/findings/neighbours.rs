@@ -5,8 +5,8 @@ use units::ByteSize;
 
 use super::super::tally::{DiskSeen, PartOfDisk};
 use super::super::watch::IoWatch;
-use crate::finding::{Finding, Remedy, Severity};
-use crate::words::{percent, time};
+use findings::words::{percent, time};
+use findings::{Finding, Remedy, Severity};
 
 /// Hundredths of the disk's time that one process has.
 const OWNS: u64 = 75;

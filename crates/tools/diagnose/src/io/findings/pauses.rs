@@ -5,8 +5,8 @@ use units::ByteSize;
 
 use super::super::tally::PauseSeen;
 use super::super::watch::IoWatch;
-use crate::finding::{Finding, Remedy, Severity};
-use crate::words::time;
+use findings::words::time;
+use findings::{Finding, Remedy, Severity};
 
 /// Hundredths of the watch that a process is held back at least.
 const HELD: u64 = 20;

@@ -6,8 +6,8 @@ use units::ByteSize;
 
 use super::super::tally::{Content, Faults, FileSeen};
 use super::super::watch::IoWatch;
-use crate::finding::{Finding, Remedy, Severity};
-use crate::words::{percent, plural, some};
+use findings::words::{percent, plural, some};
+use findings::{Finding, Remedy, Severity};
 
 const PAGE: u64 = 4096;
 /// Less is no reason to look at anything.

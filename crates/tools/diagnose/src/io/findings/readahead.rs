@@ -6,8 +6,8 @@ use units::ByteSize;
 
 use super::super::tally::{Content, FileSeen};
 use super::super::watch::IoWatch;
-use crate::finding::{Finding, Remedy, Severity};
-use crate::words::percent;
+use findings::words::percent;
+use findings::{Finding, Remedy, Severity};
 
 /// Less is no reason to look at anything.
 const READ_MIN: u64 = 16 << 20;

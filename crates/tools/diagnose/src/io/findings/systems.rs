@@ -10,8 +10,8 @@ use units::ByteSize;
 
 use super::super::tally::{Content, DiskSeen, SyncSeen};
 use super::super::watch::IoWatch;
-use crate::finding::{Finding, Remedy, Severity};
-use crate::words::{percent, some, time};
+use findings::words::{percent, some, time};
+use findings::{Finding, Remedy, Severity};
 
 pub(super) fn findings(watch: &IoWatch) -> Vec<Finding> {
     let of_disks = watch.disks.iter().flat_map(|(disk, seen)| {

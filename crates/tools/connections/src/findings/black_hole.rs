@@ -1,0 +1,138 @@
+//! Full segments are never acknowledged while small ones pass.
+//!
+//! Mechanism: a part of the way takes only smaller packets than both ends agreed on, and the ICMP
+//! message that says so is dropped (RFC 2923). The handshake and small segments pass; the first
+//! full one is sent again and again. Refuted where nothing small passes either and the host answers
+//! nobody (it is gone), by a full segment that was ever acknowledged on the connection, and by
+//! other connections to the same host that have full segments acknowledged meanwhile.
+
+use network::sockets::TcpInfo;
+
+use super::super::watch::Track;
+use super::explain::Found;
+use super::group::{self, Group, Member, Service, gained};
+use super::machine::Machine;
+use findings::words::{plural, some};
+use findings::{Finding, Remedy, Severity};
+
+/// Retransmissions in succession, without an answer.
+const RETRIES_MIN: u8 = 2;
+/// Full segments that another connection had acknowledged.
+const FULL_SEGMENTS: u64 = 10;
+
+pub(super) fn finding(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found> {
+    let stalled: Vec<&Member<'_>> =
+        group.members.iter().filter(|member| is_stalled(member)).collect();
+    let first = stalled.first()?;
+    // A host that answers nobody any more is gone, or all of its packets are lost.
+    let passing = stalled.iter().filter(|member| small_pass(machine, member)).count();
+    if full_pass(machine, first) || (passing == 0 && is_gone(machine, first)) {
+        return None;
+    }
+    let (mss, mtu) = (first.last.send_mss, first.last.path_mtu);
+    let retries = stalled.iter().map(|member| member.track.last.retries).max().unwrap_or(0);
+    let history = group.namespace(machine.watch)?;
+    let host = first.track.last.remote.ip().to_canonical();
+    let to = match group.service {
+        Service::Here { .. } => format!("{host}, from {}", group.name(machine.watch)),
+        Service::There { .. } => group.name(machine.watch),
+    };
+    let probing =
+        Remedy::sysctl("let the kernel find the size by itself", "net.ipv4.tcp_mtu_probing", "1");
+    let finding = Finding {
+        kind: "tcp.mtu_black_hole",
+        severity: Severity::Problem,
+        reach: stalled.len(),
+        what: format!("full segments to {to} never arrive, small ones do"),
+        evidence: vec![
+            format!("stalled: {}", some(stalled.iter().map(|member| member.line(machine)))),
+            format!(
+                "segments of {mss} bytes (path MTU {mtu}) sent again up to {retries} times, never \
+                 acknowledged"
+            ),
+            format!(
+                "small ones pass: {} of these were opened and had small segments acknowledged, \
+                 {passing} of them saw something small pass while we looked",
+                plural(stalled.len(), "connection")
+            ),
+        ],
+        cause: "A part of the way takes only smaller packets (a tunnel, a VPN, another MTU), and \
+                the ICMP message that would say so is not sent or is dropped by a firewall. The \
+                connection opens and stands still with the first full segment."
+            .to_owned(),
+        remedies: vec![
+            Remedy::by_hand(format!(
+                "find the size: ping -M do -s SIZE {host}; let ICMP \"fragmentation needed\" pass"
+            )),
+            Remedy::by_hand(
+                "the same MTU everywhere on the way, or a smaller segment size at its narrow \
+                 part: nft add rule ... tcp option maxseg size set rt mtu",
+            ),
+            probing.entered_by(&history.place.enter),
+        ],
+    };
+    Some(Found::new(finding, group::path(machine, stalled.into_iter())))
+}
+
+/// A full segment waits for its acknowledgement, and no full one was ever acknowledged.
+fn is_stalled(member: &Member<'_>) -> bool {
+    let (last, info) = (&member.track.last, member.last);
+    let (acked, mss) = (info.bytes_acked.unwrap_or(u64::MAX), u64::from(info.send_mss));
+    let segments = info.data_segments_out.unwrap_or(0).saturating_sub(info.retransmitted);
+    let were_small = acked < mss || acked.saturating_mul(4) < u64::from(segments) * mss;
+    last.retries >= RETRIES_MIN
+        && info.unacked > 0
+        && last.send_queue >= info.send_mss
+        && were_small
+        && member.gained(|info| info.bytes_acked) < mss
+}
+
+/// It was opened while we looked, or something came from the other side.
+fn small_pass(machine: &Machine<'_>, member: &Member<'_>) -> bool {
+    let received = gained(member.first, member.last, |info: &TcpInfo| info.segments_in);
+    member.track.is_new || received > 0 || others(machine, member).any(|other| other.received > 0)
+}
+
+/// The host answers nobody: connections to it are not opened, or no neighbour has its address.
+fn is_gone(machine: &Machine<'_>, member: &Member<'_>) -> bool {
+    let host = member.track.last.remote.ip().to_canonical();
+    let is_same = |track: &Track| track.last.remote.ip().to_canonical() == host;
+    let inode = member.key.namespace;
+    let is_unanswered = |track: &Track| is_same(track) && track.looks.syn_retries_max > 0;
+    let history = machine.watch.namespaces.get(&inode);
+    let mut neighbours = history.into_iter().flat_map(|history| &history.neighbours);
+    machine.watch.of_namespace(inode).any(is_unanswered)
+        || neighbours.any(|((_, address), seen)| *address == host && seen.is_silent)
+}
+
+/// Another connection to the same host had many full segments acknowledged.
+fn full_pass(machine: &Machine<'_>, member: &Member<'_>) -> bool {
+    let mss = u64::from(member.last.send_mss);
+    others(machine, member)
+        .any(|other| other.acked >= mss * FULL_SEGMENTS && other.acked * 2 >= other.segments * mss)
+}
+
+/// What another connection moved during the watch.
+struct Other {
+    acked: u64,
+    segments: u64,
+    received: u64,
+}
+
+/// The other connections to the same host.
+fn others(machine: &Machine<'_>, member: &Member<'_>) -> impl Iterator<Item = Other> {
+    let host = member.track.last.remote.ip().to_canonical();
+    let cookie = member.key.cookie;
+    let tracks = machine.watch.of_namespace(member.key.namespace);
+    let same = tracks.filter(move |track| {
+        track.last.remote.ip().to_canonical() == host && track.last.cookie != cookie
+    });
+    same.filter_map(|track| {
+        let (first, last) = (track.first.info.as_ref()?, track.last.info.as_ref()?);
+        Some(Other {
+            acked: gained(first, last, |info: &TcpInfo| info.bytes_acked),
+            segments: gained(first, last, |info: &TcpInfo| info.data_segments_out),
+            received: gained(first, last, |info: &TcpInfo| info.segments_in),
+        })
+    })
+}

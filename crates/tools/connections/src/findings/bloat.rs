@@ -1,0 +1,126 @@
+//! Round trips are many times the least one while a connection fills a queue.
+//!
+//! Mechanism: the sender has more under way than the way holds, and the rest stands in a queue in
+//! front of its narrowest part; each packet, also of others, waits for what is before it. Refuted
+//! by a sender that has little under way, by short segments (their acknowledgements are delayed by
+//! the other side), and by a receiver that does not read.
+
+use network::sockets::TcpInfo;
+use units::ByteSize;
+
+use super::super::history::QueueHistory;
+use super::explain::{self, Found};
+use super::group::{self, Group, Member, gained};
+use super::machine::Machine;
+use findings::words::{bits_per_second, microseconds, some};
+use findings::{Finding, Remedy, Severity};
+
+/// So many times the least round trip.
+const TIMES: u64 = 5;
+/// And so much longer, in microseconds: less is hardly felt.
+const LONGER_US: u64 = 60_000;
+/// Full segments acknowledged during the watch.
+const SEGMENTS_MIN: u64 = 50;
+
+pub(super) fn finding(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found> {
+    let hit: Vec<&Member<'_>> =
+        group.members.iter().filter(|member| is_bloated(machine, member)).collect();
+    let worst = hit.iter().max_by_key(|member| member.track.looks.rtt_us_mean())?;
+    let (mean, least) = (worst.track.looks.rtt_us_mean(), worst.last.min_rtt_us?);
+    let queue = queue(machine, worst);
+    let mut evidence = vec![
+        format!(
+            "round trip {} in the mean, {} at least: {}",
+            microseconds(u32::try_from(mean).unwrap_or(u32::MAX)),
+            microseconds(least),
+            some(hit.iter().map(|member| member.line(machine)))
+        ),
+        format!(
+            "up to {} segments of {} bytes under way, {} acknowledged",
+            worst.track.looks.unacked_max,
+            worst.last.send_mss,
+            bits_per_second(rate(machine, worst))
+        ),
+    ];
+    let cause = match &queue {
+        Some((name, queue)) => {
+            evidence.push(format!(
+                "the queue of {name} ({}) held up to {}, and something at {} of {} looks",
+                queue.last.kind,
+                ByteSize(queue.backlog_bytes_max.into()),
+                queue.waiting_looks,
+                queue.looks
+            ));
+            format!(
+                "The queue of {name} is longer than its rate needs: what is sent fills it, and \
+                 everything that goes that way waits behind it."
+            )
+        }
+        None => "A queue on the way is longer than its rate needs (a router, a modem, a shaper): \
+                 what is sent fills it, and everything that goes that way waits behind it."
+            .to_owned(),
+    };
+    let finding = Finding {
+        kind: "tcp.bufferbloat",
+        severity: Severity::Warning,
+        reach: hit.len(),
+        what: format!(
+            "what is sent to {} waits in a queue for most of its round trip",
+            group.name(machine.watch)
+        ),
+        evidence,
+        cause,
+        remedies: vec![
+            Remedy::by_hand(
+                "a queueing discipline that keeps queues short at the narrow part: fq_codel or \
+                 cake, or a smaller limit of the shaper's queue (tc qdisc)",
+            ),
+            Remedy::by_hand(
+                "a congestion control that does not fill queues in the sender: \
+                 net.ipv4.tcp_congestion_control=bbr",
+            ),
+        ],
+    };
+    Some(Found::new(finding, group::path(machine, hit.into_iter())))
+}
+
+fn rate(machine: &Machine<'_>, member: &Member<'_>) -> u64 {
+    let bits = u128::from(member.gained(|info| info.bytes_acked)) * 8 * 1_000_000_000;
+    u64::try_from(bits / u128::from(machine.watch.ns_positive())).unwrap_or(u64::MAX)
+}
+
+fn is_bloated(machine: &Machine<'_>, member: &Member<'_>) -> bool {
+    let info = member.last;
+    let acked = member.gained(|info| info.bytes_acked);
+    let segments = gained(member.first, member.last, |info: &TcpInfo| info.data_segments_out);
+    let busy = member.gained(|info| info.busy_us);
+    let receiver = member.gained(|info| info.receiver_limited_us);
+    let mss = u64::from(info.send_mss);
+    let is_full = acked >= SEGMENTS_MIN * mss && acked * 2 >= segments * mss;
+    let is_busy = busy.saturating_mul(2000) >= machine.watch.ns_positive();
+    let reads = receiver * 2 <= busy;
+    let Some(least) = info.min_rtt_us.filter(|&least| least > 0).map(u64::from) else {
+        return false;
+    };
+    let mean = member.track.looks.rtt_us_mean();
+    let waits = mean >= least * TIMES && mean >= least + LONGER_US;
+    is_full && is_busy && reads && waits
+}
+
+/// The queue of this machine that it stands in, where there is one.
+fn queue<'w>(machine: &Machine<'w>, member: &Member<'_>) -> Option<(String, &'w QueueHistory)> {
+    let path = group::path(machine, core::iter::once(member));
+    let queues = machine.watch.namespaces.iter().flat_map(|(inode, history)| {
+        let is_passed = |link: u32| {
+            path.interfaces.contains(&(*inode, link)) || explain::forwards(machine, *inode)
+        };
+        let waits = move |queue: &&QueueHistory| {
+            is_passed(queue.last.link) && queue.waiting_looks * 2 >= queue.looks
+        };
+        history.queues.values().filter(waits).filter_map(move |queue| {
+            let name = &history.links.get(&queue.last.link)?.last.name;
+            Some((format!("{name}{}", machine.inside(*inode)), queue))
+        })
+    });
+    queues.max_by_key(|(_, queue)| queue.backlog_bytes_max)
+}

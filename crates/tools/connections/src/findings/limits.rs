@@ -1,0 +1,142 @@
+//! Who holds a sender up: the receiver, its own send buffer, or the program itself.
+//!
+//! The kernel counts for each connection the time in which it had data to send, and of that the
+//! time in which the receiver's window or the send buffer was what it waited for
+//! (`tcp_get_info_chrono_stats`).
+
+use network::sockets::{TcpInfo, TcpSocket};
+use units::ByteSize;
+
+use super::explain::Found;
+use super::group::{self, Group, Member};
+use super::machine::Machine;
+use super::queue;
+use findings::words::{percent, plural, some};
+use findings::{Finding, Remedy, Severity};
+
+/// Less time with something to send is no finding.
+const BUSY_MIN_US: u64 = 500_000;
+/// Bytes that wait to be read for the whole watch.
+const UNREAD_MIN: u32 = 16 << 10;
+
+/// What a group's connections wait for.
+pub(super) fn findings(machine: &Machine<'_>, group: &Group<'_>) -> Vec<Found> {
+    let by_receiver = |info: &TcpInfo| info.receiver_limited_us;
+    let by_buffer = |info: &TcpInfo| info.buffer_limited_us;
+    let found = [
+        waiting(machine, group, by_receiver).map(|(hit, share)| {
+            let finding = Finding {
+                kind: "tcp.receiver_limited",
+                severity: Severity::Warning,
+                reach: hit.len(),
+                what: format!(
+                    "what is sent to {} waits for its receiver",
+                    group.name(machine.watch)
+                ),
+                evidence: vec![share],
+                cause:
+                    "The window of the receiver is shut: the program there reads more slowly than \
+                    data comes, or its receive buffer is too small for the round trip."
+                        .to_owned(),
+                remedies: vec![
+                    Remedy::by_hand("see why the program at the other end does not read"),
+                    Remedy::by_hand(
+                        "there: no SO_RCVBUF in the program, and a larger third value of \
+                     net.ipv4.tcp_rmem",
+                    ),
+                ],
+            };
+            Found::new(finding, group::path(machine, hit.into_iter()))
+        }),
+        waiting(machine, group, by_buffer).map(|(hit, share)| {
+            let finding = Finding {
+                kind: "tcp.send_buffer",
+                severity: Severity::Warning,
+                reach: hit.len(),
+                what: format!(
+                    "what is sent to {} waits for space in the send buffer",
+                    group.name(machine.watch)
+                ),
+                evidence: vec![share],
+                cause:
+                    "The send buffer holds less than fits on the way: the program sets SO_SNDBUF, \
+                    or the kernel's limit is low."
+                        .to_owned(),
+                remedies: vec![
+                    Remedy::by_hand("no SO_SNDBUF in the program, so that the kernel sizes it"),
+                    Remedy::sysctl("a larger limit", "net.ipv4.tcp_wmem", "4096 65536 16777216"),
+                ],
+            };
+            Found::new(finding, group::path(machine, hit.into_iter()))
+        }),
+        unread(machine, group),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+/// Connections that waited for this more than two fifths of their time, and how much: a congestion
+/// control that paces (BBR) takes the rest for its own.
+fn waiting<'g, 'w>(
+    machine: &Machine<'_>,
+    group: &'g Group<'w>,
+    of: fn(&TcpInfo) -> Option<u64>,
+) -> Option<(Vec<&'g Member<'w>>, String)> {
+    let busy = |member: &Member<'_>| member.gained(|info| info.busy_us);
+    let hit: Vec<&Member<'_>> = group
+        .members
+        .iter()
+        .filter(|member| busy(member) >= BUSY_MIN_US && member.gained(of) * 5 > busy(member) * 2)
+        .collect();
+    let waited: u64 = hit.iter().map(|member| member.gained(of)).sum();
+    let all: u64 = hit.iter().map(|member| busy(member)).sum();
+    let share = format!(
+        "{} of the time in which there was something to send, on {} of {}: {}",
+        percent(waited, all),
+        hit.len(),
+        plural(group.members.len(), "connection"),
+        some(hit.iter().map(|member| member.line(machine))),
+    );
+    (!hit.is_empty()).then_some((hit, share))
+}
+
+/// Connections whose data no program reads.
+fn unread(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found> {
+    let watch = machine.watch;
+    if watch.looks < 2 {
+        return None;
+    }
+    let waits = |member: &&Member<'_>| {
+        let (first, last) = (&member.track.first, &member.track.last);
+        let read = |socket: &TcpSocket| {
+            Some(socket.info?.bytes_received?.saturating_sub(socket.receive_queue.into()))
+        };
+        // Of one that has only come, or is gone, nothing can be said.
+        let is_there = member.track.looks.all > 1 && member.track.last_ns == watch.ns;
+        is_there
+            && !queue::is_unaccepted(machine, member.key, member.track)
+            && first.receive_queue.min(last.receive_queue) >= UNREAD_MIN
+            && read(first).is_some_and(|bytes| Some(bytes) == read(last))
+    };
+    let hit: Vec<&Member<'_>> = group.members.iter().filter(waits).collect();
+    let first = hit.first()?;
+    let owner = first.track.owner.as_ref();
+    let program = owner.map_or_else(|| "a program".to_owned(), ToString::to_string);
+    let bytes: u64 = hit.iter().map(|member| u64::from(member.track.last.receive_queue)).sum();
+    let finding = Finding {
+        kind: "tcp.unread",
+        severity: Severity::Problem,
+        reach: hit.len(),
+        what: format!("{program} does not read what came on {}", plural(hit.len(), "connection")),
+        evidence: vec![format!(
+            "{} wait to be read, and nothing was read in {:.1} s: {}",
+            ByteSize(bytes),
+            watch.seconds(),
+            some(hit.iter().map(|member| member.line(machine))),
+        )],
+        cause: "The program is busy with something else, waits itself, or has forgotten the \
+                connection."
+            .to_owned(),
+        remedies: vec![Remedy::by_hand("see what it does: diagnose it, or cat /proc/PID/stack")],
+    };
+    Some(Found::new(finding, group::path(machine, hit.into_iter())))
+}

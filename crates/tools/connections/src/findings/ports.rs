@@ -1,0 +1,169 @@
+//! The local ports to one destination are used up.
+//!
+//! Mechanism: a connection takes a port of `ip_local_port_range`, and after its end `TIME_WAIT`
+//! keeps it for a minute. Ports are counted for each pair of our address and the destination, as
+//! the kernel tells connections apart. Refuted where the kernel takes ports out of `TIME_WAIT`
+//! again (`tcp_tw_reuse` with timestamps): there only open connections count.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+
+use network::sockets::TcpState;
+
+use super::super::history::NamespaceHistory;
+use super::super::watch::{Key, Track};
+use super::explain::{Found, Path};
+use super::group::plain;
+use super::machine::Machine;
+use findings::words::{percent, some};
+use findings::{Finding, Remedy, Severity};
+
+/// Parts of a hundred of the range that are in use.
+const NEARLY: u64 = 80;
+const FULL: u64 = 97;
+/// `net.ipv4.ip_local_port_range` of a kernel as it comes.
+const RANGE: (u16, u16) = (32_768, 60_999);
+const WIDER: &str = "1024 65535";
+
+/// Ports that connections to one destination have.
+#[derive(Debug, Default)]
+struct Used<'w> {
+    ports: BTreeSet<u16>,
+    waiting: usize,
+    some: Vec<(Key, &'w Track)>,
+    owners: BTreeSet<String>,
+}
+
+pub(super) fn findings(machine: &Machine<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for (inode, history) in &machine.watch.namespaces {
+        let range = range(history);
+        for ((local, remote), used) in of_namespace(machine, *inode, history, range) {
+            let count = u64::try_from(used.ports.len()).unwrap_or(u64::MAX);
+            let all = u64::from(range.1.saturating_sub(range.0)) + 1;
+            if count * 100 >= all * NEARLY {
+                let found_here = (*inode, history);
+                let finding = finding(machine, found_here, (local, remote, &used), all);
+                let mut path = Path::default();
+                path.add_ends(machine, *inode, (local, remote.ip()));
+                found.push(Found::new(finding, path));
+            }
+        }
+    }
+    found
+}
+
+fn range(history: &NamespaceHistory) -> (u16, u16) {
+    let text = history.settings.get("ip_local_port_range");
+    let parse = |text: &String| {
+        let (first, last) = text.split_once(' ')?;
+        Some((first.parse().ok()?, last.parse().ok()?))
+    };
+    text.and_then(parse).unwrap_or(RANGE)
+}
+
+/// Whether a port in `TIME_WAIT` can be had again after a second.
+fn is_reused(history: &NamespaceHistory, remote: IpAddr) -> bool {
+    let reuse = history.number("tcp_tw_reuse").unwrap_or(2);
+    history.is_on("tcp_timestamps") && (reuse == 1 || (reuse == 2 && remote.is_loopback()))
+}
+
+fn of_namespace<'w>(
+    machine: &Machine<'w>,
+    inode: u64,
+    history: &NamespaceHistory,
+    (first, last): (u16, u16),
+) -> BTreeMap<(IpAddr, SocketAddr), Used<'w>> {
+    let mut all: BTreeMap<(IpAddr, SocketAddr), Used<'w>> = BTreeMap::new();
+    let key = |cookie| Key { namespace: inode, cookie };
+    for (key, track) in machine.watch.tracks.range(key(0)..=key(u64::MAX)) {
+        let (local, remote) = (plain(track.last.local), plain(track.last.remote));
+        let is_there = track.last_ns == machine.watch.ns && track.last.state != TcpState::Listen;
+        // What came to a listener of ours shares its port.
+        let is_accepted = machine.listeners(inode, local.port()).next().is_some();
+        if !is_there || is_accepted || !(first..=last).contains(&local.port()) {
+            continue;
+        }
+        let is_waiting = track.last.state == TcpState::TimeWait;
+        let used = all.entry((local.ip(), remote)).or_default();
+        used.owners.extend(track.owner.as_ref().map(ToString::to_string));
+        if is_waiting && is_reused(history, remote.ip()) {
+            continue;
+        }
+        used.waiting += usize::from(is_waiting);
+        used.ports.insert(local.port());
+        if used.some.is_empty() {
+            used.some.push((*key, track));
+        }
+    }
+    all
+}
+
+fn finding(
+    machine: &Machine<'_>,
+    (inode, history): (u64, &NamespaceHistory),
+    (local, remote, used): (IpAddr, SocketAddr, &Used<'_>),
+    all: u64,
+) -> Finding {
+    let count = u64::try_from(used.ports.len()).unwrap_or(u64::MAX);
+    let is_full = count * 100 >= all * FULL;
+    let inside = machine.inside(inode);
+    let share = percent(count, all);
+    let state = if is_full { "used up" } else { "nearly used up" };
+    let mut evidence = vec![
+        format!("{count} of {all} ports of net.ipv4.ip_local_port_range ({share}) from {local}"),
+        format!("{} of them in TIME_WAIT, {} open", used.waiting, used.ports.len() - used.waiting),
+    ];
+    let failed = machine.watch.failures.iter().filter(|(_, to, _)| plain(*to) == remote);
+    let in_vain: u64 = failed.map(|(.., failed)| failed.without_port).fold(0, u64::saturating_add);
+    if in_vain > 0 {
+        evidence.push(format!("{in_vain} attempts failed because there was no port"));
+    }
+    let mut owners = used.owners.clone();
+    if owners.is_empty() {
+        owners.extend(askers(machine, remote));
+    }
+    if owners.is_empty() {
+        evidence.push("no process had one of them open at a look".to_owned());
+    } else {
+        evidence.push(format!("opened by {}", some(owners.into_iter())));
+    }
+    Finding {
+        kind: "tcp.ports",
+        severity: if is_full { Severity::Problem } else { Severity::Warning },
+        reach: used.ports.len(),
+        what: format!("the local ports for connections to {remote} are {state}{inside}"),
+        evidence,
+        cause: "Each connection to the same place needs a port of its own, and keeps it for a \
+                minute after its end (TIME_WAIT). Without a free one connect() searches long and \
+                fails: cannot assign requested address."
+            .to_owned(),
+        remedies: remedies(history),
+    }
+}
+
+/// Processes that could not open a connection there.
+fn askers(machine: &Machine<'_>, remote: SocketAddr) -> BTreeSet<String> {
+    let failed = machine.watch.failures.iter().filter(|(_, to, _)| plain(*to) == remote);
+    failed.filter_map(|(.., failed)| Some(failed.by.as_ref()?.owner.to_string())).collect()
+}
+
+fn remedies(history: &NamespaceHistory) -> Vec<Remedy> {
+    let mut remedies =
+        vec![Remedy::by_hand("keep connections open and use them again (a pool, HTTP keep-alive)")];
+    if history.number("tcp_tw_reuse") != Some(1) && history.is_on("tcp_timestamps") {
+        let what = "take ports out of TIME_WAIT again after a second";
+        remedies.push(Remedy::sysctl(what, "net.ipv4.tcp_tw_reuse", "1"));
+    }
+    let range = format!("'{WIDER}'");
+    let wider = Remedy {
+        for_good: vec![format!(
+            "echo 'net.ipv4.ip_local_port_range = {WIDER}' > \
+             /etc/sysctl.d/90-net.ipv4.ip_local_port_range.conf"
+        )],
+        ..Remedy::sysctl("a wider range", "net.ipv4.ip_local_port_range", &range)
+    };
+    remedies.push(wider);
+    let enter = &history.place.enter;
+    remedies.into_iter().map(|remedy| remedy.entered_by(enter)).collect()
+}

@@ -1,0 +1,64 @@
+//! All that a diagnosis says, in its order.
+
+use serde::Serialize;
+
+use crate::finding::{Finding, Severity, Unseen};
+use crate::order;
+
+/// Who has, or waits for, something that there is only so much of.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Share {
+    /// What it is about.
+    pub of: &'static str,
+    /// Who has it or waits for it, and how much.
+    pub what: String,
+    /// The kind of finding that has the detail, where one was found.
+    pub finding: Option<&'static str>,
+}
+
+/// All that was found.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Diagnosis {
+    /// What was looked at, in words.
+    pub looked_at: Vec<String>,
+    /// Who has the processors and disks, and who waits; of a machine with little to do nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shares: Vec<Share>,
+    /// The worst first.
+    pub findings: Vec<Finding>,
+    /// What could not be seen.
+    pub unseen: Vec<Unseen>,
+}
+
+impl Diagnosis {
+    /// With its findings in their order.
+    pub fn ranked(mut self) -> Self {
+        order::sort(&mut self.findings);
+        for share in &mut self.shares {
+            share.finding = order::detail(&self.findings, share.of);
+        }
+        self
+    }
+
+    /// The place of the finding that explains the one at a place.
+    pub fn explanation(&self, of: usize) -> Option<usize> {
+        order::explanation(&self.findings, self.findings.get(of)?)
+    }
+
+    /// Joins several diagnoses into one.
+    pub fn joined(parts: impl IntoIterator<Item = Self>) -> Self {
+        let mut all = Self::default();
+        for part in parts {
+            all.looked_at.extend(part.looked_at);
+            all.shares.extend(part.shares);
+            all.findings.extend(part.findings);
+            all.unseen.extend(part.unseen);
+        }
+        all.ranked()
+    }
+
+    /// Whether something is found that should not be so.
+    pub fn is_clean(&self) -> bool {
+        self.findings.iter().all(|finding| finding.severity == Severity::Note)
+    }
+}

@@ -1,0 +1,14 @@
+//! What a diagnosis is made of: findings with evidence, cause and remedies, and their order, in
+//! which a cause comes before what follows from it.
+//!
+//! Not here: how anything is found (`diagnose`, `connections`), or shown (`machine-view`).
+
+mod diagnosis;
+mod finding;
+mod nap;
+mod order;
+pub mod words;
+
+pub use diagnosis::{Diagnosis, Share};
+pub use finding::{Finding, Remedy, Severity, Unseen};
+pub use nap::nap;
