@@ -32,6 +32,7 @@ pub struct Diagnosis {
 
 impl Diagnosis {
     /// With its findings in their order.
+    #[must_use]
     pub fn ranked(mut self) -> Self {
         order::sort(&mut self.findings);
         for share in &mut self.shares {

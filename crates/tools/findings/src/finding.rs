@@ -54,6 +54,7 @@ impl Remedy {
 
 impl Remedy {
     /// The same for the settings of a namespace that is entered so; nothing keeps these for good.
+    #[must_use]
     pub fn entered_by(mut self, enter: &str) -> Self {
         if !enter.is_empty() {
             self.now.iter_mut().for_each(|command| command.insert_str(0, enter));

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::path::{Path, PathBuf};
 
-use ::connections::{self, Handshakes, Live, Source, Watch};
+use ::connections::{Handshakes, Live, Source, Watch};
 use ::extract::Event;
 use clap::Args;
 use findings::{Diagnosis, Unseen};
@@ -91,7 +91,7 @@ pub(super) fn run(flags: &Flags) -> Outcome {
         let style = page::PlotStyle { width, is_terminal: stdout::is_terminal() };
         stdout::print_plot(&machine_view::socket_series(&chosen, style))?;
     }
-    let report = tcp::diagnose(&watch);
+    let report = connections::diagnose(&watch);
     if let Some(page) = page {
         write_page(page, &report, (Some(&chosen), None, None))?;
     }
@@ -137,5 +137,5 @@ pub(super) fn sockets(
         progress.text(&|| page::text::plural(looks, "look"));
         stop.flow()
     };
-    Ok(tcp::watch(source, &SystemClock, times, go_on)?)
+    Ok(connections::watch(source, &SystemClock, times, go_on)?)
 }
