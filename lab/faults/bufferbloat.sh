@@ -3,7 +3,8 @@
 # names: 7116
 # also: net.queue_drops tcp.retransmissions
 # needs: ip tc ss ping python3
-# experts: ping while the upload runs, ss -ti (rtt against minrtt), tc -s qdisc on the router (backlog)
+# experts: ping while the upload runs, ss -ti (rtt against minrtt), tc -s qdisc on the router
+#   (backlog)
 # see: a round trip of 0.3 s that was 0.1 ms, and the backlog of a queue that is not on this host
 . "$(dirname "$0")/words.sh"
 

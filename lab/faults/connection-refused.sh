@@ -1,8 +1,10 @@
 # what: a program connects 40 times a second to a port at which nothing listens
+# short
 # finding: tcp.refused
 # names: 7113
 # needs: ip nstat python3
-# experts: nstat TcpAttemptFails TcpOutRsts, tcpdump 'tcp[tcpflags] & tcp-rst != 0', strace -e connect
+# experts: nstat TcpAttemptFails TcpOutRsts, tcpdump 'tcp[tcpflags] & tcp-rst != 0', strace -e
+#   connect
 # see: AttemptFails that grows, and the address in the packets
 . "$(dirname "$0")/words.sh"
 

@@ -1,4 +1,5 @@
 # what: a server may have 64 descriptors and has them: it can accept no more
+# short
 # finding: host.descriptors
 # names: leaks-fds
 # also: tcp.accept_queue tcp.unread

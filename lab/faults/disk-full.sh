@@ -1,4 +1,5 @@
 # what: a file system is full, and a program tries again and again to save its file
+# short
 # finding: host.disk_full
 # names: ledger
 # needs: losetup mkfs.ext4 df python3

@@ -2,6 +2,7 @@
 # finding: calls.names
 # names: 53
 # look: calls --pid $PID
+# time: 16
 # also: calls.peer
 # needs: ip nft ss python3
 # experts: strace -T -e trace=network, tcpdump port 53, resolv.conf

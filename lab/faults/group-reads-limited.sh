@@ -1,4 +1,5 @@
 # what: a control group may read 1 MB a second, and its program wants more
+# short
 # finding: io.cgroup_limit
 # names: batch-
 # also: host.pressure_io io.small_requests

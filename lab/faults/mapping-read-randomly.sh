@@ -1,4 +1,5 @@
-# what: a database reads its mapped file here and there, and the kernel reads 512 KiB around each touch
+# what: a database reads its mapped file here and there, and the kernel reads 512 KiB around each
+#   touch
 # finding: io.random_mapping io.readahead
 # names: index.db
 # also: calls.page_faults host.pressure_io

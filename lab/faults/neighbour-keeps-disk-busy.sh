@@ -1,4 +1,5 @@
-# what: a backup keeps a disk busy with 32 requests at a time, and a database's single reads wait behind them
+# what: a backup keeps a disk busy with 32 requests at a time, and a database's single reads wait
+#   behind them
 # finding: io.neighbour
 # names: database
 # names: fio

@@ -1,4 +1,5 @@
 # what: a control group has a quota of a fifth of a processor, and its program needs more
+# short
 # finding: host.cgroup_cpu
 # names: batch-
 # also: host.pressure_cpu calls.held_back

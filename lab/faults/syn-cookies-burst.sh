@@ -1,9 +1,11 @@
-# what: many clients connect at once to a listener with a backlog of 5; without timestamps, cookies lose their options
+# what: many clients connect at once to a listener with a backlog of 5; without timestamps,
+#   cookies lose their options
 # finding: tcp.syn_cookies
 # names: 7102
 # needs: ip ping ss nstat python3
 # experts: nstat -az TcpExtSyncookiesRecv, ss -tino, ss -ltn
-# see: which connections lack sack and wscale among many that have them, and an old counter of cookies
+# see: which connections lack sack and wscale among many that have them, and an old counter of
+#   cookies
 . "$(dirname "$0")/words.sh"
 
 far_hosts 15

@@ -1,4 +1,5 @@
-# what: tcp_syncookies is 2: every connection is made of a cookie, and without timestamps has no options
+# what: tcp_syncookies is 2: every connection is made of a cookie, and without timestamps has no
+#   options
 # finding: tcp.syn_cookies
 # names: 7103
 # needs: ip ss nstat python3

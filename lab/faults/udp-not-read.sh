@@ -1,4 +1,5 @@
 # what: a program has a UDP socket and does not read what comes to it
+# short
 # finding: net.udp_overflow
 # names: 7121
 # needs: ip ss nstat python3

@@ -1,9 +1,11 @@
-# what: a program writes faster than its disk, whose dirty pages are limited to 4 MB, and is held back
+# what: a program writes faster than its disk, whose dirty pages are limited to 4 MB, and is held
+#   back
 # finding: io.dirty_throttled
 # names: exports
 # also: host.pressure_io io.slow_disk io.queue
 # needs: losetup mkfs.ext4 python3
-# experts: /proc/PID/stack (balance_dirty_pages), bpftrace on balance_dirty_pages, /proc/vmstat (nr_dirty)
+# experts: /proc/PID/stack (balance_dirty_pages), bpftrace on balance_dirty_pages, /proc/vmstat
+#   (nr_dirty)
 # see: that the writer sleeps in balance_dirty_pages, with the limit of that disk reached
 . "$(dirname "$0")/words.sh"
 

@@ -9,7 +9,7 @@ use network::paths::{
 };
 use network::sockets::{Counters, Settings};
 
-use super::watch::Place;
+use super::place::Place;
 
 /// Neighbours that are followed in one namespace.
 const NEIGHBOURS_MAX: usize = 16_384;

@@ -4,6 +4,7 @@
 mod findings;
 mod history;
 mod live;
+mod place;
 mod recorded;
 mod series;
 mod tally;
@@ -15,10 +16,11 @@ pub use history::{
 pub use live::Live;
 pub use network::Error;
 pub use network::sockets::{NamespaceLook, Owner, TcpInfo, TcpSocket, TcpState};
+pub use place::Place;
 pub use recorded::Handshakes;
 pub use series::{Follower, Point, Series};
-pub use tally::{Failed, Failures, Question, UdpTrack};
-pub use watch::{AttemptBy, Key, Place, Source, TcpLook, Track, TrackLooks, Watch, watch};
+pub use tally::{AttemptBy, Failed, Failures, Question, UdpTrack};
+pub use watch::{Key, Source, TcpLook, Track, TrackLooks, Watch, watch};
 
 use ::findings::Diagnosis;
 use ::findings::words::plural;

@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use network::paths::{LinkLook, LinkMode, Monitor, Neighbour};
-use network::sockets::{Namespace, NamespaceLook, Namespaces, Owner, Owners, UdpSocket};
+use network::sockets::{DatagramSocket, Namespace, NamespaceLook, Namespaces, Owner, Owners};
 use observe::tracepoints::{ConnectAttempts, FailedAttempt, NotTraced};
 
-use super::watch::{AttemptBy, Place, Source, TcpLook};
+use super::place::Place;
+use super::tally::AttemptBy;
+use super::watch::{Source, TcpLook};
 use findings::Unseen;
 
 /// Namespaces that are listened to between looks.
@@ -33,7 +35,7 @@ pub struct Live {
 struct Monitored {
     monitor: Monitor,
     changes: Vec<Neighbour>,
-    questions: Vec<(i64, UdpSocket)>,
+    questions: Vec<(i64, DatagramSocket)>,
 }
 
 #[derive(Debug, Default)]

@@ -116,7 +116,7 @@ fn carried(socket: &TcpSocket) -> u64 {
 mod tests {
     use network::sockets::{NamespaceLook, TcpInfo};
 
-    use super::super::watch::Place;
+    use super::super::place::Place;
     use super::*;
 
     fn look(sockets: &[(u64, u64)]) -> TcpLook {

@@ -5,10 +5,17 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use network::sockets::{Owner, UdpSocket};
+use network::sockets::{DatagramSocket, Owner};
 use observe::tracepoints::{AttemptEnd, FailedAttempt};
 
-use super::watch::AttemptBy;
+/// Who tried to open a connection.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AttemptBy {
+    /// The process; without a name where it had ended.
+    pub owner: Arc<Owner>,
+    /// Number of its namespace; `None` where it had ended.
+    pub namespace: Option<u64>,
+}
 
 /// Pairs of a process and whom it asks that are told apart.
 const FAILURES_MAX: usize = 4096;
@@ -23,7 +30,7 @@ pub struct UdpTrack {
     /// Datagrams that had been dropped when it was seen first.
     pub drops_before: u32,
     /// As it was seen last.
-    pub last: UdpSocket,
+    pub last: DatagramSocket,
     /// Process that owns the socket.
     pub owner: Option<Arc<Owner>>,
     /// Most bytes that waited to be read at a look.
@@ -31,7 +38,7 @@ pub struct UdpTrack {
 }
 
 impl UdpTrack {
-    pub(super) fn new(socket: UdpSocket, owner: Option<&Arc<Owner>>) -> Self {
+    pub(super) fn new(socket: DatagramSocket, owner: Option<&Arc<Owner>>) -> Self {
         Self {
             drops_before: socket.drops.unwrap_or(0),
             queue_max: socket.receive_queue,
@@ -40,7 +47,7 @@ impl UdpTrack {
         }
     }
 
-    pub(super) fn take(&mut self, socket: UdpSocket, owner: Option<&Arc<Owner>>) {
+    pub(super) fn take(&mut self, socket: DatagramSocket, owner: Option<&Arc<Owner>>) {
         self.owner = self.owner.take().or_else(|| owner.cloned());
         self.queue_max = self.queue_max.max(socket.receive_queue);
         self.last = socket;
@@ -56,7 +63,7 @@ impl UdpTrack {
 #[derive(Clone, Debug)]
 pub struct Question {
     /// The socket.
-    pub socket: UdpSocket,
+    pub socket: DatagramSocket,
     /// Process that owns it, where it was still there at a look.
     pub owner: Option<Arc<Owner>>,
     /// When it was seen first, in nanoseconds since the first look.
@@ -66,7 +73,7 @@ pub struct Question {
 }
 
 impl Question {
-    pub(super) fn new(socket: UdpSocket, at_ns: i64, owner: Option<&Arc<Owner>>) -> Self {
+    pub(super) fn new(socket: DatagramSocket, at_ns: i64, owner: Option<&Arc<Owner>>) -> Self {
         Self { socket, owner: owner.cloned(), first_ns: at_ns, last_ns: at_ns }
     }
 

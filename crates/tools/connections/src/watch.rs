@@ -10,22 +10,10 @@ use observe::tracepoints::FailedAttempt;
 use units::{NANOS_PER_SECOND, Sleep};
 
 use super::history::NamespaceHistory;
-use super::tally::{Failures, Question, UdpTrack};
+use super::place::Place;
+use super::tally::{AttemptBy, Failures, Question, UdpTrack};
 
 use findings::Unseen;
-
-/// Where a socket is.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Place {
-    /// Number of its namespace.
-    pub inode: u64,
-    /// Name of the place in words.
-    pub name: String,
-    /// It is the one that we are in.
-    pub is_own: bool,
-    /// What stands before a command that is to run in it; nothing for our own.
-    pub enter: String,
-}
 
 /// What was there at one moment.
 #[derive(Clone, Debug, Default)]
@@ -38,21 +26,6 @@ pub struct TcpLook {
     pub attempts: Vec<(FailedAttempt, Option<AttemptBy>)>,
     /// What could not be looked at.
     pub unseen: Vec<Unseen>,
-}
-
-/// Who tried to open a connection.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct AttemptBy {
-    /// The process; without a name where it had ended.
-    pub owner: Arc<Owner>,
-    /// Number of its namespace; `None` where it had ended.
-    pub namespace: Option<u64>,
-}
-
-impl Default for Place {
-    fn default() -> Self {
-        Self { inode: 0, name: "this one".to_owned(), is_own: true, enter: String::new() }
-    }
 }
 
 /// Something that shows the sockets.

@@ -13,7 +13,9 @@ use network::paths::{
     Conntrack, Duplex, LinkAddress, LinkLook, LinkMode, LinkTotals, Neighbour, NeighbourState,
     PathLook, Queue, QueuePlace,
 };
-use network::sockets::{NamespaceLook, Owner, SynOptions, TcpInfo, TcpSocket, TcpState, UdpSocket};
+use network::sockets::{
+    DatagramSocket, NamespaceLook, Owner, SynOptions, TcpInfo, TcpSocket, TcpState,
+};
 use observe::tracepoints::{AttemptEnd, FailedAttempt};
 
 const SECOND: i64 = 1_000_000_000;
@@ -267,7 +269,7 @@ fn an_address_at_two_machines_comes_back_and_a_takeover_does_not() {
 #[test]
 fn a_program_that_does_not_read_datagrams_is_named() {
     let at = |number: u32, drops: u32, errors: u64, queue: u32| {
-        let udp = UdpSocket {
+        let udp = DatagramSocket {
             local: "0.0.0.0:514".parse().unwrap(),
             remote: "0.0.0.0:0".parse().unwrap(),
             cookie: 9,
@@ -293,7 +295,7 @@ fn a_program_that_does_not_read_datagrams_is_named() {
 #[test]
 fn a_question_that_waits_is_told_from_a_socket_that_is_kept() {
     let at = |number: u32, lives: &dyn Fn(u32) -> bool| {
-        let socket = |cookie| UdpSocket {
+        let socket = |cookie| DatagramSocket {
             local: "10.0.0.1:4000".parse().unwrap(),
             remote: "10.0.0.53:53".parse().unwrap(),
             cookie,

@@ -4,7 +4,7 @@ use network::nic::{DirectionCounters, LinkCounters};
 use observe::io::DiskCounters;
 use units::number::real;
 
-use super::{Entry, Figure, Interval, Look, Unit};
+use super::figures::{Entry, Figure, Interval, Look, Unit};
 
 /// Disks that were there at both looks.
 pub(super) fn disks(interval: Option<Interval<'_>>, now: &Look) -> Vec<Entry> {

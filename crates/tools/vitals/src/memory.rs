@@ -2,7 +2,7 @@
 
 use units::number::real;
 
-use super::{Figure, Interval, Look, Unit};
+use super::figures::{Figure, Interval, Look, Unit};
 
 /// How the kernel gives a number.
 const KIBIBYTE: f64 = 1024.0;

@@ -1,6 +1,6 @@
 //! Time lost to waiting (Documentation/accounting/psi.rst).
 
-use super::{Entry, Figure, Look, Unit};
+use super::figures::{Entry, Figure, Look, Unit};
 
 pub(super) fn entries(now: &Look) -> Vec<Entry> {
     let entry = |resource: &&str| {

@@ -3,7 +3,7 @@
 use observe::ProcessorTimes;
 use units::number::real;
 
-use super::{Entry, Figure, Interval, Look, Unit};
+use super::figures::{Entry, Figure, Interval, Look, Unit};
 
 /// Tasks, interrupts and load.
 pub(super) fn system(interval: Option<Interval<'_>>, now: &Look) -> Vec<Figure> {

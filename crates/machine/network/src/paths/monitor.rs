@@ -9,7 +9,7 @@ use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv,
 use super::neighbours::{Neighbour, RTM_NEWNEIGH, neighbour};
 use crate::Error;
 use crate::netlink::messages;
-use crate::sockets::{DnsAsker, UdpSocket};
+use crate::sockets::{DatagramSocket, DnsAsker};
 
 /// `RTMGRP_NEIGH` of `linux/rtnetlink.h`.
 const NEIGHBOURS: u32 = 4;
@@ -52,7 +52,7 @@ impl Monitor {
     }
 
     /// UDP sockets that are connected to port 53 now.
-    pub fn questions(&self) -> Vec<UdpSocket> {
+    pub fn questions(&self) -> Vec<DatagramSocket> {
         self.asker.ask()
     }
 }

@@ -12,7 +12,7 @@ use rustix::net::{
 };
 
 use super::info::TcpInfo;
-use super::socket::{Endpoint, TcpSocket, TcpState, UdpSocket};
+use super::socket::{DatagramSocket, Endpoint, TcpSocket, TcpState};
 use crate::netlink::{
     NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR, attributes, find_attribute, header,
     messages, refusal,
@@ -61,11 +61,11 @@ pub(super) fn tcp_sockets() -> io::Result<Vec<TcpSocket>> {
 }
 
 /// The same of UDP.
-pub(super) fn udp_sockets() -> io::Result<Vec<UdpSocket>> {
+pub(super) fn udp_sockets() -> io::Result<Vec<DatagramSocket>> {
     of_udp(&open()?, 0)
 }
 
-fn of_udp(socket: &OwnedFd, remote_port: u16) -> io::Result<Vec<UdpSocket>> {
+fn of_udp(socket: &OwnedFd, remote_port: u16) -> io::Result<Vec<DatagramSocket>> {
     let wanted = 1 << (INET_DIAG_SKMEMINFO - 1);
     let mut sockets = Vec::new();
     for family in FAMILIES {
@@ -87,7 +87,7 @@ impl DnsAsker {
     }
 
     /// Those that are there now.
-    pub(crate) fn ask(&self) -> Vec<UdpSocket> {
+    pub(crate) fn ask(&self) -> Vec<DatagramSocket> {
         of_udp(&self.0, DNS_PORT).unwrap_or_default()
     }
 }
@@ -192,12 +192,12 @@ fn request(asked: Asked) -> io::Result<Vec<u8>> {
 
 /// A socket of UDP: queues are bytes; `SK_MEMINFO_RCVBUF` and `SK_MEMINFO_DROPS` are the second and
 /// the ninth number of `INET_DIAG_SKMEMINFO`.
-fn udp_socket_of(body: &[u8]) -> Option<UdpSocket> {
+fn udp_socket_of(body: &[u8]) -> Option<DatagramSocket> {
     let TcpSocket { local, remote, cookie, inode, receive_queue, .. } = socket_of(body)?;
     let memory = find_attribute(body.get(MESSAGE..)?, INET_DIAG_SKMEMINFO).unwrap_or_default();
     let number = |place: usize| memory.as_chunks().0.get(place).copied().map(u32_of);
     let (receive_buffer, drops) = (number(1).unwrap_or(0), number(8));
-    Some(UdpSocket { local, remote, cookie, inode, receive_queue, receive_buffer, drops })
+    Some(DatagramSocket { local, remote, cookie, inode, receive_queue, receive_buffer, drops })
 }
 
 /// `struct inet_diag_msg` and its attributes; ports and addresses are in the order of the network.

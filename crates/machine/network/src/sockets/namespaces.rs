@@ -11,7 +11,7 @@ use std::path::Path;
 
 use host::processes::{network_of, processes};
 
-use super::socket::{TcpSocket, UdpSocket};
+use super::socket::{DatagramSocket, TcpSocket};
 use super::tables::{Counters, Settings};
 use super::{dump, tables};
 use crate::Error;
@@ -30,14 +30,14 @@ pub struct NamespaceLook {
     /// Its settings.
     pub settings: Settings,
     /// Its UDP sockets, in no order.
-    pub udp: Vec<UdpSocket>,
+    pub udp: Vec<DatagramSocket>,
     /// What its packets go through.
     pub paths: PathLook,
     /// Neighbours that have changed since the last look, in their order.
     pub neighbour_changes: Vec<Neighbour>,
     /// UDP sockets that were connected to port 53 at moments since the last look, with the time
     /// since boot.
-    pub questions: Vec<(i64, UdpSocket)>,
+    pub questions: Vec<(i64, DatagramSocket)>,
 }
 
 /// A network namespace that we may look into.

@@ -85,7 +85,7 @@ pub struct Endpoint {
 
 /// A UDP socket.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct UdpSocket {
+pub struct DatagramSocket {
     /// Its own end.
     pub local: SocketAddr,
     /// The other end; unspecified, with port 0, where it is not connected.

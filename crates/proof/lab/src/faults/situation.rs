@@ -70,12 +70,27 @@ pub(crate) fn all(folder: &Path) -> Result<Vec<Situation>> {
         .collect()
 }
 
+/// Lines of the head without their `# `; those that are indented go on with the one before.
+fn head(script: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let head = script.lines().take_while(|line| line.starts_with('#'));
+    for line in head.filter_map(|line| line.strip_prefix("# ")) {
+        match lines.last_mut().filter(|_| line.starts_with(' ')) {
+            Some(before) => {
+                before.push(' ');
+                before.push_str(line.trim());
+            }
+            None => lines.push(line.to_owned()),
+        }
+    }
+    lines
+}
+
 fn parse(name: &str, script: &str) -> Result<Situation> {
     let mut situation =
         Situation { name: name.to_owned(), seconds: SECONDS, ..Situation::default() };
-    let head = script.lines().take_while(|line| line.starts_with('#'));
-    for line in head.filter_map(|line| line.strip_prefix("# ")) {
-        let (key, value) = line.split_once(':').unwrap_or((line, ""));
+    for line in head(script) {
+        let (key, value) = line.split_once(':').unwrap_or((&line, ""));
         let value = value.trim();
         let words = || value.split_whitespace().map(str::to_owned);
         match key {
@@ -185,7 +200,7 @@ mod tests {
 
     const HEAD: &str = "# what: a listener never accepts\n# finding: tcp.accept_queue\n\
         # names: 9000\n# names: python3\n# also: tcp.unread host.descriptors\n\
-        # look: calls --pid $PID\n# time: 5\n# short\n. words.sh\n# names: not of the head\n";
+        # look: calls --pid\n#   $PID\n# time: 5\n# short\n. words.sh\n# names: not of the head\n";
 
     #[test]
     fn the_head_of_a_script_says_what_is_planted_and_what_names_it() {

@@ -12,8 +12,8 @@ use network::sockets::TcpState;
 
 use super::super::tally::Failed;
 use super::super::watch::{Key, Track};
+use super::ends::plain;
 use super::explain::{Found, Path};
-use super::group::plain;
 use super::machine::Machine;
 use findings::words::{plural, some, time};
 use findings::{Finding, Remedy, Severity};

@@ -8,6 +8,7 @@ use network::sockets::{TcpInfo, TcpState};
 
 use super::super::history::NamespaceHistory;
 use super::super::watch::{Key, Track, Watch};
+use super::ends::{Ends, plain};
 use super::explain::Path;
 use super::machine::Machine;
 
@@ -128,20 +129,15 @@ fn service(key: Key, track: &Track, listeners: &BTreeMap<(u64, u16), Vec<&Track>
     Service::There { namespace, at: (remote.ip().to_canonical(), remote.port()) }
 }
 
-/// Both ends of a connection.
-pub(super) type Ends = (SocketAddr, SocketAddr);
+/// Connections that are reported at their other end.
+pub(super) type Told = BTreeSet<Ends>;
 
 /// Ends of the connections that came to a port of this machine, as the one that opened them has
 /// them: one connection is reported once, where it came to.
-pub(super) fn came_here(groups: &[Group<'_>]) -> BTreeSet<Ends> {
+pub(super) fn came_here(groups: &[Group<'_>]) -> Told {
     let here = groups.iter().filter(|group| matches!(group.service, Service::Here { .. }));
     let members = here.flat_map(|group| &group.members);
     members
         .map(|member| (plain(member.track.last.remote), plain(member.track.last.local)))
         .collect()
-}
-
-/// An end without its scope, and an IPv4-mapped address as IPv4.
-pub(super) fn plain(end: SocketAddr) -> SocketAddr {
-    SocketAddr::new(end.ip().to_canonical(), end.port())
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use network::sockets::{Owner, TcpState};
 
 use super::super::watch::{Key, Track, Watch};
-use super::group::{Ends, plain};
+use super::ends::{Ends, plain};
 
 /// What was seen, and what is found of it by address.
 #[derive(Debug)]
@@ -81,6 +81,15 @@ impl<'w> Machine<'w> {
             return history.links.iter().find(|(_, link)| link.last.is_loopback).map(|(at, _)| *at);
         }
         history.link_with(local.to_canonical()).map(|link| link.last.index)
+    }
+
+    /// How many open connections pass an interface: what a finding of it reaches.
+    pub(super) fn connections(&self, namespace: u64, link: u32) -> usize {
+        let passes = |track: &&Track| {
+            let ends = (track.last.local.ip(), track.last.remote.ip());
+            track.last.info.is_some() && self.interface_of(namespace, ends) == Some(link)
+        };
+        self.watch.of_namespace(namespace).filter(passes).count().max(1)
     }
 
     /// Those who listen at a port of a namespace.

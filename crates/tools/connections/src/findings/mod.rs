@@ -3,22 +3,16 @@
 //!
 //! Each states the mechanism that it relies on and what would refute it.
 
-mod app_limited;
 mod attempts;
-mod black_hole;
-mod bloat;
-mod delayed_ack;
+mod ends;
 mod explain;
+mod flow;
 mod group;
-mod limits;
 mod loss;
 mod machine;
-mod modes;
 mod net;
-mod options;
 mod ports;
 mod queue;
-mod window;
 
 use super::watch::{Key, Watch};
 use findings::Finding;
@@ -34,16 +28,7 @@ pub(super) fn all(watch: &Watch) -> Vec<Finding> {
     found.extend(ports::findings(machine));
     found.extend(loss::findings(machine));
     let told = group::came_here(&groups);
-    for group in &groups {
-        found.extend(options::finding(machine, group, &told));
-        found.extend(window::finding(machine, group));
-        found.extend(modes::finding(machine, group));
-        found.extend(limits::findings(machine, group));
-        found.extend(black_hole::finding(machine, group));
-        found.extend(delayed_ack::finding(machine, group));
-        found.extend(bloat::finding(machine, group));
-        found.extend(app_limited::finding(machine, group));
-    }
+    found.extend(groups.iter().flat_map(|group| flow::findings(machine, group, &told)));
     explain::explained(machine, found)
 }
 
@@ -51,7 +36,5 @@ pub(super) fn all(watch: &Watch) -> Vec<Finding> {
 pub(super) fn contrasts(watch: &Watch) -> Vec<(Key, Key)> {
     let machine = &Machine::new(watch);
     let groups = group::of(watch);
-    let pairs =
-        groups.iter().flat_map(|group| [modes::pair(machine, group), window::pair(machine, group)]);
-    pairs.flatten().collect()
+    groups.iter().flat_map(|group| flow::contrasts(machine, group)).collect()
 }

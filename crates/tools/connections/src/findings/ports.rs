@@ -12,8 +12,8 @@ use network::sockets::TcpState;
 
 use super::super::history::NamespaceHistory;
 use super::super::watch::{Key, Track};
+use super::ends::plain;
 use super::explain::{Found, Path};
-use super::group::plain;
 use super::machine::Machine;
 use findings::words::{percent, some};
 use findings::{Finding, Remedy, Severity};

@@ -34,7 +34,7 @@ fn of_link(
     let finding = Finding {
         kind: "net.duplex",
         severity: Severity::Warning,
-        reach: super::connections(machine, inode, link.last.index),
+        reach: machine.connections(inode, link.last.index),
         what: format!("{name} runs at half duplex{}", machine.inside(inode)),
         evidence: vec![
             format!("its driver reports half duplex{speed}"),

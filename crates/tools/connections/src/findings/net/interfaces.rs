@@ -58,7 +58,7 @@ fn of_link(
     let finding = Finding {
         kind: "net.interface_errors",
         severity: Severity::Warning,
-        reach: super::connections(machine, inode, link.last.index),
+        reach: machine.connections(inode, link.last.index),
         what: format!("packets are {first} at {}{}", link.last.name, machine.inside(inode)),
         evidence: evidence.chain(details(gained)).collect(),
         cause: cause(gained).to_owned(),

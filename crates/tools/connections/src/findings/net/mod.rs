@@ -25,12 +25,3 @@ pub(super) fn findings(machine: &Machine<'_>) -> Vec<Found> {
     ];
     all.into_iter().flatten().collect()
 }
-
-/// How many open connections pass an interface: what a finding of it reaches.
-fn connections(machine: &Machine<'_>, namespace: u64, link: u32) -> usize {
-    let passes = |track: &&super::super::watch::Track| {
-        let ends = (track.last.local.ip(), track.last.remote.ip());
-        track.last.info.is_some() && machine.interface_of(namespace, ends) == Some(link)
-    };
-    machine.watch.of_namespace(namespace).filter(passes).count().max(1)
-}

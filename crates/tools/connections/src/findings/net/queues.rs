@@ -47,7 +47,7 @@ fn of_queue(
     let finding = Finding {
         kind: "net.queue_drops",
         severity: Severity::Warning,
-        reach: super::connections(machine, inode, queue.last.link),
+        reach: machine.connections(inode, queue.last.link),
         what: what(machine, inode, (link, queue)),
         evidence: evidence(machine, history, queue),
         cause: cause(queue, &link.last.name),

@@ -6,10 +6,10 @@ use statistics::{Explanation, Factor, Levels, Modes, explain, modes};
 use units::Random;
 use units::number::{real, whole};
 
-use super::super::watch::Key;
-use super::explain::Found;
-use super::group::{self, Group, Member};
-use super::machine::Machine;
+use crate::findings::explain::Found;
+use crate::findings::group::{self, Group, Member};
+use crate::findings::machine::Machine;
+use crate::watch::Key;
 use findings::words::{bits_per_second, microseconds, plural, some};
 use findings::{Finding, Remedy, Severity};
 

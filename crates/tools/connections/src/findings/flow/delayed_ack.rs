@@ -8,9 +8,9 @@
 
 use network::sockets::TcpInfo;
 
-use super::explain::Found;
-use super::group::{self, Group, Member, gained};
-use super::machine::Machine;
+use crate::findings::explain::Found;
+use crate::findings::group::{self, Group, Member, gained};
+use crate::findings::machine::Machine;
 use findings::words::{microseconds, plural, some};
 use findings::{Finding, Remedy, Severity};
 

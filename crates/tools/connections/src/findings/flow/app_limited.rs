@@ -4,9 +4,9 @@
 //! Mechanism: the kernel counts the time in which there is something to send, and marks rates that
 //! the program limited. Refuted by a connection that carries little: that it waits means nothing.
 
-use super::explain::Found;
-use super::group::{self, Group, Member};
-use super::machine::Machine;
+use crate::findings::explain::Found;
+use crate::findings::group::{self, Group, Member};
+use crate::findings::machine::Machine;
 use findings::words::{bits_per_second, percent, plural, some};
 use findings::{Finding, Remedy, Severity};
 

@@ -1,9 +1,9 @@
 //! Connections with a small congestion window beside others to the same place with a large one.
 
-use super::super::watch::Key;
-use super::explain::Found;
-use super::group::{self, Group, Member};
-use super::machine::Machine;
+use crate::findings::explain::Found;
+use crate::findings::group::{self, Group, Member};
+use crate::findings::machine::Machine;
+use crate::watch::Key;
 use findings::words::{plural, some};
 use findings::{Finding, Remedy, Severity};
 

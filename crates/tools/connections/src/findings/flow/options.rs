@@ -9,11 +9,12 @@ use std::collections::BTreeSet;
 
 use network::sockets::SynOptions;
 
-use super::super::history::NamespaceHistory;
-use super::super::watch::Watch;
-use super::explain::Found;
-use super::group::{self, Ends, Group, Member, Service, plain};
-use super::machine::Machine;
+use crate::findings::ends::plain;
+use crate::findings::explain::Found;
+use crate::findings::group::{self, Group, Member, Service, Told};
+use crate::findings::machine::Machine;
+use crate::history::NamespaceHistory;
+use crate::watch::Watch;
 use findings::words::{bits_per_second, microseconds, plural, some};
 use findings::{Finding, Remedy, Severity};
 
@@ -25,11 +26,7 @@ const BACKLOG: u32 = 1024;
 
 /// What is wrong with the options of a group's connections; those that are in `told`, reported
 /// where they came to, are not reported again.
-pub(super) fn finding(
-    machine: &Machine<'_>,
-    group: &Group<'_>,
-    told: &BTreeSet<Ends>,
-) -> Option<Found> {
+pub(super) fn finding(machine: &Machine<'_>, group: &Group<'_>, told: &Told) -> Option<Found> {
     let history = group.namespace(machine.watch)?;
     let lacks = |member: &&Member<'_>| !lacking(member.last.options, history).is_empty();
     let mut lacking: Vec<&Member<'_>> = group.members.iter().filter(lacks).collect();

@@ -8,10 +8,10 @@
 use network::sockets::TcpInfo;
 use units::ByteSize;
 
-use super::super::history::QueueHistory;
-use super::explain::{self, Found};
-use super::group::{self, Group, Member, gained};
-use super::machine::Machine;
+use crate::findings::explain::{self, Found};
+use crate::findings::group::{self, Group, Member, gained};
+use crate::findings::machine::Machine;
+use crate::history::QueueHistory;
 use findings::words::{bits_per_second, microseconds, some};
 use findings::{Finding, Remedy, Severity};
 

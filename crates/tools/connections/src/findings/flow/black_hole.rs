@@ -8,10 +8,10 @@
 
 use network::sockets::TcpInfo;
 
-use super::super::watch::Track;
-use super::explain::Found;
-use super::group::{self, Group, Member, Service, gained};
-use super::machine::Machine;
+use crate::findings::explain::Found;
+use crate::findings::group::{self, Group, Member, Service, gained};
+use crate::findings::machine::Machine;
+use crate::watch::Track;
 use findings::words::{plural, some};
 use findings::{Finding, Remedy, Severity};
 

@@ -7,10 +7,10 @@
 use network::sockets::{TcpInfo, TcpSocket};
 use units::ByteSize;
 
-use super::explain::Found;
-use super::group::{self, Group, Member};
-use super::machine::Machine;
-use super::queue;
+use crate::findings::explain::Found;
+use crate::findings::group::{self, Group, Member};
+use crate::findings::machine::Machine;
+use crate::findings::queue;
 use findings::words::{percent, plural, some};
 use findings::{Finding, Remedy, Severity};
 

@@ -1,0 +1,35 @@
+//! What is wrong with connections that should be alike: each file one kind of finding over a group.
+
+mod app_limited;
+mod black_hole;
+mod bloat;
+mod delayed_ack;
+mod limits;
+mod modes;
+mod options;
+mod window;
+
+use crate::findings::explain::Found;
+use crate::findings::group::{Group, Told};
+use crate::findings::machine::Machine;
+use crate::watch::Key;
+
+/// All of a group, in no order.
+pub(super) fn findings(machine: &Machine<'_>, group: &Group<'_>, told: &Told) -> Vec<Found> {
+    let mut found = Vec::new();
+    found.extend(options::finding(machine, group, told));
+    found.extend(window::finding(machine, group));
+    found.extend(modes::finding(machine, group));
+    found.extend(limits::findings(machine, group));
+    found.extend(black_hole::finding(machine, group));
+    found.extend(delayed_ack::finding(machine, group));
+    found.extend(bloat::finding(machine, group));
+    found.extend(app_limited::finding(machine, group));
+    found
+}
+
+/// A slow and a fast one, where a group has both.
+pub(super) fn contrasts(machine: &Machine<'_>, group: &Group<'_>) -> Vec<(Key, Key)> {
+    let pairs = [modes::pair(machine, group), window::pair(machine, group)];
+    pairs.into_iter().flatten().collect()
+}
