@@ -127,7 +127,7 @@ impl Machine for Live {
 
     fn no_pointers(&self) -> Option<String> {
         self.tracer.no_pointers().map(|error| match error {
-            NotTraced::Forbidden => "CAP_BPF: root, outside of a container".to_owned(),
+            NotTraced::Forbidden => "CAP_BPF, which root has outside of a container".to_owned(),
             error => error.to_string(),
         })
     }

@@ -153,13 +153,13 @@ impl Source for Live {
                 Err(error) if namespace.is_own => return Err(error),
                 Err(_) => look.unseen.push(Unseen {
                     what: format!("sockets of {}", place(namespace).name),
-                    needs: "CAP_SYS_ADMIN: root, outside of a container".to_owned(),
+                    needs: "CAP_SYS_ADMIN, which root has outside of a container".to_owned(),
                 }),
             }
         }
         look.unseen.extend(found.unseen.into_iter().map(|name| Unseen {
             what: format!("the network namespace {name}"),
-            needs: "CAP_SYS_ADMIN: root, outside of a container".to_owned(),
+            needs: "CAP_SYS_ADMIN, which root has outside of a container".to_owned(),
         }));
         let inodes = inodes(&look);
         self.owners.learn(inodes.iter().copied());
@@ -172,7 +172,7 @@ impl Source for Live {
                     1 => "the sockets and namespace of another process".to_owned(),
                     hidden => format!("the sockets and namespaces of {hidden} other processes"),
                 },
-                needs: "CAP_SYS_PTRACE: root, outside of a container".to_owned(),
+                needs: "CAP_SYS_PTRACE, which root has outside of a container".to_owned(),
             });
         }
         self.attempts.add(&mut look);

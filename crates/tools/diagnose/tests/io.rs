@@ -491,7 +491,7 @@ fn what_was_not_seen_is_listed_with_what_it_takes() {
     let unseen: Vec<&str> = report.unseen.iter().map(|unseen| &*unseen.needs).collect();
     assert_eq!(
         unseen,
-        ["CAP_PERFMON: run as root", "CAP_SYS_PTRACE: root, outside of a container"]
+        ["CAP_PERFMON: run as root", "CAP_SYS_PTRACE, which root has outside of a container"]
     );
     assert!(report.looked_at[0].starts_with("counters of 1 block device"), "{report:?}");
 }

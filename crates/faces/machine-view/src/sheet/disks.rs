@@ -39,7 +39,9 @@ pub fn disks_sheet(watch: &IoWatch, grouping: DiskGrouping) -> Sheet {
             1 => "another process".to_owned(),
             hidden => format!("{hidden} other processes"),
         };
-        notes.push(format!("not seen: {hidden}; CAP_SYS_PTRACE: root, outside of a container"));
+        notes.push(format!(
+            "not seen: {hidden}; CAP_SYS_PTRACE, which root has outside of a container"
+        ));
     }
     Sheet { columns, lines, notes, ..Sheet::default() }
 }

@@ -366,7 +366,7 @@ fn what_cannot_be_followed_is_refused_in_a_line() {
     let Some(ran) = run_unprivileged(folder.path(), &["diagnose", "calls", "--for", "1s"]) else {
         return;
     };
-    ran.is_refused("root, outside of a container");
+    ran.is_refused("which root has outside of a container");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::io;
 #[non_exhaustive]
 pub enum NotTraced {
     /// Nobody may who lacks the capability.
-    #[error("CAP_PERFMON and a readable tracefs: root, outside of a container")]
+    #[error("CAP_PERFMON and a readable tracefs, which root has outside of a container")]
     Forbidden,
     /// No tracefs.
     #[error("tracefs: mount -t tracefs nodev /sys/kernel/tracing")]

@@ -5,7 +5,7 @@
 //! again got no answer, and one that ended within a round trip was refused. Refuted for a place
 //! where nearly all other attempts succeed, and by an attempt that has not yet waited a second.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use network::sockets::TcpState;
@@ -41,17 +41,22 @@ impl Place<'_> {
         self.failed.iter().map(|failed| of(failed)).fold(0, u64::saturating_add)
     }
 
-    fn askers(&self) -> BTreeSet<String> {
+    /// Who asks; a process whose name was seen at any moment goes by it.
+    fn askers(&self) -> Vec<String> {
         let failed = self.failed.iter().filter_map(|failed| failed.by.as_ref());
-        let waiting = self.silent.iter().filter_map(|(_, track)| track.owner.as_ref());
-        let name = |owner: &network::sockets::Owner| {
-            if owner.name.is_empty() {
-                format!("process {}, which has ended", owner.process)
-            } else {
-                owner.to_string()
+        let waiting = self.silent.iter().filter_map(|(_, track)| track.owner.as_deref());
+        let mut names: BTreeMap<u32, String> = BTreeMap::new();
+        for owner in failed.map(|by| &*by.owner).chain(waiting) {
+            let name = names.entry(owner.process).or_default();
+            if !owner.name.is_empty() {
+                *name = owner.to_string();
             }
+        }
+        let ended = |process| format!("process {process}, which has ended");
+        let name = |(process, name): (u32, String)| {
+            if name.is_empty() { ended(process) } else { name }
         };
-        failed.map(|by| name(&by.owner)).chain(waiting.map(|owner| name(owner))).collect()
+        names.into_iter().map(name).collect()
     }
 }
 

@@ -51,7 +51,7 @@ pub(super) fn unseen(watch: &IoWatch) -> Vec<Unseen> {
                 1 => "what another process reads and writes".to_owned(),
                 hidden => format!("what {hidden} other processes read and write"),
             },
-            "CAP_SYS_PTRACE: root, outside of a container",
+            "CAP_SYS_PTRACE, which root has outside of a container",
         );
     }
     if watch.unplaced > 0 {
