@@ -591,8 +591,9 @@ fn a_limit_is_no_cause_where_it_is_far_away_or_the_disk_takes_the_time() {
 }
 
 /// A disk that one process keeps busy with so many requests at the same time for a second, each of
-/// which takes `device_us`, while another one reads a page, waits for it, and reads the next.
-fn neighbours(depth: u64, device_us: u64) -> IoWatch {
+/// which takes `device_us`, while another one reads a page, which waits for `wait_us` before it
+/// goes to the disk, and then the next.
+fn neighbours(depth: u64, device_us: u64, wait_us: u64) -> IoWatch {
     let mut events = Vec::new();
     let life = |at_us: u64, wait_us: u64, process, place: (u64, u64)| -> Vec<TraceEvent> {
         let mut life = request(at_us, process, "R", place);
@@ -602,23 +603,16 @@ fn neighbours(depth: u64, device_us: u64) -> IoWatch {
         }
         life
     };
-    let slots = 1_000_000 / device_us;
-    for slot in 0..slots {
+    for slot in 0..1_000_000 / device_us {
         for number in 0..depth {
             let place = (((slot * depth + number) << 20) % (500 << 20), 1 << 20);
             events.extend(life(slot * device_us, 0, BACKUP, place));
         }
     }
-    // Each stands behind those of the other.
-    let each_us = device_us * (depth + 1);
+    let each_us = device_us + wait_us;
     for read in 0..1_000_000 / each_us {
         let place = ((900 << 20) + (read << 12), 4096);
-        events.extend(life(read * each_us, device_us * depth, RECORDER, place));
-    }
-    // One that was short, on an idle disk.
-    for read in 0..slots / 8 {
-        let place = ((800 << 20) + (read << 12), 4096);
-        events.extend(request(read * device_us * 8, KERNEL, "R", place));
+        events.extend(life(read * each_us, wait_us, RECORDER, place));
     }
     events.sort_by_key(|event| event.time_ns);
     let busy = DiskCounters { reads: 1, busy_ms: 990, ..DiskCounters::default() };
@@ -628,16 +622,23 @@ fn neighbours(depth: u64, device_us: u64) -> IoWatch {
 
 #[test]
 fn who_waits_behind_another_process_is_named_with_it() {
-    let report = diagnose(&neighbours(8, 2000));
+    let report = diagnose(&neighbours(8, 2000, 16_000));
     let found = report.findings.iter().find(|it| it.kind == "io.neighbour").unwrap();
     let what = "recorder (process 412) waits for sda, which backup (process 77) keeps busy";
     assert_eq!(found.what, what, "{report:#?}");
     assert!(report.shares.iter().any(|share| share.what.starts_with("sda is busy 99 %: backup")));
     let shares = report.shares.iter().filter(|share| share.finding == Some("io.neighbour"));
     assert_eq!(shares.count(), 2, "{:?}", report.shares);
+    let is_found = |depth, device_us, wait_us| {
+        let report = diagnose(&neighbours(depth, device_us, wait_us));
+        report.findings.iter().any(|it| it.kind == "io.neighbour")
+    };
+    // The queue is in the disk: all requests take as long, and others are done meanwhile.
+    assert!(is_found(8, 16_000, 0));
+    // Flash, which has as many at the same time, and takes no longer for that.
+    assert!(!is_found(8, 400, 0));
     // One request at a time of each: both wait for one request.
-    let fair = diagnose(&neighbours(1, 2000));
-    assert!(fair.findings.iter().all(|it| it.kind != "io.neighbour"), "{fair:#?}");
+    assert!(!is_found(1, 2000, 2000), "fair");
 }
 
 #[test]

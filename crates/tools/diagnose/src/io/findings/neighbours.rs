@@ -10,12 +10,18 @@ use findings::{Finding, Remedy, Severity};
 
 /// Hundredths of the disk's time that one process has.
 const OWNS: u64 = 75;
+/// Hundredths of the watch in which the disk has something to do.
+const BUSY: u64 = 80;
 /// Hundredths of the watch that the other one waits at least.
 const WAITS: u64 = 30;
 /// Requests of the one that waits: of fewer a mean says nothing.
 const ENOUGH: u64 = 20;
 /// The wait of a request is so many times what the fastest tenth of requests takes.
 const LONGER: u64 = 3;
+/// Or it takes so long, and the disk has done so many others meanwhile: one that serves many at the
+/// same time, as flash does, is not that slow.
+const LONG_NS: u64 = 5_000_000;
+const MEANWHILE: u64 = 4;
 
 pub(super) fn findings(watch: &IoWatch) -> Vec<Finding> {
     watch.disks.iter().filter_map(|(disk, seen)| of(watch, *disk, seen)).collect()
@@ -25,9 +31,12 @@ fn of(watch: &IoWatch, disk: DeviceNumber, seen: &DiskSeen) -> Option<Finding> {
     let (&owner, part) = seen.by.iter().max_by_key(|(_, part)| part.device_ns)?;
     let owns = part.device_ns.saturating_mul(100) / seen.device_ns.max(1);
     // One request at a time makes another one wait for one request.
-    if owns < OWNS || !watch.is_share(seen.device_ns, 100) || !is_busy(watch, disk) {
+    let busy_ns = busy_ns(watch, disk);
+    if owns < OWNS || !watch.is_share(seen.device_ns, 100) || !watch.is_share(busy_ns, BUSY) {
         return None;
     }
+    let count: u64 = seen.operations.values().map(|of| of.all.count).sum();
+    let each_ns = busy_ns / count.max(1);
     let alone_ns = seen.operations.values().map(|of| of.total.quantile_ns(100)).min()?;
     let is_kept = |(process, other): &(&u32, &PartOfDisk)| {
         let mean_ns = other.total_ns / other.all.count.max(1);
@@ -35,7 +44,8 @@ fn of(watch: &IoWatch, disk: DeviceNumber, seen: &DiskSeen) -> Option<Finding> {
             && other.all.count >= ENOUGH
             && watch.is_share(other.total_ns, WAITS)
             && other.device_ns < part.device_ns / 4
-            && mean_ns >= alone_ns.max(1).saturating_mul(LONGER)
+            && (mean_ns >= alone_ns.max(1).saturating_mul(LONGER)
+                || mean_ns >= LONG_NS.max(each_ns.saturating_mul(MEANWHILE)))
             && !watch.processes.get(process).is_some_and(|seen| seen.is_kernel)
     };
     let (&waits, other) = seen.by.iter().filter(is_kept).max_by_key(|(_, other)| other.total_ns)?;
@@ -66,7 +76,11 @@ fn of(watch: &IoWatch, disk: DeviceNumber, seen: &DiskSeen) -> Option<Finding> {
                 time(other.total_ns),
                 watch.seconds(),
             ),
-            format!("the fastest tenth of all requests to {name} took {} at most", time(alone_ns)),
+            format!(
+                "{name} did a request every {}; the fastest tenth of all took {} at most",
+                time(each_ns),
+                time(alone_ns)
+            ),
         ],
         cause: format!(
             "{name} serves requests as they come. Those of a process that asks for one at a time \
@@ -85,8 +99,8 @@ fn of(watch: &IoWatch, disk: DeviceNumber, seen: &DiskSeen) -> Option<Finding> {
     })
 }
 
-/// Whether the disk had something to do most of the time.
-fn is_busy(watch: &IoWatch, disk: DeviceNumber) -> bool {
+/// How long the disk had something to do.
+fn busy_ns(watch: &IoWatch, disk: DeviceNumber) -> u64 {
     let busy_ms = watch.counters.get(&disk).map_or(0, |(_, gained)| gained.busy_ms);
-    watch.is_share(busy_ms.saturating_mul(1_000_000), 80)
+    busy_ms.saturating_mul(1_000_000)
 }
