@@ -9,7 +9,7 @@
 
 folder
 dd if=/dev/zero of="$work/table.csv" bs=64k count=16 2>/dev/null
-start $(program work read-bytes "$work/table.csv" --name imports --rate 5000)
+start $(program work read-bytes "$work/table.csv" --name imports --rate 1000000)
 reader=$pid
 until_true 10 grows 1 3000 process_field "$reader" syscr
 ready "$reader"

@@ -8,7 +8,7 @@
 . "$(dirname "$0")/words.sh"
 
 folder
-start $(program work write-bytes "$work/table.csv" --name exports --rate 5000)
+start $(program work write-bytes "$work/table.csv" --name exports --rate 1000000)
 writer=$pid
 until_true 10 grows 1 3000 process_field "$writer" syscw
 ready "$writer"

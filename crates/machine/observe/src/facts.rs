@@ -269,7 +269,8 @@ fn blocks(facts: &mut Facts) {
         "device/transport",
         "device/timeout",
     ];
-    const STACK: [&str; 10] = [
+    const STACK: [&str; 11] = [
+        "loop/offset",
         "dm/name",
         "dm/uuid",
         "md/level",

@@ -188,6 +188,11 @@ impl<'m> Follower<'m> {
 
     /// A thread loses its processor.
     fn leaves(&mut self, (process, from): (u32, Scheduled), left: Left, now_ns: u64) {
+        // One that computes makes no call by which it would be known.
+        let is_asked_for = matches!(&self.wanted, Wanted::These(these) if these.contains(&process));
+        if is_asked_for && left != Left::Ended {
+            self.thread(process, from.thread, now_ns);
+        }
         let Some(it) = self.threads.get_mut(&from.thread) else { return };
         let runnable_ns = (left == Left::Runnable).then_some(now_ns);
         it.away = match left {

@@ -173,6 +173,25 @@ fn a_read_that_waits_for_a_file_is_charged_to_the_file_and_its_queueing_to_who_h
 }
 
 #[test]
+fn a_thread_that_makes_no_calls_is_followed_where_its_process_is_asked_for() {
+    let events = || {
+        vec![
+            switch(20, 7, Left::Runnable, 0),
+            switch(60, 0, Left::Runnable, 7),
+            switch(70, 7, Left::Runnable, 9),
+            switch(95, 9, Left::Runnable, 7),
+        ]
+    };
+    let whom = Some(BTreeSet::from([7]));
+    let found = seen(MadeUp { events: events(), whom, ..MadeUp::default() }, 100);
+    let reasons = &found.threads[&7].reasons;
+    assert_eq!((reasons[&Reason::WakeUp], reasons[&Reason::Processor]), (40 * MS, 25 * MS));
+    assert_eq!((found.threads.len(), found.threads[&7].ran_ns()), (1, 35 * MS));
+    // Of all processes those count that make calls.
+    assert!(seen(MadeUp { events: events(), ..MadeUp::default() }, 100).threads.is_empty());
+}
+
+#[test]
 fn an_answer_that_is_waited_for_by_poll_is_the_name_servers() {
     let polled = || {
         let mut bytes = [4, 0, 0, 0, 1, 0, 0, 0].to_vec();

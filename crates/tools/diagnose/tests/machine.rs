@@ -206,6 +206,15 @@ fn mounted_partitions_begin_where_blocks_of_the_disk_begin() {
     assert!(found.findings[0].what.starts_with("sda1 (/data)"), "{found:?}");
     is(&at("2048", mounted), &[]);
     is(&at("63", ("mount./other", "ext4 rw /dev/sdb1")), &[]);
+    let looped = |offset| {
+        of(&[
+            ("block.loop3.queue.scheduler", "[none]"),
+            ("block.loop3.loop.offset", offset),
+            ("mount./image", "ext4 rw,relatime /dev/loop3"),
+        ])
+    };
+    is(&looped("32256"), &["host.misaligned"]);
+    is(&looped("1048576"), &[]);
 }
 
 #[test]

@@ -12,10 +12,11 @@ pub(super) fn findings(watch: &MachineWatch) -> Vec<Finding> {
     each.chain(partitions).collect()
 }
 
+/// What flash and disks of today have inside, whatever they say; and a page of a file.
+const PAGE: u64 = 4096;
+
 /// Partitions that are mounted and begin where no block of the disk begins.
 fn misaligned(watch: &MachineWatch, disk: &str) -> Vec<Finding> {
-    /// What flash and disks of today have inside, whatever they say.
-    const PAGE: u64 = 4096;
     let head = format!("block.{disk}.partition.");
     let number = |name: &str| watch.fact(name)?.parse::<u64>().ok();
     let physical = number(&format!("block.{disk}.queue.physical_block_size")).unwrap_or(512);
@@ -24,14 +25,44 @@ fn misaligned(watch: &MachineWatch, disk: &str) -> Vec<Finding> {
         let partition = name.strip_prefix(&head)?.strip_suffix(".start")?;
         let start = number(name)?.saturating_mul(512);
         let device = format!("/dev/{partition}");
-        let is_on = |(name, line): (&String, &String)| {
-            let place = name.strip_prefix("mount.")?;
-            (line.rsplit(' ').next() == Some(&*device)).then(|| place.to_owned())
-        };
-        let place = watch.facts.iter().find_map(is_on)?;
-        (start % block != 0).then(|| of_misaligned(partition, start, block, &place))
+        let place = mounted(watch, &device)?;
+        (!start.is_multiple_of(block)).then(|| of_misaligned(partition, start, block, &place))
     };
-    watch.facts.keys().filter_map(|name| of(name)).collect()
+    let partitions = watch.facts.keys().filter_map(|name| of(name));
+    partitions.chain(misplaced(watch, disk)).collect()
+}
+
+/// Where a device is mounted.
+fn mounted(watch: &MachineWatch, device: &str) -> Option<String> {
+    let is_on = |(name, line): (&String, &String)| {
+        let place = name.strip_prefix("mount.")?;
+        (line.rsplit(' ').next() == Some(device)).then(|| place.to_owned())
+    };
+    watch.facts.iter().find_map(is_on)
+}
+
+/// A loop device that is mounted and begins within a page of its file.
+fn misplaced(watch: &MachineWatch, disk: &str) -> Option<Finding> {
+    let offset: u64 = watch.fact(&format!("block.{disk}.loop.offset"))?.parse().ok()?;
+    let place = mounted(watch, &format!("/dev/{disk}"))?;
+    (!offset.is_multiple_of(PAGE)).then(|| Finding {
+        kind: "host.misaligned",
+        severity: Severity::Warning,
+        reach: 1,
+        what: format!("{disk} ({place}) begins within a page of its file"),
+        evidence: vec![format!(
+            "/sys/block/{disk}/loop/offset: byte {offset}, which is {} more than a multiple of \
+             {PAGE}",
+            offset % PAGE
+        )],
+        cause: "A block of the file system lies across two pages and blocks of the file: each \
+                write changes both, and reads what it does not have of them."
+            .to_owned(),
+        remedies: vec![Remedy::by_hand(
+            "an image whose partitions begin at multiples of 1 MiB, and an offset (losetup -o) \
+             that is a multiple of 4096",
+        )],
+    })
 }
 
 fn of_misaligned(partition: &str, start: u64, block: u64, place: &str) -> Finding {

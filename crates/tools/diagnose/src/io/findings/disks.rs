@@ -21,7 +21,7 @@ pub(super) fn findings(watch: &IoWatch) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (operation, of) in &seen.operations {
             let Some(verb) = verb(*operation) else { continue };
-            let one = OneKind { watch, disk: &name, verb, seen: of };
+            let one = OneKind { watch, disk: &name, verb, seen: of, all: seen };
             findings.extend([one.slow(), one.waits(), one.small()].into_iter().flatten());
         }
         findings
@@ -53,6 +53,8 @@ struct OneKind<'w> {
     disk: &'w str,
     verb: &'static str,
     seen: &'w OperationSeen,
+    /// All kinds of this disk.
+    all: &'w DiskSeen,
 }
 
 impl OneKind<'_> {
@@ -118,6 +120,15 @@ impl OneKind<'_> {
         })
     }
 
+    /// Who asks most of the disk.
+    fn most(&self) -> String {
+        let most = self.all.by.iter().max_by_key(|(_, part)| part.all.count);
+        most.map_or_else(
+            || "nobody".to_owned(),
+            |(process, part)| format!("{}: {}", self.watch.process_label(*process), part.all.count),
+        )
+    }
+
     fn small(&self) -> Option<Finding> {
         let OperationSeen { all, sequential, .. } = self.seen;
         let mean = all.bytes / all.count.max(1);
@@ -131,12 +142,15 @@ impl OneKind<'_> {
             severity: Severity::Note,
             reach: self.reach(1),
             what: format!("{verb} of {disk} follow each other in small requests"),
-            evidence: vec![format!(
-                "{} of {} begin where another one ended, {} each in the mean",
-                percent(*sequential, all.count),
-                all.count,
-                ByteSize(mean)
-            )],
+            evidence: vec![
+                format!(
+                    "{} of {} begin where another one ended, {} each in the mean",
+                    percent(*sequential, all.count),
+                    all.count,
+                    ByteSize(mean)
+                ),
+                format!("most requests to {disk} are of {}", self.most()),
+            ],
             cause: "Each costs a turn to the disk and back; one larger request would cost one."
                 .to_owned(),
             remedies: vec![Remedy::by_hand(
