@@ -232,6 +232,28 @@ fn a_sender_that_waits_is_told_from_one_that_works() {
 }
 
 #[test]
+fn a_window_that_is_full_shows_a_wait_that_pacing_hides() {
+    let at = |unacked, receiver_us| {
+        let info = TcpInfo {
+            busy_us: Some(u64::from(receiver_us > 0) * 900_000),
+            receiver_limited_us: Some(receiver_us),
+            unacked,
+            send_mss: 1448,
+            send_window: Some(65_535),
+            unsent_bytes: Some(600_000),
+            ..info()
+        };
+        machine(vec![socket(1, "10.0.0.1:5000", "10.0.0.2:80", info)], &[])
+    };
+    let full = between(at(0, 0), at(42, 300_000));
+    assert_eq!(kinds(&full), ["tcp.receiver_limited"]);
+    let window = &full.findings[0].evidence[1];
+    assert!(window.starts_with("the receiver allows 64.0 KiB under way"), "{window}");
+    assert!(between(at(0, 0), at(10, 300_000)).is_clean(), "there is space in it");
+    assert!(between(at(0, 0), at(42, 90_000)).is_clean(), "it hardly waited");
+}
+
+#[test]
 fn what_is_not_read_is_told_whatever_comes_on_top() {
     let at = |received, waiting| {
         let info = TcpInfo { bytes_received: Some(received), ..info() };

@@ -24,7 +24,7 @@ pub(super) fn findings(machine: &Machine<'_>, group: &Group<'_>) -> Vec<Found> {
     let by_receiver = |info: &TcpInfo| info.receiver_limited_us;
     let by_buffer = |info: &TcpInfo| info.buffer_limited_us;
     let found = [
-        waiting(machine, group, by_receiver).map(|(hit, share)| {
+        waiting(machine, group, by_receiver, fills_window).map(|(hit, share)| {
             let finding = Finding {
                 kind: "tcp.receiver_limited",
                 severity: Severity::Warning,
@@ -33,7 +33,7 @@ pub(super) fn findings(machine: &Machine<'_>, group: &Group<'_>) -> Vec<Found> {
                     "what is sent to {} waits for its receiver",
                     group.name(machine.watch)
                 ),
-                evidence: vec![share],
+                evidence: [share].into_iter().chain(windows(&hit)).collect(),
                 cause:
                     "The window of the receiver is shut: the program there reads more slowly than \
                     data comes, or its receive buffer is too small for the round trip."
@@ -48,7 +48,7 @@ pub(super) fn findings(machine: &Machine<'_>, group: &Group<'_>) -> Vec<Found> {
             };
             Found::new(finding, group::path(machine, hit.into_iter()))
         }),
-        waiting(machine, group, by_buffer).map(|(hit, share)| {
+        waiting(machine, group, by_buffer, |_| false).map(|(hit, share)| {
             let finding = Finding {
                 kind: "tcp.send_buffer",
                 severity: Severity::Warning,
@@ -74,19 +74,43 @@ pub(super) fn findings(machine: &Machine<'_>, group: &Group<'_>) -> Vec<Found> {
     found.into_iter().flatten().collect()
 }
 
+/// Whether nine tenths of what the receiver allows are under way, and more waits: pacing has the
+/// kernel count a part of that wait for itself.
+fn fills_window(member: &Member<'_>) -> bool {
+    let info = member.last;
+    let under_way = u64::from(info.unacked) * u64::from(info.send_mss);
+    let window = info.send_window.map_or(u64::MAX, u64::from);
+    let is_more = info.unsent_bytes.is_some_and(|unsent| unsent >= info.send_mss);
+    is_more && under_way.saturating_mul(10) >= window.saturating_mul(9)
+}
+
+/// The windows that senders wait for, where the kernel says them.
+fn windows(hit: &[&Member<'_>]) -> Option<String> {
+    let windows = hit.iter().filter_map(|member| member.last.send_window);
+    let (least, most) = (windows.clone().min()?, windows.max()?);
+    let scaled = hit.iter().filter(|member| member.last.window_scales.0 > 0).count();
+    let scale = if scaled == 0 { "; without window scale none is larger than 64 KiB" } else { "" };
+    let bytes = |window: u32| ByteSize(u64::from(window)).to_string();
+    let words =
+        if least == most { bytes(most) } else { format!("{} to {}", bytes(least), bytes(most)) };
+    Some(format!("the receiver allows {words} under way{scale}"))
+}
+
 /// Connections that waited for this more than two fifths of their time, and how much: a congestion
-/// control that paces (BBR) takes the rest for its own.
+/// control that paces (BBR) takes the rest for its own. A fifth is enough where it shows otherwise.
 fn waiting<'g, 'w>(
     machine: &Machine<'_>,
     group: &'g Group<'w>,
     of: fn(&TcpInfo) -> Option<u64>,
+    shows: fn(&Member<'_>) -> bool,
 ) -> Option<(Vec<&'g Member<'w>>, String)> {
     let busy = |member: &Member<'_>| member.gained(|info| info.busy_us);
-    let hit: Vec<&Member<'_>> = group
-        .members
-        .iter()
-        .filter(|member| busy(member) >= BUSY_MIN_US && member.gained(of) * 5 > busy(member) * 2)
-        .collect();
+    let waits = |member: &&Member<'_>| {
+        let least = if shows(member) { 1 } else { 2 };
+        busy(member) >= BUSY_MIN_US
+            && member.gained(of).saturating_mul(5) > busy(member).saturating_mul(least)
+    };
+    let hit: Vec<&Member<'_>> = group.members.iter().filter(waits).collect();
     let waited: u64 = hit.iter().map(|member| member.gained(of)).sum();
     let all: u64 = hit.iter().map(|member| busy(member)).sum();
     let share = format!(
