@@ -282,6 +282,26 @@ fn stores_here_and_there_are_found_in_large_folios_too() {
 }
 
 #[test]
+fn a_page_that_is_looked_for_and_then_mapped_is_touched_once() {
+    let mut events = Vec::new();
+    for touch in 0..64 {
+        let index = touch * 7919 % 16_384;
+        events.extend(request(touch * 1000, RECORDER, "RA", (in_file(index << 12), 1 << 19)));
+        events.push(page(touch * 1000, index, Happened::Faulted));
+        // Reported by the first of the pages that come with it.
+        events.push(page(touch * 1000 + 200, index / 16 * 16, Happened::Mapped));
+        if touch % 8 == 0 {
+            let near = (index + 4096) % 16_384;
+            events.push(page(touch * 1000 + 500, near, Happened::Mapped));
+        }
+    }
+    let watch = seen(Made { events, ..Made::default() });
+    let faults = watch.files[&file()].mapped_by[&RECORDER];
+    assert_eq!((faults.count, faults.in_memory, faults.far), (64, 8, 71));
+    is(&diagnose(&watch), &["io.random_mapping"]);
+}
+
+#[test]
 fn who_reads_a_mapping_here_and_there_has_no_use_of_what_is_read_ahead() {
     let report = diagnose(&folios((0..200).map(|it| it * 7919 % 16_384), false));
     is(&report, &["io.random_mapping"]);

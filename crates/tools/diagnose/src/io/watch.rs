@@ -190,6 +190,8 @@ const PAGES_MAX: usize = 1 << 18;
 /// Who goes through a mapping, in either direction, touches the next page within so many: 16 around
 /// a page come with it.
 const NEAR_PAGES: u64 = 64;
+/// Pages that are mapped with one (`fault_around_bytes`).
+const AROUND_PAGES: u64 = 16;
 /// Files, descriptors and threads that are waited for or wait at the same time.
 const SYNCS_MAX: usize = 1 << 14;
 /// Files of which is known who touched their pages.
@@ -214,13 +216,21 @@ struct Candidate {
 struct Touched {
     changers: BTreeMap<u32, u64>,
     faults: BTreeMap<u32, Faults>,
-    /// Where each touched a page last.
-    last: BTreeMap<u32, u64>,
+    /// Where each touched a page last, and whether the kernel had to look for it.
+    last: BTreeMap<u32, (u64, bool)>,
 }
 
 impl Touched {
     fn fault(&mut self, process: u32, index: u64, is_in_memory: bool) {
-        let last = self.last.insert(process, index);
+        let last = self.last.insert(process, (index, !is_in_memory));
+        // A page that was looked for is mapped with those around it: the same touch.
+        if let Some((page, true)) = last.filter(|_| is_in_memory)
+            && page.abs_diff(index) <= AROUND_PAGES
+        {
+            self.last.insert(process, (page, false));
+            return;
+        }
+        let last = last.map(|(page, _)| page);
         let faults = self.faults.entry(process).or_default();
         *(if is_in_memory { &mut faults.in_memory } else { &mut faults.count }) += 1;
         faults.far += u64::from(last.is_some_and(|last| last.abs_diff(index) > NEAR_PAGES));
