@@ -1,5 +1,4 @@
 # what: a program connects 40 times a second to a port at which nothing listens
-# short
 # finding: tcp.refused
 # names: 7113
 # needs: ip nstat python3

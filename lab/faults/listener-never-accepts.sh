@@ -1,4 +1,5 @@
 # what: a program listens with a backlog of 1 and never accepts
+# short
 # finding: tcp.accept_queue
 # names: 7101
 # also: tcp.no_answer tcp.retransmissions

@@ -23,7 +23,7 @@ const FILE_BEGIN: u64 = 10 << 20;
 const FILE_LEN: u64 = 64 << 20;
 const INODE: u64 = 12;
 const RECORDER: u32 = 412;
-const BACKUP: u32 = 77;
+const BACKUP: u32 = 79;
 const KERNEL: u32 = 33;
 
 #[derive(Default)]
@@ -644,7 +644,7 @@ fn neighbours(depth: u64, device_us: u64, wait_us: u64) -> IoWatch {
 fn who_waits_behind_another_process_is_named_with_it() {
     let report = diagnose(&neighbours(8, 2000, 16_000));
     let found = report.findings.iter().find(|it| it.kind == "io.neighbour").unwrap();
-    let what = "recorder (process 412) waits for sda, which backup (process 77) keeps busy";
+    let what = "recorder (process 412) waits for sda, which backup (process 79) keeps busy";
     assert_eq!(found.what, what, "{report:#?}");
     assert!(report.shares.iter().any(|share| share.what.starts_with("sda is busy 99 %: backup")));
     let shares = report.shares.iter().filter(|share| share.finding == Some("io.neighbour"));

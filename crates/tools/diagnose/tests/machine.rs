@@ -200,12 +200,12 @@ fn mounted_partitions_begin_where_blocks_of_the_disk_begin() {
             mount,
         ])
     };
-    let mounted = ("mount./data", "ext4 rw /dev/sda1");
+    let mounted = ("mount./data", "ext4 rw,relatime /dev/sda1");
     let found = at("63", mounted);
     is(&found, &["host.misaligned"]);
     assert!(found.findings[0].what.starts_with("sda1 (/data)"), "{found:?}");
     is(&at("2048", mounted), &[]);
-    is(&at("63", ("mount./other", "ext4 rw /dev/sdb1")), &[]);
+    is(&at("63", ("mount./other", "ext4 rw,relatime /dev/sdb1")), &[]);
     let looped = |offset| {
         of(&[
             ("block.loop3.queue.scheduler", "[none]"),
