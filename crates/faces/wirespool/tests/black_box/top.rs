@@ -144,7 +144,7 @@ fn without_privileges_it_shows_what_it_may_and_says_what_is_missing() {
     let tab = |tab: &str, by: &str| all["tabs"][tab][by].clone();
     let notes = |tab: &Value| tab["notes"].to_string();
     assert!(notes(&tab("talkers", "host")).contains("cap_net_raw"), "{all}");
-    assert!(notes(&tab("disk", "process")).contains("root, outside"), "{all}");
+    assert!(notes(&tab("disk", "process")).contains("which root has outside"), "{all}");
     assert!(!tab("host", "memory")["lines"].as_array().unwrap().is_empty());
     assert!(!tab("disk", "device")["lines"].is_null());
 }

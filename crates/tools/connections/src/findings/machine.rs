@@ -8,7 +8,7 @@ use std::sync::Arc;
 use network::sockets::{Owner, TcpState};
 
 use super::super::watch::{Key, Track, Watch};
-use super::ends::{Ends, plain};
+use super::ends::{Ends, plain, shown};
 
 /// What was seen, and what is found of it by address.
 #[derive(Debug)]
@@ -122,7 +122,7 @@ impl<'w> Machine<'w> {
 }
 
 fn end(at: SocketAddr, owner: Option<&Arc<Owner>>) -> String {
-    let at = SocketAddr::new(at.ip().to_canonical(), at.port());
+    let at = shown(at);
     match owner {
         Some(owner) if owner.name.is_empty() => format!("{at} (process {})", owner.process),
         Some(owner) => format!("{at} ({}, process {})", owner.name, owner.process),
