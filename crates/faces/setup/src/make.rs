@@ -214,7 +214,13 @@ fn advised(
     if reports.is_empty() || answers.is_dry {
         return None;
     }
-    let given = Given { zones: None, extent_bytes: None, has_usable: false, data_members: 1 };
+    let given = Given {
+        zones: None,
+        extent_bytes: None,
+        has_usable: false,
+        data_members: 1,
+        member_bytes: None,
+    };
     match advice(reports, &storage.members(), given, false) {
         Ok(choice) => Some(choice),
         Err(error) => {

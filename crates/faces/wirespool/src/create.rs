@@ -166,6 +166,7 @@ fn advice(flags: &Flags) -> anyhow::Result<Option<Choice>> {
         extent_bytes: flags.extent,
         has_usable: flags.usable.is_some(),
         data_members: u8::try_from(data_members).unwrap_or(u8::MAX),
+        member_bytes: flags.size,
     };
     Ok(Some(setup::advice(&flags.qualifications, &members, given, flags.of_other_disks)?))
 }

@@ -44,6 +44,8 @@ pub struct Given {
     pub has_usable: bool,
     /// Members that share what arrives: the data columns.
     pub data_members: u8,
+    /// Bytes of a member; `None` where it is as large as what was measured.
+    pub member_bytes: Option<u64>,
 }
 
 /// What a volume on such members is to be, and why.
@@ -129,7 +131,7 @@ pub fn choose(found: &Qualification, given: Given, report: [u8; 16]) -> Option<C
     let order = if zones > 1 { Order::ZoneLevelled } else { Order::FirstToLast };
     let judged = *of_order(&verdict.judged, order).or(verdict.judged.first())?;
     let extent_bytes = (zones > 1 && given.extent_bytes.is_none())
-        .then(|| extent(found, zones, judged.mean_bytes_per_s, &mut reasons))
+        .then(|| extent(found, (zones, given), judged.mean_bytes_per_s, &mut reasons))
         .flatten();
     let judged = match (zones, extent_bytes.or(given.extent_bytes)) {
         (2.., Some(bytes)) => charged(found, judged, bytes),
@@ -196,7 +198,7 @@ fn zones(found: &Qualification, judged: &[Judged], given: Given, reasons: &mut V
 /// for many visits to each zone.
 fn extent(
     found: &Qualification,
-    zones: u16,
+    (zones, given): (u16, Given),
     mean_bytes_per_s: u64,
     reasons: &mut Vec<Reason>,
 ) -> Option<u64> {
@@ -211,7 +213,12 @@ fn extent(
     let (jump_ns, bytes_per_s) = (jump.ns, without_jumps.unwrap_or(mean_bytes_per_s));
     let seconds = real(jump_ns) / 1e9 * 1000.0 / real(JUMP_PERMILLE);
     let least = whole(seconds * real(bytes_per_s));
-    let most = found.target.size_bytes / u64::from(zones) / VISITS;
+    let size_bytes = given.member_bytes.unwrap_or(found.target.size_bytes);
+    let most = size_bytes / u64::from(zones) / VISITS;
+    // A small ring has shorter ones, whatever its disk could do.
+    if given.member_bytes.is_some() && most < *EXTENT_BYTES.start() {
+        return None;
+    }
     let most = 1_u64 << most.max(*EXTENT_BYTES.start()).ilog2();
     let least = least.clamp(*EXTENT_BYTES.start(), *EXTENT_BYTES.end());
     let bytes = least.next_power_of_two().min(most);

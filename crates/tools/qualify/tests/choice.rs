@@ -15,7 +15,13 @@ use units::Timestamp;
 const SINGLE: &str = include_str!("../profiles/single-8tb.csv");
 const FLAT: &str = "offset_bytes,mb_per_s\n0,500\n1000000000000,500\n";
 
-const GIVEN: Given = Given { zones: None, extent_bytes: None, has_usable: false, data_members: 1 };
+const GIVEN: Given = Given {
+    zones: None,
+    extent_bytes: None,
+    has_usable: false,
+    data_members: 1,
+    member_bytes: None,
+};
 
 fn qualified(csv: &str, parts: &[Part], bits_per_s: Option<u64>) -> Qualification {
     let (disk, timeline, target) = modelled(Path::new("x"), csv, (None, 1), Timestamp(7)).unwrap();
@@ -90,6 +96,11 @@ fn what_has_no_arm_gets_no_zones_however_its_rates_differ() {
     assert_eq!((chosen.zones, chosen.extent_bytes), (1, None));
     let is_said = |reason: &Reason| matches!(reason, Reason::NoArm { access_ns: 80_000..=90_000 });
     assert!(chosen.reasons.iter().any(is_said), "{:?}", chosen.reasons);
+    // A small ring on such a disk has shorter extents than the disk would.
+    let small = Given { member_bytes: Some(64 << 20), ..GIVEN };
+    let found = qualified(SINGLE, &[Part::Sweep], None);
+    assert_eq!((choice(&found, small).zones, choice(&found, small).extent_bytes), (8, None));
+    assert!(choice(&found, GIVEN).extent_bytes.is_some());
     // Who asks for extents wants zones.
     assert_eq!(choice(&found, Given { extent_bytes: Some(1 << 20), ..GIVEN }).zones, 8);
 }

@@ -29,7 +29,13 @@ fn with_other_numbers(text: &str, values: &[&str], mut run: impl FnMut(&str)) ->
 fn a_qualification_may_say_any_number() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../faces/wirespool/tests/data");
     let text = std::fs::read_to_string(path.join("qualification.json")).unwrap();
-    let given = |has_usable| Given { zones: None, extent_bytes: None, has_usable, data_members: 3 };
+    let given = |has_usable| Given {
+        zones: None,
+        extent_bytes: None,
+        has_usable,
+        data_members: 3,
+        member_bytes: None,
+    };
     let values = ["0", "-1", "1", "18446744073709551615", "9223372036854775807", "1e308", "65535"];
     let mut chosen = 0;
     let count = with_other_numbers(&text, &values, |changed| {

@@ -25,6 +25,8 @@ const IPV4: u64 = 2;
 const RING: usize = 256 << 10;
 /// Attempts that may be under way; beyond that the oldest are forgotten.
 const PENDING_MAX: usize = 1 << 16;
+/// A failure follows its reset within so long.
+const RESET_NS: u64 = 100_000_000;
 
 /// How an attempt ended that did not succeed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,8 +92,9 @@ impl ConnectAttempts {
         let ready = self.waiting.partition_point(|change| change.time_ns <= until_ns);
         let ready: Vec<Traced<Change>> = self.waiting.drain(..ready).collect();
         let failed = ready.into_iter().filter_map(|change| self.take(change)).collect();
-        // A reset that ended another connection.
-        self.reset.clear();
+        // A reset comes just before the failure, which may be in the next batch; an old one has
+        // ended another connection.
+        self.reset.retain(|_, at_ns| until_ns.saturating_sub(*at_ns) < RESET_NS);
         failed
     }
 
@@ -106,6 +109,9 @@ impl ConnectAttempts {
                 None
             }
             Change::Reset { socket } => {
+                if self.reset.len() >= PENDING_MAX {
+                    self.reset.clear();
+                }
                 self.reset.insert(socket, time_ns);
                 None
             }
