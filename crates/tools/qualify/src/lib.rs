@@ -92,6 +92,6 @@ pub use saved::{
 };
 pub use seen::{Seen, seen};
 pub use sizing::{Disk, Enough, MEMBERS_MAX, Need, Proposal, proposals, typical, typical_names};
-pub use target::{Consent, Opened, open};
+pub use target::{Consent, Opened, open, size_of};
 pub use trace::Trace;
 pub use traffic::Mix;

@@ -180,6 +180,11 @@ pub fn open(
     }
 }
 
+/// Bytes of a file or device that is there; `None` of what cannot be opened.
+pub fn size_of(path: &Path) -> Option<u64> {
+    Some(device::open_read(path).ok()?.size_bytes())
+}
+
 /// Removes what killed runs left in a directory. The file of a run that goes on is locked, and
 /// stays.
 fn sweep_up(folder: &Path) -> Result<Vec<PathBuf>, Error> {
