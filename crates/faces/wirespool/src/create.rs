@@ -166,9 +166,7 @@ fn advice(flags: &Flags) -> anyhow::Result<Option<Choice>> {
         extent_bytes: flags.extent,
         has_usable: flags.usable.is_some(),
         data_members: u8::try_from(data_members).unwrap_or(u8::MAX),
-        member_bytes: flags
-            .size
-            .or_else(|| members.iter().filter_map(|path| ::qualify::size_of(path)).min()),
+        member_bytes: flags.size.or_else(|| ::qualify::least_size(&members)),
     };
     Ok(Some(setup::advice(&flags.qualifications, &members, given, flags.of_other_disks)?))
 }

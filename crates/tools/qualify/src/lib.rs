@@ -92,6 +92,6 @@ pub use saved::{
 };
 pub use seen::{Seen, seen};
 pub use sizing::{Disk, Enough, MEMBERS_MAX, Need, Proposal, proposals, typical, typical_names};
-pub use target::{Consent, Opened, open, size_of};
+pub use target::{Consent, Opened, least_size, open};
 pub use trace::Trace;
 pub use traffic::Mix;

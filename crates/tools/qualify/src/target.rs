@@ -180,9 +180,10 @@ pub fn open(
     }
 }
 
-/// Bytes of a file or device that is there; `None` of what cannot be opened.
-pub fn size_of(path: &Path) -> Option<u64> {
-    Some(device::open_read(path).ok()?.size_bytes())
+/// Bytes of the smallest of some files and devices; `None` where none can be opened.
+pub fn least_size(paths: &[PathBuf]) -> Option<u64> {
+    let opened = paths.iter().filter_map(|path| device::open_read(path).ok());
+    opened.map(|it| it.size_bytes()).min()
 }
 
 /// Removes what killed runs left in a directory. The file of a run that goes on is locked, and

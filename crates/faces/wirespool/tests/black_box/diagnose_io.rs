@@ -215,7 +215,8 @@ fn without_rights_there_is_what_the_kernel_counts_and_what_is_missing() {
     let folder = folder();
     let arguments = ["diagnose", "io", "--for", "200ms"];
     let Some(ran) = run_unprivileged(folder.path(), &arguments) else { return };
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    // Another test may limit a disk meanwhile, which is found without rights, too.
+    assert!(matches!(ran.code, Some(0 | 1)), "{ran:?}");
     for words in [
         "not seen:",
         "requests one by one",

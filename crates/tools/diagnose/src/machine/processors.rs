@@ -18,6 +18,8 @@ const BUSY: u64 = 90;
 const IDLE: u64 = 50;
 /// Hundredths of its time that a processor spends on what interrupts left for later.
 const SOFTIRQ: u64 = 50;
+/// Hundredths of the processors' time: with more of it idle they are not short.
+const SPARE: u64 = 20;
 /// Hundredths of the time that the host of a guest gives to others.
 const STOLEN: u64 = 10;
 
@@ -177,9 +179,11 @@ fn softirq(watch: &MachineWatch) -> Vec<Finding> {
 fn stolen(watch: &MachineWatch) -> Option<Finding> {
     let (before, after) = watch.processors.as_ref()?;
     let share = hundredths(&after.all.since(&before.all), |times| times.stolen_ns);
+    // Where a part of the time is idle, it costs some delay and no work.
+    let is_short = idle(watch).is_some_and(|idle| idle < SPARE);
     (share >= STOLEN).then(|| Finding {
         kind: "host.stolen",
-        severity: Severity::Warning,
+        severity: if is_short { Severity::Warning } else { Severity::Note },
         reach: usize::try_from(share).unwrap_or(usize::MAX),
         what: format!("the host gives {share} % of this guest's processor time to others"),
         evidence: vec![format!("/proc/stat: {share} % stolen while we looked")],
@@ -239,6 +243,27 @@ mod tests {
         assert_eq!(findings(&machine(&[(10, 0), (0, 0)], &[(40, waits("0-1"))])), []);
         // Their processor is not busy: their group is held back.
         assert_eq!(findings(&machine(&[(3, 0), (0, 0)], &tasks)), []);
+    }
+
+    #[test]
+    fn time_that_the_host_takes_is_a_warning_where_none_is_left() {
+        let of = |idle_s: u64| {
+            let all = ProcessorTimes {
+                user_ns: (18 - idle_s) * SECOND,
+                idle_ns: idle_s * SECOND,
+                stolen_ns: 2 * SECOND,
+                ..ProcessorTimes::default()
+            };
+            let after = ProcessorCounters { all, ..ProcessorCounters::default() };
+            let watch = MachineWatch {
+                ns: 10 * SECOND,
+                processors: Some((ProcessorCounters::default(), after)),
+                ..MachineWatch::default()
+            };
+            findings(&watch).iter().map(|it| (it.kind, it.severity)).collect::<Vec<_>>()
+        };
+        assert_eq!(of(1), [("host.stolen", Severity::Warning)]);
+        assert_eq!(of(10), [("host.stolen", Severity::Note)]);
     }
 
     #[test]
