@@ -3,6 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// A tick of the files below `/proc`: `USER_HZ` is 100 wherever this builds.
+pub const TICK_NS: u64 = 10_000_000;
+
 /// Where the kernel tells of a process; a thread has such a place, too, which is not listed.
 pub fn place(process: u32) -> PathBuf {
     PathBuf::from(format!("/proc/{process}"))
@@ -76,8 +79,6 @@ impl Stat {
     pub fn parse(line: &str) -> Option<Self> {
         /// `PF_KTHREAD` of `include/linux/sched.h`.
         const KERNEL_THREAD: u64 = 0x20_0000;
-        /// `USER_HZ` is 100 wherever this builds.
-        const TICK_NS: u64 = 10_000_000;
         let (head, rest) = line.rsplit_once(") ")?;
         let (_, name) = head.split_once(" (")?;
         // Fields 3, 4, 9, 14, 15, 20, 22 and 39 of all.

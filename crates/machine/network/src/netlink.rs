@@ -78,6 +78,12 @@ pub(crate) fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> 
     })
 }
 
+/// The text of an attribute, up to its zero.
+pub(crate) fn text_of(value: &[u8]) -> String {
+    let text = value.split(|&byte| byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(text).into_owned()
+}
+
 pub(crate) fn find_attribute(rest: &[u8], wanted: u16) -> Option<&[u8]> {
     attributes(rest).find(|(kind, _)| *kind == wanted).map(|(_, value)| value)
 }

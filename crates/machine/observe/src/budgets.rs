@@ -5,10 +5,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::cgroups::folders_in;
+use crate::cgroups::{GROUPS_MAX, groups_in, name_of, roots};
 
-/// Groups that are looked at.
-const GROUPS_MAX: usize = 10_000;
+/// The controllers of version 1.
+const CONTROLLERS: [&str; 2] = ["cpu", "memory"];
 /// A limit of version 1 that is none is the largest number of pages.
 const NO_LIMIT: u64 = 1 << 62;
 
@@ -63,76 +63,63 @@ pub struct Budget {
 pub fn budgets() -> Vec<Budget> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let mut budgets = Vec::new();
-    for (root, is_two) in roots(&mounts) {
-        let (mut folders, mut seen) = (vec![root.clone()], 0_usize);
-        while let Some(folder) = folders.pop().filter(|_| seen < GROUPS_MAX) {
-            seen += 1;
+    for (root, is_two) in roots(&mounts, &CONTROLLERS) {
+        for folder in groups_in(vec![root.clone()]).take(GROUPS_MAX) {
             let (processors, memory) = if is_two { of_two(&folder) } else { of_one(&folder) };
             if processors.is_some() || memory.is_some() {
-                let below = folder.strip_prefix(&root).unwrap_or(&folder);
-                let name = format!("/{}", below.display());
-                budgets.push(Budget { folder: folder.clone(), name, processors, memory });
+                let name = name_of(&root, &folder);
+                budgets.push(Budget { folder, name, processors, memory });
             }
-            folders.extend(folders_in(&folder));
         }
     }
     budgets.sort_by(|one, other| one.folder.cmp(&other.folder));
     budgets
 }
 
-/// Where the hierarchies are that limit processors or memory, and which are of version 2.
-fn roots(mounts: &str) -> Vec<(PathBuf, bool)> {
-    let root = |line: &str| {
-        let (place, kind) = line.split_once(" - ")?;
-        let mut kind = kind.split(' ');
-        let is_two = match kind.next()? {
-            "cgroup2" => true,
-            "cgroup" if kind.nth(1)?.split(',').any(|it| matches!(it, "cpu" | "memory")) => false,
-            _ => return None,
-        };
-        Some((PathBuf::from(place.split(' ').nth(4)?), is_two))
-    };
-    mounts.lines().filter_map(root).collect()
-}
-
 type Limits = (Option<ProcessorBudget>, Option<MemoryBudget>);
 
+/// A file of a group; nothing where it has none.
+fn read(folder: &Path, file: &str) -> String {
+    fs::read_to_string(folder.join(file)).unwrap_or_default()
+}
+
+fn number(folder: &Path, file: &str) -> Option<u64> {
+    read(folder, file).trim().parse().ok()
+}
+
 fn of_one(folder: &Path) -> Limits {
-    let read = |file: &str| fs::read_to_string(folder.join(file)).unwrap_or_default();
-    let number = |file: &str| read(file).trim().parse::<u64>().ok();
-    let processors = number("cpu.cfs_quota_us").map(|quota_us| {
-        let counts = read("cpu.stat");
+    let processors = number(folder, "cpu.cfs_quota_us").map(|quota_us| {
+        let counts = read(folder, "cpu.stat");
         ProcessorBudget {
             file: "cpu.cfs_quota_us",
             unlimited: "-1",
             quota_us,
-            period_us: number("cpu.cfs_period_us").unwrap_or(0),
+            period_us: number(folder, "cpu.cfs_period_us").unwrap_or(0),
             periods: field(&counts, "nr_periods"),
             throttled: field(&counts, "nr_throttled"),
             // Nanoseconds in version 1.
             throttled_us: field(&counts, "throttled_time") / 1000,
         }
     });
-    let memory = number("memory.limit_in_bytes").filter(|limit| *limit < NO_LIMIT).map(|limit| {
-        let counts = read("memory.stat");
-        MemoryBudget {
-            limit,
-            used: number("memory.usage_in_bytes").unwrap_or(0),
-            hits: number("memory.failcnt").unwrap_or(0),
-            refaults: refaults(&counts),
-            kills: field(&read("memory.oom_control"), "oom_kill"),
-        }
-    });
+    let memory =
+        number(folder, "memory.limit_in_bytes").filter(|limit| *limit < NO_LIMIT).map(|limit| {
+            let counts = read(folder, "memory.stat");
+            MemoryBudget {
+                limit,
+                used: number(folder, "memory.usage_in_bytes").unwrap_or(0),
+                hits: number(folder, "memory.failcnt").unwrap_or(0),
+                refaults: refaults(&counts),
+                kills: field(&read(folder, "memory.oom_control"), "oom_kill"),
+            }
+        });
     (processors, memory)
 }
 
 fn of_two(folder: &Path) -> Limits {
-    let read = |file: &str| fs::read_to_string(folder.join(file)).unwrap_or_default();
-    let number = |file: &str| read(file).trim().parse::<u64>().ok();
-    let most = read("cpu.max");
+    let most = read(folder, "cpu.max");
     // `max` is none.
     let processors = most.split_once(' ').and_then(|(quota, period)| {
-        let counts = read("cpu.stat");
+        let counts = read(folder, "cpu.stat");
         Some(ProcessorBudget {
             file: "cpu.max",
             unlimited: "max",
@@ -143,12 +130,13 @@ fn of_two(folder: &Path) -> Limits {
             throttled_us: field(&counts, "throttled_usec"),
         })
     });
-    let limit = [number("memory.max"), number("memory.high")].into_iter().flatten().min();
+    let limit =
+        [number(folder, "memory.max"), number(folder, "memory.high")].into_iter().flatten().min();
     let memory = limit.map(|limit| {
-        let (counts, events) = (read("memory.stat"), read("memory.events"));
+        let (counts, events) = (read(folder, "memory.stat"), read(folder, "memory.events"));
         MemoryBudget {
             limit,
-            used: number("memory.current").unwrap_or(0),
+            used: number(folder, "memory.current").unwrap_or(0),
             hits: field(&events, "max").saturating_add(field(&events, "high")),
             refaults: refaults(&counts),
             kills: field(&events, "oom_kill"),
@@ -187,7 +175,8 @@ mod tests {
             37 24 0:33 / /sys/fs/cgroup/blkio rw shared:15 - cgroup cgroup rw,blkio\n\
             38 24 0:34 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
             40 24 0:36 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
-        let found: Vec<_> = roots(mounts).into_iter().map(|(_, is_two)| is_two).collect();
+        let found: Vec<_> =
+            roots(mounts, &CONTROLLERS).into_iter().map(|(_, is_two)| is_two).collect();
         assert_eq!(found, [false, false, true]);
     }
 

@@ -14,6 +14,8 @@ use host::processes::{self, Stat};
 
 use crate::io::transferred;
 
+/// The controller of version 1.
+const DISKS: [&str; 1] = ["blkio"];
 /// Version 1 has a file for each kind of limit.
 const FILES_ONE: [(&str, bool, Unit); 4] = [
     ("blkio.throttle.read_bps_device", false, Unit::Bytes),
@@ -30,7 +32,7 @@ const WORDS_TWO: [(&str, bool, Unit); 4] = [
     ("wiops", true, Unit::Requests),
 ];
 /// Groups that are looked for limits.
-const GROUPS_MAX: usize = 10_000;
+pub(crate) const GROUPS_MAX: usize = 10_000;
 /// Processes of a group, and threads of a process, that are looked at.
 const MEMBERS_MAX: usize = 256;
 const THREADS_MAX: usize = 64;
@@ -113,14 +115,9 @@ pub struct GroupLook {
 pub fn limited() -> Vec<Limited> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let mut found = Vec::new();
-    for (root, is_two) in roots(&mounts) {
-        let mut folders = vec![root.clone()];
-        let mut seen = 0;
-        while let Some(folder) = folders.pop().filter(|_| seen < GROUPS_MAX) {
-            seen += 1;
-            found.extend(limited_at(&root, &folder, is_two));
-            folders.extend(folders_in(&folder));
-        }
+    for (root, is_two) in roots(&mounts, &DISKS) {
+        let groups = groups_in(vec![root.clone()]).take(GROUPS_MAX);
+        found.extend(groups.filter_map(|folder| limited_at(&root, &folder, is_two)));
     }
     found
 }
@@ -144,9 +141,7 @@ pub fn limited_here() -> Vec<Limited> {
 /// A group, where it has limits.
 fn limited_at(root: &Path, folder: &Path, is_two: bool) -> Option<Limited> {
     let limits = if is_two { limits_two(folder) } else { limits_one(folder) };
-    let below = folder.strip_prefix(root).unwrap_or(folder);
-    let name = format!("/{}", below.display());
-    let folder = folder.to_path_buf();
+    let (name, folder) = (name_of(root, folder), folder.to_path_buf());
     (!limits.is_empty()).then_some(Limited { folder, name, reaches_below: is_two, limits })
 }
 
@@ -177,7 +172,7 @@ fn own_groups(mounts: &str, groups: &str) -> Vec<Own> {
         let folder = if is_climbing { root.clone() } else { root.join(below) };
         Some(Own { root, folder, is_two })
     };
-    mounted(mounts).into_iter().filter_map(own).collect()
+    mounted(mounts, &DISKS).into_iter().filter_map(own).collect()
 }
 
 /// How a group is now.
@@ -205,10 +200,12 @@ pub fn look(group: &Limited) -> GroupLook {
 
 /// Of a group and those below; of many the first.
 fn members_below(folder: &Path, most: usize) -> Vec<u32> {
-    let (mut numbers, mut folders) = (Vec::new(), vec![folder.to_path_buf()]);
-    while let Some(folder) = folders.pop().filter(|_| numbers.len() < most) {
+    let mut numbers = Vec::new();
+    for folder in groups_in(vec![folder.to_path_buf()]) {
+        if numbers.len() >= most {
+            break;
+        }
         numbers.extend(members(&folder));
-        folders.extend(folders_in(&folder));
     }
     numbers
 }
@@ -223,41 +220,26 @@ pub fn processes_of(folder: &Path) -> BTreeSet<u32> {
 /// `None` where it does not run.
 pub fn folder_of(unit: &str) -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-    let mut folders: Vec<PathBuf> = hierarchies(&mounts);
-    let mut seen = 0;
-    while let Some(folder) = folders.pop().filter(|_| seen < GROUPS_MAX) {
-        seen += 1;
-        if folder.file_name().is_some_and(|name| name == unit) {
-            return Some(folder);
-        }
-        folders.extend(folders_in(&folder));
-    }
-    None
+    let roots = roots(&mounts, &["name=systemd"]).into_iter().map(|(root, _)| root).collect();
+    let is_it = |folder: &PathBuf| folder.file_name().is_some_and(|name| name == unit);
+    groups_in(roots).take(GROUPS_MAX).find(is_it)
 }
 
-/// Where groups are mounted: version 2, and the one of version 1 that systemd names.
-fn hierarchies(mounts: &str) -> Vec<PathBuf> {
-    let root = |line: &str| {
-        let (place, kind) = line.split_once(" - ")?;
-        let is_it = kind.starts_with("cgroup2 ") || kind.contains("name=systemd");
-        is_it.then(|| place.split(' ').nth(4).map(PathBuf::from))?
-    };
-    mounts.lines().filter_map(root).collect()
-}
-
-/// Where the hierarchies are that limit disks, and which are of version 2.
-fn roots(mounts: &str) -> Vec<(PathBuf, bool)> {
-    mounted(mounts).into_iter().map(|(_, root, is_two)| (root, is_two)).collect()
+/// Where hierarchies of version 2 are, which is true of those, and of version 1 with one of these
+/// controllers.
+pub(crate) fn roots(mounts: &str, controllers: &[&str]) -> Vec<(PathBuf, bool)> {
+    let mounted = mounted(mounts, controllers);
+    mounted.into_iter().map(|(_, root, is_two)| (root, is_two)).collect()
 }
 
 /// The same behind the group that is mounted there.
-fn mounted(mounts: &str) -> Vec<(PathBuf, PathBuf, bool)> {
+fn mounted(mounts: &str, controllers: &[&str]) -> Vec<(PathBuf, PathBuf, bool)> {
     let root = |line: &str| {
         let (place, kind) = line.split_once(" - ")?;
         let mut kind = kind.split(' ');
         let is_two = match kind.next()? {
             "cgroup2" => true,
-            "cgroup" if kind.nth(1)?.split(',').any(|option| option == "blkio") => false,
+            "cgroup" if kind.nth(1)?.split(',').any(|it| controllers.contains(&it)) => false,
             _ => return None,
         };
         let mut words = place.split(' ').skip(3).map(PathBuf::from);
@@ -266,8 +248,21 @@ fn mounted(mounts: &str) -> Vec<(PathBuf, PathBuf, bool)> {
     mounts.lines().filter_map(root).collect()
 }
 
-/// The groups just below a group.
-pub(crate) fn folders_in(folder: &Path) -> Vec<PathBuf> {
+/// These groups and all below them.
+pub(crate) fn groups_in(mut folders: Vec<PathBuf>) -> impl Iterator<Item = PathBuf> {
+    core::iter::from_fn(move || {
+        let folder = folders.pop()?;
+        folders.extend(folders_in(&folder));
+        Some(folder)
+    })
+}
+
+/// The name of a group within its hierarchy.
+pub(crate) fn name_of(root: &Path, folder: &Path) -> String {
+    format!("/{}", folder.strip_prefix(root).unwrap_or(folder).display())
+}
+
+fn folders_in(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
     entries.filter(is_folder).map(|entry| entry.path()).collect()
@@ -391,7 +386,7 @@ mod tests {
         let mounts = "31 24 0:27 / /sys/fs/cgroup/cpu rw shared:9 - cgroup cgroup rw,cpu\n\
             37 24 0:33 / /sys/fs/cgroup/blkio rw shared:15 - cgroup cgroup rw,blkio\n\
             40 24 0:36 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
-        let found = roots(mounts);
+        let found = roots(mounts, &DISKS);
         let expected = [("/sys/fs/cgroup/blkio", false), ("/sys/fs/cgroup/unified", true)];
         assert_eq!(found, expected.map(|(place, is_two)| (PathBuf::from(place), is_two)));
     }

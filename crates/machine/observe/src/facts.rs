@@ -71,6 +71,13 @@ pub fn facts() -> Facts {
     facts
 }
 
+/// Of these what is said of disks, by names that begin with `block.`.
+pub fn disk_facts() -> Facts {
+    let mut facts = Facts::new();
+    blocks(&mut facts);
+    facts
+}
+
 /// What moves: pressure, memory, load, packets dropped because a processor was too slow. Values are
 /// of this moment or counted since the start of the machine.
 pub fn moving_facts() -> Facts {

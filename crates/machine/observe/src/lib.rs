@@ -21,6 +21,7 @@ pub mod tracepoints;
 #[doc(hidden)]
 pub mod untrusted;
 
+pub use perf::listed;
 pub use processor_counters::{ProcessorCounters, ProcessorTimes, processor_counters};
 pub use processors::{ProcessorUse, processor_mhz, processor_temperature_c};
 pub use threads::thread_times;

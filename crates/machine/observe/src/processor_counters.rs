@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-/// What a tick of `/proc/stat` is: `USER_HZ` is 100 wherever this builds.
-const TICK_NS: u64 = 10_000_000;
+use host::processes::TICK_NS;
 
 /// How a processor, or all together, spent the time, in steps of 10 ms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

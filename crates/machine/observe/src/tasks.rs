@@ -64,19 +64,6 @@ pub fn allowed(process: u32) -> Option<BTreeMap<String, usize>> {
     (!lists.is_empty()).then_some(lists)
 }
 
-/// The numbers in a list such as `0-3,8`; what is no number is left out.
-pub fn listed(list: &str) -> Vec<u32> {
-    const MOST: u32 = 1 << 14;
-    let range = |part: &str| -> Vec<u32> {
-        let (from, to) = part.split_once('-').unwrap_or((part, part));
-        match (from.trim().parse::<u32>(), to.trim().parse::<u32>()) {
-            (Ok(from), Ok(to)) => (from..=to.min(MOST)).collect(),
-            _ => Vec::new(),
-        }
-    };
-    list.split(',').flat_map(range).collect()
-}
-
 /// A process and its open files.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OpenCount {
@@ -120,6 +107,7 @@ fn soft_limit(limits: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::listed;
 
     #[test]
     fn this_process_has_run_and_may_run_somewhere() {

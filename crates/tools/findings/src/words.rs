@@ -34,6 +34,11 @@ pub fn plural(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
+/// `mapper (process 412)`.
+pub fn process(name: &str, number: u32) -> String {
+    format!("{name} (process {number})")
+}
+
 /// `1 process`, `12 processes`.
 pub fn processes(count: usize) -> String {
     if count == 1 { "1 process".to_owned() } else { format!("{count} processes") }

@@ -7,7 +7,7 @@ use host::native::{u32_of, u64_of};
 
 use super::mode::LinkMode;
 use crate::links::{LinkState, is_loopback, state};
-use crate::netlink::{attributes, find_attribute};
+use crate::netlink::{attributes, find_attribute, text_of};
 use crate::route::{IFLA_IFNAME, RTM_GETLINK, RTM_NEWLINK, dump, link_header};
 
 /// `linux/rtnetlink.h`
@@ -145,16 +145,12 @@ pub(super) fn link(body: &[u8]) -> Option<LinkLook> {
     let (index, flags) = (word(4)?, word(8)?);
     let rest = body.get(LINK_HEADER..)?;
     let number = |wanted| find_attribute(rest, wanted)?.first_chunk().copied().map(u32_of);
-    let text = |value: &[u8]| {
-        let text = value.split(|&byte| byte == 0).next().unwrap_or_default();
-        String::from_utf8_lossy(text).into_owned()
-    };
     let kind = find_attribute(rest, IFLA_LINKINFO)
         .and_then(|info| find_attribute(info, IFLA_INFO_KIND))
-        .map(text);
+        .map(text_of);
     Some(LinkLook {
         index,
-        name: text(find_attribute(rest, IFLA_IFNAME)?),
+        name: text_of(find_attribute(rest, IFLA_IFNAME)?),
         kind,
         state: state(flags),
         is_loopback: is_loopback(flags),

@@ -4,7 +4,7 @@ use std::io;
 
 use host::native::{u32_of, u64_of};
 
-use crate::netlink::{attributes, find_attribute};
+use crate::netlink::{attributes, find_attribute, text_of};
 use crate::route::dump;
 
 /// `linux/rtnetlink.h`
@@ -75,8 +75,7 @@ pub(super) fn queue(body: &[u8]) -> Option<Queue> {
     let word = |bytes: &[u8], at: usize| Some(u32_of(*bytes.get(at..)?.first_chunk()?));
     let (link, handle, parent) = (word(body, 4)?, word(body, 8)?, word(body, 12)?);
     let rest = body.get(HEADER..)?;
-    let kind = find_attribute(rest, TCA_KIND)?.split(|&byte| byte == 0).next()?;
-    let kind = String::from_utf8_lossy(kind).into_owned();
+    let kind = text_of(find_attribute(rest, TCA_KIND)?);
     if kind == "noqueue" {
         return None;
     }

@@ -15,7 +15,7 @@ use super::info::TcpInfo;
 use super::socket::{DatagramSocket, Endpoint, TcpSocket, TcpState};
 use crate::netlink::{
     NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR, attributes, find_attribute, header,
-    messages, refusal,
+    messages, refusal, text_of,
 };
 
 /// `linux/sock_diag.h`
@@ -230,10 +230,7 @@ fn socket_of(body: &[u8]) -> Option<TcpSocket> {
     for (kind, value) in attributes(body.get(MESSAGE..)?) {
         match kind {
             INET_DIAG_INFO => socket.info = TcpInfo::read(value),
-            INET_DIAG_CONG => {
-                let name = value.split(|&byte| byte == 0).next().unwrap_or_default();
-                socket.congestion = Some(String::from_utf8_lossy(name).into_owned());
-            }
+            INET_DIAG_CONG => socket.congestion = Some(text_of(value)),
             INET_DIAG_CGROUP_ID => {
                 socket.cgroup = value.first_chunk().copied().map(u64_of);
             }

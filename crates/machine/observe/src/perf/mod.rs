@@ -148,13 +148,14 @@ pub fn processors() -> usize {
 /// Processors that are there: `0-3,6`.
 pub(crate) fn online() -> Vec<i32> {
     let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-    listed(&text)
+    listed(&text).into_iter().filter_map(|number| i32::try_from(number).ok()).collect()
 }
 
-pub(crate) fn listed(text: &str) -> Vec<i32> {
+/// The numbers in a list of processors such as `0-3,8`; what is no number is left out.
+pub fn listed(text: &str) -> Vec<u32> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(first.parse::<i32>().ok()?..=last.parse::<i32>().ok()?)
+        Some(first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?)
     };
     text.trim().split(',').filter_map(range).flatten().take(PROCESSORS_MAX).collect()
 }

@@ -23,7 +23,7 @@ const CLOSE: u64 = 7;
 const IPV4: u64 = 2;
 /// At 20 000 attempts a second on one processor, 120 bytes each, 0.1 s.
 const RING: usize = 256 << 10;
-/// Attempts that may be under way; beyond that the oldest are forgotten.
+/// Attempts that may be under way, and resets; with more than that all are forgotten.
 const PENDING_MAX: usize = 1 << 16;
 /// A failure follows its reset within so long.
 const RESET_NS: u64 = 100_000_000;

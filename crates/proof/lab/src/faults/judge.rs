@@ -66,15 +66,12 @@ fn names(planted: &Situation, found: &Found) -> bool {
 /// Judges the report of a machine on which these were planted. Notes are no causes.
 pub(crate) fn judge(planted: &[&Situation], report: &[Found]) -> Verdict {
     let counted: Vec<&Found> = report.iter().filter(|found| found.severity != "note").collect();
-    let wants_note =
-        |found: &&Found| found.severity == "note" && planted.iter().any(|it| names(it, found));
-    let notes: Vec<&Found> = report.iter().filter(wants_note).collect();
     if planted.iter().all(|it| it.findings.is_empty()) {
         return if counted.is_empty() { Verdict::Named } else { Verdict::Wrong };
     }
-    let is_named = |found: &&Found| planted.iter().any(|it| names(it, found));
+    let is_named = |found: &Found| planted.iter().any(|it| names(it, found));
     let follows = |found: &Found| planted.iter().any(|it| it.also.contains(&found.kind));
-    let has_it = counted.iter().any(is_named) || !notes.is_empty();
+    let has_it = report.iter().any(is_named);
     match counted.first() {
         Some(first) if is_named(first) => Verdict::Named,
         Some(first) if follows(first) && has_it => Verdict::Later,

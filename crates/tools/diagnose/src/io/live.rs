@@ -128,7 +128,7 @@ impl Machine for Live {
     }
 
     fn facts(&mut self) -> Facts {
-        observe::facts::facts()
+        observe::facts::disk_facts()
     }
 
     fn scope(&self) -> Option<Disk> {

@@ -17,17 +17,14 @@ const PART: u64 = 5;
 /// A line for each disk that is busy, and one for those that wait most.
 pub(super) fn of_disks(watch: &IoWatch) -> Vec<Share> {
     let ns = u64::try_from(watch.ns).unwrap_or(0).max(1);
-    let busy = |disk: DeviceNumber| {
-        let gained = watch.counters.get(&disk).map_or(0, |(_, gained)| gained.busy_ms);
-        gained.saturating_mul(1_000_000)
-    };
     let mut shares = Vec::new();
     for (disk, seen) in &watch.disks {
-        if busy(*disk).saturating_mul(100) >= ns.saturating_mul(BUSY) {
+        let busy_ns = watch.busy_ns(*disk);
+        if busy_ns.saturating_mul(100) >= ns.saturating_mul(BUSY) {
             let what = format!(
                 "{} is busy {}: {}",
                 watch.device_name(*disk),
-                percent(busy(*disk).min(ns), ns),
+                percent(busy_ns.min(ns), ns),
                 some(holders(watch, seen).into_iter())
             );
             shares.push(Share { of: "disks", what, finding: None });

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use blockdev::owners::Owner;
 use blockdev::placement::{Disk, FileExtent, Filesystem};
+use findings::words;
 use host::DeviceNumber;
 use observe::facts::Facts;
 use observe::io::{DiskCounters, OpenFile, Process, ProcessCounters};
@@ -45,7 +46,7 @@ pub trait Machine: Groups {
     fn filesystems(&mut self) -> BTreeMap<DeviceNumber, Filesystem>;
     /// Whose a byte of a file system's device is.
     fn owner_of(&mut self, filesystem: &Filesystem, place: u64) -> Option<Owner>;
-    /// How the machine is set up.
+    /// How disks are set up.
     fn facts(&mut self) -> Facts;
     /// The part of a disk that is looked at; `None` is all of all.
     fn scope(&self) -> Option<Disk>;
@@ -104,7 +105,7 @@ pub struct IoWatch {
     pub groups: Vec<GroupSeen>,
     /// Mounted file systems.
     pub filesystems: BTreeMap<DeviceNumber, Filesystem>,
-    /// How the machine is set up.
+    /// How disks are set up.
     pub facts: Facts,
     /// Requests whose beginning or end was not seen.
     pub unmatched: u64,
@@ -129,6 +130,12 @@ impl IoWatch {
     pub(super) fn is_share(&self, nanos: u64, hundredths: u64) -> bool {
         let all = u128::from(between(0, self.ns).max(1));
         u128::from(nanos) * 100 >= all * u128::from(hundredths)
+    }
+
+    /// How long a block device had anything to do, as the kernel counts that.
+    pub(super) fn busy_ns(&self, device: DeviceNumber) -> u64 {
+        let busy_ms = self.counters.get(&device).map_or(0, |(_, gained)| gained.busy_ms);
+        busy_ms.saturating_mul(1_000_000)
     }
 
     /// Leaves out what is not below a folder, or not this file.
@@ -170,7 +177,7 @@ impl IoWatch {
     pub fn process_label(&self, process: u32) -> String {
         match self.processes.get(&process) {
             Some(seen) if process == WORKERS => seen.name.clone(),
-            Some(seen) => format!("{} (process {process})", seen.name),
+            Some(seen) => words::process(&seen.name, process),
             None => format!("process {process}"),
         }
     }

@@ -3,9 +3,8 @@
 use observe::budgets::{Budget, MemoryBudget, ProcessorBudget};
 use units::ByteSize;
 
-use super::processors::label;
 use super::seen::{BudgetUse, MachineWatch};
-use findings::words::{percent, processes, some, time};
+use findings::words::{percent, process, processes, some, time};
 use findings::{Finding, Remedy, Severity};
 
 /// Hundredths of the periods in which a group was stopped at least.
@@ -42,7 +41,7 @@ fn names(watch: &MachineWatch, group: &BudgetUse) -> String {
     if members.is_empty() {
         return processes(group.members.len());
     }
-    some(members.iter().map(|(number, seen)| label(*number, seen)))
+    some(members.iter().map(|(number, seen)| process(&seen.name, *number)))
 }
 
 fn throttled(

@@ -3,11 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use observe::ProcessorTimes;
-use observe::tasks::listed;
+use observe::{ProcessorTimes, listed};
 
 use super::seen::{MachineWatch, TaskUse};
-use findings::words::{processes, some, time};
+use findings::words::{process, processes, some, time};
 use findings::{Finding, Remedy, Severity};
 
 /// Hundredths of the watch that a process waits for a processor at least.
@@ -48,11 +47,6 @@ fn each(watch: &MachineWatch) -> BTreeMap<u32, ProcessorTimes> {
         Some((*number, times.since(before.each.get(number)?)))
     };
     after.each.iter().filter_map(of).collect()
-}
-
-/// `stress (process 12)`.
-pub(super) fn label(number: u32, seen: &TaskUse) -> String {
-    format!("{} (process {number})", seen.name)
 }
 
 /// Processes that wait for the few processors that they may have, while others do nothing.
@@ -96,7 +90,7 @@ fn of_pinned(
     waiting: &[(u32, &TaskUse)],
     resting: &[String],
 ) -> Finding {
-    let names = some(waiting.iter().map(|(number, seen)| label(*number, seen)));
+    let names = some(waiting.iter().map(|(number, seen)| process(&seen.name, *number)));
     let word = if listed(list).len() == 1 { "processor" } else { "processors" };
     let mut evidence = vec![
         format!("waiting for {word} {list}: {names}"),
@@ -106,7 +100,7 @@ fn of_pinned(
     if let Some((number, seen)) = most {
         evidence.push(format!(
             "{} could have run for {} of {}, and ran for {}",
-            label(*number, seen),
+            process(&seen.name, *number),
             time(seen.queued_ns + seen.ran_ns),
             time(watch.ns),
             time(seen.ran_ns),

@@ -1,10 +1,9 @@
 //! Who has the processors, and who waits for one.
 
-use super::processors::label;
 use super::seen::MachineWatch;
 use super::seen::TaskUse;
 use findings::Share;
-use findings::words::{percent, some};
+use findings::words::{percent, process, some};
 
 /// Names that are shown.
 const SHOWN: usize = 3;
@@ -48,7 +47,9 @@ fn most(watch: &MachineWatch, least: u64, of: fn(&TaskUse) -> u64) -> Vec<String
     let mut names: Vec<String> = found
         .iter()
         .take(SHOWN)
-        .map(|(number, seen)| format!("{} {}", label(**number, seen), percent(of(seen), watch.ns)))
+        .map(|(number, seen)| {
+            format!("{} {}", process(&seen.name, **number), percent(of(seen), watch.ns))
+        })
         .collect();
     if more > 0 {
         names.push(format!("{more} more"));

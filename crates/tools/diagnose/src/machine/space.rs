@@ -5,7 +5,7 @@ use observe::tasks::OpenCount;
 use units::ByteSize;
 
 use super::seen::MachineWatch;
-use findings::{Finding, Remedy, Severity};
+use findings::{Finding, Remedy, Severity, words};
 
 pub(super) fn findings(watch: &MachineWatch) -> Vec<Finding> {
     let full = watch.spaces.iter().filter_map(full);
@@ -57,7 +57,8 @@ fn out_of_descriptors(count: &OpenCount) -> Finding {
         severity: Severity::Problem,
         reach: 1,
         what: format!(
-            "{name} (process {process}) has used up its file descriptors: {open} of {limit}"
+            "{} has used up its file descriptors: {open} of {limit}",
+            words::process(name, *process)
         ),
         evidence: vec![
             format!("/proc/{process}/fd has {open} entries"),

@@ -93,10 +93,7 @@ impl At<'_> {
             Tracing::Seen { .. } => {
                 self.watch.processes.get(&self.process).map_or(0, |seen| seen.total_ns)
             }
-            Tracing::Refused(_) => {
-                let counters = self.watch.counters.get(&self.limit.device);
-                counters.map_or(0, |(_, gained)| gained.busy_ms.saturating_mul(1_000_000))
-            }
+            Tracing::Refused(_) => self.watch.busy_ns(self.limit.device),
         }
     }
 
@@ -156,9 +153,8 @@ impl At<'_> {
             let [half, most] = [500, 990].map(|permille| time(seen.device.quantile_ns(permille)));
             return format!("at {name} itself: half of the requests {half}, 99 % {most}");
         }
-        let counters = self.watch.counters.get(&self.limit.device);
-        let busy_ms = counters.map_or(0, |(_, gained)| gained.busy_ms);
-        format!("{name} had anything to do for {} of the watch", time(busy_ms * 1_000_000))
+        let busy = time(self.watch.busy_ns(self.limit.device));
+        format!("{name} had anything to do for {busy} of the watch")
     }
 
     fn remedies(&self) -> Vec<Remedy> {

@@ -31,7 +31,7 @@ fn of(watch: &IoWatch, disk: DeviceNumber, seen: &DiskSeen) -> Option<Finding> {
     let (&owner, part) = seen.by.iter().max_by_key(|(_, part)| part.device_ns)?;
     let owns = part.device_ns.saturating_mul(100) / seen.device_ns.max(1);
     // One request at a time makes another one wait for one request.
-    let busy_ns = busy_ns(watch, disk);
+    let busy_ns = watch.busy_ns(disk);
     if owns < OWNS || !watch.is_share(seen.device_ns, 100) || !watch.is_share(busy_ns, BUSY) {
         return None;
     }
@@ -97,10 +97,4 @@ fn of(watch: &IoWatch, disk: DeviceNumber, seen: &DiskSeen) -> Option<Finding> {
             Remedy::by_hand("another disk for one of them"),
         ],
     })
-}
-
-/// How long the disk had something to do.
-fn busy_ns(watch: &IoWatch, disk: DeviceNumber) -> u64 {
-    let busy_ms = watch.counters.get(&disk).map_or(0, |(_, gained)| gained.busy_ms);
-    busy_ms.saturating_mul(1_000_000)
 }
