@@ -12,7 +12,7 @@ const ROWS: [&[&str]; 12] = [
     &["capture", "device", "host", "sandbox", "schedules"],
     &["blockdev", "network", "observe"],
     &["guard", "volume", "session", "index", "query", "findings"],
-    &["indexer", "calls", "evidence", "recording", "vitals"],
+    &["indexer", "calls", "evidence", "recording", "selection", "vitals"],
     &[
         "record",
         "extract",

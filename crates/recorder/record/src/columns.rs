@@ -49,6 +49,15 @@ pub(crate) fn count_aside(geometry: &Geometry) -> usize {
     2 * (usize::from(geometry.data_columns) + usize::from(geometry.parity_columns))
 }
 
+/// Columns for the parts of an index, which wait for the members only, and memory for two
+/// stripes that are read back.
+pub(crate) fn index_pools(geometry: &Geometry) -> Result<(Pool, Pool), Error> {
+    let piece_bytes = usize::try_from(geometry.piece_bytes).expect("at most 2 MiB");
+    let read_back = 2 * usize::from(geometry.data_columns);
+    let aside = count_aside(geometry);
+    Ok((Pool::new(aside, piece_bytes)?, Pool::shared(read_back, piece_bytes)?))
+}
+
 impl Columns {
     /// A reserve beside `pool`, for a ring of this shape. Its memory is taken when it is needed.
     pub(crate) fn new(pool: Pool, geometry: &Geometry) -> Result<Self, Error> {

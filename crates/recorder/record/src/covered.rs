@@ -11,24 +11,14 @@ use format::head::StripeId;
 use format::recorded::{Recorded, RecordedClock};
 use units::{Clock, Timestamp};
 
-use crate::job::Input;
+use crate::claim::Claim;
 use crate::ledger::Ledger;
+use crate::options::Input;
 use crate::stamping::ClockWatch;
 
 /// A clock that falls back by more than this begins another stretch: packets after it have times
 /// that were claimed before.
 const STEP_NS: i64 = 1_000_000_000;
-
-/// What a queue says: everything up to this time lies in the first so many of its columns.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Claim {
-    pub(crate) sent: u64,
-    pub(crate) through: Timestamp,
-}
-
-impl Claim {
-    pub(crate) const NONE: Self = Self { sent: 0, through: Timestamp::MIN };
-}
 
 /// What is recorded, and the claims so far.
 #[derive(Debug)]

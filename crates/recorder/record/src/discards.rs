@@ -4,19 +4,8 @@ use blockdev::disk::Disk;
 use units::ByteSize;
 use volume::{MemberAt, Writer};
 
+use crate::options::Discard;
 use crate::storage::Storage;
-
-/// Whether the recorder discards, ahead of the head, what disks need not keep.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Discard {
-    /// Disks without platters that support discards.
-    #[default]
-    Auto,
-    /// All disks that support discards.
-    On,
-    /// No disk.
-    Off,
-}
 
 /// Starts discards on the members that get them; the lines say what happens on which member.
 pub(crate) fn begin(

@@ -12,11 +12,13 @@ use core::ops::Range;
 use core::time::Duration;
 
 use format::head::StripeId;
+use format::superblock::Superblock;
 use stage::{Receiver, Sender, channel};
 use units::{Clock, NANOS_PER_SECOND, Timestamp};
 use volume::{ClockDoubt, Reader, Retention, Writer};
 
 use crate::Error;
+use crate::options::{MaxAge, Options};
 use crate::storage::Storage;
 
 /// How often packets expire: the superblocks are written each time.
@@ -31,6 +33,19 @@ const SLOTS_AT_ONCE: u64 = 4096;
 const FINISH_NS: i64 = 10 * NANOS_PER_SECOND;
 /// How often it looks after the members while it waits for the seeker.
 const LISTEN: Duration = Duration::from_millis(100);
+
+/// How long packets are kept from now on.
+pub(crate) fn retention(options: &Options, before: &Superblock) -> Result<Retention, Error> {
+    let max_age_ns = match options.max_age {
+        MaxAge::Unchanged => before.max_age_ns,
+        MaxAge::Off => 0,
+        MaxAge::Age(age) => units::nanos(age),
+    };
+    if options.erase == Some(true) && max_age_ns == 0 {
+        return Err(Error::EraseWithoutAge);
+    }
+    Ok(Retention { max_age_ns, erases: options.erase.unwrap_or(before.erases) })
+}
 
 /// Stripes that are stored with packets which are too old to be given out.
 #[derive(Clone, Debug, Default)]

@@ -10,7 +10,7 @@ use units::{Clock, Timestamp};
 
 use crate::events::{EventKind, Events};
 use crate::intake::{Intake, WriterGone};
-use crate::progress::keep_notes;
+use crate::report::keep_notes;
 
 /// How long a source may wait for packets, at most.
 const WAIT: Duration = Duration::from_millis(50);

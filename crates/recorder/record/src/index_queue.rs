@@ -10,9 +10,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 
 use core::time::Duration;
 
+use device::Shared;
+use format::head::StripeId;
+use indexer::Times;
 use stage::{Receiver, Sender, channel};
 
-use crate::ring::SealedStripe;
+/// A sealed data stripe on its way to the indexer.
+#[derive(Debug)]
+pub(crate) struct SealedStripe {
+    pub(crate) stripe: StripeId,
+    /// `CID` of the first stripe in its slot.
+    pub(crate) slot_cid: [u8; 32],
+    pub(crate) columns: Vec<Shared>,
+    /// Where the packets of each begin.
+    pub(crate) starts: Vec<Vec<u32>>,
+    /// Bytes of head and body of each.
+    pub(crate) len: usize,
+    pub(crate) packets: u64,
+    pub(crate) times: Times,
+}
 
 /// A stripe that has waited for the indexer.
 pub(crate) struct Queued {

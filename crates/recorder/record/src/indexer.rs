@@ -33,8 +33,9 @@ use crate::late::{self, Late, Left};
 use crate::memory::PENDING_BYTES_MAX;
 use crate::poison::Poison;
 use crate::read_back::ReadBack;
-use crate::ring::{SharedStatus, Task, WriterStatus, status_of};
 use crate::segment::{OpenSegment, SegmentLimits};
+use crate::status::{SharedStatus, WriterStatus, status_of};
+use crate::task::Task;
 use crate::watchdog::{Wait, Waits};
 
 /// How often due segments and durable indexes are looked for while nothing arrives.
@@ -43,8 +44,7 @@ const TICK: Duration = Duration::from_millis(100);
 const ENCODING_TICK: Duration = Duration::from_millis(5);
 /// Space in every part for the directory and the frame of the block.
 const PART_BYTES_MIN: usize = 128 << 10;
-/// How often a thread that waits for the ring writer looks whether the recording goes on without
-/// the index.
+/// How often a thread that waits for the ring writer looks whether the index is given up.
 const LISTEN: Duration = Duration::from_millis(100);
 /// How long the end of a recording goes on indexing what there was no time for.
 const LATE_NS: i64 = 2_000_000_000;

@@ -10,15 +10,15 @@ use format::directory::{Gap, GapCause};
 use format::head::Totals;
 use format::pcapng::{ByteOrder, Options, put_comment, put_option};
 use format::piece::{EncodedInterface, Frame, InterfaceFields, PacketParts, PieceBuilder};
+use selection::{Selected, Selection};
 use stage::Sender;
 use units::{Clock, Timestamp};
 use wire::LinkType;
 
+use crate::claim::Claim;
 use crate::control::Control;
-use crate::covered::Claim;
 use crate::ledger::{InterfaceCounts, Ledger};
-use crate::ring::{FilledColumn, Task};
-use crate::selection::{Selected, Selection};
+use crate::task::{FilledColumn, Task};
 use crate::watchdog::{Wait, Waits};
 
 /// Bytes kept of an interface's name where its description is too long for a piece.

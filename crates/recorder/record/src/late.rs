@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use format::head::StripeId;
 use indexer::{RunKind, Stripe, Times};
 
+use crate::index_queue::SealedStripe;
 use crate::read_back::{Found, ReadBack, Slot};
-use crate::ring::SealedStripe;
 
 /// Stripes or ranges in a list. Three lists of at most so many take 768 KiB.
 const SKIPPED_MAX: usize = 4096;

@@ -12,7 +12,7 @@ use format::directory::Gap;
 use format::piece::Statistics;
 
 use crate::account::{Account, Loss, QueueAccount, both};
-use crate::covered::Claim;
+use crate::claim::Claim;
 
 /// What one queue has counted of one interface.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,102 +1,21 @@
 //! Changes of the members while a recording goes on, and where they are reported.
 
 use core::error::Error as _;
-use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
 use sandbox::{Child, Launcher, Program, Request};
 use volume::{Membership, Recovery};
 
+use crate::change::{Change, MemberChange};
 use crate::events::{EventKind, Events};
-use crate::job::Options;
+use crate::options::Options;
 
 /// How long the end of a recording waits for each command that was started.
 const COMMAND_PATIENCE: Duration = Duration::from_secs(10);
 
-/// A change of what a member is good for.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct MemberChange {
-    /// Number of the member.
-    pub member: u8,
-    /// Where it is, or was.
-    pub path: String,
-    /// What became of it.
-    pub what: Change,
-}
-
-/// What became of a member.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum Change {
-    /// It was not there when the recording began.
-    Absent,
-    /// There is no such member: its seat is empty.
-    Vacant,
-    /// It had missed something, and takes part again.
-    Returned,
-    /// The recording went on without it: why.
-    Expelled(String),
-    /// A spare took its place.
-    Replaced,
-    /// It got back what it missed.
-    Resilvered {
-        /// Bytes written to it.
-        bytes: u64,
-        /// Pieces that no other member could give, either.
-        lost: usize,
-    },
-}
-
-impl Change {
-    /// One word for programs.
-    pub fn word(&self) -> &'static str {
-        match self {
-            Self::Absent => "absent",
-            Self::Vacant => "vacant",
-            Self::Returned => "returned",
-            Self::Expelled(_) => "expelled",
-            Self::Replaced => "replaced",
-            Self::Resilvered { .. } => "resilvered",
-        }
-    }
-
-    /// The redundancy is less than it should be, or something is lost.
-    pub fn is_bad(&self) -> bool {
-        match self {
-            Self::Absent | Self::Expelled(_) => true,
-            Self::Resilvered { lost, .. } => *lost > 0,
-            Self::Vacant | Self::Returned | Self::Replaced => false,
-        }
-    }
-}
-
-impl fmt::Display for MemberChange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { member, path, what } = self;
-        match what {
-            Change::Absent => write!(f, "member {member} ({path}) is absent"),
-            Change::Vacant => {
-                write!(f, "the seat of member {member} is empty; replace puts a new device there")
-            }
-            Change::Returned => write!(f, "member {member} ({path}) is back, and stale"),
-            Change::Expelled(reason) => {
-                write!(f, "recording went on without member {member} ({path}): {reason}")
-            }
-            Change::Replaced => write!(f, "the spare {path} is member {member} now"),
-            Change::Resilvered { bytes, lost: 0 } => {
-                let bytes = units::ByteSize(*bytes);
-                write!(f, "member {member} ({path}) got back what it missed, {bytes}")
-            }
-            Change::Resilvered { lost, .. } => {
-                write!(f, "member {member} ({path}) was resilvered, {lost} of its pieces are lost")
-            }
-        }
-    }
-}
-
 /// Where a member is, as the volume knows it.
-pub(crate) fn path_of(membership: &Membership, member: u8) -> String {
+fn path_of(membership: &Membership, member: u8) -> String {
     let entry = membership.superblock().members.get(usize::from(member));
     entry.map(|entry| entry.path.clone()).unwrap_or_default()
 }
@@ -137,7 +56,12 @@ impl Changes {
         Self { kept: first, left_out: 0 }
     }
 
-    pub(crate) fn add(&mut self, change: MemberChange) {
+    /// Something became of a member.
+    pub(crate) fn note_change(&mut self, membership: &Membership, member: u8, what: Change) {
+        self.add(MemberChange { member, path: path_of(membership, member), what });
+    }
+
+    fn add(&mut self, change: MemberChange) {
         if self.kept.len() >= CHANGES_MAX {
             self.kept.remove(CHANGES_MAX / 2);
             self.left_out = self.left_out.saturating_add(1);

@@ -6,8 +6,8 @@ use format::geometry::Geometry;
 use units::ByteSize;
 use units::number::to_u64;
 
-use crate::job::{Input, Options};
-use crate::{classes, columns};
+use crate::columns;
+use crate::options::{Input, Options};
 
 /// Files of segments that have come from the indexer and are not yet durable, for the cache; more
 /// are left to be read from the ring.
@@ -47,7 +47,7 @@ impl Budget {
         let indexer = options.sessions.as_ref().map_or(OTHER_BYTES, indexer::memory_bytes_max);
         let kernel_rings = rings.saturating_mul(options.kernel_ring_bytes);
         let files = u64::try_from(files).unwrap_or(u64::MAX);
-        let of_a_queue = classes::memory_bytes_max(&options.classes);
+        let of_a_queue = selection::memory_bytes_max(&options.classes);
         let classes = of_a_queue.saturating_mul(to_u64(queues));
         Self { pool, kernel_rings, files, index, indexer, encryption, classes }
     }

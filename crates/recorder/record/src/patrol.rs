@@ -13,13 +13,16 @@ use std::sync::Arc;
 use device::Pool;
 use format::head::StripeId;
 use index::Files;
-use stage::{Receiver, Sender, channel};
+use stage::{Joining, Receiver, Scope, Sender, channel};
 use units::number::to_u64;
 use units::{Clock, Timestamp};
 use volume::{Patrol, Wanted};
 
-use crate::ring::{SharedStatus, Task, status_of};
+use crate::error::Error;
+use crate::options::Options;
+use crate::status::{SharedStatus, status_of};
 use crate::storage::Storage;
+use crate::task::Task;
 use crate::watchdog::{Wait, Waits};
 
 /// Of reading and checking a slot to resting after it: a fifth of what the members can do.
@@ -235,6 +238,41 @@ fn rest(ended: &Receiver<()>, time: Duration) -> Result<(), Ended> {
     }
 }
 
+/// The thread that scrubs, and what ends it by being dropped.
+pub(crate) struct PatrolThread<'scope> {
+    thread: Joining<'scope, Patrolled>,
+    goes_on: Sender<()>,
+}
+
+impl PatrolThread<'_> {
+    pub(crate) fn end(self) -> Patrolled {
+        drop(self.goes_on);
+        self.thread.join().expect("a panic aborts")
+    }
+}
+
+pub(crate) fn start<'scope>(
+    scope: &Scope<'scope, '_>,
+    (options, storage): (&Options, &Arc<dyn Storage>),
+    ((status, waits), tasks, pool): ((&SharedStatus, &Waits), Sender<Task>, &Pool),
+    (files, clock): (&'scope (dyn Files + Sync), &'scope dyn Clock),
+) -> Result<Option<PatrolThread<'scope>>, Error> {
+    let Some(every) = options.scrub_every else { return Ok(None) };
+    let patroller = Patroller {
+        storage: Arc::clone(storage),
+        files,
+        clock,
+        status: Arc::clone(status),
+        pool: pool.clone(),
+        tasks,
+        waits: waits.clone(),
+    };
+    let (goes_on, ended) = channel(1);
+    let body = move || patroller.run(every, &ended);
+    let thread = scope.spawn("scrub", body).map_err(Error::Thread)?;
+    Ok(Some(PatrolThread { thread, goes_on }))
+}
+
 #[cfg(test)]
 mod tests {
     use index::MemoryFiles;
@@ -242,7 +280,7 @@ mod tests {
     use volume::{Damage, Outcome, Repair, Seat};
 
     use super::*;
-    use crate::job::{Input, Options};
+    use crate::options::{Input, Options};
     use crate::storage::Paths;
 
     #[test]

@@ -3,51 +3,91 @@
 use core::ops::ControlFlow;
 
 use device::Pool;
+use format::geometry::Geometry;
 use units::Clock;
 
 use crate::account::Account;
 use crate::events::{Event, EventKind, Events, Speaker};
-use crate::job::Progress;
 use crate::ledger::Ledger;
 use crate::links::Links;
 use crate::members::Notifier;
+use crate::opening::Opened;
+use crate::options::{Input, Options};
 use crate::reach::ReachBack;
-use crate::ring::{SharedStatus, status_of};
+use crate::report::{Progress, Report, keep_notes};
+use crate::status::{SharedStatus, status_of};
 use crate::steps::ClockSteps;
 use crate::watch::{Disks, Watching};
 
 /// The callback that takes the progress of a recording, and may end it.
 pub(crate) type Progressing<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
 
-/// Lines for the report that are kept: a recording may go on for years.
-const NOTES_MAX: usize = 1000;
-
 /// Puts the progress together.
 pub(crate) struct ProgressReporter<'a> {
-    pub(crate) progress: Progressing<'a>,
-    pub(crate) status: &'a SharedStatus,
-    pub(crate) ledger: &'a Ledger,
-    pub(crate) pool: &'a Pool,
-    pub(crate) clock: &'a dyn Clock,
-    pub(crate) start_ns: i64,
-    pub(crate) reach: Option<ReachBack>,
-    pub(crate) slots: u64,
+    progress: Progressing<'a>,
+    status: &'a SharedStatus,
+    ledger: &'a Ledger,
+    pool: &'a Pool,
+    clock: &'a dyn Clock,
+    start_ns: i64,
+    reach: Option<ReachBack>,
+    slots: u64,
     /// Events that are to be reported besides.
-    pub(crate) notes: Vec<String>,
-    pub(crate) notifier: Notifier,
+    notes: Vec<String>,
+    notifier: Notifier,
     /// What happened, and what of it is said now.
-    pub(crate) events: Events,
-    pub(crate) speaker: Speaker,
-    pub(crate) links: Links,
-    pub(crate) steps: ClockSteps,
+    events: Events,
+    speaker: Speaker,
+    links: Links,
+    steps: ClockSteps,
     /// What the volume thinks of the clock was said.
-    pub(crate) has_told_doubt: bool,
+    has_told_doubt: bool,
     /// That packets are stored which are too old to be given out was said.
-    pub(crate) has_told_age: bool,
-    pub(crate) watching: Watching,
+    has_told_age: bool,
+    watching: Watching,
 }
 
-impl ProgressReporter<'_> {
+/// What the threads show of themselves.
+type Seen<'a> = (&'a SharedStatus, &'a Ledger, &'a Pool);
+
+impl<'a> ProgressReporter<'a> {
+    pub(crate) fn new(
+        options: &Options,
+        (opened, advice, note): (&Opened, &[String], Option<String>),
+        ((status, ledger, pool), notifier): (Seen<'a>, Notifier),
+        (clock, progress): (&'a dyn Clock, Progressing<'a>),
+        events: &Events,
+    ) -> Self {
+        let first = [recording_line(options)];
+        for line in first.iter().chain(&opened.setup).chain(advice) {
+            events.say(EventKind::Setup, "", line.clone());
+        }
+        let geometry = opened.writer.geometry();
+        Self {
+            progress,
+            status,
+            ledger,
+            pool,
+            clock,
+            start_ns: clock.boottime_ns(),
+            reach: reach_back(options, geometry),
+            slots: geometry.slots - u64::from(opened.writer.superblock().window),
+            notes: advice.iter().chain(opened.writer.notes()).cloned().chain(note).collect(),
+            notifier,
+            events: events.clone(),
+            speaker: Speaker::default(),
+            links: Links::default(),
+            steps: ClockSteps::default(),
+            has_told_doubt: false,
+            has_told_age: false,
+            watching: Watching::new(
+                opened.watches.clone(),
+                opened.writer.superblock(),
+                matches!(options.input, Input::Interfaces(_)),
+            ),
+        }
+    }
+
     pub(crate) fn tell(&mut self) -> ControlFlow<()> {
         let now = self.clock.boottime_ns();
         // First what is stored, then what was taken: see the ledger's invariant.
@@ -92,7 +132,7 @@ impl ProgressReporter<'_> {
     }
 
     /// What the members did, and whether that is to be said.
-    pub(crate) fn look_at_disks(&mut self) -> Disks {
+    fn look_at_disks(&mut self) -> Disks {
         let shown = status_of(self.status);
         let total = Account::sum(&self.ledger.accounts(&shown.stored));
         // Repairs are no traffic; what was lost would have been, of the same size.
@@ -116,7 +156,7 @@ impl ProgressReporter<'_> {
         self.events.say(EventKind::ClockStep, "", note);
     }
 
-    pub(crate) fn look_at_links(&mut self, accounts: &[Account]) {
+    fn look_at_links(&mut self, accounts: &[Account]) {
         let now = (self.clock.boottime_ns(), self.clock.realtime());
         self.links.look(accounts, now, &self.events);
     }
@@ -130,7 +170,7 @@ impl ProgressReporter<'_> {
     }
 
     /// What had not been said when the recording ended.
-    pub(crate) fn last_news(&mut self) -> Vec<Event> {
+    fn last_news(&mut self) -> Vec<Event> {
         let mut news = self.news();
         let rest = self.speaker.rest();
         self.keep(&rest);
@@ -148,10 +188,62 @@ impl ProgressReporter<'_> {
         };
         keep_notes(&mut self.notes, lasting.map(line));
     }
+
+    /// What is known when all has ended.
+    pub(crate) fn finish(
+        mut self,
+        (further_notes, broken_off): (Vec<String>, Vec<String>),
+        report: &mut Report,
+    ) {
+        report.disks = self.look_at_disks();
+        let shown = status_of(self.status);
+        let untold = self.notifier.tell(&shown.changes, &self.events);
+        report.interfaces = self.ledger.accounts(&shown.stored);
+        self.look_at_links(&report.interfaces);
+        report.news = self.last_news();
+        let ProgressReporter { ledger, pool, notes, notifier, .. } = self;
+        report.notes.extend(notes);
+        report.notes.extend(further_notes);
+        report.notes.extend(untold);
+        report.notes.extend(notifier.finish());
+        report.broken_off = broken_off;
+        report.losses = ledger.losses();
+        report.total = Account::sum(&report.interfaces);
+        report.pool_columns = (pool.count(), pool.count() - pool.least_free_count());
+        (report.unindexed, report.indexed_late) = (shown.unindexed, shown.indexed_late);
+        report.left_out = shown.left_out;
+        if shown.unerased > 0 {
+            let slots = shown.unerased;
+            report.notes.push(format!(
+                "{slots} expired slots are given out no more but not yet erased: the next \
+                 recording goes on with them, or `wirespool erase`"
+            ));
+        }
+        report.notes.extend(shown.withheld.note());
+        report.clock_doubt = shown.clock_doubt;
+        report.notes.extend(shown.clock_doubt.map(|doubt| doubt.to_string()));
+        report.acknowledged = shown.acknowledged;
+        report.notes.extend(shown.changes.note());
+        report.changes = shown.changes.into_kept();
+    }
 }
 
-/// Keeps lines for the report, unless there are very many.
-pub(crate) fn keep_notes(notes: &mut Vec<String>, lines: impl IntoIterator<Item = String>) {
-    let room = NOTES_MAX.saturating_sub(notes.len());
-    notes.extend(lines.into_iter().take(room));
+/// What is recorded, and where it goes.
+fn recording_line(options: &Options) -> String {
+    let input = match &options.input {
+        Input::Interfaces(names) => names.join(", "),
+        Input::Files(paths) => match &paths[..] {
+            [one] if one.as_os_str() == "-" => "standard input".to_owned(),
+            [one] => one.display().to_string(),
+            more => format!("{} inputs", more.len()),
+        },
+    };
+    format!("recording {input} into {}", options.volume.display())
+}
+
+/// Packets of a file come as fast as they are read: their rate predicts nothing.
+fn reach_back(options: &Options, geometry: &Geometry) -> Option<ReachBack> {
+    let slot_bytes = u64::from(geometry.piece_bytes) * u64::from(geometry.columns());
+    let is_live = matches!(options.input, Input::Interfaces(_));
+    is_live.then(|| ReachBack::new(geometry.slots * slot_bytes))
 }

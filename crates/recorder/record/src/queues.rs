@@ -3,7 +3,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use core::num::NonZeroUsize;
 use core::ops::ControlFlow;
 use core::time::Duration;
 
@@ -12,6 +11,7 @@ use device::Pool;
 use format::directory::Gap;
 use format::piece::Frame;
 use format::recorded::RecordedClock;
+use selection::Selection;
 use stage::{Joining, Scope, Sender};
 use units::Clock;
 
@@ -21,33 +21,8 @@ use crate::events::Events;
 use crate::feed::{Feed, Looking};
 use crate::intake::{Intake, IntakeParts, WriterGone};
 use crate::ledger::Ledger;
-use crate::ring::Task;
-use crate::selection::Selection;
+use crate::task::Task;
 use crate::watchdog::Waits;
-
-/// No recorder needs more queues than this; the kernel's groups end at 256.
-const QUEUES_MAX: usize = 64;
-
-/// How many queues take the packets of each interface.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Queues {
-    /// By the receive queues of the interfaces and the processors that there are.
-    Auto,
-    /// This number of queues.
-    Count(NonZeroUsize),
-}
-
-impl Queues {
-    /// One for each receive queue of the interface that has most, but for half of the processors at
-    /// most: the others write, index and answer interrupts.
-    pub(crate) fn count(self, receive_queues: usize, processors: usize) -> NonZeroUsize {
-        let count = match self {
-            Self::Auto => receive_queues.min(processors / 2),
-            Self::Count(count) => count.get(),
-        };
-        NonZeroUsize::new(count.min(QUEUES_MAX)).unwrap_or(NonZeroUsize::MIN)
-    }
-}
 
 /// Where packets come from.
 pub(crate) struct Sources {
@@ -194,18 +169,6 @@ fn pin(cpu: Option<usize>, notes: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn queues_follow_the_interface_and_the_processors() {
-        for (receive_queues, processors, expect) in
-            [(1, 64, 1), (8, 1, 1), (8, 2, 1), (8, 4, 2), (8, 64, 8), (0, 8, 1), (256, 512, 64)]
-        {
-            let count = Queues::Auto.count(receive_queues, processors).get();
-            assert_eq!(count, expect, "{receive_queues} receive queues, {processors} processors");
-        }
-        let three = NonZeroUsize::new(3).unwrap();
-        assert_eq!(Queues::Count(three).count(1, 1), three);
-    }
 
     #[test]
     fn processors_are_given_out_in_turn() {

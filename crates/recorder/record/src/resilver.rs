@@ -17,9 +17,10 @@ use units::number::to_u64;
 use volume::{Batch, Resilver};
 
 use crate::returns::Returns;
-use crate::ring::{SharedStatus, Task, status_of};
 use crate::spares::Opening;
+use crate::status::{SharedStatus, status_of};
 use crate::storage::Storage;
+use crate::task::Task;
 use crate::watchdog::{Wait, Waits};
 use crate::way::{Ended, Way};
 
@@ -208,7 +209,7 @@ impl Resilverer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::{Input, Options};
+    use crate::options::{Input, Options};
     use crate::storage::Paths;
     use crate::watch::Watches;
 

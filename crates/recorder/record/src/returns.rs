@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use units::NANOS_PER_SECOND;
 use volume::{MemberAt, Returning};
 
-use crate::ring::{SharedStatus, status_of};
 use crate::spares::Opening;
+use crate::status::{SharedStatus, status_of};
 
 /// From a member's leaving to the first look for it.
 const PATIENCE_NS: i64 = 2 * NANOS_PER_SECOND;

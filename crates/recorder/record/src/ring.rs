@@ -1,31 +1,32 @@
 //! The ring writer's thread: filled columns in, sealed stripes out, acknowledged in order.
 
 use std::collections::VecDeque;
+use std::sync::PoisonError;
 use std::sync::mpsc::RecvTimeoutError;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use core::ops::Range;
 use core::time::Duration;
 
+use crate::change::Change;
 use crate::columns::{Columns, Taken, Urgency};
 use crate::control::{Questions, Step};
 use crate::covered::Covered;
-use crate::expiry::{Expiry, Withheld};
-use crate::index_queue::ToIndexer;
+use crate::expiry::Expiry;
+use crate::index_queue::{SealedStripe, ToIndexer};
 use crate::late::{Skipped, Skips};
 use crate::ledger::Ledger;
-use crate::members::{self, Change, Changes, MemberChange};
 use crate::spares::Spares;
+use crate::status::SharedStatus;
+use crate::task::{FilledColumn, Task};
 use crate::watchdog::{Wait, Waits};
-use device::{Buffer, Device, Shared};
-use format::directory::Gap;
+use device::{Buffer, Device};
 use format::head::{Kind, StripeId, Totals};
-use format::piece::{InterfaceUse, PieceBuilder, Statistics};
+use format::piece::{InterfaceUse, PieceBuilder};
 use format::superblock::Spare;
 use indexer::Times;
-use stage::{Receiver, Sender};
+use stage::Receiver;
 use units::{Clock, Timestamp};
-use volume::{ClockDoubt, Filled, Repair, Returning, Seat, Writer, WriterCounters};
+use volume::{Filled, Returning, Seat, Writer, WriterCounters};
 
 /// A cut piece is split only if this many rows of it fit the current slot: a head costs one.
 const SPLIT_ROWS_MIN: u16 = 4;
@@ -37,115 +38,6 @@ const PUBLISH_NS: i64 = 200_000_000;
 const POLL: Duration = Duration::from_millis(2);
 /// How long it sleeps at most when there is nothing to do.
 const IDLE: Duration = Duration::from_millis(50);
-
-/// What the ring writer is asked to do.
-#[derive(Debug)]
-pub(crate) enum Task {
-    /// Packets.
-    Packets(FilledColumn),
-    /// Parts of a segment's index: at most one for each data column, and columns of padding behind
-    /// them, all of `rows` rows. `answer` hears their stripe.
-    IndexParts { columns: Vec<Buffer>, rows: u16, answer: Sender<StripeId> },
-    /// All parts are placed: heads that follow point to the first one.
-    IndexComplete { first_part: StripeId },
-    /// Rows of a member that it lacks. `answer` hears the number of the write, or why there is
-    /// none.
-    Repair { repair: Repair, answer: Sender<Result<u64, volume::Error>> },
-    /// A member lacks nothing from `clean_from` on; `done` has bytes written and pieces lost when
-    /// nothing is left to do.
-    Cleaned { seat: Seat, clean_from: u64, done: Option<(u64, usize)> },
-    /// An absent member is there again.
-    Returned { returning: Returning, takes_discards: bool },
-    /// A spare that may take the place of an absent member.
-    Spare { member: u8, spare: Spare, device: Box<dyn Device>, takes_discards: bool },
-    /// Everything that a queue had taken before a question was sent.
-    UpTo { queue: usize, number: u64 },
-    /// No packets will follow; indexes may.
-    EndOfPackets,
-}
-
-/// A column of packets whose body is not yet ended.
-#[derive(Debug)]
-pub(crate) struct FilledColumn {
-    pub(crate) column: Buffer,
-    pub(crate) builder: PieceBuilder,
-    /// Cut by time rather than full: it may be split to use up a slot.
-    pub(crate) cut: bool,
-    pub(crate) statistics: Vec<Statistics>,
-    pub(crate) gaps: Vec<Gap>,
-    /// Losses since the column before.
-    pub(crate) losses: Totals,
-    /// When its first packet came.
-    pub(crate) opened_ns: i64,
-    /// Its queue, and up to when that has sent everything with this column.
-    pub(crate) claim: (usize, Timestamp),
-}
-
-/// A sealed data stripe on its way to the indexer.
-#[derive(Debug)]
-pub(crate) struct SealedStripe {
-    pub(crate) stripe: StripeId,
-    /// `CID` of the first stripe in its slot.
-    pub(crate) slot_cid: [u8; 32],
-    pub(crate) columns: Vec<Shared>,
-    /// Where the packets of each begin.
-    pub(crate) starts: Vec<Vec<u32>>,
-    /// Bytes of head and body of each.
-    pub(crate) len: usize,
-    pub(crate) packets: u64,
-    pub(crate) times: Times,
-}
-
-/// What other threads may know of the writer at any moment.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct WriterStatus {
-    pub(crate) acknowledged: StripeId,
-    pub(crate) tail: u64,
-    /// Everything before was given up, and is being erased.
-    pub(crate) given_up_before: u64,
-    /// In the end: slots of that which are not yet erased.
-    pub(crate) unerased: u64,
-    pub(crate) counters: WriterCounters,
-    /// Packets in acknowledged stripes, by interface.
-    pub(crate) stored: Vec<u64>,
-    /// Packets in stripes for which the indexer has had no time.
-    pub(crate) unindexed: u64,
-    /// Packets in such stripes that were indexed since.
-    pub(crate) indexed_late: u64,
-    /// Packets that stay without an index: they ended the indexer twice.
-    pub(crate) left_out: u64,
-    /// Indexers that ended before their time.
-    pub(crate) indexer_deaths: u64,
-    /// What is stored and not given out because of its age.
-    pub(crate) withheld: Withheld,
-    /// Packets do not expire by the clock.
-    pub(crate) clock_doubt: Option<ClockDoubt>,
-    /// What became of members, in the order of time.
-    pub(crate) changes: Changes,
-    /// Number of the opening that goes on: members come and go with it.
-    pub(crate) epoch: u32,
-    /// Oldest sequence that may still be written anew.
-    pub(crate) repairable_from: u64,
-    /// Writes with smaller numbers are durable.
-    pub(crate) durable_below: u64,
-    /// Members that take no part.
-    pub(crate) away: Vec<u8>,
-    /// Those of them that failed although they were there.
-    pub(crate) failed: Vec<u8>,
-    /// Time since boot when this was noted: a few times a second.
-    pub(crate) now_ns: i64,
-    /// The devices of expelled members may be opened anew.
-    pub(crate) has_let_go: bool,
-    /// Which waits are too long now.
-    pub(crate) long_waits: Vec<String>,
-}
-
-pub(crate) type SharedStatus = Arc<Mutex<WriterStatus>>;
-
-/// Reads the status; a poisoned lock only means that another thread is going down.
-pub(crate) fn status_of(status: &SharedStatus) -> WriterStatus {
-    status.lock().unwrap_or_else(PoisonError::into_inner).clone()
-}
 
 /// What the thread is made of, besides the writer.
 pub(crate) struct RingParts<'a> {
@@ -646,9 +538,8 @@ impl RingWriter<'_> {
     }
 
     fn changed(&self, member: u8, what: Change) {
-        let path = members::path_of(self.writer.membership(), member);
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
-        status.changes.add(MemberChange { member, path, what });
+        status.changes.note_change(self.writer.membership(), member, what);
     }
 
     fn cleaned(

@@ -7,24 +7,12 @@ use core::num::NonZero;
 
 use capture::{FileOptions, FileSource, LiveOptions, LiveSource, Source, XdpSource};
 use format::recorded::RecordedClock;
+use selection::Selection;
 use units::ByteSize;
 
 use crate::error::Error;
-use crate::job::{Input, Options};
+use crate::options::{Input, Options, Way};
 use crate::queues::Sources;
-use crate::selection::Selection;
-
-/// Which way packets come from interfaces.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Way {
-    /// Packet sockets; `AF_XDP` where that takes no packets from the host and copies nothing.
-    #[default]
-    Auto,
-    /// Packet sockets, beside the host.
-    Packet,
-    /// `AF_XDP`, which takes the packets from the host.
-    Xdp,
-}
 
 /// Opens the inputs, of whose packets the selection is stored.
 pub(crate) fn open(options: &Options, selection: Selection) -> Result<Sources, Error> {

@@ -10,9 +10,11 @@ use device::Device;
 use format::superblock::Spare;
 use stage::{Key, Sender};
 
-use crate::discards::{self, Discard};
-use crate::ring::Task;
+use crate::discards;
+use crate::opening::Opened;
+use crate::options::{Discard, Options};
 use crate::storage::Storage;
+use crate::task::Task;
 use crate::watch::Watches;
 use crate::way::Way;
 
@@ -30,6 +32,15 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
+    pub(crate) fn new(options: &Options, opened: &Opened, storage: &Arc<dyn Storage>) -> Self {
+        Self {
+            storage: Arc::clone(storage),
+            watches: opened.watches.clone(),
+            discard: options.discard,
+            run_bytes: opened.writer.discard_bytes(),
+        }
+    }
+
     /// A device, watched; `None` where it cannot be opened.
     pub(crate) fn open(&self, path: &Path, member: Option<u8>) -> Option<Box<dyn Device>> {
         let device = self.storage.open(path).ok()?;

@@ -9,7 +9,7 @@ use format::superblock::{Spare, Superblock};
 use units::Sleep;
 use volume::{MemberAt, Opener, RandomKey, Reader};
 
-use crate::job::Options;
+use crate::options::Options;
 
 /// A device, or why there is none.
 pub type OpenedDevice = Result<Box<dyn Device>, device::Error>;

@@ -8,17 +8,19 @@
 //! index has come back from its wait. Stripes that are left out are indexed late, as others for
 //! which there was no time.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use core::fmt;
 use core::time::Duration;
 
-use stage::Receiver;
+use stage::{Receiver, Scope, Sender, channel};
 use units::Clock;
 
+use crate::error::Error;
 use crate::events::{EventKind, Events};
-use crate::ring::SharedStatus;
+use crate::status::SharedStatus;
 
 /// How often waits are looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -263,9 +265,27 @@ impl Drop for Waiting<'_> {
     }
 }
 
+/// Says which wait is too long, until what this gives is dropped.
+pub(crate) fn start<'scope>(
+    scope: &Scope<'scope, '_>,
+    (waits, events): (&Waits, &Events),
+    (status, clock): (&SharedStatus, &'scope dyn Clock),
+    (log, volume): (fn(&str), &Path),
+) -> Result<Sender<()>, Error> {
+    let (goes_on, ended) = channel(1);
+    let (waits, status, events) = (waits.clone(), Arc::clone(status), events.clone());
+    let volume = volume.display().to_string();
+    let body = move || {
+        let log = |line: &str| log(&format!("{volume}: {line}"));
+        run(&waits, (&status, clock), (&log, &events), &ended);
+    };
+    scope.spawn("watchdog", body).map_err(Error::Thread)?;
+    Ok(goes_on)
+}
+
 /// Looks until the other end of `goes_on` is gone: lines go to the log at once, and to the
 /// status for the thread that reports progress.
-pub(crate) fn run(
+fn run(
     waits: &Waits,
     (status, clock): (&SharedStatus, &dyn Clock),
     (log, events): (&dyn Fn(&str), &Events),

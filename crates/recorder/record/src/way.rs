@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use stage::Sender;
 
-use crate::ring::Task;
+use crate::task::Task;
 
 /// The recording is over, or its writer is gone.
 pub(crate) struct Ended;

@@ -39,6 +39,17 @@ impl fmt::Display for MemberFailure {
     }
 }
 
+/// A member that a running writer went on without.
+#[derive(Debug)]
+pub struct Expelled {
+    /// Number of the member.
+    pub member: u8,
+    /// Error for which the member was given up.
+    pub reason: Error,
+    /// The epoch that began without it.
+    pub epoch: u32,
+}
+
 /// Why an operation on a volume failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]

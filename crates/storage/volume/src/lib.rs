@@ -30,6 +30,7 @@ mod mount;
 mod protect;
 mod quorum;
 mod reader;
+mod recovery;
 mod repair;
 mod resilver;
 mod restore;
@@ -48,7 +49,7 @@ mod writer;
 
 pub use claim::Opener;
 pub use create::{CreateOptions, Identity, columns_for, create, create_for, geometry_for};
-pub use error::{Error, MemberFailure};
+pub use error::{Error, Expelled, MemberFailure};
 pub use expiry::{Erased, erase};
 pub use index_stripes::IndexFile;
 pub use layout::{Bound, Layout, Usable};
@@ -58,9 +59,10 @@ pub use locate::{
 };
 pub use look::Look;
 pub use membership::{Membership, Redundancy, Seat};
-pub use mount::{Candidate, Recovery, mount, mount_members, mount_without};
+pub use mount::{Candidate, mount, mount_members, mount_without};
 pub use protect::{ColumnSums, protect};
 pub use reader::{GivenUp, Reader, Slot, Span, StripeInSlot};
+pub use recovery::Recovery;
 pub use resilver::{Batch, LostRows, Resilver, Resilvered, resilver};
 pub use restore::{Recognized, recognize, restore_superblocks};
 pub use rows::{PieceRows, RowsWanted};
@@ -73,6 +75,6 @@ pub use sealing::RandomKey;
 pub use search::Newest;
 pub use verify::{Damage, LostBody, VerifyReport};
 pub use writer::{
-    Appended, ClockDoubt, Expelled, Filled, FilledColumn, Plan, Repair, Retention, Returning,
-    Writer, WriterCounters,
+    Appended, ClockDoubt, Filled, FilledColumn, Plan, Repair, Retention, Returning, Writer,
+    WriterCounters,
 };

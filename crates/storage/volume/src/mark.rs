@@ -27,6 +27,16 @@ pub(crate) fn reached(superblock: &Superblock) -> u64 {
     (*joined_start).max(*given_up_before).max(mark.acknowledged.sequence)
 }
 
+/// Oldest sequence that a ring whose newest head is `newest` holds for certain and still gives out.
+/// Up to W slots ahead of it may hold the remains of stripes that were in flight when a writer
+/// crashed, and so neither the old nor a new stripe. Lap 0 is never written: the first sequence is
+/// N. What was given up is being erased.
+pub(crate) fn tail_behind(newest: u64, superblock: &Superblock) -> u64 {
+    let slots = superblock.geometry.slots;
+    let held_from = (newest + 1 + u64::from(superblock.window)).saturating_sub(slots);
+    held_from.max(slots).max(superblock.given_up_before)
+}
+
 /// The ring ends there: the writer stopped in order, and no writer has begun since.
 pub(crate) fn is_stopped(superblock: &Superblock, prepared_epoch: u32) -> bool {
     let mark = superblock.mark;

@@ -17,61 +17,26 @@
 //! A member that cannot be written meanwhile is left out, and the mount begins again without it.
 
 use device::Device;
-use format::directory::{Gap, GapCause};
 use format::head::{Head, Kind, StripeHead, StripeId};
 use format::superblock::Superblock;
-use units::{Clock, Timestamp};
+use units::Clock;
 
 use crate::claim::{Claiming, Opener};
 use crate::epoch::{self, Beginning, Part, write_closing};
 use crate::member_writer::MemberWriter;
 use crate::member_writers::{Failed, MemberWriters};
 use crate::membership::Membership;
-use crate::reader::known;
+use crate::recovery::Recovery;
 use crate::repair::rebuild;
 use crate::seal::{Previous, Sealed, empty_head, row_offset};
 use crate::sealing::Keys;
-use crate::search::{self, Care, Newest};
+use crate::search::{self, Care, Known, Newest};
 use crate::slot_view::{SlotBytes, SlotView, StripeView};
 use crate::writer::{Explained, Writer};
 use crate::{Error, MemberFailure, quorum};
 
 /// A member that answers nothing for this long, while others do, is left out.
 const PATIENCE_NS: i64 = 10_000_000_000;
-
-/// What a mount found and did.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Recovery {
-    /// The last writer stopped in order.
-    pub clean: bool,
-    /// Whole stripes above the watermark that were kept.
-    pub kept: u64,
-    /// Of those, stripes of which some piece was computed from the others and written.
-    pub completed: u64,
-    /// Slots closed because what followed was not whole.
-    pub voided: u64,
-    /// Acknowledged stripes of which some row cannot be had, as far as a mount looks; left as they
-    /// are.
-    pub damaged: u64,
-    /// The newest sign of life before this mount; `None` on a new volume.
-    pub last_alive: Option<Timestamp>,
-    /// Time since boot in the newest head that was judged.
-    pub last_boottime_ns: Option<i64>,
-    /// Every slot was read, because the search contradicted itself.
-    pub scanned_all: bool,
-    /// Members that failed while mounting and were left out.
-    pub failed: Vec<MemberFailure>,
-}
-
-impl Recovery {
-    /// What a writer that did not stop in order may have lost: everything between its last sign of
-    /// life and now.
-    pub fn gap(&self, now: Timestamp) -> Option<Gap> {
-        let from = self.last_alive.filter(|_| !self.clean)?;
-        let cause = GapCause::Crash;
-        Some(Gap { cause, interface: None, packets: None, bytes: None, from, to: now.max(from) })
-    }
-}
 
 /// Recovers the ring on the members at hand, in any order, and opens it for writing.
 ///
@@ -239,7 +204,7 @@ fn mount_on(
         }
         None => Judged::of_fresh_ring(&superblock),
     };
-    let judged = judged.with_mark(&superblock, known(membership).is_stopped);
+    let judged = judged.with_mark(&superblock, Known::of(membership).is_stopped);
     // While it is known who was away: behind the JOIN nobody was.
     let keys = Keys::load(writers, membership, clock)?;
     let beginning = Beginning {
@@ -258,7 +223,7 @@ fn find_newest(
     membership: &Membership,
     clock: &dyn Clock,
 ) -> Result<Option<Newest>, Failed> {
-    let known = known(membership);
+    let known = Known::of(membership);
     if known.prepared_epoch == 0 {
         return Ok(None);
     }

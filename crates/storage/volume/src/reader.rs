@@ -33,32 +33,6 @@ pub struct Span {
     pub acknowledged: StripeId,
 }
 
-/// Oldest sequence that a ring whose newest head is `newest` holds for certain and still gives out.
-/// Up to W slots ahead of it may hold the remains of stripes that were in flight when a writer
-/// crashed, and so neither the old nor a new stripe. Lap 0 is never written: the first sequence is
-/// N. What was given up is being erased.
-pub(crate) fn tail_behind(newest: u64, superblock: &Superblock) -> u64 {
-    let slots = superblock.geometry.slots;
-    let held_from = (newest + 1 + u64::from(superblock.window)).saturating_sub(slots);
-    held_from.max(slots).max(superblock.given_up_before)
-}
-
-/// What the search may take from the superblocks.
-pub(crate) fn known(membership: &Membership) -> Known {
-    let superblock = membership.superblock();
-    let settled = membership.settled();
-    Known {
-        prepared_epoch: membership.prepared_epoch(),
-        window: superblock.window,
-        reached: mark::reached(superblock),
-        until: superblock.mark.until,
-        marked: superblock.mark.acknowledged,
-        is_stopped: mark::is_stopped(superblock, membership.prepared_epoch()),
-        settled_epoch: settled.epoch,
-        settled_start: settled.start,
-    }
-}
-
 /// What one column of a slot holds of one sequence.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Slot {
@@ -198,7 +172,7 @@ impl Reader {
         let mut settled = self.membership.clone();
         quorum::settle_for_reading(&mut settled, |_| self.with_heads(quorum::epoch_used));
         self.membership = settled;
-        let known = known(&self.membership);
+        let known = Known::of(&self.membership);
         let (newest, last_head) = self.with_heads(|heads| self.newest_by(heads, known))?;
         (self.newest, self.last_head) = (newest, last_head);
         Ok(())
@@ -390,7 +364,7 @@ impl Reader {
     /// What may be read; `None` while nothing is acknowledged.
     pub fn span(&self) -> Option<Span> {
         let newest = self.newest.as_ref()?;
-        let tail = tail_behind(newest.sequence, self.superblock());
+        let tail = mark::tail_behind(newest.sequence, self.superblock());
         // Nothing is behind the newest head, whatever a forged one says is acknowledged.
         let last = StripeId { sequence: newest.sequence, sub: u16::MAX };
         let acknowledged = newest.acknowledged.min(last);

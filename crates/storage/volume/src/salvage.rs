@@ -19,8 +19,7 @@ use format::head::{HEAD_BYTES, Head, HeadKey, StripeId, VolumeId};
 use format::superblock::{EarlierShape, Mark, MemberEntry, Superblock};
 use units::Timestamp;
 
-use crate::reader::known;
-use crate::search::Newest;
+use crate::search::{Known, Newest};
 use crate::{Error, Reader, create, superblocks};
 
 /// Slots whose first heads decide between shapes, and which member a device is.
@@ -95,7 +94,7 @@ fn newest_of(reader: &mut Reader, has_all: bool) -> Result<Newest, Error> {
     if let Ok(Some(newest)) = searched {
         return Ok(newest);
     }
-    let mut known = known(reader.membership());
+    let mut known = Known::of(reader.membership());
     if !has_all {
         known.settled_epoch = u32::MAX;
     }

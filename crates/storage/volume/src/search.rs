@@ -18,6 +18,7 @@ use core::ops::Range;
 use format::head::{Head, StripeId};
 
 use crate::heads::Heads;
+use crate::membership::Membership;
 use crate::slot_view::SlotBytes;
 use crate::{Error, mark};
 
@@ -70,6 +71,24 @@ pub(crate) struct Known {
     pub(crate) settled_epoch: u32,
     /// Sequence of its EPOCH stripe, which is acknowledged with everything before; 0: not known.
     pub(crate) settled_start: u64,
+}
+
+impl Known {
+    /// What the search may take from the superblocks.
+    pub(crate) fn of(membership: &Membership) -> Self {
+        let superblock = membership.superblock();
+        let settled = membership.settled();
+        Self {
+            prepared_epoch: membership.prepared_epoch(),
+            window: superblock.window,
+            reached: mark::reached(superblock),
+            until: superblock.mark.until,
+            marked: superblock.mark.acknowledged,
+            is_stopped: mark::is_stopped(superblock, membership.prepared_epoch()),
+            settled_epoch: settled.epoch,
+            settled_start: settled.start,
+        }
+    }
 }
 
 /// How a stretch that says nothing is looked at, behind which the ring may go on.

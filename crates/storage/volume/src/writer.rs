@@ -10,15 +10,17 @@
 
 mod discards;
 mod erase;
+mod erasure;
+mod explained;
 mod members;
 mod repairs;
 mod retention;
 mod sealing;
 
-use erase::Erasure;
-pub use members::{Expelled, Returning};
+use erasure::Erasure;
+pub(crate) use explained::Explained;
+pub use members::Returning;
 pub use repairs::Repair;
-pub(crate) use retention::Explained;
 pub use retention::{ClockDoubt, Retention};
 
 use std::collections::VecDeque;
@@ -39,10 +41,9 @@ use crate::member_writer::MemberWriter;
 use crate::member_writers::{Failed, MemberWriters, WAIT};
 use crate::membership::Membership;
 use crate::protect::{ColumnSums, protect};
-use crate::reader::tail_behind;
 use crate::seal::{Previous, Sealed, address, empty_head, rest, row_offset, to_slot_end};
 use crate::sealing::Keys;
-use crate::{Error, mark};
+use crate::{Error, Expelled, mark};
 
 /// Rows that are not worth a stripe of their own: a head and one body row need two.
 const ROWS_TOO_FEW: u16 = 2;
@@ -256,7 +257,7 @@ impl Writer {
 
     /// Oldest sequence that the ring holds for certain.
     pub fn tail(&self) -> u64 {
-        tail_behind(self.next.sequence, self.superblock())
+        mark::tail_behind(self.next.sequence, self.superblock())
     }
 
     /// Writes with smaller numbers are durable on every member that is left.

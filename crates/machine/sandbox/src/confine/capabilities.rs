@@ -2,6 +2,9 @@
 
 use rustix::thread::{CapabilitySet, capabilities};
 
+/// Who has nothing: user and group `nobody` and `nogroup`, the kernel's own overflow ids.
+pub(super) const NOBODY: u32 = 65_534;
+
 /// A right of root that a recorder may have to keep: `capabilities(7)`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Capability {

@@ -5,18 +5,15 @@
 //! started again, and is unknown to the recorder and the launcher, which must not end for a call
 //! that a newer C library makes.
 
-use std::collections::BTreeMap;
-
-use libc::{c_int, c_long};
+use libc::c_long;
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch, apply_filter_all_threads,
+    BpfProgram, SeccompAction, SeccompCmpOp, SeccompFilter, TargetArch, apply_filter_all_threads,
 };
 
-use super::launcher;
-
-pub(super) type Result<T> = core::result::Result<T, seccompiler::Error>;
-pub(super) type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+use super::launcher_calls;
+use super::rules::{
+    NAMESPACES, OF_DESCRIPTORS, Result, Rules, each_of, no_address, number, rule, whole,
+};
 
 #[cfg(target_arch = "x86_64")]
 const ARCHITECTURE: TargetArch = TargetArch::x86_64;
@@ -190,16 +187,6 @@ const POLITELY: &[c_long] = &[
     libc::SYS_stat,
 ];
 
-/// Commands of `fcntl` that change or ask a descriptor and nothing else.
-pub(super) const OF_DESCRIPTORS: &[c_int] = &[
-    libc::F_GETFD,
-    libc::F_SETFD,
-    libc::F_GETFL,
-    libc::F_SETFL,
-    libc::F_DUPFD_CLOEXEC,
-    libc::F_GET_SEALS,
-];
-
 /// Questions to interfaces, terminals, files and disks, and discards: numbers of linux/sockios.h,
 /// asm-generic/ioctls.h and linux/fs.h.
 const QUESTIONS: &[u64] = &[
@@ -223,16 +210,6 @@ const QUESTIONS: &[u64] = &[
     0x8008_1272, // BLKGETSIZE64
     0xc020_660b, // FS_IOC_FIEMAP
 ];
-
-/// Flags of `clone` that leave a namespace.
-#[expect(clippy::as_conversions, reason = "there is no other way in a constant")]
-pub(super) const NAMESPACES: u64 = (libc::CLONE_NEWNS
-    | libc::CLONE_NEWCGROUP
-    | libc::CLONE_NEWUTS
-    | libc::CLONE_NEWIPC
-    | libc::CLONE_NEWUSER
-    | libc::CLONE_NEWPID
-    | libc::CLONE_NEWNET) as u64;
 
 /// Installs both filters in every thread.
 pub(super) fn install(who: Who) -> Result<()> {
@@ -266,10 +243,6 @@ fn politely(who: Who) -> Result<Rules> {
     Ok(rules)
 }
 
-pub(super) fn whole(calls: &[c_long]) -> impl Iterator<Item = (i64, Vec<SeccompRule>)> {
-    calls.iter().map(|&call| (call, Vec::new()))
-}
-
 fn allowed(who: Who) -> Result<Rules> {
     let mut rules: Rules = whole(ALL).collect();
     // Only a thread, in no other namespace.
@@ -289,7 +262,7 @@ fn allowed(who: Who) -> Result<Rules> {
     match who {
         Who::Indexer => allow_indexer(&mut rules)?,
         Who::Recorder => allow_recorder(&mut rules)?,
-        Who::Launcher => launcher::allow(&mut rules)?,
+        Who::Launcher => launcher_calls::allow(&mut rules)?,
     }
     Ok(rules)
 }
@@ -324,27 +297,4 @@ fn allow_recorder(rules: &mut Rules) -> Result<()> {
     rules.insert(libc::SYS_socket, vec![socket]);
     rules.insert(libc::SYS_socketpair, vec![rule([number(0, SeccompCmpOp::Eq, local)])?]);
     Ok(())
-}
-
-/// One of these values of an argument.
-pub(super) fn each_of(argument: u8, values: impl Iterator<Item = u64>) -> Result<Vec<SeccompRule>> {
-    values.map(|value| rule([number(argument, SeccompCmpOp::Eq, value)])).collect()
-}
-
-/// What an argument of 32 bits is compared with.
-pub(super) fn number(argument: u8, operator: SeccompCmpOp, value: u64) -> Condition {
-    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
-}
-
-/// An address that is not given.
-pub(super) fn no_address(argument: u8) -> Condition {
-    SeccompCondition::new(argument, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, 0)
-}
-
-pub(super) type Condition = core::result::Result<SeccompCondition, seccompiler::BackendError>;
-
-/// All of these hold.
-pub(super) fn rule<const N: usize>(conditions: [Condition; N]) -> Result<SeccompRule> {
-    let conditions = conditions.into_iter().collect::<core::result::Result<_, _>>()?;
-    Ok(SeccompRule::new(conditions)?)
 }

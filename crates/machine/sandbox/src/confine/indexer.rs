@@ -7,15 +7,13 @@ use rustix::process::{
 };
 use rustix::thread::{CapabilitySet, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
-use super::capabilities::Capability;
+use super::Notes;
+use super::capabilities::{Capability, NOBODY};
 use super::files::{self, Left};
 use super::filter::{self, Who};
 use super::threads::{drop_bounding_set, give_up};
-use super::{Notes, recorder};
 use crate::Handed;
 
-/// Who has nothing: user and group `nobody` and `nogroup`, the kernel's own overflow ids.
-pub(super) const NOBODY: u32 = 65_534;
 /// Under the recorder, whose packets do not wait.
 pub(super) const NICENESS: i32 = 10;
 /// Ended first when memory is short: `proc_pid_oom_score_adj(5)`.
@@ -52,7 +50,7 @@ pub fn confine_indexer(limits: IndexerLimits, handed: &Handed) -> Notes {
     drop_bounding_set(0);
     become_nobody(&mut notes);
     let given_up = give_up(CapabilitySet::empty(), ruleset.as_ref());
-    recorder::note(&given_up, ruleset.is_some(), "indexer", &mut notes);
+    given_up.note(ruleset.is_some(), "indexer", &mut notes);
     // A change of user undid it.
     if handed.end_with_parent().is_err() {
         notes.push("the indexer ends with its socket only".to_owned());

@@ -11,8 +11,10 @@ mod files;
 mod filter;
 mod indexer;
 mod launcher;
+mod launcher_calls;
 mod query;
 mod recorder;
+mod rules;
 mod threads;
 
 pub use indexer::{IndexerLimits, confine_indexer};

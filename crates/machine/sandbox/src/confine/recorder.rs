@@ -13,7 +13,7 @@ use super::Notes;
 use super::capabilities::Capability;
 use super::files::{self, Left};
 use super::filter::{self, Who};
-use super::threads::{self, GivenUp, give_up};
+use super::threads::give_up;
 
 /// What a recorder reads of the system whatever it records: counters of interfaces and disks, its
 /// own threads, the memory that is free.
@@ -43,7 +43,7 @@ pub fn confine_recorder(rights: &RecorderRights) -> Notes {
         Left { read: &read, write: &rights.write, create: &rights.create, ..Left::default() };
     let ruleset = files::ruleset(&left).ok().flatten();
     let given_up = give_up(kept(rights), ruleset.as_ref());
-    note(&given_up, ruleset.is_some(), "recorder", &mut notes);
+    given_up.note(ruleset.is_some(), "recorder", &mut notes);
     if let Err(error) = filter::install(Who::Recorder) {
         notes.push(format!("the recorder may make every system call: {error}"));
     }
@@ -74,21 +74,4 @@ fn kept(rights: &RecorderRights) -> CapabilitySet {
 fn belongs_to_us(path: &Path) -> bool {
     let found = path.ancestors().find_map(|path| fs::metadata(path).ok());
     found.is_none_or(|found| found.uid() == geteuid().as_raw())
-}
-
-/// Says what could not be given up.
-pub(super) fn note(given_up: &GivenUp, has_landlock: bool, who: &str, notes: &mut Notes) {
-    let GivenUp { failed, silent } = *given_up;
-    if !has_landlock || failed & threads::LANDLOCK != 0 {
-        notes.push(format!("the {who} may open every file of its user: no Landlock here"));
-    }
-    if failed & threads::CAPABILITIES != 0 {
-        notes.push(format!("the {who} keeps its capabilities"));
-    }
-    if failed & threads::NO_NEW_PRIVILEGES != 0 {
-        notes.push(format!("the {who} could gain rights by starting a program"));
-    }
-    if silent > 0 {
-        notes.push(format!("{silent} threads of the {who} keep what they had"));
-    }
 }

@@ -18,6 +18,7 @@ use std::sync::Mutex;
 use rustix::event::{Timespec, poll};
 use rustix::thread::{CapabilitySet, capabilities};
 
+use super::Notes;
 use crate::deadline::Deadline;
 
 /// How long all threads may take: each has only to be woken.
@@ -51,6 +52,24 @@ pub(super) struct GivenUp {
     pub(super) failed: u32,
     /// Threads that did not answer, and keep what they have.
     pub(super) silent: usize,
+}
+
+impl GivenUp {
+    /// Says what could not be given up.
+    pub(super) fn note(&self, has_landlock: bool, who: &str, notes: &mut Notes) {
+        if !has_landlock || self.failed & LANDLOCK != 0 {
+            notes.push(format!("the {who} may open every file of its user: no Landlock here"));
+        }
+        if self.failed & CAPABILITIES != 0 {
+            notes.push(format!("the {who} keeps its capabilities"));
+        }
+        if self.failed & NO_NEW_PRIVILEGES != 0 {
+            notes.push(format!("the {who} could gain rights by starting a program"));
+        }
+        if self.silent > 0 {
+            notes.push(format!("{} threads of the {who} keep what they had", self.silent));
+        }
+    }
 }
 
 static STEPS: AtomicPtr<Steps> = AtomicPtr::new(ptr::null_mut());

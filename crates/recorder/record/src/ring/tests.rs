@@ -1,6 +1,7 @@
 //! The ring writer among threads that hold what it needs.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 
 use core::ops::ControlFlow;
@@ -18,10 +19,10 @@ use wire::LinkType;
 
 use super::*;
 use crate::control::Control;
-use crate::discards::Discard;
 use crate::index_queue;
-use crate::job::{Input, Options};
+use crate::options::{Discard, Input, Options};
 use crate::spares::{self, Opening};
+use crate::status::status_of;
 use crate::storage::{Paths, Storage};
 use crate::watch::Watches;
 

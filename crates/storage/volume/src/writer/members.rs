@@ -11,23 +11,12 @@ use format::head::StripeId;
 use format::superblock::{EARLIER_SHAPES_MAX, EarlierShape, MemberEntry, Spare, Superblock};
 use units::Clock;
 
-use super::erase::Erasure;
+use super::erasure::Erasure;
 use super::{Writer, own_pools, told_by_epoch};
 use crate::epoch::{self, Beginning};
 use crate::member_writer::MemberWriter;
 use crate::member_writers::{Failed, WAIT};
-use crate::{Error, MemberFailure, create, superblocks};
-
-/// A member that a running writer went on without.
-#[derive(Debug)]
-pub struct Expelled {
-    /// Number of the member.
-    pub member: u8,
-    /// Error for which the member was given up.
-    pub reason: Error,
-    /// The epoch that began without it.
-    pub epoch: u32,
-}
+use crate::{Error, Expelled, MemberFailure, create, superblocks};
 
 /// A member that is there again, flushed and read: what may take its time is done before a writer
 /// takes it back.

@@ -1,6 +1,6 @@
 //! In which functions a recorder works.
 
-use super::{Functions, HotFunction};
+use super::seen::{Functions, HotFunction};
 use findings::{Finding, Severity};
 use vitals::profile::{By, Profiler, Row, Span};
 

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use format::directory::{Gap, GapCause};
-use recording::Whole;
+use recording::{Loss, State, Whole};
 use units::number::{permille, sum};
 
-use super::{Loss, Recording, State, bursts};
+use super::bursts;
+use super::seen::Recording;
 use findings::words::{percent, plural};
 use findings::{Finding, Remedy, Severity};
 

@@ -1,13 +1,13 @@
 //! Threads of the recorder that have no time left.
 
-use super::Recording;
+use super::seen::{Recording, Thread};
 use findings::{Finding, Remedy, Severity};
 
 /// Thousandths of its time in which a thread that is short of it runs.
 const BUSY: u64 = 900;
 
 pub(super) fn findings(recording: &Recording) -> Vec<Finding> {
-    let finding = |thread: &super::Thread| Finding {
+    let finding = |thread: &Thread| Finding {
         kind: "recorder.busy_thread",
         severity: Severity::Warning,
         reach: 1,

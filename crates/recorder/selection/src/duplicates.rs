@@ -54,7 +54,7 @@ impl Duplicates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::selection::tests::packet;
+    use crate::tests::packet;
 
     #[test]
     fn a_copy_within_the_window_is_one_and_later_it_is_not() {

@@ -94,7 +94,7 @@ impl fmt::Display for Class {
 }
 
 /// Bytes of memory at most that each queue needs to remember sessions for these classes.
-pub(crate) fn memory_bytes_max(classes: &[Class]) -> u64 {
+pub fn memory_bytes_max(classes: &[Class]) -> u64 {
     let counts = |keep| matches!(keep, Keep::Bytes(_) | Keep::Packets(_) | Keep::Handshake);
     let counts = classes.iter().any(|class| counts(class.keep));
     if counts { to_u64(kept::MEMORY_BYTES_MAX) } else { 0 }

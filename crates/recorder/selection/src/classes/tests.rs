@@ -3,7 +3,7 @@ use std::net::Ipv4Addr;
 use proptest::prelude::*;
 
 use super::*;
-use crate::selection::tests::packet;
+use crate::tests::packet;
 
 fn classes(texts: &[&str]) -> Classes {
     let classes: Vec<Class> = texts.iter().map(|text| text.parse().unwrap()).collect();

@@ -1,0 +1,33 @@
+//! Where the index files of a recording lie.
+
+use host::CachedVolume;
+use index::{Files, IndexKeys, MemoryFiles};
+use units::Clock;
+
+use crate::opening::Opened;
+use crate::options::Options;
+use crate::patrol;
+
+/// The index directory; one in memory, and a note why, where none is given and none can be opened.
+pub(crate) fn open(
+    given: Option<Box<dyn Files + Send + Sync>>,
+    options: &Options,
+    opened: &Opened,
+    clock: &dyn Clock,
+) -> (Box<dyn Files + Send + Sync>, Option<String>) {
+    let (path, keeps_sessions) = (&*options.volume, options.keep_sessions.is_some());
+    let id = &opened.writer.superblock().volume_id.to_string();
+    let volume = CachedVolume { id, path, keeps_sessions };
+    let mut note = None;
+    let files = given.unwrap_or_else(|| {
+        match host::open_index(options.index_dir.as_deref(), &volume, clock.realtime()) {
+            Ok(directory) => Box::new(directory),
+            Err(error) => {
+                let text = "queries read the index from the volume";
+                note = Some(format!("no index cache ({error}); {text}"));
+                Box::new(MemoryFiles::default())
+            }
+        }
+    });
+    (IndexKeys::new(opened.keyring.clone()).over(files, &[patrol::FILE]), note)
+}

@@ -1,0 +1,77 @@
+//! The state of the ring writer, as other threads see it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use format::head::StripeId;
+use volume::{ClockDoubt, Recovery, Writer, WriterCounters};
+
+use crate::expiry::Withheld;
+use crate::members::{self, Changes};
+
+/// What other threads may know of the writer at any moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WriterStatus {
+    pub(crate) acknowledged: StripeId,
+    pub(crate) tail: u64,
+    /// Everything before was given up, and is being erased.
+    pub(crate) given_up_before: u64,
+    /// In the end: slots of that which are not yet erased.
+    pub(crate) unerased: u64,
+    pub(crate) counters: WriterCounters,
+    /// Packets in acknowledged stripes, by interface.
+    pub(crate) stored: Vec<u64>,
+    /// Packets in stripes for which the indexer has had no time.
+    pub(crate) unindexed: u64,
+    /// Packets in such stripes that were indexed since.
+    pub(crate) indexed_late: u64,
+    /// Packets that stay without an index: they ended the indexer twice.
+    pub(crate) left_out: u64,
+    /// Indexers that ended before their time.
+    pub(crate) indexer_deaths: u64,
+    /// What is stored and not given out because of its age.
+    pub(crate) withheld: Withheld,
+    /// Packets do not expire by the clock.
+    pub(crate) clock_doubt: Option<ClockDoubt>,
+    /// What became of members, in the order of time.
+    pub(crate) changes: Changes,
+    /// Number of the opening that goes on: members come and go with it.
+    pub(crate) epoch: u32,
+    /// Oldest sequence that may still be written anew.
+    pub(crate) repairable_from: u64,
+    /// Writes with smaller numbers are durable.
+    pub(crate) durable_below: u64,
+    /// Members that take no part.
+    pub(crate) away: Vec<u8>,
+    /// Those of them that failed although they were there.
+    pub(crate) failed: Vec<u8>,
+    /// Time since boot when this was noted: a few times a second.
+    pub(crate) now_ns: i64,
+    /// The devices of expelled members may be opened anew.
+    pub(crate) has_let_go: bool,
+    /// Which waits are too long now.
+    pub(crate) long_waits: Vec<String>,
+}
+
+impl WriterStatus {
+    /// Of a volume that was just mounted: threads that begin before the ring writer first notes
+    /// anything find this.
+    pub(crate) fn new(writer: &Writer, recovery: &Recovery, now_ns: i64) -> Self {
+        Self {
+            acknowledged: writer.acknowledged(),
+            tail: writer.tail(),
+            repairable_from: writer.repairable().start,
+            durable_below: writer.durable_below(),
+            changes: Changes::new(members::at_start(writer.membership(), recovery)),
+            epoch: writer.epoch(),
+            now_ns,
+            ..Self::default()
+        }
+    }
+}
+
+pub(crate) type SharedStatus = Arc<Mutex<WriterStatus>>;
+
+/// Reads the status; a poisoned lock only means that another thread is going down.
+pub(crate) fn status_of(status: &SharedStatus) -> WriterStatus {
+    status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
