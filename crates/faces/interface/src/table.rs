@@ -386,7 +386,7 @@ pub static ENDPOINTS: [Endpoint; 51] = [
         what: Matter::Findings,
         method: Method::Get,
         needs: Needs::Credential,
-        summary: "What is wrong with the recorder of a volume, as `diagnose recorder --json` has it",
+        summary: "What is wrong with the recorder of a volume, as `diagnose recorder` finds it",
         parameters: &[
             VOLUME,
             Parameter::number(

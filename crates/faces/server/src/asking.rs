@@ -105,19 +105,11 @@ pub(crate) fn health(service: &Service, caller: Option<&Caller>) -> Reply {
     reply
 }
 
-/// The interface as `OpenAPI`, with the types of what it gives.
+/// The interface as `OpenAPI`.
 fn document() -> String {
     static TEXT: OnceLock<String> = OnceLock::new();
-    let text = || {
-        let mut generator = interface::generator();
-        volume_view::describe(&mut generator);
-        session_view::describe_gaps(&mut generator);
-        machine_view::describe_diagnosis(&mut generator);
-        tags::describe(&mut generator);
-        ::jobs::describe(&mut generator);
-        let of_types = generator.take_definitions(true);
-        page::safe::json_pretty(&interface::document(session_view::session_schema(), of_types))
-    };
+    let of = || interface::document(session_view::session_schema());
+    let text = || page::safe::json_pretty(&of());
     TEXT.get_or_init(text).clone()
 }
 
