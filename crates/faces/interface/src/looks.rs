@@ -59,6 +59,7 @@ fn inspection() -> Value {
             ("start_ns", time()),
             ("end_ns", time()),
             ("reach_full_ns", time()),
+            ("map", json!({"type": "object"})),
         ]),
     )
 }

@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::endpoint::{ARROW, EVENTS, Endpoint, Matter, Method, NDJSON, Needs, PCAPNG, Parameter};
+use crate::endpoint::{
+    ARROW, EVENTS, Endpoint, Matter, Method, NDJSON, Needs, PCAPNG, PLAIN, Parameter,
+};
 use crate::schemas::schemas;
 use crate::table::ENDPOINTS;
 use crate::{kept, looks};
@@ -306,6 +308,8 @@ fn schema(endpoint: &Endpoint, media_type: &str) -> Value {
         (Matter::Holds, _) => of("Holds"),
         (Matter::Hold, _) => of("Held"),
         (Matter::Release, _) => of("Hold"),
+        (Matter::Inspection, PLAIN) => json!({"type": "string", "description":
+            "As `wirespool inspect` prints it"}),
         (Matter::Inspection, _) => of("Inspection"),
         (Matter::Ring, _) => of("Ring"),
         (Matter::Recordings, _) => of("Recordings"),

@@ -2,7 +2,7 @@
 //! document is made.
 
 use crate::endpoint::{
-    ARROW, EVENTS, Endpoint, JSON, Matter, Method, NDJSON, Needs, PCAPNG, Parameter,
+    ARROW, EVENTS, Endpoint, JSON, Matter, Method, NDJSON, Needs, PCAPNG, PLAIN, Parameter,
 };
 use crate::scope::Scope;
 
@@ -323,9 +323,13 @@ pub static ENDPOINTS: [Endpoint; 51] = [
         method: Method::Get,
         needs: Needs::Scope(Scope::Sessions),
         summary: "What a volume holds, as `wirespool inspect --json` tells of it",
-        parameters: &[VOLUME],
+        parameters: &[
+            VOLUME,
+            Parameter::flag("map", "With the ring over the surface, as --map draws it"),
+            Parameter::number("width", "Of text: columns of the terminal"),
+        ],
         body: &[],
-        media_types: &[JSON],
+        media_types: &[JSON, PLAIN],
     },
     Endpoint {
         path: "/api/v1/ring",

@@ -59,7 +59,9 @@ pub(crate) async fn answer(
         Matter::Release => holds::release(service, caller, id).await,
         Matter::Answer => known_answer(service, caller, id),
         Matter::Manifest => manifest(service, caller, id),
-        what if what.is_looked_at() => looking::answer(service, caller, (what, given)).await,
+        what if what.is_looked_at() => {
+            looking::answer(service, (caller, headers), (what, given)).await
+        }
         Matter::Tags | Matter::AddTags | Matter::RemoveTag => {
             tagging::answer(service, (caller, headers), (what, id, given)).await
         }
