@@ -50,7 +50,7 @@ fn event(served: &Served) -> String {
         "event_type": "alert",
         "src_ip": session["orig_ip"], "src_port": session["orig_port"],
         "dest_ip": session["resp_ip"], "dest_port": session["resp_port"],
-        "proto": session["proto"].as_str().unwrap().to_uppercase(),
+        "proto": if session["proto"] == 17 { "UDP" } else { "TCP" },
         "alert": {"signature": "ET SCAN x", "severity": 2},
     })
     .to_string()
@@ -79,8 +79,9 @@ fn an_event_tags_the_sessions_that_the_verb_tags() {
         assert_eq!(tag["by"], "holder");
     }
     // A service that begins anew has them still.
-    let all = listed(&served, "", &reader);
-    assert_eq!(all, *tags);
+    let mut all = listed(&served, "", &reader);
+    all.reverse();
+    assert_eq!(all, *tags, "the newest first");
     let of = format!("?session={}", tags[0]["session_id"].as_str().unwrap());
     assert_eq!(listed(&served, &of, &reader).len(), 1);
     assert_eq!(listed(&served, "?tag=SCAN", &reader).len(), tags.len());
