@@ -18,7 +18,7 @@ use crate::given::Given;
 use crate::problem::Problem;
 use crate::question::{Look, What};
 use crate::service::{Service, Volume};
-use crate::{asking, holds};
+use crate::{accept, checked, holds};
 
 /// A row of cells, and rows, if the request does not say how many.
 const COLUMNS: u64 = 64;
@@ -65,7 +65,7 @@ pub(crate) async fn answer(
 
 /// For a program, or for a terminal.
 fn inspection(given: &Given, headers: &HeaderMap) -> Result<Look, Problem> {
-    let as_text = asking::wanted_of(headers, &[JSON, PLAIN]) == PLAIN;
+    let as_text = accept::wanted_of(headers, &[JSON, PLAIN]) == PLAIN;
     let width = given.number("width")?.map(|width| width.min(WIDTH_MAX));
     let width = width.and_then(|width| usize::try_from(width).ok());
     Ok(Look::Inspection { as_text, width, has_map: given.flag("map")? })
@@ -87,7 +87,7 @@ async fn ring(
 
 fn gaps(caller: &Caller, given: &Given) -> Result<Look, Problem> {
     let (query, now_ns) = (given.query(), SystemClock.realtime().0);
-    asking::checked(&query, now_ns)?;
+    checked::checked(&query, now_ns)?;
     let (from, until) = times(&caller.narrowed(&query), now_ns)?;
     let limit = given.at_most("limit", GAPS, GAPS_MAX)?;
     Ok(Look::Gaps {

@@ -153,7 +153,8 @@ fn events_of_a_log_tag_the_sessions_of_a_service() {
             "uid": "x",
             "id.orig_h": session["orig_ip"], "id.orig_p": session["orig_port"],
             "id.resp_h": session["resp_ip"], "id.resp_p": session["resp_port"],
-            "proto": if session["proto"] == 17 { "udp" } else { "tcp" }, "note": "Scan::Port_Scan", "msg": "x",
+            "proto": if session["proto"] == 17 { "udp" } else { "tcp" },
+            "note": "Scan::Port_Scan", "msg": "x",
         })
         .to_string()
             + "\n"
