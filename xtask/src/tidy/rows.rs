@@ -26,6 +26,7 @@ const ROWS: [&[&str]; 12] = [
         "runs",
         "talkers",
         "page",
+        "interface",
     ],
     &[
         "volume-view",
@@ -36,6 +37,8 @@ const ROWS: [&[&str]; 12] = [
         "audit",
         "hold",
         "people",
+        "jobs",
+        "tags",
     ],
     &["tui", "server", "remote", "supervise", "setup", "archive", "attest"],
     &["wirespool"],

@@ -1,5 +1,6 @@
 //! Accounts, and the one text that holds them.
 
+use interface::Scope;
 use serde::{Deserialize, Serialize};
 use units::hex;
 
@@ -7,7 +8,6 @@ use crate::Error;
 use crate::name::is_name;
 use crate::password::Verifier;
 use crate::role::Roles;
-use crate::scope::Scope;
 use crate::second_factor::{SecondFactor, Used};
 
 const VERSION: u32 = 1;

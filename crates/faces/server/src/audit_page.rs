@@ -4,11 +4,11 @@
 use std::path::PathBuf;
 
 use audit::{Filter, Link, Verified};
+use interface::{JSON, Matter};
 use serde_json::{Value, json};
 use units::hex;
 
 use crate::body::{Body, Reply, reply};
-use crate::endpoints::{JSON, Matter};
 use crate::problem::Problem;
 use crate::received::Received;
 

@@ -18,6 +18,8 @@ pub struct Config {
     pub identity: Option<PathBuf>,
     /// Where the interface is.
     pub listen: SocketAddr,
+    /// The socket that listens there, where this program was started with one.
+    pub handed: Option<host::HandedListener>,
     /// Where Stenographer's clients are answered.
     pub stenographer: Option<SocketAddr>,
     /// Credentials.
@@ -34,6 +36,10 @@ pub struct Config {
     pub audit: Option<::audit::Files>,
     /// Where packets are put aside; nowhere without it.
     pub holds: Option<Holds>,
+    /// The file of tags, which need not be there; none are kept without it.
+    pub tags: Option<PathBuf>,
+    /// Reports of `qualify --json` about the disks of the volumes, to be shown.
+    pub qualifications: Vec<PathBuf>,
     /// What one request, and all of them, may take.
     pub bounds: Bounds,
     /// The hidden verb of this program that calls [`work`](crate::work()).
@@ -129,6 +135,7 @@ mod tests {
             index_dir: None,
             identity: None,
             listen: listen.parse().unwrap(),
+            handed: None,
             stenographer: None,
             token_file: Some("tokens".into()),
             people: None,
@@ -137,6 +144,8 @@ mod tests {
             client_crl: None,
             audit: None,
             holds: None,
+            tags: None,
+            qualifications: Vec::new(),
             bounds: Bounds::default(),
             worker_verb: "answer",
             environment: Vec::new(),

@@ -3,6 +3,7 @@
 use audit::Credential;
 use host::SystemClock;
 use hyper::header::{AUTHORIZATION, SET_COOKIE};
+use interface::JSON;
 use people::{Holder, Person, hash_of};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -11,7 +12,6 @@ use units::Clock as _;
 use crate::access::{Caller, bearer};
 use crate::accounts::Typed;
 use crate::body::{Body, Reply, reply};
-use crate::endpoints::JSON;
 use crate::problem::Problem;
 use crate::received::Received;
 use crate::service::Service;

@@ -1,6 +1,7 @@
 //! The parameters of a request.
 
-use crate::endpoints::Endpoint;
+use interface::Endpoint;
+
 use crate::problem::Problem;
 
 /// The parameters of a request, each once and each known to its endpoint.
@@ -75,7 +76,7 @@ impl Given {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::endpoints::{ENDPOINTS, Matter};
+    use interface::{ENDPOINTS, Matter};
 
     #[test]
     fn each_parameter_is_known_and_given_once() {

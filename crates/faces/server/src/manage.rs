@@ -1,8 +1,9 @@
 //! Matters of people, tokens and the audit, each with who answers it.
 
+use interface::Matter;
+
 use crate::access::Caller;
 use crate::body::Reply;
-use crate::endpoints::Matter;
 use crate::problem::Problem;
 use crate::received::Received;
 use crate::{audit_page, entrance, own_account, staff, token_list};

@@ -1,6 +1,7 @@
 //! What a person changes of the own account. Each change asks for the password again: who finds a
 //! browser open does not take the account over.
 
+use interface::{JSON, Matter};
 use people::Password;
 use serde::Deserialize;
 use serde_json::json;
@@ -8,7 +9,6 @@ use serde_json::json;
 use crate::access::Caller;
 use crate::accounts::{Typed, random};
 use crate::body::{Body, Reply, reply};
-use crate::endpoints::{JSON, Matter};
 use crate::entrance::begin_of;
 use crate::problem::Problem;
 use crate::received::Received;

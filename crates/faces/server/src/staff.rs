@@ -1,13 +1,13 @@
 //! People, as an administrator sees and changes them.
 
 use host::SystemClock;
+use interface::{JSON, Matter};
 use people::{Person, Role};
 use serde_json::{Value, json};
 use units::Clock as _;
 
 use crate::accounts::{Accounts, random};
 use crate::body::{Body, Reply, reply};
-use crate::endpoints::{JSON, Matter};
 use crate::problem::Problem;
 use crate::received::Received;
 

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use interface::{JSON, Matter};
 use people::Scope;
 use serde_json::json;
 use units::Timestamp;
 
 use crate::access::new_token;
 use crate::body::{Body, Reply, reply};
-use crate::endpoints::{JSON, Matter};
 use crate::problem::Problem;
 use crate::received::Received;
 use crate::{Error, token_file};

@@ -13,6 +13,8 @@ use units::{ByteSize, Timestamp};
 use upkeep::{Created, Encryption, Inspection, MemberState, Recording, RingMap};
 
 use crate::map::MapJson;
+use crate::recordings::RecordingJson;
+use crate::state::StateJson;
 
 /// A new volume, in words, with the reasons of what a qualification chose.
 pub fn created(report: &Created, reasons: &[String]) -> String {
@@ -340,6 +342,7 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
+/// A volume as it is.
 #[derive(Serialize)]
 struct InspectionJson<'a> {
     path: String,
@@ -357,7 +360,7 @@ struct InspectionJson<'a> {
     slots_written: u64,
     window: u16,
     /// Public keys of those who can read what is recorded.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     recipients: Vec<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_age_ns: Option<i64>,
@@ -389,25 +392,13 @@ struct InspectionJson<'a> {
 #[derive(Serialize)]
 struct MemberJson<'a> {
     path: &'a str,
-    state: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stale_from: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    clean_from: Option<u64>,
+    #[serde(flatten)]
+    state: StateJson,
 }
 
 impl<'a> MemberJson<'a> {
     fn new((entry, state): (&'a MemberEntry, &MemberState)) -> Self {
-        let path = &*entry.path;
-        let (state, stale_from, clean_from) = match *state {
-            MemberState::Whole => ("whole", None, None),
-            MemberState::Absent => ("absent", None, None),
-            MemberState::Vacant => ("vacant", None, None),
-            MemberState::Stale { from, to } => {
-                ("stale", Some(from), Some(to).filter(|&to| to != u64::MAX))
-            }
-        };
-        Self { path, state, stale_from, clean_from }
+        Self { path: &entry.path, state: StateJson::new(*state) }
     }
 }
 
@@ -420,7 +411,7 @@ struct IndexJson {
     segments_unindexed: u64,
     segments_with_gaps: u64,
     /// What ended the indexer twice.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     left_out: Vec<LeftOutJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     broken_at: Option<String>,
@@ -433,40 +424,11 @@ struct LeftOutJson {
     packets: u64,
 }
 
-#[derive(Serialize)]
-struct RecordingJson<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'a str>,
-    epoch: u32,
-    first_sequence: u64,
-    last_sequence: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    start_ns: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    end_ns: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    packets: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sessions: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    share_left: Option<f64>,
-}
-
 /// An inspection as a JSON object, with a map if there is one.
 pub fn inspection_json(report: &Inspection, map: Option<&RingMap>) -> String {
     let superblock = &report.superblock;
     let index = &report.index;
-    let recordings = report.recordings.iter().map(|recording| RecordingJson {
-        name: recording.name.as_deref(),
-        epoch: recording.epoch,
-        first_sequence: recording.first,
-        last_sequence: recording.last,
-        start_ns: recording.times.map(|times| times.0.0),
-        end_ns: recording.times.map(|times| times.1.0),
-        packets: recording.indexed.map(|(packets, _)| packets),
-        sessions: recording.indexed.map(|(_, sessions)| sessions),
-        share_left: recording.share_left,
-    });
+    let recordings = report.recordings.iter().map(RecordingJson::new);
     let encryption = report.encryption.iter();
     safe::json_pretty(&InspectionJson {
         path: safe::path_value(&report.path),

@@ -1,6 +1,7 @@
 //! The ring over the surface: as text for a terminal, as JSON, and as a drawing.
 
 mod look;
+mod ring;
 mod svg;
 
 use core::fmt::Write as _;
@@ -11,6 +12,7 @@ use units::{ByteSize, Timestamp};
 use upkeep::{Cell, Content, Grid, MemberState, RingMap};
 
 use look::{Look, ages, lacks, look, rows};
+pub use ring::ring_json;
 pub use svg::map_svg;
 
 /// Cells of a row where standard output is no terminal.
@@ -158,22 +160,32 @@ pub(crate) struct MapJson<'a> {
     cells: Vec<CellJson<'a>>,
 }
 
+/// Neighbouring slots on the surface.
 #[derive(Serialize)]
 struct CellJson<'a> {
+    /// Of its first slot, counted from the first slot of the surface.
     place: u64,
     slots: u64,
+    /// Of its middle slot, if that was ever written.
     #[serde(skip_serializing_if = "Option::is_none")]
     sequence: Option<u64>,
+    /// Of its middle slot: `unwritten`, `written`, `left_early`, `opening`, `ahead_of_head` or
+    /// `damaged`.
     content: &'static str,
+    /// Of a slot that was left early.
     #[serde(skip_serializing_if = "Option::is_none")]
     unused_percent: Option<u8>,
-    #[serde(skip_serializing_if = "is_false")]
+    /// The newest stripe lies in it.
+    #[serde(default, skip_serializing_if = "is_false")]
     head: bool,
-    #[serde(skip_serializing_if = "is_false")]
+    /// The oldest stripe that is shown lies in it.
+    #[serde(default, skip_serializing_if = "is_false")]
     tail: bool,
-    #[serde(skip_serializing_if = "is_false")]
+    /// The index of a segment begins in it.
+    #[serde(default, skip_serializing_if = "is_false")]
     index: bool,
-    #[serde(skip_serializing_if = "<[u8]>::is_empty")]
+    /// Members that do not show the middle slot, though they should.
+    #[serde(default, skip_serializing_if = "<[u8]>::is_empty")]
     damaged_members: &'a [u8],
 }
 
