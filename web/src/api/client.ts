@@ -6,6 +6,8 @@ import type {
   Enrolment,
   Field,
   LoginWays,
+  NewKey,
+  NewKeyAsked,
   PacketAnswer,
   Proof,
   SessionPage,
@@ -108,6 +110,10 @@ export const loginPerson = (name: string, proof: Proof) =>
   send<Whoami>("POST", "login", { body: { name, ...proof } });
 export const makeFirst = (link: string, name: string, password: string) =>
   send<Whoami>("POST", "first", { body: { link, name, password } });
+/** Where the browser goes to log in at the identity provider. */
+export const beginAtProvider = () => send<{ location: string }>("POST", "login/provider");
+export const finishAtProvider = (returned: Record<string, string>) =>
+  send<Whoami>("POST", "login/provider/finish", { body: returned });
 export const logout = () => send<unknown>("POST", "logout");
 
 export const changePassword = (proof: Proof, newPassword: string) =>
@@ -118,6 +124,14 @@ export const confirmSecondFactor = (code: string) =>
   send<{ recovery_codes: string[] }>("POST", "account/second-factor/confirm", { body: { code } });
 export const endSecondFactor = (proof: Proof) =>
   send<Whoami>("DELETE", "account/second-factor", { body: proof });
+
+export type AnyProof = Proof;
+export const beginKey = (proof: Proof) =>
+  send<NewKeyAsked>("POST", "account/keys", { body: proof });
+export const confirmKey = (name: string, key: NewKey) =>
+  send<{ recovery_codes: string[] }>("POST", "account/keys/confirm", { body: { name, key } });
+export const endKey = (id: string, proof: Proof) =>
+  send<Whoami>("DELETE", `account/keys/${encodeURIComponent(id)}`, { body: proof });
 
 /** What an administrator does with an account; each answers with all of them. */
 export type PersonChange = "disable" | "enable";

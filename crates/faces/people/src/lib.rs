@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! name, password, code --> lock-out --> password --> second factor --> session --> role
-//!                          must wait?   Argon2id     TOTP, or one of   a cookie    scopes,
-//!                                                    ten codes         stands for  filter
+//!                          must wait?   Argon2id     TOTP, a key, or   a cookie    scopes,
+//!                                                    one of ten codes  stands for  filter
 //! ```
 //!
 //! Accounts are one text ([`People`]), which is read and written as a whole. What is secret in it
@@ -22,6 +22,7 @@ mod error;
 mod first;
 mod lock_out;
 mod name;
+mod origin;
 mod password;
 mod recovery;
 mod role;
@@ -30,15 +31,20 @@ mod second_factor;
 mod secret;
 mod sessions;
 mod totp;
+mod webauthn;
 
 pub use account::{People, Person};
 pub use error::Error;
 pub use first::FirstLink;
 pub use lock_out::{Attempt, LockOut};
 pub use name::{NAME_RULE, is_name};
+pub use origin::{Origin, is_this_machine};
 pub use password::{Password, Verifier, decoy, generated};
 pub use role::{ADMINISTRATOR, Role, Roles, checked_filter};
 pub use scope::Scope;
-pub use second_factor::{Enrolment, SecondFactor, Used};
+pub use second_factor::{Enrolment, RecoveryCodes, SecondFactor, Used};
 pub use secret::{hash_of, is_same};
 pub use sessions::{Holder, SESSION_LASTS_S, Sessions};
+pub use webauthn::{
+    Assertion, Challenges, Key, KeyUse, NewKey, Registration, RelyingParty, WrongKey,
+};

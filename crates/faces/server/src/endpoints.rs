@@ -31,12 +31,17 @@ pub(crate) enum Matter {
     LoginWays,
     Login,
     First,
+    BeginAtProvider,
+    FinishAtProvider,
     Logout,
     Caller,
     ChangePassword,
     BeginSecondFactor,
     ConfirmSecondFactor,
     EndSecondFactor,
+    BeginKey,
+    ConfirmKey,
+    EndKey,
     People,
     AddPerson,
     RemovePerson,
@@ -75,6 +80,8 @@ impl Matter {
                 | Self::ChangePassword
                 | Self::ConfirmSecondFactor
                 | Self::EndSecondFactor
+                | Self::ConfirmKey
+                | Self::EndKey
                 | Self::AddPerson
                 | Self::RemovePerson
                 | Self::PersonRole
@@ -127,7 +134,7 @@ impl Matter {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parameter {
     pub(crate) name: &'static str,
-    /// `string`, `integer` or `boolean`.
+    /// `string`, `integer`, `boolean` or `object`.
     pub(crate) kind: &'static str,
     pub(crate) meaning: &'static str,
 }
@@ -139,6 +146,10 @@ impl Parameter {
 
     const fn number(name: &'static str, meaning: &'static str) -> Self {
         Self { name, kind: "integer", meaning }
+    }
+
+    const fn object(name: &'static str, meaning: &'static str) -> Self {
+        Self { name, kind: "object", meaning }
     }
 
     const fn flag(name: &'static str, meaning: &'static str) -> Self {
@@ -199,12 +210,25 @@ const CODE: Parameter = Parameter::text(
     "code",
     "Six digits of the authenticator, or one of the ten codes; where there is one",
 );
+const KEY: Parameter = Parameter::object(
+    "key",
+    "In the place of a code: what a key has signed, id, client_data, authenticator_data and \
+     signature in base 64 for URLs",
+);
+const KEY_NAME: Parameter = Parameter::text("name", "How the person calls the key");
+const NEW_KEY: Parameter = Parameter::object(
+    "key",
+    "What the browser says of it: client_data and attestation in base 64 for URLs",
+);
 const LINK: Parameter = Parameter::text("link", "What stands behind link= in the link");
+const PROVIDER_CODE: Parameter = Parameter::text("code", "What the provider has sent as code");
+const STATE: Parameter = Parameter::text("state", "What it has sent as state");
+const ISSUER: Parameter = Parameter::text("iss", "What it has sent as iss, where it does");
 const ROLE: Parameter = Parameter::text("role", "Name of a role");
 const PERSON_NAME: Parameter = Parameter::text("name", "Name by which the person logs in");
 const TOKEN_NAME: Parameter = Parameter::text("name", "Name of the credential, for the log");
 
-pub(crate) static ENDPOINTS: [Endpoint; 37] = [
+pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/health",
         what: Matter::Health,
@@ -232,7 +256,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 37] = [
         needs: Needs::Secret,
         summary: "Begin a session of a browser: of the token that is sent, or of a person",
         parameters: &[],
-        body: &[NAME, PASSWORD, CODE],
+        body: &[NAME, PASSWORD, CODE, KEY],
         media_types: &[JSON],
     },
     Endpoint {
@@ -276,13 +300,33 @@ pub(crate) static ENDPOINTS: [Endpoint; 37] = [
         media_types: &[JSON],
     },
     Endpoint {
+        path: "/api/v1/login/provider",
+        what: Matter::BeginAtProvider,
+        method: Method::POST,
+        needs: Needs::Secret,
+        summary: "Begin a login at the identity provider: where the browser goes",
+        parameters: &[],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/login/provider/finish",
+        what: Matter::FinishAtProvider,
+        method: Method::POST,
+        needs: Needs::Secret,
+        summary: "Begin a session of a browser that comes back from the identity provider",
+        parameters: &[],
+        body: &[PROVIDER_CODE, STATE, ISSUER],
+        media_types: &[JSON],
+    },
+    Endpoint {
         path: "/api/v1/account/password",
         what: Matter::ChangePassword,
         method: Method::POST,
         needs: Needs::Credential,
         summary: "Set the own password, which ends all other sessions of the person",
         parameters: &[],
-        body: &[PASSWORD, CODE, NEW_PASSWORD],
+        body: &[PASSWORD, CODE, KEY, NEW_PASSWORD],
         media_types: &[JSON],
     },
     Endpoint {
@@ -292,7 +336,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 37] = [
         needs: Needs::Credential,
         summary: "Begin to set up a second factor: a secret for an authenticator",
         parameters: &[],
-        body: &[PASSWORD, CODE],
+        body: &[PASSWORD, CODE, KEY],
         media_types: &[JSON],
     },
     Endpoint {
@@ -310,9 +354,39 @@ pub(crate) static ENDPOINTS: [Endpoint; 37] = [
         what: Matter::EndSecondFactor,
         method: Method::DELETE,
         needs: Needs::Credential,
-        summary: "Take the own second factor away",
+        summary: "Take the own authenticator away; keys stay",
         parameters: &[],
-        body: &[PASSWORD, CODE],
+        body: &[PASSWORD, CODE, KEY],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/account/keys",
+        what: Matter::BeginKey,
+        method: Method::POST,
+        needs: Needs::Credential,
+        summary: "Begin to register a key: what the browser has it sign (Web Authentication)",
+        parameters: &[],
+        body: &[PASSWORD, CODE, KEY],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/account/keys/confirm",
+        what: Matter::ConfirmKey,
+        method: Method::POST,
+        needs: Needs::Credential,
+        summary: "Register it; of the first second factor ten codes for who loses the key",
+        parameters: &[],
+        body: &[KEY_NAME, NEW_KEY],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/account/keys/{id}",
+        what: Matter::EndKey,
+        method: Method::DELETE,
+        needs: Needs::Credential,
+        summary: "Take a key of one's own away",
+        parameters: &[],
+        body: &[PASSWORD, CODE, KEY],
         media_types: &[JSON],
     },
     Endpoint {

@@ -25,6 +25,22 @@ pub enum Error {
     /// Stenographer's clients show certificates.
     #[error("--stenographer needs --client-ca: its clients show a certificate")]
     NeedsClientCa,
+    /// Whom a provider knows gets a role of the service, which people have.
+    #[error("--provider needs --people-file: somebody has to manage when the provider is away")]
+    NeedsPeople,
+    /// Browsers come back from a provider to an address that it knows.
+    #[error("--provider needs --public-url https://NAME, as browsers open the page")]
+    NeedsPublicUrl,
+    /// The file of a provider, or its certificates.
+    #[error(transparent)]
+    Provider(#[from] oidc::Error),
+    /// The file of a provider gives a role that is none.
+    #[error(
+        "{}: there is no role {}: add it with --role",
+        page::safe::path(_0),
+        page::safe::printable(_1)
+    )]
+    ProviderRole(PathBuf, String),
     /// A file of private keys that is none.
     #[error("{}: {_1}", page::safe::path(_0))]
     Identity(PathBuf, encryption::WrapError),
@@ -103,6 +119,8 @@ impl Error {
                 | Self::NoTls(_)
                 | Self::NeedsTls(_)
                 | Self::NeedsClientCa
+                | Self::NeedsPeople
+                | Self::NeedsPublicUrl
                 | Self::Twice(_)
                 | Self::NewToken(_)
                 | Self::People(

@@ -19,6 +19,7 @@
 mod access;
 mod accounts;
 mod answers;
+mod at_provider;
 mod api;
 mod asking;
 mod audit_page;
@@ -42,6 +43,7 @@ mod manage;
 mod metrics;
 mod openapi;
 mod own_account;
+mod own_keys;
 mod peer;
 mod people_file;
 mod problem;
@@ -67,7 +69,7 @@ use host::SystemClock;
 use units::Clock as _;
 
 pub use ::audit::Files as AuditFiles;
-pub use ::people::{Role, Scope};
+pub use ::people::{Origin, Role, Scope};
 pub use config::{Bounds, Config, Holds, Staff};
 pub use error::Error;
 pub use jobs::{CatchUp, Recorders, SqlJob, SqlRefused};

@@ -82,6 +82,7 @@ fn operation(endpoint: &Endpoint) -> Value {
         let what = match endpoint.what {
             Matter::Release => "The name of the hold's file",
             Matter::RevokeToken => "The name of the token",
+            Matter::EndKey => "The id of the key, as whoami lists it",
             _ if endpoint.path.starts_with("/api/v1/people/") => "The name of the person",
             _ => "What the header Wirespool-Answer of an answer said",
         };
@@ -107,7 +108,14 @@ fn request_body(endpoint: &Endpoint) -> Value {
         let schema = json!({"type": member.kind, "description": member.meaning});
         (member.name.to_owned(), schema)
     });
-    let is_needed = |name: &&str| *name != "code" || endpoint.what == Matter::ConfirmSecondFactor;
+    let is_needed = |name: &&str| match *name {
+        "code" => {
+            [Matter::ConfirmSecondFactor, Matter::FinishAtProvider].contains(&endpoint.what)
+        }
+        "iss" => false,
+        "key" => endpoint.what == Matter::ConfirmKey,
+        _ => true,
+    };
     let needed: Vec<&str> =
         endpoint.body.iter().map(|member| member.name).filter(is_needed).collect();
     let schema = json!({
@@ -175,8 +183,12 @@ fn responses(endpoint: &Endpoint) -> Value {
     if is_of_people && endpoint.what != Matter::Logout && endpoint.what != Matter::Caller {
         refuse("404", "There is nothing of this name, or the service has no such file");
         refuse("409", "It is taken, or the last administrator, or nothing was begun");
-        refuse("410", "The link is over");
+        refuse("410", "The link, or the login at the provider, is over");
         refuse("500", "A file could not be read or changed");
+    }
+    if [Matter::BeginAtProvider, Matter::FinishAtProvider].contains(&endpoint.what) {
+        refuse("403", "The provider's claims give no role");
+        refuse("502", "The identity provider does not answer as it should");
     }
     let asks_volume = endpoint.what.asks_volume();
     if endpoint.what == Matter::Hold {
@@ -252,9 +264,11 @@ fn schema(endpoint: &Endpoint, media_type: &str) -> Value {
         (
             Matter::Login
             | Matter::First
+            | Matter::FinishAtProvider
             | Matter::Caller
             | Matter::ChangePassword
-            | Matter::EndSecondFactor,
+            | Matter::EndSecondFactor
+            | Matter::EndKey,
             _,
         ) => of("Caller"),
         (Matter::AddPerson | Matter::PersonPassword, _) => of("NewPerson"),
@@ -390,6 +404,7 @@ fn people_schema() -> Value {
         ("is_disabled", "boolean"),
         ("must_change_password", "boolean"),
         ("has_second_factor", "boolean"),
+        ("keys", "integer"),
         ("recovery_codes", "integer"),
         ("since", "string"),
     ]);
@@ -454,6 +469,10 @@ fn caller_schema() -> Value {
             "filter": {"type": ["string", "null"],
                 "description": "A query that is asked besides whatever is asked"},
             "person": {"type": ["object", "null"], "description": "How a person stands"},
+            "guest": {"type": ["object", "null"],
+                "description": "How somebody stands who has logged in at the identity provider"},
+            "keys_at": {"type": ["string", "null"],
+                "description": "The address of the page at which keys can be used"},
             "manages": {"type": "object", "description": "Which files the service has"},
             "volumes": {"type": "array", "items": {
                 "type": "object",
@@ -644,6 +663,8 @@ fn problem_schema() -> Value {
                     "shown": text,
                 },
             },
+            "second_factor": {"type": "object",
+                "description": "What counts as a second factor, of who has shown the password"},
         },
     })
 }

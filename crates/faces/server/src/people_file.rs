@@ -4,6 +4,7 @@ use core::fmt::Write as _;
 use std::path::Path;
 
 use host::SystemClock;
+use page::text::plural;
 use people::{Password, People, Verifier, generated, is_name};
 use units::{Clock as _, number};
 
@@ -158,7 +159,13 @@ fn list(people: &People) -> String {
     for person in people.all() {
         let state = if person.is_disabled() { "disabled" } else { "may log in" };
         let factor = match person.second_factor() {
-            Some(factor) => format!("second factor, {} codes left", factor.recovery_left()),
+            Some(factor) => {
+                let keys = match factor.keys().len() {
+                    0 => String::new(),
+                    keys => format!(" with {}", plural(number::to_u64(keys), "key")),
+                };
+                format!("second factor{keys}, {} codes left", factor.recovery_left())
+            }
             None => "no second factor".to_owned(),
         };
         let change = if person.must_change() { ", has to change the password" } else { "" };
