@@ -26,6 +26,7 @@ const ROWS: [&[&str]; 12] = [
         "runs",
         "talkers",
         "page",
+        "interface",
     ],
     &[
         "volume-view",
@@ -37,6 +38,8 @@ const ROWS: [&[&str]; 12] = [
         "hold",
         "people",
         "oidc",
+        "jobs",
+        "tags",
     ],
     &["tui", "server", "remote", "supervise", "setup", "archive", "attest"],
     &["wirespool"],

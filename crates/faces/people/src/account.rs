@@ -7,9 +7,9 @@ use crate::Error;
 use crate::name::is_name;
 use crate::password::Verifier;
 use crate::role::Roles;
-use crate::scope::Scope;
 use crate::second_factor::{RecoveryCodes, SecondFactor, Used};
 use crate::webauthn::Key;
+use interface::Scope;
 
 const VERSION: u32 = 1;
 const PEOPLE_MAX: usize = 1000;

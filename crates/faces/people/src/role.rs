@@ -6,7 +6,7 @@ use query::Query;
 use units::Timestamp;
 
 use crate::name::is_name;
-use crate::scope::Scope;
+use interface::Scope;
 
 /// The role that permits everything.
 pub const ADMINISTRATOR: &str = "administrator";

@@ -15,7 +15,6 @@ use units::Clock as _;
 
 use crate::access::{Caller, bearer};
 use crate::body::Reply;
-use crate::endpoints::{self, Endpoint, Matter, Needs};
 use crate::given::Given;
 use crate::log::Entry;
 use crate::peer::Peer;
@@ -23,6 +22,7 @@ use crate::problem::Problem;
 use crate::received::Received;
 use crate::service::Service;
 use crate::{asking, bundle, manage};
+use interface::{Endpoint, Matter, Needs};
 
 /// A page of another origin cannot send it without asking, and is refused then.
 const FROM_PAGE: HeaderName = HeaderName::from_static("x-wirespool");
@@ -72,7 +72,7 @@ async fn route(
     let (request, body) = request.into_parts();
     let (method, headers) = (&request.method, &request.headers);
     let path = request.uri.path();
-    let found = endpoints::find(path, method);
+    let found = interface::find(path, method.as_str());
     let (mut shown, mut caller) = caller(service, peer, headers);
     let is_entering = found.is_some_and(|(endpoint, _)| endpoint.needs == Needs::Secret);
     if is_entering && !headers.contains_key(AUTHORIZATION) {
@@ -99,8 +99,8 @@ async fn route(
     };
     entry.is_of(endpoint.path);
     let caller = permitted(endpoint, caller)?;
-    if *method != endpoint.method {
-        return Err(Problem::wrong_method(&endpoints::methods(endpoint)));
+    if method.as_str() != endpoint.method.word() {
+        return Err(Problem::wrong_method(&interface::methods(endpoint)));
     }
     check_origin(endpoint, headers)?;
     let given = Given::read(endpoint, request.uri.query().unwrap_or_default())?;
@@ -147,7 +147,7 @@ fn permitted(
 
 /// What changes something was sent by a page of ours, or by no page.
 fn check_origin(endpoint: &Endpoint, headers: &HeaderMap) -> Result<(), Problem> {
-    if endpoint.method == Method::GET {
+    if endpoint.method == interface::Method::Get {
         return Ok(());
     }
     let site = headers.get(FETCH_SITE).and_then(|value| value.to_str().ok());
@@ -208,25 +208,5 @@ fn put_down(
         let query = given.query();
         let range = asking::range(&caller.narrowed(&query));
         entry.record.asks(&query, volume.map(|volume| &*volume.name), range);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::endpoints::ENDPOINTS;
-
-    #[test]
-    fn a_path_has_at_most_one_endpoint_and_an_id_is_one_part() {
-        let of = |path| {
-            let fitting = ENDPOINTS.iter().filter_map(|it| Some((it.what, it.fits(path)?)));
-            fitting.collect::<Vec<_>>()
-        };
-        assert_eq!(of("/api/v1/sessions"), [(Matter::Sessions, "")]);
-        assert_eq!(of("/api/v1/answers/a1"), [(Matter::Answer, "a1")]);
-        assert_eq!(of("/api/v1/answers/a1/manifest"), [(Matter::Manifest, "a1")]);
-        for path in ["", "/", "/api/v1/answers/", "/api/v1/answers/a/b", "/api/v1/sessions/"] {
-            assert!(of(path).is_empty(), "{path}");
-        }
     }
 }

@@ -12,7 +12,6 @@ use units::{Clock as _, Timestamp};
 
 use crate::access::Caller;
 use crate::body::{Body, Reply, reply};
-use crate::endpoints::{ARROW, JSON, Matter, NDJSON, PCAPNG};
 use crate::given::Given;
 use crate::problem::Problem;
 use crate::question::{
@@ -21,7 +20,8 @@ use crate::question::{
 };
 use crate::service::{Service, Volume};
 use crate::stream::{self, Framing, Wanted};
-use crate::{holds, openapi};
+use crate::{holds, job_runs, looking, tagging};
+use interface::{ARROW, JSON, Matter, NDJSON, PCAPNG};
 
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// A longer query is none that anybody wrote.
@@ -46,7 +46,7 @@ pub(crate) async fn answer(
     (what, id, given): (Matter, &str, &Given),
 ) -> Result<Reply, Problem> {
     match what {
-        Matter::OpenApi => Ok(reply(JSON, Body::text(openapi::document()))),
+        Matter::OpenApi => Ok(reply(JSON, Body::text(document()))),
         Matter::Fields => Ok(reply(JSON, Body::text(fields()))),
         Matter::Volumes => volumes(service).await,
         Matter::Sessions => sessions(service, caller, given, headers).await,
@@ -59,6 +59,13 @@ pub(crate) async fn answer(
         Matter::Release => holds::release(service, caller, id).await,
         Matter::Answer => known_answer(service, caller, id),
         Matter::Manifest => manifest(service, caller, id),
+        what if what.is_looked_at() => looking::answer(service, caller, (what, given)).await,
+        Matter::Tags | Matter::AddTags | Matter::RemoveTag => {
+            tagging::answer(service, (caller, headers), (what, id, given)).await
+        }
+        Matter::Jobs | Matter::StartJob | Matter::Job | Matter::JobEvents | Matter::CancelJob => {
+            job_runs::answer(service, caller, (what, id, given))
+        }
         Matter::Metrics => Ok(reply(PROMETHEUS, Body::text(service.scrape().await))),
         _ => Ok(health(service, Some(caller))),
     }
@@ -96,6 +103,22 @@ pub(crate) fn health(service: &Service, caller: Option<&Caller>) -> Reply {
         *reply.status_mut() = hyper::StatusCode::SERVICE_UNAVAILABLE;
     }
     reply
+}
+
+/// The interface as `OpenAPI`, with the types of what it gives.
+fn document() -> String {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    let text = || {
+        let mut generator = interface::generator();
+        volume_view::describe(&mut generator);
+        session_view::describe_gaps(&mut generator);
+        machine_view::describe_diagnosis(&mut generator);
+        tags::describe(&mut generator);
+        ::jobs::describe(&mut generator);
+        let of_types = generator.take_definitions(true);
+        page::safe::json_pretty(&interface::document(session_view::session_schema(), of_types))
+    };
+    TEXT.get_or_init(text).clone()
 }
 
 /// What a query can ask for here.
@@ -213,7 +236,7 @@ async fn ask(
 }
 
 /// What stands first in `Accept` of these; the first of them where none does.
-fn wanted_of(headers: &HeaderMap, kinds: &[&'static str]) -> &'static str {
+pub(crate) fn wanted_of(headers: &HeaderMap, kinds: &[&'static str]) -> &'static str {
     let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let mut accepted = accepted
         .flat_map(|value| value.split(','))

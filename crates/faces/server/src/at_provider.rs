@@ -14,11 +14,11 @@ use units::Clock as _;
 
 use crate::accounts::random;
 use crate::body::{Body, Reply, reply};
-use crate::endpoints::JSON;
 use crate::entrance;
 use crate::logins::{cookie_of, named_cookie};
 use crate::problem::Problem;
 use crate::received::Received;
+use interface::JSON;
 
 /// Of a login that goes on at the provider.
 const COOKIE: &str = "wirespool-login";

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use units::hex;
 
 use crate::body::{Body, Reply, reply};
-use crate::endpoints::{JSON, Matter};
 use crate::problem::Problem;
 use crate::received::Received;
+use interface::{JSON, Matter};
 
 /// Lines of a page, if the request does not say how many.
 const PAGE: u64 = 100;

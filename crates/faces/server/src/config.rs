@@ -40,6 +40,10 @@ pub struct Config {
     pub audit: Option<::audit::Files>,
     /// Where packets are put aside; nowhere without it.
     pub holds: Option<Holds>,
+    /// The file of tags, which need not be there; none are kept without it.
+    pub tags: Option<PathBuf>,
+    /// Reports of `qualify --json` about the disks of the volumes, to be shown.
+    pub qualifications: Vec<PathBuf>,
     /// What one request, and all of them, may take.
     pub bounds: Bounds,
     /// The hidden verb of this program that calls [`work`](crate::work()).
@@ -168,6 +172,8 @@ mod tests {
             client_crl: None,
             audit: None,
             holds: None,
+            tags: None,
+            qualifications: Vec::new(),
             bounds: Bounds::default(),
             worker_verb: "answer",
             environment: Vec::new(),

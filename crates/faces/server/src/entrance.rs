@@ -11,10 +11,10 @@ use units::Clock as _;
 use crate::access::{Caller, bearer};
 use crate::accounts::Typed;
 use crate::body::{Body, Reply, reply};
-use crate::endpoints::JSON;
 use crate::problem::Problem;
 use crate::received::Received;
 use crate::service::Service;
+use interface::JSON;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -44,6 +44,9 @@ pub enum Error {
     /// A file of private keys that is none.
     #[error("{}: {_1}", page::safe::path(_0))]
     Identity(PathBuf, encryption::WrapError),
+    /// A file is no report of a qualification.
+    #[error("{}: {_1}", page::safe::path(_0))]
+    Qualification(PathBuf, qualify::QualificationError),
     /// A path that has no text.
     #[error("{} cannot be served: its path is no text", page::safe::path(_0))]
     NoText(PathBuf),
@@ -99,6 +102,9 @@ pub enum Error {
     /// A file or this process.
     #[error(transparent)]
     Host(#[from] host::Error),
+    /// The file of tags cannot be read.
+    #[error(transparent)]
+    Tags(#[from] tags::Error),
     /// The audit cannot be opened.
     #[error(transparent)]
     Audit(#[from] audit::Error),

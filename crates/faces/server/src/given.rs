@@ -1,7 +1,7 @@
 //! The parameters of a request.
 
-use crate::endpoints::Endpoint;
 use crate::problem::Problem;
+use interface::Endpoint;
 
 /// The parameters of a request, each once and each known to its endpoint.
 pub(crate) struct Given(Vec<(&'static str, String)>);
@@ -75,7 +75,7 @@ impl Given {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::endpoints::{ENDPOINTS, Matter};
+    use interface::{ENDPOINTS, Matter};
 
     #[test]
     fn each_parameter_is_known_and_given_once() {

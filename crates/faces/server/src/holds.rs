@@ -15,10 +15,10 @@ use units::{Clock as _, Timestamp};
 use crate::access::Caller;
 use crate::body::{Body, Reply, reply};
 use crate::config::Holds;
-use crate::endpoints::JSON;
 use crate::problem::Problem;
 use crate::question::HoldWanted;
 use crate::service::Service;
+use interface::JSON;
 
 /// What a worker is asked to put aside.
 pub(crate) fn wanted(
@@ -75,6 +75,22 @@ pub(crate) async fn release(
         Ok(Err(error)) => Err(failed(&error)),
         Err(_) => Err(Problem::worker_ended()),
     }
+}
+
+/// Where the manifests lie of the holds from a volume that a credential may know of: the newest so
+/// many. None where this service has no folder of holds, or it cannot be read.
+pub(crate) async fn manifests(
+    service: &Arc<Service>,
+    caller: &Caller,
+    (volume_id, most): (&str, usize),
+) -> Vec<PathBuf> {
+    let Some(holds) = &service.holds else { return Vec::new() };
+    let mut seen = read(holds.folder.clone()).await.unwrap_or_default();
+    seen.retain(|hold| hold.volume_id == volume_id && may_see(caller, hold));
+    // Their names begin with the time.
+    seen.sort_by(|a, b| b.file.cmp(&a.file));
+    let manifest = |hold: HoldSummary| holds.folder.join(format!("{}.json", hold.file));
+    seen.into_iter().take(most).map(manifest).collect()
 }
 
 async fn read(folder: PathBuf) -> Result<Vec<HoldSummary>, Problem> {

@@ -9,7 +9,7 @@
 //!
 //! The service itself reads no volume: what can hang, take memory or fail on damaged bytes does so
 //! in a worker ([`work`]), behind every recorder. It is asynchronous, for it waits for many at
-//! once; its sockets are tokio's. One table, `endpoints::ENDPOINTS`, says for
+//! once; its sockets are tokio's. One table, `interface::ENDPOINTS`, says for
 //! each endpoint its path, its scope and its parameters: requests are routed and checked by it, and
 //! the `OpenAPI` document is made of it.
 //!
@@ -29,19 +29,20 @@ mod bundle;
 mod busy;
 mod config;
 mod credentials;
-mod endpoints;
 mod entrance;
 mod error;
 mod given;
 mod hashing;
 mod holds;
+mod job_events;
+mod job_runs;
 mod jobs;
 mod listen;
 mod log;
 mod logins;
+mod looking;
 mod manage;
 mod metrics;
-mod openapi;
 mod own_account;
 mod own_keys;
 mod peer;
@@ -56,6 +57,7 @@ mod serving;
 mod staff;
 mod stenographer;
 mod stream;
+mod tagging;
 mod tls;
 mod token_file;
 mod token_list;

@@ -2,10 +2,10 @@
 
 use crate::access::Caller;
 use crate::body::Reply;
-use crate::endpoints::Matter;
 use crate::problem::Problem;
 use crate::received::Received;
 use crate::{at_provider, audit_page, entrance, own_account, own_keys, staff, token_list};
+use interface::Matter;
 
 /// Answers what needs no credential, or brings its own.
 pub(crate) async fn answer_entering(

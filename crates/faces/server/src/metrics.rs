@@ -13,7 +13,7 @@ use serde_json::Value;
 use units::{Clock as _, NANOS_PER_SECOND};
 
 use crate::problem::Problem;
-use crate::question::{Ending, What};
+use crate::question::What;
 use crate::service::{Service, Volume};
 
 /// A state that is not older is not asked for again.
@@ -55,18 +55,9 @@ impl Statuses {
 
 async fn ask(service: &Service, volume: &Volume) -> Result<Value, Problem> {
     let question = service.question(volume, What::Status);
-    let mut running = service.status_workers.start("status", &question).await?;
-    let mut text = Vec::new();
-    while let Some(bytes) = running.next().await? {
-        if text.len() + bytes.len() > STATUS_BYTES_MAX {
-            return Err(Problem::worker_ended());
-        }
-        text.extend_from_slice(&bytes);
-    }
-    match running.ending().await? {
-        Ending::Refused(refused) => Err(Problem::refused(refused)),
-        Ending::Answered(_) => serde_json::from_slice(&text).map_err(|_| Problem::worker_ended()),
-    }
+    let running = service.status_workers.start("status", &question).await?;
+    let (text, _) = running.whole(STATUS_BYTES_MAX).await?;
+    serde_json::from_slice(&text).map_err(|_| Problem::worker_ended())
 }
 
 impl Service {

@@ -8,10 +8,10 @@ use serde_json::json;
 use crate::access::Caller;
 use crate::accounts::{Typed, random};
 use crate::body::{Body, Reply, reply};
-use crate::endpoints::{JSON, Matter};
 use crate::entrance::begin_of;
 use crate::problem::Problem;
 use crate::received::Received;
+use interface::{JSON, Matter};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -10,10 +10,10 @@ use units::Clock as _;
 use crate::access::Caller;
 use crate::accounts::random;
 use crate::body::{Body, Reply, reply};
-use crate::endpoints::{JSON, Matter};
 use crate::own_account::{go_on, prove};
 use crate::problem::Problem;
 use crate::received::Received;
+use interface::{JSON, Matter};
 
 /// How the page shows for whom a key is.
 const SERVICE: &str = "wirespool";

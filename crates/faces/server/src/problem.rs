@@ -240,6 +240,11 @@ impl Problem {
             .because("it sees a part of the sessions, and SQL is asked of all of them")
     }
 
+    pub(crate) fn is_of_all() -> Self {
+        Self::new(StatusCode::FORBIDDEN, "no-scope", "this credential does not permit that")
+            .because("it sees a part of the sessions, and this is of the whole volume")
+    }
+
     pub(crate) fn not_found(what: &str) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not-found", "there is nothing of this name").because(what)
     }
@@ -303,6 +308,23 @@ impl Problem {
     pub(crate) fn too_late() -> Self {
         let title = "the time of this request is over";
         Self::new(StatusCode::GATEWAY_TIMEOUT, "too-late", title)
+    }
+
+    pub(crate) fn not_tagged(error: &tags::Error) -> Self {
+        let (status, word, title) = match error {
+            tags::Error::Full(_) => {
+                (StatusCode::INSUFFICIENT_STORAGE, "tags-full", "the file of tags is full")
+            }
+            _ => {
+                let title = "the file could not be changed";
+                (StatusCode::INTERNAL_SERVER_ERROR, "not-written", title)
+            }
+        };
+        Self::new(status, word, title).because(page::safe::printable(&with_causes(error)))
+    }
+
+    pub(crate) fn job_is_over() -> Self {
+        Self::new(StatusCode::CONFLICT, "job-ended", "the job has ended")
     }
 
     pub(crate) fn hold_failed(why: &str) -> Self {

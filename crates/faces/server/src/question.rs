@@ -35,6 +35,9 @@ pub(crate) enum What {
     Extract(ExtractWanted),
     Sql(SqlWanted),
     Hold(HoldWanted),
+    Look(Look),
+    Tag(TagWanted),
+    Job(JobWanted),
     /// How the volume and its recorder stand.
     Status,
 }
@@ -164,6 +167,88 @@ pub enum RowForm {
     Arrow,
 }
 
+/// What is looked at besides sessions and packets.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Look {
+    /// As `inspect` shows it.
+    Inspection,
+    /// The ring in cells.
+    Ring {
+        columns: u64,
+        rows: u64,
+        /// Manifests of holds from the volume.
+        holds: Vec<PathBuf>,
+    },
+    Recordings {
+        /// Of who sees a part of time: the part.
+        within_ns: Option<(i64, i64)>,
+    },
+    Gaps {
+        from_ns: i64,
+        until_ns: i64,
+        /// What lies outside of these times is not shown either.
+        is_narrowed: bool,
+        limit: usize,
+    },
+    Qualification {
+        /// Files of reports.
+        reports: Vec<PathBuf>,
+    },
+    Findings {
+        /// So long threads are looked at.
+        for_ms: u64,
+    },
+}
+
+/// Sessions that are tagged: a line of JSON each, as `tag` prints it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct TagWanted {
+    pub(crate) by: TagBy,
+    /// A query that is asked besides.
+    pub(crate) filter: Option<String>,
+    pub(crate) now_ns: i64,
+    /// So many at most.
+    pub(crate) sessions_max: u64,
+}
+
+/// What says which sessions, and with what they are tagged.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum TagBy {
+    /// A line of a log, not checked.
+    Event(String),
+    Query {
+        query: String,
+        tag: String,
+        severity: Option<u8>,
+    },
+}
+
+/// What takes long.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum JobWanted {
+    Verify,
+    Scrub {
+        /// Nothing is written.
+        dry_run: bool,
+    },
+    Hold(HoldWanted),
+}
+
+/// What a worker says of a job, a line of JSON each.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum JobSaid {
+    Progress {
+        done: u64,
+        of: Option<u64>,
+    },
+    /// What came of it.
+    Found {
+        is_clean: bool,
+        /// `None` where it is too long.
+        result: Option<serde_json::Value>,
+    },
+}
+
 /// Packets that are put aside.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct HoldWanted {
@@ -280,10 +365,6 @@ pub(crate) struct Cursor {
     /// What relative times of the query count from, on all pages.
     pub(crate) now_ns: i64,
 }
-
-/// What a cursor looks like, as a regular expression.
-pub(crate) const CURSOR_PATTERN: &str =
-    "^[12]_-?[0-9]+_[0-9]+[.][0-9]+-[0-9]+_[0-9]+_-?[0-9]+_[0-9a-f]{8}$";
 
 impl Cursor {
     /// As text for a client, which gives it back with the same query.

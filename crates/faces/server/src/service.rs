@@ -5,6 +5,7 @@ use core::time::Duration;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ::tags::Tags;
 use encryption::Identities;
 use host::SystemClock;
 use tokio::sync::Semaphore;
@@ -28,6 +29,13 @@ const QUEUE_PATIENCE: Duration = Duration::from_secs(30);
 const STATUS_ROOM: Room = Room { running: 2, waiting: 16, patience: Duration::from_secs(10) };
 /// Holds have one, too.
 const HOLD_ROOM: Room = Room { running: 1, waiting: 16, patience: QUEUE_PATIENCE };
+/// And so has what is looked at besides.
+const LOOK_ROOM: Room = Room { running: 2, waiting: 16, patience: QUEUE_PATIENCE };
+const LOOK_TIME: Duration = Duration::from_mins(1);
+/// Jobs wait for each other, however long they take.
+const JOB_ROOM: Room = Room { running: 2, waiting: 16, patience: JOB_TIME };
+/// Longer than any job takes.
+pub(crate) const JOB_TIME: Duration = Duration::from_hours(30 * 24);
 /// What such a question may take.
 const STATUS_TIME: Duration = Duration::from_secs(20);
 /// Anybody may send one, slowly; connections are left for others.
@@ -58,7 +66,13 @@ pub(crate) struct Service {
     pub(crate) status_workers: Workers,
     /// One after the other, so that each knows what the others take.
     pub(crate) hold_workers: Workers,
+    pub(crate) look_workers: Workers,
+    pub(crate) job_workers: Workers,
+    pub(crate) jobs: ::jobs::Jobs,
+    pub(crate) tags: Option<Arc<Tags>>,
     pub(crate) holds: Option<Holds>,
+    /// Reports of the disks of volumes.
+    pub(crate) qualifications: Vec<PathBuf>,
     pub(crate) answers: Answers,
     pub(crate) statuses: Statuses,
     pub(crate) requests: Arc<Requests>,
@@ -86,7 +100,12 @@ impl Service {
             workers: workers(room),
             status_workers: workers(STATUS_ROOM),
             hold_workers: workers(HOLD_ROOM),
+            look_workers: workers(LOOK_ROOM),
+            job_workers: workers(JOB_ROOM),
+            jobs: ::jobs::Jobs::default(),
+            tags: config.tags.as_deref().map(tags).transpose()?,
             holds: config.holds.as_ref().map(holds).transpose()?,
+            qualifications: qualifications(&config.qualifications)?,
             answers: Answers::default(),
             statuses: Statuses::default(),
             requests: Arc::default(),
@@ -121,7 +140,12 @@ impl Service {
 
     /// A question to a volume, with the limits of this service.
     pub(crate) fn question(&self, volume: &Volume, what: What) -> Question {
-        let time = if matches!(what, What::Status) { STATUS_TIME } else { self.bounds.time };
+        let time = match what {
+            What::Status => STATUS_TIME,
+            What::Job(_) => JOB_TIME,
+            What::Look(_) => LOOK_TIME.min(self.bounds.time),
+            _ => self.bounds.time,
+        };
         Question {
             volume: volume.path.clone(),
             index_dir: self.index_dir.clone(),
@@ -145,6 +169,22 @@ fn holds(holds: &Holds) -> Result<Holds, Error> {
     // What is wrong with it is said at once.
     host::Directory::open(&holds.folder)?;
     Ok(Holds { folder: absolute(&holds.folder)?, ..*holds })
+}
+
+/// A service changes them.
+fn tags(path: &Path) -> Result<Arc<Tags>, Error> {
+    Ok(Arc::new(Tags::open(&absolute(path)?)?))
+}
+
+/// Each question reads them; what is wrong with them is said at once.
+fn qualifications(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+    let checked = |path: &PathBuf| {
+        let text = host::read_text(path)?;
+        let parsed = qualify::parse_qualification(&text);
+        parsed.map_err(|why| Error::Qualification(path.clone(), why))?;
+        absolute(path)
+    };
+    paths.iter().map(checked).collect()
 }
 
 /// Opens the audit, and says where it stands.

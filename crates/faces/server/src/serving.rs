@@ -69,10 +69,11 @@ async fn run(config: &Config, service: Arc<Service>, stop: &StopFlag) -> Result<
     }
     host::tell_manager("STOPPING=1");
     service.is_stopping.store(true, Ordering::Relaxed);
+    service.jobs.end_all("the service ended");
     // Who listens sees it, or has ended.
     drain.send(true).unwrap_or_default();
     let until_ns = SystemClock.boottime_ns().saturating_add(units::nanos(DRAIN));
-    while doors.count() > 0 && SystemClock.boottime_ns() < until_ns {
+    while (doors.count() > 0 || service.jobs.going() > 0) && SystemClock.boottime_ns() < until_ns {
         sleep(LOOK_EVERY).await;
     }
     match doors.count() {

@@ -7,9 +7,9 @@ use units::Clock as _;
 
 use crate::accounts::{Accounts, random};
 use crate::body::{Body, Reply, reply};
-use crate::endpoints::{JSON, Matter};
 use crate::problem::Problem;
 use crate::received::Received;
+use interface::{JSON, Matter};
 
 /// Answers what an administrator asks about people.
 pub(crate) async fn answer(received: Received<'_>, what: Matter) -> Result<Reply, Problem> {

@@ -8,10 +8,10 @@ use units::Timestamp;
 
 use crate::access::new_token;
 use crate::body::{Body, Reply, reply};
-use crate::endpoints::{JSON, Matter};
 use crate::problem::Problem;
 use crate::received::Received;
 use crate::{Error, token_file};
+use interface::{JSON, Matter};
 
 /// Answers what an administrator asks about tokens.
 pub(crate) async fn answer(received: Received<'_>, what: Matter) -> Result<Reply, Problem> {

@@ -6,11 +6,14 @@
 //! when nobody waits for its answer any more.
 
 mod hold;
+mod job;
+mod look;
 mod packets;
 mod rest;
 mod sessions;
 mod sql;
 mod summary;
+mod tag;
 
 use core::ops::ControlFlow;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -81,6 +84,9 @@ impl Work<'_> {
             What::Extract(wanted) => self.extract(wanted, data),
             What::Sql(wanted) => self.sql(wanted, data),
             What::Hold(wanted) => self.hold(wanted, data),
+            What::Look(wanted) => self.look(wanted, data),
+            What::Tag(wanted) => self.tag(wanted, data),
+            What::Job(wanted) => self.job(wanted, data),
             What::Status => self.status(data),
         };
         match answered {
@@ -123,13 +129,18 @@ impl Work<'_> {
         let going = (self.recorders.state)(volume, &[]);
         let text = volume_view::status_json(&report, going.as_deref());
         data.write_all(text.as_bytes()).unwrap_or_default();
-        Ok(Answered {
-            count: 1,
-            next: None,
-            statement: statement("the volume", &Completeness::default(), (None, Vec::new())),
-            manifest: None,
-            hashes: None,
-        })
+        Ok(seen())
+    }
+}
+
+/// Of what was looked at, and is an answer by itself.
+fn seen() -> Answered {
+    Answered {
+        count: 1,
+        next: None,
+        statement: statement("the volume", &Completeness::default(), (None, Vec::new())),
+        manifest: None,
+        hashes: None,
     }
 }
 

@@ -19,7 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::problem::Problem;
-use crate::question::{Ending, Question};
+use crate::question::{Answered, Ending, Question};
 
 /// So much is read of an answer at once.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -91,7 +91,17 @@ impl Workers {
 
     /// Starts a worker for `name` once there is a place for it.
     pub(crate) async fn start(&self, name: &str, question: &Question) -> Result<Running, Problem> {
-        let place = self.place(name).await?;
+        self.start_within(self.room.patience, name, question).await
+    }
+
+    /// The same, where it is waited for the place for so long.
+    pub(crate) async fn start_within(
+        &self,
+        patience: Duration,
+        name: &str,
+        question: &Question,
+    ) -> Result<Running, Problem> {
+        let place = self.place(name, patience).await?;
         let (control, worker_s_control) = StdStream::pair().map_err(|_| Problem::no_worker())?;
         let (data, worker_s_data) = StdStream::pair().map_err(|_| Problem::no_worker())?;
         let (program, environment) = (self.program.clone(), self.environment.clone());
@@ -115,7 +125,7 @@ impl Workers {
         Ok(running)
     }
 
-    async fn place(&self, name: &str) -> Result<Place, Problem> {
+    async fn place(&self, name: &str, patience: Duration) -> Result<Place, Problem> {
         let _waits = Waits::new(&self.waiting, self.room.waiting).ok_or_else(Problem::busy)?;
         let own = self.own(name);
         let places = Arc::clone(&self.places);
@@ -124,7 +134,7 @@ impl Workers {
             let of_all = places.acquire_owned().await.ok()?;
             Some(Place { _own: own, _of_all: of_all })
         };
-        let place = timeout(self.room.patience, place).await;
+        let place = timeout(patience, place).await;
         place.ok().flatten().ok_or_else(Problem::busy)
     }
 
@@ -178,6 +188,21 @@ impl Running {
             Ok(Ok(_)) => Ok(Some(bytes.freeze())),
             Ok(Err(_)) => Err(Problem::worker_ended()),
             Err(_) => Err(Problem::too_late()),
+        }
+    }
+
+    /// All of an answer that has so many bytes at most, and its end.
+    pub(crate) async fn whole(mut self, most: usize) -> Result<(Vec<u8>, Box<Answered>), Problem> {
+        let mut text = Vec::new();
+        while let Some(bytes) = self.next().await? {
+            if text.len().saturating_add(bytes.len()) > most {
+                return Err(Problem::worker_ended());
+            }
+            text.extend_from_slice(&bytes);
+        }
+        match self.ending().await? {
+            Ending::Refused(refused) => Err(Problem::refused(refused)),
+            Ending::Answered(answered) => Ok((text, answered)),
         }
     }
 

@@ -9,10 +9,11 @@ use extract::{
     Asked, CaseInfo, Completeness, DamageKind, Disorder, GivenUp, Manifest, Stretch, StretchEnd,
     Times, parse_manifest,
 };
-use format::directory::Gap;
 use page::safe::{json_line, json_part, json_pretty};
 use serde::Serialize;
 use units::{Timestamp, hex};
+
+use crate::gaps::GapJson;
 
 #[derive(Serialize)]
 struct ManifestJson<'a> {
@@ -113,19 +114,6 @@ struct DoubtJson {
     why: &'static str,
     #[serde(flatten)]
     times: TimesJson,
-}
-
-#[derive(Serialize)]
-struct GapJson {
-    cause: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    interface: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    packets: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bytes: Option<u64>,
-    from_ns: i64,
-    to_ns: i64,
 }
 
 #[derive(Serialize)]
@@ -239,14 +227,6 @@ pub fn completeness_json(found: &Completeness) -> String {
 }
 
 fn completeness(found: &Completeness) -> CompletenessJson<'_> {
-    let gap = |gap: &Gap| GapJson {
-        cause: gap.cause.name(),
-        interface: gap.interface,
-        packets: gap.packets,
-        bytes: gap.bytes,
-        from_ns: gap.from.0,
-        to_ns: gap.to.0,
-    };
     let damage = found.damage.iter().map(|damage| {
         let (rows, malformed_from) = match &damage.kind {
             DamageKind::Missing | DamageKind::Locked => (Vec::new(), None),
@@ -260,7 +240,7 @@ fn completeness(found: &Completeness) -> CompletenessJson<'_> {
         .iter()
         .flat_map(|(doubt, of)| times(of).map(|times| DoubtJson { why: doubt.name(), times }));
     CompletenessJson {
-        gaps: found.gaps.iter().map(gap).collect(),
+        gaps: found.gaps.iter().map(GapJson::new).collect(),
         damage: damage.collect(),
         retired_pieces: found.retired_pieces,
         missing_packets: found.missing_packets,

@@ -8,11 +8,14 @@ use page::forms::{self, QualifiedJson};
 use page::safe::{self, printable};
 use page::table::{Column, render};
 use page::text::{Facts, duration, grouped, plural, size, time, times};
+use schemars::JsonSchema;
 use serde::Serialize;
 use units::{ByteSize, Timestamp};
 use upkeep::{Created, Encryption, Inspection, MemberState, Recording, RingMap};
 
 use crate::map::MapJson;
+use crate::recordings::RecordingJson;
+use crate::state::StateJson;
 
 /// A new volume, in words, with the reasons of what a qualification chose.
 pub fn created(report: &Created, reasons: &[String]) -> String {
@@ -102,7 +105,8 @@ fn ring_range(geometry: &Geometry) -> (u64, u64) {
 }
 
 /// Order and place of the ring in JSON.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Layout")]
 struct LayoutJson {
     zones: u16,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -340,8 +344,10 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-#[derive(Serialize)]
-struct InspectionJson<'a> {
+/// A volume as it is.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Inspection")]
+pub(crate) struct InspectionJson<'a> {
     path: String,
     volume_id: String,
     created_ns: i64,
@@ -357,7 +363,7 @@ struct InspectionJson<'a> {
     slots_written: u64,
     window: u16,
     /// Public keys of those who can read what is recorded.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     recipients: Vec<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_age_ns: Option<i64>,
@@ -386,32 +392,22 @@ struct InspectionJson<'a> {
     map: Option<MapJson<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Member")]
 struct MemberJson<'a> {
     path: &'a str,
-    state: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stale_from: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    clean_from: Option<u64>,
+    #[serde(flatten)]
+    state: StateJson,
 }
 
 impl<'a> MemberJson<'a> {
     fn new((entry, state): (&'a MemberEntry, &MemberState)) -> Self {
-        let path = &*entry.path;
-        let (state, stale_from, clean_from) = match *state {
-            MemberState::Whole => ("whole", None, None),
-            MemberState::Absent => ("absent", None, None),
-            MemberState::Vacant => ("vacant", None, None),
-            MemberState::Stale { from, to } => {
-                ("stale", Some(from), Some(to).filter(|&to| to != u64::MAX))
-            }
-        };
-        Self { path, state, stale_from, clean_from }
+        Self { path: &entry.path, state: StateJson::new(*state) }
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "IndexOfVolume")]
 struct IndexJson {
     segments: u64,
     sessions: u64,
@@ -420,53 +416,25 @@ struct IndexJson {
     segments_unindexed: u64,
     segments_with_gaps: u64,
     /// What ended the indexer twice.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     left_out: Vec<LeftOutJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     broken_at: Option<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LeftOut")]
 struct LeftOutJson {
     first_stripe: String,
     last_stripe: String,
     packets: u64,
 }
 
-#[derive(Serialize)]
-struct RecordingJson<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'a str>,
-    epoch: u32,
-    first_sequence: u64,
-    last_sequence: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    start_ns: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    end_ns: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    packets: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sessions: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    share_left: Option<f64>,
-}
-
 /// An inspection as a JSON object, with a map if there is one.
 pub fn inspection_json(report: &Inspection, map: Option<&RingMap>) -> String {
     let superblock = &report.superblock;
     let index = &report.index;
-    let recordings = report.recordings.iter().map(|recording| RecordingJson {
-        name: recording.name.as_deref(),
-        epoch: recording.epoch,
-        first_sequence: recording.first,
-        last_sequence: recording.last,
-        start_ns: recording.times.map(|times| times.0.0),
-        end_ns: recording.times.map(|times| times.1.0),
-        packets: recording.indexed.map(|(packets, _)| packets),
-        sessions: recording.indexed.map(|(_, sessions)| sessions),
-        share_left: recording.share_left,
-    });
+    let recordings = report.recordings.iter().map(RecordingJson::new);
     let encryption = report.encryption.iter();
     safe::json_pretty(&InspectionJson {
         path: safe::path_value(&report.path),

@@ -205,6 +205,8 @@ fn serve(flags: &ServingFlags) -> Outcome {
             files: flags.audit_files,
         }),
         holds: flags.hold_dir.clone().map(|folder| Holds { folder, size_max: flags.hold_size }),
+        tags: flags.tags_file.clone(),
+        qualifications: flags.qualification.clone(),
         bounds: Bounds {
             workers: flags.workers,
             connections: flags.connections,

@@ -176,6 +176,15 @@ fn written(reader: &Reader, span: Span) -> Vec<Option<Timestamp>> {
 }
 
 impl RingMap {
+    /// Place among the cells of the one with this sequence; `None` where the ring does not show it,
+    /// or any more.
+    pub fn cell_of(&self, sequence: u64) -> Option<usize> {
+        let is_shown = self.span.is_some_and(|span| sequence >= span.tail)
+            && self.newest.is_some_and(|newest| sequence <= newest);
+        let place = is_shown.then(|| place_of(&self.geometry, sequence))?;
+        self.cells.partition_point(|cell| cell.place <= place).checked_sub(1)
+    }
+
     fn fill(&mut self, reader: &Reader) {
         let Some(newest) = self.newest else { return };
         let (geometry, tail) = (self.geometry, self.span.map(|span| span.tail));

@@ -1,12 +1,13 @@
 //! All that a diagnosis says, in its order.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::finding::{Finding, Severity, Unseen};
 use crate::order;
 
 /// Who has, or waits for, something that there is only so much of.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Share {
     /// What it is about.
     pub of: &'static str,
@@ -17,7 +18,7 @@ pub struct Share {
 }
 
 /// All that was found.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 pub struct Diagnosis {
     /// What was looked at, in words.
     pub looked_at: Vec<String>,

@@ -5,6 +5,7 @@ mod html;
 mod sockets;
 
 use findings::{Diagnosis, Finding, Share, Unseen};
+use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 
 pub use html::{DiagnosisPage, diagnosis_html};
@@ -96,7 +97,8 @@ fn block(head: &str, text: &str, width: usize) -> String {
     heads.zip(lines).map(|(head, line)| head + &line + "\n").collect()
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Diagnosis")]
 pub(crate) struct DiagnosisJson<'a> {
     version: u32,
     #[serde(flatten)]
@@ -107,7 +109,7 @@ pub(crate) struct DiagnosisJson<'a> {
 }
 
 /// Places among the findings, counted from 0.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Consequence {
     finding: usize,
     follows_from: usize,
@@ -116,6 +118,11 @@ struct Consequence {
 /// The same as JSON.
 pub fn diagnosis_json(report: &Diagnosis) -> String {
     json_pretty(&DiagnosisJson::of(report))
+}
+
+/// Has the form of [`diagnosis_json`] described.
+pub fn describe_diagnosis(generator: &mut SchemaGenerator) {
+    drop(generator.subschema_for::<DiagnosisJson<'static>>());
 }
 
 impl<'a> DiagnosisJson<'a> {

@@ -4,10 +4,10 @@ use core::cell::RefCell;
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 
-use extract::{ExtractReport, Limits, Request};
+use extract::{ExtractReport, Limits, Progress, Request};
 use hold::{Aside, Room, no_signature, put_aside};
 use page::text::plural;
-use serde_json::json;
+use serde_json::{Value, json};
 use units::ByteSize;
 
 use super::packets::{cut_by, hashes};
@@ -20,6 +20,18 @@ impl Work<'_> {
         wanted: &HoldWanted,
         mut data: &UnixStream,
     ) -> Result<Answered, Refused> {
+        let (held, answered) = self.put_aside(wanted, &mut |_| {})?;
+        let held = page::safe::json_part(&held);
+        data.write_all(format!("\"hold\":{held}").as_bytes()).unwrap_or_default();
+        Ok(answered)
+    }
+
+    /// Puts packets aside; what is held, and what is missing from it.
+    pub(super) fn put_aside(
+        &self,
+        wanted: &HoldWanted,
+        tell: &mut dyn FnMut(&Progress),
+    ) -> Result<(Value, Answered), Refused> {
         let query = parse(&wanted.query, wanted.now_ns)?;
         let limits = Limits { packets: None, bytes: Some(wanted.bytes_max), sessions: None };
         let whole_sessions = !wanted.only_range;
@@ -38,21 +50,23 @@ impl Work<'_> {
             manifest: &manifest,
             signature: &no_signature,
         };
-        let aside = put_aside(&room, &options, &request, &mut |_| self.flow());
+        let aside = put_aside(&room, &options, &request, &mut |progress| {
+            tell(progress);
+            self.flow()
+        });
         match aside.map_err(failed)? {
             Aside::Held { path, packets, completeness, .. } => {
                 let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                let held = page::safe::json_part(&json!({ "file": file, "packets": packets }));
-                data.write_all(format!("\"hold\":{held}").as_bytes()).unwrap_or_default();
                 let cut_by = cut_by(&completeness);
                 let of = plural(packets, "packet");
-                Ok(Answered {
+                let answered = Answered {
                     count: packets,
                     next: None,
                     statement: statement(&of, &completeness, (cut_by, notes)),
                     manifest: None,
                     hashes: kept.into_inner(),
-                })
+                };
+                Ok((json!({ "file": file, "packets": packets }), answered))
             }
             Aside::Full { used } => {
                 let (used, most) = (ByteSize(used), ByteSize(size_max));

@@ -34,7 +34,7 @@ pub(super) fn look(map: &RingMap, cell: &Cell) -> Look {
 }
 
 /// The tenth of what is held that a cell lies in.
-fn age(map: &RingMap, cell: &Cell) -> u8 {
+pub(super) fn age(map: &RingMap, cell: &Cell) -> u8 {
     let Some((span, sequence)) = map.span.zip(cell.sequence) else { return 0 };
     let newest = span.acknowledged.sequence;
     let step = newest.saturating_sub(sequence) * AGES / (newest + 1 - span.tail);

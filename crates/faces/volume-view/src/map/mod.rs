@@ -1,16 +1,20 @@
 //! The ring over the surface: as text for a terminal, as JSON, and as a drawing.
 
 mod look;
+mod ring;
 mod svg;
 
 use core::fmt::Write as _;
 
 use page::text::grouped;
+use schemars::JsonSchema;
 use serde::Serialize;
 use units::{ByteSize, Timestamp};
 use upkeep::{Cell, Content, Grid, MemberState, RingMap};
 
 use look::{Look, ages, lacks, look, rows};
+pub(crate) use ring::RingJson;
+pub use ring::ring_json;
 pub use svg::map_svg;
 
 /// Cells of a row where standard output is no terminal.
@@ -148,7 +152,8 @@ fn legend(map: &RingMap, seen: &[char]) -> String {
 }
 
 /// A map in JSON.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Map")]
 pub(crate) struct MapJson<'a> {
     columns: u64,
     slots_per_cell: u64,
@@ -158,22 +163,33 @@ pub(crate) struct MapJson<'a> {
     cells: Vec<CellJson<'a>>,
 }
 
-#[derive(Serialize)]
+/// Neighbouring slots on the surface.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Cell")]
 struct CellJson<'a> {
+    /// Of its first slot, counted from the first slot of the surface.
     place: u64,
     slots: u64,
+    /// Of its middle slot, if that was ever written.
     #[serde(skip_serializing_if = "Option::is_none")]
     sequence: Option<u64>,
+    /// Of its middle slot: `unwritten`, `written`, `left_early`, `opening`, `ahead_of_head` or
+    /// `damaged`.
     content: &'static str,
+    /// Of a slot that was left early.
     #[serde(skip_serializing_if = "Option::is_none")]
     unused_percent: Option<u8>,
-    #[serde(skip_serializing_if = "is_false")]
+    /// The newest stripe lies in it.
+    #[serde(default, skip_serializing_if = "is_false")]
     head: bool,
-    #[serde(skip_serializing_if = "is_false")]
+    /// The oldest stripe that is shown lies in it.
+    #[serde(default, skip_serializing_if = "is_false")]
     tail: bool,
-    #[serde(skip_serializing_if = "is_false")]
+    /// The index of a segment begins in it.
+    #[serde(default, skip_serializing_if = "is_false")]
     index: bool,
-    #[serde(skip_serializing_if = "<[u8]>::is_empty")]
+    /// Members that do not show the middle slot, though they should.
+    #[serde(default, skip_serializing_if = "<[u8]>::is_empty")]
     damaged_members: &'a [u8],
 }
 

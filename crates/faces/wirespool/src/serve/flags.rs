@@ -74,6 +74,13 @@ pub(crate) struct ServingFlags {
     /// Most bytes of all holds there
     #[arg(long, value_name = "SIZE", default_value = "10G", value_parser = arguments::size)]
     pub(super) hold_size: u64,
+    /// Where tags of sessions are kept that are made over the network. The service makes the file
+    #[arg(long, value_name = "FILE")]
+    pub(super) tags_file: Option<PathBuf>,
+    /// A report of `qualify --json` about a disk of the volumes, to be shown with them; may be
+    /// given several times
+    #[arg(long, value_name = "FILE")]
+    pub(super) qualification: Vec<PathBuf>,
     /// Where index files are cached
     #[arg(long, value_name = "DIR")]
     pub(super) index_dir: Option<PathBuf>,

@@ -1,177 +1,13 @@
 //! The endpoints: one table, by which requests are routed and checked, and of which the `OpenAPI`
 //! document is made.
 
-use hyper::Method;
-use people::Scope;
+use crate::endpoint::{
+    ARROW, EVENTS, Endpoint, JSON, Matter, Method, NDJSON, Needs, PCAPNG, Parameter,
+};
+use crate::scope::Scope;
 
-pub(crate) const JSON: &str = "application/json";
-pub(crate) const NDJSON: &str = "application/x-ndjson";
-/// What is registered with IANA for streams of Arrow's IPC format.
-pub(crate) const ARROW: &str = "application/vnd.apache.arrow.stream";
-/// `draft-ietf-opsawg-pcapng`, and what Wireshark's people registered with IANA for pcap.
-pub(crate) const PCAPNG: &str = "application/x-pcapng";
-
-/// Who may ask.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Needs {
-    /// Anybody.
-    Nothing,
-    /// A secret that the request brings: a token, a password, a link.
-    Secret,
-    /// Any credential.
-    Credential,
-    Scope(Scope),
-}
-
-/// What stands at a path.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Matter {
-    Health,
-    OpenApi,
-    LoginWays,
-    Login,
-    First,
-    BeginAtProvider,
-    FinishAtProvider,
-    Logout,
-    Caller,
-    ChangePassword,
-    BeginSecondFactor,
-    ConfirmSecondFactor,
-    EndSecondFactor,
-    BeginKey,
-    ConfirmKey,
-    EndKey,
-    People,
-    AddPerson,
-    RemovePerson,
-    PersonRole,
-    PersonPassword,
-    DisablePerson,
-    EnablePerson,
-    ResetSecondFactor,
-    Tokens,
-    CreateToken,
-    RevokeToken,
-    Audit,
-    AuditCheck,
-    Volumes,
-    Fields,
-    Sessions,
-    Summary,
-    Packets,
-    Extract,
-    Sql,
-    Holds,
-    Hold,
-    Release,
-    Answer,
-    Manifest,
-    Metrics,
-}
-
-impl Matter {
-    /// It is put down before it is done.
-    pub(crate) fn changes(self) -> bool {
-        matches!(
-            self,
-            Self::Hold
-                | Self::Release
-                | Self::ChangePassword
-                | Self::ConfirmSecondFactor
-                | Self::EndSecondFactor
-                | Self::ConfirmKey
-                | Self::EndKey
-                | Self::AddPerson
-                | Self::RemovePerson
-                | Self::PersonRole
-                | Self::PersonPassword
-                | Self::DisablePerson
-                | Self::EnablePerson
-                | Self::ResetSecondFactor
-                | Self::CreateToken
-                | Self::RevokeToken
-        )
-    }
-
-    /// It is about volumes and the service, not about people, tokens and the audit.
-    pub(crate) fn is_of_volumes(self) -> bool {
-        matches!(
-            self,
-            Self::Health
-                | Self::OpenApi
-                | Self::Volumes
-                | Self::Fields
-                | Self::Sessions
-                | Self::Summary
-                | Self::Packets
-                | Self::Extract
-                | Self::Sql
-                | Self::Holds
-                | Self::Hold
-                | Self::Release
-                | Self::Answer
-                | Self::Manifest
-                | Self::Metrics
-        )
-    }
-
-    /// A worker asks a volume for it, and the answer has an id.
-    pub(crate) fn asks_volume(self) -> bool {
-        matches!(
-            self,
-            Self::Sessions | Self::Summary | Self::Packets | Self::Extract | Self::Sql | Self::Hold
-        )
-    }
-
-    /// It is permitted to who has to change the password first.
-    pub(crate) fn is_before_change(self) -> bool {
-        matches!(self, Self::Caller | Self::Logout | Self::ChangePassword)
-    }
-}
-
-/// A parameter of a query string, or a member of a body.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Parameter {
-    pub(crate) name: &'static str,
-    /// `string`, `integer`, `boolean` or `object`.
-    pub(crate) kind: &'static str,
-    pub(crate) meaning: &'static str,
-}
-
-impl Parameter {
-    const fn text(name: &'static str, meaning: &'static str) -> Self {
-        Self { name, kind: "string", meaning }
-    }
-
-    const fn number(name: &'static str, meaning: &'static str) -> Self {
-        Self { name, kind: "integer", meaning }
-    }
-
-    const fn object(name: &'static str, meaning: &'static str) -> Self {
-        Self { name, kind: "object", meaning }
-    }
-
-    const fn flag(name: &'static str, meaning: &'static str) -> Self {
-        Self { name, kind: "boolean", meaning }
-    }
-}
-
-/// An endpoint.
-#[derive(Clone, Debug)]
-pub(crate) struct Endpoint {
-    /// `{id}` stands for one part.
-    pub(crate) path: &'static str,
-    pub(crate) what: Matter,
-    pub(crate) method: Method,
-    pub(crate) needs: Needs,
-    pub(crate) summary: &'static str,
-    pub(crate) parameters: &'static [Parameter],
-    /// Members of the JSON that the request has as its body: what is secret.
-    pub(crate) body: &'static [Parameter],
-    /// What it answers with.
-    pub(crate) media_types: &'static [&'static str],
-}
+/// What a cursor looks like, as a regular expression.
+const CURSOR_PATTERN: &str = "^[12]_-?[0-9]+_[0-9]+[.][0-9]+-[0-9]+_[0-9]+_-?[0-9]+_[0-9a-f]{8}$";
 
 const QUERY: Parameter = Parameter::text(
     "query",
@@ -199,7 +35,8 @@ static EXTRACT: [Parameter; 14] = [
     Parameter::text("payload", "Those with this in them: a text, hex:DIGITS or re:EXPRESSION"),
     Parameter::flag("comments", "Each packet has the id of its session as a comment, and its side"),
     Parameter::number("offset", "Go on behind so many bytes of an extract: 409 if that cannot be"),
-    Parameter::text("sha256", "With offset: SHA-256 of these bytes, in hex digits"),
+    Parameter::text("sha256", "With offset: SHA-256 of these bytes, in hex digits")
+        .like("^[0-9a-f]{64}$"),
     Parameter::number("now_ns", "What relative times count from: as Wirespool-Now has said it"),
 ];
 
@@ -228,11 +65,12 @@ const ROLE: Parameter = Parameter::text("role", "Name of a role");
 const PERSON_NAME: Parameter = Parameter::text("name", "Name by which the person logs in");
 const TOKEN_NAME: Parameter = Parameter::text("name", "Name of the credential, for the log");
 
-pub(crate) static ENDPOINTS: [Endpoint; 42] = [
+/// All that there are.
+pub static ENDPOINTS: [Endpoint; 56] = [
     Endpoint {
         path: "/api/v1/health",
         what: Matter::Health,
-        method: Method::GET,
+        method: Method::Get,
         needs: Needs::Nothing,
         summary: "Whether the service is well",
         parameters: &[],
@@ -242,7 +80,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/openapi.json",
         what: Matter::OpenApi,
-        method: Method::GET,
+        method: Method::Get,
         needs: Needs::Credential,
         summary: "This document",
         parameters: &[],
@@ -252,7 +90,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/login",
         what: Matter::Login,
-        method: Method::POST,
+        method: Method::Post,
         needs: Needs::Secret,
         summary: "Begin a session of a browser: of the token that is sent, or of a person",
         parameters: &[],
@@ -262,7 +100,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/logout",
         what: Matter::Logout,
-        method: Method::POST,
+        method: Method::Post,
         needs: Needs::Credential,
         summary: "End the session of a browser",
         parameters: &[],
@@ -272,7 +110,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/whoami",
         what: Matter::Caller,
-        method: Method::GET,
+        method: Method::Get,
         needs: Needs::Credential,
         summary: "Name and scopes of the credential, and the volumes that are served",
         parameters: &[],
@@ -282,7 +120,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/login",
         what: Matter::LoginWays,
-        method: Method::GET,
+        method: Method::Get,
         needs: Needs::Nothing,
         summary: "What one can log in with",
         parameters: &[],
@@ -292,7 +130,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/first",
         what: Matter::First,
-        method: Method::POST,
+        method: Method::Post,
         needs: Needs::Secret,
         summary: "Make the first administrator, by the link that the service has shown",
         parameters: &[],
@@ -302,7 +140,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/login/provider",
         what: Matter::BeginAtProvider,
-        method: Method::POST,
+        method: Method::Post,
         needs: Needs::Secret,
         summary: "Begin a login at the identity provider: where the browser goes",
         parameters: &[],
@@ -312,7 +150,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/login/provider/finish",
         what: Matter::FinishAtProvider,
-        method: Method::POST,
+        method: Method::Post,
         needs: Needs::Secret,
         summary: "Begin a session of a browser that comes back from the identity provider",
         parameters: &[],
@@ -322,7 +160,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/account/password",
         what: Matter::ChangePassword,
-        method: Method::POST,
+        method: Method::Post,
         needs: Needs::Credential,
         summary: "Set the own password, which ends all other sessions of the person",
         parameters: &[],
@@ -332,7 +170,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/account/second-factor",
         what: Matter::BeginSecondFactor,
-        method: Method::POST,
+        method: Method::Post,
         needs: Needs::Credential,
         summary: "Begin to set up a second factor: a secret for an authenticator",
         parameters: &[],
@@ -342,7 +180,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/account/second-factor/confirm",
         what: Matter::ConfirmSecondFactor,
-        method: Method::POST,
+        method: Method::Post,
         needs: Needs::Credential,
         summary: "Set it up, by a code of it; ten codes for who loses the authenticator",
         parameters: &[],
@@ -352,7 +190,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/account/second-factor",
         what: Matter::EndSecondFactor,
-        method: Method::DELETE,
+        method: Method::Delete,
         needs: Needs::Credential,
         summary: "Take the own authenticator away; keys stay",
         parameters: &[],
@@ -362,7 +200,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/account/keys",
         what: Matter::BeginKey,
-        method: Method::POST,
+        method: Method::Post,
         needs: Needs::Credential,
         summary: "Begin to register a key: what the browser has it sign (Web Authentication)",
         parameters: &[],
@@ -372,7 +210,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/account/keys/confirm",
         what: Matter::ConfirmKey,
-        method: Method::POST,
+        method: Method::Post,
         needs: Needs::Credential,
         summary: "Register it; of the first second factor ten codes for who loses the key",
         parameters: &[],
@@ -382,7 +220,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/account/keys/{id}",
         what: Matter::EndKey,
-        method: Method::DELETE,
+        method: Method::Delete,
         needs: Needs::Credential,
         summary: "Take a key of one's own away",
         parameters: &[],
@@ -392,7 +230,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/people",
         what: Matter::People,
-        method: Method::GET,
+        method: Method::Get,
         needs: Needs::Scope(Scope::Admin),
         summary: "Who may log in, and the roles",
         parameters: &[],
@@ -402,7 +240,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/people",
         what: Matter::AddPerson,
-        method: Method::POST,
+        method: Method::Post,
         needs: Needs::Scope(Scope::Admin),
         summary: "Add a person; the password is shown once, and changed at the first login",
         parameters: &[PERSON_NAME, ROLE],
@@ -412,7 +250,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/people/{id}",
         what: Matter::RemovePerson,
-        method: Method::DELETE,
+        method: Method::Delete,
         needs: Needs::Scope(Scope::Admin),
         summary: "Take an account out",
         parameters: &[],
@@ -422,7 +260,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/people/{id}/role",
         what: Matter::PersonRole,
-        method: Method::POST,
+        method: Method::Post,
         needs: Needs::Scope(Scope::Admin),
         summary: "Give a person another role",
         parameters: &[ROLE],
@@ -432,7 +270,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/people/{id}/password",
         what: Matter::PersonPassword,
-        method: Method::POST,
+        method: Method::Post,
         needs: Needs::Scope(Scope::Admin),
         summary: "Give a person a new password, which is shown once",
         parameters: &[],
@@ -442,7 +280,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/people/{id}/disable",
         what: Matter::DisablePerson,
-        method: Method::POST,
+        method: Method::Post,
         needs: Needs::Scope(Scope::Admin),
         summary: "Keep a person from logging in, and end their sessions",
         parameters: &[],
@@ -452,7 +290,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/people/{id}/enable",
         what: Matter::EnablePerson,
-        method: Method::POST,
+        method: Method::Post,
         needs: Needs::Scope(Scope::Admin),
         summary: "Let a person log in again",
         parameters: &[],
@@ -462,7 +300,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/people/{id}/second-factor",
         what: Matter::ResetSecondFactor,
-        method: Method::DELETE,
+        method: Method::Delete,
         needs: Needs::Scope(Scope::Admin),
         summary: "Take the second factor of a person away",
         parameters: &[],
@@ -472,7 +310,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/tokens",
         what: Matter::Tokens,
-        method: Method::GET,
+        method: Method::Get,
         needs: Needs::Scope(Scope::Admin),
         summary: "Tokens and lines of certificates, without their hashes",
         parameters: &[],
@@ -482,7 +320,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/tokens",
         what: Matter::CreateToken,
-        method: Method::POST,
+        method: Method::Post,
         needs: Needs::Scope(Scope::Admin),
         summary: "Make a token, which is shown once",
         parameters: &[
@@ -500,7 +338,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/tokens/{id}",
         what: Matter::RevokeToken,
-        method: Method::DELETE,
+        method: Method::Delete,
         needs: Needs::Scope(Scope::Admin),
         summary: "Revoke a token",
         parameters: &[],
@@ -510,7 +348,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/audit",
         what: Matter::Audit,
-        method: Method::GET,
+        method: Method::Get,
         needs: Needs::Scope(Scope::Admin),
         summary: "Who asked what, when, and what came out: the newest lines first",
         parameters: &[
@@ -525,7 +363,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/audit/check",
         what: Matter::AuditCheck,
-        method: Method::GET,
+        method: Method::Get,
         needs: Needs::Scope(Scope::Admin),
         summary: "Whether the chain of the whole audit is as it was written",
         parameters: &[],
@@ -535,7 +373,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/volumes",
         what: Matter::Volumes,
-        method: Method::GET,
+        method: Method::Get,
         needs: Needs::Credential,
         summary: "The volumes and their recorders, as `wirespool status --json` tells of them",
         parameters: &[],
@@ -543,9 +381,89 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
         media_types: &[JSON],
     },
     Endpoint {
+        path: "/api/v1/inspection",
+        what: Matter::Inspection,
+        method: Method::Get,
+        needs: Needs::Scope(Scope::Sessions),
+        summary: "What a volume holds, as `wirespool inspect --json` tells of it",
+        parameters: &[VOLUME],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/ring",
+        what: Matter::Ring,
+        method: Method::Get,
+        needs: Needs::Credential,
+        summary: "The ring over the surface of its members, in cells: age, content, damage, holds",
+        parameters: &[
+            VOLUME,
+            Parameter::number("columns", "Cells in a row, 64 without it, 512 at most"),
+            Parameter::number(
+                "rows",
+                "Rows, about: 32 without it, 512 at most; 16384 cells in all",
+            ),
+        ],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/recordings",
+        what: Matter::Recordings,
+        method: Method::Get,
+        needs: Needs::Scope(Scope::Sessions),
+        summary: "Recordings that the ring holds something of, oldest first",
+        parameters: &[VOLUME],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/gaps",
+        what: Matter::Gaps,
+        method: Method::Get,
+        needs: Needs::Scope(Scope::Sessions),
+        summary: "Stretches in which packets are missing, and what is recorded besides",
+        parameters: &[
+            Parameter::text(
+                "query",
+                "A query of whose bounds in time these are; always without it",
+            ),
+            VOLUME,
+            Parameter::number("limit", "At most so many gaps, 1000 without it, 10000 at most"),
+        ],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/qualification",
+        what: Matter::Qualification,
+        method: Method::Get,
+        needs: Needs::Credential,
+        summary: "What the disks of a volume were measured for, and what is asked of them now",
+        parameters: &[VOLUME],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/findings",
+        what: Matter::Findings,
+        method: Method::Get,
+        needs: Needs::Credential,
+        summary: "What is wrong with the recorder of a volume, as `diagnose recorder --json` has it",
+        parameters: &[
+            VOLUME,
+            Parameter::number(
+                "for_ms",
+                "So long its threads are looked at, 1000 without it, 10000 at most",
+            ),
+        ],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
         path: "/api/v1/fields",
         what: Matter::Fields,
-        method: Method::GET,
+        method: Method::Get,
         needs: Needs::Credential,
         summary: "The fields of the query language, as `wirespool fields --json` lists them",
         parameters: &[],
@@ -555,7 +473,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/sessions",
         what: Matter::Sessions,
-        method: Method::GET,
+        method: Method::Get,
         needs: Needs::Scope(Scope::Sessions),
         summary: "Sessions that match a query, by their start: a page, or all as lines",
         parameters: &[
@@ -565,8 +483,10 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
                 "limit",
                 "At most so many sessions; of a page 100 without it, 10000 at most",
             ),
-            Parameter::text("cursor", "Go on behind the page that gave this as its next_cursor"),
-            Parameter::text("order", "oldest (as without it) or newest: which start comes first"),
+            Parameter::text("cursor", "Go on behind the page that gave this as its next_cursor")
+                .like(CURSOR_PATTERN),
+            Parameter::text("order", "oldest (as without it) or newest: which start comes first")
+                .one_of(&["oldest", "newest"]),
             Parameter::text(
                 "sort",
                 "FIELD or FIELD:desc, of lines: the smallest or the largest first; those \
@@ -579,7 +499,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/summary",
         what: Matter::Summary,
-        method: Method::GET,
+        method: Method::Get,
         needs: Needs::Scope(Scope::Sessions),
         summary: "What the sessions that match sum up to: over time, and by values of fields",
         parameters: &[
@@ -590,7 +510,8 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
             Parameter::text(
                 "by",
                 "bytes (as without it), packets or sessions: of which those with the most",
-            ),
+            )
+            .one_of(&["bytes", "packets", "sessions"]),
         ],
         body: &[],
         media_types: &[JSON],
@@ -598,7 +519,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/packets",
         what: Matter::Packets,
-        method: Method::GET,
+        method: Method::Get,
         needs: Needs::Scope(Scope::Payload),
         summary: "Packets of the sessions that match, with what their headers say and their bytes",
         parameters: &[
@@ -615,7 +536,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/sql",
         what: Matter::Sql,
-        method: Method::GET,
+        method: Method::Get,
         needs: Needs::Scope(Scope::Sessions),
         summary: "Rows of an SQL query over sessions, pieces and gaps",
         parameters: &[
@@ -632,7 +553,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/extract",
         what: Matter::Extract,
-        method: Method::GET,
+        method: Method::Get,
         needs: Needs::Scope(Scope::Extract),
         summary: "The packets of the sessions that match a query",
         parameters: &EXTRACT,
@@ -642,7 +563,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/holds",
         what: Matter::Holds,
-        method: Method::GET,
+        method: Method::Get,
         needs: Needs::Scope(Scope::Sessions),
         summary: "Packets put aside beyond the reach of the ring, as `hold --list` has them",
         parameters: &[VOLUME],
@@ -652,7 +573,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/holds",
         what: Matter::Hold,
-        method: Method::POST,
+        method: Method::Post,
         needs: Needs::Scope(Scope::Hold),
         summary: "Put the packets of the sessions that match aside; it answers when they are",
         parameters: &[QUERY, VOLUME, ONLY_RANGE],
@@ -662,7 +583,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/holds/{id}",
         what: Matter::Release,
-        method: Method::DELETE,
+        method: Method::Delete,
         needs: Needs::Scope(Scope::Hold),
         summary: "Remove packets that were put aside",
         parameters: &[],
@@ -670,9 +591,107 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
         media_types: &[JSON],
     },
     Endpoint {
+        path: "/api/v1/tags",
+        what: Matter::Tags,
+        method: Method::Get,
+        needs: Needs::Scope(Scope::Sessions),
+        summary: "Tags of sessions, as `wirespool tag` prints them, the newest first",
+        parameters: &[
+            VOLUME,
+            Parameter::text("session", "Those of the session with this id"),
+            Parameter::text("tag", "Those that contain this text"),
+            Parameter::number("limit", "At most so many, 1000 without it, 10000 at most"),
+        ],
+        body: &[],
+        media_types: &[JSON, NDJSON],
+    },
+    Endpoint {
+        path: "/api/v1/tags",
+        what: Matter::AddTags,
+        method: Method::Post,
+        needs: Needs::Scope(Scope::Hold),
+        summary: "Tag the sessions that an event of a log names, or those that match a query",
+        parameters: &[
+            Parameter::text("event", "A line of a log in JSON: an event of Suricata or Zeek"),
+            Parameter::text("query", "Or which sessions, in the query language (docs/query.md)"),
+            Parameter::text("tag", "With query: the tag, of 200 characters at most"),
+            Parameter::number("severity", "With query: 1 is the highest, 255 the lowest"),
+            VOLUME,
+        ],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/tags/{id}",
+        what: Matter::RemoveTag,
+        method: Method::Delete,
+        needs: Needs::Scope(Scope::Hold),
+        summary: "Remove a tag",
+        parameters: &[],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/jobs",
+        what: Matter::Jobs,
+        method: Method::Get,
+        needs: Needs::Scope(Scope::Admin),
+        summary: "Jobs that run or wait, and the newest that have ended",
+        parameters: &[],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/jobs",
+        what: Matter::StartJob,
+        method: Method::Post,
+        needs: Needs::Scope(Scope::Admin),
+        summary: "Start a job, which goes on when its client leaves",
+        parameters: &[
+            Parameter::text("kind", "verify, scrub or hold: as the verbs of these names")
+                .one_of(&["verify", "scrub", "hold"]),
+            VOLUME,
+            Parameter::flag("dry_run", "Of scrub: write nothing, which may run beside a recorder"),
+            Parameter::text("query", "Of hold: which sessions"),
+            ONLY_RANGE,
+        ],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/jobs/{id}",
+        what: Matter::Job,
+        method: Method::Get,
+        needs: Needs::Scope(Scope::Admin),
+        summary: "How a job stands, and its result",
+        parameters: &[],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/jobs/{id}/events",
+        what: Matter::JobEvents,
+        method: Method::Get,
+        needs: Needs::Scope(Scope::Admin),
+        summary: "How a job goes on, as server-sent events, to its end",
+        parameters: &[],
+        body: &[],
+        media_types: &[EVENTS],
+    },
+    Endpoint {
+        path: "/api/v1/jobs/{id}",
+        what: Matter::CancelJob,
+        method: Method::Delete,
+        needs: Needs::Scope(Scope::Admin),
+        summary: "End a job early",
+        parameters: &[],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
         path: "/api/v1/answers/{id}",
         what: Matter::Answer,
-        method: Method::GET,
+        method: Method::Get,
         needs: Needs::Credential,
         summary: "What is missing from an answer that was sent, for who asked for it",
         parameters: &[],
@@ -682,7 +701,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/api/v1/answers/{id}/manifest",
         what: Matter::Manifest,
-        method: Method::GET,
+        method: Method::Get,
         needs: Needs::Scope(Scope::Extract),
         summary: "The sealed manifest of an extract that was sent, for who asked for it",
         parameters: &[],
@@ -692,7 +711,7 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
     Endpoint {
         path: "/metrics",
         what: Matter::Metrics,
-        method: Method::GET,
+        method: Method::Get,
         needs: Needs::Credential,
         summary: "Metrics of recorders, volumes and this service, for Prometheus",
         parameters: &[],
@@ -703,24 +722,33 @@ pub(crate) static ENDPOINTS: [Endpoint; 42] = [
 
 /// The endpoint of a path and a method, or else the first one of the path; the part in the place
 /// of `{id}`.
-pub(crate) fn find<'p>(path: &'p str, method: &Method) -> Option<(&'static Endpoint, &'p str)> {
+pub fn find<'p>(path: &'p str, method: &str) -> Option<(&'static Endpoint, &'p str)> {
     let of_path = || ENDPOINTS.iter().filter_map(|it| Some((it, it.fits(path)?)));
-    of_path().find(|(it, _)| it.method == *method).or_else(|| of_path().next())
+    of_path().find(|(it, _)| it.method.word() == method).or_else(|| of_path().next())
 }
 
 /// The methods that are answered at an endpoint's path, with commas between them.
-pub(crate) fn methods(endpoint: &Endpoint) -> String {
+pub fn methods(endpoint: &Endpoint) -> String {
     let of_path = ENDPOINTS.iter().filter(|it| it.path == endpoint.path);
-    of_path.map(|it| it.method.as_str()).collect::<Vec<_>>().join(", ")
+    of_path.map(|it| it.method.word()).collect::<Vec<_>>().join(", ")
 }
 
-impl Endpoint {
-    /// Whether a path is this one's; the part in the place of `{id}`.
-    pub(crate) fn fits<'p>(&self, path: &'p str) -> Option<&'p str> {
-        let Some((before, behind)) = self.path.split_once("{id}") else {
-            return (self.path == path).then_some("");
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_has_at_most_one_endpoint_and_an_id_is_one_part() {
+        let of = |path| {
+            let fitting = ENDPOINTS.iter().filter_map(|it| Some((it.what, it.fits(path)?)));
+            fitting.collect::<Vec<_>>()
         };
-        let id = path.strip_prefix(before)?.strip_suffix(behind)?;
-        (!id.is_empty() && !id.contains('/')).then_some(id)
+        assert_eq!(of("/api/v1/sessions"), [(Matter::Sessions, "")]);
+        assert_eq!(of("/api/v1/answers/a1"), [(Matter::Answer, "a1")]);
+        assert_eq!(of("/api/v1/answers/a1/manifest"), [(Matter::Manifest, "a1")]);
+        assert_eq!(of("/api/v1/jobs/a1/events"), [(Matter::JobEvents, "a1")]);
+        for path in ["", "/", "/api/v1/answers/", "/api/v1/answers/a/b", "/api/v1/sessions/"] {
+            assert!(of(path).is_empty(), "{path}");
+        }
     }
 }

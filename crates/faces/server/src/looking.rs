@@ -1,0 +1,98 @@
+//! What is looked at of a volume besides its sessions, and which part of it a credential sees.
+//!
+//! A ring, a qualification and findings are of the whole volume, as its state and metrics are. Of
+//! recordings and gaps a credential with a filter sees those in the filter's times. An inspection
+//! is one of all, and not for it.
+
+use std::sync::Arc;
+
+use host::SystemClock;
+use interface::{JSON, Matter};
+use query::Query;
+use units::{Clock as _, Timestamp};
+
+use crate::access::Caller;
+use crate::body::{Body, Reply, reply};
+use crate::given::Given;
+use crate::problem::Problem;
+use crate::question::{Look, What};
+use crate::service::{Service, Volume};
+use crate::{asking, holds};
+
+/// A row of cells, and rows, if the request does not say how many.
+const COLUMNS: u64 = 64;
+const ROWS: u64 = 32;
+const SIDE_MAX: u64 = 512;
+const CELLS_MAX: u64 = 16_384;
+/// Holds that are marked in a ring, the newest of them.
+const HOLDS_MAX: usize = 256;
+const GAPS: u64 = 1000;
+const GAPS_MAX: u64 = 10_000;
+/// How long threads of a recorder are looked at.
+const LOOK_MS: u64 = 1000;
+const LOOK_MS_MAX: u64 = 10_000;
+/// The longest document: as many gaps or cells as there may be.
+const BYTES_MAX: usize = 32 << 20;
+
+/// Answers what is looked at.
+pub(crate) async fn answer(
+    service: &Arc<Service>,
+    caller: &Caller,
+    (what, given): (Matter, &Given),
+) -> Result<Reply, Problem> {
+    let volume = service.volume(given.text("volume"))?;
+    let look = match what {
+        Matter::Ring => ring(service, caller, (volume, given)).await?,
+        Matter::Recordings => Look::Recordings { within_ns: narrowed(caller)? },
+        Matter::Gaps => gaps(caller, given)?,
+        Matter::Qualification => Look::Qualification { reports: service.qualifications.clone() },
+        Matter::Findings => {
+            Look::Findings { for_ms: given.at_most("for_ms", LOOK_MS, LOOK_MS_MAX)? }
+        }
+        _ if caller.filter.is_some() => return Err(Problem::is_of_all()),
+        _ => Look::Inspection,
+    };
+    let question = service.question(volume, What::Look(look));
+    let running = service.look_workers.start(&caller.name, &question).await?;
+    let (text, _) = running.whole(BYTES_MAX).await?;
+    Ok(reply(JSON, Body::text(text)))
+}
+
+async fn ring(
+    service: &Arc<Service>,
+    caller: &Caller,
+    (volume, given): (&Volume, &Given),
+) -> Result<Look, Problem> {
+    let columns = given.at_most("columns", COLUMNS, SIDE_MAX)?;
+    let rows = given.at_most("rows", ROWS, SIDE_MAX)?;
+    if columns.saturating_mul(rows) > CELLS_MAX {
+        return Err(Problem::wrong_parameter("a ring has at most 16384 cells"));
+    }
+    let holds = holds::manifests(service, caller, (&volume.id, HOLDS_MAX)).await;
+    Ok(Look::Ring { columns, rows, holds })
+}
+
+fn gaps(caller: &Caller, given: &Given) -> Result<Look, Problem> {
+    let (query, now_ns) = (given.query(), SystemClock.realtime().0);
+    asking::checked(&query, now_ns)?;
+    let (from, until) = times(&caller.narrowed(&query), now_ns)?;
+    let limit = given.at_most("limit", GAPS, GAPS_MAX)?;
+    Ok(Look::Gaps {
+        from_ns: from.0,
+        until_ns: until.0,
+        is_narrowed: caller.filter.is_some(),
+        limit: usize::try_from(limit).unwrap_or(usize::MAX),
+    })
+}
+
+/// The times that a credential sees; `None` where it sees all.
+fn narrowed(caller: &Caller) -> Result<Option<(i64, i64)>, Problem> {
+    let Some(filter) = &caller.filter else { return Ok(None) };
+    let (from, until) = times(filter, SystemClock.realtime().0)?;
+    Ok(Some((from.0, until.0)))
+}
+
+fn times(query: &str, now_ns: i64) -> Result<(Timestamp, Timestamp), Problem> {
+    let parsed = Query::parse(query, Timestamp(now_ns));
+    parsed.map(|query| query.time_range()).map_err(|error| Problem::wrong_query(&error, query))
+}

@@ -1,0 +1,155 @@
+//! What is seen of a volume besides its sessions: the ring, recordings, gaps, what its disks were
+//! measured for, and what is wrong with its recorder. Each is a document of JSON.
+
+use std::io::Write as _;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use diagnose::recorder::{Functions, Recording, Thread, diagnose, parse_recorder, watch};
+use extract::GapsReport;
+use findings::Unseen;
+use host::SystemClock;
+use page::text::plural;
+use serde_json::Value;
+use units::Timestamp;
+use units::number::to_u64;
+use upkeep::{Grid, RingMap};
+use volume_view::QualificationReport;
+
+use super::{Work, refused, seen, statement};
+use crate::question::{Answered, Look, Refused};
+
+impl Work<'_> {
+    pub(super) fn look(&self, wanted: &Look, mut data: &UnixStream) -> Result<Answered, Refused> {
+        let text = match wanted {
+            Look::Inspection => self.inspection()?,
+            Look::Ring { columns, rows, holds } => {
+                self.ring(Grid { columns: *columns, rows: *rows }, holds)?
+            }
+            Look::Recordings { within_ns } => self.recordings(*within_ns)?,
+            Look::Gaps { from_ns, until_ns, is_narrowed, limit } => {
+                let times = (Timestamp(*from_ns), Timestamp(*until_ns));
+                self.gaps(times, *is_narrowed, *limit)?
+            }
+            Look::Qualification { reports } => self.qualification(reports)?,
+            Look::Findings { for_ms } => self.findings(*for_ms)?,
+        };
+        data.write_all(text.as_bytes()).unwrap_or_default();
+        Ok(seen())
+    }
+
+    fn volume(&self) -> &Path {
+        &self.question.volume
+    }
+
+    fn inspection(&self) -> Result<String, Refused> {
+        let report = upkeep::inspect(self.volume(), &[]).map_err(of_upkeep)?;
+        Ok(volume_view::inspection_json(&report, None))
+    }
+
+    fn ring(&self, grid: Grid, holds: &[PathBuf]) -> Result<String, Refused> {
+        let map = upkeep::map(self.volume(), &[], grid).map_err(of_upkeep)?;
+        let status = upkeep::status(self.volume(), &[]).map_err(of_upkeep)?;
+        Ok(volume_view::ring_json(&map, &status, &held(&map, holds)))
+    }
+
+    fn recordings(&self, within_ns: Option<(i64, i64)>) -> Result<String, Refused> {
+        let report = upkeep::inspect(self.volume(), &[]).map_err(of_upkeep)?;
+        let within = within_ns.map(|(from, until)| (Timestamp(from), Timestamp(until)));
+        Ok(volume_view::recordings_json(&report.recordings, within))
+    }
+
+    fn gaps(
+        &self,
+        (from, until): (Timestamp, Timestamp),
+        is_narrowed: bool,
+        limit: usize,
+    ) -> Result<String, Refused> {
+        let (options, notes) = self.options()?;
+        let found = extract::gaps(&options, &(from..=until), &SystemClock);
+        let mut found = found.map_err(|error| refused(&error))?;
+        for gap in found.gaps.iter_mut().filter(|_| is_narrowed) {
+            (gap.from, gap.to) = (gap.from.max(from), gap.to.min(until));
+        }
+        let count = to_u64(found.gaps.len());
+        let is_cut = found.gaps.len() > limit;
+        let cut_by = is_cut.then_some("limit");
+        found.completeness.limited |= is_cut;
+        let said = statement(&plural(count, "gap"), &found.completeness, (cut_by, notes));
+        let said = serde_json::to_value(&said).unwrap_or_default();
+        Ok(session_view::gaps_json(&found, limit, said))
+    }
+
+    /// What the recorder says of itself, where one runs.
+    fn told(&self) -> Option<String> {
+        (self.recorders.state)(self.volume(), &[])
+    }
+
+    fn qualification(&self, paths: &[PathBuf]) -> Result<String, Refused> {
+        let opened = volume::open_superblocks(self.volume(), &[]);
+        let opened = opened.map_err(|error| Refused::because(&error))?;
+        let told = self.told().and_then(|text| serde_json::from_str::<Value>(&text).ok());
+        let disks = told.as_ref().and_then(|told| told.get("disks"));
+        let reports = paths.iter().map(report).collect::<Result<_, _>>()?;
+        Ok(volume_view::qualification_json(opened.superblock(), disks, reports))
+    }
+
+    fn findings(&self, for_ms: u64) -> Result<String, Refused> {
+        let told = self.told().map(|text| parse_recorder(&text)).transpose();
+        let told = told.map_err(|error| Refused::because(&error))?;
+        let (state, process) = told.map_or((None, None), |(state, process)| (Some(state), process));
+        let (threads, functions) = process.map_or((Vec::new(), None), |process| {
+            let (threads, functions) = self.threads(process, for_ms);
+            (threads, Some(functions))
+        });
+        let (gaps, unseen) = match self.all_gaps() {
+            Ok(found) => (found.gaps, None),
+            Err(refused) => {
+                let what = "the gaps of the volume".to_owned();
+                (Vec::new(), Some(Unseen { what, needs: refused.detail }))
+            }
+        };
+        let mut found = diagnose(&Recording { gaps, state, threads, functions });
+        found.unseen.extend(unseen);
+        Ok(machine_view::diagnosis_json(&found))
+    }
+
+    fn threads(&self, process: u32, for_ms: u64) -> (Vec<Thread>, Functions) {
+        let for_ns = i64::try_from(for_ms.saturating_mul(1_000_000)).unwrap_or(i64::MAX);
+        watch(process, &SystemClock, for_ns, &mut || self.flow())
+    }
+
+    fn all_gaps(&self) -> Result<GapsReport, Refused> {
+        let (options, _) = self.options()?;
+        let always = Timestamp::MIN..=Timestamp::MAX;
+        extract::gaps(&options, &always, &SystemClock).map_err(|error| refused(&error))
+    }
+}
+
+fn of_upkeep(error: upkeep::Error) -> Refused {
+    Refused::because(&error)
+}
+
+/// How many of these holds have packets of each cell. One that cannot be read has none.
+fn held(map: &RingMap, manifests: &[PathBuf]) -> Vec<u64> {
+    let mut counts = vec![0_u64; map.cells.len()];
+    for path in manifests {
+        let Ok(text) = host::read_text(path) else { continue };
+        let Ok(manifest) = extract::parse_manifest(&text) else { continue };
+        let cells = manifest.stripes.iter().filter_map(|(stripe, _)| map.cell_of(stripe.sequence));
+        let mut cells: Vec<usize> = cells.collect();
+        cells.sort_unstable();
+        cells.dedup();
+        for cell in cells {
+            counts.get_mut(cell).into_iter().for_each(|count| *count += 1);
+        }
+    }
+    counts
+}
+
+fn report(path: &PathBuf) -> Result<QualificationReport, Refused> {
+    let text = host::read_text(path).map_err(|error| Refused::because(&error))?;
+    let report = serde_json::from_str(&text).map_err(|error| Refused::because(&error))?;
+    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(QualificationReport { file, id: qualify::report_id(&text), report })
+}
