@@ -49,6 +49,7 @@ LEFT_OUT = {
     "GET /api/v1/tokens": _ADMIN,
     "POST /api/v1/tokens": _ADMIN,
     "DELETE /api/v1/tokens/{id}": _ADMIN,
+    "GET /api/v1/settings": _ADMIN,
     "GET /api/v1/audit": _ADMIN,
     "GET /api/v1/audit/check": _ADMIN,
 }

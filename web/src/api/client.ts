@@ -3,16 +3,22 @@ import { isAbort, Problem, Unreachable } from "./problem";
 import type {
   AuditCheck,
   AuditPage,
+  Diagnosis,
   Enrolment,
   Field,
+  Job,
   LoginWays,
   NewKey,
   NewKeyAsked,
   PacketAnswer,
   Proof,
+  Qualification,
+  RingMapAnswer,
   SessionPage,
+  Setting,
   Staff,
   Summary,
+  Tag,
   TokenList,
   Volume,
   Whoami,
@@ -165,6 +171,34 @@ export const whoami = () => get<Whoami>("whoami", {});
 export async function volumes(signal?: AbortSignal): Promise<Volume[]> {
   return (await get<{ volumes: Volume[] }>("volumes", {}, signal)).volumes;
 }
+
+/** Cells in a row, and rows of the map of a ring. */
+const MAP = { columns: 64, rows: 24 };
+
+export const ring = (volume: string, signal?: AbortSignal) =>
+  get<RingMapAnswer>("ring", { volume, ...MAP }, signal);
+export const qualification = (volume: string, signal?: AbortSignal) =>
+  get<Qualification>("qualification", { volume }, signal);
+export const findings = (volume: string, signal?: AbortSignal) =>
+  get<Diagnosis>("findings", { volume }, signal);
+
+export const jobs = (signal?: AbortSignal) => get<{ jobs: Job[] }>("jobs", {}, signal);
+export const job = (id: string) => get<Job>(`jobs/${encodeURIComponent(id)}`, {});
+export const startJob = (parameters: Parameters) => send<Job>("POST", "jobs", { parameters });
+export const cancelJob = (id: string) => send<Job>("DELETE", `jobs/${encodeURIComponent(id)}`);
+/** Where a job says how it goes on. */
+export const jobEvents = (id: string) => address(`jobs/${encodeURIComponent(id)}/events`);
+
+export const tagsOf = (volume: string, session: string, signal?: AbortSignal) =>
+  get<{ tags: Tag[] }>("tags", { volume, session }, signal);
+export const addTag = (volume: string, session: string, tag: string) =>
+  send<{ tags: Tag[] }>("POST", "tags", {
+    parameters: { volume, query: `session_id ${session}`, tag },
+  });
+export const removeTag = (id: string) => send<Tag>("DELETE", `tags/${encodeURIComponent(id)}`);
+
+export const settings = (signal?: AbortSignal) =>
+  get<{ settings: Setting[] }>("settings", {}, signal);
 
 export async function fields(): Promise<Field[]> {
   return (await get<{ fields: Field[] }>("fields", {})).fields;

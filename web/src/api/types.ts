@@ -369,3 +369,92 @@ export interface Volume extends Partial<Omit<InterfaceAccount, "name">> {
   interfaces?: InterfaceAccount[];
   disks?: Disks;
 }
+
+/** What lies in a cell of the ring's map. */
+export interface RingCell {
+  place: number;
+  slots: number;
+  zone: number;
+  sequence?: number;
+  content: "unwritten" | "written" | "left_early" | "opening" | "ahead_of_head" | "damaged";
+  /** Tenth by age of what is held; 0 is the newest. */
+  age?: number;
+  head?: boolean;
+  tail?: boolean;
+  index?: boolean;
+  holds?: number;
+  damaged_members?: number[];
+}
+
+export interface RingMapAnswer {
+  volume_id: string;
+  zones: number;
+  slots: number;
+  columns: number;
+  slots_per_cell: number;
+  sampled_every: number;
+  segments: number;
+  written_ns: (number | null)[];
+  members: { number: number; path: string; damaged_cells: number }[];
+  cells: RingCell[];
+}
+
+export interface QualificationReport {
+  file: string;
+  id: string;
+  is_of_volume: boolean;
+  /** As `qualify --json` writes it. */
+  report: unknown;
+}
+
+export interface Qualification {
+  volume_id: string;
+  reports: QualificationReport[];
+}
+
+export interface Finding {
+  kind: string;
+  severity: string;
+  what: string;
+  evidence: string[];
+  cause: string;
+  remedies: { what: string; now?: string[]; for_good?: string[] }[];
+}
+
+export interface Diagnosis {
+  looked_at?: string[];
+  findings: Finding[];
+  unseen?: { what: string; needs: string }[];
+}
+
+export interface Job {
+  id: string;
+  kind: "verify" | "scrub" | "hold";
+  volume: string;
+  query?: string;
+  by: string;
+  state: "waiting" | "running" | "done" | "failed" | "cancelled";
+  made_ns: number;
+  begun_ns?: number;
+  ended_ns?: number;
+  done: number;
+  of?: number;
+  is_clean?: boolean;
+  result?: unknown;
+  reason?: string;
+}
+
+export interface Tag {
+  id: string;
+  session_id: string;
+  tag: string;
+  severity?: number;
+  by: string;
+  made_ns: number;
+}
+
+export interface Setting {
+  key: string;
+  flag: string;
+  value: string | number | string[] | null;
+}

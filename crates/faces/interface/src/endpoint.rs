@@ -109,6 +109,8 @@ pub enum Matter {
     Audit,
     /// Whether its chain is whole.
     AuditCheck,
+    /// What the service was started with.
+    Settings,
     /// How volumes and recorders stand.
     Volumes,
     /// What a volume holds.

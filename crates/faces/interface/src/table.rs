@@ -66,7 +66,7 @@ const PERSON_NAME: Parameter = Parameter::text("name", "Name by which the person
 const TOKEN_NAME: Parameter = Parameter::text("name", "Name of the credential, for the log");
 
 /// All that there are.
-pub static ENDPOINTS: [Endpoint; 56] = [
+pub static ENDPOINTS: [Endpoint; 57] = [
     Endpoint {
         path: "/api/v1/health",
         what: Matter::Health,
@@ -366,6 +366,16 @@ pub static ENDPOINTS: [Endpoint; 56] = [
         method: Method::Get,
         needs: Needs::Scope(Scope::Admin),
         summary: "Whether the chain of the whole audit is as it was written",
+        parameters: &[],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/settings",
+        what: Matter::Settings,
+        method: Method::Get,
+        needs: Needs::Scope(Scope::Admin),
+        summary: "What the service was started with: keys of its configuration, and their values",
         parameters: &[],
         body: &[],
         media_types: &[JSON],

@@ -54,6 +54,7 @@ mod requests;
 mod reread;
 mod service;
 mod serving;
+mod settings;
 mod staff;
 mod stenographer;
 mod stream;
