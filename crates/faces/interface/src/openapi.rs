@@ -113,9 +113,7 @@ fn request_body(endpoint: &Endpoint) -> Value {
         (member.name.to_owned(), schema)
     });
     let is_needed = |name: &&str| match *name {
-        "code" => {
-            [Matter::ConfirmSecondFactor, Matter::FinishAtProvider].contains(&endpoint.what)
-        }
+        "code" => [Matter::ConfirmSecondFactor, Matter::FinishAtProvider].contains(&endpoint.what),
         "key" => endpoint.what == Matter::ConfirmKey,
         "iss" => false,
         _ => true,

@@ -10,7 +10,10 @@ use ring::signature::{
 /// A public key of a provider.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum PublicKey {
-    Rsa { modulus: Vec<u8>, exponent: Vec<u8> },
+    Rsa {
+        modulus: Vec<u8>,
+        exponent: Vec<u8>,
+    },
     /// A point, uncompressed.
     P256(Vec<u8>),
     P384(Vec<u8>),

@@ -50,8 +50,8 @@ impl Rules {
 
     /// Who it is.
     pub(crate) fn identity(&self, claims: &Claims) -> Result<Identity, Wrong> {
-        let subject = subject(claims)?.to_owned();
-        let name = find(claims, &self.name).and_then(Value::as_str).unwrap_or(&subject).trim();
+        let subject = subject(claims)?;
+        let name = find(claims, &self.name).and_then(Value::as_str).unwrap_or(subject).trim();
         let is_shown = !name.is_empty() && !name.chars().any(char::is_control);
         if !is_shown || name.chars().count() > NAME_CHARS_MAX {
             return Err(Wrong::Person("the provider gives no name that can be shown".to_owned()));
@@ -62,7 +62,8 @@ impl Rules {
             let name = page::safe::printable(name);
             Wrong::Person(format!("no rule of the service gives {name} a role"))
         })?;
-        Ok(Identity { subject, name: name.to_owned(), role: role.clone() })
+        let (subject, name) = (subject.to_owned(), name.to_owned());
+        Ok(Identity { subject, name, role: role.clone() })
     }
 }
 

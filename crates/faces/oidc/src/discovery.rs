@@ -58,7 +58,11 @@ impl Discovery {
             authorization: url("authorization_endpoint", &said.authorization_endpoint)?,
             token: url("token_endpoint", &said.token_endpoint)?,
             keys: url("jwks_uri", &said.jwks_uri)?,
-            userinfo: said.userinfo_endpoint.as_deref().map(|it| url("userinfo", it)).transpose()?,
+            userinfo: said
+                .userinfo_endpoint
+                .as_deref()
+                .map(|it| url("userinfo", it))
+                .transpose()?,
             // Where it says nothing it takes that (section 3).
             takes_basic: methods.is_empty() || has("client_secret_basic"),
             says_issuer: said.authorization_response_iss_parameter_supported,
@@ -80,7 +84,8 @@ mod tests {
         let said = json!({"issuer": "https://id.example.com/a", "jwks_uri": "https://k.example/",
             "authorization_endpoint": "https://id.example.com/auth",
             "token_endpoint": "https://id.example.com/token"});
-        let parse = |said: &serde_json::Value| Discovery::parse(said.to_string().as_bytes(), &issuer);
+        let parse =
+            |said: &serde_json::Value| Discovery::parse(said.to_string().as_bytes(), &issuer);
         let discovery = parse(&said).unwrap();
         assert!(discovery.takes_basic && !discovery.says_issuer);
         for (name, value) in [

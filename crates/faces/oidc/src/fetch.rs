@@ -113,7 +113,8 @@ impl Fetch {
         let mut why = "the name has no address".to_owned();
         for address in addresses.map_err(|error| error.to_string())? {
             if !may_be_private && !is_public(address.ip()) {
-                return Err("its address is a private one, on another host than the provider's".into());
+                let why = "its address is a private one, on another host than the provider's";
+                return Err(why.to_owned());
             }
             match TcpStream::connect(address).await {
                 Ok(stream) => return Ok(stream),

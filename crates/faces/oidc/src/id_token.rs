@@ -42,11 +42,7 @@ pub(crate) enum Verified {
 }
 
 /// What a token says, where it is signed by one of these keys and answers this login.
-pub(crate) fn verify(
-    token: &str,
-    keys: &Keys,
-    expected: Expected<'_>,
-) -> Result<Verified, Wrong> {
+pub(crate) fn verify(token: &str, keys: &Keys, expected: Expected<'_>) -> Result<Verified, Wrong> {
     const FORM: Wrong = Wrong::Token("the ID token is none");
     if token.len() > TOKEN_BYTES_MAX {
         return Err(FORM);

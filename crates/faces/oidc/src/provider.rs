@@ -256,8 +256,7 @@ impl Provider {
     ) -> Result<(), Wrong> {
         let (Some(url), Some(token)) = (&discovery.userinfo, access_token) else { return Ok(()) };
         let authorization = Some(format!("Bearer {token}"));
-        let question =
-            Question { url, form: None, authorization, bytes_max: TOKENS_BYTES_MAX };
+        let question = Question { url, form: None, authorization, bytes_max: TOKENS_BYTES_MAX };
         let answer = self.fetch.ask(question).await.map_err(away)?;
         if !answer.is_success {
             return Err(away("the provider does not say who it is"));

@@ -10,16 +10,18 @@
 //! is a hash, but for the secrets of second factors, from which codes are computed: the file is its
 //! owner's alone.
 //!
-//! All of this is computation: clocks, random bytes and the text of the file are arguments. Hashing
-//! a password takes 19 MiB and tens of milliseconds by intent; the caller bounds how many at once.
+//! The rules are computation: clocks, random bytes and the text of the file are arguments. The file
+//! is read and changed through `host`, by one process at a time. Hashing a password takes 19 MiB and
+//! tens of milliseconds by intent, on a thread or two that are kept for it.
 //!
-//! Called by the server for each login, and by the binary to manage accounts. Not here: HTTP,
-//! files, threads.
+//! Called by the server for each login, and by the binary to manage accounts. Not here: HTTP.
 
 mod account;
 mod base32;
 mod error;
+mod file;
 mod first;
+mod hashing;
 mod lock_out;
 mod name;
 mod origin;
@@ -34,7 +36,9 @@ mod webauthn;
 
 pub use account::{People, Person};
 pub use error::Error;
+pub use file::{Chosen, FileError, Order, change_file, manage_people, read_file};
 pub use first::FirstLink;
+pub use hashing::Hashing;
 pub use interface::Scope;
 pub use lock_out::{Attempt, LockOut};
 pub use name::{NAME_RULE, is_name};

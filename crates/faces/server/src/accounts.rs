@@ -10,16 +10,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use host::SystemClock;
 use people::{
-    ADMINISTRATOR, Assertion, Attempt, Challenges, Enrolment, FirstLink, LockOut, Password, People,
-    Person, RelyingParty, Roles, SecondFactor, Used, Verifier, decoy, is_name,
+    ADMINISTRATOR, Assertion, Attempt, Challenges, Chosen, Enrolment, FirstLink, Hashing, LockOut,
+    Password, People, Person, RelyingParty, Roles, SecondFactor, Used, Verifier, decoy, is_name,
 };
 use serde_json::{Value, json};
 use units::{Clock as _, NANOS_PER_SECOND};
 
 use crate::Error;
 use crate::access::{Caller, Guest, ShownKey, Standing};
-use crate::hashing::Hashing;
-use crate::people_file::{self, Chosen};
 use crate::problem::Problem;
 use crate::reread::Reread;
 
@@ -67,8 +65,8 @@ impl Accounts {
         roles: Roles,
         party: Option<RelyingParty>,
     ) -> Result<Self, Error> {
-        let people = people_file::read(&file)?;
-        let decoy = decoy(host::random_bytes()?).map_err(Error::People)?;
+        let people = people::read_file(&file)?;
+        let decoy = decoy(host::random_bytes()?).map_err(people::FileError::Refused)?;
         Ok(Self {
             file,
             roles,
@@ -87,7 +85,7 @@ impl Accounts {
 
     /// Reads the file again. False where it was looked at a moment ago.
     pub(crate) fn refresh(&self) -> Result<bool, Error> {
-        self.known.refresh(|| people_file::read(&self.file))
+        self.known.refresh(|| people::read_file(&self.file).map_err(Error::from))
     }
 
     /// Where nobody can manage people: the secret of a link that makes an administrator.
@@ -255,7 +253,10 @@ impl Accounts {
         let password = Password::typed(typed.password);
         let password = password.map_err(|error| Problem::account_refused(&error))?;
         let fits = self.hashing.run(move || password.fits(&verifier)).await;
-        let fits = fits.inspect_err(|_| held(&self.lock_out).take_back(&attempt))?;
+        let fits = fits.ok_or_else(|| {
+            held(&self.lock_out).take_back(&attempt);
+            Problem::busy()
+        })?;
         let person = person.filter(|_| fits).ok_or_else(Problem::wrong_login)?;
         Ok((person, attempt))
     }
@@ -282,8 +283,10 @@ impl Accounts {
     /// A password that somebody chooses, hashed.
     pub(crate) async fn chosen(&self, password: Option<&str>) -> Result<Chosen, Problem> {
         let password = password.map(str::to_owned);
-        let chosen = self.hashing.run(move || Chosen::new(password.as_deref())).await?;
-        chosen.map_err(|error| Problem::account_not_changed(&error))
+        let chosen = self.hashing.run(move || Chosen::new(password.as_deref())).await;
+        chosen
+            .ok_or_else(Problem::busy)?
+            .map_err(|error| Problem::account_not_changed(&error.into()))
     }
 
     /// Sets up a second factor for who logs in by this name, once [`Self::confirm`] is told a code.
@@ -302,8 +305,7 @@ impl Accounts {
         let confirmed = enrolment.confirm(code, SystemClock.realtime(), &random()?);
         let (factor, codes) = confirmed.ok_or_else(Problem::wrong_new_code)?;
         let (of, stamp) = (name.to_owned(), random()?);
-        self.change(move |people| people.set_authenticator(&of, factor.clone(), stamp))
-            .await?;
+        self.change(move |people| people.set_authenticator(&of, factor.clone(), stamp)).await?;
         held(&self.enrolments).remove(name);
         held(&self.used_steps).remove(name);
         Ok(codes)
@@ -315,10 +317,11 @@ impl Accounts {
         mut change: impl FnMut(&mut People) -> Result<T, people::Error> + Send + 'static,
     ) -> Result<T, Problem> {
         let file = self.file.clone();
-        let work = move || people_file::change(&file, &mut change);
+        let work = move || people::change_file(&file, &mut change);
         let changed = tokio::task::spawn_blocking(work).await;
         let changed = changed.map_err(|_| Problem::worker_ended())?;
-        let (people, told) = changed.map_err(|error| Problem::account_not_changed(&error))?;
+        let (people, told) =
+            changed.map_err(|error| Problem::account_not_changed(&error.into()))?;
         self.known.set(people);
         Ok(told)
     }

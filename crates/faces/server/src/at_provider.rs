@@ -38,10 +38,7 @@ fn provider<'a>(received: &'a Received<'_>) -> Result<&'a Provider, Problem> {
 }
 
 fn now() -> Moment {
-    Moment {
-        unix_s: SystemClock.realtime().unix_seconds(),
-        boottime_ns: SystemClock.boottime_ns(),
-    }
+    Moment { unix_s: SystemClock.realtime().unix_seconds(), boottime_ns: SystemClock.boottime_ns() }
 }
 
 /// Begins a login: where the browser goes.
@@ -49,9 +46,8 @@ pub(crate) async fn begin(received: Received<'_>) -> Result<Reply, Problem> {
     let (random, from) = (random()?, received.peer.address.ip());
     let begun = provider(&received)?.begin(from, &random, now()).await;
     let begun = begun.map_err(|why| Problem::at_provider(&why))?;
-    let mut reply = reply(JSON, Body::text(page::safe::json_line(
-        &json!({ "location": begun.location }),
-    )));
+    let mut reply =
+        reply(JSON, Body::text(page::safe::json_line(&json!({ "location": begun.location }))));
     let cookie = named_cookie((COOKIE, &begun.cookie), begun.lasts_s, received.peer.has_tls);
     reply.headers_mut().insert(SET_COOKIE, cookie);
     Ok(reply)
@@ -68,8 +64,11 @@ pub(crate) async fn finish(mut received: Received<'_>) -> Result<Reply, Problem>
     let caller = received.accounts()?.guest((&name, &subject), &identity.role);
     received.entry.is_by(&name);
     received.entry.record.is_about(&subject);
-    let mut reply =
-        entrance::begin(&received, Holder::Provider { subject, name, role: identity.role }, &caller)?;
+    let mut reply = entrance::begin(
+        &received,
+        Holder::Provider { subject, name, role: identity.role },
+        &caller,
+    )?;
     let gone: HeaderValue = named_cookie((COOKIE, ""), 0, received.peer.has_tls);
     reply.headers_mut().append(SET_COOKIE, gone);
     Ok(reply)

@@ -69,17 +69,9 @@ pub enum Error {
     /// A token that is not revoked.
     #[error("there is no token of this name")]
     NoToken,
-    /// The file of people is none.
-    #[error("{}: {source}", page::safe::path(path))]
-    PeopleFile {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        source: people::Error,
-    },
-    /// An account is not made or changed.
+    /// The file of people is none, or an account is not made or changed.
     #[error(transparent)]
-    People(people::Error),
+    People(#[from] people::FileError),
     /// A certificate, a key or both.
     #[error("{}: {why}", page::safe::path(path))]
     Tls {
@@ -129,12 +121,12 @@ impl Error {
                 | Self::NeedsPublicUrl
                 | Self::Twice(_)
                 | Self::NewToken(_)
-                | Self::People(
+                | Self::People(people::FileError::Refused(
                     people::Error::WrongName
                         | people::Error::NoRole
                         | people::Error::ShortPassword
                         | people::Error::LongPassword
-                )
+                ))
         )
     }
 }

@@ -216,7 +216,7 @@ impl Problem {
     }
 
     pub(crate) fn account_not_changed(error: &Error) -> Self {
-        if let Error::People(error) = error {
+        if let Error::People(people::FileError::Refused(error)) = error {
             return Self::account_refused(error);
         }
         let title = "the file could not be changed";

@@ -250,9 +250,8 @@ async fn a_provider_that_is_away_is_said() {
     made_up.says("/token", "400 Bad Request", &json!({"error": "invalid_grant"}));
     let begun = provider.begin(FROM, &random(1), NOW).await.unwrap();
     let (state, cookie) = (parameter(&begun.location, "state"), Some(&*begun.cookie));
-    let told = provider
-        .finish(Returned { code: "c", state: &state, issuer: None, cookie }, NOW)
-        .await;
+    let told =
+        provider.finish(Returned { code: "c", state: &state, issuer: None, cookie }, NOW).await;
     assert!(matches!(&told, Err(Wrong::Away(why)) if why.contains("invalid_grant")), "{told:?}");
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let issuer = format!("http://{}", listener.local_addr().unwrap());

@@ -38,7 +38,10 @@ pub(crate) enum PublicKey {
     /// A point of P-256, uncompressed.
     Es256(Vec<u8>),
     EdDsa(Vec<u8>),
-    Rs256 { modulus: Vec<u8>, exponent: Vec<u8> },
+    Rs256 {
+        modulus: Vec<u8>,
+        exponent: Vec<u8>,
+    },
 }
 
 impl PublicKey {
@@ -75,7 +78,9 @@ impl PublicKey {
             Self::Es256(point) => {
                 UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, point).verify(message, signature)
             }
-            Self::EdDsa(point) => UnparsedPublicKey::new(&ED25519, point).verify(message, signature),
+            Self::EdDsa(point) => {
+                UnparsedPublicKey::new(&ED25519, point).verify(message, signature)
+            }
             Self::Rs256 { modulus, exponent } => RsaPublicKeyComponents { n: modulus, e: exponent }
                 .verify(&RSA_PKCS1_2048_8192_SHA256, message, signature),
         };

@@ -2,9 +2,7 @@
 
 use ciborium::value::Value;
 use ring::rand::SystemRandom;
-use ring::signature::{
-    ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _,
-};
+use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _};
 use sha2::{Digest as _, Sha256};
 
 use super::cbor::Map;
@@ -85,10 +83,8 @@ impl Said {
     fn client_data(&self) -> Vec<u8> {
         let Self { purpose, origin, extra, .. } = self;
         let challenge = to_text(&self.challenge);
-        format!(
-            "{{\"type\":\"{purpose}\",\"challenge\":\"{challenge}\",\"origin\":\"{origin}\"{extra}}}"
-        )
-        .into_bytes()
+        let said = format!("\"type\":\"{purpose}\",\"challenge\":\"{challenge}\"");
+        format!("{{{said},\"origin\":\"{origin}\"{extra}}}").into_bytes()
     }
 
     fn cose(&self) -> Vec<u8> {
@@ -278,9 +274,8 @@ fn another_persons_key_a_changed_signature_and_a_replay_are_refused() {
     // The challenge is over: the same bytes count no second time, also of a key without a counter.
     let mut challenges = super::Challenges::default();
     challenges.begin("anna", ASKED, 0);
-    let mut check = || {
-        sent.check(&party(), core::slice::from_ref(&key), |it| challenges.take("anna", it, 1))
-    };
+    let mut check =
+        || sent.check(&party(), core::slice::from_ref(&key), |it| challenges.take("anna", it, 1));
     assert!(check().is_ok());
     assert_eq!(check(), Err(WrongKey::Challenge));
 }
