@@ -74,7 +74,7 @@ async function login(page: Page, name = "keys") {
   await page.goto("/");
   await page.getByLabel("Name").fill(name);
   await page.getByLabel("Password").fill(PASSWORD);
-  await page.getByRole("button", { name: "Log in" }).click();
+  await page.getByRole("button", { name: "Log in", exact: true }).click();
 }
 
 async function violations(page: Page): Promise<string[]> {
@@ -165,10 +165,10 @@ test("what a key has signed counts once, and not for another login", async ({ pa
 test("a lost key is replaced by one of the ten codes", async ({ page }) => {
   await login(page);
   await page.getByLabel("Code").fill("123456");
-  await page.getByRole("button", { name: "Log in" }).click();
+  await page.getByRole("button", { name: "Log in", exact: true }).click();
   await expect(alert(page)).toContainText("The code is wrong");
   await page.getByLabel("Code").fill(recovery[0] ?? "");
-  await page.getByRole("button", { name: "Log in" }).click();
+  await page.getByRole("button", { name: "Log in", exact: true }).click();
   await expect(views(page)).toBeVisible();
 });
 
@@ -198,7 +198,7 @@ test("the page says where keys work", async ({ page }) => {
   await page.goto(URL_OF_STAFF.replace("localhost", "127.0.0.1"));
   await page.getByLabel("Name").fill("keys");
   await page.getByLabel("Password").fill(PASSWORD);
-  await page.getByRole("button", { name: "Log in" }).click();
+  await page.getByRole("button", { name: "Log in", exact: true }).click();
   await page.getByRole("link", { name: "Account of keys" }).click();
   await expect(page.getByTestId("keys-missing")).toContainText(`Keys work at ${URL_OF_STAFF}`);
   await expect(keys(page).getByRole("button", { name: "Add a key" })).toBeDisabled();

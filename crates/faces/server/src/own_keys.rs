@@ -79,7 +79,7 @@ async fn confirm(mut received: Received<'_>, name: &str) -> Result<Reply, Proble
     let shown = codes.clone();
     let add = move |people: &mut people::People| people.add_key(&of, (key.clone(), &codes), stamp);
     let is_first = accounts.change(add).await?;
-    let codes = if is_first { shown.shown() } else { &[] };
+    let codes: &[String] = if is_first { shown.shown() } else { &[] };
     let said = json!({ "recovery_codes": codes });
     let begun = go_on(&received, name)?;
     Ok(begun.map(|_| Body::text(page::safe::json_line(&said))))
