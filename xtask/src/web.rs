@@ -6,8 +6,11 @@
 //! `web/dist`, and used in a browser against a service of this checkout.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -89,11 +92,65 @@ pub(crate) fn browse() -> Result<bool> {
     let staffed = [&serve[..], &beside].concat();
     let (_staffed, said) = Service::start(&wirespool, &staffed, "yet: who opens ")?;
     let link = said.split(' ').next().unwrap_or_default();
+    // One with people, keys, and a provider that the tests start and end.
+    let [page, provider] = [free_port()?, free_port()?];
+    let (_known, _) = Service::start(&wirespool, &known(kept, (page, provider))?, "listening at ")?;
     let mut tests = command("npm", &["run", "e2e"]);
     tests.env("WIRESPOOL_URL", url.trim()).env("WIRESPOOL_TOKEN", token.trim());
     tests.env("WIRESPOOL_FIRST", link);
+    tests.env("WIRESPOOL_STAFFED", format!("http://localhost:{page}"));
+    tests.env("WIRESPOOL_PROVIDER_PORT", provider.to_string());
     process::run(&mut tests)?;
     Ok(true)
+}
+
+/// What the people of the tests know.
+const PASSWORD: &str = "correct horse battery";
+/// Settings of the provider that the tests start, behind its address.
+const PROVIDER: &str = "
+client_id = 'wirespool'
+client_secret = 'a secret of tests'
+label = 'Log in at the office'
+
+[[role]]
+claim = 'groups'
+value = 'admins'
+role = 'administrator'
+
+[[role]]
+claim = 'groups'
+value = 'all'
+role = 'desk'
+";
+
+/// Words of a service with two people and a provider, once their files are there.
+fn known(kept: &str, (page, provider): (u16, u16)) -> Result<Vec<String>> {
+    let wirespool = process::target_folder().join("debug/wirespool");
+    let at = |name: &str| format!("{kept}/{name}");
+    for (name, role) in [("boss", "administrator"), ("keys", "analyst")] {
+        let words = ["serve", "person", "add", name, "--role", role, "--stdin", "--people-file"];
+        let mut add = Command::new(&wirespool);
+        add.args(words).arg(at("known")).stdin(Stdio::piped());
+        let mut add = add.spawn()?;
+        let mut stdin = add.stdin.take().context("it is piped")?;
+        writeln!(stdin, "{PASSWORD}")?;
+        drop(stdin);
+        ensure!(add.wait()?.success(), "the person {name} could not be added");
+    }
+    let settings = format!("issuer = 'http://127.0.0.1:{provider}'{PROVIDER}");
+    let mut options = fs::OpenOptions::new();
+    let mut file = options.write(true).create_new(true).mode(0o600).open(at("provider.toml"))?;
+    file.write_all(settings.as_bytes())?;
+    let listen = format!("127.0.0.1:{page}");
+    let words = ["serve", &at("volume"), "--listen", &listen, "--token-file", &at("tokens")];
+    let people = ["--people-file", &at("known"), "--audit", &at("known-audit")];
+    let more = ["--role", "desk=sessions port 53", "--provider", &at("provider.toml")];
+    Ok(words.iter().chain(&people).chain(&more).map(|word| (*word).to_owned()).collect())
+}
+
+/// A port that nobody listens at. Keys belong to an address that is known before it is opened.
+fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
 /// A service that ends with this value.
@@ -101,7 +158,11 @@ struct Service(Child);
 
 impl Service {
     /// Starts one, and waits for what it says behind some words.
-    fn start(wirespool: &Path, words: &[&str], before: &str) -> Result<(Self, String)> {
+    fn start(
+        wirespool: &Path,
+        words: &[impl AsRef<OsStr>],
+        before: &str,
+    ) -> Result<(Self, String)> {
         let mut command = Command::new(wirespool);
         let mut service = Self(command.args(words).stderr(Stdio::piped()).spawn()?);
         let mut lines = BufReader::new(service.0.stderr.take().context("it is piped")?).lines();

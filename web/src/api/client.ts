@@ -3,14 +3,22 @@ import { isAbort, Problem, Unreachable } from "./problem";
 import type {
   AuditCheck,
   AuditPage,
+  Diagnosis,
   Enrolment,
   Field,
+  Job,
   LoginWays,
+  NewKey,
+  NewKeyAsked,
   PacketAnswer,
   Proof,
+  Qualification,
+  RingMapAnswer,
   SessionPage,
+  Setting,
   Staff,
   Summary,
+  Tag,
   TokenList,
   Volume,
   Whoami,
@@ -108,6 +116,10 @@ export const loginPerson = (name: string, proof: Proof) =>
   send<Whoami>("POST", "login", { body: { name, ...proof } });
 export const makeFirst = (link: string, name: string, password: string) =>
   send<Whoami>("POST", "first", { body: { link, name, password } });
+/** Where the browser goes to log in at the identity provider. */
+export const beginAtProvider = () => send<{ location: string }>("POST", "login/provider");
+export const finishAtProvider = (returned: Record<string, string>) =>
+  send<Whoami>("POST", "login/provider/finish", { body: returned });
 export const logout = () => send<unknown>("POST", "logout");
 
 export const changePassword = (proof: Proof, newPassword: string) =>
@@ -118,6 +130,14 @@ export const confirmSecondFactor = (code: string) =>
   send<{ recovery_codes: string[] }>("POST", "account/second-factor/confirm", { body: { code } });
 export const endSecondFactor = (proof: Proof) =>
   send<Whoami>("DELETE", "account/second-factor", { body: proof });
+
+export type AnyProof = Proof;
+export const beginKey = (proof: Proof) =>
+  send<NewKeyAsked>("POST", "account/keys", { body: proof });
+export const confirmKey = (name: string, key: NewKey) =>
+  send<{ recovery_codes: string[] }>("POST", "account/keys/confirm", { body: { name, key } });
+export const endKey = (id: string, proof: Proof) =>
+  send<Whoami>("DELETE", `account/keys/${encodeURIComponent(id)}`, { body: proof });
 
 /** What an administrator does with an account; each answers with all of them. */
 export type PersonChange = "disable" | "enable";
@@ -151,6 +171,34 @@ export const whoami = () => get<Whoami>("whoami", {});
 export async function volumes(signal?: AbortSignal): Promise<Volume[]> {
   return (await get<{ volumes: Volume[] }>("volumes", {}, signal)).volumes;
 }
+
+/** Cells in a row, and rows of the map of a ring. */
+const MAP = { columns: 64, rows: 24 };
+
+export const ring = (volume: string, signal?: AbortSignal) =>
+  get<RingMapAnswer>("ring", { volume, ...MAP }, signal);
+export const qualification = (volume: string, signal?: AbortSignal) =>
+  get<Qualification>("qualification", { volume }, signal);
+export const findings = (volume: string, signal?: AbortSignal) =>
+  get<Diagnosis>("findings", { volume }, signal);
+
+export const jobs = (signal?: AbortSignal) => get<{ jobs: Job[] }>("jobs", {}, signal);
+export const job = (id: string) => get<Job>(`jobs/${encodeURIComponent(id)}`, {});
+export const startJob = (parameters: Parameters) => send<Job>("POST", "jobs", { parameters });
+export const cancelJob = (id: string) => send<Job>("DELETE", `jobs/${encodeURIComponent(id)}`);
+/** Where a job says how it goes on. */
+export const jobEvents = (id: string) => address(`jobs/${encodeURIComponent(id)}/events`);
+
+export const tagsOf = (volume: string, session: string, signal?: AbortSignal) =>
+  get<{ tags: Tag[] }>("tags", { volume, session }, signal);
+export const addTag = (volume: string, session: string, tag: string) =>
+  send<{ tags: Tag[] }>("POST", "tags", {
+    parameters: { volume, query: `session_id ${session}`, tag },
+  });
+export const removeTag = (id: string) => send<Tag>("DELETE", `tags/${encodeURIComponent(id)}`);
+
+export const settings = (signal?: AbortSignal) =>
+  get<{ settings: Setting[] }>("settings", {}, signal);
 
 export async function fields(): Promise<Field[]> {
   return (await get<{ fields: Field[] }>("fields", {})).fields;

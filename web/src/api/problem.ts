@@ -5,12 +5,27 @@ export interface WrongQuery {
   shown: string;
 }
 
+/** What a key of a person is asked, by who has shown the password. */
+export interface KeyAsked {
+  challenge: string;
+  rp_id: string;
+  origin: string;
+  credentials: string[];
+}
+
+/** What counts as a second factor. */
+export interface FactorAsked {
+  authenticator: boolean;
+  key: KeyAsked | null;
+}
+
 interface ProblemBody {
   type?: string;
   title?: string;
   detail?: string;
   query?: WrongQuery;
   retry_after_s?: number;
+  second_factor?: FactorAsked;
 }
 
 /** An answer of the recorder that is no success. */
@@ -20,6 +35,7 @@ export class Problem extends Error {
   readonly query: WrongQuery | undefined;
   /** Seconds that the next attempt has to wait, from when this came on. */
   readonly retryAfterS: number | undefined;
+  readonly secondFactor: FactorAsked | undefined;
 
   constructor(
     readonly status: number,
@@ -30,6 +46,7 @@ export class Problem extends Error {
     this.detail = body.detail;
     this.query = body.query;
     this.retryAfterS = body.retry_after_s;
+    this.secondFactor = body.second_factor;
   }
 }
 

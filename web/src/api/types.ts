@@ -6,6 +6,10 @@ export interface Whoami {
   filter: string | null;
   /** Null for a token or a certificate. */
   person: Standing | null;
+  /** Somebody who has logged in at the identity provider. */
+  guest: { role: string; subject: string } | null;
+  /** Address of the page at which keys can be used. */
+  keys_at: string | null;
   /** The files that the service has. */
   manages: { people: boolean; tokens: boolean; audit: boolean };
   volumes: { name: string; id: string }[];
@@ -17,18 +21,48 @@ export interface Standing {
   role: string;
   must_change_password: boolean;
   has_second_factor: boolean;
+  has_authenticator: boolean;
+  keys: { id: string; name: string; since: string }[];
   recovery_codes: number;
 }
 
 export interface LoginWays {
   people: boolean;
   tokens: boolean;
+  /** What the button of the identity provider says. */
+  provider: string | null;
+  /** Where browsers find the page. */
+  origin: string | null;
+}
+
+/** What a key has signed, in base 64 for URLs. */
+export interface Signed {
+  id: string;
+  client_data: string;
+  authenticator_data: string;
+  signature: string;
+}
+
+/** What a browser says of a new key, in base 64 for URLs. */
+export interface NewKey {
+  client_data: string;
+  attestation: string;
+}
+
+/** What a browser is to make a key by: the options of Web Authentication, bytes in base 64. */
+export interface NewKeyAsked
+  extends Omit<PublicKeyCredentialCreationOptions, "challenge" | "user" | "excludeCredentials"> {
+  origin: string;
+  challenge: string;
+  user: { id: string; name: string; displayName: string };
+  excludeCredentials: { type: "public-key"; id: string }[];
 }
 
 /** What is typed to log in, and to change what is one's own. */
 export interface Proof {
   password: string;
   code?: string;
+  key?: Signed;
 }
 
 export interface Enrolment {
@@ -38,8 +72,13 @@ export interface Enrolment {
   qr: { size: number; path: string } | null;
 }
 
-export interface Person extends Standing {
+export interface Person {
   name: string;
+  role: string;
+  must_change_password: boolean;
+  has_second_factor: boolean;
+  keys: number;
+  recovery_codes: number;
   is_disabled: boolean;
   since: string;
 }
@@ -329,4 +368,93 @@ export interface Volume extends Partial<Omit<InterfaceAccount, "name">> {
   holds_ns?: number;
   interfaces?: InterfaceAccount[];
   disks?: Disks;
+}
+
+/** What lies in a cell of the ring's map. */
+export interface RingCell {
+  place: number;
+  slots: number;
+  zone: number;
+  sequence?: number;
+  content: "unwritten" | "written" | "left_early" | "opening" | "ahead_of_head" | "damaged";
+  /** Tenth by age of what is held; 0 is the newest. */
+  age?: number;
+  head?: boolean;
+  tail?: boolean;
+  index?: boolean;
+  holds?: number;
+  damaged_members?: number[];
+}
+
+export interface RingMapAnswer {
+  volume_id: string;
+  zones: number;
+  slots: number;
+  columns: number;
+  slots_per_cell: number;
+  sampled_every: number;
+  segments: number;
+  written_ns: (number | null)[];
+  members: { number: number; path: string; damaged_cells: number }[];
+  cells: RingCell[];
+}
+
+export interface QualificationReport {
+  file: string;
+  id: string;
+  is_of_volume: boolean;
+  /** As `qualify --json` writes it. */
+  report: unknown;
+}
+
+export interface Qualification {
+  volume_id: string;
+  reports: QualificationReport[];
+}
+
+export interface Finding {
+  kind: string;
+  severity: string;
+  what: string;
+  evidence: string[];
+  cause: string;
+  remedies: { what: string; now?: string[]; for_good?: string[] }[];
+}
+
+export interface Diagnosis {
+  looked_at?: string[];
+  findings: Finding[];
+  unseen?: { what: string; needs: string }[];
+}
+
+export interface Job {
+  id: string;
+  kind: "verify" | "scrub" | "hold";
+  volume: string;
+  query?: string;
+  by: string;
+  state: "waiting" | "running" | "done" | "failed" | "cancelled";
+  made_ns: number;
+  begun_ns?: number;
+  ended_ns?: number;
+  done: number;
+  of?: number;
+  is_clean?: boolean;
+  result?: unknown;
+  reason?: string;
+}
+
+export interface Tag {
+  id: string;
+  session_id: string;
+  tag: string;
+  severity?: number;
+  by: string;
+  made_ns: number;
+}
+
+export interface Setting {
+  key: string;
+  flag: string;
+  value: string | number | string[] | null;
 }

@@ -4,7 +4,7 @@ import { printable } from "../text/printable";
 /** Text that a spreadsheet would take for a formula, behind apostrophes and blanks or not. */
 const FORMULA = /^'*[\t\r\n\0]*[=+\-@]/;
 /** A cell as `wirespool find --csv` writes it (docs/query.md). */
-function cell(value: FieldValue | undefined): string {
+export function cell(value: FieldValue | undefined): string {
   if (value === undefined) {
     return "";
   }
@@ -25,14 +25,4 @@ export function csv(sessions: Session[]): string {
   const names = [...new Set(sessions.flatMap((session) => Object.keys(session)))];
   const line = (session: Session) => names.map((name) => cell(session[name])).join(",");
   return `${[names.join(","), ...sessions.map(line)].join("\n")}\n`;
-}
-
-/** Hands a text to the browser as a file. */
-export function download(text: string, name: string, type: string): void {
-  const address = URL.createObjectURL(new Blob([text], { type }));
-  const link = document.createElement("a");
-  link.href = address;
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(address);
 }

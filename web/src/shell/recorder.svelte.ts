@@ -2,6 +2,7 @@ import * as client from "../api/client";
 import { outage } from "../api/outage.svelte";
 import type { Field, Volume, Whoami } from "../api/types";
 import { RateHistory } from "../overview/rates";
+import { LatencyHistory } from "../storage/latency";
 import { place } from "../route/location.svelte";
 
 const POLL_MS = 2000;
@@ -17,6 +18,8 @@ class Recorder {
   askedMs = $state(0);
   /** By volume id. Replaced with each sample, so that plots notice. */
   rates = $state.raw<ReadonlyMap<string, RateHistory>>(new Map());
+
+  latencies = $state.raw<ReadonlyMap<string, LatencyHistory>>(new Map());
 
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -125,6 +128,11 @@ class Recorder {
       return [volume.volume_id, history.with(volume, Date.now())];
     });
     this.rates = new Map(sampled);
+    const latencies = volumes.map((volume): [string, LatencyHistory] => {
+      const history = this.latencies.get(volume.volume_id) ?? new LatencyHistory(SAMPLES);
+      return [volume.volume_id, history.with(volume, Date.now())];
+    });
+    this.latencies = new Map(latencies);
   }
 }
 

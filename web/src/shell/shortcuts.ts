@@ -7,6 +7,9 @@ export type Destination =
   | "talkers"
   | "dns"
   | "storage"
+  | "findings"
+  | "jobs"
+  | "settings"
   | "people"
   | "audit"
   | "account";
@@ -18,6 +21,9 @@ const DESTINATIONS: Record<string, Destination> = {
   t: "talkers",
   d: "dns",
   r: "storage",
+  f: "findings",
+  j: "jobs",
+  e: "settings",
   p: "people",
   a: "audit",
 };

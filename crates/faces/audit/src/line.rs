@@ -152,6 +152,8 @@ pub enum Credential {
     Person,
     /// Name and password of a person, to log in.
     Password,
+    /// The cookie of a browser, which stands for somebody who has logged in at a provider.
+    Provider,
     /// The link by which the first administrator is made.
     Link,
 }
@@ -165,6 +167,7 @@ impl Credential {
             Self::Cookie => "cookie",
             Self::Person => "person",
             Self::Password => "password",
+            Self::Provider => "provider",
             Self::Link => "link",
         }
     }

@@ -63,6 +63,10 @@ pub enum Matter {
     Login,
     /// The first administrator is made.
     First,
+    /// A login at the identity provider begins.
+    BeginAtProvider,
+    /// The browser is back from it.
+    FinishAtProvider,
     /// The session of a browser ends.
     Logout,
     /// Who asks.
@@ -75,6 +79,12 @@ pub enum Matter {
     ConfirmSecondFactor,
     /// It is taken away.
     EndSecondFactor,
+    /// A key is asked to sign.
+    BeginKey,
+    /// It is registered.
+    ConfirmKey,
+    /// It is taken away.
+    EndKey,
     /// Who may log in.
     People,
     /// A person is added.
@@ -101,6 +111,8 @@ pub enum Matter {
     Audit,
     /// Whether its chain is whole.
     AuditCheck,
+    /// What the service was started with.
+    Settings,
     /// How volumes and recorders stand.
     Volumes,
     /// What a volume holds.
@@ -171,6 +183,8 @@ impl Matter {
                 | Self::ChangePassword
                 | Self::ConfirmSecondFactor
                 | Self::EndSecondFactor
+                | Self::ConfirmKey
+                | Self::EndKey
                 | Self::AddPerson
                 | Self::RemovePerson
                 | Self::PersonRole
@@ -190,12 +204,17 @@ impl Matter {
             Self::LoginWays
                 | Self::Login
                 | Self::First
+                | Self::BeginAtProvider
+                | Self::FinishAtProvider
                 | Self::Logout
                 | Self::Caller
                 | Self::ChangePassword
                 | Self::BeginSecondFactor
                 | Self::ConfirmSecondFactor
                 | Self::EndSecondFactor
+                | Self::BeginKey
+                | Self::ConfirmKey
+                | Self::EndKey
                 | Self::People
                 | Self::AddPerson
                 | Self::RemovePerson
@@ -244,7 +263,7 @@ impl Matter {
 pub struct Parameter {
     /// Its name.
     pub name: &'static str,
-    /// `string`, `integer` or `boolean`.
+    /// `string`, `integer`, `boolean` or `object`.
     pub kind: &'static str,
     /// What it means, for the document.
     pub meaning: &'static str,
@@ -265,6 +284,10 @@ impl Parameter {
 
     pub(crate) const fn number(name: &'static str, meaning: &'static str) -> Self {
         Self::new(name, "integer", meaning)
+    }
+
+    pub(crate) const fn object(name: &'static str, meaning: &'static str) -> Self {
+        Self::new(name, "object", meaning)
     }
 
     pub(crate) const fn flag(name: &'static str, meaning: &'static str) -> Self {

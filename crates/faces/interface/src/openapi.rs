@@ -81,6 +81,7 @@ fn operation(endpoint: &Endpoint) -> Value {
             Matter::Release => "The name of the hold's file",
             Matter::RevokeToken => "The name of the token",
             Matter::RemoveTag => "The id of the tag",
+            Matter::EndKey => "The id of the key, as whoami lists it",
             Matter::Job | Matter::JobEvents | Matter::CancelJob => "The id of the job",
             _ if endpoint.path.starts_with("/api/v1/people/") => "The name of the person",
             _ => "What the header Wirespool-Answer of an answer said",
@@ -107,7 +108,12 @@ fn request_body(endpoint: &Endpoint) -> Value {
         let schema = json!({"type": member.kind, "description": member.meaning});
         (member.name.to_owned(), schema)
     });
-    let is_needed = |name: &&str| *name != "code" || endpoint.what == Matter::ConfirmSecondFactor;
+    let is_needed = |name: &&str| match *name {
+        "code" => [Matter::ConfirmSecondFactor, Matter::FinishAtProvider].contains(&endpoint.what),
+        "key" => endpoint.what == Matter::ConfirmKey,
+        "iss" => false,
+        _ => true,
+    };
     let needed: Vec<&str> =
         endpoint.body.iter().map(|member| member.name).filter(is_needed).collect();
     let schema = json!({
@@ -200,8 +206,12 @@ fn refuse_of_people(endpoint: &Endpoint, refuse: Refuse<'_>) {
     if is_of_people && endpoint.what != Matter::Logout && endpoint.what != Matter::Caller {
         refuse("404", "There is nothing of this name, or the service has no such file");
         refuse("409", "It is taken, or the last administrator, or nothing was begun");
-        refuse("410", "The link is over");
+        refuse("410", "The link, or the login at the provider, is over");
         refuse("500", "A file could not be read or changed");
+    }
+    if [Matter::BeginAtProvider, Matter::FinishAtProvider].contains(&endpoint.what) {
+        refuse("403", "The provider's claims give no role");
+        refuse("502", "The identity provider does not answer as it should");
     }
 }
 
@@ -286,6 +296,8 @@ fn schema(endpoint: &Endpoint, media_type: &str) -> Value {
         (
             Matter::Login
             | Matter::First
+            | Matter::FinishAtProvider
+            | Matter::EndKey
             | Matter::Caller
             | Matter::ChangePassword
             | Matter::EndSecondFactor,

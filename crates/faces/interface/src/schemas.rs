@@ -116,6 +116,7 @@ fn people_schema() -> Value {
         ("is_disabled", "boolean"),
         ("must_change_password", "boolean"),
         ("has_second_factor", "boolean"),
+        ("keys", "integer"),
         ("recovery_codes", "integer"),
         ("since", "string"),
     ]);
@@ -180,6 +181,10 @@ fn caller_schema() -> Value {
             "filter": {"type": ["string", "null"],
                 "description": "A query that is asked besides whatever is asked"},
             "person": {"type": ["object", "null"], "description": "How a person stands"},
+            "guest": {"type": ["object", "null"],
+                "description": "How somebody stands who has logged in at the identity provider"},
+            "keys_at": {"type": ["string", "null"],
+                "description": "The address of the page at which keys can be used"},
             "manages": {"type": "object", "description": "Which files the service has"},
             "volumes": {"type": "array", "items": {
                 "type": "object",
@@ -370,6 +375,8 @@ fn problem_schema() -> Value {
                     "shown": text,
                 },
             },
+            "second_factor": {"type": "object",
+                "description": "What counts as a second factor, of who has shown the password"},
         },
     })
 }

@@ -47,13 +47,26 @@ const CODE: Parameter = Parameter::text(
     "code",
     "Six digits of the authenticator, or one of the ten codes; where there is one",
 );
+const KEY: Parameter = Parameter::object(
+    "key",
+    "In the place of a code: what a key has signed, id, client_data, authenticator_data and \
+     signature in base 64 for URLs",
+);
+const KEY_NAME: Parameter = Parameter::text("name", "How the person calls the key");
+const NEW_KEY: Parameter = Parameter::object(
+    "key",
+    "What the browser says of it: client_data and attestation in base 64 for URLs",
+);
 const LINK: Parameter = Parameter::text("link", "What stands behind link= in the link");
+const PROVIDER_CODE: Parameter = Parameter::text("code", "What the provider has sent as code");
+const STATE: Parameter = Parameter::text("state", "What it has sent as state");
+const ISSUER: Parameter = Parameter::text("iss", "What it has sent as iss, where it does");
 const ROLE: Parameter = Parameter::text("role", "Name of a role");
 const PERSON_NAME: Parameter = Parameter::text("name", "Name by which the person logs in");
 const TOKEN_NAME: Parameter = Parameter::text("name", "Name of the credential, for the log");
 
 /// All that there are.
-pub static ENDPOINTS: [Endpoint; 51] = [
+pub static ENDPOINTS: [Endpoint; 57] = [
     Endpoint {
         path: "/api/v1/health",
         what: Matter::Health,
@@ -81,7 +94,7 @@ pub static ENDPOINTS: [Endpoint; 51] = [
         needs: Needs::Secret,
         summary: "Begin a session of a browser: of the token that is sent, or of a person",
         parameters: &[],
-        body: &[NAME, PASSWORD, CODE],
+        body: &[NAME, PASSWORD, CODE, KEY],
         media_types: &[JSON],
     },
     Endpoint {
@@ -125,13 +138,33 @@ pub static ENDPOINTS: [Endpoint; 51] = [
         media_types: &[JSON],
     },
     Endpoint {
+        path: "/api/v1/login/provider",
+        what: Matter::BeginAtProvider,
+        method: Method::Post,
+        needs: Needs::Secret,
+        summary: "Begin a login at the identity provider: where the browser goes",
+        parameters: &[],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/login/provider/finish",
+        what: Matter::FinishAtProvider,
+        method: Method::Post,
+        needs: Needs::Secret,
+        summary: "Begin a session of a browser that comes back from the identity provider",
+        parameters: &[],
+        body: &[PROVIDER_CODE, STATE, ISSUER],
+        media_types: &[JSON],
+    },
+    Endpoint {
         path: "/api/v1/account/password",
         what: Matter::ChangePassword,
         method: Method::Post,
         needs: Needs::Credential,
         summary: "Set the own password, which ends all other sessions of the person",
         parameters: &[],
-        body: &[PASSWORD, CODE, NEW_PASSWORD],
+        body: &[PASSWORD, CODE, KEY, NEW_PASSWORD],
         media_types: &[JSON],
     },
     Endpoint {
@@ -141,7 +174,7 @@ pub static ENDPOINTS: [Endpoint; 51] = [
         needs: Needs::Credential,
         summary: "Begin to set up a second factor: a secret for an authenticator",
         parameters: &[],
-        body: &[PASSWORD, CODE],
+        body: &[PASSWORD, CODE, KEY],
         media_types: &[JSON],
     },
     Endpoint {
@@ -159,9 +192,39 @@ pub static ENDPOINTS: [Endpoint; 51] = [
         what: Matter::EndSecondFactor,
         method: Method::Delete,
         needs: Needs::Credential,
-        summary: "Take the own second factor away",
+        summary: "Take the own authenticator away; keys stay",
         parameters: &[],
-        body: &[PASSWORD, CODE],
+        body: &[PASSWORD, CODE, KEY],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/account/keys",
+        what: Matter::BeginKey,
+        method: Method::Post,
+        needs: Needs::Credential,
+        summary: "Begin to register a key: what the browser has it sign (Web Authentication)",
+        parameters: &[],
+        body: &[PASSWORD, CODE, KEY],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/account/keys/confirm",
+        what: Matter::ConfirmKey,
+        method: Method::Post,
+        needs: Needs::Credential,
+        summary: "Register it; of the first second factor ten codes for who loses the key",
+        parameters: &[],
+        body: &[KEY_NAME, NEW_KEY],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/account/keys/{id}",
+        what: Matter::EndKey,
+        method: Method::Delete,
+        needs: Needs::Credential,
+        summary: "Take a key of one's own away",
+        parameters: &[],
+        body: &[PASSWORD, CODE, KEY],
         media_types: &[JSON],
     },
     Endpoint {
@@ -303,6 +366,16 @@ pub static ENDPOINTS: [Endpoint; 51] = [
         method: Method::Get,
         needs: Needs::Scope(Scope::Admin),
         summary: "Whether the chain of the whole audit is as it was written",
+        parameters: &[],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/settings",
+        what: Matter::Settings,
+        method: Method::Get,
+        needs: Needs::Scope(Scope::Admin),
+        summary: "What the service was started with: keys of its configuration, and their values",
         parameters: &[],
         body: &[],
         media_types: &[JSON],

@@ -8,7 +8,8 @@ use crate::Error;
 use crate::name::is_name;
 use crate::password::Verifier;
 use crate::role::Roles;
-use crate::second_factor::{SecondFactor, Used};
+use crate::second_factor::{RecoveryCodes, SecondFactor, Used};
+use crate::webauthn::Key;
 
 const VERSION: u32 = 1;
 const PEOPLE_MAX: usize = 1000;
@@ -232,7 +233,61 @@ impl People {
         Ok(())
     }
 
-    /// Uses a code up. False where it was used meanwhile.
+    /// Sets up an authenticator, which ends all sessions of the person; keys stay.
+    pub fn set_authenticator(
+        &mut self,
+        name: &str,
+        factor: SecondFactor,
+        stamp: [u8; 16],
+    ) -> Result<(), Error> {
+        let person = self.change_stamped(name, stamp)?;
+        person.second_factor.get_or_insert_default().with_authenticator(factor);
+        Ok(())
+    }
+
+    /// Takes the authenticator away, which ends all sessions of the person; keys stay.
+    pub fn end_authenticator(&mut self, name: &str, stamp: [u8; 16]) -> Result<(), Error> {
+        let factor = &mut self.change_stamped(name, stamp)?.second_factor;
+        factor.iter_mut().for_each(SecondFactor::end_authenticator);
+        factor.take_if(|factor| !factor.counts());
+        Ok(())
+    }
+
+    /// Adds a key, which ends all sessions of the person. It is the first factor, and the codes
+    /// count: true.
+    ///
+    /// # Errors
+    /// When somebody has this key, or the person has as many as there may be.
+    pub fn add_key(
+        &mut self,
+        name: &str,
+        (key, codes): (Key, &RecoveryCodes),
+        stamp: [u8; 16],
+    ) -> Result<bool, Error> {
+        let factors = self.people.iter().filter_map(|person| person.second_factor.as_ref());
+        if factors.flat_map(SecondFactor::keys).any(|other| other.id() == key.id()) {
+            return Err(Error::KeyTaken);
+        }
+        let mut factor = self.change(name)?.second_factor.clone().unwrap_or_default();
+        let is_first = !factor.counts() || factor.recovery_left() == 0;
+        factor.add_key(key, codes)?;
+        self.change_stamped(name, stamp)?.second_factor = Some(factor);
+        Ok(is_first)
+    }
+
+    /// Takes a key away, which ends all sessions of the person.
+    ///
+    /// # Errors
+    /// When the person has no such key.
+    pub fn remove_key(&mut self, name: &str, id: &str, stamp: [u8; 16]) -> Result<(), Error> {
+        let factor = &mut self.change(name)?.second_factor;
+        factor.as_mut().ok_or(Error::NoKey)?.remove_key(id)?;
+        factor.take_if(|factor| !factor.counts());
+        self.change_stamped(name, stamp)?;
+        Ok(())
+    }
+
+    /// Uses a code or a key up. False where it was used meanwhile.
     pub fn use_code(&mut self, name: &str, used: &Used) -> Result<bool, Error> {
         let factor = self.change(name)?.second_factor.as_mut();
         Ok(factor.is_some_and(|factor| factor.take(used)))

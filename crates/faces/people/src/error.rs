@@ -31,6 +31,18 @@ pub enum Error {
     /// The first administrator is made once.
     #[error("there is an administrator already")]
     HasAdministrator,
+    /// A key is one person's.
+    #[error("this key is registered already")]
+    KeyTaken,
+    /// Eight keys are enough for each.
+    #[error("there are as many keys as there may be: remove one first")]
+    TooManyKeys,
+    /// The person has no such key.
+    #[error("there is no such key")]
+    NoKey,
+    /// A key needs a name that is shown.
+    #[error("a key has a name, of 64 characters at most")]
+    WrongKeyName,
     /// A service is for hundreds.
     #[error("there are as many people as there may be")]
     TooMany,

@@ -1,4 +1,5 @@
-//! The second factor of a person: an authenticator's secret, and codes for who has lost it.
+//! The second factor of a person: an authenticator's secret, keys, and codes for who has lost
+//! them.
 
 use core::fmt::Write as _;
 
@@ -7,22 +8,29 @@ use serde::{Deserialize, Serialize};
 use units::Timestamp;
 
 use crate::base32::{base32, unbase32};
-use crate::{recovery, totp};
+use crate::webauthn::{Key, KeyUse};
+use crate::{Error, recovery, totp};
 
 /// 160 bits, as RFC 4226 recommends (section 4, R6).
 const SECRET_BYTES: usize = 20;
 const ISSUER: &str = "wirespool";
+/// One for each pocket and drawer.
+const KEYS_MAX: usize = 8;
 
 /// A second factor, as the file has it.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SecondFactor {
-    /// In base 32.
+    /// Of the authenticator, in base 32; empty without one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     secret: String,
     /// The newest step of 30 s whose code was used.
     used_step: u64,
     /// SHA-256 of each code that was not used.
     recovery: Vec<String>,
+    /// Keys that sign instead.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    keys: Vec<Key>,
 }
 
 /// A code that counts, and is used up with it.
@@ -32,20 +40,23 @@ pub enum Used {
     Step(u64),
     /// One of the ten, by its hash.
     Recovery(String),
+    /// A key that was touched.
+    Key(KeyUse),
 }
 
 impl core::fmt::Debug for SecondFactor {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "SecondFactor {{ recovery: {} }}", self.recovery.len())
+        let (recovery, keys) = (self.recovery.len(), self.keys.len());
+        write!(f, "SecondFactor {{ recovery: {recovery}, keys: {keys} }}")
     }
 }
 
 impl SecondFactor {
     /// What a code uses up, if it counts. `used_step` is one that may not be in the file yet.
     pub fn check(&self, code: &str, now: Timestamp, used_step: u64) -> Option<Used> {
-        let secret = unbase32(&self.secret)?;
-        let used = self.used_step.max(used_step);
         if totp::digits(code).is_some() {
+            let secret = unbase32(&self.secret).filter(|secret| !secret.is_empty())?;
+            let used = self.used_step.max(used_step);
             return totp::step_of(&secret, code, now, used).map(Used::Step);
         }
         let hash = recovery::hash(code);
@@ -65,12 +76,86 @@ impl SecondFactor {
                 self.recovery.retain(|other| other != hash);
                 self.recovery.len() < before
             }
+            Used::Key(KeyUse { id, counter }) => {
+                let key = self.keys.iter_mut().find(|key| key.id() == id);
+                key.is_some_and(|key| key.take(*counter))
+            }
         }
+    }
+
+    /// Whether codes of an authenticator count.
+    pub fn has_authenticator(&self) -> bool {
+        !self.secret.is_empty()
+    }
+
+    /// Keys that count.
+    pub fn keys(&self) -> &[Key] {
+        &self.keys
+    }
+
+    /// With the authenticator and the codes of another one, and the same keys.
+    pub(crate) fn with_authenticator(&mut self, other: Self) {
+        let keys = core::mem::take(&mut self.keys);
+        *self = Self { keys, ..other };
+    }
+
+    pub(crate) fn end_authenticator(&mut self) {
+        (self.secret, self.used_step) = (String::new(), 0);
+    }
+
+    /// Adds a key, and these codes where there were none.
+    pub(crate) fn add_key(&mut self, key: Key, codes: &RecoveryCodes) -> Result<(), Error> {
+        if self.keys.len() >= KEYS_MAX {
+            return Err(Error::TooManyKeys);
+        }
+        self.keys.push(key);
+        if self.recovery.is_empty() {
+            self.recovery.clone_from(&codes.hashes);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn remove_key(&mut self, id: &str) -> Result<(), Error> {
+        let before = self.keys.len();
+        self.keys.retain(|key| key.id() != id);
+        if self.keys.len() < before { Ok(()) } else { Err(Error::NoKey) }
+    }
+
+    /// Whether anything of it could be asked for besides codes that are used up.
+    pub(crate) fn counts(&self) -> bool {
+        self.has_authenticator() || !self.keys.is_empty()
     }
 
     /// Codes that are left.
     pub fn recovery_left(&self) -> usize {
         self.recovery.len()
+    }
+}
+
+/// Ten codes for who loses the rest, to be shown once.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RecoveryCodes {
+    hashes: Vec<String>,
+    shown: Vec<String>,
+}
+
+impl core::fmt::Debug for RecoveryCodes {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("RecoveryCodes")
+    }
+}
+
+impl RecoveryCodes {
+    /// Codes of these random bytes.
+    pub fn new(random: &[u8; recovery::CODES * recovery::CODE_BYTES]) -> Self {
+        let shown: Vec<String> = random.chunks(recovery::CODE_BYTES).map(recovery::code).collect();
+        let hashes = shown.iter().map(|code| recovery::hash(code)).collect();
+        Self { hashes, shown }
+    }
+
+    /// As they are shown.
+    pub fn shown(&self) -> &[String] {
+        &self.shown
     }
 }
 
@@ -125,9 +210,9 @@ impl Enrolment {
         random: &[u8; recovery::CODES * recovery::CODE_BYTES],
     ) -> Option<(SecondFactor, Vec<String>)> {
         let used_step = totp::step_of(&self.secret, code, now, 0)?;
-        let codes: Vec<String> = random.chunks(recovery::CODE_BYTES).map(recovery::code).collect();
-        let recovery = codes.iter().map(|code| recovery::hash(code)).collect();
-        Some((SecondFactor { secret: self.secret(), used_step, recovery }, codes))
+        let RecoveryCodes { hashes: recovery, shown } = RecoveryCodes::new(random);
+        let keys = Vec::new();
+        Some((SecondFactor { secret: self.secret(), used_step, recovery, keys }, shown))
     }
 }
 
@@ -165,6 +250,15 @@ mod tests {
         let latest = NOW.plus_nanos(60_000_000_000);
         let code = code_at(&enrolment, latest);
         assert_eq!(factor.check(&code, latest, totp::step_at(latest)), None);
+    }
+
+    #[test]
+    fn without_an_authenticator_no_six_digits_count() {
+        // The code of an empty secret would be known to all.
+        let factor = SecondFactor::default();
+        let code = format!("{:06}", totp::code(b"", totp::step_at(NOW)));
+        assert_eq!(factor.check(&code, NOW, 0), None);
+        assert!(!factor.counts());
     }
 
     #[test]

@@ -29,13 +29,25 @@ pub enum Holder {
         /// Changed with the password and with all that has to end sessions.
         stamp: String,
     },
+    /// Somebody who has logged in at an identity provider.
+    Provider {
+        /// What the provider knows them by, for ever.
+        subject: String,
+        /// How they are shown.
+        name: String,
+        /// The role that they had when they logged in.
+        role: String,
+    },
 }
 
 impl Holder {
     /// The same token or person, whatever the stamp.
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Person { name, .. }, Self::Person { name: other, .. }) => name == other,
+            (Self::Person { name, .. }, Self::Person { name: other, .. })
+            | (Self::Provider { subject: name, .. }, Self::Provider { subject: other, .. }) => {
+                name == other
+            }
             (one, other) => one == other,
         }
     }

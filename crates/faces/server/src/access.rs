@@ -35,6 +35,16 @@ pub(crate) struct Caller {
     pub(crate) filter: Option<String>,
     /// A person, in a browser.
     pub(crate) person: Option<Standing>,
+    /// Somebody who has logged in at the provider, in a browser.
+    pub(crate) guest: Option<Guest>,
+}
+
+/// How somebody stands who has logged in at the provider.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub(crate) struct Guest {
+    pub(crate) role: String,
+    /// What the provider knows them by.
+    pub(crate) subject: String,
 }
 
 /// How a person stands.
@@ -44,13 +54,33 @@ pub(crate) struct Standing {
     /// Nothing else is permitted before.
     pub(crate) must_change_password: bool,
     pub(crate) has_second_factor: bool,
+    pub(crate) has_authenticator: bool,
+    pub(crate) keys: Vec<ShownKey>,
     /// Of ten codes for who has lost the second factor.
     pub(crate) recovery_codes: usize,
+}
+
+/// A key of a person, as it is shown.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub(crate) struct ShownKey {
+    id: String,
+    name: String,
+    since: String,
+}
+
+impl ShownKey {
+    pub(crate) fn of(key: &people::Key) -> Self {
+        let [id, name, since] = [key.id(), key.name(), key.since()].map(str::to_owned);
+        Self { id, name, since }
+    }
 }
 
 impl Caller {
     /// Whose an answer is: a person and a token of one name are two.
     pub(crate) fn owner(&self) -> String {
+        if let Some(guest) = &self.guest {
+            return format!("provider {}", guest.subject);
+        }
         let kind = if self.person.is_some() { "person" } else { "credential" };
         format!("{kind} {}", self.name)
     }

@@ -10,15 +10,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use host::SystemClock;
 use people::{
-    ADMINISTRATOR, Attempt, Enrolment, FirstLink, LockOut, Password, People, Person, Roles, Used,
-    Verifier, decoy, is_name,
+    ADMINISTRATOR, Assertion, Attempt, Challenges, Chosen, Enrolment, FirstLink, Hashing, LockOut,
+    Password, People, Person, RelyingParty, Roles, SecondFactor, Used, Verifier, decoy, is_name,
 };
+use serde_json::{Value, json};
 use units::{Clock as _, NANOS_PER_SECOND};
 
 use crate::Error;
-use crate::access::{Caller, Standing};
-use crate::hashing::Hashing;
-use crate::people_file::{self, Chosen};
+use crate::access::{Caller, Guest, ShownKey, Standing};
 use crate::problem::Problem;
 use crate::reread::Reread;
 
@@ -39,6 +38,12 @@ pub(crate) struct Accounts {
     /// Steps of codes that were used, also where the file could not be written.
     used_steps: Mutex<BTreeMap<String, u64>>,
     enrolments: Mutex<BTreeMap<String, (Enrolment, i64)>>,
+    /// Whom keys are made for; nobody where the address of the page is not known.
+    party: Option<RelyingParty>,
+    /// What keys of persons who log in were asked.
+    asked: Mutex<Challenges>,
+    /// What keys that are being registered were asked.
+    asked_new: Mutex<Challenges>,
 }
 
 /// What was typed to log in.
@@ -47,6 +52,7 @@ pub(crate) struct Typed<'a> {
     pub(crate) name: &'a str,
     pub(crate) password: &'a str,
     pub(crate) code: Option<&'a str>,
+    pub(crate) key: Option<&'a Assertion>,
 }
 
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -54,9 +60,13 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Accounts {
-    pub(crate) fn open(file: PathBuf, roles: Roles) -> Result<Self, Error> {
-        let people = people_file::read(&file)?;
-        let decoy = decoy(host::random_bytes()?).map_err(Error::People)?;
+    pub(crate) fn open(
+        file: PathBuf,
+        roles: Roles,
+        party: Option<RelyingParty>,
+    ) -> Result<Self, Error> {
+        let people = people::read_file(&file)?;
+        let decoy = decoy(host::random_bytes()?).map_err(people::FileError::Refused)?;
         Ok(Self {
             file,
             roles,
@@ -67,12 +77,15 @@ impl Accounts {
             first: Mutex::default(),
             used_steps: Mutex::default(),
             enrolments: Mutex::default(),
+            party,
+            asked: Mutex::default(),
+            asked_new: Mutex::default(),
         })
     }
 
     /// Reads the file again. False where it was looked at a moment ago.
     pub(crate) fn refresh(&self) -> Result<bool, Error> {
-        self.known.refresh(|| people_file::read(&self.file))
+        self.known.refresh(|| people::read_file(&self.file).map_err(Error::from))
     }
 
     /// Where nobody can manage people: the secret of a link that makes an administrator.
@@ -136,8 +149,26 @@ impl Accounts {
                 role: person.role().to_owned(),
                 must_change_password: person.must_change(),
                 has_second_factor: factor.is_some(),
-                recovery_codes: factor.map_or(0, people::SecondFactor::recovery_left),
+                has_authenticator: factor.is_some_and(SecondFactor::has_authenticator),
+                keys: factor.map_or_else(Vec::new, |factor| {
+                    factor.keys().iter().map(ShownKey::of).collect()
+                }),
+                recovery_codes: factor.map_or(0, SecondFactor::recovery_left),
             }),
+            guest: None,
+        }
+    }
+
+    /// What somebody may do who has logged in at the provider: as their role is, nothing where it
+    /// is gone.
+    pub(crate) fn guest(&self, (name, subject): (&str, &str), role: &str) -> Caller {
+        let found = self.roles.find(role);
+        Caller {
+            name: name.to_owned(),
+            scopes: found.map(|role| role.scopes.clone()).unwrap_or_default(),
+            filter: found.and_then(|role| role.filter.clone()),
+            person: None,
+            guest: Some(Guest { role: role.to_owned(), subject: subject.to_owned() }),
         }
     }
 
@@ -146,19 +177,66 @@ impl Accounts {
     pub(crate) async fn check(&self, typed: Typed<'_>, from: IpAddr) -> Result<Person, Problem> {
         let (person, attempt) = self.check_password(typed, from).await?;
         if let Some(factor) = person.second_factor() {
-            let Some(code) = typed.code else {
-                held(&self.lock_out).take_back(&attempt);
-                return Err(Problem::needs_code());
+            let used = match (typed.code, typed.key) {
+                (Some(code), _) => self.check_code(typed.name, factor, code)?,
+                (None, Some(key)) => self.check_key(typed.name, factor, key)?,
+                (None, None) => {
+                    held(&self.lock_out).take_back(&attempt);
+                    return Err(Problem::needs_code(self.ask_factor(typed.name, factor)?));
+                }
             };
-            let used_step = held(&self.used_steps).get(typed.name).copied().unwrap_or(0);
-            let used = factor.check(code, SystemClock.realtime(), used_step);
-            let used = used.ok_or_else(Problem::wrong_code)?;
             if !self.use_up(typed.name, used).await? {
                 return Err(Problem::wrong_code());
             }
         }
         held(&self.lock_out).succeed(&attempt);
         Ok(person)
+    }
+
+    fn check_code(&self, name: &str, factor: &SecondFactor, code: &str) -> Result<Used, Problem> {
+        let used_step = held(&self.used_steps).get(name).copied().unwrap_or(0);
+        let used = factor.check(code, SystemClock.realtime(), used_step);
+        used.ok_or_else(Problem::wrong_code)
+    }
+
+    fn check_key(
+        &self,
+        name: &str,
+        factor: &SecondFactor,
+        key: &Assertion,
+    ) -> Result<Used, Problem> {
+        let now_ns = SystemClock.boottime_ns();
+        let was_asked = |signed: &[u8]| held(&self.asked).take(name, signed, now_ns);
+        let used = key.check(self.party()?, factor.keys(), was_asked);
+        used.map(Used::Key).map_err(|why| Problem::wrong_key(&why))
+    }
+
+    /// Whom keys are made for.
+    pub(crate) fn party(&self) -> Result<&RelyingParty, Problem> {
+        self.party.as_ref().ok_or_else(Problem::no_keys)
+    }
+
+    /// What counts as a second factor of a person who has shown the password.
+    fn ask_factor(&self, name: &str, factor: &SecondFactor) -> Result<Value, Problem> {
+        let keys: Vec<&str> = factor.keys().iter().map(people::Key::id).collect();
+        let Some(party) = self.party.as_ref().filter(|_| !keys.is_empty()) else {
+            return Ok(json!({"authenticator": factor.has_authenticator(), "key": null}));
+        };
+        let challenge = held(&self.asked).begin(name, random()?, SystemClock.boottime_ns());
+        let (domain, origin) = (party.domain(), party.origin());
+        let key =
+            json!({"challenge": challenge, "rp_id": domain, "origin": origin, "credentials": keys});
+        Ok(json!({"authenticator": factor.has_authenticator(), "key": key}))
+    }
+
+    /// Has a key that is being registered asked something; its text form.
+    pub(crate) fn ask_new_key(&self, name: &str) -> Result<String, Problem> {
+        Ok(held(&self.asked_new).begin(name, random()?, SystemClock.boottime_ns()))
+    }
+
+    /// Uses up what a key that is being registered was asked.
+    pub(crate) fn was_new_key_asked(&self, name: &str, signed: &[u8]) -> bool {
+        held(&self.asked_new).take(name, signed, SystemClock.boottime_ns())
     }
 
     async fn check_password(
@@ -175,7 +253,10 @@ impl Accounts {
         let password = Password::typed(typed.password);
         let password = password.map_err(|error| Problem::account_refused(&error))?;
         let fits = self.hashing.run(move || password.fits(&verifier)).await;
-        let fits = fits.inspect_err(|_| held(&self.lock_out).take_back(&attempt))?;
+        let fits = fits.ok_or_else(|| {
+            held(&self.lock_out).take_back(&attempt);
+            Problem::busy()
+        })?;
         let person = person.filter(|_| fits).ok_or_else(Problem::wrong_login)?;
         Ok((person, attempt))
     }
@@ -193,8 +274,8 @@ impl Accounts {
         let (of, taken) = (name.to_owned(), used.clone());
         let written = self.change(move |people| people.use_code(&of, &taken)).await;
         match used {
-            // It is remembered here; a full disk keeps nobody out.
-            Used::Step(_) => Ok(written.unwrap_or(true)),
+            // It is remembered here; a full disk keeps nobody out. What a key was asked is over.
+            Used::Step(_) | Used::Key(_) => Ok(written.unwrap_or(true)),
             Used::Recovery(_) => written,
         }
     }
@@ -202,8 +283,10 @@ impl Accounts {
     /// A password that somebody chooses, hashed.
     pub(crate) async fn chosen(&self, password: Option<&str>) -> Result<Chosen, Problem> {
         let password = password.map(str::to_owned);
-        let chosen = self.hashing.run(move || Chosen::new(password.as_deref())).await?;
-        chosen.map_err(|error| Problem::account_not_changed(&error))
+        let chosen = self.hashing.run(move || Chosen::new(password.as_deref())).await;
+        chosen
+            .ok_or_else(Problem::busy)?
+            .map_err(|error| Problem::account_not_changed(&error.into()))
     }
 
     /// Sets up a second factor for who logs in by this name, once [`Self::confirm`] is told a code.
@@ -222,8 +305,7 @@ impl Accounts {
         let confirmed = enrolment.confirm(code, SystemClock.realtime(), &random()?);
         let (factor, codes) = confirmed.ok_or_else(Problem::wrong_new_code)?;
         let (of, stamp) = (name.to_owned(), random()?);
-        self.change(move |people| people.set_second_factor(&of, Some(factor.clone()), stamp))
-            .await?;
+        self.change(move |people| people.set_authenticator(&of, factor.clone(), stamp)).await?;
         held(&self.enrolments).remove(name);
         held(&self.used_steps).remove(name);
         Ok(codes)
@@ -235,10 +317,11 @@ impl Accounts {
         mut change: impl FnMut(&mut People) -> Result<T, people::Error> + Send + 'static,
     ) -> Result<T, Problem> {
         let file = self.file.clone();
-        let work = move || people_file::change(&file, &mut change);
+        let work = move || people::change_file(&file, &mut change);
         let changed = tokio::task::spawn_blocking(work).await;
         let changed = changed.map_err(|_| Problem::worker_ended())?;
-        let (people, told) = changed.map_err(|error| Problem::account_not_changed(&error))?;
+        let (people, told) =
+            changed.map_err(|error| Problem::account_not_changed(&error.into()))?;
         self.known.set(people);
         Ok(told)
     }

@@ -84,6 +84,8 @@ async fn route(
     }
     if let Some(file) = bundle::file(path) {
         entry.is_of("page");
+        // Behind the question mark may be what a provider has sent.
+        entry.leave_out_query();
         return file.answer(method, headers);
     }
     match found {
@@ -180,6 +182,10 @@ pub(crate) fn caller(
                 let accounts = service.credentials.accounts.as_ref();
                 let known = accounts.and_then(|accounts| accounts.caller(&name, &stamp));
                 (Credential::Person, known)
+            }
+            Holder::Provider { subject, name, role } => {
+                let accounts = service.credentials.accounts.as_ref();
+                (Credential::Provider, accounts.map(|it| it.guest((&name, &subject), &role)))
             }
         }
     } else if let Some(common_name) = &peer.certificate {

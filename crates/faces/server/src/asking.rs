@@ -47,6 +47,7 @@ pub(crate) async fn answer(
 ) -> Result<Reply, Problem> {
     match what {
         Matter::OpenApi => Ok(reply(JSON, Body::text(document()))),
+        Matter::Settings => Ok(reply(JSON, Body::text(service.settings.clone()))),
         Matter::Fields => Ok(reply(JSON, Body::text(fields()))),
         Matter::Volumes => volumes(service).await,
         Matter::Sessions => sessions(service, caller, given, headers).await,

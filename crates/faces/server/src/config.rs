@@ -4,6 +4,8 @@ use core::time::Duration;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use people::{Origin, RelyingParty};
+
 use crate::tls::Tls;
 use crate::{Error, WriteLine};
 
@@ -26,6 +28,10 @@ pub struct Config {
     pub token_file: Option<PathBuf>,
     /// Who may log in by name and password; nobody without it.
     pub people: Option<Staff>,
+    /// Settings of an identity provider at which people may log in, too.
+    pub provider: Option<PathBuf>,
+    /// Where browsers find the page; without it at this machine, if it listens there.
+    pub public_url: Option<Origin>,
     /// Certificate and key of the server.
     pub tls: Option<Tls>,
     /// Who signs certificates of clients, in PEM.
@@ -101,6 +107,23 @@ impl Default for Bounds {
 }
 
 impl Config {
+    /// Where browsers find the page: at the address that is given, or else at the name that they
+    /// know for this machine.
+    pub(crate) fn origin(&self) -> Option<Origin> {
+        let here = || {
+            let scheme = if self.tls.is_some() { "https" } else { "http" };
+            let is_here = self.listen.ip().is_loopback() && self.listen.port() != 0;
+            let origin = format!("{scheme}://localhost:{}", self.listen.port()).parse().ok();
+            origin.filter(|_| is_here)
+        };
+        self.public_url.clone().or_else(here)
+    }
+
+    /// Whom keys of people are made for.
+    pub(crate) fn party(&self) -> Option<RelyingParty> {
+        self.origin().and_then(RelyingParty::new)
+    }
+
     /// Nothing listens without a credential, and beyond the loopback nothing without TLS.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let has_people = self.people.is_some();
@@ -117,6 +140,12 @@ impl Config {
             if self.stenographer.is_some() {
                 return Err(Error::NeedsTls("--stenographer"));
             }
+        }
+        if self.provider.is_some() && !has_people {
+            return Err(Error::NeedsPeople);
+        }
+        if self.provider.is_some() && self.origin().is_none() {
+            return Err(Error::NeedsPublicUrl);
         }
         if self.stenographer.is_some() && self.client_ca.is_none() {
             return Err(Error::NeedsClientCa);
@@ -139,6 +168,8 @@ mod tests {
             stenographer: None,
             token_file: Some("tokens".into()),
             people: None,
+            provider: None,
+            public_url: None,
             tls: None,
             client_ca: None,
             client_crl: None,
@@ -152,6 +183,21 @@ mod tests {
             version: "0.0.0",
             write_line: |_| true,
         }
+    }
+
+    #[test]
+    fn keys_are_made_for_the_address_of_the_page() {
+        let of = |config: Config| config.party().map(|party| party.origin().to_owned());
+        assert_eq!(of(config("127.0.0.1:8420")).unwrap(), "http://localhost:8420");
+        assert_eq!(of(config("127.0.0.1:0")), None);
+        assert_eq!(of(config("192.0.2.1:443")), None);
+        let tls = Some(Tls { certificate: "c".into(), key: "k".into() });
+        assert_eq!(of(Config { tls, ..config("[::1]:443") }).unwrap(), "https://localhost");
+        let public_url = "https://recorder.example".parse().ok();
+        let at = of(Config { public_url, ..config("192.0.2.1:443") });
+        assert_eq!(at.unwrap(), "https://recorder.example");
+        let public_url = "https://192.0.2.1".parse().ok();
+        assert_eq!(of(Config { public_url, ..config("192.0.2.1:443") }), None);
     }
 
     #[test]

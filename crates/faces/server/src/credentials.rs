@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use oidc::Provider;
 use people::Roles;
 
 use crate::access::Access;
@@ -17,17 +18,25 @@ pub(crate) struct Credentials {
     pub(crate) logins: Logins,
     /// Who may log in by name and password.
     pub(crate) accounts: Option<Accounts>,
+    /// Where browsers find the page, where that is known.
+    pub(crate) origin: Option<String>,
+    /// Where people may log in, too.
+    pub(crate) provider: Option<Provider>,
     /// What is wrong with a file was told.
     has_told: Mutex<bool>,
 }
 
 impl Credentials {
     pub(crate) fn open(config: &Config) -> Result<Self, Error> {
-        let accounts = |staff: &Staff| Accounts::open(staff.file.clone(), Roles::new(&staff.roles));
+        let accounts = |staff: &Staff| {
+            Accounts::open(staff.file.clone(), Roles::new(&staff.roles), config.party())
+        };
         Ok(Self {
             access: Access::open(config.token_file.clone())?,
             logins: Logins::default(),
             accounts: config.people.as_ref().map(accounts).transpose()?,
+            origin: config.origin().map(|origin| origin.to_string()),
+            provider: provider(config)?,
             has_told: Mutex::default(),
         })
     }
@@ -51,4 +60,15 @@ impl Credentials {
     pub(crate) fn are_known(&self) -> bool {
         !*self.has_told.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The provider of the settings, whose roles are there.
+fn provider(config: &Config) -> Result<Option<Provider>, Error> {
+    let (Some(path), Some(origin)) = (&config.provider, config.origin()) else { return Ok(None) };
+    let settings = oidc::Settings::read(path)?;
+    let roles = Roles::new(config.people.as_ref().map_or(&[][..], |staff| &staff.roles));
+    if let Some(role) = settings.roles().find(|role| roles.find(role).is_none()) {
+        return Err(Error::ProviderRole(path.clone(), role.to_owned()));
+    }
+    Ok(Some(Provider::new(settings, origin.as_str())?))
 }

@@ -4,7 +4,7 @@ use audit::Credential;
 use host::SystemClock;
 use hyper::header::{AUTHORIZATION, SET_COOKIE};
 use interface::JSON;
-use people::{Holder, Person, hash_of};
+use people::{Assertion, Holder, Person, hash_of};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use units::Clock as _;
@@ -23,6 +23,8 @@ struct Login {
     password: String,
     #[serde(default)]
     code: Option<String>,
+    #[serde(default)]
+    key: Option<Assertion>,
 }
 
 #[derive(Deserialize)]
@@ -38,6 +40,8 @@ pub(crate) fn ways(service: &Service) -> Reply {
     let said = json!({
         "people": service.credentials.accounts.is_some(),
         "tokens": service.credentials.access.file().is_some(),
+        "provider": service.credentials.provider.as_ref().map(|it| it.settings().label()),
+        "origin": service.credentials.origin,
     });
     reply(JSON, Body::text(page::safe::json_line(&said)))
 }
@@ -56,12 +60,13 @@ pub(crate) async fn login(
         return Err(Problem::no_credential());
     }
     received.entry.record.is_checked(Some(Credential::Password));
-    let Login { name, password, code } = received.json().await?;
+    let Login { name, password, code, key } = received.json().await?;
     // Who types the password into the field of the name does not find it in the audit.
     if received.accounts()?.find(&name).is_some() {
         received.entry.record.is_about(&name);
     }
-    let typed = Typed { name: &name, password: &password, code: code.as_deref() };
+    let (code, key) = (code.as_deref(), key.as_ref());
+    let typed = Typed { name: &name, password: &password, code, key };
     let person = received.accounts()?.check(typed, received.peer.address.ip()).await?;
     received.entry.is_by(&name);
     begin_of(&received, &person)
@@ -88,7 +93,11 @@ pub(crate) fn begin_of(received: &Received<'_>, person: &Person) -> Result<Reply
     begin(received, Holder::Person { name, stamp }, &caller)
 }
 
-fn begin(received: &Received<'_>, holder: Holder, caller: &Caller) -> Result<Reply, Problem> {
+pub(crate) fn begin(
+    received: &Received<'_>,
+    holder: Holder,
+    caller: &Caller,
+) -> Result<Reply, Problem> {
     let from = (received.headers, received.peer.has_tls);
     let cookie =
         received.service.credentials.logins.begin(holder, from).ok_or_else(Problem::no_worker)?;
@@ -114,11 +123,15 @@ pub(crate) fn whoami(service: &Service, caller: &Caller) -> Reply {
         "scopes": scopes,
         "filter": caller.filter,
         "person": caller.person,
+        "guest": caller.guest,
         "manages": {
             "people": service.credentials.accounts.is_some(),
             "tokens": service.credentials.access.file().is_some(),
             "audit": service.trail.path().is_some(),
         },
+        "keys_at": service.credentials.accounts.as_ref().and_then(|it| it.party().ok()).map(
+            people::RelyingParty::origin
+        ),
         "volumes": volumes,
         "version": service.version,
         "now_ns": SystemClock.realtime().0,

@@ -25,6 +25,22 @@ pub enum Error {
     /// Stenographer's clients show certificates.
     #[error("--stenographer needs --client-ca: its clients show a certificate")]
     NeedsClientCa,
+    /// Whom a provider knows gets a role of the service, which people have.
+    #[error("--provider needs --people-file: somebody has to manage when the provider is away")]
+    NeedsPeople,
+    /// Browsers come back from a provider to an address that it knows.
+    #[error("--provider needs --public-url https://NAME, as browsers open the page")]
+    NeedsPublicUrl,
+    /// The file of a provider, or its certificates.
+    #[error(transparent)]
+    Provider(#[from] oidc::Error),
+    /// The file of a provider gives a role that is none.
+    #[error(
+        "{}: there is no role {}: add it with --role",
+        page::safe::path(_0),
+        page::safe::printable(_1)
+    )]
+    ProviderRole(PathBuf, String),
     /// A file of private keys that is none.
     #[error("{}: {_1}", page::safe::path(_0))]
     Identity(PathBuf, encryption::WrapError),
@@ -53,17 +69,9 @@ pub enum Error {
     /// A token that is not revoked.
     #[error("there is no token of this name")]
     NoToken,
-    /// The file of people is none.
-    #[error("{}: {source}", page::safe::path(path))]
-    PeopleFile {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        source: people::Error,
-    },
-    /// An account is not made or changed.
+    /// The file of people is none, or an account is not made or changed.
     #[error(transparent)]
-    People(people::Error),
+    People(#[from] people::FileError),
     /// A certificate, a key or both.
     #[error("{}: {why}", page::safe::path(path))]
     Tls {
@@ -109,14 +117,16 @@ impl Error {
                 | Self::NoTls(_)
                 | Self::NeedsTls(_)
                 | Self::NeedsClientCa
+                | Self::NeedsPeople
+                | Self::NeedsPublicUrl
                 | Self::Twice(_)
                 | Self::NewToken(_)
-                | Self::People(
+                | Self::People(people::FileError::Refused(
                     people::Error::WrongName
                         | people::Error::NoRole
                         | people::Error::ShortPassword
                         | people::Error::LongPassword
-                )
+                ))
         )
     }
 }

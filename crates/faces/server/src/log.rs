@@ -101,6 +101,13 @@ impl Entry {
         self.record.ask(method, uri);
     }
 
+    /// The log has the path alone.
+    pub(crate) fn leave_out_query(&mut self) {
+        if let Some(at) = self.asked.find('?') {
+            self.asked.truncate(at);
+        }
+    }
+
     /// What the body of the request asks besides.
     pub(crate) fn add_to_asked(&mut self, text: &str) {
         let room = ASKED_MAX.saturating_sub(self.asked.chars().count());

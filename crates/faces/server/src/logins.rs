@@ -11,8 +11,8 @@ use hyper::header::{COOKIE, HeaderMap, HeaderValue};
 use people::{Holder, SESSION_LASTS_S, Sessions};
 use units::Clock as _;
 
-/// `__Host-` has browsers refuse it from other hosts and without TLS.
-const NAME_WITH_TLS: &str = "__Host-wirespool";
+/// It has browsers refuse a cookie from other hosts and without TLS.
+const PREFIX_WITH_TLS: &str = "__Host-";
 const NAME: &str = "wirespool";
 
 /// The sessions that go on.
@@ -62,22 +62,34 @@ impl Logins {
     }
 }
 
-fn name(has_tls: bool) -> &'static str {
-    if has_tls { NAME_WITH_TLS } else { NAME }
+fn cookie(secret: &str, lasts_s: i64, has_tls: bool) -> HeaderValue {
+    named_cookie((NAME, secret), lasts_s, has_tls)
 }
 
-fn cookie(secret: &str, lasts_s: i64, has_tls: bool) -> HeaderValue {
-    let (name, secure) = (name(has_tls), if has_tls { "; Secure" } else { "" });
-    let text =
-        format!("{name}={secret}; Path=/; Max-Age={lasts_s}; HttpOnly; SameSite=Strict{secure}");
+fn secret(headers: &HeaderMap, has_tls: bool) -> Option<&str> {
+    cookie_of(headers, NAME, has_tls)
+}
+
+/// A cookie for this service's own page, with hex digits in it.
+pub(crate) fn named_cookie(
+    (name, secret): (&str, &str),
+    lasts_s: i64,
+    has_tls: bool,
+) -> HeaderValue {
+    let (prefix, secure) = if has_tls { (PREFIX_WITH_TLS, "; Secure") } else { ("", "") };
+    let text = format!(
+        "{prefix}{name}={secret}; Path=/; Max-Age={lasts_s}; HttpOnly; SameSite=Strict{secure}"
+    );
     HeaderValue::try_from(text).expect("a name, hex digits and words")
 }
 
 /// What the cookie of a request has (RFC 6265, section 5.4).
-fn secret(headers: &HeaderMap, has_tls: bool) -> Option<&str> {
+pub(crate) fn cookie_of<'a>(headers: &'a HeaderMap, name: &str, has_tls: bool) -> Option<&'a str> {
+    let prefix = if has_tls { PREFIX_WITH_TLS } else { "" };
     let given = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs = given.flat_map(|text| text.split(';')).filter_map(|it| it.split_once('='));
-    pairs.find(|(key, _)| key.trim() == name(has_tls)).map(|(_, secret)| secret.trim())
+    let found = pairs.find(|(key, _)| key.trim().strip_prefix(prefix) == Some(name));
+    found.map(|(_, secret)| secret.trim())
 }
 
 #[cfg(test)]

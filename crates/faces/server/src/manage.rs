@@ -6,7 +6,7 @@ use crate::access::Caller;
 use crate::body::Reply;
 use crate::problem::Problem;
 use crate::received::Received;
-use crate::{audit_page, entrance, own_account, staff, token_list};
+use crate::{at_provider, audit_page, entrance, own_account, own_keys, staff, token_list};
 
 /// Answers what needs no credential, or brings its own.
 pub(crate) async fn answer_entering(
@@ -17,6 +17,8 @@ pub(crate) async fn answer_entering(
     match what {
         Matter::Login => entrance::login(received, caller).await,
         Matter::First => entrance::first(received).await,
+        Matter::BeginAtProvider => at_provider::begin(received).await,
+        Matter::FinishAtProvider => at_provider::finish(received).await,
         _ => Ok(entrance::ways(received.service)),
     }
 }
@@ -36,6 +38,9 @@ pub(crate) async fn answer(
         | Matter::BeginSecondFactor
         | Matter::ConfirmSecondFactor
         | Matter::EndSecondFactor => own_account::answer(received, caller, what).await,
+        Matter::BeginKey | Matter::ConfirmKey | Matter::EndKey => {
+            own_keys::answer(received, caller, what).await
+        }
         Matter::Tokens | Matter::CreateToken | Matter::RevokeToken => {
             token_list::answer(received, what).await
         }

@@ -2,7 +2,7 @@
 //! browser open does not take the account over.
 
 use interface::{JSON, Matter};
-use people::Password;
+use people::{Assertion, Password};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -19,6 +19,8 @@ struct Change {
     password: String,
     #[serde(default)]
     code: Option<String>,
+    #[serde(default)]
+    key: Option<Assertion>,
     new_password: String,
 }
 
@@ -28,6 +30,8 @@ struct Proof {
     password: String,
     #[serde(default)]
     code: Option<String>,
+    #[serde(default)]
+    key: Option<Assertion>,
 }
 
 #[derive(Deserialize)]
@@ -56,11 +60,12 @@ pub(crate) async fn answer(
 
 /// Sets the password. All sessions of the person end; this one goes on under another cookie.
 async fn change_password(mut received: Received<'_>, name: &str) -> Result<Reply, Problem> {
-    let Change { password, code, new_password } = received.json().await?;
+    let Change { password, code, key, new_password } = received.json().await?;
     let refused = |error| Problem::account_refused(&error);
     let (old, new) = (Password::typed(&password), Password::new(&new_password));
     let is_same = old.map_err(refused)? == new.map_err(refused)?;
-    let typed = Typed { name, password: &password, code: code.as_deref() };
+    let (code, key) = (code.as_deref(), key.as_ref());
+    let typed = Typed { name, password: &password, code, key };
     received.accounts()?.check(typed, received.peer.address.ip()).await?;
     if is_same {
         return Err(refused(people::Error::SamePassword));
@@ -72,16 +77,17 @@ async fn change_password(mut received: Received<'_>, name: &str) -> Result<Reply
     go_on(&received, name)
 }
 
-/// The password was typed again, with a code where there is a second factor.
-async fn prove(received: &mut Received<'_>, name: &str) -> Result<(), Problem> {
-    let Proof { password, code } = received.json().await?;
-    let typed = Typed { name, password: &password, code: code.as_deref() };
+/// The password was typed again, with a code or a key where there is a second factor.
+pub(crate) async fn prove(received: &mut Received<'_>, name: &str) -> Result<(), Problem> {
+    let Proof { password, code, key } = received.json().await?;
+    let (code, key) = (code.as_deref(), key.as_ref());
+    let typed = Typed { name, password: &password, code, key };
     received.accounts()?.check(typed, received.peer.address.ip()).await?;
     Ok(())
 }
 
 /// A session after one that has ended with all others of the person.
-fn go_on(received: &Received<'_>, name: &str) -> Result<Reply, Problem> {
+pub(crate) fn go_on(received: &Received<'_>, name: &str) -> Result<Reply, Problem> {
     received.service.credentials.logins.end_of(name);
     let person = received.accounts()?.find(name).ok_or_else(Problem::no_credential)?;
     begin_of(received, &person)
@@ -108,6 +114,6 @@ async fn end_second_factor(mut received: Received<'_>, name: &str) -> Result<Rep
     prove(&mut received, name).await?;
     let (of, stamp) = (name.to_owned(), random()?);
     let accounts = received.accounts()?;
-    accounts.change(move |people| people.set_second_factor(&of, None, stamp)).await?;
+    accounts.change(move |people| people.end_authenticator(&of, stamp)).await?;
     go_on(&received, name)
 }

@@ -2,7 +2,9 @@
 
 use hyper::StatusCode;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use people::WrongKey;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::Error;
 use crate::body::{Body, Reply};
@@ -32,6 +34,9 @@ struct Details {
     /// Of an attempt that has to wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_s: Option<i64>,
+    /// What counts as a second factor of who has shown the password.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    second_factor: Option<Value>,
     #[serde(skip)]
     allow: Option<HeaderValue>,
 }
@@ -58,6 +63,7 @@ impl Problem {
             detail: None,
             query: None,
             retry_after_s: None,
+            second_factor: None,
             allow: None,
         }))
     }
@@ -92,9 +98,28 @@ impl Problem {
         Self::new(StatusCode::UNAUTHORIZED, "wrong-login", title)
     }
 
-    pub(crate) fn needs_code() -> Self {
-        let title = "a code of the second factor is needed";
-        Self::new(StatusCode::UNAUTHORIZED, "needs-code", title)
+    pub(crate) fn needs_code(second_factor: Value) -> Self {
+        let title = "a code or a key of the second factor is needed";
+        let mut problem = Self::new(StatusCode::UNAUTHORIZED, "needs-code", title);
+        problem.0.second_factor = Some(second_factor);
+        problem
+    }
+
+    pub(crate) fn wrong_key(why: &WrongKey) -> Self {
+        let title = "the key was not accepted";
+        Self::new(StatusCode::UNAUTHORIZED, "wrong-key", title).because(why.to_string())
+    }
+
+    /// The session counts: only what the new key said does not.
+    pub(crate) fn wrong_new_key(why: &WrongKey) -> Self {
+        let title = "the key was not registered";
+        Self::new(StatusCode::BAD_REQUEST, "wrong-new-key", title).because(why.to_string())
+    }
+
+    pub(crate) fn no_keys() -> Self {
+        let title = "this service has no keys: it does not know the address of its page";
+        Self::new(StatusCode::CONFLICT, "no-keys", title)
+            .because("start it with --public-url https://NAME, as browsers open it")
     }
 
     pub(crate) fn wrong_code() -> Self {
@@ -122,6 +147,26 @@ impl Problem {
         let mut problem = problem.because(format!("the next attempt counts in {seconds} s"));
         problem.0.retry_after_s = i64::try_from(seconds).ok();
         problem
+    }
+
+    pub(crate) fn at_provider(why: &oidc::Wrong) -> Self {
+        use oidc::Wrong;
+        let (status, word, title) = match why {
+            Wrong::Away(_) => {
+                let title = "the identity provider does not answer as it should";
+                (StatusCode::BAD_GATEWAY, "provider-away", title)
+            }
+            Wrong::Busy => return Self::busy(),
+            Wrong::Over => (StatusCode::GONE, "login-over", "log in again"),
+            Wrong::Person(_) => {
+                (StatusCode::FORBIDDEN, "no-role", "you have no role at this recorder")
+            }
+            _ => {
+                let title = "what the identity provider says does not count";
+                (StatusCode::UNAUTHORIZED, "wrong-identity", title)
+            }
+        };
+        Self::new(status, word, title).because(why.to_string())
     }
 
     pub(crate) fn link_over() -> Self {
@@ -153,11 +198,14 @@ impl Problem {
     pub(crate) fn account_refused(error: &people::Error) -> Self {
         use people::Error as Refused;
         let (status, word, title) = match error {
-            Refused::NoPerson => {
+            Refused::NoPerson | Refused::NoKey => {
                 (StatusCode::NOT_FOUND, "not-found", "there is nothing of this name")
             }
             Refused::NameTaken | Refused::TooMany => {
                 (StatusCode::CONFLICT, "taken", "the name is taken")
+            }
+            Refused::KeyTaken | Refused::TooManyKeys => {
+                (StatusCode::CONFLICT, "taken", "the key is not taken")
             }
             Refused::LastAdministrator | Refused::HasAdministrator => {
                 (StatusCode::CONFLICT, "administrator", "that would not leave one administrator")
@@ -168,7 +216,7 @@ impl Problem {
     }
 
     pub(crate) fn account_not_changed(error: &Error) -> Self {
-        if let Error::People(error) = error {
+        if let Error::People(people::FileError::Refused(error)) = error {
             return Self::account_refused(error);
         }
         let title = "the file could not be changed";

@@ -19,6 +19,7 @@ use crate::metrics::Statuses;
 use crate::problem::Problem;
 use crate::question::{Question, What};
 use crate::requests::Requests;
+use crate::settings::settings_json;
 use crate::trail::Trail;
 use crate::workers::{Room, Workers};
 use crate::{Config, Error};
@@ -79,6 +80,8 @@ pub(crate) struct Service {
     pub(crate) log: Arc<Log>,
     pub(crate) trail: Arc<Trail>,
     pub(crate) is_stopping: AtomicBool,
+    /// What it was started with, as JSON.
+    pub(crate) settings: String,
     index_dir: Option<PathBuf>,
     identity: Option<PathBuf>,
 }
@@ -112,6 +115,7 @@ impl Service {
             trail: Arc::new(trail(config, &log)?),
             log,
             is_stopping: AtomicBool::new(false),
+            settings: settings_json(config),
             index_dir: config.index_dir.as_deref().map(absolute).transpose()?,
             identity: config.identity.as_deref().map(identity).transpose()?,
         })

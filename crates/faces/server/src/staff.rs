@@ -54,6 +54,7 @@ fn shown(person: &Person) -> Value {
         "is_disabled": person.is_disabled(),
         "must_change_password": person.must_change(),
         "has_second_factor": person.second_factor().is_some(),
+        "keys": person.second_factor().map_or(0, |factor| factor.keys().len()),
         "recovery_codes": person.second_factor().map_or(0, people::SecondFactor::recovery_left),
         "since": person.since(),
     })

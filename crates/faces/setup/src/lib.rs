@@ -28,6 +28,7 @@ mod serve;
 mod steps;
 mod storage;
 mod traffic;
+mod typed;
 mod walk;
 
 pub use advice::{AdviceError, advice};
@@ -38,4 +39,5 @@ pub use machine::{
     Counted, Disk, Folder, Machine, Manager, Operator, Places, Rights, Volume, Words,
 };
 pub use traffic::Seen;
+pub use typed::Typed;
 pub use walk::walk;

@@ -197,6 +197,8 @@ fn serve(flags: &ServingFlags) -> Outcome {
         stenographer: flags.stenographer,
         token_file: flags.token_file.clone(),
         people: flags.people_file.clone().map(|file| Staff { file, roles: flags.role.clone() }),
+        provider: flags.provider.clone(),
+        public_url: flags.public_url.clone(),
         tls: tls.map(|(certificate, key)| Tls { certificate, key }),
         client_ca: flags.client_ca.clone(),
         client_crl: flags.client_crl.clone(),

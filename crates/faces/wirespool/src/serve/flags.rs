@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use server::{Bounds, Role};
+use server::{Bounds, Origin, Role};
 
 use crate::arguments;
 
@@ -34,6 +34,13 @@ pub(crate) struct ServingFlags {
     /// besides whatever is asked; may be given several times, as in --role 'desk=sessions port 53'
     #[arg(long, value_name = "NAME=SCOPES[ FILTER]", requires = "people_file")]
     pub(super) role: Vec<Role>,
+    /// An OpenID Connect provider at which people log in, too: its settings (docs/service.md)
+    #[arg(long, value_name = "FILE", requires = "people_file")]
+    pub(super) provider: Option<PathBuf>,
+    /// The page's address in browsers, for keys and the provider; on the loopback
+    /// http://localhost:PORT without it
+    #[arg(long, value_name = "URL")]
+    pub(super) public_url: Option<Origin>,
     /// The server's certificate, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(super) tls_cert: Option<PathBuf>,

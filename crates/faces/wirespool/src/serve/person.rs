@@ -48,7 +48,7 @@ pub(super) fn run(flags: &PersonFlags) -> Outcome {
     let name = flags.name.as_deref().unwrap_or_default();
     let order = Order::of(&flags.order, flags.role.as_deref()).map_err(|it| Usage(it.into()))?;
     let done = server::manage_people(&flags.people_file, (name, &order, password.as_deref()));
-    stdout::print(&done.map_err(|error| refused(error, name))?)?;
+    stdout::print(&done.map_err(|error| refused(error.into(), name))?)?;
     Ok(Verdict::Clean)
 }
 

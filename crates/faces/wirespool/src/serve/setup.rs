@@ -5,11 +5,9 @@ use core::time::Duration;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::thread;
 
 use ::extract::{Event, Options};
-use ::setup::{Answers, Ending, Here, Measure, Operator, Words, walk};
+use ::setup::{Answers, Ending, Here, Measure, Operator, Typed, Words, walk};
 use anyhow::anyhow;
 use clap::Args;
 use clap::builder::BoolishValueParser;
@@ -105,7 +103,7 @@ pub(super) fn run(flags: &Questions, verbs: Verbs<'_>) -> Outcome {
     };
     let stop = StopFlag::install()?;
     let here = Here { seed: u64::from_le_bytes(host::random_bytes()?) };
-    let mut terminal = Terminal { stop, verbs, said: None, shown: None, failed: None };
+    let mut terminal = Terminal { stop, verbs, typed: Typed::default(), shown: None, failed: None };
     let walked = walk(&answers, &here, &mut terminal);
     terminal.clear();
     match terminal.failed.map_or(Ok(walked), Err)? {
@@ -121,8 +119,7 @@ pub(super) fn run(flags: &Questions, verbs: Verbs<'_>) -> Outcome {
 struct Terminal<'a> {
     stop: StopFlag,
     verbs: Verbs<'a>,
-    /// Lines of standard input, once something was asked.
-    said: Option<Receiver<String>>,
+    typed: Typed,
     shown: Option<Progress>,
     /// Standard output is gone.
     failed: Option<anyhow::Error>,
@@ -144,18 +141,6 @@ impl Terminal<'_> {
     }
 }
 
-/// Read by a thread of its own, so that a signal is heard while nobody answers.
-fn answers() -> Receiver<String> {
-    let (sender, lines) = sync_channel(1);
-    let read = move || {
-        // It ends when nobody asks any more, or with the program.
-        drop(io::stdin().lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
-    };
-    // Without it no answer comes, as at the end of input.
-    drop(thread::Builder::new().name("answers".to_owned()).spawn(read));
-    lines
-}
-
 impl Operator for Terminal<'_> {
     fn can_be_asked(&self) -> bool {
         io::stdin().is_terminal()
@@ -167,16 +152,11 @@ impl Operator for Terminal<'_> {
 
     fn ask(&mut self, question: &str) -> Option<String> {
         self.print(question);
-        let said = self.said.get_or_insert_with(answers);
-        loop {
-            match said.recv_timeout(NAP) {
-                Ok(line) => return Some(line.trim().to_owned()),
-                Err(RecvTimeoutError::Timeout) if !self.stop.is_set() => {}
-                Err(_) => break,
-            }
+        let said = self.typed.next_line(NAP, &|| self.stop.is_set());
+        if said.is_none() {
+            self.print("\n");
         }
-        self.print("\n");
-        None
+        said
     }
 
     fn is_stopped(&self) -> bool {

@@ -1,16 +1,39 @@
 //! The file of people: read, changed by one process at a time, and managed from the command line.
 
 use core::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use host::SystemClock;
-use people::{Password, People, Verifier, generated, is_name};
+use page::text::plural;
 use units::{Clock as _, number};
 
 use crate::Error;
+use crate::account::People;
+use crate::name::is_name;
+use crate::password::{Password, Verifier, generated};
 
 /// A thousand accounts, each with second factor and codes, have half of it.
 const BYTES_MAX: u64 = 4 << 20;
+
+/// Why the file of people is not read or changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// The file cannot be read or written.
+    #[error(transparent)]
+    Host(#[from] host::Error),
+    /// It is no file of people.
+    #[error("{}: {source}", page::safe::path(path))]
+    Wrong {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: Error,
+    },
+    /// An account is not made or changed.
+    #[error(transparent)]
+    Refused(Error),
+}
 
 /// What is done with an account from the command line.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,7 +82,10 @@ impl Order {
 }
 
 /// Who there is; nobody where there is no file.
-pub(crate) fn read(path: &Path) -> Result<People, Error> {
+///
+/// # Errors
+/// When it cannot be read, or is none.
+pub fn read_file(path: &Path) -> Result<People, FileError> {
     let text = match host::target(path)? {
         host::Target::Absent => String::new(),
         _ => host::read_private(path, BYTES_MAX)?,
@@ -67,28 +93,31 @@ pub(crate) fn read(path: &Path) -> Result<People, Error> {
     parse(path, &text)
 }
 
-fn parse(path: &Path, text: &str) -> Result<People, Error> {
-    People::read(text).map_err(|source| Error::PeopleFile { path: path.to_path_buf(), source })
+fn parse(path: &Path, text: &str) -> Result<People, FileError> {
+    People::read(text).map_err(|source| FileError::Wrong { path: path.to_path_buf(), source })
 }
 
 /// Changes the file; what is in it afterwards.
-pub(crate) fn change<T>(
+///
+/// # Errors
+/// When it cannot be changed, or `change` refuses.
+pub fn change_file<T>(
     path: &Path,
-    change: &mut dyn FnMut(&mut People) -> Result<T, people::Error>,
-) -> Result<(People, T), Error> {
+    change: &mut dyn FnMut(&mut People) -> Result<T, Error>,
+) -> Result<(People, T), FileError> {
     let mut outcome = None;
     host::change_private(path, BYTES_MAX, &mut |text| {
         let mut people = parse(path, text)?;
-        let told = change(&mut people).map_err(Error::People)?;
+        let told = change(&mut people).map_err(FileError::Refused)?;
         let text = people.to_text();
         // What could not be read again would let nobody in.
         if number::to_u64(text.len()) > BYTES_MAX || People::read(&text).is_err() {
-            return Err(Error::People(people::Error::TooMany));
+            return Err(FileError::Refused(Error::TooMany));
         }
         outcome = Some((people, told));
-        Ok::<_, Error>(text)
+        Ok::<_, FileError>(text)
     })?;
-    outcome.ok_or(Error::People(people::Error::NoPerson))
+    outcome.ok_or(FileError::Refused(Error::NoPerson))
 }
 
 /// Follows an order about the person of this name; what is to be printed. With `password` that one
@@ -100,18 +129,18 @@ pub(crate) fn change<T>(
 pub fn manage_people(
     path: &Path,
     (name, order, password): (&str, &Order, Option<&str>),
-) -> Result<String, Error> {
+) -> Result<String, FileError> {
     if *order == Order::List {
-        return Ok(list(&read(path)?));
+        return Ok(list(&read_file(path)?));
     }
     let needs_password = matches!(order, Order::Add(_) | Order::Password);
     let chosen = needs_password.then(|| Chosen::new(password)).transpose()?;
     if let Order::Add(role) | Order::Role(role) = order {
-        is_name(role).then_some(()).ok_or(Error::People(people::Error::NoRole))?;
+        is_name(role).then_some(()).ok_or(FileError::Refused(Error::NoRole))?;
     }
     let stamp = host::random_bytes()?;
     let since = SystemClock.realtime().to_string();
-    change(path, &mut |people| match (order, &chosen) {
+    change_file(path, &mut |people| match (order, &chosen) {
         (Order::Add(role), Some(chosen)) => {
             people.add((name, role), chosen.verifier(), (stamp, since.clone()))
         }
@@ -128,27 +157,31 @@ pub fn manage_people(
 }
 
 /// A password that somebody else chooses for a person.
-pub(crate) struct Chosen {
+#[derive(Debug)]
+pub struct Chosen {
     verifier: Verifier,
-    /// Shown once.
-    pub(crate) made: Option<String>,
+    /// The one that was made, to be shown once.
+    pub made: Option<String>,
 }
 
 impl Chosen {
     /// This one, or a random one. It is hashed here.
-    pub(crate) fn new(password: Option<&str>) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// When it is no password.
+    pub fn new(password: Option<&str>) -> Result<Self, FileError> {
         let made = match password {
             Some(_) => None,
             None => Some(generated(host::random_bytes()?)),
         };
         let text = password.or(made.as_deref()).unwrap_or_default();
-        let password = Password::new(text).map_err(Error::People)?;
-        let verifier = password.hash(host::random_bytes()?).map_err(Error::People)?;
+        let password = Password::new(text).map_err(FileError::Refused)?;
+        let verifier = password.hash(host::random_bytes()?).map_err(FileError::Refused)?;
         Ok(Self { verifier, made })
     }
 
     /// What an account gets, and whether it has to be changed.
-    pub(crate) fn verifier(&self) -> (&Verifier, bool) {
+    pub fn verifier(&self) -> (&Verifier, bool) {
         (&self.verifier, self.made.is_some())
     }
 }
@@ -158,7 +191,13 @@ fn list(people: &People) -> String {
     for person in people.all() {
         let state = if person.is_disabled() { "disabled" } else { "may log in" };
         let factor = match person.second_factor() {
-            Some(factor) => format!("second factor, {} codes left", factor.recovery_left()),
+            Some(factor) => {
+                let keys = match factor.keys().len() {
+                    0 => String::new(),
+                    keys => format!(" with {}", plural(number::to_u64(keys), "key")),
+                };
+                format!("second factor{keys}, {} codes left", factor.recovery_left())
+            }
             None => "no second factor".to_owned(),
         };
         let change = if person.must_change() { ", has to change the password" } else { "" };

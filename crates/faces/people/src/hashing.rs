@@ -8,9 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::Error;
-use crate::problem::Problem;
-
 /// Each takes 19 MiB and a processor, and the machine records besides: one of eight processors
 /// hashes, one at least, two at most. A thread keeps its memory, so there is no more of them.
 const PROCESSORS_OF_ONE: usize = 8;
@@ -23,12 +20,16 @@ type Work = Box<dyn FnOnce() + Send>;
 
 /// The threads that hash; they end with this value.
 #[derive(Debug)]
-pub(crate) struct Hashing {
+pub struct Hashing {
     queue: SyncSender<Work>,
 }
 
 impl Hashing {
-    pub(crate) fn start() -> Result<Self, Error> {
+    /// Starts them.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub fn start() -> std::io::Result<Self> {
         let processors = host::allowed_cpus().map_or(1, |processors| processors.len());
         let (queue, works) = sync_channel(WAITING);
         let works = Arc::new(Mutex::new(works));
@@ -40,20 +41,20 @@ impl Hashing {
         Ok(Self { queue })
     }
 
-    /// Does work that takes as long as a hash. What a client does not wait for any more is left.
-    pub(crate) async fn run<T: Send + 'static>(
+    /// Does work that takes as long as a hash; `None` where too much waits. What a client does not
+    /// wait for any more is left.
+    pub async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Problem> {
+    ) -> Option<T> {
         let (tell, told) = oneshot::channel();
         let work: Work = Box::new(move || {
             if !tell.is_closed() {
                 drop(tell.send(work()));
             }
         });
-        self.queue.try_send(work).map_err(|_| Problem::busy())?;
-        let told = timeout(PATIENCE, told).await.ok().and_then(Result::ok);
-        told.ok_or_else(Problem::busy)
+        self.queue.try_send(work).ok()?;
+        timeout(PATIENCE, told).await.ok().and_then(Result::ok)
     }
 }
 
