@@ -40,6 +40,7 @@ const ROWS: [&[&str]; 12] = [
         "oidc",
         "jobs",
         "tags",
+        "exposition",
     ],
     &["tui", "server", "remote", "supervise", "setup", "archive", "attest"],
     &["wirespool"],

@@ -16,7 +16,6 @@ use crate::access::Caller;
 use crate::body::{Body, Reply, reply};
 use crate::checked::{QUERY_BYTES_MAX, checked, needs_atlas};
 use crate::given::Given;
-use crate::holds;
 use crate::problem::Problem;
 use crate::question::{
     Behind, Cursor, ExtractWanted, Form, Narrowed, Order, PacketsWanted, RowForm, SessionsWanted,
@@ -24,6 +23,7 @@ use crate::question::{
 };
 use crate::service::{Service, Volume};
 use crate::stream::{self, Framing, Wanted};
+use crate::{holds, scrape};
 
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Sessions of a page, if the request does not say how many.
@@ -60,7 +60,7 @@ pub(crate) async fn answer(
         Matter::Release => holds::release(service, caller, id).await,
         Matter::Answer => known_answer(service, caller, id),
         Matter::Manifest => manifest(service, caller, id),
-        Matter::Metrics => Ok(reply(PROMETHEUS, Body::text(service.scrape().await))),
+        Matter::Metrics => Ok(reply(PROMETHEUS, Body::text(scrape::scrape(service).await))),
         _ => Ok(health(service, Some(caller))),
     }
 }
@@ -121,7 +121,7 @@ fn fields() -> String {
 async fn volumes(service: &Arc<Service>) -> Result<Reply, Problem> {
     let mut volumes = Vec::new();
     for volume in &service.volumes {
-        let state = service.statuses.of(service, volume).await;
+        let state = service.state(volume).await;
         let (name, id) = (&volume.name, &volume.id);
         volumes.push(match state {
             Ok(Value::Object(mut state)) => {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use ::tags::Tags;
 use encryption::Identities;
 use host::SystemClock;
+use serde_json::Value;
 use tokio::sync::Semaphore;
 use units::Clock as _;
 
@@ -15,11 +16,11 @@ use crate::answers::Answers;
 use crate::config::{Bounds, Holds};
 use crate::credentials::Credentials;
 use crate::log::Log;
-use crate::metrics::Statuses;
 use crate::problem::Problem;
 use crate::question::{Question, What};
 use crate::requests::Requests;
 use crate::settings::settings_json;
+use crate::statuses::Statuses;
 use crate::trail::Trail;
 use crate::workers::{Room, Workers};
 use crate::{Config, Error};
@@ -41,6 +42,9 @@ pub(crate) const JOB_TIME: Duration = Duration::from_hours(30 * 24);
 const STATUS_TIME: Duration = Duration::from_secs(20);
 /// Anybody may send one, slowly; connections are left for others.
 const BODIES_MAX: usize = 64;
+
+/// More than the state of a volume has.
+const STATUS_BYTES_MAX: usize = 16 << 20;
 
 /// A volume that is served.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -75,7 +79,7 @@ pub(crate) struct Service {
     /// Reports of the disks of volumes.
     pub(crate) qualifications: Vec<PathBuf>,
     pub(crate) answers: Answers,
-    pub(crate) statuses: Statuses,
+    statuses: Statuses,
     pub(crate) requests: Arc<Requests>,
     pub(crate) log: Arc<Log>,
     pub(crate) trail: Arc<Trail>,
@@ -140,6 +144,18 @@ impl Service {
                 .find(|volume| volume.name == named || volume.id == named)
                 .ok_or_else(|| Problem::not_found("a volume of this name is not served")),
         }
+    }
+
+    /// The state of a volume, as `status --json` prints it.
+    pub(crate) async fn state(&self, volume: &Volume) -> Result<Value, Problem> {
+        self.statuses.of(&volume.id, self.ask_state(volume)).await
+    }
+
+    async fn ask_state(&self, volume: &Volume) -> Result<Value, Problem> {
+        let question = self.question(volume, What::Status);
+        let running = self.status_workers.start("status", &question).await?;
+        let (text, _) = running.whole(STATUS_BYTES_MAX).await?;
+        serde_json::from_slice(&text).map_err(|_| Problem::worker_ended())
     }
 
     /// A question to a volume, with the limits of this service.

@@ -1,84 +1,55 @@
-//! What Prometheus scrapes: the recorders and volumes as `status` tells of them, and this service.
+//! The page that Prometheus scrapes: recorders and volumes as `status --json` prints them, and the
+//! service itself, in the text form 0.0.4 of the exposition format.
 //!
-//! A scrape asks each volume as `/api/v1/volumes` does, by a worker, at most every few seconds.
 //! Counters are of a recording: they begin at 0 with each, as Prometheus expects of a process.
 
 use core::fmt::Write as _;
-use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
 
-use host::SystemClock;
 use serde_json::Value;
-use units::{Clock as _, NANOS_PER_SECOND};
+use units::number::real;
 
-use crate::problem::Problem;
-use crate::question::What;
-use crate::service::{Service, Volume};
-
-/// A state that is not older is not asked for again.
-const FRESH_NS: i64 = 2 * NANOS_PER_SECOND;
-/// More than the state of a volume has.
-const STATUS_BYTES_MAX: usize = 16 << 20;
-
-/// The newest state of each volume, by its id.
-#[derive(Debug, Default)]
-pub(crate) struct Statuses {
-    known: Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<Option<Known>>>>>,
-}
-
+/// Requests to one endpoint that were answered with one status.
 #[derive(Clone, Debug)]
-struct Known {
-    at_ns: i64,
-    state: Result<Value, Problem>,
+pub struct Answered {
+    /// Path of the endpoint.
+    pub endpoint: &'static str,
+    /// Status of HTTP.
+    pub status: u16,
+    /// How many.
+    pub count: u64,
+    /// Nanoseconds from each to the last byte of its answer, in sum.
+    pub took_ns: u64,
+    /// Bytes of the answers.
+    pub bytes: u64,
 }
 
-impl Statuses {
-    /// The state of a volume, as `status --json` prints it. Who asks at the same time shares one.
-    pub(crate) async fn of(&self, service: &Service, volume: &Volume) -> Result<Value, Problem> {
-        let own = {
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(known.entry(volume.id.clone()).or_default())
-        };
-        let mut known = own.lock().await;
-        let now_ns = SystemClock.boottime_ns();
-        if let Some(known) = &*known
-            && now_ns.saturating_sub(known.at_ns) < FRESH_NS
-        {
-            return known.state.clone();
-        }
-        let state = ask(service, volume).await;
-        *known = Some(Known { at_ns: SystemClock.boottime_ns(), state: state.clone() });
-        state
-    }
+/// What a service counts of itself.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    /// Requests by endpoint and status.
+    pub answered: Vec<Answered>,
+    /// Connections that are open.
+    pub connections: usize,
+    /// Requests that a process answers now, as many as may be, and those that wait.
+    pub workers: (usize, usize, usize),
+    /// Idle connections that made room for others.
+    pub pushed_out: u64,
+    /// Handshakes of TLS that failed or took too long.
+    pub bad_handshakes: u64,
+    /// Lines of the log beyond its rate.
+    pub lines_left_out: u64,
+    /// Lines of the audit; `None` where there is none.
+    pub audit_lines: Option<u64>,
 }
 
-async fn ask(service: &Service, volume: &Volume) -> Result<Value, Problem> {
-    let question = service.question(volume, What::Status);
-    let running = service.status_workers.start("status", &question).await?;
-    let (text, _) = running.whole(STATUS_BYTES_MAX).await?;
-    serde_json::from_slice(&text).map_err(|_| Problem::worker_ended())
-}
-
-impl Service {
-    /// The text of a scrape: the exposition format 0.0.4 of Prometheus.
-    pub(crate) async fn scrape(&self) -> String {
-        let mut page = Page::default();
-        for volume in &self.volumes {
-            let state = self.statuses.of(self, volume).await;
-            page.volume(&volume.name, state.as_ref().ok());
-        }
-        page.service(self);
-        page.finish()
-    }
-}
-
-/// Families by name: what they are, and their samples.
-#[derive(Default)]
-struct Page {
+/// A page under construction: families by name, with their samples.
+#[derive(Debug, Default)]
+pub struct Page {
     families: BTreeMap<&'static str, Family>,
 }
 
+#[derive(Debug)]
 struct Family {
     kind: &'static str,
     help: &'static str,
@@ -187,7 +158,8 @@ impl Page {
         family.samples.push(format!("{sample}{labels} {value}"));
     }
 
-    fn volume(&mut self, volume: &str, state: Option<&Value>) {
+    /// Adds a volume and its recorder; `None` where its superblocks cannot be read.
+    pub fn volume(&mut self, volume: &str, state: Option<&Value>) {
         const READABLE: &str = "1 when the volume's superblocks can be read";
         const RECORDER: &str = "1 while a recorder of the volume answers";
         const WHOLE: &str = "1 while no member is absent or lacks something";
@@ -286,39 +258,30 @@ impl Page {
         }
     }
 
-    fn service(&mut self, service: &Service) {
+    /// Adds what a service counts of itself.
+    pub fn service(&mut self, counts: &Counts) {
         const COUNT: &str = "Requests that were answered";
         const TIME: &str = "Time from a request to the last byte of its answer";
         const BYTES: &str = "Bytes of answers";
-        let requests = &service.requests;
-        let answered = requests.answered.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        for ((endpoint, status), tally) in answered {
+        for Answered { endpoint, status, count, took_ns, bytes } in &counts.answered {
             let status = status.to_string();
             let labels = [("endpoint", endpoint), ("status", &*status)];
-            let count = real(tally.count);
+            let count = real(*count);
             self.add(("wirespool_http_requests_total", "counter", COUNT), &labels, count);
             let about = ("wirespool_http_request_seconds", "summary", TIME);
-            let took = real(tally.took_ns) / 1e9;
+            let took = real(*took_ns) / 1e9;
             self.add_as("wirespool_http_request_seconds_sum", about, &labels, took);
             self.add_as("wirespool_http_request_seconds_count", about, &labels, count);
-            let bytes = real(tally.bytes);
+            let bytes = real(*bytes);
             self.add(("wirespool_http_sent_bytes_total", "counter", BYTES), &labels, bytes);
         }
         let count = |count: usize| units::number::real_usize(count);
-        let load = |counter: &AtomicU64| real(counter.load(Ordering::Relaxed));
+        let (running, most, waiting) = counts.workers;
         let gauges = [
-            (
-                "wirespool_http_connections",
-                "Connections that are open",
-                count(requests.connections.load(Ordering::Relaxed)),
-            ),
-            (
-                "wirespool_workers",
-                "Requests that a process answers",
-                count(service.workers.running()),
-            ),
-            ("wirespool_workers_most", "As many may be", count(service.bounds.workers)),
-            ("wirespool_queue_requests", "Requests that wait", count(service.workers.waiting())),
+            ("wirespool_http_connections", "Connections that are open", count(counts.connections)),
+            ("wirespool_workers", "Requests that a process answers", count(running)),
+            ("wirespool_workers_most", "As many may be", count(most)),
+            ("wirespool_queue_requests", "Requests that wait", count(waiting)),
         ];
         for (name, help, value) in gauges {
             self.add((name, "gauge", help), &[], value);
@@ -327,29 +290,30 @@ impl Page {
             (
                 "wirespool_http_pushed_out_total",
                 "Idle connections that made room for others",
-                load(&requests.pushed_out),
+                real(counts.pushed_out),
             ),
             (
                 "wirespool_tls_failed_handshakes_total",
                 "Handshakes that failed or took too long",
-                load(&requests.bad_handshakes),
+                real(counts.bad_handshakes),
             ),
             (
                 "wirespool_log_lines_left_out_total",
                 "Lines of the log beyond its rate",
-                real(service.log.left_out()),
+                real(counts.lines_left_out),
             ),
         ];
         for (name, help, value) in counters {
             self.add((name, "counter", help), &[], value);
         }
-        if let Some(lines) = service.trail.lines() {
+        if let Some(lines) = counts.audit_lines {
             let about = ("wirespool_audit_lines_total", "counter", "Lines of the audit");
             self.add(about, &[], real(lines));
         }
     }
 
-    fn finish(self) -> String {
+    /// The text of the page.
+    pub fn finish(self) -> String {
         let mut text = String::new();
         for (name, Family { kind, help, samples }) in self.families {
             // Writing to a string does not fail.
@@ -368,10 +332,6 @@ fn list(value: Option<&Value>) -> &[Value] {
 
 fn flag(is_so: bool) -> f64 {
     if is_so { 1.0 } else { 0.0 }
-}
-
-fn real(count: u64) -> f64 {
-    units::number::real(count)
 }
 
 /// The value of a label, which may be anybody's name.
@@ -429,7 +389,7 @@ mod tests {
 
     #[test]
     fn alerts_and_dashboard_name_only_metrics_that_are_given() {
-        let own = include_str!("metrics.rs");
+        let own = include_str!("lib.rs");
         let rules = include_str!("../../../../contrib/prometheus/wirespool.rules.yml");
         let tests = include_str!("../../../../contrib/prometheus/wirespool.tests.yml");
         let dashboard = include_str!("../../../../contrib/grafana/wirespool.json");
