@@ -82,7 +82,7 @@ impl SessionColumns {
 
     fn value<'r>(&self, choice: &Choice, row: &'r Found) -> Value<'r> {
         if let Some(read) = choice.listed {
-            return read(row);
+            return read.of(row);
         }
         let values = self.readings(choice, row).into_iter().map(Value::from);
         if SEVERAL.contains(&choice.name) {

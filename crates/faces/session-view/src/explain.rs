@@ -152,13 +152,13 @@ mod tests {
 
     #[test]
     fn every_field_is_listed_with_its_other_names() {
-        let text = fields(query::FIELDS);
+        let text = fields(&query::FIELDS);
         assert!(
             text.contains("frame_bytes                 size       bytes on the wire"),
             "{text}"
         );
         assert!(text.contains("(also bytes)"));
-        let json: serde_json::Value = serde_json::from_str(&fields_json(query::FIELDS)).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&fields_json(&query::FIELDS)).unwrap();
         assert_eq!(json.as_array().unwrap().len(), query::FIELDS.len());
         let sni = json.as_array().unwrap().iter().find(|field| field["name"] == "sni").unwrap();
         assert_eq!((&sni["kind"], &sni["aliases"][0]), (&"name".into(), &"tls.sni".into()));

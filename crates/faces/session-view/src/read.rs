@@ -6,17 +6,17 @@
 //! fields is not read, and neither is a field that a later version has added.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock};
 
 use extract::{Found, Held};
-use format::session_row::{SourceNames, State};
+use format::kind::Kind;
+use format::session_row::{SessionRow, SourceNames};
+use format::stored_field::{Access, StoredField};
 use serde::Deserialize;
 use serde_json::Value;
-use wire::{
-    Address, App, AppBy, CommunityId, Recognised, Ssh, TcpOptions, Tls, Tunnel, TunnelKind,
-};
+use wire::{Address, CommunityId};
 
-use crate::session::fieldless;
+use crate::session::{self, Read, fieldless};
 
 /// A line is no session.
 #[derive(Debug, thiserror::Error)]
@@ -41,17 +41,15 @@ const NEEDED: [&str; 5] = ["session_id", "proto", "session_start_ns", "start_ns"
 /// # Errors
 /// When the line is no session: see [`NoSession`].
 pub fn read_session(line: &str) -> Result<Found, NoSession> {
-    static SETTERS: OnceLock<BTreeMap<&str, (&str, Set)>> = OnceLock::new();
-    let setters =
-        SETTERS.get_or_init(|| FIELDS.iter().map(|(name, set)| (*name, (*name, *set))).collect());
+    static SETTERS: LazyLock<BTreeMap<&str, Setter>> = LazyLock::new(setters);
     let values: BTreeMap<String, Value> = serde_json::from_str(line).map_err(NoSession::Json)?;
     if let Some(missing) = NEEDED.into_iter().find(|name| !values.contains_key(*name)) {
         return Err(NoSession::Missing(missing));
     }
     let mut found = fieldless();
     for (name, value) in &values {
-        if let Some((name, set)) = setters.get(name.as_str()) {
-            set(&mut found, value).ok_or(NoSession::Wrong(name))?;
+        if let Some((name, setter)) = SETTERS.get_key_value(name.as_str()) {
+            setter.set(&mut found, value).ok_or(NoSession::Wrong(name))?;
         }
     }
     found.rows = vec![found.id.clone()];
@@ -61,15 +59,55 @@ pub fn read_session(line: &str) -> Result<Found, NoSession> {
 /// Sets a field; `None` where the value is none of it.
 type Set = fn(&mut Found, &Value) -> Option<()>;
 
-fn put<'v, T: Deserialize<'v>>(to: &mut T, value: &'v Value) -> Option<()> {
-    *to = T::deserialize(value).ok()?;
+/// A field of a line, and how it is set.
+#[derive(Clone, Copy)]
+enum Setter {
+    Stored(&'static StoredField),
+    Own(Set),
+}
+
+impl Setter {
+    fn set(self, row: &mut Found, value: &Value) -> Option<()> {
+        match self {
+            Self::Stored(field) => take(field, &mut row.session, value),
+            Self::Own(set) => set(row, value),
+        }
+    }
+}
+
+/// What is set by the fields of [`crate::session::FIELDS`]: all that are stored, and [`OWN`].
+fn setters() -> BTreeMap<&'static str, Setter> {
+    let stored = session::FIELDS.iter().filter_map(|(name, read)| match read {
+        Read::Stored(field) => Some((*name, Setter::Stored(field))),
+        Read::By(_) => None,
+    });
+    stored.chain(OWN.map(|(name, set)| (name, Setter::Own(set)))).collect()
+}
+
+/// Sets a stored field.
+fn take(field: &StoredField, row: &mut SessionRow, value: &Value) -> Option<()> {
+    let integer = || match field.kind {
+        Kind::Time => value.as_i64(),
+        _ => value.as_u64().map(u64::cast_signed),
+    };
+    match field.access {
+        // What may be absent may be said to be.
+        Access::MaybeNumber(..) | Access::MaybeFlag(..) if value.is_null() => {}
+        Access::Time(_, set) => set(row, integer()?),
+        Access::Number(_, _, set) | Access::MaybeNumber(_, _, set) => set(row, integer()?)?,
+        Access::Flag(_, set) | Access::MaybeFlag(_, set) => set(row, value.as_bool()?),
+        Access::Address(_, set) => set(row, address(value)?),
+        Access::Text(_, set) => set(row, value.as_str()?)?,
+        Access::Texts(_, list) => put(list(row), value)?,
+        Access::Numbers(_, list) => put(list(row), value)?,
+        Access::Pieces(..) => {}
+    }
     Some(())
 }
 
-/// One of these by its name.
-fn named<T: Copy>(all: &[T], name: fn(T) -> &'static str, value: &Value) -> Option<T> {
-    let text = value.as_str()?;
-    all.iter().copied().find(|one| name(*one) == text)
+fn put<'v, T: Deserialize<'v>>(to: &mut T, value: &'v Value) -> Option<()> {
+    *to = T::deserialize(value).ok()?;
+    Some(())
 }
 
 fn address(value: &Value) -> Option<Address> {
@@ -84,149 +122,23 @@ fn address(value: &Value) -> Option<Address> {
     })
 }
 
-fn tunnel(row: &mut Found) -> &mut Tunnel {
-    let (src, dst) = (Address::None, Address::None);
-    row.session.tunnel.get_or_insert(Tunnel { kind: TunnelKind::Gre, id: 0, src, dst })
-}
-
-fn icmp(row: &mut Found) -> &mut (u8, u8) {
-    row.session.icmp.get_or_insert((0, 0))
-}
-
-fn app(row: &mut Found) -> &mut Recognised {
-    row.session.app.get_or_insert(Recognised { app: App::Tls, by: AppBy::Content })
-}
-
-fn orig_syn(row: &mut Found) -> &mut TcpOptions {
-    row.session.orig.syn_options.get_or_insert_default()
-}
-
-fn resp_syn(row: &mut Found) -> &mut TcpOptions {
-    row.session.resp.syn_options.get_or_insert_default()
-}
-
 fn source(row: &mut Found) -> &mut SourceNames {
     Arc::make_mut(row.session.source.get_or_insert_default())
 }
 
-fn tls(row: &mut Found) -> &mut Tls {
-    row.session.names.tls.get_or_insert_default()
-}
-
-fn ssh(row: &mut Found) -> &mut Ssh {
-    row.session.names.ssh.get_or_insert_default()
-}
-
-/// What the fields of [`crate::session::FIELDS`] set, but for those that follow from others.
-const FIELDS: [(&str, Set); 90] = [
+/// Those that are not as they are stored, but for what follows from others.
+const OWN: [(&str, Set); 10] = [
     ("session_id", |row, value| put(&mut row.id, value)),
     ("community_id", |row, value| {
         row.community_id = Some(CommunityId(value.as_str()?.to_owned()));
         Some(())
     }),
-    ("proto", |row, value| put(&mut row.session.tuple.proto.0, value)),
-    ("orig_ip", |row, value| address(value).map(|it| row.session.tuple.orig = it)),
     ("orig_port", |row, value| put(&mut row.session.tuple.orig_port, value)),
-    ("resp_ip", |row, value| address(value).map(|it| row.session.tuple.resp = it)),
     ("resp_port", |row, value| put(&mut row.session.tuple.resp_port, value)),
-    ("vlan", |row, value| put(&mut row.session.vlan[0], value)),
-    ("vlan_inner", |row, value| put(&mut row.session.vlan[1], value)),
-    ("mpls", |row, value| put(&mut row.session.mpls, value)),
-    ("tunnel", |row, value| {
-        named(&TunnelKind::ALL, TunnelKind::name, value).map(|it| tunnel(row).kind = it)
-    }),
-    ("tunnel_id", |row, value| put(&mut tunnel(row).id, value)),
-    ("tunnel_src", |row, value| address(value).map(|it| tunnel(row).src = it)),
-    ("tunnel_dst", |row, value| address(value).map(|it| tunnel(row).dst = it)),
-    ("icmp_type", |row, value| put(&mut icmp(row).0, value)),
-    ("icmp_code", |row, value| put(&mut icmp(row).1, value)),
     ("session_start_ns", |row, value| put(&mut row.session.session_start.0, value)),
-    ("start_ns", |row, value| put(&mut row.session.start.0, value)),
     ("end_ns", |row, value| put(&mut row.session.end.0, value)),
-    ("orig_packets", |row, value| put(&mut row.session.orig.packets, value)),
-    ("resp_packets", |row, value| put(&mut row.session.resp.packets, value)),
-    ("orig_frame_bytes", |row, value| put(&mut row.session.orig.frame_bytes, value)),
-    ("resp_frame_bytes", |row, value| put(&mut row.session.resp.frame_bytes, value)),
-    ("orig_ip_bytes", |row, value| put(&mut row.session.orig.ip_bytes, value)),
-    ("resp_ip_bytes", |row, value| put(&mut row.session.resp.ip_bytes, value)),
-    ("orig_payload_bytes", |row, value| put(&mut row.session.orig.payload_bytes, value)),
-    ("resp_payload_bytes", |row, value| put(&mut row.session.resp.payload_bytes, value)),
-    ("state", |row, value| named(&State::ALL, State::name, value).map(|it| row.session.state = it)),
-    ("history", |row, value| {
-        row.session.history = value.as_str()?.parse().ok()?;
-        Some(())
-    }),
-    ("continues", |row, value| put(&mut row.session.continues, value)),
-    ("handshake_ns", |row, value| put(&mut row.session.handshake_ns, value)),
-    ("orig_tcp_flags", |row, value| put(&mut row.session.orig.tcp_flags, value)),
-    ("resp_tcp_flags", |row, value| put(&mut row.session.resp.tcp_flags, value)),
-    ("orig_retransmitted_packets", |row, value| {
-        put(&mut row.session.orig.retransmitted_packets, value)
-    }),
-    ("resp_retransmitted_packets", |row, value| {
-        put(&mut row.session.resp.retransmitted_packets, value)
-    }),
-    ("orig_retransmitted_bytes", |row, value| {
-        put(&mut row.session.orig.retransmitted_bytes, value)
-    }),
-    ("resp_retransmitted_bytes", |row, value| {
-        put(&mut row.session.resp.retransmitted_bytes, value)
-    }),
-    ("orig_out_of_order_packets", |row, value| {
-        put(&mut row.session.orig.out_of_order_packets, value)
-    }),
-    ("resp_out_of_order_packets", |row, value| {
-        put(&mut row.session.resp.out_of_order_packets, value)
-    }),
-    ("orig_resets", |row, value| put(&mut row.session.orig.resets, value)),
-    ("resp_resets", |row, value| put(&mut row.session.resp.resets, value)),
-    ("orig_zero_windows", |row, value| put(&mut row.session.orig.zero_windows, value)),
-    ("resp_zero_windows", |row, value| put(&mut row.session.resp.zero_windows, value)),
-    ("orig_missed_bytes", |row, value| put(&mut row.session.orig.missed_bytes, value)),
-    ("resp_missed_bytes", |row, value| put(&mut row.session.resp.missed_bytes, value)),
-    ("orig_syn_mss", |row, value| put(&mut orig_syn(row).mss, value)),
-    ("resp_syn_mss", |row, value| put(&mut resp_syn(row).mss, value)),
-    ("orig_syn_window_scale", |row, value| put(&mut orig_syn(row).window_scale, value)),
-    ("resp_syn_window_scale", |row, value| put(&mut resp_syn(row).window_scale, value)),
-    ("orig_syn_sack_permitted", |row, value| put(&mut orig_syn(row).sack_permitted, value)),
-    ("resp_syn_sack_permitted", |row, value| put(&mut resp_syn(row).sack_permitted, value)),
-    ("orig_syn_timestamps", |row, value| put(&mut orig_syn(row).timestamps, value)),
-    ("resp_syn_timestamps", |row, value| put(&mut resp_syn(row).timestamps, value)),
-    ("truncated_packets", |row, value| put(&mut row.session.truncated_packets, value)),
-    ("fragments", |row, value| put(&mut row.session.fragments, value)),
-    ("interface", |row, value| put(&mut row.session.interface, value)),
     ("interface_name", |row, value| put(&mut source(row).interface, value)),
     ("recording", |row, value| put(&mut source(row).recording, value)),
-    ("app", |row, value| App::of_name(value.as_str()?).map(|it| app(row).app = it)),
-    ("app_by", |row, value| AppBy::of_name(value.as_str()?).map(|it| app(row).by = it)),
-    ("sni", |row, value| put(&mut row.session.names.sni, value)),
-    ("alpn", |row, value| put(&mut row.session.names.alpn, value)),
-    ("alpn_chosen", |row, value| put(&mut tls(row).alpn_chosen, value)),
-    ("tls_version", |row, value| put(&mut row.session.names.tls_version, value)),
-    ("tls_cipher", |row, value| put(&mut tls(row).cipher, value)),
-    ("ja3", |row, value| put(&mut tls(row).ja3, value)),
-    ("ja3s", |row, value| put(&mut tls(row).ja3s, value)),
-    ("ja4", |row, value| put(&mut tls(row).ja4, value)),
-    ("cert_subject", |row, value| put(&mut tls(row).cert_subject, value)),
-    ("cert_issuer", |row, value| put(&mut tls(row).cert_issuer, value)),
-    ("cert_not_before_ns", |row, value| put(&mut tls(row).cert_not_before_ns, value)),
-    ("cert_not_after_ns", |row, value| put(&mut tls(row).cert_not_after_ns, value)),
-    ("http_host", |row, value| put(&mut row.session.names.http_host, value)),
-    ("http_method", |row, value| put(&mut row.session.names.http_method, value)),
-    ("http_path", |row, value| put(&mut row.session.names.http_path, value)),
-    ("http_status", |row, value| put(&mut row.session.names.http_status, value)),
-    ("http_user_agent", |row, value| put(&mut row.session.names.http_user_agent, value)),
-    ("http_content_type", |row, value| put(&mut row.session.names.http_content_type, value)),
-    ("dns_names", |row, value| put(&mut row.session.names.dns_names, value)),
-    ("dns_types", |row, value| put(&mut row.session.names.dns_types, value)),
-    ("dns_rcodes", |row, value| put(&mut row.session.names.dns_rcodes, value)),
-    ("dns_answers", |row, value| put(&mut row.session.names.dns_answers, value)),
-    ("dns_rtt_ns", |row, value| put(&mut row.session.names.dns_rtt_ns, value)),
-    ("ssh_client", |row, value| put(&mut ssh(row).client, value)),
-    ("ssh_server", |row, value| put(&mut ssh(row).server, value)),
-    ("hassh", |row, value| put(&mut ssh(row).hassh, value)),
-    ("hassh_server", |row, value| put(&mut ssh(row).hassh_server, value)),
-    ("app_detail", |row, value| put(&mut row.session.names.app_detail, value)),
     ("packets_overwritten", |row, value| {
         row.packets = match value.as_str()? {
             "some" => Held::Partly,
@@ -241,7 +153,7 @@ const FIELDS: [(&str, Set); 90] = [
 #[cfg(test)]
 mod tests {
     use format::session_row::{Direction, Names, SessionRow};
-    use wire::{FiveTuple, Protocol};
+    use wire::{FiveTuple, Protocol, Ssh, TcpOptions, Tls, Tunnel, TunnelKind};
 
     use super::*;
     use crate::session::{self, tests::found};
@@ -338,8 +250,8 @@ mod tests {
         let row = full();
         let line = json_line(&row);
         let object: BTreeMap<String, Value> = serde_json::from_str(&line).unwrap();
-        for (name, _) in session::FIELDS {
-            assert!(object.contains_key(name), "this test has no {name}");
+        for (name, _) in session::FIELDS.iter() {
+            assert!(object.contains_key(*name), "this test has no {name}");
         }
         let read = read_session(&line).unwrap();
         assert_eq!((json_line(&read), csv_line(&read)), (line, csv_line(&row)));

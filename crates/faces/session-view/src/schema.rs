@@ -36,7 +36,7 @@ impl SessionField {
     pub fn all() -> impl Iterator<Item = Self> {
         let empty = fieldless();
         FIELDS.iter().map(move |&(name, read)| {
-            let values = match read(&empty) {
+            let values = match read.of(&empty) {
                 Value::Texts(_) => FieldType::Texts,
                 Value::Numbers(_) => FieldType::Integers,
                 Value::Count(_) | Value::Nanos(_) => FieldType::Integer,
@@ -55,7 +55,7 @@ impl SessionField {
 
     /// Its value in a session.
     pub fn of<'a>(&self, session: &'a Found) -> Value<'a> {
-        (self.read)(session)
+        self.read.of(session)
     }
 }
 

@@ -4,15 +4,18 @@
 //! in the CSV.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use extract::{Found, Held, SessionStart};
-use format::session_row::{Direction, SessionRow, SourceNames};
+use format::kind::Kind;
+use format::session_row::{SessionRow, SourceNames};
+use format::stored_field::{Access, STORED_FIELDS, StoredField};
 use page::safe::{self, csv_cell, csv_list};
 use query::{cipher_name, tls_version_name};
 use serde::Deserialize;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use units::Timestamp;
-use wire::{Address, FiveTuple, Protocol, Ssh, TcpOptions, Tls};
+use wire::{Address, FiveTuple, Protocol};
 
 /// A value of a field.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -104,38 +107,20 @@ fn text(value: Option<&str>) -> Value<'_> {
     value.map_or(Value::Absent, |value| Value::Text(value.into()))
 }
 
-fn address(address: Option<Address>) -> Value<'static> {
+fn address(address: Address) -> Value<'static> {
     match address {
-        None | Some(Address::None) => Value::Absent,
-        Some(address) => Value::Text(address.to_string().into()),
+        Address::None => Value::Absent,
+        address => Value::Text(address.to_string().into()),
     }
-}
-
-fn nanos(value: Option<i64>) -> Value<'static> {
-    value.map_or(Value::Absent, Value::Nanos)
-}
-
-fn tls(row: &Found) -> Option<&Tls> {
-    row.session.names.tls.as_deref()
-}
-
-fn ssh(row: &Found) -> Option<&Ssh> {
-    row.session.names.ssh.as_deref()
 }
 
 fn source(row: &Found) -> Option<&SourceNames> {
     row.session.source.as_deref()
 }
 
-fn syn(side: &Direction) -> Option<&TcpOptions> {
-    side.syn_options.as_ref()
-}
-
 pub(crate) fn has_ports(slice: &SessionRow) -> bool {
     slice.tuple.proto.has_ports()
 }
-
-pub(crate) type Read = for<'a> fn(&'a Found) -> Value<'a>;
 
 /// A name for the file of one session: by its start, so that names sort, its ends and its id.
 pub fn session_file_name(session: &SessionStart) -> String {
@@ -179,106 +164,157 @@ pub fn session_tag(line: &str) -> Option<(String, String)> {
     Some((session_id, tag))
 }
 
+/// How a field of JSON and CSV is read from a session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Read {
+    /// As it is stored.
+    Stored(&'static StoredField),
+    /// By a rule of its own.
+    By(for<'a> fn(&'a Found) -> Value<'a>),
+}
+
+impl Read {
+    pub(crate) fn of(self, row: &Found) -> Value<'_> {
+        match self {
+            Self::Stored(field) => given(field, &row.session),
+            Self::By(read) => read(row),
+        }
+    }
+}
+
+/// The value of a stored field.
+fn given<'a>(field: &StoredField, row: &'a SessionRow) -> Value<'a> {
+    let number = |value: i64| match field.kind {
+        Kind::Time => Value::Nanos(value),
+        _ => Value::Count(value.cast_unsigned()),
+    };
+    match field.access {
+        Access::Time(value, _) | Access::Number(_, value, _) => number((value.of)(row)),
+        Access::MaybeNumber(_, value, _) => value(row).map_or(Value::Absent, number),
+        Access::Flag(value, _) => Value::Flag(value(row)),
+        Access::MaybeFlag(value, _) => flag(value(row)),
+        Access::Address(value, _) => address(value(row)),
+        Access::Text(value, _) => text(value(row)),
+        Access::Texts(values, _) => Value::Texts(values(row)),
+        Access::Numbers(values, _) => Value::Numbers(values(row)),
+        Access::Pieces(..) => Value::Absent,
+    }
+}
+
+/// A field of the list.
+enum Listed {
+    /// It is a stored one.
+    Stored(&'static str),
+    /// It is read by a rule of its own.
+    Own(&'static str, for<'a> fn(&'a Found) -> Value<'a>),
+}
+
 /// Every field, in the order of docs/sessions.md except that the best known come first.
-pub(crate) const FIELDS: [(&str, Read); 94] = [
-    ("session_id", |row| text(Some(&row.id))),
-    ("community_id", |row| text(row.community_id.as_ref().map(|id| &*id.0))),
-    ("proto", |row| Value::Count(row.session.tuple.proto.0.into())),
-    ("proto_name", |row| text(row.session.tuple.proto.name())),
-    ("orig_ip", |row| address(Some(row.session.tuple.orig))),
-    ("orig_port", |row| count(has_ports(&row.session).then_some(row.session.tuple.orig_port))),
-    ("resp_ip", |row| address(Some(row.session.tuple.resp))),
-    ("resp_port", |row| count(has_ports(&row.session).then_some(row.session.tuple.resp_port))),
-    ("vlan", |row| count(row.session.vlan[0])),
-    ("vlan_inner", |row| count(row.session.vlan[1])),
-    ("mpls", |row| count(row.session.mpls)),
-    ("tunnel", |row| text(row.session.tunnel.map(|tunnel| tunnel.kind.name()))),
-    ("tunnel_id", |row| count(row.session.tunnel.map(|tunnel| tunnel.id))),
-    ("tunnel_src", |row| address(row.session.tunnel.map(|tunnel| tunnel.src))),
-    ("tunnel_dst", |row| address(row.session.tunnel.map(|tunnel| tunnel.dst))),
-    ("icmp_type", |row| count(row.session.icmp.map(|icmp| icmp.0))),
-    ("icmp_code", |row| count(row.session.icmp.map(|icmp| icmp.1))),
-    ("session_start_ns", |row| Value::Nanos(row.session.session_start.0)),
-    ("start_ns", |row| Value::Nanos(row.session.start.0)),
-    ("end_ns", |row| Value::Nanos(row.session.end.0)),
-    ("duration_ns", |row| Value::Nanos(row.session.end.since(row.session.start))),
-    ("orig_packets", |row| Value::Count(row.session.orig.packets)),
-    ("resp_packets", |row| Value::Count(row.session.resp.packets)),
-    ("orig_frame_bytes", |row| Value::Count(row.session.orig.frame_bytes)),
-    ("resp_frame_bytes", |row| Value::Count(row.session.resp.frame_bytes)),
-    ("orig_ip_bytes", |row| Value::Count(row.session.orig.ip_bytes)),
-    ("resp_ip_bytes", |row| Value::Count(row.session.resp.ip_bytes)),
-    ("orig_payload_bytes", |row| Value::Count(row.session.orig.payload_bytes)),
-    ("resp_payload_bytes", |row| Value::Count(row.session.resp.payload_bytes)),
-    ("state", |row| Value::Text(row.session.state.name().into())),
-    ("history", |row| text(Some(row.session.history.as_str()))),
-    ("continues", |row| Value::Flag(row.session.continues)),
-    ("handshake_ns", |row| count(row.session.handshake_ns)),
-    ("orig_tcp_flags", |row| Value::Count(row.session.orig.tcp_flags.into())),
-    ("resp_tcp_flags", |row| Value::Count(row.session.resp.tcp_flags.into())),
-    ("orig_retransmitted_packets", |row| Value::Count(row.session.orig.retransmitted_packets)),
-    ("resp_retransmitted_packets", |row| Value::Count(row.session.resp.retransmitted_packets)),
-    ("orig_retransmitted_bytes", |row| Value::Count(row.session.orig.retransmitted_bytes)),
-    ("resp_retransmitted_bytes", |row| Value::Count(row.session.resp.retransmitted_bytes)),
-    ("orig_out_of_order_packets", |row| Value::Count(row.session.orig.out_of_order_packets)),
-    ("resp_out_of_order_packets", |row| Value::Count(row.session.resp.out_of_order_packets)),
-    ("orig_resets", |row| Value::Count(row.session.orig.resets)),
-    ("resp_resets", |row| Value::Count(row.session.resp.resets)),
-    ("orig_zero_windows", |row| Value::Count(row.session.orig.zero_windows)),
-    ("resp_zero_windows", |row| Value::Count(row.session.resp.zero_windows)),
-    ("orig_missed_bytes", |row| Value::Count(row.session.orig.missed_bytes)),
-    ("resp_missed_bytes", |row| Value::Count(row.session.resp.missed_bytes)),
-    ("orig_syn_mss", |row| count(syn(&row.session.orig).and_then(|syn| syn.mss))),
-    ("resp_syn_mss", |row| count(syn(&row.session.resp).and_then(|syn| syn.mss))),
-    ("orig_syn_window_scale", |row| count(syn(&row.session.orig).and_then(|syn| syn.window_scale))),
-    ("resp_syn_window_scale", |row| count(syn(&row.session.resp).and_then(|syn| syn.window_scale))),
-    ("orig_syn_sack_permitted", |row| flag(syn(&row.session.orig).map(|syn| syn.sack_permitted))),
-    ("resp_syn_sack_permitted", |row| flag(syn(&row.session.resp).map(|syn| syn.sack_permitted))),
-    ("orig_syn_timestamps", |row| flag(syn(&row.session.orig).map(|syn| syn.timestamps))),
-    ("resp_syn_timestamps", |row| flag(syn(&row.session.resp).map(|syn| syn.timestamps))),
-    ("truncated_packets", |row| Value::Count(row.session.truncated_packets)),
-    ("fragments", |row| Value::Count(row.session.fragments)),
-    ("interface", |row| Value::Count(row.session.interface.into())),
-    ("interface_name", |row| text(source(row).and_then(|source| source.interface.as_deref()))),
-    ("recording", |row| text(source(row).and_then(|source| source.recording.as_deref()))),
-    ("app", |row| text(row.session.app.map(|known| known.app.name()))),
-    ("app_by", |row| text(row.session.app.map(|known| known.by.name()))),
-    ("sni", |row| text(row.session.names.sni.as_deref())),
-    ("alpn", |row| Value::Texts(&row.session.names.alpn)),
-    ("alpn_chosen", |row| text(tls(row).and_then(|tls| tls.alpn_chosen.as_deref()))),
-    ("tls_version", |row| count(row.session.names.tls_version)),
-    ("tls_version_name", |row| text(row.session.names.tls_version.and_then(tls_version_name))),
-    ("tls_cipher", |row| count(tls(row).and_then(|tls| tls.cipher))),
-    ("tls_cipher_name", |row| text(tls(row).and_then(|tls| tls.cipher).and_then(cipher_name))),
-    ("ja3", |row| text(tls(row).and_then(|tls| tls.ja3.as_deref()))),
-    ("ja3s", |row| text(tls(row).and_then(|tls| tls.ja3s.as_deref()))),
-    ("ja4", |row| text(tls(row).and_then(|tls| tls.ja4.as_deref()))),
-    ("cert_subject", |row| text(tls(row).and_then(|tls| tls.cert_subject.as_deref()))),
-    ("cert_issuer", |row| text(tls(row).and_then(|tls| tls.cert_issuer.as_deref()))),
-    ("cert_not_before_ns", |row| nanos(tls(row).and_then(|tls| tls.cert_not_before_ns))),
-    ("cert_not_after_ns", |row| nanos(tls(row).and_then(|tls| tls.cert_not_after_ns))),
-    ("http_host", |row| Value::Texts(&row.session.names.http_host)),
-    ("http_method", |row| Value::Texts(&row.session.names.http_method)),
-    ("http_path", |row| Value::Texts(&row.session.names.http_path)),
-    ("http_status", |row| Value::Numbers(&row.session.names.http_status)),
-    ("http_user_agent", |row| Value::Texts(&row.session.names.http_user_agent)),
-    ("http_content_type", |row| Value::Texts(&row.session.names.http_content_type)),
-    ("dns_names", |row| Value::Texts(&row.session.names.dns_names)),
-    ("dns_types", |row| Value::Numbers(&row.session.names.dns_types)),
-    ("dns_rcodes", |row| Value::Numbers(&row.session.names.dns_rcodes)),
-    ("dns_answers", |row| Value::Texts(&row.session.names.dns_answers)),
-    ("dns_rtt_ns", |row| count(row.session.names.dns_rtt_ns)),
-    ("ssh_client", |row| text(ssh(row).and_then(|ssh| ssh.client.as_deref()))),
-    ("ssh_server", |row| text(ssh(row).and_then(|ssh| ssh.server.as_deref()))),
-    ("hassh", |row| text(ssh(row).and_then(|ssh| ssh.hassh.as_deref()))),
-    ("hassh_server", |row| text(ssh(row).and_then(|ssh| ssh.hassh_server.as_deref()))),
-    ("app_detail", |row| Value::Texts(&row.session.names.app_detail)),
-    ("packets_overwritten", |row| match row.packets {
+pub(crate) static FIELDS: LazyLock<Vec<(&str, Read)>> = LazyLock::new(|| {
+    let listed = |listed: &Listed| match *listed {
+        Listed::Stored(name) => {
+            (name, Read::Stored(StoredField::find(name).expect("a field of the table")))
+        }
+        Listed::Own(name, read) => (name, Read::By(read)),
+    };
+    let of_payload = STORED_FIELDS.iter().filter(|field| field.is_of_payload).flat_map(|field| {
+        let named = NAMED.iter().find(|(number, ..)| *number == field.name);
+        let named = named.map(|&(_, name, read)| (name, Read::By(read)));
+        core::iter::once((field.name, Read::Stored(field))).chain(named)
+    });
+    FIRST.iter().map(listed).chain(of_payload).chain(LAST.iter().map(listed)).collect()
+});
+
+/// Those before what was found in payload, which follows in the order of its columns.
+const FIRST: &[Listed] = &[
+    Listed::Own("session_id", |row| text(Some(&row.id))),
+    Listed::Own("community_id", |row| text(row.community_id.as_ref().map(|id| &*id.0))),
+    Listed::Stored("proto"),
+    Listed::Stored("proto_name"),
+    Listed::Stored("orig_ip"),
+    Listed::Own("orig_port", |row| {
+        count(has_ports(&row.session).then_some(row.session.tuple.orig_port))
+    }),
+    Listed::Stored("resp_ip"),
+    Listed::Own("resp_port", |row| {
+        count(has_ports(&row.session).then_some(row.session.tuple.resp_port))
+    }),
+    Listed::Stored("vlan"),
+    Listed::Stored("vlan_inner"),
+    Listed::Stored("mpls"),
+    Listed::Stored("tunnel"),
+    Listed::Stored("tunnel_id"),
+    Listed::Stored("tunnel_src"),
+    Listed::Stored("tunnel_dst"),
+    Listed::Stored("icmp_type"),
+    Listed::Stored("icmp_code"),
+    Listed::Own("session_start_ns", |row| Value::Nanos(row.session.session_start.0)),
+    Listed::Stored("start_ns"),
+    Listed::Own("end_ns", |row| Value::Nanos(row.session.end.0)),
+    Listed::Own("duration_ns", |row| Value::Nanos(row.session.end.since(row.session.start))),
+    Listed::Stored("orig_packets"),
+    Listed::Stored("resp_packets"),
+    Listed::Stored("orig_frame_bytes"),
+    Listed::Stored("resp_frame_bytes"),
+    Listed::Stored("orig_ip_bytes"),
+    Listed::Stored("resp_ip_bytes"),
+    Listed::Stored("orig_payload_bytes"),
+    Listed::Stored("resp_payload_bytes"),
+    Listed::Stored("state"),
+    Listed::Stored("history"),
+    Listed::Stored("continues"),
+    Listed::Stored("handshake_ns"),
+    Listed::Stored("orig_tcp_flags"),
+    Listed::Stored("resp_tcp_flags"),
+    Listed::Stored("orig_retransmitted_packets"),
+    Listed::Stored("resp_retransmitted_packets"),
+    Listed::Stored("orig_retransmitted_bytes"),
+    Listed::Stored("resp_retransmitted_bytes"),
+    Listed::Stored("orig_out_of_order_packets"),
+    Listed::Stored("resp_out_of_order_packets"),
+    Listed::Stored("orig_resets"),
+    Listed::Stored("resp_resets"),
+    Listed::Stored("orig_zero_windows"),
+    Listed::Stored("resp_zero_windows"),
+    Listed::Stored("orig_missed_bytes"),
+    Listed::Stored("resp_missed_bytes"),
+    Listed::Stored("orig_syn_mss"),
+    Listed::Stored("resp_syn_mss"),
+    Listed::Stored("orig_syn_window_scale"),
+    Listed::Stored("resp_syn_window_scale"),
+    Listed::Stored("orig_syn_sack_permitted"),
+    Listed::Stored("resp_syn_sack_permitted"),
+    Listed::Stored("orig_syn_timestamps"),
+    Listed::Stored("resp_syn_timestamps"),
+    Listed::Stored("truncated_packets"),
+    Listed::Stored("fragments"),
+    Listed::Stored("interface"),
+    Listed::Own("interface_name", |row| {
+        text(source(row).and_then(|source| source.interface.as_deref()))
+    }),
+    Listed::Own("recording", |row| {
+        text(source(row).and_then(|source| source.recording.as_deref()))
+    }),
+];
+
+/// Numbers of payload, behind which their name stands.
+const NAMED: [(&str, &str, for<'a> fn(&'a Found) -> Value<'a>); 2] = [
+    ("tls_version", "tls_version_name", |row| {
+        text(row.session.names.tls_version.and_then(tls_version_name))
+    }),
+    ("tls_cipher", "tls_cipher_name", |row| {
+        text(row.session.names.tls.as_ref().and_then(|tls| tls.cipher).and_then(cipher_name))
+    }),
+];
+
+/// What is said of the session's packets.
+const LAST: &[Listed] = &[
+    Listed::Own("packets_overwritten", |row| match row.packets {
         Held::Held => Value::Absent,
         Held::Partly => text(Some("some")),
         Held::Retired => text(Some("all")),
     }),
-    ("provisional", |row| flag(row.is_provisional.then_some(true))),
+    Listed::Own("provisional", |row| flag(row.is_provisional.then_some(true))),
 ];
 
 /// A session of which nothing is known but that it was.
@@ -305,8 +341,8 @@ struct Json<'a>(&'a Found);
 impl Serialize for Json<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for (name, read) in &FIELDS {
-            let value = read(self.0);
+        for (name, read) in FIELDS.iter() {
+            let value = read.of(self.0);
             if !value.is_absent() {
                 map.serialize_entry(name, &value)?;
             }
@@ -322,17 +358,17 @@ pub fn json_line(row: &Found) -> String {
 
 /// The names of the fields as a line of CSV.
 pub fn csv_heading() -> String {
-    FIELDS.map(|(name, _)| name).join(",") + "\n"
+    FIELDS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(",") + "\n"
 }
 
 /// A row as a line of CSV (RFC 4180).
 pub fn csv_line(row: &Found) -> String {
-    FIELDS.map(|(_, read)| read(row).csv()).join(",") + "\n"
+    FIELDS.iter().map(|(_, read)| read.of(row).csv()).collect::<Vec<_>>().join(",") + "\n"
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use format::session_row::{Names, State};
+    use format::session_row::{Direction, Names, State};
     use wire::{App, AppBy, Recognised};
 
     use super::*;

@@ -3,20 +3,20 @@
 mod calls;
 mod io;
 mod recorder;
+mod report;
 mod tcp;
 
 use core::time::Duration;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use ::calls::CallWatch;
-use ::connections::{Live, Series};
-use ::diagnose::io::{IoWatch, Live as LiveIo, Target};
+use ::connections::Live;
+use ::diagnose::io::{Live as LiveIo, Target};
 use ::diagnose::machine;
 use ::findings::Diagnosis;
-use clap::{ArgGroup, Args, Subcommand};
-use host::{Output, StopFlag, SystemClock};
-use machine_view::{DiagnosisPage, Followed};
+use clap::{Args, Subcommand};
+use host::{StopFlag, SystemClock};
+use machine_view::Followed;
 use observe::facts::Facts;
 use units::{Clock as _, NANOS_PER_SECOND};
 
@@ -25,6 +25,7 @@ use crate::failure::{Outcome, Usage, Verdict};
 use crate::output_file;
 use crate::progress::Progress;
 use crate::stdout;
+use report::{PageFlags, nanos, show, write_page};
 
 /// Show why this machine is slow, with the evidence.
 ///
@@ -77,25 +78,6 @@ enum What {
     Recorder(recorder::Flags),
 }
 
-/// Pages that are written besides the report.
-#[derive(Debug, Args)]
-#[command(group = ArgGroup::new("written").multiple(true))]
-struct PageFlags {
-    /// Write a page of HTML with the findings and plots of what was seen to this file
-    #[arg(long, value_name = "FILE", group = "written")]
-    html: Option<PathBuf>,
-    /// Replace an existing file
-    #[arg(long, requires = "written")]
-    force: bool,
-}
-
-impl PageFlags {
-    /// Begins the file: the command reports what cannot be written before the user waits.
-    fn begin(&self) -> anyhow::Result<Option<Output>> {
-        output_file::create_named(self.html.as_ref(), self.force)
-    }
-}
-
 /// How this machine is set up, what it is short of, and how it differs from another.
 ///
 /// Looks at the disks and their schedulers, pressure, memory, clocks, governors, mounts and dropped
@@ -132,16 +114,6 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     }
 }
 
-fn show(report: &Diagnosis, as_json: bool) -> Outcome {
-    let text = if as_json {
-        machine_view::diagnosis_json(report)
-    } else {
-        machine_view::diagnosis(report, stdout::width())
-    };
-    stdout::print(&text)?;
-    Ok(Verdict::clean_if(report.is_clean()))
-}
-
 /// All parts at the same time.
 fn of_all(flags: &AllFlags) -> Outcome {
     let duration_ns = nanos(flags.duration)?;
@@ -173,15 +145,6 @@ fn of_all(flags: &AllFlags) -> Outcome {
         write_page(page, &report, (Some(&sockets), Some(&io), None))?;
     }
     show(&report, flags.json)
-}
-
-fn write_page(
-    page: Output,
-    report: &Diagnosis,
-    (sockets, disks, calls): (Option<&[Series]>, Option<&IoWatch>, Option<&CallWatch>),
-) -> Result<(), host::Error> {
-    let of = DiagnosisPage { at: SystemClock.realtime(), report, sockets, disks, calls };
-    page.finish_with(machine_view::diagnosis_html(&of).as_bytes())
 }
 
 /// What a thread found; its panic is ours.
@@ -218,8 +181,4 @@ fn read_facts(path: &Path) -> anyhow::Result<Facts> {
     let text = host::read_text(path)?;
     ::diagnose::machine::parse_facts(&text)
         .map_err(|error| Usage(format!("{}: {error}", page::safe::path(path))).into())
-}
-
-fn nanos(time: Duration) -> Result<i64, Usage> {
-    i64::try_from(time.as_nanos()).map_err(|_| Usage("no time is as long as that".to_owned()))
 }

@@ -22,7 +22,7 @@ pub(crate) struct Flags {
 }
 
 pub(crate) fn run(flags: &Flags) -> Outcome {
-    let fields = query::FIELDS;
+    let fields = &*query::FIELDS;
     stdout::print(&if flags.json {
         session_view::fields_json(fields)
     } else {

@@ -4,12 +4,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use clap::{Args, CommandFactory, Subcommand};
+use clap::{Args, Command, Subcommand};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
 use crate::failure::{Outcome, Verdict};
-use crate::{Cli, serve, stdout};
+use crate::{serve, stdout};
 
 /// Print a completion script for a shell.
 ///
@@ -47,18 +47,19 @@ enum What {
     },
 }
 
-pub(crate) fn run(flags: &Flags) -> Outcome {
+/// Of the program's command line.
+pub(crate) fn run(flags: &Flags, program: Command) -> Outcome {
     match &flags.what {
-        What::Man { directory } => pages(directory)?,
+        What::Man { directory } => pages(directory, program)?,
         What::Config => stdout::print(&serve::reference())?,
-        What::Completions { shell } => return completions(*shell),
+        What::Completions { shell } => return completions(*shell, program),
     }
     Ok(Verdict::Clean)
 }
 
 /// A page for the program and one for each verb that is not hidden.
-fn pages(directory: &Path) -> anyhow::Result<()> {
-    let mut program = Cli::command().disable_help_subcommand(true);
+fn pages(directory: &Path, program: Command) -> anyhow::Result<()> {
+    let mut program = program.disable_help_subcommand(true);
     program.build();
     let verbs = program.get_subcommands().filter(|verb| !verb.is_hide_set()).cloned();
     for command in verbs.chain([program.clone()]) {
@@ -74,9 +75,9 @@ fn pages(directory: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub(crate) fn completions(shell: Shell) -> Outcome {
+pub(crate) fn completions(shell: Shell, mut program: Command) -> Outcome {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "wirespool", &mut script);
+    clap_complete::generate(shell, &mut program, "wirespool", &mut script);
     let mut out = stdout::bytes();
     out.write_all(&script)?;
     out.flush()?;

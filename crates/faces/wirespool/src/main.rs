@@ -203,8 +203,8 @@ fn run(verb: Verb) -> Outcome {
         Verb::Stenoread(flags) => steno::read(&flags),
         Verb::Stenocurl(flags) => steno::curl(&flags),
         Verb::Demo(flags) => demo::run(&flags),
-        Verb::Completions(flags) => generate::completions(flags.shell),
-        Verb::Generate(flags) => generate::run(&flags),
+        Verb::Completions(flags) => generate::completions(flags.shell, Cli::command()),
+        Verb::Generate(flags) => generate::run(&flags, Cli::command()),
         Verb::SelfTestSandbox(flags) => confinement::run(&flags),
         Verb::Attempt(flags) => confinement::attempt(&flags),
         Verb::Launch => {

@@ -6,8 +6,10 @@ use arrow_array::builder::{Int32Builder, Int64Builder, ListBuilder, StringBuilde
 use arrow_array::{ArrayRef, BooleanArray, Int32Array, Int64Array, TimestampNanosecondArray};
 use arrow_schema::{DataType, Field, TimeUnit};
 use format::session_row::{PieceSpan, SessionRow};
+use wire::Address;
 
 use crate::columns::{Access, Column, Presence, Width};
+use crate::names;
 
 pub(crate) fn field(column: &Column) -> Field {
     let list = |element| DataType::List(Arc::new(element_field(element)));
@@ -17,7 +19,7 @@ pub(crate) fn field(column: &Column) -> Field {
         Access::MaybeNumber(width, ..) => (integer(width), true),
         Access::Flag(..) => (DataType::Boolean, false),
         Access::MaybeFlag(..) => (DataType::Boolean, true),
-        Access::Text(..) => (DataType::Utf8, true),
+        Access::Address(..) | Access::Text(..) => (DataType::Utf8, true),
         Access::Texts(..) => (list(DataType::Utf8), false),
         Access::Numbers(..) => (list(DataType::Int32), false),
         Access::Pieces(..) => (list(DataType::Int64), false),
@@ -40,13 +42,13 @@ fn integer(width: Width) -> DataType {
 pub(crate) fn array(column: &Column, rows: &[&SessionRow]) -> ArrayRef {
     match column.access {
         Access::Time(get, _) => {
-            Arc::new(TimestampNanosecondArray::from(get(rows)).with_timezone("UTC"))
+            Arc::new(TimestampNanosecondArray::from((get.of_all)(rows)).with_timezone("UTC"))
         }
         Access::Number(width, get, _) => match width {
             Width::Narrow => {
-                Arc::new(Int32Array::from_iter_values(get(rows).into_iter().map(narrow)))
+                Arc::new(Int32Array::from_iter_values((get.of_all)(rows).into_iter().map(narrow)))
             }
-            Width::Wide => Arc::new(Int64Array::from(get(rows))),
+            Width::Wide => Arc::new(Int64Array::from((get.of_all)(rows))),
         },
         Access::MaybeNumber(width, get, _) => {
             let values = rows.iter().map(|row| get(row));
@@ -63,11 +65,18 @@ pub(crate) fn array(column: &Column, rows: &[&SessionRow]) -> ArrayRef {
         Access::MaybeFlag(get, _) => {
             Arc::new(rows.iter().map(|row| get(row)).collect::<BooleanArray>())
         }
-        Access::Text(get, _) => {
+        Access::Address(get, _) => {
             let mut texts = StringBuilder::with_capacity(rows.len(), 16 * rows.len());
             let mut buffer = String::new();
             for row in rows {
-                texts.append_option(get(row, &mut buffer));
+                texts.append_option(names::address(get(row), &mut buffer));
+            }
+            Arc::new(texts.finish())
+        }
+        Access::Text(get, _) => {
+            let mut texts = StringBuilder::with_capacity(rows.len(), 16 * rows.len());
+            for row in rows {
+                texts.append_option(get(row));
             }
             Arc::new(texts.finish())
         }
@@ -101,15 +110,13 @@ pub(crate) fn array(column: &Column, rows: &[&SessionRow]) -> ArrayRef {
 pub(crate) fn is_blank(column: &Column, rows: &[&SessionRow]) -> bool {
     match column.access {
         Access::Time(get, _) | Access::Number(_, get, _) => {
-            get(rows).iter().all(|&value| value == 0)
+            (get.of_all)(rows).iter().all(|&value| value == 0)
         }
         Access::MaybeNumber(_, get, _) => rows.iter().all(|row| get(row).is_none()),
         Access::Flag(get, _) => rows.iter().all(|row| !get(row)),
         Access::MaybeFlag(get, _) => rows.iter().all(|row| get(row).is_none()),
-        Access::Text(get, _) => {
-            let mut buffer = String::new();
-            rows.iter().all(|row| get(row, &mut buffer).is_none())
-        }
+        Access::Address(get, _) => rows.iter().all(|row| get(row) == Address::None),
+        Access::Text(get, _) => rows.iter().all(|row| get(row).is_none()),
         Access::Texts(get, _) => rows.iter().all(|row| get(row).is_empty()),
         Access::Numbers(get, _) => rows.iter().all(|row| get(row).is_empty()),
         // A blank row has no pieces, others have.

@@ -1,18 +1,9 @@
-//! Words in columns: addresses, tunnels, states and applications as text, and back.
+//! Addresses as text in columns, and back.
 
 use core::fmt::Write as _;
 use core::net::IpAddr;
 
-use format::session_row::State;
-use wire::{Address, TunnelKind};
-
-pub(crate) fn parse_tunnel(text: &str) -> Option<TunnelKind> {
-    TunnelKind::ALL.into_iter().find(|kind| kind.name() == text)
-}
-
-pub(crate) fn parse_state(text: &str) -> Option<State> {
-    State::ALL.into_iter().find(|state| state.name() == text)
-}
+use wire::Address;
 
 /// The address as text, written into `buffer`; nothing where there is none.
 pub(crate) fn address(address: Address, buffer: &mut String) -> Option<&str> {

@@ -31,13 +31,13 @@ use units::number::to_u64;
 use crate::chunks::Chunks;
 use crate::columns::{
     ADDRESS_COLUMNS, Access, COLUMNS, Column, NO_SPAN, PORT_COLUMNS, Presence, TIME_COLUMNS, Width,
-    blank, is_in_version,
+    blank,
 };
 use crate::content::{Content, Source};
 use crate::error::{Error, Result};
 use crate::filter::{Filter, Needed, Trailer};
 use crate::meta::{Interface, KEY, SegmentMeta};
-use crate::shape;
+use crate::{names, shape};
 
 /// Rows decoded at a time: bounds the memory of a reading to about 1 MB beside the compressed file.
 const BATCH_ROWS: usize = 1024;
@@ -340,7 +340,7 @@ impl Segment {
         for column in COLUMNS.iter().filter(|column| columns.contain(column)) {
             let name = column.name;
             let Some(array) = batch.column_by_name(name) else {
-                if !is_in_version(name, self.version) {
+                if column.since > self.version {
                     continue;
                 }
                 return Err(Error::Column { column: name });
@@ -588,6 +588,13 @@ fn fill(slices: &mut [SessionRow], column: &Column, array: &ArrayRef) -> Result<
             let flags = array.as_boolean_opt().ok_or(wrong)?;
             set_all(rows, flags.iter(), |slice, flag| {
                 set(slice, flag);
+                Some(())
+            })
+        }
+        Access::Address(_, set) => {
+            let texts = array.as_string_opt::<i32>().ok_or(wrong)?;
+            set_all(rows, texts.iter(), |slice, text| {
+                set(slice, names::parse_address(text)?);
                 Some(())
             })
         }

@@ -18,7 +18,7 @@ mod atlas;
 mod ciphers;
 mod error;
 mod field;
-mod kind;
+
 mod names;
 mod nearest;
 mod number;
@@ -37,7 +37,7 @@ pub use atlas::{Atlas, AtlasError};
 pub use ciphers::cipher_name;
 pub use error::{Error, Problem};
 pub use field::{FIELDS, Field, Reading};
-pub use kind::Kind;
+pub use format::kind::Kind;
 pub use names::{dns_rcode_name, dns_type_name, service_name, tls_version_name};
 pub use nearest::nearest;
 pub use query::Query;

@@ -13,9 +13,10 @@ mod words;
 use units::Timestamp;
 use wire::Protocol;
 
+use format::kind::Kind;
+
 use crate::error::{Error, Problem};
 use crate::field::Field;
-use crate::kind::Kind;
 use crate::number::number;
 use crate::operator::{Comparison, Join};
 use crate::parse::parser::Parser;

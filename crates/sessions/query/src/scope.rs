@@ -80,15 +80,10 @@ impl Scope {
             "mpls" | "tunnel" | "tunnel_id" | "tunnel_src" | "tunnel_dst" | "vni" | "teid"
             | "interface" | "interface_name" | "recording" => Self::First,
             "state" | "history" | "continues" => Self::Last,
-            name if is_of_application(name) => Self::Last,
+            _ if field.is_of_payload() => Self::Last,
             _ => Self::Sum,
         }
     }
-}
-
-fn is_of_application(name: &str) -> bool {
-    let groups = ["app", "alpn", "tls_", "ja3", "ja4", "cert_", "http_", "dns_", "ssh_", "hassh"];
-    matches!(name, "name" | "sni") || groups.iter().any(|group| name.starts_with(group))
 }
 
 /// The same field of the other end.

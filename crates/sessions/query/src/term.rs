@@ -10,9 +10,10 @@ use std::collections::BTreeSet;
 use units::Timestamp;
 use wire::Address;
 
+use format::kind::Kind;
+
 use crate::address::AddressSet;
 use crate::field::{Field, Reading, Row, has_ports};
-use crate::kind::Kind;
 use crate::operator::{Comparison, Join};
 use crate::required::Required;
 use crate::scope::{Part, Scope, Truth, mirrored};

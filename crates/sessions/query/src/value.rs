@@ -6,10 +6,11 @@ use format::session_row::State;
 use units::{ByteSize, Timestamp};
 use wire::App;
 
+use format::kind::Kind;
+
 use crate::address::AddressSet;
 use crate::ciphers::cipher_name;
 use crate::field::Reading;
-use crate::kind::Kind;
 use crate::names;
 use crate::number::number;
 use crate::operator::Comparison;

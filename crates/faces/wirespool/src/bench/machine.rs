@@ -7,7 +7,7 @@ use units::Random;
 
 use super::flags::HostFlags;
 use super::outcome::Results;
-use super::{random, show};
+use super::runs::{random, show};
 use crate::failure::{Outcome, Usage};
 use crate::progress::Progress;
 

@@ -4,14 +4,15 @@ mod flags;
 mod machine;
 mod outcome;
 mod parameters;
+mod runs;
 
 use ::runs::{Command, Commands, Contest, Going, Subject, contest};
-use host::{StopFlag, SystemClock, random_bytes};
-use units::Random;
+use host::{StopFlag, SystemClock};
 
 use crate::failure::Outcome;
 use crate::progress::Progress;
 
+use self::runs::{random, show};
 pub(crate) use flags::Flags;
 use flags::{CommandFlags, What};
 use outcome::Results;
@@ -61,25 +62,4 @@ fn around(
         return found.and_then(|found| Ok(cleaned.map(|()| found)?));
     }
     found
-}
-
-/// What is run next, and how far it is.
-fn show(progress: &mut Progress, going: Going<'_>) {
-    let name = page::safe::printable(&going.next.name);
-    match going.rounds {
-        None => progress.text(&|| format!("warming up: {name}")),
-        Some(rounds) => {
-            let run = u64::from(rounds) + 1;
-            match going.of.map(u64::from) {
-                None => progress.text(&|| format!("run {run}: {name}")),
-                Some(of) => {
-                    progress.share(run - 1, of, &|_| format!("run {run} of {of}: {name}"));
-                }
-            }
-        }
-    }
-}
-
-fn random() -> anyhow::Result<Random> {
-    Ok(Random::new(u64::from_le_bytes(random_bytes()?)))
 }

@@ -10,7 +10,7 @@ use clap::Args;
 use host::{StopFlag, SystemClock};
 
 use super::io::{go_on, started};
-use super::{PageFlags, nanos, write_page};
+use super::report::{PageFlags, nanos, write_page};
 use crate::arguments::duration;
 use crate::failure::{Outcome, Verdict};
 use crate::progress::Progress;

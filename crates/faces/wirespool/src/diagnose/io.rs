@@ -12,7 +12,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use host::{Launch, Launched, StopFlag, SystemClock};
 use units::Clock as _;
 
-use super::{PageFlags, nanos, write_page};
+use super::report::{PageFlags, nanos, write_page};
 use crate::arguments::duration;
 use crate::failure::{Outcome, Verdict};
 use crate::progress::Progress;

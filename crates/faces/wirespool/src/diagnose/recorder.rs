@@ -8,7 +8,7 @@ use clap::Args;
 use host::{StopFlag, SystemClock};
 use units::Timestamp;
 
-use super::{nanos, show};
+use super::report::{nanos, show};
 use crate::arguments::duration;
 use crate::failure::{Outcome, Usage, of_extract};
 use crate::find::ReadingFlags;

@@ -10,7 +10,7 @@ use findings::{Diagnosis, Unseen};
 use host::{Output, StopFlag, SystemClock};
 use machine_view::{Followed, Sampled, SocketSamples};
 
-use super::{PageFlags, nanos, show, write_page};
+use super::report::{PageFlags, nanos, show, write_page};
 use crate::arguments::{self, duration};
 use crate::failure::{Outcome, of_extract};
 use crate::find::{self, ReadingFlags};

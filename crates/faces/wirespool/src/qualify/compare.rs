@@ -9,7 +9,8 @@ use ::qualify::{
 use host::{StopFlag, SystemClock, read_text};
 use units::ByteSize;
 
-use super::{Drafts, Flags};
+use super::flags::{Flags, Outputs};
+use super::reports::{self, Drafts};
 use crate::failure::{Outcome, Usage, Verdict};
 use crate::output_file;
 use crate::progress::{Progress, say};
@@ -42,7 +43,7 @@ pub(super) fn run(flags: &Flags) -> Outcome {
 }
 
 /// Before anything is measured.
-pub(super) fn check(outputs: &super::Outputs) -> Result<(), Usage> {
+pub(super) fn check(outputs: &Outputs) -> Result<(), Usage> {
     match outputs.csv {
         Some(_) => Err(Usage("--csv: a comparison has no tables; --json has its runs".into())),
         None => Ok(()),
@@ -50,7 +51,7 @@ pub(super) fn check(outputs: &super::Outputs) -> Result<(), Usage> {
 }
 
 pub(super) fn tell(found: &Comparison, json: bool) -> Outcome {
-    let style = super::style();
+    let style = reports::style();
     let text = if json {
         qualify_view::comparison_json(found)
     } else {
@@ -68,7 +69,7 @@ fn report(path: &Path) -> anyhow::Result<Option<Qualification>> {
     let Some(text) = text.filter(|text| text.trim_start().starts_with('{')) else {
         return Ok(None);
     };
-    super::parse(path, &text, ::qualify::parse_qualification).map(Some)
+    reports::parse(path, &text, ::qualify::parse_qualification).map(Some)
 }
 
 fn targets(flags: &Flags) -> anyhow::Result<Comparison> {
@@ -86,7 +87,7 @@ fn targets(flags: &Flags) -> anyhow::Result<Comparison> {
         devices += usize::from(site.is_device);
         let mut progress = Progress::new("qualify");
         let one =
-            open(&site.path, site.size_bytes, &consent, super::seed()?, &mut |done, total| {
+            open(&site.path, site.size_bytes, &consent, reports::seed()?, &mut |done, total| {
                 progress.bytes(done, total);
                 stop.flow()
             });
@@ -145,7 +146,7 @@ fn in_turn(
     }
     let hear = |_, _, _| stop.flow();
     let mut hears: Vec<_> = members.iter().map(|_| hear).collect();
-    let seed = super::seed()?;
+    let seed = reports::seed()?;
     let mut contestants = Vec::new();
     for ((one, entry), hear) in members.iter_mut().zip(&field.entries).zip(&mut hears) {
         let (name, columns) = (entry.name.clone(), one.data_columns());

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use ::qualify::{Ask, Error, Qualification, Target, resumable};
 use host::Output;
 
-use super::Flags;
+use super::flags::Flags;
+use super::reports;
 use crate::output_file;
 
 /// Where the report goes, and what was there of it.
@@ -25,7 +26,7 @@ impl Kept {
     /// A file that cannot be written is refused now, and not after hours.
     pub(super) fn new(flags: &Flags) -> anyhow::Result<Self> {
         let path = flags.output.as_ref().or(flags.resume.as_ref()).cloned();
-        let earlier = flags.resume.as_deref().map(super::read).transpose()?;
+        let earlier = flags.resume.as_deref().map(reports::read).transpose()?;
         if let Some(path) = &path {
             // What is gone on with is written anew.
             let is_own = flags.output.is_none() || flags.output == flags.resume;

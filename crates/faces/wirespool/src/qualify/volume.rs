@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use ::qualify::{Ask, Consent, VolumeQualification, open};
 use host::StopFlag;
 
-use super::flags::Outputs;
+use super::disk::on_disk;
+use super::flags::{Flags, Outputs};
 use super::keep::Kept;
-use super::{Flags, on_disk, style, verdict};
+use super::reports::{style, verdict};
 use crate::failure::{Outcome, Usage};
 use crate::output_file;
 use crate::stdout;

@@ -1,6 +1,7 @@
 //! `wirespool top`.
 
 mod feed;
+mod flags;
 mod once;
 mod pages;
 mod saved;
@@ -9,12 +10,11 @@ mod watcher;
 mod watchers;
 
 use core::time::Duration;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ::tui::{Pages as _, State};
 use anyhow::bail;
 use capture::{FileOptions, FileSource, LiveOptions, Source as _};
-use clap::Args;
 use host::{StopFlag, SystemClock};
 use host::{Target, target};
 use network::interfaces;
@@ -22,77 +22,17 @@ use talkers::Limits;
 use units::ByteSize;
 
 use self::feed::Origin;
+pub(crate) use self::flags::Flags;
 use self::pages::TopPages;
 use self::tabs::TABS;
 use crate::arguments;
 use crate::failure::{Outcome, Usage, Verdict};
-use crate::find::ReadingFlags;
 use crate::{recorder, stdout};
 
 /// Kernel memory for packets of each interface.
 const RING: ByteSize = ByteSize(32 << 20);
 /// Lines that the user can scroll through; a query finds what is beyond.
 const LINES_MAX: usize = 1000;
-
-/// Show who uses network, DNS, disks and processors.
-///
-/// Shows the traffic of interfaces, of a volume or of a capture file by session, pair of hosts,
-/// host, port and protocol over 2, 10 and 40 seconds; questions to DNS with what is slow or fails;
-/// requests to disks by process and file; processors by process, library and function; sockets; the
-/// machine; and recorders that run. Over a volume or a file one can go back in time. ? shows the
-/// keys.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  wirespool top                                  all interfaces that are up
-  wirespool top eth0 --query 'not port 22'
-  wirespool top /data/spool --at '2026-11-20T10:40'
-  wirespool top traffic.pcapng
-  wirespool top eth0 --once --json --for 10s | jq '.tabs.talkers.host.lines[0]'
-  wirespool top --once --tab disk --by file
-
-Without root it shows what this user may see, and says what is missing and what it would take.")]
-pub(crate) struct Flags {
-    /// An interface, a volume or a capture file [default: all interfaces that are up]
-    #[arg(value_name = "INTERFACE|VOLUME|FILE")]
-    source: Option<PathBuf>,
-    /// Begin with this tab; with --once it alone
-    #[arg(long, value_name = "TAB", value_parser = tab)]
-    tab: Option<&'static str>,
-    /// Group its lines by this
-    #[arg(long, value_name = "WHAT", requires = "tab")]
-    by: Option<String>,
-    /// Begin with this filter of sessions
-    #[arg(long, value_name = "QUERY", default_value = "", hide_default_value = true)]
-    query: String,
-    /// Look at packets that match this filter, in the syntax of pcap-filter; the kernel applies it
-    #[arg(long, value_name = "EXPRESSION")]
-    filter: Option<String>,
-    /// Begin with this moment of a volume or a file
-    #[arg(long, value_name = "TIME")]
-    at: Option<String>,
-    /// Look for a while, print and end
-    #[arg(long)]
-    once: bool,
-    /// How long to look with --once
-    #[arg(long = "for", value_name = "TIME", value_parser = arguments::duration,
-          default_value = "5s", requires = "once")]
-    duration: Duration,
-    /// With --once: as JSON, all groupings
-    #[arg(long, requires = "once")]
-    json: bool,
-    /// Memory for packets that can be written out
-    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = arguments::size)]
-    memory: u64,
-    #[command(flatten)]
-    reading: ReadingFlags,
-}
-
-fn tab(text: &str) -> Result<&'static str, String> {
-    let names = TABS.map(|tab| tab.name);
-    let found = names.into_iter().find(|name| *name == text);
-    found.ok_or_else(|| format!("one of {}", names.join(", ")))
-}
 
 pub(crate) fn run(flags: &Flags) -> Outcome {
     host::keep_freed_memory();

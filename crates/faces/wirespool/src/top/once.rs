@@ -5,7 +5,7 @@ use host::{StopFlag, SystemClock};
 use talkers::Moment;
 use units::{Clock, NANOS_PER_SECOND, Sleep};
 
-use super::Flags;
+use super::flags::Flags;
 use super::pages::TopPages;
 use super::tabs::TABS;
 use crate::failure::{Outcome, Verdict};

@@ -1,6 +1,8 @@
 //! A row as fields look at it, and the values that they find.
 
+use format::kind::Kind;
 use format::session_row::SessionRow;
+use format::stored_field::{Access, StoredField};
 use units::Timestamp;
 use wire::Address;
 
@@ -44,4 +46,35 @@ pub(crate) fn has_ports(row: &Row<'_>) -> bool {
 /// A number, where there is one.
 pub(super) fn number(value: Option<impl Into<u64>>, found: &mut Found<'_>) -> bool {
     value.is_some_and(|value| found(Reading::Number(value.into())))
+}
+
+/// Whether a test holds for any value of a stored field.
+pub(super) fn given(field: &StoredField, row: &Row<'_>, found: &mut Found<'_>) -> bool {
+    let row = row.slice;
+    let number = |value: i64| match field.kind {
+        Kind::Time => Reading::Time(Timestamp(value)),
+        _ => Reading::Number(value.cast_unsigned()),
+    };
+    let text = |value| match field.kind {
+        Kind::Text => Reading::Text(value),
+        _ => Reading::Name(value),
+    };
+    match field.access {
+        Access::Time(value, _) | Access::Number(_, value, _) => found(number((value.of)(row))),
+        Access::MaybeNumber(_, value, _) => value(row).is_some_and(|value| found(number(value))),
+        Access::Flag(value, _) => found(Reading::Flag(value(row))),
+        Access::MaybeFlag(value, _) => value(row).is_some_and(|flag| found(Reading::Flag(flag))),
+        Access::Address(value, _) => address(value(row), found),
+        Access::Text(value, _) => value(row).is_some_and(|value| found(text(value))),
+        Access::Texts(values, _) => values(row).iter().any(|value| found(text(value))),
+        Access::Numbers(values, _) => {
+            values(row).iter().any(|value| found(Reading::Number((*value).into())))
+        }
+        Access::Pieces(..) => false,
+    }
+}
+
+/// An address, where there is one.
+pub(super) fn address(address: Address, found: &mut Found<'_>) -> bool {
+    address != Address::None && found(Reading::Address(address))
 }

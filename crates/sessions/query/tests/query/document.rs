@@ -11,7 +11,7 @@ const DOCUMENT: &str = include_str!("../../../../../docs/query.md");
 /// The field table as it has to stand in the document.
 fn table() -> String {
     let mut table = "| field | also | kind | meaning |\n|---|---|---|---|\n".to_owned();
-    for field in FIELDS {
+    for field in FIELDS.iter() {
         let aliases: Vec<String> = field.aliases.iter().map(|alias| format!("`{alias}`")).collect();
         let (name, aliases, kind) = (field.name, aliases.join(" "), field.kind);
         writeln!(table, "| `{name}` | {aliases} | {kind} | {} |", field.meaning).unwrap();

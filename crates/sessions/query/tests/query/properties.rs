@@ -284,7 +284,7 @@ fn the_condition_of_a_value_selects_the_session_that_has_it() {
     let ids = [ID.to_owned()];
     let mut fields = BTreeSet::new();
     for row in [tls(), http(), dns(), ping(), arp()] {
-        for field in FIELDS {
+        for field in FIELDS.iter() {
             field.each((&row, &ids), None, |value| {
                 let condition = field.condition(value);
                 let query = Query::parse(&condition, NOW);

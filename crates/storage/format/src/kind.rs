@@ -1,10 +1,9 @@
-//! The kinds of values that fields have.
+//! The kinds of values that fields of sessions have.
 
 use core::fmt;
 
 /// How the values of a field are written and compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
 pub enum Kind {
     /// A whole number, decimal or `0x`.
     Count,
@@ -44,7 +43,7 @@ pub enum Kind {
 
 impl Kind {
     /// Whether `<` and `>` mean anything.
-    pub(crate) fn is_ordered(self) -> bool {
+    pub fn is_ordered(self) -> bool {
         matches!(
             self,
             Self::Count
@@ -57,7 +56,7 @@ impl Kind {
     }
 
     /// What a value has to be, for messages: "x is not ...".
-    pub(crate) fn expected(self) -> &'static str {
+    pub fn expected(self) -> &'static str {
         match self {
             Self::Count | Self::Interface => "a number",
             Self::Bytes => "a size such as 1500, 64K or 1.5G",
