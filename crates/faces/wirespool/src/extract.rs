@@ -20,9 +20,9 @@ use wire::LinkType;
 
 use crate::evidence::{maker, signing_key};
 use crate::failure::{Outcome, Usage, Verdict, of_attest, of_extract, warn};
-use crate::find::ReadingFlags;
 use crate::output_file;
 use crate::progress::{Progress, say_lines};
+use crate::reading::ReadingFlags;
 use crate::remote::{
     Asked, Place, RemoteFlags, answered, first_given, of_remote, refused, volume_or_word,
 };

@@ -13,8 +13,8 @@ use host::StopFlag;
 use units::ByteSize;
 
 use crate::failure::{Outcome, Verdict, of_hold};
-use crate::find::ReadingFlags;
 use crate::progress::{Progress, say, say_lines};
+use crate::reading::ReadingFlags;
 use crate::selection::{CaseFlags, SelectionFlags, Throttle};
 use crate::{evidence, stdout};
 

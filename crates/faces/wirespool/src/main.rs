@@ -31,6 +31,7 @@ mod output_file;
 mod progress;
 mod prove;
 mod qualify;
+mod reading;
 mod record;
 mod recorder;
 mod remote;

@@ -12,8 +12,8 @@ use host::{StopFlag, SystemClock};
 
 use crate::extracted::{Extract, Extracted};
 use crate::failure::{Outcome, Verdict};
-use crate::find::ReadingFlags;
 use crate::progress::Progress;
+use crate::reading::ReadingFlags;
 use crate::{arguments, stdout};
 
 /// Most threads that send.

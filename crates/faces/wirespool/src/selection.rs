@@ -21,8 +21,6 @@ use crate::{arguments, tag};
 
 /// Ids and logs take so much text and no more.
 const TEXT_BYTES_MAX: u64 = 1 << 30;
-/// An event in a log lies within this of its session's packets: clocks of two machines differ.
-pub(crate) const MARGIN_NS: i64 = 60 * NANOS_PER_SECOND;
 /// While a recorder runs, a search rests so many times as long as it reads ...
 const REST_TIMES: i64 = 3;
 /// ... and so long at most at a time, so that it can be interrupted.
@@ -54,7 +52,7 @@ impl NamingFlags {
         for path in self.from_eve.iter().chain(&self.from_zeek) {
             let events = tag::events_of(path, &read_text(path)?)?;
             let named: BTreeSet<String> =
-                events.iter().filter_map(|event| event.query(MARGIN_NS)).collect();
+                events.iter().filter_map(|event| event.query(tag::MARGIN_NS)).collect();
             let named = Vec::from_iter(named).join(" or ");
             text = if text.trim().is_empty() { named } else { format!("({text}) and ({named})") };
         }

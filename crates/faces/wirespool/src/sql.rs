@@ -18,9 +18,9 @@ use server::{RowForm, SqlRefused};
 
 use crate::answered::Answered;
 use crate::failure::{Outcome, Usage, Verdict, WrongQuery, of_extract};
-use crate::find::ReadingFlags;
 use crate::output_file;
 use crate::progress::{Progress, say_lines};
+use crate::reading::ReadingFlags;
 use crate::remote::{Asked, Place, RemoteFlags, answered, of_remote, refused, volume_or_word};
 use crate::stdout;
 

@@ -11,8 +11,8 @@ use units::Timestamp;
 use super::report::{nanos, show};
 use crate::arguments::duration;
 use crate::failure::{Outcome, Usage, of_extract};
-use crate::find::ReadingFlags;
 use crate::progress::Progress;
+use crate::reading::ReadingFlags;
 use crate::recorder;
 
 /// Show where a recording lost packets, and which limits it is near to.

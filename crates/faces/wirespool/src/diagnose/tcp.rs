@@ -13,9 +13,10 @@ use machine_view::{Followed, Sampled, SocketSamples};
 use super::report::{PageFlags, nanos, show, write_page};
 use crate::arguments::{self, duration};
 use crate::failure::{Outcome, of_extract};
-use crate::find::{self, ReadingFlags};
+use crate::find;
 use crate::output_file;
 use crate::progress::Progress;
+use crate::reading::ReadingFlags;
 use crate::stdout;
 
 /// Columns where there is no terminal.

@@ -13,7 +13,7 @@ use host::Output;
 use page::ParquetFile;
 use session_view::{ChosenTable, SessionColumns, SessionTable};
 
-use super::Flags;
+use super::flags::Flags;
 #[cfg(feature = "sql")]
 use crate::output_file;
 use crate::stdout;

@@ -8,8 +8,9 @@ use host::{StopFlag, SystemClock};
 use page::PlotStyle;
 use query::Query;
 
+use super::flags::{By, Flags, field};
 use super::remote::sessions;
-use super::{By, Flags, Source, field, show};
+use super::source::{Source, show};
 use crate::answered::Answered;
 use crate::failure::of_extract;
 use crate::progress::Progress;

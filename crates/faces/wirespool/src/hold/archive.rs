@@ -11,8 +11,8 @@ use clap::{Args, Subcommand};
 use host::{StopFlag, SystemClock};
 
 use crate::failure::{Outcome, Usage, Verdict, of_extract};
-use crate::find::ReadingFlags;
 use crate::progress::{Progress, say};
+use crate::reading::ReadingFlags;
 use crate::{arguments, stdout};
 
 /// Archive sessions as Parquet in object storage.

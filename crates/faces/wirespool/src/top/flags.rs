@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::tabs::TABS;
 use crate::arguments;
-use crate::find::ReadingFlags;
+use crate::reading::ReadingFlags;
 
 /// Show who uses network, DNS, disks and processors.
 ///
