@@ -24,8 +24,8 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
   tidy                   check the rules that the compiler cannot see
   tidy --circles         list the uses that make circles of files within a crate
-  ci                     format, clippy, tidy, doc, tests, short runs of simulation and lab,
-                         Miri, licences
+  ci                     format, clippy, tidy, doc, tests, licences, fuzz targets; then samples:
+                         simulation, page, lab, situations, mutants, Miri
   miri                   tests of memory and of parsers under Miri (needs nightly with it)
   mutants [NAME]         take out each rule of recovery, or those named so, and simulate
   mutants --some COUNT   the same with so many of them, others with each commit
@@ -35,7 +35,7 @@ usage: cargo xtask COMMAND
   web                    build the page in web/ and put it into web/dist (needs Node)
   web --check            what ci does with the page, with the program in debug/
   lab [--short] [CASE...]  the recorder on failing disks in a virtual machine (lab/README.md)
-  faults [--short] [NAME...]  causes of slowness, planted on this machine, and what diagnose says
+  faults [--short] [--pairs N] [--table FILE] [NAME...]  causes of slowness, planted on this machine, and what diagnose says
                          of each (lab/faults/README.md; needs root)";
 
 fn main() -> ExitCode {

@@ -288,15 +288,15 @@ impl Problem {
     }
 
     pub(crate) fn no_audit() -> Self {
-        let title = "this request could not be put down in the audit";
+        let title = "the line of this request could not be written to the audit";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "no-audit", title)
             .because("nothing is answered until that is possible; the log says why it is not")
     }
 
     /// What changes something is not to be asked again.
     pub(crate) fn no_audit_of_change() -> Self {
-        let title = "what was asked may have been done, and could not be put down in the audit";
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "no-audit", title)
+        let title = "the change may have been made, and its line could not be written to the audit";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "audit-cut", title)
             .because("the audit has that it was begun; the log says why it has no more")
     }
 
@@ -341,7 +341,7 @@ impl Problem {
             }
             Why::Locked => {
                 let title = "the volume is encrypted, and the service has no key that opens it";
-                (StatusCode::CONFLICT, "locked", title)
+                (StatusCode::CONFLICT, "no-key", title)
             }
             Why::MovedOn => {
                 let title = "the extract cannot go on where it was broken off";

@@ -31,7 +31,7 @@ use report::{PageFlags, nanos, show, write_page};
 ///
 /// Looks for a while and prints its findings: the evidence, the cause, what helps (now, and for
 /// good), and what it could not see and what that would take. Changes nothing. Without a part it
-/// looks at all of them for thirty seconds.
+/// looks at connections, disks and the machine for thirty seconds.
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,

@@ -57,8 +57,8 @@ pub(crate) struct ServingFlags {
     /// Answer Stenographer's programs here: POST /query, with a certificate of the client
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(super) stenographer: Option<SocketAddr>,
-    /// Put down each request here, in a chain of lines that `audit verify` checks. What cannot be
-    /// put down is not answered. Without it requests are only in the log
+    /// Write a line for each request to this file, a chain that `audit verify` checks. Without its
+    /// line a request is refused. Without this file requests are only in the log
     #[arg(long, value_name = "FILE")]
     pub(super) audit: Option<PathBuf>,
     /// A file of the audit that is so large gets the number of its last line as the end of its

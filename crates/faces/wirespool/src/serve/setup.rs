@@ -10,7 +10,6 @@ use ::extract::{Event, Options};
 use ::setup::{Answers, Ending, Here, Measure, Operator, Typed, Words, walk};
 use anyhow::anyhow;
 use clap::Args;
-use clap::builder::BoolishValueParser;
 use host::{StopFlag, SystemClock, Timed};
 use page::text::Zone;
 use query::Query;
@@ -59,7 +58,7 @@ pub(super) struct Questions {
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
     /// Start the service; without systemd: wait until somebody has
-    #[arg(long, value_name = "yes|no", value_parser = BoolishValueParser::new())]
+    #[arg(long, value_name = "yes|no", value_parser = yes_or_no)]
     start: Option<bool>,
     /// Take what is proposed instead of asking. Disks and mirror ports must be clear all the same
     #[arg(long)]
@@ -217,5 +216,13 @@ impl Operator for Terminal<'_> {
         text += &table.finish();
         let is_found = found.is_ok_and(|found| found.sessions > 0);
         is_found.then(|| text.lines().last().map(str::to_owned)).flatten()
+    }
+}
+
+fn yes_or_no(text: &str) -> Result<bool, String> {
+    match text {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err("yes or no".to_owned()),
     }
 }
