@@ -23,11 +23,12 @@ const COMPLETIONS: [(&str, &str); 3] = [
 ];
 const DOCUMENTS: [&str; 4] = ["README.md", "CHANGELOG.md", "docs/service.md", "docs/config.md"];
 /// Files of `xtask/package`, and where a system looks for them.
-const PACKAGED: [(&str, &str); 6] = [
+const PACKAGED: [(&str, &str); 7] = [
     ("sysusers.conf", "usr/lib/sysusers.d/wirespool.conf"),
     ("60-wirespool.rules", "usr/lib/udev/rules.d/60-wirespool.rules"),
     ("wirespool@.service", "usr/lib/systemd/system/wirespool@.service"),
     ("wirespool.service", "usr/lib/systemd/system/wirespool.service"),
+    ("wirespool.socket", "usr/lib/systemd/system/wirespool.socket"),
     ("wirespool.toml", "usr/share/doc/wirespool/examples/wirespool.toml"),
     ("xdp.conf", "usr/share/doc/wirespool/examples/xdp.conf"),
 ];

@@ -62,7 +62,8 @@ class Service:
         # The service looks at its file of tokens once a second: all are there before it starts.
         self.token, self.poor_token = self.make_token("tester", scopes), self.make_token("poor", "")
         words = ["serve", str(self.volume), "--listen", "127.0.0.1:0", *self.index_dir]
-        words += ["--token-file", str(self.tokens), "--hold-dir", str(folder / "holds"), *flags]
+        words += ["--token-file", str(self.tokens), "--hold-dir", str(folder / "holds")]
+        words += ["--tags-file", str(folder / "tags"), *flags]
         self.child = subprocess.Popen(
             [str(BINARY), *words],
             stdin=subprocess.DEVNULL,
@@ -126,7 +127,7 @@ def service(
         captures = [Path(name, f"{link_type}.pcap") for link_type in link_types]
         for path, link_type in zip(captures, link_types):
             write_capture(path, link_type=link_type, **capture)
-        served = Service(Path(name), captures, "sessions,payload,extract,hold", flags)
+        served = Service(Path(name), captures, "sessions,payload,extract,hold,admin", flags)
         try:
             yield served
         finally:

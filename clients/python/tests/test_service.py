@@ -363,6 +363,49 @@ def test_holds(served: Service) -> None:
         client.release("../tokens")
 
 
+def test_looks(served: Service) -> None:
+    client = served.client()
+    inspected = client.inspection()
+    printed = json.loads(served.run("inspect", str(served.volume), "--json"))
+    assert inspected == printed
+    assert client.recordings() == inspected["recordings"]
+    ring = client.ring(columns=8, rows=2)
+    assert sum(cell["slots"] for cell in ring["cells"]) == inspected["slots"]
+    gaps = client.gaps()
+    assert gaps["gaps"] == [] and gaps.statement.text
+    assert client.qualification()["volume_id"] == inspected["volume_id"]
+    assert isinstance(client.findings(for_ms=1), list)
+    with pytest.raises(Problem):
+        client.ring(columns=10_000)
+
+
+def test_tags(served: Service) -> None:
+    client = served.client()
+    made = client.add_tags("host 10.0.0.3", "mine", 2)
+    assert made["count"] == len(made["tags"]) > 0
+    one = made["tags"][0]
+    assert client.tags(session=one["session_id"])["tags"][0]["tag"] == "mine"
+    assert client.tags(limit=1)["count"] == made["count"]
+    for tag in made["tags"]:
+        client.remove_tag(tag["id"])
+    assert client.tags()["tags"] == []
+    with pytest.raises(Problem) as raised:
+        client.add_tags(event="{}")
+    assert raised.value.type == "wrong-query"
+
+
+def test_jobs(served: Service) -> None:
+    client = served.client()
+    job = client.start_job("verify")
+    *_, last = client.watch_job(job["id"])
+    assert (last["state"], last["is_clean"]) == ("done", True)
+    assert client.job(job["id"]) == last
+    assert client.jobs()[0]["id"] == job["id"]
+    with pytest.raises(Problem) as raised:
+        client.cancel_job(job["id"])
+    assert (raised.value.status, raised.value.type) == (409, "job-ended")
+
+
 def test_what_the_service_says_of_itself(served: Service) -> None:
     client = served.client()
     assert client.health()["ok"] is True
@@ -448,12 +491,15 @@ def test_each_endpoint_has_a_method_or_a_reason(served: Service) -> None:
     assert not set(ENDPOINTS) & set(LEFT_OUT)
     # Words for what the API calls otherwise, and what the client does by itself.
     renamed = {"order": "newest", "id": "answer_id", "X-Wirespool": None}
+    renamed.update({"map": "with_map", "width": None})
     renamed.update(dict.fromkeys(["offset", "sha256", "now_ns"]))
     for name, method in ENDPOINTS.items():
         verb, path = name.split(" ")
         asked = {parameter["name"] for parameter in paths[path][verb.lower()]["parameters"]}
-        if method == "release":
-            asked = asked - {"id"} | {"name"}
+        own = {"release": "name", "remove_tag": "tag_id", "job": "job_id"}
+        own.update(dict.fromkeys(["watch_job", "cancel_job"], "job_id"))
+        if method in own:
+            asked = asked - {"id"} | {own[method]}
         taken = inspect.signature(getattr(Client, method)).parameters
         missing = {renamed.get(one, one) for one in asked} - set(taken) - {None}
         assert not missing, (method, missing)

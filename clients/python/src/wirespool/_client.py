@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Optional, Union, cast
 
@@ -215,6 +215,115 @@ class Client:
         """Removes a hold."""
         return self._object("DELETE", f"holds/{path_part(name)}")
 
+    def inspection(
+        self, volume: Optional[str] = None, *, with_map: bool = False
+    ) -> dict[str, Any]:
+        """What a volume holds, as `wirespool inspect --json` prints it, also with `--map`."""
+        return self._object("GET", "inspection", {"volume": volume, "map": with_map})
+
+    def ring(
+        self,
+        columns: Optional[int] = None,
+        rows: Optional[int] = None,
+        *,
+        volume: Optional[str] = None,
+    ) -> dict[str, Any]:
+        """The ring over the surface of its members, in cells, with its members."""
+        parameters = {"columns": _positive(columns), "rows": _positive(rows), "volume": volume}
+        return self._object("GET", "ring", parameters)
+
+    def recordings(self, volume: Optional[str] = None) -> list[dict[str, Any]]:
+        """Recordings that the ring holds something of, oldest first."""
+        return self._list("recordings", {"volume": volume})
+
+    def gaps(
+        self,
+        query: str = "",
+        limit: Optional[int] = None,
+        *,
+        complete: bool = False,
+        volume: Optional[str] = None,
+    ) -> Answer:
+        """Stretches in which packets are missing within the times of a query, and sums by cause."""
+        parameters = {"query": query, "limit": _positive(limit), "volume": volume}
+        return self._whole("gaps", parameters, complete)
+
+    def qualification(self, volume: Optional[str] = None) -> dict[str, Any]:
+        """What the disks of a volume were measured for, and what is asked of them now."""
+        return self._object("GET", "qualification", {"volume": volume})
+
+    def findings(
+        self, for_ms: Optional[int] = None, *, volume: Optional[str] = None
+    ) -> list[dict[str, Any]]:
+        """What is wrong with the recorder of a volume, as `diagnose recorder` finds it."""
+        return self._list("findings", {"for_ms": _positive(for_ms), "volume": volume})
+
+    def tags(
+        self,
+        session: Optional[str] = None,
+        tag: Optional[str] = None,
+        limit: Optional[int] = None,
+        *,
+        volume: Optional[str] = None,
+    ) -> dict[str, Any]:
+        """Tags of sessions in `tags`, the newest first; `cut_by` where there are more."""
+        parameters = {"session": session, "tag": tag, "limit": _positive(limit), "volume": volume}
+        return self._object("GET", "tags", parameters)
+
+    def add_tags(
+        self,
+        query: Optional[str] = None,
+        tag: Optional[str] = None,
+        severity: Optional[int] = None,
+        *,
+        event: Optional[str] = None,
+        complete: bool = False,
+        volume: Optional[str] = None,
+    ) -> Answer:
+        """Tags the sessions that match a query, or that a line of a log (`event`) names."""
+        parameters = {"query": query, "tag": tag, "severity": severity, "event": event}
+        return self._whole("tags", {**parameters, "volume": volume}, complete, "POST")
+
+    def remove_tag(self, tag_id: str) -> dict[str, Any]:
+        """Removes a tag."""
+        return self._object("DELETE", f"tags/{path_part(tag_id)}")
+
+    def jobs(self) -> list[dict[str, Any]]:
+        """Jobs that run or wait, and the newest that have ended."""
+        return self._list("jobs")
+
+    def start_job(
+        self,
+        kind: str,
+        query: Optional[str] = None,
+        *,
+        dry_run: bool = False,
+        only_range: bool = False,
+        volume: Optional[str] = None,
+    ) -> dict[str, Any]:
+        """Starts `verify`, `scrub` or `hold`, which goes on when this client ends."""
+        parameters = {"kind": kind, "query": query, "dry_run": dry_run, "only_range": only_range}
+        return self._object("POST", "jobs", {**parameters, "volume": volume})
+
+    def job(self, job_id: str) -> dict[str, Any]:
+        """How a job stands, and its result."""
+        return self._object("GET", f"jobs/{path_part(job_id)}")
+
+    def watch_job(self, job_id: str) -> Iterator[dict[str, Any]]:
+        """How a job goes on, to its end: the last one has the result."""
+        path = f"/api/v1/jobs/{path_part(job_id)}/events"
+        with self._transport.open("GET", path, accept="text/event-stream") as response:
+            for line in response.lines():
+                if line.startswith(b"data: "):
+                    said = parse_json(line.removeprefix(b"data: "))
+                    if not isinstance(said, dict):
+                        raise Broken("the event is no object")
+                    yield said
+
+    def cancel_job(self, job_id: str) -> dict[str, Any]:
+        """Ends a job early."""
+        return self._object("DELETE", f"jobs/{path_part(job_id)}")
+
     def health(self) -> dict[str, Any]:
         """Whether the service is well (`ok`). That it is not is an answer, not an error."""
         return self._object("GET", "health", also=(503,))
@@ -263,8 +372,10 @@ class Client:
             raise Broken("the answer is no object")
         return said
 
-    def _list(self, name: str) -> list[dict[str, Any]]:
-        found = self._object("GET", name).get(name)
+    def _list(
+        self, name: str, parameters: Optional[dict[str, Any]] = None
+    ) -> list[dict[str, Any]]:
+        found = self._object("GET", name, parameters).get(name)
         if not isinstance(found, list):
             raise Broken(f"the answer has no {name}")
         return found

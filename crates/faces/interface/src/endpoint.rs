@@ -10,6 +10,8 @@ pub const NDJSON: &str = "application/x-ndjson";
 pub const ARROW: &str = "application/vnd.apache.arrow.stream";
 /// `draft-ietf-opsawg-pcapng`, and what Wireshark's people registered with IANA for pcap.
 pub const PCAPNG: &str = "application/x-pcapng";
+/// Text for a person.
+pub const PLAIN: &str = "text/plain";
 /// Server-sent events, as the HTML standard has them.
 pub const EVENTS: &str = "text/event-stream";
 

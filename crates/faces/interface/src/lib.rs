@@ -1,18 +1,21 @@
 //! What the service answers, as a table: each endpoint with its path, its method, who may ask it
 //! and its parameters; the scopes of credentials; and the `OpenAPI` document made of all that.
 //!
-//! The server routes and checks requests by it. Not here: what an answer says (the views, of whose
-//! types the document's schemas are made), and how it is sent (`server`).
+//! The server routes and checks requests by it. Not here: what an answer says (the views; a test
+//! compares answers with the document), and how it is sent (`server`).
 
 mod endpoint;
+mod form;
+mod kept;
+mod looks;
 mod openapi;
 mod schemas;
 mod scope;
 mod table;
 
 pub use endpoint::{
-    ARROW, EVENTS, Endpoint, JSON, Matter, Method, NDJSON, Needs, PCAPNG, Parameter,
+    ARROW, EVENTS, Endpoint, JSON, Matter, Method, NDJSON, Needs, PCAPNG, PLAIN, Parameter,
 };
-pub use openapi::{document, generator};
+pub use openapi::document;
 pub use scope::Scope;
 pub use table::{ENDPOINTS, find, methods};

@@ -1,23 +1,19 @@
-//! The `OpenAPI` 3.1 document, made of the table of endpoints and of the types of answers.
+//! The `OpenAPI` 3.1 document, made of the table of endpoints.
 
-use schemars::SchemaGenerator;
-use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::endpoint::{ARROW, EVENTS, Endpoint, Matter, Method, NDJSON, Needs, PCAPNG, Parameter};
+use crate::endpoint::{
+    ARROW, EVENTS, Endpoint, Matter, Method, NDJSON, Needs, PCAPNG, PLAIN, Parameter,
+};
 use crate::schemas::schemas;
 use crate::table::ENDPOINTS;
+use crate::{kept, looks};
 
-/// Makes schemas of types for the document, which refer to each other within it.
-pub fn generator() -> SchemaGenerator {
-    let settings = SchemaSettings::draft2020_12();
-    settings.with(|it| it.definitions_path = "/components/schemas".into()).into_generator()
-}
-
-/// The document, with the schema of a session, and those of types that a [`generator`] was given.
-pub fn document(session: Value, of_types: Map<String, Value>) -> Value {
+/// The document, with the schema of a session.
+pub fn document(session: Value) -> Value {
     let mut schemas = schemas(session);
-    schemas.extend(of_types);
+    schemas.extend(looks::schemas());
+    schemas.extend(kept::schemas());
     let mut paths = Map::new();
     for endpoint in &ENDPOINTS {
         let path = paths.entry(endpoint.path).or_insert_with(|| json!({}));
@@ -157,28 +153,55 @@ fn responses(endpoint: &Endpoint) -> Value {
         answer.insert("headers".to_owned(), answer_headers(endpoint.what));
     }
     responses.insert("200".to_owned(), answer);
+    let mut refuse = |status: &str, description: &str| {
+        responses.insert(status.to_owned(), refused(status, description));
+    };
+    refuse_all(endpoint, &mut refuse);
+    refuse_of_people(endpoint, &mut refuse);
+    refuse_of_kept(endpoint.what, &mut refuse);
+    if endpoint.needs != Needs::Nothing {
+        refuse("503", "It cannot be put down in the audit, or too much is being done");
+    }
+    refuse_of_volumes(endpoint.what, &mut refuse);
+    if endpoint.what == Matter::Health {
+        let health = json!({"$ref": "#/components/schemas/Health"});
+        let content = json!({"application/json": {"schema": health}});
+        let unwell = json!({"description": "It is not well", "content": content});
+        responses.insert("503".to_owned(), unwell);
+    }
+    responses.into()
+}
+
+/// A problem with this status.
+fn refused(status: &str, description: &str) -> Value {
     let problem = json!({"application/problem+json":
         {"schema": {"$ref": "#/components/schemas/Problem"}}});
-    let mut refuse = |status: &str, description: &str| {
-        let mut refused = json!({"description": description, "content": problem});
-        if let ("429" | "503", Some(refused)) = (status, refused.as_object_mut()) {
-            let headers = json!({"Retry-After": header("integer", "Seconds to wait")});
-            refused.insert("headers".to_owned(), headers);
-        }
-        responses.insert(status.to_owned(), refused);
-    };
+    let mut refused = json!({"description": description, "content": problem});
+    if let ("429" | "503", Some(refused)) = (status, refused.as_object_mut()) {
+        let headers = json!({"Retry-After": header("integer", "Seconds to wait")});
+        refused.insert("headers".to_owned(), headers);
+    }
+    refused
+}
+
+type Refuse<'a> = &'a mut dyn FnMut(&str, &str);
+
+fn refuse_all(endpoint: &Endpoint, refuse: Refuse<'_>) {
     refuse("400", "A parameter or the query is wrong");
     refuse("405", "The method is not answered here");
     if endpoint.needs != Needs::Nothing {
         refuse("401", "There is no credential, or it does not count");
     }
-    if matches!(endpoint.needs, Needs::Scope(_)) {
-        refuse("403", "The credential lacks the scope");
+    if matches!(endpoint.needs, Needs::Scope(_)) || endpoint.what == Matter::Inspection {
+        refuse("403", "The credential lacks the scope, or sees a part of the sessions");
     }
     if !endpoint.body.is_empty() {
         refuse("413", "The body is too long, or did not arrive in time");
         refuse("429", "After too many failures the next attempt waits");
     }
+}
+
+fn refuse_of_people(endpoint: &Endpoint, refuse: Refuse<'_>) {
     let is_of_people = !endpoint.what.is_of_volumes() && endpoint.what != Matter::LoginWays;
     if is_of_people && endpoint.what != Matter::Logout && endpoint.what != Matter::Caller {
         refuse("404", "There is nothing of this name, or the service has no such file");
@@ -190,60 +213,43 @@ fn responses(endpoint: &Endpoint) -> Value {
         refuse("403", "The provider's claims give no role");
         refuse("502", "The identity provider does not answer as it should");
     }
-    refuse_of_volumes(endpoint, &mut refuse);
-    if endpoint.needs != Needs::Nothing {
-        refuse("503", "It cannot be put down in the audit, or too much is being done");
-    }
-    refuse_of_questions(endpoint, &mut refuse);
-    if endpoint.what == Matter::Health {
-        let health = json!({"$ref": "#/components/schemas/Health"});
-        let content = json!({"application/json": {"schema": health}});
-        let unwell = json!({"description": "It is not well", "content": content});
-        responses.insert("503".to_owned(), unwell);
-    }
-    responses.into()
 }
 
-/// What is kept beside volumes.
-fn refuse_of_volumes(endpoint: &Endpoint, refuse: &mut impl FnMut(&str, &str)) {
-    if endpoint.what == Matter::Hold {
-        refuse("507", "The folder of holds is full");
-    }
-    if [Matter::Holds, Matter::Release].contains(&endpoint.what) {
-        refuse("404", "There is no such hold, or no folder of holds");
-        refuse("500", "The folder of holds cannot be used");
-    }
-    if [Matter::Tags, Matter::AddTags, Matter::RemoveTag].contains(&endpoint.what) {
-        refuse("404", "There is no such tag or volume, or no file of tags");
-        refuse("500", "The file of tags cannot be used");
-    }
-    if endpoint.what == Matter::AddTags {
-        refuse("507", "The file of tags is full");
-    }
-    if endpoint.path.starts_with("/api/v1/jobs") {
-        refuse("404", "There is no such job, or no volume of this name");
-        refuse("409", "The job has ended");
+/// Of what a service keeps: holds, tags, jobs, answers.
+fn refuse_of_kept(what: Matter, refuse: Refuse<'_>) {
+    match what {
+        Matter::Hold => refuse("507", "The folder of holds is full"),
+        Matter::Holds | Matter::Release => {
+            refuse("404", "There is no such hold, or no folder of holds");
+            refuse("500", "The folder of holds cannot be used");
+        }
+        Matter::Tags | Matter::AddTags | Matter::RemoveTag => {
+            refuse("404", "There is no such tag or volume, or no file of tags");
+            refuse("500", "The file of tags cannot be used");
+            if what == Matter::AddTags {
+                refuse("413", "The query or the event is too long");
+                refuse("507", "The file of tags is full");
+            }
+        }
+        Matter::Jobs | Matter::StartJob | Matter::Job | Matter::JobEvents | Matter::CancelJob => {
+            refuse("404", "There is no such job, or no volume of this name");
+            refuse("409", "The job has ended");
+        }
+        Matter::Answer | Matter::Manifest => {
+            refuse("404", "No answer of this credential has this id, or none any more");
+        }
+        _ => {}
     }
 }
 
-/// What volumes are asked.
-fn refuse_of_questions(endpoint: &Endpoint, refuse: &mut impl FnMut(&str, &str)) {
-    if endpoint.what.is_looked_at() {
+fn refuse_of_volumes(what: Matter, refuse: Refuse<'_>) {
+    if what.asks_volume() || what.is_looked_at() {
         refuse("404", "No volume of this name is served");
-        refuse("409", "The volume is encrypted, and the service has no key that opens it");
-        refuse("500", "The volume cannot be read");
-        refuse("504", "The time of the request was over before its answer");
-    }
-    if endpoint.what.asks_volume() {
-        refuse("404", "No volume of this name is served");
-        refuse("409", conflict(endpoint.what));
+        refuse("409", conflict(what));
         refuse("413", "The query is too long");
         refuse("500", "The volume cannot be read");
         refuse("503", "Too many requests are being answered");
         refuse("504", "The time of the request was over before its first byte");
-    }
-    if [Matter::Answer, Matter::Manifest].contains(&endpoint.what) {
-        refuse("404", "No answer of this credential has this id, or none any more");
     }
 }
 
@@ -314,6 +320,8 @@ fn schema(endpoint: &Endpoint, media_type: &str) -> Value {
         (Matter::Holds, _) => of("Holds"),
         (Matter::Hold, _) => of("Held"),
         (Matter::Release, _) => of("Hold"),
+        (Matter::Inspection, PLAIN) => json!({"type": "string", "description":
+            "As `wirespool inspect` prints it"}),
         (Matter::Inspection, _) => of("Inspection"),
         (Matter::Ring, _) => of("Ring"),
         (Matter::Recordings, _) => of("Recordings"),
@@ -342,21 +350,7 @@ mod tests {
 
     #[test]
     fn every_reference_leads_somewhere_and_every_operation_has_a_name_of_its_own() {
-        let names = [
-            "Inspection",
-            "Ring",
-            "Recordings",
-            "Gaps",
-            "QualificationOfVolume",
-            "Diagnosis",
-            "Tag",
-            "Tags",
-            "Tagged",
-            "Job",
-            "Jobs",
-        ];
-        let of_types = names.map(|name| (name.to_owned(), json!({})));
-        let document = document(json!({}), of_types.into_iter().collect());
+        let document = document(json!({}));
         let mut references = Vec::new();
         collect(&document, &mut references);
         assert!(references.len() > 10);

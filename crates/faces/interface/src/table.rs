@@ -2,7 +2,7 @@
 //! document is made.
 
 use crate::endpoint::{
-    ARROW, EVENTS, Endpoint, JSON, Matter, Method, NDJSON, Needs, PCAPNG, Parameter,
+    ARROW, EVENTS, Endpoint, JSON, Matter, Method, NDJSON, Needs, PCAPNG, PLAIN, Parameter,
 };
 use crate::scope::Scope;
 
@@ -396,9 +396,13 @@ pub static ENDPOINTS: [Endpoint; 57] = [
         method: Method::Get,
         needs: Needs::Scope(Scope::Sessions),
         summary: "What a volume holds, as `wirespool inspect --json` tells of it",
-        parameters: &[VOLUME],
+        parameters: &[
+            VOLUME,
+            Parameter::flag("map", "With the ring over the surface, as --map draws it"),
+            Parameter::number("width", "Of text: columns of the terminal"),
+        ],
         body: &[],
-        media_types: &[JSON],
+        media_types: &[JSON, PLAIN],
     },
     Endpoint {
         path: "/api/v1/ring",
@@ -459,7 +463,7 @@ pub static ENDPOINTS: [Endpoint; 57] = [
         what: Matter::Findings,
         method: Method::Get,
         needs: Needs::Credential,
-        summary: "What is wrong with the recorder of a volume, as `diagnose recorder --json` has it",
+        summary: "What is wrong with the recorder of a volume, as `diagnose recorder` finds it",
         parameters: &[
             VOLUME,
             Parameter::number(

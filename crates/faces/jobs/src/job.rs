@@ -1,13 +1,11 @@
 //! A job.
 
-use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::Value;
 
 /// What a job does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[schemars(rename = "JobKind")]
 pub enum Kind {
     /// All of a volume is read and compared with its checksums.
     Verify,
@@ -32,9 +30,8 @@ impl Kind {
 }
 
 /// How a job stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[schemars(rename = "JobState")]
 pub enum State {
     /// It waits for its turn.
     Waiting,
@@ -56,7 +53,7 @@ impl State {
 }
 
 /// A job, and how it stands.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Job {
     /// Of this job.
     pub id: String,
@@ -96,14 +93,8 @@ pub struct Job {
 }
 
 /// Jobs of a service.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Jobs")]
+#[derive(Debug, Serialize)]
 pub struct JobList {
     /// The newest first, without their results.
     pub jobs: Vec<Job>,
-}
-
-/// Has the forms of a job and of jobs described.
-pub fn describe(generator: &mut SchemaGenerator) {
-    drop(generator.subschema_for::<JobList>());
 }

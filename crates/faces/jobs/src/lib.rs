@@ -7,5 +7,5 @@
 mod job;
 mod list;
 
-pub use job::{Job, JobList, Kind, State, describe};
+pub use job::{Job, JobList, Kind, State};
 pub use list::{Full, Going, Jobs, NotEnded};

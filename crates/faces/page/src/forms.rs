@@ -1,7 +1,6 @@
 //! What reports of several jobs say alike: what disks were qualified for.
 
 use format::superblock::{Qualified, QualifiedBy};
-use schemars::JsonSchema;
 use serde::Serialize;
 use units::{ByteSize, hex};
 
@@ -25,8 +24,7 @@ pub fn qualified(found: &Qualified) -> String {
 }
 
 /// What a qualification found of each member.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Qualified")]
+#[derive(Debug, Serialize)]
 pub struct QualifiedJson {
     by: &'static str,
     started_ns: i64,

@@ -12,7 +12,9 @@ use crate::documents::{Said, Volumes, WhoAmI};
 use crate::{Error, Origin, Problem};
 
 /// A document of JSON.
-const JSON: &str = "application/json";
+pub const JSON: &str = "application/json";
+/// Text for a person.
+pub const PLAIN: &str = "text/plain";
 /// Lines of JSON.
 pub const NDJSON: &str = "application/x-ndjson";
 /// Arrow's stream.

@@ -21,7 +21,7 @@ use crate::peer::Peer;
 use crate::problem::Problem;
 use crate::received::Received;
 use crate::service::Service;
-use crate::{asking, bundle, manage};
+use crate::{asking, bundle, manage, of_volumes};
 use interface::{Endpoint, Matter, Needs};
 
 /// A page of another origin cannot send it without asking, and is refused then.
@@ -110,7 +110,7 @@ async fn route(
         if what.changes() && !entry.record.begin_change().await {
             return Err(Problem::no_audit());
         }
-        return asking::answer(service, (caller, headers), (what, id, &given)).await;
+        return of_volumes::answer(service, (caller, headers), (what, id, &given)).await;
     }
     if what == Matter::Health {
         return Ok(asking::health(service, None));

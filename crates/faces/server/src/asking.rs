@@ -5,14 +5,17 @@ use std::sync::{Arc, OnceLock};
 
 use extract::Weight;
 use host::SystemClock;
-use hyper::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use query::{Field, Query};
 use serde_json::{Value, json};
 use units::{Clock as _, Timestamp};
 
+use crate::accept::wanted_of;
 use crate::access::Caller;
 use crate::body::{Body, Reply, reply};
+use crate::checked::{QUERY_BYTES_MAX, checked, needs_atlas};
 use crate::given::Given;
+use crate::holds;
 use crate::problem::Problem;
 use crate::question::{
     Behind, Cursor, ExtractWanted, Form, Narrowed, Order, PacketsWanted, RowForm, SessionsWanted,
@@ -20,12 +23,9 @@ use crate::question::{
 };
 use crate::service::{Service, Volume};
 use crate::stream::{self, Framing, Wanted};
-use crate::{holds, job_runs, looking, tagging};
 use interface::{ARROW, JSON, Matter, NDJSON, PCAPNG};
 
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
-/// A longer query is none that anybody wrote.
-pub(crate) const QUERY_BYTES_MAX: usize = 32 << 10;
 /// Sessions of a page, if the request does not say how many.
 const PAGE: u64 = 100;
 const PAGE_MAX: u64 = 10_000;
@@ -60,13 +60,6 @@ pub(crate) async fn answer(
         Matter::Release => holds::release(service, caller, id).await,
         Matter::Answer => known_answer(service, caller, id),
         Matter::Manifest => manifest(service, caller, id),
-        what if what.is_looked_at() => looking::answer(service, caller, (what, given)).await,
-        Matter::Tags | Matter::AddTags | Matter::RemoveTag => {
-            tagging::answer(service, (caller, headers), (what, id, given)).await
-        }
-        Matter::Jobs | Matter::StartJob | Matter::Job | Matter::JobEvents | Matter::CancelJob => {
-            job_runs::answer(service, caller, (what, id, given))
-        }
         Matter::Metrics => Ok(reply(PROMETHEUS, Body::text(service.scrape().await))),
         _ => Ok(health(service, Some(caller))),
     }
@@ -106,19 +99,11 @@ pub(crate) fn health(service: &Service, caller: Option<&Caller>) -> Reply {
     reply
 }
 
-/// The interface as `OpenAPI`, with the types of what it gives.
+/// The interface as `OpenAPI`.
 fn document() -> String {
     static TEXT: OnceLock<String> = OnceLock::new();
-    let text = || {
-        let mut generator = interface::generator();
-        volume_view::describe(&mut generator);
-        session_view::describe_gaps(&mut generator);
-        machine_view::describe_diagnosis(&mut generator);
-        tags::describe(&mut generator);
-        ::jobs::describe(&mut generator);
-        let of_types = generator.take_definitions(true);
-        page::safe::json_pretty(&interface::document(session_view::session_schema(), of_types))
-    };
+    let of = || interface::document(session_view::session_schema());
+    let text = || page::safe::json_pretty(&of());
     TEXT.get_or_init(text).clone()
 }
 
@@ -148,26 +133,6 @@ async fn volumes(service: &Arc<Service>) -> Result<Reply, Problem> {
         });
     }
     Ok(reply(JSON, Body::text(page::safe::json_pretty(&json!({ "volumes": volumes })))))
-}
-
-/// The query of a request; what is wrong with it costs no process.
-pub(crate) fn checked(text: &str, now_ns: i64) -> Result<(), Problem> {
-    if text.len() > QUERY_BYTES_MAX {
-        return Err(Problem::too_long("a query has at most 32 KiB"));
-    }
-    let query = Query::parse(text, Timestamp(now_ns))
-        .map_err(|error| Problem::wrong_query(&error, text))?;
-    match query.needs_atlas() {
-        Some(field) => Err(needs_atlas(field)),
-        None => Ok(()),
-    }
-}
-
-fn needs_atlas(field: &Field) -> Problem {
-    Problem::wrong_parameter(format!(
-        "{} needs a database of addresses, or tags: there is none here",
-        field.name
-    ))
 }
 
 async fn sessions(
@@ -234,16 +199,6 @@ async fn ask(
 ) -> Result<Reply, Problem> {
     let question = service.question(volume, what);
     stream::begin(service, caller, Wanted { question, query, framing, media_type }).await
-}
-
-/// What stands first in `Accept` of these; the first of them where none does.
-pub(crate) fn wanted_of(headers: &HeaderMap, kinds: &[&'static str]) -> &'static str {
-    let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    let mut accepted = accepted
-        .flat_map(|value| value.split(','))
-        .map(|kind| kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
-    let named = accepted.find_map(|name| kinds.iter().find(|kind| **kind == name));
-    named.or(kinds.first()).copied().unwrap_or(JSON)
 }
 
 async fn sql(
@@ -409,26 +364,4 @@ fn manifest(service: &Service, caller: &Caller, id: &str) -> Result<Reply, Probl
     let why = "no extract of yours has this id, it is still going, or its manifest is too long";
     let manifest = manifest.ok_or_else(|| Problem::not_found(why))?;
     Ok(reply(JSON, Body::text(manifest)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use hyper::header::HeaderValue;
-
-    #[test]
-    fn lines_are_sent_to_who_names_them_before_a_page() {
-        for (accept, are_lines) in [
-            ("application/x-ndjson", true),
-            ("text/html, Application/X-NDJSON;q=0.9, application/json", true),
-            ("application/json, application/x-ndjson", false),
-            ("*/*", false),
-        ] {
-            let mut headers = HeaderMap::new();
-            headers.insert(ACCEPT, HeaderValue::from_static(accept));
-            let wanted = wanted_of(&headers, &[JSON, NDJSON]);
-            assert_eq!(wanted == NDJSON, are_lines, "{accept}");
-        }
-        assert_eq!(wanted_of(&HeaderMap::new(), &[JSON, NDJSON]), JSON);
-    }
 }

@@ -20,6 +20,8 @@ pub struct Config {
     pub identity: Option<PathBuf>,
     /// Where the interface is.
     pub listen: SocketAddr,
+    /// The socket that listens there, where this program was started with one.
+    pub handed: Option<host::HandedListener>,
     /// Where Stenographer's clients are answered.
     pub stenographer: Option<SocketAddr>,
     /// Credentials.
@@ -162,6 +164,7 @@ mod tests {
             index_dir: None,
             identity: None,
             listen: listen.parse().unwrap(),
+            handed: None,
             stenographer: None,
             token_file: Some("tokens".into()),
             people: None,

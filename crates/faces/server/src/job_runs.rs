@@ -14,7 +14,7 @@ use crate::given::Given;
 use crate::problem::Problem;
 use crate::question::{Answered, Ending, JobSaid, JobWanted, Question, What};
 use crate::service::{JOB_TIME, Service};
-use crate::{asking, holds, job_events};
+use crate::{checked, holds, job_events};
 
 /// More than a line of a worker has.
 const LINE_BYTES_MAX: usize = 4 << 20;
@@ -77,7 +77,7 @@ fn start(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply
         Kind::Scrub => JobWanted::Scrub { dry_run },
         Kind::Hold => {
             let query = query.unwrap_or_default();
-            asking::checked(query, now_ns)?;
+            checked::checked(query, now_ns)?;
             let only_range = only_range || caller.filter.is_some();
             let asked = caller.narrowed(query);
             JobWanted::Hold(holds::wanted(service, asked, (now_ns, only_range))?)

@@ -16,6 +16,7 @@
 //! Called by the binary, which gives it addresses, files and the ways to ask recorders. Not here:
 //! what is found and how it is written down (`extract`, `session-view`).
 
+mod accept;
 mod access;
 mod accounts;
 mod answers;
@@ -27,6 +28,7 @@ mod body;
 mod budget;
 mod bundle;
 mod busy;
+mod checked;
 mod config;
 mod credentials;
 mod entrance;
@@ -42,6 +44,7 @@ mod logins;
 mod looking;
 mod manage;
 mod metrics;
+mod of_volumes;
 mod own_account;
 mod own_keys;
 mod peer;

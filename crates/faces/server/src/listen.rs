@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use host::HandedListener;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -49,6 +50,8 @@ pub(crate) enum Kind {
 /// An address that is listened at.
 pub(crate) struct Door {
     pub(crate) address: SocketAddr,
+    /// Where it is open already.
+    pub(crate) handed: Option<HandedListener>,
     pub(crate) tls: Option<Arc<Certificates>>,
     pub(crate) kind: Kind,
 }
@@ -99,7 +102,11 @@ impl Doors {
     pub(crate) async fn open(&self, door: Door) -> Result<Opened, Error> {
         let address = door.address;
         let refused = |source| Error::Listen { address, source };
-        let listener = TcpListener::bind(address).await.map_err(refused)?;
+        let listener = match &door.handed {
+            Some(handed) => TcpListener::from_std(handed.nonblocking()?),
+            None => TcpListener::bind(address).await,
+        };
+        let listener = listener.map_err(refused)?;
         let bound = listener.local_addr().map_err(refused)?;
         let line = open_line(door.kind, bound, door.tls.is_some());
         tokio::spawn(self.clone().listen(listener, door));

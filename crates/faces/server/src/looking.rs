@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use host::SystemClock;
-use interface::{JSON, Matter};
+use hyper::header::HeaderMap;
+use interface::{JSON, Matter, PLAIN};
 use query::Query;
 use units::{Clock as _, Timestamp};
 
@@ -17,7 +18,7 @@ use crate::given::Given;
 use crate::problem::Problem;
 use crate::question::{Look, What};
 use crate::service::{Service, Volume};
-use crate::{asking, holds};
+use crate::{accept, checked, holds};
 
 /// A row of cells, and rows, if the request does not say how many.
 const COLUMNS: u64 = 64;
@@ -26,6 +27,9 @@ const SIDE_MAX: u64 = 512;
 const CELLS_MAX: u64 = 16_384;
 /// Holds that are marked in a ring, the newest of them.
 const HOLDS_MAX: usize = 256;
+/// A terminal has fewer columns.
+const WIDTH_MAX: u64 = 1000;
+const TEXT: &str = "text/plain; charset=utf-8";
 const GAPS: u64 = 1000;
 const GAPS_MAX: u64 = 10_000;
 /// How long threads of a recorder are looked at.
@@ -37,7 +41,7 @@ const BYTES_MAX: usize = 32 << 20;
 /// Answers what is looked at.
 pub(crate) async fn answer(
     service: &Arc<Service>,
-    caller: &Caller,
+    (caller, headers): (&Caller, &HeaderMap),
     (what, given): (Matter, &Given),
 ) -> Result<Reply, Problem> {
     let volume = service.volume(given.text("volume"))?;
@@ -50,12 +54,21 @@ pub(crate) async fn answer(
             Look::Findings { for_ms: given.at_most("for_ms", LOOK_MS, LOOK_MS_MAX)? }
         }
         _ if caller.filter.is_some() => return Err(Problem::is_of_all()),
-        _ => Look::Inspection,
+        _ => inspection(given, headers)?,
     };
+    let is_text = matches!(look, Look::Inspection { as_text: true, .. });
     let question = service.question(volume, What::Look(look));
     let running = service.look_workers.start(&caller.name, &question).await?;
     let (text, _) = running.whole(BYTES_MAX).await?;
-    Ok(reply(JSON, Body::text(text)))
+    Ok(reply(if is_text { TEXT } else { JSON }, Body::text(text)))
+}
+
+/// For a program, or for a terminal.
+fn inspection(given: &Given, headers: &HeaderMap) -> Result<Look, Problem> {
+    let as_text = accept::wanted_of(headers, &[JSON, PLAIN]) == PLAIN;
+    let width = given.number("width")?.map(|width| width.min(WIDTH_MAX));
+    let width = width.and_then(|width| usize::try_from(width).ok());
+    Ok(Look::Inspection { as_text, width, has_map: given.flag("map")? })
 }
 
 async fn ring(
@@ -74,7 +87,7 @@ async fn ring(
 
 fn gaps(caller: &Caller, given: &Given) -> Result<Look, Problem> {
     let (query, now_ns) = (given.query(), SystemClock.realtime().0);
-    asking::checked(&query, now_ns)?;
+    checked::checked(&query, now_ns)?;
     let (from, until) = times(&caller.narrowed(&query), now_ns)?;
     let limit = given.at_most("limit", GAPS, GAPS_MAX)?;
     Ok(Look::Gaps {

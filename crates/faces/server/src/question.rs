@@ -171,7 +171,13 @@ pub enum RowForm {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Look {
     /// As `inspect` shows it.
-    Inspection,
+    Inspection {
+        /// For a terminal of this width, not as JSON.
+        as_text: bool,
+        width: Option<usize>,
+        /// With the ring over the surface.
+        has_map: bool,
+    },
     /// The ring in cells.
     Ring {
         columns: u64,

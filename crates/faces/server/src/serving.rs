@@ -51,12 +51,14 @@ async fn run(config: &Config, service: Arc<Service>, stop: &StopFlag) -> Result<
     };
     let (drain, draining) = watch::channel(false);
     let doors = Doors::new(Arc::clone(&service), config.bounds.connections, draining);
-    let door = Door { address: config.listen, tls: tls(Clients::May)?, kind: Kind::Interface };
+    let (address, handed) = (config.listen, config.handed.clone());
+    let door = Door { address, handed, tls: tls(Clients::May)?, kind: Kind::Interface };
     let interface = doors.open(door).await?;
     let address = interface.address;
     let mut open = vec![interface.line];
     if let Some(address) = config.stenographer {
-        let door = Door { address, tls: tls(Clients::Must)?, kind: Kind::Stenographer };
+        let door =
+            Door { address, handed: None, tls: tls(Clients::Must)?, kind: Kind::Stenographer };
         open.push(doors.open(door).await?.line);
     }
     for line in &open {

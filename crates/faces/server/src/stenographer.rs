@@ -14,8 +14,9 @@ use units::Clock as _;
 use people::Scope;
 
 use crate::api;
-use crate::asking::{self, QUERY_BYTES_MAX};
+use crate::asking;
 use crate::body::{Body, Reply};
+use crate::checked::{QUERY_BYTES_MAX, checked};
 use crate::log::Entry;
 use crate::peer::Peer;
 use crate::problem::Problem;
@@ -77,7 +78,7 @@ async fn query(
     let query = body.map_err(|_| Problem::too_long("the query did not arrive in time"))??;
     entry.add_to_asked(&query);
     let now_ns = SystemClock.realtime().0;
-    asking::checked(&query, now_ns)?;
+    checked(&query, now_ns)?;
     let most = service.bounds.answer_bytes;
     let wanted = ExtractWanted {
         query: caller.narrowed(&query),

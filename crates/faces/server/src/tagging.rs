@@ -13,12 +13,12 @@ use units::number::to_u64;
 use units::{Clock as _, hex};
 
 use crate::access::Caller;
-use crate::asking;
 use crate::body::{Body, Reply, reply};
 use crate::given::Given;
 use crate::problem::Problem;
 use crate::question::{TagBy, TagWanted, What};
 use crate::service::Service;
+use crate::{accept, checked};
 
 /// Sessions that are tagged at a time.
 const SESSIONS_MAX: u64 = 1000;
@@ -63,7 +63,7 @@ fn list(
     };
     let is_of = |tag: &Tag| named.is_none_or(|volume| volume.id == tag.volume_id);
     let listed = tags.list(wanted, &|tag| is_of(tag) && may_see(caller, tag));
-    if asking::wanted_of(headers, &[JSON, NDJSON]) == NDJSON {
+    if accept::wanted_of(headers, &[JSON, NDJSON]) == NDJSON {
         let lines: String = listed.tags.iter().map(page::safe::json_line).collect();
         return Ok(reply(NDJSON, Body::text(lines)));
     }
@@ -82,12 +82,12 @@ fn asked(given: &Given, now_ns: i64) -> Result<TagBy, Problem> {
     let severity = given.number("severity")?;
     match (event, query, tag) {
         (Some(event), None, None) if severity.is_none() => {
-            let is_short = event.len() <= asking::QUERY_BYTES_MAX;
+            let is_short = event.len() <= checked::QUERY_BYTES_MAX;
             let why = "an event has at most 32 KiB";
             is_short.then(|| TagBy::Event(event.to_owned())).ok_or_else(|| Problem::too_long(why))
         }
         (None, Some(query), Some(tag)) => {
-            asking::checked(query, now_ns)?;
+            checked::checked(query, now_ns)?;
             let severity = severity.map(u8::try_from).transpose();
             let severity =
                 severity.map_err(|_| Problem::wrong_parameter("severity is 1 to 255"))?;

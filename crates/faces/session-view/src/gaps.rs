@@ -3,14 +3,12 @@
 use extract::GapsReport;
 use format::directory::{Gap, GapCause};
 use page::safe::json_pretty;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::Value;
 use units::number::to_u64;
 
 /// A stretch in which packets are missing.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Gap")]
+#[derive(Serialize)]
 pub(crate) struct GapJson {
     /// `interface_drops`, `kernel_drops`, `writer_drops`, `crash` or `damage`.
     cause: &'static str,
@@ -43,8 +41,7 @@ impl GapJson {
 }
 
 /// What was lost for one reason.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "LostByCause")]
+#[derive(Serialize)]
 struct CauseJson {
     cause: &'static str,
     gaps: u64,
@@ -55,8 +52,7 @@ struct CauseJson {
 }
 
 /// Gaps, and what they come to.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Gaps")]
+#[derive(Serialize)]
 struct GapsJson {
     /// By their begin, the earliest first.
     gaps: Vec<GapJson>,
@@ -64,12 +60,7 @@ struct GapsJson {
     count: u64,
     /// Of all of them; only causes that there are.
     lost: Vec<CauseJson>,
-    #[schemars(schema_with = "statement_schema")]
     statement: Value,
-}
-
-fn statement_schema(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "$ref": "#/components/schemas/Statement" })
 }
 
 /// The gaps of a report as a JSON object: the first `limit` of them, sums of all, and a statement
@@ -81,11 +72,6 @@ pub fn gaps_json(report: &GapsReport, limit: usize, statement: Value) -> String 
         lost: GapCause::ALL.iter().filter_map(|cause| lost(&report.gaps, *cause)).collect(),
         statement,
     })
-}
-
-/// Has the form of [`gaps_json`] described.
-pub fn describe_gaps(generator: &mut SchemaGenerator) {
-    drop(generator.subschema_for::<GapsJson>());
 }
 
 fn lost(gaps: &[Gap], cause: GapCause) -> Option<CauseJson> {

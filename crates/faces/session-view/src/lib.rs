@@ -27,7 +27,7 @@ pub use chosen::{ChosenTable, SessionColumns};
 pub use compared::{NotCompared, attested, covered, signer, stamped, unlike_file, unlike_folder};
 pub use evidence::Maker;
 pub use explain::{explain, explain_json, fields, fields_json, unmet_names};
-pub use gaps::{describe_gaps, gaps_json};
+pub use gaps::gaps_json;
 pub use hold::{holds, holds_json};
 pub use manifest::{anchor_json, completeness_json, manifest_json, manifest_of, witness_line};
 pub use packet::packet_lines;

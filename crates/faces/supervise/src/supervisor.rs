@@ -10,7 +10,7 @@ use core::time::Duration;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use host::{Daemon, Exit, ReloadFlag, StopFlag, SystemClock};
+use host::{Daemon, Exit, HandedListener, ReloadFlag, StopFlag, SystemClock};
 use page::text::{duration, plural};
 use units::{Clock as _, NANOS_PER_SECOND, Sleep as _};
 
@@ -40,6 +40,8 @@ pub struct Plan {
     pub program: PathBuf,
     /// Whether a job may be stopped to give it new words: not one that records.
     pub may_stop: fn(&Job) -> bool,
+    /// A socket for the jobs that may be stopped: who connects while none of them runs waits.
+    pub listener: Option<HandedListener>,
     /// Takes lines of the log; false where one could not be written without waiting.
     pub write_line: fn(&str) -> bool,
     /// The manager of services wants a sign of life within this.
@@ -195,7 +197,12 @@ impl Watched {
     fn start(&mut self, plan: &Plan, now_ns: i64) {
         let words: Vec<OsString> = self.job.words().into_iter().map(OsString::from).collect();
         self.started_with = None;
-        match Daemon::start(&plan.program, &words) {
+        let listener = plan.listener.as_ref().filter(|_| (plan.may_stop)(&self.job));
+        let started = match listener {
+            Some(listener) => Daemon::start_listening(&plan.program, &words, listener),
+            None => Daemon::start(&plan.program, &words),
+        };
+        match started {
             Ok(daemon) => {
                 if self.ends == 0 {
                     plan.say(&format!("{}: process {}", self.job.name, daemon.id()));

@@ -10,4 +10,4 @@ mod store;
 mod tag;
 
 pub use store::{Error, Listed, Tags, Wanted};
-pub use tag::{OfSession, Tag, TagList, Tagged, describe};
+pub use tag::{OfSession, Tag, TagList, Tagged};

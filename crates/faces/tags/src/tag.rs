@@ -1,11 +1,10 @@
 //! A tag.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Which session is tagged with what: a line that `wirespool tag` prints.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct OfSession {
     /// Id of the session.
     pub session_id: String,
@@ -27,7 +26,7 @@ pub struct OfSession {
 }
 
 /// A tag that is kept.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Tag {
     /// Of this tag.
     pub id: String,
@@ -46,24 +45,18 @@ pub struct Tag {
 }
 
 /// What was tagged just now.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
 pub struct Tagged {
     /// A tag for each session that was found.
     pub tags: Vec<Tag>,
     /// How many these are.
     pub count: u64,
     /// What is missing from the sessions that were looked through.
-    #[schemars(schema_with = "statement_schema")]
     pub statement: Value,
 }
 
-fn statement_schema(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "$ref": "#/components/schemas/Statement" })
-}
-
 /// Tags that are kept.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Tags")]
+#[derive(Debug, Serialize)]
 pub struct TagList {
     /// The newest first.
     pub tags: Vec<Tag>,
@@ -74,10 +67,4 @@ pub struct TagList {
     /// `limit`, where fewer are shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut_by: Option<&'static str>,
-}
-
-/// Has the forms of a tag and of tags described.
-pub fn describe(generator: &mut SchemaGenerator) {
-    drop(generator.subschema_for::<TagList>());
-    drop(generator.subschema_for::<Tagged>());
 }

@@ -17,8 +17,6 @@ mod state;
 mod verification;
 mod volume;
 
-use schemars::SchemaGenerator;
-
 pub use anchor::{anchor_findings, anchors_json};
 pub use keys::{keys, keys_json, rekeyed, rekeyed_json};
 pub use map::{map, map_grid, map_svg, map_svg_grid, ring_json};
@@ -33,12 +31,3 @@ pub use recordings::recordings_json;
 pub use scrub::{scrubbed, scrubbed_json};
 pub use verification::{verification, verification_json};
 pub use volume::{created, created_json, inspection, inspection_json};
-
-/// Has the forms described that endpoints of a service give: an inspection, a ring, recordings, a
-/// qualification.
-pub fn describe(generator: &mut SchemaGenerator) {
-    drop(generator.subschema_for::<volume::InspectionJson<'static>>());
-    drop(generator.subschema_for::<map::RingJson<'static>>());
-    drop(generator.subschema_for::<recordings::RecordingsJson<'static>>());
-    drop(generator.subschema_for::<qualification::QualificationJson>());
-}

@@ -3,7 +3,6 @@
 use format::superblock::Superblock;
 use page::forms::QualifiedJson;
 use page::safe::json_pretty;
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use units::hex;
@@ -20,9 +19,8 @@ pub struct QualificationReport {
 }
 
 /// What the disks of a volume were measured for.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "QualificationOfVolume")]
-pub(crate) struct QualificationJson {
+#[derive(Serialize)]
+struct QualificationJson {
     volume_id: String,
     /// What the volume keeps of it, for each member; absent where it was made without.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,8 +35,7 @@ pub(crate) struct QualificationJson {
     reports: Vec<ReportJson>,
 }
 
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "QualificationReport")]
+#[derive(Serialize)]
 struct ReportJson {
     file: String,
     /// The beginning of the BLAKE3 of the file.

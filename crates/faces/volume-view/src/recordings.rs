@@ -1,14 +1,12 @@
 //! Recordings of a volume as JSON.
 
 use page::safe::json_pretty;
-use schemars::JsonSchema;
 use serde::Serialize;
 use units::Timestamp;
 use upkeep::Recording;
 
 /// What one opening of the volume for recording left in the ring.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Recording")]
+#[derive(Serialize)]
 pub(crate) struct RecordingJson<'a> {
     /// As given with `record --name`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,9 +66,8 @@ impl<'a> RecordingJson<'a> {
 }
 
 /// Recordings that the ring holds something of.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Recordings")]
-pub(crate) struct RecordingsJson<'a> {
+#[derive(Serialize)]
+struct RecordingsJson<'a> {
     /// The oldest first.
     recordings: Vec<RecordingJson<'a>>,
     /// Who asks sees a part of them: of their times, and without counts.

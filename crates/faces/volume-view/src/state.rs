@@ -1,10 +1,9 @@
 //! What a member is good for, as JSON.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use upkeep::MemberState;
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 pub(crate) struct StateJson {
     /// `whole`, `stale`, `absent` or `vacant`.
     state: &'static str,

@@ -8,7 +8,6 @@ use page::forms::{self, QualifiedJson};
 use page::safe::{self, printable};
 use page::table::{Column, render};
 use page::text::{Facts, duration, grouped, plural, size, time, times};
-use schemars::JsonSchema;
 use serde::Serialize;
 use units::{ByteSize, Timestamp};
 use upkeep::{Created, Encryption, Inspection, MemberState, Recording, RingMap};
@@ -105,8 +104,7 @@ fn ring_range(geometry: &Geometry) -> (u64, u64) {
 }
 
 /// Order and place of the ring in JSON.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Layout")]
+#[derive(Serialize)]
 struct LayoutJson {
     zones: u16,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -345,9 +343,8 @@ fn percent(share: f64) -> String {
 }
 
 /// A volume as it is.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Inspection")]
-pub(crate) struct InspectionJson<'a> {
+#[derive(Serialize)]
+struct InspectionJson<'a> {
     path: String,
     volume_id: String,
     created_ns: i64,
@@ -392,8 +389,7 @@ pub(crate) struct InspectionJson<'a> {
     map: Option<MapJson<'a>>,
 }
 
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Member")]
+#[derive(Serialize)]
 struct MemberJson<'a> {
     path: &'a str,
     #[serde(flatten)]
@@ -406,8 +402,7 @@ impl<'a> MemberJson<'a> {
     }
 }
 
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "IndexOfVolume")]
+#[derive(Serialize)]
 struct IndexJson {
     segments: u64,
     sessions: u64,
@@ -422,8 +417,7 @@ struct IndexJson {
     broken_at: Option<String>,
 }
 
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "LeftOut")]
+#[derive(Serialize)]
 struct LeftOutJson {
     first_stripe: String,
     last_stripe: String,

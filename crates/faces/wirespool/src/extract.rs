@@ -10,6 +10,7 @@ use std::rc::Rc;
 
 use ::evidence::SigningKey;
 use ::extract::{CaseInfo, ExtractReport, Options, Request, SessionStart, Target};
+use ::remote::{Download, Failed, Received, There};
 use anyhow::bail;
 use attest::{Statement, Wanted, with_suffix};
 use clap::{Args, ValueEnum};
@@ -23,12 +24,10 @@ use crate::find::ReadingFlags;
 use crate::output_file;
 use crate::progress::{Progress, say_lines};
 use crate::remote::{
-    Asked, Place, RemoteFlags, There, first_given, of_remote, refused, volume_or_word,
+    Asked, Place, RemoteFlags, answered, first_given, of_remote, refused, volume_or_word,
 };
 use crate::selection::{CaseFlags, SelectionFlags, Throttle};
 use crate::stdout;
-
-use self::remote::{Download, Failed, Received};
 
 /// Files that --split makes where no --limit says otherwise.
 const SESSIONS_MAX: u64 = 1 << 16;
@@ -244,21 +243,24 @@ fn run_there(flags: &Flags, there: There, words: &[String]) -> Outcome {
         None => &mut pipe,
     };
     let mut download = Download::new(&there, parameters, out);
-    let Received { said, manifest: text } = match download.all() {
+    let mut progress = Progress::new("extract");
+    let received = download.all(&mut progress);
+    progress.finish();
+    let Received { said, manifest: text } = match received {
         Ok(received) => received,
         Err(Failed::Output(error)) if error.kind() == ErrorKind::BrokenPipe => {
             return Ok(Verdict::Clean);
         }
         Err(Failed::Output(error)) => return Err(error.into()),
         Err(Failed::Remote(::remote::Error::Stopped)) => {
-            let part = ByteSize(download.bytes);
+            let part = ByteSize(download.bytes());
             bail!("stopped: {part} came of an extract that has no end");
         }
         Err(Failed::Remote(error)) => return Err(of_remote(error)),
     };
     let is_empty = said.count == Some(0);
     // Nothing appears before all of it is known.
-    let answered = there.answered(said).map_err(of_remote)?;
+    let answered = answered(&there, said)?;
     let name = places.file.map(name_of);
     let make = |key: Option<&SigningKey>| {
         session_view::manifest_of(text.as_deref()?, name.as_deref(), key)

@@ -10,6 +10,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use ::extract::{Event, FindReport, Found, MergeMemory, Options, SortBy, Sorted, Sought};
+use ::remote::{There, Wanted};
 use clap::{Args, ValueEnum};
 use host::{StopFlag, SystemClock};
 use page::text::Zone;
@@ -17,13 +18,12 @@ use query::{Field, Query};
 use session_view::SessionColumns;
 
 use self::form::Form;
-use self::remote::Wanted;
 use crate::answered::Answered;
 use crate::arguments::KeyFlags;
 use crate::atlas::AtlasFlags;
 use crate::failure::{Outcome, Usage, Verdict, of_extract, warn};
 use crate::progress::{Progress, say_lines};
-use crate::remote::{Asked, Place, RemoteFlags, There, first_given, refused, volume_or_word};
+use crate::remote::{Asked, Place, RemoteFlags, first_given, refused, volume_or_word};
 use crate::selection::NamingFlags;
 use crate::{answered, arguments, recorder, stdout};
 use indexer::Workers;

@@ -11,7 +11,7 @@ use upkeep::{Erasing, NewMember, Rekeying, Target};
 use crate::arguments::KeyFlags;
 use crate::failure::{Outcome, Usage, Verdict};
 use crate::progress::Progress;
-use crate::remote::{Asked, Place, RemoteFlags, volume_or_word};
+use crate::remote::{Asked, Place, RemoteFlags, not_named, of_remote, volume_or_word};
 use crate::{arguments, recorder, stdout};
 
 /// Show a volume's redundancy.
@@ -48,7 +48,9 @@ pub(crate) fn status(flags: &StatusFlags) -> Outcome {
         Place::Here(volume) => {
             (upkeep::status(&volume, &flags.members)?, recorder::state(&volume, &flags.members))
         }
-        Place::There(there) => there.named_by_all(&words)?.status()?,
+        Place::There(there) => {
+            there.named_by_all(&words).map_err(not_named)?.status().map_err(of_remote)?
+        }
     };
     let text = if flags.json {
         volume_view::status_json(&report, going.as_deref())

@@ -4,14 +4,14 @@
 use core::time::Duration;
 use std::path::{Path, PathBuf};
 
-use ::remote::{Answer, Error, NoOrigin, Said, Service, Settings, Trust, Volume};
-use anyhow::Context as _;
+use ::extract::Found;
+use ::remote::{Ended, Error, NoOrigin, NoVolume, Said, Service, Settings, There, Trust, Wanted};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use host::StopFlag;
 use zeroize::Zeroizing;
 
-use crate::answered::Answered;
+use crate::answered::{Answered, warn_of_left_out};
 use crate::arguments;
 use crate::failure::{Usage, WrongQuery};
 
@@ -63,15 +63,6 @@ pub(crate) enum Place {
     There(Box<There>),
 }
 
-/// A volume of a service.
-#[derive(Debug)]
-pub(crate) struct There {
-    service: Service,
-    volume: Volume,
-    /// What is asked of it.
-    query: String,
-}
-
 impl RemoteFlags {
     /// A service is asked.
     pub(crate) fn is_given(&self) -> bool {
@@ -88,18 +79,9 @@ impl RemoteFlags {
             }
             return Ok(Asked { place: Place::Here(volume.to_path_buf()), words: words.to_vec() });
         };
-        let service = self.service(url)?;
-        let volumes = service.whoami().map_err(of_remote)?.volumes;
         let first = volume.map(|path| path.to_string_lossy().into_owned());
-        let all = || first.iter().chain(words).cloned().collect::<Vec<String>>();
-        let is_it =
-            |it: &&Volume| Some(&it.name) == first.as_ref() || Some(&it.id) == first.as_ref();
-        let (volume, words) = match (volumes.iter().find(is_it), &*volumes) {
-            (Some(named), _) => (named.clone(), words.to_vec()),
-            (None, [only]) => (only.clone(), all()),
-            (None, _) => return Err(which(&service, &volumes, first.as_deref()).into()),
-        };
-        let there = There { service, volume, query: String::new() };
+        let chosen = There::choose(self.service(url)?, first, words);
+        let (there, words) = chosen.map_err(not_named)?;
         Ok(Asked { place: Place::There(Box::new(there)), words })
     }
 
@@ -124,84 +106,35 @@ impl RemoteFlags {
     }
 }
 
-/// Which volume is meant is not said.
-fn which(service: &Service, volumes: &[Volume], first: Option<&str>) -> Usage {
-    let names: Vec<String> =
-        volumes.iter().map(|volume| page::safe::printable(&volume.name)).collect();
-    let has = match names.join(", ") {
-        names if names.is_empty() => "none".to_owned(),
-        names => names,
-    };
-    let origin = service.origin();
-    Usage(match first {
-        Some(first) => {
-            format!("{:?} is no volume of {origin}, which has: {has}", page::safe::printable(first))
-        }
-        None => format!("which volume? {origin} has: {has}"),
-    })
+/// Which volume is meant is the user's to say.
+pub(crate) fn not_named(error: NoVolume) -> anyhow::Error {
+    match error {
+        NoVolume::Service(error) => of_remote(error),
+        error => Usage(error.to_string()).into(),
+    }
 }
 
-impl There {
-    /// The same, which is asked this.
-    pub(crate) fn with_query(self, query: String) -> Self {
-        Self { query, ..self }
+/// Calls `take` with the sessions of a volume there.
+pub(crate) fn sessions(
+    there: &There,
+    wanted: &Wanted,
+    take: &mut dyn FnMut(&Found) -> anyhow::Result<()>,
+) -> anyhow::Result<Answered> {
+    let said = ::remote::sessions(there, wanted, take).map_err(|ended| match ended {
+        Ended::Service(error) => of_remote(error),
+        Ended::Taker(error) => error,
+    })?;
+    let left_out = said.statement.as_ref().and_then(|statement| statement.left_out);
+    if let Some(left_out) = left_out.filter(|count| *count > 0) {
+        warn_of_left_out(left_out);
     }
+    answered(there, said)
+}
 
-    /// Asks for what stands at a path.
-    pub(crate) fn get(
-        &self,
-        path: &str,
-        parameters: &[(&str, String)],
-        media_type: &'static str,
-    ) -> Result<Answer<'_>, Error> {
-        let mut all = vec![("volume", self.volume.id.clone()), ("query", self.query.clone())];
-        all.extend(parameters.iter().cloned());
-        self.service.get(path, &all, media_type)
-    }
-
-    /// What the service says of an answer of which so many were received.
-    pub(crate) fn said(&self, answer: &str, count: Option<u64>) -> Result<Said, Error> {
-        let said = self.service.said(answer)?;
-        match count {
-            Some(count) if said.count != Some(count) => Err(self.unlike(&format!(
-                "{count} came, and it says that it sent {}",
-                said.count.map_or_else(|| "an unknown number".to_owned(), |it| it.to_string())
-            ))),
-            _ => Ok(said),
-        }
-    }
-
-    /// The statement of an answer.
-    pub(crate) fn answered(&self, said: Said) -> Result<Answered, Error> {
-        let answered = said.statement.and_then(Answered::of_statement);
-        answered.ok_or_else(|| self.unlike("its statement is none"))
-    }
-
-    pub(crate) fn service(&self) -> &Service {
-        &self.service
-    }
-
-    pub(crate) fn unlike(&self, why: &str) -> Error {
-        let why = page::safe::printable(why);
-        Error::Unlike { origin: self.service.origin().clone(), why }
-    }
-
-    /// Refuses words behind the volume: of a service with one volume they are no name of it.
-    pub(crate) fn named_by_all(self, words: &[String]) -> Result<Self, Usage> {
-        match words.first() {
-            None => Ok(self),
-            Some(word) => {
-                Err(which(&self.service, core::slice::from_ref(&self.volume), Some(word)))
-            }
-        }
-    }
-
-    /// How the volume stands.
-    pub(crate) fn status(&self) -> anyhow::Result<(upkeep::Status, Option<String>)> {
-        let volume = self.service.status(&self.volume.id).map_err(of_remote)?;
-        volume_view::read_status(volume)
-            .with_context(|| format!("{} says of its volume what is none", self.service.origin()))
-    }
+/// The statement of an answer.
+pub(crate) fn answered(there: &There, said: Said) -> anyhow::Result<Answered> {
+    let answered = said.statement.and_then(Answered::of_statement);
+    answered.ok_or_else(|| of_remote(there.unlike("its statement is none")))
 }
 
 /// An error of a service, by what it means: a wrong query and wrong words are the user's.

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use host::SystemClock;
+use host::{HandedListener, SystemClock};
 use server::{AuditFiles, Bounds, Config, Holds, Recorders, Scope, Staff, Tls};
 use units::{Clock as _, Timestamp};
 
@@ -184,13 +184,16 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
 
 fn serve(flags: &ServingFlags) -> Outcome {
     let variable = |name| Some((name, std::env::var(name).ok()?));
+    let handed = host::handed_listener()?;
     let usual = Bounds::default();
     let tls = flags.tls_cert.clone().zip(flags.tls_key.clone());
     let config = Config {
         volumes: flags.volumes.clone(),
         index_dir: flags.index_dir.clone(),
         identity: flags.identity.clone(),
-        listen: flags.listen,
+        // It listens already, by the same rules.
+        listen: handed.as_ref().map_or(flags.listen, HandedListener::address),
+        handed,
         stenographer: flags.stenographer,
         token_file: flags.token_file.clone(),
         people: flags.people_file.clone().map(|file| Staff { file, roles: flags.role.clone() }),

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ::extract::{Completeness, Options};
+use ::remote::There;
 use ::sql::{Event, Source};
 use anyhow::bail;
 use clap::Args;
@@ -20,7 +21,7 @@ use crate::failure::{Outcome, Usage, Verdict, WrongQuery, of_extract};
 use crate::find::ReadingFlags;
 use crate::output_file;
 use crate::progress::{Progress, say_lines};
-use crate::remote::{Asked, Place, RemoteFlags, There, of_remote, refused, volume_or_word};
+use crate::remote::{Asked, Place, RemoteFlags, answered, of_remote, refused, volume_or_word};
 use crate::stdout;
 
 /// Query sessions, pieces and gaps in SQL.
@@ -204,7 +205,7 @@ fn run_there(flags: &Flags, there: &There) -> anyhow::Result<Answered> {
         other => other?,
     };
     let said = there.said(&id, Some(count)).map_err(of_remote)?;
-    let answered = there.answered(said).map_err(of_remote)?;
+    let answered = answered(there, said)?;
     form.finish(&mut out)?;
     Ok(answered)
 }

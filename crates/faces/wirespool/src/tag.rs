@@ -4,8 +4,9 @@ use core::ops::ControlFlow;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use ::extract::{Event, LogEvent, LogReader, Options, Request};
+use ::extract::{Event, Found, LogEvent, LogReader, Options, Request};
 use ::hold::{Aside, Room, put_aside};
+use ::remote::{There, Wanted};
 use anyhow::bail;
 use clap::Args;
 use host::{StopFlag, SystemClock, Tail};
@@ -14,6 +15,7 @@ use units::{Clock, NANOS_PER_SECOND, Sleep};
 use crate::failure::{Outcome, Usage, Verdict, of_extract, of_hold};
 use crate::find::ReadingFlags;
 use crate::progress::say;
+use crate::remote::{Asked, Place, RemoteFlags, not_named, refused, sessions, volume_or_word};
 use crate::selection::MARGIN_NS;
 use crate::{arguments, evidence};
 
@@ -39,11 +41,13 @@ Examples:
   wirespool tag /data/spool --log /var/log/suricata/eve.json > tags.jsonl
   grep 'ET SCAN' tags.jsonl | wirespool extract /data/spool --sessions - -w scan.pcapng
   wirespool tag /data/spool --log eve.json --follow --hold-dir /data/holds --hold-severity 1
+  wirespool --remote https://sensor:8420 tag spool --log eve.json
 
 Exit code 1 when a session that an alert names was not found.")]
 pub(crate) struct Flags {
-    /// The volume: a file or a block device
-    volume: PathBuf,
+    /// The volume: a file or a block device; with --remote the name of one
+    #[arg(required_unless_present = "remote", value_parser = volume_or_word())]
+    volume: Option<PathBuf>,
     /// The log: EVE of Suricata, or one of Zeek's, tab-separated or JSON
     #[arg(long, value_name = "FILE")]
     log: PathBuf,
@@ -54,7 +58,7 @@ pub(crate) struct Flags {
     #[arg(long)]
     all_events: bool,
     /// Put sessions of alerts aside in this directory
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "remote")]
     hold_dir: Option<PathBuf>,
     /// Only alerts of this severity or a higher one (1 is the highest)
     #[arg(long, value_name = "N", requires = "hold_dir")]
@@ -68,6 +72,14 @@ pub(crate) struct Flags {
     size_max: u64,
     #[command(flatten)]
     reading: ReadingFlags,
+    #[command(flatten)]
+    remote: RemoteFlags,
+}
+
+/// Where sessions are sought.
+enum Source {
+    Here(Options),
+    There(Box<There>),
 }
 
 /// An event whose session has no lasting id yet.
@@ -79,20 +91,17 @@ struct Pending {
 
 struct Tagger<'a> {
     flags: &'a Flags,
-    options: Options,
+    source: Source,
     pending: Vec<Pending>,
     missed: u64,
     bad_lines: u64,
 }
 
 pub(crate) fn run(flags: &Flags) -> Outcome {
-    let mut options = flags.reading.options(flags.volume.clone())?;
-    // What is wrong with the volume is said before anything is tagged.
-    upkeep::status(&options.volume, &options.members)?;
-    flags.reading.catch_up(&mut options);
+    let source = source(flags)?;
     let (mut tail, mut reader) = (Tail::open(&flags.log)?, LogReader::default());
     let stop = StopFlag::install()?;
-    let mut tagger = Tagger { flags, options, pending: Vec::new(), missed: 0, bad_lines: 0 };
+    let mut tagger = Tagger { flags, source, pending: Vec::new(), missed: 0, bad_lines: 0 };
     while !stop.is_set() {
         let lines = tail.lines()?;
         let is_end = lines.is_empty();
@@ -103,7 +112,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
             break;
         }
         if !tagger.pending.is_empty() {
-            flags.reading.catch_up(&mut tagger.options);
+            tagger.catch_up();
         }
         tagger.look_again(SystemClock.boottime_ns(), false)?;
         if is_end {
@@ -127,7 +136,59 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     Ok(Verdict::clean_if(tagger.missed == 0))
 }
 
+/// The volume that is meant.
+fn source(flags: &Flags) -> anyhow::Result<Source> {
+    if let Some(flag) = flags.reading.given().filter(|_| flags.remote.is_given()) {
+        return Err(refused(flag).into());
+    }
+    let Asked { place, words } = flags.remote.asked(flags.volume.as_deref(), &[])?;
+    let volume = match place {
+        Place::Here(volume) => volume,
+        Place::There(there) => {
+            let there = there.named_by_all(&words).map_err(not_named)?;
+            return Ok(Source::There(Box::new(there)));
+        }
+    };
+    let mut options = flags.reading.options(volume)?;
+    // What is wrong with the volume is said before anything is tagged.
+    upkeep::status(&options.volume, &options.members)?;
+    flags.reading.catch_up(&mut options);
+    Ok(Source::Here(options))
+}
+
 impl Tagger<'_> {
+    /// A service does so by itself.
+    fn catch_up(&mut self) {
+        if let Source::Here(options) = &mut self.source {
+            self.flags.reading.catch_up(options);
+        }
+    }
+
+    /// The sessions that match.
+    fn found(&mut self, text: String) -> anyhow::Result<Vec<Found>> {
+        let query = arguments::query(&text)?;
+        let mut found = Vec::new();
+        match &mut self.source {
+            Source::Here(options) => {
+                let report = ::extract::find(options, &query, None, &SystemClock, &mut |step| {
+                    if let Event::Found(session) = step {
+                        found.push(session.clone());
+                    }
+                    ControlFlow::Continue(())
+                });
+                report.map_err(|error| of_extract(&options.volume, error))?;
+            }
+            Source::There(there) => {
+                there.ask(text);
+                sessions(there, &Wanted::default(), &mut |session| {
+                    found.push(session.clone());
+                    Ok(())
+                })?;
+            }
+        }
+        Ok(found)
+    }
+
     fn line(&mut self, reader: &mut LogReader, line: &str) -> anyhow::Result<()> {
         let Ok(event) = reader.line(line) else {
             self.bad_lines += 1;
@@ -169,16 +230,7 @@ impl Tagger<'_> {
             self.missed += 1;
             return Ok(true);
         };
-        let query = arguments::query(&text)?;
-        let mut found = Vec::new();
-        let clock = &SystemClock;
-        let report = ::extract::find(&self.options, &query, None, clock, &mut |step| {
-            if let Event::Found(session) = step {
-                found.push(session.clone());
-            }
-            ControlFlow::Continue(())
-        });
-        report.map_err(|error| of_extract(&self.flags.volume, error))?;
+        let found = self.found(text)?;
         let is_lasting = !found.is_empty() && found.iter().all(|session| !session.is_provisional);
         if !is_lasting && !is_last {
             return Ok(false);
@@ -205,6 +257,7 @@ impl Tagger<'_> {
         let (Some(folder), Some(text)) = (&self.flags.hold_dir, event.query(MARGIN_NS)) else {
             return Ok(());
         };
+        let Source::Here(options) = &self.source else { return Ok(()) };
         let query = arguments::query(&text)?;
         let request = Request { whole_sessions: true, ..Request::new(&query, &text) };
         let size_max = self.flags.size_max;
@@ -212,8 +265,8 @@ impl Tagger<'_> {
         let signature = &::hold::no_signature;
         let room = Room { folder, size_max, also_empty: false, manifest: &manifest, signature };
         let go_on = &mut |_: &::extract::Progress| ControlFlow::Continue(());
-        let aside = put_aside(&room, &self.options, &request, go_on);
-        match aside.map_err(|error| of_hold(&self.flags.volume, error))? {
+        let aside = put_aside(&room, options, &request, go_on);
+        match aside.map_err(|error| of_hold(&options.volume, error))? {
             Aside::Full { .. } => {
                 bail!("{}: no space for {}", page::safe::path(folder), event.label)
             }

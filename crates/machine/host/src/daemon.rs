@@ -9,7 +9,7 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process, waitid, waitpid,
 };
 
-use crate::Error;
+use crate::{Error, HandedListener};
 
 /// A program that runs, and is not ended with this value.
 #[derive(Debug)]
@@ -33,10 +33,32 @@ impl Daemon {
     /// # Errors
     /// When it cannot be started.
     pub fn start(program: &Path, arguments: &[OsString]) -> Result<Self, Error> {
+        Self::start_with(program, arguments, Stdio::null())
+    }
+
+    /// The same, with a socket that listens as its input ([`handed_listener`] takes it).
+    ///
+    /// [`handed_listener`]: crate::handed_listener
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start_listening(
+        program: &Path,
+        arguments: &[OsString],
+        listener: &HandedListener,
+    ) -> Result<Self, Error> {
+        let copied = listener.copied();
+        let copied = copied.map_err(|error| Error::system("hand a socket over", error))?;
+        Self::start_with(program, arguments, Stdio::from(copied))
+    }
+
+    fn start_with(program: &Path, arguments: &[OsString], input: Stdio) -> Result<Self, Error> {
         let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::null()).process_group(0);
-        // A manager of services hears us alone.
-        command.env_remove("NOTIFY_SOCKET").env_remove("WATCHDOG_USEC").env_remove("WATCHDOG_PID");
+        command.args(arguments).stdin(input).process_group(0);
+        // A manager of services hears us alone, and its sockets are ours.
+        for name in ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_PID", "LISTEN_FDS"] {
+            command.env_remove(name);
+        }
         let child = command.spawn().map_err(|error| Error::path("start", program, error))?;
         Ok(Self { child })
     }

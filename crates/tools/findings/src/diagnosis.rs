@@ -1,13 +1,12 @@
 //! All that a diagnosis says, in its order.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::finding::{Finding, Severity, Unseen};
 use crate::order;
 
 /// Who has, or waits for, something that there is only so much of.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Share {
     /// What it is about.
     pub of: &'static str,
@@ -18,7 +17,7 @@ pub struct Share {
 }
 
 /// All that was found.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Diagnosis {
     /// What was looked at, in words.
     pub looked_at: Vec<String>,

@@ -5,7 +5,6 @@ mod html;
 mod sockets;
 
 use findings::{Diagnosis, Finding, Share, Unseen};
-use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 
 pub use html::{DiagnosisPage, diagnosis_html};
@@ -97,8 +96,7 @@ fn block(head: &str, text: &str, width: usize) -> String {
     heads.zip(lines).map(|(head, line)| head + &line + "\n").collect()
 }
 
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Diagnosis")]
+#[derive(Serialize)]
 pub(crate) struct DiagnosisJson<'a> {
     version: u32,
     #[serde(flatten)]
@@ -109,7 +107,7 @@ pub(crate) struct DiagnosisJson<'a> {
 }
 
 /// Places among the findings, counted from 0.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 struct Consequence {
     finding: usize,
     follows_from: usize,
@@ -118,11 +116,6 @@ struct Consequence {
 /// The same as JSON.
 pub fn diagnosis_json(report: &Diagnosis) -> String {
     json_pretty(&DiagnosisJson::of(report))
-}
-
-/// Has the form of [`diagnosis_json`] described.
-pub fn describe_diagnosis(generator: &mut SchemaGenerator) {
-    drop(generator.subschema_for::<DiagnosisJson<'static>>());
 }
 
 impl<'a> DiagnosisJson<'a> {

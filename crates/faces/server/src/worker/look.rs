@@ -22,7 +22,9 @@ use crate::question::{Answered, Look, Refused};
 impl Work<'_> {
     pub(super) fn look(&self, wanted: &Look, mut data: &UnixStream) -> Result<Answered, Refused> {
         let text = match wanted {
-            Look::Inspection => self.inspection()?,
+            Look::Inspection { as_text, width, has_map } => {
+                self.inspection(*as_text, *width, *has_map)?
+            }
             Look::Ring { columns, rows, holds } => {
                 self.ring(Grid { columns: *columns, rows: *rows }, holds)?
             }
@@ -42,9 +44,22 @@ impl Work<'_> {
         &self.question.volume
     }
 
-    fn inspection(&self) -> Result<String, Refused> {
+    fn inspection(
+        &self,
+        as_text: bool,
+        width: Option<usize>,
+        has_map: bool,
+    ) -> Result<String, Refused> {
         let report = upkeep::inspect(self.volume(), &[]).map_err(of_upkeep)?;
-        Ok(volume_view::inspection_json(&report, None))
+        let grid = volume_view::map_grid(width);
+        let map = has_map.then(|| upkeep::map(self.volume(), &[], grid)).transpose();
+        let map = map.map_err(of_upkeep)?;
+        Ok(if as_text {
+            let text = volume_view::inspection(&report, width);
+            text + &map.as_ref().map(volume_view::map).unwrap_or_default()
+        } else {
+            volume_view::inspection_json(&report, map.as_ref())
+        })
     }
 
     fn ring(&self, grid: Grid, holds: &[PathBuf]) -> Result<String, Refused> {

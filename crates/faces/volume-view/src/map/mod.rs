@@ -7,13 +7,11 @@ mod svg;
 use core::fmt::Write as _;
 
 use page::text::grouped;
-use schemars::JsonSchema;
 use serde::Serialize;
 use units::{ByteSize, Timestamp};
 use upkeep::{Cell, Content, Grid, MemberState, RingMap};
 
 use look::{Look, ages, lacks, look, rows};
-pub(crate) use ring::RingJson;
 pub use ring::ring_json;
 pub use svg::map_svg;
 
@@ -152,8 +150,7 @@ fn legend(map: &RingMap, seen: &[char]) -> String {
 }
 
 /// A map in JSON.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Map")]
+#[derive(Serialize)]
 pub(crate) struct MapJson<'a> {
     columns: u64,
     slots_per_cell: u64,
@@ -164,8 +161,7 @@ pub(crate) struct MapJson<'a> {
 }
 
 /// Neighbouring slots on the surface.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Cell")]
+#[derive(Serialize)]
 struct CellJson<'a> {
     /// Of its first slot, counted from the first slot of the surface.
     place: u64,

@@ -1,7 +1,6 @@
 //! The ring in cells, with its members and what is held of it, for who draws it elsewhere.
 
 use page::safe::{json_pretty, path_value};
-use schemars::JsonSchema;
 use serde::Serialize;
 use units::Timestamp;
 use units::number::to_u64;
@@ -12,9 +11,8 @@ use super::look::age;
 use crate::state::StateJson;
 
 /// The ring of a volume over the surface of its members.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Ring")]
-pub(crate) struct RingJson<'a> {
+#[derive(Serialize)]
+struct RingJson<'a> {
     volume_id: String,
     data_columns: u8,
     parity_columns: u8,
@@ -48,8 +46,7 @@ pub(crate) struct RingJson<'a> {
 }
 
 /// A member of the volume.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "RingMember")]
+#[derive(Serialize)]
 struct RingMemberJson {
     number: u8,
     path: String,
@@ -61,8 +58,7 @@ struct RingMemberJson {
     damaged_cells: u64,
 }
 
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "RingCell")]
+#[derive(Serialize)]
 struct RingCellJson<'a> {
     #[serde(flatten)]
     cell: CellJson<'a>,

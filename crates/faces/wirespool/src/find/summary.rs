@@ -8,12 +8,13 @@ use host::{StopFlag, SystemClock};
 use page::PlotStyle;
 use query::Query;
 
-use super::remote::{Wanted, sessions};
+use super::remote::sessions;
 use super::{By, Flags, Source, field, show};
 use crate::answered::Answered;
 use crate::failure::of_extract;
 use crate::progress::Progress;
 use crate::stdout;
+use ::remote::Wanted;
 
 /// Values shown where no limit is given.
 const VALUES: u64 = 20;

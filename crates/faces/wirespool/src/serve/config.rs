@@ -210,6 +210,7 @@ pub(crate) fn reference() -> String {
 
 /// Runs what a configuration lists, until a signal; SIGHUP has it read again.
 pub(super) fn serve_all(path: &Path) -> Outcome {
+    let listener = host::handed_listener()?;
     let (stop, reload) = host::StopFlag::install_with_reload()?;
     let program = std::env::current_exe().context("cannot find this program")?;
     let watchdog = std::env::var(WATCHDOG).ok().and_then(|text| text.parse().ok());
@@ -217,6 +218,7 @@ pub(super) fn serve_all(path: &Path) -> Outcome {
         program,
         // What records is not stopped for other words.
         may_stop: |job| job.table == API,
+        listener,
         write_line: try_say,
         watchdog: watchdog.map(Duration::from_micros),
     };

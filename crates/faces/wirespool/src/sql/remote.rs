@@ -1,10 +1,10 @@
 //! Rows of a service, which come as a stream of Arrow's IPC format and are shown as rows of this
 //! machine are.
 
-use ::remote::ARROW;
+use ::remote::{ARROW, There};
 use ::sql::Received;
 
-use crate::remote::{There, of_remote};
+use crate::remote::of_remote;
 
 /// Calls `take` with the columns and the rows; gives the id of the answer.
 pub(super) fn receive(

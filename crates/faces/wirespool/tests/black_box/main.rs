@@ -57,6 +57,7 @@ mod serve;
 mod service;
 mod setup;
 mod slow_disks;
+mod sockets;
 mod spared;
 mod standing;
 mod stenographer;

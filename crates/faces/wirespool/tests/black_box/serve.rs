@@ -23,8 +23,11 @@ mod audit;
 mod browser;
 mod doors;
 mod holds;
+mod long_jobs;
+mod looks;
 mod people;
 mod remote;
+mod tags;
 
 /// Longer than anything here takes on a machine that has much to do.
 const PATIENCE: Duration = Duration::from_mins(1);

@@ -11,19 +11,23 @@ use crate::machine::{BINARY, PAIR, Ran, Volume, enter, run, write_key};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A configuration and what runs by it.
-struct Supervised {
-    volume: Volume,
+pub(crate) struct Supervised {
+    pub(crate) volume: Volume,
     file: String,
-    child: Child,
+    pub(crate) child: Child,
     lines: Lines,
 }
 
 impl Supervised {
     fn start(volume: Volume, text: &str) -> Self {
+        Self::with_input(volume, text, Stdio::null())
+    }
+
+    pub(crate) fn with_input(volume: Volume, text: &str, input: Stdio) -> Self {
         let file = volume.file("wirespool.toml");
         fs::write(&file, text).unwrap();
         let mut command = Command::new(BINARY);
-        command.args(["serve", "--config", &file]).stdin(Stdio::null()).stdout(Stdio::null());
+        command.args(["serve", "--config", &file]).stdin(input).stdout(Stdio::null());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let lines = Lines::of(child.stderr.take().unwrap());
         Self { volume, file, child, lines }
@@ -31,7 +35,7 @@ impl Supervised {
 
     /// Reads lines up to one that contains these words.
     #[track_caller]
-    fn hear(&mut self, words: &str) -> String {
+    pub(crate) fn hear(&mut self, words: &str) -> String {
         self.lines.hear(words, PATIENCE)
     }
 
@@ -40,7 +44,7 @@ impl Supervised {
         signal("-HUP", self.child.id());
     }
 
-    fn end(&mut self) -> Option<i32> {
+    pub(crate) fn end(&mut self) -> Option<i32> {
         signal("-TERM", self.child.id());
         let started = Instant::now();
         loop {
@@ -64,7 +68,7 @@ impl Drop for Supervised {
     }
 }
 
-fn signal(signal: &str, pid: u32) {
+pub(crate) fn signal(signal: &str, pid: u32) {
     let mut command = Command::new("kill");
     command.args([signal, &pid.to_string()]).stderr(Stdio::null());
     command.status().unwrap();
@@ -76,7 +80,7 @@ fn children(pid: u32) -> Vec<u32> {
 }
 
 /// The process that a line names.
-fn process(line: &str) -> u32 {
+pub(crate) fn process(line: &str) -> u32 {
     line.trim().rsplit(' ').next().unwrap().parse().unwrap()
 }
 

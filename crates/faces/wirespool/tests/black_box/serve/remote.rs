@@ -51,7 +51,7 @@ impl Remote {
     fn both(&self, verb: &str, name: &str, words: &[&str]) -> (Ran, Ran) {
         let path = if name == "volume" { &self.served.volume.path } else { &self.second };
         let index = ["--index-dir", &self.served.volume.index];
-        let index: &[&str] = if verb == "status" { &[] } else { &index };
+        let index: &[&str] = if ["status", "inspect"].contains(&verb) { &[] } else { &index };
         (run(&[&[verb, path], words, index].concat()), self.ask(verb, &[&[name], words].concat()))
     }
 
@@ -121,6 +121,50 @@ fn how_volumes_stand_is_shown_as_on_this_machine() {
             assert!(there.out.contains("whole"), "{there:?}");
         }
     }
+}
+
+#[test]
+fn what_a_volume_holds_is_shown_as_on_this_machine() {
+    let Some(remote) = Remote::new() else { return };
+    for name in ["volume", "second"] {
+        for words in [&[][..], &["--json"], &["--map"], &["--map", "--json"]] {
+            let there = remote.same("inspect", name, words).done();
+            assert!(there.out.contains("slots"), "{there:?}");
+        }
+    }
+    remote.ask("inspect", &["volume", "--map-svg", "x.svg"]).fails_with(2, "--map-svg");
+    remote.ask("inspect", &["volume", "--member", "x"]).fails_with(2, "--member");
+    remote.ask("inspect", &["volume", "second"]).fails_with(2, "second");
+}
+
+#[test]
+fn events_of_a_log_tag_the_sessions_of_a_service() {
+    let Some(remote) = Remote::new() else { return };
+    let volume = &remote.served.volume;
+    let index = ["--index-dir", &*volume.index];
+    let words = ["find", &volume.path, "port 53", "--json", "--limit", "3"];
+    let found = run(&[&words[..], &index].concat()).out;
+    let log = volume.file("conn.log");
+    let line = |line: &str| {
+        let session: Value = serde_json::from_str(line).unwrap();
+        let seconds = session["start_ns"].as_i64().unwrap() / 1_000_000_000;
+        serde_json::json!({
+            "ts": seconds,
+            "uid": "x",
+            "id.orig_h": session["orig_ip"], "id.orig_p": session["orig_port"],
+            "id.resp_h": session["resp_ip"], "id.resp_p": session["resp_port"],
+            "proto": if session["proto"] == 17 { "udp" } else { "tcp" },
+            "note": "Scan::Port_Scan", "msg": "x",
+        })
+        .to_string()
+            + "\n"
+    };
+    fs::write(&log, found.lines().map(line).collect::<String>()).unwrap();
+    let there = remote.same("tag", "volume", &["--log", &log, "--all-events"]).done();
+    assert_eq!(there.out.lines().count(), 3, "{there:?}");
+    let folder = volume.file("holds");
+    let held = remote.ask("tag", &["volume", "--log", &log, "--hold-dir", &folder]);
+    held.fails_with(2, "--hold-dir");
 }
 
 /// A manifest without what differs by nature.

@@ -1,0 +1,33 @@
+//! Matters of volumes and of the service, each with who answers it.
+
+use std::sync::Arc;
+
+use hyper::header::HeaderMap;
+use interface::Matter;
+
+use crate::access::Caller;
+use crate::body::Reply;
+use crate::given::Given;
+use crate::problem::Problem;
+use crate::service::Service;
+use crate::{asking, job_runs, looking, tagging};
+
+/// Answers what is asked of volumes and of the service.
+pub(crate) async fn answer(
+    service: &Arc<Service>,
+    (caller, headers): (&Caller, &HeaderMap),
+    (what, id, given): (Matter, &str, &Given),
+) -> Result<Reply, Problem> {
+    match what {
+        what if what.is_looked_at() => {
+            looking::answer(service, (caller, headers), (what, given)).await
+        }
+        Matter::Tags | Matter::AddTags | Matter::RemoveTag => {
+            tagging::answer(service, (caller, headers), (what, id, given)).await
+        }
+        Matter::Jobs | Matter::StartJob | Matter::Job | Matter::JobEvents | Matter::CancelJob => {
+            job_runs::answer(service, caller, (what, id, given))
+        }
+        _ => asking::answer(service, (caller, headers), (what, id, given)).await,
+    }
+}
