@@ -1,5 +1,6 @@
 //! Accounts, and the one text that holds them.
 
+use interface::Scope;
 use serde::{Deserialize, Serialize};
 use units::hex;
 
@@ -9,7 +10,6 @@ use crate::password::Verifier;
 use crate::role::Roles;
 use crate::second_factor::{RecoveryCodes, SecondFactor, Used};
 use crate::webauthn::Key;
-use interface::Scope;
 
 const VERSION: u32 = 1;
 const PEOPLE_MAX: usize = 1000;

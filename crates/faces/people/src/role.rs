@@ -2,11 +2,11 @@
 
 use core::str::FromStr;
 
+use interface::Scope;
 use query::Query;
 use units::Timestamp;
 
 use crate::name::is_name;
-use interface::Scope;
 
 /// The role that permits everything.
 pub const ADMINISTRATOR: &str = "administrator";

@@ -10,6 +10,7 @@ use hyper::header::{
     X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Method, Request};
+use interface::{Endpoint, Matter, Needs};
 use people::{Holder, hash_of};
 use units::Clock as _;
 
@@ -22,7 +23,6 @@ use crate::problem::Problem;
 use crate::received::Received;
 use crate::service::Service;
 use crate::{asking, bundle, manage, of_volumes};
-use interface::{Endpoint, Matter, Needs};
 
 /// A page of another origin cannot send it without asking, and is refused then.
 const FROM_PAGE: HeaderName = HeaderName::from_static("x-wirespool");

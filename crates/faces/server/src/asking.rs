@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use extract::Weight;
 use host::SystemClock;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use interface::{ARROW, JSON, Matter, NDJSON, PCAPNG};
 use query::{Field, Query};
 use serde_json::{Value, json};
 use units::{Clock as _, Timestamp};
@@ -23,7 +24,6 @@ use crate::question::{
 };
 use crate::service::{Service, Volume};
 use crate::stream::{self, Framing, Wanted};
-use interface::{ARROW, JSON, Matter, NDJSON, PCAPNG};
 
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Sessions of a page, if the request does not say how many.

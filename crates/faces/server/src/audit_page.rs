@@ -4,13 +4,13 @@
 use std::path::PathBuf;
 
 use audit::{Filter, Link, Verified};
+use interface::{JSON, Matter};
 use serde_json::{Value, json};
 use units::hex;
 
 use crate::body::{Body, Reply, reply};
 use crate::problem::Problem;
 use crate::received::Received;
-use interface::{JSON, Matter};
 
 /// Lines of a page, if the request does not say how many.
 const PAGE: u64 = 100;

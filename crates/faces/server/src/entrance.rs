@@ -3,6 +3,7 @@
 use audit::Credential;
 use host::SystemClock;
 use hyper::header::{AUTHORIZATION, SET_COOKIE};
+use interface::JSON;
 use people::{Assertion, Holder, Person, hash_of};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -14,7 +15,6 @@ use crate::body::{Body, Reply, reply};
 use crate::problem::Problem;
 use crate::received::Received;
 use crate::service::Service;
-use interface::JSON;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

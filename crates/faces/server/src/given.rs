@@ -1,7 +1,8 @@
 //! The parameters of a request.
 
-use crate::problem::Problem;
 use interface::Endpoint;
+
+use crate::problem::Problem;
 
 /// The parameters of a request, each once and each known to its endpoint.
 pub(crate) struct Given(Vec<(&'static str, String)>);

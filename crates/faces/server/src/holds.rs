@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use extract::HoldSummary;
 use host::SystemClock;
+use interface::JSON;
 use query::Query;
 use serde_json::json;
 use units::{Clock as _, Timestamp};
@@ -18,7 +19,6 @@ use crate::config::Holds;
 use crate::problem::Problem;
 use crate::question::HoldWanted;
 use crate::service::Service;
-use interface::JSON;
 
 /// What a worker is asked to put aside.
 pub(crate) fn wanted(

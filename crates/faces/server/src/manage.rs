@@ -1,11 +1,12 @@
 //! Matters of people, tokens and the audit, each with who answers it.
 
+use interface::Matter;
+
 use crate::access::Caller;
 use crate::body::Reply;
 use crate::problem::Problem;
 use crate::received::Received;
 use crate::{at_provider, audit_page, entrance, own_account, own_keys, staff, token_list};
-use interface::Matter;
 
 /// Answers what needs no credential, or brings its own.
 pub(crate) async fn answer_entering(

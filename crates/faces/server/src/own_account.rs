@@ -1,6 +1,7 @@
 //! What a person changes of the own account. Each change asks for the password again: who finds a
 //! browser open does not take the account over.
 
+use interface::{JSON, Matter};
 use people::{Assertion, Password};
 use serde::Deserialize;
 use serde_json::json;
@@ -11,7 +12,6 @@ use crate::body::{Body, Reply, reply};
 use crate::entrance::begin_of;
 use crate::problem::Problem;
 use crate::received::Received;
-use interface::{JSON, Matter};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,6 +1,7 @@
 //! People, as an administrator sees and changes them.
 
 use host::SystemClock;
+use interface::{JSON, Matter};
 use people::{Person, Role};
 use serde_json::{Value, json};
 use units::Clock as _;
@@ -9,7 +10,6 @@ use crate::accounts::{Accounts, random};
 use crate::body::{Body, Reply, reply};
 use crate::problem::Problem;
 use crate::received::Received;
-use interface::{JSON, Matter};
 
 /// Answers what an administrator asks about people.
 pub(crate) async fn answer(received: Received<'_>, what: Matter) -> Result<Reply, Problem> {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use interface::{JSON, Matter};
 use people::Scope;
 use serde_json::json;
 use units::Timestamp;
@@ -11,7 +12,6 @@ use crate::body::{Body, Reply, reply};
 use crate::problem::Problem;
 use crate::received::Received;
 use crate::{Error, token_file};
-use interface::{JSON, Matter};
 
 /// Answers what an administrator asks about tokens.
 pub(crate) async fn answer(received: Received<'_>, what: Matter) -> Result<Reply, Problem> {
