@@ -11,8 +11,8 @@
 //! owner's alone.
 //!
 //! The rules are computation: clocks, random bytes and the text of the file are arguments. The file
-//! is read and changed through `host`, by one process at a time. Hashing a password takes 19 MiB and
-//! tens of milliseconds by intent, on a thread or two that are kept for it.
+//! is read and changed through `host`, by one process at a time. Hashing a password takes 19 MiB
+//! and tens of milliseconds by intent, on a thread or two that are kept for it.
 //!
 //! Called by the server for each login, and by the binary to manage accounts. Not here: HTTP.
 
