@@ -62,7 +62,10 @@ const finding = {
   kind: "slow",
   severity: "failing",
   what: "7 123 packets were lost at the writer in the last hour",
-  evidence: ["the pool was empty 41 times", "member 2 took 120 ms for a write, 4 ms when qualified"],
+  evidence: [
+    "the pool was empty 41 times",
+    "member 2 took 120 ms for a write, 4 ms when qualified",
+  ],
   cause: "a disk is slower than when it was qualified",
   remedies: [{ what: "replace the member", now: ["wirespool replace /data/spool 2 /dev/sdf"] }],
 };
@@ -131,7 +134,14 @@ const ANSWERS = {
   "GET volumes": () => ({ json: { volumes: [volume] } }),
   "GET fields": () => ({ json: { fields: [] } }),
   "GET ring": () => ({
-    json: { zones: 4, slots: 9600, columns: COLUMNS, slots_per_cell: 8, written_ns: [NOW_NS], cells },
+    json: {
+      zones: 4,
+      slots: 9600,
+      columns: COLUMNS,
+      slots_per_cell: 8,
+      written_ns: [NOW_NS],
+      cells,
+    },
   }),
   "GET qualification": () => ({
     json: {
