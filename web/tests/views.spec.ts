@@ -145,8 +145,9 @@ test("a finding has evidence, cause, remedy and a command", async ({ page }) => 
   await expect(finding).toContainText("the disks are too slow <script>");
   await expect(finding).toContainText("record --pool 2G");
   await expect(page.getByRole("region", { name: "Not seen" })).toContainText("CAP_NET_ADMIN");
-  const button = page.getByRole("button", { name: /CSV of findings/ });
-  const csv = await saved(page, () => button.click());
+  const csv = await saved(page, () =>
+    page.getByRole("button", { name: /CSV of findings/ }).click(),
+  );
   expect(csv.toString()).toContain("1,failing,packets were lost at the writer,");
   expect(await violations(page)).toEqual([]);
 });

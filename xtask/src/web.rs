@@ -81,7 +81,7 @@ pub(crate) fn browse() -> Result<bool> {
     let kept = folder.to_str().context("the target folder's name is no text")?;
     process::output(Command::new(&wirespool).args(["demo", "--keep", kept]))?;
     let (volume, tokens) = (format!("{kept}/volume"), format!("{kept}/tokens"));
-    let scopes = ["--scope", "sessions,payload,extract"];
+    let scopes = ["--scope", "sessions,payload,extract,hold,admin"];
     let create = ["serve", "token", "create", "browser", "--token-file", &tokens];
     let token = process::text(Command::new(&wirespool).args(create).args(scopes))?;
     let serve = ["serve", &volume, "--listen", "127.0.0.1:0", "--token-file", &tokens];

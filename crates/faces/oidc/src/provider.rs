@@ -188,12 +188,13 @@ impl Provider {
         Ok(keys)
     }
 
-    async fn tokens(
+    /// What the token endpoint is sent for a code, and the heading with the client's secret.
+    fn token_form(
         &self,
         discovery: &Discovery,
         code: &str,
         secrets: &Secrets,
-    ) -> Result<Tokens, Wrong> {
+    ) -> (String, Option<String>) {
         let client = &self.settings.client;
         let mut form = form_urlencoded::Serializer::new(String::new());
         form.extend_pairs([
@@ -211,8 +212,18 @@ impl Provider {
             Some(secret) => drop(form.append_pair("client_secret", secret)),
             None => {}
         }
+        (form.finish(), authorization)
+    }
+
+    async fn tokens(
+        &self,
+        discovery: &Discovery,
+        code: &str,
+        secrets: &Secrets,
+    ) -> Result<Tokens, Wrong> {
+        let (form, authorization) = self.token_form(discovery, code, secrets);
         let (url, bytes_max) = (&discovery.token, TOKENS_BYTES_MAX);
-        let question = Question { url, form: Some(form.finish()), authorization, bytes_max };
+        let question = Question { url, form: Some(form), authorization, bytes_max };
         let answer = self.fetch.ask(question).await.map_err(away)?;
         if answer.is_success {
             let tokens = serde_json::from_slice(&answer.bytes);

@@ -291,6 +291,7 @@ impl Line {
             scopes: self.scopes.clone(),
             filter: self.filter.clone(),
             person: None,
+            guest: None,
         })
     }
 }

@@ -6,6 +6,7 @@
 
 use host::SystemClock;
 use hyper::header::{HeaderValue, SET_COOKIE};
+use interface::JSON;
 use oidc::{Moment, Provider, Returned};
 use people::Holder;
 use serde::Deserialize;
@@ -18,7 +19,6 @@ use crate::entrance;
 use crate::logins::{cookie_of, named_cookie};
 use crate::problem::Problem;
 use crate::received::Received;
-use interface::JSON;
 
 /// Of a login that goes on at the provider.
 const COOKIE: &str = "wirespool-login";

@@ -2,6 +2,7 @@
 
 use data_encoding::BASE64URL_NOPAD;
 use host::SystemClock;
+use interface::{JSON, Matter};
 use people::{RecoveryCodes, Registration, hash_of};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,7 +14,6 @@ use crate::body::{Body, Reply, reply};
 use crate::own_account::{go_on, prove};
 use crate::problem::Problem;
 use crate::received::Received;
-use interface::{JSON, Matter};
 
 /// How the page shows for whom a key is.
 const SERVICE: &str = "wirespool";

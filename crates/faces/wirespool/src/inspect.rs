@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::failure::{Outcome, Verdict};
 use crate::output_file;
-use crate::remote::{Asked, Place, RemoteFlags, not_named, of_remote, volume_or_word};
+use crate::remote::{Asked, Place, RemoteFlags, not_named, of_remote, refused, volume_or_word};
 use crate::stdout;
 
 /// Show what a volume holds, without writing to it.
@@ -39,7 +39,7 @@ pub(crate) struct Flags {
     #[arg(long)]
     map: bool,
     /// Draw it into an SVG file
-    #[arg(long, value_name = "FILE", conflicts_with = "remote")]
+    #[arg(long, value_name = "FILE")]
     map_svg: Option<PathBuf>,
     /// Replace the file of --map-svg
     #[arg(long, requires = "map_svg")]
@@ -53,6 +53,9 @@ fn write_drawing(file: &Path, drawing: &str, flags: &Flags) -> anyhow::Result<()
 }
 
 pub(crate) fn run(flags: &Flags) -> Outcome {
+    if flags.remote.is_given() && flags.map_svg.is_some() {
+        return Err(refused("--map-svg").into());
+    }
     let Asked { place, words } = flags.remote.asked(flags.volume.as_deref(), &[])?;
     let text = match place {
         Place::Here(volume) => inspect(flags, &volume)?,

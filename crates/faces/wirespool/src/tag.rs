@@ -60,7 +60,7 @@ pub(crate) struct Flags {
     #[arg(long)]
     all_events: bool,
     /// Put sessions of alerts aside in this directory
-    #[arg(long, value_name = "DIR", conflicts_with = "remote")]
+    #[arg(long, value_name = "DIR")]
     hold_dir: Option<PathBuf>,
     /// Only alerts of this severity or a higher one (1 is the highest)
     #[arg(long, value_name = "N", requires = "hold_dir")]
@@ -140,7 +140,8 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
 
 /// The volume that is meant.
 fn source(flags: &Flags) -> anyhow::Result<Source> {
-    if let Some(flag) = flags.reading.given().filter(|_| flags.remote.is_given()) {
+    let given = flags.hold_dir.is_some().then_some("--hold-dir").or_else(|| flags.reading.given());
+    if let Some(flag) = given.filter(|_| flags.remote.is_given()) {
         return Err(refused(flag).into());
     }
     let Asked { place, words } = flags.remote.asked(flags.volume.as_deref(), &[])?;

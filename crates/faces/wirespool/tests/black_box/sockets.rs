@@ -113,7 +113,8 @@ fn a_manager_of_services_hands_its_socket_over_by_number() {
     let volume = Volume::recorded();
     let tokens = tokens(&volume);
     let open = "s = socket.socket()\ns.bind(('127.0.0.1', 0))\ns.listen()\n\
-                os.dup2(s.fileno(), 3)\nos.environ['LISTEN_FDS'] = '1'";
+                os.dup2(s.fileno(), 3)\nos.set_inheritable(3, True)\n\
+                os.environ['LISTEN_FDS'] = '1'";
     let Some(mut command) = by_manager(open, &volume, &tokens) else { return };
     let mut child = command.spawn().unwrap();
     let mut lines = Lines::of(child.stderr.take().unwrap());
@@ -128,7 +129,8 @@ fn a_manager_of_services_hands_its_socket_over_by_number() {
         ("os.dup2(os.open('/dev/null', 0), 3)\nos.environ['LISTEN_FDS'] = '1'", "does not listen"),
         (
             "s = socket.socket(socket.AF_UNIX)\ns.bind('\\0wirespool-test-%d' % os.getpid())\n\
-             s.listen()\nos.dup2(s.fileno(), 3)\nos.environ['LISTEN_FDS'] = '1'",
+             s.listen()\nos.dup2(s.fileno(), 3)\nos.set_inheritable(3, True)\n\
+                os.environ['LISTEN_FDS'] = '1'",
             "take the socket",
         ),
     ] {

@@ -42,6 +42,10 @@ fn an_inspection_is_what_the_verb_prints_and_the_rest_agrees_with_it() {
     assert_eq!(Some(slots), ring["slots"].as_u64(), "each slot is in one cell");
     let heads = cells.iter().filter(|cell| cell["head"] == true);
     assert_eq!(heads.count(), 1);
+    // Slot by slot.
+    let ring = served.get("/api/v1/ring", &reader).ok().json();
+    assert_eq!(ring["slots_per_cell"], 1);
+    let cells = ring["cells"].as_array().unwrap();
     let held = cells.iter().filter(|cell| cell["content"] != "unwritten");
     assert!(held.clone().count() > 0 && held.clone().all(|cell| cell["age"].is_u64()), "{ring}");
     let gaps = served.get("/api/v1/gaps", &reader).ok().json();
