@@ -73,6 +73,6 @@ pub use sealing::RandomKey;
 pub use search::Newest;
 pub use verify::{Damage, LostBody, VerifyReport};
 pub use writer::{
-    Appended, ClockDoubt, Expelled, Filled, FilledColumn, Plan, Repair, Retention, Returning,
-    Writer, WriterCounters,
+    Appended, ClockDoubt, Expelled, Filled, FilledColumn, Forgotten, Plan, Repair, Retention,
+    Returning, Writer, WriterCounters,
 };

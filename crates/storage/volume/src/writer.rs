@@ -16,6 +16,7 @@ mod retention;
 mod sealing;
 
 use erase::Erasure;
+pub use erase::Forgotten;
 pub use members::{Expelled, Returning};
 pub use repairs::Repair;
 pub(crate) use retention::Explained;
