@@ -3,7 +3,8 @@
 //! made of a log is one.
 
 use diagnose::recorder::{Recording, diagnose, parse_recorder};
-use extract::{LogReader, log_events, parse_manifest};
+use extract::parse_manifest;
+use logs::{LogReader, log_events};
 use machine_view::RecorderGrouping;
 
 /// # Panics

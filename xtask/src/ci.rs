@@ -229,7 +229,28 @@ fn licences(tally: &mut Tally) {
         });
     } else {
         tally.line("not run: deny: cargo-deny is not installed");
+        return;
     }
+    match advisory_database() {
+        Some(date) => {
+            println!("advisories of {date}");
+            check("advisories", tally, || cargo(&["deny", "--offline", "check", "advisories"]));
+        }
+        None => tally.line("not run: advisories: no database; `cargo deny fetch` gets one"),
+    }
+}
+
+/// When the newest advisory of the database that cargo-deny keeps was published.
+fn advisory_database() -> Option<String> {
+    let home = std::env::var_os("CARGO_HOME").map(std::path::PathBuf::from);
+    let home =
+        home.or_else(|| Some(std::path::PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
+    let folders = std::fs::read_dir(home?.join("advisory-dbs")).ok()?.flatten();
+    let dates = folders.filter_map(|folder| {
+        let mut log = process::command("git", &["log", "-1", "--format=%cs"]);
+        process::text(log.current_dir(folder.path())).ok()
+    });
+    dates.map(|date| date.trim().to_owned()).max()
 }
 
 fn cargo(arguments: &[&str]) -> Result<bool> {

@@ -1,5 +1,5 @@
-//! Commands for developers: `cargo xtask tidy`, `ci`, `miri`, `mutants`, `release`, `fresh`, `lab`,
-//! `faults`, `web`.
+//! Commands for developers: `cargo xtask tidy`, `ci`, `miri`, `mutants`, `release`, `sbom`,
+//! `reproduce`, `fresh`, `lab`, `faults`, `web`.
 //!
 //! Plain programs in place of shell: each command prints what it does, and its exit status is the
 //! verdict. What a contributor runs and what the runner of `.ci/run` runs is the same command.
@@ -12,6 +12,8 @@ mod miri;
 mod mutants;
 mod process;
 mod release;
+mod reproduce;
+mod sbom;
 mod sources;
 mod tidy;
 mod web;
@@ -29,13 +31,17 @@ usage: cargo xtask COMMAND
   miri                   tests of memory and of parsers under Miri (needs nightly with it)
   mutants [NAME]         take out each rule of recovery, or those named so, and simulate
   mutants --some COUNT   the same with so many of them, others with each commit
-  release [--target T]   binary, manual pages, completions, Debian package, tarball in dist/
+  release [--target T] [--sign KEYFILE]  binary, manual pages, completions, Debian package, tarball,
+                         list of libraries, checksums in dist/, signed with a key of OpenSSH
+  sbom                   print the libraries in the packages, as CycloneDX
+  reproduce [--sample]   build the packages, or a small program, twice and compare byte by byte
   fresh [--debian]       follow the README in a fresh clone with an empty home directory,
                          or in an empty Debian root (needs root and debootstrap)
   web                    build the page in web/ and put it into web/dist (needs Node)
   web --check            what ci does with the page, with the program in debug/
   lab [--short] [CASE...]  the recorder on failing disks in a virtual machine (lab/README.md)
-  faults [--short] [--pairs N] [--table FILE] [NAME...]  causes of slowness, planted on this machine, and what diagnose says
+  faults [--short] [--pairs N] [--table FILE] [NAME...]
+                         causes of slowness, planted on this machine, and what diagnose says
                          of each (lab/faults/README.md; needs root)";
 
 fn main() -> ExitCode {
@@ -52,8 +58,13 @@ fn main() -> ExitCode {
             Err(_) => Err(anyhow::anyhow!("not a number: {count}")),
         },
         ["mutants", only] => mutants::run(mutants::SEEDS, only),
-        ["release"] => release::run(None),
-        ["release", "--target", target] => release::run(Some(target)),
+        ["release"] => release::run(None, None),
+        ["release", "--target", target] => release::run(Some(target), None),
+        ["release", "--sign", key] => release::run(None, Some(key)),
+        ["release", "--target", target, "--sign", key] => release::run(Some(target), Some(key)),
+        ["sbom"] => sbom::run(),
+        ["reproduce"] => reproduce::run(reproduce::Extent::Packages),
+        ["reproduce", "--sample"] => reproduce::run(reproduce::Extent::Sample),
         ["lab", ref arguments @ ..] => lab::run("run", arguments),
         ["faults", ref arguments @ ..] => lab::run("faults", arguments),
         ["web"] => web::build(),

@@ -14,6 +14,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use crate::process::{cargo, command, output, root, run as run_command, text};
+use crate::{reproduce, sbom};
 
 /// Where each shell looks for the completions of a command.
 const COMPLETIONS: [(&str, &str); 3] = [
@@ -21,7 +22,11 @@ const COMPLETIONS: [(&str, &str); 3] = [
     ("zsh", "usr/share/zsh/vendor-completions/_wirespool"),
     ("fish", "usr/share/fish/vendor_completions.d/wirespool.fish"),
 ];
-const DOCUMENTS: [&str; 4] = ["README.md", "CHANGELOG.md", "docs/service.md", "docs/config.md"];
+const DOCUMENTS: [&str; 5] =
+    ["README.md", "CHANGELOG.md", "SECURITY.md", "docs/service.md", "docs/config.md"];
+/// The list of checksums, and what its signature is for.
+const CHECKSUMS: &str = "SHA256SUMS";
+const NAMESPACE: &str = "wirespool-release";
 /// Files of `xtask/package`, and where a system looks for them.
 const PACKAGED: [(&str, &str); 7] = [
     ("sysusers.conf", "usr/lib/sysusers.d/wirespool.conf"),
@@ -41,6 +46,7 @@ const EXAMPLES: [&str; 2] =
 struct Architecture {
     debian: &'static str,
     machine: String,
+    target: String,
     is_native: bool,
 }
 
@@ -52,7 +58,7 @@ struct Product {
 }
 
 /// Builds everything for the target, or for this machine.
-pub(crate) fn run(target: Option<&str>) -> Result<bool> {
+pub(crate) fn run(target: Option<&str>, key: Option<&str>) -> Result<bool> {
     let architecture = Architecture::new(target)?;
     let product = Product::read()?;
     let native = build(&product, None)?;
@@ -65,6 +71,8 @@ pub(crate) fn run(target: Option<&str>) -> Result<bool> {
         fs::remove_dir_all(&stage).context("cannot empty the stage")?;
     }
     install_files(&stage, &native)?;
+    let list = sbom::sbom(&architecture.target)?;
+    write(&stage.join("usr/share/doc/wirespool/sbom.cdx.json"), list.as_bytes())?;
     let installed = stage.join("usr/bin/wirespool");
     install(&installed, &binary)?;
     run_command(command(&architecture.tool("strip"), &["--strip-debug"]).arg(&installed))?;
@@ -72,6 +80,9 @@ pub(crate) fn run(target: Option<&str>) -> Result<bool> {
     fs::create_dir_all(&dist).context("cannot create dist/")?;
     tarball(&product, &architecture, &stage, &dist)?;
     let package = debian_package(&product, &architecture, &stage, &dist)?;
+    let name = format!("wirespool-{}-{}.cdx.json", product.version, architecture.machine);
+    write(&dist.join(name), list.as_bytes())?;
+    checksums(&dist, key)?;
     if architecture.is_native {
         prove(&product, &package)?;
     }
@@ -91,7 +102,7 @@ impl Architecture {
             _ => bail!("no package for {target}: x86_64 and aarch64 are supported"),
         };
         let is_native = target == host;
-        Ok(Architecture { debian, machine, is_native })
+        Ok(Architecture { debian, machine, target: target.to_owned(), is_native })
     }
 
     /// The name of a tool of binutils for this architecture.
@@ -122,7 +133,7 @@ fn string<'v>(value: &'v Value, name: &str) -> Result<&'v str> {
 
 fn build(product: &Product, target: Option<&str>) -> Result<PathBuf> {
     let mut build = cargo(&["build", "--release", "--locked", "--package", "wirespool"]);
-    build.args(["--features", "sql,s3"]);
+    build.args(["--features", sbom::FEATURES]).envs(reproduce::flags(&root())?);
     if let Some(target) = target {
         build.args(["--target", target]);
     }
@@ -202,6 +213,33 @@ fn debian_package(
     run_command(pack.env("SOURCE_DATE_EPOCH", commit_time()?).arg(stage).arg(&file))?;
     println!("{}", file.display());
     Ok(file)
+}
+
+/// SHA-256 of every file in `dist/`, in the form of sha256sum, and its signature by a key of
+/// OpenSSH.
+fn checksums(dist: &Path, key: Option<&str>) -> Result<()> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(dist).context("no dist/")? {
+        let name = entry.context("cannot list dist/")?.file_name().to_string_lossy().into_owned();
+        if !name.starts_with(CHECKSUMS) {
+            names.push(name);
+        }
+    }
+    names.sort();
+    let mut sums = Command::new("sha256sum");
+    let sums = output(sums.current_dir(dist).arg("--").args(&names))?;
+    let file = dist.join(CHECKSUMS);
+    write(&file, &sums)?;
+    let signature = dist.join(format!("{CHECKSUMS}.sig"));
+    if signature.exists() {
+        fs::remove_file(&signature).context("cannot remove the old signature")?;
+    }
+    if let Some(key) = key {
+        let mut sign = command("ssh-keygen", &["-Y", "sign", "-n", NAMESPACE, "-f", key]);
+        run_command(sign.arg(&file))?;
+    }
+    println!("{}", file.display());
+    Ok(())
 }
 
 /// The time of the last commit stands in for the time of the build, so that builds can be compared.

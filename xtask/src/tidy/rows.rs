@@ -5,14 +5,14 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 /// The layers, from the ground up. Each crate of the workspace stands in exactly one row.
-const ROWS: [&[&str]; 12] = [
+const ROWS: [&[&str]; 13] = [
     &["units", "stage"],
     &["wire", "statistics"],
     &["app", "anonymise", "encryption", "format", "parity"],
     &["capture", "device", "host", "sandbox", "schedules"],
     &["blockdev", "network", "observe"],
     &["guard", "volume", "session", "index", "query", "findings"],
-    &["indexer", "calls", "evidence", "recording", "selection", "vitals"],
+    &["indexer", "calls", "evidence", "logs", "recording", "selection", "vitals"],
     &[
         "record",
         "extract",
@@ -36,6 +36,9 @@ const ROWS: [&[&str]; 12] = [
         "sql",
         "audit",
         "hold",
+        "raw",
+        "forget",
+        "pseudonyms",
         "people",
         "oidc",
         "jobs",
@@ -43,6 +46,7 @@ const ROWS: [&[&str]; 12] = [
         "exposition",
     ],
     &["tui", "server", "remote", "supervise", "setup", "archive", "attest"],
+    &["verbs"],
     &["wirespool"],
     &["sim", "lab", "bench", "testdata", "xtask", "fuzz"],
 ];
@@ -60,8 +64,10 @@ pub(crate) const PARTS: [&str; 9] =
 pub(crate) const BOUNDARY: [usize; 2] = [3, 4];
 /// The lowest row that may print to the terminal.
 pub(crate) const FACES: usize = 10;
+/// The row of the binary.
+const BINARY: usize = 11;
 /// Tools for developers; they may start programs and read files.
-pub(crate) const TOOLS: usize = 11;
+pub(crate) const TOOLS: usize = 12;
 
 /// Libraries that belong to certain rows: the operating system to the system boundary, arguments
 /// to the binary, what waits for many clients to the row of the server. A report derives its
@@ -82,8 +88,8 @@ const OWNED: [(&str, &[usize]); 15] = [
     ("hyper", &[8, 9]),
     ("object_store", &[9]),
     ("rustls", &[8, 9]),
-    ("clap", &[FACES, TOOLS]),
-    ("anyhow", &[FACES, TOOLS]),
+    ("clap", &[BINARY, TOOLS]),
+    ("anyhow", &[FACES, BINARY, TOOLS]),
 ];
 
 /// A crate of the workspace with what it depends on.

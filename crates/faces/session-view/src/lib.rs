@@ -29,7 +29,10 @@ pub use evidence::Maker;
 pub use explain::{explain, explain_json, fields, fields_json, unmet_names};
 pub use gaps::gaps_json;
 pub use hold::{holds, holds_json};
-pub use manifest::{anchor_json, completeness_json, manifest_json, manifest_of, witness_line};
+pub use manifest::{
+    anchor_json, approval_json, completeness_json, manifest_json, manifest_of, receipt_json,
+    request_json, witness_line,
+};
 pub use packet::packet_lines;
 pub use plot::{plot, plot_json};
 pub use read::{NoSession, read_session};

@@ -1,8 +1,8 @@
 //! The manifest of an extract as JSON.
 
 use evidence::{
-    AFTER_SEAL, AnchorForm, BEFORE_SEAL, ClockUse, Maker, Seal, SealForm, SigningKey, TimesBy,
-    WitnessForm,
+    AFTER_SEAL, AnchorForm, ApprovalForm, BEFORE_SEAL, ClockUse, Maker, ReceiptForm, RequestForm,
+    Seal, SealForm, SigningKey, TimesBy, WitnessForm,
 };
 use extract::manifest::{MANIFEST_VERSION, OutputForm};
 use extract::{
@@ -86,6 +86,8 @@ struct CompletenessJson<'a> {
     recorded: Vec<StretchJson>,
     not_recorded: Vec<TimesJson>,
     not_held: Vec<TimesJson>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    forgotten: Vec<TimesJson>,
     not_known: Vec<DoubtJson>,
 }
 
@@ -180,6 +182,21 @@ pub fn anchor_json(anchor: &AnchorForm, key: Option<&SigningKey>) -> String {
     sealed(body_of(&json_pretty(anchor)), key)
 }
 
+/// The receipt of an erasure as JSON. It ends with a seal, signed if there is a key.
+pub fn receipt_json(receipt: &ReceiptForm, key: Option<&SigningKey>) -> String {
+    sealed(body_of(&json_pretty(receipt)), key)
+}
+
+/// A request for an extract as JSON, sealed and signed.
+pub fn request_json(request: &RequestForm, key: Option<&SigningKey>) -> String {
+    sealed(body_of(&json_pretty(request)), key)
+}
+
+/// The approval of a request as JSON, sealed and signed.
+pub fn approval_json(approval: &ApprovalForm, key: Option<&SigningKey>) -> String {
+    sealed(body_of(&json_pretty(approval)), key)
+}
+
 /// A line of a witness file.
 pub fn witness_line(witness: &WitnessForm) -> String {
     json_line(witness)
@@ -261,6 +278,7 @@ fn completeness(found: &Completeness) -> CompletenessJson<'_> {
         recorded: found.recorded.iter().map(stretch).collect(),
         not_recorded: times(&found.unrecorded).collect(),
         not_held: times(&found.overwritten).collect(),
+        forgotten: times(&found.forgotten).collect(),
         not_known: doubts.collect(),
     }
 }

@@ -153,9 +153,14 @@ fn asked(page: &mut Document, manifest: &Manifest) {
     }
     let query = Some(manifest.query.as_str()).filter(|query| !query.is_empty());
     row("Query", query.unwrap_or("everything").to_owned());
-    let asked: Vec<String> =
-        manifest.request.iter().map(|(name, value)| format!("{name}: {value}")).collect();
-    row("Options", asked.join(", "));
+    let options = manifest.request.iter().filter(|(name, _)| *name != "approved");
+    let options: Vec<String> = options.map(|(name, value)| format!("{name}: {value}")).collect();
+    row("Options", options.join(", "));
+    let approved = manifest.request.get("approved");
+    for (name, key) in [("Asked for by", "requested_by"), ("Approved by", "approved_by")] {
+        let who = approved.and_then(|it| it.get(key)).and_then(serde_json::Value::as_str);
+        who.into_iter().for_each(|who| row(name, who.to_owned()));
+    }
     let bound =
         |ns: Option<i64>| ns.map_or_else(|| "no bound".to_owned(), |ns| Timestamp(ns).to_string());
     row("Packets from", bound(manifest.from_ns));

@@ -1,6 +1,7 @@
 //! Sessions that an event of a log tagged.
 
-use extract::{Found, LogEvent};
+use extract::Found;
+use logs::LogEvent;
 use page::safe::json_line;
 use serde::Serialize;
 

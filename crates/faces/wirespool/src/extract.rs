@@ -1,5 +1,7 @@
 //! `wirespool extract`.
 
+mod places;
+mod raw;
 mod remote;
 
 use core::cell::RefCell;
@@ -12,14 +14,15 @@ use ::evidence::SigningKey;
 use ::extract::{CaseInfo, ExtractReport, Options, Request, SessionStart, Target};
 use ::remote::{Download, Failed, Received, There};
 use anyhow::bail;
-use attest::{Statement, Wanted, with_suffix};
+use attest::with_suffix;
 use clap::{Args, ValueEnum};
 use host::{Output, OutputFolder, StopFlag, SystemClock};
 use units::ByteSize;
 use wire::LinkType;
 
-use crate::evidence::{maker, signing_key};
-use crate::failure::{Outcome, Usage, Verdict, of_attest, of_extract, warn};
+use crate::custody::approval::ApprovedFlags;
+use crate::evidence::maker;
+use crate::failure::{Outcome, Usage, Verdict, of_extract, warn};
 use crate::output_file;
 use crate::progress::{Progress, say_lines};
 use crate::reading::ReadingFlags;
@@ -28,6 +31,8 @@ use crate::remote::{
 };
 use crate::selection::{CaseFlags, SelectionFlags, Throttle};
 use crate::stdout;
+
+pub(crate) use self::places::{Places, SavingFlags, name_of};
 
 /// Files that --split makes where no --limit says otherwise.
 const SESSIONS_MAX: u64 = 1 << 16;
@@ -49,6 +54,8 @@ Examples:
   wirespool find /spool 'app dns' --json | wirespool extract /spool --sessions - -w dns.pcapng
   wirespool extract /data/spool 'host 10.0.0.1' --split sessions -w sessions/
   wirespool extract /data/spool 'host 10.0.0.1' --sign signing.key -w evidence.pcapng
+  wirespool extract /data/spool 'port 53' --escrow age1... -w shared.pcapng
+  wirespool extract /data/spool 'after 1h ago' --raw -w hour.raw
   wirespool --remote https://sensor:8420 extract spool 'port 53' -w there.pcapng
   wirespool extract /spool 'host 10.0.0.1' --case 2026/17 --purpose 'leak of April' -w e.pcapng
 
@@ -69,21 +76,16 @@ pub(crate) struct Flags {
     /// 65536, or --limit
     #[arg(long, value_enum, conflicts_with = "force")]
     split: Option<Split>,
-    /// Write the manifest to this file instead of FILE.json
-    #[arg(long, value_name = "FILE")]
-    manifest: Option<PathBuf>,
-    /// Sign the manifest with this key, which keygen or ssh-keygen -t ed25519 has made; with one of
-    /// OpenSSH the signature also goes into MANIFEST.sig, for ssh-keygen -Y verify
-    #[arg(long, value_name = "KEYFILE")]
-    sign: Option<PathBuf>,
-    /// Write MANIFEST.tsq, the question for an authority of time stamps (RFC 3161)
-    #[arg(long)]
-    timestamp_request: bool,
+    /// Of an encrypted volume the packets of the query's times as they lie on the disks, which
+    /// needs no private key; `wirespool decrypt` opens the file elsewhere
+    #[arg(long, conflicts_with_all = ["split", "format", "explain", "remote"])]
+    raw: bool,
+    #[command(flatten)]
+    saving: SavingFlags,
     #[command(flatten)]
     case: CaseFlags,
-    /// Replace existing files
-    #[arg(long)]
-    force: bool,
+    #[command(flatten)]
+    approved: ApprovedFlags,
     /// Print on standard error what the query cost
     #[arg(long)]
     explain: bool,
@@ -114,56 +116,6 @@ struct Config<'a> {
     file: Option<&'a Path>,
 }
 
-/// Where an extract and its manifest go.
-struct Places<'a> {
-    /// `None` is standard output.
-    file: Option<&'a Path>,
-    manifest: Option<PathBuf>,
-    key: Option<SigningKey>,
-    has_request: bool,
-}
-
-impl<'a> Places<'a> {
-    /// Refuses what could not be written in the end.
-    fn new(flags: &'a Flags, file: Option<&'a Path>) -> anyhow::Result<Self> {
-        let manifest = flags.manifest.clone();
-        let manifest = manifest.or_else(|| file.map(|file| with_suffix(file, ".json")));
-        let key = flags.sign.as_deref().map(signing_key).transpose()?;
-        let has_request = flags.timestamp_request;
-        if manifest.is_none() && (key.is_some() || has_request) {
-            let text =
-                "--sign and --timestamp-request are about a manifest; name one with --manifest";
-            return Err(Usage(text.to_owned()).into());
-        }
-        if let Some(file) = file.filter(|_| flags.split.is_none()) {
-            output_file::check(file, flags.force)?;
-        }
-        Ok(Self { file, manifest, key, has_request })
-    }
-
-    fn wanted(&self) -> Wanted<'_> {
-        Wanted { key: self.key.as_ref(), has_request: self.has_request }
-    }
-
-    /// The manifest's files, if there are to be any.
-    fn begin(&self, flags: &Flags) -> anyhow::Result<Option<Statement>> {
-        let begin = |path| Statement::begin(path, &self.wanted(), flags.force).map_err(of_attest);
-        self.manifest.as_deref().map(begin).transpose()
-    }
-
-    /// Writes them; says what there is to say.
-    fn finish(
-        &self,
-        statement: Statement,
-        make: &dyn Fn(Option<&SigningKey>) -> String,
-    ) -> anyhow::Result<()> {
-        if let (_, Some(note)) = statement.finish(&self.wanted(), make).map_err(of_attest)? {
-            say_lines(&note);
-        }
-        Ok(())
-    }
-}
-
 pub(crate) fn run(flags: &Flags) -> Outcome {
     host::keep_freed_memory();
     let file = (flags.write != Path::new("-")).then_some(&*flags.write);
@@ -173,23 +125,52 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     }
     let Asked { place, words } = flags.remote.asked(flags.volume.as_deref(), &flags.query)?;
     match place {
+        Place::Here(volume) if flags.raw => {
+            let places = Places::new(&flags.saving, file, false)?;
+            let Flags { query, selection, reading, case, .. } = flags;
+            raw::run(&raw::RawAsked { query, selection, reading, case }, volume, &places)
+        }
         Place::Here(volume) => run_here(flags, volume, file),
         Place::There(there) => run_there(flags, *there, &words),
     }
 }
 
 fn run_here(flags: &Flags, volume: PathBuf, file: Option<&Path>) -> Outcome {
-    let selection = flags.selection.selection(&flags.query)?;
-    let mut request = Request { case: flags.case.info(), ..selection.request() };
+    let approved = flags.approved.approved()?;
+    let selection = match &approved {
+        Some((query, ..)) => flags.selection.selection(std::slice::from_ref(query))?,
+        None => flags.selection.selection(&flags.query)?,
+    };
+    let case = approved.as_ref().map_or_else(|| flags.case.info(), |(_, case, _)| case.clone());
+    let mut request = Request { case, ..selection.request() };
     if flags.split.is_some() {
         request.limits.sessions.get_or_insert(SESSIONS_MAX);
     }
+    let pseudonyms = selection.pseudonyms().filter(|pseudonyms| pseudonyms.has_escrow());
+    let escrow = match (pseudonyms, file) {
+        (None, _) => None,
+        (Some(_), None) => {
+            let text = "--escrow writes FILE.escrow: name a file with -w";
+            return Err(Usage(text.to_owned()).into());
+        }
+        (Some(pseudonyms), Some(file)) => {
+            let path = with_suffix(file, ".escrow");
+            Some((pseudonyms, output_file::create(&path, flags.saving.force)?))
+        }
+    };
     let mut config = Config { options: flags.reading.options(volume)?, request, file };
-    let places = Places::new(flags, file)?;
-    let manifest = places.begin(flags)?;
+    let places = Places::new(&flags.saving, file, flags.split.is_some())?;
+    let manifest = places.begin()?;
 
     flags.reading.catch_up(&mut config.options);
-    let (report, files) = extract(flags, &config)?;
+    let (mut report, files) = extract(flags, &config)?;
+    report.manifest.asked.approved = approved.map(|(.., named)| named);
+    if let Some((pseudonyms, output)) = escrow {
+        let first = report.manifest.outputs.first();
+        let hash = first.map(|output| output.sha256).unwrap_or_default();
+        let name = file.map(name_of).unwrap_or_default();
+        output.finish_with(&pseudonyms.escrow(&name, &hash)?.unwrap_or_default())?;
+    }
     if let Some(statement) = manifest {
         places.finish(statement, &|key| {
             session_view::manifest_json(&report.manifest, maker(), &files, key)
@@ -234,9 +215,10 @@ fn check_remote(flags: &Flags) -> anyhow::Result<()> {
 fn run_there(flags: &Flags, there: There, words: &[String]) -> Outcome {
     let (query, parameters) = flags.selection.remote(words)?;
     let there = there.with_query(query);
-    let places = Places::new(flags, (flags.write != Path::new("-")).then_some(&*flags.write))?;
-    let manifest = places.begin(flags)?;
-    let mut file = output_file::create_named(places.file, flags.force)?;
+    let file = (flags.write != Path::new("-")).then_some(&*flags.write);
+    let places = Places::new(&flags.saving, file, false)?;
+    let manifest = places.begin()?;
+    let mut file = output_file::create_named(places.file, flags.saving.force)?;
     let mut pipe = stdout::bytes();
     let out: &mut dyn Write = match &mut file {
         Some(file) => file,
@@ -310,7 +292,7 @@ fn extract(flags: &Flags, config: &Config<'_>) -> anyhow::Result<(ExtractReport,
         (Some(Split::Sessions), _) => extract_sessions(config, path),
         (None, Format::Pcap) => extract_pcap(flags, config, path),
         (None, Format::Pcapng) => {
-            let mut output = output_file::create(path, flags.force)?;
+            let mut output = output_file::create(path, flags.saving.force)?;
             let report = extract_into(config, Target::Pcapng(&mut output))?;
             output.finish()?;
             Ok((report, vec![name_of(path)]))
@@ -332,7 +314,7 @@ fn extract_pcap(
             let name = link_type.name().map_or_else(|| link_type.0.to_string(), str::to_owned);
             with_suffix(path, &format!("-{name}"))
         };
-        let output = output_file::create(&path, flags.force).map_err(io::Error::other)?;
+        let output = output_file::create(&path, flags.saving.force).map_err(io::Error::other)?;
         let output = Rc::new(RefCell::new(output));
         outputs.push((path, Rc::clone(&output)));
         Ok(Box::new(Shared(output)))
@@ -392,8 +374,4 @@ fn extract_into(config: &Config<'_>, target: Target<'_>) -> anyhow::Result<Extra
         });
     progress.finish();
     report.map_err(|error| of_extract(&config.options.volume, error))
-}
-
-fn name_of(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }

@@ -12,7 +12,8 @@ use clap::Args;
 use host::StopFlag;
 use units::ByteSize;
 
-use crate::failure::{Outcome, Verdict, of_hold};
+use crate::custody::pseudonyms::Pseudonyms;
+use crate::failure::{Outcome, Usage, Verdict, of_hold};
 use crate::progress::{Progress, say, say_lines};
 use crate::reading::ReadingFlags;
 use crate::selection::{CaseFlags, SelectionFlags, Throttle};
@@ -66,6 +67,10 @@ pub(crate) struct Flags {
 pub(crate) fn run(flags: &Flags) -> Outcome {
     let Some(volume) = &flags.volume else { return list(flags) };
     let selection = flags.selection.selection(&flags.query)?;
+    if selection.pseudonyms().is_some_and(Pseudonyms::has_escrow) {
+        let text = "--escrow is for extract: a hold keeps addresses as they are, or for good";
+        return Err(Usage(text.to_owned()).into());
+    }
     let mut options = flags.reading.options(volume.clone())?;
     flags.reading.catch_up(&mut options);
     let request = Request { case: flags.case.info(), ..selection.request() };

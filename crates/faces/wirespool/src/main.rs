@@ -13,13 +13,12 @@ mod atlas;
 mod bench;
 mod confinement;
 mod create;
+mod custody;
 mod demo;
 mod diagnose;
 mod evidence;
 mod extcap;
 mod extract;
-mod extracted;
-mod failure;
 mod families;
 mod fields;
 mod find;
@@ -27,13 +26,10 @@ mod generate;
 mod hold;
 mod inspect;
 mod members;
-mod output_file;
-mod progress;
 mod prove;
 mod qualify;
 mod reading;
 mod record;
-mod recorder;
 mod remote;
 mod replay;
 mod salvage;
@@ -42,7 +38,6 @@ mod selection;
 mod serve;
 #[cfg(feature = "sql")]
 mod sql;
-mod stdout;
 mod steno;
 mod tag;
 mod top;
@@ -55,6 +50,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+
+use verbs::{extracted, failure, output_file, progress, recorder, stdout};
 
 use failure::{Outcome, Verdict, warn};
 
@@ -108,6 +105,8 @@ enum Verb {
         words: Vec<OsString>,
     },
     Extract(extract::Flags),
+    #[command(flatten)]
+    Custody(custody::Verb),
     Hold(hold::Flags),
     Archive(Box<hold::ArchiveFlags>),
     Replay(Box<replay::Flags>),
@@ -169,6 +168,7 @@ fn run(verb: Verb) -> Outcome {
         #[cfg(not(feature = "sql"))]
         Verb::Sql { .. } => Err(failure::Usage(NO_SQL.to_owned()).into()),
         Verb::Extract(flags) => extract::run(&flags),
+        Verb::Custody(verb) => custody::run(&verb),
         Verb::Hold(flags) => hold::run(&flags),
         Verb::Archive(flags) => hold::archive(&flags),
         Verb::Replay(flags) => replay::run(&flags),

@@ -9,10 +9,12 @@ use host::{StopFlag, SystemClock};
 use upkeep::{Erasing, NewMember, Rekeying, Target};
 
 use crate::arguments::KeyFlags;
+use crate::custody::forget::ReceiptFlags;
 use crate::failure::{Outcome, Usage, Verdict};
 use crate::progress::Progress;
 use crate::remote::{Asked, Place, RemoteFlags, not_named, of_remote, volume_or_word};
 use crate::{arguments, recorder, stdout};
+use ::evidence::ReceiptForm;
 
 /// Show a volume's redundancy.
 ///
@@ -317,6 +319,7 @@ Examples:
   wirespool erase /data/spool                 what is older than the volume's maximum age
   wirespool erase /data/spool --max-age 7d    what is older than a week
   wirespool erase /data/spool --keys-only     of an encrypted volume: the keys, in seconds
+  wirespool erase /data/spool --receipt erased.json --sign signing.key
 
 Exit code 1 when it was stopped.")]
 pub(crate) struct EraseFlags {
@@ -336,15 +339,31 @@ pub(crate) struct EraseFlags {
     /// Where index files are cached
     #[arg(long, value_name = "DIR")]
     index_dir: Option<PathBuf>,
+    #[command(flatten)]
+    receipt: ReceiptFlags,
 }
 
 pub(crate) fn erase(flags: EraseFlags) -> Outcome {
-    let EraseFlags { target, max_age, clock_is_right, keys_only, index_dir } = flags;
+    let EraseFlags { target, max_age, clock_is_right, keys_only, index_dir, receipt } = flags;
     let json = target.of.json;
     let target = target.target();
     let erasing = Erasing { target, max_age, clock_is_right, keys_alone: keys_only, index_dir };
-    let erased =
-        with_progress("erase", |progress| upkeep::erase(&erasing, &SystemClock, progress))?;
+    let mut done = upkeep::Erased::default();
+    receipt.around(|| {
+        let erase =
+            |progress: upkeep::Progress<'_>| upkeep::erase(&erasing, &SystemClock, progress);
+        done = with_progress("erase", erase)?;
+        let volume = upkeep::status(&erasing.target.volume, &erasing.target.members)?.volume_id;
+        Ok(ReceiptForm {
+            action: "erase",
+            volume_id: volume.to_string(),
+            slots: done.slots.saturating_sub(done.left),
+            slots_left: done.left,
+            keys: done.keys.iter().map(|key| key.id).collect(),
+            ..ReceiptForm::default()
+        })
+    })?;
+    let erased = done;
     let text = if json { volume_view::erased_json(&erased) } else { volume_view::erased(&erased) };
     stdout::print(&text)?;
     Ok(Verdict::clean_if(!erased.is_stopped))

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use ::extract::{Anonymiser, CaseInfo, Limits, Options, Pattern, Request, SessionIds};
+use ::extract::{CaseInfo, Limits, Options, Pattern, Request, SessionIds};
 use anyhow::Context;
 use capture::PacketFilter;
 use clap::Args;
@@ -15,6 +15,7 @@ use query::Query;
 use units::{Clock, NANOS_PER_SECOND, Sleep};
 
 use crate::atlas::AtlasFlags;
+use crate::custody::pseudonyms::{PseudonymFlags, Pseudonyms};
 use crate::failure::Usage;
 use crate::remote::first_given;
 use crate::{arguments, tag};
@@ -29,6 +30,10 @@ const REST_NS_MAX: i64 = NANOS_PER_SECOND / 2;
 /// Flags that name sessions in other ways than a query.
 #[derive(Debug, Args)]
 pub(crate) struct NamingFlags {
+    /// Only sessions that name this in any field: an address, that of a station, a part of a name;
+    /// may be given several times
+    #[arg(long, value_name = "TEXT")]
+    subject: Vec<String>,
     /// Only the session with this community id; may be given several times
     #[arg(long, value_name = "ID")]
     community_id: Vec<String>,
@@ -43,12 +48,20 @@ pub(crate) struct NamingFlags {
 
 impl NamingFlags {
     fn is_empty(&self) -> bool {
-        self.community_id.is_empty() && self.from_eve.is_none() && self.from_zeek.is_none()
+        self.subject.is_empty()
+            && self.community_id.is_empty()
+            && self.from_eve.is_none()
+            && self.from_zeek.is_none()
     }
 
     /// The query with what these ask for besides.
     pub(crate) fn query_text(&self, words: &[String]) -> anyhow::Result<String> {
         let mut text = with_community_ids(words.join(" "), &self.community_id);
+        if !self.subject.is_empty() {
+            let any: Vec<String> = self.subject.iter().map(|term| query::subject(term)).collect();
+            let any = any.join(" or ");
+            text = if text.trim().is_empty() { any } else { format!("({text}) and ({any})") };
+        }
         for path in self.from_eve.iter().chain(&self.from_zeek) {
             let events = tag::events_of(path, &read_text(path)?)?;
             let named: BTreeSet<String> =
@@ -131,9 +144,8 @@ pub(crate) struct SelectionFlags {
     /// Give each packet the id of its session, and who sent it, as a comment
     #[arg(long)]
     comments: bool,
-    /// Exchange addresses by the key in this file, 64 hex digits: prefixes stay common
-    #[arg(long, value_name = "KEYFILE")]
-    anonymise: Option<PathBuf>,
+    #[command(flatten)]
+    pseudonyms: PseudonymFlags,
 }
 
 fn pattern(text: &str) -> Result<Pattern, String> {
@@ -156,7 +168,7 @@ struct Narrowed {
     payload: Option<Pattern>,
     limits: Limits,
     comments: bool,
-    anonymiser: Option<Anonymiser>,
+    anonymiser: Option<Pseudonyms>,
 }
 
 impl SelectionFlags {
@@ -169,9 +181,25 @@ impl SelectionFlags {
     pub(crate) fn given_of_here(&self) -> Option<&'static str> {
         first_given(&[
             (self.sessions.is_some(), "--sessions"),
-            (self.anonymise.is_some(), "--anonymise"),
+            (self.pseudonyms.is_given(), "--anonymise or --escrow"),
             (self.atlas.is_given(), "--mmdb or --tags"),
         ])
+    }
+
+    /// The first of these flags that was given, whichever it is.
+    pub(crate) fn given_besides_query(&self) -> Option<&'static str> {
+        self.given_of_here().or_else(|| {
+            first_given(&[
+                (self.only_range, "--only-range"),
+                (self.whole_sessions, "--whole-sessions"),
+                (!self.naming.is_empty(), "a session or a log"),
+                (self.around.is_some(), "--around"),
+                (self.packet_filter.is_some(), "--packet-filter"),
+                (self.payload.is_some(), "--payload"),
+                (self.limit.or(self.limit_packets).or(self.limit_bytes).is_some(), "a limit"),
+                (self.comments, "--comments"),
+            ])
+        })
     }
 
     /// The query, and what else a service is asked for; `words` are the query.
@@ -226,13 +254,18 @@ impl SelectionFlags {
                 bytes: self.limit_bytes,
             },
             comments: self.comments,
-            anonymiser: self.anonymise.as_deref().map(address_key).transpose()?,
+            anonymiser: self.pseudonyms.pseudonyms()?,
         };
         Ok(Selection { query, query_text, flags })
     }
 }
 
 impl Selection {
+    /// The other addresses of its packets, if they get some.
+    pub(crate) fn pseudonyms(&self) -> Option<&Pseudonyms> {
+        self.flags.anonymiser.as_ref()
+    }
+
     pub(crate) fn request(&self) -> Request<'_> {
         let flags = &self.flags;
         Request {
@@ -243,16 +276,10 @@ impl Selection {
             payload: flags.payload.clone(),
             limits: flags.limits,
             comments: flags.comments,
-            anonymiser: flags.anonymiser.clone(),
+            anonymiser: flags.anonymiser.as_ref().map(Pseudonyms::anonymiser),
             ..Request::new(&self.query, &self.query_text)
         }
     }
-}
-
-fn address_key(path: &Path) -> anyhow::Result<Anonymiser> {
-    let text = host::read_key(path)?;
-    Anonymiser::from_text(&text)
-        .map_err(|error| Usage(format!("{}: {error}", page::safe::path(path))).into())
 }
 
 /// A query with the alternatives of `ids` besides.

@@ -4,12 +4,13 @@ use core::ops::ControlFlow;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use ::extract::{Event, Found, LogEvent, LogReader, Options, Request};
+use ::extract::{Event, Found, Options, Request};
 use ::hold::{Aside, Room, put_aside};
 use ::remote::{There, Wanted};
 use anyhow::bail;
 use clap::Args;
 use host::{StopFlag, SystemClock, Tail};
+use logs::{LogEvent, LogReader};
 use units::{Clock, NANOS_PER_SECOND, Sleep};
 
 use crate::failure::{Outcome, Usage, Verdict, of_extract, of_hold};
@@ -286,7 +287,7 @@ impl Tagger<'_> {
 /// Reads the events of a whole log; alerts alone, if there are any.
 pub(crate) fn events_of(path: &Path, text: &str) -> Result<Vec<LogEvent>, Usage> {
     let no_log = || Usage(format!("{}: not a log of Suricata or Zeek", page::safe::path(path)));
-    let mut events = ::extract::log_events(text).map_err(|_| no_log())?;
+    let mut events = logs::log_events(text).map_err(|_| no_log())?;
     if events.iter().any(|event| event.is_alert) {
         events.retain(|event| event.is_alert);
     }

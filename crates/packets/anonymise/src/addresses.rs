@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use aes::Aes128;
 use aes::cipher::{BlockEncrypt as _, KeyInit as _};
 
+use super::met::{Met, Stations};
 use super::prefix::{Pinned, Prefixes};
 
 /// Addresses remembered: one costs up to 128 encryptions.
@@ -17,6 +18,10 @@ pub(super) struct Addresses {
     stations: Aes128,
     v4: HashMap<[u8; 4], [u8; 4]>,
     v6: HashMap<[u8; 16], [u8; 16]>,
+    /// Where stations that are met are put down.
+    pub(super) met: Option<Met>,
+    /// The way back, for which no key is enough: others have become these stations.
+    back: Option<Stations>,
 }
 
 impl Addresses {
@@ -26,7 +31,22 @@ impl Addresses {
         let mut stations = [0x6d; 16].into();
         prefixes.encrypt(&mut stations);
         let stations = Aes128::new(&stations);
-        Self { prefixes, stations, v4: HashMap::new(), v6: HashMap::new() }
+        let (v4, v6) = (HashMap::new(), HashMap::new());
+        Self { prefixes, stations, v4, v6, met: None, back: None }
+    }
+
+    /// From other addresses to those of the wire.
+    pub(super) fn reversed(self, stations: Stations) -> Self {
+        let (v4, v6) = (HashMap::new(), HashMap::new());
+        Self { v4, v6, back: Some(stations), met: None, ..self }
+    }
+
+    fn other(&self, bits: u128, width: u32, pinned: &Pinned) -> u128 {
+        if self.back.is_some() {
+            self.prefixes.restore(bits, width, pinned)
+        } else {
+            self.prefixes.exchange(bits, width, pinned)
+        }
     }
 
     /// The other address; the same for the same.
@@ -36,7 +56,7 @@ impl Addresses {
         }
         let number = u32::from_be_bytes(address);
         let bits = u128::from(number) << 96;
-        let new = self.prefixes.exchange(bits, 32, &Pinned::V4) >> 96;
+        let new = self.other(bits, 32, &Pinned::V4) >> 96;
         let new = u32::try_from(new).expect("the upper 32 bits").to_be_bytes();
         if self.v4.len() >= REMEMBERED_MAX {
             self.v4.clear();
@@ -63,7 +83,7 @@ impl Addresses {
             }
             _ => {
                 let bits = u128::from_be_bytes(address);
-                self.prefixes.exchange(bits, 128, &Pinned::V6).to_be_bytes()
+                self.other(bits, 128, &Pinned::V6).to_be_bytes()
             }
         };
         if self.v6.len() >= REMEMBERED_MAX {
@@ -83,6 +103,10 @@ impl Addresses {
                 [0x33, 0x33, 0xff, a, b, c]
             }
             [first, ..] if first & 1 != 0 => address,
+            station if self.back.is_some() => {
+                let stations = self.back.as_ref().map(|back| &back.stations);
+                stations.and_then(|known| known.get(&station)).copied().unwrap_or(station)
+            }
             station => {
                 let mut block = [0; 16];
                 for (place, byte) in block.iter_mut().zip([1].iter().chain(&station)) {
@@ -92,13 +116,23 @@ impl Addresses {
                 let mut new = *scrambled.first_chunk::<6>().expect("a block is longer");
                 // Of one host, and never assigned (IEEE 802, 8.2).
                 new[0] = new[0] & 0xfc | 2;
+                if let Some(met) = &self.met {
+                    met.station(new, station);
+                }
                 new
             }
         }
     }
 
-    fn low_bytes(&self, [a, b, c]: [u8; 3]) -> [u8; 3] {
+    fn low_bytes(&self, old: [u8; 3]) -> [u8; 3] {
+        if let Some(back) = &self.back {
+            return back.groups.get(&old).copied().unwrap_or(old);
+        }
+        let [a, b, c] = old;
         let [a, b, c, ..] = self.scramble([2, a, b, c, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        if let Some(met) = &self.met {
+            met.group([a, b, c], old);
+        }
         [a, b, c]
     }
 

@@ -10,6 +10,7 @@
 
 mod addresses;
 mod frame;
+mod met;
 mod prefix;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use wire::{Address, FiveTuple, LinkType};
 
 use addresses::Addresses;
 use frame::Frame;
+pub use met::{Met, Stations};
 
 /// The text is no key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
@@ -61,8 +63,23 @@ impl Anonymiser {
         Ok(Self::new(&key))
     }
 
-    fn new(key: &[u8; 32]) -> Self {
+    /// Of a key.
+    pub fn new(key: &[u8; 32]) -> Self {
         Self { addresses: Addresses::new(key), bytes: Vec::new() }
+    }
+
+    /// Puts down the stations that it meets, and copies of it: there is no other way back to them.
+    #[must_use]
+    pub fn noting(mut self, met: Met) -> Self {
+        self.addresses.met = Some(met);
+        self
+    }
+
+    /// The way back: packets get the addresses again that they had. Stations that were not put down
+    /// stay what they became, and what was blanked stays blank.
+    #[must_use]
+    pub fn reversed(self, stations: Stations) -> Self {
+        Self { addresses: self.addresses.reversed(stations), bytes: Vec::new() }
     }
 
     /// The packet with other addresses, as long as it was.
@@ -79,14 +96,18 @@ impl Anonymiser {
 
     /// Other ends of a session.
     pub fn tuple(&mut self, tuple: &mut FiveTuple) {
+        tuple.orig = self.address(tuple.orig);
+        tuple.resp = self.address(tuple.resp);
+    }
+
+    /// Another address.
+    pub fn address(&mut self, address: Address) -> Address {
         let addresses = &mut self.addresses;
-        for end in [&mut tuple.orig, &mut tuple.resp] {
-            *end = match *end {
-                Address::None => Address::None,
-                Address::Mac(station) => Address::Mac(addresses.station(station)),
-                Address::V4(ip) => Address::V4(addresses.ipv4(ip.octets()).into()),
-                Address::V6(ip) => Address::V6(addresses.ipv6(ip.octets()).into()),
-            };
+        match address {
+            Address::None => Address::None,
+            Address::Mac(station) => Address::Mac(addresses.station(station)),
+            Address::V4(ip) => Address::V4(addresses.ipv4(ip.octets()).into()),
+            Address::V6(ip) => Address::V6(addresses.ipv6(ip.octets()).into()),
         }
     }
 }

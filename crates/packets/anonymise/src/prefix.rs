@@ -93,6 +93,26 @@ impl Prefixes {
         new
     }
 
+    /// The address that [`Self::exchange`] makes this one of.
+    pub(super) fn restore(&self, bits: u128, width: u32, pinned: &Pinned) -> u128 {
+        if pinned.keeps(bits) {
+            return bits;
+        }
+        let mut old = self.back_once(bits, width, pinned);
+        while pinned.keeps(old) {
+            old = self.back_once(old, width, pinned);
+        }
+        old
+    }
+
+    /// Bit by bit: those in front are known when one is turned back.
+    fn back_once(&self, bits: u128, width: u32, pinned: &Pinned) -> u128 {
+        (0..width).fold(bits, |old, len| {
+            let is_turned = !pinned.holds(old, len) && self.turns(old, len);
+            if is_turned { old ^ (1 << (127 - len)) } else { old }
+        })
+    }
+
     fn once(&self, bits: u128, width: u32, pinned: &Pinned) -> u128 {
         let turned = (0..width).filter(|&len| !pinned.holds(bits, len) && self.turns(bits, len));
         turned.fold(bits, |new, len| new ^ (1 << (127 - len)))
@@ -173,6 +193,11 @@ mod tests {
             };
             check(32, &Pinned::V4);
             check(128, &Pinned::V6);
+            for (width, pinned) in [(32, Pinned::V4), (128, Pinned::V6)] {
+                let bits = one & mask(width);
+                let new = prefixes.exchange(bits, width, &pinned);
+                assert_eq!(prefixes.restore(new, width, &pinned), bits);
+            }
             let is_group = |bits: u128| bits >> 125 == 7;
             let new = prefixes.exchange(one & mask(32), 32, &Pinned::V4);
             assert_eq!(is_group(new), is_group(one));
@@ -192,9 +217,12 @@ mod tests {
             for text in ["0.0.0.0", "127.0.0.1", "224.0.0.251", "255.255.255.255"] {
                 assert_eq!(new(text), v4(text), "{text}");
             }
-            // The image of some block is the loopback's: whole blocks walk on together.
+            // The image of some block is the loopback's: whole blocks walk on together, and back.
             for first in 0..127_u128 {
-                assert_ne!(prefixes.exchange(first << 120 | 1 << 96, 32, &Pinned::V4) >> 120, 127);
+                let old = first << 120 | 1 << 96;
+                let new = prefixes.exchange(old, 32, &Pinned::V4);
+                assert_ne!(new >> 120, 127);
+                assert_eq!(prefixes.restore(new, 32, &Pinned::V4), old);
             }
         }
     }

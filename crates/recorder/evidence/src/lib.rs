@@ -6,6 +6,7 @@
 //! binary.
 
 mod anchor;
+mod approval;
 mod attested;
 mod clock_use;
 mod coverage;
@@ -13,6 +14,7 @@ mod der;
 mod key;
 mod listed;
 mod maker;
+mod receipt;
 mod seal;
 mod ssh;
 mod stamp;
@@ -21,6 +23,10 @@ mod witness;
 
 pub use anchor::{
     ANCHOR_VERSION, AnchorError, AnchorForm, CheckedAnchor, PreviousForm, ReadAnchor, parse_anchor,
+};
+pub use approval::{
+    APPROVAL_SUFFIX, APPROVAL_VERSION, ApprovalError, ApprovalForm, Approved, ApprovedForm,
+    RequestForm, check_approval, read_request,
 };
 pub use attested::{
     Attested, Distrust, LIST_SUFFIX, SIGNATURE_SUFFIX, STAMP_REQUEST_SUFFIX, STAMP_SUFFIX, Trust,
@@ -31,6 +37,7 @@ pub use coverage::{Coverage, coverage};
 pub use key::{AskPassphrase, KeyError, NAMESPACE, PublicKey, SigningKey};
 pub use listed::{Body, LISTED_BYTES, ListError, Listed, ListedStripes, list_header};
 pub use maker::Maker;
+pub use receipt::{RECEIPT_VERSION, ReceiptForm};
 pub use seal::{
     AFTER_SEAL, BEFORE_SEAL, Seal, SealError, SealForm, SealTextError, Signer, split_sealed,
 };

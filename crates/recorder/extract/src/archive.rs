@@ -123,6 +123,14 @@ impl Archive {
         Ok(archive)
     }
 
+    /// The same of a reader that is open, with the segments that its directories name.
+    pub(crate) fn of_volume(reader: Reader, options: &Options, now: Timestamp) -> Self {
+        let mut archive = Self::of_reader(reader, options, now);
+        archive.path = Some(options.volume.clone());
+        archive.load_directories();
+        archive
+    }
+
     /// A volume without a running recorder.
     pub(crate) fn of_reader(reader: Reader, options: &Options, now: Timestamp) -> Self {
         let volume = reader.superblock().volume_id;
@@ -445,5 +453,6 @@ pub(crate) fn is_data(head: &Head) -> bool {
 }
 
 fn holds_packets(head: &Head, stripes: &RangeInclusive<StripeId>) -> bool {
-    is_data(head) && stripes.contains(&head.stripe.stripe)
+    let says_something = is_data(head) || head.stripe.forgotten().is_some();
+    says_something && stripes.contains(&head.stripe.stripe)
 }

@@ -133,6 +133,8 @@ pub struct Completeness {
     pub unrecorded: Times,
     /// Times that were asked for, and that are overwritten or erased.
     pub overwritten: Times,
+    /// Times of packets that were forgotten on request; of which they were is not known any more.
+    pub forgotten: Times,
     /// Times of which it is not known whether packets are missing.
     pub doubts: Vec<(Doubt, Times)>,
 }
@@ -151,7 +153,8 @@ impl Completeness {
             || self.limited
             || self.stopped
             || !self.unrecorded.is_empty()
-            || !self.overwritten.is_empty();
+            || !self.overwritten.is_empty()
+            || !self.forgotten.is_empty();
         let is_doubtful = !self.gaps.is_empty()
             || self.left_out_packets > 0
             || self.unread_packets > 0
@@ -186,6 +189,7 @@ impl Completeness {
         self.disorder.packets = self.disorder.packets.max(packets);
         self.disorder.most_ns = self.disorder.most_ns.max(most_ns);
         self.expired_through = self.expired_through.max(other.expired_through);
+        self.forgotten.add(&other.forgotten);
         self.withhold_times(other.withheld);
         self.erased_through = self.erased_through.max(other.erased_through);
         self.add_given_up(other.given_up.iter().copied());
@@ -198,6 +202,11 @@ impl Completeness {
             overwritten: overwritten.clone(),
             doubts: doubts.clone(),
         });
+    }
+
+    /// Of what was forgotten only that counts which lies in times that were asked for.
+    pub(crate) fn forget_but(&mut self, from: Timestamp, to: Timestamp) {
+        self.forgotten = self.forgotten.and(&Times::of(from, to));
     }
 
     /// Adds what heads say of the times that were asked for.
@@ -323,6 +332,7 @@ impl Completeness {
     fn fmt_times(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt_listed(f, "not recorded: no recorder ran", &self.unrecorded)?;
         fmt_listed(f, "not held: packets were overwritten or erased", &self.overwritten)?;
+        fmt_listed(f, "forgotten: packets were erased on request", &self.forgotten)?;
         for (doubt, times) in &self.doubts {
             let text = match doubt {
                 Doubt::Crash => {

@@ -76,6 +76,7 @@ pub(crate) fn run<'a>(
     // Packets around sessions are asked for by their times, others by those of the query.
     let (from, to) = request.query.time_range();
     let asked = if request.around.is_some() { done.times.clone() } else { from..=to };
+    notes.completeness.forget_but(*asked.start(), *asked.end());
     // A run of slots is asked for what lies there, whatever the times.
     if request.slots.is_none() {
         notes.completeness.add_standing(&archive.standing(&asked));

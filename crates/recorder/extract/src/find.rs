@@ -112,6 +112,8 @@ pub fn find_columns(
     let select_ns = list_ns + look_ns + rows_ns;
     let explain = Explain { select_ns, list_ns, look_ns, rows_ns, ..notes.explain };
     let Notes { mut completeness, met, .. } = notes.settled(&archive);
+    let (from, to) = sought.query.time_range();
+    completeness.forget_but(from, to);
     completeness.limited = shown.limited;
     completeness.stopped = flow.is_break() && !shown.limited;
     Ok(FindReport { sessions: shown.count, completeness, explain, met })

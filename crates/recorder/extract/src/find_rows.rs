@@ -54,6 +54,7 @@ pub fn find_rows(
     }
     notes.explain.select_ns = watch.lap();
     let Notes { mut completeness, explain, met } = notes.settled(&archive);
+    completeness.forget_but(from, to);
     completeness.stopped = flow.is_break();
     Ok(FindReport { sessions: 0, completeness, explain, met })
 }

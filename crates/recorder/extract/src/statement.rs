@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::io::{self, Read};
 
-use evidence::ClockUse;
+use evidence::{ApprovedForm, ClockUse};
 use format::head::VolumeId;
 use format::session_row::PieceId;
 use serde::Serialize;
@@ -56,6 +56,15 @@ pub struct Asked {
     pub comments: bool,
     /// Addresses are not those of the wire.
     pub anonymised: bool,
+    /// Who asked for it, and who approved that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approved: Option<ApprovedForm>,
+    /// Made of a raw extract: BLAKE3 of that, in hex digits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw_blake3: Option<String>,
+    /// A raw extract: packets are encrypted in it.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub is_raw: bool,
 }
 
 impl Asked {
@@ -71,6 +80,7 @@ impl Asked {
             limits: request.limits,
             comments: request.comments,
             anonymised: request.anonymiser.is_some(),
+            ..Self::default()
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::completeness::{Completeness, DamageKind};
 use crate::explain::Explain;
 use crate::met::NamesMet;
 use crate::slots::{ColumnRead, Place, SlotRead, read_slots};
+use crate::times::Times;
 use crate::{Error, Options};
 
 /// Bytes of a row.
@@ -195,6 +196,9 @@ fn found_in<'a>(
             lost(archive, StripeId { sequence, sub }, notes);
         }
         expected.sub = id.sub.saturating_add(1);
+        if let Some((from, to)) = stripe.head.stripe.forgotten() {
+            notes.completeness.forgotten.add(&Times::of(from, to));
+        }
         if stripe.head.stripe.kind == Kind::Data && wanted(id) {
             found.push((stripe, column.bytes));
         }

@@ -30,6 +30,16 @@ pub enum Error {
     LastRecipient { path: PathBuf },
     #[error("{} is not encrypted: it has no keys that could be destroyed", path.display())]
     NotEncrypted { path: PathBuf },
+    #[error(
+        "{} has a member that is away or lacks something, and would keep what is to be forgotten; \
+         status says which, resilver or replace makes it whole",
+        path.display()
+    )]
+    Absent { path: PathBuf },
+    #[error("forgotten, but files in the index directory {} are left", path.display())]
+    IndexFiles { path: PathBuf, source: std::io::Error },
+    #[error("{} was recorded into meanwhile: try again", path.display())]
+    WentOn { path: PathBuf },
     #[error("{}: no packets to anchor, or none since --previous", path.display())]
     NothingToAnchor { path: PathBuf },
     #[error(

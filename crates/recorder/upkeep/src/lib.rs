@@ -12,6 +12,7 @@ mod create;
 mod erase;
 mod error;
 mod fate;
+mod forget;
 mod inspect;
 mod keys;
 mod map;
@@ -30,6 +31,7 @@ pub use create::{CreateOptions, Created, CreatedMember, create};
 pub use erase::{Erasing, erase};
 pub use error::Error;
 pub use fate::{BadCopy, Fate};
+pub use forget::{forget, segments_of};
 pub use inspect::{
     Encryption, IndexSummary, Inspection, LEFT_OUT_SEGMENTS_MAX, MemberState, Reach, Recording,
     inspect,

@@ -35,6 +35,11 @@ impl Pattern {
         Self { parts: vec![text.to_owned()] }
     }
 
+    /// Any text that has this one in it.
+    pub(crate) fn containing(text: &str) -> Self {
+        Self { parts: vec![String::new(), text.to_owned(), String::new()] }
+    }
+
     /// The only text that fits, if there are no stars.
     pub(crate) fn whole(&self) -> Option<&str> {
         if let [whole] = self.parts.as_slice() { Some(whole) } else { None }

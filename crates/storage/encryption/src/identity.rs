@@ -65,6 +65,17 @@ impl Identities {
             .ok_or_else(|| WrapError::Identity("it is empty".to_owned()))
     }
 
+    /// The text of a file that [`crate::Recipients::encrypt`] made for one of these, if it has so
+    /// many bytes at most.
+    pub fn decrypt(&self, sealed: &[u8], bytes_max: u64) -> Option<Zeroizing<Vec<u8>>> {
+        let decryptor = age::Decryptor::new(sealed).ok()?;
+        let identities = self.all.iter().map(|it| -> &dyn age::Identity { it.as_ref() });
+        let reader = decryptor.decrypt(identities).ok()?;
+        let mut plain = Zeroizing::new(Vec::new());
+        reader.take(bytes_max).read_to_end(&mut plain).ok()?;
+        Some(plain)
+    }
+
     /// The data key of this volume and number, if it was wrapped to one of these.
     pub fn unwrap(&self, wrapped: &[u8], volume_id: [u8; 16], key_id: u64) -> Option<DataKey> {
         let decryptor = age::Decryptor::new(wrapped).ok()?;

@@ -64,6 +64,21 @@ impl Recipients {
         Ok(recipients)
     }
 
+    /// Encrypts a text to all of them, as a file of age.
+    ///
+    /// # Errors
+    /// [`WrapError::Together`].
+    pub fn encrypt(&self, plain: &[u8]) -> Result<Vec<u8>, WrapError> {
+        let together = |error: &dyn core::fmt::Display| WrapError::Together(error.to_string());
+        let recipients = self.all.iter().map(|it| -> &dyn age::Recipient { it.as_ref() });
+        let encryptor = age::Encryptor::with_recipients(recipients).map_err(|it| together(&it))?;
+        let mut sealed = Vec::new();
+        let mut writer = encryptor.wrap_output(&mut sealed).map_err(|it| together(&it))?;
+        writer.write_all(plain).map_err(|it| together(&it))?;
+        writer.finish().map_err(|it| together(&it))?;
+        Ok(sealed)
+    }
+
     /// Encrypts a data key to all of them. It can be unwrapped only as the key of this volume and
     /// this number.
     ///
@@ -75,18 +90,11 @@ impl Recipients {
         volume_id: [u8; 16],
         key_id: u64,
     ) -> Result<Vec<u8>, WrapError> {
-        let together = |error: &dyn core::fmt::Display| WrapError::Together(error.to_string());
-        let recipients = self.all.iter().map(|it| -> &dyn age::Recipient { it.as_ref() });
-        let encryptor = age::Encryptor::with_recipients(recipients).map_err(|it| together(&it))?;
         let mut payload = Zeroizing::new(Vec::with_capacity(KEY_BYTES + BOUND_BYTES));
         payload.extend_from_slice(key.bytes());
         payload.extend_from_slice(&volume_id);
         payload.extend_from_slice(&key_id.to_le_bytes());
-        let mut wrapped = Vec::new();
-        let mut writer = encryptor.wrap_output(&mut wrapped).map_err(|it| together(&it))?;
-        writer.write_all(&payload).map_err(|it| together(&it))?;
-        writer.finish().map_err(|it| together(&it))?;
-        Ok(wrapped)
+        self.encrypt(&payload)
     }
 }
 

@@ -370,6 +370,13 @@ impl Head {
 }
 
 impl StripeHead {
+    /// Times of packets that were in this slot and were forgotten on request: its VOID has them in
+    /// the place of those that it holds, and any other VOID has none.
+    pub fn forgotten(&self) -> Option<(Timestamp, Timestamp)> {
+        let is_one = self.kind == Kind::Void && self.time_min <= self.time_max;
+        is_one.then_some((self.time_min, self.time_max))
+    }
+
     /// Length of the local-use block that begins in a head: of a closing one it reaches to the end
     /// of the slot, of an encrypted stripe to that of the body; 0 for other heads.
     pub fn local_block_bytes(&self) -> u32 {

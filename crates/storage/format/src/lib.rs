@@ -19,3 +19,4 @@ pub mod recorded;
 pub mod session_row;
 pub mod stored_field;
 pub mod superblock;
+pub mod usable;

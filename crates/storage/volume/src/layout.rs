@@ -6,6 +6,7 @@
 
 use format::geometry::{ExtentOrder, PIECE_BYTES_MAX, RESERVED_BYTES};
 use format::superblock::MEMBER_BYTES_MIN;
+use format::usable::Usable;
 
 use crate::Error;
 
@@ -35,45 +36,6 @@ pub struct Layout {
 impl Default for Layout {
     fn default() -> Self {
         Self { zones: 1, extent_bytes: None, usable: Usable::default() }
-    }
-}
-
-/// The part of each member that the ring may use.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Usable {
-    /// Byte or share at which the range begins.
-    pub begin: Bound,
-    /// Byte or share at which the range ends.
-    pub end: Bound,
-}
-
-impl Default for Usable {
-    fn default() -> Self {
-        Self { begin: Bound::Share(0), end: Bound::Share(WHOLE) }
-    }
-}
-
-/// A place on a member.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Bound {
-    /// Bytes from its begin.
-    Bytes(u64),
-    /// Ten-thousandths of its size.
-    Share(u16),
-}
-
-/// All ten-thousandths.
-const WHOLE: u16 = 10_000;
-
-impl Bound {
-    fn of(self, size_bytes: u64) -> u64 {
-        match self {
-            Self::Bytes(bytes) => bytes,
-            Self::Share(share) => {
-                let bytes = u128::from(size_bytes) * u128::from(share) / u128::from(WHOLE);
-                u64::try_from(bytes).expect("a share of a size, or 6.5 times as much")
-            }
-        }
     }
 }
 
@@ -156,6 +118,8 @@ impl Layout {
 
 #[cfg(test)]
 mod tests {
+    use format::usable::Bound;
+
     use super::*;
 
     const PIECE: u32 = 2 << 20;
@@ -199,7 +163,7 @@ mod tests {
         let end = ring.slot0_offset + ring.slots * u64::from(PIECE);
         assert!((6 * TERABYTE - 2 * u64::from(PIECE)..=6 * TERABYTE).contains(&end));
         // The share that a smaller replacement may lack is kept whatever the range.
-        let usable = Usable { begin: Bound::Bytes(0), end: Bound::Share(WHOLE) };
+        let usable = Usable { begin: Bound::Bytes(0), end: Bound::Share(10_000) };
         let ring = placed(Layout { usable, ..Layout::default() }, 8 * TERABYTE);
         assert_eq!(ring.unwrap(), placed(Layout::default(), 8 * TERABYTE).unwrap());
     }

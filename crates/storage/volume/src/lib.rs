@@ -51,8 +51,9 @@ pub use claim::Opener;
 pub use create::{CreateOptions, Identity, columns_for, create, create_for, geometry_for};
 pub use error::{Error, Expelled, MemberFailure};
 pub use expiry::{Erased, erase};
+pub use format::usable::{Bound, Usable};
 pub use index_stripes::IndexFile;
-pub use layout::{Bound, Layout, Usable};
+pub use layout::Layout;
 pub use locate::{
     MemberAt, find_members, is_spare_at, lacks_superblock, open_found, open_members, open_reader,
     open_superblocks, place_of, why_absent,
@@ -75,6 +76,6 @@ pub use sealing::RandomKey;
 pub use search::Newest;
 pub use verify::{Damage, LostBody, VerifyReport};
 pub use writer::{
-    Appended, ClockDoubt, Filled, FilledColumn, Plan, Repair, Retention, Returning, Writer,
-    WriterCounters,
+    Appended, ClockDoubt, Filled, FilledColumn, Forgotten, Plan, Repair, Retention, Returning,
+    Writer, WriterCounters,
 };

@@ -17,6 +17,7 @@ mod repairs;
 mod retention;
 mod sealing;
 
+pub use erase::Forgotten;
 use erasure::Erasure;
 pub(crate) use explained::Explained;
 pub use members::Returning;

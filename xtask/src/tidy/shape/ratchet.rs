@@ -3,7 +3,7 @@
 //! entry is no way out: what breaks a limit is changed. Lines of `volume` and `record` rose once,
 //! from 10 600 and 8400, when they learned to encrypt, and again, from 11 200 and 8500, for keys of
 //! members that were away and for handshakes; those of `wirespool` from 11 500, and the files that
-//! `main.rs` uses from 34, for evidence and `--remote`, and to 37 when flags of verbs became files.
+//! `main.rs` uses from 34, for evidence and `--remote`, and to 36 when flags of verbs became files.
 //! What is left in circles is `wire`: headers hold each other, and each calls what follows it.
 
 use super::rule::Rule;
@@ -20,15 +20,15 @@ const fn entry(rule: Rule, place: &'static str, figure: usize) -> Entry {
 
 pub(super) const ENTRIES: [Entry; 12] = [
     entry(Rule::FilesInCircles, "crates/packets/wire", 5),
-    entry(Rule::FilesUsed, "crates/faces/wirespool/src/main.rs", 37),
+    entry(Rule::FilesUsed, "crates/faces/wirespool/src/main.rs", 36),
     entry(Rule::FilesUsed, "crates/packets/capture/src/live/xdp/open.rs", 13),
     entry(Rule::FilesUsed, "crates/proof/bench/src/main.rs", 17),
     entry(Rule::FilesUsed, "crates/recorder/extract/src/packet_reader.rs", 19),
     entry(Rule::FilesUsed, "crates/recorder/record/src/pipeline.rs", 27),
     entry(Rule::FilesUsed, "crates/storage/volume/src/mount.rs", 16),
     entry(Rule::FilesUsed, "crates/tools/qualify/src/run.rs", 14),
-    entry(Rule::CrateLines, "crates/faces/wirespool", 12700),
-    entry(Rule::CrateLines, "crates/recorder/extract", 10000),
+    entry(Rule::CrateLines, "crates/faces/wirespool", 12500),
+    entry(Rule::CrateLines, "crates/recorder/extract", 9800),
     entry(Rule::CrateLines, "crates/recorder/record", 8300),
     entry(Rule::CrateLines, "crates/storage/volume", 11300),
 ];

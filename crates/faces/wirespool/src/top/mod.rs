@@ -1,13 +1,10 @@
 //! `wirespool top`.
 
-mod feed;
 mod flags;
 mod once;
 mod pages;
 mod saved;
 mod tabs;
-mod watcher;
-mod watchers;
 
 use core::time::Duration;
 use std::path::Path;
@@ -21,13 +18,13 @@ use network::interfaces;
 use talkers::Limits;
 use units::ByteSize;
 
-use self::feed::Origin;
 pub(crate) use self::flags::Flags;
 use self::pages::TopPages;
 use self::tabs::TABS;
 use crate::arguments;
 use crate::failure::{Outcome, Usage, Verdict};
 use crate::{recorder, stdout};
+use verbs::top::feed::Origin;
 
 /// Kernel memory for packets of each interface.
 const RING: ByteSize = ByteSize(32 << 20);

@@ -13,11 +13,11 @@ use talkers::{Limits, Moment, Talkers};
 use units::Clock;
 use wire::{FiveTuple, Protocol};
 
-use super::feed::{Feed, Origin};
 use super::saved;
 use super::tabs::{TABS, Wanted, wanted};
-use super::watchers::{Watchers, Worked};
 use crate::failure::line;
+use verbs::top::feed::{Feed, Origin};
+use verbs::top::watchers::{Watchers, Worked};
 
 /// Seconds after which a second is over for certain: of an interface, and of a recorder, which
 /// keeps packets for a second before it writes them.

@@ -12,8 +12,8 @@ use query::Query;
 use talkers::{Moment, Talkers};
 use units::Clock;
 
-use super::feed::between;
 use crate::failure::of_extract;
+use verbs::top::feed::between;
 
 /// A name with the time of writing; the file of an earlier second is not replaced.
 fn path() -> PathBuf {

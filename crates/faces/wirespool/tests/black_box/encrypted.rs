@@ -3,6 +3,7 @@
 #![expect(clippy::indexing_slicing, reason = "a test may stop at once")]
 
 pub(crate) mod keys;
+mod raw;
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -370,3 +370,69 @@ fn keys_of_openssh_that_cannot_sign_are_refused_in_a_line() {
     run(&["verify-extract", &format!("{out}.json"), &out, "--public-key", &public])
         .fails_with(2, "of the kind ssh-rsa");
 }
+
+/// The report stands by itself: nothing in it runs, nothing is loaded, and each check has a line.
+#[test]
+fn the_report_for_people_says_what_was_checked_and_runs_nothing() {
+    let Evidence { volume, public, .. } = evidence();
+    let (file, key) = (volume.file("case.pcapng"), volume.file("signing.key"));
+    let hostile = "<script>alert(1)</script> & \"leak\"";
+    let words = ["extract", &volume.path, "sni *", "--sign", &key, "-w", &file];
+    let case = ["--case", hostile, "--purpose", "the leak of April", "--requester", "B. Jones"];
+    run(&[&words[..], &case].concat()).done();
+    let anchor = volume.file("monday.anchor");
+    run(&["anchor", &volume.path, "-w", &anchor]).done();
+    let (manifest, page) = (volume.file("case.pcapng.json"), volume.file("report.html"));
+    let check = |more: &[&str]| {
+        let words = ["verify-extract", &manifest, &file, "--public-key", &public];
+        let report = ["--anchor", &anchor, "--html", &page];
+        run(&[&words[..], &report, more].concat())
+    };
+    check(&[]).done();
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(html.starts_with("<!DOCTYPE html>") && html.len() < 200_000, "{}", html.len());
+    let json: Value = serde_json::from_str(&std::fs::read_to_string(&manifest).unwrap()).unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    for words in [
+        "Every check that was made is right",
+        "&lt;script&gt;alert(1)&lt;/script&gt;",
+        "the leak of April",
+        "B. Jones",
+        "case.pcapng",
+        &text(&json["outputs"][0]["sha256"]),
+        &text(&json["volume_id"]),
+        "Seal and signature",
+        "monday.anchor",
+        "What this proves",
+        "What this does not prove",
+        "How to check this again",
+    ] {
+        assert!(html.contains(words), "{words} in {html}");
+    }
+    for words in ["<script", "<img", "<link", "<iframe", " src=", "http://", "https://", "onload"] {
+        assert!(!html.contains(words), "{words} in {html}");
+    }
+    check(&[]).is_refused("exists already");
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[200] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    assert_eq!(check(&["--force"]).code, Some(1));
+    let html = std::fs::read_to_string(&page).unwrap();
+    for words in ["Something is not as it was written", "does not match the SHA-256"] {
+        assert!(html.contains(words), "{words} in {html}");
+    }
+    assert!(!html.contains("Every check that was made is right"));
+    // A browser prints it; without one the page was looked at above.
+    let pdf = volume.file("report.pdf");
+    let print = format!("--print-to-pdf={pdf}");
+    let mut chromium = Command::new("chromium");
+    chromium.args(["--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer"]);
+    chromium.arg(print).arg(format!("file://{page}")).stderr(Stdio::null());
+    match chromium.stdout(Stdio::null()).status() {
+        Ok(status) if status.success() => {
+            let pdf = std::fs::read(&pdf).unwrap();
+            assert!(pdf.starts_with(b"%PDF-") && pdf.len() > 10_000, "{} bytes", pdf.len());
+        }
+        other => println!("not run: chromium prints no PDF: {other:?}"),
+    }
+}

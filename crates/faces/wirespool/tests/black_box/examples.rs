@@ -225,6 +225,10 @@ impl World {
             text = text.replace("--remove age1...", &format!("--remove {PUBLIC}"));
             text = text.replace("--add age1...", &format!("--add {OTHERS}"));
         }
+        text = text.replace("--escrow age1...", &format!("--escrow {PUBLIC}"));
+        if text.starts_with("wirespool extract") && text.contains("--raw") {
+            text = text.replace("/data/spool", "/data/vault");
+        }
         if text.starts_with("wirespool bench") {
             // Other examples have facts in a file of this name.
             text = text.replace("monday.json", "bench.json");

@@ -8,6 +8,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests look at the clock and open files")]
 
 mod anchors;
+mod approval;
 mod archive;
 mod asked;
 mod attacked;
@@ -23,6 +24,7 @@ mod discards;
 mod encrypted;
 mod evidence;
 mod examples;
+mod forget;
 mod fuse;
 mod golden;
 mod guards;
@@ -42,6 +44,7 @@ mod order;
 mod page;
 mod pivots;
 mod prove;
+mod pseudonyms;
 mod qualify;
 mod questions;
 mod reforged;

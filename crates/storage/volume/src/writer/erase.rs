@@ -12,13 +12,28 @@ use core::ops::Range;
 
 use format::head::{Kind, StripeHead, StripeId};
 use format::superblock::Superblock;
-use units::Clock;
+use units::{Clock, Timestamp};
 
 use super::erasure::SLOTS_AT_ONCE;
 use super::{Filled, Writer};
 use crate::Error;
 use crate::member_writer::MemberWriter;
 use crate::seal::{Sealed, empty_head, row_offset};
+
+/// A slot whose content is forgotten on request, wherever in the ring it lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Forgotten {
+    /// Its sequence.
+    pub sequence: u64,
+    /// When the packets were recorded that it held: its head goes on to say so.
+    pub times: (Timestamp, Timestamp),
+    /// The newest INDEX before it, which the way to older ones leads over.
+    pub index: StripeId,
+}
+
+/// Rows of a slot that are written: its head, and what lies behind it.
+const HEAD_ROW: u16 = 0;
+const ROWS_BEHIND: u16 = 1;
 
 impl Writer {
     /// Gives up the stripes before `sequence`, as far as a mount would not have to judge them:
@@ -132,14 +147,58 @@ impl Writer {
         under_way.any(|(sequence, _)| sequences.contains(&(sequence + slots)))
     }
 
-    /// False when members that do not answer hold the memory.
-    fn erase(&mut self, sequence: u64, clock: &dyn Clock) -> Result<bool, Error> {
+    /// Takes acknowledged slots off all members and says in their heads what is forgotten; done
+    /// when this returns. First all that lies behind the heads goes, durably, then the heads: a
+    /// crash in between leaves what cannot be read and nothing that can. Call
+    /// [`Writer::leave_slot`] before.
+    ///
+    /// # Errors
+    /// When so many members fail that no others could go on.
+    ///
+    /// # Panics
+    /// When a mount might have to judge one of the slots, or the ring has passed it.
+    pub fn forget(&mut self, slots: &[Forgotten], clock: &dyn Clock) -> Result<(), Error> {
+        let held = self.erasable().start..self.told.sequence;
+        assert!(slots.iter().all(|slot| held.contains(&slot.sequence)), "only what is held");
+        for row in [ROWS_BEHIND, HEAD_ROW] {
+            for &Forgotten { sequence, times: (time_min, time_max), index } in slots {
+                let head = self.empty_void(sequence, clock);
+                let head = StripeHead { time_min, time_max, index, ..head };
+                while self.overwrite(head.clone(), &[row], clock)?.is_none() {
+                    self.poll_at_once(clock)?;
+                }
+            }
+            self.drain(clock)?;
+        }
+        Ok(())
+    }
+
+    fn empty_void(&self, sequence: u64, clock: &dyn Clock) -> StripeHead {
         let place = (StripeId { sequence, sub: 0 }, 0);
         let head = empty_head(self.superblock(), Kind::Void, place, clock);
-        let head = StripeHead { epoch: self.epoch(), acknowledged: self.acknowledged, ..head };
+        StripeHead { epoch: self.epoch(), acknowledged: self.acknowledged, ..head }
+    }
+
+    /// False when members that do not answer hold the memory.
+    fn erase(&mut self, sequence: u64, clock: &dyn Clock) -> Result<bool, Error> {
+        let head = self.empty_void(sequence, clock);
+        let number = self.overwrite(head, &[ROWS_BEHIND, HEAD_ROW], clock)?;
+        self.erasure.under_way.extend(number.map(|number| (sequence, number)));
+        Ok(number.is_some())
+    }
+
+    /// Writes a VOID over a slot, or one of its two parts; gives the number of the writes, and
+    /// nothing when members that do not answer hold the memory.
+    fn overwrite(
+        &mut self,
+        head: StripeHead,
+        parts: &[u16],
+        clock: &dyn Clock,
+    ) -> Result<Option<u64>, Error> {
+        let sequence = head.stripe.sequence;
         let sealed = Sealed::new(head);
         let stripe = sealed.stripe();
-        let Some((rows, zeros)) = self.erasure.memory(stripe)? else { return Ok(false) };
+        let Some((rows, zeros)) = self.erasure.memory(stripe)? else { return Ok(None) };
         let number = self.number();
         let now_ns = clock.boottime_ns();
         for (column, mut row) in (0..).zip(rows) {
@@ -149,12 +208,12 @@ impl Writer {
                 |writer: &&mut MemberWriter| writer.superblock().erased_before <= sequence;
             let Some(writer) = writer.filter(is_there) else { continue };
             row.copy_from_slice(&sealed.page(self.membership.superblock(), column, 0, Vec::new()));
-            for (row, data) in [(1, zeros.clone()), (0, row.freeze())] {
+            let both = [(ROWS_BEHIND, zeros.clone()), (HEAD_ROW, row.freeze())];
+            for (row, data) in both.into_iter().filter(|(row, _)| parts.contains(row)) {
                 let data = (data.clone(), data.len());
                 writer.submit((number, u8::from(row == 0)), row_offset(stripe, row), data, now_ns);
             }
         }
-        self.erasure.under_way.push_back((sequence, number));
-        Ok(true)
+        Ok(Some(number))
     }
 }

@@ -4,12 +4,12 @@
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
 /// Writes a text that is ready.
-pub(crate) fn print(text: &str) -> io::Result<()> {
+pub fn print(text: &str) -> io::Result<()> {
     write(&page::safe::lines(text))
 }
 
 /// The same of a text with a plot, which has colours on a terminal.
-pub(crate) fn print_plot(text: &str) -> io::Result<()> {
+pub fn print_plot(text: &str) -> io::Result<()> {
     if is_terminal() { write(&page::safe::coloured_lines(text)) } else { print(text) }
 }
 
@@ -20,13 +20,13 @@ fn write(text: &str) -> io::Result<()> {
 }
 
 /// For results that come in pieces; each is text that is whole.
-pub(crate) fn buffered() -> Lines {
+pub fn buffered() -> Lines {
     Lines(bytes())
 }
 
 /// Text on its way out.
 #[derive(Debug)]
-pub(crate) struct Lines(BufWriter<StdoutLock<'static>>);
+pub struct Lines(BufWriter<StdoutLock<'static>>);
 
 impl Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -40,20 +40,21 @@ impl Write for Lines {
 }
 
 /// For scripts, and for packets where a terminal has been refused.
-pub(crate) fn bytes() -> BufWriter<StdoutLock<'static>> {
+pub fn bytes() -> BufWriter<StdoutLock<'static>> {
     BufWriter::new(io::stdout().lock())
 }
 
 /// The same for a job that another thread does.
-pub(crate) fn shared() -> io::Stdout {
+pub fn shared() -> io::Stdout {
     io::stdout()
 }
 
-pub(crate) fn is_terminal() -> bool {
+/// Whether a person reads it.
+pub fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
 /// Width of the terminal; `None` when standard output is none.
-pub(crate) fn width() -> Option<usize> {
+pub fn width() -> Option<usize> {
     host::terminal_columns().map(usize::from)
 }

@@ -1,4 +1,6 @@
 //! Logs of Suricata (EVE) and Zeek (tab-separated or JSON): which sessions they speak of.
+//!
+//! Text in, events out: nothing here opens a file or asks a volume. Called by the binary.
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -11,21 +11,23 @@ use ::extract::State;
 use crate::progress::{say, say_lines};
 
 /// Done, with a negative verdict.
-pub(crate) const NEGATIVE: u8 = 1;
+pub const NEGATIVE: u8 = 1;
 /// Wrong usage or configuration.
-pub(crate) const USAGE: u8 = 2;
+pub const USAGE: u8 = 2;
 /// The environment, or refused for safety.
 const ENVIRONMENT: u8 = 3;
 /// Data too damaged.
 const DAMAGED: u8 = 4;
 
 /// Done, and there is no saying.
-pub(crate) const UNKNOWN: u8 = 5;
+pub const UNKNOWN: u8 = 5;
 
 /// What a job that was done says of its result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Verdict {
+pub enum Verdict {
+    /// All is well.
     Clean,
+    /// Something is missing, damaged or wrong.
     Negative,
     /// Nothing was found that speaks against it, and too little for it.
     Unknown,
@@ -34,12 +36,13 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    pub(crate) fn clean_if(is_clean: bool) -> Self {
+    /// Clean, or negative.
+    pub fn clean_if(is_clean: bool) -> Self {
         if is_clean { Self::Clean } else { Self::Negative }
     }
 
     /// Of an answer.
-    pub(crate) fn of(state: State) -> Self {
+    pub fn of(state: State) -> Self {
         match state {
             State::Complete => Self::Clean,
             State::Incomplete => Self::Negative,
@@ -52,25 +55,25 @@ impl Verdict {
 static IS_WARNED: AtomicBool = AtomicBool::new(false);
 
 /// Tells what is wrong beside that which was asked for: what is done is no clean verdict then.
-pub(crate) fn warn(text: &str) {
+pub fn warn(text: &str) {
     say(text);
     IS_WARNED.store(true, Ordering::Relaxed);
 }
 
 impl Verdict {
     /// The verdict of a verb, with what was warned of.
-    pub(crate) fn with_warnings(self) -> Self {
+    pub fn with_warnings(self) -> Self {
         let is_negative = self == Self::Clean && IS_WARNED.load(Ordering::Relaxed);
         if is_negative { Self::Negative } else { self }
     }
 }
 
 /// What every verb returns.
-pub(crate) type Outcome = anyhow::Result<Verdict>;
+pub type Outcome = anyhow::Result<Verdict>;
 
 /// Flags that make no sense together, or a value that is none.
 #[derive(Debug)]
-pub(crate) struct Usage(pub(crate) String);
+pub struct Usage(pub String);
 
 impl fmt::Display for Usage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -82,7 +85,7 @@ impl core::error::Error for Usage {}
 
 /// A query that is none, with lines that show where.
 #[derive(Debug)]
-pub(crate) struct WrongQuery(pub(crate) String);
+pub struct WrongQuery(pub String);
 
 impl fmt::Display for WrongQuery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -94,7 +97,7 @@ impl core::error::Error for WrongQuery {}
 
 /// Prints the error and its causes in one line, a wrong query with a line that shows where, and
 /// gives its exit code.
-pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+pub fn report(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {
         return ExitCode::SUCCESS;
     }
@@ -108,7 +111,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
 }
 
 /// The causes joined, those that only repeat the one before left out.
-pub(crate) fn line(error: &anyhow::Error) -> String {
+pub fn line(error: &anyhow::Error) -> String {
     error.chain().fold(String::new(), |text, cause| {
         let cause = cause.to_string();
         match text.is_empty() {
@@ -135,6 +138,9 @@ fn code(error: &anyhow::Error) -> u8 {
         Some(upkeep::Error::Volume { source, .. }) => is_damaged(source),
         _ if matches!(error.downcast_ref(), Some(::archive::Error::Damaged { .. })) => true,
         _ if is_damage_there(error) => true,
+        _ if matches!(error.downcast_ref(), Some(::raw::Error::CutOff(_) | ::raw::Error::Hash)) => {
+            true
+        }
         _ => match error.downcast_ref() {
             Some(::extract::Error::Index(_)) => true,
             Some(::extract::Error::Volume(source)) => is_damaged(source),
@@ -162,7 +168,7 @@ fn is_damaged(error: &volume::Error) -> bool {
 }
 
 /// An error of the recorder, with the volume it concerns.
-pub(crate) fn of_record(path: &Path, error: ::record::Error) -> anyhow::Error {
+pub fn of_record(path: &Path, error: ::record::Error) -> anyhow::Error {
     match error {
         ::record::Error::Volume(source) => upkeep::Error::of_volume(path, source).into(),
         error => error.into(),
@@ -170,7 +176,7 @@ pub(crate) fn of_record(path: &Path, error: ::record::Error) -> anyhow::Error {
 }
 
 /// An error of who puts packets aside, with the volume they are of.
-pub(crate) fn of_hold(path: &Path, error: ::hold::Error) -> anyhow::Error {
+pub fn of_hold(path: &Path, error: ::hold::Error) -> anyhow::Error {
     match error {
         ::hold::Error::Extract(source) => of_extract(path, source),
         error => error.into(),
@@ -178,7 +184,7 @@ pub(crate) fn of_hold(path: &Path, error: ::hold::Error) -> anyhow::Error {
 }
 
 /// An error of a statement: what was given may be wrong, or a volume.
-pub(crate) fn of_attest(error: attest::Error) -> anyhow::Error {
+pub fn of_attest(error: attest::Error) -> anyhow::Error {
     match error {
         attest::Error::Upkeep(source) => source.into(),
         error if error.is_usage() => Usage(error.to_string()).into(),
@@ -187,7 +193,7 @@ pub(crate) fn of_attest(error: attest::Error) -> anyhow::Error {
 }
 
 /// An error of a reader, with the volume it concerns.
-pub(crate) fn of_extract(path: &Path, error: ::extract::Error) -> anyhow::Error {
+pub fn of_extract(path: &Path, error: ::extract::Error) -> anyhow::Error {
     match error {
         ::extract::Error::Volume(source) => upkeep::Error::of_volume(path, source).into(),
         error => error.into(),

@@ -7,7 +7,7 @@ use host::Output;
 
 /// Refuses a file that exists, in a line that names the flag. For commands that write several
 /// files, before the first of them is begun.
-pub(crate) fn check(path: &Path, force: bool) -> anyhow::Result<()> {
+pub fn check(path: &Path, force: bool) -> anyhow::Result<()> {
     if !force && matches!(host::target(path)?, host::Target::File { .. }) {
         bail!("{} exists already; --force replaces it", page::safe::path(path));
     }
@@ -15,15 +15,12 @@ pub(crate) fn check(path: &Path, force: bool) -> anyhow::Result<()> {
 }
 
 /// Begins a file.
-pub(crate) fn create(path: &Path, force: bool) -> anyhow::Result<Output> {
+pub fn create(path: &Path, force: bool) -> anyhow::Result<Output> {
     check(path, force)?;
     Ok(Output::create(path, force)?)
 }
 
 /// Begins a file where one is named.
-pub(crate) fn create_named(
-    path: Option<impl AsRef<Path>>,
-    force: bool,
-) -> anyhow::Result<Option<Output>> {
+pub fn create_named(path: Option<impl AsRef<Path>>, force: bool) -> anyhow::Result<Option<Output>> {
     path.map(|path| create(path.as_ref(), force)).transpose()
 }

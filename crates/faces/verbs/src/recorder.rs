@@ -28,7 +28,7 @@ const BETWEEN_ASKS_NS: i64 = 50_000_000;
 
 /// Answers for a recording until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Answering {
+pub struct Answering {
     /// How the recording stood a moment ago.
     state: Arc<Mutex<Option<Progress>>>,
     is_ending: Arc<AtomicBool>,
@@ -39,7 +39,7 @@ pub(crate) struct Answering {
 impl Answering {
     /// Begins to answer for the recording on a volume. Where that cannot be, the recording goes on
     /// without: that is said.
-    pub(crate) fn start(volume: &Path, members: &[PathBuf], control: Control) -> Option<Self> {
+    pub fn start(volume: &Path, members: &[PathBuf], control: Control) -> Option<Self> {
         // The code that fails to open it reports why.
         let socket = match ControlSocket::bind(&socket_of(volume, members)?) {
             Ok(socket) => socket,
@@ -71,12 +71,12 @@ impl Answering {
     }
 
     /// Where it answers.
-    pub(crate) fn socket(&self) -> &Path {
+    pub fn socket(&self) -> &Path {
         &self.socket
     }
 
     /// Takes note of how the recording stands.
-    pub(crate) fn note(&self, progress: &Progress) {
+    pub fn note(&self, progress: &Progress) {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress.clone());
     }
 }
@@ -106,16 +106,12 @@ fn socket_of(volume: &Path, members: &[PathBuf]) -> Option<String> {
 
 /// Has the recorder of a volume, if one runs, make durable what it has taken so far, so that who
 /// reads next sees it. Whether one runs, as far as it can be asked.
-pub(crate) fn catch_up(volume: &Path, members: &[PathBuf]) -> bool {
+pub fn catch_up(volume: &Path, members: &[PathBuf]) -> bool {
     catch_up_telling(volume, members, &mut say)
 }
 
 /// The same, telling otherwise why the newest packets will be missing.
-pub(crate) fn catch_up_telling(
-    volume: &Path,
-    members: &[PathBuf],
-    tell: &mut dyn FnMut(&str),
-) -> bool {
+pub fn catch_up_telling(volume: &Path, members: &[PathBuf], tell: &mut dyn FnMut(&str)) -> bool {
     socket_of(volume, members).and_then(|socket| try_catch_up(&socket, tell)).unwrap_or(false)
 }
 
@@ -134,7 +130,7 @@ fn try_catch_up(socket: &str, tell: &mut dyn FnMut(&str)) -> Option<bool> {
 }
 
 /// Asks for a recorder that may have begun a moment ago: until it answers, or for so long.
-pub(crate) fn beginning(volume: PathBuf, members: Vec<PathBuf>) -> ::extract::Recorder {
+pub fn beginning(volume: PathBuf, members: Vec<PathBuf>) -> ::extract::Recorder {
     ::extract::Recorder::new(move |patience| {
         let Some(socket) = socket_of(&volume, &members) else { return false };
         let until_ns = SystemClock.boottime_ns().saturating_add(units::nanos(patience));
@@ -152,13 +148,13 @@ pub(crate) fn beginning(volume: PathBuf, members: Vec<PathBuf>) -> ::extract::Re
 }
 
 /// How the recording on a volume stands, as JSON, if one goes on and may be asked.
-pub(crate) fn state(volume: &Path, members: &[PathBuf]) -> Option<String> {
+pub fn state(volume: &Path, members: &[PathBuf]) -> Option<String> {
     let answer = ask(&socket_of(volume, members)?, STATUS, SYNC_PATIENCE + MARGIN);
     answer.ok().flatten().filter(|state| !state.is_empty())
 }
 
 /// How every recording stands that goes on and may be asked, by the id of its volume.
-pub(crate) fn states() -> Vec<(String, String)> {
+pub fn states() -> Vec<(String, String)> {
     let state = |id: String| {
         let answer = ask(&id, STATUS, SYNC_PATIENCE).ok().flatten();
         answer.filter(|state| !state.is_empty()).map(|state| (id, state))

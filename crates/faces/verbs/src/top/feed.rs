@@ -23,10 +23,14 @@ const AROUND: (i64, i64) = (60, 20);
 
 /// Where packets come from.
 #[derive(Clone, Debug)]
-pub(super) enum Origin {
+pub enum Origin {
+    /// Interfaces of this machine.
     Interfaces(LiveOptions),
+    /// A capture file.
     File(PathBuf),
+    /// A volume.
     Volume {
+        /// Which one.
         options: ::extract::Options,
         /// A recorder adds to it.
         is_growing: bool,
@@ -35,13 +39,13 @@ pub(super) enum Origin {
 
 /// What was met besides packets.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Met {
+pub struct Met {
     /// All packets were read.
-    pub(super) is_over: bool,
+    pub is_over: bool,
     /// Packets that the kernel dropped before we took them.
-    pub(super) dropped: u64,
+    pub dropped: u64,
     /// What went wrong or is missing.
-    pub(super) notes: Vec<String>,
+    pub notes: Vec<String>,
     /// Seconds of the first and the last packet of all, once that is known.
     span: Option<(i64, i64)>,
 }
@@ -57,7 +61,7 @@ impl Met {
     }
 
     /// That a moment is before the first packet, or behind the last.
-    pub(super) fn outside(&self, Moment(second): Moment) -> Option<String> {
+    pub fn outside(&self, Moment(second): Moment) -> Option<String> {
         let (first, last) = self.span?;
         let way = if second < first {
             "before"
@@ -78,7 +82,7 @@ impl Met {
 
 /// A source that is read.
 #[derive(Debug)]
-pub(super) struct Feed {
+pub struct Feed {
     talkers: Arc<Mutex<Talkers>>,
     met: Arc<Mutex<Met>>,
     stop: StopFlag,
@@ -96,11 +100,7 @@ type Opened = (Box<dyn Source>, Option<Extract>);
 
 impl Feed {
     /// Begins to read what is newest, or with `around` what is about a second.
-    pub(super) fn start(
-        origin: &Origin,
-        around: Option<Moment>,
-        limits: Limits,
-    ) -> anyhow::Result<Self> {
+    pub fn start(origin: &Origin, around: Option<Moment>, limits: Limits) -> anyhow::Result<Self> {
         let (before, behind) = AROUND;
         let wanted = around.map_or(i64::MIN..=i64::MAX, |Moment(second)| {
             second.saturating_sub(before)..=second.saturating_add(behind)
@@ -130,21 +130,22 @@ impl Feed {
     }
 
     /// What there is so far.
-    pub(super) fn talkers(&self) -> MutexGuard<'_, Talkers> {
+    pub fn talkers(&self) -> MutexGuard<'_, Talkers> {
         locked(&self.talkers)
     }
 
     /// Seconds up to this one are over: without packets nothing else says so.
-    pub(super) fn advance(&self, to: Moment) {
+    pub fn advance(&self, to: Moment) {
         locked(&self.talkers).advance(to.end());
     }
 
-    pub(super) fn met(&self) -> Met {
+    /// What was met so far besides packets.
+    pub fn met(&self) -> Met {
         locked(&self.met).clone()
     }
 
     /// Whether the windows that end with a second are read, or are about to be.
-    pub(super) fn covers(&self, Moment(second): Moment) -> bool {
+    pub fn covers(&self, Moment(second): Moment) -> bool {
         let window = talkers::WINDOWS.into_iter().max().unwrap_or(0);
         let held = self.talkers().held();
         let oldest = held.seconds.filter(|_| held.has_forgotten).map(|(oldest, _)| oldest.0);
@@ -181,7 +182,7 @@ fn open(origin: &Origin, wanted: &RangeInclusive<i64>, stop: &StopFlag) -> anyho
 }
 
 /// The packets of these seconds.
-pub(super) fn between(seconds: &RangeInclusive<i64>) -> String {
+pub fn between(seconds: &RangeInclusive<i64>) -> String {
     let begin = Timestamp(seconds.start().saturating_mul(NANOS_PER_SECOND));
     let end = Moment(*seconds.end()).end();
     format!("after {begin} and before {end}")

@@ -8,9 +8,9 @@ use findings::Unseen;
 use host::SystemClock;
 use units::{Clock, NANOS_PER_SECOND, Sleep};
 
-use super::watcher::{GoOn, Watcher};
 use crate::failure::line;
 use crate::recorder;
+use crate::top::watcher::{GoOn, Watcher};
 
 /// What disks are looked at for at a time.
 const DISK_NS: i64 = 2 * NANOS_PER_SECOND;
@@ -24,26 +24,41 @@ const SAMPLE_LOOKS: u32 = 10;
 
 /// What processors worked at, by the groupings of the tab.
 #[derive(Debug)]
-pub(super) struct Worked {
-    pub(super) rows: [Vec<Row>; 3],
-    pub(super) summary: Summary,
-    pub(super) missing: Missing,
-    pub(super) unseen: Vec<Unseen>,
+pub struct Worked {
+    /// By process, library and function.
+    pub rows: [Vec<Row>; 3],
+    /// All of them together.
+    pub summary: Summary,
+    /// Samples that are missing.
+    pub missing: Missing,
+    /// What could not be seen.
+    pub unseen: Vec<Unseen>,
 }
 
 /// States of recorders now and a moment before, by the ids of their volumes.
-pub(super) type Recorders = [Vec<(String, String)>; 2];
+pub type Recorders = [Vec<(String, String)>; 2];
 
-pub(super) struct Watchers {
-    pub(super) disks: Watcher<IoWatch>,
-    pub(super) processors: Watcher<Result<Worked, String>>,
-    pub(super) sockets: Watcher<Result<Watch, String>>,
-    pub(super) vitals: Watcher<Vitals>,
-    pub(super) recorders: Watcher<Recorders>,
+/// One thread for each thing that is looked at.
+#[derive(Debug)]
+pub struct Watchers {
+    /// Disks.
+    pub disks: Watcher<IoWatch>,
+    /// Processors, or why they cannot be sampled.
+    pub processors: Watcher<Result<Worked, String>>,
+    /// Sockets of TCP, or why they cannot be seen.
+    pub sockets: Watcher<Result<Watch, String>>,
+    /// Vital signs of the machine.
+    pub vitals: Watcher<Vitals>,
+    /// Recorders.
+    pub recorders: Watcher<Recorders>,
 }
 
 impl Watchers {
-    pub(super) fn new() -> std::io::Result<Self> {
+    /// Starts all of them.
+    ///
+    /// # Errors
+    /// When a thread cannot be started.
+    pub fn new() -> std::io::Result<Self> {
         Ok(Self {
             disks: Watcher::new("disks", || look_at_disks)?,
             processors: Watcher::new("processors", || {

@@ -17,12 +17,12 @@ const LINE_EVERY_NS: i64 = 5 * NANOS_PER_SECOND;
 
 /// A line on standard error: one, whatever is in it. A standard error that is gone is no reason to
 /// stop.
-pub(crate) fn say(line: &str) {
+pub fn say(line: &str) {
     drop(writeln!(io::stderr(), "{}", page::safe::printable(line)));
 }
 
 /// The same where standard error takes it without a wait; whether it was said.
-pub(crate) fn try_say(line: &str) -> bool {
+pub fn try_say(line: &str) -> bool {
     let is_taken = takes_a_line(&io::stderr());
     if is_taken {
         say(line);
@@ -31,12 +31,13 @@ pub(crate) fn try_say(line: &str) -> bool {
 }
 
 /// A text of several lines there.
-pub(crate) fn say_lines(text: &str) {
+pub fn say_lines(text: &str) {
     drop(writeln!(io::stderr(), "{}", page::safe::lines(text.trim_end())));
 }
 
 /// Shows how far a job is.
-pub(crate) struct Progress {
+#[derive(Debug)]
+pub struct Progress {
     verb: &'static str,
     start_ns: i64,
     last_line_ns: i64,
@@ -49,7 +50,8 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub(crate) fn new(verb: &'static str) -> Self {
+    /// Of a verb, which lines begin with.
+    pub fn new(verb: &'static str) -> Self {
         let start_ns = SystemClock.boottime_ns();
         let is_terminal = io::stderr().is_terminal();
         let last_line_ns = start_ns + PATIENCE_NS - LINE_EVERY_NS;
@@ -57,7 +59,7 @@ impl Progress {
     }
 
     /// Bytes done of bytes in all, with rate and time left.
-    pub(crate) fn bytes(&mut self, done: u64, total: u64) {
+    pub fn bytes(&mut self, done: u64, total: u64) {
         self.share(done, total, &|elapsed_ns| {
             let (done_size, total) = (ByteSize(done), ByteSize(total));
             format!("{done_size} of {total}, {}", page::text::rate(done, elapsed_ns))
@@ -66,7 +68,7 @@ impl Progress {
 
     /// A line beside it. A job that must not wait goes on where standard error takes none, and says
     /// later how many it left out.
-    pub(crate) fn say(&mut self, line: &str) {
+    pub fn say(&mut self, line: &str) {
         if self.left_out > 0 && takes_a_line(&io::stderr()) {
             let left_out = core::mem::take(&mut self.left_out);
             say(&format!("{left_out} lines are missing here: standard error was blocked"));
@@ -79,7 +81,7 @@ impl Progress {
     }
 
     /// A text about the time that has passed, and the time left.
-    pub(crate) fn share(&mut self, done: u64, total: u64, text: &dyn Fn(i64) -> String) {
+    pub fn share(&mut self, done: u64, total: u64, text: &dyn Fn(i64) -> String) {
         let now = SystemClock.boottime_ns();
         let elapsed_ns = now - self.start_ns;
         if self.first.is_none() && done > 0 {
@@ -97,7 +99,7 @@ impl Progress {
     }
 
     /// A job without a known end.
-    pub(crate) fn text(&mut self, text: &dyn Fn() -> String) {
+    pub fn text(&mut self, text: &dyn Fn() -> String) {
         self.show(None, text);
     }
 
@@ -123,7 +125,7 @@ impl Progress {
     }
 
     /// Takes the bar off the terminal.
-    pub(crate) fn finish(self) {
+    pub fn finish(self) {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();
         }

@@ -11,23 +11,26 @@ use query::Query;
 use crate::failure::of_extract;
 
 /// The packets that an extract hands out.
-#[derive(Clone)]
-pub(crate) struct Extracted {
-    pub(crate) options: ::extract::Options,
-    pub(crate) query: Query,
-    pub(crate) query_text: String,
+#[derive(Clone, Debug)]
+pub struct Extracted {
+    /// The volume.
+    pub options: ::extract::Options,
+    /// What is asked for.
+    pub query: Query,
+    /// The same as it was given.
+    pub query_text: String,
     /// Not those that are there, but those that a recorder adds from now on.
-    pub(crate) is_followed: bool,
+    pub is_followed: bool,
     /// Ends it early.
-    pub(crate) stop: StopFlag,
+    pub stop: StopFlag,
 }
 
 /// An extract that runs, and in the end what is missing from it.
-pub(crate) type Extract = JoinHandle<anyhow::Result<Option<String>>>;
+pub type Extract = JoinHandle<anyhow::Result<Option<String>>>;
 
 impl Extracted {
     /// Begins to extract; a source that is dropped is an orderly end.
-    pub(crate) fn start(self) -> Result<(FileSource, Extract), capture::Error> {
+    pub fn start(self) -> Result<(FileSource, Extract), capture::Error> {
         let path = self.options.volume.clone();
         let failed = |source| capture::Error::Read { path: path.clone(), source };
         let (end, writer) = host::pipe().map_err(|error| failed(io::Error::other(error)))?;

@@ -14,7 +14,7 @@ const NAP_NS: i64 = NANOS_PER_SECOND / 20;
 
 /// A thread that looks, and what it saw last.
 #[derive(Debug)]
-pub(super) struct Watcher<T> {
+pub struct Watcher<T> {
     seen: Arc<Mutex<Option<Arc<T>>>>,
     asked_ns: Arc<AtomicI64>,
     stop: StopFlag,
@@ -22,12 +22,12 @@ pub(super) struct Watcher<T> {
 }
 
 /// What a look is to ask whether it goes on.
-pub(super) type GoOn<'a> = &'a mut dyn FnMut() -> ControlFlow<()>;
+pub type GoOn<'a> = &'a mut dyn FnMut() -> ControlFlow<()>;
 
 impl<T: Send + Sync + 'static> Watcher<T> {
     /// Ready to look. What looks is made when a page begins to ask, and goes when none does any
     /// more; a look takes as long as it needs, a second or so.
-    pub(super) fn new<L: FnMut(GoOn<'_>) -> T>(
+    pub fn new<L: FnMut(GoOn<'_>) -> T>(
         name: &str,
         make: impl Fn() -> L + Send + 'static,
     ) -> std::io::Result<Self> {
@@ -56,7 +56,7 @@ impl<T: Send + Sync + 'static> Watcher<T> {
     }
 
     /// What was seen last, if anything was so far.
-    pub(super) fn seen(&self) -> Option<Arc<T>> {
+    pub fn seen(&self) -> Option<Arc<T>> {
         self.asked_ns.store(SystemClock.boottime_ns(), Ordering::Relaxed);
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

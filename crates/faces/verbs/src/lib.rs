@@ -1,0 +1,13 @@
+//! What verbs stand on and that knows no flags: how one ends, what it says on the terminal, files
+//! that are replaced only where the user says so, a recorder that is asked, packets of a volume as
+//! a source, and what `top` looks at.
+//!
+//! The binary is flags to options, job, exit status on top of it.
+
+pub mod extracted;
+pub mod failure;
+pub mod output_file;
+pub mod progress;
+pub mod recorder;
+pub mod stdout;
+pub mod top;

@@ -1,0 +1,187 @@
+//! `wirespool decrypt`.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use ::extract::{CaseInfo, ExtractReport, Options, Request, Target, parse_manifest};
+use ::raw::Restored;
+use anyhow::{Context as _, bail};
+use attest::with_suffix;
+use clap::Args;
+use host::{StopFlag, SystemClock, TemporaryDirectory};
+use units::{Clock, Timestamp, hex};
+
+use crate::arguments::KeyFlags;
+use crate::evidence::maker;
+use crate::extract::{Places, SavingFlags};
+use crate::failure::{Outcome, Usage, Verdict, of_extract};
+use crate::progress::{Progress, say_lines};
+use crate::selection::CaseFlags;
+use crate::{arguments, output_file, stdout};
+
+/// A manifest beside a raw extract is read up to this size.
+const MANIFEST_BYTES_MAX: u64 = 1 << 30;
+
+/// Open a raw extract with a private key.
+///
+/// Writes the packets of a file that `extract --raw` has made of an encrypted volume, here or on
+/// another machine: the same packets, in the same order, with the same statement of what is missing
+/// as extract would have written there at that time with the private key. The manifest names the
+/// hash of the raw extract; case, purpose and requester are those of its manifest, where that lies
+/// beside it and none are given. Needs as much space beside the output as the raw extract has.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool decrypt hour.raw --identity analyst.key -w hour.pcapng
+  wirespool decrypt hour.raw 'host 10.0.0.1' --identity analyst.key -w host.pcapng
+  wirespool decrypt hour.raw --identity analyst.key --sign signing.key -w evidence.pcapng
+
+Exit code 1 when the extract is incomplete, 4 when the raw extract is not whole; 5 when it is not
+known what is missing.")]
+pub(crate) struct Flags {
+    /// The raw extract
+    file: PathBuf,
+    /// Only packets of these sessions; all, if it is left out
+    query: Vec<String>,
+    /// Write to this file, or to standard output (-)
+    #[arg(long, short, value_name = "FILE")]
+    write: PathBuf,
+    #[command(flatten)]
+    keys: KeyFlags,
+    #[command(flatten)]
+    saving: SavingFlags,
+    #[command(flatten)]
+    case: CaseFlags,
+}
+
+/// The time at which a raw extract was made: what had expired then has, and nothing else.
+struct Then(Timestamp);
+
+impl Clock for Then {
+    fn realtime(&self) -> Timestamp {
+        self.0
+    }
+
+    fn boottime_ns(&self) -> i64 {
+        SystemClock.boottime_ns()
+    }
+}
+
+pub(crate) fn run(flags: &Flags) -> Outcome {
+    host::keep_freed_memory();
+    let file = (flags.write != Path::new("-")).then_some(&*flags.write);
+    if file.is_none() && stdout::is_terminal() {
+        let text = "packets are no text for a terminal; name a file, or pipe them into a program";
+        return Err(Usage(text.to_owned()).into());
+    }
+    let own = flags.query.join(" ");
+    arguments::query(&own)?;
+    let places = Places::new(&flags.saving, file, false)?;
+    let manifest = places.begin()?;
+    let identities = flags.keys.identities()?;
+
+    let folder = folder_for(file)?;
+    let mut input = host::open_input(&flags.file)?;
+    let restored = ::raw::restore(&mut input, folder.path());
+    let restored = restored.with_context(|| page::safe::path(&flags.file))?;
+    let [volume, members @ ..] = &*restored.members else {
+        bail!("{} holds no member of a volume", page::safe::path(&flags.file));
+    };
+    let options = Options {
+        volume: volume.clone(),
+        members: members.to_vec(),
+        index_dir: Some(folder.path().join("index")),
+        is_recorded: restored.is_recorded,
+        identities,
+        ..Options::default()
+    };
+    let text = with_times(&own, &restored);
+    let query = arguments::query(&text)?;
+    let request = Request { case: case_of(flags), ..Request::new(&query, &text) };
+    let report = write(&options, &request, &places, restored.made);
+    let report = report.map_err(|error| named(error, flags))?;
+    let mut of = report.manifest;
+    of.made = SystemClock.realtime();
+    of.asked.raw_blake3 = Some(hex(&restored.blake3));
+    if let Some(statement) = manifest {
+        let names = places.names();
+        places.finish(statement, &|key| session_view::manifest_json(&of, maker(), &names, key))?;
+    }
+    let packets = page::text::plural(report.packets, "packet");
+    say_lines(&format!("{packets}, {}", of.completeness));
+    Ok(if report.reader_gone { Verdict::Clean } else { Verdict::of(of.completeness.state()) })
+}
+
+/// For the members: beside the output, where space is wanted anyway.
+fn folder_for(file: Option<&Path>) -> anyhow::Result<TemporaryDirectory> {
+    let Some(file) = file else { return Ok(TemporaryDirectory::new("wirespool-decrypt-")?) };
+    let number = u64::from_le_bytes(host::random_bytes()?);
+    Ok(TemporaryDirectory::at(file.with_file_name(format!(".wirespool-decrypt-{number:016x}")))?)
+}
+
+/// The query within the times of the raw extract.
+fn with_times(own: &str, restored: &Restored) -> String {
+    let (from, to) = (*restored.times.start(), *restored.times.end());
+    let after = (from > Timestamp::MIN).then(|| format!("after {from}"));
+    let before = (to < Timestamp::MAX).then(|| format!("before {}", to.plus_nanos(1)));
+    let own = (!own.trim().is_empty()).then(|| format!("({own})"));
+    own.into_iter().chain(after).chain(before).collect::<Vec<String>>().join(" and ")
+}
+
+/// What is given, else what the manifest beside the raw extract says.
+fn case_of(flags: &Flags) -> CaseInfo {
+    let given = flags.case.info();
+    if given != CaseInfo::default() {
+        return given;
+    }
+    let path = with_suffix(&flags.file, ".json");
+    let mut text = String::new();
+    // Without a manifest, or with one that cannot be read, nothing is known of a case.
+    let file = host::open_input(&path).ok();
+    let read = file.map(|file| file.take(MANIFEST_BYTES_MAX).read_to_string(&mut text));
+    if read.is_none_or(|read| read.is_err()) {
+        return given;
+    }
+    parse_manifest(&text).map(|manifest| manifest.case).unwrap_or_default()
+}
+
+fn write(
+    options: &Options,
+    request: &Request<'_>,
+    places: &Places<'_>,
+    made: Timestamp,
+) -> anyhow::Result<ExtractReport> {
+    let stop = StopFlag::install()?;
+    let mut progress = Progress::new("decrypt");
+    let mut output = output_file::create_named(places.file, places.force)?;
+    let mut pipe = stdout::bytes();
+    let out: &mut dyn std::io::Write = match &mut output {
+        Some(output) => output,
+        None => &mut pipe,
+    };
+    let clock = Then(made);
+    let target = Target::Pcapng(out);
+    let report = ::extract::extract(options, request, target, &clock, &mut |state| {
+        progress.text(&|| page::text::plural(state.packets, "packet"));
+        stop.flow()
+    });
+    progress.finish();
+    let report = report.map_err(|error| of_extract(&options.volume, error))?;
+    output.map(host::Output::finish).transpose()?;
+    Ok(report)
+}
+
+/// The error of the file that the user knows.
+fn named(error: anyhow::Error, flags: &Flags) -> anyhow::Error {
+    let name = page::safe::path(&flags.file);
+    match error.downcast_ref() {
+        Some(::extract::Error::Locked { recipients, .. }) => anyhow::anyhow!(
+            "{name} is encrypted: name the file of a private key with --identity FILE (its \
+             recipients: {recipients})"
+        ),
+        Some(::extract::Error::NotForThese { recipients, .. }) => anyhow::anyhow!(
+            "{name} is encrypted to others than the identities given; its recipients: {recipients}"
+        ),
+        _ => error,
+    }
+}

@@ -1,0 +1,162 @@
+//! `wirespool forget`, and the receipts of what was erased.
+
+use std::path::PathBuf;
+
+use ::evidence::{RECEIPT_VERSION, ReceiptForm};
+use ::forget::Plan;
+use anyhow::Context as _;
+use attest::{Statement, Wanted};
+use clap::Args;
+use host::{StopFlag, SystemClock};
+use units::{ByteSize, Clock as _};
+use upkeep::Target;
+
+use crate::evidence::{maker, signing_key};
+use crate::failure::{Outcome, Usage, Verdict, of_attest};
+use crate::progress::{Progress, say_lines};
+use crate::reading::ReadingFlags;
+use crate::selection::NamingFlags;
+use crate::{arguments, stdout};
+
+/// Where the receipt of an erasure goes.
+#[derive(Debug, Args)]
+pub(crate) struct ReceiptFlags {
+    /// Write a receipt to this file: what was erased, when, by whom
+    #[arg(long, value_name = "FILE")]
+    receipt: Option<PathBuf>,
+    /// Sign the receipt with this key, as extract does
+    #[arg(long, value_name = "KEYFILE", requires = "receipt")]
+    sign: Option<PathBuf>,
+    /// Why it is erased, for the receipt
+    #[arg(long, value_name = "TEXT", requires = "receipt")]
+    reason: Option<String>,
+}
+
+impl ReceiptFlags {
+    /// Begins the files, before anything is erased; writes them with what the job says of it.
+    pub(crate) fn around(
+        &self,
+        job: impl FnOnce() -> anyhow::Result<ReceiptForm>,
+    ) -> anyhow::Result<()> {
+        let key = self.sign.as_deref().map(signing_key).transpose()?;
+        let wanted = Wanted { key: key.as_ref(), has_request: false };
+        let begin = |path: &PathBuf| Statement::begin(path, &wanted, false).map_err(of_attest);
+        let statement = self.receipt.as_ref().map(begin).transpose()?;
+        let receipt = ReceiptForm {
+            receipt_version: RECEIPT_VERSION,
+            reason: self.reason.clone(),
+            made_by: maker().clone(),
+            ..job()?
+        };
+        let receipt = ReceiptForm { made_ns: SystemClock.realtime().0, ..receipt };
+        if let Some(statement) = statement {
+            let make = |key: Option<&_>| session_view::receipt_json(&receipt, key);
+            statement.finish(&wanted, &make).map_err(of_attest)?;
+        }
+        Ok(())
+    }
+}
+
+/// Erase the packets of somebody from a volume.
+///
+/// Says first what it would do: which slots hold packets of sessions that match, which indexes name
+/// them, and how many other packets lie in the same slots and go with them, for a slot is
+/// overwritten whole. With --yes it does it: the slots are overwritten with zeros on every member,
+/// so that neither parity nor index has them any more, and all index files in the index directory
+/// are removed. Later answers about these times say that packets were erased on request. Not while
+/// a recorder runs, and only when every member is there and whole. It may be broken off and done
+/// again. Copies elsewhere stay: extracts, holds, archives, index directories of others.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool forget /data/spool 'host 10.0.0.1'
+  wirespool forget /data/spool --subject jones.example
+  wirespool forget /data/spool 'host 10.0.0.1' --yes --receipt erased.json --sign signing.key
+
+Exit code 1 when nothing matches, or what matches could not be looked at in full.")]
+pub(crate) struct Flags {
+    /// The volume: any of its members
+    volume: PathBuf,
+    /// Whose packets: a query, as for find
+    query: Vec<String>,
+    #[command(flatten)]
+    naming: NamingFlags,
+    /// Do it; without this nothing is changed
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    receipt: ReceiptFlags,
+    #[command(flatten)]
+    reading: ReadingFlags,
+}
+
+pub(crate) fn run(flags: &Flags) -> Outcome {
+    let text = flags.naming.query_text(&flags.query)?;
+    let query = arguments::query(&text)?;
+    if query == query::Query::all() {
+        let text = "the query matches all packets: create a new volume, or say whose";
+        return Err(Usage(text.to_owned()).into());
+    }
+    let options = flags.reading.options(flags.volume.clone())?;
+    let stop = StopFlag::install()?;
+    let mut progress = Progress::new("forget");
+    let plan = ::forget::plan(&options, &query, &SystemClock, &mut |done, of| {
+        progress.text(&|| format!("{done} of {of} segments"));
+        stop.flow()
+    });
+    progress.finish();
+    let plan = plan.with_context(|| page::safe::path(&flags.volume))?;
+    stdout::print(&described(&plan, flags.yes))?;
+    if plan.is_empty() {
+        return Ok(Verdict::Negative);
+    }
+    let is_whole = plan.completeness.damage.is_empty() && !plan.completeness.stopped;
+    if !is_whole {
+        say_lines(&plan.completeness.to_string());
+    }
+    if flags.yes && is_whole {
+        flags.receipt.around(|| {
+            let (volume, members) = (options.volume.clone(), options.members.clone());
+            let target = Target { volume, members, without: Vec::new() };
+            plan.carry_out(&target, options.index_dir.as_deref(), &SystemClock)?;
+            Ok(receipt_of(&plan, &text))
+        })?;
+        stdout::print("erased on every member\n")?;
+    }
+    Ok(Verdict::clean_if(is_whole))
+}
+
+fn receipt_of(plan: &Plan, query: &str) -> ReceiptForm {
+    ReceiptForm {
+        action: "forget",
+        volume_id: plan.volume.to_string(),
+        query: Some(query.to_owned()),
+        packets: Some(plan.packets),
+        other_packets: Some(plan.other_packets),
+        slots: plan.packet_slots + plan.index_slots,
+        sequences: plan.sequences(),
+        ..ReceiptForm::default()
+    }
+}
+
+fn described(plan: &Plan, is_done: bool) -> String {
+    if plan.is_empty() {
+        return "no packet of these sessions is in the volume\n".to_owned();
+    }
+    let plural = page::text::plural;
+    let times = plan.times.map_or_else(String::new, |(from, to)| format!(", of {from} to {to}"));
+    let todo = if is_done { "" } else { "\nnothing was changed: --yes does it" };
+    let forgotten = format!(
+        "to be forgotten:  {} of {}",
+        plural(plan.packets, "packet"),
+        plural(plan.rows, "session row")
+    );
+    let lost = format!("lost with them:   {}{times}", plural(plan.other_packets, "other packet"));
+    let over = format!(
+        "overwritten:      {} with packets, {} with an index, {}",
+        plural(plan.packet_slots, "slot"),
+        plan.index_slots,
+        ByteSize(plan.bytes)
+    );
+    format!("{forgotten}\n{lost}\n{over}{todo}\n")
+}

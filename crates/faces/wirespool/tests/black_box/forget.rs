@@ -1,0 +1,191 @@
+//! Somebody's packets are taken off a volume, on every member, and what goes with them is said.
+
+#![expect(clippy::indexing_slicing, reason = "a test may stop at once")]
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::encrypted::{PUBLIC, SECRET};
+use crate::machine::{CAPTURES, Ran, command, run, text, write_key};
+
+struct Spool {
+    folder: TempDir,
+    members: Vec<String>,
+    index: String,
+    identity: Vec<String>,
+}
+
+impl Spool {
+    fn new(more: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| text(folder.path().join(name));
+        let members: Vec<String> = (0..3).map(|it| file(&format!("m{it}"))).collect();
+        let mut create = vec!["create", &*members[0], "--member", &members[1]];
+        create.extend(["--member", &members[2], "--parity", "1", "--size", "24M"]);
+        create.extend(["--piece", "32K", "--sparse"]);
+        run(&[&create[..], more].concat()).done();
+        let index = file("index");
+        Self { folder, members, index, identity: Vec::new() }
+    }
+
+    fn encrypted() -> Self {
+        let mut spool = Self::new(&["--recipient", PUBLIC]);
+        let key = text(spool.folder.path().join("key"));
+        write_key(&key, SECRET);
+        spool.identity = vec!["--identity".to_owned(), key];
+        spool
+    }
+
+    fn path(&self) -> &str {
+        &self.members[0]
+    }
+
+    fn file(&self, name: &str) -> String {
+        text(self.folder.path().join(name))
+    }
+
+    fn with<'a>(&'a self, words: &[&'a str]) -> Vec<&'a str> {
+        let own = ["--index-dir", &*self.index];
+        let identity = self.identity.iter().map(String::as_str);
+        words.iter().copied().chain(own).chain(identity).collect()
+    }
+
+    fn record(&self) {
+        // Each file by a recorder of its own, and so in slots of its own.
+        for name in ["dns", "http", "tls", "tls-ipv6"] {
+            let file = format!("{CAPTURES}/{name}.pcap");
+            let own = ["record", self.path(), "--pool", "8M", "--index-dir", &self.index];
+            run(&[&own[..], &["--read", &file]].concat()).done();
+        }
+    }
+
+    fn find(&self, query: &str) -> (Vec<Value>, Ran) {
+        let ran = run(&self.with(&["find", self.path(), query, "--json"]));
+        let lines = ran.out.lines().map(|line| serde_json::from_str(line).unwrap());
+        (lines.collect(), ran)
+    }
+
+    fn forget(&self, query: &str, more: &[&str]) -> Ran {
+        run(&[&self.with(&["forget", self.path(), query]), more].concat())
+    }
+
+    fn bytes(&self) -> Vec<Vec<u8>> {
+        self.members.iter().map(|member| std::fs::read(member).unwrap()).collect()
+    }
+
+    fn holds(&self, canary: &str) -> usize {
+        let canary = canary.as_bytes();
+        let all = self.bytes();
+        all.iter().filter(|bytes| bytes.windows(canary.len()).any(|part| part == canary)).count()
+    }
+
+    /// A name of TLS, and the query of all that is known to name it.
+    fn name(&self) -> (String, String) {
+        let (sessions, _) = self.find("sni *");
+        let name = sessions.iter().find_map(|session| session["sni"].as_str()).unwrap().to_owned();
+        let query = format!("sni {name} or dns.name {name} or http.host {name}");
+        (name, query)
+    }
+}
+
+#[test]
+fn what_is_forgotten_is_in_no_sector_and_answers_say_so() {
+    let spool = Spool::new(&[]);
+    spool.record();
+    let (name, query) = spool.name();
+    let (all, _) = spool.find("");
+    let (meant, _) = spool.find(&query);
+    assert!(!meant.is_empty() && spool.holds(&name) > 0);
+    let before = spool.bytes();
+    let planned = spool.forget(&query, &[]).done();
+    assert!(planned.out.contains("nothing was changed: --yes does it"), "{planned:?}");
+    assert!(planned.out.contains("other packets"), "{planned:?}");
+    assert!(spool.bytes() == before, "a plan writes nothing");
+
+    let (receipt, key) = (spool.file("receipt.json"), spool.file("signing.key"));
+    run(&["keygen", &key]).done();
+    let words = ["--yes", "--receipt", &receipt, "--sign", &key, "--reason", "Art. 17, case 4"];
+    let done = spool.forget(&query, &words).done();
+    assert!(done.out.contains("erased on every member"), "{done:?}");
+    assert_eq!(spool.holds(&name), 0, "in no sector of any member");
+    let said: Value = serde_json::from_str(&std::fs::read_to_string(&receipt).unwrap()).unwrap();
+    assert_eq!((&said["action"], &said["reason"]), (&"forget".into(), &"Art. 17, case 4".into()));
+    assert!(said["packets"].as_u64() > Some(0) && said["seal"]["ed25519"].is_object(), "{said}");
+    let sequences = said["sequences"].as_array().unwrap().len();
+    assert_eq!(said["slots"], sequences, "{said}");
+
+    let (left, ran) = spool.find(&query);
+    assert!(left.is_empty(), "{left:?}");
+    assert!(ran.err.contains("forgotten: packets were erased on request between"), "{ran:?}");
+    let (others, _) = spool.find("");
+    assert!(!others.is_empty() && others.len() < all.len(), "{} of {}", others.len(), all.len());
+    let out = spool.file("rest.pcapng");
+    let rest = run(&spool.with(&["extract", spool.path(), "", "-w", &out]));
+    assert_eq!(rest.code, Some(1), "{rest:?}");
+    let manifest = std::fs::read_to_string(format!("{out}.json")).unwrap();
+    assert!(
+        manifest.contains("\"forgotten\": [") && !manifest.contains("\"stripe\""),
+        "{manifest}"
+    );
+    // Nothing is damaged, nothing comes back from parity, and the ring goes on.
+    run(&["verify", spool.path()]).done();
+    run(&["scrub", spool.path()]).done();
+    assert_eq!(spool.holds(&name), 0);
+    assert_eq!(spool.forget(&query, &["--yes"]).code, Some(1), "nothing is left to forget");
+    spool.record();
+    let (again, _) = spool.find("");
+    assert_eq!(again.len(), others.len() + all.len());
+    run(&["verify", spool.path()]).done();
+}
+
+#[test]
+fn an_encrypted_volume_forgets_as_well() {
+    let spool = Spool::encrypted();
+    spool.record();
+    let (all, _) = spool.find("");
+    let (_, query) = spool.name();
+    let words = ["forget", spool.path(), &*query, "--yes"];
+    run(&words).is_refused("is encrypted: name the file of a private key");
+    spool.forget(&query, &["--yes"]).done();
+    let (left, _) = spool.find(&query);
+    let (others, _) = spool.find("");
+    assert!(left.is_empty() && !others.is_empty() && others.len() < all.len());
+    run(&["verify", spool.path()]).done();
+}
+
+#[test]
+fn a_member_that_is_away_would_keep_it() {
+    let spool = Spool::new(&[]);
+    spool.record();
+    let (_, query) = spool.name();
+    std::fs::rename(&spool.members[2], spool.file("away")).unwrap();
+    spool.forget(&query, &["--yes"]).is_refused("would keep what is to be forgotten");
+    spool.forget("", &["--yes"]).fails_with(2, "matches all packets");
+    let nothing = spool.forget("host 203.0.113.250", &["--yes"]);
+    assert!(nothing.code == Some(1) && nothing.out.contains("no packet"), "{nothing:?}");
+}
+
+/// Whenever it is killed, what is left can be read, and it can be done again.
+#[test]
+fn a_kill_leaves_a_volume_that_is_read_and_can_be_made_to_forget() {
+    for delay_ms in [2, 10, 20, 40, 80, 160] {
+        let spool = Spool::new(&[]);
+        spool.record();
+        let (name, query) = spool.name();
+        let words = spool.with(&["forget", spool.path(), &query, "--yes"]);
+        let mut child = command(&words).stdout(std::process::Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(delay_ms));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let (_, ran) = spool.find("");
+        assert!(matches!(ran.code, Some(0 | 1 | 5)), "{delay_ms}: {ran:?}");
+        let again = spool.forget(&query, &["--yes"]);
+        assert!(matches!(again.code, Some(0 | 1)), "{delay_ms}: {again:?}");
+        let (left, _) = spool.find(&query);
+        assert!(left.is_empty(), "{delay_ms}: {left:?}");
+        assert_eq!(spool.holds(&name), 0, "{delay_ms}: {again:?}");
+        spool.record();
+    }
+}

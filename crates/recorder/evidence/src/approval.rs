@@ -1,0 +1,259 @@
+//! Four eyes: somebody asks for an extract, and somebody else approves it. Both are sealed and
+//! signed texts, and an extract names both.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use units::{Timestamp, hex};
+
+use crate::maker::Maker;
+use crate::seal::{SealError, SealTextError, Signer, split_sealed};
+use crate::trusted::TrustedKeys;
+
+/// Version of the requests and approvals that are written.
+pub const APPROVAL_VERSION: u16 = 1;
+/// The name of an approval: that of its request with this behind it.
+pub const APPROVAL_SUFFIX: &str = ".approved";
+
+/// What somebody asks for, before it is sealed. Fields are keys in JSON, in this order.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct RequestForm {
+    /// [`APPROVAL_VERSION`].
+    pub request_version: u16,
+    /// When it was made, ns since 1970.
+    pub made_ns: i64,
+    /// Who made it, where and with what.
+    pub made_by: Maker,
+    /// The sessions that are asked for; its times are absolute.
+    pub query: String,
+    /// The case that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
+    /// Why it is made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purpose: Option<String>,
+    /// Who asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requester: Option<String>,
+    /// After this time nothing is handed out for it any more.
+    pub valid_until_ns: i64,
+}
+
+/// That somebody approves a request, before it is sealed. Fields are keys in JSON, in this order.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ApprovalForm {
+    /// [`APPROVAL_VERSION`].
+    pub approval_version: u16,
+    /// When it was approved, ns since 1970.
+    pub made_ns: i64,
+    /// Who approved it, where and with what.
+    pub made_by: Maker,
+    /// BLAKE3 of the whole request.
+    pub request_blake3: String,
+    /// What the approver says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// A request that was approved by somebody else.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Approved {
+    /// The request.
+    pub request: RequestForm,
+    /// What manifests say of it.
+    pub named: ApprovedForm,
+}
+
+/// Who asked and who approved, as a manifest has it. Fields are keys in JSON, in this order.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ApprovedForm {
+    /// BLAKE3 of the whole request.
+    pub request_blake3: String,
+    /// BLAKE3 of the whole approval.
+    pub approval_blake3: String,
+    /// The key of who asked, and its name where it is known.
+    pub requested_by: String,
+    /// The same of who approved.
+    pub approved_by: String,
+}
+
+/// Why nothing is handed out for a request.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ApprovalError {
+    /// The seal of one of them cannot be read.
+    #[error("the {0} cannot be checked: {1}")]
+    Text(&'static str, #[source] SealTextError),
+    /// The seal of one of them is wrong, or of nobody who counts.
+    #[error("the {0}: {1}")]
+    Seal(&'static str, #[source] SealError),
+    /// Not JSON of this shape.
+    #[error("the {0} is none: {1}")]
+    Json(&'static str, #[source] serde_json::Error),
+    /// Of a later version.
+    #[error("the {0} has version {1}, known is 1")]
+    Version(&'static str, u16),
+    /// The key that signed one of them is not valid at that time.
+    #[error("the {0} is signed with a key that was not valid then")]
+    OutOfTime(&'static str),
+    /// The approval is of another request.
+    #[error("it was another request that was approved")]
+    OtherRequest,
+    /// One person did both.
+    #[error("{0} both asked and approved: that takes two")]
+    OnePerson(String),
+    /// It is too late.
+    #[error("the request ended at {0}: ask again")]
+    Over(Timestamp),
+}
+
+/// Checks that a request is signed by somebody who counts and approved by somebody else who does.
+///
+/// # Errors
+/// When it is not, or not any more.
+pub fn check_approval(
+    request: &str,
+    approval: &str,
+    keys: &TrustedKeys,
+    now: Timestamp,
+) -> Result<Approved, ApprovalError> {
+    let (of_request, of_approval) = ("request", "approval");
+    let asked = read_request(request)?;
+    let approved: ApprovalForm =
+        serde_json::from_str(approval).map_err(|error| ApprovalError::Json(of_approval, error))?;
+    if approved.approval_version != APPROVAL_VERSION {
+        return Err(ApprovalError::Version(of_approval, approved.approval_version));
+    }
+    let requester = signer_of(of_request, (request, asked.made_ns), keys)?;
+    let approver = signer_of(of_approval, (approval, approved.made_ns), keys)?;
+    let blake3 = |text: &str| hex(blake3::hash(text.as_bytes()).as_bytes());
+    if approved.request_blake3 != blake3(request) {
+        return Err(ApprovalError::OtherRequest);
+    }
+    if requester.key == approver.key || shares_a_name(&requester, &approver) {
+        return Err(ApprovalError::OnePerson(name_of(&requester)));
+    }
+    if Timestamp(asked.valid_until_ns) < now {
+        return Err(ApprovalError::Over(Timestamp(asked.valid_until_ns)));
+    }
+    let named = ApprovedForm {
+        request_blake3: blake3(request),
+        approval_blake3: blake3(approval),
+        requested_by: name_of(&requester),
+        approved_by: name_of(&approver),
+    };
+    Ok(Approved { request: asked, named })
+}
+
+/// A request, whoever signed it.
+///
+/// # Errors
+/// When it is none.
+pub fn read_request(text: &str) -> Result<RequestForm, ApprovalError> {
+    let request: RequestForm =
+        serde_json::from_str(text).map_err(|error| ApprovalError::Json("request", error))?;
+    match request.request_version {
+        APPROVAL_VERSION => Ok(request),
+        other => Err(ApprovalError::Version("request", other)),
+    }
+}
+
+fn signer_of(
+    what: &'static str,
+    (text, made_ns): (&str, i64),
+    keys: &TrustedKeys,
+) -> Result<Signer, ApprovalError> {
+    let (body, seal) = split_sealed(text).map_err(|error| ApprovalError::Text(what, error))?;
+    let signer = seal.check(body.as_bytes(), keys);
+    let signer = signer.map_err(|error| ApprovalError::Seal(what, error))?;
+    let signer = signer.ok_or(ApprovalError::Seal(what, SealError::Unsigned))?;
+    if !signer.is_trusted() {
+        return Err(ApprovalError::Seal(what, SealError::OtherKey));
+    }
+    if signer.is_out_of_time(Timestamp(made_ns)) {
+        return Err(ApprovalError::OutOfTime(what));
+    }
+    Ok(signer)
+}
+
+/// Somebody may have several keys under one name.
+fn shares_a_name(one: &Signer, other: &Signer) -> bool {
+    let names = |signer: &Signer| -> Vec<String> {
+        let name = signer.trusted.as_ref().and_then(|trusted| trusted.name.as_deref());
+        name.unwrap_or_default().split(',').map(|it| it.trim().to_lowercase()).collect()
+    };
+    let theirs = names(other);
+    names(one).iter().any(|name| !name.is_empty() && theirs.contains(name))
+}
+
+fn name_of(signer: &Signer) -> String {
+    let key = hex(&signer.key.0);
+    match signer.trusted.as_ref().and_then(|trusted| trusted.name.as_deref()) {
+        Some(name) => format!("{name} ({key})"),
+        None => key,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::SigningKey;
+    use crate::seal::{AFTER_SEAL, BEFORE_SEAL, Seal, SealForm};
+
+    fn sealed(form: &impl Serialize, key: &SigningKey) -> String {
+        let text = serde_json::to_string_pretty(form).unwrap();
+        let body = text.strip_suffix("\n}").unwrap();
+        let seal = SealForm::new(&Seal::of(body.as_bytes(), Some(key)));
+        format!("{body}{BEFORE_SEAL}{}{AFTER_SEAL}", serde_json::to_string(&seal).unwrap())
+    }
+
+    fn request() -> RequestForm {
+        let query = "host 10.0.0.1".to_owned();
+        RequestForm { request_version: 1, query, valid_until_ns: 100, ..RequestForm::default() }
+    }
+
+    fn approval(request: &str) -> ApprovalForm {
+        let request_blake3 = hex(blake3::hash(request.as_bytes()).as_bytes());
+        ApprovalForm { approval_version: 1, request_blake3, ..ApprovalForm::default() }
+    }
+
+    fn trusted(keys: &[(&SigningKey, &str)]) -> TrustedKeys {
+        let line = |(key, name): &(&SigningKey, &str)| {
+            use base64::Engine as _;
+            let mut blob = vec![0, 0, 0, 11];
+            blob.extend(b"ssh-ed25519");
+            blob.extend([0, 0, 0, 32]);
+            blob.extend(key.public().0);
+            let blob = base64::engine::general_purpose::STANDARD.encode(blob);
+            format!("{name} ssh-ed25519 {blob}\n")
+        };
+        TrustedKeys::parse(&keys.iter().map(line).collect::<String>()).unwrap()
+    }
+
+    #[test]
+    fn two_different_people_are_needed_and_both_must_count() {
+        let [alice, bob, other] = [1, 2, 3].map(|seed| SigningKey::new([seed; 32]));
+        let keys = trusted(&[(&alice, "alice@lab"), (&bob, "bob@lab")]);
+        let text = sealed(&request(), &alice);
+        let check = |request: &str, approval: &str, keys: &TrustedKeys, now| {
+            check_approval(request, approval, keys, Timestamp(now))
+        };
+        let by = |key| sealed(&approval(&text), key);
+        let approved = check(&text, &by(&bob), &keys, 100).unwrap();
+        assert_eq!(approved.request.query, "host 10.0.0.1");
+        assert!(approved.named.approved_by.starts_with("bob@lab ("), "{:?}", approved.named);
+        let refused = |approval: &str| check(&text, approval, &keys, 1).unwrap_err().to_string();
+        assert!(refused(&by(&alice)).contains("both asked and approved"));
+        assert!(refused(&by(&other)).contains("another key"));
+        assert!(check(&text, &by(&bob), &keys, 101).unwrap_err().to_string().contains("ended"));
+        let changed = text.replace("10.0.0.1", "10.0.0.2");
+        assert!(check(&changed, &by(&bob), &keys, 1).is_err());
+        let second = sealed(&RequestForm { query: "tcp".to_owned(), ..request() }, &alice);
+        let error = check(&second, &by(&bob), &keys, 1).unwrap_err().to_string();
+        assert!(error.contains("another request"), "{error}");
+        // Two keys of one person are one person.
+        let keys = trusted(&[(&alice, "alice@lab"), (&bob, "Alice@lab,ops")]);
+        let error = check(&text, &by(&bob), &keys, 1).unwrap_err().to_string();
+        assert!(error.contains("both asked and approved"), "{error}");
+        assert!(check(&text, &by(&bob), &TrustedKeys::default(), 1).is_err(), "nobody counts");
+    }
+}

@@ -1,0 +1,51 @@
+//! The receipt of an erasure: what was taken off a volume, when, by whom and why.
+
+use serde::Serialize;
+
+use crate::maker::Maker;
+
+/// Version of the receipts that are written.
+pub const RECEIPT_VERSION: u16 = 1;
+
+/// Receipt of a `forget` or an `erase`, before it is sealed. Fields are keys in JSON, in this
+/// order.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct ReceiptForm {
+    /// [`RECEIPT_VERSION`].
+    pub receipt_version: u16,
+    /// `forget` or `erase`.
+    pub action: &'static str,
+    /// When it was done, ns since 1970.
+    pub made_ns: i64,
+    /// Who did it, where and with what.
+    pub made_by: Maker,
+    /// The volume, in hex digits.
+    pub volume_id: String,
+    /// What was to be forgotten.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
+    /// Why, in the words of who did it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Packets of the query that were erased; unknown where they went for their age.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packets: Option<u64>,
+    /// Other packets that were lost with them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_packets: Option<u64>,
+    /// Slots that were overwritten on every member.
+    pub slots: u64,
+    /// Their sequences, where they were single ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sequences: Vec<u64>,
+    /// Numbers of data keys that were destroyed on every member.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<u64>,
+    /// Slots that are given up and still to be overwritten.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub slots_left: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}

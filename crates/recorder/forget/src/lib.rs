@@ -1,0 +1,205 @@
+//! Forgetting on request: the packets of the sessions that match a query are taken off a volume.
+//!
+//! [`plan`] finds the slots that hold such packets, and the indexes that name them, and counts what
+//! else is lost with them: a slot goes whole, because a stripe cannot be changed without its
+//! parity, its heads and, where it is encrypted, a second use of its nonces. [`Plan::carry_out`]
+//! overwrites them on every member. Sessions that were in the same segments are indexed anew from
+//! their packets by each query that needs them.
+//!
+//! Not here: writing (`volume`), opening (`upkeep`), the receipt (`evidence`).
+
+use core::ops::ControlFlow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use extract::{Completeness, Options, RowEvent, Sought, find_rows};
+use format::directory::SegmentEntry;
+use format::head::{Head, Kind, StripeId, VolumeId};
+use query::Query;
+use units::{Clock, Sleep, Timestamp};
+use upkeep::Target;
+use volume::{Forgotten, Reader};
+
+/// Slots that are looked through for the parts of an index.
+const BETWEEN_PARTS: u64 = 4096;
+
+/// Why nothing could be planned or forgotten.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Looking for the sessions.
+    #[error(transparent)]
+    Extract(#[from] extract::Error),
+    /// Reading the volume.
+    #[error(transparent)]
+    Volume(#[from] volume::Error),
+    /// Overwriting.
+    #[error(transparent)]
+    Upkeep(#[from] upkeep::Error),
+    /// A head of a slot that is to be overwritten cannot be read.
+    #[error("slot {0} cannot be read: scrub the volume first, or give up the slot by its age")]
+    Unreadable(u64),
+}
+
+/// What is to be forgotten, and what goes with it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Plan {
+    /// Id of the volume.
+    pub volume: VolumeId,
+    /// Session rows that match.
+    pub rows: u64,
+    /// Packets of those, as far as their index counts them.
+    pub packets: u64,
+    /// Other packets in the same slots.
+    pub other_packets: u64,
+    /// Slots with packets that match.
+    pub packet_slots: u64,
+    /// Slots with an index that names them.
+    pub index_slots: u64,
+    /// Bytes of all of these on all members.
+    pub bytes: u64,
+    /// Hull of the times of all packets that go.
+    pub times: Option<(Timestamp, Timestamp)>,
+    /// What the look for them lacked.
+    pub completeness: Completeness,
+    slots: Vec<Forgotten>,
+}
+
+/// Finds what a query means, and what would be lost with it. Writes nothing.
+///
+/// # Errors
+/// When the volume cannot be read, or some of its slots not judged.
+pub fn plan(
+    options: &Options,
+    query: &Query,
+    clock: &dyn Clock,
+    progress: &mut dyn FnMut(usize, usize) -> ControlFlow<()>,
+) -> Result<Plan, Error> {
+    let (mut rows, mut packets, mut held) = (0, 0_u64, BTreeSet::new());
+    let report = find_rows(options, &Sought::new(query), clock, &mut |event| match event {
+        RowEvent::Row(row) => {
+            rows += 1;
+            packets = packets.saturating_add(row.orig.packets).saturating_add(row.resp.packets);
+            held.extend(row.pieces.iter().map(|span| span.piece.sequence));
+            ControlFlow::Continue(())
+        }
+        RowEvent::Searched { parts, of } => progress(parts, of),
+    })?;
+    let reader = volume::open_reader(&options.volume, &options.members)?;
+    let mut plan = Plan {
+        volume: reader.superblock().volume_id,
+        rows,
+        packets,
+        other_packets: 0,
+        packet_slots: 0,
+        index_slots: 0,
+        bytes: 0,
+        times: None,
+        completeness: report.completeness,
+        slots: Vec::new(),
+    };
+    let Some(span) = reader.span() else { return Ok(plan) };
+    held.retain(|sequence| (span.tail..=span.acknowledged.sequence).contains(sequence));
+    let mut indexes = index_slots(&reader, &held);
+    indexes.retain(|sequence| !held.contains(sequence));
+    plan.packet_slots = units::number::to_u64(held.len());
+    plan.index_slots = units::number::to_u64(indexes.len());
+    held.append(&mut indexes);
+    for sequence in held {
+        plan.add(&reader, sequence)?;
+    }
+    plan.other_packets = plan.other_packets.saturating_sub(packets);
+    Ok(plan)
+}
+
+impl Plan {
+    /// Counts what a slot holds.
+    fn add(&mut self, reader: &Reader, sequence: u64) -> Result<(), Error> {
+        let heads = reader.heads(sequence).ok_or(Error::Unreadable(sequence))?;
+        let is_data =
+            |head: &&Head| head.stripe.kind == Kind::Data && head.stripe.totals.packets > 0;
+        let stripes = || heads.iter().filter(is_data).map(|head| &head.stripe);
+        self.other_packets += stripes().map(|stripe| stripe.totals.packets).sum::<u64>();
+        let sealed = heads.iter().map(|head| head.stripe.realtime).min();
+        let sealed = sealed.ok_or(Error::Unreadable(sequence))?;
+        let times = stripes().map(|stripe| (stripe.time_min, stripe.time_max));
+        let times = times.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
+        if let Some((from, to)) = times {
+            let (first, last) = self.times.unwrap_or((from, to));
+            self.times = Some((first.min(from), last.max(to)));
+        }
+        let geometry = reader.membership().geometry_at(sequence);
+        self.bytes += u64::from(geometry.piece_bytes) * u64::from(geometry.columns());
+        let index = heads.first().map(|head| head.stripe.index).unwrap_or_default();
+        // A slot of an index alone has no packets to speak of: nothing is said of it.
+        let times = times.unwrap_or((sealed, sealed.plus_nanos(-1)));
+        self.slots.push(Forgotten { sequence, times, index });
+        Ok(())
+    }
+
+    /// Whether nothing matches.
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Sequences of all slots that go.
+    pub fn sequences(&self) -> Vec<u64> {
+        self.slots.iter().map(|slot| slot.sequence).collect()
+    }
+
+    /// Overwrites the slots on every member: first those with packets, then those with an index, so
+    /// that who breaks it off finds what is left again.
+    ///
+    /// # Errors
+    /// As [`upkeep::forget`].
+    pub fn carry_out(
+        &self,
+        target: &Target,
+        index_dir: Option<&Path>,
+        clock: &dyn Sleep,
+    ) -> Result<(), Error> {
+        Ok(upkeep::forget((target, index_dir), &self.slots, clock)?)
+    }
+}
+
+/// Slots with the indexes of segments that have rows of packets in these slots: their own, and the
+/// one behind it, whose rows may name pieces of the segment before.
+fn index_slots(reader: &Reader, held: &BTreeSet<u64>) -> BTreeSet<u64> {
+    let segments = upkeep::segments_of(reader);
+    let by_first: BTreeMap<StripeId, &SegmentEntry> =
+        segments.iter().map(|entry| (entry.summary.first, entry)).collect();
+    let mut found = BTreeSet::new();
+    let mut is_behind = false;
+    for entry in by_first.into_values() {
+        let (first, last) = (entry.summary.first.sequence, entry.summary.last.sequence);
+        let has_some = held.range(first..=last).next().is_some();
+        if has_some || is_behind {
+            found.extend(parts_of(reader, entry));
+        }
+        is_behind = has_some;
+    }
+    found
+}
+
+/// Slots with the parts of an index; data may lie between them.
+fn parts_of(reader: &Reader, entry: &SegmentEntry) -> BTreeSet<u64> {
+    let newest = reader.span().map_or(0, |span| span.acknowledged.sequence);
+    let end = newest.min(entry.index.sequence.saturating_add(BETWEEN_PARTS));
+    let (mut found, mut left) = (BTreeSet::new(), usize::from(entry.parts));
+    for sequence in entry.index.sequence..=end {
+        if left == 0 {
+            break;
+        }
+        let heads = reader.heads(sequence).unwrap_or_default();
+        let parts = heads
+            .iter()
+            .filter(|head| head.stripe.kind == Kind::Index && head.stripe.stripe >= entry.index);
+        let columns = reader.membership().geometry_at(sequence).data_columns;
+        let count = parts.count() * usize::from(columns);
+        if count > 0 {
+            found.insert(sequence);
+        }
+        left = left.saturating_sub(count);
+    }
+    found
+}

@@ -1,0 +1,86 @@
+//! Opening a raw extract: members full of holes, in a folder of their own.
+
+use core::ops::RangeInclusive;
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use device::{CreateOptions, Device, ROW_SIZE};
+use format::head::VolumeId;
+use units::Timestamp;
+use units::number::to_u64;
+
+use crate::Error;
+use crate::form::{Record, Source};
+
+/// No member is larger: a forged heading asks for no file beyond what file systems have.
+const SIZE_MAX: u64 = 1 << 60;
+
+/// A raw extract as a volume again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Restored {
+    /// Id of the volume that it was made of.
+    pub volume: VolumeId,
+    /// Files of the members that were there, lowest number first.
+    pub members: Vec<PathBuf>,
+    /// When it was made.
+    pub made: Timestamp,
+    /// A recorder ran then.
+    pub is_recorded: bool,
+    /// It holds packets of these times.
+    pub times: RangeInclusive<Timestamp>,
+    /// BLAKE3 of the whole file, as its manifest has it.
+    pub blake3: [u8; 32],
+}
+
+/// Makes the members in an empty folder. The file may be anybody's: nothing of it is believed
+/// before its hash was, and no file grows beyond what it holds but for holes.
+///
+/// # Errors
+/// When it is no raw extract, or not whole, or files cannot be written.
+pub fn restore(from: &mut dyn Read, folder: &Path) -> Result<Restored, Error> {
+    let (mut source, heading) = Source::begin(from)?;
+    let mut members: BTreeMap<u8, (PathBuf, Box<dyn Device>, u64)> = BTreeMap::new();
+    loop {
+        let at = source.bytes;
+        let Some(Record { member, offset, content }) = source.next()? else { break };
+        let size = heading.sizes.get(usize::from(member)).copied().unwrap_or(0);
+        let len = to_u64(content.len());
+        let is_aligned = [offset, len, size].into_iter().all(|it| it.is_multiple_of(ROW));
+        let fits = offset.checked_add(len).is_some_and(|end| end <= size) && size <= SIZE_MAX;
+        if !is_aligned || !fits {
+            return Err(Error::Place(at));
+        }
+        let (_, device, _) = match members.entry(member) {
+            std::collections::btree_map::Entry::Occupied(found) => found.into_mut(),
+            std::collections::btree_map::Entry::Vacant(place) => {
+                let path = folder.join(format!("member{member}"));
+                let device = open_member(&path, size)?;
+                place.insert((path, device, size))
+            }
+        };
+        device.write_at(offset, content)?;
+    }
+    let mut paths = Vec::new();
+    for (path, mut device, _) in members.into_values() {
+        device.flush()?;
+        paths.push(path);
+    }
+    Ok(Restored {
+        volume: VolumeId(heading.volume_id),
+        members: paths,
+        made: heading.made,
+        is_recorded: heading.is_recorded,
+        times: heading.from..=heading.to,
+        blake3: source.hash.expect("its end was read"),
+    })
+}
+
+const ROW: u64 = 4096;
+
+fn open_member(path: &Path, size_bytes: u64) -> Result<Box<dyn Device>, Error> {
+    assert_eq!(to_u64(ROW_SIZE), ROW, "rows of members");
+    let options = CreateOptions { size_bytes, sparse: true, overwrite: false };
+    device::create_file(path, &options, &mut |_, _| core::ops::ControlFlow::Continue(()))?;
+    Ok(device::open(path, &device::Options::default())?)
+}
