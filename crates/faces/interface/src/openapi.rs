@@ -10,7 +10,7 @@ use crate::table::ENDPOINTS;
 use crate::{kept, looks};
 
 /// The document, with the schema of a session.
-pub fn document(session: Value) -> Value {
+pub fn document(session: &Value) -> Value {
     let mut schemas = schemas(session);
     schemas.extend(looks::schemas());
     schemas.extend(kept::schemas());
@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn every_reference_leads_somewhere_and_every_operation_has_a_name_of_its_own() {
-        let document = document(json!({}));
+        let document = document(&json!({}));
         let mut references = Vec::new();
         collect(&document, &mut references);
         assert!(references.len() > 10);

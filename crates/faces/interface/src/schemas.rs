@@ -23,7 +23,7 @@ fn statement_schema() -> Value {
 }
 
 /// Those of answers that no type describes.
-pub(crate) fn schemas(session: Value) -> Map<String, Value> {
+pub(crate) fn schemas(session: &Value) -> Map<String, Value> {
     let text = json!({"type": "string"});
     let count = json!({"type": "integer", "minimum": 0});
     let maybe_text = json!({"type": ["string", "null"]});

@@ -40,17 +40,19 @@ impl There {
     /// When the service gives no answer, or it is not known which volume is meant.
     pub fn choose(
         service: Service,
-        first: Option<String>,
+        first: Option<&str>,
         words: &[String],
     ) -> Result<(Self, Vec<String>), NoVolume> {
         let volumes = service.whoami()?.volumes;
-        let all = || first.iter().chain(words).cloned().collect::<Vec<String>>();
-        let is_it =
-            |it: &&Volume| Some(&it.name) == first.as_ref() || Some(&it.id) == first.as_ref();
+        let all = || {
+            let first = first.map(str::to_owned);
+            first.into_iter().chain(words.iter().cloned()).collect::<Vec<String>>()
+        };
+        let is_it = |it: &&Volume| Some(&*it.name) == first || Some(&*it.id) == first;
         let (volume, words) = match (volumes.iter().find(is_it), &*volumes) {
             (Some(named), _) => (named.clone(), words.to_vec()),
             (None, [only]) => (only.clone(), all()),
-            (None, _) => return Err(which(&service, &volumes, first.as_deref())),
+            (None, _) => return Err(which(&service, &volumes, first)),
         };
         Ok((Self { service, volume, query: String::new() }, words))
     }

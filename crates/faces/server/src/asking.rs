@@ -102,7 +102,7 @@ pub(crate) fn health(service: &Service, caller: Option<&Caller>) -> Reply {
 /// The interface as `OpenAPI`.
 fn document() -> String {
     static TEXT: OnceLock<String> = OnceLock::new();
-    let of = || interface::document(session_view::session_schema());
+    let of = || interface::document(&session_view::session_schema());
     let text = || page::safe::json_pretty(&of());
     TEXT.get_or_init(text).clone()
 }

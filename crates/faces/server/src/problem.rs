@@ -311,14 +311,11 @@ impl Problem {
     }
 
     pub(crate) fn not_tagged(error: &tags::Error) -> Self {
-        let (status, word, title) = match error {
-            tags::Error::Full(_) => {
-                (StatusCode::INSUFFICIENT_STORAGE, "tags-full", "the file of tags is full")
-            }
-            _ => {
-                let title = "the file could not be changed";
-                (StatusCode::INTERNAL_SERVER_ERROR, "not-written", title)
-            }
+        let (status, word, title) = if matches!(error, tags::Error::Full(_)) {
+            (StatusCode::INSUFFICIENT_STORAGE, "tags-full", "the file of tags is full")
+        } else {
+            let title = "the file could not be changed";
+            (StatusCode::INTERNAL_SERVER_ERROR, "not-written", title)
         };
         Self::new(status, word, title).because(page::safe::printable(&with_causes(error)))
     }

@@ -80,7 +80,7 @@ impl RemoteFlags {
             return Ok(Asked { place: Place::Here(volume.to_path_buf()), words: words.to_vec() });
         };
         let first = volume.map(|path| path.to_string_lossy().into_owned());
-        let chosen = There::choose(self.service(url)?, first, words);
+        let chosen = There::choose(self.service(url)?, first.as_deref(), words);
         let (there, words) = chosen.map_err(not_named)?;
         Ok(Asked { place: Place::There(Box::new(there)), words })
     }

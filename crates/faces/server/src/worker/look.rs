@@ -50,10 +50,10 @@ impl Work<'_> {
         width: Option<usize>,
         has_map: bool,
     ) -> Result<String, Refused> {
-        let report = upkeep::inspect(self.volume(), &[]).map_err(of_upkeep)?;
+        let report = upkeep::inspect(self.volume(), &[]).map_err(|error| of_upkeep(&error))?;
         let grid = volume_view::map_grid(width);
         let map = has_map.then(|| upkeep::map(self.volume(), &[], grid)).transpose();
-        let map = map.map_err(of_upkeep)?;
+        let map = map.map_err(|error| of_upkeep(&error))?;
         Ok(if as_text {
             let text = volume_view::inspection(&report, width);
             text + &map.as_ref().map(volume_view::map).unwrap_or_default()
@@ -63,13 +63,13 @@ impl Work<'_> {
     }
 
     fn ring(&self, grid: Grid, holds: &[PathBuf]) -> Result<String, Refused> {
-        let map = upkeep::map(self.volume(), &[], grid).map_err(of_upkeep)?;
-        let status = upkeep::status(self.volume(), &[]).map_err(of_upkeep)?;
+        let map = upkeep::map(self.volume(), &[], grid).map_err(|error| of_upkeep(&error))?;
+        let status = upkeep::status(self.volume(), &[]).map_err(|error| of_upkeep(&error))?;
         Ok(volume_view::ring_json(&map, &status, &held(&map, holds)))
     }
 
     fn recordings(&self, within_ns: Option<(i64, i64)>) -> Result<String, Refused> {
-        let report = upkeep::inspect(self.volume(), &[]).map_err(of_upkeep)?;
+        let report = upkeep::inspect(self.volume(), &[]).map_err(|error| of_upkeep(&error))?;
         let within = within_ns.map(|(from, until)| (Timestamp(from), Timestamp(until)));
         Ok(volume_view::recordings_json(&report.recordings, within))
     }
@@ -105,7 +105,7 @@ impl Work<'_> {
         let opened = opened.map_err(|error| Refused::because(&error))?;
         let told = self.told().and_then(|text| serde_json::from_str::<Value>(&text).ok());
         let disks = told.as_ref().and_then(|told| told.get("disks"));
-        let reports = paths.iter().map(report).collect::<Result<_, _>>()?;
+        let reports = paths.iter().map(|path| report(path)).collect::<Result<_, _>>()?;
         Ok(volume_view::qualification_json(opened.superblock(), disks, reports))
     }
 
@@ -130,8 +130,8 @@ impl Work<'_> {
     }
 
     fn threads(&self, process: u32, for_ms: u64) -> (Vec<Thread>, Functions) {
-        let for_ns = i64::try_from(for_ms.saturating_mul(1_000_000)).unwrap_or(i64::MAX);
-        watch(process, &SystemClock, for_ns, &mut || self.flow())
+        let duration_ns = i64::try_from(for_ms.saturating_mul(1_000_000)).unwrap_or(i64::MAX);
+        watch(process, &SystemClock, duration_ns, &mut || self.flow())
     }
 
     fn all_gaps(&self) -> Result<GapsReport, Refused> {
@@ -141,8 +141,8 @@ impl Work<'_> {
     }
 }
 
-fn of_upkeep(error: upkeep::Error) -> Refused {
-    Refused::because(&error)
+fn of_upkeep(error: &upkeep::Error) -> Refused {
+    Refused::because(error)
 }
 
 /// How many of these holds have packets of each cell. One that cannot be read has none.
@@ -162,7 +162,7 @@ fn held(map: &RingMap, manifests: &[PathBuf]) -> Vec<u64> {
     counts
 }
 
-fn report(path: &PathBuf) -> Result<QualificationReport, Refused> {
+fn report(path: &Path) -> Result<QualificationReport, Refused> {
     let text = host::read_text(path).map_err(|error| Refused::because(&error))?;
     let report = serde_json::from_str(&text).map_err(|error| Refused::because(&error))?;
     let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
