@@ -1,4 +1,4 @@
-//! `cargo xtask sbom`: every library in the packages, as CycloneDX 1.5.
+//! `cargo xtask sbom`: every library in the packages, as `CycloneDX` 1.5.
 //!
 //! It is made of what cargo itself says: the libraries that the binary of the packages is built of,
 //! with the features that packages have, for one target, and the checksums of `Cargo.lock`. Crates

@@ -358,7 +358,7 @@ pub(crate) fn erase(flags: EraseFlags) -> Outcome {
             action: "erase",
             volume_id: volume.to_string(),
             slots: done.slots.saturating_sub(done.left),
-            slots_left: done.left,
+            slots_left: (done.left > 0).then_some(done.left),
             keys: done.keys.iter().map(|key| key.id).collect(),
             ..ReceiptForm::default()
         })

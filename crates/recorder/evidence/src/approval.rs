@@ -124,12 +124,12 @@ pub fn check_approval(
         return Err(ApprovalError::Version(of_approval, approved.approval_version));
     }
     let requester = signer_of(of_request, (request, asked.made_ns), keys)?;
-    let approver = signer_of(of_approval, (approval, approved.made_ns), keys)?;
+    let second = signer_of(of_approval, (approval, approved.made_ns), keys)?;
     let blake3 = |text: &str| hex(blake3::hash(text.as_bytes()).as_bytes());
     if approved.request_blake3 != blake3(request) {
         return Err(ApprovalError::OtherRequest);
     }
-    if requester.key == approver.key || shares_a_name(&requester, &approver) {
+    if requester.key == second.key || shares_a_name(&requester, &second) {
         return Err(ApprovalError::OnePerson(name_of(&requester)));
     }
     if Timestamp(asked.valid_until_ns) < now {
@@ -139,7 +139,7 @@ pub fn check_approval(
         request_blake3: blake3(request),
         approval_blake3: blake3(approval),
         requested_by: name_of(&requester),
-        approved_by: name_of(&approver),
+        approved_by: name_of(&second),
     };
     Ok(Approved { request: asked, named })
 }

@@ -42,10 +42,6 @@ pub struct ReceiptForm {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<u64>,
     /// Slots that are given up and still to be overwritten.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub slots_left: u64,
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slots_left: Option<u64>,
 }

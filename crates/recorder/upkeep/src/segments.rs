@@ -3,7 +3,7 @@
 use core::ops::RangeInclusive;
 
 use format::directory::SegmentEntry;
-use format::head::StripeId;
+use format::head::{Kind, StripeId};
 use index::Catalog;
 use units::Timestamp;
 use volume::Reader;
@@ -19,6 +19,13 @@ pub(crate) struct Segments {
     pub(crate) broken: Option<(StripeId, volume::Error)>,
 }
 
+/// Where an INDEX was forgotten on request: the one before it.
+pub(crate) fn forgotten(reader: &Reader, at: StripeId) -> Option<StripeId> {
+    let heads = reader.heads(at.sequence)?;
+    let first = heads.first().filter(|head| head.stripe.kind == Kind::Void)?;
+    Some(first.stripe.index)
+}
+
 /// Follows the directories from the newest INDEX back to the tail.
 pub(crate) fn read(reader: &Reader) -> Segments {
     let tail = reader.span().map_or(0, |span| span.tail);
@@ -29,10 +36,14 @@ pub(crate) fn read(reader: &Reader) -> Segments {
         match reader.index(at) {
             Ok(file) if catalog.add(&file.directory) => next = catalog.older_directory(),
             Ok(_) => break,
-            Err(error) => {
-                broken = Some((at, error));
-                break;
-            }
+            Err(error) => match forgotten(reader, at) {
+                // On over it: its head names the INDEX before.
+                Some(before) => next = Some(before).filter(|it| *it < at && it.sequence >= tail),
+                None => {
+                    broken = Some((at, error));
+                    break;
+                }
+            },
         }
     }
     Segments { entries: catalog.select(&ALWAYS), broken }

@@ -146,6 +146,7 @@ fn verify_indexes(reader: &Reader, verification: &mut Verification) {
         let file = match reader.index(entry.index) {
             Ok(file) => file,
             Err(volume::Error::Overwritten(_)) => continue,
+            Err(_) if segments::forgotten(reader, entry.index).is_some() => continue,
             Err(error) => {
                 bad(Some(entry.summary.first), entry.index, &error);
                 continue;

@@ -97,8 +97,8 @@ impl Pseudonyms {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  wirespool reveal shared.pcapng.escrow 151.140.114.167 --identity officer.key
-  wirespool reveal shared.pcapng.escrow --file shared.pcapng -w own.pcapng --identity officer.key")]
+  wirespool reveal shared.pcapng.escrow 151.140.114.167 --identity analyst.key
+  wirespool reveal shared.pcapng.escrow --file shared.pcapng -w own.pcapng --identity analyst.key")]
 pub(crate) struct Flags {
     /// The escrow
     escrow: PathBuf,

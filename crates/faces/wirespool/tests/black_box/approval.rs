@@ -45,7 +45,9 @@ impl Office {
     }
 
     fn approve(&self, who: &str) -> Ran {
-        drop(std::fs::remove_file(format!("{}.approved", self.request)));
+        for beside in ["approved", "approved.sig"] {
+            drop(std::fs::remove_file(format!("{}.{beside}", self.request)));
+        }
         run(&["approve", &self.request, "--sign", &self.volume.file(who)])
     }
 

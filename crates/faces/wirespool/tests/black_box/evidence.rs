@@ -381,7 +381,7 @@ fn the_report_for_people_says_what_was_checked_and_runs_nothing() {
     let case = ["--case", hostile, "--purpose", "the leak of April", "--requester", "B. Jones"];
     run(&[&words[..], &case].concat()).done();
     let anchor = volume.file("monday.anchor");
-    run(&["anchor", &volume.path, "-w", &anchor]).done();
+    run(&["anchor", &volume.path, "-w", &anchor, "--sign", &key]).done();
     let (manifest, page) = (volume.file("case.pcapng.json"), volume.file("report.html"));
     let check = |more: &[&str]| {
         let words = ["verify-extract", &manifest, &file, "--public-key", &public];

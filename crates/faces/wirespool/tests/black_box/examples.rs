@@ -41,7 +41,8 @@ const ANSWERING: [&str; 15] = [
     "verify-extract",
 ];
 /// Examples that need what only their owner has; between two anchors nothing is recorded here.
-const FOREIGN: [&str; 5] = ["--mmdb", "/dev/sd", "--from-", "s3://", "tuesday.anchor"];
+const FOREIGN: [&str; 6] =
+    ["--mmdb", "/dev/sd", "--from-", "s3://", "tuesday.anchor", "--approved"];
 /// Where their paths begin.
 const FOLDERS: [&str; 8] =
     ["/data", "/dev/sd", "/dev/mapper", "/tmp", "/mnt", "/disk", "/var/l", "/spool"];

@@ -158,8 +158,8 @@ impl Writer {
     /// # Panics
     /// When a mount might have to judge one of the slots, or the ring has passed it.
     pub fn forget(&mut self, slots: &[Forgotten], clock: &dyn Clock) -> Result<(), Error> {
-        let held = self.erasable().start..self.told.sequence;
-        assert!(slots.iter().all(|slot| held.contains(&slot.sequence)), "only what is held");
+        let range = self.erasable().start..self.told.sequence;
+        assert!(slots.iter().all(|slot| range.contains(&slot.sequence)), "only what is held");
         for row in [ROWS_BEHIND, HEAD_ROW] {
             for &Forgotten { sequence, times: (time_min, time_max), index } in slots {
                 let head = self.empty_void(sequence, clock);
