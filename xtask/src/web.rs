@@ -124,6 +124,7 @@ role = 'desk'
 ";
 
 /// Words of a service with two people and a provider, once their files are there.
+#[expect(clippy::disallowed_methods, reason = "a tool makes files")]
 fn known(kept: &str, (page, provider): (u16, u16)) -> Result<Vec<String>> {
     let wirespool = process::target_folder().join("debug/wirespool");
     let at = |name: &str| format!("{kept}/{name}");

@@ -265,7 +265,7 @@ impl Page {
         const BYTES: &str = "Bytes of answers";
         for Answered { endpoint, status, count, took_ns, bytes } in &counts.answered {
             let status = status.to_string();
-            let labels = [("endpoint", endpoint), ("status", &*status)];
+            let labels = [("endpoint", *endpoint), ("status", &*status)];
             let count = real(*count);
             self.add(("wirespool_http_requests_total", "counter", COUNT), &labels, count);
             let about = ("wirespool_http_request_seconds", "summary", TIME);

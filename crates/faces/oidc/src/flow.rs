@@ -98,7 +98,9 @@ impl Flows {
     fn end_oldest(&mut self, which: impl Fn(&Open) -> bool) {
         let those = self.0.iter().filter(|(_, open)| which(open));
         let oldest = those.min_by_key(|(_, open)| open.since_ns).map(|(id, _)| *id);
-        oldest.into_iter().for_each(|id| drop(self.0.remove(&id)));
+        if let Some(id) = oldest {
+            self.0.remove(&id);
+        }
     }
 
     /// Uses up the login that a browser comes back from.

@@ -1,4 +1,4 @@
-//! ID tokens (OpenID Connect Core 1.0, sections 2 and 3.1.3.7), in the compact form of JWS.
+//! ID tokens (`OpenID` Connect Core 1.0, sections 2 and 3.1.3.7), in the compact form of JWS.
 
 use data_encoding::BASE64URL_NOPAD;
 use serde::Deserialize;

@@ -12,6 +12,7 @@ const RSA_BYTES_MAX: usize = 1024;
 
 /// A key with what it is named by.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(clippy::struct_field_names, reason = "it is the public one of a pair")]
 pub(crate) struct Key {
     pub(crate) id: Option<String>,
     /// The one way in which it signs, where it says so.

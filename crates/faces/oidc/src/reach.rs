@@ -15,11 +15,10 @@ pub(crate) fn is_public(address: IpAddr) -> bool {
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
     let is_special = match a {
-        0 => true,
         100 => (64..128).contains(&b),
         192 => b == 0 && c == 0,
         198 => (18..20).contains(&b),
-        240.. => true,
+        0 | 240.. => true,
         _ => false,
     };
     let is_here = address.is_private() || address.is_loopback() || address.is_link_local();

@@ -159,7 +159,9 @@ fn asked(page: &mut Document, manifest: &Manifest) {
     let approved = manifest.request.get("approved");
     for (name, key) in [("Asked for by", "requested_by"), ("Approved by", "approved_by")] {
         let who = approved.and_then(|it| it.get(key)).and_then(serde_json::Value::as_str);
-        who.into_iter().for_each(|who| row(name, who.to_owned()));
+        if let Some(who) = who {
+            row(name, who.to_owned());
+        }
     }
     let bound =
         |ns: Option<i64>| ns.map_or_else(|| "no bound".to_owned(), |ns| Timestamp(ns).to_string());

@@ -164,13 +164,16 @@ pub fn session_tag(line: &str) -> Option<(String, String)> {
     Some((session_id, tag))
 }
 
+/// Reads a value that is not stored as it is shown.
+type Rule = for<'a> fn(&'a Found) -> Value<'a>;
+
 /// How a field of JSON and CSV is read from a session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Read {
     /// As it is stored.
     Stored(&'static StoredField),
     /// By a rule of its own.
-    By(for<'a> fn(&'a Found) -> Value<'a>),
+    By(Rule),
 }
 
 impl Read {
@@ -206,7 +209,7 @@ enum Listed {
     /// It is a stored one.
     Stored(&'static str),
     /// It is read by a rule of its own.
-    Own(&'static str, for<'a> fn(&'a Found) -> Value<'a>),
+    Own(&'static str, Rule),
 }
 
 /// Every field, in the order of docs/sessions.md except that the best known come first.
@@ -298,7 +301,7 @@ const FIRST: &[Listed] = &[
 ];
 
 /// Numbers of payload, behind which their name stands.
-const NAMED: [(&str, &str, for<'a> fn(&'a Found) -> Value<'a>); 2] = [
+const NAMED: [(&str, &str, Rule); 2] = [
     ("tls_version", "tls_version_name", |row| {
         text(row.session.names.tls_version.and_then(tls_version_name))
     }),

@@ -34,6 +34,7 @@ pub struct PieceRead {
 
 /// What an extract was asked for besides its query. Fields are keys in JSON, in this order.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of JSON")]
 pub struct Asked {
     /// All packets of the sessions, whatever their time.
     pub whole_sessions: bool,

@@ -60,7 +60,9 @@ impl Heading {
         put(at::FLAGS, &[u8::from(self.is_recorded)]);
         put(at::VOLUME_ID, &self.volume_id);
         let times = [(at::MADE, self.made), (at::FROM, self.from), (at::TO, self.to)];
-        times.into_iter().for_each(|(offset, Timestamp(ns))| put(offset, &ns.to_le_bytes()));
+        for (offset, Timestamp(ns)) in times {
+            put(offset, &ns.to_le_bytes());
+        }
         for (number, size) in self.sizes.iter().enumerate() {
             put(at::SIZES + number * 8, &size.to_le_bytes());
         }

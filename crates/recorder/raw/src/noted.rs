@@ -91,7 +91,7 @@ mod tests {
     fn a_row_is_noted_once() {
         let mut noting = Noting::default();
         noting.note(8192, &[1; 4096]);
-        noting.note(0, &[2; 5 * 4096]);
+        noting.note(0, &vec![2; 5 * 4096]);
         noting.note(4096, &[3; 4096]);
         let places: Vec<(u64, usize)> =
             noting.waiting.iter().map(|(at, bytes)| (*at, bytes.len())).collect();

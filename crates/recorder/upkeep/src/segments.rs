@@ -36,14 +36,14 @@ pub(crate) fn read(reader: &Reader) -> Segments {
         match reader.index(at) {
             Ok(file) if catalog.add(&file.directory) => next = catalog.older_directory(),
             Ok(_) => break,
-            Err(error) => match forgotten(reader, at) {
+            Err(error) => {
                 // On over it: its head names the INDEX before.
-                Some(before) => next = Some(before).filter(|it| *it < at && it.sequence >= tail),
-                None => {
+                let Some(before) = forgotten(reader, at) else {
                     broken = Some((at, error));
                     break;
-                }
-            },
+                };
+                next = Some(before).filter(|it| *it < at && it.sequence >= tail);
+            }
         }
     }
     Segments { entries: catalog.select(&ALWAYS), broken }

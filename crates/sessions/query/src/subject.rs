@@ -3,8 +3,10 @@
 
 use core::net::IpAddr;
 
+use format::kind::Kind;
+
 use crate::field::FIELDS;
-use crate::kind::Kind;
+
 use crate::pattern::Pattern;
 
 /// The query of the sessions in which `term` is an address, or a part of any name or text. An IP

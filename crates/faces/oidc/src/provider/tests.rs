@@ -50,10 +50,10 @@ impl MadeUp {
                 let path = text.split(' ').nth(1).unwrap_or_default().to_owned();
                 held(&heard).push(text);
                 let answer = held(&known).get(&path).cloned();
-                let (head, body) =
+                let (first, body) =
                     answer.unwrap_or_else(|| ("404 Not Found".to_owned(), String::new()));
                 let answer = format!(
-                    "HTTP/1.1 {head}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+                    "HTTP/1.1 {first}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
                     body.len()
                 );
                 stream.write_all(answer.as_bytes()).await.unwrap_or_default();

@@ -12,6 +12,7 @@ const NAME_CHARS_MAX: usize = 64;
 /// A person's key.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_field_names, reason = "it is the public one of a pair")]
 pub struct Key {
     /// What the authenticator knows it by, in base 64 for URLs.
     id: String,

@@ -166,6 +166,9 @@ fn used(said: &Said, keys: &[Key]) -> Result<KeyUse, WrongKey> {
     said.assertion().check(&party(), keys, |signed| signed == ASKED)
 }
 
+/// Changes one thing of what a browser says.
+type Lie = fn(&mut Said);
+
 #[test]
 fn a_key_is_registered_and_logs_in() {
     for signer in [p256(), ed25519()] {
@@ -182,7 +185,7 @@ fn a_key_is_registered_and_logs_in() {
 
 #[test]
 fn a_registration_that_is_not_ours_is_refused() {
-    let lies: [(WrongKey, fn(&mut Said)); 13] = [
+    let lies: [(WrongKey, Lie); 13] = [
         (WrongKey::Origin, |said| said.origin = "https://rec0rder.example".to_owned()),
         (WrongKey::Origin, |said| said.origin = "http://recorder.example".to_owned()),
         (WrongKey::Origin, |said| said.extra = ",\"crossOrigin\":true".to_owned()),
@@ -229,7 +232,7 @@ fn a_key_may_sign_for_itself_and_a_maker_is_not_asked() {
 
 #[test]
 fn an_assertion_that_is_not_ours_is_refused() {
-    let lies: [(WrongKey, fn(&mut Said)); 14] = [
+    let lies: [(WrongKey, Lie); 14] = [
         (WrongKey::Origin, |said| said.origin = "https://recorder.example.net".to_owned()),
         (WrongKey::Origin, |said| said.origin = "https://recorder.example:444".to_owned()),
         (WrongKey::Origin, |said| said.extra = ",\"crossOrigin\":true".to_owned()),
