@@ -18,7 +18,7 @@ use clap::{Args, Subcommand};
 use host::{StopFlag, SystemClock};
 use machine_view::Followed;
 use observe::facts::Facts;
-use units::{Clock as _, NANOS_PER_SECOND};
+use units::NANOS_PER_SECOND;
 
 use crate::arguments::duration;
 use crate::failure::{Outcome, Usage, Verdict};

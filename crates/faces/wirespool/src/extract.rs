@@ -225,9 +225,9 @@ fn run_there(flags: &Flags, there: There, words: &[String]) -> Outcome {
         None => &mut pipe,
     };
     let mut download = Download::new(&there, parameters, out);
-    let mut progress = Progress::new("extract");
-    let received = download.all(&mut progress);
-    progress.finish();
+    let mut shown = remote::Shown(Progress::new("extract"));
+    let received = download.all(&mut shown);
+    shown.0.finish();
     let Received { said, manifest: text } = match received {
         Ok(received) => received,
         Err(Failed::Output(error)) if error.kind() == ErrorKind::BrokenPipe => {

@@ -4,8 +4,9 @@
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 
-use extract::{Event, LogEvent, LogReader};
+use extract::Event;
 use host::SystemClock;
+use logs::{LogEvent, LogReader};
 use page::text::plural;
 use query::Query;
 use units::{NANOS_PER_SECOND, Timestamp};

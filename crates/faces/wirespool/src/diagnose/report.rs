@@ -24,7 +24,7 @@ pub(super) struct PageFlags {
     html: Option<PathBuf>,
     /// Replace an existing file
     #[arg(long, requires = "written")]
-    force: bool,
+    pub(super) force: bool,
 }
 
 impl PageFlags {

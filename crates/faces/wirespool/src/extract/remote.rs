@@ -5,12 +5,15 @@ use units::ByteSize;
 
 use crate::progress::Progress;
 
-impl Telling for Progress {
+/// Shows the bytes that have come.
+pub(super) struct Shown(pub(super) Progress);
+
+impl Telling for Shown {
     fn bytes(&mut self, so_far: u64) {
-        self.text(&|| ByteSize(so_far).to_string());
+        self.0.text(&|| ByteSize(so_far).to_string());
     }
 
     fn say(&mut self, line: &str) {
-        Progress::say(self, line);
+        self.0.say(line);
     }
 }

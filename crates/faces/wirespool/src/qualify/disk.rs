@@ -7,7 +7,6 @@ use ::qualify::{
     go_on as measure,
 };
 use host::{StopFlag, SystemClock};
-use units::Clock as _;
 
 use super::flags::Flags;
 use super::keep::Kept;
