@@ -208,7 +208,7 @@ impl Accounts {
         let now_ns = SystemClock.boottime_ns();
         let was_asked = |signed: &[u8]| held(&self.asked).take(name, signed, now_ns);
         let used = key.check(self.party()?, factor.keys(), was_asked);
-        used.map(Used::Key).map_err(|why| Problem::wrong_key(&why))
+        used.map(Used::Key).map_err(Problem::wrong_key)
     }
 
     /// Whom keys are made for.

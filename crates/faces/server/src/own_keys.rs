@@ -72,7 +72,7 @@ async fn confirm(mut received: Received<'_>, name: &str) -> Result<Reply, Proble
     let accounts = received.accounts()?;
     let was_asked = |signed: &[u8]| accounts.was_new_key_asked(name, signed);
     let new = key.check(accounts.party()?, was_asked);
-    let new = new.map_err(|why| Problem::wrong_new_key(&why))?;
+    let new = new.map_err(Problem::wrong_new_key)?;
     let key = new.named(&called, SystemClock.realtime().to_string());
     let key = key.ok_or_else(|| Problem::account_refused(&people::Error::WrongKeyName))?;
     let (of, stamp, codes) = (name.to_owned(), random()?, RecoveryCodes::new(&random()?));

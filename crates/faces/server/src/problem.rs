@@ -105,13 +105,13 @@ impl Problem {
         problem
     }
 
-    pub(crate) fn wrong_key(why: &WrongKey) -> Self {
+    pub(crate) fn wrong_key(why: WrongKey) -> Self {
         let title = "the key was not accepted";
         Self::new(StatusCode::UNAUTHORIZED, "wrong-key", title).because(why.to_string())
     }
 
     /// The session counts: only what the new key said does not.
-    pub(crate) fn wrong_new_key(why: &WrongKey) -> Self {
+    pub(crate) fn wrong_new_key(why: WrongKey) -> Self {
         let title = "the key was not registered";
         Self::new(StatusCode::BAD_REQUEST, "wrong-new-key", title).because(why.to_string())
     }

@@ -55,7 +55,7 @@ fn path(path: Option<&Path>) -> Value {
 }
 
 fn paths(paths: &[PathBuf]) -> Value {
-    paths.iter().map(|path| page::safe::path_value(path)).collect()
+    paths.iter().map(page::safe::path_value).collect()
 }
 
 fn role(role: &Role) -> String {

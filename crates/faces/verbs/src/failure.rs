@@ -62,6 +62,7 @@ pub fn warn(text: &str) {
 
 impl Verdict {
     /// The verdict of a verb, with what was warned of.
+    #[must_use]
     pub fn with_warnings(self) -> Self {
         let is_negative = self == Self::Clean && IS_WARNED.load(Ordering::Relaxed);
         if is_negative { Self::Negative } else { self }

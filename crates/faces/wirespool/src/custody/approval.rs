@@ -114,9 +114,9 @@ pub(crate) fn approve(flags: &ApproveFlags) -> Outcome {
     statement.finish(&wanted, &make).map_err(of_attest)?;
     let mut said = format!("approved: {}\n", request.query);
     for (name, text) in case_of(&request).lines() {
-        said.push_str(&format!("{name}: {text}\n"));
+        said.extend([name, ": ", &*text, "\n"]);
     }
-    said.push_str(&format!("until: {}\n", Timestamp(request.valid_until_ns)));
+    said.extend(["until: ", &Timestamp(request.valid_until_ns).to_string(), "\n"]);
     stdout::print(&said)?;
     Ok(Verdict::Clean)
 }

@@ -34,7 +34,7 @@ pub(crate) struct ServingFlags {
     /// besides whatever is asked; may be given several times, as in --role 'desk=sessions port 53'
     #[arg(long, value_name = "NAME=SCOPES[ FILTER]", requires = "people_file")]
     pub(super) role: Vec<Role>,
-    /// An OpenID Connect provider at which people log in, too: its settings (docs/service.md)
+    /// An `OpenID` Connect provider at which people log in, too: its settings (docs/service.md)
     #[arg(long, value_name = "FILE", requires = "people_file")]
     pub(super) provider: Option<PathBuf>,
     /// The page's address in browsers, for keys and the provider; on the loopback

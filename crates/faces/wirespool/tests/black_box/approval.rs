@@ -30,7 +30,7 @@ impl Office {
             }
             let public = std::fs::read_to_string(format!("{key}.pub")).unwrap();
             if name != "mallory" {
-                signers.push_str(&format!("{name}@lab {public}"));
+                signers.extend([name, "@lab ", &public]);
             }
         }
         let [file, request] = ["signers", "request.json"].map(|name| volume.file(name));

@@ -37,6 +37,7 @@ fn station(frame: &[u8]) -> String {
     parts.join(":")
 }
 
+#[expect(clippy::struct_field_names, reason = "one of two files is the shared one")]
 struct Shared {
     volume: Volume,
     key: String,

@@ -12,7 +12,7 @@ use crate::lines::Lines;
 use crate::machine::{BINARY, Volume, command, run, write_key};
 use crate::supervised::{Supervised, process, signal};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 fn as_input(listener: &TcpListener) -> Stdio {
     OwnedFd::from(listener.try_clone().unwrap()).into()
@@ -126,7 +126,10 @@ fn a_manager_of_services_hands_its_socket_over_by_number() {
     for (wrong, words) in [
         ("os.environ['LISTEN_FDS'] = '2'", "there are 2 of them"),
         ("os.closerange(3, 9)\nos.environ['LISTEN_FDS'] = '1'", "take the socket"),
-        ("os.dup2(os.open('/dev/null', 0), 3)\nos.environ['LISTEN_FDS'] = '1'", "does not listen"),
+        (
+            "os.dup2(os.open('/dev/null', 0), 3)\nos.set_inheritable(3, True)\nos.environ['LISTEN_FDS'] = '1'",
+            "does not listen",
+        ),
         (
             "s = socket.socket(socket.AF_UNIX)\ns.bind('\\0wirespool-test-%d' % os.getpid())\n\
              s.listen()\nos.dup2(s.fileno(), 3)\nos.set_inheritable(3, True)\n\

@@ -27,7 +27,7 @@ fn listed(served: &Served, words: &str, token: &str) -> Vec<Value> {
 
 /// As a part of a query string.
 fn encoded(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02x}")).collect()
+    text.bytes().flat_map(|byte| ["%".to_owned(), format!("{byte:02x}")]).collect()
 }
 
 /// A line of Suricata about the first session to a port 53.
@@ -123,7 +123,7 @@ fn a_query_tags_what_a_credential_sees_and_nothing_else() {
     let theirs = post(&served, "query=&tag=theirs", &lab).ok().json();
     let theirs = theirs["count"].as_u64().unwrap();
     assert!(theirs > 0);
-    assert_eq!(listed(&served, "", &lab).len() as u64, theirs);
+    assert_eq!(u64::try_from(listed(&served, "", &lab).len()).unwrap(), theirs);
     assert_eq!(listed(&served, "?limit=1", &holder).len(), 1);
     let id = made["tags"][0]["id"].as_str().unwrap();
     let remove = format!("DELETE /api/v1/tags/{id}");
