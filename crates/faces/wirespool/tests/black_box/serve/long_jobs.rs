@@ -59,8 +59,8 @@ fn a_job_finds_what_the_verb_finds_and_is_watched_to_its_end() {
     // Nobody records, so a scrub may write.
     for words in ["kind=scrub&dry_run=true", "kind=scrub"] {
         let id = started(&served, words, &admin);
-        let done = ended(&served, &id, &admin);
-        assert_eq!((&done["state"], &done["is_clean"]), (&"done".into(), &true.into()));
+        let scrubbed = ended(&served, &id, &admin);
+        assert_eq!((&scrubbed["state"], &scrubbed["is_clean"]), (&"done".into(), &true.into()));
     }
     let list = served.get("/api/v1/jobs", &admin).ok().json();
     let kinds: Vec<&str> =
