@@ -114,7 +114,7 @@ pub(crate) fn approve(flags: &ApproveFlags) -> Outcome {
     statement.finish(&wanted, &make).map_err(of_attest)?;
     let mut said = format!("approved: {}\n", request.query);
     for (name, text) in case_of(&request).lines() {
-        said.extend([name, ": ", &*text, "\n"]);
+        said.extend([name, ": ", text, "\n"]);
     }
     said.extend(["until: ", &Timestamp(request.valid_until_ns).to_string(), "\n"]);
     stdout::print(&said)?;

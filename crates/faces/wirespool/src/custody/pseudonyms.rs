@@ -137,7 +137,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let mut lines = String::new();
     for address in &flags.addresses {
         let old = reveal.address(address).map_err(|error| Usage(error.to_string()))?;
-        lines.extend([address.to_string(), format!(" {old}\n")]);
+        lines.extend([address.clone(), format!(" {old}\n")]);
     }
     stdout::print(&lines)?;
     Ok(Verdict::Clean)
