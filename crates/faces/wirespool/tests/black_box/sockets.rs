@@ -127,7 +127,8 @@ fn a_manager_of_services_hands_its_socket_over_by_number() {
         ("os.environ['LISTEN_FDS'] = '2'", "there are 2 of them"),
         ("os.closerange(3, 9)\nos.environ['LISTEN_FDS'] = '1'", "take the socket"),
         (
-            "os.dup2(os.open('/dev/null', 0), 3)\nos.set_inheritable(3, True)\nos.environ['LISTEN_FDS'] = '1'",
+            "os.dup2(os.open('/dev/null', 0), 3)\nos.set_inheritable(3, True)\n\
+             os.environ['LISTEN_FDS'] = '1'",
             "does not listen",
         ),
         (
