@@ -4,19 +4,19 @@
 //!
 //! Exactly: `unsafe` in rows 3 and 4, and in `parity` for vector instructions. Files, system calls
 //! and other programs in rows 3 and 4, and in row 12, whose tools run on a developer's machine.
-//! Standard output and standard error in rows 10 and 11. Sockets of tokio in `server`, `remote` and
-//! `oidc`.
+//! Standard output and standard error in rows 10 and 11. Sockets of tokio in `server`, in
+//! `https`, and in the clients that stand on it, `remote` and `oidc`.
 //! Tests may do all but `unsafe`.
 
 use super::rows::{BOUNDARY, FACES, TOOLS, row};
 use super::source::Source;
 
-/// The crates above the boundary with sockets of their own: one waits for many at once, another one
-/// for a service and for the user who has had enough, and one, within the first, for a provider.
-const CONNECTED: [&str; 3] = ["server", "remote", "oidc"];
+/// The crates above the boundary with sockets of their own: one waits for many at once, one connects
+/// for two clients: of a service, with a user who has had enough, and, in the first, of a provider.
+const CONNECTED: [&str; 4] = ["server", "https", "remote", "oidc"];
 const ITS_SOCKETS: &str = "tokio::net";
 /// Clients name their connection by the type, which is tokio's there: no other is imported.
-const CONNECTION: (&[&str], &str) = (&["remote", "oidc"], "TcpStream");
+const CONNECTION: (&[&str], &str) = (&["https", "remote", "oidc"], "TcpStream");
 
 const SYSTEM: [&str; 11] = [
     "std::fs",
@@ -79,7 +79,7 @@ pub(crate) fn check(source: &Source) -> Vec<String> {
                 .filter(|name| has_word(text, name) && !is_connection(crate_name, name))
                 .for_each(|name| refuse(name, "the system boundary (rows 3 and 4)"));
             if !CONNECTED.contains(&crate_name) && has_word(text, ITS_SOCKETS) {
-                refuse(ITS_SOCKETS, "server, remote and oidc");
+                refuse(ITS_SOCKETS, "server, https, remote and oidc");
             }
         }
         if row != TOOLS && source.path != SAFE {

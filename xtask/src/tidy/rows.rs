@@ -26,6 +26,7 @@ const ROWS: [&[&str]; 13] = [
         "runs",
         "talkers",
         "page",
+        "https",
         "interface",
     ],
     &[
@@ -84,10 +85,10 @@ const OWNED: [(&str, &[usize]); 15] = [
     ("serde", &[4, 5, 6, 7, 8, 9]),
     ("serde_json", &[6, 7, 8, 9, TOOLS]),
     ("datafusion", &[8]),
-    ("tokio", &[8, 9]),
-    ("hyper", &[8, 9]),
+    ("tokio", &[7, 8, 9]),
+    ("hyper", &[7, 8, 9]),
     ("object_store", &[9]),
-    ("rustls", &[8, 9]),
+    ("rustls", &[7, 8, 9]),
     ("clap", &[BINARY, TOOLS]),
     ("anyhow", &[FACES, BINARY, TOOLS]),
 ];

@@ -92,6 +92,28 @@ pub struct Job {
     pub reason: Option<String>,
 }
 
+impl Job {
+    /// One that waits for its turn.
+    pub fn new(id: String, (kind, volume): (Kind, &str), by: &str, made_ns: i64) -> Self {
+        Self {
+            id,
+            kind,
+            volume: volume.to_owned(),
+            query: None,
+            by: by.to_owned(),
+            state: State::Waiting,
+            made_ns,
+            begun_ns: None,
+            ended_ns: None,
+            done: 0,
+            of: None,
+            is_clean: None,
+            result: None,
+            reason: None,
+        }
+    }
+}
+
 /// Jobs of a service.
 #[derive(Debug, Serialize)]
 pub struct JobList {

@@ -153,22 +153,7 @@ mod tests {
     use crate::job::Kind;
 
     fn job(number: usize) -> Job {
-        Job {
-            id: number.to_string(),
-            kind: Kind::Verify,
-            volume: "spool".to_owned(),
-            query: None,
-            by: "anna".to_owned(),
-            state: State::Waiting,
-            made_ns: 0,
-            begun_ns: None,
-            ended_ns: None,
-            done: 0,
-            of: None,
-            is_clean: None,
-            result: None,
-            reason: None,
-        }
+        Job::new(number.to_string(), (Kind::Verify, "spool"), "anna", 0)
     }
 
     #[test]

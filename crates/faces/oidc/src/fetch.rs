@@ -6,16 +6,12 @@ use core::time::Duration;
 use std::path::Path;
 use std::sync::Arc;
 
+use https::{Unreached, Untrusted};
 use hyper::body::{Body as _, Incoming};
-use hyper::client::conn::http1;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
-use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, lookup_host};
+use hyper::{Method, Request, StatusCode};
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
@@ -26,7 +22,6 @@ use crate::url::Url;
 /// From the name of the host to the last byte.
 const PATIENCE: Duration = Duration::from_secs(10);
 const HEADING_BYTES_MAX: usize = 32 << 10;
-const HEADERS_MAX: usize = 64;
 const NAME: &str = "wirespool";
 const JSON: &str = "application/json";
 
@@ -65,12 +60,8 @@ impl core::fmt::Debug for Fetch {
 impl Fetch {
     /// Of a provider at an address, by certificates of a file, or of the system.
     pub(crate) fn new(home: Url, ca: Option<&Path>) -> Result<Self, Error> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .expect("the provider has suites of both versions")
-            .with_root_certificates(roots(ca)?)
-            .with_no_client_auth();
+        let roots = https::roots(ca).map_err(untrusted)?;
+        let mut config = https::client(roots).with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Self { home, tls: TlsConnector::from(Arc::new(config)) })
     }
@@ -90,10 +81,11 @@ impl Fetch {
         let response = if url.is_sealed {
             let name = ServerName::try_from(url.host.clone()).map_err(|error| error.to_string())?;
             let sealed = self.tls.connect(name, stream).await.map_err(|error| error.to_string())?;
-            send(sealed, request).await?
+            https::send(sealed, request, HEADING_BYTES_MAX).await
         } else {
-            send(stream, request).await?
+            https::send(stream, request, HEADING_BYTES_MAX).await
         };
+        let response = response.map_err(|error| error.to_string())?;
         let status = response.status();
         if status.is_redirection() {
             return Err("it sends us elsewhere, which is not followed".to_owned());
@@ -105,23 +97,16 @@ impl Fetch {
         Ok(Answer { is_success: status.is_success(), bytes })
     }
 
-    /// The first address that answers. It is looked at, not the name: the name may have others a
-    /// moment later.
     async fn connect(&self, url: &Url) -> Result<TcpStream, String> {
         let may_be_private = url.is_at_one(&self.home);
-        let addresses = lookup_host((url.host.as_str(), url.port)).await;
-        let mut why = "the name has no address".to_owned();
-        for address in addresses.map_err(|error| error.to_string())? {
-            if !may_be_private && !is_public(address.ip()) {
-                let why = "its address is a private one, on another host than the provider's";
-                return Err(why.to_owned());
+        let may_reach = |address| may_be_private || is_public(address);
+        let opened = https::connect((url.host.as_str(), url.port), may_reach).await;
+        opened.map_err(|why| match why {
+            Unreached::Elsewhere => {
+                "its address is a private one, on another host than the provider's".to_owned()
             }
-            match TcpStream::connect(address).await {
-                Ok(stream) => return Ok(stream),
-                Err(error) => why = error.to_string(),
-            }
-        }
-        Err(why)
+            Unreached::Failed(error) => error.to_string(),
+        })
     }
 }
 
@@ -146,19 +131,6 @@ fn request(question: Question<'_>) -> Result<Request<String>, String> {
     builder.body(form.unwrap_or_default()).map_err(wrong)
 }
 
-async fn send(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    request: Request<String>,
-) -> Result<Response<Incoming>, String> {
-    let mut builder = http1::Builder::new();
-    builder.max_buf_size(HEADING_BYTES_MAX).max_headers(HEADERS_MAX);
-    let opened = builder.handshake(TokioIo::new(stream)).await;
-    let (mut sender, connection) = opened.map_err(|error| error.to_string())?;
-    // It ends with the answer, or with who waits for it.
-    drop(tokio::spawn(connection));
-    sender.send_request(request).await.map_err(|error| error.to_string())
-}
-
 async fn whole(mut body: Incoming, most: usize) -> Result<Vec<u8>, String> {
     let mut bytes: Vec<u8> = Vec::new();
     while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
@@ -173,21 +145,9 @@ async fn whole(mut body: Incoming, most: usize) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-fn roots(ca: Option<&Path>) -> Result<RootCertStore, Error> {
-    let mut roots = RootCertStore::empty();
-    let Some(path) = ca else {
-        // A store has old certificates that are none any more: the others count.
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        return Ok(roots);
-    };
-    let wrong = |why: &dyn ToString| Error::Settings {
-        path: path.to_path_buf(),
-        why: page::safe::printable(&why.to_string()),
-    };
-    let text = host::read_text(path)?;
-    for certificate in CertificateDer::pem_slice_iter(text.as_bytes()) {
-        let certificate = certificate.map_err(|error| wrong(&error))?;
-        roots.add(certificate).map_err(|error| wrong(&error))?;
+fn untrusted(error: Untrusted) -> Error {
+    match error {
+        Untrusted::Host(error) => error.into(),
+        Untrusted::File { path, why } => Error::Settings { path, why: page::safe::printable(&why) },
     }
-    if roots.is_empty() { Err(wrong(&"there is no certificate in it")) } else { Ok(roots) }
 }

@@ -57,10 +57,7 @@ impl Url {
 
     /// As the heading `Host` has it.
     pub(crate) fn authority(&self) -> String {
-        let is_v6 = self.host.contains(':');
-        let host = if is_v6 { format!("[{}]", self.host) } else { self.host.clone() };
-        let usual = if self.is_sealed { 443 } else { 80 };
-        if self.port == usual { host } else { format!("{host}:{}", self.port) }
+        https::authority(&self.host, self.port, self.is_sealed)
     }
 
     /// With more parameters.

@@ -111,6 +111,15 @@ pub enum Error {
     Stopped,
 }
 
+impl From<https::Untrusted> for Error {
+    fn from(error: https::Untrusted) -> Self {
+        match error {
+            https::Untrusted::Host(error) => Self::Host(error),
+            https::Untrusted::File { path, why } => Self::File { path, why },
+        }
+    }
+}
+
 impl Error {
     /// Another connection may bring what this one did not.
     pub fn is_passing(&self) -> bool {

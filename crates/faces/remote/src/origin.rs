@@ -35,10 +35,7 @@ impl Origin {
 
     /// As a request names it.
     pub(crate) fn authority(&self) -> String {
-        let Self { host, port, has_tls } = self;
-        let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
-        let usual = if *has_tls { HTTPS_PORT } else { HTTP_PORT };
-        if *port == usual { host } else { format!("{host}:{port}") }
+        https::authority(&self.host, self.port, self.has_tls)
     }
 }
 

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hyper::header::HeaderValue;
+use rustls::RootCertStore;
+use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::TlsConnector;
 use zeroize::Zeroizing;
 
@@ -44,11 +44,7 @@ impl Trust {
     }
 
     pub(crate) fn connector(&self) -> Result<TlsConnector, Error> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .expect("the provider has suites of both versions")
-            .with_root_certificates(self.roots()?);
+        let builder = https::client(self.roots()?);
         let mut config = match &self.certificate {
             None => builder.with_no_client_auth(),
             Some((certificate, key)) => {
@@ -56,7 +52,7 @@ impl Trust {
                 let secret = PrivateKeyDer::from_pem_slice(secret.as_bytes())
                     .map_err(|error| refused(key, &error))?;
                 builder
-                    .with_client_auth_cert(certificates(certificate)?, secret)
+                    .with_client_auth_cert(https::certificates(certificate)?, secret)
                     .map_err(|error| refused(certificate, &error))?
             }
         };
@@ -65,26 +61,8 @@ impl Trust {
     }
 
     fn roots(&self) -> Result<RootCertStore, Error> {
-        let mut roots = RootCertStore::empty();
-        if let Some(path) = &self.ca {
-            for root in certificates(path)? {
-                roots.add(root).map_err(|error| refused(path, &error))?;
-            }
-            return Ok(roots);
-        }
-        // A store has old certificates that are none any more: the others count.
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        let roots = https::roots(self.ca.as_deref())?;
         if roots.is_empty() { Err(Error::NoRoots) } else { Ok(roots) }
-    }
-}
-
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
-    let text = host::read_text(path)?;
-    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
-    match read {
-        Ok(certificates) if !certificates.is_empty() => Ok(certificates),
-        Ok(_) => Err(refused(path, &"there is no certificate in it")),
-        Err(error) => Err(refused(path, &error)),
     }
 }
 

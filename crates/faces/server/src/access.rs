@@ -88,11 +88,16 @@ impl Caller {
     /// What is asked of a volume for a query that was parsed by itself: one with a parenthesis too
     /// many would get out of the filter.
     pub(crate) fn narrowed(&self, query: &str) -> String {
-        match (&self.filter, query.trim()) {
-            (None, query) => query.to_owned(),
-            (Some(filter), "") => filter.clone(),
-            (Some(filter), query) => format!("({filter}) and ({query})"),
-        }
+        narrowed(self.filter.as_deref(), query)
+    }
+}
+
+/// A query within a filter: see [`Caller::narrowed`].
+pub(crate) fn narrowed(filter: Option<&str>, query: &str) -> String {
+    match (filter, query.trim()) {
+        (None, query) => query.to_owned(),
+        (Some(filter), "") => filter.to_owned(),
+        (Some(filter), query) => format!("({filter}) and ({query})"),
     }
 }
 

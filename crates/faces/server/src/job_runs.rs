@@ -85,22 +85,8 @@ fn start(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply
     };
     let volume = service.volume(given.text("volume"))?;
     let id = host::random_bytes::<16>().map_err(|_| Problem::no_worker())?;
-    let job = Job {
-        id: hex(&id),
-        kind,
-        volume: volume.name.clone(),
-        query: query.map(str::to_owned),
-        by: caller.name.clone(),
-        state: State::Waiting,
-        made_ns: now_ns,
-        begun_ns: None,
-        ended_ns: None,
-        done: 0,
-        of: None,
-        is_clean: None,
-        result: None,
-        reason: None,
-    };
+    let waiting = Job::new(hex(&id), (kind, &volume.name), &caller.name, now_ns);
+    let job = Job { query: query.map(str::to_owned), ..waiting };
     let going = service.jobs.add(job.clone()).map_err(|_| Problem::busy())?;
     let question = service.question(volume, What::Job(wanted));
     tokio::spawn(run(Arc::clone(service), going, question));

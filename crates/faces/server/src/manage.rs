@@ -37,9 +37,11 @@ pub(crate) async fn answer(
         Matter::ChangePassword
         | Matter::BeginSecondFactor
         | Matter::ConfirmSecondFactor
-        | Matter::EndSecondFactor => own_account::answer(received, caller, what).await,
+        | Matter::EndSecondFactor => {
+            own_account::answer(received, named_person(caller)?, what).await
+        }
         Matter::BeginKey | Matter::ConfirmKey | Matter::EndKey => {
-            own_keys::answer(received, caller, what).await
+            own_keys::answer(received, named_person(caller)?, what).await
         }
         Matter::Tokens | Matter::CreateToken | Matter::RevokeToken => {
             token_list::answer(received, what).await
@@ -48,4 +50,9 @@ pub(crate) async fn answer(
         Matter::Caller => Ok(entrance::whoami(received.service, caller)),
         _ => staff::answer(received, what).await,
     }
+}
+
+/// The name of a person: a token and a certificate have no account.
+fn named_person(caller: &Caller) -> Result<&str, Problem> {
+    caller.person.is_some().then_some(&*caller.name).ok_or_else(Problem::no_person)
 }

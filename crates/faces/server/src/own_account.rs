@@ -6,7 +6,6 @@ use people::{Assertion, Password};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::access::Caller;
 use crate::accounts::{Typed, random};
 use crate::body::{Body, Reply, reply};
 use crate::entrance::begin_of;
@@ -40,16 +39,12 @@ struct Code {
     code: String,
 }
 
-/// Answers what a person asks about the own account.
+/// Answers what the person of this name asks about the own account.
 pub(crate) async fn answer(
     received: Received<'_>,
-    caller: &Caller,
+    name: &str,
     what: Matter,
 ) -> Result<Reply, Problem> {
-    if caller.person.is_none() {
-        return Err(Problem::no_person());
-    }
-    let name = &caller.name;
     match what {
         Matter::ChangePassword => change_password(received, name).await,
         Matter::BeginSecondFactor => begin_second_factor(received, name).await,

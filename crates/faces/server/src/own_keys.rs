@@ -8,7 +8,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use units::Clock as _;
 
-use crate::access::Caller;
 use crate::accounts::random;
 use crate::body::{Body, Reply, reply};
 use crate::own_account::{go_on, prove};
@@ -25,19 +24,16 @@ struct New {
     key: Registration,
 }
 
-/// Answers what a person asks about the own keys.
+/// Answers what the person of this name asks about the own keys.
 pub(crate) async fn answer(
     received: Received<'_>,
-    caller: &Caller,
+    name: &str,
     what: Matter,
 ) -> Result<Reply, Problem> {
-    if caller.person.is_none() {
-        return Err(Problem::no_person());
-    }
     match what {
-        Matter::BeginKey => begin(received, &caller.name).await,
-        Matter::ConfirmKey => confirm(received, &caller.name).await,
-        _ => end(received, &caller.name).await,
+        Matter::BeginKey => begin(received, name).await,
+        Matter::ConfirmKey => confirm(received, name).await,
+        _ => end(received, name).await,
     }
 }
 

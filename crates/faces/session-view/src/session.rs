@@ -7,9 +7,8 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use extract::{Found, Held, SessionStart};
-use format::kind::Kind;
 use format::session_row::{SessionRow, SourceNames};
-use format::stored_field::{Access, STORED_FIELDS, StoredField};
+use format::stored_field::{STORED_FIELDS, StoredField, StoredValue};
 use page::safe::{self, csv_cell, csv_list};
 use query::{cipher_name, tls_version_name};
 use serde::Deserialize;
@@ -107,13 +106,6 @@ fn text(value: Option<&str>) -> Value<'_> {
     value.map_or(Value::Absent, |value| Value::Text(value.into()))
 }
 
-fn address(address: Address) -> Value<'static> {
-    match address {
-        Address::None => Value::Absent,
-        address => Value::Text(address.to_string().into()),
-    }
-}
-
 fn source(row: &Found) -> Option<&SourceNames> {
     row.session.source.as_deref()
 }
@@ -187,20 +179,15 @@ impl Read {
 
 /// The value of a stored field.
 fn given<'a>(field: &StoredField, row: &'a SessionRow) -> Value<'a> {
-    let number = |value: i64| match field.kind {
-        Kind::Time => Value::Nanos(value),
-        _ => Value::Count(value.cast_unsigned()),
-    };
-    match field.access {
-        Access::Time(value, _) | Access::Number(_, value, _) => number((value.of)(row)),
-        Access::MaybeNumber(_, value, _) => value(row).map_or(Value::Absent, number),
-        Access::Flag(value, _) => Value::Flag(value(row)),
-        Access::MaybeFlag(value, _) => flag(value(row)),
-        Access::Address(value, _) => address(value(row)),
-        Access::Text(value, _) => text(value(row)),
-        Access::Texts(values, _) => Value::Texts(values(row)),
-        Access::Numbers(values, _) => Value::Numbers(values(row)),
-        Access::Pieces(..) => Value::Absent,
+    match field.value(row) {
+        StoredValue::Absent => Value::Absent,
+        StoredValue::Time(time) => Value::Nanos(time.0),
+        StoredValue::Number(number) => Value::Count(number),
+        StoredValue::Flag(flag) => Value::Flag(flag),
+        StoredValue::Address(address) => Value::Text(address.to_string().into()),
+        StoredValue::Text(value) => Value::Text(value.into()),
+        StoredValue::Texts(values) => Value::Texts(values),
+        StoredValue::Numbers(values) => Value::Numbers(values),
     }
 }
 

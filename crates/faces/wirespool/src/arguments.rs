@@ -1,5 +1,6 @@
 //! Values of flags.
 
+use core::ops::RangeInclusive;
 use core::time::Duration;
 
 use std::path::PathBuf;
@@ -9,7 +10,7 @@ use clap::Args;
 use encryption::{Identities, Recipients};
 use host::SystemClock;
 use query::Query;
-use units::{ByteSize, Clock as _};
+use units::{ByteSize, Clock as _, Timestamp};
 use zeroize::Zeroizing;
 
 use crate::atlas::{self, AtlasFlags};
@@ -95,6 +96,14 @@ const STATIONS: &str = "ether host covers sessions without IP (ARP and the like)
 pub(crate) fn query(text: &str) -> anyhow::Result<Query> {
     let query = parse(text)?;
     query.needs_atlas().map_or(Ok(query), |field| Err(atlas::missing(field).into()))
+}
+
+/// The conditions of a query that leave these times and no others; none for all times.
+pub(crate) fn bounds(times: &RangeInclusive<Timestamp>) -> Vec<String> {
+    let (from, to) = (*times.start(), *times.end());
+    let after = (from > Timestamp::MIN).then(|| format!("after {from}"));
+    let before = (to < Timestamp::MAX).then(|| format!("before {}", to.plus_nanos(1)));
+    after.into_iter().chain(before).collect()
 }
 
 /// The same, of whom it may ask about addresses.

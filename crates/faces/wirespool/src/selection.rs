@@ -65,7 +65,7 @@ impl NamingFlags {
         for path in self.from_eve.iter().chain(&self.from_zeek) {
             let events = tag::events_of(path, &read_text(path)?)?;
             let named: BTreeSet<String> =
-                events.iter().filter_map(|event| event.query(tag::MARGIN_NS)).collect();
+                events.iter().filter_map(|event| event.query(logs::MARGIN_NS)).collect();
             let named = Vec::from_iter(named).join(" or ");
             text = if text.trim().is_empty() { named } else { format!("({text}) and ({named})") };
         }

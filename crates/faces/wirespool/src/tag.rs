@@ -10,7 +10,7 @@ use ::remote::{There, Wanted};
 use anyhow::bail;
 use clap::Args;
 use host::{StopFlag, SystemClock, Tail};
-use logs::{LogEvent, LogReader};
+use logs::{LogEvent, LogReader, MARGIN_NS};
 use units::{Clock, NANOS_PER_SECOND, Sleep};
 
 use crate::failure::{Outcome, Usage, Verdict, of_extract, of_hold};
@@ -18,9 +18,6 @@ use crate::progress::say;
 use crate::reading::ReadingFlags;
 use crate::remote::{Asked, Place, RemoteFlags, not_named, refused, sessions, volume_or_word};
 use crate::{arguments, evidence};
-
-/// An event in a log lies within this of its session's packets: clocks of two machines differ.
-pub(crate) const MARGIN_NS: i64 = 60 * NANOS_PER_SECOND;
 
 /// How often a followed log is looked at.
 const LOOK_NS: i64 = NANOS_PER_SECOND;

@@ -105,8 +105,6 @@ pub(crate) struct Sink<'a> {
     out: &'a mut dyn Write,
     hasher: blake3::Hasher,
     records: u64,
-    /// Bytes so far.
-    pub(crate) bytes: u64,
 }
 
 impl core::fmt::Debug for Sink<'_> {
@@ -117,7 +115,7 @@ impl core::fmt::Debug for Sink<'_> {
 
 impl<'a> Sink<'a> {
     pub(crate) fn begin(out: &'a mut dyn Write, heading: &Heading) -> io::Result<Self> {
-        let mut sink = Self { out, hasher: blake3::Hasher::new(), records: 0, bytes: 0 };
+        let mut sink = Self { out, hasher: blake3::Hasher::new(), records: 0 };
         sink.put(&heading.encode())?;
         Ok(sink)
     }
@@ -125,7 +123,6 @@ impl<'a> Sink<'a> {
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.out.write_all(bytes)?;
         self.hasher.update(bytes);
-        self.bytes += to_u64(bytes.len());
         Ok(())
     }
 

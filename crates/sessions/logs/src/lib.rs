@@ -4,7 +4,10 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use units::Timestamp;
+use units::{NANOS_PER_SECOND, Timestamp};
+
+/// An event in a log lies within this of its session's packets: clocks of two machines differ.
+pub const MARGIN_NS: i64 = 60 * NANOS_PER_SECOND;
 
 /// What a line of a log says of a session.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -40,6 +40,8 @@ pub struct Field {
     /// The stored columns it is computed from; empty when it is a column itself.
     sources: &'static [&'static str],
     needs_atlas: bool,
+    /// Whether it was found in payload, as all that it is made of.
+    pub(crate) is_of_payload: bool,
     reads: Reads,
 }
 
@@ -118,18 +120,6 @@ impl Field {
         }
     }
 
-    /// Whether it was found in payload.
-    pub(crate) fn is_of_payload(&self) -> bool {
-        match self.reads {
-            Reads::Stored(field) => field.is_of_payload,
-            Reads::By(_) => {
-                let is_so = |field: &StoredField| field.is_of_payload;
-                let mut sources = self.sources.iter().map(|name| StoredField::find(name));
-                !self.sources.is_empty() && sources.all(|source| source.is_some_and(is_so))
-            }
-        }
-    }
-
     const fn also(mut self, aliases: &'static [&'static str]) -> Self {
         self.aliases = aliases;
         self
@@ -164,7 +154,8 @@ impl Eq for Field {}
 
 const fn field(name: &'static str, kind: Kind, meaning: &'static str, read: Read) -> Field {
     let reads = Reads::By(read);
-    Field { name, aliases: &[], kind, meaning, sources: &[], needs_atlas: false, reads }
+    let (needs_atlas, is_of_payload) = (false, false);
+    Field { name, aliases: &[], kind, meaning, sources: &[], needs_atlas, is_of_payload, reads }
 }
 
 /// Where a field of the list comes from.
@@ -191,7 +182,12 @@ impl Listed {
             Self::ReadAs(name, sources, read) => {
                 Field { reads: Reads::By(read), ..of_stored(stored(name)) }.from(sources)
             }
-            Self::Derived(field) => field,
+            Self::Derived(field) => {
+                let mut sources = field.sources.iter().map(|name| StoredField::find(name));
+                let is_of_payload = !field.sources.is_empty()
+                    && sources.all(|source| source.is_some_and(|it| it.is_of_payload));
+                Field { is_of_payload, ..field }
+            }
         }
     }
 }
@@ -202,9 +198,9 @@ fn stored(name: &str) -> &'static StoredField {
 
 /// What rows give is all there is to it.
 fn of_stored(stored: &'static StoredField) -> Field {
-    let StoredField { name, aliases, kind, meaning, .. } = *stored;
-    let reads = Reads::Stored(stored);
-    Field { name, aliases, kind, meaning, sources: &[], needs_atlas: false, reads }
+    let StoredField { name, aliases, kind, meaning, is_of_payload, .. } = *stored;
+    let (needs_atlas, reads) = (false, Reads::Stored(stored));
+    Field { name, aliases, kind, meaning, sources: &[], needs_atlas, is_of_payload, reads }
 }
 
 /// Every field, in the order in which people look for them.

@@ -80,7 +80,7 @@ impl Scope {
             "mpls" | "tunnel" | "tunnel_id" | "tunnel_src" | "tunnel_dst" | "vni" | "teid"
             | "interface" | "interface_name" | "recording" => Self::First,
             "state" | "history" | "continues" => Self::Last,
-            _ if field.is_of_payload() => Self::Last,
+            _ if field.is_of_payload => Self::Last,
             _ => Self::Sum,
         }
     }

@@ -14,6 +14,7 @@ mod table;
 
 pub use table::STORED_FIELDS;
 
+use units::Timestamp;
 use wire::Address;
 
 use crate::kind::Kind;
@@ -120,6 +121,52 @@ impl StoredField {
     const fn of_payload(mut self) -> Self {
         self.is_of_payload = true;
         self
+    }
+}
+
+/// A value of a stored field in a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StoredValue<'a> {
+    /// There is none.
+    Absent,
+    /// A point in time.
+    Time(Timestamp),
+    /// A count, a size, a number with a name; a duration in nanoseconds.
+    Number(u64),
+    /// Yes or no.
+    Flag(bool),
+    /// An address.
+    Address(Address),
+    /// Text.
+    Text(&'a str),
+    /// Texts; none where there are none.
+    Texts(&'a [String]),
+    /// Small numbers; none where there are none.
+    Numbers(&'a [u16]),
+}
+
+impl StoredField {
+    /// Its value in a row; of pieces, which are no field to ask for, there is none.
+    pub fn value<'a>(&self, row: &'a SessionRow) -> StoredValue<'a> {
+        let number = |value: i64| match self.kind {
+            Kind::Time => StoredValue::Time(Timestamp(value)),
+            _ => StoredValue::Number(value.cast_unsigned()),
+        };
+        let absent = StoredValue::Absent;
+        match self.access {
+            Access::Time(get, _) | Access::Number(_, get, _) => number((get.of)(row)),
+            Access::MaybeNumber(_, get, _) => get(row).map_or(absent, number),
+            Access::Flag(get, _) => StoredValue::Flag(get(row)),
+            Access::MaybeFlag(get, _) => get(row).map_or(absent, StoredValue::Flag),
+            Access::Address(get, _) => match get(row) {
+                Address::None => absent,
+                address => StoredValue::Address(address),
+            },
+            Access::Text(get, _) => get(row).map_or(absent, StoredValue::Text),
+            Access::Texts(get, _) => StoredValue::Texts(get(row)),
+            Access::Numbers(get, _) => StoredValue::Numbers(get(row)),
+            Access::Pieces(..) => absent,
+        }
     }
 }
 

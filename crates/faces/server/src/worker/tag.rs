@@ -6,16 +6,14 @@ use std::os::unix::net::UnixStream;
 
 use extract::Event;
 use host::SystemClock;
-use logs::{LogEvent, LogReader};
+use logs::{LogEvent, LogReader, MARGIN_NS};
 use page::text::plural;
 use query::Query;
-use units::{NANOS_PER_SECOND, Timestamp};
+use units::Timestamp;
 
 use super::{Work, parse, refused, statement};
+use crate::access::narrowed;
 use crate::question::{Answered, Refused, TagBy, TagWanted, Why};
-
-/// A session lives within this of the event that names it.
-const MARGIN_NS: i64 = 60 * NANOS_PER_SECOND;
 
 impl Work<'_> {
     pub(super) fn tag(
@@ -64,13 +62,10 @@ fn asked(wanted: &TagWanted) -> Result<(LogEvent, Query), Refused> {
             (event, query.clone())
         }
     };
+    // By itself first: with a parenthesis too many it would get out of the filter.
     let query = parse(&text, wanted.now_ns)?;
     let Some(filter) = &wanted.filter else { return Ok((event, query)) };
-    let narrowed = match text.trim() {
-        "" => filter.clone(),
-        text => format!("({filter}) and ({text})"),
-    };
-    Ok((event, parse(&narrowed, wanted.now_ns)?))
+    Ok((event, parse(&narrowed(Some(filter), &text), wanted.now_ns)?))
 }
 
 fn of_log(line: &str) -> Result<(LogEvent, String), Refused> {

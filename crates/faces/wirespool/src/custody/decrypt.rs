@@ -121,11 +121,9 @@ fn folder_for(file: Option<&Path>) -> anyhow::Result<TemporaryDirectory> {
 
 /// The query within the times of the raw extract.
 fn with_times(own: &str, restored: &Restored) -> String {
-    let (from, to) = (*restored.times.start(), *restored.times.end());
-    let after = (from > Timestamp::MIN).then(|| format!("after {from}"));
-    let before = (to < Timestamp::MAX).then(|| format!("before {}", to.plus_nanos(1)));
     let own = (!own.trim().is_empty()).then(|| format!("({own})"));
-    own.into_iter().chain(after).chain(before).collect::<Vec<String>>().join(" and ")
+    let bounds = arguments::bounds(&restored.times);
+    own.into_iter().chain(bounds).collect::<Vec<String>>().join(" and ")
 }
 
 /// What is given, else what the manifest beside the raw extract says.

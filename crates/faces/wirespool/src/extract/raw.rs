@@ -96,9 +96,7 @@ fn manifest_of(
 /// The times that a query asks for, if it asks for nothing else.
 fn times_of(query: &Query) -> Result<RangeInclusive<Timestamp>, Usage> {
     let (from, to) = query.packet_time_range();
-    let after = (from > Timestamp::MIN).then(|| format!("after {from}"));
-    let before = (to < Timestamp::MAX).then(|| format!("before {}", to.plus_nanos(1)));
-    let bounds: Vec<String> = after.into_iter().chain(before).collect();
+    let bounds = arguments::bounds(&(from..=to));
     let [there, back] =
         [bounds.join(" and "), bounds.iter().rev().cloned().collect::<Vec<_>>().join(" and ")];
     let is_it = |text: &str| Query::parse(text, from).is_ok_and(|plain| plain == *query);

@@ -2,7 +2,7 @@
 
 use format::kind::Kind;
 use format::session_row::SessionRow;
-use format::stored_field::{Access, StoredField};
+use format::stored_field::{StoredField, StoredValue};
 use units::Timestamp;
 use wire::Address;
 
@@ -50,27 +50,21 @@ pub(super) fn number(value: Option<impl Into<u64>>, found: &mut Found<'_>) -> bo
 
 /// Whether a test holds for any value of a stored field.
 pub(super) fn given(field: &StoredField, row: &Row<'_>, found: &mut Found<'_>) -> bool {
-    let row = row.slice;
-    let number = |value: i64| match field.kind {
-        Kind::Time => Reading::Time(Timestamp(value)),
-        _ => Reading::Number(value.cast_unsigned()),
-    };
     let text = |value| match field.kind {
         Kind::Text => Reading::Text(value),
         _ => Reading::Name(value),
     };
-    match field.access {
-        Access::Time(value, _) | Access::Number(_, value, _) => found(number((value.of)(row))),
-        Access::MaybeNumber(_, value, _) => value(row).is_some_and(|value| found(number(value))),
-        Access::Flag(value, _) => found(Reading::Flag(value(row))),
-        Access::MaybeFlag(value, _) => value(row).is_some_and(|flag| found(Reading::Flag(flag))),
-        Access::Address(value, _) => address(value(row), found),
-        Access::Text(value, _) => value(row).is_some_and(|value| found(text(value))),
-        Access::Texts(values, _) => values(row).iter().any(|value| found(text(value))),
-        Access::Numbers(values, _) => {
-            values(row).iter().any(|value| found(Reading::Number((*value).into())))
+    match field.value(row.slice) {
+        StoredValue::Absent => false,
+        StoredValue::Time(time) => found(Reading::Time(time)),
+        StoredValue::Number(number) => found(Reading::Number(number)),
+        StoredValue::Flag(flag) => found(Reading::Flag(flag)),
+        StoredValue::Address(address) => found(Reading::Address(address)),
+        StoredValue::Text(value) => found(text(value)),
+        StoredValue::Texts(values) => values.iter().any(|value| found(text(value))),
+        StoredValue::Numbers(values) => {
+            values.iter().any(|value| found(Reading::Number((*value).into())))
         }
-        Access::Pieces(..) => false,
     }
 }
 

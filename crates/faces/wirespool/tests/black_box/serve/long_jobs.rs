@@ -62,9 +62,9 @@ fn a_job_finds_what_the_verb_finds_and_is_watched_to_its_end() {
         let scrubbed = ended(&served, &id, &admin);
         assert_eq!((&scrubbed["state"], &scrubbed["is_clean"]), (&"done".into(), &true.into()));
     }
-    let list = served.get("/api/v1/jobs", &admin).ok().json();
+    let jobs = served.get("/api/v1/jobs", &admin).ok().json();
     let kinds: Vec<&str> =
-        list["jobs"].as_array().unwrap().iter().map(|job| job["kind"].as_str().unwrap()).collect();
+        jobs["jobs"].as_array().unwrap().iter().map(|job| job["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["scrub", "scrub", "verify"], "the newest first");
     let over = served.ask(&format!("DELETE /api/v1/jobs/{id}"), &admin, &[HEADING]);
     over.is_refused(409, "job-ended");
