@@ -31,7 +31,7 @@ const BYTES_MAX: u64 = 1 << 20;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  wirespool request 'host 10.0.0.1' --sign alice.key --case 2026/17 -w request.json
+  wirespool request 'host 10.0.0.1' --sign alice.key --case 17 -w request.json
   wirespool approve request.json --sign bob.key
   wirespool extract /data/spool --approved request.json --approvers signers -w evidence.pcapng")]
 pub(crate) struct RequestFlags {
