@@ -11,8 +11,8 @@
 use super::rows::{BOUNDARY, FACES, TOOLS, row};
 use super::source::Source;
 
-/// The crates above the boundary with sockets of their own: one waits for many at once, one connects
-/// for two clients: of a service, with a user who has had enough, and, in the first, of a provider.
+/// The crates above the boundary with sockets of their own: one waits for many at once, and one
+/// connects for two clients: of a service, with a user who has had enough, and of a provider.
 const CONNECTED: [&str; 4] = ["server", "https", "remote", "oidc"];
 const ITS_SOCKETS: &str = "tokio::net";
 /// Clients name their connection by the type, which is tokio's there: no other is imported.
