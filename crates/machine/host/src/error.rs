@@ -16,6 +16,12 @@ pub enum Error {
         /// The system's reason.
         source: std::io::Error,
     },
+    /// A file of this name has come while ours was written, and is not replaced.
+    #[error("{} exists already: something else made it meanwhile", path.display())]
+    Taken {
+        /// Path of the file.
+        path: PathBuf,
+    },
     /// A system call without a path failed.
     #[error("cannot {operation}")]
     System {

@@ -108,10 +108,18 @@ impl Ledger {
     }
 }
 
+impl Drop for Ledger {
+    fn drop(&mut self) {
+        unlock(&self.file);
+    }
+}
+
 /// Whether another process writes this ledger.
 pub fn is_ledger_open(path: &Path) -> bool {
     let Ok(file) = File::open(path) else { return false };
-    lock(&file, path).is_err()
+    let is_open = lock(&file, path).is_err();
+    unlock(&file);
+    is_open
 }
 
 /// Removes a file, or a link to one, that is not needed any more.
@@ -130,6 +138,13 @@ fn lock(file: &File, path: &Path) -> Result<(), Error> {
         }
         Err(errno) => Err(Error::path("lock", path, errno)),
     }
+}
+
+/// Closing the file is not enough: a child that another thread is starting has a copy of the
+/// descriptor until it becomes another program, and the lock with it, flock(2).
+fn unlock(file: &File) {
+    // Of a lock that this file does not have, and where there are none, nothing is to be done.
+    let _unlocked = flock(file, FlockOperation::Unlock);
 }
 
 /// So that a name is there after a power cut, too.
@@ -154,8 +169,11 @@ mod tests {
         assert!(error.ends_with("another process writes it"), "{error}");
         assert!(is_ledger_open(&path));
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        // What a child that is being started has of it.
+        let copy = ledger.file.try_clone().unwrap();
         drop(ledger);
         assert!(!is_ledger_open(&path));
+        drop(copy);
         let mut ledger = Ledger::open(&path).unwrap();
         ledger.append(b"two\n").unwrap();
         assert_eq!((std::fs::read(&path).unwrap(), ledger.size_bytes()), (b"one\ntwo\n".into(), 8));

@@ -79,7 +79,10 @@ impl Output {
 
     /// Gives the file its name. A link that has it is replaced, not followed.
     pub fn finish(mut self) -> Result<(), Error> {
-        let fail = |error| Error::path("write", &self.path, error);
+        let fail = |error: io::Error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Error::Taken { path: self.path.clone() },
+            _ => Error::path("write", &self.path, error),
+        };
         if matches!(self.draft, Draft::Itself) {
             return Ok(());
         }
@@ -288,6 +291,17 @@ mod tests {
         output.finish().unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"new");
         assert!(Output::create(folder.path(), true).is_err());
+    }
+
+    #[test]
+    fn a_file_that_came_meanwhile_is_kept_and_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let output = Output::create(&path, false).unwrap();
+        std::fs::write(&path, b"another").unwrap();
+        let error = output.finish().unwrap_err().to_string();
+        assert!(error.contains("out exists already"), "{error}");
+        assert_eq!(std::fs::read(&path).unwrap(), b"another");
     }
 
     #[test]
