@@ -56,6 +56,7 @@ const ANCHORS: Record<string, string> = {
 };
 const BASELINES: Record<string, string> = { top: "0.8em", middle: "0.32em", bottom: "-0.2em" };
 
+/** None has the name of a method: a plot that asks for that one would get it. */
 interface Style {
   fillStyle: string;
   strokeStyle: string;
@@ -67,8 +68,8 @@ interface Style {
   lineJoin: string;
   lineCap: string;
   dash: number[];
-  transform: string;
-  clip: string;
+  moves: string;
+  clippedBy: string;
 }
 
 /** A context of a canvas that writes SVG, as far as plots use it. */
@@ -88,8 +89,8 @@ export class Recording {
     lineJoin: "miter",
     lineCap: "butt",
     dash: [],
-    transform: "",
-    clip: "",
+    moves: "",
+    clippedBy: "",
   };
 
   /** What plots take for a context. */
@@ -126,7 +127,7 @@ export class Recording {
   }
 
   private change(step: string): void {
-    this.style = { ...this.style, transform: `${this.style.transform} ${step}`.trim() };
+    this.style = { ...this.style, moves: `${this.style.moves} ${step}`.trim() };
   }
 
   setLineDash(dash: number[]): void {
@@ -168,13 +169,13 @@ export class Recording {
   clip(path?: unknown): void {
     const steps = this.stepsOf(path);
     this.clips.push(`<clipPath id="c${this.clips.length}"><path d="${steps}"/></clipPath>`);
-    this.style = { ...this.style, clip: `c${this.clips.length - 1}` };
+    this.style = { ...this.style, clippedBy: `c${this.clips.length - 1}` };
   }
 
   private around(element: string): void {
-    const { transform, clip, globalAlpha } = this.style;
-    const moved = transform === "" ? "" : ` transform="${transform}"`;
-    const clipped = clip === "" ? "" : ` clip-path="url(#${clip})"`;
+    const { moves, clippedBy, globalAlpha } = this.style;
+    const moved = moves === "" ? "" : ` transform="${moves}"`;
+    const clipped = clippedBy === "" ? "" : ` clip-path="url(#${clippedBy})"`;
     const faded = globalAlpha === 1 ? "" : ` opacity="${shown(globalAlpha)}"`;
     this.parts.push(moved + clipped + faded === "" ? element
       : `<g${moved}${clipped}${faded}>${element}</g>`);
