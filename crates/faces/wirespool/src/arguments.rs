@@ -3,7 +3,7 @@
 use core::ops::RangeInclusive;
 use core::time::Duration;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use capture::PacketFilter;
 use clap::Args;
@@ -16,6 +16,15 @@ use zeroize::Zeroizing;
 use crate::atlas::{self, AtlasFlags};
 use crate::failure::{Usage, WrongQuery};
 use crate::progress::say;
+
+/// Refuses a disk that does not answer, before it is asked for what no deadline bounds.
+pub(crate) fn must_answer(path: &Path) -> Result<(), device::Error> {
+    match device::open_read(path) {
+        Err(error @ (device::Error::Silent { .. } | device::Error::Interrupted)) => Err(error),
+        // What else is wrong with it is said by who uses it.
+        _ => Ok(()),
+    }
+}
 
 /// `8G`, `256M`, `1.5T`.
 pub(crate) fn size(text: &str) -> Result<u64, String> {

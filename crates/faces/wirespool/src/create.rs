@@ -173,6 +173,8 @@ fn advice(flags: &Flags) -> anyhow::Result<Option<Choice>> {
 
 pub(crate) fn run(flags: &Flags) -> Outcome {
     check(flags)?;
+    let disks = [&flags.volume].into_iter().chain(&flags.members).chain(&flags.spares);
+    disks.into_iter().try_for_each(|path| arguments::must_answer(path))?;
     let choice = advice(flags)?;
     let choice = choice.as_ref();
     let percent = choice.and_then(|choice| choice.usable_percent);

@@ -180,6 +180,7 @@ pub(crate) struct ReplaceFlags {
 }
 
 pub(crate) fn replace(flags: &ReplaceFlags) -> Outcome {
+    arguments::must_answer(&flags.new)?;
     let target = flags.target.target();
     let new = flags.how.new_member(flags.new.clone());
     let (joined, given) = with_progress("replace", |progress| {
@@ -223,6 +224,7 @@ pub(crate) struct GrowFlags {
 }
 
 pub(crate) fn grow(flags: &GrowFlags) -> Outcome {
+    flags.new.iter().try_for_each(|path| arguments::must_answer(path))?;
     let target = flags.target.target();
     let new: Vec<NewMember> =
         flags.new.iter().map(|path| flags.how.new_member(path.clone())).collect();

@@ -3,7 +3,7 @@
 mod remote;
 
 use core::ops::ControlFlow;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -240,10 +240,16 @@ pub(crate) fn ask(
 /// A folder, or a file with the ending of Parquet, is one of those; all else is a volume.
 fn source(flags: &Flags, path: &Path) -> anyhow::Result<Source> {
     let is_parquet = path.extension().is_some_and(|extension| extension == "parquet");
-    if !path.exists() {
-        bail!("{} does not exist", page::safe::path(path));
-    }
-    Ok(if is_parquet || path.is_dir() {
+    let own = path.to_path_buf();
+    let kind = match device::patiently(path, move || own.metadata()) {
+        Ok(Err(error)) if error.kind() == ErrorKind::NotFound => {
+            bail!("{} does not exist", page::safe::path(path));
+        }
+        Err(error @ device::Error::Interrupted) => return Err(error.into()),
+        // Another member of the volume may answer.
+        answer => answer.ok().and_then(Result::ok).map(|found| found.is_dir()),
+    };
+    Ok(if is_parquet || kind == Some(true) {
         Source::Files(path.to_path_buf())
     } else {
         let mut options = flags.reading.options(path.to_path_buf())?;

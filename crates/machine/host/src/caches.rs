@@ -83,28 +83,30 @@ pub fn open_index(
 
 /// Notes in the cache of a volume, which lies in `root`, where the volume is. If that is news, it
 /// drops some of the other caches there: those of volumes that were at the same place before, and
-/// those unchanged for 30 days whose volumes are gone. What cannot be done waits.
+/// those unchanged for 30 days whose volumes are gone. What cannot be done waits, and nobody waits
+/// for a disk that does not answer.
 fn note_volume(root: &Path, volume: &CachedVolume<'_>, now: Timestamp) {
+    let (root, id, path) = (root.to_owned(), volume.id.to_owned(), volume.path.to_owned());
+    let keeps_sessions = volume.keeps_sessions;
+    let (done, end) = sync_channel(1);
+    let noting = thread::Builder::new().name("caches".to_owned()).spawn(move || {
+        note(&root, &CachedVolume { id: &id, path: &path, keeps_sessions }, now);
+        // No caller waits any more where it took too long.
+        done.send(()).unwrap_or_default();
+    });
+    if noting.is_ok() {
+        end.recv_timeout(PATIENCE).unwrap_or_default();
+    }
+}
+
+fn note(root: &Path, volume: &CachedVolume<'_>, now: Timestamp) {
     let Ok(path) = fs::canonicalize(volume.path) else { return };
     let Some(parent) = open_own(CWD, root) else { return };
     let Some(folder) = open_own(&parent, Path::new(volume.id)) else { return };
     let known = Note::read(&folder);
     let note = known.clone().unwrap_or_default().with(path.clone(), volume.keeps_sessions);
-    if known.as_ref() == Some(&note) {
-        return;
-    }
-    if note.write(&root.join(volume.id)).is_err() {
-        return;
-    }
-    let id = volume.id.to_owned();
-    let (done, end) = sync_channel(1);
-    let sweeping = thread::Builder::new().name("caches".to_owned()).spawn(move || {
-        sweep(&parent, (&id, &path), now);
-        // No caller waits any more where it took too long.
-        done.send(()).unwrap_or_default();
-    });
-    if sweeping.is_ok() {
-        end.recv_timeout(PATIENCE).unwrap_or_default();
+    if known.as_ref() != Some(&note) && note.write(&root.join(volume.id)).is_ok() {
+        sweep(&parent, (volume.id, &path), now);
     }
 }
 

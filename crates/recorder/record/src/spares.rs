@@ -49,10 +49,9 @@ impl Opening {
 
     fn first_of(&self, member: u8, spares: Vec<Spare>) -> Option<Task> {
         spares.into_iter().find_map(|spare| {
-            let path = Path::new(&spare.path);
-            let is_it = self.storage.is_there(&spare);
-            let device = is_it.then(|| self.open(path, None)).flatten()?;
-            let takes_discards = self.takes_discards(path);
+            let path = self.storage.place_of(&spare)?;
+            let device = self.open(&path, None)?;
+            let takes_discards = self.takes_discards(&path);
             Some(Task::Spare { member, spare, device, takes_discards })
         })
     }

@@ -58,8 +58,8 @@ pub trait Storage: fmt::Debug + Send + Sync {
     /// Why what lies in the place of an absent member cannot be it; `None` when nothing is there.
     fn why_absent(&self, volume: &Superblock, member: u8) -> Option<volume::Error>;
 
-    /// Whether the spare is where it should be.
-    fn is_there(&self, spare: &Spare) -> bool;
+    /// Where the spare is; `None` where it cannot be found.
+    fn place_of(&self, spare: &Spare) -> Option<PathBuf>;
 
     /// What is known of the disk at `path`.
     fn disk(&self, path: &Path) -> Option<Disk>;
@@ -138,8 +138,8 @@ impl Storage for Paths {
         volume::why_absent(&self.volume, volume, member)
     }
 
-    fn is_there(&self, spare: &Spare) -> bool {
-        volume::is_spare_at(Path::new(&spare.path), spare)
+    fn place_of(&self, spare: &Spare) -> Option<PathBuf> {
+        volume::place_of_spare(&self.volume, &self.members, spare)
     }
 
     fn disk(&self, path: &Path) -> Option<Disk> {

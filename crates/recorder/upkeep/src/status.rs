@@ -83,8 +83,9 @@ pub fn status(path: &Path, members: &[PathBuf]) -> Result<Status, Error> {
         MemberStatus { path, state, stale_bytes: slots * piece_bytes }
     };
     let spare = |spare: &format::superblock::Spare| {
-        let path = PathBuf::from(&spare.path);
-        SpareStatus { is_there: volume::is_spare_at(&path, spare), path }
+        let place = volume::place_of_spare(path, members, spare);
+        let is_there = place.is_some();
+        SpareStatus { path: place.unwrap_or_else(|| PathBuf::from(&spare.path)), is_there }
     };
     let is_open = found.iter().any(|found| device::is_open_for_writing(&found.path));
     Ok(Status {

@@ -55,8 +55,8 @@ pub use format::usable::{Bound, Usable};
 pub use index_stripes::IndexFile;
 pub use layout::Layout;
 pub use locate::{
-    MemberAt, find_members, is_spare_at, lacks_superblock, open_found, open_members, open_reader,
-    open_superblocks, place_of, why_absent,
+    MemberAt, find_members, lacks_superblock, open_found, open_members, open_reader,
+    open_superblocks, place_of, place_of_spare, why_absent,
 };
 pub use look::Look;
 pub use membership::{Membership, Redundancy, Seat};

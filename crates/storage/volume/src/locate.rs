@@ -8,6 +8,7 @@
 //! Many places are asked at the same time, and none of them is waited for longer than
 //! [`device::PATIENCE`]: who does not answer is absent.
 
+use core::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -47,27 +48,59 @@ fn find(path: &Path, named: &[PathBuf]) -> Result<Vec<Found>, Error> {
     let (first, mut found) = given(look_at(&asked)?)?;
     let given = found.len();
     let places = Places::new(path, &first);
-    for round in [Round::Own, Round::Folders(&folders), Round::Others, Round::Links] {
-        let is_missing = |found: &[Found], member| found.iter().all(|(at, ..)| at.member != member);
-        let missing: Vec<u8> = seats(&first).filter(|&it| is_missing(&found, it)).collect();
+    for round in [Round::Named(&folders), Round::Others, Round::Links] {
+        let is_found = |member| found.iter().any(|(at, ..)| at.member == member);
+        let missing: Vec<u8> = seats(&first).filter(|&member| !is_found(member)).collect();
         if missing.is_empty() {
             break;
         }
         let mut candidates = round.places(&places, &first, &missing);
         candidates.retain(|path| !asked.contains(path));
         asked.extend(candidates.iter().cloned());
+        let mut new = Vec::new();
         for (path, loaded) in look_at(&candidates)? {
             let Ok((device, superblock)) = loaded else { continue };
             let member = superblock.member;
-            let is_it = superblock.volume_id == first.volume_id && missing.contains(&member);
-            if is_it && is_missing(&found, member) {
-                found.push((MemberAt { member, path }, device, superblock));
+            if superblock.volume_id == first.volume_id && missing.contains(&member) {
+                new.push((MemberAt { member, path }, device, superblock));
             }
         }
+        found.extend(newest_of_each(new));
     }
     leave_strangers(&mut found, given)?;
     found.sort_by_key(|(found, ..)| found.member);
     Ok(found)
+}
+
+/// Of copies of a member the newest: one that was put aside is not taken for the member. Copies
+/// that are alike are all kept, for who opens them to refuse, unless they are one disk under
+/// several names.
+fn newest_of_each(new: Vec<Found>) -> Vec<Found> {
+    let mut kept: Vec<Found> = Vec::new();
+    for one in new {
+        let (at, _, own) = &one;
+        let is_same = |(other, ..): &Found| other.member == at.member;
+        let before = kept.iter().find(|other| is_same(other));
+        let newness = before.map(|(.., other)| own.newness().cmp(&other.newness()));
+        match newness {
+            Some(Ordering::Less) => continue,
+            Some(Ordering::Greater) => kept.retain(|other| !is_same(other)),
+            Some(Ordering::Equal) => {
+                let mut all = kept.iter().filter(|other| is_same(other));
+                let is_one = |(other, ..): &Found| is_one_storage(&other.path, &at.path);
+                if all.any(is_one) {
+                    continue;
+                }
+            }
+            None => {}
+        }
+        kept.push(one);
+    }
+    kept
+}
+
+fn is_one_storage(one: &Path, other: &Path) -> bool {
+    device::refuse_same_storage([one, other]).is_err()
 }
 
 /// The superblock that the others are found by, and the members among what the user gave: that of
@@ -107,6 +140,10 @@ fn given(looked: Vec<(PathBuf, Loaded)>) -> Result<(Superblock, Vec<Found>), Err
             let volume_id = superblock.volume_id;
             let source = Box::new(Error::ForeignMember { place: found.len(), volume_id });
             return Err(Error::At { path, source });
+        }
+        // A spare is named to be found as one.
+        if usize::from(superblock.member) >= first.members.len() {
+            continue;
         }
         let is_same = |(other, ..): &&Found| other.member == superblock.member;
         if let Some((other, ..)) = found.iter().find(is_same) {
@@ -164,10 +201,8 @@ fn look_at(places: &[PathBuf]) -> Result<Vec<(PathBuf, Loaded)>, Error> {
 /// Where members that are missing are looked for, one after the other.
 #[derive(Clone, Copy)]
 enum Round<'a> {
-    /// Where each of them was.
-    Own,
-    /// In folders that the user named.
-    Folders(&'a [PathBuf]),
+    /// Where each of them was, and in folders that the user named.
+    Named(&'a [PathBuf]),
     /// Where any other member or spare was: names of devices move when a machine starts.
     Others,
     /// By the lasting names of devices.
@@ -178,14 +213,11 @@ impl Round<'_> {
     fn places(self, places: &Places<'_>, volume: &Superblock, missing: &[u8]) -> Vec<PathBuf> {
         let entries = volume.members.iter().map(|entry| &entry.path);
         match self {
-            Self::Own => {
+            Self::Named(folders) => {
                 let is_missing = |(member, _): &(u8, _)| missing.contains(member);
                 let own = (0..).zip(entries).filter(is_missing);
-                own.filter_map(|(_, path)| places.of(path).into_iter().next()).collect()
-            }
-            Self::Folders(folders) => {
-                // A folder that cannot be listed holds nothing.
-                folders.iter().flat_map(|it| device::files_in(it).unwrap_or_default()).collect()
+                let own = own.filter_map(|(_, path)| places.of(path).into_iter().next());
+                own.chain(files_of(folders)).collect()
             }
             Self::Others => {
                 let spares = volume.spares.iter().map(|spare| &spare.path);
@@ -200,6 +232,11 @@ impl Round<'_> {
             Self::Links => device::linked_devices(),
         }
     }
+}
+
+/// A folder that cannot be listed holds nothing.
+fn files_of(folders: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
+    folders.iter().flat_map(|folder| device::files_in(folder).unwrap_or_default())
 }
 
 /// Refuses those `given` by the user that are members no more: replaced, or called gone for good.
@@ -288,12 +325,16 @@ pub fn lacks_superblock(path: &Path) -> bool {
     matches!(loaded, Some(Err(Error::NoSuperblock(_))))
 }
 
-/// Whether `spare` is there, at `path`.
-pub fn is_spare_at(path: &Path, spare: &Spare) -> bool {
-    let superblock = device::open_read(path)
-        .ok()
-        .and_then(|device| superblocks::load_from(device.as_ref()).ok());
-    superblock.is_some_and(|found| found.own_uuid() == spare.uuid)
+/// Where a spare of the volume that `path` is a member of lies: where it was, beside that member,
+/// or at a place or in a folder of those `named`.
+pub fn place_of_spare(path: &Path, named: &[PathBuf], spare: &Spare) -> Option<PathBuf> {
+    let recorded = PathBuf::from(&spare.path);
+    let beside = recorded.file_name().map(|name| path.with_file_name(name));
+    let (folders, named) = folders_among(named).ok()?;
+    let places = core::iter::once(recorded).chain(beside).chain(named).chain(files_of(&folders));
+    let looked = look_at(&places.collect::<Vec<_>>()).ok()?;
+    let is_it = |loaded: Loaded| loaded.is_ok_and(|(_, own)| own.own_uuid() == spare.uuid);
+    looked.into_iter().find_map(|(path, loaded)| is_it(loaded).then_some(path))
 }
 
 /// Opens the volume that `path` is a member of, for reading only.

@@ -17,7 +17,7 @@ use units::Clock as _;
 
 use crate::failure::{Outcome, Verdict};
 use crate::progress::Progress;
-use crate::stdout;
+use crate::{arguments, stdout};
 
 use disk::{Shown, on_disk, refuse_what_cannot_run};
 pub(crate) use flags::Flags;
@@ -79,6 +79,9 @@ fn plan(ask: &PlanAsk, json: bool) -> Outcome {
 
 fn measured(flags: &Flags) -> Outcome {
     let (subject, ask) = (flags.subject()?, flags.ask()?);
+    if let Subject::Path { path, .. } = &subject {
+        arguments::must_answer(path)?;
+    }
     if let Subject::Path { path, consent, .. } = &subject
         && consent.destroy.is_none()
         && let Some(volume) = volume::at(path)

@@ -227,6 +227,40 @@ fn every_other_verb_hears_a_stop_while_a_member_hangs() {
     }
 }
 
+/// The disk that hangs is the one that is named: as the volume, or to be taken in.
+#[test]
+fn a_named_disk_that_hangs_is_said_in_time() {
+    if !enter("true", "hang::a_named_disk_that_hangs_is_said_in_time") {
+        return;
+    }
+    let Some(rig) = Rig::new() else { return };
+    let [volume, hung, _] = &rig.members;
+    let [file, other] = ["named.pcapng", "other"].map(|name| rig.volume.file(name));
+    for hang in [Hang::Look, Hang::Open] {
+        rig.disk.hang(&[hang]);
+        let mut all = vec![
+            vec!["find", hung, "--member", volume],
+            vec!["extract", hung, "ip", "-w", &file, "--member", volume],
+            vec!["qualify", hung, "--json"],
+            vec!["grow", volume, hung, "--force"],
+            vec!["replace", volume, "2", hung, "--force"],
+            vec!["create", &other, "--member", hung, "--size", "80M", "--force"],
+        ];
+        if cfg!(feature = "sql") {
+            all.push(vec!["sql", hung, "SELECT count(*) FROM sessions", "--member", volume]);
+        }
+        let running: Vec<_> = all.iter().map(|words| (words, start(words))).collect();
+        for (words, child) in running {
+            let ran = end_within(child, 2 * LATE);
+            assert!(matches!(ran.code, Some(1 | 3)), "{hang:?}, {words:?}: {ran:?}");
+            let line = "mount-1/disk did not answer within 10 s";
+            assert!(ran.err.contains(line), "{hang:?}, {words:?}: {ran:?}");
+        }
+        rig.disk.answer();
+        run(&["verify", volume]).done();
+    }
+}
+
 /// Not by SIGINT, which is ignored in whatever a shell starts in the background.
 fn stop(child: &Child) {
     let status =

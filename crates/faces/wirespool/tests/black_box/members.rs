@@ -395,3 +395,46 @@ fn a_scrub_names_a_member_again_that_lost_all_its_superblocks() {
     assert_ne!(ran.code, Some(0), "{ran:?}");
     assert!(std::fs::read(&members[1]).unwrap() == before, "it is not ours");
 }
+
+#[test]
+fn of_copies_in_a_named_folder_the_newest_is_the_member() {
+    let volume = Volume::empty();
+    let members = [0, 1, 2].map(|number| volume.file(&format!("disk-{number}")));
+    let create = ["create", &members[0], "--size", "48M", "--sparse", "--parity", "1"];
+    run(&[&create[..], &["--member", &members[1], "--member", &members[2]]].concat()).done();
+    let record = ["record", &members[0], "--read", CAPTURES, "--index-dir", &volume.index];
+    run(&record).done();
+    let folder = volume.file("put-aside");
+    std::fs::create_dir(&folder).unwrap();
+    // By its name the old one comes first.
+    std::fs::copy(&members[1], format!("{folder}/a-copy")).unwrap();
+    run(&record).done();
+    std::fs::rename(&members[1], format!("{folder}/the-member")).unwrap();
+    let json = run(&["inspect", &members[0], "--member", &folder, "--json"]).done().out;
+    let inspected: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(inspected["members"][1]["state"], "whole", "{json}");
+    // Nobody can tell which of two copies that are alike is the member.
+    std::fs::copy(format!("{folder}/the-member"), format!("{folder}/another")).unwrap();
+    run(&["inspect", &members[0], "--member", &folder]).is_refused("another");
+}
+
+#[test]
+fn a_spare_that_has_moved_is_found_where_it_is_named() {
+    let volume = Volume::empty();
+    let members = [0, 1].map(|number| volume.file(&format!("disk-{number}")));
+    let create = ["create", &members[0], "--size", "48M", "--sparse", "--parity", "1"];
+    run(&[&create[..], &["--member", &members[1]]].concat()).done();
+    let (spare, folder) = (volume.file("spare"), volume.file("elsewhere"));
+    run(&["grow", &members[0], &spare, "--spare", "--sparse"]).done();
+    std::fs::create_dir(&folder).unwrap();
+    let moved = format!("{folder}/moved");
+    std::fs::rename(&spare, &moved).unwrap();
+    for named in [&moved, &folder] {
+        let status = run(&["status", &members[0], "--member", named]).done().out;
+        assert!(status.contains("moved") && !status.contains("not found"), "{named}: {status}");
+        run(&["inspect", &members[0], "--member", named]).done();
+        run(&["verify", &members[0], "--member", named]).done();
+        let record = ["record", &members[0], "--read", CAPTURES, "--index-dir", &volume.index];
+        run(&[&record[..], &["--member", named]].concat()).done();
+    }
+}

@@ -238,10 +238,10 @@ impl Storage for Rack {
         None
     }
 
-    fn is_there(&self, spare: &Spare) -> bool {
-        let disk = self.at(Path::new(&spare.path));
-        let found = disk.and_then(|disk| superblock_of(&self.disk_handle(disk)));
-        found.is_some_and(|own| own.own_uuid() == spare.uuid)
+    fn place_of(&self, spare: &Spare) -> Option<PathBuf> {
+        let path = PathBuf::from(&spare.path);
+        let found = superblock_of(&self.disk_handle(self.at(&path)?))?;
+        (found.own_uuid() == spare.uuid).then_some(path)
     }
 
     fn disk(&self, _: &Path) -> Option<Disk> {
