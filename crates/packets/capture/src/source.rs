@@ -6,6 +6,7 @@ use core::ops::Range;
 use core::ptr::NonNull;
 use core::slice;
 use core::time::Duration;
+use std::vec;
 
 use format::pcapng::{COMMENT_BYTES, OptionCode, put_option};
 use units::Timestamp;
@@ -195,7 +196,7 @@ impl<'a> Memory<'a> {
     /// The bytes of a record; `None` where it does not lie in this memory.
     ///
     /// # Safety
-    /// The memory is a slice, or the range that of a record of the batch it was given for.
+    /// The memory is a slice, or the range that of a record of the run it was given for.
     #[inline]
     unsafe fn get(self, range: &Range<usize>) -> Option<&'a [u8]> {
         let len = range.end.checked_sub(range.start)?;
@@ -205,8 +206,33 @@ impl<'a> Memory<'a> {
         // SAFETY: the range is inside.
         let start = unsafe { self.start.add(range.start) };
         // SAFETY: a record's bytes are initialised, and not written during `'a`: a slice's never
-        // are, for the others it was promised to `Batch::shared`.
+        // are, for the others it was promised to `Run::shared`.
         Some(unsafe { slice::from_raw_parts(start.as_ptr(), len) })
+    }
+}
+
+/// Packets that lie in one memory.
+#[derive(Debug)]
+pub(crate) struct Run<'a> {
+    data: Memory<'a>,
+    records: &'a [Record],
+}
+
+impl<'a> Run<'a> {
+    /// # Invariant
+    /// The ranges of `records` lie in `data`, and those of their options in the batch's.
+    pub(crate) fn new(data: &'a [u8], records: &'a [Record]) -> Self {
+        let (start, len) = (NonNull::from(data).cast(), data.len());
+        Self { data: Memory { start, len, bytes: PhantomData }, records }
+    }
+
+    /// Of packets in memory that other code may write to beside them.
+    ///
+    /// # Safety
+    /// So many bytes are mapped there and initialised during `'a`, and no code writes into the
+    /// range of any of the records meanwhile.
+    pub(crate) unsafe fn shared((start, len): (NonNull<u8>, usize), records: &'a [Record]) -> Self {
+        Self { data: Memory { start, len, bytes: PhantomData }, records }
     }
 }
 
@@ -214,9 +240,12 @@ impl<'a> Memory<'a> {
 #[derive(Debug)]
 pub struct Batch<'a> {
     interfaces: &'a [Interface],
-    data: Memory<'a>,
     options: &'a [u8],
+    data: Memory<'a>,
     records: slice::Iter<'a, Record>,
+    /// What follows those, and how many packets that are.
+    runs: vec::IntoIter<Run<'a>>,
+    behind: usize,
 }
 
 /// Both addresses of an Ethernet frame: a VLAN tag stands behind them (IEEE 802.1Q, 9.3).
@@ -231,28 +260,37 @@ impl<'a> Batch<'a> {
         options: &'a [u8],
         records: &'a [Record],
     ) -> Self {
-        let (start, len) = (NonNull::from(data).cast(), data.len());
-        let data = Memory { start, len, bytes: PhantomData };
-        Self { interfaces, data, options, records: records.iter() }
+        Self::of_runs(interfaces, options, Run::new(data, records), Vec::new())
     }
 
-    /// Of packets in memory that other code may write to beside them; they have no options.
-    ///
-    /// # Safety
-    /// So many bytes are mapped there and initialised during `'a`, and no code writes into the
-    /// range of any of the records meanwhile.
-    pub(crate) unsafe fn shared(
+    /// The packets of several memories, one run after the other.
+    pub(crate) fn of_runs(
         interfaces: &'a [Interface],
-        (start, len): (NonNull<u8>, usize),
-        records: &'a [Record],
+        options: &'a [u8],
+        first: Run<'a>,
+        further: Vec<Run<'a>>,
     ) -> Self {
-        let data = Memory { start, len, bytes: PhantomData };
-        Self { interfaces, data, options: &[], records: records.iter() }
+        let behind = further.iter().map(|run| run.records.len()).sum();
+        let (data, records, runs) = (first.data, first.records.iter(), further.into_iter());
+        Self { interfaces, options, data, records, runs, behind }
     }
 
     /// As [`Source::interfaces`], those of this batch included.
     pub fn interfaces(&self) -> &'a [Interface] {
         self.interfaces
+    }
+
+    /// The next record, in the memory that is then at hand.
+    #[inline]
+    fn next_record(&mut self) -> Option<&'a Record> {
+        loop {
+            if let Some(record) = self.records.next() {
+                return Some(record);
+            }
+            let Run { data, records } = self.runs.next()?;
+            self.behind -= records.len();
+            (self.data, self.records) = (data, records.iter());
+        }
     }
 }
 
@@ -261,8 +299,8 @@ impl<'a> Iterator for Batch<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Packet<'a>> {
-        let record = self.records.next()?;
-        // SAFETY: the record is one of those that this batch was made with.
+        let record = self.next_record()?;
+        // SAFETY: the record is one of those that this memory was given with.
         let bytes = unsafe { self.data.get(&record.bytes) }.expect("a record lies in its batch");
         let options = self.options.get(record.options.clone());
         let (head, tail) = match record.tag {
@@ -282,7 +320,8 @@ impl<'a> Iterator for Batch<'a> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        self.records.size_hint()
+        let left = self.records.len() + self.behind;
+        (left, Some(left))
     }
 }
 

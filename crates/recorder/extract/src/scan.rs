@@ -64,7 +64,7 @@ fn needed_by(query: &Query, with_rare: bool) -> Needed {
         match required {
             Required::Host(host) => needed.hosts.push(host),
             Required::Name(name) if with_rare => needed.names.push(name),
-            Required::CommunityId(id) => needed.community_ids.push(id),
+            Required::CommunityId(id) if with_rare => needed.community_ids.push(id),
             Required::Ports(first, last) => needed.ports.push(first..=last),
             _ => {}
         }

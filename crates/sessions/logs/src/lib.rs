@@ -18,8 +18,10 @@ pub struct LogEvent {
     pub is_alert: bool,
     /// Suricata's severity of an alert: 1 is the highest.
     pub severity: Option<u8>,
-    /// Time of the event.
+    /// Time of the event, or of the first packet of what it is about.
     pub time: Timestamp,
+    /// Time of the last packet of what it is about, as far as the line says it; else the same.
+    pub until: Timestamp,
     /// Community id, where the log has it.
     pub community_id: Option<String>,
     /// Both ends, with ports, and the protocol in small letters.
@@ -57,6 +59,7 @@ struct Eve {
     community_id: Option<String>,
     alert: Option<Alert>,
     flow: Option<Flow>,
+    netflow: Option<Flow>,
 }
 
 #[derive(Deserialize)]
@@ -68,6 +71,7 @@ struct Alert {
 #[derive(Deserialize)]
 struct Flow {
     start: Option<String>,
+    end: Option<String>,
 }
 
 impl LogReader {
@@ -149,8 +153,15 @@ pub struct NoLog;
 fn eve(value: Value) -> Result<Option<LogEvent>, NoLog> {
     let eve: Eve = serde_json::from_value(value).map_err(|_| NoLog)?;
     let is_alert = eve.alert.is_some();
-    let start = eve.flow.and_then(|flow| flow.start).filter(|_| !is_alert);
-    let time = time(start.as_deref().unwrap_or(&eve.timestamp)).ok_or(NoLog)?;
+    let logged = time(&eve.timestamp).ok_or(NoLog)?;
+    // An alert is about one packet; the others are about what their flow had up to then.
+    let (start, end) = eve
+        .flow
+        .or(eve.netflow)
+        .filter(|_| !is_alert)
+        .map_or((None, None), |flow| (flow.start, flow.end));
+    let begin = start.map_or(Ok(logged), |start| time(&start).ok_or(NoLog))?;
+    let until = end.map_or(Ok(logged), |end| time(&end).ok_or(NoLog))?.max(begin);
     let (signature, severity) =
         eve.alert.map_or((None, None), |alert| (alert.signature, alert.severity));
     let ends = eve.src_ip.zip(eve.dest_ip).map(|(from, to)| LogEnds {
@@ -160,7 +171,7 @@ fn eve(value: Value) -> Result<Option<LogEvent>, NoLog> {
     });
     let label = signature.unwrap_or(eve.event_type);
     let community_id = eve.community_id;
-    let event = LogEvent { label, is_alert, severity, time, community_id, ends };
+    let event = LogEvent { label, is_alert, severity, time: begin, until, community_id, ends };
     Ok(Some(event).filter(|event| event.community_id.is_some() || event.ends.is_some()))
 }
 
@@ -189,15 +200,24 @@ fn zeek(value: &dyn Fn(&str) -> Option<String>, log: &str) -> Option<LogEvent> {
             .filter(|_| has_ports),
         proto,
     });
+    let time = time(&value("ts")?)?;
+    let lasted_ns = value("duration").and_then(|text| duration_ns(&text));
     let event = LogEvent {
         is_alert: value("note").is_some(),
         label: value("note").or_else(|| value("name")).unwrap_or_else(|| log.to_owned()),
         severity: None,
-        time: time(&value("ts")?)?,
+        time,
+        until: time.plus_nanos(lasted_ns.unwrap_or(0)),
         community_id: value("community_id"),
         ends,
     };
     Some(event).filter(|event| event.community_id.is_some() || event.ends.is_some())
+}
+
+/// A number of seconds, as Zeek writes how long a connection lasted.
+fn duration_ns(text: &str) -> Option<i64> {
+    let since_1970 = Timestamp::from_unix_text(text)?;
+    Some(since_1970.0).filter(|ns| *ns >= 0)
 }
 
 /// Seconds since 1970, or a date with an offset such as `+0000`.
@@ -218,9 +238,10 @@ fn time(text: &str) -> Option<Timestamp> {
 }
 
 impl LogEvent {
-    /// The query that finds the session: live within `margin_ns` of the event.
+    /// The query that finds the session, or all of them that the event spans: live within
+    /// `margin_ns` of it.
     pub fn query(&self, margin_ns: i64) -> Option<String> {
-        let (from, to) = (self.time.plus_nanos(-margin_ns), self.time.plus_nanos(margin_ns));
+        let (from, to) = (self.time.plus_nanos(-margin_ns), self.until.plus_nanos(margin_ns));
         // Tools differ in the ids of ICMP, of which each kind of message is a session to some.
         let has_own_id = self.ends.as_ref().is_none_or(|ends| !ends.is_icmp());
         let is_usable = |id: &&String| has_own_id && query::is_community_id(id);
@@ -325,6 +346,57 @@ mod tests {
         let json = r#"{"ts":1795339353.5,"id.orig_h":"10.0.0.1","id.orig_p":1,
             "id.resp_h":"10.0.0.2","id.resp_p":2,"proto":"tcp","note":"Scan::Port_Scan"}"#;
         assert_eq!(read(&json.replace('\n', " "))[0].label, "Scan::Port_Scan");
+    }
+
+    #[test]
+    fn an_event_spans_the_time_that_its_line_says() {
+        const SECOND: i64 = NANOS_PER_SECOND;
+        let spans = |line: &str| {
+            let event = read(&line.replace('\n', " ")).pop().unwrap();
+            let text = event.query(60 * SECOND).unwrap();
+            let (from, to) =
+                (event.time.plus_nanos(-60 * SECOND), event.until.plus_nanos(60 * SECOND));
+            assert!(text.ends_with(&format!("end_ns >= {from} and start_ns <= {to})")), "{text}");
+            (event.time.0, event.until.0 - event.time.0)
+        };
+        let begin = 1_795_168_800 * SECOND;
+        let ends = r#""id.orig_h":"10.0.0.1","id.resp_h":"10.0.0.2","proto":"udp""#;
+        for (duration, lasted_ns) in [
+            ("620.5", 620 * SECOND + SECOND / 2),
+            ("0.25", SECOND / 4),
+            ("\"7\"", 7 * SECOND),
+            ("-1.0", 0),
+            ("1e300", 0),
+            ("\"long\"", 0),
+            ("null", 0),
+        ] {
+            let line = format!(r#"{{"ts":1795168800.0,"duration":{duration},{ends}}}"#);
+            assert_eq!(spans(&line), (begin, lasted_ns), "{line}");
+        }
+        let tabs = "#path\tconn\n#fields\tts\tid.orig_h\tid.resp_h\tproto\tduration\n\
+            1795168800.0\t10.0.0.1\t10.0.0.2\tudp\t620.0\n\
+            1795168800.0\t10.0.0.1\t10.0.0.2\tudp\t-\n";
+        let lasted: Vec<_> = read(tabs).iter().map(|it| it.until.0 - it.time.0).collect();
+        assert_eq!(lasted, [620 * SECOND, 0]);
+        let eve = |of_flow: &str| {
+            let ends = r#""src_ip":"10.0.0.1","dest_ip":"10.0.0.2","proto":"UDP""#;
+            format!(r#"{{"timestamp":"2026-11-20T10:30:00+0000",{of_flow},{ends}}}"#)
+        };
+        let times = r#"{"start":"2026-11-20T10:00:00+0000","end":"2026-11-20T10:20:00+0000"}"#;
+        let since = r#"{"start":"2026-11-20T10:00:00+0000"}"#;
+        for (of_flow, expect) in [
+            (format!(r#""event_type":"flow","flow":{times}"#), (begin, 1200 * SECOND)),
+            (format!(r#""event_type":"netflow","netflow":{times}"#), (begin, 1200 * SECOND)),
+            (format!(r#""event_type":"dns","flow":{since}"#), (begin, 1800 * SECOND)),
+            (r#""event_type":"dns""#.to_owned(), (begin + 1800 * SECOND, 0)),
+            // An alert is about one packet.
+            (
+                format!(r#""event_type":"alert","alert":{{}},"flow":{times}"#),
+                (begin + 1800 * SECOND, 0),
+            ),
+        ] {
+            assert_eq!(spans(&eve(&of_flow)), expect, "{of_flow}");
+        }
     }
 
     #[test]

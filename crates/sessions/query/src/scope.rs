@@ -66,6 +66,8 @@ pub(crate) enum Scope {
     First,
     /// The last, which knows what those before it knew.
     Last,
+    /// Any, but of ICMP, of which the last row knows the kinds of all messages before it.
+    EachButIcmp,
     /// The sum over all rows of the session.
     Sum,
 }
@@ -73,8 +75,9 @@ pub(crate) enum Scope {
 impl Scope {
     pub(crate) fn of(field: &Field) -> Self {
         match field.name {
-            "community_id" | "proto" | "host" | "port" | "country" | "asn" | "as_name" | "vlan"
-            | "vlan_inner" | "session_start_ns" => Self::Each,
+            "community_id" => Self::EachButIcmp,
+            "proto" | "host" | "port" | "country" | "asn" | "as_name" | "vlan" | "vlan_inner"
+            | "session_start_ns" => Self::Each,
             "orig_ip" | "resp_ip" | "orig_port" | "resp_port" | "orig_country" | "resp_country"
             | "orig_asn" | "resp_asn" | "orig_as_name" | "resp_as_name" => Self::Oriented,
             "mpls" | "tunnel" | "tunnel_id" | "tunnel_src" | "tunnel_dst" | "vni" | "teid"

@@ -8,7 +8,7 @@ use core::slice::from_ref;
 use std::collections::BTreeSet;
 
 use units::Timestamp;
-use wire::Address;
+use wire::{Address, Protocol};
 
 use format::kind::Kind;
 
@@ -282,6 +282,10 @@ impl Test {
             Scope::Each => true,
             Scope::First => part.is_some_and(|part| part.is_first),
             Scope::Last => part.is_some_and(|part| part.is_last),
+            Scope::EachButIcmp => {
+                let is_icmp = matches!(row.slice.tuple.proto, Protocol::ICMP | Protocol::ICMPV6);
+                !is_icmp || part.is_some_and(|part| part.is_last)
+            }
             Scope::Sum => false,
             Scope::Oriented => {
                 let turned = self.mirrored();

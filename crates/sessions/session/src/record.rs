@@ -344,6 +344,11 @@ impl Detail {
         is_other
     }
 
+    /// The message was not noted: the next one of its kind is as new.
+    pub(crate) fn forget_other_icmp(&mut self) {
+        self.other_icmp = None;
+    }
+
     /// The row of the slice, which must not be empty. A last row takes the names with it.
     pub(crate) fn row(
         &mut self,

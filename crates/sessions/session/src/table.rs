@@ -457,11 +457,14 @@ impl Table {
             Transport::Udp | Transport::Arp(_) if !hot.interest.is_none() && !self.finds_names => {
                 self.stats.unread += 1;
             }
-            Transport::Icmp(header)
-                if self.finds_names && detail.is_other_icmp(hot, side, *header) =>
-            {
-                let header = (side, *header);
-                app::icmp(&mut detail.findings, &mut hot.interest, header, &mut self.budget);
+            Transport::Icmp(header) if detail.is_other_icmp(hot, side, *header) => {
+                let (findings, message) = (&mut detail.findings, (side, *header));
+                let is_kept = self.finds_names
+                    && app::icmp(findings, &mut hot.interest, message, &mut self.budget);
+                if !is_kept {
+                    self.stats.unread += 1;
+                    detail.forget_other_icmp();
+                }
             }
             Transport::Arp(header) if !hot.interest.is_none() => {
                 app::arp(&mut detail.findings, &mut hot.interest, header, &mut self.budget);

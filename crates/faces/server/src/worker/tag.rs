@@ -56,6 +56,7 @@ fn asked(wanted: &TagWanted) -> Result<(LogEvent, Query), Refused> {
                 is_alert: true,
                 severity: *severity,
                 time: Timestamp(wanted.now_ns),
+                until: Timestamp(wanted.now_ns),
                 community_id: None,
                 ends: None,
             };

@@ -5,7 +5,8 @@
 //! of every interface by the addresses in them ([`fanout`]); the number of a queue is the same on
 //! every interface, so a session that comes by two of them is on one queue too.
 //!
-//! Packets stay in the kernel ring until the next call. A VLAN tag that the kernel took out of a
+//! A source gives the packets of its interfaces in the order of their times ([`order`]). They stay
+//! in the kernel ring until the next call. A VLAN tag that the kernel took out of a
 //! frame is handed out between the frame's parts, so that nothing has to be moved. A packet counts
 //! as received when the kernel accepted it; after [`Source::begin_stop`] the rings are emptied
 //! until every one of those was delivered or counted as dropped.
@@ -14,6 +15,7 @@ mod dedicated;
 mod ethtool;
 mod fanout;
 mod option;
+mod order;
 mod port;
 mod question;
 mod ring;
@@ -23,20 +25,23 @@ mod transmit;
 mod xdp;
 
 use core::num::NonZeroUsize;
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
 use format::recorded::RecordedClock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use units::ByteSize;
+use rustix::time::{ClockId, clock_gettime};
+use units::{ByteSize, NANOS_PER_SECOND};
 use wire::LinkType;
 
 use crate::filter::{Instruction, LONGEST_PACKET, Libpcap};
-use crate::source::Record;
+use crate::source::{Record, Run};
 use crate::{Batch, Counters, Error, Interface, Next, Source};
+use order::{Lane, Order, Patience};
 use port::Port;
-use ring::{Cursor, KernelRing, RingPacket};
+use ring::{Blocks, Cursor, KernelRing, RingPacket};
 use socket::PacketSocket;
 use units::number::to_u64;
 
@@ -60,6 +65,10 @@ const TAG_SIZE: usize = 4;
 const DRAIN_WAIT: Duration = Duration::from_millis(100);
 /// Waits without a block after which what is missing will not come.
 const DRAIN_WAITS: u32 = 20;
+
+/// The kernel's timers are exact to 1 to 10 ms, and late on a busy machine; the rest is for that.
+const PATIENCE: Patience =
+    Patience { handover: Duration::from_millis(60), passing: Duration::from_millis(5) };
 
 /// The smallest ring worth trying.
 const SMALLEST_RING: usize = 256 << 10;
@@ -115,12 +124,10 @@ impl Default for LiveOptions {
 pub struct LiveSource {
     interfaces: Vec<Interface>,
     queues: Vec<Queue>,
+    /// Packets of each queue.
+    lanes: Vec<Lane>,
+    order: Order,
     notes: Vec<String>,
-    records: Vec<Record>,
-    /// The queue to look at first, so that a busy one does not starve the others.
-    next: usize,
-    /// The queue whose block is not used up.
-    under_way: Option<usize>,
     /// An interface that was removed, until it is reported.
     removed: Option<String>,
     state: State,
@@ -133,6 +140,8 @@ struct Queue {
     ring: KernelRing,
     /// In the block that was taken last.
     cursor: Cursor,
+    /// When the blocks that wait behind it were seen at first.
+    seen: VecDeque<i64>,
     port: Port,
     link_type: LinkType,
     frames: Frames,
@@ -211,10 +220,9 @@ impl LiveSource {
         let mut source = Self {
             interfaces: Vec::new(),
             queues: Vec::new(),
+            lanes: Vec::new(),
+            order: Order::new(PATIENCE),
             notes: Vec::new(),
-            records: Vec::new(),
-            next: 0,
-            under_way: None,
             removed: None,
             state: State::Running,
         };
@@ -229,27 +237,45 @@ impl LiveSource {
                 options: Vec::new(),
             });
             source.queues.push(queue);
+            source.lanes.push(Lane::default());
         }
         Ok(source)
     }
 
-    /// The position of a queue whose next block waits, in turn.
-    fn ready(&mut self) -> Option<usize> {
-        let count = self.queues.len();
-        let ready = (0..count)
-            .map(|step| (self.next + step) % count)
-            .find(|&at| self.queues.get(at).is_some_and(|queue| queue.ring.is_ready()))?;
-        self.next = (ready + 1) % count;
-        Some(ready)
+    /// Looks at the rings; true where packets can be handed out.
+    fn find(&mut self) -> bool {
+        let now_ns = monotonic_ns();
+        for (queue, lane) in self.queues.iter_mut().zip(&mut self.lanes) {
+            queue.look(lane, now_ns);
+        }
+        self.order.merge(&mut self.lanes, now_ns);
+        for part in &self.order.parts {
+            let queue = self.queues.get_mut(part.lane).expect("every lane is a queue's");
+            queue.counters.delivered += to_u64(part.len());
+        }
+        !self.order.parts.is_empty()
     }
 
-    /// Waits for a block or a change of an interface; false when the time passed.
+    /// The packets that were found.
+    fn batch(&self) -> Option<Batch<'_>> {
+        let mut runs = self.order.parts.iter().filter_map(|part| {
+            let (queue, lane) = (self.queues.get(part.lane)?, self.lanes.get(part.lane)?);
+            Some(Run::new(queue.ring.lent_block(), lane.records(part)))
+        });
+        let first = runs.next()?;
+        Some(Batch::of_runs(&self.interfaces, &OUTBOUND, first, runs.collect()))
+    }
+
+    /// Waits for a block or a change of an interface, or until packets have waited for others;
+    /// false when the time passed.
     fn wait(&mut self, time: Duration) -> Result<bool, Error> {
+        let time = self.order.wait_at_most(time, monotonic_ns());
         let timeout = Timespec::try_from(time).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 });
-        let mut fds: Vec<PollFd<'_>> = self
-            .queues
-            .iter()
-            .map(|queue| PollFd::new(&queue.port.socket, PollFlags::IN | PollFlags::ERR))
+        // A ring whose packets wait for others would not let it sleep.
+        let events = |lane: &Lane| if lane.is_used_up() { PollFlags::IN } else { PollFlags::ERR };
+        let queues = self.queues.iter().zip(&self.lanes);
+        let mut fds: Vec<PollFd<'_>> = queues
+            .map(|(queue, lane)| PollFd::new(&queue.port.socket, events(lane) | PollFlags::ERR))
             .collect();
         match poll(&mut fds, Some(&timeout)) {
             Ok(0) => return Ok(false),
@@ -296,6 +322,9 @@ impl LiveSource {
     fn idle(&mut self, wait: Duration) -> Result<bool, Error> {
         match self.state {
             State::Ended => return Ok(true),
+            State::Draining(_) if self.order.again_ns.is_some() => {
+                self.wait(DRAIN_WAIT)?;
+            }
             State::Draining(waits) => self.drain(waits)?,
             State::Running => {
                 self.wait(wait)?;
@@ -321,32 +350,13 @@ impl Source for LiveSource {
     }
 
     fn next_batch(&mut self, wait: Duration) -> Result<Next<'_>, Error> {
-        if self.under_way.is_none() {
-            for queue in &mut self.queues {
-                queue.ring.release();
+        if !self.find() {
+            if self.idle(wait)? {
+                return Ok(Next::End);
             }
-            let mut ready = self.ready();
-            if ready.is_none() {
-                if self.idle(wait)? {
-                    return Ok(Next::End);
-                }
-                ready = self.ready();
-            }
-            let Some(at) = ready else { return Ok(Next::Idle) };
-            self.queues.get_mut(at).expect("the position is that of a queue").take_block();
-            self.under_way = Some(at);
+            self.find();
         }
-        let at = self.under_way.expect("a block was taken");
-        let queue = self.queues.get_mut(at).expect("the position is that of a queue");
-        queue.take_packets(&mut self.records);
-        if queue.cursor.is_at_end() {
-            self.under_way = None;
-        }
-        if self.records.is_empty() {
-            return Ok(Next::Idle);
-        }
-        let block = queue.ring.lent_block();
-        Ok(Next::Packets(Batch::new(&self.interfaces, block, &OUTBOUND, &self.records)))
+        Ok(self.batch().map_or(Next::Idle, Next::Packets))
     }
 
     fn counters(&mut self) -> Vec<Counters> {
@@ -414,7 +424,9 @@ impl Queue {
             });
             notes.extend(note);
         }
-        let ring = map_ring(&socket, name, options.ring_size, notes)
+        let is_alone = options.interfaces.len() == 1;
+        let blocks = if is_alone { Blocks::OF_ONE } else { Blocks::OF_SEVERAL };
+        let ring = map_ring((&socket, name), options.ring_size, blocks, notes)
             .map_err(error("setting up the kernel ring"))?;
         if options.promiscuous && !is_loopback {
             socket.be_promiscuous().map_err(error("promiscuous mode"))?;
@@ -423,6 +435,7 @@ impl Queue {
         Ok(Self {
             ring,
             cursor: Cursor::default(),
+            seen: VecDeque::new(),
             port,
             link_type,
             frames: Frames {
@@ -437,20 +450,31 @@ impl Queue {
         })
     }
 
-    /// Takes the next block of the ring.
-    fn take_block(&mut self) {
-        self.cursor = Cursor::new(self.ring.next_block().unwrap_or_default());
+    /// Notes what waits in the ring, and finds its next packets where all others were used.
+    fn look(&mut self, lane: &mut Lane, now_ns: i64) {
+        while self.ring.is_waiting(self.seen.len()) {
+            self.seen.push_back(now_ns);
+        }
+        if lane.is_used_up() {
+            if self.cursor.is_at_end() {
+                self.ring.release();
+                lane.is_quiet = self.seen.is_empty() && self.ring.holds_nothing_back();
+                if let Some(seen_ns) = self.seen.pop_front() {
+                    self.cursor = Cursor::new(self.ring.next_block().unwrap_or_default());
+                    lane.seen_ns = seen_ns;
+                }
+            }
+            self.take_packets(lane);
+        }
+        lane.is_full = self.ring.is_full(self.seen.len());
     }
 
     /// Finds the next packets of the block.
-    fn take_packets(&mut self, records: &mut Vec<Record>) {
-        records.clear();
-        let frames = self.frames;
+    fn take_packets(&mut self, lane: &mut Lane) {
+        let (frames, records) = (self.frames, lane.refill());
         let packets = self.cursor.next_packets(self.ring.lent_block());
         records.extend(packets.map(|packet| frames.record(packet)));
         self.port.see_longest(records.iter().map(|record| record.original_len).max());
-        let count = to_u64(records.len());
-        self.counters.delivered += count;
     }
 
     /// Adds what the kernel counted since the last time. This is the one place that reads those
@@ -550,13 +574,14 @@ fn open_socket(name: &str) -> Result<PacketSocket, Error> {
 /// The ring of the size wished for, or a smaller one where the kernel has not that much memory to
 /// give.
 fn map_ring(
-    socket: &PacketSocket,
-    name: &str,
+    (socket, name): (&PacketSocket, &str),
     wished: ByteSize,
+    blocks: Blocks,
     notes: &mut Vec<String>,
 ) -> io::Result<KernelRing> {
     let size = usize::try_from(wished.0).unwrap_or(usize::MAX).max(SMALLEST_RING);
-    let (ring, is_smaller) = halve_until(size, |size| KernelRing::map(socket.as_fd(), size))?;
+    let map = |size| KernelRing::map(socket.as_fd(), size, blocks);
+    let (ring, is_smaller) = halve_until(size, map)?;
     if is_smaller {
         let given = ByteSize(u64::try_from(ring.size()).unwrap_or(u64::MAX));
         notes.push(format!(
@@ -587,6 +612,11 @@ fn halve_until<T>(
 fn is_want_of_memory(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::OutOfMemory
         || matches!(error.raw_os_error(), Some(libc::ENOMEM | libc::EPERM | libc::EAGAIN))
+}
+
+fn monotonic_ns() -> i64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    time.tv_sec.saturating_mul(NANOS_PER_SECOND).saturating_add(time.tv_nsec)
 }
 
 /// The link type of a kind of interface. Where the kernel hands out packets without a link-level

@@ -3,8 +3,9 @@
 //! `linux/if_packet.h`).
 //!
 //! Invariant: a kernel block is read only between the moment its status says that it belongs to
-//! this program and the moment it is given back. [`KernelRing::next_block`] gives back the block
-//! handed out before, and its borrow ends every use of that one.
+//! this program and the moment it is given back, but for two words of its header, which both sides
+//! may read at any time. [`KernelRing::next_block`] gives back the block handed out before, and its
+//! borrow ends every use of that one.
 
 use core::mem::{offset_of, size_of};
 use core::ops::Range;
@@ -20,13 +21,10 @@ use zerocopy::{FromBytes, Immutable, KnownLayout};
 use super::option::{PACKET_RX_RING, PACKET_VERSION, RingRequest};
 use super::socket::TPACKET_V3;
 
-/// How long the kernel waits for more packets before it hands over a block that is not full.
-const RETIRE_TIMEOUT_MS: u32 = 50;
 /// Only a bound for the kernel's checks: in `TPACKET_V3` packets are as long as they are.
 const FRAME_SIZE: usize = 2048;
 /// A block must hold the largest packet, which is a little over 64 KiB.
 const SMALLEST_BLOCK: usize = 128 << 10;
-const LARGEST_BLOCK: usize = 1 << 20;
 /// Bytes of a block that are handed out at a time: they stay in the nearest caches until their
 /// packets have been copied, and are enough to be read ahead.
 const SPAN: usize = 32 << 10;
@@ -34,8 +32,28 @@ const CACHE_LINE: usize = 64;
 /// Fewer blocks and the kernel would have none while one is read.
 const FEWEST_BLOCKS: usize = 2;
 
-/// The status word stands behind version and private offset.
+/// How a ring is divided into blocks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Blocks {
+    largest: usize,
+    /// As many of them, where they are not too large or too small.
+    count: usize,
+    /// How long the kernel waits for more packets before it hands over a block that is not full.
+    retire_ms: u32,
+}
+
+impl Blocks {
+    /// Of the only ring that a source has.
+    pub(super) const OF_ONE: Self = Self { largest: 1 << 20, count: 16, retire_ms: 50 };
+    /// Of several, whose packets wait for each other: what comes at 10 Gbit/s meanwhile, 25 MB,
+    /// takes less than half of 64 MiB. At a low rate every block is handed over by its time, so
+    /// that more blocks last as long without a reader.
+    pub(super) const OF_SEVERAL: Self = Self { largest: 256 << 10, count: 64, retire_ms: 20 };
+}
+
+/// The status word stands behind version and private offset, and the number of packets behind it.
 const STATUS_OFFSET: usize = 8;
+const PACKETS_OFFSET: usize = STATUS_OFFSET + offset_of!(BlockHeader, packets);
 const _: () = assert!(core::mem::offset_of!(tpacket_block_desc, hdr) == STATUS_OFFSET);
 const _: () = assert!(core::mem::offset_of!(tpacket_hdr_v1, block_status) == 0);
 
@@ -68,8 +86,9 @@ pub(super) struct RingPacket {
 
 impl KernelRing {
     /// Sets the ring of a socket up; `size` is rounded to whole blocks.
-    pub(super) fn map(socket: BorrowedFd<'_>, size: usize) -> io::Result<Self> {
-        let block_size = (size / 16).next_power_of_two().clamp(SMALLEST_BLOCK, LARGEST_BLOCK);
+    pub(super) fn map(socket: BorrowedFd<'_>, size: usize, blocks: Blocks) -> io::Result<Self> {
+        let Blocks { largest, count, retire_ms } = blocks;
+        let block_size = (size / count).next_power_of_two().clamp(SMALLEST_BLOCK, largest);
         let block_count = (size / block_size).max(FEWEST_BLOCKS);
         let size = block_size * block_count;
         let number = |value: usize| u32::try_from(value).map_err(|_| io::ErrorKind::OutOfMemory);
@@ -78,7 +97,7 @@ impl KernelRing {
             block_count: number(block_count)?,
             frame_size: number(FRAME_SIZE)?,
             frame_count: number(size / FRAME_SIZE)?,
-            retire_timeout_ms: RETIRE_TIMEOUT_MS,
+            retire_timeout_ms: retire_ms,
             private_bytes: 0,
             features: 0,
         };
@@ -112,9 +131,24 @@ impl KernelRing {
         self.block_size * self.block_count
     }
 
-    /// Whether a block waits.
-    pub(super) fn is_ready(&self) -> bool {
-        self.status(self.next).load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
+    /// Whether so many blocks wait, and one more.
+    pub(super) fn is_waiting(&self, before: usize) -> bool {
+        let index = (self.next + before) % self.block_count;
+        before + usize::from(self.lent) < self.block_count
+            && self.status(index).load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
+    }
+
+    /// Whether the block that the kernel fills has no packet so far: its number is set to zero when
+    /// the kernel opens the block, and grows before a packet is written. One that is not open shows
+    /// the number of the lap before.
+    pub(super) fn holds_nothing_back(&self) -> bool {
+        // The status first: a block that was handed over meanwhile has packets.
+        !self.is_waiting(0) && self.word(self.next, PACKETS_OFFSET).load(Ordering::Acquire) == 0
+    }
+
+    /// Whether order has to stand back: half of the ring is left for what comes.
+    pub(super) fn is_full(&self, waiting: usize) -> bool {
+        waiting + usize::from(self.lent) >= self.block_count / 2
     }
 
     /// Gives back the block handed out last, if any.
@@ -128,7 +162,7 @@ impl KernelRing {
     /// Takes the next block, after giving back the one before it.
     pub(super) fn next_block(&mut self) -> Option<&[u8]> {
         self.release();
-        if !self.is_ready() {
+        if !self.is_waiting(0) {
             return None;
         }
         self.next = (self.next + 1) % self.block_count;
@@ -155,11 +189,17 @@ impl KernelRing {
     }
 
     fn status(&self, index: usize) -> &AtomicU32 {
+        self.word(index, STATUS_OFFSET)
+    }
+
+    /// A word of a block's header.
+    fn word(&self, index: usize, offset: usize) -> &AtomicU32 {
+        assert!(offset <= PACKETS_OFFSET && offset.is_multiple_of(4), "a word of the header");
         // SAFETY: the offset lies in the block, whose size is at least SMALLEST_BLOCK.
-        let status = unsafe { self.block(index).add(STATUS_OFFSET) };
-        // SAFETY: the word is aligned to 4 in a block aligned to a page, and both sides access it
-        // atomically only.
-        unsafe { AtomicU32::from_ptr(status.as_ptr().cast()) }
+        let word = unsafe { self.block(index).add(offset) };
+        // SAFETY: the word is aligned to 4 in a block aligned to a page. The kernel writes it
+        // whole; what is read is an old number or a new one.
+        unsafe { AtomicU32::from_ptr(word.as_ptr().cast()) }
     }
 }
 

@@ -315,6 +315,69 @@ fn capture_goes_on_with_the_interfaces_that_are_left() {
     assert_eq!(counters.iter().map(|each| each.is_away).collect::<Vec<_>>(), [true, false]);
 }
 
+/// Sends on `left` and `other` while it captures at their other ends: one of them is silent at
+/// times, and some packets come without a pause. Gives times and numbers of the packets.
+fn capture_of_two(source: &mut dyn Source) -> Vec<(Timestamp, usize)> {
+    let senders = ["left", "other"].map(|name| FrameSender::open(name).unwrap());
+    let numbered = |timestamp, len| (timestamp, usize::try_from(len).unwrap() - 60);
+    let mut captured = Vec::new();
+    for number in 0..1400_usize {
+        let at = if number % 500 < 300 { number % 2 } else { 0 };
+        senders[at].send(&frame(UDP, &[], 60 + number)).unwrap();
+        if number % 7 == 0 {
+            std::thread::sleep(Duration::from_micros(300));
+        }
+        if number % 5 == 0
+            && let Next::Packets(batch) = source.next_batch(Duration::ZERO).unwrap()
+        {
+            captured.extend(batch.map(|packet| numbered(packet.timestamp, packet.original_len)));
+        }
+    }
+    println!("{} packets were there before the stop", captured.len());
+    let (rest, _) = stop(source);
+    captured.extend(rest.iter().map(|each| numbered(each.timestamp, each.original_len)));
+    captured
+}
+
+const OTHER_PAIR: &str = "ip link add other type veth peer name rest
+    ip link set other arp off up && ip link set rest arp off up";
+
+/// As a tap gives them: one direction on each of two interfaces.
+#[test]
+fn packets_of_two_interfaces_come_in_the_order_of_their_times() {
+    if !enter_namespace() {
+        return;
+    }
+    assert!(run("sh", &["-e", "-c", OTHER_PAIR]));
+    let mut source = LiveSource::open(&options(&["right", "rest"])).unwrap();
+    let captured = capture_of_two(&mut source);
+    assert!(captured.is_sorted_by_key(|(timestamp, _)| *timestamp));
+    assert!(captured.iter().map(|(_, number)| *number).eq(0..1400));
+}
+
+/// The other one is silent.
+#[test]
+fn an_interface_without_packets_holds_up_another_for_milliseconds() {
+    if !enter_namespace() {
+        return;
+    }
+    assert!(run("sh", &["-e", "-c", OTHER_PAIR]));
+    let mut source = LiveSource::open(&options(&["right", "rest"])).unwrap();
+    let sender = FrameSender::open("left").unwrap();
+    let mut waits: Vec<Duration> = (0..9)
+        .map(|_| {
+            let begin = std::time::Instant::now();
+            sender.send(&frame(UDP, &[], 60)).unwrap();
+            while !matches!(source.next_batch(WAIT), Ok(Next::Packets(_))) {}
+            begin.elapsed()
+        })
+        .collect();
+    waits.sort_unstable();
+    println!("{waits:?}");
+    // A busy machine may be late with some of them.
+    assert!(waits[4] < Duration::from_millis(50));
+}
+
 #[test]
 fn a_packet_on_an_idle_link_is_there_within_a_tenth_of_a_second() {
     if !enter_namespace() {

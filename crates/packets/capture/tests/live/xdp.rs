@@ -10,7 +10,10 @@ use capture::{
 };
 use units::ByteSize;
 
-use crate::{Captured, TAG, UDP, WAIT, enter_namespace, frame, frames, options, run, stop};
+use crate::{
+    Captured, OTHER_PAIR, TAG, UDP, WAIT, capture_of_two, enter_namespace, frame, frames, options,
+    run, stop,
+};
 
 /// Programs that other tests start have our descriptors for a moment, and with them the queue.
 fn open_queues(options: &LiveOptions, count: NonZeroUsize) -> Vec<XdpSource> {
@@ -71,6 +74,20 @@ fn frames_come_byte_for_byte_with_their_tags_and_times() {
     assert!(captured.windows(2).all(|pair| pair[0].timestamp != pair[1].timestamp));
     assert_eq!((counters.received, counters.kernel_drops), (350, 0));
     assert_eq!((counters.interface_drops, counters.filter_rejects), (Some(0), None));
+}
+
+#[test]
+fn packets_of_two_interfaces_come_in_the_order_of_their_times() {
+    if !enter_namespace() {
+        return;
+    }
+    assert!(run("sh", &["-e", "-c", OTHER_PAIR]));
+    let mut source = open(&options(&["right", "rest"]));
+    // The driver gives several packets of one end before it looks at the other.
+    let mut captured = capture_of_two(&mut source);
+    assert!(captured.is_sorted_by_key(|(timestamp, _)| *timestamp));
+    captured.sort_unstable_by_key(|(_, number)| *number);
+    assert!(captured.iter().map(|(_, number)| *number).eq(0..1400));
 }
 
 #[test]

@@ -258,3 +258,62 @@ proptest! {
         agree(&talks, cuts, &questions)?;
     }
 }
+
+/// A message of ICMP: between which hosts, whether back, type and code, and how long after the one
+/// before.
+type Message = (u8, bool, u8, u8, i64);
+
+fn messages() -> impl Strategy<Value = Vec<Message>> {
+    let kind = prop::sample::select(vec![0_u8, 3, 5, 8, 11, 13, 14]);
+    prop::collection::vec((1_u8..4, any::<bool>(), kind, 0_u8..2, 0_i64..40), 1..30)
+}
+
+fn of_messages(messages: &[Message]) -> Traffic {
+    let mut second = 0;
+    let packets = messages.iter().map(|&(host, is_back, kind, code, gap_s)| {
+        second += gap_s;
+        let ends = [[10, 0, 0, host], [10, 0, 0, host + 10]];
+        let mut data = vec![2; 12];
+        data.extend([8, 0, 0x45, 0, 0, 36, 0, 0, 0, 0, 64, 1, 0, 0]);
+        data.extend(if is_back { [ends[1], ends[0]].concat() } else { ends.concat() });
+        data.extend([kind, code, 0, 0, 0, 7, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8]);
+        Packet {
+            interface: 0,
+            timestamp: Timestamp(second * NANOS_PER_SECOND),
+            original_len: u32::try_from(data.len()).unwrap(),
+            data,
+            options: Vec::new(),
+        }
+    });
+    let packets = packets.collect();
+    Traffic { interfaces: vec![ethernet("eth0")], packets, blocks: Vec::new() }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// A kind of message that comes late gives the session a further id, which its first rows do
+    /// not know.
+    #[test]
+    fn each_community_id_of_icmp_names_the_whole_session(
+        messages in messages(), (slice_s, segment_pieces) in cuts()
+    ) {
+        let traffic = of_messages(&messages);
+        let length_ns = slice_s.map(|seconds| seconds * NANOS_PER_SECOND);
+        let config = Config { slice_ns: length_ns, ..endless() };
+        let how = How { piece_bytes: 16 << 10, segment_pieces: Some(segment_pieces), ..How::default() };
+        let cut = Volume::of(&traffic, How { config, ..how });
+        let one = Volume::of(&traffic, how);
+        for session in found(&one, "") {
+            for id in session.session.community_ids() {
+                let text = format!("community_id = \"{id}\"");
+                let [left, right] = [&cut, &one]
+                    .map(|volume| found(volume, &text).iter().map(shown).collect::<Vec<_>>());
+                prop_assert_eq!(&left, &right, "find {}", text);
+                prop_assert!(right.contains(&shown(&session)), "find {}", text);
+                let [left, right] = [&cut, &one].map(|it| extracted(it, &text, true));
+                prop_assert!(left == right, "{}: {} of {}", text, left.len(), right.len());
+            }
+        }
+    }
+}

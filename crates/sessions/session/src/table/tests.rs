@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use format::session_row::{PieceId, PieceSpan, State};
 use proptest::prelude::*;
 use units::NANOS_PER_SECOND;
-use wire::{Address, App, AppBy, FiveTuple, Fragment, LinkType, TcpHeader, TcpOptions};
+use wire::{Address, App, AppBy, FiveTuple, Fragment, IcmpHeader, LinkType, TcpHeader, TcpOptions};
 
 use super::*;
 use crate::Key;
@@ -126,6 +126,27 @@ fn packets_that_are_not_looked_at_for_names_are_counted_where_there_may_be_some(
     bench.table.find_names(true);
     bench.push(&udp(5, 1, 2));
     assert_eq!((bench.table.stats().unread, bench.table.stats().packets), (2, 5));
+}
+
+#[test]
+fn kinds_of_icmp_messages_that_are_not_noted_are_counted() {
+    let mut bench = Bench::new(off());
+    let message = |at, kind| Made {
+        tuple: tuple(Protocol::ICMP, 1, 2),
+        transport: Transport::Icmp(IcmpHeader { kind, code: 0 }),
+        ..udp(at, 1, 2)
+    };
+    bench.table.find_names(false);
+    bench.push(&message(1, 8));
+    assert_eq!(bench.table.stats().unread, 0, "the first kind stands in the row");
+    bench.push(&message(2, 13));
+    bench.push(&message(3, 13));
+    assert_eq!(bench.table.stats().unread, 2);
+    bench.table.find_names(true);
+    bench.push(&message(4, 13));
+    assert_eq!(bench.table.stats().unread, 2);
+    let rows = bench.all(&[]);
+    assert_eq!(rows[0].names.app_detail, ["icmp.orig=13/0"]);
 }
 
 /// The packets with port 443 for the end that has port 1002.

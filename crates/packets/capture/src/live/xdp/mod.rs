@@ -3,7 +3,7 @@
 //! A small program redirects the packets of each receive queue of an interface to a socket, whose
 //! memory is shared with us; the host does not see them. A socket lies on one receive queue, so
 //! every queue has one, and which packet is where the card decides. The sources are given the
-//! queues in turn.
+//! queues in turn, and give their packets in the order of their times ([`order`](super::order)).
 //!
 //! Packets stay in that memory until the next call. The program counts those that it redirects, so
 //! that what the kernel then drops has to add up: a packet that is in no other counter is missed
@@ -23,13 +23,15 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{ClockId, DynamicClockId, clock_gettime, clock_gettime_dynamic};
+use units::number::to_u64;
 use units::{NANOS_PER_SECOND, Timestamp};
 
+use super::order::{Lane, Order, Patience};
 use super::port::Port;
-use super::{DRAIN_WAIT, DRAIN_WAITS, LiveOptions, State};
+use super::{DRAIN_WAIT, DRAIN_WAITS, LiveOptions, State, monotonic_ns};
 use crate::filter::Program;
 use crate::source::Record;
-use crate::{Counters, Error, Interface, Next, Source};
+use crate::{Batch, Counters, Error, Interface, Next, Source};
 use program::Hook;
 use socket::{Receiver, Taken};
 
@@ -37,13 +39,21 @@ pub use transmit::XdpTransmitter;
 
 pub(crate) use umem::read_any_descriptors;
 
-/// Packets of a batch: few enough that their chunks are soon given back.
+/// Packets that are taken from a queue at a time: few enough that their chunks are soon given back.
 const BATCH: u32 = 256;
 /// So many packets are worth waking up for.
 const MANY: u32 = 1024;
 /// Time that is given to fewer of them to become more. At 14.88 million packets a second, 10 Gbit/s
 /// of the shortest, 7440 come meanwhile: a quarter of the smallest chunks in 64 MiB.
 const NAP: Duration = Duration::from_micros(500);
+
+/// A packet is in its ring when the driver's round of at most 64 packets ends, which a busy
+/// processor may interrupt.
+const PATIENCE: Patience =
+    Patience { handover: Duration::from_millis(20), passing: Duration::from_millis(4) };
+/// The share of the chunks that may wait for order. At 10 Gbit/s of 640-byte packets a quarter of
+/// the smallest chunks in 64 MiB is what comes in 4.3 ms; the nap may take as much again.
+const ORDER_SHARE: u32 = 4;
 
 /// Captures from network interfaces by `AF_XDP`: some of their receive queues.
 #[derive(Debug)]
@@ -56,12 +66,10 @@ pub struct XdpSource {
     filter: Option<Program>,
     snaplen: u32,
     busy_poll: Option<Duration>,
+    /// Packets of each queue.
+    lanes: Vec<Lane>,
+    order: Order,
     notes: Vec<String>,
-    records: Vec<Record>,
-    /// The queue to look at first, so that a busy one does not starve the others, and the one that
-    /// a batch was taken from.
-    next: usize,
-    lent: Option<usize>,
     /// What `CLOCK_TAI` is ahead of UTC.
     ahead_ns: i64,
     /// An interface that was removed, until it is reported.
@@ -117,35 +125,58 @@ impl XdpSource {
             filter,
             snaplen,
             busy_poll,
+            lanes: Vec::new(),
+            order: Order::new(PATIENCE),
             notes: Vec::new(),
-            records: Vec::new(),
-            next: 0,
-            lent: None,
             ahead_ns: tai_ahead_ns(),
             removed: None,
             state: State::Running,
         }
     }
 
-    /// The position of a queue with packets, in turn.
-    fn ready(&mut self) -> Option<usize> {
-        let count = self.queues.len();
-        let ready = (0..count)
-            .map(|step| (self.next + step) % count)
-            .find(|&at| self.queues.get(at).is_some_and(|queue| queue.waiting() > 0))?;
-        self.next = (ready + 1) % count;
-        Some(ready)
+    /// Looks at the rings; true where packets can be handed out.
+    fn find(&mut self) -> bool {
+        let now = Now { monotonic_ns: monotonic_ns(), utc: Timestamp(now_ns(ClockId::Realtime)) };
+        self.lanes.resize_with(self.queues.len(), Lane::default);
+        for (queue, lane) in self.queues.iter_mut().zip(&mut self.lanes) {
+            let (filter, snaplen, ahead_ns) = (self.filter.as_ref(), self.snaplen, self.ahead_ns);
+            let admission = Admission { filter, snaplen, ahead_ns, longest: 0 };
+            let longest = queue.look(admission, lane, now);
+            if let Some(port) = self.ports.get_mut(queue.interface) {
+                port.see_longest(longest);
+            }
+        }
+        self.order.merge(&mut self.lanes, now.monotonic_ns);
+        for part in &self.order.parts {
+            let queue = self.queues.get_mut(part.lane).expect("every lane is a queue's");
+            queue.delivered += to_u64(part.len());
+        }
+        !self.order.parts.is_empty()
     }
 
-    /// Waits for packets; false when the time passed.
+    /// The packets that were found.
+    fn batch(&self) -> Option<Batch<'_>> {
+        let mut runs = self.order.parts.iter().filter_map(|part| {
+            let (queue, lane) = (self.queues.get(part.lane)?, self.lanes.get(part.lane)?);
+            Some(queue.receiver.umem().run(lane.records(part)))
+        });
+        let first = runs.next()?;
+        Some(Batch::of_runs(&self.interfaces, &[], first, runs.collect()))
+    }
+
+    /// Waits for packets, or until some have waited for others; false when the time passed.
     fn wait(&mut self, time: Duration) -> Result<bool, Error> {
         if self.poll_busily() {
             return Ok(true);
         }
+        let time = self.order.wait_at_most(time, monotonic_ns());
         let timeout = Timespec::try_from(time).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 });
-        let sockets = self.queues.iter().map(|queue| &queue.receiver);
+        // A ring whose packets wait for others would not let it sleep.
+        let events =
+            |lane: &Lane| if lane.is_used_up() { PollFlags::IN } else { PollFlags::empty() };
+        let sockets = self.queues.iter().zip(&self.lanes);
         let mut fds: Vec<PollFd<'_>> =
-            sockets.map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
+            sockets.map(|(queue, lane)| PollFd::new(&queue.receiver, events(lane))).collect();
         match poll(&mut fds, Some(&timeout)) {
             Ok(0) => return Ok(false),
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -164,15 +195,16 @@ impl XdpSource {
     /// Looks for packets without sleeping, as long as that was asked for; true where some came.
     fn poll_busily(&self) -> bool {
         let Some(time) = self.busy_poll else { return false };
-        let until_ns = now_ns(ClockId::Monotonic).saturating_add(units::nanos(time));
+        let time = self.order.wait_at_most(time, monotonic_ns());
+        let until_ns = monotonic_ns().saturating_add(units::nanos(time));
         loop {
-            for queue in &self.queues {
+            for (queue, lane) in self.queues.iter().zip(&self.lanes) {
                 queue.receiver.look();
-                if queue.waiting() > 0 {
+                if queue.waiting() > 0 && lane.is_used_up() {
                     return true;
                 }
             }
-            if now_ns(ClockId::Monotonic) >= until_ns {
+            if monotonic_ns() >= until_ns {
                 return false;
             }
         }
@@ -222,6 +254,9 @@ impl XdpSource {
     fn idle(&mut self, wait: Duration) -> Result<bool, Error> {
         match self.state {
             State::Ended => return Ok(true),
+            State::Draining(_) if self.order.again_ns.is_some() => {
+                self.wait(DRAIN_WAIT)?;
+            }
             State::Draining(waits) => self.drain(waits)?,
             State::Running => {
                 self.wait(wait)?;
@@ -275,33 +310,13 @@ impl Source for XdpSource {
     }
 
     fn next_batch(&mut self, wait: Duration) -> Result<Next<'_>, Error> {
-        if let Some(queue) = self.lent.take().and_then(|at| self.queues.get_mut(at)) {
-            queue.give_back();
-        }
-        let mut ready = self.ready();
-        if ready.is_none() {
+        if !self.find() {
             if self.idle(wait)? {
                 return Ok(Next::End);
             }
-            ready = self.ready();
+            self.find();
         }
-        let Some(at) = ready else { return Ok(Next::Idle) };
-        let queue = self.queues.get_mut(at).expect("the position is that of a queue");
-        let admission = Admission {
-            filter: self.filter.as_ref(),
-            snaplen: self.snaplen,
-            ahead_ns: self.ahead_ns,
-            longest: 0,
-        };
-        let longest = queue.take(admission, &mut self.records);
-        self.lent = Some(at);
-        if let Some(port) = self.ports.get_mut(queue.interface) {
-            port.see_longest(longest);
-        }
-        if self.records.is_empty() {
-            return Ok(Next::Idle);
-        }
-        Ok(Next::Packets(queue.receiver.umem().batch(&self.interfaces, &self.records)))
+        Ok(self.batch().map_or(Next::Idle, Next::Packets))
     }
 
     fn counters(&mut self) -> Vec<Counters> {
@@ -343,6 +358,13 @@ impl Source for XdpSource {
     }
 }
 
+/// One moment by two clocks.
+#[derive(Clone, Copy)]
+struct Now {
+    monotonic_ns: i64,
+    utc: Timestamp,
+}
+
 /// How packets are taken out of a queue.
 struct Admission<'a> {
     filter: Option<&'a Program>,
@@ -366,12 +388,32 @@ impl Queue {
         self.lent.clear();
     }
 
-    /// Takes some of the packets that wait; gives the length of the longest.
-    fn take(&mut self, mut admission: Admission<'_>, records: &mut Vec<Record>) -> Option<u32> {
-        records.clear();
+    /// Takes some of the packets that wait, where all others were used; gives the length of the
+    /// longest.
+    fn look(&mut self, admission: Admission<'_>, lane: &mut Lane, now: Now) -> Option<u32> {
+        let mut longest = None;
+        if lane.is_used_up() {
+            self.give_back();
+            let records = lane.refill();
+            longest = self.take(admission, records, now.utc);
+            // The program has stamped them on the way into the ring: nothing is held back there.
+            let age_ns =
+                records.last().map_or(0, |last| now.utc.0.saturating_sub(last.timestamp.0));
+            lane.seen_ns = now.monotonic_ns.saturating_sub(age_ns.max(0));
+            lane.is_quiet = true;
+        }
+        lane.is_full = self.waiting() > self.receiver.umem().chunks() / ORDER_SHARE;
+        longest
+    }
+
+    fn take(
+        &mut self,
+        mut admission: Admission<'_>,
+        records: &mut Vec<Record>,
+        now: Timestamp,
+    ) -> Option<u32> {
         self.receiver.clear();
         let has_times = self.hook.has_times(self.number);
-        let now = Timestamp(now_ns(ClockId::Realtime));
         let mut left = self.waiting().min(BATCH);
         while left > 0 && self.receiver.umem().has_area() {
             let taken = self.receiver.take(&mut self.lent);
@@ -386,7 +428,6 @@ impl Queue {
                 self.rejected += 1;
                 continue;
             }
-            self.delivered += 1;
             let stamp = i64::try_from(stamp).unwrap_or(i64::MAX).saturating_sub(admission.ahead_ns);
             let kept = bytes.len().min(usize::try_from(admission.snaplen).unwrap_or(usize::MAX));
             records.push(Record {

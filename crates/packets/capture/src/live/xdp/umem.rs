@@ -12,7 +12,7 @@ use std::io;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use zerocopy::FromBytes;
 
-use crate::source::{Batch, Interface, Record};
+use crate::source::{Record, Run};
 
 /// The area behind the chunks; a packet is at most 64 KiB.
 const AREA_BYTES: usize = 2 << 20;
@@ -74,19 +74,15 @@ impl Umem {
         self.chunks_len() + AREA_BYTES
     }
 
-    /// A batch of packets that lie in chunks of ours, or in the area.
-    pub(super) fn batch<'a>(
-        &'a self,
-        interfaces: &'a [Interface],
-        records: &'a [Record],
-    ) -> Batch<'a> {
+    /// Packets that lie in chunks of ours, or in the area.
+    pub(super) fn run<'a>(&'a self, records: &'a [Record]) -> Run<'a> {
         for record in records {
             self.check(&record.bytes);
         }
         // SAFETY: `len` bytes are mapped and initialised (the kernel gives zeros) as long as this
         // value is borrowed. The bytes of the records were checked to be ours; they stay so and
         // are not written as long, for that takes this value exclusively.
-        unsafe { Batch::shared(interfaces, (self.memory, self.len()), records) }
+        unsafe { Run::shared((self.memory, self.len()), records) }
     }
 
     /// The chunk that an address lies in.
@@ -277,6 +273,6 @@ mod tests {
             bytes: 2047..2048,
             options: 0..0,
         };
-        umem.batch(&[], &[record]);
+        umem.run(&[record]);
     }
 }
