@@ -16,7 +16,7 @@ use ::remote::{Download, Failed, Received, There};
 use anyhow::bail;
 use attest::with_suffix;
 use clap::{Args, ValueEnum};
-use host::{Output, OutputFolder, StopFlag, SystemClock};
+use host::{Output, StopFlag, SystemClock};
 use units::ByteSize;
 use wire::LinkType;
 
@@ -151,6 +151,10 @@ fn run_here(flags: &Flags, volume: PathBuf, file: Option<&Path>) -> Outcome {
         (None, _) => None,
         (Some(_), None) => {
             let text = "--escrow writes FILE.escrow: name a file with -w";
+            return Err(Usage(text.to_owned()).into());
+        }
+        (Some(_), Some(file)) if host::is_device(file) => {
+            let text = "--escrow writes FILE.escrow, and nothing lies beside a device: name a file";
             return Err(Usage(text.to_owned()).into());
         }
         (Some(pseudonyms), Some(file)) => {
@@ -334,7 +338,7 @@ fn extract_sessions(
     config: &Config<'_>,
     path: &Path,
 ) -> anyhow::Result<(ExtractReport, Vec<String>)> {
-    let folder = OutputFolder::create(path)?;
+    let folder = output_file::create_folder(path)?;
     let mut names = Vec::new();
     let mut open = |session: &SessionStart| -> io::Result<Box<dyn Write>> {
         let name = format!("{}.pcapng", session_view::session_file_name(session));

@@ -390,6 +390,8 @@ fn standing(
 ) -> anyhow::Result<Option<Standing>> {
     let StandingFlags { hold, hold_dir, hold_budget } = flags;
     let (Some(query_text), Some(folder)) = (hold, hold_dir) else { return Ok(None) };
+    options.index_dir.iter().for_each(|folder| host::keep_folder(folder));
+    host::check_folder(&folder)?;
     let opened = volume::open_superblocks(&options.volume, &options.members);
     if opened.is_ok_and(|reader| reader.superblock().is_encrypted) {
         let path = page::safe::path(&options.volume);

@@ -158,6 +158,7 @@ fn source(flags: &Flags) -> anyhow::Result<Source> {
 }
 
 impl Tagger<'_> {
+    flags.hold_dir.iter().try_for_each(|folder| host::check_folder(folder))?;
     /// A service does so by itself.
     fn catch_up(&mut self) {
         if let Source::Here(options) = &mut self.source {

@@ -66,7 +66,7 @@ pub use listing::{children, files_in, read_text};
 pub use near::MemoryNear;
 pub use notice::{log_warning, tell_manager};
 pub use objects::{ObjectFile, ObjectFolder};
-pub use output::{Appended, Output, OutputFolder, open_input, write_file};
+pub use output::{Appended, Output, OutputFolder, open_input, read_input, write_file};
 pub use passphrase::ask_passphrase;
 pub use pipe::{NamedEnd, pipe};
 pub use piped::Piped;
@@ -77,6 +77,7 @@ pub use process::{
 };
 pub use program::{Ended, Program};
 pub use signals::{ReloadFlag, StopFlag, is_signalled};
+pub use spared::{check_folder, claim_output, is_device, keep_folder};
 pub use tail::Tail;
 pub use takes::takes_a_line;
 pub use target::{Target, target};

@@ -116,6 +116,7 @@ pub fn put_aside(
     let &Room { folder, size_max, also_empty, manifest, signature } = room;
     host::Directory::open(folder)?;
     let used = used_bytes(folder)?;
+    host::check_folder(folder)?;
     let name = free_name(folder)?;
     let path = folder.join(format!("{name}{PACKETS}"));
     let mut output = Bounded {
