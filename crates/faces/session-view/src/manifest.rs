@@ -70,6 +70,8 @@ struct CompletenessJson<'a> {
     left_out_packets: u64,
     unread_packets: u64,
     unfit_packets: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secrets_left_out: Option<u64>,
     unknown_sessions: u64,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     given_up: &'a [GivenUp],
@@ -266,6 +268,7 @@ fn completeness(found: &Completeness) -> CompletenessJson<'_> {
         unread_packets: found.unread_packets,
         unfit_packets: found.unfit_packets,
         unknown_sessions: found.unknown_sessions,
+        secrets_left_out: Some(found.secrets_left_out).filter(|count| *count > 0),
         out_of_order: (found.disorder.packets > 0).then_some(found.disorder),
         expired_through_ns: found.expired_through.map(|Timestamp(ns)| ns),
         erased_through_ns: found.erased_through.map(|Timestamp(ns)| ns),

@@ -14,7 +14,7 @@ use units::Timestamp;
 use volume::GivenUp;
 
 use crate::standing::{Doubt, Standing, Stretch, StretchEnd};
-use crate::times::Times;
+use query::Times;
 
 /// Stretches of time of a kind that a text lists.
 const LISTED: usize = 8;
@@ -116,6 +116,9 @@ pub struct Completeness {
     /// Packets of a link type for which the packet filter means nothing, or that the file cannot
     /// hold beside its own: they were left out.
     pub unfit_packets: u64,
+    /// Secrets and names beside packets that were met, and that belong to no packet of the answer,
+    /// as far as can be told. No loss: of what was asked for nothing is missing.
+    pub secrets_left_out: u64,
     /// Sessions that were named by their ids and are not there.
     pub unknown_sessions: u64,
     /// Packets that are not in the order of time. No loss.
@@ -187,6 +190,7 @@ impl Completeness {
         self.unknown_sessions = self.unknown_sessions.max(other.unknown_sessions);
         let Disorder { packets, most_ns } = other.disorder;
         self.disorder.packets = self.disorder.packets.max(packets);
+        self.secrets_left_out = self.secrets_left_out.max(other.secrets_left_out);
         self.disorder.most_ns = self.disorder.most_ns.max(most_ns);
         self.expired_through = self.expired_through.max(other.expired_through);
         self.forgotten.add(&other.forgotten);
@@ -386,6 +390,10 @@ impl Completeness {
         }
         let Disorder { packets, most_ns } = self.disorder;
         if packets > 0 {
+        if self.secrets_left_out > 0 {
+            let count = self.secrets_left_out;
+            write!(f, "\nnot given: {count} secrets and names of no packet in the answer")?;
+        }
             let (seconds, nanos) = (most_ns / NANOS, most_ns % NANOS);
             write!(
                 f,
