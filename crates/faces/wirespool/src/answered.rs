@@ -28,7 +28,7 @@ pub(crate) struct Answered {
 impl Answered {
     /// Of so many of something.
     pub(crate) fn new(count: u64, of: &str, missing: &Completeness) -> Self {
-        let within = Completeness { limited: false, ..missing.clone() };
+        let within = Completeness { limited: false, unsought: false, ..missing.clone() };
         Self {
             said: format!("{}, {missing}", plural(count, of)),
             is_whole: missing.is_complete() && missing.erased_through.is_none(),

@@ -138,7 +138,8 @@ fn a_limit_leaves_most_of_the_ring_unread_from_both_ends() {
             ControlFlow::Continue(())
         });
         let explain = report.unwrap().explain;
-        assert!(explain.segments <= 3, "{explain:?} of {segments}");
+        // A few more, to know whether there is an eleventh.
+        assert!(explain.segments <= segments / 2, "{explain:?} of {segments}");
         let newest = all.iter().rev().take(10).cloned();
         let expected = if newest_first { newest.collect() } else { all[..10].to_vec() };
         assert_eq!(found, expected);
@@ -594,7 +595,7 @@ fn losses_in_the_time_asked_for_are_in_the_statement() {
     let volume = Volume::of(&traffic(2, 10), How { lossy: true, ..How::default() });
     let (_, report) = find_all(&volume, "", None);
     assert_eq!(report.completeness.gaps.len(), 1);
-    assert!(report.completeness.to_string().starts_with("incomplete\ngap: kernel_drops between"));
+    assert!(report.completeness.to_string().starts_with("incomplete\ngap: kernel drops between"));
     let (_, report) = find_all(&volume, "after 1970-01-01T00:00:01Z", None);
     assert_eq!(report.completeness, Completeness::default());
 }
