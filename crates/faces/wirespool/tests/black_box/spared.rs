@@ -237,14 +237,51 @@ fn end_by(signal: &str, volume: &Volume) {
     assert!(said.contains("every packet that arrived is stored"), "{signal}: {said}");
 }
 
+/// Both wait while the recorder stands still, and come at once when it goes on.
+#[test]
+fn a_second_signal_ends_a_recording_at_once_and_nothing_acknowledged_is_lost() {
+    let volume = Volume::empty();
+    let record = ["record", &volume.path, "--pool", "4M", "--read", "-"];
+    let program = command(&[&record[..], &["--index-dir", &volume.index]].concat());
+    let mut recorder = Command::new("env");
+    recorder.arg("--default-signal").arg(program.get_program()).args(program.get_args());
+    recorder.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = recorder.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(&std::fs::read(format!("{CAPTURES}/dns.pcap")).unwrap()).unwrap();
+    let begun = Instant::now();
+    let find = ["find", &volume.path, "udp", "--csv", "--index-dir", &volume.index];
+    // The question makes them durable.
+    while run(&find).out.lines().count() < 2 {
+        assert!(begun.elapsed() < Duration::from_secs(30), "the recorder acknowledges");
+    }
+    let number = child.id().to_string();
+    for signal in ["-STOP", "-HUP", "-QUIT", "-CONT"] {
+        assert!(Command::new("kill").args([signal, &number]).status().unwrap().success());
+    }
+    let ended = child.wait_with_output().unwrap();
+    drop(input);
+    assert_eq!(ended.status.code(), Some(130), "{ended:?}");
+    run(&["verify", &volume.path]).done();
+    let found = run(&find);
+    assert!(found.out.lines().count() > 1, "{found:?}");
+}
+
 #[test]
 fn whatever_signal_ends_a_recording_it_ends_in_order() {
-    for signal in ["-HUP", "-QUIT", "-XCPU", "-USR1", "-ALRM", "-TERM"] {
+    let usual = ["-HUP", "-QUIT", "-XCPU", "-USR1", "-ALRM", "-TERM"];
+    let rare = ["-30", "-16", "-29", "-34", "-37", "-64"];
+    for signal in usual.into_iter().chain(rare) {
         // One each: of a second recording nothing says from outside that it has begun.
         let volume = Volume::empty();
         end_by(signal, &volume);
         run(&["verify", &volume.path]).done();
         let found = run(&["find", &volume.path, "udp", "--index-dir", &volume.index]).done();
         assert!(!found.err.contains("gap"), "{}", text(found.err.into()));
+        let named = ["find", &volume.path, "udp", "--columns", "recording", "--csv"];
+        let named = run(&[&named[..], &["--index-dir", &volume.index]].concat()).done();
+        let name = signal.trim_start_matches('-');
+        assert!(named.out.lines().skip(1).all(|line| line == name), "{signal}: {named:?}");
+        assert!(named.out.lines().count() > 1, "{signal}");
     }
 }
