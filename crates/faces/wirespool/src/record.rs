@@ -454,6 +454,7 @@ fn settled(
 }
 
 pub(crate) fn run(mut flags: Flags) -> Outcome {
+    let mut note = any::is_asked(&flags.input.interface).then_some(any::NOTE);
     flags.input.interface = any::interfaces(flags.input.interface)?;
     let json = flags.json;
     let (hold, vlan_in_key) = (flags.standing.clone(), flags.vlan_in_key);
@@ -488,6 +489,7 @@ pub(crate) fn run(mut flags: Flags) -> Outcome {
             }
             _ => progress.text(&text),
         }
+        note.take().iter().for_each(|note| progress.say(note));
         state.news.iter().for_each(|event| progress.say(&event.text));
         if stop.is_set() {
             if !core::mem::replace(&mut is_told, true) {

@@ -306,6 +306,11 @@ pub(crate) fn events_of(path: &Path, text: &str) -> Result<Vec<LogEvent>, Usage>
     if events.iter().any(|event| event.is_alert) {
         events.retain(|event| event.is_alert);
     }
+    let nameless = logs::nameless_lines(text);
+    if nameless > 0 && !events.is_empty() {
+        let lines = page::text::plural(nameless, "line");
+        say(&format!("{}: {lines} that name no session are left out", page::safe::path(path)));
+    }
     if events.is_empty() {
         return Err(Usage(format!("{}: no event names a session", page::safe::path(path))));
     }

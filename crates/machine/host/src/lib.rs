@@ -58,7 +58,7 @@ pub use device_number::DeviceNumber;
 pub use directory::{Directory, OpenFile, default_cache_directory};
 pub use duplex::{Duplex, Heard};
 pub use error::Error;
-pub use install::{install_link, wireshark_folders};
+pub use install::{install_link, is_wireshark_folder, wireshark_folders};
 pub use launch::{Launch, Launched, not_started};
 pub use ledger::{Ledger, NotAppended, is_ledger_open, remove_file};
 pub use listener::{HandedListener, handed_listener};
