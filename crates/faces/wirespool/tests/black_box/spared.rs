@@ -138,7 +138,7 @@ fn two_outputs_of_one_command_are_two_files() {
         &["extract", "V", "", "-w", "OUT", "--manifest", "SOFT"],
         &["anchor", "V", "-w", "OUT", "--witness", "OUT"],
         &["anchor", "V", "-w", "OUT", "--witness", "LIST"],
-        &["diagnose", "tcp", "--save", "OUT", "--html", "OUT", "--duration", "1s"],
+        &["diagnose", "tcp", "--save", "OUT", "--html", "OUT", "--for", "1s"],
     ] {
         let places = [("V", &*volume.path), ("OUT", &out), ("SAME", &same), ("SOFT", &soft)];
         let words = placed(words, &places);
