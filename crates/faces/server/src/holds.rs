@@ -129,6 +129,7 @@ mod tests {
             packets: 0,
             bytes: 0,
             complete: true,
+            complete_to_ns: None,
             case: extract::CaseInfo::default(),
         };
         for (query, is_seen) in [

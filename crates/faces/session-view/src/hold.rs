@@ -4,7 +4,7 @@ use extract::{CaseInfo, HoldSummary};
 use page::safe::{json_pretty, printable};
 use page::table::{Column, render};
 use page::text::grouped;
-use units::ByteSize;
+use units::{ByteSize, Timestamp};
 
 /// In front of the query, where some hold says what it was made for.
 const CASE_COLUMNS: [Column; 3] = [
@@ -30,7 +30,7 @@ pub fn holds(holds: &[HoldSummary], width: Option<usize>) -> String {
             printable(&hold.file),
             grouped(hold.packets),
             ByteSize(hold.bytes).to_string(),
-            if hold.complete { "yes" } else { "no" }.to_owned(),
+            complete(hold),
         ];
         let cases = cases.into_iter().filter(|_| has_cases);
         front.into_iter().chain(cases).chain([printable(&hold.query)]).collect()
@@ -40,6 +40,16 @@ pub fn holds(holds: &[HoldSummary], width: Option<usize>) -> String {
     let cases = CASE_COLUMNS.into_iter().filter(|_| has_cases);
     let columns: Vec<Column<'_>> = front.into_iter().chain(cases).chain([query]).collect();
     render(&columns, &rows, width)
+}
+
+/// Whether nothing is missing; of a hold that was made while its volume was recorded, up to when.
+fn complete(hold: &HoldSummary) -> String {
+    let to = hold.complete_to_ns.map(|ns| Timestamp(ns).to_string());
+    match (hold.complete, to) {
+        (false, _) => "no".to_owned(),
+        (true, None) => "yes".to_owned(),
+        (true, Some(to)) => format!("to {}", to.get(..19).unwrap_or(&to)),
+    }
 }
 
 /// Holds as a JSON array.

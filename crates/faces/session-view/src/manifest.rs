@@ -70,6 +70,8 @@ struct CompletenessJson<'a> {
     left_out_packets: u64,
     unread_packets: u64,
     unfit_packets: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secrets_left_out: Option<u64>,
     unknown_sessions: u64,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     given_up: &'a [GivenUp],
@@ -82,6 +84,7 @@ struct CompletenessJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     withheld: Option<TimesJson>,
     limited: bool,
+    unsought: bool,
     stopped: bool,
     recorded: Vec<StretchJson>,
     not_recorded: Vec<TimesJson>,
@@ -265,6 +268,7 @@ fn completeness(found: &Completeness) -> CompletenessJson<'_> {
         left_out_packets: found.left_out_packets,
         unread_packets: found.unread_packets,
         unfit_packets: found.unfit_packets,
+        secrets_left_out: Some(found.secrets_left_out).filter(|count| *count > 0),
         unknown_sessions: found.unknown_sessions,
         out_of_order: (found.disorder.packets > 0).then_some(found.disorder),
         expired_through_ns: found.expired_through.map(|Timestamp(ns)| ns),
@@ -274,6 +278,7 @@ fn completeness(found: &Completeness) -> CompletenessJson<'_> {
             .map(|(from, to)| TimesJson { from_ns: Some(from.0), to_ns: Some(to.0) }),
         given_up: &found.given_up,
         limited: found.limited,
+        unsought: found.unsought,
         stopped: found.stopped,
         recorded: found.recorded.iter().map(stretch).collect(),
         not_recorded: times(&found.unrecorded).collect(),

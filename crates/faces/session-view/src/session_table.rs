@@ -9,11 +9,11 @@ use wire::Address;
 
 use crate::session::has_ports;
 
-/// Tables narrower than this have times to the second without the year, so that packets, bytes and
+/// Tables narrower than this have times to the second, so that packets, bytes and
 /// names have space.
 const WIDE: usize = 120;
-/// Month, day and clock in a time: `11-20 10:40:22`.
-const SHORT_TIME: core::ops::Range<usize> = 5..19;
+/// Date and clock in a time: `2026-11-20 10:40:22`. A ring may hold more than one year.
+const SHORT_TIME: core::ops::Range<usize> = 0..19;
 
 const COLUMNS: [Column<'_>; 11] = [
     Column { title: "SESSION", is_number: false, least: 0, rank: 2 },

@@ -67,7 +67,7 @@ impl Tables {
     fn note(&self, found: &Completeness) {
         let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
         missing.add(found);
-        (missing.limited, missing.stopped) = (false, false);
+        (missing.limited, missing.unsought, missing.stopped) = (false, false, false);
     }
 }
 

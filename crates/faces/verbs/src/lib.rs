@@ -4,6 +4,7 @@
 //!
 //! The binary is flags to options, job, exit status on top of it.
 
+pub mod any;
 pub mod extracted;
 pub mod failure;
 pub mod output_file;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::bail;
-use host::Output;
+use host::{Output, OutputFolder};
 
 /// Refuses a file that exists, in a line that names the flag. For commands that write several
 /// files, before the first of them is begun.
@@ -17,7 +17,14 @@ pub fn check(path: &Path, force: bool) -> anyhow::Result<()> {
 /// Begins a file.
 pub fn create(path: &Path, force: bool) -> anyhow::Result<Output> {
     check(path, force)?;
+    host::claim_output(path)?;
     Ok(Output::create(path, force)?)
+}
+
+/// Begins a folder of files.
+pub fn create_folder(path: &Path) -> anyhow::Result<OutputFolder> {
+    host::claim_output(path)?;
+    Ok(OutputFolder::create(path)?)
 }
 
 /// Begins a file where one is named.

@@ -87,7 +87,9 @@ pub fn recording(report: &Report, width: Option<usize>) -> String {
         let (kept, voided) = (report.recovery.kept, report.recovery.voided);
         lines.push(format!(
             "the recorder before this one did not stop in order (last sign of life {alive}): \
-             {kept} stripes behind the last acknowledgement kept, {voided} slots closed"
+             {} behind the last acknowledgement kept, {} closed",
+            plural(kept, "stripe"),
+            plural(voided, "slot"),
         ));
     }
     lines.extend(report.changes.iter().map(|change| printable(&change.to_string())));
@@ -149,6 +151,7 @@ fn verdict(report: &Report) -> String {
         parts.push(format!("not known: {}", unknown.join(", ")));
     }
     match (lost, parts.is_empty()) {
+        (_, true) if report.is_of_files => "every packet that arrived is stored".to_owned(),
         (_, true) => "nothing was lost".to_owned(),
         (0, false) => format!("every packet that arrived is stored; {}", parts.join("; ")),
         _ => parts.join("; "),
@@ -197,7 +200,8 @@ fn unknown(report: &Report) -> Vec<String> {
     if let Some(alive) = crash {
         unknown.push(format!("what passed after {alive}, when the earlier recorder ended"));
     }
-    if report.total.interface_drops.is_none() {
+    // A file has no NIC; its notes say what was lost when it was captured.
+    if report.total.interface_drops.is_none() && !report.is_of_files {
         unknown.push("drops in the NIC".to_owned());
     }
     unknown
@@ -545,7 +549,10 @@ mod tests {
         let gone = Account { is_away: true, ..known.clone() };
         assert_eq!(heading(&account(gone)), "not known: what passed eth0 since it was gone");
         let unknown = Account { interface_drops: None, ..known.clone() };
-        assert_eq!(heading(&account(unknown)), "not known: drops in the NIC");
+        let mut of_a_nic = account(unknown);
+        assert_eq!(heading(&of_a_nic), "not known: drops in the NIC");
+        of_a_nic.is_of_files = true;
+        assert_eq!(heading(&of_a_nic), "every packet that arrived is stored");
         let mut broken = account(known.clone());
         broken.broken_off = vec!["a.pcap: cut".to_owned()];
         assert_eq!(heading(&broken), "missing: the rest of 1 input that broke off");

@@ -19,6 +19,8 @@ pub(crate) struct Answered {
     pub(crate) state: State,
     /// The same where reaching a limit is no verdict.
     pub(crate) state_within_limit: State,
+    /// There is nothing that matches.
+    pub(crate) is_empty: bool,
     /// Of an empty one: which names the volume does not know.
     pub(crate) hint: Option<String>,
     /// What it cost; a service does not say.
@@ -28,9 +30,10 @@ pub(crate) struct Answered {
 impl Answered {
     /// Of so many of something.
     pub(crate) fn new(count: u64, of: &str, missing: &Completeness) -> Self {
-        let within = Completeness { limited: false, ..missing.clone() };
+        let within = Completeness { limited: false, unsought: false, ..missing.clone() };
         Self {
             said: format!("{}, {missing}", plural(count, of)),
+            is_empty: count == 0,
             is_whole: missing.is_complete() && missing.erased_through.is_none(),
             state: missing.state(),
             state_within_limit: within.state(),
@@ -64,6 +67,7 @@ impl Answered {
             is_whole: state == State::Complete && !statement.is_erased(),
             state,
             state_within_limit: within.map_or(Some(state), self::state)?,
+            is_empty: statement.text.starts_with("0 "),
             said: statement.text,
             hint: statement.hint,
             explain: None,

@@ -178,7 +178,7 @@ fn of_host(flags: &HostFlags) -> Outcome {
 }
 
 fn read_facts(path: &Path) -> anyhow::Result<Facts> {
-    let text = host::read_text(path)?;
+    let text = host::read_input(path)?;
     ::diagnose::machine::parse_facts(&text)
         .map_err(|error| Usage(format!("{}: {error}", page::safe::path(path))).into())
 }

@@ -143,10 +143,13 @@ fn install(folder: Option<&Path>) -> Outcome {
     for folder in &folders {
         match host::install_link(folder, PROGRAM) {
             Ok(link) => {
-                stdout::print(&format!(
-                    "{}: Wireshark has its interfaces now\n",
-                    page::safe::path(&link)
-                ))?;
+                let link = page::safe::path(&link);
+                let said = if host::is_wireshark_folder(folder) {
+                    "Wireshark has its interfaces now"
+                } else {
+                    "made; Wireshark has its interfaces where `tshark -G folders` names this folder"
+                };
+                stdout::print(&format!("{link}: {said}\n"))?;
                 return Ok(Verdict::Clean);
             }
             Err(error) => failure = Some(error),

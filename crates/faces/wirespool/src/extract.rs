@@ -16,7 +16,7 @@ use ::remote::{Download, Failed, Received, There};
 use anyhow::bail;
 use attest::with_suffix;
 use clap::{Args, ValueEnum};
-use host::{Output, OutputFolder, StopFlag, SystemClock};
+use host::{Output, StopFlag, SystemClock};
 use units::ByteSize;
 use wire::LinkType;
 
@@ -153,6 +153,10 @@ fn run_here(flags: &Flags, volume: PathBuf, file: Option<&Path>) -> Outcome {
             let text = "--escrow writes FILE.escrow: name a file with -w";
             return Err(Usage(text.to_owned()).into());
         }
+        (Some(_), Some(file)) if host::is_device(file) => {
+            let text = "--escrow writes FILE.escrow, and nothing lies beside a device: name a file";
+            return Err(Usage(text.to_owned()).into());
+        }
         (Some(pseudonyms), Some(file)) => {
             let path = with_suffix(file, ".escrow");
             Some((pseudonyms, output_file::create(&path, flags.saving.force)?))
@@ -182,7 +186,9 @@ fn run_here(flags: &Flags, volume: PathBuf, file: Option<&Path>) -> Outcome {
     let completeness = &report.manifest.completeness;
     let packets = page::text::plural(report.packets, "packet");
     let rows = page::text::plural(report.manifest.rows, "session row");
-    say_lines(&format!("{packets} of {rows}, {completeness}"));
+    // No rows are read where all packets are asked for.
+    let of_rows = if report.manifest.rows == 0 { String::new() } else { format!(" of {rows}") };
+    say_lines(&format!("{packets}{of_rows}, {completeness}"));
     if report.packets == 0
         && let Some(hint) = session_view::unmet_names(config.request.query, &report.met)
     {
@@ -334,7 +340,7 @@ fn extract_sessions(
     config: &Config<'_>,
     path: &Path,
 ) -> anyhow::Result<(ExtractReport, Vec<String>)> {
-    let folder = OutputFolder::create(path)?;
+    let folder = output_file::create_folder(path)?;
     let mut names = Vec::new();
     let mut open = |session: &SessionStart| -> io::Result<Box<dyn Write>> {
         let name = format!("{}.pcapng", session_view::session_file_name(session));

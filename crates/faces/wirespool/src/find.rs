@@ -21,7 +21,7 @@ use self::source::Source;
 pub(crate) use self::source::show;
 use crate::answered::Answered;
 use crate::failure::{Outcome, Usage, Verdict, of_extract};
-use crate::progress::{Progress, say_lines};
+use crate::progress::{Progress, say, say_lines};
 use crate::remote::{Asked, Place, first_given, refused};
 use crate::{answered, arguments, stdout};
 
@@ -56,6 +56,8 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     }
     if !answered.is_whole || stdout::is_terminal() {
         say_lines(&answered.said);
+    } else if answered.is_empty {
+        say("no session matches");
     }
     if let Some(hint) = &answered.hint {
         say_lines(hint);

@@ -7,7 +7,6 @@
 //! and remarks to standard error; a reader that goes away ends the program quietly.
 
 mod answered;
-mod any;
 mod arguments;
 mod atlas;
 mod bench;
@@ -51,7 +50,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use verbs::{extracted, failure, output_file, progress, recorder, stdout};
+use verbs::{any, extracted, failure, output_file, progress, recorder, stdout};
 
 use failure::{Outcome, Verdict, warn};
 

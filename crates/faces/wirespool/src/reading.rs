@@ -64,6 +64,8 @@ impl ReadingFlags {
             let path = page::safe::path(path);
             warn(&format!("{path} has no superblock of a volume: it was left out"));
         }
+        // Before any output is begun.
+        self.index_dir.iter().for_each(|folder| host::keep_folder(folder));
         Ok(Options {
             recorder: recorder::beginning(volume.clone(), members.clone()),
             volume,

@@ -390,6 +390,8 @@ fn standing(
 ) -> anyhow::Result<Option<Standing>> {
     let StandingFlags { hold, hold_dir, hold_budget } = flags;
     let (Some(query_text), Some(folder)) = (hold, hold_dir) else { return Ok(None) };
+    options.index_dir.iter().for_each(|folder| host::keep_folder(folder));
+    host::check_folder(&folder)?;
     let opened = volume::open_superblocks(&options.volume, &options.members);
     if opened.is_ok_and(|reader| reader.superblock().is_encrypted) {
         let path = page::safe::path(&options.volume);
@@ -452,6 +454,7 @@ fn settled(
 }
 
 pub(crate) fn run(mut flags: Flags) -> Outcome {
+    let mut note = any::is_asked(&flags.input.interface).then_some(any::NOTE);
     flags.input.interface = any::interfaces(flags.input.interface)?;
     let json = flags.json;
     let (hold, vlan_in_key) = (flags.standing.clone(), flags.vlan_in_key);
@@ -486,6 +489,7 @@ pub(crate) fn run(mut flags: Flags) -> Outcome {
             }
             _ => progress.text(&text),
         }
+        note.take().iter().for_each(|note| progress.say(note));
         state.news.iter().for_each(|event| progress.say(&event.text));
         if stop.is_set() {
             if !core::mem::replace(&mut is_told, true) {

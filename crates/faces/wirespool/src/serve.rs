@@ -184,6 +184,8 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
 
 fn serve(flags: &ServingFlags) -> Outcome {
     let variable = |name| Some((name, std::env::var(name).ok()?));
+    flags.index_dir.iter().for_each(|folder| host::keep_folder(folder));
+    flags.hold_dir.iter().try_for_each(|folder| host::check_folder(folder))?;
     let handed = host::handed_listener()?;
     let usual = Bounds::default();
     let tls = flags.tls_cert.clone().zip(flags.tls_key.clone());

@@ -207,7 +207,7 @@ fn answer(
     let completeness = &report.manifest.completeness;
     // As Stenographer: a limit that was asked for is no verdict.
     let mut missing = completeness.clone();
-    missing.limited = false;
+    (missing.limited, missing.unsought) = (false, false);
     if how.says && !missing.is_complete() {
         say_lines(&format!("{}, {completeness}", page::text::plural(report.packets, "packet")));
     }

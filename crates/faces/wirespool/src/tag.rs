@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use ::extract::{Event, Found, Options, Request};
-use ::hold::{Aside, Room, put_aside};
+use ::hold::{Aside, Rest, Room, put_aside};
 use ::remote::{There, Wanted};
 use anyhow::bail;
 use clap::Args;
@@ -34,7 +34,8 @@ const PENDING_MAX: usize = 1 << 16;
 /// (an alert's signature, a notice, the kind of event), severity and time. Sessions are found by
 /// community id where the log has it, else by addresses, ports and protocol, and live within a
 /// minute of the event. The lines are what `extract --sessions` and `hold --sessions` read. With
-/// --follow the log is read on as it grows or is rotated; chosen alerts are put aside at once.
+/// --follow the log is read on as it grows or is rotated, and sessions of chosen alerts are put
+/// aside at once, and again until they are over.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -93,6 +94,7 @@ struct Tagger<'a> {
     flags: &'a Flags,
     source: Source,
     pending: Vec<Pending>,
+    rest: Rest,
     missed: u64,
     bad_lines: u64,
 }
@@ -101,7 +103,8 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let source = source(flags)?;
     let (mut tail, mut reader) = (Tail::open(&flags.log)?, LogReader::default());
     let stop = StopFlag::install()?;
-    let mut tagger = Tagger { flags, source, pending: Vec::new(), missed: 0, bad_lines: 0 };
+    let (pending, rest) = (Vec::new(), Rest::default());
+    let mut tagger = Tagger { flags, source, pending, rest, missed: 0, bad_lines: 0 };
     while !stop.is_set() {
         let lines = tail.lines()?;
         let is_end = lines.is_empty();
@@ -111,10 +114,12 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         if is_end && !flags.follow {
             break;
         }
-        if !tagger.pending.is_empty() {
+        let now = SystemClock.boottime_ns();
+        if !tagger.pending.is_empty() || tagger.rest.is_due(now) {
             tagger.catch_up();
         }
-        tagger.look_again(SystemClock.boottime_ns(), false)?;
+        tagger.look_again(now, false)?;
+        tagger.hold_rest(now, false)?;
         if is_end {
             SystemClock.sleep_until(SystemClock.boottime_ns() + LOOK_NS);
         }
@@ -122,7 +127,9 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     if let Some(line) = tail.rest() {
         tagger.line(&mut reader, &line)?;
     }
+    tagger.catch_up();
     tagger.look_again(SystemClock.boottime_ns(), true)?;
+    tagger.hold_rest(SystemClock.boottime_ns(), true)?;
     if tagger.bad_lines > 0 {
         let lines = page::text::plural(tagger.bad_lines, "line");
         if !reader.has_read() {
@@ -151,6 +158,7 @@ fn source(flags: &Flags) -> anyhow::Result<Source> {
         }
     };
     let mut options = flags.reading.options(volume)?;
+    flags.hold_dir.iter().try_for_each(|folder| host::check_folder(folder))?;
     // What is wrong with the volume is said before anything is tagged.
     upkeep::status(&options.volume, &options.members)?;
     flags.reading.catch_up(&mut options);
@@ -253,25 +261,16 @@ impl Tagger<'_> {
         hold_dir.is_some() && event.is_alert && is_severe && matches
     }
 
-    /// Puts the event's session aside, as far as it is there.
-    fn hold(&self, event: &LogEvent) -> anyhow::Result<()> {
-        let (Some(folder), Some(text)) = (&self.flags.hold_dir, event.query(MARGIN_NS)) else {
+    /// Puts the event's session aside, as far as it is there; followed, the rest later.
+    fn hold(&mut self, event: &LogEvent) -> anyhow::Result<()> {
+        let (Source::Here(options), Some(text)) = (&self.source, event.query(MARGIN_NS)) else {
             return Ok(());
         };
-        let Source::Here(options) = &self.source else { return Ok(()) };
-        let query = arguments::query(&text)?;
-        let request = Request { whole_sessions: true, ..Request::new(&query, &text) };
-        let size_max = self.flags.size_max;
-        let manifest = evidence::manifest_with(None);
-        let signature = &::hold::no_signature;
-        let room = Room { folder, size_max, also_empty: false, manifest: &manifest, signature };
-        let go_on = &mut |_: &::extract::Progress| ControlFlow::Continue(());
-        let aside = put_aside(&room, options, &request, go_on);
-        match aside.map_err(|error| of_hold(&options.volume, error))? {
-            Aside::Full { .. } => {
-                bail!("{}: no space for {}", page::safe::path(folder), event.label)
-            }
+        match put(self.flags, options, &text)? {
+            Aside::Full { .. } => bail!("no space in --hold-dir for {}", event.label),
             Aside::Held { path, packets, .. } => {
+                let now = SystemClock.boottime_ns();
+                self.rest.add(&text, (&path, packets), now);
                 let packets = page::text::plural(packets, "packet");
                 say(&format!("hold: {packets} of {} in {}", event.label, page::safe::path(&path)));
             }
@@ -279,6 +278,25 @@ impl Tagger<'_> {
         }
         Ok(())
     }
+
+    /// What has come since of the sessions that are held.
+    fn hold_rest(&mut self, now: i64, is_last: bool) -> anyhow::Result<()> {
+        let Source::Here(options) = &self.source else { return Ok(()) };
+        self.rest
+            .look(now, is_last && self.flags.follow, &mut |text| put(self.flags, options, text))
+    }
+}
+
+/// Puts the sessions of a query aside.
+fn put(flags: &Flags, options: &Options, text: &str) -> anyhow::Result<Aside> {
+    let Some(folder) = &flags.hold_dir else { return Ok(Aside::Nothing) };
+    let query = arguments::query(text)?;
+    let request = Request { whole_sessions: true, ..Request::new(&query, text) };
+    let (size_max, manifest) = (flags.size_max, evidence::manifest_with(None));
+    let signature = &::hold::no_signature;
+    let room = Room { folder, size_max, also_empty: false, manifest: &manifest, signature };
+    let go_on = &mut |_: &::extract::Progress| ControlFlow::Continue(());
+    put_aside(&room, options, &request, go_on).map_err(|error| of_hold(&options.volume, error))
 }
 
 /// Reads the events of a whole log; alerts alone, if there are any.
@@ -287,6 +305,11 @@ pub(crate) fn events_of(path: &Path, text: &str) -> Result<Vec<LogEvent>, Usage>
     let mut events = logs::log_events(text).map_err(|_| no_log())?;
     if events.iter().any(|event| event.is_alert) {
         events.retain(|event| event.is_alert);
+    }
+    let nameless = logs::nameless_lines(text);
+    if nameless > 0 && !events.is_empty() {
+        let lines = page::text::plural(nameless, "line");
+        say(&format!("{}: {lines} that name no session are left out", page::safe::path(path)));
     }
     if events.is_empty() {
         return Err(Usage(format!("{}: no event names a session", page::safe::path(path))));

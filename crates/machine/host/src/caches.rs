@@ -26,6 +26,7 @@ use units::{NANOS_PER_SECOND, Timestamp};
 use crate::Error;
 use crate::directory::{Directory, default_cache_directory};
 use crate::draft::draft_file;
+use crate::spared::keep_folder;
 
 /// Its name begins with a dot: it is no file of the cache itself.
 const NOTE: &str = ".volume";
@@ -63,7 +64,9 @@ pub struct CachedVolume<'a> {
 /// Where the index files of a volume lie: in the folder that was given, or in its cache, which is
 /// called like its id.
 pub fn index_folder(given: Option<&Path>, id: &str) -> Result<PathBuf, Error> {
-    given.map_or_else(|| Ok(default_cache_directory()?.join(id)), |given| Ok(given.to_owned()))
+    let Some(given) = given else { return Ok(default_cache_directory()?.join(id)) };
+    keep_folder(given);
+    Ok(given.to_owned())
 }
 
 /// Opens that folder, which is made if need be. Of a cache it notes where its volume is, and looks

@@ -21,6 +21,13 @@ pub fn wireshark_folders() -> Vec<PathBuf> {
     system.flatten().chain(own).collect()
 }
 
+/// It is one of those.
+pub fn is_wireshark_folder(folder: &Path) -> bool {
+    let resolved = |path: &Path| fs::canonicalize(path).ok();
+    let folder = resolved(folder);
+    folder.is_some() && wireshark_folders().iter().any(|known| resolved(known) == folder)
+}
+
 /// Puts a link to this program into a folder, which is made if need be; one that is there is
 /// replaced, another file is not. Gives its path.
 pub fn install_link(folder: &Path, name: &str) -> Result<PathBuf, Error> {

@@ -13,6 +13,7 @@ use units::{Clock as _, NANOS_PER_SECOND, Sleep as _};
 
 use crate::draft::draft_file;
 use crate::ledger::sync_folder;
+use crate::spared::keep_input;
 use crate::user::calling_user;
 use crate::{Error, SystemClock};
 
@@ -33,6 +34,7 @@ pub fn read_key(path: &Path) -> Result<String, Error> {
 pub fn read_key_bytes(path: &Path) -> Result<Vec<u8>, Error> {
     let fail = |error| Error::path("read", path, error);
     let file = File::open(path).map_err(fail)?;
+    keep_input(&file);
     check_owner(&file, path)?;
     check_mode(&file, path)?;
     let mut bytes = Vec::new();

@@ -1,9 +1,10 @@
 //! Ctrl-C, termination and whatever else ends a process as a flag that long work looks at.
 
-use core::ops::ControlFlow;
+use core::ops::{ControlFlow, RangeInclusive};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use rustix::process::Signal;
 use signal_hook::consts::{
     SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM,
     SIGXCPU, SIGXFSZ,
@@ -17,10 +18,29 @@ const INTERRUPTED: i32 = 130;
 /// Signals that end a process which does nothing about them, and come from outside: from a terminal
 /// that is closed, a limit of time, a script. Not those that our own mistakes raise. SIGPIPE is
 /// ignored in every Rust program; a pipe without a reader shows in the write.
-const ENDING: [i32; 12] = [
-    SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGXFSZ, SIGALRM, SIGVTALRM, SIGPROF, SIGUSR1,
-    SIGUSR2, SIGIO,
+const ENDING: [i32; 14] = [
+    SIGINT,
+    SIGTERM,
+    SIGHUP,
+    SIGQUIT,
+    SIGXCPU,
+    SIGXFSZ,
+    SIGALRM,
+    SIGVTALRM,
+    SIGPROF,
+    SIGUSR1,
+    SIGUSR2,
+    SIGIO,
+    POWER_FAILS,
+    STACK_FAULT,
 ];
+/// A supply of power that warns before it ends.
+const POWER_FAILS: i32 = Signal::POWER.as_raw();
+/// Which no processor of today raises.
+const STACK_FAULT: i32 = Signal::STKFLT.as_raw();
+/// Signals without a meaning of their own, which service managers and scripts give one (signal(7)).
+/// The first of the kernel's, from 32 on, belong to the C library: two to glibc's, three to musl's.
+const REAL_TIME: RangeInclusive<i32> = if cfg!(target_env = "musl") { 35..=64 } else { 34..=64 };
 /// Heard also by who was started with them ignored, as shells start what runs in the background.
 const ALWAYS_HEARD: [i32; 2] = [SIGINT, SIGTERM];
 
@@ -58,7 +78,7 @@ impl StopFlag {
         let is_heard = |signal: &i32| {
             !others.contains(signal) && (ALWAYS_HEARD.contains(signal) || !ignored.contains(signal))
         };
-        for signal in ENDING.into_iter().filter(is_heard) {
+        for signal in ENDING.into_iter().chain(REAL_TIME).filter(is_heard) {
             // Handlers run in this order, so the one that ends the process sees the flag of earlier
             // signals only.
             signal_hook::flag::register_conditional_shutdown(

@@ -1,12 +1,18 @@
 //! What no output may take the place of, whatever a user agrees to: a member of a volume, an input
-//! of this very command, a disk, what the program keeps in folders of its own. By any name: links
-//! are followed, and files are recognised by what they hold and by their inode.
+//! or another output of this very command, a disk, what the program keeps in folders of its own. By
+//! any name: links are followed, and files are recognised by what they hold and by their inode.
+//!
+//! An input is closed when it was read, mostly before an output is begun, and `--force` would then
+//! replace it. So whatever opens one on behalf of a user says so here, once, for all verbs.
 
 #![expect(clippy::disallowed_methods, reason = "a boundary crate opens files")]
 
-use std::fs::{self, Metadata};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::{self, File, Metadata};
 use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use format::superblock::{
     MEMBER_BYTES_MIN, SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock, SuperblockError, copy_offset,
@@ -17,24 +23,129 @@ use crate::Error;
 use crate::control::own_folders;
 use crate::directory::default_cache_directory;
 
+/// Entries of each kind that are kept: 24 bytes each for an inode, a path for the others. A command
+/// line has fewer, and a service reads few files for others.
+const KNOWN_MAX: usize = 1 << 14;
+/// Where the kernel shows devices and itself: a name there is a device's, or leads to one.
+const KERNEL_FOLDERS: [&str; 3] = ["/dev", "/proc", "/sys"];
+/// Memory that has the form of a folder, among the devices.
+const MEMORY_FOLDER: &str = "/dev/shm";
+
+type Inode = (u64, u64);
+
+/// What this process was told of its command line.
+struct Known {
+    inputs: BTreeSet<Inode>,
+    /// The folder and the name in it; a link in the way to the folder makes no other place.
+    outputs: BTreeSet<(PathBuf, OsString)>,
+    /// Files that are there and which an output is going to replace.
+    replaced: BTreeSet<Inode>,
+    folders: BTreeSet<PathBuf>,
+}
+
+static KNOWN: Mutex<Known> = Mutex::new(Known {
+    inputs: BTreeSet::new(),
+    outputs: BTreeSet::new(),
+    replaced: BTreeSet::new(),
+    folders: BTreeSet::new(),
+});
+
+/// Nothing is half written there when a thread ends early.
+fn known() -> MutexGuard<'static, Known> {
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn insert<T: Ord>(set: &mut BTreeSet<T>, item: T) -> bool {
+    set.len() >= KNOWN_MAX || set.insert(item)
+}
+
+fn inode(found: &Metadata) -> Inode {
+    (found.dev(), found.ino())
+}
+
+/// No output of this process takes the place of this file. What the kernel makes up while it is
+/// read is none that could be lost, and says that it is empty.
+pub(crate) fn keep_input(file: &File) {
+    if let Ok(found) = file.metadata()
+        && found.is_file()
+        && found.len() > 0
+    {
+        insert(&mut known().inputs, inode(&found));
+    }
+}
+
+/// A folder of files that the program manages: no output goes there. The folder need not exist.
+pub fn keep_folder(folder: &Path) {
+    insert(&mut known().folders, folder.to_path_buf());
+}
+
+/// Refuses a folder for outputs which is one of files that the program manages.
+///
+/// # Errors
+/// [`Error::Spared`]
+pub fn check_folder(folder: &Path) -> Result<(), Error> {
+    // Whatever would lie in it.
+    let why = is_in_own_folder(&folder.join("file")).then_some(OWN_FOLDER);
+    why.map_or(Ok(()), |why| Err(Error::Spared { path: folder.to_path_buf(), why }))
+}
+
+/// Two outputs of one command are two files: the second of a place is refused, before any is
+/// written. Devices and pipes take several.
+///
+/// # Errors
+/// [`Error::Spared`]
+pub fn claim_output(path: &Path) -> Result<(), Error> {
+    let found = fs::metadata(path).ok();
+    if found.as_ref().is_some_and(|found| !found.is_file() && !found.is_dir()) {
+        return Ok(());
+    }
+    let mut known = known();
+    let place = folder_of(path).zip(path.file_name().map(OsString::from));
+    let is_new_place = place.is_none_or(|place| insert(&mut known.outputs, place));
+    let is_new_file = found.is_none_or(|found| insert(&mut known.replaced, inode(&found)));
+    if is_new_place && is_new_file {
+        return Ok(());
+    }
+    Err(Error::Spared { path: path.to_path_buf(), why: "is another output of this command, too" })
+}
+
+/// Nothing has its place beside it: a device, or a name that the kernel shows. Not a disk, where
+/// nothing is put out in any case.
+pub fn is_device(path: &Path) -> bool {
+    if fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device()) {
+        return false;
+    }
+    is_among_devices(path)
+        || fs::metadata(path).is_ok_and(|found| found.file_type().is_char_device())
+}
+
+const OWN_FOLDER: &str = "lies in a folder that the program keeps for itself";
+
 /// Refuses a place where an output would destroy something of these.
 ///
 /// # Errors
 /// [`Error::Spared`]
 pub(crate) fn check(path: &Path) -> Result<(), Error> {
     let why = if is_in_own_folder(path) {
-        Some("lies in a folder that the program keeps for itself")
+        Some(OWN_FOLDER)
     } else {
         // What cannot be looked at is not there, or the attempt to write there says why.
-        fs::metadata(path).ok().and_then(|found| why_spared(path, &found))
+        match fs::metadata(path) {
+            Ok(found) => why_spared(path, &found),
+            Err(_) => is_among_devices(path).then_some(AMONG_DEVICES),
+        }
     };
     why.map_or(Ok(()), |why| Err(Error::Spared { path: path.to_path_buf(), why }))
 }
+
+const AMONG_DEVICES: &str = "lies among devices, where no file has its place";
 
 fn why_spared(path: &Path, found: &Metadata) -> Option<&'static str> {
     match found.file_type() {
         kind if kind.is_block_device() => Some("is a disk"),
         kind if !kind.is_file() => None,
+        // As /dev/stdout is, where that is a file.
+        _ if is_among_devices(path) => Some(AMONG_DEVICES),
         _ if is_open_here(found) => Some("is read by this command"),
         _ if is_member(path, found.len()) => Some("is a member of a volume"),
         _ => None,
@@ -55,22 +166,45 @@ fn is_member(path: &Path, size_bytes: u64) -> bool {
     (0..SUPERBLOCK_COPIES).any(is_copy)
 }
 
-/// This process has it open: as an input, or as what it was given as its standard input. The
-/// drafts that it writes have other names.
+/// This process has read it, or has it open as what it was given as its standard input. The drafts
+/// that it writes have other names.
 fn is_open_here(found: &Metadata) -> bool {
+    if known().inputs.contains(&inode(found)) {
+        return true;
+    }
     let Ok(own) = fs::read_dir("/proc/self/fd") else { return false };
     own.flatten().any(|entry| {
         let open = fs::metadata(entry.path());
-        open.is_ok_and(|open| (open.dev(), open.ino()) == (found.dev(), found.ino()))
+        open.is_ok_and(|open| inode(&open) == inode(found))
     })
 }
 
-fn is_in_own_folder(path: &Path) -> bool {
+/// The folder that a path lies in, links resolved; none where there is no such folder.
+fn folder_of(path: &Path) -> Option<PathBuf> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let Ok(parent) = fs::canonicalize(parent.unwrap_or(Path::new("."))) else { return false };
+    fs::canonicalize(parent.unwrap_or(Path::new("."))).ok()
+}
+
+fn is_in_own_folder(path: &Path) -> bool {
+    // Two flags can name one folder that is yet to be made.
+    if path.parent().is_some_and(|parent| known().folders.contains(parent)) {
+        return true;
+    }
+    let Some(parent) = folder_of(path) else { return false };
     let own = own_folders().chain(default_cache_directory());
-    own.filter_map(|folder: PathBuf| fs::canonicalize(folder).ok())
-        .any(|folder| parent.starts_with(folder))
+    let resolved = |folder: PathBuf| fs::canonicalize(folder).ok();
+    // One that was named may have folders of the user's in it; its files are flat.
+    let is_named = |folder: &PathBuf| resolved(folder.clone()).is_some_and(|it| it == parent);
+    own.filter_map(resolved).any(|folder| parent.starts_with(folder))
+        || known().folders.iter().any(is_named)
+}
+
+fn is_among_devices(path: &Path) -> bool {
+    let is_there = |parent: PathBuf| {
+        KERNEL_FOLDERS.iter().any(|folder| parent.starts_with(folder))
+            && !parent.starts_with(MEMORY_FOLDER)
+    };
+    folder_of(path).is_some_and(is_there)
 }
 
 #[cfg(test)]
@@ -95,5 +229,49 @@ mod tests {
         assert!(check(&other).is_ok());
         drop(open);
         assert!(check(&file).is_ok());
+    }
+
+    #[test]
+    fn an_input_stays_one_when_it_is_closed() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, link] = ["file", "link"].map(|name| folder.path().join(name));
+        fs::write(&file, "a log").unwrap();
+        fs::hard_link(&file, &link).unwrap();
+        drop(crate::open_input(&file).unwrap());
+        assert!(check(&file).is_err() && check(&link).is_err());
+        drop(crate::open_input(Path::new("/proc/self/status")).unwrap());
+    }
+
+    #[test]
+    fn two_outputs_are_two_places_by_any_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("in")).unwrap();
+        std::os::unix::fs::symlink(at("in"), at("way")).unwrap();
+        claim_output(&at("in/new")).unwrap();
+        let error = claim_output(&at("way/../in/./new")).unwrap_err().to_string();
+        assert!(error.contains("is another output of this command, too"), "{error}");
+        assert!(claim_output(&at("way/new")).is_err());
+        claim_output(&at("new")).unwrap();
+        fs::write(at("old"), "old").unwrap();
+        fs::hard_link(at("old"), at("hard")).unwrap();
+        std::os::unix::fs::symlink(at("old"), at("soft")).unwrap();
+        claim_output(&at("old")).unwrap();
+        assert!(claim_output(&at("hard")).is_err() && claim_output(&at("soft")).is_err());
+        [(); 2].map(|()| claim_output(Path::new("/dev/null")).unwrap());
+    }
+
+    #[test]
+    fn folders_that_were_named_and_those_of_devices_take_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let named = folder.path().join("index");
+        fs::create_dir(&named).unwrap();
+        keep_folder(&named);
+        assert!(check(&named.join("x")).is_err() && check_folder(&named).is_err());
+        assert!(check(&folder.path().join("x")).is_ok());
+        assert!(check(Path::new("/dev/null.json")).is_err());
+        assert!(check(Path::new("/dev/null")).is_ok());
+        assert!(is_device(Path::new("/dev/null")) && is_device(Path::new("/dev/stdout")));
+        assert!(!is_device(&folder.path().join("x")));
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use units::number::to_u64;
 
-use crate::Error;
+use crate::{Error, open_input};
 
 /// Bytes read at a time.
 const READ_BYTES: u64 = 1 << 20;
@@ -32,7 +32,7 @@ impl Tail {
     /// Opens the file.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let fail = |error| Error::path("open", path, error);
-        let file = File::open(path).map_err(fail)?;
+        let file = open_input(path)?;
         let inode = file.metadata().map_err(fail)?.ino();
         Ok(Self { path: path.to_owned(), file, inode, offset: 0, begun: Vec::new() })
     }

@@ -50,7 +50,7 @@ pub enum Error {
         source: libloading::Error,
     },
     /// There is no such interface.
-    #[error("there is no network interface {name}; `ip link` lists those there are")]
+    #[error("there is no network interface {name}; `ip link` shows which there are")]
     NoInterface {
         /// The name asked for.
         name: String,

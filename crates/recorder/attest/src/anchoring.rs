@@ -63,9 +63,12 @@ pub struct Made {
 /// When the volume cannot be read, or is not as the previous anchor saw it, or a file not written.
 pub fn make_anchor(of: &Anchoring<'_>, progress: Progress<'_>) -> Result<Made, Error> {
     let previous = of.previous.map(|path| load(path, &Trust::default())).transpose()?;
-    let mut witness = of.witness.map(Ledger::open).transpose()?;
     let list_path = with_suffix(of.file, LIST_SUFFIX);
     check_absent(&list_path, of.force)?;
+    for path in of.witness.into_iter().chain([&*list_path]) {
+        host::claim_output(path)?;
+    }
+    let mut witness = of.witness.map(Ledger::open).transpose()?;
     let mut list = Output::create(&list_path, of.force)?;
     let statement = Statement::begin(of.file, &of.wanted, of.force)?;
     let options = AnchorOptions {

@@ -28,11 +28,11 @@ pub fn read_trust(keys: Option<&Path>, authorities: Option<&Path>) -> Result<Tru
     let mut trust = Trust::default();
     if let Some(path) = keys {
         let refused = |reason| Error::Key { path: path.to_path_buf(), reason };
-        trust.keys = TrustedKeys::parse(&host::read_text(path)?).map_err(refused)?;
+        trust.keys = TrustedKeys::parse(&host::read_input(path)?).map_err(refused)?;
     }
     if let Some(path) = authorities {
         let refused = |reason| Error::Authorities { path: path.to_path_buf(), reason };
-        trust.authorities = Authorities::parse(&host::read_text(path)?).map_err(refused)?;
+        trust.authorities = Authorities::parse(&host::read_input(path)?).map_err(refused)?;
     }
     Ok(trust)
 }

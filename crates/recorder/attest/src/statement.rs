@@ -41,6 +41,9 @@ impl Statement {
         for path in beside.map(|suffix| with_suffix(path, suffix)).iter().chain([&path.into()]) {
             check_absent(path, force)?;
         }
+        for path in [Some(path), signature.as_deref(), request.as_deref()].into_iter().flatten() {
+            host::claim_output(path)?;
+        }
         Ok(Self {
             path: path.to_path_buf(),
             file: Output::create(path, force)?,

@@ -14,7 +14,7 @@ use units::Timestamp;
 use volume::GivenUp;
 
 use crate::standing::{Doubt, Standing, Stretch, StretchEnd};
-use crate::times::Times;
+use query::Times;
 
 /// Stretches of time of a kind that a text lists.
 const LISTED: usize = 8;
@@ -116,6 +116,9 @@ pub struct Completeness {
     /// Packets of a link type for which the packet filter means nothing, or that the file cannot
     /// hold beside its own: they were left out.
     pub unfit_packets: u64,
+    /// Secrets and names beside packets that were met, and that belong to no packet of the answer,
+    /// as far as can be told. No loss: of what was asked for nothing is missing.
+    pub secrets_left_out: u64,
     /// Sessions that were named by their ids and are not there.
     pub unknown_sessions: u64,
     /// Packets that are not in the order of time. No loss.
@@ -123,8 +126,10 @@ pub struct Completeness {
     /// Members that failed too often or for too long, and were not read any more. No loss: the
     /// others stood in for them, or what is missing is damage.
     pub given_up: Vec<GivenUp>,
-    /// What is beyond the limit was left out.
+    /// What is beyond the limit was left out: there is something.
     pub limited: bool,
+    /// As many were found as the limit allows; whether there are more was not looked at.
+    pub unsought: bool,
     /// The run was ended before its end.
     pub stopped: bool,
     /// When the interfaces were recorded. No loss: it says what an answer is complete of.
@@ -158,6 +163,7 @@ impl Completeness {
         let is_doubtful = !self.gaps.is_empty()
             || self.left_out_packets > 0
             || self.unread_packets > 0
+            || self.unsought
             || self.doubts.iter().any(|(_, times)| !times.is_empty());
         match (is_missing, is_doubtful) {
             (true, _) => State::Incomplete,
@@ -184,6 +190,7 @@ impl Completeness {
         self.left_out_packets = self.left_out_packets.max(other.left_out_packets);
         self.unread_packets = self.unread_packets.max(other.unread_packets);
         self.unfit_packets = self.unfit_packets.max(other.unfit_packets);
+        self.secrets_left_out = self.secrets_left_out.max(other.secrets_left_out);
         self.unknown_sessions = self.unknown_sessions.max(other.unknown_sessions);
         let Disorder { packets, most_ns } = other.disorder;
         self.disorder.packets = self.disorder.packets.max(packets);
@@ -194,6 +201,7 @@ impl Completeness {
         self.erased_through = self.erased_through.max(other.erased_through);
         self.add_given_up(other.given_up.iter().copied());
         self.limited |= other.limited;
+        self.unsought |= other.unsought;
         self.stopped |= other.stopped;
         let Self { recorded, unrecorded, overwritten, doubts, .. } = other;
         self.add_standing(&Standing {
@@ -291,7 +299,8 @@ impl fmt::Display for Completeness {
         f.write_str(self.state().name())?;
         self.fmt_times(f)?;
         for gap in &self.gaps {
-            write!(f, "\ngap: {} between {} and {}", gap.cause.name(), gap.from, gap.to)?;
+            let cause = gap.cause.name().replace('_', " ");
+            write!(f, "\ngap: {cause} between {} and {}", gap.from, gap.to)?;
             match gap.packets {
                 Some(packets) => write!(f, ", {packets} packets lost")?,
                 None => f.write_str(", an unknown number of packets lost")?,
@@ -381,6 +390,10 @@ impl Completeness {
         if self.unindexed_packets > 0 {
             write!(f, "\nindexed on the way: {} packets", self.unindexed_packets)?;
         }
+        if self.secrets_left_out > 0 {
+            let count = self.secrets_left_out;
+            write!(f, "\nnot given: {count} secrets and names of no packet in the answer")?;
+        }
         if self.unknown_sessions > 0 {
             write!(f, "\nnot there: {} of the named sessions", self.unknown_sessions)?;
         }
@@ -398,7 +411,10 @@ impl Completeness {
             write!(f, "\nnot read any more: {member}")?;
         }
         if self.limited {
-            f.write_str("\ncut: there is more than the limit allows, which was not looked at")?;
+            f.write_str("\ncut: there is more than the limit allows")?;
+        }
+        if self.unsought {
+            f.write_str("\ncut: the limit was reached; whether there is more was not looked at")?;
         }
         if self.stopped {
             f.write_str("\ncut: stopped before its end")?;

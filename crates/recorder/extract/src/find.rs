@@ -12,7 +12,7 @@ use crate::completeness::Completeness;
 use crate::event::Event;
 use crate::explain::{Explain, Stopwatch};
 use crate::met::NamesMet;
-use crate::newest::newest;
+use crate::newest::{SEARCHED_IN_PART, newest};
 use crate::scan::Step;
 use crate::sessions::{Sessions, Told, columns_with};
 use crate::walk::Notes;
@@ -100,7 +100,7 @@ pub fn find_columns(
     let columns = named.as_deref().map_or(Columns::All, Columns::Named);
     let mut laps = Laps { watch: &mut watch, is_looking: None, explain: Explain::default() };
     let limit = limit.unwrap_or(u64::MAX);
-    let mut shown = Shown { limit, count: 0, limited: false, visit };
+    let mut shown = Shown { limit, count: 0, looked: 0, end: None, visit };
     let mut told = Told { show: &mut |event| shown.show(event), step: &mut |step| laps.step(step) };
     let flow = if newest_first {
         newest(&mut archive, (query, columns), limit, &mut notes, &mut told)?
@@ -114,8 +114,9 @@ pub fn find_columns(
     let Notes { mut completeness, met, .. } = notes.settled(&archive);
     let (from, to) = sought.query.time_range();
     completeness.forget_but(from, to);
-    completeness.limited = shown.limited;
-    completeness.stopped = flow.is_break() && !shown.limited;
+    completeness.limited = shown.end == Some(End::More);
+    completeness.unsought = shown.end == Some(End::Unsought);
+    completeness.stopped = flow.is_break() && shown.end.is_none();
     Ok(FindReport { sessions: shown.count, completeness, explain, met })
 }
 
@@ -152,25 +153,46 @@ impl Laps<'_, '_> {
     }
 }
 
+/// Parts that are searched behind the last session that may be shown: in a small volume it is then
+/// known that there is no other, and in a large one they cost milliseconds.
+const LOOKED_MAX: u64 = 2;
+
+/// Why no more sessions are shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum End {
+    /// There is one more than the limit.
+    More,
+    /// More would have to be searched to know whether there is one.
+    Unsought,
+}
+
 /// The visitor and its limit.
 struct Shown<'a> {
     limit: u64,
     count: u64,
-    limited: bool,
+    /// Parts searched since the limit was reached.
+    looked: u64,
+    end: Option<End>,
     visit: &'a mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
 }
 
 impl Shown<'_> {
-    /// Breaks off where one more is found than the limit, or more would have to be searched to know
+    /// Breaks off where one more is found than the limit, or much would have to be searched to know
     /// whether there is one.
     fn show(&mut self, event: Event<'_>) -> ControlFlow<()> {
+        let is_found = matches!(event, Event::Found(_));
         if self.count == self.limit {
-            self.limited = true;
+            self.looked += 1;
+            self.end = match event {
+                Event::Found(_) => Some(End::More),
+                SEARCHED_IN_PART => Some(End::Unsought),
+                _ => (self.looked > LOOKED_MAX).then_some(End::Unsought),
+            };
+        }
+        if self.end.is_some() {
             return ControlFlow::Break(());
         }
-        if matches!(event, Event::Found(_)) {
-            self.count += 1;
-        }
+        self.count += u64::from(is_found);
         (self.visit)(event)
     }
 }

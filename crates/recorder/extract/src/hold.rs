@@ -20,6 +20,9 @@ pub struct HoldSummary {
     pub bytes: u64,
     /// Whether nothing was missing.
     pub complete: bool,
+    /// Its recorder went on: it is complete up to this time, and what came later is not in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub complete_to_ns: Option<i64>,
     /// What it was made for.
     #[serde(flatten)]
     pub case: CaseInfo,
@@ -31,8 +34,32 @@ struct Read {
     volume_id: String,
     complete: bool,
     outputs: Vec<OutputRead>,
+    to_ns: Option<i64>,
+    completeness: Option<CompletenessRead>,
     #[serde(flatten)]
     case: CaseInfo,
+}
+
+#[derive(Deserialize)]
+struct CompletenessRead {
+    #[serde(default)]
+    recorded: Vec<StretchRead>,
+}
+
+#[derive(Deserialize)]
+struct StretchRead {
+    to_ns: i64,
+    end: String,
+}
+
+impl Read {
+    /// The end of what was recorded, where the query asks for more.
+    fn complete_to_ns(&self) -> Option<i64> {
+        let recorded = self.completeness.iter().flat_map(|of| &of.recorded);
+        let going = recorded.filter(|stretch| stretch.end == "going").map(|stretch| stretch.to_ns);
+        let through = going.max()?;
+        (self.complete && self.to_ns.is_none_or(|to| to > through)).then_some(through)
+    }
 }
 
 #[derive(Deserialize)]
@@ -43,8 +70,9 @@ struct OutputRead {
 
 /// What a manifest says of the hold in `file`.
 pub fn parse_hold(file: &str, manifest: &str) -> Result<HoldSummary, ManifestError> {
-    let Read { query, volume_id, complete, outputs, case } =
-        serde_json::from_str(manifest).map_err(ManifestError::Json)?;
+    let read: Read = serde_json::from_str(manifest).map_err(ManifestError::Json)?;
+    let complete_to_ns = read.complete_to_ns();
+    let Read { query, volume_id, complete, outputs, case, .. } = read;
     Ok(HoldSummary {
         file: file.to_owned(),
         query,
@@ -52,6 +80,7 @@ pub fn parse_hold(file: &str, manifest: &str) -> Result<HoldSummary, ManifestErr
         packets: outputs.iter().map(|output| output.packets).sum(),
         bytes: outputs.iter().map(|output| output.bytes).sum(),
         complete,
+        complete_to_ns,
         case,
     })
 }

@@ -71,7 +71,7 @@ pub(crate) fn newest(
 }
 
 /// Not all parts of the ring are searched.
-const SEARCHED_IN_PART: Event<'static> = Event::Searched { parts: 0, of: 1 };
+pub(crate) const SEARCHED_IN_PART: Event<'static> = Event::Searched { parts: 0, of: 1 };
 
 /// Searches from the newest part back, by the columns that decide, until enough are certain.
 fn backwards(

@@ -387,14 +387,16 @@ impl<'a> Outputs<'a> {
         Ok(())
     }
 
-    /// Writes a name resolution or secrets block; pcap has no place for it, nor has what must not
-    /// hold an address.
-    pub(crate) fn block(&mut self, block: &[u8]) -> Result<(), Error> {
-        if self.anonymiser.is_some() {
-            return Ok(());
-        }
-        match (&self.form, self.streams.first_mut()) {
-            (Form::Pcapng, Some(stream)) => stream.put(block),
+    /// There is a place for name resolution and secrets blocks: not in pcap, nor where no address
+    /// may be held.
+    pub(crate) fn take_blocks(&self) -> bool {
+        matches!(self.form, Form::Pcapng) && self.anonymiser.is_none()
+    }
+
+    /// Writes such blocks where there is a place for them.
+    pub(crate) fn blocks(&mut self, blocks: &[u8]) -> Result<(), Error> {
+        match self.streams.first_mut() {
+            Some(stream) if matches!(self.form, Form::Pcapng) => stream.put(blocks),
             _ => Ok(()),
         }
     }

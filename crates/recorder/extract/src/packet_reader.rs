@@ -8,10 +8,11 @@ use format::head::{Head, StripeId};
 use format::piece::{InterfaceInPiece, StoredPacket};
 use format::session_row::PieceId;
 use index::Columns;
+use logs::Beside;
 use session::Keyer;
 use units::Timestamp;
 use units::number::to_u64;
-use wire::{Decoded, LinkType, decode_into};
+use wire::{Decoded, LinkType, decode, decode_into};
 
 use crate::Error;
 use crate::ahead::Ahead;
@@ -133,8 +134,7 @@ pub(crate) struct PacketReader<'a, 't> {
     outputs: Outputs<'t>,
     memory: MergeMemory,
     merger: Merger,
-    /// Hashes of the name resolution and secrets blocks written.
-    blocks: BTreeSet<[u8; 32]>,
+    beside: Beside,
     pieces: ReadPieces,
     done: Progress,
     telling: Telling<'a>,
@@ -173,6 +173,7 @@ impl<'a, 't> PacketReader<'a, 't> {
         } else {
             request.query.packet_time_range()
         };
+        let beside = Beside::new(request.gives_everything(), outputs.take_blocks());
         Self {
             windows: Windows::one(from..=to),
             slots: request.slots.clone().unwrap_or(0..=u64::MAX),
@@ -187,7 +188,7 @@ impl<'a, 't> PacketReader<'a, 't> {
             outputs,
             memory: MergeMemory::default(),
             merger: Merger::new(MergeMemory::default().most_bytes),
-            blocks: BTreeSet::new(),
+            beside,
             pieces: ReadPieces::default(),
             done: Progress::default(),
             telling,
@@ -242,6 +243,7 @@ impl<'a, 't> PacketReader<'a, 't> {
         notes.completeness.disorder = self.outputs.disorder();
         notes.completeness.limited |= self.outputs.are_full();
         notes.completeness.stopped = flow.is_break() && !self.outputs.are_full();
+        notes.completeness.secrets_left_out = self.beside.left_out();
         let unjudged = self.sieve.unjudged_packets;
         notes.completeness.unfit_packets = unjudged.saturating_add(self.outputs.unfit_packets());
         notes.explain.packets_ns += self.watch.lap();
@@ -582,9 +584,8 @@ impl<'a, 't> PacketReader<'a, 't> {
             self.withhold(stripe.head, notes);
         }
         for block in walked.blocks.into_iter().filter(|_| self.hits.is_none()) {
-            if self.blocks.insert(*blake3::hash(block).as_bytes()) {
-                self.outputs.block(block)?;
-            }
+            let given = self.beside.block(block);
+            self.outputs.blocks(&given)?;
         }
         if wanted.is_none() {
             let times = self.windows.hull();
@@ -626,6 +627,9 @@ impl<'a, 't> PacketReader<'a, 't> {
             return Ok(true);
         }
         self.done.packets += 1;
+        if self.hits.is_none() {
+            self.put_beside(found)?;
+        }
         let owner = row.map(|row| self.matching.owner(row));
         if let Some(hits) = &mut self.hits {
             hits.add(owner.expect("sessions are looked for by their rows").session);
@@ -643,6 +647,19 @@ impl<'a, 't> PacketReader<'a, 't> {
         let (place, _) = packet.span();
         self.merger.push(input, (packet.timestamp, place), encode)?;
         Ok(true)
+    }
+
+    /// Gives out what lies beside the packet.
+    fn put_beside(&mut self, found: &Candidate<'_, '_>) -> Result<(), Error> {
+        if !self.beside.looks_at_packets() {
+            return Ok(());
+        }
+        let &Candidate { packet, interface, decoded, row, .. } = found;
+        let StoredPacket { data, original_len, .. } = *packet;
+        let decoded = decoded.copied();
+        let decoded = decoded.unwrap_or_else(|| decode(interface.link_type, data, original_len));
+        let given = self.beside.packet(row, &decoded.tuple, decoded.payload);
+        if given.is_empty() { Ok(()) } else { self.outputs.blocks(&given) }
     }
 
     /// A piece is done.

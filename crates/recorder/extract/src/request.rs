@@ -64,12 +64,27 @@ impl<'a> Request<'a> {
 
     /// No session is left out, and the output needs no packet's session.
     pub(crate) fn is_everything(&self) -> bool {
+        self.selects_everything()
+            && !self.comments
+            && !(self.payload.is_some() && self.whole_sessions)
+    }
+
+    /// Whatever session there is, it is in the answer.
+    pub(crate) fn selects_everything(&self) -> bool {
         *self.query == Query::all()
             && self.sessions.is_none()
             && self.around.is_none()
             && self.limits.sessions.is_none()
-            && !self.comments
-            && !(self.payload.is_some() && self.whole_sessions)
+    }
+
+    /// And every packet of it.
+    pub(crate) fn gives_everything(&self) -> bool {
+        let Limits { packets, bytes, .. } = self.limits;
+        let is_cut = packets.is_some() || bytes.is_some();
+        self.selects_everything()
+            && !is_cut
+            && self.packet_filter.is_none()
+            && self.payload.is_none()
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! Every row is verified by its own checksum. What does not work out this way is read whole: pieces
 //! that are damaged or wanted nearly whole, packets of interfaces that are described later, pieces
-//! with name resolution or secrets blocks, which belong into every extract.
+//! with name resolution or secrets blocks, of which some may belong to the packets.
 
 use core::ops::Range;
 use std::collections::BTreeMap;

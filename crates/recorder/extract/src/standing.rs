@@ -12,7 +12,7 @@ use format::recorded::Recorded;
 use units::Timestamp;
 use volume::{Reader, Span};
 
-use crate::times::Times;
+use query::Times;
 
 /// Slots that are looked at for a head that says what was recorded: openings that recorded nothing
 /// may lie between.

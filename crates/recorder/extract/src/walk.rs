@@ -15,8 +15,8 @@ use crate::completeness::{Completeness, DamageKind};
 use crate::explain::Explain;
 use crate::met::NamesMet;
 use crate::slots::{ColumnRead, Place, SlotRead, read_slots};
-use crate::times::Times;
 use crate::{Error, Options};
+use query::Times;
 
 /// Bytes of a row.
 const ROW_BYTES: usize = format::head::HEAD_BYTES;

@@ -7,6 +7,7 @@
 //! Called by the binary, for one hold and for a standing one, and by the server. Not here: which
 //! packets are taken (`extract`), and the text of a manifest, which the caller makes.
 
+mod rest;
 mod standing;
 
 use core::fmt;
@@ -19,6 +20,7 @@ use extract::{Completeness, ExtractReport, HoldSummary, Options, Progress, Reque
 use host::{Output, SystemClock};
 use units::Clock as _;
 
+pub use rest::Rest;
 pub use standing::{Done, MakeManifestAside, Order, Standing};
 
 /// Ends of the names of a hold's two files.
@@ -114,6 +116,7 @@ pub fn put_aside(
     progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Aside, Error> {
     let &Room { folder, size_max, also_empty, manifest, signature } = room;
+    host::check_folder(folder)?;
     host::Directory::open(folder)?;
     let used = used_bytes(folder)?;
     let name = free_name(folder)?;

@@ -1,6 +1,7 @@
 //! Why a recording could not begin or go on.
 
 use thiserror::Error;
+use units::ByteSize;
 
 /// Why a recording failed.
 #[derive(Debug, Error)]
@@ -19,7 +20,11 @@ pub enum Error {
     #[error(transparent)]
     Host(#[from] host::Error),
     /// Too little memory between capture and disk.
-    #[error("a pool of {pool_bytes} bytes is too small; this volume needs at least {needed_bytes}")]
+    #[error(
+        "a pool of {} is too small; this volume needs at least {}",
+        ByteSize(*pool_bytes),
+        ByteSize(needed_bytes.next_multiple_of(1 << 20))
+    )]
     Pool {
         /// Bytes asked for.
         pool_bytes: u64,

@@ -83,7 +83,8 @@ impl Link {
         let name = &account.name;
         let went_down = account.times_down > before.times_down;
         if went_down {
-            let text = format!("interface {name} is down; capture goes on when it is up again");
+            let text =
+                format!("interface {name} is down: until it is up again nothing is stored of it");
             events.say(EventKind::InterfaceDown, name, text);
         }
         if !account.is_away && (before.is_away || went_down) {

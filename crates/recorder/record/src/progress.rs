@@ -196,6 +196,8 @@ impl<'a> ProgressReporter<'a> {
         report: &mut Report,
     ) {
         report.disks = self.look_at_disks();
+        // Only of what is live it is asked how far the ring reaches back.
+        report.is_of_files = self.reach.is_none();
         let shown = status_of(self.status);
         let untold = self.notifier.tell(&shown.changes, &self.events);
         report.interfaces = self.ledger.accounts(&shown.stored);

@@ -61,6 +61,8 @@ pub struct Progress {
 pub struct Report {
     /// One account per interface.
     pub interfaces: Vec<Account>,
+    /// The packets are of capture files, or of a pipe.
+    pub is_of_files: bool,
     /// Sum over all interfaces.
     pub total: Account,
     /// What was lost, with what stood in the way; the first thousand.

@@ -1,10 +1,16 @@
 //! Logs of Suricata (EVE) and Zeek (tab-separated or JSON): which sessions they speak of.
 //!
-//! Text in, events out: nothing here opens a file or asks a volume. Called by the binary.
+//! Text in, events out: nothing here opens a file or asks a volume. Called by the binary. And logs
+//! that lie beside packets in blocks of pcapng, keys of TLS sessions and names of addresses
+//! ([`Beside`]), for extracts.
+
+mod beside;
 
 use serde::Deserialize;
 use serde_json::Value;
 use units::{NANOS_PER_SECOND, Timestamp};
+
+pub use beside::Beside;
 
 /// An event in a log lies within this of its session's packets: clocks of two machines differ.
 pub const MARGIN_NS: i64 = 60 * NANOS_PER_SECOND;
@@ -144,6 +150,14 @@ pub fn log_events(text: &str) -> Result<Vec<LogEvent>, NoLog> {
         }
     }
     Ok(events)
+}
+
+/// Lines of a log, comments apart, that are about no session.
+pub fn nameless_lines(text: &str) -> u64 {
+    let mut reader = LogReader::default();
+    let is_text = |line: &str| !line.trim().is_empty() && !line.starts_with('#');
+    let is_nameless = |line: &&str| matches!(reader.line(line), Ok(None)) && is_text(line);
+    text.lines().filter(is_nameless).count().try_into().unwrap_or(u64::MAX)
 }
 
 /// A line is of no log that is known.

@@ -130,6 +130,7 @@ impl<'a> Parser<'a> {
             };
         }
         self.next += 1;
+        self.refuse_operator()?;
         Ok(application)
     }
 
@@ -264,6 +265,11 @@ impl<'a> Parser<'a> {
             _ => return Err(self.expected(what)),
         };
         let Token { at, .. } = self.take();
+        if matches!(self.peek().kind, TokenKind::Compare(_) | TokenKind::NotEqual) {
+            return Err(
+                self.expected("quotes around a value with such signs, as in \"ftp.user=*\"")
+            );
+        }
         Value::parse(field.kind, text, quoted)
             .ok_or_else(|| Error::new(at, Problem::NotA { what, text: text.to_owned() }))
     }

@@ -1,5 +1,6 @@
 //! Text to tokens. A word is a run of anything but white space, quotes and ``( ) { } , ! = < > &
-//! |``.
+//! |``. Quotes are those of programs and those that a word processor makes of them: whoever pastes
+//! a query means the same by both. An apostrophe within a word is a character like others.
 
 use crate::error::{Error, Problem};
 use crate::operator::{Comparison, Join};
@@ -75,6 +76,18 @@ const SYMBOLS: [(&str, TokenKind<'_>); 17] = [
     ("|", TokenKind::Half("|")),
 ];
 
+/// What a quote opens with, and what closes it: English, German, French and Nordic ways.
+const QUOTES: [(char, &[char]); 8] = [
+    ('"', &['"']),
+    ('\'', &['\'']),
+    ('\u{201c}', &['\u{201d}']),
+    ('\u{201e}', &['\u{201c}', '\u{201d}']),
+    ('\u{201d}', &['\u{201d}']),
+    ('\u{2018}', &['\u{2019}']),
+    ('\u{201a}', &['\u{2018}', '\u{2019}']),
+    ('\u{ab}', &['\u{bb}']),
+];
+
 /// All tokens of the text, the last one `End`.
 pub(crate) fn tokens(text: &str) -> Result<Vec<Token<'_>>, Error> {
     let mut tokens = Vec::new();
@@ -91,9 +104,12 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Token<'_>>, Error> {
 }
 
 fn token(rest: &str, at: usize) -> Result<(TokenKind<'_>, usize), Error> {
-    if let Some(body) = rest.strip_prefix('"') {
-        let inside = quoted(body).ok_or(Error::new(at, Problem::UnclosedQuote))?;
-        return Ok((TokenKind::Quoted(inside), inside.len() + 2));
+    if let Some((opens, closing)) = QUOTES.iter().find(|(opens, _)| rest.starts_with(*opens)) {
+        let body = rest.get(opens.len_utf8()..).unwrap_or_default();
+        let (inside, closes) =
+            quoted(body, closing).ok_or(Error::new(at, Problem::UnclosedQuote))?;
+        let length = opens.len_utf8() + inside.len() + closes.len_utf8();
+        return Ok((TokenKind::Quoted(inside), length));
     }
     if let Some(&(symbol, kind)) = SYMBOLS.iter().find(|(symbol, _)| rest.starts_with(symbol)) {
         return Ok((kind, symbol.len()));
@@ -108,15 +124,15 @@ fn token(rest: &str, at: usize) -> Result<(TokenKind<'_>, usize), Error> {
     Ok((kind, word.len()))
 }
 
-/// The text up to the closing quote; a backslash takes the next character with it.
-fn quoted(body: &str) -> Option<&str> {
+/// The text up to the closing quote, and that; a backslash takes the next character with it.
+fn quoted<'a>(body: &'a str, closing: &[char]) -> Option<(&'a str, char)> {
     let mut escaped = false;
     let end = body.find(|c| {
-        let closes = c == '"' && !escaped;
+        let closes = closing.contains(&c) && !escaped;
         escaped = c == '\\' && !escaped;
         closes
     })?;
-    body.get(..end)
+    Some((body.get(..end)?, body.get(end..)?.chars().next()?))
 }
 
 /// A community id keeps the `=` that pads its base64, so that it needs no quotes.

@@ -8,6 +8,7 @@ use format::head::{StripeId, VolumeId};
 use format::key_log::KeyLogError;
 use format::superblock::{MemberEntry, Superblock, SuperblockError};
 use thiserror::Error;
+use units::ByteSize;
 
 /// A member that failed, and why.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -73,7 +74,10 @@ pub enum Error {
     },
     /// Too small for a ring.
     #[error(
-        "{size_bytes} bytes are too few; a volume with pieces of {piece_bytes} needs {needed_bytes}"
+        "{} are too few; a volume with pieces of {} needs {}",
+        ByteSize(*size_bytes),
+        ByteSize(u64::from(*piece_bytes)),
+        ByteSize(needed_bytes.next_multiple_of(1 << 20))
     )]
     TooSmall {
         /// Bytes offered.

@@ -58,8 +58,9 @@ impl Work<'_> {
         if rows.cut_by == Some("limit") {
             (completeness.limited, completeness.stopped) = (true, false);
         }
-        let cut_by = rows.cut_by.or(completeness.limited.then_some("limit"));
-        let has_rest = !is_sorted && (completeness.limited || completeness.stopped);
+        let is_at_limit = completeness.limited || completeness.unsought;
+        let cut_by = rows.cut_by.or(is_at_limit.then_some("limit"));
+        let has_rest = !is_sorted && (is_at_limit || completeness.stopped);
         let said = statement(&plural(rows.count, "session"), &completeness, (cut_by, notes));
         let unmet = || session_view::unmet_names(&query, &report.met);
         Ok(Answered {

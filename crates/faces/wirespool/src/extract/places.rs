@@ -47,7 +47,7 @@ impl<'a> Places<'a> {
         is_folder: bool,
     ) -> anyhow::Result<Self> {
         let manifest = flags.manifest.clone();
-        let manifest = manifest.or_else(|| file.map(|file| with_suffix(file, ".json")));
+        let manifest = manifest.or_else(|| file.and_then(manifest_beside));
         let key = flags.sign.as_deref().map(signing_key).transpose()?;
         let (has_request, force) = (flags.timestamp_request, flags.force);
         if manifest.is_none() && (key.is_some() || has_request) {
@@ -87,6 +87,16 @@ impl<'a> Places<'a> {
     pub(crate) fn names(&self) -> Vec<String> {
         self.file.map(name_of).into_iter().collect()
     }
+}
+
+/// Where a manifest goes that no flag names: nowhere beside a device.
+fn manifest_beside(file: &Path) -> Option<PathBuf> {
+    if host::is_device(file) {
+        let file = page::safe::path(file);
+        say_lines(&format!("no manifest is written: {file} is a device; --manifest names a place"));
+        return None;
+    }
+    Some(with_suffix(file, ".json"))
 }
 
 pub(crate) fn name_of(path: &Path) -> String {

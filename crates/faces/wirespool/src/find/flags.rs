@@ -161,6 +161,11 @@ pub(super) fn field(name: &str) -> Result<&'static Field, Usage> {
 }
 
 fn no_field(name: &str) -> Usage {
+    if name.eq_ignore_ascii_case("stored") {
+        let text =
+            "STORED is a column of the table that has no --columns, and no field of sessions";
+        return Usage(text.to_owned());
+    }
     let meant = Field::meant_by(name);
     let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant:?}?"));
     Usage(format!("there is no field {name:?}{meant} (wirespool fields lists them)"))

@@ -65,7 +65,7 @@ pub(super) fn tell(found: &Comparison, json: bool) -> Outcome {
 fn report(path: &Path) -> anyhow::Result<Option<Qualification>> {
     let is_small =
         path.metadata().is_ok_and(|file| file.is_file() && file.len() < REPORT_BYTES_MAX);
-    let text = if is_small { read_text(path).ok() } else { None };
+    let text = if is_small { host::read_input(path).ok() } else { None };
     let Some(text) = text.filter(|text| text.trim_start().starts_with('{')) else {
         return Ok(None);
     };

@@ -29,7 +29,7 @@ pub(crate) use reports::{parse, read};
 pub(crate) fn run(flags: &Flags) -> Outcome {
     match &flags.command {
         Some(Command::Show { file, outputs }) => {
-            let report = parse(file, &read_text(file)?, ::qualify::parse_qualify_report)?;
+            let report = parse(file, &host::read_input(file)?, ::qualify::parse_qualify_report)?;
             if let QualifyReport::Comparison(_) = report {
                 compare::check(outputs)?;
             }

@@ -36,7 +36,7 @@ pub(super) struct Drafts {
 impl Drafts {
     pub(super) fn create(outputs: &Outputs) -> anyhow::Result<Self> {
         let page = output_file::create_named(outputs.html.as_ref(), outputs.force)?;
-        let folder = |path: Option<&Path>| path.map(OutputFolder::create).transpose();
+        let folder = |path: Option<&Path>| path.map(output_file::create_folder).transpose();
         let (tables, plots) = (folder(outputs.csv.as_deref())?, folder(outputs.svg.as_deref())?);
         Ok(Self { page, tables, plots })
     }

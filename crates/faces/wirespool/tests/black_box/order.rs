@@ -67,3 +67,33 @@ fn captures_of_the_same_time_that_are_read_one_after_the_other_come_out_by_time(
         assert_eq!(manifest["completeness"]["out_of_order"], Value::Null, "{manifest:#}");
     }
 }
+
+/// As where a clock was wrong when the machine started, and was set.
+#[test]
+fn a_capture_whose_time_runs_backwards_is_recorded_whole_and_comes_out_by_time() {
+    let volume = Volume::empty();
+    let capture = volume.file("back.pcap");
+    let time = |number: u64| match number {
+        0..20 => BEGIN + number * SECOND,
+        later => BEGIN - 7200 * SECOND + (later - 20) * SECOND,
+    };
+    let packets = (0..40).map(|number| (time(number), frame(1)));
+    std::fs::write(&capture, pcap(packets)).unwrap();
+    volume.record(&["--read", &capture]).done();
+    let mut expected: Vec<u64> = (0..40).map(time).collect();
+    expected.sort_unstable();
+    let out = volume.file("out.pcap");
+    for query in ["", "host 192.168.0.1"] {
+        let form = ["--format", "pcap", "--index-dir", &volume.index, "--force"];
+        run(&[&["extract", &volume.path, query, "-w", &out][..], &form].concat()).done();
+        assert_eq!(times(&std::fs::read(&out).unwrap()), expected, "{query}");
+    }
+    let found = ["find", &volume.path, "", "--json", "--index-dir", &volume.index];
+    let found = run(&found).done().out;
+    let packets = |line: &str| {
+        let session: Value = serde_json::from_str(line).unwrap();
+        let of = |key: &str| session[key].as_u64().unwrap();
+        of("orig_packets") + of("resp_packets")
+    };
+    assert_eq!(found.lines().map(packets).sum::<u64>(), 40, "{found}");
+}

@@ -118,13 +118,14 @@ fn sizes_that_cannot_be_are_refused_before_anything_is_made() {
     let folder = tempfile::tempdir().unwrap();
     let path = text(folder.path().join("volume"));
     run(&["create", &path]).is_refused("needs a size: --size 8G");
-    run(&["create", &path, "--size", "8M"]).is_refused("8388608 bytes are too few");
+    run(&["create", &path, "--size", "8M"])
+        .is_refused("8.00 MiB are too few; a volume with pieces of 2.00 MiB needs ");
     assert_eq!(run(&["create", &path, "--size", "8 apples"]).code, Some(2));
     assert_eq!(run(&["create", &path, "--size", "64M", "--piece", "300K"]).code, Some(2));
     assert!(!Path::new(&path).exists());
     let volume = Volume::empty();
     run(&["record", &volume.path, "--pool", "1M", "--read", CAPTURES])
-        .is_refused("a pool of 1048576 bytes is too small");
+        .is_refused("a pool of 1.00 MiB is too small");
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn an_interface_that_goes_down_and_comes_back_is_said_at_once() {
     let mut recorder = Recorder::start(&volume, &["--interface", "taker"]);
     recorder.says(&format!("recording taker into {}", volume.path));
     ip("link set taker down");
-    recorder.says("interface taker is down; capture goes on when it is up again");
+    recorder.says("interface taker is down: until it is up again nothing is stored of it");
     let status = run(&["status", &volume.path]).done().out;
     assert!(status.contains("interface taker is down"), "{status}");
     ip("link set taker up");
@@ -111,6 +111,33 @@ fn an_interface_that_vanishes_is_said_and_heads_the_report() {
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(heading(&ran).contains("missing: the rest of 1 input that broke off"), "{ran:?}");
     assert!(heading(&ran).contains("not known: what passed taker"), "{ran:?}");
+}
+
+#[test]
+fn drops_are_said_when_they_begin() {
+    if !enter(PAIR, "said::drops_are_said_when_they_begin") {
+        return;
+    }
+    let volume = Volume::empty();
+    let small = ["--interface", "taker", "--kernel-ring", "2M"];
+    let mut recorder = Recorder::start(&volume, &small);
+    recorder.says("recording taker into ");
+    let number = recorder.child.id().to_string();
+    let signal = |name: &str| Command::new("kill").args([name, &number]).status().unwrap();
+    // It takes nothing for a while, as on a machine that swaps.
+    assert!(signal("-STOP").success());
+    let sender = capture::FrameSender::open("sender").unwrap();
+    for number in 0..20_000 {
+        // What the link does not take is not lost by the recorder.
+        drop(sender.send(&crate::golden::packet(0, number).1));
+    }
+    assert!(signal("-CONT").success());
+    recorder.says("taker loses packets (");
+    let status = run(&["status", &volume.path, "--json"]);
+    assert!(status.out.contains("drops_begin"), "{status:?}");
+    let (ran, _) = recorder.stop();
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(heading(&ran).starts_with("lost: "), "{ran:?}");
 }
 
 #[test]

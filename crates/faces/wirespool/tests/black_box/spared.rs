@@ -62,6 +62,140 @@ fn no_output_goes_to_a_disk_or_replaces_its_input() {
     assert!(std::fs::read(&disk).unwrap() == vec![7; 8 << 20]);
 }
 
+/// A verb that reads `INPUT`, which holds this text, and writes to it.
+const OVER_INPUT: [(&str, &[&str]); 6] = [
+    (ZEEK, &["extract", "V", "--from-zeek", "INPUT", "-w", "INPUT"]),
+    (ZEEK, &["extract", "V", "", "--from-zeek", "INPUT", "-w", "OUT", "--manifest", "INPUT"]),
+    (EVE, &["extract", "V", "--from-eve", "INPUT", "-w", "INPUT"]),
+    ("1234.0-17\n", &["extract", "V", "--sessions", "INPUT", "-w", "INPUT"]),
+    ("", &["extract", "V", "", "--tags", "INPUT", "-w", "INPUT"]),
+    (EVE, &["find", "V", "--from-eve", "INPUT", "--parquet", "INPUT"]),
+];
+const ZEEK: &str = concat!(
+    r#"{"ts":1.5,"uid":"C1","id.orig_h":"192.0.2.1","id.orig_p":1,"#,
+    r#""id.resp_h":"192.0.2.2","id.resp_p":2,"proto":"udp"}"#,
+    "\n"
+);
+const EVE: &str = concat!(
+    r#"{"timestamp":"2026-01-01T00:00:00.000000+0000","event_type":"alert","#,
+    r#""src_ip":"192.0.2.1","src_port":1,"dest_ip":"192.0.2.2","dest_port":2,"proto":"UDP"}"#,
+    "\n"
+);
+
+/// `--parquet` comes with SQL.
+fn is_built(words: &[&str]) -> bool {
+    cfg!(feature = "sql") || !words.contains(&"--parquet")
+}
+
+fn placed<'a>(words: &[&'a str], places: &[(&str, &'a str)]) -> Vec<&'a str> {
+    let place = |word: &&'a str| {
+        places.iter().find(|(name, _)| name == word).map_or(*word, |(_, place)| place)
+    };
+    words.iter().map(place).chain(["--force"]).collect()
+}
+
+#[test]
+fn no_output_replaces_what_was_read_and_closed_before() {
+    let volume = Volume::empty();
+    volume.record(&["--read", CAPTURES]).done();
+    let [input, other, out, hard] = ["input", "other", "out", "hard"].map(|name| volume.file(name));
+    let tags = format!("{}\n", r#"{"session_id":"1.0-1","tag":"x"}"#);
+    for (text, words) in OVER_INPUT.into_iter().filter(|(_, words)| is_built(words)) {
+        let text = if text.is_empty() { &*tags } else { text };
+        std::fs::write(&input, text).unwrap();
+        std::fs::hard_link(&input, &hard).unwrap();
+        for place in [&input, &hard] {
+            let mut given = placed(words, &[("V", &volume.path), ("OUT", &out)]);
+            let last = given.iter().rposition(|word| *word == "INPUT").unwrap();
+            given[last] = place;
+            let given = placed(&given, &[("INPUT", &input)]);
+            let ran = run(&given[..given.len() - 1]);
+            let expected = format!("{place} is read by this command: name another place");
+            assert!(ran.err.contains(&expected), "{given:?}: {ran:?}");
+            assert_eq!(std::fs::read_to_string(&input).unwrap(), text, "{given:?}");
+        }
+        std::fs::remove_file(&hard).unwrap();
+    }
+    // A key is an input, too, and so is an earlier anchor.
+    run(&["keygen", &other]).done();
+    let key = std::fs::read(&other).unwrap();
+    let words = ["extract", &volume.path, "", "-w", &other, "--sign", &other, "--force"];
+    assert!(run(&words).err.contains("is read by this command"));
+    assert!(std::fs::read(&other).unwrap() == key);
+}
+
+#[test]
+fn two_outputs_of_one_command_are_two_files() {
+    let volume = Volume::empty();
+    volume.record(&["--read", CAPTURES]).done();
+    let [out, same, soft] = ["out", "./out", "soft"].map(|name| volume.file(name));
+    let [json, list] = [".json", ".stripes"].map(|suffix| format!("{out}{suffix}"));
+    std::fs::write(&out, "of before").unwrap();
+    symlink(&out, &soft).unwrap();
+    for words in [
+        &["extract", "V", "", "-w", "OUT", "--manifest", "OUT"][..],
+        &["extract", "V", "", "-w", "OUT", "--manifest", "SAME"],
+        &["extract", "V", "", "-w", "OUT", "--manifest", "SOFT"],
+        &["anchor", "V", "-w", "OUT", "--witness", "OUT"],
+        &["anchor", "V", "-w", "OUT", "--witness", "LIST"],
+        &["diagnose", "tcp", "--save", "OUT", "--html", "OUT", "--for", "1s"],
+    ] {
+        let places = [("V", &*volume.path), ("OUT", &out), ("SAME", &same), ("SOFT", &soft)];
+        let words = placed(words, &places);
+        let words = placed(&words, &[("JSON", &json), ("LIST", &list)]);
+        let ran = run(&words[..words.len() - 1]);
+        let expected = "is another output of this command, too: name another place";
+        assert!(ran.code != Some(0) && ran.err.contains(expected), "{words:?}: {ran:?}");
+        assert_eq!(std::fs::read_to_string(&out).unwrap(), "of before", "{words:?}");
+    }
+}
+
+#[test]
+fn the_folder_of_an_index_takes_no_other_file() {
+    let volume = Volume::empty();
+    volume.record(&["--read", CAPTURES]).done();
+    let index = &*volume.index;
+    let inside = format!("{index}/foo");
+    let before = std::fs::read_dir(index).unwrap().count();
+    for words in [
+        &["extract", &volume.path, "", "-w", &inside, "--index-dir", index][..],
+        &["find", &volume.path, "", "--parquet", &inside, "--index-dir", index],
+        &["hold", &volume.path, "", "--hold-dir", index, "--index-dir", index],
+        &["record", &volume.path, "--read", CAPTURES, "--index-dir", index, "--hold", "udp"],
+    ] {
+        if !is_built(words) {
+            continue;
+        }
+        let hold = ["--hold-dir", index];
+        let further: &[&str] = if words.contains(&"record") { &hold } else { &[] };
+        let ran = run(&[words, further].concat());
+        let expected = "lies in a folder that the program keeps for itself";
+        assert!(ran.code != Some(0) && ran.err.contains(expected), "{words:?}: {ran:?}");
+        assert_eq!(std::fs::read_dir(index).unwrap().count(), before, "{words:?}");
+    }
+}
+
+#[test]
+fn nothing_is_written_beside_a_device() {
+    let volume = Volume::empty();
+    volume.record(&["--read", CAPTURES]).done();
+    for device in ["/dev/null", "/dev/stdout"] {
+        let words = ["extract", &volume.path, "udp", "-w", device, "--force"];
+        let ran = run(&words);
+        assert!(ran.err.contains("no manifest is written"), "{ran:?}");
+        assert!(!Path::new(&format!("{device}.json")).exists());
+    }
+    let words = ["extract", &volume.path, "", "-w", "/dev/null.pcap", "--force"];
+    assert!(run(&words).err.contains("lies among devices"), "no file is made there either");
+    // What a shell opened as standard output is a file, and its name a link to it.
+    let file = volume.file("opened");
+    let mut extract = command(&["extract", &volume.path, "udp", "-w", "/dev/stdout", "--force"]);
+    let ran = extract.stdout(std::fs::File::create(&file).unwrap()).output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(said.contains("lies among devices"), "{said}");
+    assert!(Path::new("/dev/stdout").is_symlink());
+}
+
 /// Records what arrives until a signal comes; what it then says.
 fn end_by(signal: &str, volume: &Volume) {
     let record = [
@@ -103,14 +237,51 @@ fn end_by(signal: &str, volume: &Volume) {
     assert!(said.contains("every packet that arrived is stored"), "{signal}: {said}");
 }
 
+/// Both wait while the recorder stands still, and come at once when it goes on.
+#[test]
+fn a_second_signal_ends_a_recording_at_once_and_nothing_acknowledged_is_lost() {
+    let volume = Volume::empty();
+    let record = ["record", &volume.path, "--pool", "4M", "--read", "-"];
+    let program = command(&[&record[..], &["--index-dir", &volume.index]].concat());
+    let mut recorder = Command::new("env");
+    recorder.arg("--default-signal").arg(program.get_program()).args(program.get_args());
+    recorder.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = recorder.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(&std::fs::read(format!("{CAPTURES}/dns.pcap")).unwrap()).unwrap();
+    let begun = Instant::now();
+    let find = ["find", &volume.path, "udp", "--csv", "--index-dir", &volume.index];
+    // The question makes them durable.
+    while run(&find).out.lines().count() < 2 {
+        assert!(begun.elapsed() < Duration::from_secs(30), "the recorder acknowledges");
+    }
+    let number = child.id().to_string();
+    for signal in ["-STOP", "-HUP", "-QUIT", "-CONT"] {
+        assert!(Command::new("kill").args([signal, &number]).status().unwrap().success());
+    }
+    let ended = child.wait_with_output().unwrap();
+    drop(input);
+    assert_eq!(ended.status.code(), Some(130), "{ended:?}");
+    run(&["verify", &volume.path]).done();
+    let found = run(&find);
+    assert!(found.out.lines().count() > 1, "{found:?}");
+}
+
 #[test]
 fn whatever_signal_ends_a_recording_it_ends_in_order() {
-    for signal in ["-HUP", "-QUIT", "-XCPU", "-USR1", "-ALRM", "-TERM"] {
+    let usual = ["-HUP", "-QUIT", "-XCPU", "-USR1", "-ALRM", "-TERM"];
+    let rare = ["-30", "-16", "-29", "-34", "-37", "-64"];
+    for signal in usual.into_iter().chain(rare) {
         // One each: of a second recording nothing says from outside that it has begun.
         let volume = Volume::empty();
         end_by(signal, &volume);
         run(&["verify", &volume.path]).done();
         let found = run(&["find", &volume.path, "udp", "--index-dir", &volume.index]).done();
         assert!(!found.err.contains("gap"), "{}", text(found.err.into()));
+        let named = ["find", &volume.path, "udp", "--columns", "recording", "--csv"];
+        let named = run(&[&named[..], &["--index-dir", &volume.index]].concat()).done();
+        let name = signal.trim_start_matches('-');
+        assert!(named.out.lines().skip(1).all(|line| line == name), "{signal}: {named:?}");
+        assert!(named.out.lines().count() > 1, "{signal}");
     }
 }

@@ -57,6 +57,8 @@ pub struct FileSource {
     waiting: VecDeque<PathBuf>,
     /// A file of a directory that is no capture is passed over; one that was named is an error.
     is_directory: bool,
+    /// Files of it that were opened and are captures, as far as is known.
+    captures: u64,
     open: Option<Open>,
     intake: Intake,
     buffer: Vec<u8>,
@@ -97,6 +99,7 @@ impl FileSource {
         let mut source = Self {
             waiting: VecDeque::new(),
             is_directory: false,
+            captures: 0,
             open: None,
             intake: Intake::new(options),
             buffer: Vec::new(),
@@ -158,10 +161,21 @@ impl FileSource {
         self.open_file(path)
     }
 
+    /// Nothing is left to read.
+    fn end(&mut self) {
+        if self.is_directory && self.captures == 0 {
+            self.intake.note(|| "no capture is in the directory that was to be read".to_owned());
+            // Once.
+            self.is_directory = false;
+        }
+        self.intake.end_notes();
+    }
+
     fn start(&mut self, path: PathBuf, file: File) -> Result<(), Error> {
         let buffer = mem::take(&mut self.buffer);
         let input = Input::new(file, buffer).map_err(read_error(&path))?;
         self.intake.path.clone_from(&path);
+        self.captures += 1;
         self.open = Some(Open { path, input, parser: Parser::Unknown, lent: 0 });
         Ok(())
     }
@@ -173,7 +187,7 @@ impl FileSource {
         for _ in 0..STEPS_MAX {
             let Some(open) = &mut self.open else {
                 let Some(path) = self.waiting.pop_front() else {
-                    self.intake.end_notes();
+                    self.end();
                     return Ok(Step::End);
                 };
                 self.advance(&path)?;
@@ -231,6 +245,7 @@ impl FileSource {
         let open = self.open.take().expect("only an open file is read");
         match refused {
             Refused::Error(Error::NotACapture { path, .. }) if self.is_directory => {
+                self.captures -= 1;
                 self.intake.note(|| format!("{}: passed over, not a capture", path.display()));
                 Ok(())
             }

@@ -451,7 +451,7 @@ fn what_cannot_be_captured_is_refused_with_its_cause() {
     let refused = |options: &LiveOptions| LiveSource::open(options).unwrap_err().to_string();
     assert_eq!(
         refused(&options(&["right", "nowhere"])),
-        "there is no network interface nowhere; `ip link` lists those there are"
+        "there is no network interface nowhere; `ip link` shows which there are"
     );
     let wrong = LiveOptions { filter: Some("tcp port".to_owned()), ..options(&["right"]) };
     let line = refused(&wrong);

@@ -85,6 +85,8 @@ fn statement() -> impl Strategy<Value = Completeness> {
                 expired_through: rest.0,
                 erased_through: rest.1,
                 limited: rest.2,
+                unsought: rest.2 != rest.3,
+                secrets_left_out: counts.3 / 2,
                 stopped: rest.3,
                 ..Completeness::default()
             };
@@ -128,6 +130,8 @@ fn says_all_of(whole: &Completeness, part: &Completeness) -> bool {
         && whole.unread_packets >= part.unread_packets
         && whole.unknown_sessions >= part.unknown_sessions
         && whole.unfit_packets >= part.unfit_packets
+        && whole.secrets_left_out >= part.secrets_left_out
+        && whole.unsought >= part.unsought
         && whole.expired_through >= part.expired_through
         && part
             .withheld

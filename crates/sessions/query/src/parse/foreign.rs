@@ -1,6 +1,8 @@
 //! Words of Wireshark, Zeek and Arkime: what has one meaning here is taken, for the rest an error
 //! says what to write.
 
+use std::borrow::Cow;
+
 use wire::{App, Protocol};
 
 use crate::error::{Error, Problem};
@@ -13,7 +15,7 @@ use crate::token::TokenKind;
 use crate::value::Value;
 
 /// Their words for fields of ours; those of the last column only of sessions of that protocol.
-const FIELDS: [(&str, &str, Option<Protocol>); 75] = [
+const FIELDS: [(&str, &str, Option<Protocol>); 76] = [
     // Wireshark.
     ("ip.addr", "host", None),
     ("ipv6.addr", "host", None),
@@ -40,6 +42,7 @@ const FIELDS: [(&str, &str, Option<Protocol>); 75] = [
     ("http.request.uri", "http_path", None),
     ("http.response.code", "http_status", None),
     ("tls.handshake.extensions_server_name", "sni", None),
+    ("tls.handshake.version", "tls_version", None),
     ("tls.handshake.ciphersuite", "tls_cipher", None),
     ("tls.handshake.ja3", "ja3", None),
     ("tls.handshake.ja3s", "ja3s", None),
@@ -95,7 +98,7 @@ const FIELDS: [(&str, &str, Option<Protocol>); 75] = [
 ];
 
 /// Words that have no one meaning here, and what to write instead.
-const HINTS: [(&str, &str); 40] = [
+const HINTS: [(&str, &str); 41] = [
     ("ip.src", "src host ADDRESS (sent a packet) or orig_ip = ADDRESS (opened the session)"),
     ("ip.dst", "dst host ADDRESS (was sent a packet) or resp_ip = ADDRESS (was called)"),
     ("ipv6.src", "src host ADDRESS (sent a packet) or orig_ip = ADDRESS (opened the session)"),
@@ -130,24 +133,46 @@ const HINTS: [(&str, &str); 40] = [
     ("tcp.analysis.out_of_order", "out_of_order_packets > 0"),
     ("http.request.full_uri", "http_host = HOST and http_path = PATH"),
     ("http.uri", "http_host = HOST and http_path = PATH"),
+    ("tls.handshake.type", "has ja4 (a ClientHello was seen) or has ja3s (a ServerHello)"),
     ("uid", "community_id; find --from-zeek takes lines of Zeek's logs"),
-    ("node", "nothing: an answer is of one volume"),
+    ("node", "the query without it: an answer is of one volume"),
     ("cert.subject.cn", "cert_subject = *NAME*"),
     ("cert.issuer.cn", "cert_issuer = *NAME*"),
     ("ssh.ver", "ssh_client = *VERSION* or ssh_server = *VERSION*"),
     ("file", "extract with --payload PATTERN; files are not kept"),
 ];
 
-/// Operators of Wireshark that stand between a field and a text.
-const OPERATORS: [&str; 4] = ["contains", "matches", "eq", "ne"];
+/// Operators of Wireshark that stand between a field and a value, and ours.
+const OPERATORS: [(&str, &str); 8] = [
+    ("contains", PATTERN),
+    ("matches", PATTERN),
+    ("eq", "= (or ==), as in tcp.port = 80"),
+    ("ne", "!=, as in tcp.port != 80"),
+    ("gt", ">, as in packets > 10"),
+    ("lt", "<, as in packets < 10"),
+    ("ge", ">=, as in packets >= 10"),
+    ("le", "<=, as in packets <= 10"),
+];
+const PATTERN: &str = "=, with * for any characters, as in http_host = *example*";
+/// What Wireshark called TLS before version 3, in front of a name.
+const BEFORE_TLS: &str = "ssl.";
 
 fn is(known: &str, word: &str) -> bool {
     known.eq_ignore_ascii_case(word)
 }
 
+/// `tls.handshake.type` for `ssl.handshake.type`.
+fn of_today(word: &str) -> Cow<'_, str> {
+    match word.split_at_checked(BEFORE_TLS.len()) {
+        Some((front, rest)) if is(BEFORE_TLS, front) => format!("tls.{rest}").into(),
+        _ => word.into(),
+    }
+}
+
 /// The field that another program calls so, and the protocol that its sessions have.
 pub(super) fn field(word: &str) -> Option<(&'static Field, Option<Protocol>)> {
-    let &(_, name, proto) = FIELDS.iter().find(|(known, ..)| is(known, word))?;
+    let word = of_today(word);
+    let &(_, name, proto) = FIELDS.iter().find(|(known, ..)| is(known, &word))?;
     Some((Field::find(name).expect("a test looks every name up"), proto))
 }
 
@@ -158,7 +183,8 @@ pub(super) fn known(word: &str) -> Option<(&'static Field, Option<Protocol>)> {
 
 /// The error for a word of another program.
 pub(super) fn hint(word: &str, at: usize) -> Option<Error> {
-    let &(_, here) = HINTS.iter().find(|(known, _)| is(known, word))?;
+    let today = of_today(word);
+    let &(_, here) = HINTS.iter().find(|(known, _)| is(known, &today))?;
     Some(elsewhere(word, here, at))
 }
 
@@ -184,11 +210,10 @@ impl Parser<'_> {
     pub(super) fn refuse_operator(&self) -> Result<(), Error> {
         let TokenKind::Word(word) = self.peek().kind else { return Ok(()) };
         let has_value = matches!(self.peek_at(1).kind, TokenKind::Word(_) | TokenKind::Quoted(_));
-        if has_value && OPERATORS.iter().any(|operator| is(operator, word)) {
-            let here = "=, with * for any characters, as in http_host = *example*";
-            return Err(elsewhere(word, here, self.peek().at));
+        match OPERATORS.iter().find(|(operator, _)| is(operator, word)) {
+            Some((_, here)) if has_value => Err(elsewhere(word, here, self.peek().at)),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// A name of an application behind a port: another port, or a condition of its own?

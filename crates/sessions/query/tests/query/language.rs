@@ -574,6 +574,10 @@ fn errors_point_at_the_character_and_suggest() {
             "expected a condition such as \"host 10.0.0.1\", found the quoted text \"x\"",
         ),
         ("sni = \"a", 6, None, "this quote is not closed"),
+        ("sni = 'a", 6, None, "this quote is not closed"),
+        ("sni = \u{201c}a\"", 6, None, "this quote is not closed"),
+        ("app_detail ftp.user=*", 19, None, "expected quotes around a value with such signs"),
+        ("app_detail = ftp.user=*", 21, None, "expected quotes around a value with such signs"),
         ("sni > a", 4, None, "sni has no order"),
         ("sni ~ a", 4, None, "\"~\" cannot be asked of sessions"),
         ("bytes > lots", 8, None, "\"lots\" is not a size"),
@@ -605,6 +609,29 @@ fn errors_point_at_the_character_and_suggest() {
 }
 
 #[test]
+fn quotes_are_those_of_programs_and_of_word_processors() {
+    let plain = parse("dns_names \"tcpdump.org\" and http_path \"a b\"");
+    for (opens, closes) in [
+        ("'", "'"),
+        ("\u{201c}", "\u{201d}"),
+        ("\u{201e}", "\u{201c}"),
+        ("\u{201e}", "\u{201d}"),
+        ("\u{201d}", "\u{201d}"),
+        ("\u{2018}", "\u{2019}"),
+        ("\u{201a}", "\u{2018}"),
+        ("\u{ab}", "\u{bb}"),
+    ] {
+        let text = format!("dns_names {opens}tcpdump.org{closes} and http_path={opens}a b{closes}");
+        assert_eq!(parse(&text), plain, "{text}");
+    }
+    // A backslash takes the meaning from what follows, and other quotes are characters.
+    assert_eq!(parse("http_path \"say \\\"hi\\\"\""), parse("http_path 'say \"hi\"'"));
+    assert_eq!(parse("http_path 'it\\'s'"), parse("http_path \"it's\""));
+    assert_eq!(parse("http_path it's"), parse("http_path \"it's\""));
+    assert_ne!(parse("http_path \"a\\*b\""), parse("http_path \"a*b\""));
+}
+
+#[test]
 fn words_of_wireshark_zeek_and_arkime_mean_the_same_here() {
     for (theirs, ours) in [
         (
@@ -621,6 +648,8 @@ fn words_of_wireshark_zeek_and_arkime_mean_the_same_here() {
         ("host.http == *.example.com", "http_host *.example.com"),
         ("has(host.dns)", "has dns_names"),
         ("ssl or http", "app tls or app http"),
+        ("tls.handshake.version == 1.2", "tls_version = 1.2"),
+        ("SSL.handshake.ciphersuite == *RC4*", "tls_cipher = *RC4*"),
         ("lldp", "ether proto 0x88cc"),
         ("host 10.0.0.1 and dns", "host 10.0.0.1 and app dns"),
         ("port 8080 or http", "port 8080 or port 80"),
@@ -634,6 +663,12 @@ fn words_of_wireshark_zeek_and_arkime_mean_the_same_here() {
         ("tcp.analysis.retransmission", "here write retransmitted_packets > 0"),
         ("http.host contains \"example\"", "here write =, with * for any"),
         ("has uid", "here write community_id"),
+        ("http contains x", "here write =, with * for any"),
+        ("tcp.port eq 80", "here write = (or ==), as in tcp.port = 80"),
+        ("packets gt 10", "here write >, as in packets > 10"),
+        ("tls.handshake.type == 1", "here write has ja4"),
+        ("ssl.handshake.type == 1", "here write has ja4"),
+        ("node == x", "here write the query without it"),
         ("tcp port 443 and http", "write \"port http\" or \"app http\""),
     ] {
         let error = fails(text).to_string();

@@ -3,7 +3,6 @@
 use anyhow::Result;
 
 use crate::failure::Usage;
-use crate::progress::say;
 
 /// The word for all of them. No interface can have it: `ip-link(8)` refuses the name.
 const ANY: &str = "any";
@@ -11,17 +10,23 @@ const ANY: &str = "any";
 /// As many are recorded at most: each has a kernel ring of its own, and a thread for each queue.
 const INTERFACES_MAX: usize = 32;
 
+/// Said when it records, and not of a recording that does not begin.
+pub const NOTE: &str = "--interface any: interfaces that come up later are not recorded";
+
+/// All that are up are meant.
+pub fn is_asked(named: &[String]) -> bool {
+    named.iter().any(|name| name == ANY)
+}
+
 /// The interfaces to record: those that were named, and, where `any` is among them, all others that
 /// are up.
-pub(crate) fn interfaces(mut named: Vec<String>) -> Result<Vec<String>> {
+pub fn interfaces(mut named: Vec<String>) -> Result<Vec<String>> {
     let count = named.len();
     named.retain(|name| name != ANY);
     if named.len() == count {
         return Ok(named);
     }
-    let all = all(named, network::interfaces_up()?)?;
-    say("--interface any: interfaces that come up later are not recorded");
-    Ok(all)
+    all(named, network::interfaces_up()?)
 }
 
 fn all(mut named: Vec<String>, up: Vec<String>) -> Result<Vec<String>> {

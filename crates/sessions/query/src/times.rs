@@ -1,4 +1,4 @@
-//! Sets of times.
+//! Sets of times: those that a query asks for, and what is known of them.
 
 use core::ops::RangeInclusive;
 
