@@ -99,12 +99,15 @@ impl Reader {
     /// Where the rows lie; `None` where they are not to be had this way.
     fn pending(&self, place: usize, wanted: &RowsWanted, stripe: Place) -> Option<Pending> {
         let StripeId { sequence, .. } = wanted.stripe;
-        let member = self.geometry().member_of(sequence, wanted.column);
+        // By the shape in force then: a volume that has grown holds older stripes.
+        let geometry = self.membership().geometry_at(sequence);
+        let has_column = wanted.column < geometry.columns();
+        let member = has_column.then(|| geometry.member_of(sequence, wanted.column))?;
         if !self.shows(member, sequence) {
             return None;
         }
         let (first_row, before) = stripe;
-        let end = self.geometry().rows_per_slot();
+        let end = geometry.rows_per_slot();
         let head = first_row..first_row + 1;
         let mut runs = Vec::from([head]);
         for rows in &wanted.rows {
@@ -213,8 +216,8 @@ fn verified(
     head: Head,
 ) -> Option<PieceRows> {
     let stripe = &head.stripe;
-    let is_it = stripe.stripe == wanted.stripe && stripe.first_row == pending.first_row;
-    if !is_it || !heads.is_agreed(&head) {
+    let is_there = stripe.first_row == pending.first_row && head.piece.column == wanted.column;
+    if stripe.stripe != wanted.stripe || !is_there || !heads.is_agreed(&head) {
         return None;
     }
     let (_, mut rest) = pending.bytes.split_first_chunk::<HEAD_BYTES>()?;

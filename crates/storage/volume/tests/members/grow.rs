@@ -1,7 +1,7 @@
 //! Volumes that get more members, whatever fails meanwhile.
 
 use device::{Crash, Device, Fault, MUTATIONS, Modelled, Rule};
-use volume::{Opener, mount};
+use volume::{Opener, Writer, mount};
 
 use crate::life::{check_without, spare};
 use crate::ring::{Ring, boxed, disk};
@@ -15,15 +15,7 @@ fn a_volume_grows_and_its_older_stripes_stay() {
         let mut writer = ring.mount();
         ring.append(&mut writer, 30).unwrap();
         for &(members, parity) in &steps[1..] {
-            let now = u8::try_from(ring.disks.len()).unwrap();
-            let fresh: Vec<Modelled> =
-                (now..members).map(|number| disk(&ring.timeline, number)).collect();
-            let newcomers = (now..).zip(&fresh).map(|(number, disk)| {
-                let device: Box<dyn Device> = Box::new(disk.clone());
-                (spare(number), device)
-            });
-            writer.grow(newcomers.collect(), parity, &ring.timeline).unwrap();
-            ring.disks.extend(fresh);
+            grow_to(&mut ring, &mut writer, (members - parity, parity));
             let shape = (writer.geometry().columns(), writer.geometry().parity_columns);
             assert_eq!(shape, (members, parity));
             ring.append(&mut writer, 30).unwrap();
@@ -39,6 +31,75 @@ fn a_volume_grows_and_its_older_stripes_stay() {
         }
         writer.drain(&ring.timeline).unwrap();
         check_without(&ring, writer, usize::from(steps.last().unwrap().1));
+    }
+}
+
+/// Data and parity columns.
+type Shape = (u8, u8);
+
+/// Grows by blank disks to another shape.
+fn grow_to(ring: &mut Ring, writer: &mut Writer, (data, parity): Shape) {
+    let now = u8::try_from(ring.disks.len()).unwrap();
+    let fresh: Vec<Modelled> =
+        (now..data + parity).map(|number| disk(&ring.timeline, number)).collect();
+    let newcomers = (now..).zip(&fresh).map(|(number, disk)| {
+        let device: Box<dyn Device> = Box::new(disk.clone());
+        (spare(number), device)
+    });
+    writer.grow(newcomers.collect(), parity, &ring.timeline).unwrap();
+    ring.disks.extend(fresh);
+}
+
+/// What each shape may grow to by one to three members.
+fn larger_than((data, parity): Shape) -> impl Iterator<Item = Shape> {
+    let parities = (parity..=2).flat_map(move |more| (data..=data + 3).map(move |it| (it, more)));
+    parities.filter(move |it| (data + parity + 1..=data + parity + 3).contains(&(it.0 + it.1)))
+}
+
+/// Stripes of each of these shapes lie in one ring: every way to read one gives what was written,
+/// from all disks and from those that are left when as many as the oldest parity are lost.
+fn check_ways_to_read(shapes: &[Shape]) {
+    let (first, later) = shapes.split_first().unwrap();
+    let mut ring = Ring::new(first.0, first.1);
+    let mut writer = ring.mount();
+    ring.append(&mut writer, 9).unwrap();
+    for &shape in later {
+        grow_to(&mut ring, &mut writer, shape);
+        ring.append(&mut writer, 9).unwrap();
+    }
+    writer.drain(&ring.timeline).unwrap();
+    let acknowledged = writer.acknowledged();
+    writer.close(&ring.timeline).unwrap();
+    ring.check(&ring.disks, acknowledged);
+    let (given, refused) = ring.check_rows(&ring.disks);
+    assert_eq!(refused, 0, "{shapes:?}: rows of {given} pieces were given");
+    for lost in 0..ring.disks.len() {
+        let mut left = ring.disks.clone();
+        if first.1 > 0 {
+            left.remove(lost);
+            ring.check(&left, acknowledged);
+            assert!(ring.check_rows(&left).0 > 0, "{shapes:?}");
+        }
+    }
+}
+
+#[test]
+fn every_way_to_read_finds_stripes_of_older_shapes() {
+    let firsts = (1..=6).flat_map(|data| (0..=2).map(move |parity| (data, parity)));
+    for first in firsts {
+        for second in larger_than(first) {
+            check_ways_to_read(&[first, second]);
+        }
+    }
+}
+
+#[test]
+fn every_way_to_read_finds_stripes_of_a_volume_that_has_grown_twice() {
+    let firsts = (1..=4).flat_map(|data| (0..=2).map(move |parity| (data, parity)));
+    for first in firsts {
+        for second in larger_than(first).step_by(2) {
+            larger_than(second).step_by(3).for_each(|it| check_ways_to_read(&[first, second, it]));
+        }
     }
 }
 

@@ -6,10 +6,13 @@ use format::head::{HEAD_BYTES, HeadKey, Kind, StripeId, VolumeId};
 use format::superblock::MemberEntry;
 use units::Timestamp;
 use volume::{
-    CreateOptions, Error, Filled, Identity, Opener, Reader, Writer, create, mount, mount_without,
+    CreateOptions, Error, Filled, Identity, Opener, Reader, RowsWanted, Writer, create, mount,
+    mount_without,
 };
 
 const SIZE: u64 = 8 << 20;
+/// More rows than a piece has.
+const ROWS_MAX: u16 = 512;
 
 /// A volume on modelled disks, and what was appended to it.
 pub(crate) struct Ring {
@@ -135,6 +138,32 @@ impl Ring {
                 assert!(body.iter().all(|&byte| byte == mark ^ column), "{stripe}.{column}");
             }
         }
+    }
+
+    /// Rows of all that the ring holds come from where their stripe has them: of how many pieces
+    /// rows were given, and of how many not.
+    pub(crate) fn check_rows(&self, disks: &[Modelled]) -> (usize, usize) {
+        let reader = reader_on(disks);
+        let span = reader.span().unwrap();
+        let held =
+            |it: &&(StripeId, u8, u8)| it.0.sequence >= span.tail && it.0 <= span.acknowledged;
+        let pieces = self.appended.iter().filter(held).flat_map(|&(stripe, columns, mark)| {
+            let rows = Vec::from([0..1, 2..ROWS_MAX]);
+            let wanted = move |column| RowsWanted { stripe, column, rows: rows.clone() };
+            (0..columns).map(move |column| (wanted(column), mark ^ column))
+        });
+        let (wanted, marks): (Vec<_>, Vec<_>) = pieces.unzip();
+        let read = reader.rows(&wanted);
+        let mut given = 0;
+        for ((wanted, mark), rows) in wanted.iter().zip(marks).zip(read) {
+            let Some(rows) = rows else { continue };
+            given += 1;
+            assert_eq!(rows.head.stripe.stripe, wanted.stripe);
+            assert_eq!(rows.head.piece.column, wanted.column, "{}", wanted.stripe);
+            let mut bytes = rows.runs.iter().flat_map(|(_, bytes)| bytes);
+            assert!(bytes.all(|&byte| byte == mark), "{}.{}", wanted.stripe, wanted.column);
+        }
+        (given, wanted.len() - given)
     }
 }
 
