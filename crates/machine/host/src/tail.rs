@@ -1,7 +1,5 @@
 //! The end of a file that another program writes.
 
-#![expect(clippy::disallowed_methods, reason = "a boundary crate opens files")]
-
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;

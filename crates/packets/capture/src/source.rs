@@ -212,7 +212,7 @@ impl<'a> Memory<'a> {
 }
 
 /// Packets that lie in one memory.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Run<'a> {
     data: Memory<'a>,
     records: &'a [Record],
