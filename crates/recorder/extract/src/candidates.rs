@@ -2,8 +2,8 @@
 //!
 //! Most sessions have one row, and that decides. Of the others a first look finds those whose rows
 //! lie elsewhere than the query looks, by rows that each of them must have: where it asks for a
-//! name or a community id, the last row, which knows all names and all kinds of ICMP messages; where it asks for what comes after a time, one close
-//! to that time.
+//! name or a community id, the last row, which knows all names and all kinds of ICMP messages;
+//! where it asks for what comes after a time, one close to that time.
 
 use core::ops::RangeInclusive;
 

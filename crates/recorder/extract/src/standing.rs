@@ -304,12 +304,14 @@ fn held(mut stretches: Vec<Stretch>) -> Vec<Stretch> {
 
 /// Behind each stretch that ended without a stop: how long its recorder may have lived.
 fn crash_times(stretches: &[Stretch], now: Timestamp) -> Times {
-    let next = stretches.iter().skip(1).map(|next| next.from).chain([now]);
+    // Up to now is asked, now included.
+    let behind = now.plus_nanos(1);
+    let next = stretches.iter().skip(1).map(|next| next.from).chain([behind]);
     let ended = stretches.iter().zip(next).filter(|(it, _)| it.end == StretchEnd::Crash);
     let alive = |(it, next): (&Stretch, Timestamp)| {
         let (from, to) = (it.through.plus_nanos(1), it.through.plus_nanos(ALIVE_NS));
         // Where the next one has an earlier time, the clock was set back.
-        (from, if next > from { to.min(next.plus_nanos(-1)) } else { to })
+        (from, if next >= from { to.min(next.plus_nanos(-1)) } else { to })
     };
     ended.map(alive).collect()
 }
@@ -360,4 +362,72 @@ fn held_from(reader: &Reader, span: Span, is_live: bool) -> Option<Timestamp> {
         return Some(stored.map_or(realtime, |stored| stored.max(realtime)));
     }
     heads.find(|head| head.stripe.kind == Kind::Data).map(|head| head.stripe.time_min)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Stretches of recording one behind the other: each with a pause before it, a length, and
+    /// whether it ended by a crash.
+    fn known(stretches: &[(i64, i64, bool)]) -> (Known, Timestamp) {
+        let (mut at, mut all) = (Timestamp(0), Vec::new());
+        for (pause, length, is_crash) in stretches {
+            let from = at.plus_nanos(1 + pause);
+            at = from.plus_nanos(*length);
+            let end = if *is_crash { StretchEnd::Crash } else { StretchEnd::InOrder };
+            all.push(Stretch {
+                from,
+                through: at,
+                is_live: true,
+                interfaces: Vec::new(),
+                interface_count: 1,
+                end,
+                is_cut: false,
+            });
+        }
+        let end = all.last().and_then(|last| last.end.doubt());
+        (Known { stretches: all, is_begin: true, silent_since: None, end }, at)
+    }
+
+    #[test]
+    fn a_crash_leaves_everything_up_to_now_in_doubt() {
+        let (known, through) = known(&[(0, 10_000, true)]);
+        let now = through.plus_nanos(3 * units::NANOS_PER_SECOND);
+        let from = now.plus_nanos(-2 * units::NANOS_PER_SECOND);
+        let asking = Asking { times: from..=Timestamp::MAX, now, is_recorded: false };
+        let standing = known.judge(&asking);
+        assert_eq!(standing.unrecorded, Times::NONE);
+        assert_eq!(standing.doubts, [(Doubt::Crash, Times::of(from, now))]);
+    }
+
+    proptest! {
+        /// To the nanosecond, at both ends.
+        #[test]
+        fn no_time_that_a_crashed_recorder_may_have_lived_is_without_a_recorder(
+            stretches in prop::collection::vec((0_i64..5, 0_i64..5, any::<bool>()), 1..6),
+            (since, first, length) in (0_i64..5, 0_i64..40, prop::option::of(0_i64..40)),
+        ) {
+            let (known, through) = known(&stretches);
+            let now = through.plus_nanos(since);
+            let last = length.map_or(Timestamp::MAX, |length| Timestamp(first + length));
+            let all = known.stretches.clone();
+            let asking = Asking { times: Timestamp(first)..=last, now, is_recorded: false };
+            let standing = known.judge(&asking);
+            // Without a last time nothing is asked of the time behind an orderly end.
+            let is_over = all.last().is_some_and(|last| last.end == StretchEnd::InOrder);
+            let is_open = length.is_none() && is_over && first <= through.0;
+            let last = if is_open { through } else { now.min(last) };
+            for at in (first..=last.0).map(Timestamp) {
+                let one = Times::of(at, at);
+                let before = all.iter().rfind(|stretch| stretch.from <= at);
+                let is_in_doubt = before.is_some_and(|it| it.end == StretchEnd::Crash);
+                let is_covered = before.is_some_and(|it| at <= it.through);
+                let is_unrecorded = standing.unrecorded.has_all_of(&one);
+                prop_assert_eq!(is_unrecorded, !is_covered && !is_in_doubt, "at {}", at.0);
+            }
+        }
+    }
 }

@@ -16,9 +16,9 @@ use crate::report::keep_notes;
 const WAIT: Duration = Duration::from_millis(50);
 /// How often counters are read and progress is reported.
 const LOOK_NS: i64 = 200_000_000;
-/// Longest that a packet waits in a kernel ring, as far as that can be said: longer than the timeout
-/// of a block that is not full (50 ms), and than that of several rings and the wait for each other
-/// (20 and 60 ms).
+/// Longest that a packet waits in a kernel ring, as far as that can be said: longer than the
+/// timeout of a block that is not full (50 ms), and than that of several rings and the wait for
+/// each other (20 and 60 ms).
 const IN_KERNEL_NS: i64 = 150_000_000;
 
 /// Inputs that broke off and are named: a directory may have any number.

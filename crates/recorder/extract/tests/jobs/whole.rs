@@ -301,7 +301,8 @@ proptest! {
         let traffic = of_messages(&messages);
         let length_ns = slice_s.map(|seconds| seconds * NANOS_PER_SECOND);
         let config = Config { slice_ns: length_ns, ..endless() };
-        let how = How { piece_bytes: 16 << 10, segment_pieces: Some(segment_pieces), ..How::default() };
+        let (piece_bytes, segment_pieces) = (16 << 10, Some(segment_pieces));
+        let how = How { piece_bytes, segment_pieces, ..How::default() };
         let cut = Volume::of(&traffic, How { config, ..how });
         let one = Volume::of(&traffic, how);
         for session in found(&one, "") {
