@@ -9,7 +9,7 @@ fn random_of(number: u8) -> Random {
 /// Two lines of each session, as TLS 1.3 has several.
 fn key_log(sessions: &[u8]) -> Vec<u8> {
     let line = |label: &str, number: u8| {
-        format!("{label} {} {}\n", units::hex(&random_of(number)), units::hex(&[number; 48]))
+        format!("{label} {} {}\n", units::hex(&random_of(number)), units::hex(&[number | 0x80; 48]))
     };
     let lines = |&number: &u8| line("CLIENT_RANDOM", number) + &line("EXPORTER_SECRET", number);
     block_of(TLS_KEY_LOG, sessions.iter().map(lines).collect::<String>().as_bytes())
@@ -68,7 +68,7 @@ fn sessions_in(bytes: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(bytes);
     let hex_of = |number| units::hex(&random_of(number));
     let mut found: Vec<u8> =
-        (0..16).flat_map(|number| vec![number; text.matches(&hex_of(number)).count()]).collect();
+        (0..8).flat_map(|number| vec![number; text.matches(&hex_of(number)).count()]).collect();
     found.sort_unstable();
     found
 }
