@@ -221,7 +221,7 @@ mod tests {
         fs::hard_link(&file, &link).unwrap();
         std::os::unix::fs::symlink(&file, &symbolic).unwrap();
         assert!([&file, &link, &symbolic, &other].iter().all(|path| check(path).is_ok()));
-        let open = fs::File::open(&link).unwrap();
+        let open = File::open(&link).unwrap();
         for path in [&file, &link, &symbolic] {
             let error = check(path).unwrap_err().to_string();
             assert!(error.ends_with("is read by this command: name another place"), "{error}");
@@ -258,7 +258,7 @@ mod tests {
         std::os::unix::fs::symlink(at("old"), at("soft")).unwrap();
         claim_output(&at("old")).unwrap();
         assert!(claim_output(&at("hard")).is_err() && claim_output(&at("soft")).is_err());
-        [(); 2].map(|()| claim_output(Path::new("/dev/null")).unwrap());
+        (0..2).for_each(|_| claim_output(Path::new("/dev/null")).unwrap());
     }
 
     #[test]

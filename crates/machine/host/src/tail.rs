@@ -79,6 +79,8 @@ impl Tail {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::disallowed_methods, reason = "tests write the file")]
+
     use std::io::Write;
 
     use super::*;

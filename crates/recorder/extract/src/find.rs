@@ -186,7 +186,7 @@ impl Shown<'_> {
             self.end = match event {
                 Event::Found(_) => Some(End::More),
                 SEARCHED_IN_PART => Some(End::Unsought),
-                _ => (self.looked > LOOKED_MAX).then_some(End::Unsought),
+                Event::Searched { .. } => (self.looked > LOOKED_MAX).then_some(End::Unsought),
             };
         }
         if self.end.is_some() {

@@ -154,7 +154,7 @@ fn is_in_order(all: &[Given]) -> bool {
 fn packets_of_any_rings_come_in_the_order_of_their_times_and_within_the_patience() {
     for seed in 0..2000 {
         let mut random = Random::new(seed);
-        let mut rings: Vec<_> = (0..1 + random.below(5))
+        let mut rings: Vec<_> = (0..=random.below(5))
             .map(|_| {
                 let packets = [0, 3, 300][usize::try_from(random.below(3)).unwrap()];
                 let block = usize::try_from(1 + random.below(60)).unwrap();
