@@ -1,6 +1,6 @@
 //! What verbs stand on and that knows no flags: how one ends, what it says on the terminal, files
 //! that are replaced only where the user says so, a recorder that is asked, packets of a volume as
-//! a source, and what `top` looks at.
+//! a source, what `top` looks at, and indexers as processes.
 //!
 //! The binary is flags to options, job, exit status on top of it.
 
@@ -12,3 +12,4 @@ pub mod progress;
 pub mod recorder;
 pub mod stdout;
 pub mod top;
+pub mod workers;

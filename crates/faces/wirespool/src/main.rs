@@ -41,7 +41,6 @@ mod steno;
 mod tag;
 mod top;
 mod trace;
-mod workers;
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -50,7 +49,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use verbs::{any, extracted, failure, output_file, progress, recorder, stdout};
+use verbs::{any, extracted, failure, output_file, progress, recorder, stdout, workers};
 
 use failure::{Outcome, Verdict, warn};
 

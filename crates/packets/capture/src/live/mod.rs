@@ -251,7 +251,7 @@ impl LiveSource {
         self.order.merge(&mut self.lanes, now_ns);
         for part in &self.order.parts {
             let queue = self.queues.get_mut(part.lane).expect("every lane is a queue's");
-            queue.counters.delivered += to_u64(part.len());
+            queue.counters.delivered += to_u64(part.records.len());
         }
         !self.order.parts.is_empty()
     }

@@ -43,7 +43,7 @@ pub(super) struct Lane {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Part {
     pub(super) lane: usize,
-    records: Range<usize>,
+    pub(super) records: Range<usize>,
 }
 
 /// What can be handed out.
@@ -86,13 +86,6 @@ impl Lane {
         let further = rest.iter().skip(1).take_while(|record| record.timestamp <= until);
         self.next = from + 1 + further.count();
         from..self.next
-    }
-}
-
-impl Part {
-    /// How many packets it has.
-    pub(super) fn len(&self) -> usize {
-        self.records.len()
     }
 }
 

@@ -149,7 +149,7 @@ impl XdpSource {
         self.order.merge(&mut self.lanes, now.monotonic_ns);
         for part in &self.order.parts {
             let queue = self.queues.get_mut(part.lane).expect("every lane is a queue's");
-            queue.delivered += to_u64(part.len());
+            queue.delivered += to_u64(part.records.len());
         }
         !self.order.parts.is_empty()
     }

@@ -14,22 +14,22 @@ use sandbox::{Child, How, IndexerLimits, Launcher, Program, Request};
 use crate::failure::{Outcome, Verdict};
 
 /// The hidden verb of an indexer.
-pub(crate) const VERB: &str = "indexer";
+pub const VERB: &str = "indexer";
 /// Kills a process without asking it.
 const SIGKILL: i32 = 9;
 
 /// What an indexer is, for who starts it.
-pub(crate) fn program() -> Program {
+pub fn program() -> Program {
     Program::Myself(vec![OsString::from(VERB)])
 }
 
 /// From now on all indexers of this program are processes.
-pub(crate) fn be_processes() {
+pub fn be_processes() {
     Workers::of_program(Arc::new(Starter { program: program(), launcher: None }));
 }
 
 /// Indexers of a process that will not be allowed to start any itself.
-pub(crate) fn by_launcher(launcher: Arc<Launcher>) -> Workers {
+pub fn by_launcher(launcher: Arc<Launcher>) -> Workers {
     Workers::new(Arc::new(Starter { program: program(), launcher: Some(launcher) }))
 }
 
@@ -87,7 +87,7 @@ impl Process for Indexer {
 }
 
 /// Serves the process that started this one, after giving up everything but that.
-pub(crate) fn serve() -> Outcome {
+pub fn serve() -> Outcome {
     let handed = sandbox::handed()?;
     // Address space is more than memory: what an allocator sets aside for each thread, and the
     // program itself.
