@@ -9,6 +9,7 @@
 mod channel;
 pub mod sync;
 mod threads;
+mod watched;
 
 use core::cell::RefCell;
 use core::fmt;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 pub use channel::{Receiver, Sender, channel};
 pub use threads::{Joining, Scope, scope, spawn};
+pub use watched::Watched;
 
 /// Decides which of the threads on it runs, and what time it is.
 pub trait Stage: fmt::Debug + Send + Sync {

@@ -76,11 +76,30 @@ pub fn recording(report: &Report, width: Option<usize>) -> String {
         let bytes = ByteSize(report.writer.discarded_bytes);
         lines.push(format!("discarded {bytes} on the disks ahead of the head"));
     }
+    lines.extend(earlier(report));
+    lines.extend(report.changes.iter().map(|change| printable(&change.to_string())));
+    lines.extend(report.broken_off.iter().map(|line| format!("broken off: {}", printable(line))));
+    lines.extend(report.notes.iter().map(|line| format!("note: {}", printable(line))));
+    lines.extend(losses(report));
+    let table = if report.interfaces.is_empty() { String::new() } else { accounts(report, width) };
+    format!("{}\n\n{table}", lines.join("\n")).trim_end().to_owned() + "\n"
+}
+
+/// What is to be said of the recordings before this one.
+fn earlier(report: &Report) -> Vec<String> {
+    let mut lines = Vec::new();
     if report.recovery.damaged > 0 {
         let stripes = plural(report.recovery.damaged, "stripe");
         lines.push(format!(
             "{stripes} at the end of the earlier recording cannot be read: verify lists them, and \
              this recording went on behind them"
+        ));
+    }
+    if report.unreadable > 0 {
+        let parts = plural(report.unreadable, "part");
+        lines.push(format!(
+            "{parts} of earlier recordings cannot be read and stay without an index: verify lists \
+             the damage, and answers that lack these packets say so"
         ));
     }
     if let (false, Some(alive)) = (report.recovery.clean, report.recovery.last_alive) {
@@ -92,20 +111,17 @@ pub fn recording(report: &Report, width: Option<usize>) -> String {
             plural(voided, "slot"),
         ));
     }
-    lines.extend(report.changes.iter().map(|change| printable(&change.to_string())));
-    lines.extend(report.broken_off.iter().map(|line| format!("broken off: {}", printable(line))));
-    lines.extend(report.notes.iter().map(|line| format!("note: {}", printable(line))));
-    lines.extend(losses(report));
-    let table = if report.interfaces.is_empty() { String::new() } else { accounts(report, width) };
-    format!("{}\n\n{table}", lines.join("\n")).trim_end().to_owned() + "\n"
+    lines
 }
 
-/// Whether nothing was lost and every input was read to its end.
+/// Whether nothing was lost, now or of what was there before, and every input was read to its end.
 pub fn is_clean(report: &Report) -> bool {
     let is_bad = |change: &MemberChange| change.what.is_bad();
     report.total.is_lossless()
         && report.broken_off.is_empty()
         && report.clock_doubt.is_none()
+        && report.recovery.damaged == 0
+        && report.unreadable == 0
         && !report.changes.iter().any(is_bad)
 }
 
@@ -176,6 +192,10 @@ fn missing(report: &Report) -> Vec<String> {
     if report.recovery.damaged > 0 {
         let stripes = plural(report.recovery.damaged, "stripe");
         missing.push(format!("{stripes} of the earlier recording that cannot be read"));
+    }
+    if report.unreadable > 0 {
+        let parts = plural(report.unreadable, "part");
+        missing.push(format!("{parts} of earlier recordings that cannot be read"));
     }
     missing
 }

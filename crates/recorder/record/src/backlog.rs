@@ -5,13 +5,18 @@ use std::collections::{BTreeMap, VecDeque};
 
 use format::head::StripeId;
 use indexer::{Closing, RunKind, Stripe, Times};
+use volume::Reader;
 
 use crate::read_back::{Found, ReadBack, Slot};
+use crate::segment::OpenSegment;
 
 /// Stretches that are remembered; older ones are left to the queries that need them.
 const STRETCHES_MAX: usize = 256;
 /// Segments of a stretch that could not be made, before it is left without rows for good.
 const FAILURES_MAX: u8 = 2;
+/// A stretch that an earlier recording left without an index is indexed when the volume is opened,
+/// unless it is longer than this: then it stays to be indexed when asked for.
+const CATCH_UP_BYTES_MAX: u64 = 4 << 30;
 
 /// Stripes that shall get a segment.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,6 +32,14 @@ pub(crate) struct Stretch {
     pub(crate) is_counted: bool,
     /// Shall have no rows: making its segment failed too often.
     pub(crate) is_given_up: bool,
+}
+
+impl Stretch {
+    /// All of a segment that was lost: its packets count as unindexed.
+    pub(crate) fn of(open: &OpenSegment) -> Self {
+        let OpenSegment { first, last, epoch, packets, times, .. } = *open;
+        Self { first, last, epoch, packets, times, is_counted: true, is_given_up: false }
+    }
 }
 
 /// What the next step is.
@@ -50,6 +63,8 @@ pub(crate) struct Backlog {
     at: Option<u64>,
     /// Stripes that were read and not handed over.
     read: VecDeque<Stripe>,
+    /// Parts of slots that could not be read.
+    unreadable: u64,
     /// How often the segment that begins here could not be made.
     failures: BTreeMap<StripeId, u8>,
 }
@@ -61,6 +76,47 @@ impl Backlog {
         if self.stretches.len() > STRETCHES_MAX {
             // Not the one that may be under way.
             self.stretches.remove(1);
+        }
+    }
+
+    /// The data stripes behind the newest segment, which ends with `indexed`: an earlier recording
+    /// left them without.
+    pub(crate) fn catch_up(&mut self, reader: &Reader, indexed: Option<StripeId>, epoch: u32) {
+        let Some(span) = reader.span() else { return };
+        let tail = StripeId { sequence: span.tail, sub: 0 };
+        let (first, last) = (indexed.map_or(tail, StripeId::after).max(tail), span.acknowledged);
+        let slots = last.sequence.saturating_sub(first.sequence);
+        let bytes = slots.saturating_mul(reader.geometry().piece_bytes.into());
+        if bytes <= CATCH_UP_BYTES_MAX && first <= last {
+            let (packets, times, is_counted, is_given_up) = (0, Times::NONE, false, false);
+            self.add(Stretch { first, last, epoch, packets, times, is_counted, is_given_up });
+        }
+    }
+
+    /// Parts of slots that could not be read, so far.
+    pub(crate) fn unreadable(&self) -> u64 {
+        self.unreadable
+    }
+
+    /// A segment has the first stretch up to this stripe, if it is one of its own.
+    pub(crate) fn closed(&mut self, through: StripeId) {
+        if let Some(stretch) = self.stretches.front_mut()
+            && (stretch.first..=stretch.last).contains(&through)
+        {
+            stretch.first = through.after();
+        }
+    }
+
+    /// A segment says that it has every packet from its first stripe to its last. So the stretch
+    /// ends in front of what cannot be read, and another one begins behind it: a query reads what
+    /// is left in between, and names the damage.
+    fn split(&mut self, damaged: StripeId, behind: StripeId) {
+        let Some(stretch) = self.stretches.front_mut() else { return };
+        let rest = Stretch { first: behind, ..stretch.clone() };
+        stretch.last = damaged.before();
+        self.unreadable += 1;
+        if rest.first <= rest.last {
+            self.stretches.insert(1, rest);
         }
     }
 
@@ -138,17 +194,30 @@ impl Backlog {
             let of_slot = StripeId { sequence, sub: u16::MAX }.min(last);
             match from.slot(of_slot) {
                 Slot::NotNow => return Step::NotNow,
-                Slot::Read(stripes) => {
+                Slot::Read(stripes, missing) => {
                     let within = |found: &Found| (first..=last).contains(&found.id);
                     // Who has the key indexes it: a segment without its rows would hide them.
                     if stripes.iter().any(|found| within(found) && found.is_locked) {
                         return Step::End;
                     }
                     self.at = Some(sequence + 1);
-                    let found = stripes.iter().filter(|found| within(found));
+                    let next = StripeId { sequence: sequence + 1, sub: 0 };
+                    let behind = |id| stripes.iter().map(|it| it.id).find(|it| *it > id);
+                    let bad = stripes.iter().filter(|found| !found.is_whole).map(|found| found.id);
+                    let bad =
+                        bad.chain(missing).map(|id| (id.max(first), behind(id).unwrap_or(next)));
+                    let bad = bad.filter(|(id, behind)| *behind > first && *id <= last).min();
+                    let is_before = |found: &&Found| bad.is_none_or(|(id, _)| found.id < id);
+                    let found = stripes.iter().filter(|found| within(found)).filter(is_before);
                     self.read.extend(found.map(|found| found.to_hand_over(RunKind::Past)));
+                    if let Some((damaged, behind)) = bad {
+                        self.split(damaged, behind);
+                    }
                 }
             }
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

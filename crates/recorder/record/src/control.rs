@@ -9,9 +9,9 @@
 use core::time::Duration;
 
 use format::head::StripeId;
-use stage::Key;
+use stage::Watched;
+use stage::sync::Arc;
 use stage::sync::atomic::{AtomicU64, Ordering};
-use stage::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A handle on one recording; clones share it.
 #[derive(Clone, Debug, Default)]
@@ -24,8 +24,7 @@ struct Shared {
     /// Questions so far; the number of the newest.
     asked: AtomicU64,
     /// The newest one that was answered.
-    answered: Mutex<u64>,
-    changed: Condvar,
+    answered: Watched<u64>,
 }
 
 impl Control {
@@ -33,17 +32,8 @@ impl Control {
     /// see it. False when that was not so after `patience`.
     pub fn sync(&self, patience: Duration) -> bool {
         let number = self.shared.asked.fetch_add(1, Ordering::Relaxed) + 1;
-        if let Some(stage) = stage::current() {
-            let is_answered = || (*self.lock() >= number).then_some(());
-            let key = (Key::of(&self.shared), "an answer to a question");
-            return stage.wait_for(key, Some(patience), is_answered).is_some();
-        }
-        let (answered, _) = self
-            .shared
-            .changed
-            .wait_timeout_while(self.lock(), patience, |answered| *answered < number)
-            .unwrap_or_else(PoisonError::into_inner);
-        *answered >= number
+        let is_answered = |answered: &u64| *answered >= number;
+        self.shared.answered.wait("an answer to a question", patience, is_answered)
     }
 
     /// Number of the newest question.
@@ -54,16 +44,7 @@ impl Control {
 
     /// Everything is durable that had been taken when a question was asked.
     fn answer(&self, number: u64) {
-        let mut answered = self.lock();
-        *answered = number.max(*answered);
-        drop(answered);
-        self.shared.changed.notify_all();
-        stage::wake(Key::of(&self.shared));
-    }
-
-    /// A number has no state in between that a panic could leave.
-    fn lock(&self) -> MutexGuard<'_, u64> {
-        self.shared.answered.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.answered.change(|answered| *answered = number.max(*answered));
     }
 }
 
@@ -156,6 +137,12 @@ mod tests {
     fn a_question_is_answered_when_all_queues_and_the_disk_have() {
         let stripe = |sequence| StripeId { sequence, sub: 0 };
         let control = Control::default();
+        let answered = |number| {
+            control
+                .shared
+                .answered
+                .wait("an answer", Duration::ZERO, |answered| *answered == number)
+        };
         assert!(!control.sync(Duration::ZERO) && !control.sync(Duration::ZERO));
         let mut questions = Questions::new(control.clone(), 2);
         assert!(!questions.hear(0, 2) && questions.hear(1, 1));
@@ -164,13 +151,13 @@ mod tests {
         assert_eq!(questions.step(stripe(7), false), Step::Tell);
         questions.await_head(stripe(8));
         assert_eq!(questions.step(stripe(7), false), Step::Wait);
-        assert_eq!(*control.lock(), 0);
+        assert!(answered(0));
         assert_eq!(questions.step(stripe(8), false), Step::Rest);
-        assert_eq!(*control.lock(), 1);
+        assert!(answered(1));
         assert!(questions.hear(1, 2));
         questions.await_stripe(stripe(8));
         assert_eq!(questions.step(stripe(8), true), Step::Rest);
-        assert!(*control.lock() == 2 && !questions.is_pending());
+        assert!(answered(2) && !questions.is_pending());
         questions.end();
         assert!(control.sync(Duration::ZERO));
     }

@@ -50,6 +50,8 @@ pub enum EventKind {
     Member,
     /// The indexer ended before its time, and another one was started.
     IndexerEnded,
+    /// Packets of an earlier recording cannot be read.
+    Damage,
     /// One thread waits for too long for another one, or does so no more.
     LongWait,
     /// A write took too long.
@@ -79,6 +81,7 @@ impl EventKind {
             Self::Withheld => "withheld",
             Self::Member => "member",
             Self::IndexerEnded => "indexer_ended",
+            Self::Damage => "damage",
             Self::LongWait => "long_wait",
             Self::SlowWrite => "slow_write",
             Self::Promise => "slower_than_qualified",

@@ -20,7 +20,7 @@ use format::head::{HEAD_BYTES, StripeId};
 use format::local::LOCAL_FRAME_BYTES;
 use format::piece::fill_with_block;
 use index::{Catalog, Encoded, Files, Identity, IndexKeys};
-use indexer::{Closing, Death, Event, GaveWay, Owner, Piece, Rest, RunKind, Stripe, Times};
+use indexer::{Closing, Death, Event, GaveWay, Owner, Piece, Rest, RunKind, Stripe};
 use stage::{Sender, channel};
 use units::Clock;
 use units::number::to_u64;
@@ -52,9 +52,6 @@ const LATE_NS: i64 = 2_000_000_000;
 const LATE_OF_FILES_NS: i64 = 60_000_000_000;
 /// How long the end of a recording waits for its last index before it leaves the cache without it.
 const AWAIT_NS: i64 = 5_000_000_000;
-/// A stretch that an earlier recording left without an index is indexed when the volume is opened,
-/// unless it is longer than this: then it stays to be indexed when asked for.
-const CATCH_UP_BYTES_MAX: u64 = 4 << 30;
 
 /// What the indexer did.
 #[derive(Clone, Debug, Default)]
@@ -66,6 +63,8 @@ pub(crate) struct IndexerReport {
     pub(crate) unread: u64,
     /// What had no space.
     pub(crate) gave_way: GaveWay,
+    /// Parts of earlier recordings that could not be read to be indexed.
+    pub(crate) unreadable: u64,
     /// Processes that ended before their time.
     pub(crate) deaths: u64,
     /// Processor time of all of them.
@@ -174,7 +173,8 @@ impl<'a> Run<'a> {
         sealed: &FromRing,
         earlier: Reader,
     ) -> Result<(IndexerReport, Catalog), index::Error> {
-        self.catch_up(&earlier);
+        let indexed = self.parts.catalog.directory().first().map(|newest| newest.summary.last);
+        self.backlog.catch_up(&earlier, indexed, self.parts.epoch);
         // A disk that is pulled keeps its name while a process has it open, and comes back by
         // another.
         drop(earlier);
@@ -304,7 +304,9 @@ impl<'a> Run<'a> {
 
     fn hand_over_past(&mut self, shown: &WriterStatus) {
         let held = (shown.tail, shown.acknowledged);
-        match self.backlog.next(held, &mut self.parts.read_back) {
+        let step = self.backlog.next(held, &mut self.parts.read_back);
+        self.note_damage();
+        match step {
             backlog::Step::Stripe(stripe) => {
                 if self.past_epoch.is_some_and(|epoch| epoch != stripe.epoch) {
                     // Sessions ended with the recording that wrote them.
@@ -323,6 +325,15 @@ impl<'a> Run<'a> {
             }
             backlog::Step::GiveUp(stretch) => self.give_up(&stretch),
             backlog::Step::NotNow => {}
+        }
+    }
+
+    fn note_damage(&mut self) {
+        let unreadable = self.backlog.unreadable();
+        if unreadable > self.report.unreadable {
+            self.report.unreadable = unreadable;
+            let text = "packets of an earlier recording cannot be read: verify lists the damage";
+            self.parts.events.say(EventKind::Damage, "", text.to_owned());
         }
     }
 
@@ -423,17 +434,7 @@ impl<'a> Run<'a> {
             self.parts.late.end_segment(open.last);
             let late = self.parts.owner.forget(|stripe| stripe.is_late);
             late.iter().filter(|it| it.id > open.last).for_each(|it| self.parts.late.skip(it));
-            let OpenSegment { first, last, epoch, packets, times, .. } = open;
-            let (is_counted, is_given_up) = (true, false);
-            self.backlog.add(Stretch {
-                first,
-                last,
-                epoch,
-                packets,
-                times,
-                is_counted,
-                is_given_up,
-            });
+            self.backlog.add(Stretch::of(&open));
         }
         self.past_again();
         self.show_losses();
@@ -515,7 +516,10 @@ impl<'a> Run<'a> {
         let Some(mut open) = open else { return };
         let missed = match run_kind {
             RunKind::Live => self.parts.late.end_segment(open.last),
-            RunKind::Past => Left::NONE,
+            RunKind::Past => {
+                self.backlog.closed(open.last);
+                Left::NONE
+            }
         };
         let closing = open.closing((run_kind, rest), missed);
         let is_ours = open.epoch == self.parts.epoch;
@@ -734,6 +738,7 @@ impl<'a> Run<'a> {
         let mut moved_ns = self.parts.clock.boottime_ns();
         loop {
             let has_time = self.parts.clock.boottime_ns() < give_up_ns;
+            let unreadable = self.report.unreadable;
             if self.has_room() && has_time {
                 self.hand_over_earlier();
             }
@@ -741,6 +746,8 @@ impl<'a> Run<'a> {
             if let Some(event) = self.parts.owner.poll(self.parts.clock, ENCODING_TICK) {
                 moved_ns = now;
                 self.take(event);
+            } else if self.report.unreadable > unreadable {
+                moved_ns = now;
             } else if self.parts.owner.is_idle() {
                 let is_stuck = now.saturating_sub(moved_ns) >= LATE_NS;
                 if is_stuck || !(has_time && self.has_rest()) {
@@ -773,28 +780,5 @@ impl<'a> Run<'a> {
             self.cache_durable()?;
         }
         Ok(())
-    }
-
-    /// The data stripes behind the newest segment: an earlier recording left them without.
-    fn catch_up(&mut self, reader: &Reader) {
-        let Some(span) = reader.span() else { return };
-        let indexed = self.parts.catalog.directory().first().map(|newest| newest.summary.last);
-        let tail = StripeId { sequence: span.tail, sub: 0 };
-        let first = indexed.map_or(tail, StripeId::after).max(tail);
-        let piece = u64::from(reader.geometry().piece_bytes);
-        let slots = span.acknowledged.sequence.saturating_sub(first.sequence);
-        if slots.saturating_mul(piece) > CATCH_UP_BYTES_MAX || first > span.acknowledged {
-            return;
-        }
-        let last = span.acknowledged;
-        self.backlog.add(Stretch {
-            first,
-            last,
-            epoch: self.parts.epoch,
-            packets: 0,
-            times: Times::NONE,
-            is_counted: false,
-            is_given_up: false,
-        });
     }
 }

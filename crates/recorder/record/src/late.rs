@@ -172,7 +172,7 @@ impl Late {
             return Step::NotNow;
         }
         let slot = match from.slot(skipped.stripe) {
-            Slot::Read(stripes) => stripes,
+            Slot::Read(stripes, _) => stripes,
             Slot::NotNow => return Step::NotNow,
         };
         let is_it = |found: &&Found| found.id == skipped.stripe && found.is_whole;

@@ -53,6 +53,8 @@ mod progress;
 mod queues;
 mod reach;
 mod read_back;
+#[cfg(test)]
+mod recorded;
 mod report;
 mod resilver;
 mod returns;

@@ -15,17 +15,9 @@ pub(crate) const PENDING_BYTES_MAX: u64 = 128 << 20;
 /// The program, its stacks, the descriptions of stripes under way, and the like.
 const OTHER_BYTES: u64 = 128 << 20;
 
-/// What a recording may take.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Budget {
-    pool: u64,
-    kernel_rings: u64,
-    files: u64,
-    index: u64,
-    indexer: u64,
-    encryption: u64,
-    classes: u64,
-}
+/// What a recording may take, part by part.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Budget(Vec<(&'static str, u64)>);
 
 impl Budget {
     /// `queues` threads take packets; `pool` bytes lie between capture and disk.
@@ -49,31 +41,28 @@ impl Budget {
         let files = u64::try_from(files).unwrap_or(u64::MAX);
         let of_a_queue = selection::memory_bytes_max(&options.classes);
         let classes = of_a_queue.saturating_mul(to_u64(queues));
-        Self { pool, kernel_rings, files, index, indexer, encryption, classes }
+        Self(Vec::from([
+            ("pool", pool),
+            ("kernel rings", kernel_rings),
+            ("reading files", files),
+            ("encryption", encryption),
+            ("sessions of classes", classes),
+            ("index on its way to the disk", index),
+            ("indexer", indexer),
+            ("other", OTHER_BYTES),
+        ]))
     }
 
     pub(crate) fn sum(&self) -> u64 {
-        let Self { pool, kernel_rings, files, index, indexer, encryption, classes } = *self;
-        [pool, kernel_rings, files, index, indexer, encryption, classes, OTHER_BYTES]
-            .into_iter()
-            .fold(0, u64::saturating_add)
+        self.0.iter().fold(0, |sum, (_, bytes)| sum.saturating_add(*bytes))
     }
 }
 
 impl fmt::Display for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pool, kernel_rings, files, index, indexer, encryption, classes } = *self;
-        write!(f, "at most {} of memory: pool {}", ByteSize(self.sum()), ByteSize(pool))?;
-        let others = [
-            ("kernel rings", kernel_rings),
-            ("reading files", files),
-            ("encryption", encryption),
-            ("sessions of classes", classes),
-        ];
-        for (what, bytes) in others.into_iter().filter(|(_, bytes)| *bytes > 0) {
-            write!(f, ", {what} {}", ByteSize(bytes))?;
-        }
-        let (index, indexer, other) = (ByteSize(index), ByteSize(indexer), ByteSize(OTHER_BYTES));
-        write!(f, ", index on its way to the disk {index}, indexer {indexer}, other {other}")
+        let taken = self.0.iter().filter(|(_, bytes)| *bytes > 0);
+        let taken: Vec<String> =
+            taken.map(|(what, bytes)| format!("{what} {}", ByteSize(*bytes))).collect();
+        write!(f, "at most {} of memory: {}", ByteSize(self.sum()), taken.join(", "))
     }
 }

@@ -176,20 +176,12 @@ impl Report {
     /// An index that failed costs no packet: what it does not cover is indexed when asked for.
     fn take_index(&mut self, indexed: Result<IndexerReport, index::Error>) {
         match indexed {
-            Ok(IndexerReport {
-                rows,
-                segments,
-                index_bytes,
-                unread,
-                gave_way,
-                deaths,
-                cpu,
-                notes,
-            }) => {
-                self.cpu = cpu;
-                (self.rows, self.segments, self.index_bytes) = (rows, segments, index_bytes);
-                (self.unread, self.gave_way, self.indexer_deaths) = (unread, gave_way, deaths);
-                self.notes.extend(notes);
+            Ok(index) => {
+                (self.cpu, self.unreadable) = (index.cpu, index.unreadable);
+                (self.rows, self.segments) = (index.rows, index.segments);
+                (self.index_bytes, self.indexer_deaths) = (index.index_bytes, index.deaths);
+                (self.unread, self.gave_way) = (index.unread, index.gave_way);
+                self.notes.extend(index.notes);
             }
             Err(error) => self.notes.push(format!("indexing stopped: {error}; packets are stored")),
         }

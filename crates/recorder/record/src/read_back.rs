@@ -3,7 +3,7 @@
 use device::{Buffer, Pool, Shared};
 use format::head::{Head, Kind, StripeId};
 use indexer::{Piece, RunKind, Stripe, Times};
-use volume::Reader;
+use volume::{Error, Reader};
 
 /// Which of the indexer's memories they lie in.
 const MEMORY: u8 = 1;
@@ -45,8 +45,9 @@ impl Found {
 /// What a look at a slot gives.
 #[derive(Debug)]
 pub(crate) enum Slot {
-    /// Its data stripes, as far as they can be read.
-    Read(Vec<Found>),
+    /// Its data stripes, as far as they can be read, and where parts begin that no member shows;
+    /// nothing, where the ring has passed it.
+    Read(Vec<Found>, Vec<StripeId>),
     /// It cannot be looked at now: there is no memory, or the members do not show it so far.
     NotNow,
 }
@@ -103,10 +104,17 @@ impl<'a> ReadBack<'a> {
         self.memory.resize_with(buffers.len(), Vec::new);
         let columns: Vec<u8> = (0..columns).collect();
         let slots = reader.slots(stripe.sequence, &columns, &mut self.memory);
+        if slots.iter().any(|slot| matches!(slot, Err(Error::Overwritten(_)))) {
+            return Slot::Read(Vec::new(), Vec::new());
+        }
+        let newest = reader.span().map_or(stripe, |span| span.acknowledged);
+        let seen = slots.iter().find_map(|slot| slot.as_ref().ok());
+        let lost = || Vec::from([StripeId { sequence: stripe.sequence, sub: 0 }]);
+        let missing = seen.map_or_else(lost, |slot| slot.missing(stripe.sequence, newest));
         let columns = slots.into_iter().zip(&self.memory).zip(buffers);
         let columns =
             columns.map(|((slot, memory), buffer)| Some((slot.ok()?, copy(memory, buffer))));
-        Slot::Read(stripes_of(columns.collect()))
+        Slot::Read(stripes_of(columns.collect()), missing)
     }
 }
 

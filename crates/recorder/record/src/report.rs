@@ -73,6 +73,8 @@ pub struct Report {
     pub indexed_late: u64,
     /// Packets that stay without an index, because they ended the indexer twice.
     pub left_out: u64,
+    /// Parts of earlier recordings that had no index yet, and could not be read to make one.
+    pub unreadable: u64,
     /// Packets did not expire by the clock.
     pub clock_doubt: Option<ClockDoubt>,
     /// How often the indexer ended before its time, and another one was started.

@@ -2,13 +2,13 @@
 //! the ring writer, who waits for no disk. The end of a recording waits for them only shortly.
 
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 
 use core::time::Duration;
 
 use device::Device;
 use format::superblock::Spare;
-use stage::{Key, Sender};
+use stage::{Sender, Watched};
 
 use crate::discards;
 use crate::opening::Opened;
@@ -66,50 +66,26 @@ impl Opening {
 pub(crate) struct Spares {
     opening: Opening,
     tasks: Way,
-    working: Working,
-}
-
-/// How many threads open spares at this moment.
-#[derive(Clone, Default)]
-struct Working(Arc<(Mutex<usize>, Condvar)>);
-
-impl Working {
-    fn change(&self, change: impl FnOnce(&mut usize)) {
-        let (count, changed) = &*self.0;
-        change(&mut count.lock().unwrap_or_else(PoisonError::into_inner));
-        changed.notify_all();
-        stage::wake(Key::of(&self.0));
-    }
-
-    fn wait_for_none(&self, limit: Duration) {
-        let (count, changed) = &*self.0;
-        let lock = || count.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(stage) = stage::current() {
-            let key = (Key::of(&self.0), "a spare that is opened");
-            let _in_time = stage.wait_for(key, Some(limit), || (*lock() == 0).then_some(()));
-            return;
-        }
-        let count = lock();
-        // Whether it has come to that or not, no thread waits longer.
-        drop(changed.wait_timeout_while(count, limit, |count| *count > 0));
-    }
+    /// How many threads open spares at this moment.
+    working: Watched<usize>,
 }
 
 /// The end of a recording: when this is dropped nothing comes from the threads any more.
 pub(crate) struct SparesEnd {
     tasks: Way,
-    working: Working,
+    working: Watched<usize>,
 }
 
 impl Drop for SparesEnd {
     fn drop(&mut self) {
-        self.working.wait_for_none(END);
+        // Whether it has come to that or not, no thread waits longer.
+        let _in_time = self.working.wait("a spare that is opened", END, |count| *count == 0);
         self.tasks.close();
     }
 }
 
 pub(crate) fn start(opening: Opening, tasks: Sender<Task>) -> (Spares, SparesEnd) {
-    let (tasks, working) = (Way::new(tasks), Working::default());
+    let (tasks, working) = (Way::new(tasks), Watched::default());
     let end = SparesEnd { tasks: tasks.clone(), working: working.clone() };
     (Spares { opening, tasks, working }, end)
 }

@@ -44,6 +44,23 @@ pub struct Slot {
     pub closed: bool,
 }
 
+impl Slot {
+    /// The first stripes of the parts that are not shown, between those that are and behind them,
+    /// of the slot of `sequence` of a ring that is acknowledged up to `newest`.
+    pub fn missing(&self, sequence: u64, newest: StripeId) -> Vec<StripeId> {
+        let mut next = StripeId { sequence, sub: 0 };
+        let mut missing = Vec::new();
+        for stripe in &self.stripes {
+            let id = stripe.head.stripe.stripe;
+            missing.extend((next < id).then_some(next));
+            next.sub = id.sub.saturating_add(1);
+        }
+        // Only the newest slot may end open, behind what is acknowledged.
+        missing.extend((!self.closed && next <= newest).then_some(next));
+        missing
+    }
+}
+
 /// A stripe's piece in the column that was asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StripeInSlot {

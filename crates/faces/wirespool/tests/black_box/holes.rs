@@ -6,13 +6,16 @@
 use core::ops::Range;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
+use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::golden::{capture, extracted};
-use crate::machine::{Ran, Volume, run};
+use crate::machine::{Ran, Volume, command, run};
 
 const PIECE_BYTES: u64 = 64 << 10;
 const FIRST_NS: u64 = 1_700_000_000_000_000_000;
@@ -87,10 +90,91 @@ fn newest_slots_that_are_zeros_are_damage_and_not_the_end() {
     assert_eq!((&report["unknown_stripes"], &report["complete"]), (&20.into(), &false.into()));
     assert_eq!(report["unknown_packets_at_most"], 20 * (PIECE_BYTES - 4096) / 32);
 
-    // The next recording goes on behind them.
+    // The next recording goes on behind them, and does not make them good.
     let again = record(&volume, 24_000..24_100);
+    assert_eq!(again.code, Some(1), "{again:?}");
     assert!(again.out.contains("20 stripes at the end of the earlier"), "{again:?}");
     assert!(!again.out.contains("did not stop in order"), "{again:?}");
     let found = extracted(&ring, Path::new(&ring).parent().unwrap(), FIRST_NS);
     assert!((0..22_000).chain(24_000..24_100).all(|number| found.contains(&number)));
+}
+
+/// The packets that a query gets, and whether it says that these are all; and what other verbs say.
+fn answers(volume: &Volume, ring: &str) -> (BTreeSet<u32>, bool) {
+    let packets = extracted(ring, Path::new(&volume.file("")), FIRST_NS);
+    let out = volume.file("again.pcapng");
+    let query = ["udp", "--index-dir", &volume.index, "--force", "-w", &out];
+    let ran = run(&[&["extract", ring][..], &query].concat());
+    let is_whole = !ran.err.contains("damage: ");
+    let found = run(&["find", ring, "udp", "--index-dir", &volume.index]);
+    assert_eq!(found.err.contains("damage: "), !is_whole, "{found:?}");
+    if cfg!(feature = "sql") {
+        let rows = ["sql", ring, "SELECT count(*) FROM sessions", "--index-dir", &volume.index];
+        let sql = run(&rows);
+        assert_eq!(sql.err.contains("damage: "), !is_whole, "{sql:?}");
+    }
+    (packets, is_whole)
+}
+
+/// The next recording indexes what has no index: of that nothing that was given before is given no
+/// more, and what is damaged stays damage.
+fn check_next_recording(volume: &Volume, ring: &str, next: Range<u32>) {
+    let before = answers(volume, ring);
+    assert!(!before.1 && !before.0.is_empty(), "{} packets", before.0.len());
+    let again = record(volume, next.clone());
+    assert_eq!(again.code, Some(1), "{again:?}");
+    assert!(again.out.contains("cannot be read"), "{again:?}");
+    let mut expected = before.0;
+    expected.extend(next.clone());
+    for _ in 0..2 {
+        let after = answers(volume, ring);
+        let lost: Vec<&u32> = expected.difference(&after.0).collect();
+        assert!(after.0 == expected && !after.1, "{lost:?} are lost");
+        std::fs::remove_dir_all(&volume.index).unwrap();
+    }
+    assert_eq!(run(&["verify", ring]).code, Some(1));
+    // It was said once: what is recorded now is all there.
+    record(volume, next.end..next.end + 10).done();
+}
+
+#[test]
+fn damage_beyond_the_parity_stays_damage_when_its_slots_are_indexed() {
+    let volume = Volume::empty();
+    let members = ["ring", "m1", "m2"].map(|name| volume.file(name));
+    let create = ["create", &members[0], "--member", &members[1], "--member", &members[2]];
+    let shape = ["--parity", "1", "--size", "64M", "--piece", "64K", "--sparse"];
+    run(&[&create[..], &shape].concat()).done();
+    record(&volume, 0..24_000).done();
+    let used = slots_used(&members[0]);
+    for member in &members[..2] {
+        zero(member, used - 20..used);
+    }
+    check_next_recording(&volume, &members[0], 24_000..25_000);
+}
+
+#[test]
+fn damage_behind_the_newest_index_of_a_recorder_that_was_killed_stays_damage() {
+    let volume = Volume::empty();
+    let ring = ring(&volume);
+    let pipe = volume.file("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut recorder =
+        command(&["record", &ring, "--read", &pipe, "--index-dir", &volume.index]).spawn().unwrap();
+    let mut writer = File::options().write(true).open(&pipe).unwrap();
+    writer.write_all(&capture(FIRST_NS, 0..24_000)).unwrap();
+    // The newest segments are not closed, and the last stripes may be on their way.
+    let is_stored = || slots_used(&ring) > 300;
+    assert!((0..300).any(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        is_stored()
+    }));
+    recorder.kill().unwrap();
+    recorder.wait().unwrap();
+    drop(writer);
+    let used = slots_used(&ring);
+    let file = File::options().write(true).open(&ring).unwrap();
+    let slot = (2 << 20) + (used - 30) * PIECE_BYTES;
+    file.write_all_at(&[0xff, 0, 0xff], slot + 5 * 4096 + 100).unwrap();
+    zero(&ring, used - 20..used - 17);
+    check_next_recording(&volume, &ring, 24_000..25_000);
 }

@@ -1,7 +1,11 @@
 //! A volume's members come and go from the command line; what was recorded stays.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
 use serde_json::Value;
 
+use crate::golden::{capture, extracted};
 use crate::machine::{CAPTURES, Volume, run};
 
 fn status(member: &str) -> (Value, Option<i32>) {
@@ -83,6 +87,58 @@ fn members_are_missing_replaced_resilvered_and_added() {
     run(&["scrub", first]).done();
 }
 
+const FIRST_NS: u64 = 1_700_000_000_000_000_000;
+
+/// What verbs say of what a volume holds: packets by an index, sessions in words and in sums, and
+/// how many an archive gets; a hold takes all packets.
+fn answers(volume: &Volume, ring: &str, hold: &str) -> (BTreeSet<u32>, [String; 3]) {
+    let packets = extracted(ring, Path::new(&volume.file("")), FIRST_NS);
+    let found = run(&["find", ring, "udp", "--index-dir", &volume.index]).out;
+    let sums = "SELECT count(*), sum(orig_packets), sum(resp_packets) FROM sessions";
+    let sums = run(&["sql", ring, sums, "--index-dir", &volume.index]).out;
+    assert!(!cfg!(feature = "sql") || sums.contains("5000"), "{sums}");
+    let folder = volume.file(hold);
+    let held = ["hold", ring, "udp", "--hold-dir", &folder, "--index-dir", &volume.index];
+    let held = run(&held).err;
+    let held = held.split_once(" in ").map_or("", |(count, _)| count).to_owned();
+    let to = format!("file://{folder}-archive");
+    let archive = ["archive", ring, "--to", &to, "--sensor", "s", "--index-dir", &volume.index];
+    let archived = run(&[&archive[..], &["--json"]].concat()).out;
+    let archived: Value = serde_json::from_str(archived.lines().last().unwrap()).unwrap();
+    assert!(
+        held.ends_with("5 000 packets") && archived["cut_sessions"] == 0,
+        "{held:?}, {archived}"
+    );
+    (packets, [found, sums, archived["sessions"].to_string()])
+}
+
+#[test]
+fn a_grown_volume_answers_as_before() {
+    for (parity, count) in [("1", 3), ("0", 2), ("0", 1), ("2", 3)] {
+        let volume = Volume::empty();
+        let members: Vec<String> =
+            (0..count).map(|number| volume.file(&format!("member-{number}"))).collect();
+        let (first, others) = members.split_first().unwrap();
+        let others = others.iter().flat_map(|path| ["--member", path]);
+        let create = ["create", first, "--parity", parity, "--size", "32M", "--piece", "256K"];
+        let create = create.into_iter().chain(["--sparse"]).chain(others);
+        run(&create.collect::<Vec<_>>()).done();
+        let file = volume.file("sent.pcap");
+        std::fs::write(&file, capture(FIRST_NS, 0..5000)).unwrap();
+        run(&["record", first, "--read", &file, "--index-dir", &volume.index]).done();
+        let before = answers(&volume, first, "before");
+        assert!(before.0.iter().copied().eq(0..5000), "{} packets", before.0.len());
+        for more in ["more", "most"] {
+            run(&["grow", first, &volume.file(more), "--sparse"]).done();
+            let after = answers(&volume, first, more);
+            assert!(after == before, "{count} members: {:?}, {:?}", after.1, before.1);
+        }
+        // Without the index in its folder as well.
+        std::fs::remove_dir_all(&volume.index).unwrap();
+        assert!(answers(&volume, first, "alone") == before, "{count} members");
+    }
+}
+
 #[test]
 fn what_members_cannot_be_is_refused_in_one_line() {
     let volume = Volume::recorded();
@@ -93,5 +149,5 @@ fn what_members_cannot_be_is_refused_in_one_line() {
     run(&["status", &new]).is_refused("does not exist");
     // One of data and two of parity would be three members.
     run(&["grow", &volume.path, &new, "--sparse", "--parity", "2"]).is_refused("2 for parity");
-    assert!(!std::path::Path::new(&new).exists(), "what is refused leaves nothing behind");
+    assert!(!Path::new(&new).exists(), "what is refused leaves nothing behind");
 }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use format::directory::{Gap, SegmentEntry};
-use format::head::{Kind, StripeId};
+use format::directory::{Gap, SegmentEntry, Summary};
+use format::head::{HEAD_BYTES, Kind, StripeId};
 use format::piece::packets;
 use index::IndexKeys;
 use units::Timestamp;
 use units::number::to_u64;
-use volume::{Error, Reader};
+use volume::{Error, Reader, RowsWanted, Slot};
 
 use crate::check::{Verdict, broken};
 use crate::recorder::link::{Offered, content};
@@ -30,7 +30,10 @@ pub(crate) struct Found {
     pub(crate) packets: BTreeMap<u64, (StripeId, Timestamp)>,
     /// Losses that are stored, oldest first.
     pub(crate) gaps: Vec<(StripeId, Gap)>,
-    pub(crate) segments: u64,
+    /// Segments whose index can be read.
+    pub(crate) segments: Vec<Summary>,
+    /// Pieces of which rows were read by themselves as well.
+    pub(crate) by_rows: u64,
 }
 
 /// Reads everything; no wrong byte, no packet twice, and indexes that say what was put into them.
@@ -48,6 +51,33 @@ pub(crate) fn read_all(reader: &Reader) -> Verdict<Found> {
     Ok(found)
 }
 
+/// Queries read most pieces by some of their rows: those are the rows of the piece that was read
+/// whole, and of no other.
+fn check_rows(reader: &Reader, (slot, column): (&Slot, u8), buffer: &[u8]) -> Verdict<u64> {
+    let data = slot.stripes.iter().filter(|it| it.head.stripe.kind == Kind::Data);
+    let whole: Vec<_> = data.filter(|it| it.bad_rows.is_empty()).map(|it| &it.head).collect();
+    let wanted = whole.iter().map(|head| {
+        let rows = 0..head.stripe.rows;
+        RowsWanted { stripe: head.stripe.stripe, column, rows: Vec::from([rows]) }
+    });
+    let wanted: Vec<RowsWanted> = wanted.collect();
+    let mut count = 0;
+    for (head, rows) in whole.into_iter().zip(reader.rows(&wanted)) {
+        let Some(rows) = rows else { continue };
+        let body = Reader::body(head, buffer);
+        let is_it = |(first, bytes): &(u16, Vec<u8>)| {
+            let begin = usize::from(*first) * HEAD_BYTES;
+            body.get(begin..begin + bytes.len()) == Some(bytes)
+        };
+        if rows.head.piece.column != column || !rows.runs.iter().all(is_it) {
+            let id = head.stripe.stripe;
+            return broken(format!("WRONG BYTES: rows of {id}, column {column}, are of another"));
+        }
+        count += 1;
+    }
+    Ok(count)
+}
+
 fn read_slot(
     reader: &Reader,
     (sequence, column): (u64, u8),
@@ -59,6 +89,7 @@ fn read_slot(
         Err(Error::Overwritten(_) | Error::Damaged(_)) => return Ok(()),
         Err(error) => return broken(format!("slot {sequence}: {error}")),
     };
+    found.by_rows += check_rows(reader, (&slot, column), buffer)?;
     for piece in slot.stripes.iter().filter(|it| it.head.stripe.kind == Kind::Data) {
         if !piece.bad_rows.is_empty() {
             continue;
@@ -87,10 +118,10 @@ fn read_slot(
 }
 
 /// Every segment that a directory names says in its file which one it is.
-fn read_indexes(reader: &Reader, tail: u64) -> Verdict<u64> {
-    let Some(newest) = reader.newest_index() else { return Ok(0) };
-    let Some(directory) = reader.directory(newest) else { return Ok(0) };
-    let mut count = 0;
+fn read_indexes(reader: &Reader, tail: u64) -> Verdict<Vec<Summary>> {
+    let Some(newest) = reader.newest_index() else { return Ok(Vec::new()) };
+    let Some(directory) = reader.directory(newest) else { return Ok(Vec::new()) };
+    let mut segments = Vec::new();
     let in_ring = |entry: &&SegmentEntry| entry.index.sequence >= tail;
     for SegmentEntry { summary, index, .. } in directory.iter().filter(in_ring) {
         let Ok(file) = reader.index(*index) else { continue };
@@ -101,6 +132,28 @@ fn read_indexes(reader: &Reader, tail: u64) -> Verdict<u64> {
             let (text, _) = parquet.split_at(parquet.len().min(40));
             let text = String::from_utf8_lossy(text);
             return broken(format!("WRONG BYTES: the index at {index} of {says} has {text}"));
+        }
+        segments.push(*summary);
+    }
+    Ok(segments)
+}
+
+/// A segment that says that all its packets have rows keeps queries from looking at the stripes
+/// that it covers: there must be no packet in them that it has no row for. `packets` are all that
+/// ever were in the ring, in any order, by their stripes.
+pub(crate) fn check_claims(
+    (found, tail): (&Found, u64),
+    packets: impl Iterator<Item = StripeId> + Clone,
+) -> Verdict<u64> {
+    let held = found.segments.iter().filter(|it| !it.unindexed && it.first.sequence >= tail);
+    let mut count = 0;
+    for Summary { first, last, packets: indexed, .. } in held {
+        let covered = packets.clone().filter(|stripe| (first..=last).contains(&stripe)).count();
+        if to_u64(covered) > *indexed {
+            return broken(format!(
+                "STATEMENT: the index of {first} to {last} says that it is of {indexed} packets, \
+                 and {covered} were there"
+            ));
         }
         count += 1;
     }

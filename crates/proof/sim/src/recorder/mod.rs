@@ -8,6 +8,7 @@
 //! suffice.
 
 mod age;
+mod damage;
 mod fate;
 mod judge;
 mod link;
@@ -41,7 +42,7 @@ use crate::keys::{encrypts, keyring, recipients};
 use crate::random::{Random, mix};
 use age::{Ages, MachineClock};
 use fate::{Fate, Signals};
-use judge::{Found, Kept, Promise, check_kept, check_promise, read_all};
+use judge::{Found, Kept, Promise, check_claims, check_kept, check_promise, read_all};
 use link::{Link, Offered, Wire};
 use rack::{Rack, place};
 use statement::Statements;
@@ -82,6 +83,9 @@ struct Course {
     ages: Ages,
     /// Packets that were seen on the disks.
     kept: BTreeMap<u64, Kept>,
+    /// Packets that were seen and may be lost since: more members were damaged than the parity
+    /// bears.
+    damaged: BTreeMap<u64, Kept>,
     /// Packets that were handed over since it was certain what stays.
     undecided: BTreeMap<u64, Offered>,
     /// Of the newest recording.
@@ -168,6 +172,7 @@ impl Course {
             files: Arc::default(),
             ages,
             kept: BTreeMap::new(),
+            damaged: BTreeMap::new(),
             undecided: BTreeMap::new(),
             promise: Promise::default(),
             owed: Vec::new(),
@@ -194,6 +199,7 @@ impl Course {
         while self.cycle < cycles {
             let recorded = self.record()?;
             self.judge(&recorded)?;
+            self.damage_unindexed()?;
             self.cycle += 1;
             self.verb()?;
         }
@@ -526,7 +532,8 @@ impl Course {
         let packets = to_u64(found.packets.len());
         self.note(packets);
         self.counters.add("recorder: packets found", packets);
-        self.counters.add("recorder: segments found", found.segments);
+        self.counters.add("recorder: segments found", to_u64(found.segments.len()));
+        self.counters.add("recorder: pieces read by rows", found.by_rows);
     }
 
     /// It is certain what stays.
@@ -542,7 +549,12 @@ impl Course {
             self.judge_report(report, recorded.start, found)?;
         }
         self.keep(found)?;
+        let all = self.kept.values().chain(self.damaged.values()).map(|kept| kept.stripe);
+        let claims = check_claims((found, found.tail.unwrap_or(0)), all)?;
+        self.counters.add("recorder: segments that cover all they say", claims);
         let report = recorded.report.as_ref();
+        let unreadable = report.map_or(0, |report| report.unreadable);
+        self.counters.add("recorder: damage found while indexing", unreadable);
         let is_doubted = report.is_none_or(|report| report.clock_doubt.is_some());
         let is_in_order = report.is_some() && !recorded.has_crashed;
         let counters = &mut self.counters;
@@ -592,8 +604,9 @@ impl Course {
         let handed = core::mem::take(&mut self.undecided);
         let tail = found.tail.unwrap_or(0);
         self.kept.retain(|_, kept| kept.stripe.sequence >= tail);
+        self.damaged.retain(|_, kept| kept.stripe.sequence >= tail);
         for (&number, &(stripe, timestamp)) in &found.packets {
-            if self.kept.contains_key(&number) {
+            if self.kept.contains_key(&number) || self.damaged.contains_key(&number) {
                 continue;
             }
             let Some(it) = handed.get(&number).filter(|it| it.timestamp == timestamp) else {

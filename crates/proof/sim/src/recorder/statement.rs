@@ -36,6 +36,12 @@ impl Statements {
         self.offered.extend(offered.iter().map(|it| (it.number, it.timestamp)));
     }
 
+    /// Only these are left undamaged: of the others, and of what was lost before, who reads their
+    /// stripes learns there that something is missing, and not by this.
+    pub(crate) fn keep(&mut self, is_left: impl Fn(u64) -> bool) {
+        self.offered.retain(|number, _| is_left(*number));
+    }
+
     /// Asks for some ranges of time. `last`: packets of a recording that has just ended in order.
     pub(crate) fn check(
         &mut self,
