@@ -14,7 +14,7 @@ use crate::progress::say;
 pub(crate) struct Answered {
     /// What it has and what is missing from it, in words.
     pub(crate) said: String,
-    /// Nothing is missing from it, nor was erased.
+    /// Nothing is missing from it.
     pub(crate) is_whole: bool,
     pub(crate) state: State,
     /// The same where reaching a limit is no verdict.
@@ -31,7 +31,7 @@ impl Answered {
         let within = Completeness { limited: false, ..missing.clone() };
         Self {
             said: format!("{}, {missing}", plural(count, of)),
-            is_whole: missing.is_complete() && missing.erased_through.is_none(),
+            is_whole: missing.is_complete(),
             state: missing.state(),
             state_within_limit: within.state(),
             hint: None,
