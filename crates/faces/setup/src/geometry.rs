@@ -66,8 +66,7 @@ pub(crate) fn shape(members: &Members<'_>, parity: u8, spares: u8) -> Result<Sha
         piece_bytes: PIECE_BYTES,
         parity_columns: parity,
         layout: Layout { zones, extent_bytes, ..Layout::default() },
-        max_age_ns: 0,
-        qualified: None,
+        ..CreateOptions::default()
     };
     let found = geometry_for(members.size_bytes, all, &options);
     let (geometry, _) = found.map_err(|error| error.to_string())?;

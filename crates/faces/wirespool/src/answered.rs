@@ -14,7 +14,7 @@ use crate::progress::say;
 pub(crate) struct Answered {
     /// What it has and what is missing from it, in words.
     pub(crate) said: String,
-    /// Nothing is missing from it, nor was erased.
+    /// Nothing is missing from it.
     pub(crate) is_whole: bool,
     pub(crate) state: State,
     /// The same where reaching a limit is no verdict.
@@ -34,7 +34,7 @@ impl Answered {
         Self {
             said: format!("{}, {missing}", plural(count, of)),
             is_empty: count == 0,
-            is_whole: missing.is_complete() && missing.erased_through.is_none(),
+            is_whole: missing.is_complete(),
             state: missing.state(),
             state_within_limit: within.state(),
             hint: None,

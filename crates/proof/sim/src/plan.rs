@@ -1,6 +1,7 @@
 //! What a seed decides at the start: shape, sizes, and how many faults the volume must bear.
 
 use format::geometry::Geometry;
+use format::superblock::TimeKnown;
 use volume::{CreateOptions, Layout, geometry_for};
 
 use crate::keys::encrypts;
@@ -78,6 +79,7 @@ impl Plan {
             layout,
             max_age_ns: 0,
             qualified: None,
+            time: TimeKnown::default(),
         };
         let members = usize::from(data + parity);
         let mut smallest = (4 << 20) + slots * u64::from(piece_bytes);

@@ -59,6 +59,7 @@ const OF_RECORDER: &[Probe] = &[
     ("recorder: one write or flush fails", 65),
     ("recorder: questions answered", 2),
     ("recorder: segments found", 2),
+    ("recorder: starts without a maximum age between", 40),
     ("recorder: members given up", 90),
     ("recorder: rivals refused", 15),
     ("recorder: damage without an index", 60),

@@ -10,7 +10,9 @@ use device::{Device, Modelled, ROW_SIZE, ReadAt, Timeline, Timing, ZoneProfile};
 use format::checksum::{RowAddress, body_crc};
 use format::geometry::Geometry;
 use format::head::{Head, HeadKey, Kind, PieceHead, StripeHead, StripeId, Totals, VolumeId};
-use format::superblock::{Mark, MemberEntry, SUPERBLOCK_COPIES, Superblock, copy_offset};
+use format::superblock::{
+    Mark, MemberEntry, SUPERBLOCK_COPIES, Superblock, TimeKnown, copy_offset,
+};
 use units::Timestamp;
 use volume::{CreateOptions, Layout, Opener, Reader, geometry_for, mount};
 
@@ -263,6 +265,7 @@ fn superblock(ring: &Ring, member: u8) -> Superblock {
         given_up_before: 0,
         erased_before: 0,
         mark,
+        time: TimeKnown::default(),
         created: Timestamp(0),
         window,
         is_encrypted: false,

@@ -110,8 +110,8 @@ pub struct Completeness {
     pub expired_through: Option<Timestamp>,
     /// Of that so much was met and withheld: hull of its times.
     pub withheld: Option<(Timestamp, Timestamp)>,
-    /// Packets up to this time were erased, on purpose, and were asked for; what they were is not
-    /// known any more.
+    /// Packets up to this time were erased for their age, and were asked for; what they were is not
+    /// known any more, nor that the clock was right which expired them.
     pub erased_through: Option<Timestamp>,
     /// Packets of a link type for which the packet filter means nothing, or that the file cannot
     /// hold beside its own: they were left out.
@@ -155,6 +155,7 @@ impl Completeness {
             || self.unfit_packets > 0
             || self.unknown_sessions > 0
             || self.expired_through.is_some()
+            || self.erased_through.is_some()
             || self.limited
             || self.stopped
             || !self.unrecorded.is_empty()
@@ -366,7 +367,7 @@ impl Completeness {
             write!(f, "\nwithheld by age: packets from {from} to {to}")?;
         }
         if let Some(through) = self.erased_through {
-            write!(f, "\nerased: packets up to {through}")?;
+            write!(f, "\nerased by age: packets up to {through}")?;
         }
         let counts = [
             (self.missing_packets, "not found", "packets that the index counts"),

@@ -68,7 +68,7 @@ impl Withheld {
         let what = if self.stripes == 1 { "stripe has" } else { "stripes have" };
         Some(format!(
             "withheld by age: {} {what} packets beyond the maximum age, from {start} to {end}: \
-             they are stored, and no answer gives them out",
+             no answer gives them out, and where the volume erases what is too old they are erased",
             self.stripes
         ))
     }

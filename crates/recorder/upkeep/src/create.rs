@@ -14,7 +14,7 @@ use device::{Device, ROW_SIZE};
 use encryption::Recipients;
 use format::geometry::{PIECE_BYTES_MAX, RESERVED_BYTES};
 use format::head::{HeadKey, VolumeId};
-use format::superblock::{MemberEntry, Qualified, Spare, Superblock};
+use format::superblock::{MemberEntry, Qualified, Spare, Superblock, TimeKnown};
 use guard::{Consent, Overwrite};
 use host::Target;
 use units::Clock;
@@ -152,7 +152,9 @@ pub fn create(
     }
     let targets = options.devices().map(|path| allow(path, options));
     let targets = targets.collect::<Result<Vec<_>, _>>()?;
-    let shape = shape(&targets, options);
+    let (explained, boottime_ns) = (clock.realtime(), clock.boottime_ns());
+    let time = TimeKnown { explained, boottime_ns, ..TimeKnown::default() };
+    let shape = volume::CreateOptions { time, ..shape(&targets, options) };
     check_shape(&targets, options, &shape)?;
     let files = targets.iter().filter(|target| target.is_file);
     let total: u64 = files.map(|target| target.size_bytes).sum();
@@ -250,7 +252,8 @@ fn shape(targets: &[Allowed<'_>], options: &CreateOptions) -> volume::CreateOpti
     let layout = Layout { zones, extent_bytes, usable };
     let max_age = options.max_age.unwrap_or_default();
     let max_age_ns = units::nanos(max_age);
-    volume::CreateOptions { piece_bytes, parity_columns, layout, max_age_ns, qualified }
+    let time = TimeKnown::default();
+    volume::CreateOptions { piece_bytes, parity_columns, layout, max_age_ns, qualified, time }
 }
 
 /// Brings one member into being, without superblocks.
@@ -411,5 +414,7 @@ fn content_of_file(
         return options.force.then(|| Some("an empty file".to_owned())).ok_or_else(empty);
     }
     let content = content(path)?.ok_or_else(|| Error::UnknownFile { path: path.to_path_buf() })?;
-    content.allow(path, options.force).map(Some)
+    let destroyed = content.allow(path, options.force)?;
+    guard::refuse_owned(path, device::open_read(path)?.as_ref(), &host::SystemClock)?;
+    Ok(Some(destroyed))
 }

@@ -24,6 +24,13 @@ pub const INTERVAL_MS_MAX: u32 = 60_000;
 pub const INTERVAL_MS: u32 = 500;
 /// The same where it costs seeks, and each trip to the begin of a disk and back 50 ms.
 pub const INTERVAL_ROTATING_MS: u32 = 30_000;
+/// So long after the last comparison a writer sends nothing more: a renewal may come late, the more
+/// so on a slow disk that is busy. So long a writer that may be alive is watched.
+pub fn lease_ns(interval_ms: u32) -> i64 {
+    1375 * NANOS_PER_MS + i64::from(interval_ms) * NANOS_PER_MS * 5 / 4
+}
+
+const NANOS_PER_MS: i64 = 1_000_000;
 /// Highest turn; some are left above, so that the next one can be computed.
 pub const TURN_MAX: u64 = 1 << 60;
 

@@ -68,6 +68,10 @@ mod at {
     pub(super) const MARK_AT: usize = 448;
     pub(super) const MARK_UNTIL: usize = 456;
     pub(super) const CIPHER: usize = 464;
+    pub(super) const EXPLAINED: usize = 472;
+    pub(super) const EXPLAINED_BOOTTIME: usize = 480;
+    pub(super) const EARLY_BEFORE: usize = 488;
+    pub(super) const EARLY_FROM: usize = 496;
     pub(super) const MEMBERS: usize = 512;
     pub(super) const END: usize = MEMBERS + super::MEMBERS_MAX * super::MEMBER_ENTRY_BYTES;
 }
@@ -102,7 +106,7 @@ const _: () = {
     assert!(at::EARLIER + EARLIER_SHAPES_MAX * EARLIER_ENTRY_BYTES == at::PREVIOUS_START);
     assert!(at::PREVIOUS_START + 8 == at::MAX_AGE && at::ERASES + 1 == at::QUALIFIED_BY);
     assert!(at::REPORT + 16 == at::MARK_SEQUENCE && at::MARK_UNTIL + 8 == at::CIPHER);
-    assert!(at::CIPHER < at::MEMBERS);
+    assert!(at::CIPHER < at::EXPLAINED && at::EARLY_FROM + 8 <= at::MEMBERS);
     assert!(at::PARENT + 32 == at::EARLIER);
     assert!(at::GEOMETRY + GEOMETRY_BYTES == at::PREPARED_EPOCH);
     assert!(at::COPY + 1 == at::MEMBER && at::END <= SUPERBLOCK_BYTES);
@@ -269,6 +273,37 @@ impl Mark {
     }
 }
 
+/// What is known of the time, whatever clocks have said: the maximum age goes by it. Zeros: nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TimeKnown {
+    /// So late it was when this was written, and no later as far as anything explains.
+    pub explained: Timestamp,
+    /// Time since boot at the same moment.
+    pub boottime_ns: i64,
+    /// Stripes before this sequence may have been written by a clock that was behind; 0: none.
+    pub early_before: u64,
+    /// They count as written at this time, whatever their heads say.
+    pub early_from: Timestamp,
+}
+
+impl TimeKnown {
+    fn encode(&self, page: &mut [u8; SUPERBLOCK_BYTES]) {
+        put(page, at::EXPLAINED, &self.explained.0.to_le_bytes());
+        put(page, at::EXPLAINED_BOOTTIME, &self.boottime_ns.to_le_bytes());
+        put(page, at::EARLY_BEFORE, &self.early_before.to_le_bytes());
+        put(page, at::EARLY_FROM, &self.early_from.0.to_le_bytes());
+    }
+
+    fn decode(page: &[u8; SUPERBLOCK_BYTES]) -> Self {
+        Self {
+            explained: Timestamp(get_i64(page, at::EXPLAINED)),
+            boottime_ns: get_i64(page, at::EXPLAINED_BOOTTIME),
+            early_before: get_u64(page, at::EARLY_BEFORE),
+            early_from: Timestamp(get_i64(page, at::EARLY_FROM)),
+        }
+    }
+}
+
 /// A superblock.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Superblock {
@@ -312,6 +347,8 @@ pub struct Superblock {
     pub erased_before: u64,
     /// How far the ring had come.
     pub mark: Mark,
+    /// How late it is.
+    pub time: TimeKnown,
     /// When the volume was created.
     pub created: Timestamp,
     /// W: most stripes in flight, and most slots they may reach over.
@@ -443,6 +480,7 @@ impl Superblock {
         put(&mut page, at::GIVEN_UP_BEFORE, &self.given_up_before.to_le_bytes());
         put(&mut page, at::ERASED_BEFORE, &self.erased_before.to_le_bytes());
         self.mark.encode(&mut page);
+        self.time.encode(&mut page);
         put(&mut page, at::CREATED, &self.created.0.to_le_bytes());
         put(&mut page, at::WINDOW, &self.window.to_le_bytes());
         put(&mut page, at::JOINED_MEMBERS, &self.joined_members.to_le_bytes());
@@ -519,6 +557,7 @@ impl Superblock {
             given_up_before: get_u64(page, at::GIVEN_UP_BEFORE),
             erased_before: get_u64(page, at::ERASED_BEFORE),
             mark: Mark::decode(page)?,
+            time: TimeKnown::decode(page),
             created: Timestamp(get_i64(page, at::CREATED)),
             window,
             is_encrypted,
@@ -554,11 +593,11 @@ impl Superblock {
     }
 
     /// Sequences of what was recorded; 0 where nothing was.
-    fn past(&self) -> [u64; 6] {
+    fn past(&self) -> [u64; 7] {
         let Mark { acknowledged, until, .. } = self.mark;
         let Self { joined_start, previous_start, given_up_before, erased_before, .. } = *self;
-        let marked = acknowledged.sequence;
-        [joined_start, previous_start, given_up_before, erased_before, marked, until]
+        let (marked, early) = (acknowledged.sequence, self.time.early_before);
+        [joined_start, previous_start, given_up_before, erased_before, marked, until, early]
     }
 
     /// Identity of the member or spare that it lies on.
@@ -713,6 +752,12 @@ mod tests {
                 is_stopped: true,
                 at: Timestamp(19),
             },
+            time: TimeKnown {
+                explained: Timestamp(20),
+                boottime_ns: 21,
+                early_before: 22,
+                early_from: Timestamp(23),
+            },
             created: Timestamp(12),
             window: 4,
             is_encrypted: false,
@@ -758,7 +803,12 @@ mod tests {
 
     #[test]
     fn a_superblock_without_a_qualification_is_as_it_was_before_there_were_any() {
-        let without = Superblock { qualified: None, mark: Mark::default(), ..superblock() };
+        let without = Superblock {
+            qualified: None,
+            mark: Mark::default(),
+            time: TimeKnown::default(),
+            ..superblock()
+        };
         let page = without.encode(0);
         assert!(page[at::QUALIFIED_BY..at::MEMBERS].iter().all(|byte| *byte == 0));
         assert_eq!(Superblock::decode(&page, 0), Ok(without));
@@ -802,11 +852,12 @@ mod tests {
             given_up_before: 0,
             erased_before: 0,
             mark: Mark::default(),
+            time: TimeKnown::default(),
             ..superblock()
         };
         let is_refused = |it: &Superblock| Superblock::decode(&it.encode(0), 0).is_err();
         assert!(!is_refused(&none(0)) && !is_refused(&none(1)));
-        let pasts: [fn(&mut Superblock); 8] = [
+        let pasts: [fn(&mut Superblock); 9] = [
             |it| it.joined_epoch = 1,
             |it| it.joined_start = 1,
             |it| it.previous_epoch = 1,
@@ -814,6 +865,7 @@ mod tests {
             |it| it.given_up_before = 1,
             |it| it.erased_before = 1,
             |it| it.mark.until = 1,
+            |it| it.time.early_before = 1,
             |it| it.mark.acknowledged = StripeId { sequence: 1, sub: 0 },
         ];
         for (number, give_past) in pasts.into_iter().enumerate() {

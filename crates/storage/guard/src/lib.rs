@@ -6,21 +6,25 @@
 //! writing; it is claimed for this process, and may be written; nothing on it or on its partitions
 //! has the signature of a program; it holds no volume; and where nothing is signed, rows here and
 //! there are blank or of our own making. Consent names what may be lost; nothing is asked, and no
-//! default says yes.
+//! default says yes. No consent covers a volume whose claim moves: some process writes to it, whose
+//! lock this machine does not see.
 //!
 //! Not here: what is done with it. `upkeep` makes volumes, `qualify` measures.
 
 mod content;
 mod identity;
+mod owner;
 mod refusal;
 
 use std::path::Path;
 
 use blockdev::usage;
 use device::{Device, ReadAt};
+use host::SystemClock;
 
 pub use content::{STAMP, stamp_ends};
 pub use identity::{Changed, Identity};
+pub use owner::refuse_owned;
 pub use refusal::{Content, Refusal};
 
 /// What the user agreed to.
@@ -113,5 +117,11 @@ pub fn clear(path: &Path, consent: &Consent, seed: u64) -> Result<Cleared, Refus
     if let Some(content) = found.iter().find(|content| !covered(content)) {
         return Err(Refusal::Occupied { path: refused, content: content.clone() });
     }
+    for (_, node) in usage::partitions(path)? {
+        // One that cannot be opened has no writer.
+        let Ok(partition) = device::open_read(&node) else { continue };
+        refuse_owned(&node, partition.as_ref(), &SystemClock)?;
+    }
+    refuse_owned(path, reader.as_ref(), &SystemClock)?;
     Ok(Cleared { writer, reader, identity, lost: found })
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use blockdev::signature::Signature;
 use blockdev::usage::Use;
+use format::claim::Claim;
 
 /// Something that lies on a device.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -57,4 +58,17 @@ pub enum Refusal {
     InUse { path: PathBuf, used: Use },
     #[error("{} holds {content}", path.display())]
     Occupied { path: PathBuf, content: Content },
+    #[error(
+        "{} belongs to a volume, and {} has it open for writing; stop that first",
+        path.display(),
+        process_of(by.as_deref())
+    )]
+    Owned { path: PathBuf, by: Option<Box<Claim>> },
+}
+
+/// Of a claim that can be read.
+fn process_of(by: Option<&Claim>) -> String {
+    by.map_or("another process".to_owned(), |Claim { claimant, since, .. }| {
+        format!("process {} on {} (since {since})", claimant.process, claimant.host)
+    })
 }

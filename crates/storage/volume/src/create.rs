@@ -6,7 +6,7 @@ use format::geometry::{Geometry, MEMBERS_MAX, PIECE_BYTES_MAX, PIECE_BYTES_MIN};
 use format::head::{HeadKey, VolumeId};
 use format::key_log::KeyLog;
 use format::key_row::key_row_offsets;
-use format::superblock::{Mark, MemberEntry, Qualified, Spare, Superblock, window_max};
+use format::superblock::{Mark, MemberEntry, Qualified, Spare, Superblock, TimeKnown, window_max};
 use units::Timestamp;
 
 use crate::layout::Placed;
@@ -28,6 +28,8 @@ pub struct CreateOptions {
     pub max_age_ns: i64,
     /// What was measured of each member; kept in the superblock.
     pub qualified: Option<Qualified>,
+    /// When it is made, by the clock.
+    pub time: TimeKnown,
 }
 
 impl Default for CreateOptions {
@@ -38,6 +40,7 @@ impl Default for CreateOptions {
             layout: Layout::default(),
             max_age_ns: 0,
             qualified: None,
+            time: TimeKnown::default(),
         }
     }
 }
@@ -167,6 +170,7 @@ pub fn create_for(
         given_up_before: 0,
         erased_before: 0,
         mark: Mark::default(),
+        time: options.time,
         created: identity.created,
         window,
         is_encrypted: !recipients.is_empty(),

@@ -14,6 +14,7 @@ use format::superblock::{GENERATION_MAX, MemberEntry, NEVER, Superblock};
 use units::Clock;
 
 use crate::Error;
+use crate::explained::Explained;
 use crate::mark;
 use crate::member_writers::{Failed, MemberWriters};
 use crate::membership::Membership;
@@ -63,6 +64,8 @@ pub(crate) struct Beginning<'a> {
     pub(crate) last: StripeId,
     /// First part of the newest INDEX.
     pub(crate) index: StripeId,
+    /// How late it may be.
+    pub(crate) explained: Explained,
 }
 
 /// EPOCH and JOIN. `before` says which members were fresh: the others are whole from here on.
@@ -72,7 +75,7 @@ pub(crate) fn join(
     beginning: Beginning<'_>,
     clock: &dyn Clock,
 ) -> Result<Previous, Failed> {
-    let Beginning { epoch, gone, judged_from, last, index } = beginning;
+    let Beginning { epoch, gone, judged_from, last, index, explained } = beginning;
     let start = StripeId { sequence: last.sequence + 1, sub: 0 };
     if start.sequence > SEQUENCE_MAX / 2 {
         return Err(Failed::of_nobody(Error::Exhausted("stripes")));
@@ -118,6 +121,7 @@ pub(crate) fn join(
         members: members.collect(),
         ..superblock.successor()
     };
+    let joined = explained.noted(joined, clock);
     // Those that were there before come first: what a newcomer says alone, no other member would
     // know.
     for comes_first in [true, false] {

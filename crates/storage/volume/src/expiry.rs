@@ -16,24 +16,35 @@ use crate::{Error, Reader, Writer};
 
 /// Slots that are looked at before they are given up: it costs a few flushes.
 const SLOTS_AT_ONCE: u64 = 1024;
+/// So many without packets and index are given up, or those behind them never would be.
+const EMPTY_MAX: u64 = 1024;
 
 impl Reader {
     /// The first of `sequences` of which something is not expired at `through`; their end when all
-    /// is. Needs superblocks alone; every slot of them must be closed.
+    /// is. Needs superblocks alone; every slot of them must be closed. A few that never held
+    /// anything are no reason to give up any: who gives up slots says that packets were erased.
     pub fn expired_until(&self, sequences: Range<u64>, through: Timestamp) -> u64 {
-        let end = sequences.end;
-        let mut sequences = sequences;
-        sequences.find(|&sequence| !self.is_expired(sequence, through)).unwrap_or(end)
+        let (mut until, mut is_worth_it) = (sequences.start, false);
+        for sequence in sequences.clone() {
+            let Some(has_held) = self.expired(sequence, through) else { break };
+            is_worth_it |= has_held;
+            until = sequence + 1;
+        }
+        is_worth_it |= until - sequences.start >= EMPTY_MAX;
+        if is_worth_it { until } else { sequences.start }
     }
 
-    fn is_expired(&self, sequence: u64, through: Timestamp) -> bool {
+    /// Of a slot of which all has expired whether it holds packets or index.
+    fn expired(&self, sequence: u64, through: Timestamp) -> Option<bool> {
         if let Some(heads) = self.heads(sequence) {
-            return heads.iter().all(|head| has_expired(head, through));
+            let is_held = |head: &Head| matches!(head.stripe.kind, Kind::Data | Kind::Index);
+            let has_expired = heads.iter().all(|head| has_expired(head, through));
+            return has_expired.then(|| heads.iter().any(is_held));
         }
         // Where a head is lost, what follows says how long ago it was recorded at the latest.
         let reach = 2 * u64::from(self.superblock().window);
         let next = (sequence + 1..=sequence + reach).find_map(|sequence| self.head(sequence));
-        next.is_some_and(|head| head.stripe.realtime <= through)
+        next.is_some_and(|head| head.stripe.realtime <= through).then_some(true)
     }
 }
 

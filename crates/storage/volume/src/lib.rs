@@ -17,6 +17,7 @@ mod create;
 mod epoch;
 mod error;
 mod expiry;
+mod explained;
 mod heads;
 mod index_stripes;
 mod layout;
@@ -51,6 +52,7 @@ pub use claim::Opener;
 pub use create::{CreateOptions, Identity, columns_for, create, create_for, geometry_for};
 pub use error::{Error, Expelled, MemberFailure};
 pub use expiry::{Erased, erase};
+pub use explained::ClockDoubt;
 pub use format::usable::{Bound, Usable};
 pub use index_stripes::IndexFile;
 pub use layout::Layout;
@@ -76,6 +78,6 @@ pub use sealing::RandomKey;
 pub use search::Newest;
 pub use verify::{Damage, LostBody, VerifyReport};
 pub use writer::{
-    Appended, ClockDoubt, Filled, FilledColumn, Forgotten, Plan, Repair, Retention, Returning,
-    Writer, WriterCounters,
+    Appended, Filled, FilledColumn, Forgotten, Plan, Repair, Retention, Returning, Writer,
+    WriterCounters,
 };

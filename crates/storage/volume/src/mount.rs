@@ -23,6 +23,7 @@ use units::Clock;
 
 use crate::claim::{Claiming, Opener};
 use crate::epoch::{self, Beginning, Part, write_closing};
+use crate::explained::Explained;
 use crate::member_writer::MemberWriter;
 use crate::member_writers::{Failed, MemberWriters};
 use crate::membership::Membership;
@@ -32,7 +33,7 @@ use crate::seal::{Previous, Sealed, empty_head, row_offset};
 use crate::sealing::Keys;
 use crate::search::{self, Care, Known, Newest};
 use crate::slot_view::{SlotBytes, SlotView, StripeView};
-use crate::writer::{Explained, Writer};
+use crate::writer::Writer;
 use crate::{Error, MemberFailure, quorum};
 
 /// A member that answers nothing for this long, while others do, is left out.
@@ -147,13 +148,17 @@ fn recover(
     let failure = |member: u8, error: &Error| MemberFailure::new(&volume, member, error);
     let mut failed: Vec<MemberFailure> =
         failed.iter().map(|(member, error)| failure(*member, error)).collect();
+    // Of before this mount: a head that it has written explains nothing.
+    let mut explained = None;
+    let mut explain = |recovery: &Recovery| {
+        *explained.get_or_insert_with(|| Explained::of(&volume, recovery, clock))
+    };
     loop {
-        match mount_on(writers, gone, clock) {
+        match mount_on(writers, gone, &mut explain, clock) {
             Ok((previous, keys, judged)) => {
                 let recovery = Recovery { failed, ..judged.recovery };
-                // Of before this mount.
-                let explained = Explained::of(&volume, &recovery, clock);
-                return Ok((previous, keys, recovery, (judged.index, explained)));
+                let begin = (judged.index, explain(&recovery));
+                return Ok((previous, keys, recovery, begin));
             }
             Err(Failed { member: Some(member), error }) => {
                 writers.remove(member);
@@ -190,6 +195,7 @@ fn settled(
 fn mount_on(
     writers: &mut MemberWriters,
     gone: &[u8],
+    explain: &mut dyn FnMut(&Recovery) -> Explained,
     clock: &dyn Clock,
 ) -> Result<(Previous, Keys, Judged), Failed> {
     let membership = &settled(writers, gone, clock)?;
@@ -213,6 +219,7 @@ fn mount_on(
         judged_from: found.map_or(0, |newest| newest.acknowledged.sequence),
         last: judged.last,
         index: judged.index,
+        explained: explain(&judged.recovery),
     };
     let previous = epoch::join(writers, membership, beginning, clock)?;
     Ok((previous, keys, judged))
@@ -273,8 +280,9 @@ impl Judged {
         recovery.voided += u64::from(verdict.void.is_some());
         let alive = view.stripes.iter().map(|stripe| Some(stripe.stripe.realtime)).max();
         recovery.last_alive = recovery.last_alive.max(alive.flatten());
-        let boottime = view.stripes.last().map(|stripe| stripe.stripe.boottime_ns);
-        recovery.last_boottime_ns = boottime.or(recovery.last_boottime_ns);
+        let last =
+            view.stripes.last().map(|stripe| (stripe.stripe.epoch, stripe.stripe.boottime_ns));
+        recovery.last_boottime = recovery.last_boottime.max(last);
         let whole = view.stripes.get(..verdict.stripes).and_then(<[_]>::last);
         recovery.clean = whole.is_some_and(|stripe| stripe.stripe.clean_stop);
         self.index = whole.map_or(self.index, |stripe| stripe.stripe.index);

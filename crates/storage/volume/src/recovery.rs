@@ -21,8 +21,8 @@ pub struct Recovery {
     pub damaged: u64,
     /// The newest sign of life before this mount; `None` on a new volume.
     pub last_alive: Option<Timestamp>,
-    /// Time since boot in the newest head that was judged.
-    pub last_boottime_ns: Option<i64>,
+    /// Epoch of the newest head that was judged, and its time since boot.
+    pub last_boottime: Option<(u32, i64)>,
     /// Every slot was read, because the search contradicted itself.
     pub scanned_all: bool,
     /// Members that failed while mounting and were left out.

@@ -16,7 +16,7 @@ use device::{Bounded, LentRead, ReadAt, ReadBudget, side_by_side};
 use format::checksum::body_crc;
 use format::geometry::{Geometry, RESERVED_BYTES, ROW_BYTES};
 use format::head::{HEAD_BYTES, Head, HeadKey, StripeId, VolumeId};
-use format::superblock::{EarlierShape, Mark, MemberEntry, Superblock};
+use format::superblock::{EarlierShape, Mark, MemberEntry, Superblock, TimeKnown};
 use units::Timestamp;
 
 use crate::search::{Known, Newest};
@@ -205,6 +205,7 @@ fn superblock_from_heads(devices: &[&dyn ReadAt]) -> Option<Superblock> {
         given_up_before: 0,
         erased_before: 0,
         mark: Mark::default(),
+        time: TimeKnown::default(),
         created: Timestamp(0),
         window: create::window_of(&newest),
         is_encrypted: false,

@@ -11,7 +11,6 @@
 mod discards;
 mod erase;
 mod erasure;
-mod explained;
 mod members;
 mod repairs;
 mod retention;
@@ -19,10 +18,9 @@ mod sealing;
 
 pub use erase::Forgotten;
 use erasure::Erasure;
-pub(crate) use explained::Explained;
 pub use members::Returning;
 pub use repairs::Repair;
-pub use retention::{ClockDoubt, Retention};
+pub use retention::Retention;
 
 use std::collections::VecDeque;
 
@@ -38,6 +36,7 @@ use parity::Codec;
 use units::number::to_u64;
 use units::{Clock, Timestamp};
 
+use crate::explained::Explained;
 use crate::member_writer::MemberWriter;
 use crate::member_writers::{Failed, MemberWriters, WAIT};
 use crate::membership::Membership;
@@ -493,15 +492,22 @@ impl Writer {
         self.drain(clock)?;
         let mark = mark::of(self.superblock(), self.acknowledged, true, clock);
         // The volume is closed: who fails now knows less than the others, and leaves a claim that
-        // no process renews.
-        let stored = self.writers.store(clock, |own| Superblock { mark, ..own.successor() });
-        if let Err(Failed { member: None, error }) = stored {
-            return Err(error);
+        // no process renews. Where another program has written, nothing of the volume may be left.
+        let stored = self.writers.store(clock, |own| {
+            self.explained.noted(Superblock { mark, ..own.successor() }, clock)
+        });
+        for ended in [stored, self.writers.give_up(clock)] {
+            match ended {
+                Err(
+                    Failed { member: None, error }
+                    | Failed { error: error @ Error::Changed { .. }, .. },
+                ) => {
+                    return Err(error);
+                }
+                _ => {}
+            }
         }
-        match self.writers.give_up(clock) {
-            Err(Failed { member: None, error }) => Err(error),
-            _ => Ok(self.counters()),
-        }
+        Ok(self.counters())
     }
 
     /// Leaves the current slot: a VOID head behind its last stripe, whose block reaches to the

@@ -17,7 +17,7 @@ use core::time::Duration;
 
 use device::{Crash, Device, Fault, MUTATIONS, Modelled, Pool, ReadAt, Rule};
 use format::head::{HEAD_BYTES, HeadKey, Kind, StripeId, Totals, VolumeId};
-use format::superblock::MemberEntry;
+use format::superblock::{MemberEntry, TimeKnown};
 use units::{ManualClock, Timestamp};
 use volume::{
     CreateOptions, Error, Filled, FilledColumn, Identity, Layout, Opener, Reader, Writer, create,
@@ -80,6 +80,7 @@ impl Run {
             layout: layout(seed),
             max_age_ns: 0,
             qualified: None,
+            time: TimeKnown::default(),
         };
         let mut size = (4 << 20) + slots * u64::from(PIECE_BYTES);
         let fits = |size| {

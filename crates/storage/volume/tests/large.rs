@@ -12,7 +12,9 @@ use device::{Device, Modelled, ROW_SIZE, Timeline, Timing, Work, ZoneProfile};
 use format::checksum::{RowAddress, body_crc};
 use format::geometry::{Geometry, ROW_BYTES};
 use format::head::{Head, HeadKey, Kind, PieceHead, StripeHead, StripeId, Totals, VolumeId};
-use format::superblock::{Mark, MemberEntry, SUPERBLOCK_COPIES, Superblock, copy_offset};
+use format::superblock::{
+    Mark, MemberEntry, SUPERBLOCK_COPIES, Superblock, TimeKnown, copy_offset,
+};
 use units::Timestamp;
 use volume::{CreateOptions, Layout, Opener, Reader, Recovery, geometry_for, mount};
 
@@ -118,6 +120,7 @@ impl Ring {
 struct Hole {
     sequences: Range<u64>,
     mark: Mark,
+    time: TimeKnown::default(),
 }
 
 /// The disks of a ring, which hold nothing in so many slots before its newest.
@@ -167,6 +170,7 @@ fn disk(
         given_up_before: 0,
         erased_before: 0,
         mark,
+        time: TimeKnown::default(),
         created: Timestamp(0),
         window,
         is_encrypted: false,

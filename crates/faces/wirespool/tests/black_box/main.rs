@@ -73,3 +73,4 @@ mod turnover;
 mod two_writers;
 mod verbs;
 mod wireshark;
+mod wrong_clock;

@@ -271,11 +271,12 @@ fn a_volume_that_nobody_records_into_is_erased_by_command() {
         found.code.is_some_and(|code| [0, 1, 5].contains(&code)) && !found.out.contains("10.1."),
         "{found:?}"
     );
-    assert!(found.err.contains("\nerased: packets up to "), "{found:?}");
+    assert!(found.err.contains("\nerased by age: packets up to "), "{found:?}");
     let out = volume.file("erased.pcapng");
     let since = ["extract", &volume.path, "", "-w", &out, "--index-dir", &volume.index];
     let extracted = run(&since);
-    assert!(extracted.err.contains("\nerased: "), "{extracted:?}");
+    assert!(extracted.err.contains("\nerased by age: "), "{extracted:?}");
+    assert!(extracted.code == Some(1) && extracted.err.contains(", incomplete"), "{extracted:?}");
     let manifest = std::fs::read_to_string(format!("{out}.json")).unwrap();
     assert!(manifest.contains("\"erased_through_ns\""), "{manifest}");
     run(&["erase", "/nowhere/at/all"]).fails_with(3, "/nowhere/at/all");

@@ -121,15 +121,69 @@ fn after_a_kill_nobody_waits() {
     assert!(took < Duration::from_secs(4), "{took:?}");
 }
 
-/// Records a file on another machine, which reaches the volume by `device` alone.
-fn elsewhere(device: &str, hidden: &Path, index: &str) -> Ran {
-    let script =
-        "umount -l \"$1\" && exec \"$2\" record \"$3\" --pool 4M --read \"$4\" --index-dir \"$5\"";
+/// Runs a verb on another machine, which does not see what is mounted at `hidden`.
+fn run_elsewhere(hidden: &Path, arguments: &[&str]) -> Ran {
+    let script = "umount -l \"$1\" && shift && exec \"$@\"";
     let mut machine = Command::new("unshare");
     machine.args(["--pid", "--fork", "--mount", "--mount-proc", "sh", "-c", script, "sh"]);
-    machine.arg(hidden).args([env!("CARGO_BIN_EXE_wirespool"), device]);
-    machine.args([&format!("{CAPTURES}/tls.pcap"), index]).stdin(Stdio::null());
-    Ran::new(&machine.output().unwrap())
+    machine.arg(hidden).arg(env!("CARGO_BIN_EXE_wirespool")).args(arguments);
+    Ran::new(&machine.stdin(Stdio::null()).output().unwrap())
+}
+
+/// Records a file on another machine, which reaches the volume by `device` alone.
+fn elsewhere(device: &str, hidden: &Path, index: &str) -> Ran {
+    let input = format!("{CAPTURES}/tls.pcap");
+    let input = ["--pool", "4M", "--read", &input, "--index-dir", index];
+    run_elsewhere(hidden, &[&["record", device], &input[..]].concat())
+}
+
+#[test]
+fn on_another_machine_no_verb_takes_a_disk_that_a_recorder_has() {
+    let Some(shared) = Mounted::new(&["-t", "tmpfs", "-o", "size=100M", "tmpfs"]) else { return };
+    let hidden = shared.folder.path();
+    let folder = tempfile::tempdir().unwrap();
+    let [index, other, second] =
+        ["index", "other", "second"].map(|name| text(folder.path().join(name)));
+    let file = hidden.join("volume");
+    let volume = text(file.clone());
+    let size = ["--size", "64M", "--piece", "256K", "--sparse"];
+    run(&[&["create", &volume], &size[..]].concat()).done();
+    let two = ["create", &other, "--member", &second, "--parity", "1"];
+    run(&[&two[..], &size].concat()).done();
+    let recorder = Recorder::start(&volume, &index);
+    let Some(device) = Attached::over(&file, &[]) else { return };
+    let disk = &device.path;
+    let verbs: [&[&str]; 4] = [
+        &["create", disk, "--force"],
+        &["grow", &other, disk, "--force"],
+        &["grow", &other, disk, "--spare", "--force"],
+        &["replace", &other, "1", disk, "--force"],
+    ];
+    for verb in verbs {
+        let refused = run_elsewhere(hidden, verb);
+        refused.is_refused("has it open for writing; stop that first");
+        let process = format!("process {} on ", recorder.child.id());
+        assert!(refused.err.contains(&process), "{refused:?}");
+    }
+    assert_eq!(recorder.end().code, Some(0));
+    assert!(sessions(&volume) > 0);
+    run(&["verify", &volume]).done();
+    run(&["verify", &other]).done();
+    run_elsewhere(hidden, &["create", disk, "--force"]).done();
+}
+
+/// Whoever wrote it took no claim, so nobody could refuse it.
+#[test]
+fn a_recorder_whose_disk_became_another_volume_does_not_say_that_its_packets_are_stored() {
+    let [volume, other] = [Volume::empty(), Volume::empty()];
+    let recorder = Recorder::start(&volume.path, &volume.index);
+    let superblocks = &std::fs::read(&other.path).unwrap()[..8192];
+    let mut disk = std::fs::OpenOptions::new().write(true).open(&volume.path).unwrap();
+    disk.write_all(superblocks).unwrap();
+    let ended = recorder.end();
+    assert!(ended.code.is_some_and(|code| code != 0), "{ended:?}");
+    let words = "another program has written a superblock to member 0";
+    assert!(ended.err.contains(words), "{ended:?}");
 }
 
 #[test]

@@ -7,7 +7,9 @@ use device::{Device, Modelled, Pool, Timeline};
 use format::claim::INTERVAL_ROTATING_MS;
 use format::geometry::ROW_BYTES;
 use format::head::{HeadKey, Kind, VolumeId};
-use format::superblock::{Mark, MemberEntry, SUPERBLOCK_COPIES, Superblock, copy_offset};
+use format::superblock::{
+    Mark, MemberEntry, SUPERBLOCK_COPIES, Superblock, TimeKnown, copy_offset,
+};
 use units::Timestamp;
 use units::number::real;
 use volume::{Filled, Opener, Writer, mount};
@@ -77,6 +79,7 @@ fn create(mut disk: Modelled, ring: &Ring<'_>) -> Result<Superblock> {
         max_age_ns: 0,
         erases: false,
         qualified: None,
+        time: TimeKnown::default(),
         given_up_before: 0,
         erased_before: 0,
         mark: Mark::default(),

@@ -48,6 +48,10 @@ pub(crate) struct Ages {
     /// Nothing older is given out; 0: whatever its age.
     max_age_ns: i64,
     erases: bool,
+    /// This start has no maximum age.
+    is_off: bool,
+    /// The last start doubted its clock.
+    is_doubted: bool,
     starts: i64,
 }
 
@@ -73,6 +77,8 @@ impl Ages {
             started_ns: 0,
             max_age_ns,
             erases: random.percent(50),
+            is_off: false,
+            is_doubted: false,
             starts: 0,
         }
     }
@@ -96,14 +102,25 @@ impl Ages {
         } else if random.percent(70) {
             self.timeline.jump_realtime(-off_ns);
         }
+        self.is_off = self.max_age_ns > 0 && random.percent(25);
+        counters.add("recorder: starts without a maximum age between", u64::from(self.is_off));
         MachineClock { timeline: self.timeline.clone(), started_ns: self.started_ns }
     }
 
+    /// The user says that the clock is right when it is, and the recorder has asked.
     pub(crate) fn apply(&self, options: &mut Options) {
-        if self.max_age_ns > 0 {
+        if self.is_off {
+            (options.max_age, options.erase) = (MaxAge::Off, Some(false));
+        } else if self.max_age_ns > 0 {
+            options.clock_is_right = self.is_doubted && self.off_ns().abs() <= RIGHT_NS;
             let age = core::time::Duration::from_nanos(self.max_age_ns.unsigned_abs());
             (options.max_age, options.erase) = (MaxAge::Age(age), Some(self.erases));
         }
+    }
+
+    /// Whether a recording doubted its clock.
+    pub(crate) fn note(&mut self, is_doubted: bool) {
+        self.is_doubted = is_doubted;
     }
 
     /// By how much the wall clock is ahead.
@@ -147,7 +164,7 @@ impl Ages {
             }
             let too_old_ns = self.max_age_ns + 2 * RIGHT_NS;
             let is_too_old = self.max_age_ns > 0 && self.age_ns(kept) > too_old_ns;
-            let is_certain = is_in_order && !is_doubted && is_right_now;
+            let is_certain = is_in_order && !is_doubted && is_right_now && !self.is_off;
             if is_too_old && is_certain && self.is_by_right_clock(kept) && !is_hidden {
                 let days = self.age_ns(kept) / (24 * HOUR_NS);
                 return broken(format!("EXPIRED: packet {number} is given out after {days} days"));

@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use device::{Crash, ReadAt, Timing};
 use encryption::Keyring;
 use format::head::{HeadKey, VolumeId};
-use format::superblock::{MemberEntry, Spare};
+use format::superblock::{MemberEntry, Spare, TimeKnown};
 use index::{Content, Files, MemoryFiles};
 use indexer::{Fate as WorkerFate, Played, Seen, Workers};
 use record::{Account, Control, Error, Ground, Input, Options, Report};
@@ -129,6 +129,7 @@ impl Course {
             layout: Layout::default(),
             max_age_ns: 0,
             qualified: None,
+            time: TimeKnown::default(),
         };
         let slots = 20 + random.below(60);
         let mut size = (4 << 20) + slots * u64::from(piece_bytes);
@@ -157,7 +158,11 @@ impl Course {
                 .collect(),
             created: Timestamp(0),
         };
-        let ages = Ages::new(&rack.timeline(), &mut random);
+        let timeline = rack.timeline();
+        let (explained, boottime_ns) = (timeline.realtime(), timeline.now_ns());
+        let time = TimeKnown { explained, boottime_ns, ..TimeKnown::default() };
+        let options = CreateOptions { time, ..options };
+        let ages = Ages::new(&timeline, &mut random);
         let mut devices = rack.devices((1 << all) - 1);
         let recipients = recipients(encrypts(slots));
         create_for(&mut devices, &options, &identity, &recipients).expect("the sizes fit");
@@ -559,6 +564,7 @@ impl Course {
         let is_in_order = report.is_some() && !recorded.has_crashed;
         let counters = &mut self.counters;
         self.ages.judge(self.kept.iter(), reader, (is_in_order, is_doubted), counters)?;
+        self.ages.note(is_doubted);
         self.judge_members(reader)
     }
 

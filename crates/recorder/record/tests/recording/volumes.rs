@@ -10,10 +10,10 @@ use format::directory::Gap;
 use format::head::{HeadKey, VolumeId};
 use format::head::{Kind, StripeId};
 use format::piece::packets;
-use format::superblock::MemberEntry;
+use format::superblock::{MemberEntry, TimeKnown};
 use host::SystemClock;
 use record::{Input, Options, Report, record};
-use units::Timestamp;
+use units::{Clock, Timestamp};
 use volume::{CreateOptions, Identity, Reader, create, verify};
 
 /// Link type, time, length on the wire, bytes.
@@ -42,7 +42,10 @@ pub(crate) fn new_volume_of(paths: &[PathBuf], parity: u8, piece_bytes: u32, siz
         device::open(path, &device::Options::default()).unwrap()
     };
     let mut devices: Vec<_> = paths.iter().map(make).collect();
-    let options = CreateOptions { piece_bytes, parity_columns: parity, ..CreateOptions::default() };
+    let (explained, boottime_ns) = (SystemClock.realtime(), SystemClock.boottime_ns());
+    let time = TimeKnown { explained, boottime_ns, ..TimeKnown::default() };
+    let options =
+        CreateOptions { piece_bytes, parity_columns: parity, time, ..CreateOptions::default() };
     create(&mut devices, &options, &identity).unwrap();
 }
 

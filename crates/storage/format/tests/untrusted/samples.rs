@@ -12,7 +12,7 @@ use format::pcapng::{
 };
 use format::piece::{EncodedInterface, InterfaceFields, PacketParts, PieceBuilder, Statistics};
 use format::recorded::Recorded;
-use format::superblock::{EarlierShape, Mark, MemberEntry, Spare, Superblock};
+use format::superblock::{EarlierShape, Mark, MemberEntry, Spare, Superblock, TimeKnown};
 use units::Timestamp;
 use wire::LinkType;
 
@@ -98,6 +98,7 @@ pub(crate) fn superblocks() -> [(&'static str, Superblock); 2] {
         given_up_before: 8,
         erased_before: 9,
         mark: Mark { acknowledged: at(100, 2), until: 103, is_stopped: true, at: Timestamp(19) },
+        time: TimeKnown::default(),
         created: Timestamp(12),
         window: 4,
         is_encrypted: false,

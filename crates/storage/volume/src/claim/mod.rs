@@ -15,7 +15,7 @@
 mod claiming;
 mod hold;
 
-use format::claim::{Claimant, INTERVAL_MS};
+use format::claim::{Claimant, INTERVAL_MS, lease_ns};
 use units::Sleep;
 
 pub(crate) use claiming::Claiming;
@@ -59,12 +59,6 @@ impl core::fmt::Debug for Opener<'_> {
 /// From one renewal to the next.
 fn interval_ns(interval_ms: u32) -> i64 {
     i64::from(interval_ms) * NANOS_PER_MS
-}
-
-/// So long after the last comparison a writer sends nothing more: a renewal may come late, the more
-/// so on a slow disk that is busy. So long a writer that may be alive is watched.
-fn lease_ns(interval_ms: u32) -> i64 {
-    1375 * NANOS_PER_MS + interval_ns(interval_ms) * 5 / 4
 }
 
 /// So long who takes over waits behind its claim: longer than the lease of the other.

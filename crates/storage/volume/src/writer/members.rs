@@ -144,7 +144,8 @@ impl Writer {
             self.put_all_keys(clock)?;
         }
         let judged_from = self.acknowledged.sequence;
-        let beginning = Beginning { epoch, gone: &[], judged_from, last, index: self.index };
+        let (index, explained) = (self.index, self.explained);
+        let beginning = Beginning { epoch, gone: &[], judged_from, last, index, explained };
         self.previous = epoch::join(&mut self.writers, &before, beginning, clock)?;
         self.membership = self.writers.membership();
         (self.parity, self.rows) = own_pools(self.geometry()).map_err(Failed::of_nobody)?;

@@ -4,13 +4,11 @@
 //! has declared expired stays so whatever a clock says later, unless the user says that it is
 //! right.
 
-use core::fmt;
-
-use format::superblock::Superblock;
+use format::superblock::{Superblock, TimeKnown};
 use units::{Clock, Timestamp};
 
 use super::Writer;
-use super::explained::{Explained, slack_ns};
+use crate::explained::{ClockDoubt, Explained};
 use crate::{Error, mark};
 
 /// How long packets are kept, besides what the ring overwrites.
@@ -29,44 +27,6 @@ impl Retention {
     }
 }
 
-/// Why packets do not expire by the clock.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ClockDoubt {
-    /// It says a time that nothing explains: packets expire as if it were `explained`.
-    Ahead {
-        /// Time by the clock.
-        now: Timestamp,
-        /// The latest time that the volume and the time since boot explain.
-        explained: Timestamp,
-    },
-    /// What it says has expired already: whatever is recorded now is not given out.
-    Behind {
-        /// Time by the clock.
-        now: Timestamp,
-        /// Up to here packets count as expired.
-        expired_through: Timestamp,
-    },
-}
-
-impl fmt::Display for ClockDoubt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Ahead { now, explained } => write!(
-                f,
-                "the clock says {now}, and what was recorded last and the time since boot explain \
-                 no more than {explained}: packets expire as if it were that late; if the clock is \
-                 right, say so once with --clock-is-right"
-            ),
-            Self::Behind { now, expired_through } => write!(
-                f,
-                "packets up to {expired_through} count as expired, and the clock says {now}: what \
-                 is recorded now is never given out; if the clock is right, say so once with \
-                 --clock-is-right"
-            ),
-        }
-    }
-}
-
 impl Writer {
     /// Sets how long packets are kept, and declares expired what is older than `age_ns`, 0 for
     /// nothing: by the clock, as far as that is explained. Durable on every member when this
@@ -82,7 +42,9 @@ impl Writer {
     ) -> Result<(), Error> {
         let through = self.through(age_ns, clock);
         let known = self.superblock();
-        if retention == Retention::of(known) && through <= known.expired_through {
+        let is_alike = retention == Retention::of(known) && through <= known.expired_through;
+        let noted = || self.explained.noted(known.clone(), clock).time;
+        if is_alike && noted().early_before <= known.time.early_before {
             return Ok(());
         }
         let through = through.max(known.expired_through);
@@ -99,35 +61,54 @@ impl Writer {
     ) -> Result<(), Error> {
         self.explained = Explained::now(clock);
         let through = self.through(age_ns, clock);
-        self.set_retention(retention, through, clock)
+        // What was written by a clock that was behind was written by now.
+        let early_from = clock.realtime();
+        let Retention { max_age_ns, erases } = retention;
+        self.store(clock, |own| {
+            let time = TimeKnown { early_from, ..own.time };
+            Superblock { max_age_ns, erases, expired_through: through, time, ..own }
+        })
     }
 
-    /// What keeps packets of this age from expiring by the clock.
+    /// What keeps packets of this age from expiring by the clock, or from being given out.
     pub fn clock_doubt(&self, age_ns: i64, clock: &dyn Clock) -> Option<ClockDoubt> {
-        let (now, explained) = (clock.realtime(), self.explained.at(clock));
+        let now = clock.realtime();
         let expired_through = self.superblock().expired_through;
-        if age_ns > 0 && now.0 > explained.0.saturating_add(slack_ns(age_ns)) {
-            Some(ClockDoubt::Ahead { now, explained })
-        } else if expired_through > now {
-            Some(ClockDoubt::Behind { now, expired_through })
-        } else {
-            None
+        let by_time = self.explained.doubt(age_ns, clock);
+        let is_ahead = matches!(by_time, Some(ClockDoubt::Ahead { .. }));
+        if is_ahead && age_ns > 0 {
+            return by_time;
         }
+        let behind = ClockDoubt::Behind { now, expired_through };
+        let behind = (expired_through > now).then_some(behind);
+        // Who is back now has to be said without a maximum age, too: it may be set later.
+        let back = by_time.filter(|_| !is_ahead);
+        let explained = self.held_from();
+        let held = ClockDoubt::Back { now, explained };
+        behind.or(back).or((age_ns > 0 && explained > now).then_some(held))
     }
 
     /// Up to when packets may be erased that are older than `age_ns`: what has expired, but nothing
-    /// that a clock expired which was wrong.
+    /// that a clock expired which was wrong, nor what may be younger than it seems.
     pub fn erasable_through(&self, age_ns: i64, clock: &dyn Clock) -> Timestamp {
-        self.through(age_ns, clock).min(self.superblock().expired_through)
+        let through = self.through(age_ns, clock).min(self.superblock().expired_through);
+        if through < self.held_from() { Timestamp::MIN } else { through }
+    }
+
+    /// The oldest slots count as written then, where a clock was behind meanwhile.
+    fn held_from(&self) -> Timestamp {
+        let TimeKnown { early_before, early_from, .. } = self.superblock().time;
+        let is_held = self.erasable().start < early_before;
+        if is_held { early_from } else { Timestamp::MIN }
     }
 
     fn through(&self, age_ns: i64, clock: &dyn Clock) -> Timestamp {
         if age_ns == 0 {
             return Timestamp::MIN;
         }
-        let now = match self.clock_doubt(age_ns, clock) {
+        let now = match self.explained.doubt(age_ns, clock) {
             Some(ClockDoubt::Ahead { explained, .. }) => explained,
-            Some(ClockDoubt::Behind { .. }) | None => clock.realtime(),
+            _ => clock.realtime(),
         };
         Timestamp(now.0.saturating_sub(age_ns))
     }
@@ -152,7 +133,8 @@ impl Writer {
         let mark = mark::of(self.superblock(), self.acknowledged, false, clock);
         let stored = self.writers.store(clock, |own| {
             let erased_before = own.erased_before.max(erased);
-            change(Superblock { erased_before, mark, ..own.successor() })
+            let own = change(Superblock { erased_before, mark, ..own.successor() });
+            self.explained.noted(own, clock)
         });
         match stored {
             Ok(()) => {

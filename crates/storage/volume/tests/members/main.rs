@@ -8,6 +8,7 @@
 )]
 
 mod clock;
+mod clock_histories;
 mod discards;
 mod erase;
 mod exhaustive;

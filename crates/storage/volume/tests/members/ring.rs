@@ -3,8 +3,8 @@
 use device::{Device, Modelled, Pool, ReadAt, Timeline, Timing, ZoneProfile};
 use format::geometry::PIECE_BYTES_MIN;
 use format::head::{HEAD_BYTES, HeadKey, Kind, StripeId, VolumeId};
-use format::superblock::MemberEntry;
-use units::Timestamp;
+use format::superblock::{MemberEntry, TimeKnown};
+use units::{Clock, Timestamp};
 use volume::{
     CreateOptions, Error, Filled, Identity, Opener, Reader, RowsWanted, Writer, create, mount,
     mount_without,
@@ -76,9 +76,12 @@ impl Ring {
             spares: Vec::new(),
             created: Timestamp(0),
         };
+        let (explained, boottime_ns) = (timeline.realtime(), timeline.boottime_ns());
+        let time = TimeKnown { explained, boottime_ns, ..TimeKnown::default() };
         let options = CreateOptions {
             piece_bytes: PIECE_BYTES_MIN,
             parity_columns,
+            time,
             ..CreateOptions::default()
         };
         let there = (0..).zip(&disks).filter(|(number, _)| !missing.contains(number));

@@ -1,0 +1,200 @@
+//! Which time it may be, by what a volume knows: the rule of docs/format.md, Maximum age.
+//!
+//! Superblocks say how late it was when they were written, as far as anything explained it, and
+//! how long the machine was up. Time since then is explained by the time since boot, and by
+//! nothing else: a head has the time of a clock that may be wrong.
+
+use core::fmt;
+
+use format::superblock::{Superblock, TimeKnown};
+use units::{Clock, NANOS_PER_SECOND, Timestamp};
+
+use crate::Recovery;
+
+/// Why packets do not expire by the clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ClockDoubt {
+    /// It says a time that nothing explains: packets expire as if it were `explained`.
+    Ahead {
+        /// Time by the clock.
+        now: Timestamp,
+        /// The latest time that the volume and the time since boot explain.
+        explained: Timestamp,
+    },
+    /// It says an earlier time than the volume knows: one of the two is wrong. What is recorded
+    /// meanwhile, and was before, is not erased by it.
+    Back {
+        /// Time by the clock.
+        now: Timestamp,
+        /// So late it is by what was recorded before.
+        explained: Timestamp,
+    },
+    /// What it says has expired already: whatever is recorded now is not given out.
+    Behind {
+        /// Time by the clock.
+        now: Timestamp,
+        /// Up to here packets count as expired.
+        expired_through: Timestamp,
+    },
+}
+
+impl fmt::Display for ClockDoubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ahead { now, explained } => write!(
+                f,
+                "the clock says {now}, and what was recorded last and the time since boot explain \
+                 no more than {explained}: packets expire as if it were that late"
+            ),
+            Self::Back { now, explained } => write!(
+                f,
+                "the clock says {now}, and by what was recorded before it is {explained} at least: \
+                 packets recorded by a clock that is behind count as older than they are; nothing \
+                 recorded up to now is erased before its age has passed since then"
+            ),
+            Self::Behind { now, expired_through } => write!(
+                f,
+                "packets up to {expired_through} count as expired, and the clock says {now}: what \
+                 is recorded now is never given out"
+            ),
+        }?;
+        f.write_str("; if the clock is right, say so once with --clock-is-right")
+    }
+}
+
+/// The latest moment that now may be, as far as the volume and the time since boot explain it. One
+/// start with a clock that is years ahead would else make everything expire, for good.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Explained {
+    realtime: Timestamp,
+    /// When that was.
+    boottime_ns: i64,
+}
+
+impl Explained {
+    /// What a mount knows.
+    pub(crate) fn of(superblock: &Superblock, recovery: &Recovery, clock: &dyn Clock) -> Self {
+        let TimeKnown { explained, boottime_ns, .. } = superblock.time;
+        let is_known = superblock.time != TimeKnown::default();
+        let last = Self { realtime: explained, boottime_ns };
+        let last = if is_known { last } else { Self::by_heads(superblock, recovery) };
+        // Heads of the epoch that the superblocks name follow them in the same boot; those of a
+        // later one follow them in any.
+        let is_later = |&(epoch, up_ns): &(u32, i64)| {
+            epoch >= superblock.joined_epoch && up_ns > last.boottime_ns
+        };
+        let head = recovery.last_boottime.filter(is_later);
+        let last = head.map_or(last, |(_, up_ns)| last.up(up_ns));
+        last.up(clock.boottime_ns())
+    }
+
+    /// What a volume says that was written by a version without the time in its superblocks: when
+    /// packets were last declared expired, or else the newest head.
+    fn by_heads(superblock: &Superblock, recovery: &Recovery) -> Self {
+        let declared = Some(superblock.expired_through)
+            .filter(|through| *through > Timestamp::MIN && superblock.max_age_ns > 0)
+            .map(|through| Timestamp(through.0.saturating_add(superblock.max_age_ns)));
+        let newest = recovery.last_alive.unwrap_or(superblock.created);
+        let boottime_ns = recovery.last_boottime.map_or(i64::MIN, |(_, up_ns)| up_ns);
+        Self { realtime: declared.map_or(newest, |declared| newest.min(declared)), boottime_ns }
+    }
+
+    /// The same when the machine is up for so long: as much later as is certain. In another boot
+    /// it is at least the time since that.
+    fn up(self, up_ns: i64) -> Self {
+        let since_ns = match self.boottime_ns {
+            ..0 => 0,
+            before_ns if before_ns <= up_ns => up_ns - before_ns,
+            _ => up_ns.max(0),
+        };
+        Self { realtime: Timestamp(self.realtime.0.saturating_add(since_ns)), boottime_ns: up_ns }
+    }
+
+    pub(crate) fn now(clock: &dyn Clock) -> Self {
+        Self { realtime: clock.realtime(), boottime_ns: clock.boottime_ns() }
+    }
+
+    pub(crate) fn at(self, clock: &dyn Clock) -> Timestamp {
+        self.up(clock.boottime_ns()).realtime
+    }
+
+    /// What keeps the clock from being believed, where packets of this age expire by it.
+    pub(crate) fn doubt(self, age_ns: i64, clock: &dyn Clock) -> Option<ClockDoubt> {
+        let (now, explained) = (clock.realtime(), self.at(clock));
+        let slack_ns = slack_ns(age_ns);
+        if now.0 > explained.0.saturating_add(slack_ns) {
+            return Some(ClockDoubt::Ahead { now, explained });
+        }
+        let is_back = now.0 < explained.0.saturating_sub(slack_ns);
+        is_back.then_some(ClockDoubt::Back { now, explained })
+    }
+
+    /// A superblock that says how late it is. A clock that nothing explains says nothing; one that
+    /// is behind is believed, for it makes nothing expire, but what is written by it may be younger
+    /// than it seems.
+    pub(crate) fn noted(self, own: Superblock, clock: &dyn Clock) -> Superblock {
+        let TimeKnown { early_before, early_from, .. } = own.time;
+        let now = Self::now(clock);
+        let (explained, early) = match self.doubt(own.max_age_ns, clock) {
+            None => (now.realtime, (early_before, early_from)),
+            Some(ClockDoubt::Back { explained, .. }) => {
+                let mark = own.mark;
+                let last = if mark.is_stopped { mark.acknowledged.sequence } else { mark.until };
+                let is_first = early_before == 0;
+                let from = if is_first { explained } else { explained.max(early_from) };
+                (now.realtime, (last + 1, from))
+            }
+            Some(_) => (self.at(clock), (early_before, early_from)),
+        };
+        let (boottime_ns, (early_before, early_from)) = (now.boottime_ns, early);
+        Superblock { time: TimeKnown { explained, boottime_ns, early_before, early_from }, ..own }
+    }
+}
+
+/// How far a clock is believed beyond what explains it: time that the machine was off.
+const SLACK_SHARE: i64 = 8;
+const SLACK_NS_MIN: i64 = 3600 * NANOS_PER_SECOND;
+const SLACK_NS_MAX: i64 = 24 * SLACK_NS_MIN;
+
+/// By how much of an age the clock may be ahead of what explains it.
+fn slack_ns(max_age_ns: i64) -> i64 {
+    (max_age_ns / SLACK_SHARE).clamp(SLACK_NS_MIN, SLACK_NS_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use units::ManualClock;
+
+    use super::*;
+
+    #[test]
+    fn heads_and_superblocks_may_say_any_time() {
+        let clock = ManualClock::new(Timestamp(5));
+        clock.advance_nanos(1000);
+        let device = device::Modelled::instant(64 << 20);
+        let identity = crate::Identity {
+            volume_id: format::head::VolumeId([1; 16]),
+            head_key: format::head::HeadKey([2; 32]),
+            members: vec![format::superblock::MemberEntry::new([3; 16], String::new())],
+            spares: Vec::new(),
+            created: Timestamp(0),
+        };
+        let devices: &mut [Box<dyn device::Device>] = &mut [Box::new(device.clone())];
+        let made = crate::create(devices, &crate::CreateOptions::default(), &identity).unwrap();
+        let edges = [i64::MIN, -1, 0, 999, 1000, 1001, i64::MAX];
+        for time in edges.map(Timestamp) {
+            for up_ns in edges {
+                let last_boottime = Some((1, up_ns));
+                let last_alive = Some(time);
+                let recovery = Recovery { last_alive, last_boottime, ..Recovery::default() };
+                let known = TimeKnown { explained: time, boottime_ns: up_ns, ..made.time };
+                for own in [made.clone(), Superblock { time: known, ..made.clone() }] {
+                    let explained = Explained::of(&own, &recovery, &clock);
+                    let since_ns = explained.at(&clock).since(time);
+                    assert!((0..=1005).contains(&since_ns), "{time} {up_ns}: {since_ns}");
+                    explained.noted(own, &clock);
+                }
+            }
+        }
+    }
+}
