@@ -4,7 +4,9 @@
 //! from 10 600 and 8400, when they learned to encrypt, and again, from 11 200 and 8500, for keys of
 //! members that were away and for handshakes; those of `wirespool` from 11 500, and the files that
 //! `main.rs` uses from 34, for evidence and `--remote`, and to 36 when flags of verbs became files.
-//! What is left in circles is `wire`: headers hold each other, and each calls what follows it.
+//! Those of `volume` rose from 11 300 for clocks that nothing explains, rows of older shapes, copies
+//! of members and spares that have moved. What is left in circles is `wire`: headers hold each
+//! other, and each calls what follows it.
 
 use super::rule::Rule;
 
@@ -20,7 +22,7 @@ const fn entry(rule: Rule, place: &'static str, figure: usize) -> Entry {
 
 pub(super) const ENTRIES: [Entry; 12] = [
     entry(Rule::FilesInCircles, "crates/packets/wire", 5),
-    entry(Rule::FilesUsed, "crates/faces/wirespool/src/main.rs", 36),
+    entry(Rule::FilesUsed, "crates/faces/wirespool/src/main.rs", 35),
     entry(Rule::FilesUsed, "crates/packets/capture/src/live/xdp/open.rs", 13),
     entry(Rule::FilesUsed, "crates/proof/bench/src/main.rs", 17),
     entry(Rule::FilesUsed, "crates/recorder/extract/src/packet_reader.rs", 19),
@@ -30,5 +32,5 @@ pub(super) const ENTRIES: [Entry; 12] = [
     entry(Rule::CrateLines, "crates/faces/wirespool", 12500),
     entry(Rule::CrateLines, "crates/recorder/extract", 9800),
     entry(Rule::CrateLines, "crates/recorder/record", 8300),
-    entry(Rule::CrateLines, "crates/storage/volume", 11300),
+    entry(Rule::CrateLines, "crates/storage/volume", 11500),
 ];
