@@ -4,9 +4,9 @@
 //! from 10 600 and 8400, when they learned to encrypt, and again, from 11 200 and 8500, for keys of
 //! members that were away and for handshakes; those of `wirespool` from 11 500, and the files that
 //! `main.rs` uses from 34, for evidence and `--remote`, and to 36 when flags of verbs became files.
-//! Those of `volume` rose from 11 300 for clocks that nothing explains, rows of older shapes, copies
-//! of members and spares that have moved. What is left in circles is `wire`: headers hold each
-//! other, and each calls what follows it.
+//! Those of `volume` rose from 11 300 for clocks that nothing explains, rows of older shapes,
+//! copies of members and spares that have moved. What is left in circles is `wire`: headers hold
+//! each other, and each calls what follows it.
 
 use super::rule::Rule;
 
