@@ -203,10 +203,11 @@ impl Backlog {
                     self.at = Some(sequence + 1);
                     let next = StripeId { sequence: sequence + 1, sub: 0 };
                     let behind = |id| stripes.iter().map(|it| it.id).find(|it| *it > id);
-                    let bad = stripes.iter().filter(|found| !found.is_whole).map(|found| found.id);
-                    let bad =
-                        bad.chain(missing).map(|id| (id.max(first), behind(id).unwrap_or(next)));
-                    let bad = bad.filter(|(id, behind)| *behind > first && *id <= last).min();
+                    let bad = |id| (first.max(id), behind(id).unwrap_or(next));
+                    let missing = missing.into_iter().map(bad);
+                    let missing = missing.filter(|(id, behind)| *behind > first && *id <= last);
+                    let damaged = stripes.iter().filter(|it| within(it) && !it.is_whole);
+                    let bad = damaged.map(|it| bad(it.id)).chain(missing).min();
                     let is_before = |found: &&Found| bad.is_none_or(|(id, _)| found.id < id);
                     let found = stripes.iter().filter(|found| within(found)).filter(is_before);
                     self.read.extend(found.map(|found| found.to_hand_over(RunKind::Past)));

@@ -120,7 +120,6 @@ impl Ring {
 struct Hole {
     sequences: Range<u64>,
     mark: Mark,
-    time: TimeKnown::default(),
 }
 
 /// The disks of a ring, which hold nothing in so many slots before its newest.

@@ -97,7 +97,7 @@ fn answers(volume: &Volume, ring: &str, hold: &str) -> (BTreeSet<u32>, [String; 
     let sums = "SELECT count(*), sum(orig_packets), sum(resp_packets) FROM sessions";
     let sums = run(&["sql", ring, sums, "--index-dir", &volume.index]).out;
     assert!(!cfg!(feature = "sql") || sums.contains("5000"), "{sums}");
-    let folder = volume.file(hold);
+    let folder = volume.file(&format!("hold-{hold}"));
     let held = ["hold", ring, "udp", "--hold-dir", &folder, "--index-dir", &volume.index];
     let held = run(&held).err;
     let held = held.split_once(" in ").map_or("", |(count, _)| count).to_owned();

@@ -63,6 +63,12 @@ fn what_cannot_be_read_is_named_and_not_handed_over() {
     backlog.add(stretch(gone[1].after()));
     assert_eq!(all_of(&mut backlog, held, &mut from), [0, packets(&all[7..])]);
 
+    // Damage in front of a stretch is none of its own, also in the same slot.
+    let mut backlog = Backlog::default();
+    backlog.add(stretch(bad.after()));
+    assert_eq!(all_of(&mut backlog, held, &mut from), expected[1..]);
+    assert_eq!(backlog.unreadable(), 2);
+
     // Of what a segment has nothing is read again, whatever became of the indexer.
     let mut backlog = Backlog::default();
     backlog.add(stretch(all[7].stripe));
