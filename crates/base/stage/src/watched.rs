@@ -55,9 +55,8 @@ mod tests {
     fn a_change_ends_the_waits_for_it_and_others_their_patience() {
         let count = Watched::<u32>::default();
         let (other, soon) = (count.clone(), Duration::from_millis(10));
-        let thread = std::thread::spawn(move || other.change(|count| *count += 1));
+        crate::spawn("other", move || other.change(|count| *count += 1)).expect("a thread");
         assert!(count.wait("one", Duration::from_mins(1), |count| *count == 1));
-        thread.join().expect("it does not panic");
         assert!(!count.wait("two", soon, |count| *count == 2));
         assert_eq!(format!("{count:?}"), "Watched(1)");
     }

@@ -298,6 +298,10 @@ fn who_has_the_processor_that_another_wants_is_named() {
     let Some((code, json)) = watched(&["--", "taskset", "-c", "0", &python, "-c", spin]) else {
         return;
     };
+    if json["tracing"]["lost_turns"] != 0 {
+        // One of them may be that of a second.
+        return println!("not run: the kernel kept turns back: {}", json["tracing"]);
+    }
     let all = json["findings"].as_array().unwrap();
     assert_eq!(code, Some(1));
     assert_eq!(all[0]["kind"], "calls.processor", "{all:#?}");

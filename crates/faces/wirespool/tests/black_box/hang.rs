@@ -235,8 +235,9 @@ fn a_named_disk_that_hangs_is_said_in_time() {
     }
     let Some(rig) = Rig::new() else { return };
     let [volume, hung, _] = &rig.members;
-    let [file, other] = ["named.pcapng", "other"].map(|name| rig.volume.file(name));
     for hang in [Hang::Look, Hang::Open] {
+        let new = |name: &str| rig.volume.file(&format!("{hang:?}-{name}"));
+        let (file, other) = (new("named.pcapng"), new("other"));
         rig.disk.hang(&[hang]);
         let mut all = vec![
             vec!["find", hung, "--member", volume],

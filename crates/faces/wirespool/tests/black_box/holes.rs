@@ -122,7 +122,7 @@ fn check_next_recording(volume: &Volume, ring: &str, next: Range<u32>) {
         let after = answers(volume, ring);
         let lost: Vec<&u32> = expected.difference(&after.0).collect();
         assert!(after.0 == expected && !after.1, "{lost:?} are lost");
-        std::fs::remove_dir_all(&volume.index).unwrap();
+        fs::remove_dir_all(&volume.index).unwrap();
     }
     assert_eq!(run(&["verify", ring]).code, Some(1));
     // It was said once: what is recorded now is all there.

@@ -22,7 +22,7 @@ impl Course {
         let reader = Reader::open(self.readers(u32::MAX))
             .map_err(|error| Violation(format!("a reader cannot open it: {error}")))?;
         let reader = self.unlocked(reader);
-        for _ in 0..1 + self.random.below(3) {
+        for _ in 0..=self.random.below(3) {
             let stripes = Vec::from_iter(self.without_index(&reader));
             if !stripes.is_empty() {
                 let stripe = self.random.pick(&stripes);
@@ -63,7 +63,9 @@ impl Course {
                 let at =
                     geometry.slot_offset(stripe.sequence) + u64::from(row) * u64::from(ROW_BYTES);
                 self.rack.disk_handle(disk).damage(at, |page| {
-                    if is_slot { page.fill(0) } else { page.iter_mut().for_each(|it| *it = !*it) }
+                    for byte in page.iter_mut() {
+                        *byte = if is_slot { 0 } else { !*byte };
+                    }
                 });
             }
         }

@@ -143,7 +143,7 @@ fn read_indexes(reader: &Reader, tail: u64) -> Verdict<Vec<Summary>> {
 /// ever were in the ring, in any order, by their stripes.
 pub(crate) fn check_claims(
     (found, tail): (&Found, u64),
-    packets: impl Iterator<Item = StripeId> + Clone,
+    packets: &(impl Iterator<Item = StripeId> + Clone),
 ) -> Verdict<u64> {
     let held = found.segments.iter().filter(|it| !it.unindexed && it.first.sequence >= tail);
     let mut count = 0;

@@ -555,7 +555,7 @@ impl Course {
         }
         self.keep(found)?;
         let all = self.kept.values().chain(self.damaged.values()).map(|kept| kept.stripe);
-        let claims = check_claims((found, found.tail.unwrap_or(0)), all)?;
+        let claims = check_claims((found, found.tail.unwrap_or(0)), &all)?;
         self.counters.add("recorder: segments that cover all they say", claims);
         let report = recorded.report.as_ref();
         let unreadable = report.map_or(0, |report| report.unreadable);

@@ -1,10 +1,7 @@
-use std::fs::OpenOptions;
-use std::os::unix::fs::FileExt;
-
-use format::geometry::ROW_BYTES;
+use format::head::HEAD_BYTES;
 
 use super::*;
-use crate::recorded::{PACKETS, data_stripes, pool, recorded};
+use crate::recorded::{data_stripes, pool, recorded};
 
 /// The packets of each stretch without damage that a backlog makes of one stretch.
 fn all_of(backlog: &mut Backlog, held: (u64, StripeId), from: &mut ReadBack<'_>) -> Vec<u64> {
@@ -31,13 +28,14 @@ fn what_cannot_be_read_is_named_and_not_handed_over() {
     let all = data_stripes(&reader);
     let span = reader.span().unwrap();
     // A row of one stripe, and two slots that nothing can be read of.
-    let file = OpenOptions::new().write(true).open(&volume).unwrap();
-    let slot = |sequence| reader.geometry().slot_offset(sequence);
+    let mut bytes = std::fs::read(&volume).unwrap();
+    let slot = |sequence| usize::try_from(reader.geometry().slot_offset(sequence)).unwrap();
     let (bad, gone) = (all[2].stripe, [all[5].stripe, all[6].stripe]);
-    file.write_all_at(&[0xff; 8], slot(bad.sequence) + 3 * u64::from(ROW_BYTES)).unwrap();
+    bytes[slot(bad.sequence) + 3 * HEAD_BYTES..][..8].fill(0xff);
     for stripe in gone {
-        file.write_all_at(&vec![0; reader.piece_bytes()], slot(stripe.sequence)).unwrap();
+        bytes[slot(stripe.sequence)..][..reader.piece_bytes()].fill(0);
     }
+    std::fs::write(&volume, bytes).unwrap();
     let packets = |stripes: &[crate::late::Skipped]| -> u64 {
         stripes.iter().map(|stripe| stripe.packets).sum()
     };

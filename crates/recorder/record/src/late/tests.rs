@@ -1,4 +1,3 @@
-use device::Pool;
 use units::Timestamp;
 
 use super::*;
