@@ -24,16 +24,10 @@ pub const INTERVAL_MS_MAX: u32 = 60_000;
 pub const INTERVAL_MS: u32 = 500;
 /// The same where it costs seeks, and each trip to the begin of a disk and back 50 ms.
 pub const INTERVAL_ROTATING_MS: u32 = 30_000;
-/// So long after the last comparison a writer sends nothing more: a renewal may come late, the more
-/// so on a slow disk that is busy. So long a writer that may be alive is watched.
-pub fn lease_ns(interval_ms: u32) -> i64 {
-    1375 * NANOS_PER_MS + i64::from(interval_ms) * NANOS_PER_MS * 5 / 4
-}
-
-const NANOS_PER_MS: i64 = 1_000_000;
 /// Highest turn; some are left above, so that the next one can be computed.
 pub const TURN_MAX: u64 = 1 << 60;
 
+const NANOS_PER_MS: i64 = 1_000_000;
 const MAGIC: [u8; 8] = *b"wireCLAM";
 const VERSION: u16 = 1;
 
@@ -74,6 +68,28 @@ const _: () = {
     assert!(CLAIM_OFFSET == 2 * 4096 && SUPERBLOCK_BYTES == 4096 && ROW_BYTES == 4096);
     assert!(CLAIM_OFFSET + 4096 <= RESERVED_BYTES);
 };
+
+/// So long after the last comparison a writer sends nothing more: a renewal may come late, the more
+/// so on a slow disk that is busy. So long a writer that may be alive is watched.
+pub fn lease_ns(interval_ms: u32) -> i64 {
+    1375 * NANOS_PER_MS + interval_ns(interval_ms) * 5 / 4
+}
+
+/// From one renewal to the next.
+pub fn interval_ns(interval_ms: u32) -> i64 {
+    i64::from(interval_ms) * NANOS_PER_MS
+}
+
+/// So long who takes over waits behind its claim: longer than the lease of the other.
+pub fn yield_ns(interval_ms: u32) -> i64 {
+    lease_ns(interval_ms) + interval_ns(interval_ms) / 4
+}
+
+/// Where only another opener can be alive: how long an opener that has looked may take to claim,
+/// and waits behind its claim.
+pub fn race_ns(interval_ms: u32) -> i64 {
+    50 * NANOS_PER_MS + (interval_ns(interval_ms) / 10).min(1000 * NANOS_PER_MS)
+}
 
 /// The process that claims a volume, as another one can recognize it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -139,6 +155,12 @@ pub enum ClaimError {
 }
 
 impl Claim {
+    /// Whose it is.
+    pub fn process(&self) -> String {
+        let Self { claimant, since, .. } = self;
+        format!("process {} on {} (since {since})", claimant.process, claimant.host)
+    }
+
     /// The row of this claim.
     pub fn encode(&self, key: &HeadKey) -> [u8; CLAIM_BYTES] {
         let mut page = [0; CLAIM_BYTES];

@@ -273,7 +273,8 @@ impl Mark {
     }
 }
 
-/// What is known of the time, whatever clocks have said: the age goes by it. Zeros: nothing.
+/// What is known of the time, whatever clocks have said: the maximum age goes by it. Zeros say
+/// nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TimeKnown {
     /// So late it was when this was written, and no later as far as anything explains.

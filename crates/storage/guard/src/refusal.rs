@@ -68,7 +68,5 @@ pub enum Refusal {
 
 /// Of a claim that can be read.
 fn process_of(by: Option<&Claim>) -> String {
-    by.map_or("another process".to_owned(), |Claim { claimant, since, .. }| {
-        format!("process {} on {} (since {since})", claimant.process, claimant.host)
-    })
+    by.map_or_else(|| "another process".to_owned(), Claim::process)
 }

@@ -54,6 +54,7 @@ pub struct Expelled {
 /// Why an operation on a volume failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the text of each variant says what its field is")]
 pub enum Error {
     /// A member could not be read or written.
     #[error(transparent)]
@@ -233,10 +234,7 @@ pub enum Error {
     NotJoined(MemberFailure),
     /// The member that was named first cannot be read; any other one would do.
     #[error("{cause}; name another member of the volume in its place")]
-    Unreadable {
-        /// Error of the device.
-        cause: device::Error,
-    },
+    Unreadable { cause: device::Error },
     /// More members are missing than may be lost.
     #[error("{present} members are there, and the volume needs {needed} of them at least")]
     TooFew {
@@ -247,10 +245,7 @@ pub enum Error {
     },
     /// A spare was given as a member.
     #[error("it is a spare and holds nothing yet")]
-    IsSpare {
-        /// Place among the devices given.
-        place: usize,
-    },
+    IsSpare { place: usize },
     /// The volume has no such member.
     #[error("the volume has no member {member}; its members are 0 to {last}")]
     NoSuchMember {
@@ -264,22 +259,13 @@ pub enum Error {
     TooManyShapes(usize),
     /// A member that is needed is not at hand.
     #[error("member {member} is not there")]
-    Absent {
-        /// Number of the member.
-        member: u8,
-    },
+    Absent { member: u8 },
     /// What was to be written to a member was computed before members came or went.
     #[error("members came or went since that was read for member {member}")]
-    MembersChanged {
-        /// Number of the member.
-        member: u8,
-    },
+    MembersChanged { member: u8 },
     /// A member does not answer.
     #[error("member {member} did not answer in time")]
-    Stalled {
-        /// Number of the member.
-        member: u8,
-    },
+    Stalled { member: u8 },
     /// A member took a write, made it durable, and gives back something else.
     #[error("member {member} does not give back what was written at byte {offset}")]
     NotTaken {
@@ -293,50 +279,32 @@ pub enum Error {
     Parity(#[from] parity::Error),
     /// A member knows of an epoch that the writer does not know.
     #[error("others have recorded on member {member} while it was away; start the recorder anew")]
-    Ahead {
-        /// Number of the member.
-        member: u8,
-    },
+    Ahead { member: u8 },
     /// The writer has lost too many members before, or the volume to another writer.
     #[error("writing has stopped before")]
     Stopped,
     /// Another process has the volume open for writing.
-    #[error("{} has it open for writing; stop that first", of(by))]
-    Claimed {
-        /// Claim of the other process.
-        by: Box<Claim>,
-    },
+    #[error("{} has it open for writing; stop that first", by.process())]
+    Claimed { by: Box<Claim> },
     /// Another process began to open the volume for writing at the same time.
-    #[error("{} has opened it for writing at the same time; try again", of(by))]
-    ClaimedMeanwhile {
-        /// Claim of the other process.
-        by: Box<Claim>,
-    },
+    #[error("{} has opened it for writing at the same time; try again", by.process())]
+    ClaimedMeanwhile { by: Box<Claim> },
     /// What should be a claim changes, and is none.
     #[error(
         "something writes to member {member} at byte {CLAIM_OFFSET} again and again, and is no \
          wirespool of this version; stop it first"
     )]
-    Contended {
-        /// Number of the member.
-        member: u8,
-    },
+    Contended { member: u8 },
     /// Another process has opened the volume for writing while this process did not answer.
     #[error(
         "{} has taken over the volume while this process had it open for writing; nothing more \
          was written; let one machine at a time have it",
-        of(by)
+        by.process()
     )]
-    TakenOver {
-        /// Claim of the other process.
-        by: Box<Claim>,
-    },
+    TakenOver { by: Box<Claim> },
     /// The superblock of a member is not what this process wrote or found, but newer.
     #[error("another program has written a superblock to member {member}")]
-    Changed {
-        /// Number of the member.
-        member: u8,
-    },
+    Changed { member: u8 },
     /// A counter of the volume is so high that no volume comes there by itself.
     #[error(
         "its superblocks count more {0} than any volume has; it can be read, but not recorded \
@@ -411,12 +379,6 @@ impl Error {
 
 /// What [`Error::Geometry`] says is possible.
 const SHAPES: &str = "1 to 24 members, of which 0, 1 or 2 are for parity and the others hold data";
-
-/// Whose a claim is.
-fn of(claim: &Claim) -> String {
-    let Claim { claimant, since, .. } = claim;
-    format!("process {} on {} (since {since})", claimant.process, claimant.host)
-}
 
 fn numbers(members: &[u8]) -> String {
     members.iter().map(u8::to_string).collect::<Vec<_>>().join(", ")

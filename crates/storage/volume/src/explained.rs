@@ -4,63 +4,38 @@
 //! how long the machine was up. Time since then is explained by the time since boot, and by
 //! nothing else: a head has the time of a clock that may be wrong.
 
-use core::fmt;
-
 use format::superblock::{Superblock, TimeKnown};
+use thiserror::Error;
 use units::{Clock, NANOS_PER_SECOND, Timestamp};
 
 use crate::Recovery;
 
-/// Why packets do not expire by the clock.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Why packets do not expire by the clock, which says `now`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[expect(missing_docs, reason = "the text of each variant says what its fields are")]
 pub enum ClockDoubt {
-    /// It says a time that nothing explains: packets expire as if it were `explained`.
-    Ahead {
-        /// Time by the clock.
-        now: Timestamp,
-        /// The latest time that the volume and the time since boot explain.
-        explained: Timestamp,
-    },
-    /// It says an earlier time than the volume knows: one of the two is wrong. What is recorded
-    /// meanwhile, and was before, is not erased by it.
-    Back {
-        /// Time by the clock.
-        now: Timestamp,
-        /// So late it is by what was recorded before.
-        explained: Timestamp,
-    },
-    /// What it says has expired already: whatever is recorded now is not given out.
-    Behind {
-        /// Time by the clock.
-        now: Timestamp,
-        /// Up to here packets count as expired.
-        expired_through: Timestamp,
-    },
+    /// It says a time that nothing explains.
+    #[error(
+        "the clock says {now}, and what was recorded last and the time since boot explain no more \
+         than {explained}: packets expire as if it were that late; {ASKED}"
+    )]
+    Ahead { now: Timestamp, explained: Timestamp },
+    /// It says an earlier time than the volume knows: one of the two is wrong.
+    #[error(
+        "the clock says {now}, and by what was recorded before it is {explained} at least: packets \
+         recorded by a clock that is behind count as older than they are; nothing recorded up to \
+         now is erased before its age has passed since then; {ASKED}"
+    )]
+    Back { now: Timestamp, explained: Timestamp },
+    /// What it says has expired already.
+    #[error(
+        "packets up to {expired_through} count as expired, and the clock says {now}: what is \
+         recorded now is never given out; {ASKED}"
+    )]
+    Behind { now: Timestamp, expired_through: Timestamp },
 }
 
-impl fmt::Display for ClockDoubt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Ahead { now, explained } => write!(
-                f,
-                "the clock says {now}, and what was recorded last and the time since boot explain \
-                 no more than {explained}: packets expire as if it were that late"
-            ),
-            Self::Back { now, explained } => write!(
-                f,
-                "the clock says {now}, and by what was recorded before it is {explained} at least: \
-                 packets recorded by a clock that is behind count as older than they are; nothing \
-                 recorded up to now is erased before its age has passed since then"
-            ),
-            Self::Behind { now, expired_through } => write!(
-                f,
-                "packets up to {expired_through} count as expired, and the clock says {now}: what \
-                 is recorded now is never given out"
-            ),
-        }?;
-        f.write_str("; if the clock is right, say so once with --clock-is-right")
-    }
-}
+const ASKED: &str = "if the clock is right, say so once with --clock-is-right";
 
 /// The latest moment that now may be, as far as the volume and the time since boot explain it. One
 /// start with a clock that is years ahead would else make everything expire, for good.
@@ -133,21 +108,20 @@ impl Explained {
     /// is behind is believed, for it makes nothing expire, but what is written by it may be younger
     /// than it seems.
     pub(crate) fn noted(self, own: Superblock, clock: &dyn Clock) -> Superblock {
-        let TimeKnown { early_before, early_from, .. } = own.time;
-        let now = Self::now(clock);
-        let (explained, early) = match self.doubt(own.max_age_ns, clock) {
-            None => (now.realtime, (early_before, early_from)),
+        let Self { realtime, boottime_ns } = Self::now(clock);
+        let mut time = TimeKnown { explained: realtime, boottime_ns, ..own.time };
+        match self.doubt(own.max_age_ns, clock) {
+            Some(ClockDoubt::Ahead { explained, .. }) => time.explained = explained,
             Some(ClockDoubt::Back { explained, .. }) => {
                 let mark = own.mark;
                 let last = if mark.is_stopped { mark.acknowledged.sequence } else { mark.until };
-                let is_first = early_before == 0;
-                let from = if is_first { explained } else { explained.max(early_from) };
-                (now.realtime, (last + 1, from))
+                let is_first = time.early_before == 0;
+                time.early_from = if is_first { explained } else { explained.max(time.early_from) };
+                time.early_before = last + 1;
             }
-            Some(_) => (self.at(clock), (early_before, early_from)),
-        };
-        let (boottime_ns, (early_before, early_from)) = (now.boottime_ns, early);
-        Superblock { time: TimeKnown { explained, boottime_ns, early_before, early_from }, ..own }
+            _ => {}
+        }
+        Superblock { time, ..own }
     }
 }
 

@@ -496,18 +496,9 @@ impl Writer {
         let stored = self.writers.store(clock, |own| {
             self.explained.noted(Superblock { mark, ..own.successor() }, clock)
         });
-        for ended in [stored, self.writers.give_up(clock)] {
-            match ended {
-                Err(
-                    Failed { member: None, error }
-                    | Failed { error: error @ Error::Changed { .. }, .. },
-                ) => {
-                    return Err(error);
-                }
-                _ => {}
-            }
-        }
-        Ok(self.counters())
+        let mut failed = [stored, self.writers.give_up(clock)].into_iter().filter_map(Result::err);
+        let counts = |it: &Failed| it.member.is_none() || matches!(it.error, Error::Changed { .. });
+        failed.find(counts).map_or_else(|| Ok(self.counters()), |failed| Err(failed.error))
     }
 
     /// Leaves the current slot: a VOID head behind its last stripe, whose block reaches to the

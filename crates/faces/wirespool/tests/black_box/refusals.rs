@@ -221,7 +221,7 @@ fn a_volume_in_use_has_one_writer_and_any_readers() {
     let second = volume.record(&["--read", CAPTURES]);
     second.is_refused("is in use by another process or by the system");
     let forced = ["create", &volume.path, "--size", "64M", "--force"];
-    run(&forced).is_refused("is in use by another process or by the system");
+    run(&forced).is_refused("has it open for writing; stop that first");
     run(&["verify", &volume.path]).done();
     run(&["scrub", &volume.path]).is_refused("is in use, by a recorder perhaps");
     run(&["scrub", &volume.path, "--dry-run"]).done();

@@ -1,6 +1,6 @@
 // Preloaded into a program: its wall clock is CLOCK_AHEAD_S seconds ahead. A library cannot stand
-// in for the system call of a program that asks the kernel's page of functions itself, so the
-// function on that page becomes a jump. x86-64 only.
+// in for the clock of a program that asks the kernel's page of functions itself, so the function on
+// that page becomes a jump. x86-64 only.
 #define _GNU_SOURCE
 #include <elf.h>
 #include <stdlib.h>

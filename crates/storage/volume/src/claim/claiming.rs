@@ -3,11 +3,14 @@
 //! Each step reads or writes the claims of all members at hand, or says when the next one is due;
 //! who drives it waits. So a test lets two of them take turns in every order.
 
-use super::{Hold, Kept, Opener, interval_ns, race_ns, yield_ns};
+use super::{Hold, Kept, Opener};
 use crate::Error;
 use crate::member_writers::{Failed, MemberWriters};
 use device::Row;
-use format::claim::{CLAIM_OFFSET, Claim, ClaimError, INTERVAL_ROTATING_MS, TURN_MAX, lease_ns};
+use format::claim::{
+    CLAIM_OFFSET, Claim, ClaimError, INTERVAL_ROTATING_MS, TURN_MAX, interval_ns, lease_ns,
+    race_ns, yield_ns,
+};
 
 /// What is to be done next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

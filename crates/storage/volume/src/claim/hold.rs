@@ -1,11 +1,10 @@
 //! The claim that this process holds on one member: compared, renewed, and how long it counts.
 
 use device::{Pool, ROW_SIZE, Row, Shared};
-use format::claim::{CLAIM_BYTES, Claim, lease_ns};
+use format::claim::{CLAIM_BYTES, Claim, interval_ns, lease_ns};
 use format::head::HeadKey;
 use format::superblock::Superblock;
 
-use super::interval_ns;
 use crate::Error;
 
 /// So many renewals from one comparison of the superblock to the next.

@@ -6,24 +6,23 @@
 //! on each member the claim is compared and renewed, and a member whose last renewal is too long
 //! ago is not written to before the next one has succeeded. Rules: docs/format.md, Claim.
 //!
-//! Why at most one writes: a writer sends nothing to a member later than [`lease_ns`] after it has
-//! last seen its own claim there. Who takes over has put its claim there and waits longer than that
-//! before it writes. The wait before is a courtesy to those who are alive. Where none can be, the
-//! race of two openers is left: who has looked claims within [`race_ns`], or waits the long time,
-//! and looks again that much later; so of two, one sees the other.
+//! Why at most one writes: a writer sends nothing to a member later than a lease
+//! ([`format::claim::lease_ns`]) after it has last seen its own claim there. Who takes over has put
+//! its claim there and waits longer than that before it writes. The wait before is a courtesy to
+//! those who are alive. Where none can be, the race of two openers is left: who has looked claims
+//! within a shorter time ([`format::claim::race_ns`]), or waits the long time, and looks again that
+//! much later; so of two, one sees the other.
 
 mod claiming;
 mod hold;
 
-use format::claim::{Claimant, INTERVAL_MS, lease_ns};
+use format::claim::{Claimant, INTERVAL_MS};
 use units::Sleep;
 
 pub(crate) use claiming::Claiming;
 #[cfg(test)]
 pub(crate) use claiming::Next;
 pub(crate) use hold::{Hold, Kept};
-
-const NANOS_PER_MS: i64 = 1_000_000;
 
 /// Who opens a volume for writing, and what it goes by: arguments, so that a simulation repeats.
 #[derive(Clone)]
@@ -54,22 +53,6 @@ impl core::fmt::Debug for Opener<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Opener").field("claimant", &self.claimant).finish_non_exhaustive()
     }
-}
-
-/// From one renewal to the next.
-fn interval_ns(interval_ms: u32) -> i64 {
-    i64::from(interval_ms) * NANOS_PER_MS
-}
-
-/// So long who takes over waits behind its claim: longer than the lease of the other.
-fn yield_ns(interval_ms: u32) -> i64 {
-    lease_ns(interval_ms) + interval_ns(interval_ms) / 4
-}
-
-/// Where only another opener can be alive: how long an opener that has looked may take to claim,
-/// and waits behind its claim.
-fn race_ns(interval_ms: u32) -> i64 {
-    50 * NANOS_PER_MS + (interval_ns(interval_ms) / 10).min(1000 * NANOS_PER_MS)
 }
 
 #[cfg(test)]

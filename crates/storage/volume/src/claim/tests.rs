@@ -238,7 +238,7 @@ fn after_an_orderly_end_and_after_a_death_that_is_known_nobody_waits() {
     for _ in 0..2 {
         let before_ns = world.timeline.now_ns();
         Claiming::run(&opener, &mut writers).unwrap();
-        assert!(world.timeline.now_ns() - before_ns <= super::race_ns(INTERVAL_MS));
+        assert!(world.timeline.now_ns() - before_ns <= format::claim::race_ns(INTERVAL_MS));
         writers.give_up(&world.timeline).unwrap();
         assert!(world.claim(0).is_given_up && world.claim(1).is_given_up);
         writers = world.writers();
@@ -247,7 +247,7 @@ fn after_an_orderly_end_and_after_a_death_that_is_known_nobody_waits() {
     let before_ns = world.timeline.now_ns();
     let dead = Opener { is_gone: &|_| true, ..world.opener(2) };
     Claiming::run(&dead, &mut world.writers()).unwrap();
-    assert!(world.timeline.now_ns() - before_ns <= super::race_ns(INTERVAL_MS));
+    assert!(world.timeline.now_ns() - before_ns <= format::claim::race_ns(INTERVAL_MS));
     assert_eq!(world.claim(1).turn, 4, "each opening has a turn of its own");
 }
 

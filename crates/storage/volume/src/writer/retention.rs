@@ -47,8 +47,9 @@ impl Writer {
         if is_alike && noted().early_before <= known.time.early_before {
             return Ok(());
         }
-        let through = through.max(known.expired_through);
-        self.set_retention(retention, through, clock)
+        let expired_through = through.max(known.expired_through);
+        let Retention { max_age_ns, erases } = retention;
+        self.store(clock, |own| Superblock { max_age_ns, erases, expired_through, ..own })
     }
 
     /// The same when the user says that the clock is right: packets expire by it, and
@@ -111,16 +112,6 @@ impl Writer {
             _ => clock.realtime(),
         };
         Timestamp(now.0.saturating_sub(age_ns))
-    }
-
-    fn set_retention(
-        &mut self,
-        retention: Retention,
-        expired_through: Timestamp,
-        clock: &dyn Clock,
-    ) -> Result<(), Error> {
-        let Retention { max_age_ns, erases } = retention;
-        self.store(clock, |own| Superblock { max_age_ns, erases, expired_through, ..own })
     }
 
     /// Writes the superblocks that follow, with what was erased and acknowledged meanwhile.
