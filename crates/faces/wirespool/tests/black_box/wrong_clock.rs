@@ -36,10 +36,9 @@ impl Site {
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         let first_ns = u64::try_from(now.as_nanos()).unwrap() - 3_600_000_000_000;
-        let parts = [0..0, 0..50, 50..100];
-        let files = [0, 1, 2].map(|part: usize| {
-            let path = volume.file(&format!("{part}.pcap"));
-            std::fs::write(&path, capture(first_ns, parts[part].clone())).unwrap();
+        let files = [(0, 0..0), (1, 0..50), (2, 50..100)].map(|(number, part)| {
+            let path = volume.file(&format!("{number}.pcap"));
+            std::fs::write(&path, capture(first_ns, part)).unwrap();
             path
         });
         Some(Self { volume, shim, first_ns, files })
@@ -53,7 +52,7 @@ impl Site {
 
     fn record(&self, ahead_s: i64, file: usize, arguments: &[&str]) -> Ran {
         let Volume { path, index, .. } = &self.volume;
-        let begin = ["record", path, "--read", &self.files[file], "--index-dir", index];
+        let begin = ["record", path, "--read", self.files.get(file).unwrap(), "--index-dir", index];
         self.run(ahead_s, &[&begin[..], arguments].concat())
     }
 
