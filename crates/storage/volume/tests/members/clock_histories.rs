@@ -124,7 +124,7 @@ impl Machine {
         let time = TimeKnown { explained, boottime_ns, ..TimeKnown::default() };
         let piece_bytes = PIECE_BYTES_MIN;
         let options = CreateOptions { piece_bytes, time, ..CreateOptions::default() };
-        create(&mut boxed(&[machine.disk.clone()]), &options, &identity).unwrap();
+        create(&mut boxed(std::slice::from_ref(&machine.disk)), &options, &identity).unwrap();
         machine
     }
 
@@ -157,7 +157,8 @@ impl Machine {
             self.started_ns = self.timeline.now_ns() - 60 * NANOS_PER_SECOND;
         }
         self.off_ns = start.off_ns;
-        let (mut writer, _) = mount(boxed(&[self.disk.clone()]), &Opener::alone(&*self)).unwrap();
+        let (mut writer, _) =
+            mount(boxed(std::slice::from_ref(&self.disk)), &Opener::alone(&*self)).unwrap();
         let max_age_ns = if start.age == Age::Off { 0 } else { AGE_NS };
         let retention = Retention { max_age_ns, erases: start.age == Age::Erases };
         let is_doubted = writer.clock_doubt(max_age_ns, self).is_some();
@@ -178,7 +179,8 @@ impl Machine {
 
     /// The operator says that the clock is right.
     fn confirm(&self) {
-        let (mut writer, _) = mount(boxed(&[self.disk.clone()]), &Opener::alone(self)).unwrap();
+        let (mut writer, _) =
+            mount(boxed(std::slice::from_ref(&self.disk)), &Opener::alone(self)).unwrap();
         let retention = Retention::of(writer.superblock());
         writer.expire_by_clock(retention, AGE_NS, self).unwrap();
         assert_eq!(writer.clock_doubt(AGE_NS, self), None);
