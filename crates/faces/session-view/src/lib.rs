@@ -36,7 +36,7 @@ pub use manifest::{
 pub use packet::packet_lines;
 pub use plot::{plot, plot_json};
 pub use read::{NoSession, read_session};
-pub use report::{CheckedAgainst, CheckedExtract, extract_report};
+pub use report::{CheckedAgainst, CheckedExtract, counted, extract_report};
 pub use salvage::{salvaged, salvaged_json};
 pub use schema::{FieldType, SessionField, session_schema};
 pub use session::{

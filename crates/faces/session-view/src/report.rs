@@ -398,3 +398,14 @@ fn again(page: &mut Document, of: &CheckedExtract<'_>) {
          names are there.",
     );
 }
+
+/// What an extract gave: packets, and of how many session rows. No rows are read where all packets
+/// are asked for.
+pub fn counted(packets: u64, rows: u64) -> String {
+    let packets = page::text::plural(packets, "packet");
+    if rows == 0 {
+        packets
+    } else {
+        format!("{packets} of {}", page::text::plural(rows, "session row"))
+    }
+}

@@ -184,11 +184,8 @@ fn run_here(flags: &Flags, volume: PathBuf, file: Option<&Path>) -> Outcome {
         say_lines(&session_view::explain(&report.explain));
     }
     let completeness = &report.manifest.completeness;
-    let packets = page::text::plural(report.packets, "packet");
-    let rows = page::text::plural(report.manifest.rows, "session row");
-    // No rows are read where all packets are asked for.
-    let of_rows = if report.manifest.rows == 0 { String::new() } else { format!(" of {rows}") };
-    say_lines(&format!("{packets}{of_rows}, {completeness}"));
+    let counted = session_view::counted(report.packets, report.manifest.rows);
+    say_lines(&format!("{counted}, {completeness}"));
     if report.packets == 0
         && let Some(hint) = session_view::unmet_names(config.request.query, &report.met)
     {

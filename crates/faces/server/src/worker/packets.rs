@@ -8,7 +8,6 @@ use capture::PacketFilter;
 use extract::{Completeness, ExtractReport, Limits, Pattern, Request, Target};
 use host::SystemClock;
 use page::safe::printable;
-use page::text::plural;
 use query::Query;
 
 use super::rest::Rest;
@@ -143,8 +142,7 @@ pub(super) fn cut_by(completeness: &Completeness) -> Option<&'static str> {
 
 fn answered(report: &ExtractReport, notes: Vec<String>) -> Answered {
     let completeness = &report.manifest.completeness;
-    let packets = plural(report.packets, "packet");
-    let of = format!("{packets} of {}", plural(report.manifest.rows, "session row"));
+    let of = session_view::counted(report.packets, report.manifest.rows);
     Answered {
         count: report.packets,
         next: None,
