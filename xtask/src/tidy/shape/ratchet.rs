@@ -32,5 +32,5 @@ pub(super) const ENTRIES: [Entry; 12] = [
     entry(Rule::CrateLines, "crates/faces/wirespool", 12500),
     entry(Rule::CrateLines, "crates/recorder/extract", 9800),
     entry(Rule::CrateLines, "crates/recorder/record", 8300),
-    entry(Rule::CrateLines, "crates/storage/volume", 11500),
+    entry(Rule::CrateLines, "crates/storage/volume", 11400),
 ];
