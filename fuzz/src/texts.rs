@@ -25,7 +25,8 @@ pub fn log(input: &[u8]) {
     let Ok(text) = core::str::from_utf8(input) else { return };
     let mut reader = LogReader::default();
     let lines = text.lines().filter_map(|line| reader.line(line).ok().flatten());
-    let events: Vec<_> = lines.chain(log_events(text).into_iter().flatten()).collect();
+    let events: Vec<_> =
+        lines.chain(log_events(text).into_iter().flat_map(|(events, _)| events)).collect();
     for event in events {
         for margin_ns in [0, 1_000_000_000, i64::MAX] {
             if let Some(query) = event.query(margin_ns) {

@@ -10,6 +10,7 @@ pub mod number;
 mod random;
 mod size;
 mod time;
+mod times;
 
 pub use hex::{hex, unhex};
 pub use histogram::Histogram;
@@ -18,3 +19,4 @@ pub use size::{ByteSize, ParseSizeError};
 pub use time::{
     Clock, ClockState, ManualClock, NANOS_PER_SECOND, ParseTimestampError, Sleep, Timestamp, nanos,
 };
+pub use times::Times;

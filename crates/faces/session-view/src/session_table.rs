@@ -9,8 +9,8 @@ use wire::Address;
 
 use crate::session::has_ports;
 
-/// Tables narrower than this have times to the second, so that packets, bytes and
-/// names have space.
+/// Tables narrower than this have times to the second, so that packets, bytes and names have
+/// space.
 const WIDE: usize = 120;
 /// Date and clock in a time: `2026-11-20 10:40:22`. A ring may hold more than one year.
 const SHORT_TIME: core::ops::Range<usize> = 0..19;
@@ -146,7 +146,13 @@ mod tests {
             {
                 assert!(text.contains(part), "{width}: {text}");
             }
-            assert!(text.contains("NAME") && text.contains("example"), "{width}: {text}");
+            let has_name = text.contains("NAME") && text.contains("example");
+            assert_eq!(has_name, width > 80, "{width}: {text}");
         }
+        row.session.orig.frame_bytes = 12_345;
+        let mut table = SessionTable::new(Some(80), Zone::Utc);
+        assert_eq!(table.push(&row), "");
+        let text = table.finish();
+        assert!(text.contains("NAME") && text.contains("example"), "{text}");
     }
 }

@@ -241,15 +241,15 @@ pub(crate) fn ask(
 fn source(flags: &Flags, path: &Path) -> anyhow::Result<Source> {
     let is_parquet = path.extension().is_some_and(|extension| extension == "parquet");
     let own = path.to_path_buf();
-    let kind = match device::patiently(path, move || own.metadata()) {
+    let is_folder = match device::patiently(path, move || own.metadata()) {
         Ok(Err(error)) if error.kind() == ErrorKind::NotFound => {
             bail!("{} does not exist", page::safe::path(path));
         }
         Err(error @ device::Error::Interrupted) => return Err(error.into()),
         // Another member of the volume may answer.
-        answer => answer.ok().and_then(Result::ok).map(|found| found.is_dir()),
+        answer => answer.ok().and_then(Result::ok).is_some_and(|found| found.is_dir()),
     };
-    Ok(if is_parquet || kind == Some(true) {
+    Ok(if is_parquet || is_folder {
         Source::Files(path.to_path_buf())
     } else {
         let mut options = flags.reading.options(path.to_path_buf())?;

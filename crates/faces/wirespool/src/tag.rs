@@ -127,7 +127,9 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     if let Some(line) = tail.rest() {
         tagger.line(&mut reader, &line)?;
     }
-    tagger.catch_up();
+    if flags.follow {
+        tagger.catch_up();
+    }
     tagger.look_again(SystemClock.boottime_ns(), true)?;
     tagger.hold_rest(SystemClock.boottime_ns(), true)?;
     if tagger.bad_lines > 0 {
@@ -302,11 +304,10 @@ fn put(flags: &Flags, options: &Options, text: &str) -> anyhow::Result<Aside> {
 /// Reads the events of a whole log; alerts alone, if there are any.
 pub(crate) fn events_of(path: &Path, text: &str) -> Result<Vec<LogEvent>, Usage> {
     let no_log = || Usage(format!("{}: not a log of Suricata or Zeek", page::safe::path(path)));
-    let mut events = logs::log_events(text).map_err(|_| no_log())?;
+    let (mut events, nameless) = logs::log_events(text).map_err(|_| no_log())?;
     if events.iter().any(|event| event.is_alert) {
         events.retain(|event| event.is_alert);
     }
-    let nameless = logs::nameless_lines(text);
     if nameless > 0 && !events.is_empty() {
         let lines = page::text::plural(nameless, "line");
         say(&format!("{}: {lines} that name no session are left out", page::safe::path(path)));

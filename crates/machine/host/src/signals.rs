@@ -44,6 +44,11 @@ const REAL_TIME: RangeInclusive<i32> = if cfg!(target_env = "musl") { 35..=64 } 
 /// Heard also by who was started with them ignored, as shells start what runs in the background.
 const ALWAYS_HEARD: [i32; 2] = [SIGINT, SIGTERM];
 
+/// Signals by which a person says it again: after any other they end the process at once. A
+/// terminal that closes sends two of SIGHUP, one of the kernel's and one of the shell's, and a
+/// service manager one behind its SIGTERM; these say nothing new.
+const HURRYING: [i32; 3] = [SIGINT, SIGTERM, SIGQUIT];
+
 /// Set by the first signal after any flag was installed.
 static IS_SIGNALLED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
@@ -52,8 +57,9 @@ pub fn is_signalled() -> bool {
     IS_SIGNALLED.get().is_some_and(|flag| flag.load(Ordering::Relaxed))
 }
 
-/// Set by the first signal that would end the process; a second one ends it at once with status
-/// 130. What the process was started to ignore (`nohup`) it ignores, but for SIGINT and SIGTERM.
+/// Set by the first signal that would end the process; SIGINT, SIGTERM or SIGQUIT after it ends it
+/// at once with status 130. What the process was started to ignore (`nohup`) it ignores, but for
+/// SIGINT and SIGTERM.
 #[derive(Debug, Clone, Default)]
 pub struct StopFlag(Arc<AtomicBool>);
 
@@ -78,18 +84,22 @@ impl StopFlag {
         let is_heard = |signal: &i32| {
             !others.contains(signal) && (ALWAYS_HEARD.contains(signal) || !ignored.contains(signal))
         };
-        for signal in ENDING.into_iter().chain(REAL_TIME).filter(is_heard) {
-            // Handlers run in this order, so the one that ends the process sees the flag of earlier
-            // signals only.
-            signal_hook::flag::register_conditional_shutdown(
-                signal,
-                INTERRUPTED,
-                Arc::clone(&flag.0),
-            )
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag.0)))
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(any)))
-            .map_err(|error| Error::system("install a signal handler", error))?;
-        }
+        let installed =
+            ENDING.into_iter().chain(REAL_TIME).filter(is_heard).try_for_each(|signal| {
+                // Handlers run in this order, so the one that ends the process sees the flag of earlier
+                // signals only.
+                if HURRYING.contains(&signal) {
+                    let is_second = Arc::clone(&flag.0);
+                    signal_hook::flag::register_conditional_shutdown(
+                        signal,
+                        INTERRUPTED,
+                        is_second,
+                    )?;
+                }
+                signal_hook::flag::register(signal, Arc::clone(&flag.0))?;
+                signal_hook::flag::register(signal, Arc::clone(any)).map(drop)
+            });
+        installed.map_err(|error| Error::system("install a signal handler", error))?;
         Ok(flag)
     }
 

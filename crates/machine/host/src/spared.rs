@@ -13,6 +13,7 @@ use std::fs::{self, File, Metadata};
 use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use format::superblock::{
     MEMBER_BYTES_MIN, SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock, SuperblockError, copy_offset,
@@ -23,7 +24,7 @@ use crate::Error;
 use crate::control::own_folders;
 use crate::directory::default_cache_directory;
 
-/// Entries of each kind that are kept: 24 bytes each for an inode, a path for the others. A command
+/// Entries of each kind that are kept: 48 bytes each for an inode, a path for the others. A command
 /// line has fewer, and a service reads few files for others.
 const KNOWN_MAX: usize = 1 << 14;
 /// Where the kernel shows devices and itself: a name there is a device's, or leads to one.
@@ -31,7 +32,8 @@ const KERNEL_FOLDERS: [&str; 3] = ["/dev", "/proc", "/sys"];
 /// Memory that has the form of a folder, among the devices.
 const MEMORY_FOLDER: &str = "/dev/shm";
 
-type Inode = (u64, u64);
+/// Device and number, and when it was made: a file that is gone leaves its number to another.
+type Inode = (u64, u64, Option<SystemTime>);
 
 /// What this process was told of its command line.
 struct Known {
@@ -60,7 +62,7 @@ fn insert<T: Ord>(set: &mut BTreeSet<T>, item: T) -> bool {
 }
 
 fn inode(found: &Metadata) -> Inode {
-    (found.dev(), found.ino())
+    (found.dev(), found.ino(), found.created().ok())
 }
 
 /// No output of this process takes the place of this file. What the kernel makes up while it is
@@ -112,11 +114,11 @@ pub fn claim_output(path: &Path) -> Result<(), Error> {
 /// Nothing has its place beside it: a device, or a name that the kernel shows. Not a disk, where
 /// nothing is put out in any case.
 pub fn is_device(path: &Path) -> bool {
-    if fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device()) {
-        return false;
+    match fs::metadata(path).map(|found| found.file_type()) {
+        Ok(kind) if kind.is_block_device() => false,
+        Ok(kind) if kind.is_char_device() => true,
+        _ => is_among_devices(path),
     }
-    is_among_devices(path)
-        || fs::metadata(path).is_ok_and(|found| found.file_type().is_char_device())
 }
 
 const OWN_FOLDER: &str = "lies in a folder that the program keeps for itself";

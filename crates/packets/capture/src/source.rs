@@ -260,19 +260,21 @@ impl<'a> Batch<'a> {
         options: &'a [u8],
         records: &'a [Record],
     ) -> Self {
-        Self::of_runs(interfaces, options, Run::new(data, records), Vec::new())
+        let first = Run::new(data, records);
+        Self::of_runs(interfaces, options, core::iter::once(first)).expect("there is a run")
     }
 
-    /// The packets of several memories, one run after the other.
+    /// The packets of several memories, one run after the other; none where there is no run.
     pub(crate) fn of_runs(
         interfaces: &'a [Interface],
         options: &'a [u8],
-        first: Run<'a>,
-        further: Vec<Run<'a>>,
-    ) -> Self {
-        let behind = further.iter().map(|run| run.records.len()).sum();
-        let (data, records, runs) = (first.data, first.records.iter(), further.into_iter());
-        Self { interfaces, options, data, records, runs, behind }
+        mut runs: impl Iterator<Item = Run<'a>>,
+    ) -> Option<Self> {
+        let Run { data, records } = runs.next()?;
+        let runs: Vec<Run<'a>> = runs.collect();
+        let behind = runs.iter().map(|run| run.records.len()).sum();
+        let (records, runs) = (records.iter(), runs.into_iter());
+        Some(Self { interfaces, options, data, records, runs, behind })
     }
 
     /// As [`Source::interfaces`], those of this batch included.

@@ -566,6 +566,19 @@ fn a_call_takes_few_steps_whatever_it_is_given() {
 }
 
 #[test]
+fn a_directory_without_a_capture_says_so_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut source = open(directory.path(), None, 0);
+    drain(&mut source);
+    drain(&mut source);
+    assert_eq!(source.notes(), ["no capture is in the directory that was to be read"]);
+    fs::write(directory.path().join("a"), b"no capture").unwrap();
+    let mut source = open(directory.path(), None, 0);
+    drain(&mut source);
+    assert_eq!(source.notes().len(), 2, "the file was passed over, too");
+}
+
+#[test]
 fn a_file_that_cannot_be_read_says_so_once() {
     // Reading at its beginning is an error, for every caller.
     let seen = drain(&mut open(Path::new("/proc/self/mem"), None, 0));

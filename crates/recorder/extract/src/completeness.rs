@@ -10,11 +10,10 @@ use core::fmt;
 use format::directory::{Gap, GapCause};
 use format::head::StripeId;
 use serde::Serialize;
-use units::Timestamp;
+use units::{Times, Timestamp};
 use volume::GivenUp;
 
 use crate::standing::{Doubt, Standing, Stretch, StretchEnd};
-use query::Times;
 
 /// Stretches of time of a kind that a text lists.
 const LISTED: usize = 8;

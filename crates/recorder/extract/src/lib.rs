@@ -93,7 +93,6 @@ pub use needed::{Needed, needed};
 pub use output::OutputSummary;
 pub use packet_reader::Progress;
 pub use payload::{Pattern, PatternError};
-pub use query::Times;
 pub use recorder::Recorder;
 pub use request::{CaseInfo, Limits, Request, SessionIds};
 pub use salvage::{SalvageReport, Salvaging, Unopened, salvage};
@@ -104,6 +103,7 @@ pub use tables::{GapsReport, PieceRow, check, gaps, pieces};
 pub use target::{OpenOutput, OpenSession, SessionStart, Target};
 pub use top::{Measure, Top, TopRow, TopValue, Weight};
 pub use traffic::{SERIES_COLUMNS, Traffic};
+pub use units::Times;
 pub use volume::GivenUp;
 pub use walk::{VolumePacket, WalkReport, packets, packets_from};
 

@@ -9,10 +9,8 @@ use core::ops::RangeInclusive;
 
 use format::head::{Head, Kind, StripeHead, StripeId};
 use format::recorded::Recorded;
-use units::Timestamp;
+use units::{Times, Timestamp};
 use volume::{Reader, Span};
-
-use query::Times;
 
 /// Slots that are looked at for a head that says what was recorded: openings that recorded nothing
 /// may lie between.

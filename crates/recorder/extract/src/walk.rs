@@ -7,7 +7,7 @@ use format::directory::Gap;
 use format::head::{Head, Kind, StripeId};
 use format::piece::{self, InterfaceInPiece, StoredPacket};
 use units::number::to_u64;
-use units::{Clock, Timestamp};
+use units::{Clock, Times, Timestamp};
 use volume::{Reader, StripeInSlot};
 
 use crate::archive::Archive;
@@ -16,7 +16,6 @@ use crate::explain::Explain;
 use crate::met::NamesMet;
 use crate::slots::{ColumnRead, Place, SlotRead, read_slots};
 use crate::{Error, Options};
-use query::Times;
 
 /// Bytes of a row.
 const ROW_BYTES: usize = format::head::HEAD_BYTES;

@@ -154,7 +154,7 @@ pub fn create(
     let targets = targets.collect::<Result<Vec<_>, _>>()?;
     let (explained, boottime_ns) = (clock.realtime(), clock.boottime_ns());
     let time = TimeKnown { explained, boottime_ns, ..TimeKnown::default() };
-    let shape = volume::CreateOptions { time, ..shape(&targets, options) };
+    let shape = shape(&targets, options, time);
     check_shape(&targets, options, &shape)?;
     let files = targets.iter().filter(|target| target.is_file);
     let total: u64 = files.map(|target| target.size_bytes).sum();
@@ -244,7 +244,11 @@ fn check_shape(
     Ok(())
 }
 
-fn shape(targets: &[Allowed<'_>], options: &CreateOptions) -> volume::CreateOptions {
+fn shape(
+    targets: &[Allowed<'_>],
+    options: &CreateOptions,
+    time: TimeKnown,
+) -> volume::CreateOptions {
     let CreateOptions { piece_bytes, parity_columns, extent_bytes, usable, qualified, .. } =
         *options;
     let is_rotational = targets.iter().any(|target| target.is_rotational);
@@ -252,7 +256,6 @@ fn shape(targets: &[Allowed<'_>], options: &CreateOptions) -> volume::CreateOpti
     let layout = Layout { zones, extent_bytes, usable };
     let max_age = options.max_age.unwrap_or_default();
     let max_age_ns = units::nanos(max_age);
-    let time = TimeKnown::default();
     volume::CreateOptions { piece_bytes, parity_columns, layout, max_age_ns, qualified, time }
 }
 

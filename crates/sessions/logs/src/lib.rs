@@ -8,6 +8,7 @@ mod beside;
 
 use serde::Deserialize;
 use serde_json::Value;
+use units::number::to_u64;
 use units::{NANOS_PER_SECOND, Timestamp};
 
 pub use beside::Beside;
@@ -129,15 +130,19 @@ impl LogReader {
     }
 }
 
-/// The events of a whole log; one event of Suricata, or a list of them, may go over several lines.
+/// The events of a whole log, and how many of its lines, comments apart, are about no session. One
+/// event of Suricata, or a list of them, may go over several lines.
 ///
 /// # Errors
 /// Some line is of neither log.
-pub fn log_events(text: &str) -> Result<Vec<LogEvent>, NoLog> {
+pub fn log_events(text: &str) -> Result<(Vec<LogEvent>, u64), NoLog> {
     let mut reader = LogReader::default();
     let by_line = text.lines().map(|line| reader.line(line)).collect::<Result<Vec<_>, _>>();
     if let Ok(events) = by_line {
-        return Ok(events.into_iter().flatten().collect());
+        let is_text = |line: &str| !line.trim().is_empty() && !line.starts_with('#');
+        let lines = text.lines().zip(&events);
+        let nameless = lines.filter(|(line, event)| event.is_none() && is_text(line)).count();
+        return Ok((events.into_iter().flatten().collect(), to_u64(nameless)));
     }
     let mut events = Vec::new();
     for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
@@ -149,15 +154,7 @@ pub fn log_events(text: &str) -> Result<Vec<LogEvent>, NoLog> {
             events.extend(reader.line(&value.to_string())?);
         }
     }
-    Ok(events)
-}
-
-/// Lines of a log, comments apart, that are about no session.
-pub fn nameless_lines(text: &str) -> u64 {
-    let mut reader = LogReader::default();
-    let is_text = |line: &str| !line.trim().is_empty() && !line.starts_with('#');
-    let is_nameless = |line: &&str| matches!(reader.line(line), Ok(None)) && is_text(line);
-    text.lines().filter(is_nameless).count().try_into().unwrap_or(u64::MAX)
+    Ok((events, 0))
 }
 
 /// A line is of no log that is known.
@@ -415,8 +412,8 @@ mod tests {
 
     #[test]
     fn what_is_no_log_is_said_and_nothing_else_gets_into_a_query() {
-        assert_eq!(log_events(&format!("[{ALERT}, {ALERT}]")).unwrap().len(), 2);
-        assert_eq!(log_events(ALERT).unwrap().len(), 1);
+        assert_eq!(log_events(&format!("[{ALERT}, {ALERT}]")).unwrap().0.len(), 2);
+        assert_eq!(log_events(ALERT).unwrap().0.len(), 1);
         assert_eq!(log_events("no log"), Err(NoLog));
         for line in ["hello", "{}", "{\"ts\": 1", "[1]"] {
             assert_eq!(LogReader::default().line(line), Err(NoLog), "{line}");

@@ -8,7 +8,7 @@
 //! Many places are asked at the same time, and none of them is waited for longer than
 //! [`device::PATIENCE`]: who does not answer is absent.
 
-use core::cmp::Ordering;
+use core::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -75,32 +75,20 @@ fn find(path: &Path, named: &[PathBuf]) -> Result<Vec<Found>, Error> {
 /// Of copies of a member the newest: one that was put aside is not taken for the member. Copies
 /// that are alike are all kept, for who opens them to refuse, unless they are one disk under
 /// several names.
-fn newest_of_each(new: Vec<Found>) -> Vec<Found> {
+fn newest_of_each(mut new: Vec<Found>) -> Vec<Found> {
+    new.sort_by_key(|(.., own)| Reverse(own.newness()));
     let mut kept: Vec<Found> = Vec::new();
     for one in new {
         let (at, _, own) = &one;
-        let is_same = |(other, ..): &Found| other.member == at.member;
-        let before = kept.iter().find(|other| is_same(other));
-        let newness = before.map(|(.., other)| own.newness().cmp(&other.newness()));
-        match newness {
-            Some(Ordering::Less) => continue,
-            Some(Ordering::Greater) => kept.retain(|other| !is_same(other)),
-            Some(Ordering::Equal) => {
-                let mut all = kept.iter().filter(|other| is_same(other));
-                let is_one = |(other, ..): &Found| is_one_storage(&other.path, &at.path);
-                if all.any(is_one) {
-                    continue;
-                }
-            }
-            None => {}
+        let is_another = |(other, _, known): &Found| {
+            let places = [&*other.path, &*at.path];
+            known.newness() == own.newness() && device::refuse_same_storage(places).is_ok()
+        };
+        if kept.iter().filter(|(other, ..)| other.member == at.member).all(is_another) {
+            kept.push(one);
         }
-        kept.push(one);
     }
     kept
-}
-
-fn is_one_storage(one: &Path, other: &Path) -> bool {
-    device::refuse_same_storage([one, other]).is_err()
 }
 
 /// The superblock that the others are found by, and the members among what the user gave: that of

@@ -87,7 +87,7 @@ impl Pseudonyms {
     }
 }
 
-/// Lead addresses of an anonymised extract back to those of the wire.
+/// Lead anonymised addresses back to those of the wire.
 ///
 /// Opens the escrow that `extract --escrow` wrote beside it with the private key of one of its
 /// recipients. Prints what each address stands for, or with --file gives a capture file its own

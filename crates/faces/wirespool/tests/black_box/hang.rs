@@ -262,11 +262,58 @@ fn a_named_disk_that_hangs_is_said_in_time() {
     }
 }
 
+/// A terminal that closes hangs up twice, which is one wish; a person who says it again means now.
+#[test]
+fn a_second_wish_to_stop_ends_a_recording_at_once_and_nothing_acknowledged_is_lost() {
+    let name = "a_second_wish_to_stop_ends_a_recording_at_once_and_nothing_acknowledged_is_lost";
+    if !enter("true", &format!("hang::{name}")) {
+        return;
+    }
+    let Some(rig) = Rig::new() else { return };
+    let (volume, index) = (&*rig.members[0], &*rig.volume.index);
+    let record = ["record", volume, "--read", "-", "--index-dir", index];
+    // Where the tests run in the background, signals may be ignored.
+    let mut recorder = std::process::Command::new("env");
+    let program = command(&record);
+    recorder.arg("--default-signal").arg(program.get_program()).args(program.get_args());
+    recorder.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut recorder = recorder.spawn().unwrap();
+    let mut input = recorder.stdin.take().unwrap();
+    let found = || {
+        let find = ["find", volume, "udp", "--csv", "--index-dir", index];
+        run(&find).out.lines().count()
+    };
+    let (before, begun) = (found(), Instant::now());
+    input.write_all(&std::fs::read(format!("{CAPTURES}/dns.pcap")).unwrap()).unwrap();
+    // The question makes them durable.
+    while found() == before {
+        assert!(begun.elapsed() < LATE, "the recorder acknowledges");
+    }
+    let acknowledged = found();
+    rig.disk.hang(&[Hang::Write]);
+    for signal in ["-HUP", "-HUP", "-USR1", "-HUP"] {
+        signal_to(&recorder, signal);
+        sleep(Duration::from_millis(100));
+        assert!(recorder.try_wait().unwrap().is_none(), "it waits for the disk");
+    }
+    signal_to(&recorder, "-QUIT");
+    let ended = end_within(recorder, Duration::from_secs(3));
+    drop(input);
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    rig.disk.answer();
+    run(&["verify", volume]).done();
+    assert_eq!(found(), acknowledged);
+}
+
+fn signal_to(child: &Child, signal: &str) {
+    let number = child.id().to_string();
+    let status = std::process::Command::new("kill").args([signal, &number]).status();
+    assert!(status.unwrap().success());
+}
+
 /// Not by SIGINT, which is ignored in whatever a shell starts in the background.
 fn stop(child: &Child) {
-    let status =
-        std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
-    assert!(status.unwrap().success());
+    signal_to(child, "-TERM");
 }
 
 const PACKETS: u32 = 20_000;

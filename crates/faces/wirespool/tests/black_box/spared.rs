@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::machine::{Attached, CAPTURES, Volume, command, run, text};
@@ -197,19 +197,10 @@ fn nothing_is_written_beside_a_device() {
     assert!(Path::new("/dev/stdout").is_symlink());
 }
 
-/// Records what arrives until a signal comes; what it then says.
-fn end_by(signal: &str, volume: &Volume) {
-    let record = [
-        "record",
-        &volume.path,
-        "--pool",
-        "4M",
-        "--read",
-        "-",
-        "--name",
-        signal.trim_start_matches('-'),
-    ];
-    let program = command(&[&record[..], &["--index-dir", &volume.index]].concat());
+/// A recorder with packets on their way, and its input.
+fn start(volume: &Volume, more: &[&str]) -> (Child, ChildStdin) {
+    let record = ["record", &volume.path, "--pool", "4M", "--read", "-"];
+    let program = command(&[&record[..], more, &["--index-dir", &volume.index]].concat());
     // Where the tests run in the background, signals may be ignored.
     let mut recorder = Command::new("env");
     recorder.arg("--default-signal").arg(program.get_program()).args(program.get_args());
@@ -217,6 +208,12 @@ fn end_by(signal: &str, volume: &Volume) {
     let mut child = recorder.spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     input.write_all(&std::fs::read(format!("{CAPTURES}/dns.pcap")).unwrap()).unwrap();
+    (child, input)
+}
+
+/// Records what arrives until a signal comes; what it then says.
+fn end_by(signal: &str, volume: &Volume) {
+    let (mut child, input) = start(volume, &["--name", signal.trim_start_matches('-')]);
     let begun = Instant::now();
     while !run(&["inspect", &volume.path]).out.contains("all durable") {
         assert!(begun.elapsed() < Duration::from_secs(30), "the recorder acknowledges");
@@ -236,36 +233,6 @@ fn end_by(signal: &str, volume: &Volume) {
     let said = String::from_utf8_lossy(&ended.stdout).into_owned();
     assert_eq!(ended.status.code(), Some(0), "{signal}: {ended:?}");
     assert!(said.contains("every packet that arrived is stored"), "{signal}: {said}");
-}
-
-/// Both wait while the recorder stands still, and come at once when it goes on.
-#[test]
-fn a_second_signal_ends_a_recording_at_once_and_nothing_acknowledged_is_lost() {
-    let volume = Volume::empty();
-    let record = ["record", &volume.path, "--pool", "4M", "--read", "-"];
-    let program = command(&[&record[..], &["--index-dir", &volume.index]].concat());
-    let mut recorder = Command::new("env");
-    recorder.arg("--default-signal").arg(program.get_program()).args(program.get_args());
-    recorder.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = recorder.spawn().unwrap();
-    let mut input = child.stdin.take().unwrap();
-    input.write_all(&std::fs::read(format!("{CAPTURES}/dns.pcap")).unwrap()).unwrap();
-    let begun = Instant::now();
-    let find = ["find", &volume.path, "udp", "--csv", "--index-dir", &volume.index];
-    // The question makes them durable.
-    while run(&find).out.lines().count() < 2 {
-        assert!(begun.elapsed() < Duration::from_secs(30), "the recorder acknowledges");
-    }
-    let number = child.id().to_string();
-    for signal in ["-STOP", "-HUP", "-QUIT", "-CONT"] {
-        assert!(Command::new("kill").args([signal, &number]).status().unwrap().success());
-    }
-    let ended = child.wait_with_output().unwrap();
-    drop(input);
-    assert_eq!(ended.status.code(), Some(130), "{ended:?}");
-    run(&["verify", &volume.path]).done();
-    let found = run(&find);
-    assert!(found.out.lines().count() > 1, "{found:?}");
 }
 
 #[test]

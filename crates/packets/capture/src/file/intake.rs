@@ -156,12 +156,17 @@ impl Intake {
 
     /// Keeps a note, unless there were many.
     pub(super) fn note(&mut self, text: impl FnOnce() -> String) {
-        if self.noted < NOTES_MAX {
+        if self.has_space() {
             self.noted += 1;
             self.notes.push(text());
         } else {
             self.unnoted += 1;
         }
+    }
+
+    /// There is space for one more note.
+    pub(super) fn has_space(&self) -> bool {
+        self.noted < NOTES_MAX
     }
 
     /// Tells how many notes were left out.

@@ -163,7 +163,8 @@ impl FileSource {
 
     /// Nothing is left to read.
     fn end(&mut self) {
-        if self.is_directory && self.captures == 0 {
+        // Where so many files were passed over that not all are named, that says it.
+        if self.is_directory && self.captures == 0 && self.intake.has_space() {
             self.intake.note(|| "no capture is in the directory that was to be read".to_owned());
             // Once.
             self.is_directory = false;

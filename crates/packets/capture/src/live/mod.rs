@@ -244,7 +244,7 @@ impl LiveSource {
 
     /// Looks at the rings; true where packets can be handed out.
     fn find(&mut self) -> bool {
-        let now_ns = monotonic_ns();
+        let now_ns = now_ns(ClockId::Monotonic);
         for (queue, lane) in self.queues.iter_mut().zip(&mut self.lanes) {
             queue.look(lane, now_ns);
         }
@@ -258,24 +258,24 @@ impl LiveSource {
 
     /// The packets that were found.
     fn batch(&self) -> Option<Batch<'_>> {
-        let mut runs = self.order.parts.iter().filter_map(|part| {
+        let runs = self.order.parts.iter().filter_map(|part| {
             let (queue, lane) = (self.queues.get(part.lane)?, self.lanes.get(part.lane)?);
             Some(Run::new(queue.ring.lent_block(), lane.records(part)))
         });
-        let first = runs.next()?;
-        Some(Batch::of_runs(&self.interfaces, &OUTBOUND, first, runs.collect()))
+        Batch::of_runs(&self.interfaces, &OUTBOUND, runs)
     }
 
     /// Waits for a block or a change of an interface, or until packets have waited for others;
     /// false when the time passed.
     fn wait(&mut self, time: Duration) -> Result<bool, Error> {
-        let time = self.order.wait_at_most(time, monotonic_ns());
+        let time = self.order.wait_at_most(time, now_ns(ClockId::Monotonic));
         let timeout = Timespec::try_from(time).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 });
         // A ring whose packets wait for others would not let it sleep.
-        let events = |lane: &Lane| if lane.is_used_up() { PollFlags::IN } else { PollFlags::ERR };
+        let packets =
+            |lane: &Lane| if lane.is_used_up() { PollFlags::IN } else { PollFlags::empty() };
         let queues = self.queues.iter().zip(&self.lanes);
         let mut fds: Vec<PollFd<'_>> = queues
-            .map(|(queue, lane)| PollFd::new(&queue.port.socket, events(lane) | PollFlags::ERR))
+            .map(|(queue, lane)| PollFd::new(&queue.port.socket, packets(lane) | PollFlags::ERR))
             .collect();
         match poll(&mut fds, Some(&timeout)) {
             Ok(0) => return Ok(false),
@@ -614,8 +614,8 @@ fn is_want_of_memory(error: &io::Error) -> bool {
         || matches!(error.raw_os_error(), Some(libc::ENOMEM | libc::EPERM | libc::EAGAIN))
 }
 
-fn monotonic_ns() -> i64 {
-    let time = clock_gettime(ClockId::Monotonic);
+fn now_ns(clock: ClockId) -> i64 {
+    let time = clock_gettime(clock);
     time.tv_sec.saturating_mul(NANOS_PER_SECOND).saturating_add(time.tv_nsec)
 }
 

@@ -171,8 +171,10 @@ fn first_ones_agree(volume: &Volume, text: &str, all: &[Found]) -> Result<(), Te
             let (found, completeness) = sought(volume, &asked);
             let expected = expected.get(..limit).unwrap_or(expected);
             prop_assert_eq!(&found, expected, "{} {} of {}", newest_first, limit, text);
-            prop_assert!(completeness.limited || limit >= all.len());
-            prop_assert!(!completeness.limited || limit <= all.len());
+            let ended = completeness.limited || completeness.unsought;
+            prop_assert!(ended || limit >= all.len());
+            prop_assert!(!completeness.limited || limit < all.len());
+            prop_assert!(!completeness.unsought || limit <= all.len());
         }
     }
     Ok(())

@@ -28,7 +28,7 @@ use units::{NANOS_PER_SECOND, Timestamp};
 
 use super::order::{Lane, Order, Patience};
 use super::port::Port;
-use super::{DRAIN_WAIT, DRAIN_WAITS, LiveOptions, State, monotonic_ns};
+use super::{DRAIN_WAIT, DRAIN_WAITS, LiveOptions, State, now_ns};
 use crate::filter::Program;
 use crate::source::Record;
 use crate::{Batch, Counters, Error, Interface, Next, Source};
@@ -136,7 +136,10 @@ impl XdpSource {
 
     /// Looks at the rings; true where packets can be handed out.
     fn find(&mut self) -> bool {
-        let now = Now { monotonic_ns: monotonic_ns(), utc: Timestamp(now_ns(ClockId::Realtime)) };
+        let now = Now {
+            monotonic_ns: now_ns(ClockId::Monotonic),
+            utc: Timestamp(now_ns(ClockId::Realtime)),
+        };
         self.lanes.resize_with(self.queues.len(), Lane::default);
         for (queue, lane) in self.queues.iter_mut().zip(&mut self.lanes) {
             let (filter, snaplen, ahead_ns) = (self.filter.as_ref(), self.snaplen, self.ahead_ns);
@@ -156,12 +159,11 @@ impl XdpSource {
 
     /// The packets that were found.
     fn batch(&self) -> Option<Batch<'_>> {
-        let mut runs = self.order.parts.iter().filter_map(|part| {
+        let runs = self.order.parts.iter().filter_map(|part| {
             let (queue, lane) = (self.queues.get(part.lane)?, self.lanes.get(part.lane)?);
             Some(queue.receiver.umem().run(lane.records(part)))
         });
-        let first = runs.next()?;
-        Some(Batch::of_runs(&self.interfaces, &[], first, runs.collect()))
+        Batch::of_runs(&self.interfaces, &[], runs)
     }
 
     /// Waits for packets, or until some have waited for others; false when the time passed.
@@ -169,7 +171,7 @@ impl XdpSource {
         if self.poll_busily() {
             return Ok(true);
         }
-        let time = self.order.wait_at_most(time, monotonic_ns());
+        let time = self.order.wait_at_most(time, now_ns(ClockId::Monotonic));
         let timeout = Timespec::try_from(time).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 });
         // A ring whose packets wait for others would not let it sleep.
         let events =
@@ -195,8 +197,8 @@ impl XdpSource {
     /// Looks for packets without sleeping, as long as that was asked for; true where some came.
     fn poll_busily(&self) -> bool {
         let Some(time) = self.busy_poll else { return false };
-        let time = self.order.wait_at_most(time, monotonic_ns());
-        let until_ns = monotonic_ns().saturating_add(units::nanos(time));
+        let time = self.order.wait_at_most(time, now_ns(ClockId::Monotonic));
+        let until_ns = now_ns(ClockId::Monotonic).saturating_add(units::nanos(time));
         loop {
             for (queue, lane) in self.queues.iter().zip(&self.lanes) {
                 queue.receiver.look();
@@ -204,7 +206,7 @@ impl XdpSource {
                     return true;
                 }
             }
-            if monotonic_ns() >= until_ns {
+            if now_ns(ClockId::Monotonic) >= until_ns {
                 return false;
             }
         }
@@ -457,11 +459,6 @@ impl Queue {
         let seen = self.delivered + self.rejected + drops;
         counters.received += self.hook.packets(self.number).max(seen) - self.rejected;
     }
-}
-
-fn now_ns(clock: ClockId) -> i64 {
-    let time = clock_gettime(clock);
-    time.tv_sec.saturating_mul(NANOS_PER_SECOND).saturating_add(time.tv_nsec)
 }
 
 /// What `CLOCK_TAI` is ahead of `CLOCK_REALTIME`: whole seconds, none where no program has told the

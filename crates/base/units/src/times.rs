@@ -1,8 +1,8 @@
-//! Sets of times: those that a query asks for, and what is known of them.
+//! Sets of times.
 
 use core::ops::RangeInclusive;
 
-use units::Timestamp;
+use crate::Timestamp;
 
 /// A set of times, as stretches in their order that neither overlap nor touch.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
