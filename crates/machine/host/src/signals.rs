@@ -1,6 +1,7 @@
 //! Ctrl-C, termination and whatever else ends a process as a flag that long work looks at.
 
 use core::ops::{ControlFlow, RangeInclusive};
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -84,22 +85,10 @@ impl StopFlag {
         let is_heard = |signal: &i32| {
             !others.contains(signal) && (ALWAYS_HEARD.contains(signal) || !ignored.contains(signal))
         };
-        let installed =
-            ENDING.into_iter().chain(REAL_TIME).filter(is_heard).try_for_each(|signal| {
-                // Handlers run in this order, so the one that ends the process sees the flag of earlier
-                // signals only.
-                if HURRYING.contains(&signal) {
-                    let is_second = Arc::clone(&flag.0);
-                    signal_hook::flag::register_conditional_shutdown(
-                        signal,
-                        INTERRUPTED,
-                        is_second,
-                    )?;
-                }
-                signal_hook::flag::register(signal, Arc::clone(&flag.0))?;
-                signal_hook::flag::register(signal, Arc::clone(any)).map(drop)
-            });
-        installed.map_err(|error| Error::system("install a signal handler", error))?;
+        for signal in ENDING.into_iter().chain(REAL_TIME).filter(is_heard) {
+            hear(signal, &flag.0, any)
+                .map_err(|error| Error::system("install a signal handler", error))?;
+        }
         Ok(flag)
     }
 
@@ -117,6 +106,18 @@ impl StopFlag {
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
+}
+
+/// Handlers run in this order, so the one that ends the process sees the flag of earlier signals
+/// only.
+fn hear(signal: i32, flag: &Arc<AtomicBool>, any: &Arc<AtomicBool>) -> io::Result<()> {
+    if HURRYING.contains(&signal) {
+        let is_second = Arc::clone(flag);
+        signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED, is_second)?;
+    }
+    signal_hook::flag::register(signal, Arc::clone(flag))?;
+    signal_hook::flag::register(signal, Arc::clone(any))?;
+    Ok(())
 }
 
 /// Set by SIGHUP.
