@@ -105,6 +105,7 @@ fn with_packets(mut column: device::Buffer, rows: u16, number: u8) -> Filled {
         link_type: LinkType::ETHERNET,
         snaplen: 0,
         name: "i",
+        recording: "",
         options: &[],
     };
     let interface = EncodedInterface::new(&fields);

@@ -11,6 +11,7 @@ use ::hold::{Order, Standing};
 use ::record::{Discard, Input, MaxAge, Options, Queues, Settled, SlowLimit, Way};
 use capture::Timestamps;
 use clap::Args;
+use format::piece::RECORDING_BYTES_MAX;
 use host::{StopFlag, SystemClock};
 use session::Config;
 
@@ -334,6 +335,9 @@ fn sessions(flags: &Flags) -> Option<Config> {
 fn options(flags: Flags) -> Result<Options, Usage> {
     if flags.name.as_ref().is_some_and(String::is_empty) {
         return Err(Usage("--name needs a name".to_owned()));
+    }
+    if flags.name.as_ref().is_some_and(|name| name.len() > RECORDING_BYTES_MAX) {
+        return Err(Usage(format!("--name takes at most {RECORDING_BYTES_MAX} bytes")));
     }
     if flags.queues.busy_poll.is_some() && flags.queues.source != Way::Xdp {
         return Err(Usage(

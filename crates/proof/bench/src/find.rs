@@ -330,8 +330,14 @@ impl Maker {
         let mut column = self.column()?;
         let mut builder = PieceBuilder::new(column.len());
         let (link_type, options) = (LinkType::ETHERNET, &Vec::new());
-        let interface =
-            InterfaceFields { id: 0, link_type, snaplen: 0, name: "synthetic", options };
+        let interface = InterfaceFields {
+            id: 0,
+            link_type,
+            snaplen: 0,
+            name: "synthetic",
+            recording: "",
+            options,
+        };
         let interface = EncodedInterface::new(&interface);
         let parts =
             PacketParts { timestamp, original_len: 60, parts: [&[2; 60], &[], &[]], options: &[] };

@@ -375,21 +375,6 @@ impl Archive {
         heads.is_none_or(|heads| heads.iter().any(|head| holds_packets(head, &stripes)))
     }
 
-    /// What the segments on either side of this stripe say besides their rows.
-    pub(crate) fn metas_beside(&self, stripe: StripeId) -> Vec<SegmentMeta> {
-        let segments = self.catalog.select(&(Timestamp::MIN..=Timestamp::MAX));
-        let behind = segments.partition_point(|entry| entry.summary.first < stripe);
-        let (before, behind) = segments.split_at(behind);
-        let beside = before.last().into_iter().chain(behind.first());
-        let metas = beside.filter_map(|entry| {
-            match self.catalog.look_up(entry, self.cache.as_ref(), &Needed::default()) {
-                LookUp::Found(segment) => Some(segment.meta().clone()),
-                LookUp::Absent | LookUp::RuledOut(_) => None,
-            }
-        });
-        metas.collect()
-    }
-
     /// Makes filters over groups of segments where enough have none, for the next question; that
     /// it cannot be done makes no answer wrong.
     pub(crate) fn make_groups(&mut self) {

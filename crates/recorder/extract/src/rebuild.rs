@@ -120,8 +120,6 @@ struct Builder<'a> {
     owner: Owner,
     memory: Pool,
     open: Option<Open>,
-    /// What the recording of this epoch is called, if anything, once that is known.
-    recording: Option<(u32, Option<String>)>,
     /// Whose stripes these are, where rows are numbered as in a segment: all are one stretch.
     part: &'a Part,
     is_segment: bool,
@@ -155,7 +153,6 @@ impl<'a> Builder<'a> {
             owner,
             memory,
             open: None,
-            recording: None,
             part,
             is_segment: part.segment.is_some(),
             suspects: BTreeSet::new(),
@@ -164,19 +161,6 @@ impl<'a> Builder<'a> {
             is_whole: true,
             killed: 0,
         })
-    }
-
-    /// What the recording of these stripes is called, if anything, as a segment of the same epoch
-    /// beside them has it: heads do not say it. Looked for once.
-    fn recording_of(&mut self, epoch: u32, stripe: StripeId) -> Option<String> {
-        if self.recording.as_ref().is_none_or(|(known, _)| *known != epoch) {
-            let mut beside = self.archive.metas_beside(stripe);
-            beside.retain(|meta| meta.epoch == epoch);
-            let is_known = !beside.is_empty();
-            let name = beside.into_iter().find_map(|meta| meta.recording);
-            self.recording = is_known.then_some((epoch, name));
-        }
-        self.recording.as_ref().and_then(|(_, name)| name.clone())
     }
 
     /// Indexes stripes until they end or the indexer dies.
@@ -356,7 +340,6 @@ impl<'a> Builder<'a> {
             missed_packets: 0,
             left_out: Vec::new(),
             index_bytes_max: u64::MAX,
-            recording: self.recording_of(open.epoch, open.first),
             rest,
         };
         let event = match self.owner.close(closing, &SystemClock) {

@@ -139,8 +139,6 @@ pub struct Closing {
     pub left_out: Vec<LeftOut>,
     /// A larger file is not taken. The worker does not hear it.
     pub index_bytes_max: u64,
-    /// Name of the recording.
-    pub recording: Option<String>,
     /// Whether sessions go on.
     pub rest: Rest,
 }
@@ -564,8 +562,6 @@ fn put_closing(out: &mut Out<'_>, closing: &Closing) {
         out.stripe(left.last);
         out.u64(left.packets);
     }
-    out.flag(closing.recording.is_some());
-    out.text(closing.recording.as_deref().unwrap_or_default());
     out.flag(closing.rest == Rest::Last);
 }
 
@@ -583,11 +579,6 @@ fn get_closing(fields: &mut In<'_>) -> Option<Closing> {
             Some(LeftOut { first, last, packets: fields.u64()? })
         })?,
         index_bytes_max: u64::MAX,
-        recording: {
-            let is_named = fields.flag()?;
-            let name = fields.text()?;
-            is_named.then_some(name)
-        },
         rest: if fields.flag()? { Rest::Last } else { Rest::GoesOn },
     })
 }

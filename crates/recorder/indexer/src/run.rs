@@ -61,6 +61,8 @@ pub(crate) struct Run {
     times: Times,
     gaps: Vec<Gap>,
     interfaces: BTreeMap<u32, Interface>,
+    /// What the recording is called, as its pieces say.
+    recording: Option<String>,
     /// Rows of sessions and slices that have ended so far.
     rows: Vec<SessionRow>,
     /// Memory of `rows`, as far as it is counted: `counted` of them.
@@ -88,6 +90,7 @@ impl Run {
             times: Times::NONE,
             gaps: Vec::new(),
             interfaces: BTreeMap::new(),
+            recording: None,
             rows: Vec::new(),
             row_bytes: 0,
             counted: 0,
@@ -120,6 +123,9 @@ impl Run {
         let room = LIST_MAX.saturating_sub(self.gaps.len());
         self.gaps.extend(walk.gaps().iter().take(room).cloned());
         for known in walk.interfaces() {
+            if self.recording.is_none() {
+                self.recording.clone_from(&known.recording);
+            }
             if self.interfaces.len() < LIST_MAX {
                 self.interfaces.entry(known.id).or_insert_with(|| Interface {
                     id: known.id,
@@ -153,7 +159,7 @@ impl Run {
             unread_packets: mem::take(&mut self.unread),
             gaps: mem::take(&mut self.gaps),
             interfaces: mem::take(&mut self.interfaces).into_values().collect(),
-            recording: closing.recording.clone(),
+            recording: self.recording.take(),
             vlan_in_key: self.sessions.is_some_and(|sessions| sessions.config.vlan_in_key),
             left_out: closing.left_out.clone(),
             ..SegmentMeta::new(volume, closing.epoch, closing.first, closing.last)

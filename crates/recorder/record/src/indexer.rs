@@ -97,7 +97,6 @@ pub(crate) struct Indexer<'a> {
     pub(crate) may_wait: bool,
     pub(crate) limits: SegmentLimits,
     pub(crate) epoch: u32,
-    pub(crate) recording: Option<String>,
     /// How files are encrypted that go into the ring.
     pub(crate) keys: IndexKeys,
     pub(crate) catalog: Catalog,
@@ -522,13 +521,10 @@ impl<'a> Run<'a> {
             }
         };
         let closing = open.closing((run_kind, rest), missed);
-        let is_ours = open.epoch == self.parts.epoch;
-        let recording = self.parts.recording.clone().filter(|_| is_ours);
         let is_counted =
             run_kind == RunKind::Past && self.backlog.current().is_some_and(|it| it.is_counted);
         let closed = Closed { identity: open.identity(), is_counted, unread: open.unread };
         self.closed.insert(closing.first, closed);
-        let closing = Closing { recording, ..closing };
         if let Some(Event::Died(death)) = self.parts.owner.close(closing, self.parts.clock) {
             self.died(&death);
         }

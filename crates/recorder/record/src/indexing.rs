@@ -51,7 +51,6 @@ pub(crate) fn indexer<'a>(
         may_wait: matches!(options.input, Input::Files(_)),
         limits: SegmentLimits::for_ring(geometry.slots, geometry.piece_bytes),
         epoch: opened.writer.epoch(),
-        recording: options.name.clone(),
         keys: IndexKeys::new(opened.keyring.clone()),
         catalog,
         files,

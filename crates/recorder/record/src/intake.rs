@@ -55,6 +55,7 @@ struct OpenColumn {
 /// Fills columns with the packets of one queue and sends them to the ring writer.
 pub(crate) struct Intake<'a> {
     queue: usize,
+    name: &'a str,
     ledger: &'a Ledger,
     pool: Pool,
     frame: Frame,
@@ -119,6 +120,8 @@ impl LeftOut {
 /// What an intake is made of.
 pub(crate) struct IntakeParts<'a> {
     pub(crate) queue: usize,
+    /// What the recording is called; empty: nothing.
+    pub(crate) name: &'a str,
     pub(crate) ledger: &'a Ledger,
     pub(crate) pool: Pool,
     pub(crate) frame: Frame,
@@ -135,10 +138,11 @@ pub(crate) struct IntakeParts<'a> {
 
 impl<'a> Intake<'a> {
     pub(crate) fn new(parts: IntakeParts<'a>) -> Self {
-        let IntakeParts { queue, ledger, pool, frame, tasks, clock, may_wait, .. } = parts;
+        let IntakeParts { queue, name, ledger, pool, frame, tasks, clock, may_wait, .. } = parts;
         let IntakeParts { cut_after_ns, writer_failed, gaps, selection, control, .. } = parts;
         Self {
             queue,
+            name,
             ledger,
             pool,
             frame,
@@ -181,8 +185,8 @@ impl<'a> Intake<'a> {
     pub(crate) fn know(&mut self, interfaces: &[Interface]) {
         for interface in interfaces.iter().skip(self.states.len() - self.base) {
             let id = u32::try_from(self.states.len()).expect("few interfaces");
-            let (encoded, is_whole) =
-                encode(id, interface, self.selection.note(), self.pool.buffer_size());
+            let texts = (self.name, self.selection.note());
+            let (encoded, is_whole) = encode(id, interface, texts, self.pool.buffer_size());
             self.left_out.descriptions += u64::from(!is_whole);
             let capacity = PieceBuilder::framed(self.pool.buffer_size(), self.frame);
             self.ledger.know(self.states.len(), &interface.name);
@@ -489,7 +493,7 @@ fn away_gap(id: u32, since: Timestamp, now: Timestamp) -> Gap {
 fn encode(
     id: u32,
     interface: &Interface,
-    note: Option<&str>,
+    (recording, note): (&str, Option<&str>),
     piece_bytes: usize,
 ) -> (EncodedInterface, bool) {
     let mut options = Vec::new();
@@ -499,7 +503,7 @@ fn encode(
     interface.put_options(&mut options);
     let (link_type, snaplen) = (interface.link_type, interface.snaplen);
     let described = |name: &str, options: &[u8]| {
-        EncodedInterface::new(&InterfaceFields { id, link_type, snaplen, name, options })
+        EncodedInterface::new(&InterfaceFields { id, link_type, snaplen, name, recording, options })
     };
     let whole = described(&interface.name, &options);
     if whole.len_bytes() <= piece_bytes / 4 {

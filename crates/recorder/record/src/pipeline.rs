@@ -94,6 +94,7 @@ pub(crate) fn run(
         let resilverer = resilver::start(opening, shared, waits.clone()).map_err(Error::Thread)?;
         let index = indexing::start(scope, indexer, sealed_queue, opened.reader)?;
         let feeding = Feeding {
+            name: options.name.as_deref().unwrap_or_default(),
             ledger: &ledger,
             pool: pool.clone(),
             frame: if keyring.is_some() { Frame::Encrypted } else { Frame::Plain },

@@ -74,6 +74,8 @@ pub(crate) struct Feeding<'a> {
     pub(crate) is_stopping: &'a AtomicBool,
     /// What the recorder before this one lost.
     pub(crate) crash: Option<Gap>,
+    /// What the recording is called; empty: nothing.
+    pub(crate) name: &'a str,
     pub(crate) cpus: &'a [usize],
     pub(crate) control: Control,
     pub(crate) waits: Waits,
@@ -137,6 +139,7 @@ impl<'scope> Feeding<'scope> {
     fn feed(&mut self, queue: usize, selection: Selection) -> Feed<'scope> {
         let intake = Intake::new(IntakeParts {
             queue,
+            name: self.name,
             ledger: self.ledger,
             pool: self.pool.clone(),
             frame: self.frame,

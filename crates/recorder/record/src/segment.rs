@@ -157,7 +157,6 @@ impl OpenSegment {
             missed_packets,
             left_out,
             index_bytes_max: self.bytes.saturating_mul(2).saturating_add(INDEX_BYTES_SLACK),
-            recording: None,
             rest,
         }
     }

@@ -1,18 +1,20 @@
 //! What a volume holds, by its superblock, a few heads and the directories of its index.
 //!
-//! Cost: one head for every halving of an epoch's stretch, and one segment's index for the name of
-//! each recording; the packets are not read.
+//! Cost: one head for every halving of an epoch's stretch, and one segment's index, or the first rows
+//! of a piece, for the name of each recording; the packets are not read.
 
+use core::ops::Range;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use format::directory::SegmentEntry;
 use format::head::{Head, Kind, StripeId};
+use format::piece::interfaces_in_front;
 use format::superblock::Superblock;
 use index::{LeftOut, Segment};
 use units::Timestamp;
 use units::number::real;
-use volume::{Reader, Span};
+use volume::{Reader, RowsWanted, Span};
 
 use crate::Error;
 use crate::segments::{self, Segments};
@@ -294,15 +296,16 @@ fn recording(
     let acknowledged = reader.span().map(|span| span.acknowledged);
     let newest = reader.leading_heads(last).into_iter();
     let newest = newest.filter(|head| Some(head.stripe.stripe) <= acknowledged);
-    let heads = ends.filter_map(|sequence| reader.head(sequence)).chain(newest);
-    let by_heads = heads.filter_map(|head| {
+    let heads: Vec<Head> =
+        ends.filter_map(|sequence| reader.head(sequence)).chain(newest).collect();
+    let by_heads = heads.iter().filter_map(|head| {
         let (from, to) = (head.stripe.time_min, head.stripe.time_max);
         (from <= to).then_some((from, to))
     });
     let sum = |count: fn(&SegmentEntry) -> u64| own.iter().map(|entry| count(entry)).sum();
     let indexed = (sum(|entry| entry.summary.packets), sum(|entry| entry.summary.sessions));
     Recording {
-        name: name(reader, &own),
+        name: name(reader, &own).or_else(|| name_in_pieces(reader, &heads)),
         epoch,
         first,
         last,
@@ -316,6 +319,18 @@ fn recording(
 fn name(reader: &Reader, own: &[&SegmentEntry]) -> Option<String> {
     let smallest = own.iter().min_by_key(|entry| entry.bytes)?;
     segment(reader, smallest)?.meta().recording.clone()
+}
+
+/// The first piece with a packet that can be read says it, where it can be read without a key.
+fn name_in_pieces(reader: &Reader, heads: &[Head]) -> Option<String> {
+    let stripe = heads.iter().find(|head| head.stripe.packets > 0)?.stripe.stripe;
+    let wanted: Vec<RowsWanted> = (0..reader.geometry().data_columns)
+        .map(|column| RowsWanted { stripe, column, rows: Vec::from([Range { start: 0, end: 1 }]) })
+        .collect();
+    let rows = reader.rows(&wanted).into_iter().flatten();
+    let fronts = rows.filter_map(|rows| rows.runs.into_iter().next());
+    let interfaces = fronts.flat_map(|(_, front)| interfaces_in_front(&front));
+    interfaces.filter_map(|interface| interface.recording).next()
 }
 
 /// A recording is whole while its EPOCH stripe is there; where the newest one began is also in the

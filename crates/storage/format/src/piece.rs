@@ -58,6 +58,9 @@ pub struct EncodedInterface {
     block: Vec<u8>,
 }
 
+/// Most bytes of what a recording is called.
+pub const RECORDING_BYTES_MAX: usize = 256;
+
 /// What an interface description is made of.
 #[derive(Clone, Copy, Debug)]
 pub struct InterfaceFields<'a> {
@@ -69,21 +72,22 @@ pub struct InterfaceFields<'a> {
     pub snaplen: u32,
     /// `if_name`.
     pub name: &'a str,
+    /// What the recording is called; empty: nothing.
+    pub recording: &'a str,
     /// Further interface options in little endian without `opt_endofopt`.
     pub options: &'a [u8],
 }
 
 impl EncodedInterface {
     /// Encodes the Interface Description Block: nanoseconds, the common snap length, and our option
-    /// with the number and the real snap length.
+    /// with the number, the real snap length and what the recording is called.
     ///
     /// A custom option of ours among the further ones is left out: it would be taken for the one
     /// that says the number.
     pub fn new(fields: &InterfaceFields<'_>) -> Self {
         let mut options = Vec::with_capacity(64 + fields.name.len() + fields.options.len());
         if !fields.name.is_empty() {
-            let end = fields.name.floor_char_boundary(pcapng::COMMENT_BYTES);
-            let name = fields.name.get(..end).unwrap_or_default();
+            let name = start_of(fields.name, pcapng::COMMENT_BYTES);
             pcapng::put_option(&mut options, OptionCode::INTERFACE_NAME, name.as_bytes());
         }
         pcapng::put_option(&mut options, OptionCode::INTERFACE_RESOLUTION, &[9]);
@@ -98,6 +102,7 @@ impl EncodedInterface {
         ours.extend_from_slice(&[OPTION_INTERFACE, 0, 0, 0]);
         ours.extend_from_slice(&fields.id.to_le_bytes());
         ours.extend_from_slice(&fields.snaplen.to_le_bytes());
+        ours.extend_from_slice(start_of(fields.recording, RECORDING_BYTES_MAX).as_bytes());
         pcapng::put_option(&mut options, OptionCode::CUSTOM_BYTES_NO_COPY, &ours);
         let mut block = Vec::new();
         let link_type = fields.link_type;
@@ -109,6 +114,10 @@ impl EncodedInterface {
     pub fn len_bytes(&self) -> usize {
         self.block.len()
     }
+}
+
+fn start_of(text: &str, bytes_max: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes_max)).unwrap_or_default()
 }
 
 /// Totals of one interface since the start of the epoch, as of the sealing of a piece.

@@ -11,7 +11,7 @@ use capture::FrameSender;
 use serde_json::Value;
 
 use crate::golden::{capture, packet};
-use crate::machine::{BINARY, PAIR, Ran, Volume, enter, run};
+use crate::machine::{BINARY, CAPTURES, PAIR, Ran, Volume, enter, run};
 
 fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64()
@@ -227,4 +227,48 @@ fn a_full_disk_leaves_an_account() {
     assert!(ran.code == Some(3) && ran.err.contains("No space left"), "{ran:?}");
     assert!(!std::path::Path::new(&out).exists());
     assert!(!std::path::Path::new(&format!("{out}.json")).exists());
+}
+
+/// While it records and has no index, after a kill, and once another recording made the index.
+#[test]
+fn a_recording_has_its_name_from_its_first_packet_on() {
+    let volume = Volume::empty();
+    let named = |recording: &str| {
+        let query = format!("recording = {recording}");
+        let find = ["find", &volume.path, &query, "--csv", "--index-dir", &volume.index];
+        run(&find).out.lines().count().saturating_sub(1)
+    };
+    let record = ["record", &volume.path, "--read", "-", "--name", "night", "--pool", "4M"];
+    let mut recorder = Command::new(BINARY);
+    recorder.args(record).args(["--index-dir", &volume.index]);
+    recorder.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut recorder = recorder.spawn().unwrap();
+    let packets = std::fs::read(format!("{CAPTURES}/dns.pcap")).unwrap();
+    std::io::Write::write_all(recorder.stdin.as_mut().unwrap(), &packets).unwrap();
+    let started = Instant::now();
+    while named("night") == 0 {
+        assert!(started.elapsed() < Duration::from_secs(30), "it records under its name");
+    }
+    let count = named("night");
+    recorder.kill().unwrap();
+    recorder.wait().unwrap();
+    assert_eq!(named("night"), count);
+    let inspected = run(&["inspect", &volume.path]).out;
+    assert!(inspected.contains("night"), "{inspected}");
+    volume.record(&["--read", CAPTURES, "--name", "day"]).done();
+    assert_eq!(named("night"), count);
+    assert!(named("day") > count);
+    std::fs::remove_dir_all(&volume.index).unwrap();
+    assert_eq!(named("night"), count);
+}
+
+#[test]
+fn a_name_that_is_too_long_is_refused() {
+    let volume = Volume::empty();
+    let (longest, longer) = ("n".repeat(256), "n".repeat(257));
+    let ran = volume.record(&["--read", CAPTURES, "--name", &longer]);
+    assert!(ran.code == Some(2) && ran.err.contains("--name takes at most 256 bytes"), "{ran:?}");
+    volume.record(&["--read", CAPTURES, "--name", &longest]).done();
+    let find = ["find", &volume.path, &format!("recording = {longest}"), "--csv"];
+    assert!(run(&find).done().out.lines().count() > 1);
 }

@@ -229,12 +229,20 @@ pub(crate) fn loss(from: i64, to: i64) -> Gap {
 
 impl Run<'_> {
     fn traffic(&mut self, traffic: &Traffic) {
+        let recording = self.how.recording;
         let interfaces: Vec<EncodedInterface> = (0..)
             .zip(&traffic.interfaces)
             .map(|(id, interface)| {
                 let capture::Interface { name, link_type, snaplen, options, .. } = interface;
                 let (link_type, snaplen) = (*link_type, *snaplen);
-                EncodedInterface::new(&InterfaceFields { id, link_type, snaplen, name, options })
+                EncodedInterface::new(&InterfaceFields {
+                    id,
+                    link_type,
+                    snaplen,
+                    name,
+                    recording: recording.unwrap_or_default(),
+                    options,
+                })
             })
             .collect();
         self.start = self.writer.next();

@@ -116,6 +116,16 @@ fn a_name_selects_the_sessions_of_the_interfaces_that_have_it() {
 }
 
 #[test]
+fn a_recording_is_known_by_its_name_before_anything_is_indexed() {
+    let packets: Vec<(usize, u16)> = (1..=600).map(|number| (0, number)).collect();
+    let volume = Volume::of(&traffic(&["eth0"], &packets), how(true, false, false));
+    let (of_night, report) = find(&volume, "recording = \"night shift\"");
+    assert_eq!(of_night.len(), 600);
+    assert_eq!(report.met.recordings.len(), 1, "{:?}", report.met);
+    assert_eq!(find(&volume, "not (has recording)").0, []);
+}
+
+#[test]
 fn a_recording_is_known_by_its_name_also_where_no_index_is_left() {
     let packets: Vec<(usize, u16)> = (1..=600).map(|number| (0, number)).collect();
     let mut volume = Volume::of(&traffic(&["eth0"], &packets), how(true, false, true));

@@ -27,7 +27,6 @@ pub(crate) fn closing() -> Closing {
         missed_packets: 5,
         left_out: vec![LeftOut { first: at(6, 0), last: at(7, 1), packets: 8 }],
         index_bytes_max: u64::MAX,
-        recording: Some("a name".to_owned()),
         rest: Rest::Last,
     }
 }

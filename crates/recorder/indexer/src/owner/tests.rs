@@ -34,6 +34,7 @@ fn piece(pool: &Pool, count: u8) -> Piece {
         link_type: LinkType::ETHERNET,
         name: "eth0",
         snaplen: 0,
+        recording: "",
         options: &[],
     });
     let mut builder = PieceBuilder::new(column.len());
@@ -83,7 +84,6 @@ fn closing(first: u64, last: u64) -> Closing {
         missed_packets: 0,
         left_out: Vec::new(),
         index_bytes_max: 1 << 20,
-        recording: None,
         rest: Rest::GoesOn,
     }
 }

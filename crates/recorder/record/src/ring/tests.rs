@@ -59,7 +59,8 @@ fn column(pool: &Pool) -> FilledColumn {
     let mut column = pool.take().unwrap();
     let mut builder = PieceBuilder::new(column.len());
     let (link_type, options) = (LinkType::ETHERNET, &[][..]);
-    let fields = InterfaceFields { id: 0, link_type, snaplen: 0, name: "a", options };
+    let fields =
+        InterfaceFields { id: 0, link_type, snaplen: 0, name: "a", recording: "", options };
     let packet = PacketParts {
         timestamp: Timestamp(5),
         original_len: 60,

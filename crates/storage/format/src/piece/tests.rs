@@ -12,6 +12,7 @@ fn interface(id: u32, link_type: u16) -> EncodedInterface {
         link_type,
         snaplen: 96,
         name: &name,
+        recording: if id == 3 { "night shift" } else { "" },
         options: &[],
     })
 }
@@ -177,6 +178,7 @@ fn a_part_of_a_body_walks_as_the_whole_does() {
     let whole: Vec<StoredPacket<'_>> = packets(body).map(Result::unwrap).collect();
     let known = interfaces_in_front(&body[..ROW]);
     assert_eq!(known.iter().map(|known| known.id).collect::<Vec<_>>(), [3]);
+    assert_eq!(known[0].recording.as_deref(), Some("night shift"));
     let (first, last) = (&whole[4], &whole[14]);
     let part = &body[first.begin..last.end];
     let walked: Vec<StoredPacket<'_>> =

@@ -34,6 +34,8 @@ pub struct InterfaceInPiece {
     pub name: String,
     /// Real snap length; 0 keeps all.
     pub snaplen: u32,
+    /// What the recording is called.
+    pub recording: Option<String>,
     /// The Interface Description Block, framing included, as bytes of the body.
     pub block: Range<usize>,
 }
@@ -205,6 +207,7 @@ impl<'a> Packets<'a> {
                     link_type: description.link_type,
                     name: String::from_utf8_lossy(name).into_owned(),
                     snaplen: get_u32(ours.get(4..12)?, 4),
+                    recording: text(ours.get(12..)?),
                     block: offset..end,
                 });
             }
@@ -267,6 +270,11 @@ impl<'a> Iterator for Packets<'a> {
             }
         }
     }
+}
+
+fn text(bytes: &[u8]) -> Option<String> {
+    let text = || String::from_utf8_lossy(bytes).into_owned();
+    (!bytes.is_empty()).then(text)
 }
 
 /// Contents of our custom option of the given kind, behind the enterprise number.

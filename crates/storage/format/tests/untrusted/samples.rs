@@ -194,7 +194,8 @@ pub(crate) fn blocks() -> [(&'static str, Vec<u8>); 3] {
 
 pub(crate) fn bodies() -> [(&'static str, Vec<u8>); 2] {
     let interface = |id, link_type| {
-        let fields = InterfaceFields { id, link_type, snaplen: 96, name: "if", options: &[] };
+        let fields =
+            InterfaceFields { id, link_type, snaplen: 96, name: "if", recording: "", options: &[] };
         EncodedInterface::new(&fields)
     };
     let mut column = vec![0; 16 << 10];
