@@ -4,6 +4,7 @@
 //! their own. Crates take `&dyn Clock`; only `host` implements it with the system's clocks, the
 //! simulator with virtual ones.
 
+mod count;
 mod hex;
 mod histogram;
 pub mod number;
@@ -12,6 +13,7 @@ mod size;
 mod time;
 mod times;
 
+pub use count::{grouped, plural};
 pub use hex::{hex, unhex};
 pub use histogram::Histogram;
 pub use random::Random;

@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use units::number::{between, per_second};
 use units::{ByteSize, NANOS_PER_SECOND, Timestamp};
+pub use units::{grouped, plural};
 
 use crate::safe::printable;
 
@@ -72,25 +73,6 @@ pub fn bits(per_second: u64) -> String {
     };
     let hundredths = u128::from(per_second) * 100 / unit;
     format!("{}.{:02} {name}", hundredths / 100, hundredths % 100)
-}
-
-/// A count with its noun: `1 packet`, `12 packets`.
-pub fn plural(count: u64, noun: &str) -> String {
-    let ending = if count == 1 { "" } else { "s" };
-    format!("{} {noun}{ending}", grouped(count))
-}
-
-/// Digits in groups of three: `1 500 000`.
-pub fn grouped(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// The clock that tables show times by.
@@ -219,13 +201,6 @@ mod tests {
         let back: Timestamp = india.parse().unwrap();
         assert_eq!(back.0, at.0 / 1_000_000 * 1_000_000);
         assert_eq!(Zone::Local(|_| i32::MIN).time(Timestamp::MIN).len(), 33);
-    }
-
-    #[test]
-    fn counts_are_grouped_and_have_their_plural() {
-        assert_eq!(plural(1, "packet"), "1 packet");
-        assert_eq!(plural(1_500_000, "packet"), "1 500 000 packets");
-        assert_eq!(grouped(123), "123");
     }
 
     #[test]

@@ -10,7 +10,8 @@ use core::fmt;
 use format::directory::{Gap, GapCause};
 use format::head::StripeId;
 use serde::Serialize;
-use units::{Times, Timestamp};
+use units::number::to_u64;
+use units::{Times, Timestamp, plural};
 use volume::GivenUp;
 
 use crate::standing::{Doubt, Standing, Stretch, StretchEnd};
@@ -302,7 +303,7 @@ impl fmt::Display for Completeness {
             let cause = gap.cause.name().replace('_', " ");
             write!(f, "\ngap: {cause} between {} and {}", gap.from, gap.to)?;
             match gap.packets {
-                Some(packets) => write!(f, ", {packets} packets lost")?,
+                Some(packets) => write!(f, ", {} lost", plural(packets, "packet"))?,
                 None => f.write_str(", an unknown number of packets lost")?,
             }
         }
@@ -313,7 +314,8 @@ impl fmt::Display for Completeness {
                     write!(f, "\nlocked: no identity opens the key of stripe {stripe}")?;
                 }
                 DamageKind::Rows(rows) => {
-                    write!(f, "\ndamage: {} rows of stripe {stripe}", rows.len())?;
+                    let rows = plural(to_u64(rows.len()), "row");
+                    write!(f, "\ndamage: {rows} of stripe {stripe}")?;
                 }
                 DamageKind::Malformed(offset) => {
                     write!(f, "\ndamage: stripe {stripe} holds no packets from byte {offset} on")?;
@@ -330,7 +332,7 @@ impl Completeness {
     fn fmt_recorded(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hidden = self.recorded.len().saturating_sub(LISTED);
         if hidden > 0 {
-            write!(f, "\nrecorded: {hidden} stretches before these")?;
+            write!(f, "\nrecorded: {hidden} more before these")?;
         }
         for stretch in self.recorded.iter().skip(hidden) {
             write!(f, "\nrecorded: {stretch}")?;
@@ -357,7 +359,8 @@ impl Completeness {
 
     fn fmt_counts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.retired_pieces > 0 {
-            write!(f, "\noverwritten: {} pieces of these sessions", self.retired_pieces)?;
+            let pieces = plural(self.retired_pieces, "piece");
+            write!(f, "\noverwritten: {pieces} of these sessions")?;
         }
         if let Some(through) = self.expired_through {
             write!(f, "\nexpired: packets up to {through} are beyond the maximum age")?;
@@ -381,14 +384,12 @@ impl Completeness {
             write!(f, "\n{what}: {count} {of}")?;
         }
         if self.unread_packets > 0 {
-            write!(
-                f,
-                "\nnames may be missing: {} packets were not looked at",
-                self.unread_packets
-            )?;
+            let packets = plural(self.unread_packets, "packet");
+            write!(f, "\nnames may be missing: {packets} not looked at")?;
         }
         if self.unindexed_packets > 0 {
-            write!(f, "\nindexed on the way: {} packets", self.unindexed_packets)?;
+            let packets = plural(self.unindexed_packets, "packet");
+            write!(f, "\nindexed on the way: {packets}")?;
         }
         if self.secrets_left_out > 0 {
             let count = self.secrets_left_out;
@@ -402,9 +403,10 @@ impl Completeness {
             let (seconds, nanos) = (most_ns / NANOS, most_ns % NANOS);
             write!(
                 f,
-                "\nout of order: {packets} packets stand behind later ones, by at most \
+                "\nout of order: {} behind later ones, by at most \
                  {seconds}.{nanos:09} s: the clock was set back, or more overlaps in time than \
-                 memory holds"
+                 memory holds",
+                plural(packets, "packet")
             )?;
         }
         for member in &self.given_up {
@@ -434,7 +436,7 @@ fn fmt_listed(f: &mut fmt::Formatter<'_>, text: &str, times: &Times) -> fmt::Res
         }
     }
     if hidden > 0 {
-        write!(f, "\n{text} in {hidden} stretches of time before")?;
+        write!(f, "\n{text} in {hidden} more times before")?;
     }
     Ok(())
 }

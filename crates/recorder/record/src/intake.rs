@@ -12,7 +12,7 @@ use format::pcapng::{ByteOrder, Options, put_comment, put_option};
 use format::piece::{EncodedInterface, Frame, InterfaceFields, PacketParts, PieceBuilder};
 use selection::{Selected, Selection};
 use stage::Sender;
-use units::{Clock, Timestamp};
+use units::{Clock, Timestamp, plural};
 use wire::LinkType;
 
 use crate::claim::Claim;
@@ -108,12 +108,14 @@ impl LeftOut {
     pub(crate) fn notes(self) -> impl Iterator<Item = String> {
         let Self { options, packets, blocks, descriptions } = self;
         let lines = [
-            (options, format!("{options} options of {packets} packets are left out")),
-            (blocks, format!("{blocks} blocks of names or secrets are left out")),
-            (descriptions, format!("the options of {descriptions} interfaces are left out")),
+            (options, format!("{} of {}", plural(options, "option"), plural(packets, "packet"))),
+            (blocks, format!("{} of names or secrets", plural(blocks, "block"))),
+            (descriptions, format!("the options of {}", plural(descriptions, "interface"))),
         ];
         let told = lines.into_iter().filter(|(count, _)| *count > 0);
-        told.map(|(_, line)| format!("{line}: they do not fit into a piece of the volume"))
+        told.map(|(_, line)| {
+            format!("left out: {line}: they do not fit into a piece of the volume")
+        })
     }
 }
 

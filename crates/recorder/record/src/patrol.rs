@@ -15,7 +15,7 @@ use format::head::StripeId;
 use index::Files;
 use stage::{Joining, Receiver, Scope, Sender, channel};
 use units::number::to_u64;
-use units::{Clock, Timestamp};
+use units::{Clock, Timestamp, plural};
 use volume::{Patrol, Wanted};
 
 use crate::error::Error;
@@ -214,9 +214,8 @@ impl Patrolled {
         let Self { slots, repaired, left, .. } = self;
         let mut notes = Vec::new();
         if repaired + left > 0 {
-            notes.push(format!(
-                "scrub: {repaired} places repaired in {slots} slots, {left} cannot be"
-            ));
+            let (places, slots) = (plural(*repaired, "place"), plural(*slots, "slot"));
+            notes.push(format!("scrub: {places} repaired in {slots}, {left} cannot be"));
         }
         notes.extend(self.lines.iter().cloned());
         notes

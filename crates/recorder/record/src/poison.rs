@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use format::head::{HEAD_BYTES, StripeId};
 use index::Files;
 use indexer::Stripe;
+use units::plural;
 
 /// Copies that are kept; each is a piece.
 const COPIES_MAX: usize = 16;
@@ -98,9 +99,9 @@ impl Poison {
             "; copies are in the index directory (poison-*.pcapng): please report them"
         };
         Some(format!(
-            "{} packets stay without an index, because they ended the indexer twice \
-             (stripes {}{more}); they are stored, and answers that lack them say so{copies}",
-            self.packets,
+            "without an index: {}, because they ended the indexer twice (stripes {}{more}); they are \
+             stored, and answers that lack them say so{copies}",
+            plural(self.packets, "packet"),
             told.join(", ")
         ))
     }

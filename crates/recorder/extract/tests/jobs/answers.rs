@@ -13,7 +13,7 @@ use extract::{
 use format::head::StripeId;
 use query::Query;
 use session::Config;
-use units::{ManualClock, NANOS_PER_SECOND, Timestamp};
+use units::{ManualClock, NANOS_PER_SECOND, Timestamp, plural};
 use wire::LinkType;
 
 use crate::reader::{Capture, read};
@@ -460,7 +460,7 @@ fn what_was_not_looked_at_is_said_where_names_are_asked_for() {
         let unread = report.completeness.unread_packets;
         assert!(unread > 7 && unread.is_multiple_of(7), "{query}: {unread}");
         assert!(!report.completeness.is_complete());
-        let text = format!("{unread} packets were not looked at");
+        let text = format!("{} not looked at", plural(unread, "packet"));
         assert!(report.completeness.to_string().contains(&text), "{}", report.completeness);
     }
 }
@@ -520,7 +520,7 @@ fn damaged_rows_end_a_piece_and_are_named() {
     assert_eq!(completeness.damage[0].stripe, stripe);
     assert_eq!(completeness.damage[0].kind, DamageKind::Rows(vec![3]));
     assert!(!completeness.is_complete() && completeness.missing_packets == 0);
-    assert!(capture.statements[0].contains("damage: 1 rows of stripe"), "{:?}", capture.statements);
+    assert!(capture.statements[0].contains("damage: 1 row of stripe"), "{:?}", capture.statements);
     // About 12 KiB of packets are in front of the bad row, and all that is there is right.
     let lost = whole.frames.len() - capture.frames.len();
     assert!((1..60).contains(&lost), "{lost}");

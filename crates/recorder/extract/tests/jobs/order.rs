@@ -220,7 +220,7 @@ fn what_cannot_be_put_in_order_is_counted_and_said() {
     let merge = MergeMemory { ring_order_bytes: pieces(1), most_bytes: pieces(40) };
     let (mut frames, manifest) = extracted(&volume, "", merge);
     let line = said(&manifest);
-    assert!(line.contains(" packets stand behind later ones, by at most 0.0000"), "{line}");
+    assert!(line.contains(" packets behind later ones, by at most 0.0000"), "{line}");
     let behind = |frames: &Frames| {
         let mut latest = i128::MIN;
         let late = |&(time, _): &(i128, Vec<u8>)| {

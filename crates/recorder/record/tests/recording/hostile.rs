@@ -72,7 +72,7 @@ fn options_longer_than_a_piece_are_left_out_and_counted() {
         let found = packets_of_volume(&volume);
         let bytes: Vec<_> = found.into_iter().map(|(_, _, _, bytes)| bytes).collect();
         assert_eq!(bytes, [&b"before"[..], &[7; 300], b"behind"]);
-        let left_out = report.notes.iter().find(|note| note.contains("of 1 packets are left out"));
+        let left_out = report.notes.iter().find(|note| note.contains(" of 1 packet: "));
         assert_eq!(left_out.is_some(), count * (len + 4) > 60_000, "{:?}", report.notes);
         assert!(report.writer.stripes < 10, "{} stripes of 3 packets", report.writer.stripes);
     }
@@ -87,7 +87,7 @@ fn the_longest_packet_leaves_no_room_for_options() {
     assert_eq!((report.total.stored, report.total.too_long), (1, 1));
     let [(_, _, original_len, bytes)] = &packets_of_volume(&volume)[..] else { panic!("one") };
     assert!(*original_len == 70_000 && bytes.len() > 60_000);
-    assert!(report.notes.iter().any(|note| note.contains("1 options of 1 packets are left out")));
+    assert!(report.notes.iter().any(|note| note.contains("left out: 1 option of 1 packet: ")));
 }
 
 #[test]
