@@ -248,7 +248,7 @@ fn interfaces_that_cannot_send_are_refused_with_the_remedy() {
         return;
     }
     let refused = |name| Transmitter::open(name).unwrap_err().to_string();
-    assert!(refused("absent0").contains("`ip link` lists"));
+    assert!(refused("absent0").contains("`ip link` shows"));
     assert!(shell("ip link set right down"));
     assert!(refused("left").contains("no carrier"), "{}", refused("left"));
     assert!(shell("ip link set left down"));
