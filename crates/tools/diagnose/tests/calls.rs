@@ -186,6 +186,19 @@ fn who_has_the_processor_is_named_and_a_limit_is_told_from_it() {
     };
     let words = ["hog (thread 99) had it", "2 processors"];
     only(&with(Reason::Processor, 5 * SECOND), "calls.processor", &words);
+    let had = |each: &[u64]| {
+        let mut watch = with(Reason::Processor, 5 * SECOND);
+        let taker = |(thread, ns): (u32, &u64)| Taker { thread, name: "hog".to_owned(), ns: *ns };
+        let takers = (99..).zip(each).map(taker).collect();
+        watch.threads.get_mut(&7).unwrap().takers = takers;
+        watch
+    };
+    let several = had(&[SECOND, 2 * SECOND, SECOND]);
+    only(&several, "calls.processor", &["others had it, hog (thread 100) longest"]);
+    // The kernel kept most of the turns back.
+    let few = had(&[SECOND / 10, SECOND / 20]);
+    only(&few, "calls.processor", &["who had it is known of 150 ms only"]);
+    only(&had(&[]), "calls.processor", &["who had it is known of 0 ns only"]);
     none(&with(Reason::Processor, SECOND));
     only(&with(Reason::WakeUp, 5 * SECOND), "calls.held_back", &["cpu.stat"]);
     only(

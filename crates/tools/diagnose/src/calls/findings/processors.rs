@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ::calls::{CallWatch, Reason, ThreadSeen};
+use ::calls::{CallWatch, Reason, Taker, ThreadSeen};
 
 use super::measure::{is_share, long, reach};
 use findings::words::{percent, plural, some};
@@ -59,6 +59,22 @@ fn queued_ns(seen: &ThreadSeen) -> u64 {
     seen.reasons.get(&Reason::Processor).copied().unwrap_or(0)
 }
 
+/// Named are those who had it for half of the time at least: few are counted, and the kernel may
+/// have kept back whose turns there were.
+fn who_had_it(takers: &[&Taker], queued_ns: u64) -> String {
+    let told_ns: u64 = takers.iter().map(|taker| taker.ns).sum();
+    let is_half = |ns: u64| ns >= queued_ns / 2;
+    match takers.first() {
+        Some(first) if is_half(first.ns) => {
+            format!("{} (thread {}) had it", first.name, first.thread)
+        }
+        Some(first) if is_half(told_ns) => {
+            format!("others had it, {} (thread {}) longest", first.name, first.thread)
+        }
+        _ => format!("who had it is known of {} only", long(told_ns)),
+    }
+}
+
 fn finding(watch: &CallWatch, process: u32, (thread, seen): (u32, &ThreadSeen)) -> Option<Finding> {
     let queued_ns = queued_ns(seen);
     if !is_share(queued_ns, seen.life_ns(), 20) {
@@ -76,19 +92,16 @@ fn finding(watch: &CallWatch, process: u32, (thread, seen): (u32, &ThreadSeen)) 
         format!("{} (thread {}{whose}): {}", taker.name, taker.thread, long(taker.ns))
     });
     let words: Vec<String> = words.collect();
-    let busiest = takers.first().map_or_else(
-        || "others".to_owned(),
-        |taker| format!("{} (thread {})", taker.name, taker.thread),
-    );
     Some(Finding {
         kind: "calls.processor",
         severity: Severity::Warning,
         reach: reach(queued_ns),
         what: format!(
-            "{} could run and had no processor for {} of {}: {busiest} had it",
+            "{} could run and had no processor for {} of {}: {}",
             watch.process_label(process),
             long(queued_ns),
-            long(seen.life_ns())
+            long(seen.life_ns()),
+            who_had_it(&takers, queued_ns)
         ),
         evidence: vec![
             format!(
