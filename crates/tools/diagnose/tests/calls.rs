@@ -197,8 +197,8 @@ fn who_has_the_processor_is_named_and_a_limit_is_told_from_it() {
     only(&several, "calls.processor", &["others had it, hog (thread 100) longest"]);
     // The kernel kept most of the turns back.
     let few = had(&[SECOND / 10, SECOND / 20]);
-    only(&few, "calls.processor", &["who had it is known of 150 ms only"]);
-    only(&had(&[]), "calls.processor", &["who had it is known of 0 ns only"]);
+    only(&few, "calls.processor", &["who had it is known of 150"]);
+    only(&had(&[]), "calls.processor", &["who had it is known of 0"]);
     none(&with(Reason::Processor, SECOND));
     only(&with(Reason::WakeUp, 5 * SECOND), "calls.held_back", &["cpu.stat"]);
     only(
