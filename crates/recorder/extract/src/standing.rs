@@ -7,8 +7,8 @@
 
 use core::ops::RangeInclusive;
 
-use format::head::{Head, Kind, StripeHead, StripeId};
-use format::recorded::Recorded;
+use format::head::{Kind, StripeHead};
+use format::recorded::{ALIVE_NS, Recorded};
 use units::{Times, Timestamp};
 use volume::{Reader, Span};
 
@@ -18,9 +18,6 @@ const BACK: usize = 256;
 /// Stretches that are looked for, where the question has no first time, and where it has one.
 const STRETCHES: usize = 16;
 const STRETCHES_IN_TIME: usize = 4096;
-/// A recorder that lives says so within this time: it writes a head after a minute of silence, and
-/// one whose disks hang goes on for a while.
-const ALIVE_NS: i64 = 120 * units::NANOS_PER_SECOND;
 
 /// How a stretch of recording ended.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -110,50 +107,6 @@ pub fn standing(reader: &Reader, asking: &Asking) -> Standing {
     known.judge(asking)
 }
 
-/// A head that says what was recorded.
-struct Said {
-    epoch: u32,
-    is_stop: bool,
-    recorded: Recorded,
-}
-
-impl Said {
-    fn by(head: &Head) -> Option<Self> {
-        let stripe = &head.stripe;
-        let recorded = stripe.recorded.clone()?;
-        Some(Self { epoch: stripe.epoch, is_stop: stripe.clean_stop, recorded })
-    }
-
-    /// The newest one: a head without a body says it of the stripes in front, which it covers.
-    fn newest(reader: &Reader, span: Span) -> Option<Self> {
-        let last = reader.last_head().filter(|head| {
-            let stripe = &head.stripe;
-            let has_body = matches!(stripe.kind, Kind::Data | Kind::Index | Kind::Key);
-            !has_body && stripe.acknowledged >= stripe.previous
-        });
-        last.and_then(Self::by)
-            .or_else(|| Self::before(reader, span.acknowledged.after(), span.tail).0)
-    }
-
-    /// The newest one in front of a stripe, and whether stripes with packets lie between that have
-    /// heads which say nothing.
-    fn before(reader: &Reader, stripe: StripeId, tail: u64) -> (Option<Self>, bool) {
-        let mut has_packets = false;
-        for sequence in (tail..=stripe.sequence).rev().take(BACK) {
-            for head in reader.leading_heads(sequence).iter().rev() {
-                if head.stripe.stripe >= stripe {
-                    continue;
-                }
-                if let Some(said) = Self::by(head) {
-                    return (Some(said), has_packets);
-                }
-                has_packets |= head.stripe.kind == Kind::Data;
-            }
-        }
-        (None, has_packets)
-    }
-}
-
 /// The stretches found, and what lies around them.
 #[derive(Default)]
 struct Known {
@@ -165,6 +118,8 @@ struct Known {
     silent_since: Option<Timestamp>,
     /// Doubt at the end.
     end: Option<Doubt>,
+    /// Stretches that were not looked at may have lost something up to this time.
+    lost: Option<Timestamp>,
 }
 
 impl Known {
@@ -173,7 +128,7 @@ impl Known {
         let is_stopped = reader.has_stopped_in_order();
         let open_end = if asking.is_recorded { StretchEnd::Going } else { StretchEnd::Crash };
         let mut known = Self::default();
-        let Some(newest) = Said::newest(reader, span) else {
+        let Some(newest) = reader.said() else {
             known.end = (!is_stopped).then_some(open_end.doubt()).flatten();
             known.silent_since = last_epoch.map(|(_, at)| at).filter(|_| !is_stopped);
             return known;
@@ -202,7 +157,7 @@ impl Known {
         let most = if first == Timestamp::MIN { STRETCHES } else { STRETCHES_IN_TIME };
         loop {
             let is_cut = recorded.start.sequence < span.tail;
-            let (start, goes_on) = (recorded.start, recorded.goes_on);
+            let Recorded { start, goes_on, earlier, .. } = recorded;
             let held = is_cut.then(|| held_from(reader, span, recorded.is_live)).flatten();
             self.stretches.push(Stretch {
                 from: held.map_or(recorded.from, |held| held.max(recorded.from)),
@@ -214,11 +169,17 @@ impl Known {
                 is_cut,
             });
             // A clock that was set may have been in the times asked for before.
-            let is_enough = recorded.from <= first && !goes_on;
-            if is_cut || is_enough || self.stretches.len() == most {
+            let is_enough = recorded.from <= first && earlier.is_some_and(|it| it.latest < first);
+            if is_cut || is_enough {
                 return;
             }
-            let (said, has_packets) = Said::before(reader, start, span.tail);
+            if self.stretches.len() == most {
+                self.lost = earlier.map(|it| it.lost).filter(|lost| {
+                    held_from(reader, span, recorded.is_live).is_none_or(|held| *lost >= held)
+                });
+                return;
+            }
+            let (said, has_packets) = reader.said_before(start, span.tail);
             let Some(said) = said.filter(|said| said.recorded.start < start) else {
                 let is_first_lap = span.tail <= reader.geometry().slots;
                 self.is_begin = is_first_lap && !has_packets;
@@ -234,13 +195,16 @@ impl Known {
     }
 
     fn judge(self, asking: &Asking) -> Standing {
-        let Self { stretches, is_begin, silent_since, end } = self;
+        let Self { stretches, is_begin, silent_since, end, lost } = self;
         let (first, last, now) = (*asking.times.start(), *asking.times.end(), asking.now);
         let (is_from, is_to) = (first > Timestamp::MIN, last < Timestamp::MAX);
         let covered: Times = stretches.iter().map(|it| (it.from, it.through)).collect();
         let mut crashes = crash_times(&stretches, now);
         if let (Some(since), Some(Doubt::Crash)) = (silent_since, end) {
             crashes.add(&Times::of(since, since.plus_nanos(ALIVE_NS).min(now)));
+        }
+        if let Some(lost) = lost {
+            crashes.add(&Times::of(Timestamp::MIN, lost));
         }
         let doubts = |doubts: Vec<(Doubt, Times)>| {
             doubts.into_iter().filter(|(_, times)| !times.is_empty()).collect()
@@ -387,7 +351,7 @@ mod tests {
             });
         }
         let end = all.last().and_then(|last| last.end.doubt());
-        (Known { stretches: all, is_begin: true, silent_since: None, end }, at)
+        (Known { stretches: all, is_begin: true, end, ..Known::default() }, at)
     }
 
     #[test]

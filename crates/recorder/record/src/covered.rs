@@ -8,7 +8,7 @@
 use core::ops::Range;
 
 use format::head::StripeId;
-use format::recorded::{Recorded, RecordedClock};
+use format::recorded::{Earlier, Recorded, RecordedClock};
 use units::{Clock, Timestamp};
 
 use crate::claim::Claim;
@@ -29,6 +29,8 @@ pub(crate) struct Covered {
     queues: Vec<Claim>,
     stretch: Option<Recorded>,
     start: StripeId,
+    /// What was recorded before, where that is known.
+    earlier: Option<Earlier>,
     clock: ClockWatch,
 }
 
@@ -38,14 +40,16 @@ impl Covered {
         input: &Input,
         (queues, clock): (usize, RecordedClock),
         (start, now): (StripeId, Timestamp),
+        earlier: Option<Earlier>,
     ) -> Self {
         let interfaces = match input {
             Input::Interfaces(names) => Some(names.clone()),
             Input::Files(_) => None,
         };
-        let stretch = interfaces.as_deref().map(|names| Recorded::new(true, start, now, names));
+        let begin = |names| Recorded { earlier, ..Recorded::new(true, start, now, names) };
+        let stretch = interfaces.as_deref().map(begin);
         let clock = ClockWatch::new(clock);
-        Self { interfaces, queues: vec![Claim::NONE; queues], stretch, start, clock }
+        Self { interfaces, queues: vec![Claim::NONE; queues], stretch, start, earlier, clock }
     }
 
     /// Looks at the clock that packets have their times from, now and then.
@@ -79,7 +83,8 @@ impl Covered {
         }
         if through.plus_nanos(STEP_NS) < stretch.through {
             let next = Recorded::new(true, next, through, interfaces);
-            *stretch = Recorded { goes_on: true, clock: stretch.clock, ..next };
+            let earlier = stretch.earlier.map(|_| stretch.until(true));
+            *stretch = Recorded { goes_on: true, earlier, clock: stretch.clock, ..next };
         }
         stretch.through = stretch.through.max(through);
         Some(stretch.clone())
@@ -91,8 +96,11 @@ impl Covered {
         if self.interfaces.is_some() || times.start > times.end {
             return;
         }
-        let stretch =
-            self.stretch.get_or_insert_with(|| Recorded::new(false, self.start, times.start, &[]));
+        let (start, earlier) = (self.start, self.earlier);
+        let stretch = self.stretch.get_or_insert_with(|| Recorded {
+            earlier,
+            ..Recorded::new(false, start, times.start, &[])
+        });
         stretch.from = stretch.from.min(times.start);
         stretch.through = stretch.through.max(times.end);
     }
@@ -123,7 +131,7 @@ mod tests {
     fn the_latest_queue_decides_and_claims_wait_for_their_columns() {
         let ledger = Ledger::new(2);
         let input = Input::Interfaces(vec!["a".to_owned()]);
-        let mut covered = Covered::new(&input, of_queues(2), (stripe(7), Timestamp(10 * S)));
+        let mut covered = Covered::new(&input, of_queues(2), (stripe(7), Timestamp(10 * S)), None);
         covered.take(0, Timestamp(15 * S));
         assert_eq!(through(&mut covered, &ledger), (7, 10, 10), "one queue has said nothing");
         ledger.claim(1, Claim { sent: 1, through: Timestamp(14 * S) });
@@ -139,7 +147,7 @@ mod tests {
     fn a_clock_that_is_set_back_begins_another_stretch() {
         let ledger = Ledger::new(1);
         let input = Input::Interfaces(vec!["a".to_owned()]);
-        let mut covered = Covered::new(&input, of_queues(1), (stripe(7), Timestamp(10 * S)));
+        let mut covered = Covered::new(&input, of_queues(1), (stripe(7), Timestamp(10 * S)), None);
         covered.take(0, Timestamp(20 * S));
         assert_eq!(through(&mut covered, &ledger), (7, 10, 20));
         covered.take(0, Timestamp(20 * S - 1));
@@ -153,7 +161,7 @@ mod tests {
     fn files_are_known_by_their_packets() {
         let ledger = Ledger::new(1);
         let input = Input::Files(vec![PathBuf::new()]);
-        let mut covered = Covered::new(&input, of_queues(1), (stripe(7), Timestamp(10 * S)));
+        let mut covered = Covered::new(&input, of_queues(1), (stripe(7), Timestamp(10 * S)), None);
         assert_eq!(covered.stretch(&ledger, stripe(8)), None);
         covered.packets(Timestamp(3 * S)..Timestamp(4 * S));
         covered.packets(Timestamp::MAX..Timestamp::MIN);

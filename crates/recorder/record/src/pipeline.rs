@@ -141,7 +141,12 @@ fn ring_parts<'a>(
         expiry: Expiry::new((retention, options.clock_is_right), Arc::clone(storage))?,
         spares,
         questions: Questions::new(options.control.clone(), queues),
-        covered: Covered::new(&options.input, (queues, stamps), begins),
+        covered: Covered::new(
+            &options.input,
+            (queues, stamps),
+            begins,
+            opened.reader.recorded_until(),
+        ),
         waits,
     })
 }

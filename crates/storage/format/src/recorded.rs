@@ -17,6 +17,11 @@ const NAME_LEN_MAX: usize = 64;
 const KIND_LIVE: u8 = 1;
 const KIND_FILES: u8 = 2;
 const FLAG_GOES_ON: u8 = 1;
+const FLAG_EARLIER_SAID: u8 = 2;
+
+/// A recorder that lives says so within this time: it writes a head after a minute of silence, and
+/// one whose disks hang goes on for a while.
+pub const ALIVE_NS: i64 = 120 * units::NANOS_PER_SECOND;
 
 /// Something is said of the clock.
 const CLOCK_SAID: u8 = 1;
@@ -40,6 +45,8 @@ mod at {
     pub(super) const CLOCK_STEPS: usize = 4050;
     pub(super) const CLOCK_ESTIMATED_ERROR: usize = 4052;
     pub(super) const CLOCK_LARGEST_ERROR: usize = 4056;
+    pub(super) const EARLIER: usize = 4064;
+    pub(super) const EARLIER_LOST: usize = 4072;
 }
 
 const NAMES_END: usize = at::NAMES + NAME_BYTES_MAX;
@@ -98,6 +105,27 @@ impl RecordedClock {
     }
 }
 
+/// Up to when stretches of recording have something to say, by their clocks: a clock that was set
+/// back makes that later than the stretches that follow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Earlier {
+    /// Nothing was recorded later, and nothing lost later where there was no stop.
+    pub latest: Timestamp,
+    /// Nothing was lost later where there was no stop; [`Timestamp::MIN`] where all have stopped.
+    pub lost: Timestamp,
+}
+
+impl Earlier {
+    /// There are none.
+    pub const NOTHING: Self = Self { latest: Timestamp::MIN, lost: Timestamp::MIN };
+
+    /// Of both.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self { latest: self.latest.max(other.latest), lost: self.lost.max(other.lost) }
+    }
+}
+
 /// A stretch of time in which a recorder took what its interfaces gave.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recorded {
@@ -111,6 +139,8 @@ pub struct Recorded {
     pub from: Timestamp,
     /// Packets up to this time are in this stripe or one before it, or counted there as lost.
     pub through: Timestamp,
+    /// The stretches before this one; `None` where nothing is known of them.
+    pub earlier: Option<Earlier>,
     /// How many interfaces were recorded.
     pub interfaces: u16,
     /// Names of the first of them, as many as there is space for.
@@ -131,15 +161,29 @@ impl Recorded {
             names.push(kept.to_owned());
         }
         let interfaces = u16::try_from(interfaces.len()).unwrap_or(u16::MAX);
-        let (goes_on, clock) = Default::default();
-        Self { is_live, goes_on, start, from, through: from, interfaces, names, clock }
+        let (goes_on, earlier, clock) = Default::default();
+        Self { is_live, goes_on, start, from, through: from, earlier, interfaces, names, clock }
+    }
+
+    /// Of this stretch, which ended in order or not, and those before it.
+    pub fn until(&self, has_stopped: bool) -> Earlier {
+        let before = self.earlier.unwrap_or(Earlier::NOTHING);
+        let end = if has_stopped { self.through } else { self.through.plus_nanos(ALIVE_NS) };
+        let lost = if has_stopped { before.lost } else { end.max(before.lost) };
+        Earlier { latest: end.max(before.latest), lost }
     }
 
     pub(crate) fn encode(&self, page: &mut [u8; HEAD_BYTES]) {
         put(page, at::START, &self.start.sequence.to_le_bytes());
         put(page, at::START + 8, &self.start.sub.to_le_bytes());
         put(page, at::KIND, &[if self.is_live { KIND_LIVE } else { KIND_FILES }]);
-        put(page, at::FLAGS, &[if self.goes_on { FLAG_GOES_ON } else { 0 }]);
+        let goes_on = if self.goes_on { FLAG_GOES_ON } else { 0 };
+        let is_said = if self.earlier.is_some() { FLAG_EARLIER_SAID } else { 0 };
+        put(page, at::FLAGS, &[goes_on | is_said]);
+        if let Some(Earlier { latest, lost }) = self.earlier {
+            put(page, at::EARLIER, &latest.0.to_le_bytes());
+            put(page, at::EARLIER_LOST, &lost.0.to_le_bytes());
+        }
         put(page, at::INTERFACES, &self.interfaces.to_le_bytes());
         put(page, at::FROM, &self.from.0.to_le_bytes());
         put(page, at::THROUGH, &self.through.0.to_le_bytes());
@@ -180,6 +224,10 @@ impl Recorded {
             start,
             from: Timestamp(get_i64(page, at::FROM)),
             through: Timestamp(get_i64(page, at::THROUGH)),
+            earlier: (flags & FLAG_EARLIER_SAID != 0).then(|| Earlier {
+                latest: Timestamp(get_i64(page, at::EARLIER)),
+                lost: Timestamp(get_i64(page, at::EARLIER_LOST)),
+            }),
             interfaces: get_u16(page, at::INTERFACES),
             names,
             clock: RecordedClock::decode(page),
@@ -194,7 +242,10 @@ mod tests {
     fn of(names: &[String]) -> Recorded {
         let start = StripeId { sequence: 77, sub: 3 };
         let through = Timestamp(20);
-        Recorded { goes_on: true, through, ..Recorded::new(true, start, Timestamp(-5), names) }
+        let earlier = Earlier { latest: Timestamp(-7), lost: Timestamp::MIN };
+        let earlier = (names.len() > 1).then_some(earlier);
+        let new = Recorded::new(true, start, Timestamp(-5), names);
+        Recorded { goes_on: true, through, earlier, ..new }
     }
 
     #[test]
@@ -216,7 +267,7 @@ mod tests {
         assert!(recorded.interfaces == 40 && (4..40).contains(&recorded.names.len()));
         let mut page = [0; HEAD_BYTES];
         recorded.encode(&mut page);
-        assert!(page[NAMES_END..].iter().all(|byte| *byte == 0));
+        assert!(page[NAMES_END..at::EARLIER].iter().all(|byte| *byte == 0));
         assert_eq!(Recorded::decode(&page), Some(recorded));
     }
 

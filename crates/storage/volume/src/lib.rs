@@ -36,6 +36,7 @@ mod repair;
 mod resilver;
 mod restore;
 mod rows;
+mod said;
 mod salvage;
 mod scrub;
 mod seal;
@@ -69,6 +70,7 @@ pub use recovery::Recovery;
 pub use resilver::{Batch, LostRows, Resilver, Resilvered, resilver};
 pub use restore::{Recognized, recognize, restore_superblocks};
 pub use rows::{PieceRows, RowsWanted};
+pub use said::Said;
 pub use salvage::{Salvaged, salvage};
 pub use scrub::{
     BadCopy, Finding, Outcome, Owner, Patrol, ScrubOptions, ScrubReport, Wanted, patrol, scrub,

@@ -272,3 +272,30 @@ fn a_name_that_is_too_long_is_refused() {
     let find = ["find", &volume.path, &format!("recording = {longest}"), "--csv"];
     assert!(run(&find).done().out.lines().count() > 1);
 }
+
+/// The newest recording begins before the times asked for, and says nothing of them.
+#[test]
+fn what_a_killed_recording_with_later_times_may_have_lost_is_not_known() {
+    let volume = Volume::empty();
+    let (first_ns, day_ns) = (1_700_000_000_000_000_000, 24 * 3600 * 1_000_000_000);
+    let record = ["record", &volume.path, "--read", "-", "--pool", "4M"];
+    let mut recorder = Command::new(BINARY);
+    recorder.args(record).args(["--index-dir", &volume.index]);
+    recorder.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut recorder = recorder.spawn().unwrap();
+    let later = capture(first_ns + 10 * day_ns, 0..50);
+    std::io::Write::write_all(recorder.stdin.as_mut().unwrap(), &later).unwrap();
+    let (count, started) = (["find", &volume.path, "", "--csv"], Instant::now());
+    while run(&count).out.lines().count() < 2 {
+        assert!(started.elapsed() < Duration::from_secs(30), "what has come is acknowledged");
+    }
+    recorder.kill().unwrap();
+    recorder.wait().unwrap();
+    let earlier = volume.file("earlier.pcap");
+    std::fs::write(&earlier, capture(first_ns, 50..100)).unwrap();
+    volume.record(&["--read", &earlier]);
+    let words = "not known: a recorder ended without a stop";
+    is(&extract(&volume, ""), 1, "unknown", words);
+    is(&extract(&volume, "after 2023-11-20"), 1, "unknown", words);
+    is(&extract(&volume, "before 2023-11-20"), 0, "complete", "50 packets");
+}

@@ -21,5 +21,6 @@ mod random;
 mod reader;
 mod recorder;
 mod selection;
+mod slices;
 mod sources;
 mod whole;

@@ -131,14 +131,14 @@ fn question() -> impl Strategy<Value = String> {
 }
 
 /// What a reader of the answer sees of a session.
-fn shown(found: &Found) -> impl PartialEq + core::fmt::Debug + use<> {
+pub(crate) fn shown(found: &Found) -> impl PartialEq + core::fmt::Debug + use<> {
     let session = &found.session;
     let names = session.names.dns_names.clone();
     let counters = (session.orig, session.resp);
     (session.start, session.end, session.tuple, session.state, counters, names, found.packets)
 }
 
-fn found(volume: &Volume, text: &str) -> Vec<Found> {
+pub(crate) fn found(volume: &Volume, text: &str) -> Vec<Found> {
     let query = Query::parse(text, Timestamp(0)).unwrap();
     let (all, completeness) = sought(volume, &Sought::new(&query));
     assert!(lacks_nothing(&completeness), "{text}: {completeness:?}");

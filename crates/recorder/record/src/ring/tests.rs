@@ -121,6 +121,7 @@ fn parts<'a>(
             &options.input,
             (1, RecordedClock::default()),
             (writer.acknowledged(), Timestamp(0)),
+            None,
         ),
         waits,
     }

@@ -1,0 +1,90 @@
+//! The sessions of captures are the same however often their rows are cut: each second, each
+//! minute, never. And so is the answer to what analysts ask of them.
+
+use std::collections::BTreeSet;
+
+use extract::Found;
+use session::Config;
+use testdata::Corpus;
+use units::NANOS_PER_SECOND;
+
+use crate::recorder::{How, Volume, endless, traffic_of};
+use crate::whole::{found, shown};
+
+/// As `record --slice` takes them; `None` is off.
+const SLICES_S: [Option<i64>; 3] = [Some(1), Some(60), None];
+
+fn volume(traffic: &crate::recorder::Traffic, slice_s: Option<i64>) -> Volume {
+    let config = Config { slice_ns: slice_s.map(|it| it * NANOS_PER_SECOND), ..endless() };
+    // The longest packets of the corpus have 64 KiB. Cut rows lie in several segments, too.
+    let segment_pieces = Some(if slice_s.is_some() { 3 } else { usize::MAX });
+    let how = How { piece_bytes: 128 << 10, segment_pieces, config, ..How::default() };
+    Volume::of(traffic, how)
+}
+
+/// Questions whose bounds lie in the middle of what there is.
+fn questions(all: &[Found]) -> BTreeSet<String> {
+    let mut questions = BTreeSet::new();
+    let mut middle = |name: &str, value: &dyn Fn(&Found) -> i64, unit: &str| {
+        let mut values: Vec<i64> = all.iter().map(value).collect();
+        values.sort_unstable();
+        if let Some(middle) = values.get(values.len() / 2) {
+            questions.insert(format!("{name} > {middle}{unit}"));
+            questions.insert(format!("{name} <= {middle}{unit}"));
+        }
+    };
+    let count = |packets: u64| i64::try_from(packets).unwrap();
+    middle("packets", &|it| count(it.session.orig.packets + it.session.resp.packets), "");
+    middle("bytes", &|it| count(it.session.orig.frame_bytes + it.session.resp.frame_bytes), "");
+    middle("resp_bytes", &|it| count(it.session.resp.frame_bytes), "");
+    middle("duration", &|it| it.session.end.since(it.session.start), "ns");
+    for found in all.iter().step_by(1 + all.len() / 3) {
+        let session = &found.session;
+        let middle = session.start.plus_nanos(session.end.since(session.start) / 2);
+        questions.insert(format!("after {middle}"));
+        questions.insert(format!("before {middle} and duration > 1s"));
+        questions.insert(format!(
+            "start >= {} and state = {}",
+            session.start,
+            session.state.name()
+        ));
+        questions.insert(format!("host {} and packets > 3", session.tuple.orig));
+        questions.insert(format!("resp_port = {} or app dns", session.tuple.resp_port));
+        if let Some(app) = &session.app {
+            questions.insert(format!("not (app {})", app.app.name()));
+        }
+    }
+    questions
+}
+
+fn shown_of(volume: &Volume, text: &str) -> Vec<impl PartialEq + core::fmt::Debug + use<>> {
+    found(volume, text).iter().map(shown).collect()
+}
+
+#[test]
+fn captures_give_the_same_answers_however_their_rows_are_cut() {
+    Corpus::all().iter().for_each(check);
+}
+
+fn check(corpus: &Corpus) {
+    let (mut captures, mut sessions, mut asked) = (0, 0, 0);
+    for path in corpus.captures() {
+        let traffic = traffic_of(&path);
+        let [second, minute, off] = SLICES_S.map(|slice_s| volume(&traffic, slice_s));
+        let all = found(&off, "");
+        for text in questions(&all).iter().map(String::as_str).chain([""]) {
+            let expected = shown_of(&off, text);
+            for (name, volume) in [("1 s", &second), ("60 s", &minute)] {
+                let shown = shown_of(volume, text);
+                assert!(shown == expected, "{}, {name}: {text}", path.display());
+            }
+            asked += 1;
+        }
+        (captures, sessions) = (captures + 1, sessions + all.len());
+    }
+    println!("{captures} captures, {sessions} sessions, {asked} questions: no difference");
+    assert!(
+        captures > 25 && sessions > 100 && asked > 10 * captures,
+        "{captures} {sessions} {asked}"
+    );
+}
