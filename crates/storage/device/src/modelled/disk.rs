@@ -27,6 +27,8 @@ pub(super) struct Disk {
     pub(super) gradual: bool,
     /// Vanished: everything fails.
     pub(super) absent: bool,
+    /// How often it has vanished: who had it open then has nothing of it any more.
+    pub(super) vanished: u64,
     pub(super) other: Option<Arc<Mutex<Disk>>>,
     /// When a call will have been answered that no thread waits for any more.
     pub(super) overdue_until_ns: i64,
@@ -96,6 +98,7 @@ impl Disk {
             reordered: false,
             gradual: false,
             absent: false,
+            vanished: 0,
             other: None,
             overdue_until_ns: i64::MIN,
             hangs_until_ns: i64::MIN,
@@ -103,16 +106,20 @@ impl Disk {
         }
     }
 
+    fn is_gone(&self, opened: u64) -> bool {
+        self.absent || self.vanished != opened
+    }
+
     /// A write to a disk of `size` bytes begins.
     pub(super) fn write(
         &mut self,
-        now_ns: i64,
+        (now_ns, opened): (i64, u64),
         (offset, data): (u64, &[u8]),
         size: u64,
     ) -> Outcome {
         self.work.writes += 1;
         self.work.written_bytes += to_u64(data.len());
-        if self.absent {
+        if self.is_gone(opened) {
             return Outcome::nothing(now_ns, Err(gone("write", offset)));
         }
         let fault = self.faults.next(Operation::Write, offset, data.len());
@@ -136,9 +143,14 @@ impl Disk {
     }
 
     /// A discard begins: rows become zeros or stay as they are, a run of them alike.
-    pub(super) fn discard(&mut self, now_ns: i64, offset: u64, len: u64) -> Outcome {
+    pub(super) fn discard(
+        &mut self,
+        (now_ns, opened): (i64, u64),
+        offset: u64,
+        len: u64,
+    ) -> Outcome {
         self.work.discarded_bytes += len;
-        if self.absent {
+        if self.is_gone(opened) {
             return Outcome::nothing(now_ns, Err(gone("discard", offset)));
         }
         let fault = self.faults.next(Operation::Discard, offset, to_usize(len));
@@ -164,9 +176,9 @@ impl Disk {
         Outcome { done_ns, result: Ok(()), action: Action::Write(writes), to_other: false }
     }
 
-    pub(super) fn flush(&mut self, now_ns: i64) -> Outcome {
+    pub(super) fn flush(&mut self, (now_ns, opened): (i64, u64)) -> Outcome {
         self.work.flushes += 1;
-        if self.absent {
+        if self.is_gone(opened) {
             return Outcome::nothing(now_ns, Err(gone("flush", 0)));
         }
         let fault = self.faults.next(Operation::Flush, 0, 0);
@@ -185,13 +197,13 @@ impl Disk {
     /// When a read is done, and its result.
     pub(super) fn read(
         &mut self,
-        now_ns: i64,
+        (now_ns, opened): (i64, u64),
         (offset, into): (u64, &mut [u8]),
         size: u64,
     ) -> (i64, Result<(), Error>) {
         self.work.reads += 1;
         self.work.read_bytes += to_u64(into.len());
-        if self.absent {
+        if self.is_gone(opened) {
             return (now_ns, Err(gone("read", offset)));
         }
         let fault = self.faults.next(Operation::Read, offset, into.len());
@@ -318,6 +330,7 @@ impl Disk {
     pub(super) fn vanish(&mut self, now_ns: i64, crash: Crash) {
         self.medium = self.crashed(crash);
         self.absent = true;
+        self.vanished += 1;
         for ((_, number), pending) in core::mem::take(&mut self.pending) {
             let (result, action) = (Err(gone("write", 0)), Action::Nothing);
             let payload = match pending.payload {

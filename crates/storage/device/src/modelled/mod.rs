@@ -7,7 +7,8 @@
 //! it is, so that one run yields any number of crashes. Time is that of a [`Timeline`]: a blocking
 //! call moves it on, a submission is done when the time it takes has passed. One seed, one run.
 //!
-//! Clones are handles on the same disk: one goes to the volume, one stays with the test.
+//! Clones are handles on the same disk, as from opening it anew: one goes to the volume, one stays
+//! with the test. A handle on a disk that vanished is good for nothing, also when the disk is back.
 
 mod disk;
 mod mechanics;
@@ -32,13 +33,23 @@ pub use profile::{ProfileError, ZoneProfile};
 pub use work::Work;
 
 /// A handle on a modelled disk.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Modelled {
     size_bytes: u64,
     timeline: Timeline,
     disk: Arc<Mutex<Disk>>,
     /// Who gets the completions of what this handle submits.
     port: u32,
+    /// How often the disk had vanished when it was opened.
+    opened: u64,
+}
+
+impl Clone for Modelled {
+    fn clone(&self) -> Self {
+        let (size_bytes, port, opened) = (self.size_bytes, self.port, self.lock().vanished);
+        let (timeline, disk) = (self.timeline.clone(), Arc::clone(&self.disk));
+        Self { size_bytes, timeline, disk, port, opened }
+    }
 }
 
 impl Modelled {
@@ -61,7 +72,8 @@ impl Modelled {
     }
 
     fn from_disk(size_bytes: u64, timeline: &Timeline, disk: Disk) -> Self {
-        Self { size_bytes, timeline: timeline.clone(), disk: Arc::new(Mutex::new(disk)), port: 0 }
+        let (timeline, opened) = (timeline.clone(), disk.vanished);
+        Self { size_bytes, timeline, disk: Arc::new(Mutex::new(disk)), port: 0, opened }
     }
 
     /// From here on a reap completes only some of what is done, in any order, as `seed` wills.
@@ -231,6 +243,11 @@ impl Modelled {
         lock(&self.disk)
     }
 
+    /// When something is asked of the disk, and by which opening of it.
+    fn asked(&self) -> (i64, u64) {
+        (self.timeline.now_ns(), self.opened)
+    }
+
     fn submit(&self, token: u64, outcome: Outcome, payload: Payload) {
         self.timeline.wake_at(outcome.done_ns);
         let from = (self.port, token);
@@ -268,7 +285,7 @@ impl Modelled {
     fn begin_write(&self, offset: u64, data: &[u8]) -> Outcome {
         assert_range(offset, data.len(), self.size_bytes);
         let mut disk = self.lock();
-        let outcome = disk.write(self.timeline.now_ns(), (offset, data), self.size_bytes);
+        let outcome = disk.write(self.asked(), (offset, data), self.size_bytes);
         let other = disk.other.clone().filter(|_| outcome.to_other);
         drop(disk);
         if let Some(other) = other {
@@ -278,13 +295,14 @@ impl Modelled {
     }
 
     fn begin_flush(&self) -> Outcome {
-        self.lock().flush(self.timeline.now_ns())
+        self.lock().flush(self.asked())
     }
 
     fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {
         assert_range(offset, into.len(), self.size_bytes);
         let now_ns = self.timeline.now_ns();
-        let (done_ns, result) = self.lock().read(now_ns, (offset, into), self.size_bytes);
+        let (done_ns, result) =
+            self.lock().read((now_ns, self.opened), (offset, into), self.size_bytes);
         self.wait_until(now_ns, done_ns)?;
         result
     }
@@ -334,7 +352,7 @@ impl Device for Modelled {
 
     fn submit_discard(&mut self, token: u64, offset: u64, len: u64) {
         assert_range(offset, to_usize(len), self.size_bytes);
-        let outcome = self.lock().discard(self.timeline.now_ns(), offset, len);
+        let outcome = self.lock().discard(self.asked(), offset, len);
         self.submit(token, outcome, Payload::Nothing);
     }
 
@@ -342,7 +360,8 @@ impl Device for Modelled {
         let mut read = vec![0; len];
         assert_range(offset, len, self.size_bytes);
         let now_ns = self.timeline.now_ns();
-        let (done_ns, result) = self.lock().read(now_ns, (offset, &mut read), self.size_bytes);
+        let (done_ns, result) =
+            self.lock().read((now_ns, self.opened), (offset, &mut read), self.size_bytes);
         self.submit(token, Outcome::nothing(done_ns, result), Payload::Read(read));
     }
 
@@ -401,7 +420,7 @@ impl ReadAt for Modelled {
         for read in &mut reads {
             assert_range(read.offset, read.bytes.len(), self.size_bytes);
             let into = (read.offset, read.bytes.as_mut_slice());
-            let (at_ns, result) = disk.read(begun_ns, into, self.size_bytes);
+            let (at_ns, result) = disk.read((begun_ns, self.opened), into, self.size_bytes);
             done_ns = done_ns.max(at_ns);
             read.result = result;
         }
