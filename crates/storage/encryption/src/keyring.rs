@@ -7,14 +7,27 @@ use crate::file::{key_id_of, open_file, seal_file};
 use crate::identity::Identities;
 use crate::key::DataKey;
 
+/// Wrappings of one key that are kept: a key may lie there for different recipients. A number that
+/// was given twice, because a crash took the first key, has two keys; the one learnt last counts.
+const WRAPPED_MAX: usize = 4;
+
 /// A key of the ring.
 #[derive(Debug)]
-enum Entry {
-    /// For whom it was wrapped, none of it tried so far.
-    Wrapped(Vec<Vec<u8>>),
+struct Entry {
+    /// As it was learnt, the newest first.
+    wrapped: Vec<Vec<u8>>,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Not tried, or another one was learnt since.
+    Untried,
     Open(Arc<DataKey>),
     /// No identity opens it.
     Closed,
+    /// This process made it.
+    Made(Arc<DataKey>),
 }
 
 /// Data keys by number: those that identities unwrap, each when it is first asked for, and those of
@@ -44,15 +57,14 @@ impl Keyring {
             return;
         }
         let mut keys = self.keys();
-        let entry = keys.entry(key_id).or_insert_with(|| Entry::Wrapped(Vec::new()));
-        match entry {
-            Entry::Wrapped(known) if !known.iter().any(|known| known == wrapped) => {
-                known.push(wrapped.to_vec());
-            }
-            // It may have been wrapped for these identities since they were tried.
-            Entry::Closed => *entry = Entry::Wrapped(Vec::from([wrapped.to_vec()])),
-            Entry::Wrapped(_) | Entry::Open(_) => {}
+        let new = || Entry { wrapped: Vec::new(), state: State::Untried };
+        let Entry { wrapped: known, state } = keys.entry(key_id).or_insert_with(new);
+        if matches!(state, State::Made(_)) || known.iter().any(|known| known == wrapped) {
+            return;
         }
+        known.insert(0, wrapped.to_vec());
+        known.truncate(WRAPPED_MAX);
+        *state = State::Untried;
     }
 
     /// Takes a key that this process made. Who has no identity forgets all before `oldest`.
@@ -61,21 +73,22 @@ impl Keyring {
         if self.identities.is_none() {
             *keys = keys.split_off(&oldest);
         }
-        keys.insert(key_id, Entry::Open(Arc::new(key)));
+        let state = State::Made(Arc::new(key));
+        keys.insert(key_id, Entry { wrapped: Vec::new(), state });
     }
 
     /// The key of this number, if it can be opened.
     pub fn key(&self, key_id: u64) -> Option<Arc<DataKey>> {
         let mut keys = self.keys();
-        let entry = keys.get_mut(&key_id)?;
-        if let (Entry::Wrapped(wrapped), Some(identities)) = (&*entry, &self.identities) {
+        let Entry { wrapped, state } = keys.get_mut(&key_id)?;
+        if let (State::Untried, Some(identities)) = (&*state, &self.identities) {
             let mut each = wrapped.iter();
             let key = each.find_map(|it| identities.unwrap(it, self.volume_id, key_id));
-            *entry = key.map_or(Entry::Closed, |key| Entry::Open(Arc::new(key)));
+            *state = key.map_or(State::Closed, |key| State::Open(Arc::new(key)));
         }
-        match entry {
-            Entry::Open(key) => Some(Arc::clone(key)),
-            Entry::Wrapped(_) | Entry::Closed => None,
+        match state {
+            State::Open(key) | State::Made(key) => Some(Arc::clone(key)),
+            State::Untried | State::Closed => None,
         }
     }
 
@@ -109,7 +122,33 @@ impl Keyring {
 
 #[cfg(test)]
 mod tests {
+    use age::secrecy::ExposeSecret as _;
+
     use super::*;
+    use crate::wrap::Recipients;
+
+    /// A crash took a key that a reader had learnt, and the next recorder gave its number again.
+    #[test]
+    fn a_number_that_was_given_twice_is_that_of_the_key_that_is_there() {
+        let identity = age::x25519::Identity::generate();
+        let secret = identity.to_string().expose_secret().to_owned();
+        let recipients = Recipients::parse(&[identity.to_public().to_string()]).unwrap();
+        let wrap = |byte| recipients.wrap(&DataKey::new([byte; 32]), [7; 16], 4).unwrap();
+        let identities = || Identities::parse(secret.as_bytes(), &|| None).unwrap();
+        for is_opened in [false, true] {
+            let ring = Keyring::new([7; 16], Some(identities()));
+            let (taken, there) = (wrap(1), wrap(2));
+            ring.learn(4, &taken);
+            assert!(!is_opened || ring.key(4).unwrap().bytes() == &[1; 32]);
+            for _ in 0..2 {
+                ring.learn(4, &there);
+                assert_eq!(ring.key(4).unwrap().bytes(), &[2; 32]);
+            }
+            // What nobody here opens takes nothing away.
+            ring.learn(4, b"wrapped for others");
+            assert_eq!(ring.key(4).unwrap().bytes(), &[2; 32]);
+        }
+    }
 
     #[test]
     fn a_writer_forgets_what_it_made_before() {
