@@ -100,6 +100,25 @@ impl MemberWriters {
         membership_of(self.members.iter().flatten()).expect("they were assembled before")
     }
 
+    /// Lets those go that the others have no seat for: who knew of the change that gave them one is
+    /// not there any more.
+    pub(crate) fn remove_strangers(&mut self) -> Vec<(u8, Error)> {
+        let own = self.members.iter().flatten().map(MemberWriter::superblock);
+        let Some(newest) = own.clone().max_by_key(|own| own.newness()).cloned() else {
+            return Vec::new();
+        };
+        let stranger = |own: &Superblock| {
+            let known = newest.members.get(usize::from(own.member));
+            let is_known = known.is_some_and(|known| known.uuid == own.own_uuid());
+            (!is_known).then(|| (own.member, Error::of_stranger(0, own.member, known)))
+        };
+        let strangers: Vec<(u8, Error)> = own.filter_map(stranger).collect();
+        for (member, _) in &strangers {
+            self.remove(*member);
+        }
+        strangers
+    }
+
     pub(crate) fn get(&self, member: u8) -> Option<&MemberWriter> {
         self.members.get(usize::from(member))?.as_ref()
     }

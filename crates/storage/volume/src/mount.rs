@@ -163,6 +163,8 @@ fn recover(
             Err(Failed { member: Some(member), error }) => {
                 writers.remove(member);
                 failed.push(failure(member, &error));
+                let strangers = writers.remove_strangers();
+                failed.extend(strangers.iter().map(|(member, error)| failure(*member, error)));
                 if writers.iter().next().is_none() {
                     let needed = volume.geometry.data_columns;
                     return Err(Error::TooFewLeft { present: 0, needed, failed });
