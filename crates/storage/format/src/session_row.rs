@@ -10,7 +10,7 @@ use core::str::FromStr;
 use std::sync::{Arc, OnceLock};
 
 use units::Timestamp;
-use wire::{CommunityId, FiveTuple, PackedNames, Protocol, Recognised, TcpOptions, Tunnel};
+use wire::{AppBy, CommunityId, FiveTuple, PackedNames, Protocol, Recognised, TcpOptions, Tunnel};
 
 pub use wire::Names;
 
@@ -392,12 +392,12 @@ impl SessionRow {
         if row.tuple != self.tuple && row.tuple.reversed() == self.tuple {
             core::mem::swap(&mut row.orig, &mut row.resp);
         }
+        self.app = self.app_with(&row);
         self.start = self.start.min(row.start);
         self.end = self.end.max(row.end);
         self.orig.add(&row.orig);
         self.resp.add(&row.resp);
         (self.state, self.history, self.names) = (row.state, row.history, row.names);
-        self.app = row.app.or(self.app);
         self.icmp = self.icmp.or(row.icmp);
         self.handshake_ns = self.handshake_ns.or(row.handshake_ns);
         self.truncated_packets = self.truncated_packets.saturating_add(row.truncated_packets);
@@ -405,6 +405,18 @@ impl SessionRow {
         self.continues = row.continues;
         self.pieces.extend(row.pieces);
         self.pieces.dedup_by_key(|span| span.piece);
+    }
+
+    /// The protocol of this row and a later one. What payload showed stays. A port is a guess while
+    /// there is no payload: where there is some, and it showed nothing, neither row has one.
+    fn app_with(&self, later: &Self) -> Option<Recognised> {
+        let is_shown = |app: Option<Recognised>| app.is_some_and(|it| it.by != AppBy::Port);
+        let has_payload = self.orig.payload_bytes > 0 || self.resp.payload_bytes > 0;
+        if is_shown(self.app) && !is_shown(later.app) {
+            return self.app;
+        }
+        let is_refuted = self.app.is_none() && has_payload && !is_shown(later.app);
+        later.app.filter(|_| !is_refuted)
     }
 }
 
@@ -429,7 +441,7 @@ impl Direction {
 
 #[cfg(test)]
 mod tests {
-    use wire::{Address, Protocol};
+    use wire::{Address, App, Protocol};
 
     use super::*;
 
@@ -462,6 +474,29 @@ mod tests {
         (later.orig.packets, later.resp.packets) = (20, 10);
         first.join(later);
         assert_eq!((first.orig.packets, first.resp.packets), (11, 20));
+    }
+
+    #[test]
+    fn a_port_is_a_guess_until_payload_shows_something_or_nothing() {
+        let of = |app: Option<AppBy>, payload_bytes| {
+            let app = app.map(|by| Recognised { app: App::Modbus, by });
+            let orig = Direction { payload_bytes, ..Direction::default() };
+            SessionRow { orig, app, ..row() }
+        };
+        let (port, content) = (Some(AppBy::Port), Some(AppBy::Content));
+        for (rows, expected) in [
+            ([of(port, 0), of(None, 5)], None),
+            ([of(None, 5), of(port, 0)], None),
+            ([of(None, 0), of(port, 0)], port),
+            ([of(port, 0), of(content, 5)], content),
+            ([of(content, 5), of(port, 0)], content),
+            ([of(content, 5), of(None, 5)], content),
+            ([of(None, 5), of(content, 5)], content),
+        ] {
+            let [mut first, later] = rows;
+            first.join(later);
+            assert_eq!(first.app.map(|it| it.by), expected);
+        }
     }
 
     #[test]
