@@ -8,7 +8,7 @@ use std::thread;
 
 use format::directory::SegmentEntry;
 use format::head::{Head, Kind, StripeId, VolumeId};
-use index::{Catalog, Files, Identity, IndexKeys, LookUp, Needed, Segment, SegmentMeta};
+use index::{Catalog, Files, Identity, IndexKeys, Segment};
 use indexer::Workers;
 use units::Timestamp;
 use volume::{Reader, Span};

@@ -10,10 +10,9 @@ use core::ops::RangeInclusive;
 use format::head::{Kind, StripeHead};
 use format::recorded::{ALIVE_NS, Recorded};
 use units::{Times, Timestamp};
-use volume::{Reader, Span};
+use volume::{Reader, Said, Span};
 
-/// Slots that are looked at for a head that says what was recorded: openings that recorded nothing
-/// may lie between.
+/// Slots that are looked at for the first head that is held.
 const BACK: usize = 256;
 /// Stretches that are looked for, where the question has no first time, and where it has one.
 const STRETCHES: usize = 16;
@@ -128,19 +127,19 @@ impl Known {
         let is_stopped = reader.has_stopped_in_order();
         let open_end = if asking.is_recorded { StretchEnd::Going } else { StretchEnd::Crash };
         let mut known = Self::default();
-        let Some(newest) = reader.said() else {
+        let Some(newest) = reader.said().0 else {
             known.end = (!is_stopped).then_some(open_end.doubt()).flatten();
             known.silent_since = last_epoch.map(|(_, at)| at).filter(|_| !is_stopped);
             return known;
         };
-        let is_last = last_epoch.is_none_or(|(epoch, _)| epoch == newest.epoch);
+        let is_last = last_epoch.is_none_or(|(epoch, _)| epoch == newest.acknowledged.epoch);
         let is_over = newest.is_stop || (is_last && is_stopped);
         let end = if is_over { StretchEnd::InOrder } else { open_end };
         if !is_last && !is_stopped {
             known.silent_since = last_epoch.map(|(_, at)| at);
         }
         known.end = end.doubt().or(known.silent_since.and(open_end.doubt()));
-        known.walk(reader, span, (newest.recorded, end), asking);
+        known.walk(reader, span, (newest, end), asking);
         known.stretches.reverse();
         known
     }
@@ -150,20 +149,21 @@ impl Known {
         &mut self,
         reader: &Reader,
         span: Span,
-        (mut recorded, mut end): (Recorded, StretchEnd),
+        (mut said, mut end): (Said, StretchEnd),
         asking: &Asking,
     ) {
         let first = *asking.times.start();
         let most = if first == Timestamp::MIN { STRETCHES } else { STRETCHES_IN_TIME };
         loop {
-            let is_cut = recorded.start.sequence < span.tail;
-            let Recorded { start, goes_on, earlier, .. } = recorded;
+            let recorded = &said.recorded;
+            let Recorded { start, goes_on, earlier, .. } = *recorded;
+            let is_cut = start.sequence < span.tail;
             let held = is_cut.then(|| held_from(reader, span, recorded.is_live)).flatten();
             self.stretches.push(Stretch {
                 from: held.map_or(recorded.from, |held| held.max(recorded.from)),
                 through: recorded.through,
                 is_live: recorded.is_live,
-                interfaces: recorded.names,
+                interfaces: recorded.names.clone(),
                 interface_count: recorded.interfaces,
                 end,
                 is_cut,
@@ -179,18 +179,18 @@ impl Known {
                 });
                 return;
             }
-            let (said, has_packets) = reader.said_before(start, span.tail);
-            let Some(said) = said.filter(|said| said.recorded.start < start) else {
+            let (before, has_packets) = reader.said_before(&said);
+            let Some(before) = before.filter(|before| before.recorded.start < start) else {
                 let is_first_lap = span.tail <= reader.geometry().slots;
                 self.is_begin = is_first_lap && !has_packets;
                 return;
             };
-            end = match (said.is_stop, goes_on) {
+            end = match (before.is_stop, goes_on) {
                 (true, _) => StretchEnd::InOrder,
                 (false, true) => StretchEnd::ClockSet,
                 (false, false) => StretchEnd::Crash,
             };
-            recorded = said.recorded;
+            said = before;
         }
     }
 
@@ -320,6 +320,8 @@ fn held_from(reader: &Reader, span: Span, is_live: bool) -> Option<Timestamp> {
     let mut heads = slots.flat_map(|sequence| reader.leading_heads(sequence));
     if is_live {
         let StripeHead { realtime, recorded, .. } = heads.next()?.stripe;
+        // An opening of the volume says nothing of it; then the next head that does.
+        let recorded = recorded.or_else(|| heads.find_map(|head| head.stripe.recorded));
         let stored = recorded.map(|recorded| recorded.through.plus_nanos(1));
         return Some(stored.map_or(realtime, |stored| stored.max(realtime)));
     }

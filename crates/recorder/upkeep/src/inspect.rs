@@ -323,14 +323,14 @@ fn name(reader: &Reader, own: &[&SegmentEntry]) -> Option<String> {
 
 /// The first piece with a packet that can be read says it, where it can be read without a key.
 fn name_in_pieces(reader: &Reader, heads: &[Head]) -> Option<String> {
-    let stripe = heads.iter().find(|head| head.stripe.packets > 0)?.stripe.stripe;
+    let stripe = heads.iter().find(|head| head.stripe.kind == Kind::Data)?.stripe.stripe;
     let wanted: Vec<RowsWanted> = (0..reader.geometry().data_columns)
         .map(|column| RowsWanted { stripe, column, rows: Vec::from([Range { start: 0, end: 1 }]) })
         .collect();
     let rows = reader.rows(&wanted).into_iter().flatten();
     let fronts = rows.filter_map(|rows| rows.runs.into_iter().next());
-    let interfaces = fronts.flat_map(|(_, front)| interfaces_in_front(&front));
-    interfaces.filter_map(|interface| interface.recording).next()
+    let mut interfaces = fronts.flat_map(|(_, front)| interfaces_in_front(&front));
+    interfaces.find_map(|interface| interface.recording)
 }
 
 /// A recording is whole while its EPOCH stripe is there; where the newest one began is also in the

@@ -70,7 +70,7 @@ pub use recovery::Recovery;
 pub use resilver::{Batch, LostRows, Resilver, Resilvered, resilver};
 pub use restore::{Recognized, recognize, restore_superblocks};
 pub use rows::{PieceRows, RowsWanted};
-pub use said::Said;
+pub use said::{Acknowledged, Said};
 pub use salvage::{Salvaged, salvage};
 pub use scrub::{
     BadCopy, Finding, Outcome, Owner, Patrol, ScrubOptions, ScrubReport, Wanted, patrol, scrub,
