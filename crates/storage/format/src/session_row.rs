@@ -435,7 +435,8 @@ impl Direction {
         add(&mut self.resets, later.resets);
         add(&mut self.zero_windows, later.zero_windows);
         add(&mut self.missed_bytes, later.missed_bytes);
-        self.syn_options = self.syn_options.or(later.syn_options);
+        // Of a SYN that was sent again the last one counts.
+        self.syn_options = later.syn_options.or(self.syn_options);
     }
 }
 

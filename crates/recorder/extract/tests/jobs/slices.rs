@@ -9,14 +9,15 @@ use testdata::Corpus;
 use units::NANOS_PER_SECOND;
 use wire::Address;
 
-use crate::recorder::{How, Volume, endless, traffic_of};
+use crate::recorder::{How, Volume, traffic_of};
 use crate::whole::{found, shown};
 
 /// As `record --slice` takes them; `None` is off.
 const SLICES_S: [Option<i64>; 3] = [Some(1), Some(60), None];
 
 fn volume(traffic: &crate::recorder::Traffic, slice_s: Option<i64>) -> Volume {
-    let config = Config { slice_ns: slice_s.map(|it| it * NANOS_PER_SECOND), ..endless() };
+    let slice_ns = slice_s.map(|it| it * NANOS_PER_SECOND);
+    let config = Config { slice_ns, ..Config::default() };
     // The longest packets of the corpus have 64 KiB. Cut rows lie in several segments, too.
     let segment_pieces = Some(if slice_s.is_some() { 3 } else { usize::MAX });
     let how = How { piece_bytes: 128 << 10, segment_pieces, config, ..How::default() };
