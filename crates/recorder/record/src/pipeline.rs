@@ -94,19 +94,16 @@ pub(crate) fn run(
         let resilverer = resilver::start(opening, shared, waits.clone()).map_err(Error::Thread)?;
         let index = indexing::start(scope, indexer, sealed_queue, opened.reader)?;
         let feeding = Feeding {
-            name: options.name.as_deref().unwrap_or_default(),
+            options,
             ledger: &ledger,
             pool: pool.clone(),
             frame: if keyring.is_some() { Frame::Encrypted } else { Frame::Plain },
             tasks,
             clock,
             may_wait,
-            cut_after: options.cut_after,
             writer_failed: &failed,
             is_stopping: &is_stopping,
             crash: recovery.gap(clock.realtime()),
-            cpus: &options.cpus,
-            control: options.control.clone(),
             waits: waits.clone(),
             events: events.clone(),
         };

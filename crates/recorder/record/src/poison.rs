@@ -99,8 +99,8 @@ impl Poison {
             "; copies are in the index directory (poison-*.pcapng): please report them"
         };
         Some(format!(
-            "without an index: {}, because they ended the indexer twice (stripes {}{more}); they are \
-             stored, and answers that lack them say so{copies}",
+            "without an index: {}, because they ended the indexer twice (stripes {}{more}); they \
+             are stored, and answers that lack them say so{copies}",
             plural(self.packets, "packet"),
             told.join(", ")
         ))

@@ -4,7 +4,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use core::ops::ControlFlow;
-use core::time::Duration;
 
 use capture::Source;
 use device::Pool;
@@ -15,12 +14,12 @@ use selection::Selection;
 use stage::{Joining, Scope, Sender};
 use units::Clock;
 
-use crate::control::Control;
 use crate::error::Error;
 use crate::events::Events;
 use crate::feed::{Feed, Looking};
 use crate::intake::{Intake, IntakeParts, WriterGone};
 use crate::ledger::Ledger;
+use crate::options::Options;
 use crate::task::Task;
 use crate::watchdog::Waits;
 
@@ -68,16 +67,12 @@ pub(crate) struct Feeding<'a> {
     pub(crate) clock: &'a dyn Clock,
     /// A file waits for a free column; a link does not.
     pub(crate) may_wait: bool,
-    pub(crate) cut_after: Duration,
     pub(crate) writer_failed: &'a AtomicBool,
     /// Set when no queue is to take anything new.
     pub(crate) is_stopping: &'a AtomicBool,
     /// What the recorder before this one lost.
     pub(crate) crash: Option<Gap>,
-    /// What the recording is called; empty: nothing.
-    pub(crate) name: &'a str,
-    pub(crate) cpus: &'a [usize],
-    pub(crate) control: Control,
+    pub(crate) options: &'a Options,
     pub(crate) waits: Waits,
     pub(crate) events: Events,
 }
@@ -103,7 +98,7 @@ impl<'scope> Feeding<'scope> {
                 }
             }
         }
-        pin(cpu_of(0, self.cpus), &mut first.notes);
+        pin(cpu_of(0, &self.options.cpus), &mut first.notes);
         let is_writer_gone = first.all(sources.first, look).is_err();
         self.is_stopping.store(true, Ordering::Relaxed);
         let mut fed = Fed { is_writer_gone, ..Fed::default() };
@@ -127,7 +122,7 @@ impl<'scope> Feeding<'scope> {
         (queue, selection): (usize, Selection),
         source: Box<dyn Source>,
     ) -> std::io::Result<Follower<'scope>> {
-        let (mut feed, cpu) = (self.feed(queue, selection), cpu_of(queue, self.cpus));
+        let (mut feed, cpu) = (self.feed(queue, selection), cpu_of(queue, &self.options.cpus));
         let body = move || {
             pin(cpu, &mut feed.notes);
             let result = feed.all(vec![source], &mut || ControlFlow::Continue(()));
@@ -139,21 +134,21 @@ impl<'scope> Feeding<'scope> {
     fn feed(&mut self, queue: usize, selection: Selection) -> Feed<'scope> {
         let intake = Intake::new(IntakeParts {
             queue,
-            name: self.name,
+            name: self.options.name.as_deref().unwrap_or_default(),
             ledger: self.ledger,
             pool: self.pool.clone(),
             frame: self.frame,
             tasks: self.tasks.clone(),
             clock: self.clock,
             may_wait: self.may_wait,
-            cut_after_ns: units::nanos(self.cut_after),
+            cut_after_ns: units::nanos(self.options.cut_after),
             writer_failed: self.writer_failed,
             gaps: self.crash.take().into_iter().collect(),
             selection,
-            control: self.control.clone(),
+            control: self.options.control.clone(),
             waits: self.waits.clone(),
         });
-        let more = (self.cut_after, self.events.clone());
+        let more = (self.options.cut_after, self.events.clone());
         Feed::new(intake, self.clock, self.is_stopping, more)
     }
 }

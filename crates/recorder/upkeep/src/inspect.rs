@@ -1,7 +1,7 @@
 //! What a volume holds, by its superblock, a few heads and the directories of its index.
 //!
-//! Cost: one head for every halving of an epoch's stretch, and one segment's index, or the first rows
-//! of a piece, for the name of each recording; the packets are not read.
+//! Cost: one head for every halving of an epoch's stretch, and one segment's index, or the first
+//! rows of a piece, for the name of each recording; the packets are not read.
 
 use core::ops::Range;
 use std::path::{Path, PathBuf};

@@ -197,6 +197,8 @@ fn a_vanished_disk_fails_everything_and_comes_back_stale() {
     assert!(Device::read_at(&disk, 0, &mut [0; 4096]).is_err());
     assert!(disk.write_at(0, &row_of(9)).is_err() && disk.flush().is_err());
     disk.come_back();
+    assert!(disk.write_at(0, &row_of(9)).is_err() && disk.flush().is_err(), "it was open before");
+    let disk = disk.clone();
     assert_eq!((tags_at(&disk, 0), tags_at(&disk, 1)), (vec![1; 8], vec![0; 8]));
 }
 

@@ -129,7 +129,7 @@ mod tests {
 
     /// A crash took a key that a reader had learnt, and the next recorder gave its number again.
     #[test]
-    fn a_number_that_was_given_twice_is_that_of_the_key_that_is_there() {
+    fn a_number_that_was_given_twice_is_that_of_the_newest_key() {
         let identity = age::x25519::Identity::generate();
         let secret = identity.to_string().expose_secret().to_owned();
         let recipients = Recipients::parse(&[identity.to_public().to_string()]).unwrap();

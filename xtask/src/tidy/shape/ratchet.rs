@@ -7,6 +7,8 @@
 //! Those of `volume` rose from 11 300 for clocks that nothing explains, rows of older shapes,
 //! copies of members and spares that have moved. What is left in circles is `wire`: headers hold
 //! each other, and each calls what follows it.
+//! It rose to 11 500 for what heads say of earlier recordings, which came from `extract`; `record`
+//! to 8400 for saying it.
 
 use super::rule::Rule;
 
@@ -31,6 +33,6 @@ pub(super) const ENTRIES: [Entry; 12] = [
     entry(Rule::FilesUsed, "crates/tools/qualify/src/run.rs", 14),
     entry(Rule::CrateLines, "crates/faces/wirespool", 12500),
     entry(Rule::CrateLines, "crates/recorder/extract", 9800),
-    entry(Rule::CrateLines, "crates/recorder/record", 8300),
-    entry(Rule::CrateLines, "crates/storage/volume", 11400),
+    entry(Rule::CrateLines, "crates/recorder/record", 8400),
+    entry(Rule::CrateLines, "crates/storage/volume", 11500),
 ];

@@ -32,7 +32,7 @@ fn bodies_left(reader: &Reader, disk: &Modelled) -> usize {
     let geometry = *reader.geometry();
     let left = |sequence: &u64| {
         let mut slot = vec![0; reader.piece_bytes()];
-        disk.read_at(geometry.slot_offset(*sequence), &mut slot).unwrap();
+        disk.clone().read_at(geometry.slot_offset(*sequence), &mut slot).unwrap();
         let rows = slot.chunks_exact(HEAD_BYTES);
         // Bodies of these stripes are rows of one byte; heads and ends of blocks are not.
         rows.into_iter().any(|row| row[0] != 0 && row.iter().all(|byte| *byte == row[0]))

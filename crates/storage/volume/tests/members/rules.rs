@@ -152,7 +152,7 @@ fn what_nobody_can_give_back_is_erased() {
     let done = make_whole(&ring, &ring.disks, &mut writer);
     assert!(!done.lost.is_empty() && done.is_complete(), "{done:?}");
     let mut row = [1; HEAD_BYTES];
-    ReadAt::read_at(&ring.disks[1], offset, &mut row).unwrap();
+    ReadAt::read_at(&ring.disks[1].clone(), offset, &mut row).unwrap();
     assert!(row.iter().all(|&byte| byte == 0));
     assert!(writer.membership().gap(1).is_empty());
 }
