@@ -209,28 +209,20 @@ pub(super) fn map_file(
     protection: ProtFlags,
 ) -> Result<NonNull<u8>, Errno> {
     let room = len.checked_add(HUGE_PAGE_SIZE).ok_or(Errno::NOMEM)?;
+    // A place that is free now, and given back at once: as a hint it binds nobody. Mapping over a
+    // reservation is none: where that fails, as without huge pages, parts of the reservation may be
+    // gone (mmap, POSIX), and with it the memory that another thread has got there since.
     // SAFETY: without a hint and without FIXED the kernel chooses an unused range.
-    let reserved = unsafe {
+    let free = unsafe {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         mmap_anonymous(core::ptr::null_mut(), room, ProtFlags::empty(), flags)
     }?;
-    let before = reserved.align_offset(HUGE_PAGE_SIZE);
-    let start = reserved.wrapping_byte_add(before);
-    // SAFETY: `before` is less than a large page, so all of the range lies in what was reserved,
-    // which no other code uses.
-    let mapped = unsafe { mmap(start, len, protection, MapFlags::SHARED | MapFlags::FIXED, fd, 0) };
-    // What is left of the reservation on both sides; all of it after a failure.
-    let whole = len.next_multiple_of(PAGE_SIZE);
-    let rest = match mapped {
-        Ok(_) => [(0, before), (before + whole, room - before - whole)],
-        Err(_) => [(0, room), (0, 0)],
-    };
-    for (at, len) in rest.into_iter().filter(|(_, len)| *len > 0) {
-        // SAFETY: it was reserved above, and nothing was mapped over it.
-        let unmapped = unsafe { munmap(reserved.wrapping_byte_add(at), len) };
-        assert!(unmapped.is_ok(), "what was reserved can be given back");
-    }
-    mapped?;
+    // SAFETY: it was mapped above, and no other code knows of it.
+    let unmapped = unsafe { munmap(free, room) };
+    assert!(unmapped.is_ok(), "what was mapped can be given back");
+    let hint = free.wrapping_byte_add(free.align_offset(HUGE_PAGE_SIZE));
+    // SAFETY: without FIXED the kernel chooses an unused range, this one if it still is.
+    let start = unsafe { mmap(hint, len, protection, MapFlags::SHARED, fd, 0) }?;
     Ok(NonNull::new(start.cast::<u8>()).expect("mmap never returns null"))
 }
 
