@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::fuse::{Hang, Hanging};
 use crate::golden::from_50_ports;
-use crate::machine::{CAPTURES, Ran, Volume, command, enter, run};
+use crate::machine::{CAPTURES, Ran, Volume, command, enter, recorder, run};
 
 /// A volume of two data columns and one of parity, with the captures of the demo, whose second
 /// member lies on a file system that can hang.
@@ -271,14 +271,7 @@ fn a_second_wish_to_stop_ends_a_recording_at_once_and_nothing_acknowledged_is_lo
     }
     let Some(rig) = Rig::new() else { return };
     let (volume, index) = (&*rig.members[0], &*rig.volume.index);
-    let record = ["record", volume, "--read", "-", "--index-dir", index];
-    // Where the tests run in the background, signals may be ignored.
-    let mut recorder = std::process::Command::new("env");
-    let program = command(&record);
-    recorder.arg("--default-signal").arg(program.get_program()).args(program.get_args());
-    recorder.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut recorder = recorder.spawn().unwrap();
-    let mut input = recorder.stdin.take().unwrap();
+    let (mut recorder, mut input) = recorder(volume, index, &[]);
     let found = || {
         let find = ["find", volume, "udp", "--csv", "--index-dir", index];
         run(&find).out.lines().count()
@@ -320,12 +313,8 @@ const PACKETS: u32 = 20_000;
 
 /// Imports packets and has the member hang when half of them are on their way.
 fn import_while_it_hangs(rig: &Rig, hang: impl FnOnce(&Hanging)) -> Ran {
-    let index = &rig.volume.index;
-    let record = ["record", &rig.members[0], "--read", "-", "--pool", "2M", "--json"];
-    let mut recorder = command(&[&record[..], &["--index-dir", index]].concat());
-    let recorder = recorder.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut recorder = recorder.spawn().unwrap();
-    let mut input = recorder.stdin.take().unwrap();
+    let more = ["--pool", "2M", "--json"];
+    let (recorder, mut input) = recorder(&rig.members[0], &rig.volume.index, &more);
     let (all, half) = (from_50_ports(PACKETS), from_50_ports(PACKETS / 2).len());
     let (before, after) = all.split_at(half);
     input.write_all(before).unwrap();

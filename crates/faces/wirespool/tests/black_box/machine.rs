@@ -1,7 +1,7 @@
 //! Running the binary, and machines that are made for a test.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use tempfile::TempDir;
@@ -65,6 +65,18 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
 
 pub(crate) fn run(arguments: &[&str]) -> Ran {
     Ran::new(&command(arguments).output().expect("the binary runs"))
+}
+
+/// A recorder of what its standard input gets, and that input. It hears every signal: where tests
+/// run in the background, some may be ignored.
+pub(crate) fn recorder(volume: &str, index: &str, more: &[&str]) -> (Child, ChildStdin) {
+    let record = ["record", volume, "--read", "-", "--index-dir", index];
+    let mut recorder = Command::new("env");
+    recorder.arg("--default-signal").arg(BINARY).args(record).args(more);
+    recorder.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut recorder = recorder.spawn().expect("the binary runs");
+    let input = recorder.stdin.take().expect("it is a pipe");
+    (recorder, input)
 }
 
 /// Runs it as a user with no rights at all; `None` with a printed reason where that cannot be done.

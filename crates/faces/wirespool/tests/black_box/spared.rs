@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::machine::{Attached, CAPTURES, Volume, command, run, text};
+use crate::machine::{Attached, CAPTURES, Volume, command, recorder, run, text};
 
 #[test]
 fn no_output_replaces_a_member_by_any_name() {
@@ -197,23 +197,11 @@ fn nothing_is_written_beside_a_device() {
     assert!(Path::new("/dev/stdout").is_symlink());
 }
 
-/// A recorder with packets on their way, and its input.
-fn start(volume: &Volume, more: &[&str]) -> (Child, ChildStdin) {
-    let record = ["record", &volume.path, "--pool", "4M", "--read", "-"];
-    let program = command(&[&record[..], more, &["--index-dir", &volume.index]].concat());
-    // Where the tests run in the background, signals may be ignored.
-    let mut recorder = Command::new("env");
-    recorder.arg("--default-signal").arg(program.get_program()).args(program.get_args());
-    recorder.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = recorder.spawn().unwrap();
-    let mut input = child.stdin.take().unwrap();
-    input.write_all(&std::fs::read(format!("{CAPTURES}/dns.pcap")).unwrap()).unwrap();
-    (child, input)
-}
-
 /// Records what arrives until a signal comes; what it then says.
 fn end_by(signal: &str, volume: &Volume) {
-    let (mut child, input) = start(volume, &["--name", signal.trim_start_matches('-')]);
+    let more = ["--pool", "4M", "--name", signal.trim_start_matches('-')];
+    let (mut child, mut input) = recorder(&volume.path, &volume.index, &more);
+    input.write_all(&std::fs::read(format!("{CAPTURES}/dns.pcap")).unwrap()).unwrap();
     let begun = Instant::now();
     while !run(&["inspect", &volume.path]).out.contains("all durable") {
         assert!(begun.elapsed() < Duration::from_secs(30), "the recorder acknowledges");

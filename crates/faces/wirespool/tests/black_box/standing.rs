@@ -3,6 +3,7 @@
 
 #![expect(clippy::indexing_slicing, reason = "a test may stop at once")]
 
+use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -11,7 +12,7 @@ use capture::FrameSender;
 use serde_json::Value;
 
 use crate::golden::{capture, packet};
-use crate::machine::{BINARY, CAPTURES, PAIR, Ran, Volume, enter, run};
+use crate::machine::{self, BINARY, CAPTURES, PAIR, Ran, Volume, enter, run};
 
 fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64()
@@ -238,13 +239,10 @@ fn a_recording_has_its_name_from_its_first_packet_on() {
         let find = ["find", &volume.path, &query, "--csv", "--index-dir", &volume.index];
         run(&find).out.lines().count().saturating_sub(1)
     };
-    let record = ["record", &volume.path, "--read", "-", "--name", "night", "--pool", "4M"];
-    let mut recorder = Command::new(BINARY);
-    recorder.args(record).args(["--index-dir", &volume.index]);
-    recorder.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut recorder = recorder.spawn().unwrap();
+    let more = ["--name", "night", "--pool", "4M"];
+    let (mut recorder, mut input) = machine::recorder(&volume.path, &volume.index, &more);
     let packets = std::fs::read(format!("{CAPTURES}/dns.pcap")).unwrap();
-    std::io::Write::write_all(recorder.stdin.as_mut().unwrap(), &packets).unwrap();
+    input.write_all(&packets).unwrap();
     let started = Instant::now();
     while named("night") == 0 {
         assert!(started.elapsed() < Duration::from_secs(30), "it records under its name");
@@ -278,13 +276,10 @@ fn a_name_that_is_too_long_is_refused() {
 fn what_a_killed_recording_with_later_times_may_have_lost_is_not_known() {
     let volume = Volume::empty();
     let (first_ns, day_ns) = (1_700_000_000_000_000_000, 24 * 3600 * 1_000_000_000);
-    let record = ["record", &volume.path, "--read", "-", "--pool", "4M"];
-    let mut recorder = Command::new(BINARY);
-    recorder.args(record).args(["--index-dir", &volume.index]);
-    recorder.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut recorder = recorder.spawn().unwrap();
+    let more = ["--pool", "4M"];
+    let (mut recorder, mut input) = machine::recorder(&volume.path, &volume.index, &more);
     let later = capture(first_ns + 10 * day_ns, 0..50);
-    std::io::Write::write_all(recorder.stdin.as_mut().unwrap(), &later).unwrap();
+    input.write_all(&later).unwrap();
     let (count, started) = (["find", &volume.path, "", "--csv"], Instant::now());
     while run(&count).out.lines().count() < 2 {
         assert!(started.elapsed() < Duration::from_secs(30), "what has come is acknowledged");
