@@ -10,6 +10,7 @@ mod histogram;
 pub mod number;
 mod random;
 mod size;
+mod text;
 mod time;
 mod times;
 
@@ -18,6 +19,7 @@ pub use hex::{hex, unhex};
 pub use histogram::Histogram;
 pub use random::Random;
 pub use size::{ByteSize, ParseSizeError};
+pub use text::start_of;
 pub use time::{
     Clock, ClockState, ManualClock, NANOS_PER_SECOND, ParseTimestampError, Sleep, Timestamp, nanos,
 };

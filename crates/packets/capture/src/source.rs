@@ -9,7 +9,7 @@ use core::time::Duration;
 use std::vec;
 
 use format::pcapng::{COMMENT_BYTES, OptionCode, put_option};
-use units::Timestamp;
+use units::{Timestamp, start_of};
 use wire::LinkType;
 
 use crate::Error;
@@ -76,8 +76,7 @@ impl Interface {
     /// the resolution of its times.
     pub fn put_options(&self, out: &mut Vec<u8>) {
         if let Some(description) = &self.description {
-            let end = description.floor_char_boundary(COMMENT_BYTES);
-            let text = description.get(..end).unwrap_or_default();
+            let text = start_of(description, COMMENT_BYTES);
             put_option(out, OptionCode::INTERFACE_DESCRIPTION, text.as_bytes());
         }
         // A part of an expression means something else.

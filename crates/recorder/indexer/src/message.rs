@@ -9,8 +9,8 @@ use format::directory::Summary;
 use format::head::{StripeId, VolumeId};
 use index::LeftOut;
 use session::{Config, Stats};
-use units::Timestamp;
 use units::number::to_u64;
+use units::{Timestamp, start_of};
 
 /// Both sides are the same program, unless two versions were mixed.
 pub(crate) const VERSION: u32 = 1;
@@ -291,8 +291,7 @@ impl Out<'_> {
 
     /// At most [`TEXT_BYTES_MAX`] bytes of it.
     fn text(&mut self, text: &str) {
-        let end = text.floor_char_boundary(TEXT_BYTES_MAX);
-        let text = text.get(..end).unwrap_or_default();
+        let text = start_of(text, TEXT_BYTES_MAX);
         self.count(text.len());
         self.0.extend(text.as_bytes());
     }

@@ -12,7 +12,7 @@ use format::pcapng::{ByteOrder, Options, put_comment, put_option};
 use format::piece::{EncodedInterface, Frame, InterfaceFields, PacketParts, PieceBuilder};
 use selection::{Selected, Selection};
 use stage::Sender;
-use units::{Clock, Timestamp, plural};
+use units::{Clock, Timestamp, plural, start_of};
 use wire::LinkType;
 
 use crate::claim::Claim;
@@ -511,8 +511,7 @@ fn encode(
     if whole.len_bytes() <= piece_bytes / 4 {
         return (whole, true);
     }
-    let end = interface.name.floor_char_boundary(NAME_BYTES_MAX);
-    (described(interface.name.get(..end).unwrap_or_default(), &[]), false)
+    (described(start_of(&interface.name, NAME_BYTES_MAX), &[]), false)
 }
 
 /// Bytes of a packet as [`PieceBuilder::packet_room`] counts them.

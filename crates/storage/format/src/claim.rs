@@ -9,7 +9,7 @@ use crate::geometry::{RESERVED_BYTES, ROW_BYTES};
 use crate::head::{HeadKey, VolumeId};
 use crate::superblock::SUPERBLOCK_BYTES;
 use thiserror::Error;
-use units::Timestamp;
+use units::{Timestamp, start_of};
 
 /// Bytes of a claim: one row, so that it is written whole or, on a disk of smaller sectors, in its
 /// first sector, behind which all is zero.
@@ -180,9 +180,7 @@ impl Claim {
         put(&mut page, at::PID_NAMESPACE, &claimant.pid_namespace.to_le_bytes());
         put(&mut page, at::STARTED, &claimant.started.to_le_bytes());
         put(&mut page, at::PROCESS, &claimant.process.to_le_bytes());
-        let host = claimant.host.as_bytes();
-        let host = host.get(..claimant.host.floor_char_boundary(HOST_BYTES_MAX));
-        let host = host.expect("it is a boundary inside the name");
+        let host = start_of(&claimant.host, HOST_BYTES_MAX).as_bytes();
         put(&mut page, at::HOST_BYTES, &[u8::try_from(host.len()).expect("at most 64")]);
         put(&mut page, at::HOST, host);
         put(&mut page, at::MACHINE, &claimant.machine);

@@ -8,8 +8,8 @@
 //! Invariant: at any moment the bytes written, plus what [`PieceBuilder::finish`] will add, fit the
 //! capacity; so finishing cannot fail.
 
-use units::Timestamp;
 use units::number::to_u64;
+use units::{Timestamp, start_of};
 use wire::LinkType;
 
 use crate::directory::Gap;
@@ -114,10 +114,6 @@ impl EncodedInterface {
     pub fn len_bytes(&self) -> usize {
         self.block.len()
     }
-}
-
-fn start_of(text: &str, bytes_max: usize) -> &str {
-    text.get(..text.floor_char_boundary(bytes_max)).unwrap_or_default()
 }
 
 /// Totals of one interface since the start of the epoch, as of the sealing of a piece.

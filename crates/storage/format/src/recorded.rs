@@ -4,7 +4,7 @@
 //! Layout: docs/format.md, Recorded. It lies in the head behind the MAC, outside of the common
 //! part, so it has no say in a stripe's identity; checksum and MAC cover it.
 
-use units::{ClockState, Timestamp};
+use units::{ClockState, Timestamp, start_of};
 
 use crate::field::{get_i64, get_u16, get_u32, get_u64, put};
 use crate::head::{HEAD_BYTES, SEQUENCE_MAX, StripeId};
@@ -155,7 +155,7 @@ impl Recorded {
         let mut room = NAME_BYTES_MAX;
         let mut names = Vec::new();
         for name in interfaces {
-            let kept = name.get(..name.floor_char_boundary(NAME_LEN_MAX)).unwrap_or_default();
+            let kept = start_of(name, NAME_LEN_MAX);
             let Some(left) = room.checked_sub(1 + kept.len()) else { break };
             room = left;
             names.push(kept.to_owned());

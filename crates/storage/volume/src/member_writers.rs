@@ -14,7 +14,7 @@ use crate::Error;
 use crate::claim::Kept;
 use crate::heads::{Expected, Heads, Unreadable};
 use crate::member_writer::MemberWriter;
-use crate::membership::Membership;
+use crate::membership::{Membership, check_own_seat};
 use crate::steps::{RENEWAL, Step};
 use crate::superblocks;
 
@@ -108,9 +108,7 @@ impl MemberWriters {
             return Vec::new();
         };
         let stranger = |own: &Superblock| {
-            let known = newest.members.get(usize::from(own.member));
-            let is_known = known.is_some_and(|known| known.uuid == own.own_uuid());
-            (!is_known).then(|| (own.member, Error::of_stranger(0, own.member, known)))
+            check_own_seat(&newest, 0, own).err().map(|error| (own.member, error))
         };
         let strangers: Vec<(u8, Error)> = own.filter_map(stranger).collect();
         for (member, _) in &strangers {

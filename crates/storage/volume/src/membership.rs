@@ -61,6 +61,22 @@ pub struct Seat {
     pub uuid: [u8; 16],
 }
 
+/// Whether the seat that a device says it has is its own in what all agree on.
+///
+/// # Errors
+/// [`Error::GivenUp`], [`Error::ReplacedMember`]
+pub(crate) fn check_own_seat(
+    agreed: &Superblock,
+    place: usize,
+    own: &Superblock,
+) -> Result<(), Error> {
+    let known = agreed.members.get(usize::from(own.member));
+    if known.is_some_and(|known| known.uuid == own.own_uuid()) {
+        return Ok(());
+    }
+    Err(Error::of_stranger(place, own.member, known))
+}
+
 impl Membership {
     /// Puts the superblocks of the members at hand together, in any order.
     ///
@@ -88,14 +104,13 @@ impl Membership {
 
     fn place(&mut self, place: usize, superblock: Superblock) -> Result<(), Error> {
         let number = usize::from(superblock.member);
-        let own = superblock.members.get(number).ok_or(Error::IsSpare { place })?;
-        let known = self.superblock.members.get(number);
+        if number >= superblock.members.len() {
+            return Err(Error::IsSpare { place });
+        }
         if superblock.volume_id != self.superblock.volume_id {
             return Err(Error::ForeignMember { place, volume_id: superblock.volume_id });
         }
-        if known.is_none_or(|known| known.uuid != own.uuid) {
-            return Err(Error::of_stranger(place, superblock.member, known));
-        }
+        check_own_seat(&self.superblock, place, &superblock)?;
         let seat = self.superblocks.get_mut(number).expect("as many seats as members");
         if seat.is_some() {
             return Err(Error::SameMember { place, member: superblock.member });

@@ -37,11 +37,11 @@ pub struct Acknowledged {
 }
 
 impl Acknowledged {
-    /// With what one more head says. Openings differ where it is of an earlier one.
-    fn and(known: Option<Self>, head: &Head) -> Self {
+    /// With what a head in front says; where that is of an earlier opening, it begins anew.
+    fn and(self, head: &Head) -> Self {
         let (epoch, stripe) = (head.stripe.epoch, head.stripe.acknowledged);
-        let known = known.filter(|known| known.epoch == epoch);
-        Self { epoch, stripe: known.map_or(stripe, |known| known.stripe.max(stripe)) }
+        let is_same = self.epoch == epoch;
+        Self { epoch, stripe: if is_same { self.stripe.max(stripe) } else { stripe } }
     }
 
     /// Whether a head says of all stripes up to its own that they were recorded.
@@ -80,27 +80,26 @@ impl Reader {
         let by_last = Said::by(last, shown).filter(|_| has_no_gap(last));
         match by_last {
             Some(said) => (Some(said), false),
-            None => self.said_in_front(span.acknowledged.after(), Some(shown)),
+            None => self.said_in_front(span.acknowledged.after(), shown),
         }
     }
 
     /// The stretch before one, and whether stripes with packets lie between that have heads which
     /// say nothing.
     pub fn said_before(&self, later: &Said) -> (Option<Said>, bool) {
-        self.said_in_front(later.recorded.start, Some(later.acknowledged))
+        self.said_in_front(later.recorded.start, later.acknowledged)
     }
 
     fn said_in_front(
         &self,
         before: StripeId,
-        mut known: Option<Acknowledged>,
+        mut acknowledged: Acknowledged,
     ) -> (Option<Said>, bool) {
         let tail = self.span().map_or(u64::MAX, |span| span.tail);
         let (mut begun, mut has_packets) = (None::<Said>, false);
         for sequence in (tail..=before.sequence).rev().take(BACK) {
             for head in self.leading_heads(sequence).iter().rev() {
-                let acknowledged = Acknowledged::and(known, head);
-                known = Some(acknowledged);
+                acknowledged = acknowledged.and(head);
                 let stripe = head.stripe.stripe;
                 if begun.as_ref().is_some_and(|begun| stripe < begun.recorded.start) {
                     return (begun, has_packets);

@@ -7,8 +7,8 @@
 //! Those of `volume` rose from 11 300 for clocks that nothing explains, rows of older shapes,
 //! copies of members and spares that have moved. What is left in circles is `wire`: headers hold
 //! each other, and each calls what follows it.
-//! It rose to 11 500 for what heads say of earlier recordings, which came from `extract`; `record`
-//! to 8400 for saying it.
+//! Those of `volume` rose to 11 500 for what heads say of earlier recordings, which came from
+//! `extract`, and those of `record` from 8300 for saying it.
 
 use super::rule::Rule;
 

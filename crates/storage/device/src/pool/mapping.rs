@@ -209,9 +209,9 @@ pub(super) fn map_file(
     protection: ProtFlags,
 ) -> Result<NonNull<u8>, Errno> {
     let room = len.checked_add(HUGE_PAGE_SIZE).ok_or(Errno::NOMEM)?;
-    // A place that is free now, and given back at once: as a hint it binds nobody. Mapping over a
-    // reservation is none: where that fails, as without huge pages, parts of the reservation may be
-    // gone (mmap, POSIX), and with it the memory that another thread has got there since.
+    // A place that is free now and given back at once, as a hint. Mapping over a reservation
+    // (MAP_FIXED) is not safe: where it fails, as without huge pages, parts of the reservation may
+    // be unmapped (mmap, POSIX). Another thread gets them, and loses them when the rest is freed.
     // SAFETY: without a hint and without FIXED the kernel chooses an unused range.
     let free = unsafe {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;

@@ -3,6 +3,7 @@
 //! The vector's length is a multiple of 4 before and after each call, so that padding can be
 //! counted from its start.
 
+use units::start_of;
 use wire::LinkType;
 
 use super::options::put_option;
@@ -110,9 +111,7 @@ pub fn put_interface_statistics(out: &mut Vec<u8>, interface: u32, time: u64, op
 
 /// Appends a comment; one that is longer than [`COMMENT_BYTES`] is cut at a character.
 pub fn put_comment(out: &mut Vec<u8>, comment: &str) {
-    let end = comment.floor_char_boundary(COMMENT_BYTES);
-    let cut = comment.get(..end).expect("cut at a boundary");
-    put_option(out, OptionCode::COMMENT, cut.as_bytes());
+    put_option(out, OptionCode::COMMENT, start_of(comment, COMMENT_BYTES).as_bytes());
 }
 
 /// Appends `opt_endofopt`.

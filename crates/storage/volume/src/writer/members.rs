@@ -16,6 +16,7 @@ use super::{Writer, own_pools, told_by_epoch};
 use crate::epoch::{self, Beginning};
 use crate::member_writer::MemberWriter;
 use crate::member_writers::{Failed, WAIT};
+use crate::membership::check_own_seat;
 use crate::{Error, Expelled, MemberFailure, create, superblocks};
 
 /// A member that is there again, flushed and read: what may take its time is done before a writer
@@ -62,11 +63,10 @@ impl Writer {
             }
             // Who was about to join when that came to nothing does not come with another member's
             // leaving: what is in flight is on those that stay, and not on it.
-            let (epoch, members) = (self.epoch(), &self.superblock().members);
+            let (epoch, agreed) = (self.epoch(), self.superblock());
             let is_new = |writer: &&MemberWriter| {
                 let own = writer.superblock();
-                let known = members.get(usize::from(own.member));
-                own.joined_epoch < epoch || known.is_none_or(|known| known.uuid != own.own_uuid())
+                own.joined_epoch < epoch || check_own_seat(agreed, 0, own).is_err()
             };
             let new: Vec<u8> = self
                 .writers
@@ -222,10 +222,7 @@ impl Writer {
         if own.volume_id != self.superblock().volume_id {
             return Err(Error::ForeignMember { place: 0, volume_id: own.volume_id });
         }
-        let known = self.superblock().members.get(usize::from(member));
-        if known.is_none_or(|known| known.uuid != own.own_uuid()) {
-            return Err(Error::of_stranger(0, member, known));
-        }
+        check_own_seat(self.superblock(), 0, own)?;
         if own.joined_epoch >= self.epoch() {
             return Err(Error::Ahead { member });
         }
