@@ -204,6 +204,11 @@ pub trait Clock: Send + Sync {
     /// Nanoseconds since boot, which never go back and count suspends (`CLOCK_BOOTTIME`).
     fn boottime_ns(&self) -> i64;
 
+    /// Which boot of which machine that counts from; 0: not known.
+    fn boot(&self) -> u64 {
+        0
+    }
+
     /// What the system says of its wall-clock time; `None` where nobody says anything.
     fn state(&self) -> Option<ClockState> {
         None

@@ -17,15 +17,27 @@ pub fn host_name() -> String {
 pub fn claimant() -> Claimant {
     let process = std::process::id();
     let host = host_name();
-    let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id");
-    let boot_id = boot_id.ok().and_then(|text| boot_id_of(text.trim())).unwrap_or_default();
-    // "pid:[4026531836]": namespaces(7).
-    let namespace = fs::read_link("/proc/self/ns/pid").ok();
-    let namespace = namespace
-        .and_then(|link| link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok());
+    let boot_id = boot_id().unwrap_or_default();
     let started = Stat::of(process).map_or(0, |found| found.started);
-    let (machine, pid_namespace) = (machine().unwrap_or_default(), namespace.unwrap_or(0));
+    let machine = machine().unwrap_or_default();
+    let pid_namespace = namespace("pid").unwrap_or(0);
     Claimant { host, machine, boot_id, pid_namespace, started, process }
+}
+
+/// Which boot the clocks count from, or a moment of its own in a namespace of time; 0: not known.
+pub(crate) fn boot() -> u64 {
+    let Some([id @ .., _, _, _, _, _, _, _, _]) = boot_id() else { return 0 };
+    u64::from_le_bytes(id) ^ namespace("time").unwrap_or(0)
+}
+
+fn boot_id() -> Option<[u8; 16]> {
+    boot_id_of(fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim())
+}
+
+/// "pid:[4026531836]": namespaces(7).
+fn namespace(kind: &str) -> Option<u64> {
+    let link = fs::read_link(format!("/proc/self/ns/{kind}")).ok()?;
+    link.to_str()?.strip_prefix(kind)?.strip_prefix(":[")?.strip_suffix(']')?.parse().ok()
 }
 
 /// What the installation and the board say together: either may have been copied to another
@@ -84,6 +96,7 @@ mod tests {
         assert!(own.boot_id != [0; 16] && own.pid_namespace != 0 && own.started != 0, "{own:?}");
         assert_eq!(own, claimant());
         assert!(is_gone(&own));
+        assert!(boot() != 0 && boot() == boot());
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 #![expect(unsafe_code, reason = "adjtimex(2) has no safe wrapper")]
 
+use std::sync::LazyLock;
+
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use units::{Clock, ClockState, NANOS_PER_SECOND, Sleep, Timestamp};
@@ -21,6 +23,11 @@ impl Clock for SystemClock {
 
     fn boottime_ns(&self) -> i64 {
         nanos(clock_gettime(ClockId::Boottime))
+    }
+
+    fn boot(&self) -> u64 {
+        static BOOT: LazyLock<u64> = LazyLock::new(crate::claimant::boot);
+        *BOOT
     }
 
     fn state(&self) -> Option<ClockState> {

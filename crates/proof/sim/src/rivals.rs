@@ -27,6 +27,10 @@ impl Clock for Beside<'_> {
     fn boottime_ns(&self) -> i64 {
         self.timeline.boottime_ns()
     }
+
+    fn boot(&self) -> u64 {
+        self.timeline.boot()
+    }
 }
 
 impl Sleep for Beside<'_> {

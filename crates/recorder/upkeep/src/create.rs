@@ -152,9 +152,7 @@ pub fn create(
     }
     let targets = options.devices().map(|path| allow(path, options));
     let targets = targets.collect::<Result<Vec<_>, _>>()?;
-    let (explained, boottime_ns) = (clock.realtime(), clock.boottime_ns());
-    let time = TimeKnown { explained, boottime_ns, ..TimeKnown::default() };
-    let shape = shape(&targets, options, time);
+    let shape = shape(&targets, options, TimeKnown::by(clock));
     check_shape(&targets, options, &shape)?;
     let files = targets.iter().filter(|target| target.is_file);
     let total: u64 = files.map(|target| target.size_bytes).sum();

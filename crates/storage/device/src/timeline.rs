@@ -95,6 +95,10 @@ impl Clock for Timeline {
     fn boottime_ns(&self) -> i64 {
         self.now_ns()
     }
+
+    fn boot(&self) -> u64 {
+        1
+    }
 }
 
 /// A thread that sleeps moves the time.

@@ -10,7 +10,7 @@ use crate::field::{get, get_i64, get_u16, get_u32, get_u64, put};
 use crate::geometry::{GEOMETRY_BYTES, Geometry, MEMBERS_MAX, RESERVED_BYTES, ROW_BYTES};
 use crate::head::{EPOCH_MAX, HeadError, HeadKey, SEQUENCE_MAX, StripeId, VolumeId};
 use thiserror::Error;
-use units::Timestamp;
+use units::{Clock, Timestamp};
 
 /// Bytes of a superblock.
 pub const SUPERBLOCK_BYTES: usize = 4096;
@@ -72,6 +72,7 @@ mod at {
     pub(super) const EXPLAINED_BOOTTIME: usize = 480;
     pub(super) const EARLY_BEFORE: usize = 488;
     pub(super) const EARLY_FROM: usize = 496;
+    pub(super) const EXPLAINED_BOOT: usize = 504;
     pub(super) const MEMBERS: usize = 512;
     pub(super) const END: usize = MEMBERS + super::MEMBERS_MAX * super::MEMBER_ENTRY_BYTES;
 }
@@ -106,7 +107,7 @@ const _: () = {
     assert!(at::EARLIER + EARLIER_SHAPES_MAX * EARLIER_ENTRY_BYTES == at::PREVIOUS_START);
     assert!(at::PREVIOUS_START + 8 == at::MAX_AGE && at::ERASES + 1 == at::QUALIFIED_BY);
     assert!(at::REPORT + 16 == at::MARK_SEQUENCE && at::MARK_UNTIL + 8 == at::CIPHER);
-    assert!(at::CIPHER < at::EXPLAINED && at::EARLY_FROM + 8 <= at::MEMBERS);
+    assert!(at::CIPHER < at::EXPLAINED && at::EXPLAINED_BOOT + 8 <= at::MEMBERS);
     assert!(at::PARENT + 32 == at::EARLIER);
     assert!(at::GEOMETRY + GEOMETRY_BYTES == at::PREPARED_EPOCH);
     assert!(at::COPY + 1 == at::MEMBER && at::END <= SUPERBLOCK_BYTES);
@@ -281,6 +282,8 @@ pub struct TimeKnown {
     pub explained: Timestamp,
     /// Time since boot at the same moment.
     pub boottime_ns: i64,
+    /// Which boot of which machine that counts from; 0: not known.
+    pub boot: u64,
     /// Stripes before this sequence may have been written by a clock that was behind; 0: none.
     pub early_before: u64,
     /// They count as written at this time, whatever their heads say.
@@ -288,17 +291,25 @@ pub struct TimeKnown {
 }
 
 impl TimeKnown {
+    /// What a clock says that is believed.
+    pub fn by(clock: &dyn Clock) -> Self {
+        let (explained, boottime_ns) = (clock.realtime(), clock.boottime_ns());
+        Self { explained, boottime_ns, boot: clock.boot(), ..Self::default() }
+    }
+
     fn encode(&self, page: &mut [u8; SUPERBLOCK_BYTES]) {
         put(page, at::EXPLAINED, &self.explained.0.to_le_bytes());
         put(page, at::EXPLAINED_BOOTTIME, &self.boottime_ns.to_le_bytes());
         put(page, at::EARLY_BEFORE, &self.early_before.to_le_bytes());
         put(page, at::EARLY_FROM, &self.early_from.0.to_le_bytes());
+        put(page, at::EXPLAINED_BOOT, &self.boot.to_le_bytes());
     }
 
     fn decode(page: &[u8; SUPERBLOCK_BYTES]) -> Self {
         Self {
             explained: Timestamp(get_i64(page, at::EXPLAINED)),
             boottime_ns: get_i64(page, at::EXPLAINED_BOOTTIME),
+            boot: get_u64(page, at::EXPLAINED_BOOT),
             early_before: get_u64(page, at::EARLY_BEFORE),
             early_from: Timestamp(get_i64(page, at::EARLY_FROM)),
         }
@@ -756,6 +767,7 @@ mod tests {
             time: TimeKnown {
                 explained: Timestamp(20),
                 boottime_ns: 21,
+                boot: 24,
                 early_before: 22,
                 early_from: Timestamp(23),
             },

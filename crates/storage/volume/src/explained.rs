@@ -37,30 +37,56 @@ pub enum ClockDoubt {
 
 const ASKED: &str = "if the clock is right, say so once with --clock-is-right";
 
-/// The latest moment that now may be, as far as the volume and the time since boot explain it. One
-/// start with a clock that is years ahead would else make everything expire, for good.
+/// Which time it may be, as far as the volume and the time since boot explain it. One start with a
+/// clock that is years ahead would else make everything expire, for good.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Explained {
-    realtime: Timestamp,
+    earliest: Timestamp,
+    latest: Timestamp,
     /// When that was.
     boottime_ns: i64,
+}
+
+/// How two times since boot belong together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Boot {
+    Same,
+    Other,
+    /// Nobody says whether it is another one.
+    Unknown,
+}
+
+impl Boot {
+    fn of(before: u64, now: u64) -> Self {
+        match (before, now) {
+            (0, _) | (_, 0) => Self::Unknown,
+            _ if before == now => Self::Same,
+            _ => Self::Other,
+        }
+    }
 }
 
 impl Explained {
     /// What a mount knows.
     pub(crate) fn of(superblock: &Superblock, recovery: &Recovery, clock: &dyn Clock) -> Self {
-        let TimeKnown { explained, boottime_ns, .. } = superblock.time;
+        let TimeKnown { explained, boottime_ns, boot, .. } = superblock.time;
         let is_known = superblock.time != TimeKnown::default();
-        let last = Self { realtime: explained, boottime_ns };
+        let last = Self { earliest: explained, latest: explained, boottime_ns };
         let last = if is_known { last } else { Self::by_heads(superblock, recovery) };
         // Heads of the epoch that the superblocks name follow them in the same boot; those of a
         // later one follow them in any.
         let is_later = |&(epoch, up_ns): &(u32, i64)| {
             epoch >= superblock.joined_epoch && up_ns > last.boottime_ns
         };
-        let head = recovery.last_boottime.filter(is_later);
-        let last = head.map_or(last, |(_, up_ns)| last.up(up_ns));
-        last.up(clock.boottime_ns())
+        let now = Boot::of(boot, clock.boot());
+        let (last, now) = match recovery.last_boottime.filter(is_later) {
+            None => (last, now),
+            Some((epoch, up_ns)) if epoch == superblock.joined_epoch => {
+                (last.up(up_ns, Boot::Same), now)
+            }
+            Some((_, up_ns)) => (last.up(up_ns, Boot::Unknown), Boot::Unknown),
+        };
+        last.up(clock.boottime_ns(), now)
     }
 
     /// What a volume says that was written by a version without the time in its superblocks: when
@@ -71,45 +97,52 @@ impl Explained {
             .map(|through| Timestamp(through.0.saturating_add(superblock.max_age_ns)));
         let newest = recovery.last_alive.unwrap_or(superblock.created);
         let boottime_ns = recovery.last_boottime.map_or(i64::MIN, |(_, up_ns)| up_ns);
-        Self { realtime: declared.map_or(newest, |declared| newest.min(declared)), boottime_ns }
+        let known = declared.map_or(newest, |declared| newest.min(declared));
+        Self { earliest: known, latest: known, boottime_ns }
     }
 
-    /// The same when the machine is up for so long: as much later as is certain. In another boot
-    /// it is at least the time since that.
-    fn up(self, up_ns: i64) -> Self {
-        let since_ns = match self.boottime_ns {
-            ..0 => 0,
-            before_ns if before_ns <= up_ns => up_ns - before_ns,
-            _ => up_ns.max(0),
+    /// The same when a machine is up for so long. Only in the same boot it is certain how much
+    /// later that is. Another machine may have been up for weeks when this was written; if it is
+    /// the same machine, all the time since its boot has passed.
+    fn up(self, up_ns: i64, boot: Boot) -> Self {
+        let between_ns = match self.boottime_ns {
+            before_ns @ 0.. if before_ns <= up_ns => Some(up_ns - before_ns),
+            _ => None,
         };
-        Self { realtime: Timestamp(self.realtime.0.saturating_add(since_ns)), boottime_ns: up_ns }
+        let since_boot_ns = if self.boottime_ns < 0 { 0 } else { up_ns.max(0) };
+        let (least_ns, most_ns) = match boot {
+            Boot::Same => (between_ns.unwrap_or(0), between_ns.unwrap_or(since_boot_ns)),
+            Boot::Other => (0, since_boot_ns),
+            Boot::Unknown => (0, between_ns.unwrap_or(since_boot_ns)),
+        };
+        let after = |time: Timestamp, ns| Timestamp(time.0.saturating_add(ns));
+        let (earliest, latest) = (after(self.earliest, least_ns), after(self.latest, most_ns));
+        Self { earliest, latest, boottime_ns: up_ns }
     }
 
     pub(crate) fn now(clock: &dyn Clock) -> Self {
-        Self { realtime: clock.realtime(), boottime_ns: clock.boottime_ns() }
-    }
-
-    pub(crate) fn at(self, clock: &dyn Clock) -> Timestamp {
-        self.up(clock.boottime_ns()).realtime
+        let now = clock.realtime();
+        Self { earliest: now, latest: now, boottime_ns: clock.boottime_ns() }
     }
 
     /// What keeps the clock from being believed, where packets of this age expire by it.
     pub(crate) fn doubt(self, age_ns: i64, clock: &dyn Clock) -> Option<ClockDoubt> {
-        let (now, explained) = (clock.realtime(), self.at(clock));
+        let now = clock.realtime();
+        let Self { earliest, latest, .. } = self.up(clock.boottime_ns(), Boot::Same);
         let slack_ns = slack_ns(age_ns);
-        if now.0 > explained.0.saturating_add(slack_ns) {
-            return Some(ClockDoubt::Ahead { now, explained });
+        if now.0 > latest.0.saturating_add(slack_ns) {
+            return Some(ClockDoubt::Ahead { now, explained: latest });
         }
-        let is_back = now.0 < explained.0.saturating_sub(slack_ns);
-        is_back.then_some(ClockDoubt::Back { now, explained })
+        let is_back = now.0 < earliest.0.saturating_sub(slack_ns);
+        is_back.then_some(ClockDoubt::Back { now, explained: earliest })
     }
 
     /// A superblock that says how late it is. A clock that nothing explains says nothing; one that
     /// is behind is believed, for it makes nothing expire, but what is written by it may be younger
     /// than it seems.
     pub(crate) fn noted(self, own: Superblock, clock: &dyn Clock) -> Superblock {
-        let Self { realtime, boottime_ns } = Self::now(clock);
-        let mut time = TimeKnown { explained: realtime, boottime_ns, ..own.time };
+        let TimeKnown { explained, boottime_ns, boot, .. } = TimeKnown::by(clock);
+        let mut time = TimeKnown { explained, boottime_ns, boot, ..own.time };
         match self.doubt(own.max_age_ns, clock) {
             Some(ClockDoubt::Ahead { explained, .. }) => time.explained = explained,
             Some(ClockDoubt::Back { explained, .. }) => {
@@ -164,8 +197,9 @@ mod tests {
                 let known = TimeKnown { explained: time, boottime_ns: up_ns, ..made.time };
                 for own in [made.clone(), Superblock { time: known, ..made.clone() }] {
                     let explained = Explained::of(&own, &recovery, &clock);
-                    let since_ns = explained.at(&clock).since(time);
-                    assert!((0..=1005).contains(&since_ns), "{time} {up_ns}: {since_ns}");
+                    for since_ns in [explained.earliest.since(time), explained.latest.since(time)] {
+                        assert!((0..=1005).contains(&since_ns), "{time} {up_ns}: {since_ns}");
+                    }
                     explained.noted(own, &clock);
                 }
             }

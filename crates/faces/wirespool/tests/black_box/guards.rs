@@ -14,6 +14,8 @@ use serde_json::Value;
 use crate::machine::{Loop, Mounted, command, make_ext4, run, text};
 
 const MIB: u64 = 1 << 20;
+/// A file system that may be written writes by itself: ext4 what `mkfs.ext4` left to be done.
+const READ_ONLY: [&str; 2] = ["-o", "ro,noload"];
 
 fn content(device: &Loop) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -86,14 +88,14 @@ fn what_another_program_signed_is_refused_by_its_name() {
 #[test]
 fn a_mounted_disk_or_partition_and_the_disk_of_it_are_refused() {
     let Some(whole) = Loop::new(64 * MIB, &[], make_ext4) else { return };
-    let Some(mounted) = Mounted::new(&[&whole.path]) else { return };
+    let Some(mounted) = Mounted::new(&[&READ_ONLY, &[&*whole.path][..]].concat()) else { return };
     let words = format!("{} is mounted on", name(&whole.path));
     both_refuse(&whole, &whole.path, &words);
     drop(mounted);
     let Some(disk) = partitioned() else { return };
     let partition = format!("{}p1", disk.path);
     make_ext4(Path::new(&partition));
-    let Some(mounted) = Mounted::new(&[&partition]) else { return };
+    let Some(mounted) = Mounted::new(&[&READ_ONLY, &[&*partition][..]].concat()) else { return };
     let words = format!("{} is mounted on", name(&partition));
     both_refuse(&disk, &disk.path, &words);
     both_refuse(&disk, &partition, &words);

@@ -31,6 +31,10 @@ impl Clock for MachineClock {
     fn boottime_ns(&self) -> i64 {
         self.timeline.now_ns() - self.started_ns
     }
+
+    fn boot(&self) -> u64 {
+        self.started_ns.unsigned_abs() + 1
+    }
 }
 
 impl Sleep for MachineClock {

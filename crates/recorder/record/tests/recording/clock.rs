@@ -24,6 +24,10 @@ impl Clock for Ahead {
     fn boottime_ns(&self) -> i64 {
         SystemClock.boottime_ns()
     }
+
+    fn boot(&self) -> u64 {
+        SystemClock.boot()
+    }
 }
 
 impl Sleep for Ahead {

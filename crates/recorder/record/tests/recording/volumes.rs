@@ -42,8 +42,7 @@ pub(crate) fn new_volume_of(paths: &[PathBuf], parity: u8, piece_bytes: u32, siz
         device::open(path, &device::Options::default()).unwrap()
     };
     let mut devices: Vec<_> = paths.iter().map(make).collect();
-    let (explained, boottime_ns) = (SystemClock.realtime(), SystemClock.boottime_ns());
-    let time = TimeKnown { explained, boottime_ns, ..TimeKnown::default() };
+    let time = TimeKnown::by(&SystemClock);
     let options =
         CreateOptions { piece_bytes, parity_columns: parity, time, ..CreateOptions::default() };
     create(&mut devices, &options, &identity).unwrap();

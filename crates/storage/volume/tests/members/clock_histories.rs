@@ -97,6 +97,10 @@ impl Clock for Machine {
     fn boottime_ns(&self) -> i64 {
         self.timeline.now_ns() - self.started_ns
     }
+
+    fn boot(&self) -> u64 {
+        self.started_ns.unsigned_abs() + 1
+    }
 }
 
 impl Sleep for Machine {
@@ -120,8 +124,7 @@ impl Machine {
             spares: Vec::new(),
             created: machine.realtime(),
         };
-        let (explained, boottime_ns) = (machine.realtime(), machine.boottime_ns());
-        let time = TimeKnown { explained, boottime_ns, ..TimeKnown::default() };
+        let time = TimeKnown::by(&machine);
         let piece_bytes = PIECE_BYTES_MIN;
         let options = CreateOptions { piece_bytes, time, ..CreateOptions::default() };
         create(&mut boxed(std::slice::from_ref(&machine.disk)), &options, &identity).unwrap();
@@ -277,4 +280,24 @@ fn packets_expire_by_a_clock_that_the_operator_calls_right() {
     assert!(!machine.start(ERASES), "it is believed from then on");
     let given_up = machine.reader().superblock().given_up_before;
     assert!(machine.kept.first().expect("it was recorded").sequence < given_up);
+}
+
+/// How long another machine has been up says nothing of when this one wrote.
+#[test]
+fn a_disk_that_is_carried_to_a_machine_that_is_up_for_longer_makes_nobody_doubt() {
+    let mut machine = Machine::new(0);
+    assert!(!machine.start(ERASES));
+    machine.started_ns = -20 * DAY_NS;
+    assert!(!machine.start(ERASES), "the clock is right");
+    machine.started_ns = machine.timeline.now_ns() - HOUR_NS;
+    assert!(!machine.start(ERASES) && !machine.start(RIGHT), "and on the way back");
+}
+
+/// A clock that was set back while nobody recorded is later than all that was recorded.
+#[test]
+fn a_clock_that_lags_behind_the_time_since_boot_is_doubted() {
+    let back = Start { off_ns: -9 * DAY_NS, after_ns: 10 * DAY_NS, ..ERASES };
+    let mut machine = Machine::new(0);
+    assert!(!machine.start(ERASES));
+    assert!(machine.start(back), "ten days have passed, and it says one");
 }

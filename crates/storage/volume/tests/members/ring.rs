@@ -4,7 +4,7 @@ use device::{Device, Modelled, Pool, ReadAt, Timeline, Timing, ZoneProfile};
 use format::geometry::PIECE_BYTES_MIN;
 use format::head::{HEAD_BYTES, HeadKey, Kind, StripeId, VolumeId};
 use format::superblock::{MemberEntry, TimeKnown};
-use units::{Clock, Timestamp};
+use units::Timestamp;
 use volume::{
     CreateOptions, Error, Filled, Identity, Opener, Reader, RowsWanted, Writer, create, mount,
     mount_without,
@@ -76,8 +76,7 @@ impl Ring {
             spares: Vec::new(),
             created: Timestamp(0),
         };
-        let (explained, boottime_ns) = (timeline.realtime(), timeline.boottime_ns());
-        let time = TimeKnown { explained, boottime_ns, ..TimeKnown::default() };
+        let time = TimeKnown::by(&timeline);
         let options = CreateOptions {
             piece_bytes: PIECE_BYTES_MIN,
             parity_columns,
