@@ -99,6 +99,14 @@ impl Disks {
         self.members.get(usize::from(member)).expect("a disk for every member")
     }
 
+    /// A disk that had vanished or failed is well again, and opened anew.
+    pub(crate) fn come_back(&mut self, member: u8) {
+        let disk = self.members.get_mut(usize::from(member)).expect("a disk for every member");
+        disk.come_back();
+        disk.clear_rules();
+        *disk = disk.clone();
+    }
+
     /// The members in `members`, bit m for member m, for writing, in any order. Who opens a member
     /// has its pages dropped from the cache.
     pub(crate) fn devices(&self, members: u32, random: &mut Random) -> Vec<Box<dyn Device>> {

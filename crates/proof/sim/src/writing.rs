@@ -4,7 +4,7 @@
 use core::time::Duration;
 
 use device::{Crash, Fault, MUTATIONS, Operation, Rule};
-use format::head::{HEAD_BYTES, Kind, Totals};
+use format::head::{HEAD_BYTES, Kind, StripeId, Totals};
 use units::Timestamp;
 use volume::{Error, Filled, FilledColumn, Returning, Writer};
 
@@ -79,8 +79,14 @@ impl History {
             let drained = writer.drain(self.disks.timeline());
             self.acknowledge(writer.acknowledged());
             let present = bits(writer.membership().present());
+            let epoch = writer.epoch();
             self.truth.stop = writer.next();
-            let closed = drained.and_then(|()| writer.close(self.disks.timeline()));
+            let closed = drained.and_then(|()| writer.stop(self.disks.timeline()));
+            if writer.epoch() != epoch {
+                // A member left meanwhile, and the stop is in the epoch without it.
+                self.truth.stop = StripeId { sequence: writer.next().sequence - 1, sub: u16::MAX };
+            }
+            drop(writer);
             if self.disks.has_crashed() {
                 self.crashed("crashes while stopping");
                 self.doubt_epoch(present);
@@ -344,8 +350,7 @@ impl History {
             return Ok(Ok(()));
         }
         let member = self.random.pick(&away);
-        self.disks.get(member).come_back();
-        self.disks.get(member).clear_rules();
+        self.disks.come_back(member);
         let device = self.disks.devices(1 << member, &mut self.random).remove(0);
         let taken = Returning::open(device)
             .and_then(|returning| writer.take_back(returning, self.disks.timeline()));

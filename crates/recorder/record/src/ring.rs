@@ -191,9 +191,10 @@ impl RingWriter<'_> {
         self.note();
         self.status.lock().unwrap_or_else(PoisonError::into_inner).unerased = unerased;
         self.say_recorded();
-        let counters = self.writer.close(self.clock);
+        let stopped = self.writer.stop(self.clock);
+        self.report_expelled();
         self.questions.end();
-        counters
+        stopped.map(|()| self.writer.counters())
     }
 
     /// Waits until everything is durable.
@@ -455,6 +456,13 @@ impl RingWriter<'_> {
 
     /// A member that was expelled is reported, and a spare is looked for.
     fn see_to_members(&mut self) {
+        self.report_expelled();
+        if core::mem::take(&mut self.may_replace) {
+            self.look_for_spares();
+        }
+    }
+
+    fn report_expelled(&mut self) {
         while let Some(gone) = self.writer.expelled().get(self.expelled) {
             let (member, reason) = (gone.member, gone.reason.to_string());
             self.failed.retain(|other| *other != member);
@@ -466,9 +474,6 @@ impl RingWriter<'_> {
             self.vacated.retain(|other| *other != member);
             self.vacated.push(member);
             self.may_replace = true;
-        }
-        if core::mem::take(&mut self.may_replace) {
-            self.look_for_spares();
         }
     }
 

@@ -255,7 +255,7 @@ impl MemberWriters {
     }
 
     /// The next member that has failed and that no caller has heard of.
-    fn failure(&mut self) -> Result<(), Failed> {
+    pub(crate) fn failure(&mut self) -> Result<(), Failed> {
         let failed = self.iter_mut().find_map(|(member, writer)| {
             writer.take_failure().map(|error| Failed { member: Some(member), error })
         });

@@ -485,20 +485,68 @@ impl Writer {
         Ok(())
     }
 
-    /// Orderly end: everything is acknowledged, and a closing head says so for good.
+    /// Orderly end: everything is acknowledged, and a closing head says so for good. Members that
+    /// fail meanwhile are among [`Self::expelled`]. Nothing can be written from here on.
+    ///
+    /// # Errors
+    /// [`Error::TooFewLeft`] when fewer members are left than a stripe has data columns; what
+    /// stops all of them.
+    pub fn stop(&mut self, clock: &dyn Clock) -> Result<(), Error> {
+        loop {
+            self.drain(clock)?;
+            let epoch = self.epoch();
+            self.close_slot(clock, true)?;
+            self.drain(clock)?;
+            if self.epoch() != epoch {
+                // A member left meanwhile: the stop was that of an epoch which is over.
+                continue;
+            }
+            let mark = mark::of(self.superblock(), self.acknowledged, true, clock);
+            let stored = self.writers.store(clock, |own| {
+                self.explained.noted(Superblock { mark, ..own.successor() }, clock)
+            });
+            // Of a member that another program has written to nothing may be left: an epoch
+            // without it says so. Who fails now only knows less than the others.
+            let is_changed = |failed: &Failed| matches!(failed.error, Error::Changed { .. });
+            let Some(changed) = self.leave_failed(stored, is_changed)? else { break };
+            self.expel(changed, clock)?;
+        }
+        self.stopped = true;
+        // A claim that is left is one that no process renews.
+        let given_up = self.writers.give_up(clock);
+        self.leave_failed(given_up, |_| false).map(drop)
+    }
+
+    /// Leaves members that fail when the volume is closed, but for those of which the epoch has to
+    /// say so; gives one of these.
+    fn leave_failed(
+        &mut self,
+        ended: Result<(), Failed>,
+        is_told: impl Fn(&Failed) -> bool,
+    ) -> Result<Option<Failed>, Error> {
+        let (mut ended, mut told) = (ended, None);
+        while let Err(failed) = ended {
+            let Some(member) = failed.member else { return Err(failed.error) };
+            if is_told(&failed) {
+                told = Some(failed);
+            } else {
+                self.let_go(member);
+                self.check_left((member, &failed.error))?;
+                let (reason, epoch) = (failed.error, self.epoch());
+                self.expelled.push(Expelled { member, reason, epoch });
+            }
+            ended = self.writers.failure();
+        }
+        Ok(told)
+    }
+
+    /// Stops in order; what was done.
+    ///
+    /// # Errors
+    /// Those of [`Self::stop`].
     pub fn close(mut self, clock: &dyn Clock) -> Result<WriterCounters, Error> {
-        self.drain(clock)?;
-        self.close_slot(clock, true)?;
-        self.drain(clock)?;
-        let mark = mark::of(self.superblock(), self.acknowledged, true, clock);
-        // The volume is closed: who fails now knows less than the others, and leaves a claim that
-        // no process renews. Where another program has written, nothing of the volume may be left.
-        let stored = self.writers.store(clock, |own| {
-            self.explained.noted(Superblock { mark, ..own.successor() }, clock)
-        });
-        let mut failed = [stored, self.writers.give_up(clock)].into_iter().filter_map(Result::err);
-        let counts = |it: &Failed| it.member.is_none() || matches!(it.error, Error::Changed { .. });
-        failed.find(counts).map_or_else(|| Ok(self.counters()), |failed| Err(failed.error))
+        self.stop(clock)?;
+        Ok(self.counters())
     }
 
     /// Leaves the current slot: a VOID head behind its last stripe, whose block reaches to the

@@ -55,12 +55,7 @@ impl Writer {
         let mut failed = failed;
         loop {
             let Some(member) = failed.member else { return Err(failed.error) };
-            if let Some(writer) = self.writers.remove(member) {
-                self.counters.flushes += writer.flushes();
-                let latency = &mut self.counters.write_latency_ns_max;
-                *latency = writer.write_latency_ns_max().max(*latency);
-                self.gone.push(writer);
-            }
+            self.let_go(member);
             // Who was about to join when that came to nothing does not come with another member's
             // leaving: what is in flight is on those that stay, and not on it.
             let (epoch, agreed) = (self.epoch(), self.superblock());
@@ -75,11 +70,7 @@ impl Writer {
                 .map(|writer| writer.superblock().member)
                 .collect();
             self.gone.extend(new.into_iter().filter_map(|member| self.writers.remove(member)));
-            let left = self.writers.iter().count();
-            if left < usize::from(self.geometry().data_columns) {
-                self.stopped = true;
-                return Err(self.too_few_left(left, (member, &failed.error)));
-            }
+            self.check_left((member, &failed.error))?;
             let reason = failed.error;
             match self.begin_epoch(Change::default(), clock) {
                 Ok(()) => {
@@ -96,14 +87,29 @@ impl Writer {
         }
     }
 
-    fn too_few_left(&self, present: usize, (member, reason): (u8, &Error)) -> Error {
+    /// A member takes no part any more; what it has under way keeps its memory.
+    pub(super) fn let_go(&mut self, member: u8) {
+        let Some(writer) = self.writers.remove(member) else { return };
+        self.counters.flushes += writer.flushes();
+        let latency = &mut self.counters.write_latency_ns_max;
+        *latency = writer.write_latency_ns_max().max(*latency);
+        self.gone.push(writer);
+    }
+
+    /// Whether enough are left when this member has left.
+    pub(super) fn check_left(&mut self, (member, reason): (u8, &Error)) -> Result<(), Error> {
+        let (present, needed) = (self.writers.iter().count(), self.geometry().data_columns);
+        if present >= usize::from(needed) {
+            return Ok(());
+        }
+        self.stopped = true;
         // A spare may have taken the place of one that left before.
         let away = self.expelled.iter().filter(|gone| self.writers.get(gone.member).is_none());
         let mut lost: Vec<(u8, &Error)> = away.map(|gone| (gone.member, &gone.reason)).collect();
         lost.push((member, reason));
         let name = |(member, reason)| MemberFailure::new(self.superblock(), member, reason);
         let failed = lost.into_iter().map(name).collect();
-        Error::TooFewLeft { present, needed: self.geometry().data_columns, failed }
+        Err(Error::TooFewLeft { present, needed, failed })
     }
 
     /// Ends the epoch: everything in flight is durable, and the slot is closed in the name of the

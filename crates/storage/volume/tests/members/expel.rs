@@ -3,7 +3,8 @@
 
 use core::ops::ControlFlow;
 
-use device::{Crash, Fault, MUTATIONS, Modelled, OPERATIONS, Operation, Rule};
+use device::{Crash, Device as _, Fault, MUTATIONS, Modelled, OPERATIONS, Operation, Rule};
+use format::superblock::SUPERBLOCK_BYTES;
 use units::Clock;
 use volume::{Candidate, Error, Opener, Retention, mount, mount_members, mount_without, verify};
 
@@ -50,6 +51,56 @@ fn a_writer_goes_on_without_a_member_and_loses_nothing() {
             drop(writer);
             ring.check(&crashed, acknowledged);
         }
+    }
+}
+
+/// Another program makes the member one of another volume.
+fn overwrite(disk: &Modelled) {
+    let mut superblock = vec![0; SUPERBLOCK_BYTES];
+    Ring::with_id(2, 1, 9).disks[0].clone().read_at(0, &mut superblock).unwrap();
+    disk.clone().write_at(0, &superblock).unwrap();
+}
+
+#[test]
+fn a_member_that_leaves_while_the_volume_is_closed_is_told_and_not_needed() {
+    let overwritten: (&str, Misfortune) = ("is overwritten", overwrite);
+    for (what, strike) in MISFORTUNES.into_iter().chain([overwritten]) {
+        for rows_left in [false, true] {
+            let mut ring = Ring::new(2, 1);
+            let mut writer = ring.mount();
+            ring.append(&mut writer, 20).unwrap();
+            if !rows_left {
+                writer.drain(&ring.timeline).unwrap();
+            }
+            strike(&ring.disks[1]);
+            writer.stop(&ring.timeline).unwrap();
+            let expelled: Vec<u8> = writer.expelled().iter().map(|gone| gone.member).collect();
+            assert_eq!(expelled, [1], "{what}");
+            assert!(ring.append(&mut writer, 1).is_err(), "it is closed");
+            let acknowledged = writer.acknowledged();
+            assert!(acknowledged > ring.appended.last().unwrap().0, "{what}");
+            drop(writer);
+            let mut left = ring.disks.clone();
+            left.remove(1);
+            ring.check(&left, acknowledged);
+            let (writer, recovery) = mount(boxed(&left), &Opener::alone(&ring.timeline)).unwrap();
+            assert!(recovery.clean, "{what}");
+            drop(writer);
+        }
+        let mut ring = Ring::new(2, 1);
+        let mut writer = ring.mount();
+        ring.append(&mut writer, 20).unwrap();
+        writer.drain(&ring.timeline).unwrap();
+        strike(&ring.disks[0]);
+        strike(&ring.disks[1]);
+        let stopped = writer.stop(&ring.timeline);
+        let is_told = match &stopped {
+            Err(Error::TooFewLeft { failed, .. }) => failed.len() == 2,
+            // A machine that stands still is no member's fault.
+            Ok(()) => what == "stalls",
+            _ => false,
+        };
+        assert!(is_told, "{what}: {stopped:?}");
     }
 }
 
