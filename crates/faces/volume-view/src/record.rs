@@ -114,12 +114,14 @@ fn earlier(report: &Report) -> Vec<String> {
     lines
 }
 
-/// Whether nothing was lost, now or of what was there before, and every input was read to its end.
+/// Whether nothing was lost, now or of what was there before, every input was read to its end, and
+/// what was stored is given out.
 pub fn is_clean(report: &Report) -> bool {
     let is_bad = |change: &MemberChange| change.what.is_bad();
     report.total.is_lossless()
         && report.broken_off.is_empty()
         && report.clock_doubt.is_none()
+        && report.withheld == 0
         && report.recovery.damaged == 0
         && report.unreadable == 0
         && !report.changes.iter().any(is_bad)

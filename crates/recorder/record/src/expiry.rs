@@ -50,7 +50,7 @@ pub(crate) fn retention(options: &Options, before: &Superblock) -> Result<Retent
 /// Stripes that are stored with packets which are too old to be given out.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Withheld {
-    stripes: u64,
+    pub(crate) stripes: u64,
     times: Option<Range<Timestamp>>,
 }
 

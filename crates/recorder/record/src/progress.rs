@@ -221,6 +221,7 @@ impl<'a> ProgressReporter<'a> {
                  recording goes on with them, or `wirespool erase`"
             ));
         }
+        report.withheld = shown.withheld.stripes;
         report.notes.extend(shown.withheld.note());
         report.clock_doubt = shown.clock_doubt;
         report.notes.extend(shown.clock_doubt.map(|doubt| doubt.to_string()));

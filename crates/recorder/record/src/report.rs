@@ -75,6 +75,9 @@ pub struct Report {
     pub left_out: u64,
     /// Parts of earlier recordings that had no index yet, and could not be read to make one.
     pub unreadable: u64,
+    /// Stripes with packets that were too old already when they were stored: no answer gives those
+    /// out.
+    pub withheld: u64,
     /// Packets did not expire by the clock.
     pub clock_doubt: Option<ClockDoubt>,
     /// How often the indexer ended before its time, and another one was started.

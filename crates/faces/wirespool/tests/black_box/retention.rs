@@ -15,14 +15,15 @@ fn now_ns() -> u64 {
 }
 
 /// Packets 0 to 49 came two hours ago, 50 to 99 ten minutes ago. Gives the time of packet 0, were
-/// all as the newer ones.
-fn record_old_and_new(volume: &Volume, arguments: &[&str]) -> u64 {
+/// all as the newer ones. Of what is too old to be given out the recording ends with status 1.
+fn record_old_and_new(volume: &Volume, arguments: &[&str], of_old: i32) -> u64 {
     let first_ns = now_ns() - HOUR_NS / 6;
     let inputs = [(first_ns - 2 * HOUR_NS, 0..50), (first_ns, 50..100)];
     for (number, (first_ns, packets)) in inputs.into_iter().enumerate() {
         let path = volume.file(&format!("{number}.pcap"));
         std::fs::write(&path, capture(first_ns, packets)).unwrap();
-        volume.record(&[&["--read", &*path], arguments].concat()).done();
+        let ran = volume.record(&[&["--read", &*path], arguments].concat());
+        assert_eq!(ran.code, Some(if number == 0 { of_old } else { 0 }), "{ran:?}");
     }
     first_ns
 }
@@ -35,7 +36,7 @@ fn inspected(volume: &Volume) -> Value {
 #[test]
 fn nothing_older_than_the_maximum_age_is_given_out() {
     let volume = Volume::empty();
-    let first_ns = record_old_and_new(&volume, &["--max-age", "1h"]);
+    let first_ns = record_old_and_new(&volume, &["--max-age", "1h"], 1);
     let newer = (50..100).collect();
     assert_eq!(extracted(&volume.path, volume.folder.path(), first_ns), newer);
     let json = inspected(&volume);
@@ -78,7 +79,7 @@ fn a_volume_remembers_its_maximum_age() {
     std::fs::remove_file(&volume.path).unwrap();
     let create = ["create", &volume.path, "--size", "64M", "--piece", "256K", "--sparse"];
     run(&[&create[..], &["--max-age", "1h"]].concat()).done();
-    let first_ns = record_old_and_new(&volume, &[]);
+    let first_ns = record_old_and_new(&volume, &[], 1);
     assert_eq!(extracted(&volume.path, volume.folder.path(), first_ns).len(), 50);
     assert_eq!(inspected(&volume)["max_age_ns"], HOUR_NS);
     let ran = volume.record(&["--read", "x", "--max-age", "forever"]);
@@ -88,7 +89,7 @@ fn a_volume_remembers_its_maximum_age() {
 #[test]
 fn a_hold_is_an_extract_with_its_manifest_within_a_budget() {
     let volume = Volume::empty();
-    record_old_and_new(&volume, &[]);
+    record_old_and_new(&volume, &[], 0);
     let holds = volume.file("holds");
     let listed = |arguments: &[&str]| {
         run(&[&["hold", "--list", "--hold-dir", &holds], arguments].concat()).done().out
@@ -210,7 +211,7 @@ fn index_files(volume: &Volume) -> usize {
 #[test]
 fn what_is_older_than_the_maximum_age_is_erased_with_its_index() {
     let volume = Volume::empty();
-    let first_ns = record_old_and_new(&volume, &["--max-age", "1h", "--erase"]);
+    let first_ns = record_old_and_new(&volume, &["--max-age", "1h", "--erase"], 1);
     let newer: BTreeSet<u32> = (50..100).collect();
     assert_eq!(in_file(&volume.path), newer);
     assert_eq!(index_files(&volume), 1, "only that of the newer packets");
@@ -226,17 +227,17 @@ fn what_is_older_than_the_maximum_age_is_erased_with_its_index() {
 
     // Slots go in the order of the ring: what is old behind something younger is hidden first.
     let path = volume.file("0.pcap");
-    volume.record(&["--read", &path]).done();
+    assert_eq!(volume.record(&["--read", &path]).code, Some(1));
     assert_eq!(inspected(&volume)["erases"], true, "the volume remembers it");
     assert_eq!(in_file(&volume.path).len(), 100);
     assert_eq!(extracted(&volume.path, volume.folder.path(), first_ns), newer);
-    volume.record(&["--read", &path, "--max-age", "1s"]).done();
+    assert_eq!(volume.record(&["--read", &path, "--max-age", "1s"]).code, Some(1));
     assert_eq!(in_file(&volume.path), BTreeSet::new());
 
     let ran = volume.record(&["--read", &path, "--max-age", "off", "--erase"]);
     ran.is_refused("nothing would be erased");
     assert_eq!(volume.record(&["--read", &path, "--erase=perhaps"]).code, Some(2));
-    volume.record(&["--read", &path, "--erase=off"]).done();
+    assert_eq!(volume.record(&["--read", &path, "--erase=off"]).code, Some(1));
     assert_eq!(inspected(&volume).get("erases"), None);
     assert_eq!(in_file(&volume.path), (0..50).collect(), "expired, and not erased");
     let out = volume.file("none.pcap");
@@ -247,7 +248,7 @@ fn what_is_older_than_the_maximum_age_is_erased_with_its_index() {
 #[test]
 fn a_volume_that_nobody_records_into_is_erased_by_command() {
     let volume = Volume::empty();
-    let first_ns = record_old_and_new(&volume, &[]);
+    let first_ns = record_old_and_new(&volume, &[], 0);
     let erase = |arguments: &[&str]| {
         run(&[&["erase", &volume.path, "--index-dir", &volume.index], arguments].concat())
     };

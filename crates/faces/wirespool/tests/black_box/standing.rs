@@ -184,6 +184,7 @@ fn what_is_too_old_is_said_when_it_is_recorded_and_when_it_is_asked_for() {
     let recorded = volume.record(&["--read", &path, "--max-age", "1h"]);
     let said = format!("{}{}", recorded.out, recorded.err);
     assert!(said.contains("withheld by age: 1 stripe has packets"), "{recorded:?}");
+    assert_eq!(recorded.code, Some(1), "{recorded:?}");
     assert!(said.contains("from 2020-09-13T"), "{recorded:?}");
     let found = run(&["find", &volume.path, "--index-dir", &volume.index]);
     assert!(found.code == Some(1) && found.err.starts_with("0 sessions, incomplete"), "{found:?}");

@@ -13,7 +13,7 @@ use format::piece::packets;
 use format::superblock::{MemberEntry, TimeKnown};
 use host::SystemClock;
 use record::{Input, Options, Report, record};
-use units::{Clock, Timestamp};
+use units::Timestamp;
 use volume::{CreateOptions, Identity, Reader, create, verify};
 
 /// Link type, time, length on the wire, bytes.
