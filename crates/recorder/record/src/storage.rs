@@ -107,7 +107,11 @@ impl Storage for Paths {
         let mut all = core::iter::once(first).chain(others);
         // Lazily: each search costs a look at every member.
         let first = all.next().expect("there is a first");
-        if first.is_ok() { first } else { all.find(Result::is_ok).unwrap_or(first) }
+        match first {
+            // From the place of a copy the copy would be found.
+            Ok(_) | Err(volume::Error::Copies { .. }) => first,
+            Err(_) => all.find(Result::is_ok).unwrap_or(first),
+        }
     }
 
     fn open_members(&self, members: &[MemberAt]) -> Result<Vec<Box<dyn ReadAt>>, volume::Error> {

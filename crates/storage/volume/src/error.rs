@@ -192,7 +192,22 @@ pub enum Error {
         /// Number of the member.
         member: u8,
     },
-    /// Two copies of one member.
+    /// The same member lies at two places.
+    #[error(
+        "member {member} is there twice, {} and {}: one of them is a copy; take it away, and give \
+         the original alone",
+        path.display(),
+        other.display()
+    )]
+    Copies {
+        /// Number of the member.
+        member: u8,
+        /// One of the places.
+        path: PathBuf,
+        /// The other one.
+        other: PathBuf,
+    },
+    /// Two devices are the same member.
     #[error("member {member} is there twice: one of them is a copy; give the original alone")]
     SameMember {
         /// Place of the second among the devices given.

@@ -69,12 +69,24 @@ fn find(path: &Path, named: &[PathBuf]) -> Result<Vec<Found>, Error> {
     }
     leave_strangers(&mut found, given)?;
     found.sort_by_key(|(found, ..)| found.member);
+    refuse_copies(&found)?;
     Ok(found)
 }
 
+/// Which of them is the member nobody can tell. Sorted by member.
+fn refuse_copies(found: &[Found]) -> Result<(), Error> {
+    let alike = found.windows(2).find_map(|pair| match pair {
+        [(one, ..), (other, ..)] if one.member == other.member => Some([one, other]),
+        _ => None,
+    });
+    alike.map_or(Ok(()), |[one, other]| {
+        let [path, other] = [&one.path, &other.path].map(PathBuf::clone);
+        Err(Error::Copies { member: one.member, path, other })
+    })
+}
+
 /// Of copies of a member the newest: one that was put aside is not taken for the member. Copies
-/// that are alike are all kept, for who opens them to refuse, unless they are one disk under
-/// several names.
+/// that are alike are all kept, to be refused, unless they are one disk under several names.
 fn newest_of_each(mut new: Vec<Found>) -> Vec<Found> {
     new.sort_by_key(|(.., own)| Reverse(own.newness()));
     let mut kept: Vec<Found> = Vec::new();

@@ -153,7 +153,9 @@ fn on_another_machine_no_verb_takes_a_disk_that_a_recorder_has() {
     let recorder = Recorder::start(&volume, &index);
     let Some(device) = Attached::over(&file, &[]) else { return };
     let disk = &device.path;
-    let verbs: [&[&str]; 4] = [
+    let name = disk.trim_start_matches("/dev/");
+    let verbs: [&[&str]; 5] = [
+        &["qualify", disk, "--part", "fill", "--destroy", name, "--overwrite", "volume"],
         &["create", disk, "--force"],
         &["grow", &other, disk, "--force"],
         &["grow", &other, disk, "--spare", "--force"],
