@@ -132,7 +132,7 @@ fn code(error: &anyhow::Error) -> u8 {
     if error.chain().any(|cause| cause.is::<Usage>() || cause.is::<WrongQuery>()) {
         return USAGE;
     }
-    if matches!(error.downcast_ref(), Some(::qualify::Error::Words(_))) {
+    if matches!(error.downcast_ref(), Some(::qualify::Error::Words(_))) || is_wrong_filter(error) {
         return USAGE;
     }
     let is_damage = match error.downcast_ref() {
@@ -149,6 +149,15 @@ fn code(error: &anyhow::Error) -> u8 {
         },
     };
     if is_damage { DAMAGED } else { ENVIRONMENT }
+}
+
+/// A filter that libpcap does not understand.
+fn is_wrong_filter(error: &anyhow::Error) -> bool {
+    let capture = match error.downcast_ref() {
+        Some(::record::Error::Capture(error)) => Some(error),
+        _ => error.downcast_ref(),
+    };
+    matches!(capture, Some(::capture::Error::Filter { .. }))
 }
 
 /// A service says that its volume is too damaged.

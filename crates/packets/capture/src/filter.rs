@@ -100,8 +100,14 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    pub(crate) fn new(expression: &str) -> Self {
-        Self { expression: expression.to_owned(), programs: Vec::new() }
+    /// The expression, compiled for each link type that is decoded and knows it (`type mgt` means
+    /// something for 802.11 alone). A process that gave up its rights can later open neither the
+    /// library nor files with names of ports.
+    pub(crate) fn new(expression: &str) -> Result<Self, Error> {
+        let mut all = Self { expression: expression.to_owned(), programs: Vec::new() };
+        let of_ethernet = all.index_of(LinkType::ETHERNET);
+        let known = LinkType::DECODED.iter().filter(|it| all.index_of(**it).is_ok()).count();
+        if known == 0 { of_ethernet.map(|_| all) } else { Ok(all) }
     }
 
     pub(crate) fn expression(&self) -> &str {

@@ -24,11 +24,7 @@ impl PacketFilter {
     /// [`Error::FilterLibrary`] without libpcap; [`Error::Filter`] with what it does not like of
     /// the expression for Ethernet.
     pub fn new(expression: &str) -> Result<Self, Error> {
-        let mut programs = Programs::new(expression);
-        match programs.index_of(LinkType::ETHERNET) {
-            Err(Error::Filter { .. }) if is_known_elsewhere(&mut programs) => {}
-            other => drop(other?),
-        }
+        let programs = Programs::new(expression)?;
         let mut words = expression.split(|letter: char| !letter.is_ascii_alphanumeric());
         let asks_for_tags = words.any(|word| word == "vlan");
         Ok(Self { asks_for_tags, programs })
@@ -81,11 +77,6 @@ impl PacketFilter {
     pub fn expression(&self) -> &str {
         self.programs.expression()
     }
-}
-
-/// Whether the expression means something for a link type that is decoded.
-fn is_known_elsewhere(programs: &mut Programs) -> bool {
-    LinkType::DECODED.iter().any(|link_type| programs.index_of(*link_type).is_ok())
 }
 
 /// Copies the beginning of a frame without its VLAN tags; says how much that is and how many bytes

@@ -25,6 +25,25 @@ fn stenographer(volume: &Volume) -> String {
 }
 
 #[test]
+fn a_filter_chooses_among_the_packets_of_files() {
+    let volume = Volume::empty();
+    let captures = crate::machine::CAPTURES;
+    let recorded = volume.record(&["--read", captures, "--filter", "udp port domain"]);
+    if recorded.err.contains("not installed") {
+        println!("not run: libpcap is not installed");
+        return;
+    }
+    let recorded = recorded.done();
+    assert!(recorded.out.contains("every packet that arrived is stored"), "{recorded:?}");
+    let found = run(&["find", &volume.path, "--csv", "--columns", "proto_name"]).done().out;
+    let protocols: Vec<&str> = found.lines().skip(1).collect();
+    assert!(protocols.len() > 5, "{protocols:?}");
+    assert!(protocols.iter().all(|protocol| *protocol == "udp"), "{protocols:?}");
+    let wrong = volume.record(&["--read", captures, "--filter", "udp prot domain"]);
+    wrong.fails_with(2, "filter \"udp prot domain\": ");
+}
+
+#[test]
 fn compressed_captures_are_recorded_as_they_are() {
     let plain = Volume::recorded();
     let rows = |volume: &Volume| {

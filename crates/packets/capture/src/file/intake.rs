@@ -139,9 +139,9 @@ pub(super) struct Intake {
 }
 
 impl Intake {
-    pub(super) fn new(settings: FileOptions) -> Self {
-        let programs = settings.filter.as_deref().map(Programs::new);
-        Self { settings, programs, ..Self::default() }
+    pub(super) fn new(settings: FileOptions) -> Result<Self, Error> {
+        let programs = settings.filter.as_deref().map(Programs::new).transpose()?;
+        Ok(Self { settings, programs, ..Self::default() })
     }
 
     pub(super) fn clear(&mut self) {

@@ -101,7 +101,7 @@ impl FileSource {
             is_directory: false,
             captures: 0,
             open: None,
-            intake: Intake::new(options),
+            intake: Intake::new(options)?,
             buffer: Vec::new(),
         };
         if path == Path::new("-") {
