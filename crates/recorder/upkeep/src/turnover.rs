@@ -143,6 +143,17 @@ impl Opened {
         lost.map_or(prepared, |error| Err(self.named(error)))
     }
 
+    /// With what was got ready for it. Where that was refused, the volume is closed in order first:
+    /// readers would take an end without a stop for a crash.
+    fn with<T>(self, ready: Result<T, Error>, clock: &dyn Clock) -> Result<(Self, T), Error> {
+        match ready {
+            Ok(ready) => Ok((self, ready)),
+            Err(refusal) => match self.close(clock) {
+                Ok(()) | Err(_) => Err(refusal),
+            },
+        }
+    }
+
     pub(crate) fn named(&self, error: volume::Error) -> Error {
         let path = self.members.first().map(|member| member.path.clone()).unwrap_or_default();
         Error::of_volume(&path, error)
@@ -241,11 +252,12 @@ pub fn grow(
     let before = *opened.writer.geometry();
     let parity_columns = parity_columns.unwrap_or(before.parity_columns);
     // Refused before a device is touched.
-    volume::columns_for(usize::from(before.columns()) + new.len(), parity_columns)
-        .map_err(|error| Error::of_volume(&target.volume, error))?;
+    let ready = volume::columns_for(usize::from(before.columns()) + new.len(), parity_columns)
+        .map_err(|error| Error::of_volume(&target.volume, error))
+        .and_then(|_| new.iter().map(|new| opened.prepare(new, clock, progress)).collect());
+    let (mut opened, ready) = opened.with::<Vec<Prepared>>(ready, clock)?;
     let (mut joined, mut newcomers) = (Vec::new(), Vec::new());
-    for (member, new) in (before.columns()..).zip(new) {
-        let (device, opened_device, spare) = opened.prepare(new, clock, progress)?;
+    for (member, (device, opened_device, spare)) in (before.columns()..).zip(ready) {
         joined.push(Joined { device, member: Some(member) });
         newcomers.push((spare, opened_device));
     }
@@ -264,7 +276,8 @@ pub fn add_spare(
     progress: Progress<'_>,
 ) -> Result<Joined, Error> {
     let mut opened = Opened::new(target, clock)?;
-    let (device, opened_device, spare) = opened.prepare(new, clock, progress)?;
+    let ready = opened.prepare(new, clock, progress);
+    let (mut opened, (device, opened_device, spare)) = opened.with(ready, clock)?;
     let added = opened.writer.add_spare(spare, opened_device, clock);
     added.map_err(|error| opened.named(error))?;
     opened.close(clock)?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::golden::{capture, extracted};
-use crate::machine::{CAPTURES, Volume, run};
+use crate::machine::{CAPTURES, Volume, run, text};
 
 fn status(member: &str) -> (Value, Option<i32>) {
     let ran = run(&["status", member, "--json"]);
@@ -149,5 +149,12 @@ fn what_members_cannot_be_is_refused_in_one_line() {
     run(&["status", &new]).is_refused("does not exist");
     // One of data and two of parity would be three members.
     run(&["grow", &volume.path, &new, "--sparse", "--parity", "2"]).is_refused("2 for parity");
+    let folder = text(volume.folder.path().to_path_buf());
+    run(&["grow", &volume.path, &folder]).is_refused("neither a regular file nor");
+    run(&["grow", &volume.path, &volume.path, "--spare"]).is_refused("already");
     assert!(!Path::new(&new).exists(), "what is refused leaves nothing behind");
+    // Nor the end of a recorder that crashed, which makes every later answer unknown.
+    let status = run(&["status", &volume.path]).done();
+    assert!(status.out.contains("stopped in order"), "{status:?}");
+    run(&["find", &volume.path, "host 192.0.2.1", "--index-dir", &volume.index]).done();
 }
