@@ -70,6 +70,12 @@ impl StopFlag {
         Self::install_but(&[])
     }
 
+    /// The same, but SIGHUP ends the process at once: for what shows something on a terminal. One
+    /// that is closed gives the end of input to whoever reads keys, over and over.
+    pub fn install_on_terminal() -> Result<Self, Error> {
+        Self::install_but(&[SIGHUP])
+    }
+
     /// The same, with a flag of its own for SIGHUP, by which services read their files again.
     pub fn install_with_reload() -> Result<(Self, ReloadFlag), Error> {
         let reload = ReloadFlag::default();

@@ -46,7 +46,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         let text = "--at is a moment of a volume or a file: an interface has no past";
         return Err(Usage(text.to_owned()).into());
     }
-    let stop = StopFlag::install()?;
+    let stop = if flags.once { StopFlag::install()? } else { StopFlag::install_on_terminal()? };
     let limits = Limits {
         packet_bytes: usize::try_from(flags.memory).unwrap_or(usize::MAX),
         ..Limits::default()

@@ -290,7 +290,8 @@ impl Screen {
     /// `None` with a printed reason where there is no tmux.
     fn start(arguments: &[&str]) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
-        let name = format!("wirespool-test-{}-{}", std::process::id(), arguments.len());
+        let name = folder.path().file_name().unwrap().to_str().unwrap();
+        let name = format!("wirespool-test-{}-{name}", std::process::id());
         let screen = Self { folder, name };
         let quoted: Vec<String> = arguments.iter().map(|word| format!("'{word}'")).collect();
         let shell = format!("'{BINARY}' top {}; echo ended $?; sleep 60", quoted.join(" "));
@@ -334,6 +335,29 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         drop(self.tmux(&["kill-server"]));
+    }
+}
+
+/// Whether a process is there that has this among its arguments.
+fn is_running_with(argument: &str) -> bool {
+    let lines = fs::read_dir("/proc").unwrap().flatten();
+    let mut lines = lines.filter_map(|entry| fs::read_to_string(entry.path().join("cmdline")).ok());
+    lines.any(|line| line.split('\0').any(|word| word == argument))
+}
+
+#[test]
+fn it_ends_with_its_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("http.pcap").into_os_string().into_string().unwrap();
+    fs::copy(format!("{CAPTURES}/http.pcap"), &file).unwrap();
+    let Some(screen) = Screen::start(&[&file]) else { return };
+    screen.press(&[], "tcp");
+    assert!(is_running_with(&file));
+    drop(screen);
+    let begun = Instant::now();
+    while is_running_with(&file) {
+        assert!(begun.elapsed() < Duration::from_secs(20), "top runs on without a terminal");
+        sleep(Duration::from_millis(50));
     }
 }
 
