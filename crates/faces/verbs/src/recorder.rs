@@ -100,8 +100,20 @@ fn sync(control: &Control, next_ns: &AtomicI64) -> String {
 
 /// The name of a volume's socket; `None` where it cannot be opened.
 fn socket_of(volume: &Path, members: &[PathBuf]) -> Option<String> {
+    Some(asked(volume, members)?.socket)
+}
+
+/// A volume, whose recorder is asked.
+struct Asked {
+    socket: String,
+    /// Its superblocks say that the last recorder stopped in order, and none has begun since.
+    is_stopped: bool,
+}
+
+fn asked(volume: &Path, members: &[PathBuf]) -> Option<Asked> {
     let reader = volume::open_superblocks(volume, members).ok()?;
-    Some(reader.superblock().volume_id.to_string())
+    let socket = reader.superblock().volume_id.to_string();
+    Some(Asked { socket, is_stopped: reader.has_stopped_in_order() })
 }
 
 /// Has the recorder of a volume, if one runs, make durable what it has taken so far, so that who
@@ -112,15 +124,17 @@ pub fn catch_up(volume: &Path, members: &[PathBuf]) -> bool {
 
 /// The same, telling otherwise why the newest packets will be missing.
 pub fn catch_up_telling(volume: &Path, members: &[PathBuf], tell: &mut dyn FnMut(&str)) -> bool {
-    socket_of(volume, members).and_then(|socket| try_catch_up(&socket, tell)).unwrap_or(false)
+    asked(volume, members).and_then(|asked| try_catch_up(&asked, tell)).unwrap_or(false)
 }
 
 /// The same of the recorder that answers there; `None` where none does.
-fn try_catch_up(socket: &str, tell: &mut dyn FnMut(&str)) -> Option<bool> {
-    let answer = ask(socket, SYNC, SYNC_PATIENCE + MARGIN);
+fn try_catch_up(asked: &Asked, tell: &mut dyn FnMut(&str)) -> Option<bool> {
+    let answer = ask(&asked.socket, SYNC, SYNC_PATIENCE + MARGIN);
     let is_there = matches!(answer, Ok(Some(_)));
     let why = match answer {
         Ok(None) => return None,
+        // An ordinary user may not look whether root has a socket there; no recorder runs.
+        Err(_) if asked.is_stopped => return None,
         Ok(Some(answer)) if answer == DONE => return Some(true),
         Ok(Some(_)) => format!("it has not stored them within {} s", SYNC_PATIENCE.as_secs()),
         Err(error) => crate::failure::line(&error.into()),
@@ -132,10 +146,12 @@ fn try_catch_up(socket: &str, tell: &mut dyn FnMut(&str)) -> Option<bool> {
 /// Asks for a recorder that may have begun a moment ago: until it answers, or for so long.
 pub fn beginning(volume: PathBuf, members: Vec<PathBuf>) -> ::extract::Recorder {
     ::extract::Recorder::new(move |patience| {
-        let Some(socket) = socket_of(&volume, &members) else { return false };
+        // One that has begun since is asked all the same.
+        let Some(asked) = asked(&volume, &members) else { return false };
+        let asked = Asked { is_stopped: false, ..asked };
         let until_ns = SystemClock.boottime_ns().saturating_add(units::nanos(patience));
         loop {
-            if let Some(is_there) = try_catch_up(&socket, &mut say) {
+            if let Some(is_there) = try_catch_up(&asked, &mut say) {
                 return is_there;
             }
             let now_ns = SystemClock.boottime_ns();
