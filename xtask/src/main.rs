@@ -26,6 +26,7 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
   tidy                   check the rules that the compiler cannot see
   tidy --circles         list the uses that make circles of files within a crate
+  tidy --draw            draw docs/structure.svg, the picture of the crates, from the table of rows
   ci                     format, clippy, tidy, doc, tests, licences, fuzz targets; then samples:
                          simulation, page, lab, situations, mutants, Miri
   miri                   tests of memory and of parsers under Miri (needs nightly with it)
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
     let verdict = match *arguments.as_slice() {
         ["tidy"] => tidy::run(),
         ["tidy", "--circles"] => tidy::run_circles(),
+        ["tidy", "--draw"] => tidy::run_draw(),
         ["ci"] => Ok(ci::run()),
         ["miri"] => miri::run_all(),
         ["mutants"] => mutants::run(mutants::SEEDS, ""),

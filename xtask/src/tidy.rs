@@ -1,7 +1,7 @@
 //! Rules that the compiler cannot see, over every file that git knows or would add.
 //!
 //! Each rule is a function from text to findings, one line each, with a test that shows it fails on
-//! a bad example. Nothing is written and nothing is repaired. A rule has no list of exceptions:
+//! a bad example. Checks write and repair nothing. A rule has no list of exceptions:
 //! what breaks it is changed. Only the limits of the shape have a table of what is over them, whose
 //! figures fall.
 
@@ -13,6 +13,7 @@ mod layouts;
 mod rows;
 mod shape;
 mod source;
+mod structure;
 mod text;
 
 use std::collections::BTreeSet;
@@ -35,6 +36,7 @@ pub(crate) fn run() -> Result<bool> {
     findings.extend(mutants::check(files.iter().map(|file| file.path.as_str()), &text_of));
     let packages = packages()?;
     findings.extend(rows::check(&packages));
+    findings.extend(structure::check(&files, &|name| part_of(&packages, name)));
     findings.extend(documents::decisions(&files, &packages));
     findings.extend(code(&files));
     let shape = shape::check(&files);
@@ -45,6 +47,18 @@ pub(crate) fn run() -> Result<bool> {
     println!("{}", shape.summary);
     println!("tidy: {} files, {} findings", files.len(), findings.len());
     Ok(findings.is_empty())
+}
+
+/// Draws the picture of the crates anew.
+pub(crate) fn run_draw() -> Result<bool> {
+    let packages = packages()?;
+    let picture = structure::draw(&|name| part_of(&packages, name));
+    std::fs::write(process::root().join(structure::PATH), picture)?;
+    Ok(true)
+}
+
+fn part_of(packages: &[rows::Package], name: &str) -> Option<&'static str> {
+    packages.iter().find(|package| package.name() == name)?.part()
 }
 
 /// Prints every use between files of one circle, and returns whether there was none.

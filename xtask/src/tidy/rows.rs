@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 /// The layers, from the ground up. Each crate of the workspace stands in exactly one row.
-const ROWS: [&[&str]; 13] = [
+pub(crate) const ROWS: [&[&str]; 13] = [
     &["units", "stage"],
     &["wire", "statistics"],
     &["app", "anonymise", "encryption", "format", "parity"],
@@ -66,7 +66,7 @@ pub(crate) const BOUNDARY: [usize; 2] = [3, 4];
 /// The lowest row that may print to the terminal.
 pub(crate) const FACES: usize = 10;
 /// The row of the binary.
-const BINARY: usize = 11;
+pub(crate) const BINARY: usize = 11;
 /// Tools for developers; they may start programs and read files.
 pub(crate) const TOOLS: usize = 12;
 
@@ -111,6 +111,16 @@ struct Dependency {
 }
 
 impl Package {
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The part of the product that it lies in; `None` beside `crates/`.
+    pub(crate) fn part(&self) -> Option<&'static str> {
+        let is_in = |part: &&str| self.manifest.starts_with(&format!("/crates/{part}/"));
+        PARTS.into_iter().find(is_in)
+    }
+
     /// Names of the libraries that this crate takes from a registry.
     pub(crate) fn libraries(&self) -> impl Iterator<Item = &str> {
         let libraries = self.dependencies.iter().filter(|dependency| !dependency.is_ours);
