@@ -10,8 +10,8 @@ use std::path::PathBuf;
 pub enum Error {
     /// Neither tokens nor certificates.
     #[error(
-        "whoever may connect could read packets: --token-file, --people-file or --client-ca is \
-         missing"
+        "whoever may connect could read packets: give --token-file FILE (`wirespool serve token \
+         create NAME --token-file FILE` makes it), --people-file FILE or --client-ca FILE"
     )]
     NoCredential,
     /// Others could read what is asked and answered.

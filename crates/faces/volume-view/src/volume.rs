@@ -258,7 +258,7 @@ fn max_age(superblock: &Superblock) -> Option<String> {
     let erases = if superblock.erases { ", erased" } else { "" };
     match (superblock.max_age_ns, expired) {
         (0, None) => None,
-        (0, Some(expired)) => Some(format!("none any more; {expired}")),
+        (0, Some(expired)) => Some(format!("none; {expired}")),
         (age, None) => Some(format!("{}{erases}", duration(age))),
         (age, Some(expired)) => Some(format!("{}; {expired}{erases}", duration(age))),
     }

@@ -7,7 +7,6 @@
 use std::path::{Path, PathBuf};
 
 use ::extract::{Options, Request, Target};
-use anyhow::Context;
 use clap::{Args, ValueEnum};
 use host::{Output, StopFlag, SystemClock};
 use units::Timestamp;
@@ -155,8 +154,11 @@ fn install(folder: Option<&Path>) -> Outcome {
             Err(error) => failure = Some(error),
         }
     }
-    let error = failure.map_or_else(|| anyhow::anyhow!("no folder to put it into"), Into::into);
-    Err(error).context("name Wireshark's folder (tshark -G folders): --install DIR")
+    let why = failure.map_or_else(
+        || "Wireshark has no folder for it".to_owned(),
+        |error| crate::failure::line(&error.into()),
+    );
+    anyhow::bail!("{why}; name another folder: --install DIR (`tshark -G folders` lists them)")
 }
 
 /// What may be missing is said in the capture itself, as a comment of its last blocks.

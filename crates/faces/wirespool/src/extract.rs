@@ -37,7 +37,7 @@ pub(crate) use self::places::{Places, SavingFlags, name_of};
 /// Files that --split makes where no --limit says otherwise.
 const SESSIONS_MAX: u64 = 1 << 16;
 
-/// Hand out the packets of sessions as pcapng or pcap.
+/// Write the packets of sessions as pcapng or pcap.
 ///
 /// Packets are as they were on the wire, byte for byte, with times in nanoseconds, in the order of
 /// time. The extract ends with a statement of what is missing from it; a manifest beside the file

@@ -78,7 +78,7 @@ const REMOTE: &str = "--remote";
 const NO_SQL: &str = "this build has no SQL; the packages have it, and \
                       `cargo build --release -p wirespool --features sql` builds it";
 
-/// Records every packet of a link onto disks, finds any session and hands it out as pcapng.
+/// Records every packet of a link onto disks, finds any session and writes its packets as pcapng.
 ///
 /// A volume is a file or a disk that is written round and round, the newest packets over the
 /// oldest. What was acknowledged survives a crash; what was lost is named.

@@ -259,10 +259,10 @@ pub(crate) fn grow(flags: &GrowFlags) -> Outcome {
 /// Show or change who can read an encrypted volume.
 ///
 /// Without --add and --remove it shows the recipients, and how many data keys the members have of
-/// which time. --add lets somebody read, --remove nobody any more: keys of what is recorded from
-/// then on are for the new recipients. With --identity those that are there are wrapped anew, too;
-/// no packet is written for it. On a volume that is not encrypted --add begins to encrypt: what is
-/// recorded from then on is, what is there stays as it is. Not while a recorder runs.
+/// which time. --add adds a reader, --remove removes one: what is recorded from then on is for the
+/// new recipients. With --identity the data keys of earlier recordings are wrapped for them, too;
+/// no packet is rewritten. On a volume that is not encrypted, --add begins to encrypt: only what is
+/// recorded from then on is encrypted. Not while a recorder runs.
 ///
 /// Who was removed and has a copy of the old disks, or of the data keys, can still read what was
 /// recorded until then.

@@ -254,7 +254,8 @@ impl Extracts {
         let threads = core::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let mut missing = Vec::new();
         for thread in threads {
-            missing.extend(thread.join().expect("a panic aborts")?);
+            let statement = thread.join().expect("a panic aborts")?;
+            missing.extend(statement.map(|lines| lines.replace('\n', "; ")));
         }
         let mut report = report?;
         report.broken_off.extend(missing);

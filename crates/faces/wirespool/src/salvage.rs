@@ -18,7 +18,7 @@ use crate::output_file;
 use crate::progress::{Progress, say_lines};
 use crate::stdout;
 
-/// Hand out everything that is left of a volume.
+/// Write everything that is left of a volume.
 ///
 /// For volumes without superblocks, and for volumes with fewer members left than hold data. Finds
 /// volume, shape and member from the heads of the pieces, restores what parity can restore, and

@@ -26,7 +26,7 @@ const RING: ByteSize = ByteSize(16 << 20);
 const LACKS_IPV6: &str = "the program had no IPv6: this machine forwards it by no interface; \
     Linux 6.17 can for single ones, others with net.ipv6.conf.all.forwarding=1";
 
-/// The packets of one program.
+/// Record the packets of one program.
 ///
 /// Runs a program in a network namespace of its own, from which it reaches the world through this
 /// machine, and writes its packets as pcapng; each has its process as a comment. Nothing of that

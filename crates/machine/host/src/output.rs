@@ -50,7 +50,9 @@ impl Output {
         }
         let is_free = overwrite && matches!(found, Target::File { .. });
         if found != Target::Absent && !is_free {
-            return Err(fail(io::ErrorKind::AlreadyExists.into()));
+            use io::ErrorKind::{AlreadyExists, IsADirectory};
+            let kind = if path.is_dir() { IsADirectory } else { AlreadyExists };
+            return Err(fail(kind.into()));
         }
         let (draft, file) = if let Ok(file) = nameless_file(path) {
             (Draft::Nameless, file)

@@ -36,7 +36,10 @@ pub enum Error {
     NoLine { path: PathBuf },
     #[error("cannot read the manifest {}", safe::path(path))]
     Manifest { path: PathBuf, source: ManifestError },
-    #[error("cannot read the manifest {}: it is no text", safe::path(path))]
+    #[error(
+        "cannot read the manifest {}: it is no text; the manifest comes first, then the extract",
+        safe::path(path)
+    )]
     NoText { path: PathBuf },
     #[error("the manifest has no output named {name}")]
     NoOutput { name: String },

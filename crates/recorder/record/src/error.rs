@@ -38,7 +38,7 @@ pub enum Error {
     #[error("nothing would be erased: the volume has no maximum age; --max-age gives it one")]
     EraseWithoutAge,
     /// A processor that this process may not use.
-    #[error("there is no processor {cpu} for this process; it may use {allowed:?}")]
+    #[error("there is no processor {cpu} for this process; it may use {}", listed(allowed))]
     Cpu {
         /// The one asked for.
         cpu: usize,
@@ -48,4 +48,8 @@ pub enum Error {
     /// A thread could not be started.
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),
+}
+
+fn listed(numbers: &[usize]) -> String {
+    numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -117,7 +117,7 @@ pub enum Error {
     },
     /// A member of no size.
     #[error(
-        "a member has no bytes; give it a size, as in --size 8G, or choose a disk that has some"
+        "a member has less than 4 KiB; give it a size, as in --size 8G, or choose another disk"
     )]
     NoBytes,
     /// A usable range that is none.

@@ -29,9 +29,9 @@ fn tenths(count: u64, one: u64, name: &str) -> String {
     format!("{}.{} {name}", tenths / 10, tenths % 10)
 }
 
-/// `1 connection`, `12 connections`.
+/// `1 connection`, `12 000 connections`: [`units::plural`] of what was counted here.
 pub fn plural(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+    units::plural(u64::try_from(count).unwrap_or(u64::MAX), noun)
 }
 
 /// `mapper (process 412)`.
@@ -76,6 +76,6 @@ mod tests {
         assert_eq!((percent(1, 40), percent(30, 40)), ("2.5 %".into(), "75 %".into()));
         assert_eq!(percent(0, 0), "0.0 %");
         assert_eq!(some((1..=7_u8).map(|one| one.to_string())), "1, 2, 3, 4, 5 and 2 more");
-        assert_eq!(plural(1, "look"), "1 look");
+        assert_eq!([1, 12_000].map(|count| plural(count, "look")), ["1 look", "12 000 looks"]);
     }
 }

@@ -39,7 +39,8 @@ pub fn profile_head(summary: &Summary) -> Vec<String> {
     let [one, all] = [summary.share_of_one, summary.share_of_all]
         .map(|share| Cell::Permille(permille(share)).shown());
     let samples = plural(summary.samples, "sample");
-    vec![format!("processors worked {one} of the time of one of them, {all} of all; {samples}")]
+    // Without rights this is not the work of the machine.
+    vec![format!("work that was seen: {one} of one processor, {all} of all; {samples}")]
 }
 
 fn line(row: &Row) -> SheetLine {

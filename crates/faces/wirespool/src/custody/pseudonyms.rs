@@ -87,7 +87,7 @@ impl Pseudonyms {
     }
 }
 
-/// Lead anonymised addresses back to those of the wire.
+/// Restore the addresses that an anonymised extract replaced.
 ///
 /// Opens the escrow that `extract --escrow` wrote beside it with the private key of one of its
 /// recipients. Prints what each address stands for, or with --file gives a capture file its own
@@ -105,7 +105,7 @@ pub(crate) struct Flags {
     /// Addresses of hosts or stations, as they are in the extract
     #[arg(required_unless_present = "file")]
     addresses: Vec<String>,
-    /// A capture file whose addresses are to be led back
+    /// A capture file whose addresses are to be restored
     #[arg(long, value_name = "FILE", requires = "write", conflicts_with = "addresses")]
     file: Option<PathBuf>,
     /// Write the file with its own addresses to this one

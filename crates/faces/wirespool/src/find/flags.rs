@@ -37,7 +37,8 @@ Examples:
   wirespool find /data/spool 'asn = 64500' --top country --mmdb asn.mmdb --mmdb country.mmdb
   wirespool --remote https://sensor:8420 find spool 'port 53' --remote-token-file token
 
-Exit code 1 when the answer is incomplete, 5 when that is not known.")]
+Exit code 1 when the answer is incomplete, 5 when that is not known; what --limit leaves out
+does not count.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Flags {
     /// The volume: a file or a block device; with --remote the name of one

@@ -345,7 +345,8 @@ impl Flags {
         let path = self.target.clone().unwrap_or_default();
         let size = self.size.unwrap_or(8 << 30);
         if size < SIZE_MIN {
-            return Err(Usage(format!("--size {size}: a file of at least 64M")));
+            let size = units::ByteSize(size);
+            return Err(Usage(format!("--size {size} is too small: write a file of at least 64M")));
         }
         if self.destroy.len() > 1 {
             return Err(Usage("--destroy: one device, one name".to_owned()));

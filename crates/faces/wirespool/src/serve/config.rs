@@ -31,7 +31,7 @@ const WATCHDOG: &str = "WATCHDOG_USEC";
 #[derive(Debug, Subcommand)]
 pub(super) enum ConfigCommand {
     Check(FileFlags),
-    Show(FileFlags),
+    Show(ShowFlags),
     Explain(ExplainFlags),
 }
 
@@ -42,10 +42,24 @@ pub(super) enum ConfigCommand {
 #[command(after_help = "\
 Examples:
   wirespool config check /etc/wirespool/wirespool.toml
-  wirespool config show /etc/wirespool/wirespool.toml
 
 Exit code 2 when the file has a fault.")]
 pub(super) struct FileFlags {
+    /// The configuration, in TOML
+    file: PathBuf,
+}
+
+/// Show what a file stands for.
+///
+/// Prints its keys with their values, the others that have a default behind a #, and the command
+/// line of each part. A file with a fault is refused, as by `config check`. Nothing is started.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  wirespool config show /etc/wirespool/wirespool.toml
+
+Exit code 2 when the file has a fault.")]
+pub(super) struct ShowFlags {
     /// The configuration, in TOML
     file: PathBuf,
 }
@@ -197,7 +211,8 @@ fn explain(flags: &ExplainFlags) -> Outcome {
         let wanted = wanted.unwrap_or_default();
         let meant = supervise::meant_by(&tables, wanted);
         let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
-        Usage(format!("{} is no key{meant}", printable(wanted)))
+        let list = "`wirespool config explain` lists the keys";
+        Usage(format!("{} is no key{meant} ({list})", printable(wanted)))
     })?;
     stdout::print(&text)?;
     Ok(Verdict::Clean)

@@ -44,8 +44,17 @@ const ANSWERING: [&str; 15] = [
 const FOREIGN: [&str; 6] =
     ["--mmdb", "/dev/sd", "--from-", "s3://", "tuesday.anchor", "--approved"];
 /// Where their paths begin.
-const FOLDERS: [&str; 8] =
-    ["/data", "/dev/sd", "/dev/mapper", "/tmp", "/mnt", "/disk", "/var/l", "/spool"];
+const FOLDERS: [&str; 9] = [
+    "/data",
+    "/dev/sd",
+    "/dev/mapper",
+    "/etc/wirespool",
+    "/tmp",
+    "/mnt",
+    "/disk",
+    "/var/l",
+    "/spool",
+];
 /// As long as an example runs, in seconds; then it is interrupted.
 const RUNS_S: &str = "4";
 const THREADS: usize = 8;
@@ -63,17 +72,21 @@ fn helps() -> Vec<String> {
     helps
 }
 
-/// The examples of a text, in lines that begin with a program's name behind `indent`.
+/// The examples of a text, in lines that begin behind `indent` with a program's name, or lead into
+/// a program.
 fn examples(text: &str, indent: &str) -> Vec<String> {
     let mut examples: Vec<String> = Vec::new();
     let mut is_open = false;
     for line in text.lines() {
         let line = line.strip_prefix("sudo ").unwrap_or(line);
+        let line = line.strip_prefix("-u wirespool ").unwrap_or(line);
         if is_open {
             let last = examples.last_mut().unwrap();
             write!(last, "\n{}", line.trim()).unwrap();
         } else if let Some(line) = line.strip_prefix(indent)
-            && PROGRAMS.iter().any(|program| line.starts_with(program))
+            && PROGRAMS
+                .iter()
+                .any(|program| line.starts_with(program) || line.contains(&format!("| {program}")))
         {
             examples.push(line.to_owned());
         } else {
@@ -151,9 +164,17 @@ impl World {
         let volume = Volume::recorded();
         let bystander = Command::new("sleep").arg("600").spawn().unwrap();
         let world = Self { volume, bystander };
-        for name in
-            ["bin", "data", "dev", "tmp", "mnt", "old", "var/log/suricata", "var/lib/wirespool"]
-        {
+        for name in [
+            "bin",
+            "data",
+            "dev",
+            "etc/wirespool",
+            "tmp",
+            "mnt",
+            "old",
+            "var/log/suricata",
+            "var/lib/wirespool",
+        ] {
             fs::create_dir_all(world.path(name)).unwrap();
         }
         fs::create_dir_all(world.path(".config/fish/completions")).unwrap();
@@ -302,7 +323,8 @@ impl Drop for World {
 /// What is wrong with an example, if anything is.
 fn complaint(example: &str, codes: &[i32], ran: &Ran) -> Option<String> {
     let words: Vec<&str> = example.split_whitespace().collect();
-    let verb = if words.first() == Some(&"wirespool") { words.get(1) } else { words.first() };
+    let program = words.iter().position(|word| *word == "wirespool");
+    let verb = program.map_or(words.first(), |program| words.get(program + 1));
     let verb = verb.copied().unwrap_or_default();
     let is_foreign = FOREIGN.iter().any(|foreign| example.contains(foreign));
     let must_answer = ANSWERING.contains(&verb) && !is_foreign && !example.contains("--follow");

@@ -129,10 +129,10 @@ fn scheduler(watch: &MachineWatch, disk: &str) -> Option<Finding> {
         kind: "host.scheduler",
         severity: Severity::Note,
         reach: 1,
-        what: format!("the I/O scheduler of {disk} is {active}; {wanted} fits better"),
+        what: format!("the I/O scheduler of {disk} is {active}; `{wanted}` fits better"),
         evidence: vec![format!("/sys/block/{disk}/queue/scheduler: {line}")],
-        cause: format!("With {wanted} {why}."),
-        remedies: vec![Remedy { what: wanted.to_owned(), now, for_good: vec![rule] }],
+        cause: format!("With `{wanted}` {why}."),
+        remedies: vec![Remedy { what: format!("scheduler `{wanted}`"), now, for_good: vec![rule] }],
     })
 }
 
