@@ -3,6 +3,7 @@
 use core::ops::RangeInclusive;
 use core::time::Duration;
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use capture::PacketFilter;
@@ -24,6 +25,12 @@ pub(crate) fn must_answer(path: &Path) -> Result<(), device::Error> {
         // What else is wrong with it is said by who uses it.
         _ => Ok(()),
     }
+}
+
+/// `127.0.0.1:8420`; names are not resolved.
+pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
+    let refused = "an address has a number and a port, such as 127.0.0.1:8420 or [::1]:8420";
+    text.parse().map_err(|_| refused.to_owned())
 }
 
 /// `8G`, `256M`, `1.5T`.

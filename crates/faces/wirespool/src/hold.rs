@@ -107,6 +107,9 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
 }
 
 fn list(flags: &Flags) -> Outcome {
+    if host::target(&flags.hold_dir)? == host::Target::Absent {
+        say(&format!("{} does not exist: no holds are there", page::safe::path(&flags.hold_dir)));
+    }
     let (holds, unreadable) = ::hold::list(&flags.hold_dir)?;
     for (path, why) in unreadable {
         say(&format!("{}: {why}", page::safe::path(path)));

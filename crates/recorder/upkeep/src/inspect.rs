@@ -334,14 +334,15 @@ fn name_in_pieces(reader: &Reader, heads: &[Head]) -> Option<String> {
 }
 
 /// A recording is whole while its EPOCH stripe is there; where the newest one began is also in the
-/// superblock.
+/// superblock. Slots that were erased for somebody belong to the recording behind them, too.
 fn share_left(reader: &Reader, epoch: u32, first: u64, last: u64) -> Option<f64> {
     let superblock = reader.superblock();
     let head = reader.head(first);
     if head.is_some_and(|head| head.stripe.kind == Kind::Epoch) {
         return Some(1.0);
     }
-    let start = (epoch == superblock.joined_epoch).then_some(superblock.joined_start)?;
+    let is_newest = epoch == superblock.joined_epoch && first >= superblock.joined_start;
+    let start = is_newest.then_some(superblock.joined_start)?;
     let count = |from: u64| real((last + 1).saturating_sub(from));
     Some(count(first) / count(start).max(1.0))
 }

@@ -119,8 +119,15 @@ pub(crate) fn keygen(flags: &KeygenFlags) -> Outcome {
     let key = SigningKey::new(host::random_bytes()?);
     let mut public = flags.file.clone().into_os_string();
     public.push(".pub");
+    let public = Path::new(&public);
+    for path in [&flags.file, public] {
+        if host::target(path)? != host::Target::Absent {
+            let path = page::safe::path(path);
+            anyhow::bail!("{path} exists already, and no key is replaced: name another file");
+        }
+    }
     let mut private = Output::create(&flags.file, false)?;
-    let public = Output::create(Path::new(&public), false)?;
+    let public = Output::create(public, false)?;
     private.write_all(key.to_pem().as_bytes())?;
     private.finish()?;
     // It is there to be given away: the umask decides who may read it.

@@ -219,6 +219,11 @@ fn verify(flags: &VerifyFlags) -> Outcome {
         progress.finish();
         report
     })?;
+    if report.manifests == 0 && report.found == 0 && !report.is_stopped {
+        let whose = flags.sensor.as_ref();
+        let whose = whose.map_or_else(String::new, |sensor| format!(" of the sensor {sensor}"));
+        anyhow::bail!("there is no archive{whose} at {url}");
+    }
     stdout::print(&if flags.json {
         ::archive::verified_json(&report)
     } else {

@@ -21,6 +21,7 @@ pub(crate) struct ServingFlags {
     pub(super) config: Option<PathBuf>,
     /// Where to listen
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8420")]
+    #[arg(value_parser = arguments::address)]
     pub(super) listen: SocketAddr,
     /// Credentials: a line each, NAME:SCOPES:SHA-256, with :EXPIRY and a filter where there are
     /// any, as `serve token create` writes them. They are read again when the file has changed
@@ -55,7 +56,7 @@ pub(crate) struct ServingFlags {
     #[arg(long, value_name = "FILE", requires = "client_ca")]
     pub(super) client_crl: Option<PathBuf>,
     /// Answer Stenographer's programs here: POST /query, with a certificate of the client
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = arguments::address)]
     pub(super) stenographer: Option<SocketAddr>,
     /// Write a line for each request to this file, a chain that `audit verify` checks. Without its
     /// line a request is refused. Without this file requests are only in the log

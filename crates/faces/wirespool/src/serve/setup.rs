@@ -55,7 +55,7 @@ pub(super) struct Questions {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Where the API and the page listen, on this machine [default: 127.0.0.1:8420]
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = arguments::address)]
     listen: Option<SocketAddr>,
     /// Start the service; without systemd: wait until somebody has
     #[arg(long, value_name = "yes|no", value_parser = yes_or_no)]

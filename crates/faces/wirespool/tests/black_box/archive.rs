@@ -263,6 +263,8 @@ fn verify_finds_a_flipped_bit_a_missing_and_a_foreign_object() {
     assert_eq!(verify(), (Some(1), vec!["missing".to_owned(), "foreign".to_owned()]));
     let said = run(&["archive", "verify", "--to", &url(&volume)]);
     assert!(said.out.contains("2 findings") && said.out.contains("missing: sessions/"), "{said:?}");
+    let other = run(&["archive", "verify", "--to", &url(&volume), "--sensor", "dc2"]);
+    other.is_refused("there is no archive of the sensor dc2 at file://");
 }
 
 #[test]

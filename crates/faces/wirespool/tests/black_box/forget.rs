@@ -8,7 +8,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::encrypted::{PUBLIC, SECRET};
-use crate::machine::{CAPTURES, Ran, command, run, text, write_key};
+use crate::machine::{CAPTURES, Ran, Volume, command, run, text, write_key};
 
 struct Spool {
     folder: TempDir,
@@ -188,4 +188,18 @@ fn a_kill_leaves_a_volume_that_is_read_and_can_be_made_to_forget() {
         assert_eq!(spool.holds(&name), 0, "{delay_ms}: {again:?}");
         spool.record();
     }
+}
+
+#[test]
+fn no_more_is_left_of_a_recording_than_it_had() {
+    let volume = Volume::recorded();
+    let index = ["--index-dir", &*volume.index];
+    let forget = ["forget", &volume.path, "port 53", "--yes"];
+    run(&[&forget[..], &index].concat()).done();
+    let report = run(&["inspect", &volume.path, "--json"]).done().out;
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let left = report["recordings"].as_array().unwrap().iter();
+    let left: Vec<Option<f64>> = left.map(|one| one["share_left"].as_f64()).collect();
+    assert!(!left.is_empty(), "{report:#}");
+    assert!(left.iter().flatten().all(|share| *share <= 1.0), "{report:#}");
 }

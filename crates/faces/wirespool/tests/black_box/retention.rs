@@ -95,6 +95,8 @@ fn a_hold_is_an_extract_with_its_manifest_within_a_budget() {
         run(&[&["hold", "--list", "--hold-dir", &holds], arguments].concat()).done().out
     };
     assert_eq!(listed(&["--json"]), "[]\n");
+    let absent = run(&["hold", "--list", "--hold-dir", &holds]).done().err;
+    assert!(absent.contains("holds does not exist: no holds are there"), "{absent}");
     let hold = ["hold", &volume.path, "udp", "--hold-dir", &holds, "--index-dir", &volume.index];
     let ran = run(&hold).done();
     assert!(ran.err.starts_with("100 packets in ") && ran.err.contains("complete"), "{ran:?}");
