@@ -274,6 +274,14 @@ mod tests {
         assert_eq!((std::fs::read(&path).unwrap(), names()), (b"whole".to_vec(), 1));
     }
 
+    #[test]
+    fn a_folder_in_its_place_is_named_as_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = Output::create(folder.path(), true).unwrap_err();
+        let causes = [error.to_string(), core::error::Error::source(&error).unwrap().to_string()];
+        assert!(causes.concat().contains("is a directory"), "{causes:?}");
+    }
+
     /// As after `kill -9`: nothing is dropped.
     #[test]
     fn a_file_that_is_never_finished_has_no_name() {

@@ -39,7 +39,7 @@ fn a_signed_extract_is_verified_without_volume_and_recorder() {
 
     let other = volume.file("other.key");
     run(&["keygen", &other]).done();
-    run(&["keygen", &other]).is_refused("exists");
+    run(&["keygen", &other]).is_refused("exists already, and no key is replaced");
     let ran = run(&["verify-extract", &manifest, &file, "--public-key", &format!("{other}.pub")]);
     assert!(ran.code == Some(1) && ran.out.contains("another key"), "{ran:?}");
     run(&["verify-extract", &manifest, &file, "--public-key", &other])

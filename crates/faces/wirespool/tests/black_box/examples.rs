@@ -337,6 +337,15 @@ fn complaint(example: &str, codes: &[i32], ran: &Ran) -> Option<String> {
 }
 
 #[test]
+fn no_verb_has_the_help_of_another_one() {
+    let helps = helps();
+    let mut first_lines = BTreeSet::new();
+    for line in helps.iter().filter_map(|help| help.lines().next()) {
+        assert!(first_lines.insert(line), "twice: {line}");
+    }
+}
+
+#[test]
 fn every_example_of_help_and_documents_runs() {
     let all: BTreeSet<String> = of_helps().into_iter().chain(of_documents()).collect();
     // What an example reads an earlier one has made.
