@@ -8,7 +8,7 @@ use super::rows::{self, BOUNDARY, PARTS, TOOLS};
 
 pub(crate) const PATH: &str = "docs/structure.svg";
 
-const STYLE: &str = r##"  <style>
+const STYLE: &str = r#"  <style>
     text { font-family: "DejaVu Sans", Verdana, Arial, sans-serif; fill: #1b222b; }
     .page, .odd { fill: #ffffff; } .even { fill: #f3f5f8; } .system { fill: #fff6e0; }
     .title { font-size: 17px; font-weight: bold; } .aside { font-size: 13px; text-anchor: end; }
@@ -29,7 +29,7 @@ const STYLE: &str = r##"  <style>
       .tools { fill: #1d5050; } .faces { fill: #632846; } .proof { fill: #4b463a; }
     }
   </style>
-"##;
+"#;
 
 /// Parts with so many crates that two stand beside each other.
 const WIDE: [&str; 3] = ["tools", "faces", "proof"];

@@ -318,6 +318,26 @@ fn blocks_and_packets_larger_than_the_buffer_are_read_whole() {
 }
 
 #[test]
+fn a_file_for_which_a_filter_means_nothing_stops_no_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut frame = [0_u8; 60];
+    (frame[12], frame[14], frame[23]) = (8, 0x45, 6);
+    // LINKTYPE_IEEE802_15_4_WITHFCS, for which libpcap compiles no filter.
+    for (name, link_type) in [("a.pcap", 195), ("b.pcap", 1)] {
+        fs::write(directory.path().join(name), pcap(link_type, &[(1, &frame)])).unwrap();
+    }
+    let options = FileOptions { filter: Some("tcp".to_owned()), snaplen: 0 };
+    let mut source = match FileSource::open(directory.path(), options) {
+        Err(error @ Error::FilterLibrary { .. }) => return println!("not run: {error}"),
+        source => source.unwrap(),
+    };
+    let seen = drain(&mut source);
+    assert_eq!(seen.packets.len(), 1, "{seen:?}");
+    assert_eq!(seen.errors.len(), 1, "{seen:?}");
+    assert!(seen.errors[0].ends_with("a.pcap"), "{seen:?}");
+}
+
+#[test]
 fn a_filter_keeps_what_it_accepts_and_counts_the_rest() {
     let frame = |protocol: u8| {
         let mut frame = [0_u8; 60];

@@ -80,7 +80,7 @@ pub(super) enum Stop {
 #[derive(Debug)]
 pub(super) enum Refused {
     Damage(Damage),
-    /// Not the file's fault: the filter cannot be compiled.
+    /// It is no capture, or the filter means nothing for its link type.
     Error(Error),
 }
 

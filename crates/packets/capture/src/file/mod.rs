@@ -250,10 +250,12 @@ impl FileSource {
                 self.intake.note(|| format!("{}: passed over, not a capture", path.display()));
                 Ok(())
             }
-            Refused::Error(error) => {
-                self.waiting.clear();
-                Err(error)
+            // Its link type is one for which the expression means nothing; of others it does.
+            Refused::Error(Error::Filter { expression, message }) => {
+                let message = format!("{message}: {}", open.path.display());
+                Err(Error::Filter { expression, message })
             }
+            Refused::Error(error) => Err(error),
             Refused::Damage(damage) => {
                 Err(Error::Damaged { path: open.path, offset: open.input.offset(), damage })
             }
