@@ -1,10 +1,8 @@
 //! Databases of addresses that a query may ask.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context;
 use clap::Args;
 use query::{Atlas, Field};
 
@@ -50,12 +48,7 @@ impl AtlasFlags {
             read_tags(path, &mut atlas)?;
         }
         for path in &self.mmdb {
-            let mut bytes = Vec::new();
-            host::open_input(path)?
-                .take(BYTES_MAX)
-                .read_to_end(&mut bytes)
-                .with_context(|| format!("cannot read {}", page::safe::path(path)))?;
-            let added = atlas.add(bytes);
+            let added = atlas.add(host::read_input_bytes(path, BYTES_MAX)?);
             added.map_err(|error| Usage(format!("{}: {error}", page::safe::path(path))))?;
         }
         Ok(Some(Arc::new(atlas)))
@@ -64,11 +57,7 @@ impl AtlasFlags {
 
 /// Adds the tags of a file; what is no line of `wirespool tag` is an error.
 fn read_tags(path: &Path, atlas: &mut Atlas) -> anyhow::Result<()> {
-    let mut text = String::new();
-    host::open_input(path)?
-        .take(TAGS_BYTES_MAX)
-        .read_to_string(&mut text)
-        .with_context(|| format!("cannot read {}", page::safe::path(path)))?;
+    let text = host::read_input_text(path, TAGS_BYTES_MAX)?;
     for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
         let (session, tag) = session_view::session_tag(line).ok_or_else(|| {
             let path = page::safe::path(path);

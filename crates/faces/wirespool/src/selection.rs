@@ -3,11 +3,9 @@
 use core::ops::ControlFlow;
 use core::time::Duration;
 use std::collections::BTreeSet;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use ::extract::{CaseInfo, Limits, Options, Pattern, Request, SessionIds};
-use anyhow::Context;
 use capture::PacketFilter;
 use clap::Args;
 use host::SystemClock;
@@ -294,15 +292,13 @@ pub(crate) fn with_community_ids(text: String, ids: &[String]) -> String {
 
 /// The text of a file or of standard input.
 fn read_text(path: &Path) -> anyhow::Result<String> {
-    let mut text = String::new();
-    let name = || format!("cannot read {}", page::safe::path(path));
-    if path == Path::new("-") {
-        std::io::stdin().lock().take(TEXT_BYTES_MAX).read_to_string(&mut text)
+    let is_stdin = path == Path::new("-");
+    let read = if is_stdin {
+        host::read_stdin_text(TEXT_BYTES_MAX)
     } else {
-        host::open_input(path)?.take(TEXT_BYTES_MAX).read_to_string(&mut text)
-    }
-    .with_context(name)?;
-    Ok(text)
+        host::read_input_text(path, TEXT_BYTES_MAX)
+    };
+    Ok(read?)
 }
 
 /// Ids from a file or standard input.

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use units::ByteSize;
+
 /// Why the operating system refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -21,6 +23,14 @@ pub enum Error {
     Taken {
         /// Path of the file.
         path: PathBuf,
+    },
+    /// A file has more than its reader takes; nothing of it was used.
+    #[error("{} is longer than {bytes_max}, the most that is read of it", path.display())]
+    TooLong {
+        /// Path of the file, or `-`.
+        path: PathBuf,
+        /// The most that it may have.
+        bytes_max: ByteSize,
     },
     /// A system call without a path failed.
     #[error("cannot {operation}")]

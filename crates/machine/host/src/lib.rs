@@ -18,6 +18,7 @@ mod directory;
 mod draft;
 mod duplex;
 mod error;
+mod input;
 mod install;
 mod launch;
 mod ledger;
@@ -58,15 +59,18 @@ pub use device_number::DeviceNumber;
 pub use directory::{Directory, OpenFile, default_cache_directory};
 pub use duplex::{Duplex, Heard};
 pub use error::Error;
+pub use input::{
+    open_input, read_input, read_input_bytes, read_input_text, read_stdin_text, read_text,
+};
 pub use install::{install_link, is_wireshark_folder, wireshark_folders};
 pub use launch::{Launch, Launched, not_started};
 pub use ledger::{Ledger, NotAppended, is_ledger_open, remove_file};
 pub use listener::{HandedListener, handed_listener};
-pub use listing::{children, files_in, read_text};
+pub use listing::{children, files_in};
 pub use near::MemoryNear;
 pub use notice::{log_warning, tell_manager};
 pub use objects::{ObjectFile, ObjectFolder};
-pub use output::{Appended, Output, OutputFolder, open_input, read_input, write_file};
+pub use output::{Appended, Output, OutputFolder, write_file};
 pub use passphrase::ask_passphrase;
 pub use pipe::{NamedEnd, pipe};
 pub use piped::Piped;

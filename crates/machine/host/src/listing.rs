@@ -34,11 +34,6 @@ pub fn children(directory: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Reads a small file of text.
-pub fn read_text(path: &Path) -> Result<String, Error> {
-    fs::read_to_string(path).map_err(|error| Error::path("read", path, error))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,6 +48,5 @@ mod tests {
         }
         let expected = ["a", "b"].map(|name| (folder.path().join(name), 3));
         assert_eq!(files_in(folder.path()).unwrap(), expected);
-        assert_eq!(read_text(&folder.path().join("a")).unwrap(), "aaa");
     }
 }

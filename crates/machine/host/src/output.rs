@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "a boundary crate opens files")]
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -234,21 +234,6 @@ fn open_stream(path: &Path) -> Result<File, Error> {
 /// Writes a small file whole, in place of one that is there; who may read it is up to the umask.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     Output::create(path, true)?.finish_public(bytes)
-}
-
-/// Opens a file that a user named, to be read. No output of this process takes its place.
-pub fn open_input(path: &Path) -> Result<File, Error> {
-    let file = File::open(path).map_err(|error| Error::path("open", path, error))?;
-    spared::keep_input(&file);
-    Ok(file)
-}
-
-/// The text of such a file.
-pub fn read_input(path: &Path) -> Result<String, Error> {
-    let mut text = String::new();
-    let read = open_input(path)?.read_to_string(&mut text);
-    read.map_err(|error| Error::path("read", path, error))?;
-    Ok(text)
 }
 
 #[cfg(test)]

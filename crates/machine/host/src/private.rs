@@ -12,6 +12,7 @@ use rustix::process::geteuid;
 use units::{Clock as _, NANOS_PER_SECOND, Sleep as _};
 
 use crate::draft::draft_file;
+use crate::input::read_whole;
 use crate::ledger::sync_folder;
 use crate::spared::keep_input;
 use crate::user::calling_user;
@@ -37,9 +38,7 @@ pub fn read_key_bytes(path: &Path) -> Result<Vec<u8>, Error> {
     keep_input(&file);
     check_owner(&file, path)?;
     check_mode(&file, path)?;
-    let mut bytes = Vec::new();
-    file.take(KEY_BYTES_MAX).read_to_end(&mut bytes).map_err(fail)?;
-    Ok(bytes)
+    read_whole(&file, path, KEY_BYTES_MAX)
 }
 
 /// The same of a file that may have so many bytes, and of a longer one nothing.

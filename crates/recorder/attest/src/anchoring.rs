@@ -14,7 +14,7 @@ use units::{Clock as _, hex};
 use upkeep::{AnchorFindings, AnchorOptions, AnchorToCheck, Anchored, Progress};
 
 use crate::Error;
-use crate::files::{beside, check_absent, read_bytes, read_text, text_beside, with_suffix};
+use crate::files::{beside, check_absent, text_beside, with_suffix};
 use crate::statement::{Statement, Wanted};
 
 /// An anchor is a page of text.
@@ -131,8 +131,8 @@ fn witness_of(form: &AnchorForm, text: &str) -> WitnessForm {
 
 /// Reads an anchor with what lies beside it.
 fn load(path: &Path, trust: &Trust) -> Result<CheckedAnchor, Error> {
-    let text = read_text(path, ANCHOR_BYTES_MAX)?;
-    let list = read_bytes(&with_suffix(path, LIST_SUFFIX), LIST_BYTES_MAX)?;
+    let text = host::read_input_text(path, ANCHOR_BYTES_MAX)?;
+    let list = host::read_input_bytes(&with_suffix(path, LIST_SUFFIX), LIST_BYTES_MAX)?;
     let signature = text_beside(path, SIGNATURE_SUFFIX)?;
     let stamp = beside(path, STAMP_SUFFIX)?;
     let beside = (signature.as_deref(), stamp.as_deref());
@@ -225,7 +225,7 @@ fn witnessed(
     known: &[[u8; 32]],
 ) -> Result<Thing, Error> {
     let name = page::safe::path(path);
-    let text = read_bytes(path, WITNESS_BYTES_MAX)?;
+    let text = host::read_input_bytes(path, WITNESS_BYTES_MAX)?;
     let refused = |source| Error::Witness { path: path.to_path_buf(), source };
     let lines = witness_lines(&String::from_utf8_lossy(&text)).map_err(refused)?;
     let id = upkeep::status(volume, members)?.volume_id;

@@ -18,8 +18,6 @@ pub enum Error {
     Upkeep(#[from] upkeep::Error),
     #[error(transparent)]
     NotCompared(#[from] session_view::NotCompared),
-    #[error("cannot read {}", safe::path(path))]
-    Read { path: PathBuf, source: io::Error },
     #[error("cannot append to {}", safe::path(path))]
     Append { path: PathBuf, source: io::Error },
     #[error("{} exists already; --force replaces it", safe::path(path))]

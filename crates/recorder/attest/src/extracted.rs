@@ -10,7 +10,7 @@ use units::Clock as _;
 
 use crate::Error;
 use crate::anchoring::cover;
-use crate::files::{beside, read_text, text_beside};
+use crate::files::{beside, text_beside};
 
 /// Manifests of large extracts list many pieces, but not gigabytes of them.
 const MANIFEST_BYTES_MAX: u64 = 1 << 30;
@@ -46,7 +46,8 @@ pub struct ExtractChecked {
 /// # Errors
 /// When a file cannot be read, or is no manifest or anchor.
 pub fn check_extract(of: &ExtractToCheck<'_>) -> Result<ExtractChecked, Error> {
-    let text = read_text(of.manifest, MANIFEST_BYTES_MAX)?;
+    let text = String::from_utf8(host::read_input_bytes(of.manifest, MANIFEST_BYTES_MAX)?)
+        .map_err(|_| Error::NoText { path: of.manifest.to_path_buf() })?;
     let refused = |source| Error::Manifest { path: of.manifest.to_path_buf(), source };
     let manifest = parse_manifest(&text).map_err(refused)?;
     let attested = attest(of.manifest, (&text, &manifest), of.trust)?;

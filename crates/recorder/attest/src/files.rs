@@ -1,7 +1,6 @@
 //! Keys to sign with, whom to trust, and files beside others.
 
 use std::ffi::OsString;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use evidence::{AskPassphrase, Authorities, SigningKey, Trust, TrustedKeys};
@@ -52,26 +51,13 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> Result<Option<Vec<u8>>, Error
     if host::target(&path)? == Target::Absent {
         return Ok(None);
     }
-    read_bytes(&path, BESIDE_BYTES_MAX).map(Some)
+    Ok(Some(host::read_input_bytes(&path, BESIDE_BYTES_MAX)?))
 }
 
 /// The same of a text. What is none fits nothing.
 pub(crate) fn text_beside(path: &Path, suffix: &str) -> Result<Option<String>, Error> {
     let bytes = beside(path, suffix)?;
     Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
-}
-
-/// A file that may have so many bytes; what is behind them is left out.
-pub(crate) fn read_bytes(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
-    let mut bytes = Vec::new();
-    let fail = |source| Error::Read { path: path.to_path_buf(), source };
-    host::open_input(path)?.take(bytes_max).read_to_end(&mut bytes).map_err(fail)?;
-    Ok(bytes)
-}
-
-pub(crate) fn read_text(path: &Path, bytes_max: u64) -> Result<String, Error> {
-    let text = String::from_utf8(read_bytes(path, bytes_max)?);
-    text.map_err(|_| Error::NoText { path: path.to_path_buf() })
 }
 
 /// Refuses a file that exists.

@@ -1,7 +1,6 @@
 //! `wirespool request`, `wirespool approve`, and extracts that need both.
 
 use core::time::Duration;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use ::evidence::{
@@ -16,7 +15,7 @@ use host::SystemClock;
 use units::{Clock as _, Timestamp, hex, nanos};
 
 use crate::evidence::{maker, signing_key};
-use crate::failure::{Outcome, Usage, Verdict, of_attest};
+use crate::failure::{Outcome, Verdict, of_attest};
 use crate::selection::CaseFlags;
 use crate::{arguments, stdout};
 
@@ -156,9 +155,5 @@ fn case_of(request: &RequestForm) -> CaseInfo {
 }
 
 fn read(path: &Path) -> anyhow::Result<String> {
-    let mut text = String::new();
-    let file = host::open_input(path)?;
-    let read = file.take(BYTES_MAX).read_to_string(&mut text);
-    read.map_err(|error| Usage(format!("{}: {error}", page::safe::path(path))))?;
-    Ok(text)
+    Ok(host::read_input_text(path, BYTES_MAX)?)
 }

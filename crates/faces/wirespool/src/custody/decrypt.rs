@@ -1,6 +1,5 @@
 //! `wirespool decrypt`.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use ::extract::{CaseInfo, ExtractReport, Options, Request, Target, parse_manifest};
@@ -133,13 +132,8 @@ fn case_of(flags: &Flags) -> CaseInfo {
         return given;
     }
     let path = with_suffix(&flags.file, ".json");
-    let mut text = String::new();
     // Without a manifest, or with one that cannot be read, nothing is known of a case.
-    let file = host::open_input(&path).ok();
-    let read = file.map(|file| file.take(MANIFEST_BYTES_MAX).read_to_string(&mut text));
-    if read.is_none_or(|read| read.is_err()) {
-        return given;
-    }
+    let Ok(text) = host::read_input_text(&path, MANIFEST_BYTES_MAX) else { return given };
     parse_manifest(&text).map(|manifest| manifest.case).unwrap_or_default()
 }
 

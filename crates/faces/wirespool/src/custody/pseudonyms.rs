@@ -1,12 +1,10 @@
 //! `--anonymise` and `--escrow` of extract and hold, and `wirespool reveal`.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use ::extract::Anonymiser;
 use ::pseudonyms::{Escrow, EscrowError, Reveal};
 use anonymise::Met;
-use anyhow::Context as _;
 use clap::Args;
 use encryption::Recipients;
 use units::{hex, unhex};
@@ -125,9 +123,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
             format!("{name} is encrypted: name the file of a private key with --identity FILE");
         return Err(Usage(text).into());
     };
-    let mut bytes = Vec::new();
-    let file = host::open_input(&flags.escrow)?;
-    file.take(ESCROW_BYTES_MAX).read_to_end(&mut bytes).with_context(|| name.clone())?;
+    let bytes = host::read_input_bytes(&flags.escrow, ESCROW_BYTES_MAX)?;
     let escrow = Escrow::open(&bytes, &identities);
     let escrow = escrow.map_err(|error: EscrowError| anyhow::anyhow!("{name}: {error}"))?;
     let mut reveal = Reveal::new(&escrow);

@@ -72,5 +72,6 @@ mod trace;
 mod turnover;
 mod two_writers;
 mod verbs;
+mod whole;
 mod wireshark;
 mod wrong_clock;
