@@ -13,8 +13,7 @@ use connections::{
 };
 use page::safe::printable;
 use page::text::disk_rate;
-use page::{ParquetFile, PlotStyle, sparkline};
-use parquet::errors::ParquetError;
+use page::{ParquetFile, PlotStyle, TableNotWritten, sparkline};
 use units::{ByteSize, Clock, Sleep, Timestamp};
 
 /// Where there is no terminal to fit.
@@ -108,7 +107,7 @@ pub struct Sampled<'c, S, W: Write + Send> {
     samples: Option<SocketSamples<W>>,
     clock: &'c dyn Clock,
     /// Samples could not be written: looking goes on, for what it finds.
-    failed: Option<ParquetError>,
+    failed: Option<TableNotWritten>,
 }
 
 impl<'c, S: Source, W: Write + Send> Sampled<'c, S, W> {
@@ -122,7 +121,7 @@ impl<'c, S: Source, W: Write + Send> Sampled<'c, S, W> {
     /// # Errors
     ///
     /// The file could not be written.
-    pub fn finish(self) -> Result<(S, Option<W>), ParquetError> {
+    pub fn finish(self) -> Result<(S, Option<W>), TableNotWritten> {
         match self.failed {
             Some(error) => Err(error),
             None => Ok((self.source, self.samples.map(SocketSamples::finish).transpose()?)),
@@ -146,7 +145,7 @@ impl<S: Source, W: Write + Send> Source for Sampled<'_, S, W> {
 
 impl<W: Write + Send> SocketSamples<W> {
     /// Begins the file.
-    pub fn new(file: W) -> Result<Self, ParquetError> {
+    pub fn new(file: W) -> Result<Self, TableNotWritten> {
         let time = DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into()));
         let mut fields = vec![Field::new("time_ns", time, false)];
         let texts = ["namespace", "state", "local", "remote", "process_name", "congestion"];
@@ -160,13 +159,13 @@ impl<W: Write + Send> SocketSamples<W> {
     }
 
     /// Adds what a look showed.
-    pub fn add(&mut self, at: Timestamp, look: &TcpLook) -> Result<(), ParquetError> {
+    pub fn add(&mut self, at: Timestamp, look: &TcpLook) -> Result<(), TableNotWritten> {
         let rows = rows(&self.schema, at, look)?;
         self.file.write(&rows)
     }
 
     /// Writes the rest; gives the file back.
-    pub fn finish(self) -> Result<W, ParquetError> {
+    pub fn finish(self) -> Result<W, TableNotWritten> {
         self.file.finish()
     }
 }

@@ -15,7 +15,7 @@ mod spark;
 pub mod table;
 pub mod text;
 
-pub use parquet_file::ParquetFile;
+pub use parquet_file::{ParquetFile, TableNotWritten};
 pub use plots::{
     Areas, Axis, Bars, Cell, Chart, Colour, Document, Dots, Interval, Intervals, Line, Quantity,
     Rule, Scale, Shape, add,

@@ -15,7 +15,7 @@ use units::{ByteSize, Clock as _, Timestamp};
 use zeroize::Zeroizing;
 
 use crate::atlas::{self, AtlasFlags};
-use crate::failure::{Usage, WrongQuery};
+use crate::failure::{Usage, WrongQuery, line};
 use crate::progress::say;
 
 /// Refuses a disk that does not answer, before it is asked for what no deadline bounds.
@@ -78,7 +78,9 @@ impl KeyFlags {
         let Some(path) = &self.identity else { return Ok(None) };
         let name = page::safe::path(path);
         let of_file = |error: &dyn core::fmt::Display| Usage(format!("--identity {name}: {error}"));
-        let content = Zeroizing::new(host::read_key_bytes(path).map_err(|error| of_file(&error))?);
+        // It names the file itself.
+        let unread = |error: host::Error| Usage(format!("--identity: {}", line(&error.into())));
+        let content = Zeroizing::new(host::read_key_bytes(path).map_err(unread)?);
         let ask = || host::ask_passphrase(&format!("Passphrase of {name}: "));
         Ok(Some(Identities::parse(&content, &ask).map_err(|error| of_file(&error))?))
     }

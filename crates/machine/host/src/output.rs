@@ -1,4 +1,9 @@
 //! A file that a user asked for: whole under its name, or not there at all.
+//!
+//! It is flushed before it gets its name. A write that succeeded says only that the page cache has
+//! the bytes: where a thin pool is full, a quota of a network file system is used up or a disk
+//! fails, the flush is the first that says so. Without it an extract would be called complete that
+//! nobody can read, and a power cut would leave an empty file under its name.
 
 #![expect(clippy::disallowed_methods, reason = "a boundary crate opens files")]
 
@@ -7,7 +12,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with, syncfs};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
@@ -88,13 +93,14 @@ impl Output {
         if matches!(self.draft, Draft::Itself) {
             return Ok(());
         }
+        durable(&self.file).map_err(fail)?;
         // An input may have been opened since.
         spared::check(&self.path)?;
         if matches!(self.draft, Draft::Nameless) {
             if !self.overwrite {
                 link(&self.file, &self.path).map_err(fail)?;
                 self.draft = Draft::Itself;
-                return Ok(());
+                return durable_name(&self.path).map_err(fail);
             }
             self.draft = Draft::Hidden(link_as_draft(&self.file, &self.path).map_err(fail)?);
         }
@@ -106,13 +112,14 @@ impl Output {
             renamed => renamed.map_err(|errno| fail(errno.into()))?,
         }
         self.draft = Draft::Itself;
-        Ok(())
+        durable_name(&self.path).map_err(fail)
     }
 }
 
 impl Write for Output {
+    /// An error names the file: what is written through has no other name for it.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
+        self.file.write(bytes).map_err(|error| of_file(&self.path, &error))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -155,7 +162,7 @@ impl OutputFolder {
     /// A file of it, which is open only while something is written: there may be very many.
     pub fn file(&self, name: &str) -> Appended {
         let folder = self.draft.as_deref().unwrap_or(&self.path);
-        Appended { path: folder.join(name) }
+        Appended { path: folder.join(name), named: self.path.join(name) }
     }
 
     /// Writes files of these names and gives the folder its own.
@@ -165,7 +172,7 @@ impl OutputFolder {
     ) -> Result<(), Error> {
         for (name, text) in files {
             let name = name.as_ref();
-            let written = self.file(name).write_all(text.as_bytes());
+            let written = self.file(name).append(text.as_bytes());
             written.map_err(|error| Error::path("write", &self.path.join(name), error))?;
         }
         self.finish()
@@ -174,10 +181,13 @@ impl OutputFolder {
     /// Gives the folder its name.
     pub fn finish(mut self) -> Result<(), Error> {
         let Some(draft) = &self.draft else { return Ok(()) };
-        let renamed = std::fs::rename(draft, &self.path);
-        renamed.map_err(|error| Error::path("write", &self.path, error))?;
+        let fail = |error| Error::path("write", &self.path, error);
+        // There may be very many files: a flush of each would take a commit of the journal each.
+        let folder = File::open(draft).map_err(fail)?;
+        syncfs(&folder).map_err(|errno| fail(errno.into()))?;
+        std::fs::rename(draft, &self.path).map_err(fail)?;
         self.draft = None;
-        Ok(())
+        durable_name(&self.path).map_err(|error| Error::path("write", &self.path, error))
     }
 }
 
@@ -193,6 +203,17 @@ impl Drop for OutputFolder {
 #[derive(Debug)]
 pub struct Appended {
     path: PathBuf,
+    /// Where it is in the end, for errors.
+    named: PathBuf,
+}
+
+impl Appended {
+    fn append(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        options.append(true).create(true).mode(0o600);
+        let file = options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(&self.path);
+        file?.write_all(bytes)
+    }
 }
 
 impl Write for Appended {
@@ -202,15 +223,31 @@ impl Write for Appended {
     }
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let mut options = OpenOptions::new();
-        options.append(true).create(true).mode(0o600);
-        let file = options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(&self.path);
-        file?.write_all(bytes)
+        self.append(bytes).map_err(|error| of_file(&self.named, &error))
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// An error that says of which file it is.
+fn of_file(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+/// Has the disk keep what was written. Not every file system has something to flush.
+fn durable(file: &File) -> io::Result<()> {
+    match file.sync_all() {
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        flushed => flushed,
+    }
+}
+
+/// The same of the name. A folder that may be written and not read cannot be asked for it.
+fn durable_name(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new("."))).map_or(Ok(()), |folder| durable(&folder))
 }
 
 /// Opens what is no file and is there already: a pipe, a terminal, `/dev/null`. A pipe that another

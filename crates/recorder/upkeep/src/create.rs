@@ -165,17 +165,30 @@ pub fn create(
             Ok(member) => made.push((member, new_file)),
             Err(error) => {
                 // What was made before is of no use alone.
-                made.iter().filter(|(_, new_file)| *new_file).for_each(|(member, _)| {
-                    device::remove_file(&member.path).unwrap_or_default();
-                });
+                let new_files = made.iter().filter(|(_, new_file)| *new_file);
+                remove(new_files.map(|(member, _)| &member.path));
                 return Err(named(error, &path));
             }
         }
         done += if new_file { size_bytes } else { 0 };
     }
+    let new_files: Vec<PathBuf> =
+        made.iter().filter(|(_, new_file)| *new_file).map(|(it, _)| it.path.clone()).collect();
     let members = made.into_iter().map(|(member, _)| member).collect();
     let zones_by_disk = options.zones.is_none() && shape.layout.zones > 1;
-    Ok(Created { zones_by_disk, ..format(members, options, &shape, clock)? })
+    match format(members, options, &shape, clock) {
+        Ok(created) => Ok(Created { zones_by_disk, ..created }),
+        Err(error) => {
+            // Without superblocks on every member they are no volume, and in the way of one.
+            remove(&new_files);
+            Err(error)
+        }
+    }
+}
+
+/// The cause of why they go is worth more than a second error.
+fn remove<'a>(files: impl IntoIterator<Item = &'a PathBuf>) {
+    files.into_iter().for_each(|path| device::remove_file(path).unwrap_or_default());
 }
 
 /// What can be refused is refused here.
