@@ -148,8 +148,10 @@ fn parse(text: &str) -> Result<Query, WrongQuery> {
 
 /// A filter of packets in the words of pcap-filter(7).
 pub(crate) fn packet_filter(text: &str) -> anyhow::Result<PacketFilter> {
-    PacketFilter::new(text).map_err(|error| match error {
-        error @ capture::Error::Filter { .. } => Usage(error.to_string()).into(),
+    PacketFilter::of_addresses(text).map_err(|error| match error {
+        error @ (capture::Error::Filter { .. } | capture::Error::FilterTooSlow { .. }) => {
+            Usage(error.to_string()).into()
+        }
         error => error.into(),
     })
 }

@@ -43,6 +43,17 @@ pub enum Error {
         /// The compiler's words.
         message: String,
     },
+    /// The filter has so many alternatives that compiling it does not come to an end.
+    #[error(
+        "filter \"{expression}\": libpcap is not done with it after {} s; give fewer alternatives",
+        patience.as_secs()
+    )]
+    FilterTooSlow {
+        /// The filter expression.
+        expression: String,
+        /// How long it was waited for.
+        patience: std::time::Duration,
+    },
     /// The filter compiler is not installed.
     #[error("filters need libpcap, which is not installed (Debian package libpcap0.8): {source}")]
     FilterLibrary {

@@ -9,7 +9,10 @@
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint};
 use std::ptr;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use libloading::Library;
 use wire::LinkType;
@@ -42,6 +45,29 @@ type BpfValidate = unsafe extern "C" fn(*const Instruction, c_int) -> c_int;
 /// More instructions than libpcap makes of any expression that the kernel would take (4096,
 /// `BPF_MAXINSNS`), and of those for files that it could not.
 const LONGEST_PROGRAM: usize = 1 << 20;
+
+/// The optimiser takes time with the cube of the number of alternatives: a second or more for a
+/// program that is longer than this without it. Such a program runs as it is.
+const OPTIMISED_MAX: usize = 6000;
+
+/// Of one compilation. An expression of a thousand alternatives takes minutes, and libpcap cannot
+/// be asked to stop.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// libpcap walks over a program by recursion: 100 bytes and more for each instruction.
+const STACK_BYTES: usize = 64 << 20;
+
+/// Of an expression in an error.
+const SHOWN_MAX: usize = 160;
+
+/// Who runs a program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum RunBy {
+    /// The kernel, which takes 4096 instructions (`BPF_MAXINSNS`).
+    Kernel,
+    /// This process.
+    Us,
+}
 
 /// The functions that are used, resolved once.
 #[derive(Debug)]
@@ -100,14 +126,31 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// The expression, compiled for each link type that is decoded and knows it (`type mgt` means
-    /// something for 802.11 alone). A process that gave up its rights can later open neither the
-    /// library nor files with names of ports.
+    /// The expression, compiled for Ethernet, or, if that does not know it, for some link type that
+    /// is decoded: `type mgt` means something for 802.11 alone.
     pub(crate) fn new(expression: &str) -> Result<Self, Error> {
-        let mut all = Self { expression: expression.to_owned(), programs: Vec::new() };
-        let of_ethernet = all.index_of(LinkType::ETHERNET);
-        let known = LinkType::DECODED.iter().filter(|it| all.index_of(**it).is_ok()).count();
-        if known == 0 { of_ethernet.map(|_| all) } else { Ok(all) }
+        let mut some = Self { expression: expression.to_owned(), programs: Vec::new() };
+        match some.index_of(LinkType::ETHERNET) {
+            refused @ Err(Error::Filter { .. }) => {
+                let mut elsewhere = LinkType::DECODED.iter();
+                let is_known = elsewhere.any(|link_type| some.index_of(*link_type).is_ok());
+                if is_known { Ok(some) } else { refused.map(|_| some) }
+            }
+            other => other.map(|_| some),
+        }
+    }
+
+    /// The same, compiled at once for each of them that knows it: a process that gave up its rights
+    /// can later open neither the library nor files with names of ports.
+    pub(crate) fn of_all(expression: &str) -> Result<Self, Error> {
+        let mut all = Self::new(expression)?;
+        for link_type in LinkType::DECODED {
+            match all.index_of(link_type) {
+                Ok(_) | Err(Error::Filter { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(all)
     }
 
     pub(crate) fn expression(&self) -> &str {
@@ -191,18 +234,41 @@ impl Libpcap {
         link_type: LinkType,
         expression: &str,
     ) -> Result<Program, Error> {
-        let snaplen = c_int::try_from(LONGEST_PACKET).expect("262144 fits");
-        // SAFETY: no pointer is passed.
-        let handle = unsafe { (self.open_dead)(data_link_type(link_type), snaplen) };
-        Session::new(self, handle, expression)?.compile(expression)
+        with_patience(expression, move |text| self.compile_dead(link_type, text, RunBy::Us))
     }
 
-    /// Compiles a filter for the kernel to run on packets of an interface, which is up.
+    /// Compiles a filter for the kernel to run on packets of an interface of this link type.
+    pub(crate) fn compile_for_kernel(
+        &'static self,
+        link_type: LinkType,
+        expression: &str,
+    ) -> Result<Program, Error> {
+        with_patience(expression, move |text| self.compile_dead(link_type, text, RunBy::Kernel))
+    }
+
+    /// The same on a live handle of an interface, which is up.
     pub(crate) fn compile_live(
         &'static self,
         interface: &str,
         expression: &str,
     ) -> Result<Program, Error> {
+        let interface = interface.to_owned();
+        with_patience(expression, move |text| self.compile_alive(&interface, text))
+    }
+
+    fn compile_dead(
+        &'static self,
+        link_type: LinkType,
+        expression: &str,
+        run_by: RunBy,
+    ) -> Result<Program, Error> {
+        let snaplen = c_int::try_from(LONGEST_PACKET).expect("262144 fits");
+        // SAFETY: no pointer is passed.
+        let handle = unsafe { (self.open_dead)(data_link_type(link_type), snaplen) };
+        Session::new(self, handle, expression)?.compile(expression, run_by)
+    }
+
+    fn compile_alive(&'static self, interface: &str, expression: &str) -> Result<Program, Error> {
         let name = CString::new(interface)
             .map_err(|_| Error::NoInterface { name: interface.to_owned() })?;
         // PCAP_ERRBUF_SIZE.
@@ -221,7 +287,37 @@ impl Libpcap {
         if status < 0 {
             return Err(session.error(expression));
         }
-        session.compile(expression)
+        session.compile(expression, RunBy::Kernel)
+    }
+}
+
+/// Compiles on a thread of its own, which is left behind when it takes too long: it ends with the
+/// process, and until then it keeps the compiler to itself.
+fn with_patience(
+    expression: &str,
+    compile: impl FnOnce(&str) -> Result<Program, Error> + Send + 'static,
+) -> Result<Program, Error> {
+    let (text, (sender, receiver)) = (expression.to_owned(), sync_channel(1));
+    let thread = thread::Builder::new().name("filter".to_owned()).stack_size(STACK_BYTES);
+    let started = thread.spawn(move || drop(sender.send(compile(&text))));
+    started.map_err(|error| refused(expression, format!("cannot start a thread: {error}")))?;
+    receiver.recv_timeout(PATIENCE).unwrap_or_else(|error| match error {
+        RecvTimeoutError::Timeout => {
+            Err(Error::FilterTooSlow { expression: shown(expression), patience: PATIENCE })
+        }
+        RecvTimeoutError::Disconnected => unreachable!("a panic ends the process"),
+    })
+}
+
+pub(crate) fn refused(expression: &str, message: String) -> Error {
+    Error::Filter { expression: shown(expression), message }
+}
+
+/// The beginning of a long expression.
+fn shown(expression: &str) -> String {
+    match expression.char_indices().nth(SHOWN_MAX) {
+        Some((end, _)) => format!("{}...", expression.get(..end).unwrap_or_default()),
+        None => expression.to_owned(),
     }
 }
 
@@ -265,31 +361,40 @@ impl Session {
     ) -> Result<Self, Error> {
         if handle.is_null() {
             let message = "libpcap could not open a handle to compile it".to_owned();
-            return Err(Error::Filter { expression: expression.to_owned(), message });
+            return Err(refused(expression, message));
         }
         Ok(Self { library, handle })
     }
 
-    fn compile(&self, expression: &str) -> Result<Program, Error> {
+    fn compile(&self, expression: &str, run_by: RunBy) -> Result<Program, Error> {
         let Ok(text) = CString::new(expression) else {
-            let message = "it contains a NUL byte".to_owned();
-            return Err(Error::Filter { expression: expression.to_owned(), message });
+            return Err(refused(expression, "it contains a NUL byte".to_owned()));
         };
         let _guard = COMPILER.lock().unwrap_or_else(PoisonError::into_inner);
+        let plain = self.code(&text, expression, false)?;
+        let is_long = plain.instructions().len() > OPTIMISED_MAX;
+        let code = if is_long && run_by == RunBy::Us {
+            plain
+        } else {
+            self.code(&text, expression, true)?
+        };
+        self.library.validated(code.instructions()).ok_or_else(|| {
+            refused(expression, "libpcap made a program of it that is none".to_owned())
+        })
+    }
+
+    fn code(&self, text: &CStr, expression: &str, is_optimised: bool) -> Result<Code, Error> {
         let mut raw = RawProgram { len: 0, instructions: ptr::null_mut() };
         // PCAP_NETMASK_UNKNOWN: without a netmask only `ip broadcast` is refused.
         // SAFETY: the handle is open, the text ends in NUL, the program is written by libpcap.
         let status = unsafe {
-            (self.library.compile)(self.handle, &raw mut raw, text.as_ptr(), 1, c_uint::MAX)
+            let optimise = c_int::from(is_optimised);
+            (self.library.compile)(self.handle, &raw mut raw, text.as_ptr(), optimise, c_uint::MAX)
         };
         if status != 0 {
             return Err(self.error(expression));
         }
-        let code = Code { library: self.library, raw };
-        self.library.validated(code.instructions()).ok_or_else(|| {
-            let message = "libpcap made a program of it that is none".to_owned();
-            Error::Filter { expression: expression.to_owned(), message }
-        })
+        Ok(Code { library: self.library, raw })
     }
 
     /// The handle's last error.
@@ -303,7 +408,7 @@ impl Session {
             // before the handle is used again.
             unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned()
         };
-        Error::Filter { expression: expression.to_owned(), message }
+        refused(expression, message)
     }
 }
 
@@ -377,6 +482,32 @@ mod tests {
         for wrong in [&[][..], &[store], &[jump, end], &[store, end]] {
             assert!(library.validated(wrong).is_none(), "{wrong:?}");
         }
+    }
+
+    /// An alternative costs the same, whether there are ten or two hundred: the optimiser is left
+    /// out where it would take longer than the packets.
+    #[test]
+    fn long_filters_judge_as_short_ones_do() {
+        let Ok(library) = Libpcap::get() else {
+            println!("not run: libpcap is not installed");
+            return;
+        };
+        let frame = tagged_dns();
+        let (untagged, len) = ([&frame[..12], &frame[16..]].concat(), 42);
+        for count in [10, 64, 200] {
+            let ports = |from: u32| {
+                let each: Vec<_> =
+                    (from..from + count).map(|port| format!("port {port}")).collect();
+                each.join(" or ")
+            };
+            let program = library.compile(LinkType::ETHERNET, &ports(53)).unwrap();
+            assert!(program.accepts(&untagged, len), "{count}");
+            let program = library.compile(LinkType::ETHERNET, &ports(54)).unwrap();
+            assert!(!program.accepts(&untagged, len), "{count}");
+        }
+        let hosts: Vec<_> = (0..200).map(|host| format!("host 10.1.0.{host}")).collect();
+        let short = library.compile_for_kernel(LinkType::ETHERNET, &hosts.join(" or ")).unwrap();
+        assert!(short.instructions().len() <= 4096, "the kernel takes no more");
     }
 
     #[test]

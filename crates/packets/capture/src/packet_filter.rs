@@ -2,7 +2,7 @@
 
 use wire::LinkType;
 
-use crate::filter::Programs;
+use crate::filter::{Programs, refused};
 use crate::{Error, Packet};
 
 /// Headers lie within this: a filter need not see more of a packet that lies in two parts.
@@ -28,6 +28,20 @@ impl PacketFilter {
         let mut words = expression.split(|letter: char| !letter.is_ascii_alphanumeric());
         let asks_for_tags = words.any(|word| word == "vlan");
         Ok(Self { asks_for_tags, programs })
+    }
+
+    /// The same of an expression by somebody who asks about packets. It has to give addresses:
+    /// libpcap would ask name servers for a host's name, and so tell others who is asked about,
+    /// wait for them, and take what they answer today for packets of another day.
+    ///
+    /// # Errors
+    /// [`Error::Filter`] where it names a host, else as [`Self::new`].
+    pub fn of_addresses(expression: &str) -> Result<Self, Error> {
+        if let Some(name) = host_name_in(expression) {
+            let message = format!("names such as {name:?} are not looked up; give addresses");
+            return Err(refused(expression, message));
+        }
+        Self::new(expression)
     }
 
     /// Whether a packet passes. Where a VLAN tag was put back, a filter sees it, and the first 512
@@ -79,6 +93,26 @@ impl PacketFilter {
     }
 }
 
+/// A word that libpcap would look up: one with dots that is neither an address of IP nor of a
+/// station, and what stands behind `host`.
+fn host_name_in(expression: &str) -> Option<&str> {
+    let is_of_word = |letter: char| letter.is_ascii_alphanumeric() || "-_.:\\".contains(letter);
+    let mut is_behind_host = false;
+    for word in expression.split(|letter| !is_of_word(letter)).filter(|word| !word.is_empty()) {
+        let name = word.trim_start_matches('\\');
+        let is_hex = |letter: char| letter.is_ascii_hexdigit();
+        let is_address = name.chars().all(|letter| is_hex(letter) || "-.:".contains(letter))
+            && (name.contains([':', '.', '-']) || name.len() == 12);
+        let is_number = name.starts_with(|letter: char| letter.is_ascii_digit());
+        let may_be_one = is_behind_host && !is_number || name.contains('.');
+        if may_be_one && !is_address && name.contains(|letter: char| letter.is_ascii_alphabetic()) {
+            return Some(word);
+        }
+        is_behind_host = name == "host";
+    }
+    None
+}
+
 /// Copies the beginning of a frame without its VLAN tags; says how much that is and how many bytes
 /// were left out. `None` where there is no tag.
 fn without_tags(frame: &[u8], to: &mut [u8; SEEN_BYTES]) -> Option<(usize, u32)> {
@@ -103,6 +137,35 @@ fn without_tags(frame: &[u8], to: &mut [u8; SEEN_BYTES]) -> Option<(usize, u32)>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_hosts_are_not_looked_up() {
+        for named in [
+            "host www.example.com",
+            "src www.example.com",
+            "tcp and (dst example.com or port 80)",
+            "host \\example.com",
+            "host 10.0.0.1 or 3com.example",
+            "host localhost",
+            "net 10.0.0.0/8 and not src host proxy",
+            "gateway gw.example and udp",
+        ] {
+            let error = PacketFilter::of_addresses(named).unwrap_err().to_string();
+            assert!(error.contains("are not looked up"), "{named}: {error}");
+        }
+        for by_address in [
+            "host 10.0.0.1 or host 2001:db8::1 or ip6 host fe80::a",
+            "net 10.1 and portrange 1-80",
+            "ether host 00:1b:21:aa:bb:cc or ether src 001b.21aa.bbcc",
+            "ether host 00-1b-21-aa-bb-cc or ether host 001b21aabbcc",
+            "port http or port domain or tcp port https",
+            "ip proto ospf or type mgt subtype beacon",
+            "tcp[tcpflags] & (tcp-syn|tcp-ack) = 0x12 and icmp[icmptype] != icmp-echo",
+            "not host 10.0.0.1 and (src host 10.2.3.4 or dst host ::ffff:10.0.0.9)",
+        ] {
+            assert_eq!(host_name_in(by_address), None, "{by_address}");
+        }
+    }
 
     #[test]
     fn what_one_link_type_knows_is_a_filter_and_what_none_knows_is_not() {

@@ -106,7 +106,7 @@ fn request<'a>(wanted: &'a ExtractWanted, query: &'a Query) -> Result<Request<'a
         |error: &dyn ToString| Refused { why: Why::Wrong, detail: printable(&error.to_string()) };
     let Narrowed { whole_sessions, sessions_max, around_ms, packet_filter, payload, comments } =
         &wanted.narrowed;
-    let packet_filter = packet_filter.as_deref().map(PacketFilter::new).transpose();
+    let packet_filter = packet_filter.as_deref().map(PacketFilter::of_addresses).transpose();
     let payload = payload.as_deref().map(str::parse::<Pattern>).transpose();
     Ok(Request {
         whole_sessions: *whole_sessions,

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use testdata::Corpus;
 
-use crate::machine::{Volume, command, run, write_key};
+use crate::machine::{Ran, Volume, command, run, write_key};
 
 fn manifest(volume: &Volume, name: &str) -> Value {
     let text = std::fs::read_to_string(volume.file(name)).unwrap();
@@ -96,10 +96,30 @@ fn packets_are_chosen_by_filter_payload_and_what_is_around() {
         run(&[&fixed[..], arguments].concat()).fails_with(2, words);
     };
     refused(&["--packet-filter", "tcp port"], "filter \"tcp port\"");
+    refused(&["--packet-filter", "host www.example.com"], "are not looked up; give addresses");
     for wrong in [["--payload", "hex:1"], ["--payload", "re:("], ["--around", "soon"]] {
         let ran = run(&[&["extract", &volume.path, "udp", "-w", &out][..], &wrong].concat());
         assert!(ran.code == Some(2) && ran.err.contains(wrong[0]), "{ran:?}");
     }
+}
+
+/// libpcap's compiler takes time with the cube of the alternatives, and cannot be stopped.
+#[test]
+fn a_filter_of_many_alternatives_is_done_or_given_up() {
+    let volume = Volume::recorded();
+    let extract = |filter: &str| {
+        run(&["extract", &volume.path, "port 53", "-w", "/dev/null", "--packet-filter", filter])
+    };
+    let any_of = |count: u32, word: &str| {
+        let each: Vec<_> = (53..53 + count).map(|port| format!("{word} {port}")).collect();
+        each.join(" or ")
+    };
+    let packets = |ran: &Ran| ran.err.lines().nth(1).unwrap().to_owned();
+    let (one, many) = (extract("port 53").done(), extract(&any_of(150, "port")).done());
+    assert_eq!(packets(&many), packets(&one));
+    let endless = extract(&any_of(4000, "dst port 1 or src port"));
+    endless.fails_with(2, "libpcap is not done with it after 10 s; give fewer alternatives");
+    assert!(endless.err.len() < 400, "{endless:?}");
 }
 
 #[test]

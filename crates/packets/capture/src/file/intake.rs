@@ -140,7 +140,7 @@ pub(super) struct Intake {
 
 impl Intake {
     pub(super) fn new(settings: FileOptions) -> Result<Self, Error> {
-        let programs = settings.filter.as_deref().map(Programs::new).transpose()?;
+        let programs = settings.filter.as_deref().map(Programs::of_all).transpose()?;
         Ok(Self { settings, programs, ..Self::default() })
     }
 

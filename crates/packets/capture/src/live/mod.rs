@@ -553,7 +553,9 @@ fn filter_program(
         Some(filter) if link_type == LinkType::ETHERNET => {
             Libpcap::get()?.compile_live(name, filter)?.instructions().to_vec()
         }
-        Some(filter) => Libpcap::get()?.compile(link_type, filter)?.instructions().to_vec(),
+        Some(filter) => {
+            Libpcap::get()?.compile_for_kernel(link_type, filter)?.instructions().to_vec()
+        }
     };
     socket::limit(&mut program, limit);
     Ok(program)
