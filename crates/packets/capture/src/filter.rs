@@ -144,7 +144,7 @@ impl Programs {
     /// can later open neither the library nor files with names of ports.
     pub(crate) fn of_all(expression: &str) -> Result<Self, Error> {
         let mut all = Self::new(expression)?;
-        for link_type in LinkType::DECODED {
+        for &link_type in LinkType::DECODED {
             match all.index_of(link_type) {
                 Ok(_) | Err(Error::Filter { .. }) => {}
                 Err(error) => return Err(error),

@@ -13,7 +13,7 @@ use units::Clock;
 use crate::archive::Archive;
 use crate::explain::{Explain, Stopwatch};
 use crate::met::NamesMet;
-use crate::output::Outputs;
+use crate::output::{Finished, Outputs};
 use crate::packet_reader::{PacketReader, Progress, Telling};
 use crate::request::Request;
 use crate::statement::{Asked, Manifest};
@@ -83,8 +83,10 @@ pub(crate) fn run<'a>(
     }
     let notes = notes.settled(archive);
     let rewritten_packets = done.outputs.rewritten_packets();
-    let outputs = done.outputs.finish(&notes.completeness.to_string())?;
-    let Notes { completeness, explain, met } = notes;
+    let Finished { outputs, reader_gone } = done.outputs.finish(&notes.completeness.to_string())?;
+    let Notes { mut completeness, explain, met } = notes;
+    // What the reader of a pipe did not take is missing, however much was found.
+    completeness.stopped |= reader_gone;
     let (pieces, clocks) = done.pieces.finish();
     let manifest = Manifest {
         case: request.case.clone(),
@@ -101,6 +103,5 @@ pub(crate) fn run<'a>(
         completeness,
     };
     let packets = manifest.outputs.iter().map(|output| output.packets).sum();
-    let reader_gone = done.reader_gone;
     Ok(ExtractReport { packets, rewritten_packets, manifest, explain, reader_gone, met })
 }

@@ -417,7 +417,7 @@ impl<'a> Outputs<'a> {
     }
 
     /// Ends the outputs; in pcapng each interface ends with `statement` as a comment.
-    pub(crate) fn finish(mut self, statement: &str) -> Result<Vec<OutputSummary>, Error> {
+    pub(crate) fn finish(mut self, statement: &str) -> Result<Finished, Error> {
         if matches!(self.form, Form::Pcapng | Form::BySession(_)) {
             for MergeInput { stream, number, latest, .. } in &self.inputs {
                 let (mut options, mut block) = (Vec::new(), Vec::new());
@@ -431,8 +431,20 @@ impl<'a> Outputs<'a> {
         {
             stream.put(&pcap_header(LinkType::ETHERNET))?;
         }
-        self.streams.into_iter().map(Stream::finish).collect()
+        // A short output is written here for the first time.
+        self.streams.iter_mut().try_for_each(Stream::flush)?;
+        let reader_gone = self.are_gone();
+        let outputs = self.streams.into_iter().map(Stream::finish).collect::<Result<_, _>>()?;
+        Ok(Finished { outputs, reader_gone })
     }
+}
+
+/// Outputs that are written.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) outputs: Vec<OutputSummary>,
+    /// Every reader went away before its end.
+    pub(crate) reader_gone: bool,
 }
 
 /// A packet's options and a comment more; of those that it had only its direction where they may
@@ -524,21 +536,28 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_goes_away_is_no_error() {
-        struct Closed;
-        impl Write for Closed {
-            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-                Err(ErrorKind::BrokenPipe.into())
+    fn a_reader_that_goes_away_is_no_error_and_noticed_to_the_last_byte() {
+        struct Closing(u32);
+        impl Write for Closing {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                let left = self.0.checked_sub(1).ok_or(ErrorKind::BrokenPipe)?;
+                self.0 = left;
+                Ok(bytes.len())
             }
             fn flush(&mut self) -> io::Result<()> {
                 Ok(())
             }
         }
-        let mut closed = Closed;
         let all = Query::all();
         let request = Request::new(&all, "all");
-        let outputs = Outputs::begin(Target::Pcapng(&mut closed), &request).unwrap();
-        assert!(outputs.are_gone());
-        outputs.finish("complete").unwrap();
+        for (writes, is_gone_at_once, is_gone) in
+            [(0, true, true), (1, false, true), (2, false, false)]
+        {
+            let mut closing = Closing(writes);
+            let mut outputs = Outputs::begin(Target::Pcapng(&mut closing), &request).unwrap();
+            assert_eq!(outputs.are_gone(), is_gone_at_once, "{writes}");
+            outputs.streams[0].put(b"the end").unwrap();
+            assert_eq!(outputs.finish("complete").unwrap().reader_gone, is_gone, "{writes}");
+        }
     }
 }

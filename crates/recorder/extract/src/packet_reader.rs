@@ -67,7 +67,6 @@ pub(crate) struct Taken<'t> {
     pub(crate) rows: u64,
     pub(crate) outputs: Outputs<'t>,
     pub(crate) pieces: ReadPieces,
-    pub(crate) reader_gone: bool,
 }
 
 /// An interface in an output: its number in its epoch, link type, and description; the session
@@ -250,7 +249,6 @@ impl<'a, 't> PacketReader<'a, 't> {
         Ok(Taken {
             times: self.windows.hull(),
             rows: self.done.rows,
-            reader_gone: self.outputs.are_gone(),
             outputs: self.outputs,
             pieces: self.pieces,
         })

@@ -274,3 +274,20 @@ fn without_encrypted_payload_all_names_and_prints_stay_as_they_were() {
         assert_eq!(found.len(), expected.len());
     }
 }
+
+/// Of a pipe, what its reader took counts: the status is that of any program before `head`.
+#[test]
+fn what_a_reader_did_not_take_is_not_called_complete() {
+    let volume = Volume::recorded();
+    for arguments in [&["-w", "-"][..], &["-w", "-", "--format", "pcap"]] {
+        let query = ["extract", &volume.path, "port 53"];
+        let mut extract = command(&[&query[..], arguments].concat());
+        let (reader, writer) = std::io::pipe().unwrap();
+        extract.stdout(writer).stderr(Stdio::piped());
+        let child = extract.spawn().unwrap();
+        drop((reader, extract));
+        let ran = Ran::new(&child.wait_with_output().unwrap());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.err.contains(", incomplete\ncut: stopped before its end"), "{ran:?}");
+    }
+}
