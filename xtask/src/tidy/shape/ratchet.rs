@@ -9,6 +9,8 @@
 //! each other, and each calls what follows it.
 //! Those of `volume` rose to 11 500 for what heads say of earlier recordings, which came from
 //! `extract`, and those of `record` from 8300 for saying it.
+//! `capture` is over the limit since filters are compiled in bounded time: those and libpcap's
+//! binding, 400 lines, can become a crate below it.
 
 use super::rule::Rule;
 
@@ -22,7 +24,7 @@ const fn entry(rule: Rule, place: &'static str, figure: usize) -> Entry {
     Entry { rule, place, figure }
 }
 
-pub(super) const ENTRIES: [Entry; 12] = [
+pub(super) const ENTRIES: [Entry; 13] = [
     entry(Rule::FilesInCircles, "crates/packets/wire", 5),
     entry(Rule::FilesUsed, "crates/faces/wirespool/src/main.rs", 35),
     entry(Rule::FilesUsed, "crates/packets/capture/src/live/xdp/open.rs", 13),
@@ -31,7 +33,8 @@ pub(super) const ENTRIES: [Entry; 12] = [
     entry(Rule::FilesUsed, "crates/recorder/record/src/pipeline.rs", 27),
     entry(Rule::FilesUsed, "crates/storage/volume/src/mount.rs", 16),
     entry(Rule::FilesUsed, "crates/tools/qualify/src/run.rs", 14),
-    entry(Rule::CrateLines, "crates/faces/wirespool", 12500),
+    entry(Rule::CrateLines, "crates/faces/wirespool", 12400),
+    entry(Rule::CrateLines, "crates/packets/capture", 8200),
     entry(Rule::CrateLines, "crates/recorder/extract", 9800),
     entry(Rule::CrateLines, "crates/recorder/record", 8400),
     entry(Rule::CrateLines, "crates/storage/volume", 11500),
