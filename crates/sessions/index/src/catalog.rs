@@ -310,6 +310,9 @@ impl Catalog {
             Some(Member { name, behind: behind.get(&first).copied() })
         };
         let members: Vec<Member> = self.files.keys().filter_map(|&first| named(first)).collect();
+        if group::are_made(&members, &self.groups) {
+            return Ok(0);
+        }
         let made = group::make(self.volume, &members, core::mem::take(&mut self.groups), files)?;
         let listed = files.list().map_err(|source| failed("list", "*", source))?;
         let groups = listed.iter().filter(|name| Group::is_name(name));

@@ -13,7 +13,7 @@ use format::head::StripeId;
 /// it. It is that of the first stripe in the slot of the last one, which can be read without
 /// looking for it; behind it one epoch alone has written stripes with packets, so with the number
 /// of the last one it stands for that as well.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Identity(u64);
 
 impl Identity {
@@ -37,7 +37,7 @@ impl Identity {
 }
 
 /// What a file's name says.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct FileName {
     /// First stripe of the segment.
     pub(crate) first: StripeId,

@@ -133,6 +133,15 @@ fn open_file(member: &Member, files: &dyn Files) -> Option<(Source, Trailer)> {
     is_it.then_some((source, trailer))
 }
 
+/// Whether all that [`make`] would do is done: each group has files that count, and few have none.
+pub(crate) fn are_made(members: &[Member], groups: &[Group]) -> bool {
+    let known: BTreeSet<FileName> = members.iter().map(|member| member.name).collect();
+    let names = |group: &Group| group.members.iter().map(|member| member.name).collect::<Vec<_>>();
+    let covered: BTreeSet<FileName> = groups.iter().flat_map(names).collect();
+    let counts = |group: &Group| group.members.iter().any(|member| known.contains(&member.name));
+    known.difference(&covered).count() < MEMBERS_MIN && groups.iter().all(counts)
+}
+
 /// Makes groups of the files that no group names, if there are enough: the newest group that is
 /// not full is made anew with them, once they have doubled it. Says how many files were written.
 pub(crate) fn make(

@@ -19,6 +19,7 @@ mod column_encoder;
 mod columns;
 mod content;
 mod encode;
+mod ends;
 mod error;
 mod file_name;
 mod files;

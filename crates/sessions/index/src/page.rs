@@ -6,6 +6,8 @@
 //!
 //! (Parquet, `Encodings.md`: RLE/bit-packing hybrid and delta encoding.)
 
+use core::cell::RefCell;
+
 use parquet::basic::{Compression, Type};
 use parquet::file::metadata::ColumnChunkMetaData;
 use zstd::bulk::Decompressor;
@@ -22,10 +24,30 @@ pub(crate) const RLE: i64 = 3;
 pub(crate) const DELTA_BINARY_PACKED: i64 = 5;
 pub(crate) const RLE_DICTIONARY: i64 = 8;
 
+thread_local! {
+    /// Unpacks pages, into memory that the next one uses again: a row has a page of each column,
+    /// and to make an unpacker costs more than to unpack one.
+    static UNPACKER: RefCell<Option<Unpacker>> = const { RefCell::new(None) };
+}
+
+struct Unpacker {
+    zstd: Decompressor<'static>,
+    unpacked: Vec<u8>,
+}
+
+impl Unpacker {
+    /// `None` where the page is not `len` bytes, or has no memory.
+    fn unpack(&mut self, packed: &[u8], len: usize) -> Option<&[u8]> {
+        self.unpacked.clear();
+        self.unpacked.try_reserve(len).ok()?;
+        let written = self.zstd.decompress_to_buffer(packed, &mut self.unpacked).ok()?;
+        (written == len).then_some(&self.unpacked)
+    }
+}
+
 /// Checks the data pages of one column chunk.
 pub(crate) struct Pages {
-    unpacker: Option<Decompressor<'static>>,
-    unpacked: Vec<u8>,
+    is_packed: bool,
     kind: Type,
     levels: Levels,
 }
@@ -40,29 +62,29 @@ struct Levels {
 }
 
 impl Pages {
-    /// `None` where zstd has no memory.
+    /// `None` for levels that no column has.
     pub(crate) fn of(column: &ColumnChunkMetaData) -> Option<Self> {
-        let unpacker = match column.compression() {
-            Compression::UNCOMPRESSED => None,
-            _ => Some(Decompressor::new().ok()?),
-        };
+        let is_packed = column.compression() != Compression::UNCOMPRESSED;
         let bits = |level: i16| u8::try_from(i16::BITS - level.leading_zeros()).unwrap_or(u8::MAX);
         let levels = column.column_descr();
         let bits = [bits(levels.max_rep_level()), bits(levels.max_def_level())];
         let levels = Levels { bits, defined: u16::try_from(levels.max_def_level()).ok()? };
-        Some(Self { unpacker, unpacked: Vec::new(), kind: column.column_type(), levels })
+        Some(Self { is_packed, kind: column.column_type(), levels })
     }
 
     /// `None` where the page is not what its header says: `len` bytes, unpacked, of this encoding.
-    pub(crate) fn check(&mut self, packed: &[u8], len: usize, encoding: i64) -> Option<()> {
-        let Some(unpacker) = &mut self.unpacker else {
-            return body(packed, self.levels, self.kind, encoding);
-        };
-        self.unpacked.clear();
-        self.unpacked.try_reserve(len).ok()?;
-        let written = unpacker.decompress_to_buffer(packed, &mut self.unpacked).ok()?;
-        let is_whole = written == len;
-        is_whole.then(|| body(&self.unpacked, self.levels, self.kind, encoding))?
+    pub(crate) fn check(&self, page: &[u8], len: usize, encoding: i64) -> Option<()> {
+        if !self.is_packed {
+            return body(page, self.levels, self.kind, encoding);
+        }
+        UNPACKER.with_borrow_mut(|unpacker| {
+            if unpacker.is_none() {
+                let zstd = Decompressor::new().ok()?;
+                *unpacker = Some(Unpacker { zstd, unpacked: Vec::new() });
+            }
+            let unpacker = unpacker.as_mut()?;
+            body(unpacker.unpack(page, len)?, self.levels, self.kind, encoding)
+        })
     }
 }
 

@@ -7,7 +7,6 @@
 //! another type and values that no writer writes are errors, and what the footer and the pages
 //! claim is checked before that reader reserves memory for it ([`shape`]).
 
-use core::net::IpAddr;
 use core::ops::{ControlFlow, RangeInclusive};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -25,17 +24,17 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::file::metadata::{ParquetMetaData, ParquetStatisticsPolicy, RowGroupMetaData};
 use parquet::file::statistics::Statistics;
+use parquet::schema::types::ColumnPath;
 use units::Timestamp;
 use units::number::to_u64;
 
 use crate::chunks::Chunks;
-use crate::columns::{
-    ADDRESS_COLUMNS, Access, COLUMNS, Column, NO_SPAN, PORT_COLUMNS, Presence, TIME_COLUMNS, Width,
-    blank,
-};
+use crate::columns::{Access, COLUMNS, Column, NO_SPAN, Presence, TIME_COLUMNS, Width, blank};
 use crate::content::{Content, Source};
+use crate::ends::Ends;
 use crate::error::{Error, Result};
 use crate::filter::{Filter, Needed, Trailer};
+use crate::layout::GROUP_ROWS;
 use crate::meta::{Interface, KEY, SegmentMeta};
 use crate::{names, shape};
 
@@ -186,31 +185,73 @@ impl Segment {
         times: &RangeInclusive<Timestamp>,
         visit: &mut dyn FnMut(u64, SessionRow) -> ControlFlow<()>,
     ) -> Result<()> {
-        let candidates = match &self.filter {
-            Some(filter) => filter.trailer.candidates(&self.source, needed)?,
-            None => (0..self.parquet().num_row_groups()).collect(),
-        };
-        let ends = Ends::of(needed);
-        let mut visit = |row, slice: SessionRow| {
-            if overlaps(&slice, times) { visit(row, slice) } else { ControlFlow::Continue(()) }
-        };
-        for group in self.groups().filter(|group| candidates.contains(&group.number)) {
-            if !may_overlap(group.metadata, times) {
-                continue;
-            }
-            let places = match &ends {
-                Some(ends) => self.places_with(&group, ends)?,
-                None => None,
-            };
-            let flow = match places {
-                Some(places) => self.rows_of_group(&group, &places, columns, &mut visit)?,
-                None => self.all_of_group(&group, columns, &mut visit)?,
-            };
-            if flow.is_break() {
+        for group in self.groups_with(needed, times)? {
+            if self.rows_of_group_with((group, needed), columns, times, visit)?.is_break() {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// Numbers of the row groups that may have rows with what is needed in these times, ascending.
+    pub fn groups_with(
+        &self,
+        needed: &Needed,
+        times: &RangeInclusive<Timestamp>,
+    ) -> Result<Vec<usize>> {
+        let mut groups = match &self.filter {
+            Some(filter) => filter.trailer.candidates(&self.source, needed)?,
+            None => (0..self.parquet().num_row_groups()).collect(),
+        };
+        let may = |group: usize| {
+            let group = self.parquet().row_groups().get(group);
+            group.is_some_and(|group| may_overlap(group, times))
+        };
+        groups.retain(|&group| may(group));
+        Ok(groups)
+    }
+
+    /// As [`Self::rows_with`], of one row group.
+    pub fn rows_of_group_with(
+        &self,
+        (group, needed): (usize, &Needed),
+        columns: Columns<'_>,
+        times: &RangeInclusive<Timestamp>,
+        visit: &mut dyn FnMut(u64, SessionRow) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
+        let Some(group) = self.groups().nth(group) else { return Ok(ControlFlow::Continue(())) };
+        let places = match Ends::of(needed) {
+            Some(ends) => self.places_with(&group, &ends)?,
+            None => None,
+        };
+        let mut visit = |row, slice: SessionRow| {
+            if overlaps(&slice, times) { visit(row, slice) } else { ControlFlow::Continue(()) }
+        };
+        match places {
+            Some(places) => self.rows_in_places(&group, &places, columns, &mut visit),
+            None => self.all_of_group(&group, columns, &mut visit),
+        }
+    }
+
+    /// As [`Self::rows`], of one row group.
+    pub fn rows_of_group(
+        &self,
+        group: usize,
+        columns: Columns<'_>,
+        times: &RangeInclusive<Timestamp>,
+        visit: &mut dyn FnMut(u64, SessionRow) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let mut visit = |row, slice: SessionRow| {
+            if overlaps(&slice, times) { visit(row, slice) } else { ControlFlow::Continue(()) }
+        };
+        let group = self.groups().nth(group);
+        group.map_or(Ok(()), |group| self.all_of_group(&group, columns, &mut visit).map(drop))
+    }
+
+    /// No row of a row group starts later; `None` where the file does not say.
+    pub fn start_max(&self, group: usize) -> Option<Timestamp> {
+        let group = self.parquet().row_groups().get(group)?;
+        bounds_of(group, TIME_COLUMNS[0]).map(|(_, latest)| Timestamp(latest))
     }
 
     /// Visits all rows of a group.
@@ -221,7 +262,8 @@ impl Segment {
         visit: &mut dyn FnMut(u64, SessionRow) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
         let mut row = group.first_row;
-        for batch in self.reader((group.number, None), columns)?.build()? {
+        let wanted = |column: &Column| columns.contain(column);
+        for batch in self.reader((group.number, None), &wanted)?.build()? {
             let batch = batch?;
             group.check_end(row - group.first_row, &batch)?;
             for slice in self.decode(&batch, row, columns)? {
@@ -247,7 +289,7 @@ impl Segment {
             let (rows, others) = rest.split_at(rest.partition_point(|&row| row < end));
             rest = others;
             let rows: Vec<usize> = rows.iter().map(|row| to_usize(row - group.first_row)).collect();
-            if self.rows_of_group(&group, &rows, columns, visit)?.is_break() {
+            if self.rows_in_places(&group, &rows, columns, visit)?.is_break() {
                 break;
             }
         }
@@ -259,8 +301,11 @@ impl Segment {
     fn places_with(&self, group: &Group<'_>, ends: &Ends) -> Result<Option<Vec<usize>>> {
         let mut places = Vec::new();
         let mut first = 0;
+        // These alone: the times of all rows would cost more.
         let names = ends.columns();
-        for batch in self.reader((group.number, None), Columns::Named(&names))?.build()? {
+        let wanted = |column: &Column| names.contains(&column.name);
+        let reader = self.reader((group.number, None), &wanted)?;
+        for batch in reader.with_batch_size(GROUP_ROWS).build()? {
             let batch = batch?;
             group.check_end(to_u64(first), &batch)?;
             let mut has = vec![true; batch.num_rows()];
@@ -272,7 +317,7 @@ impl Segment {
     }
 
     /// Visits the rows at these places of a group.
-    fn rows_of_group(
+    fn rows_in_places(
         &self,
         group: &Group<'_>,
         places: &[usize],
@@ -285,7 +330,8 @@ impl Segment {
         let ranges = places.iter().map(|&place| place..place + 1);
         let total = to_usize(rows_of(group.metadata));
         let selection = RowSelection::from_consecutive_ranges(ranges, total);
-        let reader = self.reader((group.number, Some(places)), columns)?;
+        let wanted = |column: &Column| columns.contain(column);
+        let reader = self.reader((group.number, Some(places)), &wanted)?;
         let mut places = places.iter();
         for batch in reader.with_row_selection(selection).build()? {
             let batch = batch?;
@@ -312,12 +358,12 @@ impl Segment {
     fn reader(
         &self,
         (group, places): (usize, Option<&[usize]>),
-        columns: Columns<'_>,
+        wanted: &dyn Fn(&Column) -> bool,
     ) -> Result<ParquetRecordBatchReaderBuilder<Chunks>> {
         let schema = self.footer.schema();
         let roots = COLUMNS
             .iter()
-            .filter(|column| columns.contain(column))
+            .filter(|column| wanted(column))
             .filter_map(|column| schema.index_of(column.name).ok());
         let mask = ProjectionMask::roots(self.footer.parquet_schema(), roots);
         let of = (self.parquet(), group, places);
@@ -373,62 +419,6 @@ impl Segment {
 
 /// Where more rows than one of so many have the ends that are needed, all are read.
 const PICKED_ONE_OF: usize = 4;
-
-/// What the ends of a row have to be.
-struct Ends {
-    /// Each, in one of its spellings, is an end.
-    hosts: Vec<Vec<String>>,
-    /// Each has the port of an end.
-    ports: Vec<RangeInclusive<i32>>,
-}
-
-impl Ends {
-    /// `None` where every row may be needed.
-    fn of(needed: &Needed) -> Option<Self> {
-        let ports =
-            needed.ports.iter().map(|ports| (*ports.start()).into()..=(*ports.end()).into());
-        let hosts = needed.hosts.iter().map(texts_of).collect();
-        needed.is_of_ends().then(|| Self { hosts, ports: ports.collect() })
-    }
-
-    fn columns(&self) -> Vec<&'static str> {
-        let addresses = ADDRESS_COLUMNS.iter().filter(|_| !self.hosts.is_empty());
-        let ports = PORT_COLUMNS.iter().filter(|_| !self.ports.is_empty());
-        addresses.chain(ports).copied().collect()
-    }
-
-    /// Takes those rows out that have other ends.
-    fn narrow(&self, batch: &RecordBatch, has: &mut [bool]) -> Result<()> {
-        if !self.hosts.is_empty() {
-            let texts = |column| {
-                let array = batch.column_by_name(column);
-                let array = array.and_then(|array| array.as_string_opt::<i32>());
-                array.ok_or(Error::Column { column })
-            };
-            let [orig, resp] = ADDRESS_COLUMNS.map(texts);
-            for (has, ends) in has.iter_mut().zip(orig?.iter().zip(resp?.iter())) {
-                let ends = [ends.0, ends.1];
-                let is_end = |text: &String| ends.contains(&Some(text.as_str()));
-                *has = self.hosts.iter().all(|texts| texts.iter().any(is_end));
-            }
-        }
-        if !self.ports.is_empty() {
-            let numbers = |column| {
-                let array = batch.column_by_name(column);
-                let array = array.and_then(|array| array.as_primitive_opt::<Int32Type>());
-                array.ok_or(Error::Column { column })
-            };
-            let [orig, resp] = PORT_COLUMNS.map(numbers);
-            for (has, (orig, resp)) in has.iter_mut().zip(orig?.iter().zip(resp?.iter())) {
-                let is_within = |ports: &RangeInclusive<i32>| {
-                    [orig, resp].into_iter().flatten().any(|port| ports.contains(&port))
-                };
-                *has = *has && self.ports.iter().all(is_within);
-            }
-        }
-        Ok(())
-    }
-}
 
 /// The column by which rows know what their source is called.
 const INTERFACE: &str = "interface";
@@ -523,14 +513,6 @@ impl Group<'_> {
     }
 }
 
-/// How an address may be written in a row: an IPv4 host also as the IPv6 address it is mapped to.
-fn texts_of(host: &IpAddr) -> Vec<String> {
-    match host {
-        IpAddr::V4(ip) => vec![ip.to_string(), ip.to_ipv6_mapped().to_string()],
-        IpAddr::V6(ip) => vec![ip.to_string()],
-    }
-}
-
 fn overlaps(slice: &SessionRow, times: &RangeInclusive<Timestamp>) -> bool {
     slice.start <= *times.end() && slice.end >= *times.start()
 }
@@ -545,14 +527,7 @@ fn rows_of(group: &RowGroupMetaData) -> u64 {
 
 /// Whether a row of the group can overlap `times`, by the bounds of its starts and durations.
 fn may_overlap(group: &RowGroupMetaData, times: &RangeInclusive<Timestamp>) -> bool {
-    let bounds = |name| {
-        let chunk = group.columns().iter().find(|chunk| chunk.column_path().string() == name);
-        match chunk.and_then(|chunk| chunk.statistics()) {
-            Some(Statistics::Int64(bounds)) => Some((*bounds.min_opt()?, *bounds.max_opt()?)),
-            _ => None,
-        }
-    };
-    let [start, duration] = TIME_COLUMNS.map(bounds);
+    let [start, duration] = TIME_COLUMNS.map(|name| bounds_of(group, name));
     let (Some((start_min, start_max)), Some((duration_min, duration_max))) = (start, duration)
     else {
         return true;
@@ -560,6 +535,16 @@ fn may_overlap(group: &RowGroupMetaData, times: &RangeInclusive<Timestamp>) -> b
     // A duration that wrapped says nothing about the end.
     let end_max = if duration_min < 0 { i64::MAX } else { start_max.saturating_add(duration_max) };
     start_min <= times.end().0 && end_max >= times.start().0
+}
+
+/// The least and the greatest value of a column.
+fn bounds_of(group: &RowGroupMetaData, column: &str) -> Option<(i64, i64)> {
+    let is_it = |path: &ColumnPath| matches!(path.parts(), [name] if name == column);
+    let chunk = group.columns().iter().find(|chunk| is_it(chunk.column_path()))?;
+    match chunk.statistics() {
+        Some(Statistics::Int64(bounds)) => Some((*bounds.min_opt()?, *bounds.max_opt()?)),
+        _ => None,
+    }
 }
 
 /// Sets one column; gives the place of the first impossible value, if any.

@@ -126,7 +126,7 @@ fn pages(
 ) -> Option<()> {
     let (mut rest, mut unpacked, mut values, mut longest) = (chunk, 0_u64, 0_i64, 0);
     let mut is_first = true;
-    let mut data_pages = Pages::of(column)?;
+    let data_pages = Pages::of(column)?;
     while !rest.is_empty() {
         let mut page = Page { kind: -1, ..Page::default() };
         let header_len = thrift::structure(rest, &mut |path, value| {
