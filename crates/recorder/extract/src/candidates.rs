@@ -134,6 +134,11 @@ impl Candidates<'_> {
         self.question.named.is_some() && ended >= self.known.len()
     }
 
+    /// Some rows are of sessions that match only if a look has found these: who they are decides.
+    pub(crate) fn are_of_known(&self) -> bool {
+        self.question.is_by_rare || self.question.from > Timestamp::MIN
+    }
+
     /// The answer is the same for all rows of a session of several.
     pub(crate) fn accepts(&self, id: RowId, row: &SessionRow, by_id: bool) -> bool {
         let Question { from, is_by_rare, .. } = self.question;

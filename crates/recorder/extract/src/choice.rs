@@ -17,9 +17,10 @@ use crate::identity::Identity;
 use crate::joiner::Show;
 use crate::known::Known;
 use crate::request::{Request, SessionIds};
-use crate::scan::{Scan, Step, Wanted};
+use crate::scan::{Scan, Step};
 use crate::sessions::{Sessions, Told, columns_with};
 use crate::walk::Notes;
+use crate::wanted::Wanted;
 use crate::windows::Windows;
 
 /// What a row has to say, besides which session it is of, for its packets to be found.

@@ -22,8 +22,9 @@ use crate::event::Found;
 use crate::identity::Identity;
 use crate::joiner::found;
 use crate::known::JOIN_IDLE_NS;
-use crate::scan::{Scan, Step, Wanted};
+use crate::scan::{Scan, Step};
 use crate::walk::Notes;
+use crate::wanted::Wanted;
 use crate::{Error, Options};
 
 /// Sessions that may go on, of which a row is held: as many as a recorder has in its table take a
@@ -198,7 +199,7 @@ impl ClosedParts {
         let mut scan = Scan::new(&mut self.archive, wanted, Columns::All, times);
         let flow = scan.run_part(&part.part, &mut notes, &mut |step, _, _| {
             Ok(match step {
-                Step::Progress { .. } => ControlFlow::Continue(()),
+                Step::Progress { .. } | Step::Before(_) => ControlFlow::Continue(()),
                 Step::Part { epoch, is_indexed, .. } => {
                     open.begin((epoch, is_indexed), part.part.time_min, take)
                 }

@@ -12,8 +12,9 @@ use crate::event::Event;
 use crate::find::{FindReport, Opened, Sought};
 use crate::identity::Identity;
 use crate::known::Known;
-use crate::scan::{PIECES, Scan, Step, Wanted};
+use crate::scan::{Scan, Step};
 use crate::walk::Notes;
+use crate::wanted::{PIECES, Wanted};
 use crate::{Error, Options};
 
 /// Calls `visit` with the rows of the sessions that match, as far as they lie in the query's times,
@@ -46,7 +47,7 @@ pub fn find_rows(
         let mut scan = Scan::new(&mut archive, wanted, columns, from..=to);
         flow = scan.run(&mut notes, &mut |step, _, _| {
             Ok(match step {
-                Step::Part { .. } => ControlFlow::Continue(()),
+                Step::Part { .. } | Step::Before(_) => ControlFlow::Continue(()),
                 Step::Row(_, row) => visit(RowEvent::Row(&row)),
                 Step::Progress { done: parts, of } => visit(RowEvent::Searched { parts, of }),
             })

@@ -96,6 +96,8 @@ impl<'q> Joiner<'q> {
                 self.advance(epoch, edge, show)
             }
             Step::Row(id, row) => self.add(id, *row, show),
+            // Only from the newest part back.
+            Step::Before(_) => ControlFlow::Continue(()),
         }
     }
 

@@ -66,6 +66,7 @@ mod target;
 mod top;
 mod traffic;
 mod walk;
+mod wanted;
 mod windows;
 
 use core::time::Duration;

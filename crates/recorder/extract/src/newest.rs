@@ -1,10 +1,11 @@
 //! The newest sessions that match: parts of the ring from the newest back, until enough are found.
 //!
-//! Within a part the rows of a session come in the order of time, and what earlier parts have of it
-//! is joined in front. A session is over when its first row is there; it is shown when no session
-//! of the parts that are left can begin later. The columns that decide are read of all rows, the
-//! others of those that are shown. Held are the sessions that wait for earlier rows and
-//! at most as many others as are asked for.
+//! Within a row group the rows of a session come in the order of time, and what earlier row groups
+//! and parts have of it is joined in front. A session is over when its first row is there, and all
+//! rows of the part; it is shown when none can come any more that begins later, which is known
+//! behind each row group. The columns that decide are read of all rows, the others of those that
+//! are shown. Held are the sessions that wait for earlier rows and at most as many others as are
+//! asked for.
 
 use core::cmp::Reverse;
 use core::ops::ControlFlow;
@@ -16,6 +17,7 @@ use format::session_row::SessionRow;
 use index::Columns;
 use query::{Part, Query};
 use units::Timestamp;
+use units::number::to_u64;
 
 use crate::archive::Archive;
 use crate::candidates::{Question, part_of};
@@ -24,9 +26,10 @@ use crate::identity::{Identity, RowId};
 use crate::joiner::{Joiner, Show, both, found};
 use crate::known::{JOIN_IDLE_NS, Known};
 use crate::order::Order;
-use crate::scan::{Scan, Step, Wanted};
+use crate::scan::{Scan, Step, few_of};
 use crate::sessions::{Sessions, Told, columns_with};
 use crate::walk::{Flow, Notes};
+use crate::wanted::Wanted;
 
 /// Sessions that wait for earlier rows; beyond, those are taken for the first ones that are there.
 const WAITING_MAX: usize = 1 << 16;
@@ -83,9 +86,10 @@ fn backwards(
 ) -> Flow {
     let columns = columns_with(question.query, &[]);
     let columns = Columns::Named(&columns);
+    let few = few_of(to_u64(newest.limit));
     let mut scan = |(wanted, times), notes: &mut Notes, newest: &mut Newest<'_>, until| {
         let order = Order::NewestFirst;
-        let mut scan = Scan { order, ..Scan::new(archive, wanted, columns, times) };
+        let mut scan = Scan { order, few, ..Scan::new(archive, wanted, columns, times) };
         scan.run(notes, &mut |step, _, _| {
             (told.step)(&step);
             Ok(newest.step(step, until, told.show))
@@ -180,7 +184,9 @@ struct Newest<'q> {
     /// The part that is being read.
     at: Option<StripeId>,
     is_indexed: bool,
-    /// Sessions with several rows in the part that is being read.
+    /// Sessions with several rows in the row group that is being read.
+    group: BTreeMap<Identity, Found>,
+    /// The same of the row groups behind it in its part.
     part: BTreeMap<Identity, Found>,
     /// Those of newer parts that wait for earlier rows.
     open: BTreeMap<Identity, Found>,
@@ -200,6 +206,7 @@ impl<'q> Newest<'q> {
             epoch: None,
             at: None,
             is_indexed: false,
+            group: BTreeMap::new(),
             part: BTreeMap::new(),
             open: BTreeMap::new(),
             over: BTreeMap::new(),
@@ -232,6 +239,13 @@ impl<'q> Newest<'q> {
                 self.add(id, row);
                 ControlFlow::Continue(())
             }
+            Step::Before(latest) => {
+                self.end_group();
+                // Where those begin that wait for earlier rows is not known yet.
+                let waiting = self.part.values().chain(self.open.values());
+                let waiting = waiting.map(|found| found.session.start).max();
+                self.show_after(waiting.map_or(latest, |start| start.max(latest)))
+            }
         }
     }
 
@@ -244,6 +258,11 @@ impl<'q> Newest<'q> {
         for (_, found) in over.collect::<Vec<_>>() {
             self.end(found);
         }
+        self.show_after(latest)
+    }
+
+    /// No session begins later than `latest` any more, but for those that are over.
+    fn show_after(&mut self, latest: Timestamp) -> ControlFlow<()> {
         while let Some(first) = self.over.first_entry()
             && first.key().0.0 > latest
         {
@@ -269,14 +288,25 @@ impl<'q> Newest<'q> {
         }
         let identity = Identity::of(&row);
         let next = found(id.to_string(), *row, (self.tail, self.is_indexed));
-        match self.part.entry(identity) {
+        match self.group.entry(identity) {
             Entry::Occupied(mut earlier) => join(earlier.get_mut(), next),
             Entry::Vacant(place) => drop(place.insert(next)),
         }
     }
 
+    /// All rows of a row group are there: they come before those of the row groups behind it.
+    fn end_group(&mut self) {
+        for (identity, mut found) in core::mem::take(&mut self.group) {
+            if let Some(later) = self.part.remove(&identity) {
+                join(&mut found, later);
+            }
+            self.part.insert(identity, found);
+        }
+    }
+
     /// All rows of a part are there.
     fn end_part(&mut self) {
+        self.end_group();
         for (identity, mut found) in core::mem::take(&mut self.part) {
             if let Some(later) = self.open.remove(&identity) {
                 join(&mut found, later);

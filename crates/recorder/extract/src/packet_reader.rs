@@ -407,6 +407,7 @@ impl<'a, 't> PacketReader<'a, 't> {
                 Ok(ControlFlow::Continue(()))
             }
             Step::Progress { .. } => Ok((self.telling.progress)(&self.done)),
+            Step::Before(_) => Ok(ControlFlow::Continue(())),
             Step::Row(id, row) => {
                 if !admitted.admits(&row) {
                     let is_over = admitted.is_full();

@@ -2,7 +2,7 @@
 
 use core::ops::{ControlFlow, RangeInclusive};
 use core::sync::atomic::{AtomicUsize, Ordering};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::OnceLock;
 use std::thread;
 
@@ -10,189 +10,31 @@ use format::directory::SegmentEntry;
 use format::head::StripeId;
 use format::session_row::SessionRow;
 use index::{Columns, LookUp, Needed, Segment};
-use query::{Query, Required};
 use units::Timestamp;
+use units::number::to_u64;
 
 use crate::Error;
 use crate::archive::{Archive, Part};
-use crate::candidates::{Candidates, Question};
-use crate::identity::{Identity, RowId};
-use crate::known::{Alive, Known};
+use crate::identity::RowId;
 use crate::order::{Order, Placed, parts_before, parts_with, placed};
 use crate::rebuild::{Covered, Stretch, rebuild};
 use crate::walk::{Flow, Notes};
-use crate::windows::Windows;
+use crate::wanted::Wanted;
 
-/// So many rows of a segment are fetched ahead; more are read when they are handed out.
+/// So many rows of a segment are fetched ahead; more are read when they are handed out. And where
+/// no more are asked for, its further row groups are looked into when they are needed.
 const ROWS_FETCHED_MAX: usize = 256;
+
+/// What a scan for sessions up to this limit is told of it.
+pub(crate) fn few_of(limit: u64) -> Option<u64> {
+    Some(limit).filter(|&limit| limit <= to_u64(ROWS_FETCHED_MAX))
+}
 
 /// Segments looked into at a time, before the rows of the first of them are handed out: at first
 /// one, then twice as many as before, up to this, so that a first row does not wait for others.
 const PARTS_AHEAD_MAX: usize = 32;
 /// Segments looked into at a time: more than there are processors, for they wait for the disk.
 const THREADS: usize = 8;
-
-/// The column that says whether further rows follow.
-pub(crate) const CONTINUES: &str = "continues";
-/// The column that says whether packets are still there: without it no row is shown.
-pub(crate) const PIECES: &str = "piece_sequences";
-
-/// Which rows are wanted.
-pub(crate) enum Wanted<'a> {
-    /// Those that match by themselves.
-    Query(&'a Query),
-    /// Those that a look at sessions of several rows is for.
-    Look(Question<'a>),
-    /// All rows of sessions that may match.
-    Candidates(&'a Candidates<'a>),
-    /// The same without a first look, from the newest part back.
-    Backwards(Question<'a>),
-    /// All rows of these sessions.
-    Sessions(&'a Known),
-    /// These rows.
-    Rows(&'a BTreeSet<RowId>),
-    /// Rows with packets in these stretches of time.
-    Windows(&'a Windows),
-    /// No row: what segments and stripes say of themselves is enough.
-    Nothing,
-}
-
-/// What wanted rows have, as far as indexes say who has it.
-fn needed_by(query: &Query, with_rare: bool) -> Needed {
-    let mut needed = Needed::default();
-    for required in query.required() {
-        match required {
-            Required::Host(host) => needed.hosts.push(host),
-            Required::Name(name) if with_rare => needed.names.push(name),
-            Required::CommunityId(id) if with_rare => needed.community_ids.push(id),
-            Required::Ports(first, last) => needed.ports.push(first..=last),
-            _ => {}
-        }
-    }
-    needed
-}
-
-/// What all rows of each of these sessions have; nothing where they are many.
-fn shared_by(alive: Alive) -> Vec<Needed> {
-    match alive {
-        Alive::Many => vec![Needed::default()],
-        Alive::These(sessions) => sessions.iter().map(Identity::needed).collect(),
-    }
-}
-
-/// Whether a query names no session id, or one of a segment in these stripes: an id has the first
-/// stripe of its own.
-fn may_name(question: Question<'_>, stripes: &RangeInclusive<StripeId>) -> bool {
-    question.named.is_none_or(|named| stripes.contains(&named.segment))
-}
-
-impl Wanted<'_> {
-    /// What wanted rows in these times have: each row all of one of these.
-    fn needed(&self, times: &RangeInclusive<Timestamp>) -> Vec<Needed> {
-        match self {
-            Self::Query(query) => vec![needed_by(query, true)],
-            Self::Look(look) | Self::Backwards(look) => {
-                vec![needed_by(look.query, look.is_by_rare)]
-            }
-            Self::Candidates(candidates) => {
-                let mut needed = Vec::new();
-                let alive = candidates.known.alive_in(times);
-                if candidates.wants_others(times) {
-                    let Question { query, is_by_rare, .. } = candidates.question;
-                    let with_rare = is_by_rare && !matches!(alive, Alive::Many);
-                    needed.push(needed_by(query, with_rare));
-                    if !with_rare {
-                        return needed;
-                    }
-                }
-                needed.extend(shared_by(alive));
-                needed
-            }
-            Self::Sessions(known) => shared_by(known.alive_in(times)),
-            Self::Nothing | Self::Rows(_) | Self::Windows(_) => vec![Needed::default()],
-        }
-    }
-
-    /// What every wanted row has, but for those of sessions that are known.
-    fn needed_by_most(&self) -> Needed {
-        match self {
-            Self::Query(query) => needed_by(query, true),
-            Self::Look(look) | Self::Backwards(look) => needed_by(look.query, look.is_by_rare),
-            Self::Candidates(Candidates { question, .. }) => {
-                needed_by(question.query, question.is_by_rare)
-            }
-            _ => Needed::default(),
-        }
-    }
-
-    /// In these times sessions are wanted besides what most rows have.
-    fn wants_known(&self, times: &RangeInclusive<Timestamp>) -> bool {
-        match self {
-            Self::Candidates(candidates) => !candidates.known.alive_in(times).is_none(),
-            _ => false,
-        }
-    }
-
-    /// Whether the segment or stretch of these stripes and times may have wanted rows.
-    fn may_be_of(
-        &self,
-        stripes: &RangeInclusive<StripeId>,
-        times: &RangeInclusive<Timestamp>,
-    ) -> bool {
-        match self {
-            Self::Query(query) => may_name(Question::new(query), stripes),
-            Self::Look(look) | Self::Backwards(look) => may_name(*look, stripes),
-            Self::Candidates(candidates) => {
-                !candidates.known.alive_in(times).is_none()
-                    || (candidates.wants_others(times) && may_name(candidates.question, stripes))
-            }
-            Self::Rows(rows) => {
-                let row = |&segment, row| RowId { segment, row };
-                rows.range(row(stripes.start(), 0)..=row(stripes.end(), u64::MAX)).next().is_some()
-            }
-            Self::Sessions(known) => !known.alive_in(times).is_none(),
-            Self::Windows(_) | Self::Nothing => true,
-        }
-    }
-
-    fn all(&self) -> bool {
-        match self {
-            Self::Query(query) => **query == Query::all(),
-            Self::Candidates(Candidates { question, .. }) | Self::Backwards(question) => {
-                *question.query == Query::all()
-            }
-            _ => false,
-        }
-    }
-
-    /// Columns to decide by.
-    fn columns(&self) -> Vec<&'static str> {
-        let of_sessions =
-            |query: &Query| [&query.columns()[..], &Identity::COLUMNS, &[CONTINUES]].concat();
-        match self {
-            Self::Query(query) => query.columns(),
-            Self::Look(look) | Self::Backwards(look) => of_sessions(look.query),
-            Self::Candidates(candidates) => of_sessions(candidates.question.query),
-            Self::Sessions(_) => Identity::COLUMNS.to_vec(),
-            Self::Rows(_) | Self::Windows(_) => vec!["proto"],
-            Self::Nothing => Vec::new(),
-        }
-    }
-
-    fn accepts(&self, id: RowId, row: &SessionRow, by_id: bool) -> bool {
-        match self {
-            Self::Query(query) if by_id => query.matches(row, &[id.to_string()]),
-            Self::Query(query) => query.matches(row, &[]),
-            Self::Look(look) => look.looks_for(id, row, by_id),
-            Self::Candidates(candidates) => candidates.accepts(id, row, by_id),
-            Self::Backwards(question) => question.accepts(id, row, by_id),
-            Self::Sessions(known) => known.contains(&Identity::of(row)),
-            Self::Rows(rows) => rows.contains(&id),
-            Self::Windows(windows) => windows.overlaps(row.start, row.end),
-            Self::Nothing => false,
-        }
-    }
-}
 
 /// What a scan meets.
 pub(crate) enum Step {
@@ -219,6 +61,9 @@ pub(crate) enum Step {
     },
     /// A row that is wanted.
     Row(RowId, Box<SessionRow>),
+    /// From the newest part back: the rows that follow are of an earlier row group of the part, and
+    /// no row that is still to come starts later.
+    Before(Timestamp),
 }
 
 /// Receives steps.
@@ -242,10 +87,63 @@ enum Look {
 /// The rows wanted of a segment.
 struct Found {
     segment: Segment,
-    /// Their numbers, ascending; `None` for all.
-    matched: Option<Vec<u64>>,
-    /// The rows themselves, where they are few.
-    rows: Option<Vec<(u64, SessionRow)>>,
+    /// The columns that decide.
+    deciding: Vec<&'static str>,
+    /// What they have, with the row groups that may have it.
+    needed: Vec<(Needed, Vec<usize>)>,
+    /// Row groups that were looked into, in the order of the scan.
+    chosen: VecDeque<(usize, Chosen)>,
+    /// Those behind them that may have wanted rows.
+    rest: VecDeque<usize>,
+}
+
+/// The rows wanted of a row group.
+enum Chosen {
+    /// All that lie in the times.
+    All,
+    /// Those with these numbers, ascending.
+    Numbers(Vec<u64>),
+    /// These.
+    Rows(Vec<(u64, SessionRow)>),
+}
+
+impl Chosen {
+    fn count(&self) -> usize {
+        match self {
+            Self::All => 0,
+            Self::Numbers(numbers) => numbers.len(),
+            Self::Rows(rows) => rows.len(),
+        }
+    }
+}
+
+/// What was handed out of a segment.
+#[derive(Default)]
+struct Handed {
+    groups: BTreeSet<usize>,
+    /// Of the next row group, the rows before this one.
+    next: u64,
+}
+
+/// How many parts are looked into at a time: twice as many as before, but of a scan for few rows
+/// not many more than it will need if rows go on as they have come.
+struct Ahead {
+    parts: usize,
+    few: Option<u64>,
+    /// As many rows were found. They may be of fewer sessions, so others are looked for behind
+    /// them, in small steps at first.
+    has_enough: bool,
+}
+
+impl Ahead {
+    /// `rows` were found in `parts`.
+    fn advance(&mut self, rows: u64, parts: usize) {
+        self.parts = (2 * self.parts).min(PARTS_AHEAD_MAX);
+        let Some(few) = self.few.filter(|_| rows > 0 && !self.has_enough) else { return };
+        let needed = few.saturating_sub(rows).saturating_mul(to_u64(parts)).div_ceil(rows);
+        self.parts = self.parts.min(usize::try_from(needed).unwrap_or(usize::MAX).max(1));
+        self.has_enough = needed == 0;
+    }
 }
 
 /// One scan over the sessions of a volume.
@@ -261,6 +159,9 @@ pub(crate) struct Scan<'a> {
     pub(crate) order: Order,
     /// Parts before it were scanned before.
     pub(crate) begin: StripeId,
+    /// The scan ends as soon as about so many rows are found, which are at most
+    /// [`ROWS_FETCHED_MAX`]: no more is looked into than is needed for them.
+    pub(crate) few: Option<u64>,
 }
 
 impl<'a> Scan<'a> {
@@ -272,7 +173,7 @@ impl<'a> Scan<'a> {
         times: RangeInclusive<Timestamp>,
     ) -> Self {
         let (order, begin) = (Order::OldestFirst, StripeId::default());
-        Self { archive, wanted, columns, times, slots: None, order, begin }
+        Self { archive, wanted, columns, times, slots: None, order, begin, few: None }
     }
 
     /// Calls `visit` with every row wanted, part by part, and by start within a part.
@@ -285,20 +186,23 @@ impl<'a> Scan<'a> {
         let of = parts.len();
         let parts = parts.get(parts_before(&parts, self.begin)..).unwrap_or_default();
         let ruled_out = self.ruled_out(notes);
-        let (mut rest, mut ahead) = (parts, 1);
+        let (mut rest, few) = (parts, self.few);
+        let mut ahead = Ahead { parts: 1, few, has_enough: false };
+        let rows_before = notes.explain.rows_matched;
         while !rest.is_empty() {
             let done = of - rest.len();
             if visit(Step::Progress { done, of }, self.archive, notes)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
-            let (next, behind) = rest.split_at(ahead.min(rest.len()));
-            (rest, ahead) = (behind, (2 * ahead).min(PARTS_AHEAD_MAX));
+            let (next, behind) = rest.split_at(ahead.parts.min(rest.len()));
+            rest = behind;
             let looks = self.select_all(next, &ruled_out)?;
             for (placed, look) in next.iter().zip(looks) {
                 if self.part(placed, look, notes, visit)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
+            ahead.advance(notes.explain.rows_matched - rows_before, parts.len() - rest.len());
         }
         Ok(ControlFlow::Continue(()))
     }
@@ -379,7 +283,7 @@ impl<'a> Scan<'a> {
         if visit(step, self.archive, notes)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
-        let (segment, flow) = self.segment(found, &entry, notes, visit)?;
+        let (segment, flow) = self.segment(found, (&entry, beyond), notes, visit)?;
         if flow.is_break() || !entry.summary.unindexed {
             return Ok(flow);
         }
@@ -415,52 +319,66 @@ impl<'a> Scan<'a> {
     fn segment(
         &mut self,
         mut found: Found,
-        entry: &SegmentEntry,
+        (entry, beyond): (&SegmentEntry, Timestamp),
         notes: &mut Notes,
         visit: &mut Visit<'_>,
     ) -> Result<(Segment, ControlFlow<()>), Error> {
         notes.explain.rows += found.segment.row_count();
-        let mut next = 0;
-        let mut flow = match found.rows.take() {
-            Some(rows) => self.fetched(entry.summary.first, rows, notes, visit),
-            None => self.read(&found, &mut next, notes, visit),
-        };
+        let mut handed = Handed::default();
+        // Rows of what the segment left out may have any time.
+        let beyond = Some(beyond).filter(|_| !entry.summary.unindexed);
+        let mut flow = self.read(&mut found, (&mut handed, beyond), notes, visit);
         if let Err(Error::Index(error)) = &flow
             && error.is_of_file()
             && let Some(reloaded) = self.archive.reload(entry)?
         {
             notes.explain.index_bytes += found.segment.read_bytes();
-            found.segment = reloaded;
-            flow = self.read(&found, &mut next, notes, visit);
+            found = self.selected(reloaded)?;
+            flow = self.read(&mut found, (&mut handed, beyond), notes, visit);
         }
         notes.explain.index_bytes += found.segment.read_bytes();
         Ok((found.segment, flow?))
     }
 
-    fn fetched(
+    /// Reads the rows that matched, or all in time, row group by row group, but for those that were
+    /// handed out.
+    fn read(
         &self,
-        segment: StripeId,
-        rows: Vec<(u64, SessionRow)>,
+        found: &mut Found,
+        (handed, beyond): (&mut Handed, Option<Timestamp>),
         notes: &mut Notes,
         visit: &mut Visit<'_>,
     ) -> Flow {
-        for (row, slice) in rows {
-            if self.step(RowId { segment, row }, slice, notes, visit)?.is_break() {
+        while let Some((group, chosen)) = self.next_chosen(found)? {
+            if handed.groups.contains(&group) {
+                continue;
+            }
+            if self
+                .read_group(&found.segment, (group, chosen, &mut handed.next), notes, visit)?
+                .is_break()
+            {
                 return Ok(ControlFlow::Break(()));
+            }
+            handed.groups.insert(group);
+            handed.next = 0;
+            let is_last = found.chosen.is_empty() && found.rest.is_empty();
+            if self.order == Order::NewestFirst && !is_last {
+                let latest = latest_start(found, beyond).unwrap_or(Timestamp::MAX);
+                if visit(Step::Before(latest), self.archive, notes)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
             }
         }
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Reads the rows that matched, or all in time, from row `next` on.
-    fn read(
+    fn read_group(
         &self,
-        found: &Found,
-        next: &mut u64,
+        segment: &Segment,
+        (group, chosen, next): (usize, Chosen, &mut u64),
         notes: &mut Notes,
         visit: &mut Visit<'_>,
     ) -> Flow {
-        let Found { segment, matched, .. } = found;
         let first = segment.meta().first;
         let mut result = Ok(ControlFlow::Continue(()));
         let mut step = |row, slice| {
@@ -473,9 +391,16 @@ impl<'a> Scan<'a> {
                 Err(_) => ControlFlow::Break(()),
             }
         };
-        match matched {
-            Some(matched) => segment.rows_at(matched, self.columns, &mut step)?,
-            None => segment.rows(self.columns, &self.times, &mut step)?,
+        match chosen {
+            Chosen::All => segment.rows_of_group(group, self.columns, &self.times, &mut step)?,
+            Chosen::Numbers(matched) => segment.rows_at(&matched, self.columns, &mut step)?,
+            Chosen::Rows(rows) => {
+                for (row, slice) in rows {
+                    if step(row, slice).is_break() {
+                        break;
+                    }
+                }
+            }
         }
         result
     }
@@ -570,44 +495,87 @@ impl<'a> Scan<'a> {
     /// The rows wanted of a segment, by the columns that decide it; the rows themselves where they
     /// are few.
     fn selected(&self, segment: Segment) -> Result<Found, Error> {
-        if self.wanted.all() {
-            return Ok(Found { segment, matched: None, rows: None });
-        }
-        if matches!(self.wanted, Wanted::Nothing) {
-            return Ok(Found { segment, matched: Some(Vec::new()), rows: None });
-        }
-        let columns = self.wanted.columns();
-        let by_id = columns.contains(&"session_id");
-        let first = segment.meta().first;
         let meta = segment.meta();
-        let needed = self.wanted.needed(&(meta.time_min..=meta.time_max));
+        let mut needed = Vec::new();
+        if !matches!(self.wanted, Wanted::Nothing) {
+            for one in self.wanted.needed(&(meta.time_min..=meta.time_max)) {
+                let groups = segment.groups_with(&one, &self.times)?;
+                needed.push((one, groups));
+            }
+        }
+        let groups: BTreeSet<usize> =
+            needed.iter().flat_map(|(_, groups)| groups).copied().collect();
+        let mut rest = VecDeque::from_iter(groups);
+        if self.order == Order::NewestFirst {
+            rest.make_contiguous().reverse();
+        }
+        let deciding = self.wanted.columns();
+        let mut found = Found { segment, deciding, needed, chosen: VecDeque::new(), rest };
+        if self.wanted.all() {
+            return Ok(found);
+        }
+        let is_for_few = self.few.is_some() && !matches!(self.wanted, Wanted::Look(_));
+        let mut count = 0;
+        while let Some(&group) = found.rest.front() {
+            if is_for_few && count >= ROWS_FETCHED_MAX {
+                break;
+            }
+            let chosen = self.chosen(&found, group, count)?;
+            count += chosen.count();
+            found.rest.pop_front();
+            found.chosen.push_back((group, chosen));
+        }
+        Ok(found)
+    }
+
+    /// The next row group, looked into now where it was not before.
+    fn next_chosen(&self, found: &mut Found) -> Result<Option<(usize, Chosen)>, Error> {
+        if let Some(next) = found.chosen.pop_front() {
+            return Ok(Some(next));
+        }
+        let Some(&group) = found.rest.front() else { return Ok(None) };
+        let all = self.wanted.all();
+        let chosen = if all { Chosen::All } else { self.chosen(found, group, usize::MAX)? };
+        found.rest.pop_front();
+        Ok(Some((group, chosen)))
+    }
+
+    /// The rows wanted of a row group, of a segment of which `count` are chosen.
+    fn chosen(&self, found: &Found, group: usize, count: usize) -> Result<Chosen, Error> {
+        let Found { segment, deciding, needed, .. } = found;
+        let by_id = deciding.contains(&"session_id");
         // Few rows have the hosts, so all there is to know of them is read at once.
-        let at_once = needed.iter().all(|needed| !needed.hosts.is_empty());
-        let columns = if at_once { self.columns.and(&columns) } else { columns };
-        let columns = Columns::Named(&columns);
+        let at_once = needed.iter().all(|(needed, _)| !needed.hosts.is_empty());
+        let whole = at_once.then(|| self.columns.and(deciding));
+        let columns = Columns::Named(whole.as_deref().unwrap_or(deciding));
+        let first = segment.meta().first;
         let (mut matched, mut fetched) = (BTreeSet::new(), BTreeMap::new());
-        for needed in &needed {
-            segment.rows_with(needed, columns, &self.times, &mut |row, slice| {
+        for (needed, _) in needed.iter().filter(|(_, groups)| groups.contains(&group)) {
+            let mut visit = |row, slice: SessionRow| {
                 if self.wanted.accepts(RowId { segment: first, row }, &slice, by_id) {
                     matched.insert(row);
-                    if at_once && fetched.len() < ROWS_FETCHED_MAX {
+                    if at_once && fetched.len().saturating_add(count) < ROWS_FETCHED_MAX {
                         fetched.insert(row, slice);
                     }
                 }
                 ControlFlow::Continue(())
-            })?;
+            };
+            let times = &self.times;
+            segment.rows_of_group_with((group, needed), columns, times, &mut visit).map(drop)?;
+        }
+        if fetched.len() == matched.len() {
+            return Ok(Chosen::Rows(Vec::from_iter(fetched)));
         }
         let matched = Vec::from_iter(matched);
-        let is_fetched = fetched.len() == matched.len();
-        let mut rows = is_fetched.then(|| Vec::from_iter(fetched));
-        if rows.is_none() && matched.len() <= ROWS_FETCHED_MAX {
-            let fetched = rows.insert(Vec::new());
-            segment.rows_at(&matched, self.columns, &mut |row, slice| {
-                fetched.push((row, slice));
-                ControlFlow::Continue(())
-            })?;
+        if matched.len().saturating_add(count) > ROWS_FETCHED_MAX {
+            return Ok(Chosen::Numbers(matched));
         }
-        Ok(Found { segment, matched: Some(matched), rows })
+        let mut rows = Vec::new();
+        segment.rows_at(&matched, self.columns, &mut |row, slice| {
+            rows.push((row, slice));
+            ControlFlow::Continue(())
+        })?;
+        Ok(Chosen::Rows(rows))
     }
 
     /// Rows of stripes without an index, from their packets. The index of a known segment is stored
@@ -674,6 +642,14 @@ impl<'a> Scan<'a> {
     }
 }
 
+/// No row that is still to come of these, or is of parts that end at `beyond`, starts later, where
+/// that is known.
+fn latest_start(found: &Found, beyond: Option<Timestamp>) -> Option<Timestamp> {
+    let chosen = found.chosen.iter().map(|(group, _)| group);
+    let mut groups = chosen.chain(&found.rest);
+    groups.try_fold(beyond?, |latest, &group| Some(latest.max(found.segment.start_max(group)?)))
+}
+
 /// The stripes that rows of the segment name.
 fn stripes_named(segment: &Segment) -> Result<BTreeSet<StripeId>, Error> {
     let mut stripes = BTreeSet::new();
@@ -684,4 +660,28 @@ fn stripes_named(segment: &Segment) -> Result<BTreeSet<StripeId>, Error> {
         ControlFlow::Continue(())
     })?;
     Ok(stripes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_parts_are_looked_into_as_few_rows_will_need() {
+        let steps = |few, rows_of: fn(usize) -> u64| {
+            let mut ahead = Ahead { parts: 1, few, has_enough: false };
+            let mut done = 0;
+            let mut step = || {
+                done += ahead.parts;
+                ahead.advance(rows_of(done), done);
+                ahead.parts
+            };
+            (0..8).map(|_| step()).collect::<Vec<_>>()
+        };
+        assert_eq!(steps(None, |_| 1000), [2, 4, 8, 16, 32, 32, 32, 32]);
+        assert_eq!(steps(Some(100), |_| 0), [2, 4, 8, 16, 32, 32, 32, 32]);
+        // One in each part: behind the hundredth it begins anew.
+        assert_eq!(steps(Some(100), to_u64), [2, 4, 8, 16, 32, 32, 5, 1]);
+        assert_eq!(steps(Some(5), |_| 9), [1, 2, 4, 8, 16, 32, 32, 32]);
+    }
 }

@@ -17,8 +17,9 @@ use crate::event::Event;
 use crate::identity::{Identity, RowId};
 use crate::joiner::{Joiner, Show};
 use crate::known::Known;
-use crate::scan::{CONTINUES, PIECES, Scan, Step, Wanted};
+use crate::scan::{Scan, Step, few_of};
 use crate::walk::Notes;
+use crate::wanted::{CONTINUES, PIECES, Wanted};
 
 /// So many steps of a look are remembered, so that few rows need no second one.
 const STEPS_MAX: usize = 1 << 12;
@@ -88,7 +89,7 @@ impl Enough {
                 }
             }
             Step::Row(id, _) => self.next.row = Some(id),
-            Step::Progress { .. } => {}
+            Step::Progress { .. } | Step::Before(_) => {}
         }
     }
 
@@ -201,7 +202,7 @@ impl Sessions<'_> {
                         *known = end.max(*known);
                     }
                 }
-                Step::Part { .. } => {}
+                Step::Part { .. } | Step::Before(_) => {}
             }
             is_all &= lives.is_empty() && steps.len() < STEPS_MAX;
             if is_all {
@@ -268,7 +269,8 @@ impl Sessions<'_> {
     ) -> Flow {
         let (archive, columns) = (&mut *self.archive, self.columns);
         let begin = begin.stripe;
-        let mut scan = Scan { begin, ..Scan::new(archive, wanted, columns, times) };
+        let few = few_of(self.limit);
+        let mut scan = Scan { begin, few, ..Scan::new(archive, wanted, columns, times) };
         scan.run(notes, &mut |step, _, _| Ok(visit(step)))
     }
 }

@@ -8,8 +8,9 @@ use units::{Clock, Timestamp};
 
 use crate::archive::Archive;
 use crate::completeness::Completeness;
-use crate::scan::{Scan, Wanted};
+use crate::scan::Scan;
 use crate::walk::Notes;
+use crate::wanted::Wanted;
 use crate::{Error, Options};
 
 /// First heads that are asked for at once.

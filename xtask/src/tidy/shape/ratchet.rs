@@ -8,9 +8,9 @@
 //! copies of members and spares that have moved. What is left in circles is `wire`: headers hold
 //! each other, and each calls what follows it.
 //! Those of `volume` rose to 11 500 for what heads say of earlier recordings, which came from
-//! `extract`, and those of `record` from 8300 for saying it.
-//! `capture` is over the limit since filters are compiled in bounded time: those and libpcap's
-//! binding, 400 lines, can become a crate below it.
+//! `extract`, and those of `record` from 8300 for saying it. Those of `extract` rose from 9800 for
+//! scans that end in the middle of a segment. `capture` is over the limit since filters are
+//! compiled in bounded time: those and libpcap's binding, 400 lines, can become a crate below it.
 
 use super::rule::Rule;
 
@@ -35,7 +35,7 @@ pub(super) const ENTRIES: [Entry; 13] = [
     entry(Rule::FilesUsed, "crates/tools/qualify/src/run.rs", 14),
     entry(Rule::CrateLines, "crates/faces/wirespool", 12400),
     entry(Rule::CrateLines, "crates/packets/capture", 8200),
-    entry(Rule::CrateLines, "crates/recorder/extract", 9800),
+    entry(Rule::CrateLines, "crates/recorder/extract", 10000),
     entry(Rule::CrateLines, "crates/recorder/record", 8400),
     entry(Rule::CrateLines, "crates/storage/volume", 11500),
 ];

@@ -20,6 +20,7 @@ mod order;
 mod random;
 mod reader;
 mod recorder;
+mod row_groups;
 mod selection;
 mod slices;
 mod sources;

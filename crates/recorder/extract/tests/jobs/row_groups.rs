@@ -1,0 +1,121 @@
+//! Segments of several row groups: an answer of few sessions reads few of them, and is the
+//! beginning of the whole answer.
+
+use core::ops::ControlFlow;
+
+use extract::{Found, Sought, find_columns};
+use index::GROUP_ROWS;
+use query::Query;
+use session::Config;
+use units::{ManualClock, NANOS_PER_SECOND, Timestamp};
+
+use crate::recorder::{How, Packet, Traffic, Volume, endless, ethernet};
+use crate::whole::found;
+
+/// Sessions of one datagram, a millisecond apart.
+const SHORT: u16 = 20_000;
+const APART_NS: i64 = NANOS_PER_SECOND / 1000;
+
+fn datagram((orig_port, resp_port): (u16, u16), time: i64, len: u16) -> Packet {
+    let mut data = vec![2; 12];
+    data.extend([8, 0, 0x45, 0]);
+    data.extend((28 + len).to_be_bytes());
+    data.extend([0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0]);
+    // A server of its own for a hundred sessions.
+    data.extend((orig_port / 100).to_be_bytes());
+    data.extend([orig_port, resp_port, 8 + len, 0].map(u16::to_be_bytes).concat());
+    data.resize(data.len() + usize::from(len), 0);
+    let original_len = u32::try_from(data.len()).unwrap();
+    Packet { interface: 0, timestamp: Timestamp(time), original_len, data, options: Vec::new() }
+}
+
+/// Many short sessions, and some that go on beside them for seconds, with a row for each.
+fn traffic() -> Traffic {
+    let short = (0..SHORT).map(|number| {
+        let len = 20 + number % 7;
+        datagram((30_000 + number, 53), i64::from(number) * APART_NS, len)
+    });
+    let long = (0..9_u16).flat_map(|number| {
+        let (begin, step) = (i64::from(number) * 2300, 300 + i64::from(number));
+        let times = (0..30).map(move |at| begin + at * step).take_while(|at| *at < 20_000);
+        times.map(move |at| datagram((100 + number, 7), at * APART_NS + 5, 40))
+    });
+    let mut packets: Vec<Packet> = short.chain(long).collect();
+    packets.sort_by_key(|packet| packet.timestamp);
+    Traffic { interfaces: vec![ethernet("eth0")], packets, blocks: Vec::new() }
+}
+
+fn volume(slice_ns: Option<i64>) -> Volume {
+    let config = Config { slice_ns, ..endless() };
+    Volume::of(&traffic(), How { segment_pieces: Some(usize::MAX), config, ..How::default() })
+}
+
+/// The sessions that are asked for, and bytes of the index that were read for them.
+fn sought(volume: &Volume, text: &str, (newest_first, limit): (bool, u64)) -> (Vec<Found>, u64) {
+    let query = Query::parse(text, Timestamp(0)).unwrap();
+    let asked = Sought { limit: Some(limit), newest_first, ..Sought::new(&query) };
+    let (mut all, clock) = (Vec::new(), ManualClock::new(Timestamp(0)));
+    let report = find_columns(&volume.options(), &asked, &clock, &mut |event| {
+        if let extract::Event::Found(found) = event {
+            all.push(found.clone());
+        }
+        ControlFlow::Continue(())
+    });
+    (all, report.unwrap().explain.index_bytes)
+}
+
+#[test]
+fn few_sessions_of_several_row_groups_are_the_first_of_all() {
+    for slice_ns in [None, Some(NANOS_PER_SECOND)] {
+        let volume = volume(slice_ns);
+        let all = found(&volume, "");
+        assert_eq!(all.len(), usize::from(SHORT) + 9);
+        assert!(all.len() > 2 * GROUP_ROWS);
+        assert_eq!(all.iter().any(|found| found.rows.len() > 1), slice_ns.is_some());
+        let questions = [
+            "",
+            "port 7",
+            "orig_port = 30000",
+            "orig_port = 49999",
+            "port 40404 or port 104",
+            "bytes > 65",
+            "duration > 3s",
+            "packets > 1 and resp_port = 7",
+            "host 10.0.1.100",
+            "portrange 38000-38100 and bytes > 65",
+            "tcp",
+        ];
+        for text in questions {
+            let query = Query::parse(text, Timestamp(0)).unwrap();
+            let whole = all.iter().filter(|found| query.matches(&found.session, &found.rows));
+            let mut whole: Vec<Found> = whole.cloned().collect();
+            assert_eq!(found(&volume, text), whole, "{text}");
+            for newest_first in [false, true] {
+                for limit in [1, 2, 100, 256, 257, 9000] {
+                    let (few, _) = sought(&volume, text, (newest_first, limit));
+                    let expected = whole.len().min(usize::try_from(limit).unwrap());
+                    let whole = &whole[..expected];
+                    let differ = few.iter().zip(whole).find(|(one, other)| one != other);
+                    let counts = (few.len(), expected);
+                    assert!(few == whole, "{newest_first} {counts:?} of {text}: {differ:#?}");
+                }
+                whole.reverse();
+            }
+        }
+    }
+}
+
+#[test]
+fn few_sessions_cost_few_row_groups() {
+    let volume = volume(None);
+    // The index is made when it is asked for first.
+    let count = u64::from(SHORT) + 9;
+    for newest_first in [false, true] {
+        for text in ["", "bytes > 65", "udp"] {
+            let (all, all_bytes) = sought(&volume, text, (newest_first, count));
+            let (few, few_bytes) = sought(&volume, text, (newest_first, 5));
+            assert_eq!(few, all[..5], "{text}");
+            assert!(few_bytes * 3 < all_bytes * 2, "{few_bytes} of {all_bytes}: {text}");
+        }
+    }
+}
