@@ -24,6 +24,8 @@ pub struct Tail {
     offset: u64,
     /// The beginning of a line whose end is not written yet.
     begun: Vec<u8>,
+    /// The line is none of a log, and what comes of it is left out up to its end.
+    is_too_long: bool,
 }
 
 impl Tail {
@@ -32,7 +34,8 @@ impl Tail {
         let fail = |error| Error::path("open", path, error);
         let file = open_input(path)?;
         let inode = file.metadata().map_err(fail)?.ino();
-        Ok(Self { path: path.to_owned(), file, inode, offset: 0, begun: Vec::new() })
+        let (path, begun) = (path.to_owned(), Vec::new());
+        Ok(Self { path, file, inode, offset: 0, begun, is_too_long: false })
     }
 
     /// Lines that were written since, without their ends; none when there is nothing new. Bytes
@@ -45,12 +48,18 @@ impl Tail {
         if read == 0 {
             self.look_for_another()?;
         }
+        if self.is_too_long {
+            let end = bytes.iter().position(|byte| *byte == b'\n');
+            self.is_too_long = end.is_none();
+            bytes.drain(..end.map_or(bytes.len(), |at| at + 1));
+        }
         self.begun.append(&mut bytes);
         let end = self.begun.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let rest = self.begun.split_off(end);
         let whole = core::mem::replace(&mut self.begun, rest);
         if self.begun.len() > LINE_BYTES_MAX {
             self.begun.clear();
+            self.is_too_long = true;
         }
         Ok(String::from_utf8_lossy(&whole).lines().map(str::to_owned).collect())
     }
@@ -69,6 +78,7 @@ impl Tail {
             *self = Self::open(&self.path)?;
         } else if now.len() < self.offset {
             self.begun.clear();
+            self.is_too_long = false;
             self.offset = 0;
             let begin = self.file.seek(SeekFrom::Start(0));
             begin.map_err(|error| Error::path("read", &self.path, error))?;
@@ -106,5 +116,21 @@ mod tests {
         assert!(tail.lines().unwrap().is_empty());
         assert_eq!(tail.lines().unwrap(), ["6"], "a file that is cut is read anew");
         assert!(Tail::open(&folder.path().join("absent")).is_err());
+    }
+
+    /// Or whoever writes into a line could write an event of their own.
+    #[test]
+    fn the_end_of_a_line_that_is_too_long_is_no_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let long = "x".repeat(3 * LINE_BYTES_MAX);
+        fs::write(&path, format!("one\n{long}forged\ntwo\n{long}")).unwrap();
+        let mut tail = Tail::open(&path).unwrap();
+        let mut all = Vec::new();
+        for _ in 0..to_u64(2 * long.len()) / READ_BYTES + 3 {
+            all.extend(tail.lines().unwrap());
+        }
+        all.extend(tail.rest());
+        assert_eq!(all, ["one", "two"]);
     }
 }

@@ -7,7 +7,8 @@
 //! Those of `volume` rose from 11 300 for clocks that nothing explains, rows of older shapes,
 //! copies of members and spares that have moved. What is left in circles is `wire`: headers hold
 //! each other, and each calls what follows it.
-//! Those of `volume` rose to 11 500 for what heads say of earlier recordings, which came from
+//! Those of `volume` rose to 11 500 for what heads say of earlier recordings, and to 11 600 for
+//! members that leave at the end, and the boot that a time counts from; the first came from
 //! `extract`, and those of `record` from 8300 for saying it. Those of `extract` rose from 9800 for
 //! scans that end in the middle of a segment. `capture` is over the limit since filters are
 //! compiled in bounded time: those and libpcap's binding, 400 lines, can become a crate below it.
@@ -37,5 +38,5 @@ pub(super) const ENTRIES: [Entry; 13] = [
     entry(Rule::CrateLines, "crates/packets/capture", 8200),
     entry(Rule::CrateLines, "crates/recorder/extract", 10000),
     entry(Rule::CrateLines, "crates/recorder/record", 8400),
-    entry(Rule::CrateLines, "crates/storage/volume", 11500),
+    entry(Rule::CrateLines, "crates/storage/volume", 11600),
 ];
