@@ -7,11 +7,12 @@
 //! Those of `volume` rose from 11 300 for clocks that nothing explains, rows of older shapes,
 //! copies of members and spares that have moved. What is left in circles is `wire`: headers hold
 //! each other, and each calls what follows it.
-//! Those of `volume` rose to 11 500 for what heads say of earlier recordings, and to 11 600 for
+//! Those of `volume` rose to 11 500 for what heads say of earlier recordings, and to 11 700 for
 //! members that leave at the end, and the boot that a time counts from; the first came from
 //! `extract`, and those of `record` from 8300 for saying it. Those of `extract` rose from 9800 for
 //! scans that end in the middle of a segment. `capture` is over the limit since filters are
 //! compiled in bounded time: those and libpcap's binding, 400 lines, can become a crate below it.
+//! `wirespool` rose from 12 400 for inputs with limits.
 
 use super::rule::Rule;
 
@@ -34,9 +35,9 @@ pub(super) const ENTRIES: [Entry; 13] = [
     entry(Rule::FilesUsed, "crates/recorder/record/src/pipeline.rs", 27),
     entry(Rule::FilesUsed, "crates/storage/volume/src/mount.rs", 16),
     entry(Rule::FilesUsed, "crates/tools/qualify/src/run.rs", 14),
-    entry(Rule::CrateLines, "crates/faces/wirespool", 12400),
+    entry(Rule::CrateLines, "crates/faces/wirespool", 12500),
     entry(Rule::CrateLines, "crates/packets/capture", 8200),
     entry(Rule::CrateLines, "crates/recorder/extract", 10000),
     entry(Rule::CrateLines, "crates/recorder/record", 8400),
-    entry(Rule::CrateLines, "crates/storage/volume", 11600),
+    entry(Rule::CrateLines, "crates/storage/volume", 11700),
 ];
