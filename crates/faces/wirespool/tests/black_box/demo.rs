@@ -45,7 +45,7 @@ fn it_runs_without_any_privilege() {
 fn what_it_keeps_can_be_looked_at() {
     let folder = tempfile::tempdir().unwrap();
     let kept = text(folder.path().join("kept"));
-    assert_eq!(run(&["demo", "--keep", &kept]).code, Some(0));
+    run(&["demo", "--keep", &kept]).done();
     run(&["inspect", &format!("{kept}/volume")]).done();
     let (manifest, extract) =
         (format!("{kept}/session.pcapng.json"), format!("{kept}/session.pcapng"));

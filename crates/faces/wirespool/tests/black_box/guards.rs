@@ -18,6 +18,9 @@ const MIB: u64 = 1 << 20;
 const READ_ONLY: [&str; 2] = ["-o", "ro,noload"];
 
 fn content(device: &Loop) -> Vec<u8> {
+    // What lay under its number before may still be in the cache.
+    let flushed = Command::new("blockdev").args(["--flushbufs", &device.path]).status();
+    assert!(flushed.is_ok_and(|status| status.success()), "blockdev --flushbufs {}", device.path);
     let mut bytes = Vec::new();
     File::open(&device.path).unwrap().read_to_end(&mut bytes).unwrap();
     bytes
@@ -34,7 +37,10 @@ fn both_refuse(device: &Loop, path: &str, words: &str) {
     let before = content(device);
     run(&["create", path, "--raw"]).is_refused(words);
     run(&["qualify", path, "--part", "fill", "--destroy", name(path)]).is_refused(words);
-    assert!(before == content(device), "{words}: not a byte has changed");
+    let after = content(device);
+    let changed = before.iter().zip(&after).position(|(before, after)| before != after);
+    let lengths = (before.len(), after.len());
+    assert!(before == after, "{words}: first changed {changed:?}, lengths {lengths:?}");
 }
 
 fn write_at(path: &Path, offset: u64, bytes: &[u8]) {
