@@ -62,7 +62,7 @@ fn overwrite(disk: &Modelled) {
 }
 
 #[test]
-fn a_member_that_leaves_while_the_volume_is_closed_is_told_and_not_needed() {
+fn a_member_that_leaves_at_the_end_is_told() {
     let overwritten: (&str, Misfortune) = ("is overwritten", overwrite);
     for (what, strike) in MISFORTUNES.into_iter().chain([overwritten]) {
         for rows_left in [false, true] {
