@@ -16,10 +16,11 @@ pub struct TableNotWritten(ParquetError);
 
 impl fmt::Display for TableNotWritten {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("cannot write the table: ")?;
         match &self.0 {
             // The file's own words, which name it.
-            ParquetError::External(source) => write!(f, "cannot write the table: {source}"),
-            error => write!(f, "cannot write the table: {error}"),
+            ParquetError::External(source) => source.fmt(f),
+            error => error.fmt(f),
         }
     }
 }

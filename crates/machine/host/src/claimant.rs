@@ -26,8 +26,8 @@ pub fn claimant() -> Claimant {
 
 /// Which boot the clocks count from, or a moment of its own in a namespace of time; 0: not known.
 pub(crate) fn boot() -> u64 {
-    let Some([id @ .., _, _, _, _, _, _, _, _]) = boot_id() else { return 0 };
-    u64::from_le_bytes(id) ^ namespace("time").unwrap_or(0)
+    let id = boot_id().and_then(|id| id.first_chunk().copied());
+    id.map_or(0, |id| u64::from_le_bytes(id) ^ namespace("time").unwrap_or(0))
 }
 
 fn boot_id() -> Option<[u8; 16]> {

@@ -32,15 +32,20 @@ pub(crate) fn draft_file(path: &Path) -> io::Result<(PathBuf, File)> {
     attempts(path, &|draft| options.open(draft))
 }
 
+/// The folder that a path lies in, as it is written.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
 /// An empty file in the folder of a place, without any name: nothing of it stays when this process
 /// is killed (`O_TMPFILE` of open(2)). An error where the file system has no such files, or they
 /// could not be given a name later.
 pub(crate) fn nameless_file(path: &Path) -> io::Result<File> {
     path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let mut options = OpenOptions::new();
     options.write(true).mode(0o600).custom_flags(OFlags::TMPFILE.bits().cast_signed());
-    let file = options.open(folder.unwrap_or(Path::new(".")))?;
+    let file = options.open(folder_of(path))?;
     std::fs::symlink_metadata(way_to(&file))?;
     Ok(file)
 }

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use crate::Error;
+use crate::draft::folder_of;
 
 /// An open ledger: locked, and written at its end.
 #[derive(Debug)]
@@ -149,8 +150,7 @@ fn unlock(file: &File) {
 
 /// So that a name is there after a power cut, too.
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    File::open(folder_of(path))?.sync_all()
 }
 
 #[cfg(test)]

@@ -17,7 +17,9 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use crate::Error;
-use crate::draft::{draft_file, draft_folder, link, link_as_draft, make_public, nameless_file};
+use crate::draft::{
+    draft_file, draft_folder, folder_of, link, link_as_draft, make_public, nameless_file,
+};
 use crate::spared;
 use crate::target::{Target, target};
 use crate::user::calling_user;
@@ -246,8 +248,7 @@ fn durable(file: &File) -> io::Result<()> {
 
 /// The same of the name. A folder that may be written and not read cannot be asked for it.
 fn durable_name(path: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new("."))).map_or(Ok(()), |folder| durable(&folder))
+    File::open(folder_of(path)).map_or(Ok(()), |folder| durable(&folder))
 }
 
 /// Opens what is no file and is there already: a pipe, a terminal, `/dev/null`. A pipe that another

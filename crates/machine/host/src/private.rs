@@ -11,7 +11,7 @@ use rustix::fs::{Access, FlockOperation, access, flock};
 use rustix::process::geteuid;
 use units::{Clock as _, NANOS_PER_SECOND, Sleep as _};
 
-use crate::draft::draft_file;
+use crate::draft::{draft_file, folder_of};
 use crate::input::read_whole;
 use crate::ledger::sync_folder;
 use crate::spared::keep_input;
@@ -77,8 +77,7 @@ pub fn change_private<E: From<Error>>(
 
 /// Whether this process may put another file in the place of one, as far as can be said before.
 pub fn may_replace(path: &Path) -> bool {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    access(folder.unwrap_or(Path::new(".")), Access::WRITE_OK | Access::EXEC_OK).is_ok()
+    access(folder_of(path), Access::WRITE_OK | Access::EXEC_OK).is_ok()
 }
 
 /// A file that nobody else changes.

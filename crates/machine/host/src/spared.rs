@@ -23,6 +23,7 @@ use rustix::fs::OFlags;
 use crate::Error;
 use crate::control::own_folders;
 use crate::directory::default_cache_directory;
+use crate::draft::folder_of;
 
 /// Entries of each kind that are kept: 48 bytes each for an inode, a path for the others. A command
 /// line has fewer, and a service reads few files for others.
@@ -102,7 +103,7 @@ pub fn claim_output(path: &Path) -> Result<(), Error> {
         return Ok(());
     }
     let mut known = known();
-    let place = folder_of(path).zip(path.file_name().map(OsString::from));
+    let place = real_folder_of(path).zip(path.file_name().map(OsString::from));
     let is_new_place = place.is_none_or(|place| insert(&mut known.outputs, place));
     let is_new_file = found.is_none_or(|found| insert(&mut known.replaced, inode(&found)));
     if is_new_place && is_new_file {
@@ -182,9 +183,8 @@ fn is_open_here(found: &Metadata) -> bool {
 }
 
 /// The folder that a path lies in, links resolved; none where there is no such folder.
-fn folder_of(path: &Path) -> Option<PathBuf> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    fs::canonicalize(parent.unwrap_or(Path::new("."))).ok()
+fn real_folder_of(path: &Path) -> Option<PathBuf> {
+    fs::canonicalize(folder_of(path)).ok()
 }
 
 fn is_in_own_folder(path: &Path) -> bool {
@@ -192,7 +192,7 @@ fn is_in_own_folder(path: &Path) -> bool {
     if path.parent().is_some_and(|parent| known().folders.contains(parent)) {
         return true;
     }
-    let Some(parent) = folder_of(path) else { return false };
+    let Some(parent) = real_folder_of(path) else { return false };
     let own = own_folders().chain(default_cache_directory());
     let resolved = |folder: PathBuf| fs::canonicalize(folder).ok();
     // One that was named may have folders of the user's in it; its files are flat.
@@ -206,7 +206,7 @@ fn is_among_devices(path: &Path) -> bool {
         KERNEL_FOLDERS.iter().any(|folder| parent.starts_with(folder))
             && !parent.starts_with(MEMORY_FOLDER)
     };
-    folder_of(path).is_some_and(is_there)
+    real_folder_of(path).is_some_and(is_there)
 }
 
 #[cfg(test)]

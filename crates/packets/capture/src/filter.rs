@@ -15,6 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 use libloading::Library;
+use units::start_of;
 use wire::LinkType;
 
 use crate::Error;
@@ -57,7 +58,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// libpcap walks over a program by recursion: 100 bytes and more for each instruction.
 const STACK_BYTES: usize = 64 << 20;
 
-/// Of an expression in an error.
+/// Bytes of an expression in an error.
 const SHOWN_MAX: usize = 160;
 
 /// Who runs a program.
@@ -315,10 +316,8 @@ pub(crate) fn refused(expression: &str, message: String) -> Error {
 
 /// The beginning of a long expression.
 fn shown(expression: &str) -> String {
-    match expression.char_indices().nth(SHOWN_MAX) {
-        Some((end, _)) => format!("{}...", expression.get(..end).unwrap_or_default()),
-        None => expression.to_owned(),
-    }
+    let start = start_of(expression, SHOWN_MAX);
+    if start == expression { expression.to_owned() } else { format!("{start}...") }
 }
 
 /// A program as libpcap has made it, freed when dropped.

@@ -156,25 +156,24 @@ pub fn create(
     check_shape(&targets, options, &shape)?;
     let files = targets.iter().filter(|target| target.is_file);
     let total: u64 = files.map(|target| target.size_bytes).sum();
-    let (mut made, mut done) = (Vec::new(), 0);
+    let (mut members, mut new_files, mut done) = (Vec::new(), Vec::new(), 0);
     for target in targets {
         let new_file = target.is_file && target.destroyed.is_none();
         let (path, size_bytes) = (target.path.to_path_buf(), target.size_bytes);
         let member = make(target, options, &mut |bytes, _| progress(done + bytes, total));
         match member {
-            Ok(member) => made.push((member, new_file)),
+            Ok(member) => members.push(member),
             Err(error) => {
                 // What was made before is of no use alone.
-                let new_files = made.iter().filter(|(_, new_file)| *new_file);
-                remove(new_files.map(|(member, _)| &member.path));
+                remove(&new_files);
                 return Err(named(error, &path));
             }
         }
-        done += if new_file { size_bytes } else { 0 };
+        if new_file {
+            new_files.push(path);
+            done += size_bytes;
+        }
     }
-    let new_files: Vec<PathBuf> =
-        made.iter().filter(|(_, new_file)| *new_file).map(|(it, _)| it.path.clone()).collect();
-    let members = made.into_iter().map(|(member, _)| member).collect();
     let zones_by_disk = options.zones.is_none() && shape.layout.zones > 1;
     match format(members, options, &shape, clock) {
         Ok(created) => Ok(Created { zones_by_disk, ..created }),
@@ -187,8 +186,10 @@ pub fn create(
 }
 
 /// The cause of why they go is worth more than a second error.
-fn remove<'a>(files: impl IntoIterator<Item = &'a PathBuf>) {
-    files.into_iter().for_each(|path| device::remove_file(path).unwrap_or_default());
+fn remove(files: &[PathBuf]) {
+    for path in files {
+        device::remove_file(path).unwrap_or_default();
+    }
 }
 
 /// What can be refused is refused here.

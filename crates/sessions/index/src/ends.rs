@@ -2,9 +2,7 @@
 
 use core::net::IpAddr;
 
-use arrow_array::cast::AsArray as _;
-use arrow_array::types::Int32Type;
-use arrow_array::{Array as _, Int32Array, RecordBatch};
+use arrow_array::{Array as _, Int32Array, RecordBatch, StringArray};
 
 use crate::columns::{ADDRESS_COLUMNS, PORT_COLUMNS};
 use crate::error::{Error, Result};
@@ -36,12 +34,7 @@ impl Ends {
     /// Takes those rows out that have other ends.
     pub(crate) fn narrow(&self, batch: &RecordBatch, has: &mut [bool]) -> Result<()> {
         if !self.hosts.is_empty() {
-            let texts = |column| {
-                let array = batch.column_by_name(column);
-                let array = array.and_then(|array| array.as_string_opt::<i32>());
-                array.ok_or(Error::Column { column })
-            };
-            let [orig, resp] = ADDRESS_COLUMNS.map(texts);
+            let [orig, resp] = ADDRESS_COLUMNS.map(|name| column::<StringArray>(batch, name));
             for (has, ends) in has.iter_mut().zip(orig?.iter().zip(resp?.iter())) {
                 let ends = [ends.0, ends.1];
                 let is_end = |text: &String| ends.contains(&Some(text.as_str()));
@@ -49,12 +42,7 @@ impl Ends {
             }
         }
         if !self.ports.is_empty() {
-            let numbers = |column| {
-                let array = batch.column_by_name(column);
-                let array = array.and_then(|array| array.as_primitive_opt::<Int32Type>());
-                array.ok_or(Error::Column { column })
-            };
-            let [orig, resp] = PORT_COLUMNS.map(numbers);
+            let [orig, resp] = PORT_COLUMNS.map(|name| column::<Int32Array>(batch, name));
             let (orig, resp) = (orig?, resp?);
             for &(first, last) in &self.ports {
                 let is_within = |array: &Int32Array, at: usize, port: i32| {
@@ -68,6 +56,12 @@ impl Ends {
         }
         Ok(())
     }
+}
+
+/// The column of this name, which has values of this type.
+fn column<'b, A: 'static>(batch: &'b RecordBatch, column: &'static str) -> Result<&'b A> {
+    let array = batch.column_by_name(column);
+    array.and_then(|array| array.as_any().downcast_ref()).ok_or(Error::Column { column })
 }
 
 /// How an address may be written in a row: an IPv4 host also as the IPv6 address it is mapped to.

@@ -164,9 +164,7 @@ impl Segment {
         times: &RangeInclusive<Timestamp>,
         visit: &mut dyn FnMut(u64, SessionRow) -> ControlFlow<()>,
     ) -> Result<()> {
-        let mut visit = |row, slice: SessionRow| {
-            if overlaps(&slice, times) { visit(row, slice) } else { ControlFlow::Continue(()) }
-        };
+        let mut visit = in_times(times, visit);
         for group in self.groups().filter(|group| may_overlap(group.metadata, times)) {
             if self.all_of_group(&group, columns, &mut visit)?.is_break() {
                 break;
@@ -224,9 +222,7 @@ impl Segment {
             Some(ends) => self.places_with(&group, &ends)?,
             None => None,
         };
-        let mut visit = |row, slice: SessionRow| {
-            if overlaps(&slice, times) { visit(row, slice) } else { ControlFlow::Continue(()) }
-        };
+        let mut visit = in_times(times, visit);
         match places {
             Some(places) => self.rows_in_places(&group, &places, columns, &mut visit),
             None => self.all_of_group(&group, columns, &mut visit),
@@ -241,9 +237,7 @@ impl Segment {
         times: &RangeInclusive<Timestamp>,
         visit: &mut dyn FnMut(u64, SessionRow) -> ControlFlow<()>,
     ) -> Result<()> {
-        let mut visit = |row, slice: SessionRow| {
-            if overlaps(&slice, times) { visit(row, slice) } else { ControlFlow::Continue(()) }
-        };
+        let mut visit = in_times(times, visit);
         let group = self.groups().nth(group);
         group.map_or(Ok(()), |group| self.all_of_group(&group, columns, &mut visit).map(drop))
     }
@@ -510,6 +504,16 @@ impl Group<'_> {
     fn check_end(&self, before: u64, batch: &RecordBatch) -> Result<()> {
         let is_within = before + to_u64(batch.num_rows()) <= rows_of(self.metadata);
         is_within.then_some(()).ok_or(Error::Metadata { field: "number of rows" })
+    }
+}
+
+/// Shows only rows whose packets may lie in these times.
+fn in_times(
+    times: &RangeInclusive<Timestamp>,
+    visit: &mut dyn FnMut(u64, SessionRow) -> ControlFlow<()>,
+) -> impl FnMut(u64, SessionRow) -> ControlFlow<()> {
+    move |row, slice| {
+        if overlaps(&slice, times) { visit(row, slice) } else { ControlFlow::Continue(()) }
     }
 }
 

@@ -30,36 +30,31 @@ const WATCHDOG: &str = "WATCHDOG_USEC";
 /// What is done with a configuration.
 #[derive(Debug, Subcommand)]
 pub(super) enum ConfigCommand {
-    Check(FileFlags),
-    Show(ShowFlags),
-    Explain(ExplainFlags),
-}
-
-/// Say whether a file can be used.
-///
-/// Prints one line for each fault, with its place. Nothing is started.
-#[derive(Debug, Args)]
-#[command(after_help = "\
+    /// Say whether a file can be used.
+    ///
+    /// Prints one line for each fault, with its place. Nothing is started.
+    #[command(after_help = "\
 Examples:
   wirespool config check /etc/wirespool/wirespool.toml
 
 Exit code 2 when the file has a fault.")]
-pub(super) struct FileFlags {
-    /// The configuration, in TOML
-    file: PathBuf,
-}
-
-/// Show what a file stands for.
-///
-/// Prints its keys with their values, the others that have a default behind a #, and the command
-/// line of each part. A file with a fault is refused, as by `config check`. Nothing is started.
-#[derive(Debug, Args)]
-#[command(after_help = "\
+    Check(FileFlags),
+    /// Show what a file stands for.
+    ///
+    /// Prints its keys with their values, the others that have a default behind a #, and the
+    /// command line of each part. A file with a fault is refused, as by `config check`. Nothing is
+    /// started.
+    #[command(after_help = "\
 Examples:
   wirespool config show /etc/wirespool/wirespool.toml
 
 Exit code 2 when the file has a fault.")]
-pub(super) struct ShowFlags {
+    Show(FileFlags),
+    Explain(ExplainFlags),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct FileFlags {
     /// The configuration, in TOML
     file: PathBuf,
 }

@@ -69,7 +69,9 @@ impl Writer {
                 .filter(is_new)
                 .map(|writer| writer.superblock().member)
                 .collect();
-            self.gone.extend(new.into_iter().filter_map(|member| self.writers.remove(member)));
+            for member in new {
+                self.let_go(member);
+            }
             self.check_left((member, &failed.error))?;
             let reason = failed.error;
             match self.begin_epoch(Change::default(), clock) {
@@ -183,8 +185,8 @@ impl Writer {
         }
         self.check_size(device.as_ref())?;
         self.drain(clock)?;
-        if let Some(writer) = self.writers.remove(member) {
-            self.gone.push(writer);
+        if self.writers.get(member).is_some() {
+            self.let_go(member);
             // An epoch without it comes first: with one that drops a member and takes in a blank
             // one at once, a crash inside the JOIN could leave a quorum that holds too little.
             let without = self.begin_epoch(Change::default(), clock);
