@@ -402,8 +402,16 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        let status = Command::new("umount").arg(self.folder.path()).status();
-        assert!(status.is_ok_and(|status| status.success()), "unmounted");
+        // Who looks through all disks may have it open for a moment.
+        let is_unmounted = || {
+            let status = Command::new("umount").arg(self.folder.path()).status();
+            status.is_ok_and(|status| status.success())
+        };
+        let mut tries = 0..50;
+        while !is_unmounted() {
+            assert!(tries.next().is_some(), "{} is unmounted", self.folder.path().display());
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
     }
 }
 
