@@ -10,6 +10,7 @@ mod application;
 mod arp;
 mod budget;
 mod certificate;
+mod client_random;
 mod datagram;
 mod dhcp;
 mod dialog;
@@ -39,6 +40,7 @@ mod values;
 
 pub use arp::arp;
 pub use budget::{Budget, Room};
+pub use client_random::client_random;
 pub use datagram::datagram;
 pub use dns::{DnsMessage, dns_message};
 pub use findings::{AtRest, Findings};

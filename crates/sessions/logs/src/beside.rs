@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use app::client_random;
 use format::pcapng::{Blocks, ByteOrder, View, block_type, put_block, put_option};
 use units::unhex;
 use wire::{Address, FiveTuple};
@@ -22,15 +23,6 @@ const NAME_OF_V6: u16 = 2;
 const WAITING_BYTES_MAX: usize = 16 << 20;
 /// Sessions and addresses of the answer that are remembered: 12 MiB.
 const GIVEN_MAX: usize = 1 << 18;
-/// Behind the header of a record (RFC 8446 5.1, RFC 9147 4).
-const TLS_HANDSHAKE_AT: usize = 5;
-const DTLS_HANDSHAKE_AT: usize = 13;
-/// Behind the header of the message and the version (RFC 8446 4, RFC 9147 5.2).
-const TLS_RANDOM_AT: usize = TLS_HANDSHAKE_AT + 4 + 2;
-const DTLS_RANDOM_AT: usize = DTLS_HANDSHAKE_AT + 12 + 2;
-/// `ContentType` and `HandshakeType`.
-const HANDSHAKE: u8 = 22;
-const CLIENT_HELLO: u8 = 1;
 
 type Random = [u8; 32];
 
@@ -203,21 +195,6 @@ fn address_of(kind: u16, value: &[u8]) -> Option<Address> {
         NAME_OF_V6 => value.first_chunk::<16>().map(|bytes| Address::V6((*bytes).into())),
         _ => None,
     }
-}
-
-/// The random of a `ClientHello` that begins with this packet's payload. One in QUIC is encrypted,
-/// and one that begins elsewhere is not looked for.
-fn client_random(payload: &[u8]) -> Option<Random> {
-    let &[HANDSHAKE, major] = payload.first_chunk()? else { return None };
-    let (handshake_at, random_at) = match major {
-        3 => (TLS_HANDSHAKE_AT, TLS_RANDOM_AT),
-        0xfe => (DTLS_HANDSHAKE_AT, DTLS_RANDOM_AT),
-        _ => return None,
-    };
-    if payload.get(handshake_at) != Some(&CLIENT_HELLO) {
-        return None;
-    }
-    payload.get(random_at..)?.first_chunk().copied()
 }
 
 #[cfg(test)]

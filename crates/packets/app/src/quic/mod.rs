@@ -43,6 +43,26 @@ pub(crate) fn may_begin_connection(payload: &[u8]) -> bool {
     payload.len() >= DATAGRAM_LEN_MIN
 }
 
+/// What a client says at the beginning of a connection, as far as this datagram has it without a
+/// gap; nothing where it is no such datagram.
+pub(crate) fn client_stream(datagram: &[u8]) -> Option<Vec<u8>> {
+    if !begins(datagram) || !may_begin_connection(datagram) {
+        return None;
+    }
+    let (mut rest, mut keys, mut stream) = (datagram, None, Crypto::default());
+    let mut budget = Budget::new(datagram.len(), 0);
+    while let Some((initial, after)) = packet::next(rest) {
+        rest = after;
+        let Some(initial) = initial else { continue };
+        let keys =
+            keys.get_or_insert_with(|| Keys::derive(initial.version, initial.destination));
+        if let Some(frames) = initial.decrypt(&keys.client) {
+            crypto::each(&frames, |offset, data| stream.add(offset, data, &mut budget));
+        }
+    }
+    Some(stream.in_order().to_vec())
+}
+
 /// The beginning of one QUIC connection.
 #[derive(Debug, Default)]
 pub(crate) struct Quic {

@@ -133,6 +133,28 @@ fn a_hello_in_several_packets_in_any_order_is_read() {
 }
 
 #[test]
+fn the_random_of_a_hello_is_read_without_what_came_before() {
+    let hello = &bytes(CLIENT_FRAME)[4..];
+    let random = hello.get(6..38).unwrap();
+    for version in [1, 0x6b33_43cf] {
+        let initial = client_initial(version, &bytes(CLIENT_FRAME));
+        assert_eq!(crate::client_random(&padded(initial.clone())).unwrap(), random);
+        assert_eq!(crate::client_random(&initial), None, "no client begins with so little");
+    }
+    let part = |from: usize, to: usize| {
+        let (at, len) = (u8::try_from(from).unwrap(), u8::try_from(to - from).unwrap());
+        client_initial(1, &[&[6, at, 0x40, len], &hello[from..to], &[0; 20]].concat())
+    };
+    let shuffled = padded([part(30, 60), part(0, 30)].concat());
+    assert_eq!(crate::client_random(&shuffled).unwrap(), random);
+    assert_eq!(crate::client_random(&padded(part(30, 60))), None, "its beginning is elsewhere");
+    assert_eq!(crate::client_random(&padded(bytes(SERVER_V1))), None);
+    let mut damaged = padded(part(0, 60));
+    damaged[100] ^= 1;
+    assert_eq!(crate::client_random(&damaged), None);
+}
+
+#[test]
 fn a_damaged_packet_says_nothing_and_tries_end() {
     let mut damaged = client_initial(1, &bytes(CLIENT_FRAME));
     *damaged.last_mut().unwrap() ^= 1;
