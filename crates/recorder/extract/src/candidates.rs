@@ -2,7 +2,8 @@
 //!
 //! Most sessions have one row, and that decides. Of the others a first look finds those whose rows
 //! lie elsewhere than the query looks, by rows that each of them must have: where it asks for a
-//! name or a community id, the last row, which knows all names and all kinds of ICMP messages;
+//! name, another value from payload or a community id, the last row, which knows all of these and
+//! all kinds of ICMP messages;
 //! where it asks for what comes after a time, one close to that time.
 
 use core::ops::RangeInclusive;
@@ -45,7 +46,11 @@ impl<'q> Question<'q> {
             Required::SessionId(id) => RowId::parse(id),
             _ => None,
         });
-        let is_name = |it: &Required| matches!(it, Required::Name(_) | Required::CommunityId(_));
+        let is_name = |it: &Required| match it {
+            Required::Name(_) | Required::CommunityId(_) => true,
+            Required::Value(field, _) => index::knows_values_of(field),
+            _ => false,
+        };
         let is_by_name = required.iter().any(is_name);
         Self { query, from, to, named, is_by_rare: named.is_some() || is_by_name }
     }

@@ -49,6 +49,9 @@ fn needed_by(query: &Query, with_rare: bool) -> Needed {
             Required::Host(host) => needed.hosts.push(host),
             Required::Name(name) if with_rare => needed.names.push(name),
             Required::CommunityId(id) if with_rare => needed.community_ids.push(id),
+            Required::Value(field, value) if with_rare && index::knows_values_of(field) => {
+                needed.values.push((field, value));
+            }
             Required::Ports(first, last) => needed.ports.push(first..=last),
             _ => {}
         }

@@ -1,5 +1,5 @@
-//! The filter of a segment's file: which row groups may hold a host, a pair of hosts, a name or a
-//! community id; and the checksums by which parts of the file are read without the rest.
+//! The filter of a segment's file: which row groups may hold a host, a pair of hosts, a name, a
+//! community id or another value from payload; and the checksums by which parts of the file are read without the rest.
 //!
 //! It lies between the last row group and the Parquet footer, where Parquet allows anything, so the
 //! file stays an ordinary one. A filter is a Bloom filter per row group, all of one size and cut
@@ -9,11 +9,14 @@
 use core::net::IpAddr;
 use core::ops::{Range, RangeInclusive};
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use bytes::Bytes;
 use format::checksum::crc32c;
 use format::head::{StripeId, VolumeId};
+use format::kind::Kind;
 use format::session_row::SessionRow;
+use format::stored_field::{Access, STORED_FIELDS, StoredField, StoredValue};
 use parquet::file::FOOTER_SIZE;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use units::number::to_u64;
@@ -24,7 +27,9 @@ use crate::error::{Error, Result};
 use crate::meta::SegmentMeta;
 
 const MAGIC: [u8; 8] = *b"WSFILTER";
-const VERSION: u16 = 2;
+/// Filters of the version before have no keys of [`VALUE`].
+const VERSION: u16 = 3;
+const VERSION_WITHOUT_VALUES: u16 = 2;
 const TRAILER_BYTES: usize = 64;
 pub(crate) const BLOCK_BYTES: usize = 64;
 /// Bits that a key sets in its block: with `BITS_PER_KEY`, one key in 100 passes by chance.
@@ -39,6 +44,28 @@ const HOST: u64 = 1;
 const PAIR: u64 = 2;
 const NAME: u64 = 3;
 const COMMUNITY_ID: u64 = 4;
+const VALUE: u64 = 5;
+/// The fields of which a value is a name: its key is that of [`NAME`].
+const NAME_FIELDS: [&str; 3] = ["sni", "http_host", "dns_names"];
+
+/// The fields whose values have keys of their own: what payload says, but for times and what is
+/// measured, which hardly come twice.
+static VALUE_FIELDS: LazyLock<Vec<&StoredField>> = LazyLock::new(|| {
+    let is_value = |field: &&StoredField| {
+        let is_text_or_number = match field.access {
+            Access::Text(..) | Access::Texts(..) | Access::Numbers(..) => true,
+            Access::MaybeNumber(..) => !matches!(field.kind, Kind::Time | Kind::Duration),
+            _ => false,
+        };
+        field.is_of_payload && is_text_or_number && !NAME_FIELDS.contains(&field.name)
+    };
+    STORED_FIELDS.iter().filter(is_value).collect()
+});
+
+/// Whether filters say which values of this field rows have.
+pub fn knows_values_of(field: &str) -> bool {
+    VALUE_FIELDS.iter().any(|known| known.name == field)
+}
 
 /// The fixed part at the end of a file, in front of the Parquet footer: all that is needed to ask
 /// the filter.
@@ -53,6 +80,8 @@ pub(crate) struct Trailer {
     /// have none.
     segment_blocks: usize,
     segment_at: u64,
+    /// It has keys of values.
+    pub(crate) has_values: bool,
     /// Where the blocks begin in the file, and the table behind them.
     blocks_at: u64,
     table_at: u64,
@@ -81,8 +110,9 @@ impl Trailer {
     fn decode(trailer: &[u8; TRAILER_BYTES], at: u64, footer_len: usize) -> Option<Self> {
         let (checked, crc) = trailer.split_last_chunk()?;
         let mut fields = Fields(checked);
-        let known = fields.take() == Some(MAGIC) && fields.u16() == Some(VERSION);
-        if !known || crc32c(checked) != u32::from_le_bytes(*crc) {
+        let (magic, version) = (fields.take()?, fields.u16()?);
+        let is_known = magic == MAGIC && (VERSION_WITHOUT_VALUES..=VERSION).contains(&version);
+        if !is_known || crc32c(checked) != u32::from_le_bytes(*crc) {
             return None;
         }
         let sub = fields.u16()?;
@@ -106,6 +136,7 @@ impl Trailer {
             blocks,
             segment_blocks,
             segment_at,
+            has_values: version == VERSION,
             blocks_at,
             table_at,
             table_crc,
@@ -130,7 +161,7 @@ impl Trailer {
     /// Numbers of the row groups that may hold a row with all that is needed.
     pub(crate) fn candidates(&self, source: &Source, needed: &Needed) -> Result<Vec<usize>> {
         let mut candidates: Vec<usize> = (0..self.groups).collect();
-        for key in needed.keys() {
+        for key in needed.keys(self.has_values) {
             if candidates.is_empty() {
                 break;
             }
@@ -352,6 +383,9 @@ pub struct Needed {
     pub names: Vec<String>,
     /// Each is the community id.
     pub community_ids: Vec<String>,
+    /// Each is a value, in lower case, of the field of this name, which filters know
+    /// ([`knows_values_of`]).
+    pub values: Vec<(&'static str, String)>,
     /// Each has the port of originator or responder. Filters know no ports: rows are ruled out by
     /// their columns.
     pub ports: Vec<RangeInclusive<u16>>,
@@ -360,8 +394,9 @@ pub struct Needed {
 impl Needed {
     /// Whether a filter can rule out nothing by it.
     pub(crate) fn is_unfiltered(&self) -> bool {
-        let Self { hosts, names, community_ids, ports: _ } = self;
-        hosts.is_empty() && names.is_empty() && community_ids.is_empty()
+        let Self { hosts, names, community_ids, values, ports: _ } = self;
+        let is_empty = hosts.is_empty() && names.is_empty() && community_ids.is_empty();
+        is_empty && values.is_empty()
     }
 
     /// Whether the ends of a row decide anything.
@@ -369,22 +404,39 @@ impl Needed {
         !self.hosts.is_empty() || !self.ports.is_empty()
     }
 
-    /// Those that rule out most first.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = u64> {
+    /// Those that rule out most first, of a filter with keys of values or without.
+    pub(crate) fn keys(&self, has_values: bool) -> impl Iterator<Item = u64> {
+        let values = self.values.iter().filter(move |_| has_values);
+        let values = values.map(|(field, value)| value_key(field, value));
         let ids = self.community_ids.iter().map(|id| text_key(COMMUNITY_ID, id));
         let names = self.names.iter().map(|name| text_key(NAME, name));
-        ids.chain(names).chain(keys_of_hosts(&self.hosts))
+        ids.chain(names).chain(values).chain(keys_of_hosts(&self.hosts))
     }
 }
 
-/// The keys of a row: its two addresses, the pair of them, its names and its community ids.
+/// The keys of a row: its two addresses, the pair of them, its names, its community ids and its
+/// other values.
 fn keys_of_row(row: &SessionRow) -> impl Iterator<Item = u64> {
     let [orig, resp] = [row.tuple.orig, row.tuple.resp].map(number_of);
     let pair = orig.zip(resp).map(|(orig, resp)| pair_key(orig, resp));
     let ids = row.community_ids().map(|id| text_key(COMMUNITY_ID, &id.0));
     let names = row.names.sni.iter().chain(&row.names.http_host).chain(&row.names.dns_names);
     let names = names.map(|name| text_key(NAME, &name.to_ascii_lowercase()));
-    [orig.map(host_key), resp.map(host_key), pair].into_iter().flatten().chain(ids).chain(names)
+    let ends = [orig.map(host_key), resp.map(host_key), pair].into_iter().flatten();
+    ends.chain(ids).chain(names).chain(values_of_row(row))
+}
+
+fn values_of_row(row: &SessionRow) -> impl Iterator<Item = u64> {
+    let key = |field: &str, text: &str| value_key(field, &text.to_ascii_lowercase());
+    VALUE_FIELDS.iter().flat_map(move |field| match field.value(row) {
+        StoredValue::Text(text) => vec![key(field.name, text)],
+        StoredValue::Texts(texts) => texts.iter().map(|text| key(field.name, text)).collect(),
+        StoredValue::Number(number) => vec![key(field.name, &number.to_string())],
+        StoredValue::Numbers(numbers) => {
+            numbers.iter().map(|number| key(field.name, &number.to_string())).collect()
+        }
+        _ => Vec::new(),
+    })
 }
 
 fn keys_of_hosts(hosts: &[IpAddr]) -> Vec<u64> {
@@ -417,14 +469,22 @@ fn low(number: u128) -> u64 {
     u64::try_from(number & u128::from(u64::MAX)).expect("cut to 64 bits")
 }
 
-/// The text in words of 8 bytes, the last filled up with zeros.
 fn text_key(kind: u64, text: &str) -> u64 {
+    key([kind].into_iter().chain(words_of(text)))
+}
+
+fn value_key(field: &str, value: &str) -> u64 {
+    key([VALUE].into_iter().chain(words_of(field)).chain(words_of(value)))
+}
+
+/// The length of a text, and the text in words of 8 bytes, the last filled up with zeros.
+fn words_of(text: &str) -> impl Iterator<Item = u64> {
     let words = text.as_bytes().chunks(8).map(|bytes| {
         let mut word = [0; 8];
         word.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
         u64::from_le_bytes(word)
     });
-    key([kind, to_u64(text.len())].into_iter().chain(words))
+    [to_u64(text.len())].into_iter().chain(words)
 }
 
 fn key(words: impl IntoIterator<Item = u64>) -> u64 {

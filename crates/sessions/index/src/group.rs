@@ -23,6 +23,8 @@ use crate::filter::{BLOCK_BYTES, Needed, Place, Trailer};
 
 const MAGIC: [u8; 8] = *b"WSGROUP\0";
 const VERSION: u16 = 1;
+/// At offset 10, where the filters of the members have keys of values.
+const WITH_VALUES: u8 = 1;
 const HEADER_BYTES: usize = 64;
 const MEMBER_BYTES: usize = 48;
 const CRC_BYTES: usize = 4;
@@ -53,7 +55,15 @@ pub(crate) struct Group {
     source: Source,
     /// In the order of their stripes.
     pub(crate) members: Vec<Member>,
+    shape: Shape,
+}
+
+/// What filters of one group have in common.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Shape {
     blocks: usize,
+    /// They have keys of values.
+    has_values: bool,
 }
 
 /// What a group says of its members.
@@ -85,7 +95,8 @@ impl Group {
         if !is_known || !is_whole || fields.get(24..40)? != volume.0 {
             return None;
         }
-        let (count, blocks) = (number(12)?, number(16)?);
+        let has_values = fields.get(10) == Some(&WITH_VALUES);
+        let (count, shape) = (number(12)?, Shape { blocks: number(16)?, has_values });
         if count == 0 || count > MEMBERS_MAX {
             return None;
         }
@@ -96,7 +107,7 @@ impl Group {
             return None;
         }
         let members = members.iter().map(decode_member).collect::<Option<Vec<_>>>()?;
-        Some(Self { name: name.to_owned(), source, members, blocks })
+        Some(Self { name: name.to_owned(), source, members, shape })
     }
 
     /// The members that may have all that is needed.
@@ -104,8 +115,8 @@ impl Group {
         let row_bytes = row_bytes(self.members.len());
         let stride = BLOCK_ROWS * row_bytes + CRC_BYTES;
         let mut alive = vec![u8::MAX; row_bytes];
-        for key in needed.keys() {
-            let place = Place::of(key, self.blocks);
+        for key in needed.keys(self.shape.has_values) {
+            let place = Place::of(key, self.shape.blocks);
             let at = blocks_at(self.members.len()) + to_u64(place.block) * to_u64(stride);
             let block = self.source.read(at, stride)?;
             let (rows, crc) = block.split_at(stride - CRC_BYTES);
@@ -167,16 +178,16 @@ pub(crate) fn make(
     if loose.len() < MEMBERS_MIN {
         return Ok(0);
     }
-    let mut sizes: BTreeMap<usize, Vec<Member>> = BTreeMap::new();
+    let mut shapes: BTreeMap<Shape, Vec<Member>> = BTreeMap::new();
     for member in loose {
         if let Some((_, trailer)) = open_file(member, files) {
-            sizes.entry(trailer.segment_blocks()).or_default().push(*member);
+            shapes.entry(shape_of(&trailer)).or_default().push(*member);
         }
     }
     let mut written = 0;
-    for (blocks, mut loose) in sizes.into_iter().filter(|(_, loose)| loose.len() >= MEMBERS_MIN) {
+    for (shape, mut loose) in shapes.into_iter().filter(|(_, loose)| loose.len() >= MEMBERS_MIN) {
         let grows = |group: &&Group| {
-            group.blocks == blocks
+            group.shape == shape
                 && group.members.len() < MEMBERS_MAX
                 && group.members.len() <= loose.len()
         };
@@ -185,9 +196,9 @@ pub(crate) fn make(
         let kept = old.iter().flat_map(|group| &group.members);
         loose.extend(kept.filter(|member| known.contains(&member.name.to_text())));
         loose.sort_unstable_by_key(order);
-        let most = (HELD_BYTES / (blocks * BLOCK_BYTES)).clamp(MEMBERS_MIN, MEMBERS_MAX);
+        let most = (HELD_BYTES / (shape.blocks * BLOCK_BYTES)).clamp(MEMBERS_MIN, MEMBERS_MAX);
         for members in loose.chunks(most) {
-            written += usize::from(write(volume, blocks, members, files)?);
+            written += usize::from(write(volume, shape, members, files)?);
         }
         if let Some(old) = old {
             files.remove(&old.name).map_err(Error::Content)?;
@@ -201,11 +212,12 @@ fn order(member: &Member) -> (u64, u16) {
 }
 
 /// Writes a group of these files, without those that cannot be read; false where too few are left.
-fn write(volume: VolumeId, blocks: usize, members: &[Member], files: &dyn Files) -> Result<bool> {
+fn write(volume: VolumeId, shape: Shape, members: &[Member], files: &dyn Files) -> Result<bool> {
+    let blocks = shape.blocks;
     let mut filters: Vec<(Member, Bytes)> = Vec::with_capacity(members.len());
     for member in members {
         let filter = open_file(member, files)
-            .filter(|(_, trailer)| trailer.segment_blocks() == blocks)
+            .filter(|(_, trailer)| shape_of(trailer) == shape)
             .and_then(|(source, trailer)| trailer.segment_filter(&source).ok()?);
         filters.extend(filter.map(|filter| (*member, filter)));
     }
@@ -214,7 +226,7 @@ fn write(volume: VolumeId, blocks: usize, members: &[Member], files: &dyn Files)
     };
     let (StripeId { sequence, sub }, count) = (first.name.first, filters.len());
     let name = format!("{sequence:020}-{sub:05}-{blocks}-{count}.groups");
-    let head = encode_head(volume, blocks, &filters);
+    let head = encode_head(volume, shape, &filters);
     let row_bytes = row_bytes(filters.len());
     let at_once = (TURNED_BYTES / (BLOCK_ROWS * row_bytes + CRC_BYTES)).max(1);
     let mut next = 0;
@@ -233,12 +245,16 @@ fn write(volume: VolumeId, blocks: usize, members: &[Member], files: &dyn Files)
     Ok(true)
 }
 
-fn encode_head(volume: VolumeId, blocks: usize, members: &[(Member, Bytes)]) -> Vec<u8> {
+fn shape_of(trailer: &Trailer) -> Shape {
+    Shape { blocks: trailer.segment_blocks(), has_values: trailer.has_values }
+}
+
+fn encode_head(volume: VolumeId, shape: Shape, members: &[(Member, Bytes)]) -> Vec<u8> {
     let mut head = Vec::with_capacity(HEADER_BYTES + members.len() * MEMBER_BYTES + CRC_BYTES);
     head.extend(MAGIC);
     head.extend(VERSION.to_le_bytes());
-    head.extend([0; 2]);
-    for count in [members.len(), blocks] {
+    head.extend([if shape.has_values { WITH_VALUES } else { 0 }, 0]);
+    for count in [members.len(), shape.blocks] {
         head.extend(u32::try_from(count).expect("counts of a group fit 32 bits").to_le_bytes());
     }
     head.extend([0; 4]);

@@ -42,7 +42,7 @@ pub use encode::{Encoded, EncodedGroup, GroupEncoder, by_start, encode};
 pub use error::{Error, Result};
 pub use file_name::Identity;
 pub use files::{Files, MemoryFiles};
-pub use filter::Needed;
+pub use filter::{Needed, knows_values_of};
 pub use layout::GROUP_ROWS;
 pub use meta::{Interface, LeftOut, SegmentMeta};
 pub use sealed_files::{IndexKeys, SealedFiles};

@@ -342,6 +342,11 @@ impl Test {
                 let port = u16::try_from(*port).ok()?;
                 Some(Required::Ports(port, port))
             }
+            Self::Compare(field, Comparison::Equal, Value::Number(number))
+                if field.is_of_payload =>
+            {
+                Some(Required::Value(field.name, number.to_string()))
+            }
             Self::Compare(field, Comparison::Equal, Value::Text(pattern)) => {
                 let text = pattern.whole()?;
                 match field.name {
@@ -350,6 +355,9 @@ impl Test {
                     }
                     "community_id" => Some(Required::CommunityId(text.to_owned())),
                     "session_id" => Some(Required::SessionId(text.to_owned())),
+                    name if field.is_of_payload => {
+                        Some(Required::Value(name, text.to_ascii_lowercase()))
+                    }
                     _ => None,
                 }
             }

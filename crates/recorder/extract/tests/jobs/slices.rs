@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use extract::Found;
+use query::{FIELDS, Reading};
 use session::Config;
 use testdata::Corpus;
 use units::NANOS_PER_SECOND;
@@ -60,6 +61,13 @@ fn questions(all: &[Found]) -> BTreeSet<String> {
             questions.insert(format!("host {} and packets > 3", session.tuple.orig));
         }
         questions.insert(format!("resp_port = {} or app dns", session.tuple.resp_port));
+        // Filters know every value of these.
+        for field in FIELDS.iter().filter(|field| index::knows_values_of(field.name)) {
+            let mut ask = |value: Reading<'_>| {
+                questions.insert(field.condition(value));
+            };
+            field.each((session, &[]), None, &mut ask);
+        }
         if let Some(app) = &session.app {
             questions.insert(format!("not (app {})", app.app.name()));
         }

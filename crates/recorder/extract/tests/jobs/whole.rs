@@ -107,6 +107,7 @@ fn condition() -> impl Strategy<Value = String> {
         }),
         2 => (0..3).prop_map(|name| format!("dns.name = h{name}")),
         1 => Just("has dns.name".to_owned()),
+        1 => prop::sample::select(vec!["1", "16"]).prop_map(|kind| format!("dns.type = {kind}")),
         1 => Just("app dns".to_owned()),
         1 => prop::sample::select(vec!["S0", "SF"]).prop_map(|state| format!("state = {state}")),
         1 => (than(), second()).prop_map(|(than, time)| format!("start {than} {time}")),

@@ -37,6 +37,8 @@ fn row(segment: u64, row: u64) -> SessionRow {
     };
     let mut slice = empty(tuple, Timestamp(i64::try_from(number).unwrap()));
     slice.names.sni = Some(format!("N{number}.example"));
+    slice.names.tls.get_or_insert_default().ja4 = Some(format!("T13D{number}"));
+    slice.names.http_status = vec![u16::try_from(number).unwrap(), 200];
     slice.pieces = vec![piece(stripe(segment).sequence)];
     slice
 }
@@ -90,7 +92,13 @@ fn needed(segment: u64, number: u64) -> Vec<Needed> {
             ..Needed::default()
         },
         Needed { community_ids: vec![id], ..Needed::default() },
+        of_value("ja4", &format!("t13d{}", segment * ROWS + number)),
+        of_value("http_status", &(segment * ROWS + number).to_string()),
     ]
+}
+
+fn of_value(field: &'static str, value: &str) -> Needed {
+    Needed { values: vec![(field, value.to_owned())], ..Needed::default() }
 }
 
 /// What remains when groups have ruled out theirs.
@@ -114,8 +122,8 @@ fn a_group_knows_where_a_key_may_be_and_loses_none() {
             total += left.len();
         }
     }
-    // 66 questions; one key in 600 passes by chance, in 150 segments each.
-    assert!(total < 66 * 2, "{total} segments are left for 66 questions");
+    // 110 questions; one key in 600 passes by chance, in 150 segments each.
+    assert!(total < 110 * 2, "{total} segments are left for 110 questions");
     let common = Needed { hosts: vec![host(60_000)], ..Needed::default() };
     assert!(left(&catalog, &common).len() >= 50);
     let absent = Needed { names: vec!["absent.example".to_owned()], ..Needed::default() };
@@ -136,6 +144,48 @@ fn a_group_knows_where_a_key_may_be_and_loses_none() {
                 .unwrap();
             assert_eq!(rows, 0, "{:?}", entry.summary.first);
         }
+    }
+}
+
+/// A file as it was before filters knew values.
+fn without_values(parquet: &[u8]) -> Vec<u8> {
+    let mut file = parquet.to_vec();
+    let magic = file.windows(8).rposition(|bytes| bytes == b"WSFILTER").unwrap();
+    file[magic + 8] = 2;
+    let crc = format::checksum::crc32c(&file[magic..magic + 60]);
+    file[magic + 60..magic + 64].copy_from_slice(&crc.to_le_bytes());
+    file
+}
+
+#[test]
+fn files_whose_filters_know_no_values_have_groups_of_their_own() {
+    let files = MemoryFiles::default();
+    let mut catalog = catalog(&files, 70);
+    for segment in 70..140 {
+        let meta = meta_of(segment);
+        let rows: Vec<SessionRow> = (0..ROWS).map(|number| row(segment, number)).collect();
+        let encoded = encode(&meta, &rows).unwrap();
+        catalog.confirm(meta.first, Some(Identity::new(meta.last, &[1; 32])), &files);
+        catalog.store(encoded.entry(None), &without_values(&encoded.parquet), &files);
+    }
+    make(&mut catalog, &files).unwrap();
+    assert_eq!(groups(&files).len(), 2);
+    let absent = Needed { names: vec!["absent.example".to_owned()], ..Needed::default() };
+    assert!(left(&catalog, &absent).len() < 5, "names are known to both");
+    for absent in [of_value("ja4", "absent"), of_value("http_status", "999")] {
+        let left = left(&catalog, &absent);
+        assert!((70..75).contains(&left.len()), "{absent:?}: {} are left", left.len());
+        for segment in [0, 75] {
+            let entry = catalog.select(&(Timestamp::MIN..=Timestamp::MAX))[segment];
+            let is_ruled_out = matches!(
+                catalog.look_up(&entry, &files, &absent),
+                LookUp::RuledOut(_)
+            );
+            assert_eq!(is_ruled_out, segment < 70, "{absent:?}");
+        }
+    }
+    for needed in needed(75, 3) {
+        assert!(left(&catalog, &needed).contains(&stripe(75)), "{needed:?}");
     }
 }
 

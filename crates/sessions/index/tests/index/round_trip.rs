@@ -13,7 +13,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use units::Timestamp;
-use wire::{Address, FiveTuple, LinkType, Protocol};
+use wire::{Address, FiveTuple, LinkType, Protocol, Tls};
 
 use crate::arbitrary;
 use crate::examples::{empty, meta};
@@ -182,7 +182,14 @@ fn names_and_community_ids_rule_out_row_groups_of_other_rows() {
             let [orig, resp] = [Ipv4Addr::LOCALHOST, Ipv4Addr::BROADCAST].map(Address::V4);
             let orig_port = u16::try_from(number).unwrap();
             let tuple = FiveTuple { orig, resp, orig_port, resp_port: 53, proto: Protocol::UDP };
-            let names = Names { dns_names: vec![name(number)], ..Names::default() };
+            let tls = Tls { cert_issuer: Some(name(number)), ..Tls::default() };
+            let names = Names {
+                dns_names: vec![name(number)],
+                dns_answers: vec!["192.0.2.1".to_owned(), name(-number)],
+                dns_types: vec![u16::try_from(number).unwrap(), 1],
+                tls: Some(tls.into()),
+                ..Names::default()
+            };
             SessionRow { names: names.into(), ..empty(tuple, at(number)) }
         })
         .collect();
@@ -205,7 +212,14 @@ fn names_and_community_ids_rule_out_row_groups_of_other_rows() {
         let of_name = Needed { names: names.clone(), ..Needed::default() };
         let of_id = Needed { community_ids: vec![id.0], ..Needed::default() };
         let of_both = Needed { names, ..of_id.clone() };
-        for needed in [of_name, of_id, of_both] {
+        let of_values = [
+            ("cert_issuer", name(number).to_ascii_lowercase()),
+            ("dns_answers", name(-number).to_ascii_lowercase()),
+            ("dns_types", number.to_string()),
+        ];
+        let of_values =
+            of_values.map(|value| Needed { values: vec![value], ..Needed::default() });
+        for needed in [of_name, of_id, of_both].into_iter().chain(of_values) {
             // One group, or by chance another one.
             assert!(count(&needed, wanted) <= 2 * 8192, "{needed:?}");
         }

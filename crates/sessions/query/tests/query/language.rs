@@ -771,6 +771,9 @@ fn what_is_required_no_match_can_do_without() {
             vec![name("example.org"), name("www.example.com")],
         ),
         ("sni *.example.com or http.user_agent curl", vec![]),
+        ("ja4 T13D1516H2", vec![Required::Value("ja4", "t13d1516h2".to_owned())]),
+        ("http.status = 404", vec![Required::Value("http_status", "404".to_owned())]),
+        ("http.status > 404 and packets = 3 and cert.issuer *a*", vec![]),
         ("http.host = \"a\\*b\"", vec![name("a*b")]),
         ("sni != example.com", vec![]),
         (
