@@ -126,10 +126,11 @@ test("keys brush over the timeline", async ({ page }) => {
 
 test("a column sorts the loaded rows, and says that only they are sorted", async ({ page }) => {
   // A page of five, and nothing behind it: not all rows are loaded, however few there are.
-  await page.route("**/api/v1/sessions?*", (route) => {
+  await page.route("**/api/v1/sessions?*", async (route) => {
     const url = route.request().url();
     if (!url.includes("cursor=")) {
-      void route.continue({ url: url.replace(/limit=\d+/, "limit=5") });
+      const response = await route.fetch({ url: url.replace(/limit=\d+/, "limit=5") });
+      await route.fulfill({ response });
     }
   });
   await openSessions(page);

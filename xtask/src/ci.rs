@@ -208,6 +208,9 @@ fn page(tally: &mut Tally) {
     if let Some(reason) = web::no_browser() {
         return tally.line(&format!("not run: web in a browser: {reason}"));
     }
+    if let Some(reason) = web::no_firefox() {
+        tally.line(&format!("not run: web in Firefox: {reason}"));
+    }
     check("web in a browser", tally, web::browse);
 }
 

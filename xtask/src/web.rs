@@ -45,6 +45,12 @@ pub(crate) fn no_browser() -> Option<String> {
     (!is_there).then(|| "chromium is not installed".to_owned())
 }
 
+/// Why the tests run in Chromium alone (playwright.config.ts).
+pub(crate) fn no_firefox() -> Option<String> {
+    let is_there = process::exists("firefox-esr");
+    (!is_there).then(|| "firefox-esr is not installed".to_owned())
+}
+
 /// `v20.19.1` as numbers.
 fn version(text: &str) -> Option<(u32, u32)> {
     let mut numbers = text.trim().strip_prefix('v')?.split('.').map(str::parse);
@@ -73,8 +79,17 @@ pub(crate) fn check() -> Result<bool> {
     Ok(true)
 }
 
-/// The page in a browser, against a service that this starts.
+/// The page in the browsers that are there.
 pub(crate) fn browse() -> Result<bool> {
+    browse_with("chromium")?;
+    if no_firefox().is_none() {
+        browse_with("firefox")?;
+    }
+    Ok(true)
+}
+
+/// The page in one browser, against services that this starts: some of what they know counts once.
+fn browse_with(browser: &str) -> Result<()> {
     let wirespool = process::target_folder().join("debug/wirespool");
     let folder = process::target_folder().join("web-demo");
     drop(fs::remove_dir_all(&folder));
@@ -95,13 +110,12 @@ pub(crate) fn browse() -> Result<bool> {
     // One with people, keys, and a provider that the tests start and end.
     let [page, provider] = [free_port()?, free_port()?];
     let (_known, _) = Service::start(&wirespool, &known(kept, (page, provider))?, "listening at ")?;
-    let mut tests = command("npm", &["run", "e2e"]);
+    let mut tests = command("npm", &["run", "e2e", "--", "--project", browser]);
     tests.env("WIRESPOOL_URL", url.trim()).env("WIRESPOOL_TOKEN", token.trim());
     tests.env("WIRESPOOL_FIRST", link);
     tests.env("WIRESPOOL_STAFFED", format!("http://localhost:{page}"));
     tests.env("WIRESPOOL_PROVIDER_PORT", provider.to_string());
-    process::run(&mut tests)?;
-    Ok(true)
+    process::run(&mut tests)
 }
 
 /// What the people of the tests know.
