@@ -125,7 +125,10 @@ impl Config {
     }
 
     /// Nothing listens without a credential, and beyond the loopback nothing without TLS.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// With the first thing that does not fit.
+    pub fn check(&self) -> Result<(), Error> {
         let has_people = self.people.is_some();
         if self.token_file.is_none() && self.client_ca.is_none() && !has_people {
             return Err(Error::NoCredential);

@@ -51,15 +51,26 @@ pub struct Job {
     pub line: usize,
     /// The keys that were given, with their words; empty for a switch.
     pub keys: Vec<(Key, Vec<String>)>,
+    /// Lines of those that stand in the file.
+    lines: Vec<(String, usize)>,
     verb: &'static str,
 }
 
 impl Job {
     /// The command line behind the program's name.
     pub fn words(&self) -> Vec<String> {
+        self.words_of(&|_| true)
+    }
+
+    /// The command line of one key, and of what the program cannot do without.
+    pub fn words_of_key(&self, name: &str) -> Vec<String> {
+        self.words_of(&|key| key.is_required || key.name == name)
+    }
+
+    fn words_of(&self, is_wanted: &dyn Fn(&Key) -> bool) -> Vec<String> {
         let mut words = vec![self.verb.to_owned()];
         let mut named = vec!["--".to_owned()];
-        for (key, values) in &self.keys {
+        for (key, values) in self.keys.iter().filter(|(key, _)| is_wanted(key)) {
             let flag = key.name.replace('_', "-");
             for value in values {
                 match (key.is_positional, key.shape) {
@@ -77,6 +88,12 @@ impl Job {
     pub fn values(&self, name: &str) -> &[String] {
         let found = self.keys.iter().find(|(key, _)| key.name == name);
         found.map_or(&[], |(_, values)| values)
+    }
+
+    /// The line of a key, or of the table where it is not given.
+    pub fn line_of(&self, name: &str) -> usize {
+        let found = self.lines.iter().find(|(known, _)| known == name);
+        found.map_or(self.line, |&(_, line)| line)
     }
 
     /// Gives a key words where it has none.
@@ -165,7 +182,8 @@ impl<'t> Reading<'t> {
         let first = given.iter().map(|(key, _)| key.span().start).min().unwrap_or(first);
         let line = Fault::at(self.text, &(first..first), "").line;
         let (verb, table_name) = (table.verb, table.name);
-        let mut job = Job { name, table: table_name, line, keys: Vec::new(), verb };
+        let (keys, lines) = (Vec::new(), Vec::new());
+        let mut job = Job { name, table: table_name, line, keys, lines, verb };
         for (key, value) in given {
             let known = table.keys.iter().find(|known| known.name == **key.get_ref());
             let Some(known) = known else {
@@ -176,7 +194,11 @@ impl<'t> Reading<'t> {
             };
             match words(value.get_ref(), known.shape) {
                 Ok(words) if words.is_empty() => {}
-                Ok(words) => job.keys.push((known.clone(), words)),
+                Ok(words) => {
+                    job.keys.push((known.clone(), words));
+                    job.lines
+                        .push((known.name.clone(), Fault::at(self.text, &key.span(), "").line));
+                }
                 Err(wanted) => self.fault(key, format!("{} is {wanted}", known.name)),
             }
         }
@@ -249,6 +271,9 @@ pub(crate) mod tests {
         );
         let names: Vec<&str> = jobs.iter().map(|job| &*job.name).collect();
         assert_eq!(names, ["recorder.office", "recorder.lab", "api"]);
+        assert_eq!(jobs[0].words_of_key("max_age").join(" "), "record --max-age=off -- -odd");
+        let lines = ["interface", "max_age", "name"].map(|name| jobs[0].line_of(name));
+        assert_eq!(lines, [3, 5, 2], "a key that is not given has the line of its table");
         let other = read(&text.replace("eth2", "eth3").replace('8', "9"), &tables()).unwrap();
         let changes: Vec<Vec<String>> =
             jobs.iter().zip(&other).map(|(job, other)| job.changes(other)).collect();

@@ -197,10 +197,13 @@ impl Watched {
     fn start(&mut self, plan: &Plan, now_ns: i64) {
         let words: Vec<OsString> = self.job.words().into_iter().map(OsString::from).collect();
         self.started_with = None;
-        let listener = plan.listener.as_ref().filter(|_| (plan.may_stop)(&self.job));
+        let may_stop = (plan.may_stop)(&self.job);
+        let listener = plan.listener.as_ref().filter(|_| may_stop);
+        // Lines of the API have a form of their own, for those who read them by program.
+        let name = (!may_stop).then_some(&*self.job.name);
         let started = match listener {
             Some(listener) => Daemon::start_listening(&plan.program, &words, listener),
-            None => Daemon::start(&plan.program, &words),
+            None => Daemon::start(&plan.program, &words, name),
         };
         match started {
             Ok(daemon) => {

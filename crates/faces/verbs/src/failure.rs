@@ -96,14 +96,26 @@ impl fmt::Display for WrongQuery {
 
 impl core::error::Error for WrongQuery {}
 
-/// Prints the error and its causes in one line, a wrong query with a line that shows where, and
-/// gives its exit code.
+/// Several things that are wrong with one file, a line for each.
+#[derive(Debug)]
+pub struct Faults(pub String);
+
+impl fmt::Display for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for Faults {}
+
+/// Prints the error and its causes in one line, a wrong query with a line that shows where, each of
+/// several faults in its own, and gives its exit code.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {
         return ExitCode::SUCCESS;
     }
     let (code, text) = (code(error), format!("wirespool: {}", line(error)));
-    if error.chain().any(<dyn core::error::Error + 'static>::is::<WrongQuery>) {
+    if error.chain().any(|cause| cause.is::<WrongQuery>() || cause.is::<Faults>()) {
         say_lines(&text);
     } else {
         say(&text);
@@ -129,7 +141,10 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 fn code(error: &anyhow::Error) -> u8 {
-    if error.chain().any(|cause| cause.is::<Usage>() || cause.is::<WrongQuery>()) {
+    let is_usage = |cause: &(dyn core::error::Error + 'static)| {
+        cause.is::<Usage>() || cause.is::<WrongQuery>() || cause.is::<Faults>()
+    };
+    if error.chain().any(is_usage) {
         return USAGE;
     }
     if matches!(error.downcast_ref(), Some(::qualify::Error::Words(_))) || is_wrong_filter(error) {
@@ -151,13 +166,14 @@ fn code(error: &anyhow::Error) -> u8 {
     if is_damage { DAMAGED } else { ENVIRONMENT }
 }
 
-/// A filter that libpcap does not understand.
+/// A filter that libpcap does not understand, or not in time.
 fn is_wrong_filter(error: &anyhow::Error) -> bool {
+    use ::capture::Error::{Filter, FilterTooSlow};
     let capture = match error.downcast_ref() {
         Some(::record::Error::Capture(error)) => Some(error),
         _ => error.downcast_ref(),
     };
-    matches!(capture, Some(::capture::Error::Filter { .. }))
+    matches!(capture, Some(Filter { .. } | FilterTooSlow { .. }))
 }
 
 /// A service says that its volume is too damaged.

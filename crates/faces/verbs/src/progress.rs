@@ -1,8 +1,9 @@
 //! Progress of anything that takes over a second: a bar on a terminal, else a line now and then.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::LazyLock;
 
-use host::{SystemClock, takes_a_line};
+use host::{SPEAKS_AS, SystemClock, takes_a_line};
 use units::{ByteSize, Clock, NANOS_PER_SECOND};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -15,10 +16,15 @@ const BASIS_BYTES: u64 = 4 << 20;
 /// Between two lines where there is no terminal.
 const LINE_EVERY_NS: i64 = 5 * NANOS_PER_SECOND;
 
+/// What lines begin with where several programs have one log ([`SPEAKS_AS`]).
+static NAME: LazyLock<String> = LazyLock::new(|| {
+    std::env::var(SPEAKS_AS).map_or_else(|_| String::new(), |name| format!("{name}: "))
+});
+
 /// A line on standard error: one, whatever is in it. A standard error that is gone is no reason to
 /// stop.
 pub fn say(line: &str) {
-    drop(writeln!(io::stderr(), "{}", page::safe::printable(line)));
+    drop(writeln!(io::stderr(), "{}", page::safe::printable(&format!("{}{line}", *NAME))));
 }
 
 /// The same where standard error takes it without a wait; whether it was said.
@@ -32,7 +38,9 @@ pub fn try_say(line: &str) -> bool {
 
 /// A text of several lines there.
 pub fn say_lines(text: &str) {
-    drop(writeln!(io::stderr(), "{}", page::safe::lines(text.trim_end())));
+    for line in page::safe::lines(text.trim_end()).lines() {
+        drop(writeln!(io::stderr(), "{}{line}", *NAME));
+    }
 }
 
 /// Shows how far a job is.

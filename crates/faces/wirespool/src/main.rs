@@ -261,8 +261,14 @@ fn usage(error: &clap::Error) -> ExitCode {
     let shown = |word: OsString| OsString::from(page::safe::printable(&word.to_string_lossy()));
     let shown = words(env::args_os().map(shown));
     match families::grouped(Cli::command()).try_get_matches_from(shown) {
-        // When that fails, too, there is no way left to report it.
-        Err(error) => drop(error.print()),
+        Err(error) => match error.print() {
+            Err(source) if !error.use_stderr() => {
+                let source = anyhow::Error::new(source);
+                return failure::report(&source.context("cannot write to standard output"));
+            }
+            // Where standard error fails there is no way left to report it.
+            _ => {}
+        },
         Ok(_) => progress::say_lines(&error.render().to_string()),
     }
     ExitCode::from(if error.use_stderr() { failure::USAGE } else { 0 })

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use ::hold::{Order, Standing};
 use ::record::{Discard, Input, MaxAge, Options, Queues, Settled, SlowLimit, Way};
 use capture::Timestamps;
-use clap::Args;
+use clap::{ArgMatches, Args, FromArgMatches as _};
 use format::piece::RECORDING_BYTES_MAX;
 use host::{StopFlag, SystemClock};
 use session::Config;
@@ -435,6 +435,17 @@ fn input_bytes(input: &Input) -> Option<u64> {
         _ => None,
     });
     sizes.sum()
+}
+
+/// Says what is wrong with these flags, as far as neither volume nor interfaces are needed for it.
+pub(crate) fn check(given: &ArgMatches) -> anyhow::Result<()> {
+    let flags = Flags::from_arg_matches(given)?;
+    if let Some(query) = &flags.standing.hold {
+        arguments::query(query)?;
+    }
+    let options = options(flags)?;
+    options.check_filters()?;
+    Ok(())
 }
 
 /// What the recorder does once it has the volume and everything is open: it answers queries from

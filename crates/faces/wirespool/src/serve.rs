@@ -10,7 +10,7 @@ use core::time::Duration;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Subcommand};
+use clap::{ArgMatches, Args, FromArgMatches as _, Subcommand};
 use host::{HandedListener, SystemClock};
 use server::{AuditFiles, Bounds, Config, Holds, Recorders, Scope, Staff, Tls};
 use units::{Clock as _, Timestamp};
@@ -183,13 +183,25 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
 }
 
 fn serve(flags: &ServingFlags) -> Outcome {
-    let variable = |name| Some((name, std::env::var(name).ok()?));
     flags.index_dir.iter().for_each(|folder| host::keep_folder(folder));
     flags.hold_dir.iter().try_for_each(|folder| host::check_folder(folder))?;
-    let handed = host::handed_listener()?;
+    match server::serve(&config_of(flags, host::handed_listener()?)) {
+        Ok(()) => Ok(Verdict::Clean),
+        Err(error) if error.is_usage() => Err(Usage(error.to_string()).into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Says what is wrong with these flags, as far as nothing is opened for it.
+fn check(given: &ArgMatches) -> anyhow::Result<()> {
+    Ok(config_of(&ServingFlags::from_arg_matches(given)?, None).check()?)
+}
+
+fn config_of(flags: &ServingFlags, handed: Option<HandedListener>) -> Config {
+    let variable = |name| Some((name, std::env::var(name).ok()?));
     let usual = Bounds::default();
     let tls = flags.tls_cert.clone().zip(flags.tls_key.clone());
-    let config = Config {
+    Config {
         volumes: flags.volumes.clone(),
         index_dir: flags.index_dir.clone(),
         identity: flags.identity.clone(),
@@ -223,11 +235,6 @@ fn serve(flags: &ServingFlags) -> Outcome {
         environment: HANDED_ON.into_iter().filter_map(variable).collect(),
         version: env!("CARGO_PKG_VERSION"),
         write_line: try_say,
-    };
-    match server::serve(&config) {
-        Ok(()) => Ok(Verdict::Clean),
-        Err(error) if error.is_usage() => Err(Usage(error.to_string()).into()),
-        Err(error) => Err(error.into()),
     }
 }
 

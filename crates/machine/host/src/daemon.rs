@@ -11,6 +11,9 @@ use rustix::process::{
 
 use crate::{Error, HandedListener};
 
+/// The variable in which a program finds what the lines of its log begin with.
+pub const SPEAKS_AS: &str = "WIRESPOOL_SPEAKS_AS";
+
 /// A program that runs, and is not ended with this value.
 #[derive(Debug)]
 pub struct Daemon {
@@ -28,15 +31,20 @@ pub enum Exit {
 
 impl Daemon {
     /// Starts a program without input, in a process group of its own, so that Ctrl-C at a terminal
-    /// does not reach it; what it says goes where our own words go.
+    /// does not reach it; what it says goes where our own words go, by this name if it has one.
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn start(program: &Path, arguments: &[OsString]) -> Result<Self, Error> {
-        Self::start_with(program, arguments, Stdio::null())
+    pub fn start(
+        program: &Path,
+        arguments: &[OsString],
+        name: Option<&str>,
+    ) -> Result<Self, Error> {
+        Self::start_with(program, arguments, (Stdio::null(), name))
     }
 
-    /// The same, with a socket that listens as its input ([`handed_listener`] takes it).
+    /// The same, without a name, and with a socket that listens as its input ([`handed_listener`]
+    /// takes it).
     ///
     /// [`handed_listener`]: crate::handed_listener
     ///
@@ -49,16 +57,22 @@ impl Daemon {
     ) -> Result<Self, Error> {
         let copied = listener.copied();
         let copied = copied.map_err(|error| Error::system("hand a socket over", error))?;
-        Self::start_with(program, arguments, Stdio::from(copied))
+        Self::start_with(program, arguments, (Stdio::from(copied), None))
     }
 
-    fn start_with(program: &Path, arguments: &[OsString], input: Stdio) -> Result<Self, Error> {
+    fn start_with(
+        program: &Path,
+        arguments: &[OsString],
+        (input, name): (Stdio, Option<&str>),
+    ) -> Result<Self, Error> {
         let mut command = Command::new(program);
         command.args(arguments).stdin(input).process_group(0);
         // A manager of services hears us alone, and its sockets are ours.
         for name in ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_PID", "LISTEN_FDS"] {
             command.env_remove(name);
         }
+        command.env_remove(SPEAKS_AS);
+        command.envs(name.map(|name| (SPEAKS_AS, name)));
         let child = command.spawn().map_err(|error| Error::path("start", program, error))?;
         Ok(Self { child })
     }
@@ -129,13 +143,13 @@ mod tests {
     fn how_a_program_ended_is_told() {
         let shell = |script: &str| {
             let arguments = ["-c", script].map(OsString::from);
-            Daemon::start(Path::new("/bin/sh"), &arguments).unwrap()
+            Daemon::start(Path::new("/bin/sh"), &arguments, None).unwrap()
         };
         assert_eq!(ended(&mut shell("exit 3")), Exit::Code(3));
         let mut asleep = shell("exec sleep 60");
         assert_eq!(asleep.ended().unwrap(), None);
         asleep.kill();
         assert_eq!(ended(&mut asleep), Exit::Signal(9));
-        assert!(Daemon::start(Path::new("/nonexistent"), &[]).is_err());
+        assert!(Daemon::start(Path::new("/nonexistent"), &[], None).is_err());
     }
 }

@@ -54,7 +54,7 @@ pub use caches::{CachedVolume, index_folder, open_index};
 pub use claimant::{claimant, host_name, is_gone};
 pub use clock::SystemClock;
 pub use control::{ControlSocket, SYSTEM_FOLDER, ask, control_sockets, make_system_folder};
-pub use daemon::{Daemon, Exit, reap_orphan};
+pub use daemon::{Daemon, Exit, SPEAKS_AS, reap_orphan};
 pub use device_number::DeviceNumber;
 pub use directory::{Directory, OpenFile, default_cache_directory};
 pub use duplex::{Duplex, Heard};

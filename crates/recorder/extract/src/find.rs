@@ -1,11 +1,11 @@
 //! The find job: sessions that match, whole: a query is about sessions, and rows are joined before
 //! it is asked.
 
-use core::ops::ControlFlow;
+use core::ops::{ControlFlow, RangeInclusive};
 
 use index::Columns;
 use query::Query;
-use units::Clock;
+use units::{Clock, Timestamp};
 
 use crate::archive::Archive;
 use crate::completeness::Completeness;
@@ -64,13 +64,22 @@ impl<'c> Opened<'c> {
         query: &Query,
         clock: &'c dyn Clock,
     ) -> Result<Self, Error> {
+        let (from, to) = query.time_range();
+        Self::of(options, &(from..=to), clock)
+    }
+
+    /// For a question about these times.
+    pub(crate) fn of(
+        options: &Options,
+        times: &RangeInclusive<Timestamp>,
+        clock: &'c dyn Clock,
+    ) -> Result<Self, Error> {
         let mut watch = Stopwatch::start(clock);
         let archive = Archive::open(options, clock.realtime())?;
         let mut notes = Notes::default();
         notes.explain.open_ns = watch.lap();
-        let (from, to) = query.time_range();
-        notes.completeness.erased_through = archive.erased_through(&(from..=to));
-        notes.completeness.add_standing(&archive.standing(&(from..=to)));
+        notes.completeness.erased_through = archive.erased_through(times);
+        notes.completeness.add_standing(&archive.standing(times));
         Ok(Self { archive, notes, watch })
     }
 }

@@ -8,6 +8,7 @@ use units::{Clock, Timestamp};
 
 use crate::archive::Archive;
 use crate::completeness::Completeness;
+use crate::find::Opened;
 use crate::scan::Scan;
 use crate::walk::Notes;
 use crate::wanted::Wanted;
@@ -106,19 +107,18 @@ pub struct GapsReport {
     pub completeness: Completeness,
 }
 
-/// The gaps that overlap `times`, by their begin.
+/// The gaps that overlap `times`, by their begin, and what else is missing of these times.
 pub fn gaps(
     options: &Options,
     times: &RangeInclusive<Timestamp>,
     clock: &dyn Clock,
 ) -> Result<GapsReport, Error> {
-    let mut archive = Archive::open(options, clock.realtime())?;
-    let mut notes = Notes::default();
-    let (wanted, times) = (Wanted::Nothing, times.clone());
+    let Opened { mut archive, mut notes, .. } = Opened::of(options, times, clock)?;
     let columns = index::Columns::Named(&[]);
-    let mut scan = Scan::new(&mut archive, wanted, columns, times);
+    let mut scan = Scan::new(&mut archive, Wanted::Nothing, columns, times.clone());
     let _all = scan.run(&mut notes, &mut |_, _, _| Ok(ControlFlow::Continue(())))?;
-    let mut completeness = notes.completeness;
+    let Notes { mut completeness, .. } = notes.settled(&archive);
+    completeness.forget_but(*times.start(), *times.end());
     let mut gaps = core::mem::take(&mut completeness.gaps);
     gaps.sort_by_key(|gap| (gap.from, gap.to));
     Ok(GapsReport { gaps, completeness })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use core::num::NonZeroUsize;
 use core::time::Duration;
 
-use capture::Timestamps;
+use capture::{PacketFilter, Timestamps};
 use indexer::Workers;
 use sandbox::Launcher;
 use selection::{Class, Selection};
@@ -165,6 +165,15 @@ pub struct Options {
 }
 
 impl Options {
+    /// Compiles the filter and those of the classes.
+    ///
+    /// # Errors
+    /// [`capture::Error::Filter`] for the first that is none.
+    pub fn check_filters(&self) -> Result<(), capture::Error> {
+        self.filter.as_deref().map(PacketFilter::new).transpose()?;
+        self.selection().map(drop)
+    }
+
     /// What of the packets is stored.
     pub(crate) fn selection(&self) -> Result<Selection, capture::Error> {
         let vlan_in_key = self.sessions.is_some_and(|config| config.vlan_in_key);

@@ -2,9 +2,14 @@
 
 use core::fmt;
 
+use units::start_of;
+
 use crate::field::Field;
 use crate::nearest::nearest;
 use crate::parse::WORDS;
+
+/// Bytes that are shown of a word, and of a line on each side of a mistake.
+const SHOWN_BYTES: usize = 160;
 
 /// Why a text is not a query. Points at the first character that cannot be right.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -83,15 +88,34 @@ pub enum Problem {
     TooDeep,
 }
 
+impl Problem {
+    /// With the beginning of a word that fills more than a line.
+    fn shortened(mut self) -> Self {
+        let word = match &mut self {
+            Self::UnknownWord { word }
+            | Self::Expected { found: word, .. }
+            | Self::NotA { text: word, .. }
+            | Self::NotOfSessions { word, .. }
+            | Self::Elsewhere { word, .. }
+            | Self::Ambiguous { word } => word,
+            Self::NoOrder { .. } | Self::UnclosedQuote | Self::TooDeep => return self,
+        };
+        if word.len() > SHOWN_BYTES {
+            *word = format!("{}...", start_of(word, SHOWN_BYTES));
+        }
+        self
+    }
+}
+
 impl Error {
     pub(crate) fn new(at: usize, problem: Problem) -> Self {
-        Self { at, problem, suggestion: None }
+        Self { at, problem: problem.shortened(), suggestion: None }
     }
 
     pub(crate) fn unknown(at: usize, word: &str) -> Self {
         let known = WORDS.iter().copied().chain(Field::names());
         let suggestion = nearest(word, known).map(str::to_owned);
-        Self { at, problem: Problem::UnknownWord { word: word.to_owned() }, suggestion }
+        Self { suggestion, ..Self::new(at, Problem::UnknownWord { word: word.to_owned() }) }
     }
 
     /// The error with the line of the query that it is in and a caret under the character. `text`
@@ -99,11 +123,16 @@ impl Error {
     pub fn render(&self, text: &str) -> String {
         let at = text.floor_char_boundary(self.at);
         let (before, after) = text.split_at(at);
-        let start = before.rsplit('\n').next().unwrap_or("");
-        let rest = after.lines().next().unwrap_or("");
+        let line = before.rsplit('\n').next().unwrap_or("");
+        let start = line.get(line.ceil_char_boundary(line.len().saturating_sub(SHOWN_BYTES))..);
+        let start = start.filter(|start| start.len() < line.len());
+        let start = start.map_or(line.to_owned(), |start| format!("...{start}"));
+        let line = after.lines().next().unwrap_or("");
+        let rest = start_of(line, SHOWN_BYTES);
+        let end = if rest.len() < line.len() { "..." } else { "" };
         // Tabs stay tabs, so that the caret stands below its character whatever their width.
         let pad: String = start.chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
-        format!("{self}\n  {start}{rest}\n  {pad}^")
+        format!("{self}\n  {start}{rest}{end}\n  {pad}^")
     }
 }
 
@@ -123,6 +152,19 @@ impl core::error::Error for Error {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_long_lines_and_words_the_part_around_the_mistake_is_shown() {
+        let word = "é".repeat(50_000);
+        let text = format!("{} {word} and udp", "tcp or".repeat(1000));
+        let error = Error::unknown(6001, &word);
+        let shown = error.render(&text);
+        assert!(shown.len() < 1000, "{shown}");
+        let lines: Vec<&str> = shown.lines().collect();
+        let caret = lines[2].find('^').unwrap();
+        assert!(lines[1].starts_with("  ...") && lines[1].ends_with("é..."), "{shown}");
+        assert!(lines[1][caret..].starts_with('é'), "{shown}");
+    }
 
     #[test]
     fn the_nearest_word_is_suggested_and_far_ones_are_not() {

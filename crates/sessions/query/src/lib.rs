@@ -19,6 +19,7 @@ mod ciphers;
 mod error;
 mod field;
 
+mod mention;
 mod names;
 mod nearest;
 mod number;

@@ -16,6 +16,9 @@ impl fmt::Display for Join {
     }
 }
 
+/// What stands between a field of text and a word that is looked for in it.
+pub(crate) const MENTIONS: &str = "mentions";
+
 /// A comparison with one value. "Not equal" is the negation of `Equal`, not one of these: a field
 /// may have several values or none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

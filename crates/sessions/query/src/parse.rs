@@ -18,7 +18,7 @@ use format::kind::Kind;
 use crate::error::{Error, Problem};
 use crate::field::Field;
 use crate::number::number;
-use crate::operator::{Comparison, Join};
+use crate::operator::{Comparison, Join, MENTIONS};
 use crate::parse::parser::Parser;
 use crate::parse::words::PACKET_WORDS;
 use crate::term::{MAXIMUM_DEPTH, Term, Test};
@@ -191,6 +191,9 @@ impl<'a> Parser<'a> {
     /// A field without an operator: `sni a.example` means `=`, `sni` alone that there is one.
     fn bare_field(&mut self, field: &'static Field) -> Result<Term, Error> {
         self.refuse_operator()?;
+        if let Some(term) = self.mention(field)? {
+            return Ok(term);
+        }
         let field = self.field_of_value(field);
         match self.peek() {
             Token { kind: TokenKind::Word(word), at } if word.starts_with('~') => {
@@ -203,6 +206,28 @@ impl<'a> Parser<'a> {
             _ if field.kind == Kind::Flag => Ok(Term::equals(field, Value::Flag(true))),
             _ => Ok(Test::Has(field).into()),
         }
+    }
+
+    /// `http_path mentions 10.0.0.1`.
+    fn mention(&mut self, field: &'static Field) -> Result<Option<Term>, Error> {
+        let is_text = matches!(field.kind, Kind::Name | Kind::Text);
+        let before = self.next;
+        if !is_text || !self.take_word(MENTIONS) {
+            return Ok(None);
+        }
+        let (TokenKind::Word(_) | TokenKind::Quoted(_)) = self.peek().kind else {
+            // A value that is called so.
+            self.next = before;
+            return Ok(None);
+        };
+        let at = self.peek().at;
+        let Value::Text(pattern) = self.value(field)? else { return Ok(None) };
+        let term = pattern.whole().filter(|term| !term.is_empty()).ok_or_else(|| {
+            let found = pattern.to_string();
+            Error::new(at, Problem::Expected { what: "a word without *", found })
+        })?;
+        let value = Value::Mention(term.to_owned());
+        Ok(Some(Test::Compare(field, Comparison::Equal, value).into()))
     }
 
     fn comparison(&mut self, field: &'static Field) -> Result<Term, Error> {

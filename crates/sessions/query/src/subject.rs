@@ -6,13 +6,14 @@ use core::net::IpAddr;
 use format::kind::Kind;
 
 use crate::field::FIELDS;
-
+use crate::operator::MENTIONS;
 use crate::pattern::Pattern;
 
 /// The query of the sessions in which `term` is an address, or a part of any name or text. An IP
-/// address is looked for among the addresses of sessions and of their tunnels, and in names; six
-/// bytes with colons are a station; everything else is looked for in each field of text, in either
-/// case where the field does not tell them apart.
+/// address is looked for among the addresses of sessions and of their tunnels, and by itself in
+/// each field of text: 10.0.0.12 is not 10.0.0.1. Six bytes with colons are a station. Everything
+/// else is looked for in each field of text, in either case where the field does not tell them
+/// apart.
 pub fn subject(term: &str) -> String {
     let term = term.trim();
     let address: Option<IpAddr> = term.parse().ok();
@@ -25,13 +26,16 @@ pub fn subject(term: &str) -> String {
     if is_station(term) {
         any.push(format!("ether host {term}"));
     }
-    let pattern = Pattern::containing(term);
+    let condition = match address {
+        Some(address) => format!("{MENTIONS} {}", Pattern::exactly(&address.to_string())),
+        None => format!("= {}", Pattern::containing(term)),
+    };
     let texts = FIELDS.iter().filter(|field| {
         matches!(field.kind, Kind::Name | Kind::Text)
             && !field.needs_atlas()
             && !is_ours(field.name)
     });
-    any.extend(texts.map(|field| format!("{} = {pattern}", field.name)));
+    any.extend(texts.map(|field| format!("{} {condition}", field.name)));
     any.join(" or ")
 }
 
@@ -67,8 +71,12 @@ mod tests {
             let text = subject(term);
             let query = Query::parse(&text, Timestamp(0));
             assert!(query.is_ok(), "{text}: {query:?}");
-            assert!(text.contains("sni = ") && text.contains("http_user_agent = "), "{text}");
+            assert_eq!(Query::parse(&query.unwrap().to_string(), Timestamp(0)).map(drop), Ok(()));
+            let names = ["sni", "http_user_agent", "dns_answers"];
+            assert!(names.iter().all(|name| text.contains(&format!(" or {name} "))), "{text}");
         }
+        assert!(subject("10.0.0.1").contains(r#"dns_answers mentions "10.0.0.1""#));
+        assert!(subject("2001:DB8:0::1").contains(r#"sni mentions "2001:db8::1""#));
         assert!(subject("10.0.0.1").starts_with("host 10.0.0.1 or "));
         assert!(subject("0:1:2:3:4:5").starts_with("ether host 0:1:2:3:4:5 or "));
         assert!(!subject("0:1:2:3:4").contains("ether"));

@@ -14,7 +14,7 @@ use format::kind::Kind;
 
 use crate::address::AddressSet;
 use crate::field::{Field, Reading, Row, has_ports};
-use crate::operator::{Comparison, Join};
+use crate::operator::{Comparison, Join, MENTIONS};
 use crate::required::Required;
 use crate::scope::{Part, Scope, Truth, mirrored};
 use crate::value::Value;
@@ -503,6 +503,10 @@ impl fmt::Display for Test {
             Self::Before(time) => write!(f, "before {time}"),
             Self::After(time) => write!(f, "after {time}"),
             Self::Has(field) => write!(f, "has {}", field.name),
+            Self::Compare(field, _, value @ Value::Mention(_)) => {
+                write!(f, "{} {MENTIONS} ", field.name)?;
+                value.write(field.kind, f)
+            }
             Self::Compare(field, comparison, value) => {
                 write!(f, "{} {comparison} ", field.name)?;
                 value.write(field.kind, f)

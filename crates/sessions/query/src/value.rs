@@ -11,6 +11,7 @@ use format::kind::Kind;
 use crate::address::AddressSet;
 use crate::ciphers::cipher_name;
 use crate::field::Reading;
+use crate::mention::mentions;
 use crate::names;
 use crate::number::number;
 use crate::operator::Comparison;
@@ -24,6 +25,8 @@ pub(crate) enum Value {
     Number(u64),
     Time(Timestamp),
     Text(Pattern),
+    /// Texts in which this one stands by itself.
+    Mention(String),
     Address(AddressSet),
     Flag(bool),
     /// Cipher suites with such a name.
@@ -62,6 +65,9 @@ impl Value {
             (Self::Time(value), Reading::Time(read)) => comparison.holds(read.cmp(value)),
             (Self::Text(pattern), Reading::Name(text)) => pattern.matches(text, false),
             (Self::Text(pattern), Reading::Text(text)) => pattern.matches(text, true),
+            (Self::Mention(term), Reading::Name(text) | Reading::Text(text)) => {
+                mentions(text, term)
+            }
             (Self::Address(set), Reading::Address(address)) => set.contains(address),
             (Self::Flag(value), Reading::Flag(read)) => *value == read,
             (Self::Cipher(pattern), Reading::Number(read)) => {
@@ -87,6 +93,7 @@ impl Value {
             Self::Number(value) => write!(f, "{value}"),
             Self::Time(value) => write!(f, "{value}"),
             Self::Text(pattern) | Self::Cipher(pattern) => write!(f, "{pattern}"),
+            Self::Mention(term) => write!(f, "{}", Pattern::exactly(term)),
             Self::Address(set) => write!(f, "{set}"),
             Self::Flag(value) => f.write_str(if *value { "yes" } else { "no" }),
         }

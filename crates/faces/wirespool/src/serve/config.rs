@@ -7,13 +7,14 @@ use core::time::Duration;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use clap::error::{ContextKind, ErrorKind};
 use clap::{Arg, ArgAction, Args, Command, Subcommand};
 use page::safe::{path as shown, printable};
 use page::text::plural;
 use supervise::{Fault, Job, Key, Plan, Shape, Table, read};
 
 use super::flags::ServingFlags;
-use crate::failure::{Outcome, Usage, Verdict};
+use crate::failure::{self, Faults, Outcome, Usage, Verdict};
 use crate::progress::{say, try_say};
 use crate::{record, stdout};
 
@@ -142,11 +143,11 @@ fn key(flag: &Arg) -> Option<Key> {
 /// The jobs of a file.
 ///
 /// # Errors
-/// It cannot be read; or a [`Usage`] with a line for each fault.
+/// It cannot be read; or [`Faults`], a line for each.
 fn jobs(path: &Path) -> anyhow::Result<Vec<Job>> {
     let jobs = of_text(&host::read_text(path)?).map_err(|faults| {
         let lines = faults.iter().map(|fault| format!("{}: {fault}", shown(path)));
-        Usage(lines.collect::<Vec<_>>().join("\n"))
+        Faults(lines.collect::<Vec<_>>().join("\n"))
     })?;
     if jobs.is_empty() {
         let why = format!("{}: neither [recorder.NAME] nor [api] is there", shown(path));
@@ -169,19 +170,74 @@ fn of_text(text: &str) -> Result<Vec<Job>, Vec<Fault>> {
             job.give(key, recorded.clone());
         }
     }
-    let faults: Vec<Fault> = jobs.iter().filter_map(fault_of).collect();
+    let mut faults: Vec<Fault> = jobs.iter().flat_map(faults_of).collect();
+    faults.extend(recorded_twice(&jobs));
     if faults.is_empty() { Ok(jobs) } else { Err(faults) }
 }
 
-/// What the verb itself finds wrong.
-fn fault_of(job: &Job) -> Option<Fault> {
+/// What the verb itself finds wrong: values that are none, or all that it can say before it opens
+/// anything.
+fn faults_of(job: &Job) -> Vec<Fault> {
     let verb = if job.table == RECORDER { RECORD } else { SERVE };
-    let error = command(verb).try_get_matches_from(job.words()).err()?.to_string();
+    let wrong_values = job.keys.iter().filter_map(|(key, _)| {
+        let error = command(verb).try_get_matches_from(job.words_of_key(&key.name)).err()?;
+        let why = format!("{}: {}", key.name, why_of_value(&error)?);
+        Some(Fault { line: job.line_of(&key.name), why })
+    });
+    let mut faults: Vec<Fault> = wrong_values.collect();
+    if faults.is_empty() {
+        let why = match command(verb).try_get_matches_from(job.words()) {
+            Ok(given) if job.table == RECORDER => record::check(&given),
+            Ok(given) => super::check(&given),
+            Err(error) => Err(anyhow::anyhow!(why_of(&error))),
+        };
+        let why = why.err().map(|error| format!("[{}] {}", job.name, failure::line(&error)));
+        faults.extend(why.map(|why| Fault { line: job.line, why }));
+    }
+    faults
+}
+
+/// What is wrong with a value; nothing where something else is.
+fn why_of_value(error: &clap::Error) -> Option<String> {
+    let words = |kind| error.get(kind).map(ToString::to_string);
+    let why = match error.kind() {
+        ErrorKind::ValueValidation => core::error::Error::source(error)?.to_string(),
+        ErrorKind::InvalidValue => format!("one of {}", words(ContextKind::ValidValue)?),
+        _ => return None,
+    };
+    let value = words(ContextKind::InvalidValue).unwrap_or_default();
+    Some(format!("{value:?} is not right: {why}"))
+}
+
+/// The first part of what clap says.
+fn why_of(error: &clap::Error) -> String {
+    let error = error.to_string();
     let lines = error.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
     let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
     let why = lines.join(" ");
-    let why = why.strip_prefix("error: ").unwrap_or(&why);
-    Some(Fault { line: job.line, why: format!("[{}] {why}", job.name) })
+    why.strip_prefix("error: ").unwrap_or(&why).to_owned()
+}
+
+/// A volume has one recorder: the second one would be started, refused, and started again.
+fn recorded_twice(jobs: &[Job]) -> Vec<Fault> {
+    let recorders = jobs.iter().filter(|job| job.table == RECORDER);
+    let recorded: Vec<(&Path, &Job)> = recorders
+        .flat_map(|job| job.values("volume").iter().map(move |volume| (Path::new(volume), job)))
+        .collect();
+    let is_one = |one: &Path, other: &Path| {
+        one == other
+            || matches!(
+                device::refuse_same_storage([one, other]),
+                Err(device::Error::SameStorage { .. })
+            )
+    };
+    let twice = recorded.iter().enumerate().filter_map(|(at, &(volume, job))| {
+        let earlier = recorded.get(..at).unwrap_or_default();
+        let (_, first) = earlier.iter().find(|(known, _)| is_one(known, volume))?;
+        let why = format!("volume: [{}] records to {} already", first.name, shown(volume));
+        Some(Fault { line: job.line_of("volume"), why })
+    });
+    twice.collect()
 }
 
 fn check(path: &Path) -> Outcome {

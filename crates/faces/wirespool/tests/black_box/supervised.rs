@@ -128,8 +128,21 @@ fn a_file_is_checked_with_a_line_for_each_fault() {
     for (text, words) in [
         (good.replace("max_age", "max_aeg"), ":5: "),
         (good.replace("max_age", "max_aeg"), "did you mean max_age?"),
-        (good.replace("'30d'", "'30 dogs'"), "[recorder.office] invalid value '30 dogs'"),
-        (good.replace("workers = 8", "workers = 0"), "'--workers <N>'"),
+        (good.replace("'30d'", "'30 dogs'"), ":5: max_age: \"30 dogs\" is not right: "),
+        (good.replace("workers = 8", "workers = 0"), ":10: workers: \"0\" is not right: "),
+        (good.replace("'30d'", "'1 x'\nsnaplen = -1\nsource = 'x'"), ":6: snaplen: \"-1\" is not"),
+        (good.replace("'30d'", "'1 x'\nsnaplen = -1\nsource = 'x'"), ":7: source: \"x\" is not"),
+        // What the verbs would say when they are started, again and again.
+        (good.replace("443=64k", "443 and hots=64k"), "[recorder.office] filter \"port 443 and"),
+        (good.replace("erase", "filter = 'hots 1'\nerase"), "[recorder.office] filter \"hots 1\""),
+        (good.replace("erase", "name = ''\nerase"), "[recorder.office] --name needs a name"),
+        (good.replace("token_file = '/data/tokens'", ""), "[api] "),
+        (good.replace("workers = 8", "listen = '0.0.0.0:8420'"), "[api] "),
+        (good.replace("workers = 8", "stenographer = '127.0.0.1:1234'"), "[api] "),
+        (
+            format!("{good}\n[recorder.second]\nvolume = '/data/spool'\ninterface = 'eth2'\n"),
+            ":14: volume: [recorder.office] records to /data/spool already",
+        ),
         (good.replace("interface", "no_index = true\nread"), "read is no key of [recorder]"),
         (good.replace("volume =", "#"), "[recorder.office] lacks volume"),
         (String::new(), "neither [recorder.NAME] nor [api]"),
@@ -137,6 +150,7 @@ fn a_file_is_checked_with_a_line_for_each_fault() {
         let refused = config(&text, "check");
         let err = refused.err.replace(": line ", ":");
         assert!(refused.code == Some(2) && err.contains(words), "{words}: {refused:?}");
+        assert!(!err.contains("\\n"), "a line for each: {err}");
     }
     run(&["config", "explain", "max_agee"]).fails_with(2, "did you mean max_age?");
     let one = run(&["config", "explain", "recorder.max_age"]).done();
@@ -182,6 +196,7 @@ fn what_a_file_lists_is_kept_running_and_changed_without_a_stop() {
     assert!(is_running(recorder), "{:?}", it.lines.said);
     signal("-KILL", recorder);
     it.hear("recorder.office: was ended after");
+    it.hear("recorder.office: recording taker into ");
     let parent = it.child.id();
     until("a new recorder", || children(parent).len() == 2);
     // A file with a fault changes nothing.

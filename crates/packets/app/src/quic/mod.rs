@@ -54,8 +54,7 @@ pub(crate) fn client_stream(datagram: &[u8]) -> Option<Vec<u8>> {
     while let Some((initial, after)) = packet::next(rest) {
         rest = after;
         let Some(initial) = initial else { continue };
-        let keys =
-            keys.get_or_insert_with(|| Keys::derive(initial.version, initial.destination));
+        let keys = keys.get_or_insert_with(|| Keys::derive(initial.version, initial.destination));
         if let Some(frames) = initial.decrypt(&keys.client) {
             crypto::each(&frames, |offset, data| stream.add(offset, data, &mut budget));
         }

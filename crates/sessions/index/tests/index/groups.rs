@@ -177,10 +177,8 @@ fn files_whose_filters_know_no_values_have_groups_of_their_own() {
         assert!((70..75).contains(&left.len()), "{absent:?}: {} are left", left.len());
         for segment in [0, 75] {
             let entry = catalog.select(&(Timestamp::MIN..=Timestamp::MAX))[segment];
-            let is_ruled_out = matches!(
-                catalog.look_up(&entry, &files, &absent),
-                LookUp::RuledOut(_)
-            );
+            let is_ruled_out =
+                matches!(catalog.look_up(&entry, &files, &absent), LookUp::RuledOut(_));
             assert_eq!(is_ruled_out, segment < 70, "{absent:?}");
         }
     }

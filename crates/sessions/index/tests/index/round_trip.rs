@@ -217,8 +217,7 @@ fn names_and_community_ids_rule_out_row_groups_of_other_rows() {
             ("dns_answers", name(-number).to_ascii_lowercase()),
             ("dns_types", number.to_string()),
         ];
-        let of_values =
-            of_values.map(|value| Needed { values: vec![value], ..Needed::default() });
+        let of_values = of_values.map(|value| Needed { values: vec![value], ..Needed::default() });
         for needed in [of_name, of_id, of_both].into_iter().chain(of_values) {
             // One group, or by chance another one.
             assert!(count(&needed, wanted) <= 2 * 8192, "{needed:?}");

@@ -744,6 +744,31 @@ fn time_ranges_prune_and_cut() {
 }
 
 #[test]
+fn a_text_mentions_what_stands_in_it_by_itself() {
+    let mut session = http();
+    session.names.http_path = vec!["/to/192.0.2.12".to_owned(), "/from?a=192.0.2.1:80".to_owned()];
+    for (text, expected) in [
+        ("http_path mentions 192.0.2.1", true),
+        ("http.path MENTIONS \"192.0.2.12\"", true),
+        ("http_path mentions 192.0.2.1 and tcp", true),
+        ("not http_path mentions 192.0.2", true),
+        ("http_path mentions to and http_path mentions FROM", true),
+        ("http_path mentions fro", false),
+        ("sni mentions 192.0.2.1", false),
+    ] {
+        let query = parse(text);
+        assert_eq!(query.matches(&session, &[]), expected, "{text}");
+        let again = parse(&query.to_string());
+        assert_eq!(again.matches(&session, &[]), expected, "{query}");
+    }
+    // Without a word behind it, it is one.
+    assert_eq!(parse("sni mentions and udp").to_string(), "sni = \"mentions\" and proto = 17");
+    for text in ["sni mentions a*", "sni mentions \"\"", "packets mentions 3"] {
+        assert!(Query::parse(text, Timestamp(0)).is_err(), "{text}");
+    }
+}
+
+#[test]
 fn what_is_required_no_match_can_do_without() {
     let host = |text: &str| Required::Host(text.parse().unwrap());
     let name = |text: &str| Required::Name(text.to_owned());

@@ -23,7 +23,11 @@ pub(super) fn findings(recording: &Recording) -> Vec<Finding> {
 fn finding(cause: GapCause, gaps: &[&Gap], state: Option<&State>) -> Finding {
     let packets = sum(gaps.iter().filter_map(|gap| gap.packets));
     let is_counted = gaps.iter().all(|gap| gap.packets.is_some());
-    let least = if is_counted { "" } else { "at least " };
+    let count = match (is_counted, packets) {
+        (true, packets) => packets.to_string(),
+        (false, 0) => "an unknown number of".to_owned(),
+        (false, packets) => format!("at least {packets}"),
+    };
     let stretches = plural(gaps.len(), "stretch").replace("stretchs", "stretches");
     let from = gaps.iter().map(|gap| gap.from).min().unwrap_or_default();
     let to = gaps.iter().map(|gap| gap.to).max().unwrap_or_default();
@@ -33,7 +37,7 @@ fn finding(cause: GapCause, gaps: &[&Gap], state: Option<&State>) -> Finding {
         kind,
         severity: Severity::Problem,
         reach: usize::try_from(packets).unwrap_or(usize::MAX),
-        what: format!("{least}{packets} packets {what}"),
+        what: format!("{count} packets {what}"),
         evidence,
         cause: why,
         remedies,
@@ -203,7 +207,7 @@ mod tests {
         assert!(found.findings[0].what.starts_with("15 packets were taken"), "{found:?}");
         assert!(found.findings[0].evidence[0].ends_with("in 2 stretches"), "{found:?}");
         assert!(found.findings[0].evidence[1].contains("0 to 0 of 128"), "{found:?}");
-        assert!(found.findings[1].what.starts_with("at least 0 packets"), "{found:?}");
+        assert!(found.findings[1].what.starts_with("an unknown number of packets"), "{found:?}");
         assert!(found.findings[1].evidence[1].contains("90 to 90 of 128"), "{found:?}");
     }
 

@@ -11,6 +11,7 @@ mod seen;
 mod threads;
 mod watch;
 
+use findings::words::plural;
 use findings::{Diagnosis, Unseen};
 pub use recording::{Headroom, Interface, Loss, Member, SlowWrite, State, parse_recorder};
 pub use seen::{Functions, HotFunction, Recording, Thread};
@@ -18,7 +19,7 @@ pub use watch::watch;
 
 /// Names what is wrong with a recording, and what could not be seen of it.
 pub fn diagnose(recording: &Recording) -> Diagnosis {
-    let mut looked_at = vec![format!("{} gaps of the volume", recording.gaps.len())];
+    let mut looked_at = vec![format!("{} of the volume", plural(recording.gaps.len(), "gap"))];
     let mut unseen = Vec::new();
     match &recording.state {
         Some(state) if state.is_going => looked_at.push("the recorder that runs".to_owned()),
