@@ -2,17 +2,13 @@
 //! 1661) and `PPPoE`.
 
 use crate::decoded::{ArpHeader, TunnelKind};
+use crate::ether_type::{ARP, IPV4, IPV6, MPLS, NSH};
 use crate::walk::{Short, Walk, Walked, skip, take};
 use crate::{ip, tunnel};
 
-pub(crate) const IPV4: u16 = 0x0800;
-pub(crate) const ARP: u16 = 0x0806;
 const RARP: u16 = 0x8035;
-pub(crate) const IPV6: u16 = 0x86dd;
-pub(crate) const BRIDGED: u16 = 0x6558;
-pub(crate) const MPLS: u16 = 0x8847;
-pub(crate) const NSH: u16 = 0x894f;
-pub(crate) const PPP: u16 = 0x880b;
+const BRIDGED: u16 = 0x6558;
+const PPP: u16 = 0x880b;
 const MPLS_UPSTREAM: u16 = 0x8848;
 const VLAN: u16 = 0x8100;
 const PROVIDER_VLAN: u16 = 0x88a8;

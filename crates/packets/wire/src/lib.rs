@@ -10,6 +10,7 @@ mod checksum;
 mod community_id;
 mod decode;
 mod decoded;
+mod ether_type;
 mod ethernet;
 mod ip;
 mod link;

@@ -1,8 +1,8 @@
 //! The first layer of a packet, by its link type.
 
-use crate::ethernet::{self, ARP, IPV4, IPV6};
+use crate::ether_type::{ARP, IPV4, IPV6};
 use crate::walk::{Walk, Walked, skip, take};
-use crate::{LinkType, ip, wireless};
+use crate::{LinkType, ethernet, ip, wireless};
 
 /// Values of `ARPHRD_` (`linux/if_arp.h`) that change what a cooked header means.
 const ARPHRD_GRE: u16 = 778;

@@ -3,10 +3,13 @@
 //! A port proves nothing. So every tunnel's own header is checked where it can be, what stands in
 //! it must be an IP packet to count, and where nothing but the port speaks for it, the lengths of
 //! that packet must fit.
+//!
+//! What a tunnel carries is not decoded here: it is left to [`crate::decode`], so that headers do
+//! not call each other in a circle.
 
 use crate::decoded::TunnelKind;
-use crate::walk::{Short, Walk, Walked, skip, take};
-use crate::{ethernet, ip, wireless};
+use crate::ether_type;
+use crate::walk::{Layer, Short, Walk, Walked, skip, take};
 
 const ERSPAN_II: u16 = 0x88be;
 const ERSPAN_III: u16 = 0x22eb;
@@ -41,7 +44,7 @@ pub(crate) fn gre<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
         // Type I has no header, and GRE without sequence numbers.
         ERSPAN_II if flags & SEQUENCE == 0 => {
             walk.tunnel(TunnelKind::Erspan, 0);
-            ethernet::ethernet(walk, bytes)
+            walk.then(Layer::Ethernet, bytes)
         }
         ERSPAN_II | ERSPAN_III => erspan(walk, bytes),
         WCCP => {
@@ -50,11 +53,11 @@ pub(crate) fn gre<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
             if !matches!(bytes, [0x40..=0x4f, ..]) {
                 skip(&mut bytes, 4)?;
             }
-            ip::ipv4(walk, bytes)
+            walk.then(Layer::Ipv4, bytes)
         }
         _ => {
             walk.tunnel(TunnelKind::Gre, key);
-            ethernet::ether_type(walk, kind, bytes)
+            walk.then(Layer::EtherType(kind), bytes)
         }
     }
 }
@@ -64,14 +67,14 @@ fn erspan<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     let [version, _, s0, s1, _, _, _, _] = take(&mut bytes)?;
     walk.tunnel(TunnelKind::Erspan, u32::from(u16::from_be_bytes([s0 & 0x03, s1])));
     match version >> 4 {
-        1 => ethernet::ethernet(walk, bytes),
+        1 => walk.then(Layer::Ethernet, bytes),
         2 => {
             let [_, _, frame_type, flags] = take(&mut bytes)?;
             let platform_header = flags & 1 != 0;
             skip(&mut bytes, if platform_header { 8 } else { 0 })?;
             match (frame_type >> 2) & 0x1f {
-                2 => ip::ip(walk, bytes),
-                _ => ethernet::ethernet(walk, bytes),
+                2 => walk.then(Layer::Ip, bytes),
+                _ => walk.then(Layer::Ethernet, bytes),
             }
         }
         _ => Ok(()),
@@ -83,13 +86,13 @@ pub(crate) fn ether_ip<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walk
         return Ok(());
     }
     walk.tunnel(TunnelKind::EtherIp, 0);
-    ethernet::ethernet(walk, bytes)
+    walk.then(Layer::Ethernet, bytes)
 }
 
 pub(crate) fn mpls_in_ip<'a>(walk: &mut Walk<'a, '_>, bytes: &'a [u8]) -> Walked {
     let mut label = bytes;
     walk.tunnel(TunnelKind::MplsInIp, u32::from_be_bytes(take(&mut label)?) >> 12);
-    ethernet::mpls(walk, bytes)
+    walk.then(Layer::Mpls, bytes)
 }
 
 /// Network Service Header, whose next protocol numbers are also VXLAN-GPE's.
@@ -105,11 +108,11 @@ pub(crate) fn nsh<'a>(walk: &mut Walk<'a, '_>, bytes: &'a [u8]) -> Walked {
 
 fn next_protocol<'a>(walk: &mut Walk<'a, '_>, next: u8, bytes: &'a [u8]) -> Walked {
     match next {
-        1 => ip::ipv4(walk, bytes),
-        2 => ip::ipv6(walk, bytes),
-        3 => ethernet::ethernet(walk, bytes),
-        4 => ethernet::ether_type(walk, ethernet::NSH, bytes),
-        5 => ethernet::ether_type(walk, ethernet::MPLS, bytes),
+        1 => walk.then(Layer::Ipv4, bytes),
+        2 => walk.then(Layer::Ipv6, bytes),
+        3 => walk.then(Layer::Ethernet, bytes),
+        4 => walk.then(Layer::EtherType(ether_type::NSH), bytes),
+        5 => walk.then(Layer::EtherType(ether_type::MPLS), bytes),
         _ => Ok(()),
     }
 }
@@ -128,10 +131,10 @@ pub(crate) fn in_udp<'a>(
     }
 }
 
-type Layer = for<'a> fn(&mut Walk<'a, '_>, &'a [u8]) -> Walked;
+type InUdp = for<'a> fn(&mut Walk<'a, '_>, &'a [u8]) -> Walked;
 
 #[inline]
-fn by_port(port: u16) -> Option<Layer> {
+fn by_port(port: u16) -> Option<InUdp> {
     // In one comparison for nearly all ports of servers.
     if port < 1701 {
         return None;
@@ -160,7 +163,7 @@ fn vxlan<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
         return Ok(());
     }
     walk.tunnel(TunnelKind::Vxlan, u32::from_be_bytes([0, v0, v1, v2]));
-    ethernet::ethernet(walk, bytes)
+    walk.then(Layer::Ethernet, bytes)
 }
 
 fn vxlan_gpe<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
@@ -180,7 +183,7 @@ fn geneve<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     }
     skip(&mut bytes, usize::from(version & 0x3f) * 4)?;
     walk.tunnel(TunnelKind::Geneve, u32::from_be_bytes([0, v0, v1, v2]));
-    ethernet::ether_type(walk, u16::from_be_bytes([t0, t1]), bytes)
+    walk.then(Layer::EtherType(u16::from_be_bytes([t0, t1])), bytes)
 }
 
 fn gtp_u<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
@@ -203,7 +206,7 @@ fn gtp_u<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
         }
     }
     walk.tunnel(TunnelKind::GtpU, u32::from_be_bytes([t0, t1, t2, t3]));
-    ip::guessed_ip(walk, bytes)
+    walk.then(Layer::GuessedIp, bytes)
 }
 
 /// Teredo: an IPv6 packet, perhaps behind an authentication and an origin indication.
@@ -215,7 +218,7 @@ fn teredo<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
         skip(&mut bytes, 8)?;
     }
     walk.tunnel(TunnelKind::Teredo, 0);
-    if matches!(bytes, [0x60..=0x6f, ..]) { ip::guessed_ip(walk, bytes) } else { Ok(()) }
+    if matches!(bytes, [0x60..=0x6f, ..]) { walk.then(Layer::GuessedIp, bytes) } else { Ok(()) }
 }
 
 fn ayiya<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
@@ -227,7 +230,7 @@ fn ayiya<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     }
     skip(&mut bytes, (1 << (identity >> 4)) + usize::from(signature >> 4) * 4)?;
     walk.tunnel(TunnelKind::Ayiya, 0);
-    ip::guessed_ip(walk, bytes)
+    walk.then(Layer::GuessedIp, bytes)
 }
 
 fn lisp<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
@@ -235,7 +238,7 @@ fn lisp<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     let has_instance = flags & 0x08 != 0;
     let instance = if has_instance { u32::from_be_bytes([0, i0, i1, i2]) } else { 0 };
     walk.tunnel(TunnelKind::Lisp, instance);
-    ip::guessed_ip(walk, bytes)
+    walk.then(Layer::GuessedIp, bytes)
 }
 
 /// LISP control (RFC 9301): a message encapsulated with its own IP header.
@@ -247,7 +250,7 @@ fn lisp_control<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
         return Ok(());
     }
     walk.tunnel(TunnelKind::Lisp, 0);
-    ip::guessed_ip(walk, bytes)
+    walk.then(Layer::GuessedIp, bytes)
 }
 
 /// CAPWAP data: an 802.3 or 802.11 frame. Fragments and encrypted packets stay closed.
@@ -264,9 +267,9 @@ fn capwap<'a>(walk: &mut Walk<'a, '_>, bytes: &'a [u8]) -> Walked {
     skip(&mut bytes, usize::from(len >> 3) * 4)?;
     walk.tunnel(TunnelKind::Capwap, 0);
     if flags & NATIVE == 0 {
-        ethernet::ethernet(walk, bytes)
+        walk.then(Layer::Ethernet, bytes)
     } else {
-        wireless::frame(walk, bytes, false)
+        walk.then(Layer::Wireless, bytes)
     }
 }
 
@@ -288,7 +291,7 @@ fn l2tp<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
         let padding = u16::from_be_bytes(take(&mut bytes)?);
         skip(&mut bytes, usize::from(padding))?;
     }
-    ethernet::ppp(walk, bytes)
+    walk.then(Layer::Ppp, bytes)
 }
 
 /// `TaZmen` Sniffer Protocol: tags, then a frame.
@@ -314,8 +317,8 @@ fn tzsp<'a>(walk: &mut Walk<'a, '_>, mut bytes: &'a [u8]) -> Walked {
     }
     walk.tunnel(TunnelKind::Tzsp, 0);
     match u16::from_be_bytes([p0, p1]) {
-        ETHERNET => ethernet::ethernet(walk, bytes),
-        IEEE_802_11 => wireless::frame(walk, bytes, false),
+        ETHERNET => walk.then(Layer::Ethernet, bytes),
+        IEEE_802_11 => walk.then(Layer::Wireless, bytes),
         _ => Ok(()),
     }
 }

@@ -17,6 +17,21 @@ const LAYERS_MAX: u8 = 24;
 #[derive(Debug)]
 pub(crate) struct Short;
 
+/// What comes behind a tunnel's header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Layer {
+    Ethernet,
+    EtherType(u16),
+    Ip,
+    /// IP, if its lengths fit.
+    GuessedIp,
+    Ipv4,
+    Ipv6,
+    Mpls,
+    Ppp,
+    Wireless,
+}
+
 /// A layer ends well when it was understood or was none of ours, and `Short` when its bytes ended
 /// first.
 pub(crate) type Walked = Result<(), Short>;
@@ -29,6 +44,8 @@ pub(crate) struct Walk<'a, 'out> {
     has_ip: bool,
     layers_left: u8,
     part: Part<'a>,
+    /// What a tunnel carries, and is still to be walked.
+    next: Option<(Layer, &'a [u8])>,
 }
 
 /// What a fragment carries of its datagram.
@@ -68,7 +85,8 @@ impl<'a, 'out> Walk<'a, 'out> {
     pub(crate) fn new(out: &'out mut Decoded<'a>, packet: &'a [u8], original_len: u32) -> Self {
         let missing = original_len.saturating_sub(wire_len(packet));
         let part = Part::default();
-        Self { out, missing, tunnel: None, has_ip: false, layers_left: LAYERS_MAX, part }
+        let (tunnel, has_ip, layers_left, next) = (None, false, LAYERS_MAX, None);
+        Self { out, missing, tunnel, has_ip, layers_left, part, next }
     }
 
     /// A header that ends early was cut by the capture only where more of the packet was on the
@@ -153,6 +171,18 @@ impl<'a, 'out> Walk<'a, 'out> {
     pub(crate) fn tunnel(&mut self, kind: TunnelKind, id: u32) {
         let FiveTuple { orig: src, resp: dst, .. } = self.out.tuple;
         self.tunnel.get_or_insert(Tunnel { kind, id, src, dst });
+    }
+
+    /// Leaves what stands behind a tunnel's header to whoever began the walk.
+    pub(crate) fn then(&mut self, layer: Layer, bytes: &'a [u8]) -> Walked {
+        self.next = Some((layer, bytes));
+        Ok(())
+    }
+
+    /// What is still to be walked.
+    #[inline]
+    pub(crate) fn take_next(&mut self) -> Option<(Layer, &'a [u8])> {
+        self.next.take()
     }
 
     /// A complete IP header: from here on the packet belongs to this pair.

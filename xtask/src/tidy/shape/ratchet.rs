@@ -5,8 +5,7 @@
 //! members that were away and for handshakes; those of `wirespool` from 11 500, and the files that
 //! `main.rs` uses from 34, for evidence and `--remote`, and to 36 when flags of verbs became files.
 //! Those of `volume` rose from 11 300 for clocks that nothing explains, rows of older shapes,
-//! copies of members and spares that have moved. What is left in circles is `wire`: headers hold
-//! each other, and each calls what follows it.
+//! copies of members and spares that have moved.
 //! Those of `volume` rose to 11 500 for what heads say of earlier recordings, and to 11 700 for
 //! members that leave at the end, and the boot that a time counts from; the first came from
 //! `extract`, and those of `record` from 8300 for saying it. Those of `extract` rose from 9800 for
@@ -26,8 +25,7 @@ const fn entry(rule: Rule, place: &'static str, figure: usize) -> Entry {
     Entry { rule, place, figure }
 }
 
-pub(super) const ENTRIES: [Entry; 13] = [
-    entry(Rule::FilesInCircles, "crates/packets/wire", 5),
+pub(super) const ENTRIES: [Entry; 12] = [
     entry(Rule::FilesUsed, "crates/faces/wirespool/src/main.rs", 35),
     entry(Rule::FilesUsed, "crates/packets/capture/src/live/xdp/open.rs", 13),
     entry(Rule::FilesUsed, "crates/proof/bench/src/main.rs", 17),
