@@ -69,6 +69,20 @@ impl QueryError {
 }
 
 impl Error {
+    /// The query's tree would be too deep for the engine.
+    pub(crate) fn too_deep(operators: usize, operators_max: usize) -> Self {
+        let problem = format!(
+            "the query has {operators} operators, of at most {operators_max}; for many values \
+             write IN (...)"
+        );
+        Self::Query(Box::new(QueryError {
+            problem,
+            at: None,
+            suggestion: None,
+            line: String::new(),
+        }))
+    }
+
     /// From what the engine says of the query `text`, which may name these tables.
     pub(crate) fn of(error: DataFusionError, text: &str, tables: &[String]) -> Self {
         let root = match error.find_root() {

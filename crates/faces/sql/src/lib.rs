@@ -20,6 +20,7 @@ mod stream;
 mod tables;
 
 use core::ops::ControlFlow;
+use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,6 +31,7 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
 use extract::Completeness;
 use futures::StreamExt as _;
+use tokio::sync::mpsc;
 use units::Clock;
 
 pub use error::{Error, QueryError};
@@ -42,6 +44,10 @@ use units::number::to_u64;
 
 /// What the engine may hold of sorts, joins and groups; beyond it spills into temporary files.
 const MEMORY_BYTES: usize = 1 << 30;
+/// Of the engine's threads: it takes some 16 KiB of it for each level of a query's tree.
+const STACK_BYTES: usize = 256 << 20;
+/// Operators of a query: `a = 1 or a = 2 or ...` is as deep as it has terms.
+const OPERATORS_MAX: usize = 4000;
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8192;
 
@@ -80,29 +86,47 @@ pub fn run(
     clock: Arc<dyn Clock>,
     visit: &mut dyn FnMut(Event) -> ControlFlow<()>,
 ) -> Result<Report, Error> {
+    let operators = operators(text);
+    if operators > OPERATORS_MAX {
+        return Err(Error::too_deep(operators, OPERATORS_MAX));
+    }
     let threads = std::thread::available_parallelism().map_or(1, core::num::NonZero::get);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)
         .thread_name("sql")
+        .thread_stack_size(STACK_BYTES)
         .build()
         .map_err(Error::Runtime)?;
     let missing = Arc::new(Mutex::new(Completeness::default()));
+    let (events, mut received) = mpsc::channel(1);
+    let told = (clock, Arc::clone(&missing));
+    let answering = runtime.spawn(answer(source.clone(), text.to_owned(), told, events));
+    let mut rows = 0;
     let answered = runtime.block_on(async {
-        let context = context()?;
-        match source {
-            Source::Volume(options) => {
-                // A query need not read any table, and yet the volume should be one.
-                extract::check(options, clock.as_ref()).map_err(Error::Volume)?;
-                Tables::new(options.clone(), clock, Arc::clone(&missing)).register(&context)?;
+        while let Some(event) = received.recv().await {
+            if let Event::Rows(batch) = &event {
+                rows += to_u64(batch.num_rows());
             }
-            Source::Files(path) => files::register(&context, path).await?,
+            if visit(event).is_break() {
+                return Ok(());
+            }
         }
-        answer(&context, text, visit).await
+        answering.await.unwrap_or_else(|error| resume_unwind(error.into_panic()))
     });
     // What still reads for an answer without a reader is not waited for.
     runtime.shutdown_background();
     let completeness = missing.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    Ok(Report { rows: answered?, completeness })
+    answered.map(|()| Report { rows, completeness })
+}
+
+/// Operators of a query: about as deep the engine's trees are.
+fn operators(text: &str) -> usize {
+    // Between quotes are texts; a doubled quote ends one and begins the next.
+    let text: String = text.split('\'').step_by(2).collect::<Vec<_>>().join(" ");
+    let signs = text.chars().filter(|sign| "+-*/%|&^".contains(*sign)).count();
+    let words = text.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let is_join = |word: &&str| ["and", "or"].iter().any(|join| word.eq_ignore_ascii_case(join));
+    signs + words.filter(is_join).count()
 }
 
 fn context() -> Result<SessionContext, Error> {
@@ -119,27 +143,36 @@ fn context() -> Result<SessionContext, Error> {
     Ok(SessionContext::new_with_config_rt(config, runtime))
 }
 
+/// Answers on threads of the runtime, whose stacks bear what the engine does by recursion.
 async fn answer(
-    context: &SessionContext,
-    text: &str,
-    visit: &mut dyn FnMut(Event) -> ControlFlow<()>,
-) -> Result<u64, Error> {
+    source: Source,
+    text: String,
+    (clock, missing): (Arc<dyn Clock>, Arc<Mutex<Completeness>>),
+    events: mpsc::Sender<Event>,
+) -> Result<(), Error> {
+    let context = context()?;
+    match source {
+        Source::Volume(options) => {
+            // A query need not read any table, and yet the volume should be one.
+            extract::check(&options, clock.as_ref()).map_err(Error::Volume)?;
+            Tables::new(options, clock, missing).register(&context)?;
+        }
+        Source::Files(path) => files::register(&context, &path).await?,
+    }
     let tables = context.catalog("datafusion").and_then(|catalog| catalog.schema("public"));
     let mut tables = tables.map(|schema| schema.table_names()).unwrap_or_default();
     tables.sort_unstable();
-    let of_text = |error| Error::of(error, text, &tables);
+    let of_text = |error| Error::of(error, &text, &tables);
     let reading =
         SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
-    let table = context.sql_with_options(text, reading).await.map_err(of_text)?;
+    let table = context.sql_with_options(&text, reading).await.map_err(of_text)?;
     let mut rows = table.execute_stream().await.map_err(of_text)?;
     let columns = plain::schema(&rows.schema());
-    let mut flow = visit(Event::Columns(Arc::clone(&columns)));
-    let mut count = 0;
-    while flow.is_continue() {
+    let mut is_heard = events.send(Event::Columns(Arc::clone(&columns))).await.is_ok();
+    while is_heard {
         let Some(batch) = rows.next().await else { break };
         let batch = plain::batch(&batch.map_err(of_text)?, &columns).map_err(of_text)?;
-        count += to_u64(batch.num_rows());
-        flow = visit(Event::Rows(batch));
+        is_heard = events.send(Event::Rows(batch)).await.is_ok();
     }
-    Ok(count)
+    Ok(())
 }

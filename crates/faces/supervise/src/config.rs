@@ -155,6 +155,25 @@ pub fn read(text: &str, tables: &[Table]) -> Result<Vec<Job>, Vec<Fault>> {
     if reading.faults.is_empty() { Ok(reading.jobs) } else { Err(reading.faults) }
 }
 
+/// Faults of tables of this name that have the value of another one under this key, where only one
+/// may have it.
+pub fn given_twice(
+    jobs: &[Job],
+    (table, key): (&str, &str),
+    is_one: &dyn Fn(&str, &str) -> bool,
+) -> Vec<Fault> {
+    let of_table = jobs.iter().filter(|job| job.table == table);
+    let given: Vec<(&str, &Job)> =
+        of_table.flat_map(|job| job.values(key).iter().map(move |it| (&**it, job))).collect();
+    let twice = given.iter().enumerate().filter_map(|(at, &(value, job))| {
+        let earlier = given.get(..at).unwrap_or_default();
+        let (_, first) = earlier.iter().find(|(known, _)| is_one(known, value))?;
+        let why = format!("{key}: {value} is that of [{}] already", first.name);
+        Some(Fault { line: job.line_of(key), why })
+    });
+    twice.collect()
+}
+
 /// What was probably meant by a name, as the end of a sentence.
 fn meant<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> String {
     query::nearest(name, names).map_or_else(String::new, |meant| format!("; did you mean {meant}?"))

@@ -18,7 +18,7 @@ mod present;
 mod supervisor;
 mod value;
 
-pub use config::{Job, Key, Table, read};
+pub use config::{Job, Key, Table, given_twice, read};
 pub use fault::Fault;
 pub use present::{explain, meant_by, reference, show};
 pub use supervisor::{Plan, ReadJobs, Supervision, supervise};

@@ -10,26 +10,21 @@ use core::time::Duration;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{ArgMatches, Args, FromArgMatches as _, Subcommand};
-use host::{HandedListener, SystemClock};
-use server::{AuditFiles, Bounds, Config, Holds, Recorders, Scope, Staff, Tls};
+use clap::{Args, Subcommand};
+use host::SystemClock;
+use server::{Recorders, Scope};
 use units::{Clock as _, Timestamp};
 
 use crate::failure::{Outcome, Usage, Verdict};
-use crate::progress::try_say;
 use crate::{arguments, evidence, recorder, stdout};
 
 use self::audit::AuditCommand;
 use self::config::ConfigCommand;
 use self::flags::ServingFlags;
+pub(crate) use self::flags::WORKER;
 use self::person::{PersonFlags, refused};
 use self::setup::Questions;
 pub(crate) use config::reference;
-
-/// The hidden verb of a process that answers one request.
-pub(crate) const WORKER: &str = "answer";
-/// What such a process gets of our environment: where caches and sockets of recorders are.
-const HANDED_ON: [&str; 4] = ["HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "TMPDIR"];
 
 /// Answer queries over the network.
 ///
@@ -185,56 +180,10 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
 fn serve(flags: &ServingFlags) -> Outcome {
     flags.index_dir.iter().for_each(|folder| host::keep_folder(folder));
     flags.hold_dir.iter().try_for_each(|folder| host::check_folder(folder))?;
-    match server::serve(&config_of(flags, host::handed_listener()?)) {
+    match server::serve(&flags.config_of(host::handed_listener()?)) {
         Ok(()) => Ok(Verdict::Clean),
         Err(error) if error.is_usage() => Err(Usage(error.to_string()).into()),
         Err(error) => Err(error.into()),
-    }
-}
-
-/// Says what is wrong with these flags, as far as nothing is opened for it.
-fn check(given: &ArgMatches) -> anyhow::Result<()> {
-    Ok(config_of(&ServingFlags::from_arg_matches(given)?, None).check()?)
-}
-
-fn config_of(flags: &ServingFlags, handed: Option<HandedListener>) -> Config {
-    let variable = |name| Some((name, std::env::var(name).ok()?));
-    let usual = Bounds::default();
-    let tls = flags.tls_cert.clone().zip(flags.tls_key.clone());
-    Config {
-        volumes: flags.volumes.clone(),
-        index_dir: flags.index_dir.clone(),
-        identity: flags.identity.clone(),
-        // It listens already, by the same rules.
-        listen: handed.as_ref().map_or(flags.listen, HandedListener::address),
-        handed,
-        stenographer: flags.stenographer,
-        token_file: flags.token_file.clone(),
-        people: flags.people_file.clone().map(|file| Staff { file, roles: flags.role.clone() }),
-        provider: flags.provider.clone(),
-        public_url: flags.public_url.clone(),
-        tls: tls.map(|(certificate, key)| Tls { certificate, key }),
-        client_ca: flags.client_ca.clone(),
-        client_crl: flags.client_crl.clone(),
-        audit: flags.audit.clone().map(|path| AuditFiles {
-            path,
-            file_bytes: flags.audit_size,
-            files: flags.audit_files,
-        }),
-        holds: flags.hold_dir.clone().map(|folder| Holds { folder, size_max: flags.hold_size }),
-        tags: flags.tags_file.clone(),
-        qualifications: flags.qualification.clone(),
-        bounds: Bounds {
-            workers: flags.workers,
-            connections: flags.connections,
-            time: flags.max_time.unwrap_or(usual.time),
-            answer_bytes: flags.max_bytes.unwrap_or(usual.answer_bytes),
-            ..usual
-        },
-        worker_verb: WORKER,
-        environment: HANDED_ON.into_iter().filter_map(variable).collect(),
-        version: env!("CARGO_PKG_VERSION"),
-        write_line: try_say,
     }
 }
 

@@ -10,7 +10,8 @@ pub enum Required {
     Host(IpAddr),
     /// This name, in lower case, as SNI, HTTP Host or DNS name asked for.
     Name(String),
-    /// This value in the field of payload with this name, texts in lower case, numbers in decimal digits.
+    /// This value in the field of payload with this name: texts in lower case, numbers in decimal
+    /// digits.
     Value(&'static str, String),
     /// This community id.
     CommunityId(String),

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::error::{ContextKind, ErrorKind};
-use clap::{Arg, ArgAction, Args, Command, Subcommand};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches as _, Subcommand};
 use page::safe::{path as shown, printable};
 use page::text::plural;
-use supervise::{Fault, Job, Key, Plan, Shape, Table, read};
+use supervise::{Fault, Job, Key, Plan, Shape, Table, given_twice, read};
 
 use super::flags::ServingFlags;
 use crate::failure::{self, Faults, Outcome, Usage, Verdict};
@@ -171,7 +171,8 @@ fn of_text(text: &str) -> Result<Vec<Job>, Vec<Fault>> {
         }
     }
     let mut faults: Vec<Fault> = jobs.iter().flat_map(faults_of).collect();
-    faults.extend(recorded_twice(&jobs));
+    // The second recorder of a volume would be started, refused, and started again.
+    faults.extend(given_twice(&jobs, (RECORDER, "volume"), &is_one));
     if faults.is_empty() { Ok(jobs) } else { Err(faults) }
 }
 
@@ -188,13 +189,17 @@ fn faults_of(job: &Job) -> Vec<Fault> {
     if faults.is_empty() {
         let why = match command(verb).try_get_matches_from(job.words()) {
             Ok(given) if job.table == RECORDER => record::check(&given),
-            Ok(given) => super::check(&given),
+            Ok(given) => check_api(&given),
             Err(error) => Err(anyhow::anyhow!(why_of(&error))),
         };
         let why = why.err().map(|error| format!("[{}] {}", job.name, failure::line(&error)));
         faults.extend(why.map(|why| Fault { line: job.line, why }));
     }
     faults
+}
+
+fn check_api(given: &ArgMatches) -> anyhow::Result<()> {
+    Ok(ServingFlags::from_arg_matches(given)?.config_of(None).check()?)
 }
 
 /// What is wrong with a value; nothing where something else is.
@@ -218,26 +223,10 @@ fn why_of(error: &clap::Error) -> String {
     why.strip_prefix("error: ").unwrap_or(&why).to_owned()
 }
 
-/// A volume has one recorder: the second one would be started, refused, and started again.
-fn recorded_twice(jobs: &[Job]) -> Vec<Fault> {
-    let recorders = jobs.iter().filter(|job| job.table == RECORDER);
-    let recorded: Vec<(&Path, &Job)> = recorders
-        .flat_map(|job| job.values("volume").iter().map(move |volume| (Path::new(volume), job)))
-        .collect();
-    let is_one = |one: &Path, other: &Path| {
-        one == other
-            || matches!(
-                device::refuse_same_storage([one, other]),
-                Err(device::Error::SameStorage { .. })
-            )
-    };
-    let twice = recorded.iter().enumerate().filter_map(|(at, &(volume, job))| {
-        let earlier = recorded.get(..at).unwrap_or_default();
-        let (_, first) = earlier.iter().find(|(known, _)| is_one(known, volume))?;
-        let why = format!("volume: [{}] records to {} already", first.name, shown(volume));
-        Some(Fault { line: job.line_of("volume"), why })
-    });
-    twice.collect()
+/// Whether two names stand for one volume.
+fn is_one(one: &str, other: &str) -> bool {
+    let storage = device::refuse_same_storage([one, other].map(Path::new));
+    one == other || matches!(storage, Err(device::Error::SameStorage { .. }))
 }
 
 fn check(path: &Path) -> Outcome {

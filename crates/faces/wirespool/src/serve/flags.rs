@@ -5,9 +5,16 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use server::{Bounds, Origin, Role};
+use host::HandedListener;
+use server::{AuditFiles, Bounds, Config, Holds, Origin, Role, Staff, Tls};
 
 use crate::arguments;
+use crate::progress::try_say;
+
+/// The hidden verb of a process that answers one request.
+pub(crate) const WORKER: &str = "answer";
+/// What such a process gets of our environment: where caches and sockets of recorders are.
+const HANDED_ON: [&str; 4] = ["HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "TMPDIR"];
 
 /// Flags of the service; keys of a configuration, too.
 #[derive(Debug, Args)]
@@ -103,6 +110,50 @@ pub(crate) struct ServingFlags {
     /// Bytes that an answer may have, 64G without it; it says when it was cut
     #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
     pub(super) max_bytes: Option<u64>,
+}
+
+impl ServingFlags {
+    /// The service that they ask for, at this socket if there is one.
+    pub(super) fn config_of(&self, handed: Option<HandedListener>) -> Config {
+        let variable = |name| Some((name, std::env::var(name).ok()?));
+        let usual = Bounds::default();
+        let tls = self.tls_cert.clone().zip(self.tls_key.clone());
+        Config {
+            volumes: self.volumes.clone(),
+            index_dir: self.index_dir.clone(),
+            identity: self.identity.clone(),
+            // It listens already, by the same rules.
+            listen: handed.as_ref().map_or(self.listen, HandedListener::address),
+            handed,
+            stenographer: self.stenographer,
+            token_file: self.token_file.clone(),
+            people: self.people_file.clone().map(|file| Staff { file, roles: self.role.clone() }),
+            provider: self.provider.clone(),
+            public_url: self.public_url.clone(),
+            tls: tls.map(|(certificate, key)| Tls { certificate, key }),
+            client_ca: self.client_ca.clone(),
+            client_crl: self.client_crl.clone(),
+            audit: self.audit.clone().map(|path| AuditFiles {
+                path,
+                file_bytes: self.audit_size,
+                files: self.audit_files,
+            }),
+            holds: self.hold_dir.clone().map(|folder| Holds { folder, size_max: self.hold_size }),
+            tags: self.tags_file.clone(),
+            qualifications: self.qualification.clone(),
+            bounds: Bounds {
+                workers: self.workers,
+                connections: self.connections,
+                time: self.max_time.unwrap_or(usual.time),
+                answer_bytes: self.max_bytes.unwrap_or(usual.answer_bytes),
+                ..usual
+            },
+            worker_verb: WORKER,
+            environment: HANDED_ON.into_iter().filter_map(variable).collect(),
+            version: env!("CARGO_PKG_VERSION"),
+            write_line: try_say,
+        }
+    }
 }
 
 /// A file smaller than this would be full of first lines.

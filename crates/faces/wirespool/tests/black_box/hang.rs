@@ -262,6 +262,39 @@ fn a_named_disk_that_hangs_is_said_in_time() {
     }
 }
 
+/// A disk that takes no write, and is to be a member: it is named, and the volume is as before.
+#[test]
+fn a_new_member_that_takes_no_write_is_said_in_time() {
+    if !enter("true", "hang::a_new_member_that_takes_no_write_is_said_in_time") {
+        return;
+    }
+    let Some(rig) = Rig::new() else { return };
+    let [volume, hung, _] = &rig.members;
+    let other = rig.volume.file("other");
+    run(&["create", &other, "--size", "80M", "--piece", "256K", "--sparse"]).done();
+    let packets = |name: &str| {
+        let found = run(&["find", &other, "--json", "--index-dir", &rig.volume.file(name)]);
+        (found.code, found.out)
+    };
+    run(&["record", &other, "--read", CAPTURES, "--index-dir", &rig.volume.file("index")]).done();
+    let before = packets("before");
+    for words in [
+        vec!["grow", &other, hung, "--force"],
+        vec!["replace", &other, "0", hung, "--force"],
+        vec!["create", hung, "--size", "80M", "--force"],
+        vec!["create", hung, "--member", volume, "--size", "80M", "--force"],
+    ] {
+        rig.disk.hang(&[Hang::Write]);
+        let child = start(&words);
+        let ran = end_within(child, 3 * LATE);
+        rig.disk.answer();
+        assert!(matches!(ran.code, Some(1 | 3)), "{words:?}: {ran:?}");
+        assert!(ran.err.contains("mount-1/disk"), "{words:?}: {ran:?}");
+        assert_eq!(packets(words[0]), before, "{words:?}");
+        run(&["verify", &other]).done();
+    }
+}
+
 /// A terminal that closes hangs up twice, which is one wish; a person who says it again means now.
 #[test]
 fn a_second_wish_to_stop_ends_a_recording_at_once_and_nothing_acknowledged_is_lost() {
