@@ -19,7 +19,7 @@ pub use hex::{hex, unhex};
 pub use histogram::Histogram;
 pub use random::Random;
 pub use size::{ByteSize, ParseSizeError};
-pub use text::start_of;
+pub use text::{around, start_of};
 pub use time::{
     Clock, ClockState, ManualClock, NANOS_PER_SECOND, ParseTimestampError, Sleep, Timestamp, nanos,
 };

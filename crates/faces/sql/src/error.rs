@@ -5,7 +5,12 @@ use std::io;
 
 use datafusion::common::{DataFusionError, SchemaError};
 
+use units::{around, start_of};
+
 use crate::expected;
+
+/// Bytes that are shown of a line on each side of a mistake.
+const SHOWN_BYTES: usize = 160;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -63,8 +68,10 @@ impl QueryError {
     pub fn render(&self) -> String {
         let Some((_, column)) = self.at else { return self.to_string() };
         let pad = |letter: char| if letter == '\t' { '\t' } else { ' ' };
-        let before: String = self.line.chars().take(column - 1).map(pad).collect();
-        format!("{self}\n  {}\n  {before}^", self.line)
+        let before: String = self.line.chars().take(column - 1).collect();
+        let (line, at) = around(&self.line, before.len(), SHOWN_BYTES);
+        let before: String = start_of(&line, at).chars().map(pad).collect();
+        format!("{self}\n  {line}\n  {before}^")
     }
 }
 

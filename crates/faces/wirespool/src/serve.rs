@@ -21,7 +21,6 @@ use crate::{arguments, evidence, recorder, stdout};
 use self::audit::AuditCommand;
 use self::config::ConfigCommand;
 use self::flags::ServingFlags;
-pub(crate) use self::flags::WORKER;
 use self::person::{PersonFlags, refused};
 use self::setup::Questions;
 pub(crate) use config::reference;

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use units::start_of;
+use units::{around, start_of};
 
 use crate::field::Field;
 use crate::nearest::nearest;
@@ -123,16 +123,13 @@ impl Error {
     pub fn render(&self, text: &str) -> String {
         let at = text.floor_char_boundary(self.at);
         let (before, after) = text.split_at(at);
-        let line = before.rsplit('\n').next().unwrap_or("");
-        let start = line.get(line.ceil_char_boundary(line.len().saturating_sub(SHOWN_BYTES))..);
-        let start = start.filter(|start| start.len() < line.len());
-        let start = start.map_or(line.to_owned(), |start| format!("...{start}"));
-        let line = after.lines().next().unwrap_or("");
-        let rest = start_of(line, SHOWN_BYTES);
-        let end = if rest.len() < line.len() { "..." } else { "" };
+        let start = before.rsplit('\n').next().unwrap_or("");
+        let rest = after.lines().next().unwrap_or("");
+        let (line, at) = around(&format!("{start}{rest}"), start.len(), SHOWN_BYTES);
+        let start = start_of(&line, at);
         // Tabs stay tabs, so that the caret stands below its character whatever their width.
         let pad: String = start.chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
-        format!("{self}\n  {start}{rest}{end}\n  {pad}^")
+        format!("{self}\n  {line}\n  {pad}^")
     }
 }
 

@@ -12,7 +12,7 @@ use crate::arguments;
 use crate::progress::try_say;
 
 /// The hidden verb of a process that answers one request.
-pub(crate) const WORKER: &str = "answer";
+const WORKER: &str = "answer";
 /// What such a process gets of our environment: where caches and sockets of recorders are.
 const HANDED_ON: [&str; 4] = ["HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "TMPDIR"];
 
