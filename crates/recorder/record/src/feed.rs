@@ -71,6 +71,8 @@ impl<'a> Feed<'a> {
             if !self.is_stopping.load(Ordering::Relaxed) {
                 self.intake.begin_source();
                 self.one(source.as_mut(), look)?;
+            } else {
+                self.leave_out(source.as_mut());
             }
         }
         self.intake.finish()
@@ -120,6 +122,15 @@ impl<'a> Feed<'a> {
         self.count(source);
         keep_notes(&mut self.notes, self.intake.take_left_out().notes());
         Ok(())
+    }
+
+    /// The stop came before this input had its turn.
+    fn leave_out(&mut self, source: &mut dyn Source) {
+        source.begin_stop();
+        // Live sources have nothing to say: they are drained where they were begun.
+        if let Err(error @ capture::Error::Stopped { .. }) = source.next_batch(Duration::ZERO) {
+            self.break_off(&error);
+        }
     }
 
     /// Keeps where an input broke off, unless there are very many.
