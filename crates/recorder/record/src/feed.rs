@@ -68,11 +68,11 @@ impl<'a> Feed<'a> {
         look: Looking<'_>,
     ) -> Result<(), WriterGone> {
         for mut source in sources {
-            if !self.is_stopping.load(Ordering::Relaxed) {
+            if self.is_stopping.load(Ordering::Relaxed) {
+                self.leave_out(source.as_mut());
+            } else {
                 self.intake.begin_source();
                 self.one(source.as_mut(), look)?;
-            } else {
-                self.leave_out(source.as_mut());
             }
         }
         self.intake.finish()
