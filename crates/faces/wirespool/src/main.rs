@@ -261,8 +261,13 @@ fn usage(error: &clap::Error) -> ExitCode {
     let shown = |word: OsString| OsString::from(page::safe::printable(&word.to_string_lossy()));
     let shown = words(env::args_os().map(shown));
     match families::grouped(Cli::command()).try_get_matches_from(shown) {
-        // When that fails, too, there is no way left to report it.
-        Err(error) => drop(error.print()),
+        Err(error) => match error.print() {
+            Err(unwritten) if !error.use_stderr() => {
+                return failure::report(&stdout::named(&unwritten).into());
+            }
+            // When that fails, too, there is no way left to report it.
+            Ok(()) | Err(_) => {}
+        },
         Ok(_) => progress::say_lines(&error.render().to_string()),
     }
     ExitCode::from(if error.use_stderr() { failure::USAGE } else { 0 })
