@@ -146,7 +146,11 @@ fn split_offset(text: &str) -> Option<(&str, i64)> {
     let (clock, offset) = (text.get(..at)?, text.get(at + 1..)?);
     let (hours, minutes) =
         offset.split_once(':').map_or((offset, "00"), |(hours, minutes)| (hours, minutes));
-    let seconds = digits(hours, 2)? * 3600 + digits(minutes, 2)? * 60;
+    let (hours, minutes) = (digits(hours, 2)?, digits(minutes, 2)?);
+    if hours > 23 || minutes > 59 {
+        return None;
+    }
+    let seconds = hours * 3600 + minutes * 60;
     Some((clock, if text.get(at..=at)? == "-" { -seconds } else { seconds }))
 }
 
@@ -314,6 +318,8 @@ mod tests {
             "2026-02-29",
             "2026-11-20T25:00:00Z",
             "2026-11-20T10:40:22.xZ",
+            "2026-11-20T10:40:22+24:00",
+            "2026-11-20T10:40:22-01:60",
             "26-1-1",
         ] {
             assert_eq!(text.parse::<Timestamp>(), Err(ParseTimestampError), "{text}");

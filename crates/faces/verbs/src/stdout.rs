@@ -15,8 +15,12 @@ pub fn print_plot(text: &str) -> io::Result<()> {
 
 fn write(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| named(&error))
+}
+
+/// The error with where it was: a full disk below the output is else taken for one of the volume.
+pub fn named(error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot write to standard output: {error}"))
 }
 
 /// For results that come in pieces; each is text that is whole.
@@ -30,12 +34,13 @@ pub struct Lines(BufWriter<StdoutLock<'static>>);
 
 impl Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write_all(page::safe::lines(&String::from_utf8_lossy(bytes)).as_bytes())?;
+        let text = String::from_utf8_lossy(bytes);
+        self.0.write_all(page::safe::lines(&text).as_bytes()).map_err(|error| named(&error))?;
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
+        self.0.flush().map_err(|error| named(&error))
     }
 }
 

@@ -79,7 +79,6 @@ pub(crate) fn completions(shell: Shell, mut program: Command) -> Outcome {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut program, "wirespool", &mut script);
     let mut out = stdout::bytes();
-    out.write_all(&script)?;
-    out.flush()?;
+    out.write_all(&script).and_then(|()| out.flush()).map_err(|error| stdout::named(&error))?;
     Ok(Verdict::Clean)
 }

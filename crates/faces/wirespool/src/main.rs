@@ -262,12 +262,11 @@ fn usage(error: &clap::Error) -> ExitCode {
     let shown = words(env::args_os().map(shown));
     match families::grouped(Cli::command()).try_get_matches_from(shown) {
         Err(error) => match error.print() {
-            Err(source) if !error.use_stderr() => {
-                let source = anyhow::Error::new(source);
-                return failure::report(&source.context("cannot write to standard output"));
+            Err(unwritten) if !error.use_stderr() => {
+                return failure::report(&stdout::named(&unwritten).into());
             }
-            // Where standard error fails there is no way left to report it.
-            _ => {}
+            // When that fails, too, there is no way left to report it.
+            Ok(()) | Err(_) => {}
         },
         Ok(_) => progress::say_lines(&error.render().to_string()),
     }

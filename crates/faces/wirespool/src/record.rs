@@ -36,7 +36,7 @@ Examples:
   wirespool record /data/spool --read old/captures/ --session-timeout off
   tcpdump -i eth0 -U -w - | wirespool record /data/spool --read -
 
-Exit code 1 when a packet was lost or an input broke off.")]
+Exit code 1 when a packet was lost, an input broke off or a file was not read to its end.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Flags {
     /// The volume: a file or a block device

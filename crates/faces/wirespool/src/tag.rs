@@ -44,7 +44,8 @@ Examples:
   wirespool tag /data/spool --log eve.json --follow --hold-dir /data/holds --hold-severity 1
   wirespool --remote https://sensor:8420 tag spool --log eve.json
 
-Exit code 1 when a session that an alert names was not found.")]
+Exit code 1 when a session that an alert names was not found, or it was stopped before the end of
+the log.")]
 pub(crate) struct Flags {
     /// The volume: a file or a block device; with --remote the name of one
     #[arg(required_unless_present = "remote", value_parser = volume_or_word())]
@@ -105,14 +106,21 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let stop = StopFlag::install()?;
     let (pending, rest) = (Vec::new(), Rest::default());
     let mut tagger = Tagger { flags, source, pending, rest, missed: 0, bad_lines: 0 };
-    while !stop.is_set() {
+    let is_cut = 'log: loop {
         let lines = tail.lines()?;
         let is_end = lines.is_empty();
-        for line in lines {
-            tagger.line(&mut reader, &line)?;
-        }
         if is_end && !flags.follow {
-            break;
+            break false;
+        }
+        if stop.is_set() && flags.follow {
+            // It has no other end.
+            break false;
+        }
+        for line in lines {
+            if stop.is_set() && !flags.follow {
+                break 'log true;
+            }
+            tagger.line(&mut reader, &line)?;
         }
         let now = SystemClock.boottime_ns();
         if !tagger.pending.is_empty() || tagger.rest.is_due(now) {
@@ -123,8 +131,8 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         if is_end {
             SystemClock.sleep_until(SystemClock.boottime_ns() + LOOK_NS);
         }
-    }
-    if let Some(line) = tail.rest() {
+    };
+    if let Some(line) = tail.rest().filter(|_| !is_cut) {
         tagger.line(&mut reader, &line)?;
     }
     if flags.follow {
@@ -142,7 +150,10 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     if tagger.missed > 0 {
         say(&format!("no session found for {}", page::text::plural(tagger.missed, "event")));
     }
-    Ok(Verdict::clean_if(tagger.missed == 0))
+    if is_cut {
+        say(&format!("{}: stopped before its end", page::safe::path(&flags.log)));
+    }
+    Ok(Verdict::clean_if(tagger.missed == 0 && !is_cut))
 }
 
 /// The volume that is meant.

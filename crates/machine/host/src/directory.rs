@@ -7,10 +7,53 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Advice, OFlags, fadvise};
+use rustix::fs::{Advice, FlockOperation, OFlags, fadvise, flock};
+use rustix::io::Errno;
+use units::{Clock as _, NANOS_PER_SECOND, Sleep as _};
 
-use crate::Error;
 use crate::draft::draft_file;
+use crate::{Error, SystemClock};
+
+/// Who has a folder to itself makes files durable, which a busy disk takes a while for.
+const PATIENCE_NS: i64 = 60 * NANOS_PER_SECOND;
+const AGAIN_NS: i64 = 20_000_000;
+
+/// A folder that no other process has, as far as they ask: for what is counted and then added to.
+#[derive(Debug)]
+pub struct LockedFolder(Option<fs::File>);
+
+impl LockedFolder {
+    /// Waits until no other process has the folder, up to a minute. Where a file system has no such
+    /// locks, or does not lock folders (NFS), nobody waits.
+    ///
+    /// # Errors
+    /// When the folder cannot be opened, or another process has it for longer.
+    pub fn take(path: &Path) -> Result<Self, Error> {
+        let folder = fs::File::open(path).map_err(|error| Error::path("open", path, error))?;
+        let until_ns = SystemClock.boottime_ns().saturating_add(PATIENCE_NS);
+        loop {
+            match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Self(Some(folder))),
+                Err(Errno::WOULDBLOCK | Errno::INTR) => {}
+                Err(_) => return Ok(Self(None)),
+            }
+            let now_ns = SystemClock.boottime_ns();
+            if now_ns >= until_ns {
+                let why = "another process has been adding to it for a minute";
+                return Err(Error::UnsafeFolder { path: path.to_path_buf(), why });
+            }
+            SystemClock.sleep_until(now_ns.saturating_add(AGAIN_NS));
+        }
+    }
+}
+
+impl Drop for LockedFolder {
+    /// A child that was just started has the descriptor until it becomes another program, and the
+    /// lock with it, flock(2).
+    fn drop(&mut self) {
+        self.0.take().map(|folder| flock(folder, FlockOperation::Unlock));
+    }
+}
 
 /// A directory whose files are replaced atomically. Names that begin with a dot are its own.
 #[derive(Debug, Clone)]

@@ -56,7 +56,7 @@ pub use clock::SystemClock;
 pub use control::{ControlSocket, SYSTEM_FOLDER, ask, control_sockets, make_system_folder};
 pub use daemon::{Daemon, Exit, SPEAKS_AS, reap_orphan};
 pub use device_number::DeviceNumber;
-pub use directory::{Directory, OpenFile, default_cache_directory};
+pub use directory::{Directory, LockedFolder, OpenFile, default_cache_directory};
 pub use duplex::{Duplex, Heard};
 pub use error::Error;
 pub use input::{

@@ -2,7 +2,9 @@
 
 use core::time::Duration;
 use std::ffi::OsString;
+use std::io::{self, ErrorKind::NotFound};
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use crate::child::Child;
@@ -18,6 +20,18 @@ use crate::{Error, program, socket};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Ending it takes as long as the kernel needs to end its children.
 const END_PATIENCE: Duration = Duration::from_secs(2);
+
+/// What a start takes besides the program, and a bare chroot does not have.
+const TAKES: [&str; 2] = ["/proc/self/exe", "/dev/null"];
+
+/// Names what is missing: the program itself is there, for it runs.
+fn of_machine(error: io::Error) -> io::Error {
+    let is_missing = |path: &&&str| error.kind() == NotFound && !Path::new(path).exists();
+    match TAKES.iter().find(is_missing) {
+        Some(path) => io::Error::new(NotFound, format!("there is no {path} here")),
+        None => error,
+    }
+}
 
 /// A process that starts children for this one, also when this one may no longer.
 #[derive(Debug)]
@@ -50,14 +64,14 @@ impl Launcher {
         let process = start_myself(&[OsString::from(verb)], &[there.as_fd()], environment);
         let launcher = Self {
             connection: Mutex::new(Connection { socket: Some(here), asked: 0 }),
-            process: process.map_err(started)?,
+            process: process.map_err(of_machine).map_err(started)?,
             programs,
         };
         launcher.name_programs().map_err(started)?;
         Ok(launcher)
     }
 
-    fn name_programs(&self) -> std::io::Result<()> {
+    fn name_programs(&self) -> io::Result<()> {
         let count = u64::try_from(self.programs.len()).expect("a length fits u64");
         let counted = Message::default().number(count);
         let named = self.programs.iter().fold(counted, |message, program| program.encode(message));
@@ -117,7 +131,7 @@ fn answer(socket: &OwnedFd, asked: u64) -> Result<Child, Error> {
             }
             (Some(REFUSED), Some(reason), ..) => {
                 let reason = i32::try_from(reason).unwrap_or(libc::EIO);
-                Err(Error::NotStarted { source: std::io::Error::from_raw_os_error(reason) })
+                Err(Error::NotStarted { source: io::Error::from_raw_os_error(reason) })
             }
             _ => Err(Error::LauncherGone),
         };

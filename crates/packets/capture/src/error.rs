@@ -35,6 +35,12 @@ pub enum Error {
         /// What is wrong there.
         damage: Damage,
     },
+    /// It was stopped before all was read.
+    #[error("{}: stopped before its end", path.display())]
+    Stopped {
+        /// Path of the file, or of what was to be read next.
+        path: PathBuf,
+    },
     /// The filter expression does not compile.
     #[error("filter \"{expression}\": {message}")]
     Filter {

@@ -165,6 +165,62 @@ fn a_small_file_that_unpacks_to_gigabytes_takes_no_memory_and_can_be_stopped() {
         assert!(matches!(source.next_batch(Duration::ZERO), Ok(Next::Packets(_) | Next::Idle)));
     }
     source.begin_stop();
+    assert_is_cut(&mut source, &path);
+}
+
+/// The source says once that it was stopped in front of the end of `path`.
+#[track_caller]
+fn assert_is_cut(source: &mut FileSource, path: &Path) {
+    let said = source.next_batch(Duration::ZERO).expect_err("it is not at its end").to_string();
+    assert_eq!(said, format!("{}: stopped before its end", path.display()));
+    assert!(matches!(source.next_batch(Duration::ZERO), Ok(Next::End)));
+}
+
+#[test]
+fn a_stop_before_the_end_is_said_and_one_at_the_end_is_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let [first, second] = ["a", "b"].map(|name| directory.path().join(name));
+    // More than is read at once.
+    let packet = vec![7; 60_000];
+    let packets = (1..=20).map(|second| (second, &packet[..])).collect::<Vec<_>>();
+    fs::write(&first, pcap(1, &packets)).unwrap();
+    fs::write(&second, pcap(1, &[(1, b"one")])).unwrap();
+
+    let mut source = open(&first, None, 0);
+    source.begin_stop();
+    assert_is_cut(&mut source, &first);
+
+    let mut source = open(&first, None, 0);
+    while !matches!(source.next_batch(Duration::ZERO), Ok(Next::Packets(_))) {}
+    source.begin_stop();
+    assert_is_cut(&mut source, &first);
+
+    // All of it was handed out, whether the end has been looked for or not.
+    let mut source = open(&second, None, 0);
+    while !matches!(source.next_batch(Duration::ZERO), Ok(Next::Packets(_))) {}
+    source.begin_stop();
+    assert!(matches!(source.next_batch(Duration::ZERO), Ok(Next::End)));
+
+    // Of a directory the next file is missing.
+    let mut source = open(directory.path(), None, 0);
+    let mut seen = 0;
+    while seen < packets.len() {
+        if let Ok(Next::Packets(batch)) = source.next_batch(Duration::ZERO) {
+            seen += batch.count();
+        }
+    }
+    source.begin_stop();
+    assert_is_cut(&mut source, &second);
+}
+
+#[test]
+fn a_pipe_that_is_stopped_has_no_end_to_be_missed() {
+    let (reader, mut writer) = io::pipe().unwrap();
+    let path = format!("/proc/self/fd/{}", reader.as_raw_fd());
+    let mut source = open(Path::new(&path), None, 0);
+    writer.write_all(&pcap(1, &[(1, b"first")])).unwrap();
+    while !matches!(source.next_batch(Duration::from_secs(10)), Ok(Next::Packets(_))) {}
+    source.begin_stop();
     assert!(matches!(source.next_batch(Duration::ZERO), Ok(Next::End)));
 }
 

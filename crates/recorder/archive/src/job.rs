@@ -62,6 +62,8 @@ pub fn archive(
         Ok(()) => Ok(report),
         Err(Error::Store(StoreError::Stopped)) => {
             report.is_stopped = true;
+            // One that follows a recording has no other end.
+            report.completeness.stopped |= !options.follow;
             Ok(report)
         }
         Err(error) => Err(error),

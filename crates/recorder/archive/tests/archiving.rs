@@ -322,6 +322,7 @@ fn a_run_that_is_killed_at_any_call_is_followed_by_one_that_goes_on() {
                 dying.die(Death { at_call, is_done });
                 let ended = run_with(&ring, &dying, &memory, &mut Vec::new()).unwrap();
                 assert!(ended.is_stopped, "call {at_call}");
+                assert!(ended.completeness.stopped, "call {at_call}: it is not complete");
                 let seen: Vec<_> = listed(&dying.objects()).into_iter().map(|it| it.0).collect();
                 let distinct: BTreeSet<_> = seen.iter().collect();
                 assert_eq!(seen.len(), distinct.len(), "nothing is there twice at {at_call}");
@@ -402,7 +403,7 @@ fn a_store_that_is_away_is_waited_for_and_that_is_said() {
     let mut source = Reading { ring: &ring, behind: Vec::new() };
     let memory = Remembering::default();
     let report = archive(&options, &mut source, &mut uploader, &memory).unwrap();
-    assert!(report.is_stopped);
+    assert!(report.is_stopped && !report.completeness.stopped, "it has no other end");
     let away = events.iter().filter(|event| matches!(event, Event::Away { .. })).count();
     assert!((2..=6).contains(&away), "once a minute: {away}");
     assert!(events.iter().any(|event| matches!(event, Event::Back { .. })));

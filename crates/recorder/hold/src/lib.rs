@@ -19,6 +19,7 @@ use evidence::SIGNATURE_SUFFIX;
 use extract::{Completeness, ExtractReport, HoldSummary, Options, Progress, Request, Target};
 use host::{Output, SystemClock};
 use units::Clock as _;
+use units::number::to_u64;
 
 pub use rest::Rest;
 pub use standing::{Done, MakeManifestAside, Order, Standing};
@@ -137,10 +138,17 @@ pub fn put_aside(
     let signed = text.as_deref().and_then(signature);
     // The manifest counts, too, and its signature.
     let beside = [&text, &signed].into_iter().flatten().map(String::len).sum::<usize>();
-    if output.is_full || u64::try_from(beside).is_ok_and(|bytes| bytes > output.left) {
+    if output.is_full || to_u64(beside) > output.left {
         return Ok(Aside::Full { used });
     }
     let report = taken?;
+    // Others may have been put aside meanwhile.
+    let _alone = host::LockedFolder::take(folder)?;
+    let others = finished_bytes(folder)?;
+    let own = size_max.saturating_sub(used) - output.left + to_u64(beside);
+    if others.saturating_add(own) > size_max {
+        return Ok(Aside::Full { used: others });
+    }
     let completeness = report.manifest.completeness;
     if completeness.stopped && !also_empty {
         return Ok(Aside::Stopped);
@@ -164,6 +172,15 @@ pub fn put_aside(
 /// When the folder cannot be listed.
 pub fn used_bytes(folder: &Path) -> Result<u64, Error> {
     Ok(host::files_in(folder)?.iter().map(|(_, bytes)| bytes).sum())
+}
+
+/// The same without what is under way, which has hidden names where it has any.
+fn finished_bytes(folder: &Path) -> Result<u64, Error> {
+    let is_hidden = |path: &Path| {
+        path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+    };
+    let files = host::files_in(folder)?;
+    Ok(files.iter().filter(|(path, _)| !is_hidden(path)).map(|(_, bytes)| bytes).sum())
 }
 
 /// A manifest that cannot be read, and why.

@@ -31,6 +31,21 @@ pub enum Error {
         /// Smallest pool that works.
         needed_bytes: u64,
     },
+    /// The kernel would take memory from every process of the machine, and a ring that is larger
+    /// than all of it keeps the kernel searching for hours.
+    #[error(
+        "{what}: {} is more than the {} of memory that are free; give less",
+        ByteSize(*bytes),
+        ByteSize(*free_bytes)
+    )]
+    TooMuch {
+        /// What was to be so large.
+        what: &'static str,
+        /// Bytes asked for.
+        bytes: u64,
+        /// Bytes that are free.
+        free_bytes: u64,
+    },
     /// No interface and no file was named.
     #[error("nothing to record: no interface and no file was named")]
     NoInput,

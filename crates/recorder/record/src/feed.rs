@@ -68,7 +68,9 @@ impl<'a> Feed<'a> {
         look: Looking<'_>,
     ) -> Result<(), WriterGone> {
         for mut source in sources {
-            if !self.is_stopping.load(Ordering::Relaxed) {
+            if self.is_stopping.load(Ordering::Relaxed) {
+                self.leave_out(source.as_mut());
+            } else {
                 self.intake.begin_source();
                 self.one(source.as_mut(), look)?;
             }
@@ -120,6 +122,15 @@ impl<'a> Feed<'a> {
         self.count(source);
         keep_notes(&mut self.notes, self.intake.take_left_out().notes());
         Ok(())
+    }
+
+    /// The stop came before this input had its turn.
+    fn leave_out(&mut self, source: &mut dyn Source) {
+        source.begin_stop();
+        // Live sources have nothing to say: they are drained where they were begun.
+        if let Err(error @ capture::Error::Stopped { .. }) = source.next_batch(Duration::ZERO) {
+            self.break_off(&error);
+        }
     }
 
     /// Keeps where an input broke off, unless there are very many.

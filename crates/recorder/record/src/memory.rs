@@ -7,6 +7,7 @@ use units::ByteSize;
 use units::number::to_u64;
 
 use crate::columns;
+use crate::error::Error;
 use crate::options::{Input, Options};
 
 /// Files of segments that have come from the indexer and are not yet durable, for the cache; more
@@ -14,6 +15,22 @@ use crate::options::{Input, Options};
 pub(crate) const PENDING_BYTES_MAX: u64 = 128 << 20;
 /// The program, its stacks, the descriptions of stripes under way, and the like.
 const OTHER_BYTES: u64 = 128 << 20;
+
+/// Where the kernel does not say how much memory is free: more than a machine has.
+const UNKNOWN_BYTES: u64 = 16 << 40;
+/// So much is asked for all the same: of a ring the kernel gives less where memory is short, and a
+/// pool takes its memory as it needs it.
+const TRIED_BYTES: u64 = 1 << 30;
+
+/// Refuses what the machine cannot give, before it is asked for.
+pub(crate) fn check(what: &'static str, bytes: u64) -> Result<(), Error> {
+    let free_bytes = host::memory_available_bytes().unwrap_or(UNKNOWN_BYTES);
+    if bytes > free_bytes.max(TRIED_BYTES) {
+        Err(Error::TooMuch { what, bytes, free_bytes })
+    } else {
+        Ok(())
+    }
+}
 
 /// What a recording may take, part by part.
 #[derive(Clone, PartialEq, Eq, Debug)]

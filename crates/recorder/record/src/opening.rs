@@ -12,7 +12,7 @@ use volume::{Candidate, MemberAt, Reader, Recovery, Writer};
 
 use crate::discards;
 use crate::error::Error;
-use crate::memory::Budget;
+use crate::memory::{self, Budget};
 use crate::options::{Input, Options};
 use crate::storage::{OpenedDevice, Storage};
 use crate::watch::Watches;
@@ -56,6 +56,7 @@ pub(crate) fn open(
     if pool_bytes < needed_bytes {
         return Err(Error::Pool { pool_bytes, needed_bytes });
     }
+    memory::check("pool", pool_bytes)?;
     // A stripe holds a column of every further data column while it fills, and while it is cut.
     let further = 2 * (u64::from(reader.geometry().data_columns) - 1);
     let columns = pool_bytes / piece_bytes + further;

@@ -9,8 +9,10 @@ use capture::{FileOptions, FileSource, LiveOptions, LiveSource, Source, XdpSourc
 use format::recorded::RecordedClock;
 use selection::Selection;
 use units::ByteSize;
+use units::number::to_u64;
 
 use crate::error::Error;
+use crate::memory;
 use crate::options::{Input, Options, Way};
 use crate::queues::Sources;
 
@@ -64,6 +66,8 @@ fn open_interfaces(names: &[String], options: &Options) -> Result<Inputs, Error>
     let receive_queues = names.iter().filter_map(|name| network::nic::receive_queue_count(name));
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let count = options.queues.count(receive_queues.max().unwrap_or(1), processors);
+    let rings = to_u64(names.len()).saturating_mul(to_u64(count.get()));
+    memory::check("kernel rings", rings.saturating_mul(options.kernel_ring_bytes))?;
     let mut setup = Vec::new();
     match options.way {
         Way::Xdp => return Ok(by_xdp(XdpSource::open_queues(&live, count)?)),

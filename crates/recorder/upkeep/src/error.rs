@@ -49,7 +49,7 @@ pub enum Error {
     OtherThanAnchored { path: PathBuf, newest: format::head::StripeId },
     #[error("cannot write the list of stripes: {0}")]
     List(#[source] std::io::Error),
-    #[error("it was broken off")]
+    #[error("interrupted")]
     BrokenOff,
     #[error("the index directory: {0}")]
     Index(#[from] index::Error),

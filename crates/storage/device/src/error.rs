@@ -47,6 +47,8 @@ pub enum Error {
     Io { operation: &'static str, offset: u64, errno: i32 },
     #[error("cannot get {size_bytes} bytes of memory for buffers: {}", describe(*errno))]
     Memory { size_bytes: u64, errno: i32 },
+    #[error("the file was removed while it was written: what is in it is gone when it is closed")]
+    Removed,
     #[error("refused since an earlier failure: {cause}")]
     Latched { cause: Box<Error> },
     #[error("interrupted")]
@@ -57,9 +59,11 @@ impl Error {
     /// Whether it is the device that failed, and not who asked for it: others may go on without.
     pub fn is_failure(&self) -> bool {
         match self {
-            Self::Io { .. } | Self::Path { .. } | Self::Silent { .. } | Self::GivenUp { .. } => {
-                true
-            }
+            Self::Io { .. }
+            | Self::Path { .. }
+            | Self::Silent { .. }
+            | Self::GivenUp { .. }
+            | Self::Removed => true,
             Self::Latched { cause } => cause.is_failure(),
             _ => false,
         }
@@ -80,6 +84,7 @@ impl Error {
             Self::Io { errno, .. } | Self::Path { errno, .. } => {
                 matches!(*errno, libc::ENODEV | libc::ENXIO)
             }
+            Self::Removed => true,
             Self::Latched { cause } => cause.is_gone(),
             _ => false,
         }

@@ -43,6 +43,9 @@ pub(crate) struct Target {
     size_bytes: u64,
     direct: bool,
     is_served: bool,
+    /// A file that had a name when it was opened, and whose number of names can be asked for
+    /// without waiting for whoever serves its file system.
+    is_named: bool,
     /// `None` where there is no ring.
     batch: OnceLock<Option<Batch>>,
     /// The file that holds its bytes in the end, where that is another one: locked.
@@ -96,8 +99,9 @@ impl Target {
             forget_cached(&fd, path)?;
         }
         let (size_bytes, is_served) = (end - end % to_u64(ROW_SIZE), is_served(&fd));
+        let is_named = kind == FileType::RegularFile && !is_served && opened.st_nlink > 0;
         let batch = OnceLock::new();
-        Ok(Self { fd, size_bytes, direct, is_served, batch, _backing: backing })
+        Ok(Self { fd, size_bytes, direct, is_served, is_named, batch, _backing: backing })
     }
 
     /// Some file systems accept `O_DIRECT` and refuse the transfers, or want more than 4096-byte
@@ -181,7 +185,15 @@ impl Target {
 
     /// Makes every completed write durable.
     pub(crate) fn sync(&self) -> Result<(), Error> {
-        rustix::fs::fdatasync(&self.fd).map_err(|errno| Error::io("flush", 0, errno))
+        rustix::fs::fdatasync(&self.fd).map_err(|errno| Error::io("flush", 0, errno))?;
+        self.check_name()
+    }
+
+    /// Nothing is durable in a file without a name: it goes when the last process closes it
+    /// (unlink(2)).
+    pub(crate) fn check_name(&self) -> Result<(), Error> {
+        let is_removed = self.is_named && fstat(&self.fd).is_ok_and(|file| file.st_nlink == 0);
+        if is_removed { Err(Error::Removed) } else { Ok(()) }
     }
 
     fn read_whole(&self, mut offset: u64, mut into: &mut [u8]) -> Result<(), Error> {

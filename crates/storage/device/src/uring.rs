@@ -180,6 +180,10 @@ impl Uring {
                 Some(result) => {
                     let slot = self.slots.get_mut(index).and_then(Option::take);
                     let Slot { token, submitted_ns, operation } = slot.expect("it was there");
+                    let is_flush = matches!(operation, Operation::Flush);
+                    let check =
+                        || if is_flush { self.target.target().check_name() } else { Ok(()) };
+                    let result = result.and_then(|()| check());
                     let latency_ns = monotonic_ns().saturating_sub(submitted_ns);
                     let read = operation.into_read();
                     out.push(Completion { token, result, latency_ns, read });

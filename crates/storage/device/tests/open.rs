@@ -402,6 +402,28 @@ fn a_write_beyond_the_space_fails_and_latches_every_way() {
 }
 
 #[test]
+fn nothing_is_durable_in_a_file_without_a_name() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let [path, renamed] = ["member", "renamed"].map(|name| directory.path().join(name));
+    for without_uring in [false, true] {
+        sparse(&path, MIB);
+        let mut device = open(&path, &Options { without_uring, ..Options::default() }).unwrap();
+        let mut flushed = |device: &mut dyn Device| {
+            let mut completions = Vec::new();
+            device.submit_flush(1);
+            device.reap(Some(Duration::from_secs(10)), &mut completions);
+            completions.pop().unwrap().result
+        };
+        assert_eq!(flushed(&mut *device), Ok(()));
+        std::fs::rename(&path, &renamed).unwrap();
+        assert_eq!((flushed(&mut *device), device.flush()), (Ok(()), Ok(())), "it has another");
+        std::fs::remove_file(&renamed).unwrap();
+        assert_eq!(flushed(&mut *device), Err(Error::Removed));
+        assert!(matches!(device.flush(), Err(Error::Latched { .. })));
+    }
+}
+
+#[test]
 fn buffers_are_held_until_a_dropped_device_has_written_them() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     for without_uring in [false, true] {

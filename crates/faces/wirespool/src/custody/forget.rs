@@ -106,13 +106,13 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     });
     progress.finish();
     let plan = plan.with_context(|| page::safe::path(&flags.volume))?;
-    stdout::print(&described(&plan, flags.yes))?;
-    if plan.is_empty() {
-        return Ok(Verdict::Negative);
-    }
     let is_whole = plan.completeness.damage.is_empty() && !plan.completeness.stopped;
+    stdout::print(&described(&plan, (is_whole, flags.yes)))?;
     if !is_whole {
         say_lines(&plan.completeness.to_string());
+    }
+    if plan.is_empty() {
+        return Ok(Verdict::Negative);
     }
     if flags.yes && is_whole {
         flags.receipt.around(|| {
@@ -139,13 +139,23 @@ fn receipt_of(plan: &Plan, query: &str) -> ReceiptForm {
     }
 }
 
-fn described(plan: &Plan, is_done: bool) -> String {
+fn described(plan: &Plan, (is_whole, is_wanted): (bool, bool)) -> String {
     if plan.is_empty() {
-        return "no packet of these sessions is in the volume\n".to_owned();
+        let text = if is_whole {
+            "no packet of these sessions is in the volume"
+        } else {
+            "no packet of these sessions is in what could be looked at; there may be some in the \
+             rest"
+        };
+        return format!("{text}\n");
     }
     let plural = page::text::plural;
     let times = plan.times.map_or_else(String::new, |(from, to)| format!(", of {from} to {to}"));
-    let todo = if is_done { "" } else { "\nnothing was changed: --yes does it" };
+    let todo = match (is_whole, is_wanted) {
+        (false, _) => "\nnothing was changed: not all that matches could be looked at",
+        (true, false) => "\nnothing was changed: --yes does it",
+        (true, true) => "",
+    };
     let forgotten = format!(
         "to be forgotten:  {} of {}",
         plural(plan.packets, "packet"),

@@ -66,6 +66,7 @@ mod standing;
 mod stenographer;
 mod strangers;
 mod supervised;
+mod surroundings;
 mod tap;
 mod top;
 mod trace;

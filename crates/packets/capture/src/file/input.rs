@@ -1,7 +1,7 @@
 //! The bytes of one file or pipe, in a buffer that grows only as far as one record needs.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::mem;
 use std::time::Duration;
 
@@ -74,6 +74,20 @@ impl Input {
     /// What is buffered.
     pub(super) fn bytes(&self) -> &[u8] {
         self.buffer.get(self.start..self.end).unwrap_or_default()
+    }
+
+    /// A pipe or device.
+    pub(super) fn waits(&self) -> bool {
+        self.waits
+    }
+
+    /// Whether the file has nothing behind what was read. Of what is unpacked that shows with the
+    /// next read only.
+    pub(super) fn is_at_end(&self) -> bool {
+        let Origin::File(file) = &self.origin else { return false };
+        let mut file = file;
+        let place = file.stream_position();
+        place.is_ok_and(|place| file.metadata().is_ok_and(|file| file.len() <= place))
     }
 
     /// Place of the first buffered byte in the file.

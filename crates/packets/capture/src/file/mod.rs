@@ -62,6 +62,8 @@ pub struct FileSource {
     open: Option<Open>,
     intake: Intake,
     buffer: Vec<u8>,
+    /// What was not read to its end when the stop came, until it is reported.
+    unread: Option<PathBuf>,
 }
 
 /// The file under way.
@@ -103,6 +105,7 @@ impl FileSource {
             open: None,
             intake: Intake::new(options)?,
             buffer: Vec::new(),
+            unread: None,
         };
         if path == Path::new("-") {
             let path = PathBuf::from("standard input");
@@ -184,6 +187,9 @@ impl FileSource {
     /// Reads on until there is something to hand out, or enough was done for one call.
     fn step(&mut self, wait: Duration) -> Result<Step, Error> {
         self.intake.clear();
+        if let Some(path) = self.unread.take() {
+            return Err(Error::Stopped { path });
+        }
         let mut wait = wait;
         for _ in 0..STEPS_MAX {
             let Some(open) = &mut self.open else {
@@ -264,6 +270,12 @@ impl FileSource {
 }
 
 impl Open {
+    /// Whether there is more than was handed out. A pipe goes on as long as its writer does, so
+    /// that a stop is how it ends.
+    fn has_rest(&self) -> bool {
+        !self.input.waits() && (self.input.bytes().len() > self.lent || !self.input.is_at_end())
+    }
+
     /// Parses what is buffered.
     fn parse(&mut self, intake: &mut Intake) -> Parsed {
         let bytes = self.input.bytes();
@@ -364,7 +376,8 @@ impl Source for FileSource {
     }
 
     fn begin_stop(&mut self) {
-        self.open = None;
+        let cut = self.open.take().filter(Open::has_rest).map(|open| open.path);
+        self.unread = cut.or_else(|| self.waiting.front().cloned());
         self.waiting.clear();
     }
 }

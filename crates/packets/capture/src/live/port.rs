@@ -90,8 +90,8 @@ impl Port {
             let start = self.drops_at_start;
             counters.interface_drops = start.map(|start| drops.saturating_sub(start));
         }
-        let link = self.socket.link(&self.name);
-        counters.is_away = self.is_gone || link.is_ok_and(|link| !link.is_up);
+        let is_up = self.socket.is_up(&self.name);
+        counters.is_away = self.is_gone || is_up.is_ok_and(|is_up| !is_up);
         counters.times_down = self.times_down;
     }
 

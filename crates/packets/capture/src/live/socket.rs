@@ -162,12 +162,18 @@ impl PacketSocket {
     /// What the interface of this name, which is the bound one, takes and how it stands.
     pub(super) fn link(&self, name: &str) -> io::Result<Link> {
         let mtu = question::mtu(self.as_fd(), name)?;
-        let flags = question::flags(self.as_fd(), name)?;
         Ok(Link {
             mtu: usize::try_from(mtu).map_err(|_| io::ErrorKind::InvalidData)?,
-            is_up: flags & libc::IFF_UP != 0,
+            is_up: self.is_up(name)?,
             has_carrier: self.has_carrier(name)?,
         })
+    }
+
+    /// Whether the interface of this name is up. This waits for nobody, whereas a question to a
+    /// driver waits for the kernel's one lock of all network devices, which whoever removes an
+    /// interface or a namespace may have for seconds.
+    pub(super) fn is_up(&self, name: &str) -> io::Result<bool> {
+        Ok(question::flags(self.as_fd(), name)? & libc::IFF_UP != 0)
     }
 
     /// Whether the interface of this name has an IPv4 address.
