@@ -570,7 +570,7 @@ fn large() -> Volume {
 
 /// Waits until this holds.
 #[track_caller]
-fn until(what: &str, holds: impl Fn() -> bool) {
+pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
     let began = Instant::now();
     while !holds() {
         assert!(began.elapsed() < PATIENCE, "{what}");
