@@ -211,6 +211,7 @@ fn serve(flags: &ServingFlags) -> Outcome {
         }),
         holds: flags.hold_dir.clone().map(|folder| Holds { folder, size_max: flags.hold_size }),
         tags: flags.tags_file.clone(),
+        approvals: flags.requests_file.clone(),
         qualifications: flags.qualification.clone(),
         bounds: Bounds {
             workers: flags.workers,
