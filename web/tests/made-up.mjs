@@ -100,7 +100,7 @@ const whoami = {
   person,
   guest: null,
   keys_at: url,
-  manages: { people: true, tokens: true, audit: true },
+  manages: { people: true, tokens: true, audit: true, requests: true },
   volumes: [{ name: "spool", id: "v" }],
   version: "0",
   now_ns: NOW_NS,

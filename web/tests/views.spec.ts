@@ -223,6 +223,61 @@ test("a job that goes on is shown with its progress, and cancelled", async ({ pa
   expect(isCancelled).toBe(true);
 });
 
+test("who asks for an extract withdraws it, who approves takes no packets", async ({ page }) => {
+  const request = {
+    state: "waiting",
+    query: "host 10.0.0.1",
+    volume: "v",
+    case: "2026/17 <b>",
+    purpose: "a leak",
+    made_ns: 1,
+    until_ns: 2,
+  };
+  const theirs = { ...request, id: "aaaaaaaaaa", is_yours: false, requester: { name: "anna" } };
+  const own = { ...request, id: "bbbbbbbbbb", is_yours: true, requester: { name: "x" } };
+  const done: string[] = [];
+  await page.route("**/api/v1/requests**", (route) =>
+    route.fulfill({ json: { requests: [theirs, own], count: 2 } }),
+  );
+  await page.route("**/api/v1/requests/*", (route) => {
+    done.push(`${route.request().method()} own`);
+    return route.fulfill({ json: { ...own, state: "withdrawn" } });
+  });
+  await page.route("**/api/v1/requests/*/approve", (route) => {
+    done.push(`${route.request().method()} theirs`);
+    return route.fulfill({ json: { ...theirs, state: "approved", approver: { name: "x" } } });
+  });
+  await enter(page, "requests");
+  const row = page.getByRole("row", { name: /anna/ });
+  await expect(row).toContainText("2026/17 <b>");
+  expect(await violations(page)).toEqual([]);
+  await row.getByRole("button", { name: "Approve aaaaaaaa" }).click();
+  await expect(row).toContainText("approved");
+  await expect(row.getByRole("link", { name: /Download/ })).toHaveCount(0);
+  await expect(page.getByRole("button", { name: "Approve bbbbbbbb" })).toHaveCount(0);
+  await page.getByRole("button", { name: "Withdraw bbbbbbbb" }).click();
+  await expect(page.getByRole("table")).toContainText("withdrawn");
+  expect(done).toEqual(["POST theirs", "DELETE own"]);
+});
+
+test("an extract is asked for, and approved by somebody else only", async ({ page }) => {
+  await enter(page, "requests");
+  const form = page.getByRole("form", { name: "Ask for an extract" });
+  await form.getByLabel("Which sessions").fill("hsot 10.0.0.1");
+  await form.getByLabel("Case").fill("2026/17");
+  await form.getByLabel("Purpose").fill("a leak");
+  await form.getByRole("button", { name: "Ask" }).click();
+  await expect(page.getByRole("alert").filter({ hasText: /\S/ })).toBeVisible();
+  await form.getByLabel("Which sessions").fill("port 53");
+  await form.getByRole("button", { name: "Ask" }).click();
+  const row = page.getByRole("row", { name: /2026\/17/ }).first();
+  await expect(row).toContainText("waiting");
+  await expect(row.getByRole("button", { name: /Approve/ })).toHaveCount(0);
+  expect(await violations(page)).toEqual([]);
+  await row.getByRole("button", { name: /Withdraw/ }).click();
+  await expect(row).toContainText("withdrawn");
+});
+
 test("settings have the value that counts, and what changes it", async ({ page }) => {
   await enter(page, "settings");
   const row = page.getByRole("row", { name: /^token_file/ });
@@ -257,7 +312,7 @@ for (const [theme, width] of [
   test(`axe finds nothing in the views, ${theme}, ${width} wide`, async ({ page }) => {
     await page.setViewportSize({ width, height: 900 });
     await page.addInitScript((name) => localStorage.setItem("wirespool.theme", name), theme);
-    for (const view of ["storage", "findings", "jobs", "settings"]) {
+    for (const view of ["storage", "findings", "jobs", "requests", "settings"]) {
       await enter(page, view);
       await page.waitForTimeout(2500);
       expect.soft(await violations(page), view).toEqual([]);

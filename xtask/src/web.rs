@@ -96,11 +96,13 @@ fn browse_with(browser: &str) -> Result<()> {
     let kept = folder.to_str().context("the target folder's name is no text")?;
     process::output(Command::new(&wirespool).args(["demo", "--keep", kept]))?;
     let (volume, tokens) = (format!("{kept}/volume"), format!("{kept}/tokens"));
-    let scopes = ["--scope", "sessions,payload,extract,hold,admin"];
+    let scopes = ["--scope", "sessions,payload,extract,request,approve,hold,admin"];
     let create = ["serve", "token", "create", "browser", "--token-file", &tokens];
     let token = process::text(Command::new(&wirespool).args(create).args(scopes))?;
     let serve = ["serve", &volume, "--listen", "127.0.0.1:0", "--token-file", &tokens];
-    let (_service, url) = Service::start(&wirespool, &serve, "listening at ")?;
+    let [requests, log] = ["requests", "requests-audit"].map(|name| format!("{kept}/{name}"));
+    let asked = [&serve[..], &["--requests-file", &requests, "--audit", &log]].concat();
+    let (_service, url) = Service::start(&wirespool, &asked, "listening at ")?;
     // One that has nobody yet, and says the link for the first one.
     let [people, audit] = ["people", "audit"].map(|name| format!("{kept}/{name}"));
     let beside = ["--people-file", &people, "--audit", &audit];

@@ -63,7 +63,9 @@ class Service:
         self.token, self.poor_token = self.make_token("tester", scopes), self.make_token("poor", "")
         words = ["serve", str(self.volume), "--listen", "127.0.0.1:0", *self.index_dir]
         words += ["--token-file", str(self.tokens), "--hold-dir", str(folder / "holds")]
-        words += ["--tags-file", str(folder / "tags"), *flags]
+        words += ["--tags-file", str(folder / "tags")]
+        words += ["--requests-file", str(folder / "requests")]
+        words += ["--audit", str(folder / "audit"), *flags]
         self.child = subprocess.Popen(
             [str(BINARY), *words],
             stdin=subprocess.DEVNULL,
@@ -127,7 +129,7 @@ def service(
         captures = [Path(name, f"{link_type}.pcap") for link_type in link_types]
         for path, link_type in zip(captures, link_types):
             write_capture(path, link_type=link_type, **capture)
-        served = Service(Path(name), captures, "sessions,payload,extract,hold,admin", flags)
+        served = Service(Path(name), captures, "sessions,payload,extract,request,hold,admin", flags)
         try:
             yield served
         finally:

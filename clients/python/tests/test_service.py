@@ -363,6 +363,24 @@ def test_holds(served: Service) -> None:
         client.release("../tokens")
 
 
+def test_four_eyes(tmp_path: Path) -> None:
+    with service() as other:
+        lead = Client(other.url, token=other.make_token("lead", "approve"))
+        client = other.client()
+        asked = client.ask_extract("host 10.0.0.3", "2026/17", "a leak", valid_for_s=60)
+        with pytest.raises(Problem) as raised:
+            next(client.approved_extract(asked["id"]))
+        assert (raised.value.status, raised.value.type) == (403, "not-approved")
+        time.sleep(1.1)
+        assert [one["id"] for one in lead.requests("waiting")["requests"]] == [asked["id"]]
+        assert lead.approve(asked["id"], "once")["state"] == "approved"
+        taken = client.approved_extract(asked["id"], tmp_path / "out.pcapng")
+        assert taken.manifest and taken.manifest["request"]["approved"]["approved_by"]
+        assert b"".join(client.extract("host 10.0.0.3")) == (tmp_path / "out.pcapng").read_bytes()
+        assert client.end_request(asked["id"])["state"] == "withdrawn"
+        assert client.request(asked["id"])["ended_by"]["name"] == "tester"
+
+
 def test_looks(served: Service) -> None:
     client = served.client()
     inspected = client.inspection()
@@ -498,6 +516,8 @@ def test_each_endpoint_has_a_method_or_a_reason(served: Service) -> None:
         asked = {parameter["name"] for parameter in paths[path][verb.lower()]["parameters"]}
         own = {"release": "name", "remove_tag": "tag_id", "job": "job_id"}
         own.update(dict.fromkeys(["watch_job", "cancel_job"], "job_id"))
+        of_requests = ["request", "approve", "end_request", "approved_extract"]
+        own.update(dict.fromkeys(of_requests, "request_id"))
         if method in own:
             asked = asked - {"id"} | {own[method]}
         taken = inspect.signature(getattr(Client, method)).parameters

@@ -5,6 +5,7 @@ import type {
   AuditPage,
   Diagnosis,
   Enrolment,
+  ExtractRequest,
   Field,
   Job,
   LoginWays,
@@ -196,6 +197,17 @@ export const addTag = (volume: string, session: string, tag: string) =>
     parameters: { volume, query: `session_id ${session}`, tag },
   });
 export const removeTag = (id: string) => send<Tag>("DELETE", `tags/${encodeURIComponent(id)}`);
+
+export const requests = (signal?: AbortSignal) =>
+  get<{ requests: ExtractRequest[] }>("requests", {}, signal);
+export const askExtract = (parameters: Parameters) =>
+  send<ExtractRequest>("POST", "requests", { parameters });
+export const approve = (id: string) =>
+  send<ExtractRequest>("POST", `requests/${encodeURIComponent(id)}/approve`);
+export const endRequest = (id: string) =>
+  send<ExtractRequest>("DELETE", `requests/${encodeURIComponent(id)}`);
+export const approvedAddress = (id: string) =>
+  address(`requests/${encodeURIComponent(id)}/extract`);
 
 export const settings = (signal?: AbortSignal) =>
   get<{ settings: Setting[] }>("settings", {}, signal);

@@ -11,7 +11,7 @@ export interface Whoami {
   /** Address of the page at which keys can be used. */
   keys_at: string | null;
   /** The files that the service has. */
-  manages: { people: boolean; tokens: boolean; audit: boolean };
+  manages: { people: boolean; tokens: boolean; audit: boolean; requests: boolean };
   volumes: { name: string; id: string }[];
   version: string;
   now_ns: number;
@@ -451,6 +451,21 @@ export interface Tag {
   severity?: number;
   by: string;
   made_ns: number;
+}
+
+/** An extract that one asks for and another one approves. */
+export interface ExtractRequest {
+  id: string;
+  state: "waiting" | "approved" | "expired" | "withdrawn" | "refused";
+  is_yours: boolean;
+  query: string;
+  volume: string;
+  case: string;
+  purpose: string;
+  requester: { name: string };
+  approver?: { name: string };
+  made_ns: number;
+  until_ns: number;
 }
 
 export interface Setting {

@@ -1,5 +1,5 @@
 /** What a token may permit. */
-export const SCOPES = ["sessions", "payload", "extract", "hold", "admin"];
+export const SCOPES = ["sessions", "payload", "extract", "request", "approve", "hold", "admin"];
 
 const DAY_MS = 86_400_000;
 

@@ -15,6 +15,7 @@ export const VIEWS = [
   "storage",
   "findings",
   "jobs",
+  "requests",
   "settings",
   "people",
   "audit",

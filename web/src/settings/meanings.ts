@@ -26,6 +26,7 @@ export const MEANINGS: Record<string, Meaning> = {
   hold_dir: meaning("Where packets are put aside"),
   hold_size: meaning("Bytes of all holds"),
   tags_file: meaning("Tags of sessions"),
+  requests_file: meaning("Extracts that one asks for and another one approves"),
   qualification: meaning("Reports of disks that are shown", "wirespool qualify --output FILE"),
   index_dir: meaning("Where index files are cached"),
   identity: meaning("The key that opens encrypted volumes"),

@@ -9,6 +9,7 @@ export type Destination =
   | "storage"
   | "findings"
   | "jobs"
+  | "requests"
   | "settings"
   | "people"
   | "audit"
@@ -23,6 +24,7 @@ const DESTINATIONS: Record<string, Destination> = {
   r: "storage",
   f: "findings",
   j: "jobs",
+  x: "requests",
   e: "settings",
   p: "people",
   a: "audit",

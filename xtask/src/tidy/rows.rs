@@ -44,6 +44,8 @@ pub(crate) const ROWS: [&[&str]; 13] = [
         "oidc",
         "jobs",
         "tags",
+        "approvals",
+        "questions",
         "exposition",
     ],
     &["tui", "server", "remote", "supervise", "setup", "archive", "attest"],

@@ -215,6 +215,67 @@ class Client:
         """Removes a hold."""
         return self._object("DELETE", f"holds/{path_part(name)}")
 
+    def ask_extract(
+        self,
+        query: str,
+        case: str,
+        purpose: str,
+        *,
+        only_range: bool = False,
+        valid_for_s: Optional[int] = None,
+        volume: Optional[str] = None,
+    ) -> dict[str, Any]:
+        """Asks for an extract that somebody else has to approve; its `id` is for the others."""
+        parameters = {"query": query, "case": case, "purpose": purpose, "only_range": only_range}
+        parameters.update(valid_for_s=_positive(valid_for_s), volume=volume)
+        return self._object("POST", "requests", parameters)
+
+    def requests(self, state: Optional[str] = None, limit: Optional[int] = None) -> dict[str, Any]:
+        """Extracts that were asked for in `requests`, the newest first: `waiting`, `approved`,
+        `expired`, `withdrawn` or `refused` ones, or all."""
+        return self._object("GET", "requests", {"state": state, "limit": _positive(limit)})
+
+    def request(self, request_id: str) -> dict[str, Any]:
+        """What was asked, and how it stands."""
+        return self._object("GET", f"requests/{path_part(request_id)}")
+
+    def approve(self, request_id: str, note: Optional[str] = None) -> dict[str, Any]:
+        """Approves what somebody else has asked for."""
+        return self._object("POST", f"requests/{path_part(request_id)}/approve", {"note": note})
+
+    def end_request(self, request_id: str, note: Optional[str] = None) -> dict[str, Any]:
+        """Withdraws a request of one's own, or refuses one of somebody else."""
+        return self._object("DELETE", f"requests/{path_part(request_id)}", {"note": note})
+
+    def approved_extract(
+        self,
+        request_id: str,
+        path_or_file: Optional[Target] = None,
+        *,
+        only_range: bool = False,
+        limit: Optional[int] = None,
+        limit_packets: Optional[int] = None,
+        limit_bytes: Optional[int] = None,
+        packet_filter: Optional[str] = None,
+        payload: Optional[str] = None,
+        comments: bool = False,
+        complete: bool = False,
+        overwrite: bool = False,
+    ) -> Extract:
+        """The packets that were asked for, as `extract` gives them, once they are approved."""
+        parameters = {
+            "only_range": only_range,
+            "limit": _positive(limit),
+            "limit_packets": _positive(limit_packets),
+            "limit_bytes": _positive(limit_bytes),
+            "packet_filter": packet_filter,
+            "payload": payload,
+            "comments": comments,
+        }
+        path = f"/api/v1/requests/{path_part(request_id)}/extract"
+        extract = Extract(self._transport, parameters, complete, path)
+        return extract if path_or_file is None else extract.write(path_or_file, overwrite)
+
     def inspection(
         self, volume: Optional[str] = None, *, with_map: bool = False
     ) -> dict[str, Any]:

@@ -36,8 +36,15 @@ class Extract(Once[bytes]):
     Iteration raises `Broken` where they differ or were cut for good.
     """
 
-    def __init__(self, transport: Transport, parameters: dict[str, Any], complete: bool) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        parameters: dict[str, Any],
+        complete: bool,
+        path: str = "/api/v1/extract",
+    ) -> None:
         self._transport, self._parameters, self._complete = transport, parameters, complete
+        self._path = path
         super().__init__(self._take())
         self.statement: Statement = unknown("the answer was not read to its end")
         self.packets: Optional[int] = None
@@ -58,7 +65,7 @@ class Extract(Once[bytes]):
         while True:
             try:
                 with self._transport.open(
-                    "GET", "/api/v1/extract", parameters, accept=PCAPNG
+                    "GET", self._path, parameters, accept=PCAPNG
                 ) as response:
                     now_ns = response.now_ns
                     for chunk in response.chunks():

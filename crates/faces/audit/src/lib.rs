@@ -29,7 +29,7 @@ mod writer;
 
 pub use chain::{Fault, Link};
 pub use error::Error;
-pub use line::{Credential, Ended, Event, Line, Removed, Request};
+pub use line::{Credential, Ended, Event, FourEyes, Line, Removed, Request};
 pub use paged::{Page, page, verify_live};
 pub use reading::{Filter, Shown, Verified, head, show, verify, verify_lines};
 pub use shown::{shown_line, verified_text};

@@ -117,6 +117,9 @@ pub struct Request {
     /// What the query and the credential's filter permit of time, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<[Option<String>; 2]>,
+    /// Of an extract that one asks for and another one approves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub four_eyes: Option<FourEyes>,
     /// Of HTTP; none where the client left before there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
@@ -136,6 +139,23 @@ pub struct Request {
     pub blake3: Option<String>,
     /// From the first byte of the request on.
     pub took_ms: u64,
+}
+
+/// An extract that one asks for and another one approves.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FourEyes {
+    /// Id of the request: the BLAKE3 of what was asked.
+    pub request: String,
+    /// The case that it belongs to.
+    pub case: String,
+    /// Why it was asked.
+    pub purpose: String,
+    /// Who has asked.
+    pub requested_by: String,
+    /// Who has approved it, or is about to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approved_by: Option<String>,
 }
 
 /// What a client shows to be let in.

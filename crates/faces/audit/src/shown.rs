@@ -7,7 +7,7 @@ use page::safe::{path, printable};
 use page::text::plural;
 use units::hex;
 
-use crate::line::{Event, Line, Request};
+use crate::line::{Event, FourEyes, Line, Request};
 use crate::reading::{Shown, Verified};
 
 /// A line of text, with its line feed.
@@ -64,6 +64,14 @@ fn of_request(request: &Request, has_end: bool) -> String {
     }
     if let Some(volume) = &request.volume {
         add(format_args!("volume {volume}"));
+    }
+    if let Some(asked) = &request.four_eyes {
+        let FourEyes { request, case, purpose, requested_by, approved_by } = asked;
+        add(format_args!("request {request}"));
+        add(format_args!("case {case:?}  purpose {purpose:?}  requested by {requested_by}"));
+        if let Some(approver) = approved_by {
+            add(format_args!("approved by {approver}"));
+        }
     }
     if let Some(status) = request.status {
         add(format_args!("{status}"));

@@ -26,6 +26,8 @@ pub enum Needs {
     Credential,
     /// One with this scope.
     Scope(Scope),
+    /// One with one of these scopes.
+    OneOf(&'static [Scope]),
 }
 
 /// What is done with what stands at a path.
@@ -139,6 +141,18 @@ pub enum Matter {
     Extract,
     /// Rows of SQL.
     Sql,
+    /// Extracts that were asked for.
+    Requests,
+    /// An extract is asked for.
+    AskExtract,
+    /// One that was asked for.
+    Request,
+    /// Somebody else approves it.
+    Approve,
+    /// It is withdrawn or refused.
+    EndRequest,
+    /// Packets that were asked for and approved, as a file.
+    ApprovedExtract,
     /// Packets that are put aside.
     Holds,
     /// Packets are put aside.
@@ -175,6 +189,9 @@ impl Matter {
         matches!(
             self,
             Self::Hold
+                | Self::AskExtract
+                | Self::Approve
+                | Self::EndRequest
                 | Self::Release
                 | Self::AddTags
                 | Self::RemoveTag
@@ -235,7 +252,26 @@ impl Matter {
     pub fn asks_volume(self) -> bool {
         matches!(
             self,
-            Self::Sessions | Self::Summary | Self::Packets | Self::Extract | Self::Sql | Self::Hold
+            Self::Sessions
+                | Self::Summary
+                | Self::Packets
+                | Self::Extract
+                | Self::ApprovedExtract
+                | Self::Sql
+                | Self::Hold
+        )
+    }
+
+    /// It is about an extract that one asks for and another one approves.
+    pub fn is_of_requests(self) -> bool {
+        matches!(
+            self,
+            Self::Requests
+                | Self::AskExtract
+                | Self::Request
+                | Self::Approve
+                | Self::EndRequest
+                | Self::ApprovedExtract
         )
     }
 

@@ -1,4 +1,4 @@
-//! Schemas of what a service keeps: tags and jobs.
+//! Schemas of what a service keeps: tags, requests and jobs.
 
 use serde_json::{Map, Value, json};
 
@@ -10,6 +10,8 @@ pub(crate) fn schemas() -> Map<String, Value> {
         ("Tag", tag()),
         ("Tags", tags()),
         ("Tagged", tagged()),
+        ("Request", request()),
+        ("Requests", requests()),
         ("Job", job()),
         ("Jobs", form(&[("jobs", list(&of("Job")))], &[])),
     ];
@@ -46,6 +48,43 @@ fn tags() -> Value {
 
 fn tagged() -> Value {
     form(&[("tags", list(&of("Tag"))), ("count", counts()), ("statement", of("Statement"))], &[])
+}
+
+fn request() -> Value {
+    let who = || form(&[("name", text()), ("kind", text())], &[]);
+    form(
+        &[
+            ("id", text()),
+            ("state", json!({"enum": ["waiting", "approved", "expired", "withdrawn", "refused"]})),
+            ("is_yours", json!({"type": "boolean"})),
+            ("query", text()),
+            ("volume", text()),
+            ("volume_id", text()),
+            ("only_range", json!({"type": "boolean"})),
+            ("case", text()),
+            ("purpose", text()),
+            ("requester", who()),
+            ("made_ns", time()),
+            ("until_ns", time()),
+        ],
+        &[
+            ("filter", text(), "What who asked saw at most; the query has it, too"),
+            ("approver", who(), "Who has approved it"),
+            ("approved_ns", time(), "When"),
+            ("approval_blake3", text(), "As the manifest of its extract has it"),
+            ("note", text(), "What the approver has said"),
+            ("ended_by", who(), "Who has withdrawn or refused it"),
+            ("ended_ns", time(), "When"),
+            ("ended_note", text(), "What they have said"),
+        ],
+    )
+}
+
+fn requests() -> Value {
+    form(
+        &[("requests", list(&of("Request"))), ("count", counts())],
+        &[("cut_by", json!({"enum": ["limit"]}), "Fewer are shown than there are")],
+    )
 }
 
 fn job() -> Value {

@@ -9,6 +9,7 @@ mod form;
 mod kept;
 mod looks;
 mod openapi;
+mod parameters;
 mod schemas;
 mod scope;
 mod table;

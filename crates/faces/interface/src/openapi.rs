@@ -54,6 +54,11 @@ fn operation(endpoint: &Endpoint) -> Value {
         Needs::Secret => "No credential is needed but what the request brings.".to_owned(),
         Needs::Credential => "Any credential.".to_owned(),
         Needs::Scope(scope) => format!("A credential with the scope `{}`.", scope.word()),
+        Needs::OneOf(scopes) => {
+            let words: Vec<String> =
+                scopes.iter().map(|scope| format!("`{}`", scope.word())).collect();
+            format!("A credential with the scope {}.", words.join(" or "))
+        }
     };
     let security = match endpoint.needs {
         Needs::Nothing => json!([{}, {"token": []}, {"certificate": []}]),
@@ -81,6 +86,7 @@ fn operation(endpoint: &Endpoint) -> Value {
             Matter::Release => "The name of the hold's file",
             Matter::RevokeToken => "The name of the token",
             Matter::RemoveTag => "The id of the tag",
+            what if what.is_of_requests() => "The id of the request",
             Matter::EndKey => "The id of the key, as whoami lists it",
             Matter::Job | Matter::JobEvents | Matter::CancelJob => "The id of the job",
             _ if endpoint.path.starts_with("/api/v1/people/") => "The name of the person",
@@ -158,11 +164,11 @@ fn responses(endpoint: &Endpoint) -> Value {
     };
     refuse_all(endpoint, &mut refuse);
     refuse_of_people(endpoint, &mut refuse);
-    refuse_of_kept(endpoint.what, &mut refuse);
     if endpoint.needs != Needs::Nothing {
         refuse("503", "It cannot be put down in the audit, or too much is being done");
     }
     refuse_of_volumes(endpoint.what, &mut refuse);
+    refuse_of_kept(endpoint.what, &mut refuse);
     if endpoint.what == Matter::Health {
         let health = json!({"$ref": "#/components/schemas/Health"});
         let content = json!({"application/json": {"schema": health}});
@@ -192,7 +198,9 @@ fn refuse_all(endpoint: &Endpoint, refuse: Refuse<'_>) {
     if endpoint.needs != Needs::Nothing {
         refuse("401", "There is no credential, or it does not count");
     }
-    if matches!(endpoint.needs, Needs::Scope(_)) || endpoint.what == Matter::Inspection {
+    if matches!(endpoint.needs, Needs::Scope(_) | Needs::OneOf(_))
+        || endpoint.what == Matter::Inspection
+    {
         refuse("403", "The credential lacks the scope, or sees a part of the sessions");
     }
     if !endpoint.body.is_empty() {
@@ -235,8 +243,34 @@ fn refuse_of_kept(what: Matter, refuse: Refuse<'_>) {
             refuse("404", "There is no such job, or no volume of this name");
             refuse("409", "The job has ended");
         }
+        what if what.is_of_requests() => refuse_of_requests(what, refuse),
         Matter::Answer | Matter::Manifest => {
             refuse("404", "No answer of this credential has this id, or none any more");
+        }
+        _ => {}
+    }
+}
+
+/// Of extracts that one asks for and another one approves.
+fn refuse_of_requests(what: Matter, refuse: Refuse<'_>) {
+    refuse("404", "There is no such request or volume, or no file of requests");
+    match what {
+        Matter::AskExtract => {
+            refuse("409", "Too many requests of this credential are open");
+            refuse("413", "The query, the case or the purpose is too long");
+            refuse("500", "The file of requests cannot be changed");
+            refuse("507", "The file of requests is full");
+        }
+        Matter::Approve | Matter::EndRequest => {
+            refuse("403", "The credential lacks the scope, or one person would do both");
+            refuse("409", "It was approved before");
+            refuse("410", "It has expired, or was withdrawn or refused");
+            refuse("413", "The note is too long");
+            refuse("500", "The file of requests cannot be changed");
+        }
+        Matter::ApprovedExtract => {
+            refuse("403", "The credential lacks the scope, or nobody who counts has approved it");
+            refuse("410", "It has expired, or was withdrawn or refused");
         }
         _ => {}
     }
@@ -255,7 +289,7 @@ fn refuse_of_volumes(what: Matter, refuse: Refuse<'_>) {
 
 fn conflict(what: Matter) -> &'static str {
     match what {
-        Matter::Extract => {
+        Matter::Extract | Matter::ApprovedExtract => {
             "The volume is encrypted, and the service has no key that opens it, or the extract \
              does not begin with the bytes of offset any more"
         }
@@ -333,6 +367,10 @@ fn schema(endpoint: &Endpoint, media_type: &str) -> Value {
         (Matter::Tags, _) => of("Tags"),
         (Matter::AddTags, _) => of("Tagged"),
         (Matter::RemoveTag, _) => of("Tag"),
+        (Matter::Requests, _) => of("Requests"),
+        (Matter::AskExtract | Matter::Request | Matter::Approve | Matter::EndRequest, _) => {
+            of("Request")
+        }
         (Matter::Jobs, _) => of("Jobs"),
         (Matter::StartJob | Matter::Job | Matter::CancelJob, _) => of("Job"),
         (Matter::JobEvents, _) => json!({"type": "string", "contentMediaType": EVENTS,

@@ -9,6 +9,10 @@ pub enum Scope {
     Payload,
     /// To take packets.
     Extract,
+    /// To take packets that somebody else has approved.
+    Request,
+    /// To approve what somebody else has requested.
+    Approve,
     /// To hold packets beyond the ring.
     Hold,
     /// To manage people and tokens, and to read the audit.
@@ -17,8 +21,15 @@ pub enum Scope {
 
 impl Scope {
     /// All that there are.
-    pub const ALL: [Self; 5] =
-        [Self::Sessions, Self::Payload, Self::Extract, Self::Hold, Self::Admin];
+    pub const ALL: [Self; 7] = [
+        Self::Sessions,
+        Self::Payload,
+        Self::Extract,
+        Self::Request,
+        Self::Approve,
+        Self::Hold,
+        Self::Admin,
+    ];
 
     /// As files and flags have it.
     pub fn word(self) -> &'static str {
@@ -26,6 +37,8 @@ impl Scope {
             Self::Sessions => "sessions",
             Self::Payload => "payload",
             Self::Extract => "extract",
+            Self::Request => "request",
+            Self::Approve => "approve",
             Self::Hold => "hold",
             Self::Admin => "admin",
         }
@@ -43,6 +56,6 @@ impl Scope {
     pub fn list(text: &str) -> Result<Vec<Self>, &'static str> {
         let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
         let scopes = words.map(Self::of_word).collect::<Option<_>>();
-        scopes.ok_or("scopes are sessions, payload, extract, hold, admin")
+        scopes.ok_or("scopes are sessions, payload, extract, request, approve, hold, admin")
     }
 }

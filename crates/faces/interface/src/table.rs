@@ -4,69 +4,15 @@
 use crate::endpoint::{
     ARROW, EVENTS, Endpoint, JSON, Matter, Method, NDJSON, Needs, PCAPNG, PLAIN, Parameter,
 };
+use crate::parameters::{
+    APPROVED_EXTRACT, ASKS_OR_APPROVES, CODE, CURSOR_PATTERN, EXTRACT, ISSUER, KEY, KEY_NAME, LINK,
+    NAME, NEW_KEY, NEW_PASSWORD, NOTE, ONLY_RANGE, PASSWORD, PERSON_NAME, PROVIDER_CODE, QUERY,
+    ROLE, STATE, TOKEN_NAME, VOLUME,
+};
 use crate::scope::Scope;
 
-/// What a cursor looks like, as a regular expression.
-const CURSOR_PATTERN: &str = "^[12]_-?[0-9]+_[0-9]+[.][0-9]+-[0-9]+_[0-9]+_-?[0-9]+_[0-9a-f]{8}$";
-
-const QUERY: Parameter = Parameter::text(
-    "query",
-    "Which sessions, in the query language (docs/query.md); all without it",
-);
-const VOLUME: Parameter =
-    Parameter::text("volume", "Name or id of the volume; needed where several are served");
-
-const ONLY_RANGE: Parameter = Parameter::flag(
-    "only_range",
-    "Of the sessions' packets only those between the query's before and after",
-);
-
-/// What an extract is asked for, and where it goes on.
-static EXTRACT: [Parameter; 14] = [
-    QUERY,
-    VOLUME,
-    ONLY_RANGE,
-    Parameter::flag("whole_sessions", "With payload: all packets of sessions that have such a one"),
-    Parameter::number("limit", "At most so many sessions"),
-    Parameter::number("limit_packets", "At most so many packets"),
-    Parameter::number("limit_bytes", "At most so many bytes of packets"),
-    Parameter::number("around_ms", "All packets from so long before each session to so long after"),
-    Parameter::text("packet_filter", "Those that pass this filter, in the words of pcap-filter"),
-    Parameter::text("payload", "Those with this in them: a text, hex:DIGITS or re:EXPRESSION"),
-    Parameter::flag("comments", "Each packet has the id of its session as a comment, and its side"),
-    Parameter::number("offset", "Go on behind so many bytes of an extract: 409 if that cannot be"),
-    Parameter::text("sha256", "With offset: SHA-256 of these bytes, in hex digits")
-        .like("^[0-9a-f]{64}$"),
-    Parameter::number("now_ns", "What relative times count from: as Wirespool-Now has said it"),
-];
-
-const NAME: Parameter = Parameter::text("name", "Name of the person");
-const PASSWORD: Parameter = Parameter::text("password", "Password of the person");
-const NEW_PASSWORD: Parameter = Parameter::text("new_password", "12 characters or more");
-const CODE: Parameter = Parameter::text(
-    "code",
-    "Six digits of the authenticator, or one of the ten codes; where there is one",
-);
-const KEY: Parameter = Parameter::object(
-    "key",
-    "In the place of a code: what a key has signed, id, client_data, authenticator_data and \
-     signature in base 64 for URLs",
-);
-const KEY_NAME: Parameter = Parameter::text("name", "How the person calls the key");
-const NEW_KEY: Parameter = Parameter::object(
-    "key",
-    "What the browser says of it: client_data and attestation in base 64 for URLs",
-);
-const LINK: Parameter = Parameter::text("link", "What stands behind link= in the link");
-const PROVIDER_CODE: Parameter = Parameter::text("code", "What the provider has sent as code");
-const STATE: Parameter = Parameter::text("state", "What it has sent as state");
-const ISSUER: Parameter = Parameter::text("iss", "What it has sent as iss, where it does");
-const ROLE: Parameter = Parameter::text("role", "Name of a role");
-const PERSON_NAME: Parameter = Parameter::text("name", "Name by which the person logs in");
-const TOKEN_NAME: Parameter = Parameter::text("name", "Name of the credential, for the log");
-
 /// All that there are.
-pub static ENDPOINTS: [Endpoint; 57] = [
+pub static ENDPOINTS: [Endpoint; 63] = [
     Endpoint {
         path: "/api/v1/health",
         what: Matter::Health,
@@ -327,7 +273,8 @@ pub static ENDPOINTS: [Endpoint; 57] = [
             TOKEN_NAME,
             Parameter::text(
                 "scopes",
-                "What it permits: sessions, payload, extract, hold, admin, with commas",
+                "What it permits: sessions, payload, extract, request, approve, hold, admin, with \
+                 commas",
             ),
             Parameter::text("expires", "Until when it counts, in RFC 3339; for ever without it"),
             Parameter::text("filter", "A query that is asked besides whatever its owner asks"),
@@ -575,6 +522,86 @@ pub static ENDPOINTS: [Endpoint; 57] = [
         media_types: &[PCAPNG],
     },
     Endpoint {
+        path: "/api/v1/requests",
+        what: Matter::Requests,
+        method: Method::Get,
+        needs: ASKS_OR_APPROVES,
+        summary: "Extracts that were asked for: one's own, and for who approves those of others",
+        parameters: &[
+            Parameter::text("state", "Those that stand so").one_of(&[
+                "waiting",
+                "approved",
+                "expired",
+                "withdrawn",
+                "refused",
+            ]),
+            Parameter::number("limit", "At most so many, 100 without it, 1000 at most"),
+        ],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/requests",
+        what: Matter::AskExtract,
+        method: Method::Post,
+        needs: Needs::Scope(Scope::Request),
+        summary: "Ask for an extract that somebody else has to approve",
+        parameters: &[
+            QUERY,
+            VOLUME,
+            ONLY_RANGE,
+            Parameter::text("case", "The case that it belongs to, of 1024 bytes at most"),
+            Parameter::text("purpose", "Why it is asked, of 1024 bytes at most"),
+            Parameter::number(
+                "valid_for_s",
+                "So many seconds something is handed out for it: 604800 without it (7 days), \
+                 2592000 at most",
+            ),
+        ],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/requests/{id}",
+        what: Matter::Request,
+        method: Method::Get,
+        needs: ASKS_OR_APPROVES,
+        summary: "What was asked, and how it stands",
+        parameters: &[],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/requests/{id}",
+        what: Matter::EndRequest,
+        method: Method::Delete,
+        needs: ASKS_OR_APPROVES,
+        summary: "Withdraw a request of one's own, or refuse one of somebody else",
+        parameters: &[NOTE],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/requests/{id}/approve",
+        what: Matter::Approve,
+        method: Method::Post,
+        needs: Needs::Scope(Scope::Approve),
+        summary: "Approve what somebody else has asked for",
+        parameters: &[NOTE],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/requests/{id}/extract",
+        what: Matter::ApprovedExtract,
+        method: Method::Get,
+        needs: Needs::Scope(Scope::Request),
+        summary: "The packets that were asked for, for who asked, once somebody else has approved",
+        parameters: &APPROVED_EXTRACT,
+        body: &[],
+        media_types: &[PCAPNG],
+    },
+    Endpoint {
         path: "/api/v1/holds",
         what: Matter::Holds,
         method: Method::Get,
@@ -716,7 +743,7 @@ pub static ENDPOINTS: [Endpoint; 57] = [
         path: "/api/v1/answers/{id}/manifest",
         what: Matter::Manifest,
         method: Method::Get,
-        needs: Needs::Scope(Scope::Extract),
+        needs: Needs::OneOf(&[Scope::Extract, Scope::Request]),
         summary: "The sealed manifest of an extract that was sent, for who asked for it",
         parameters: &[],
         body: &[],
@@ -761,6 +788,7 @@ mod tests {
         assert_eq!(of("/api/v1/answers/a1"), [(Matter::Answer, "a1")]);
         assert_eq!(of("/api/v1/answers/a1/manifest"), [(Matter::Manifest, "a1")]);
         assert_eq!(of("/api/v1/jobs/a1/events"), [(Matter::JobEvents, "a1")]);
+        assert_eq!(of("/api/v1/requests/a1/extract"), [(Matter::ApprovedExtract, "a1")]);
         for path in ["", "/", "/api/v1/answers/", "/api/v1/answers/a/b", "/api/v1/sessions/"] {
             assert!(of(path).is_empty(), "{path}");
         }

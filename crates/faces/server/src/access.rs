@@ -9,6 +9,7 @@
 
 use std::path::{Path, PathBuf};
 
+use approvals::{Party, PartyKind};
 use hyper::header::{AUTHORIZATION, HeaderMap};
 use people::{Scope, checked_filter, hash_of, is_name, is_same};
 use serde::Serialize;
@@ -37,6 +38,9 @@ pub(crate) struct Caller {
     pub(crate) person: Option<Standing>,
     /// Somebody who has logged in at the provider, in a browser.
     pub(crate) guest: Option<Guest>,
+    /// What tells it from an earlier one of its name: of a token digits of its hash, of an account
+    /// when it was made. Certificates have none.
+    pub(crate) mark: Option<String>,
 }
 
 /// How somebody stands who has logged in at the provider.
@@ -83,6 +87,17 @@ impl Caller {
         }
         let kind = if self.person.is_some() { "person" } else { "credential" };
         format!("{kind} {}", self.name)
+    }
+
+    /// As requests for extracts name it.
+    pub(crate) fn party(&self) -> Party {
+        let (kind, mark) = match (&self.guest, &self.person, &self.mark) {
+            (Some(guest), ..) => (PartyKind::Provider, Some(&guest.subject)),
+            (None, Some(_), mark) => (PartyKind::Person, mark.as_ref()),
+            (None, None, Some(mark)) => (PartyKind::Token, Some(mark)),
+            (None, None, None) => (PartyKind::Certificate, None),
+        };
+        Party { kind, name: self.name.clone(), mark: mark.cloned().unwrap_or_default() }
     }
 
     /// What is asked of a volume for a query that was parsed by itself: one with a parenthesis too
@@ -265,6 +280,14 @@ impl Access {
         })
     }
 
+    /// Who has a token that was told from others by this mark.
+    pub(crate) fn by_mark(&self, name: &str, mark: &str, now: Timestamp) -> Option<Caller> {
+        self.lines.with(|lines| {
+            let is_it = |line: &&Line| line.name == name && line.mark().as_deref() == Some(mark);
+            lines.iter().find(is_it)?.caller(name, now)
+        })
+    }
+
     /// Whose certificate this is, which the CA has signed.
     pub(crate) fn by_certificate(&self, common_name: &str, now: Timestamp) -> Option<Caller> {
         self.lines.with(|lines| {
@@ -289,6 +312,14 @@ impl Line {
         })
     }
 
+    /// Digits of the hash: the token does not follow from them.
+    fn mark(&self) -> Option<String> {
+        match &self.secret {
+            Secret::Token(hash) => Some(hex(hash.get(..8).unwrap_or_default())),
+            Secret::Certificate => None,
+        }
+    }
+
     fn caller(&self, name: &str, now: Timestamp) -> Option<Caller> {
         let is_valid = self.expires.is_none_or(|at| now < at);
         is_valid.then(|| Caller {
@@ -297,6 +328,7 @@ impl Line {
             filter: self.filter.clone(),
             person: None,
             guest: None,
+            mark: self.mark(),
         })
     }
 }

@@ -138,6 +138,13 @@ impl Accounts {
         counts.then(|| self.caller_of(&person))
     }
 
+    /// What the person of an account that was made then may do, if they still count.
+    pub(crate) fn by_mark(&self, name: &str, since: &str) -> Option<Caller> {
+        let person = self.find(name)?;
+        let counts = !person.is_disabled() && person.since() == since;
+        counts.then(|| self.caller_of(&person))
+    }
+
     pub(crate) fn caller_of(&self, person: &Person) -> Caller {
         let role = self.roles.find(person.role()).filter(|_| !person.must_change());
         let factor = person.second_factor();
@@ -156,6 +163,7 @@ impl Accounts {
                 recovery_codes: factor.map_or(0, SecondFactor::recovery_left),
             }),
             guest: None,
+            mark: Some(person.since().to_owned()),
         }
     }
 
@@ -169,6 +177,7 @@ impl Accounts {
             filter: found.and_then(|role| role.filter.clone()),
             person: None,
             guest: Some(Guest { role: role.to_owned(), subject: subject.to_owned() }),
+            mark: None,
         }
     }
 

@@ -1,12 +1,11 @@
 //! What is known of the newest answers after they were sent: the statement of what is missing, and
 //! the manifest of an extract. The stream itself has no place for them.
 
+use questions::Statement;
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
-
-use crate::question::Statement;
 
 /// So many answers are remembered, and so many bytes of their manifests.
 const ANSWERS_MAX: usize = 256;

@@ -11,7 +11,7 @@ use hyper::header::{
 };
 use hyper::{Method, Request};
 use interface::{Endpoint, Matter, Needs};
-use people::{Holder, hash_of};
+use people::{Holder, Scope, hash_of};
 use units::Clock as _;
 
 use crate::access::{Caller, bearer};
@@ -107,10 +107,7 @@ async fn route(
     let (what, of_volumes) = (endpoint.what, endpoint.what.is_of_volumes());
     if let (true, Some(caller)) = (of_volumes, &caller) {
         put_down(service, caller, (endpoint, &given), entry);
-        if what.changes() && !entry.record.begin_change().await {
-            return Err(Problem::no_audit());
-        }
-        return of_volumes::answer(service, (caller, headers), (what, id, &given)).await;
+        return of_volumes::answer(service, (caller, headers, entry), (what, id, &given)).await;
     }
     if what == Matter::Health {
         return Ok(asking::health(service, None));
@@ -128,21 +125,24 @@ fn permitted(
     endpoint: &Endpoint,
     caller: Result<Option<Caller>, Problem>,
 ) -> Result<Option<Caller>, Problem> {
-    let scope = match endpoint.needs {
+    let scopes: &[Scope] = match &endpoint.needs {
         Needs::Nothing => return Ok(caller.unwrap_or_default()),
         Needs::Secret => return caller,
-        Needs::Credential => None,
-        Needs::Scope(scope) => Some(scope),
+        Needs::Credential => &[],
+        Needs::Scope(scope) => core::slice::from_ref(scope),
+        Needs::OneOf(scopes) => scopes,
     };
     let caller = caller?.ok_or_else(Problem::no_credential)?;
     let must_change = caller.person.as_ref().is_some_and(|person| person.must_change_password);
     if must_change && !endpoint.what.is_before_change() {
         return Err(Problem::must_change_password());
     }
-    match scope {
-        Some(scope) if !caller.scopes.contains(&scope) => Err(Problem::no_scope(scope.word())),
-        _ => Ok(Some(caller)),
+    let has_one = scopes.iter().any(|scope| caller.scopes.contains(scope));
+    if scopes.is_empty() || has_one {
+        return Ok(Some(caller));
     }
+    let words: Vec<&str> = scopes.iter().map(|scope| scope.word()).collect();
+    Err(Problem::no_scope(&words.join(" or ")))
 }
 
 /// What changes something was sent by a page of ours, or by no page.

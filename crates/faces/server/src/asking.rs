@@ -3,11 +3,15 @@
 use core::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
-use extract::Weight;
+use extract::{CaseInfo, Weight};
 use host::SystemClock;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use interface::{ARROW, JSON, Matter, NDJSON, PCAPNG};
 use query::{Field, Query};
+use questions::{
+    Behind, Cursor, ExtractWanted, Form, Narrowed, Order, PacketsWanted, RowForm, SessionsWanted,
+    SortWanted, SqlWanted, SummaryWanted, What,
+};
 use serde_json::{Value, json};
 use units::{Clock as _, Timestamp};
 
@@ -17,10 +21,6 @@ use crate::body::{Body, Reply, reply};
 use crate::checked::{QUERY_BYTES_MAX, checked, needs_atlas};
 use crate::given::Given;
 use crate::problem::Problem;
-use crate::question::{
-    Behind, Cursor, ExtractWanted, Form, Narrowed, Order, PacketsWanted, RowForm, SessionsWanted,
-    SortWanted, SqlWanted, SummaryWanted, What,
-};
 use crate::service::{Service, Volume};
 use crate::stream::{self, Framing, Wanted};
 use crate::{holds, scrape};
@@ -280,23 +280,46 @@ async fn packets(service: &Arc<Service>, caller: &Caller, given: &Given) -> Resu
 
 async fn extract(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply, Problem> {
     let query = given.query();
-    let behind = behind(given)?;
     let said_ns = given.number("now_ns")?.and_then(|now_ns| i64::try_from(now_ns).ok());
     let now_ns = now_for(caller, said_ns);
     checked(&query, now_ns)?;
     let volume = service.volume(given.text("volume"))?;
+    let wanted = extract_wanted(service, caller, given, (caller.narrowed(&query), now_ns))?;
+    hand_out(service, caller, (volume, wanted), query).await
+}
+
+/// An extract of a query that was checked, narrowed by what a client asks besides.
+pub(crate) fn extract_wanted(
+    service: &Service,
+    caller: &Caller,
+    given: &Given,
+    (query, now_ns): (String, i64),
+) -> Result<ExtractWanted, Problem> {
     let most = service.bounds.answer_bytes;
-    let wanted = ExtractWanted {
-        query: caller.narrowed(&query),
+    Ok(ExtractWanted {
+        query,
         now_ns,
         form: Form::Pcapng,
         narrowed: narrowed(caller, given)?,
         packets_max: given.number("limit_packets")?,
         bytes_max: Some(given.number("limit_bytes")?.map_or(most, |bytes| bytes.min(most))),
-        behind,
-    };
+        behind: behind(given)?,
+        case: CaseInfo::default(),
+        approved: None,
+    })
+}
+
+/// Has a worker take packets, which go out as they come.
+pub(crate) async fn hand_out(
+    service: &Arc<Service>,
+    caller: &Caller,
+    (volume, wanted): (&Volume, ExtractWanted),
+    query: String,
+) -> Result<Reply, Problem> {
+    let now_ns = wanted.now_ns;
     let form = (Framing::AsIs, PCAPNG);
-    let mut reply = ask(service, caller, (volume, What::Extract(wanted)), (query, form)).await?;
+    let mut reply =
+        ask(service, caller, (volume, What::Extract(Box::new(wanted))), (query, form)).await?;
     reply.headers_mut().insert(NOW, HeaderValue::from(now_ns));
     Ok(reply)
 }

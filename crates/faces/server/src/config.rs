@@ -44,6 +44,9 @@ pub struct Config {
     pub holds: Option<Holds>,
     /// The file of tags, which need not be there; none are kept without it.
     pub tags: Option<PathBuf>,
+    /// The file of requests for extracts that somebody else approves, which need not be there; none
+    /// are taken without it.
+    pub approvals: Option<PathBuf>,
     /// Reports of `qualify --json` about the disks of the volumes, to be shown.
     pub qualifications: Vec<PathBuf>,
     /// What one request, and all of them, may take.
@@ -144,6 +147,9 @@ impl Config {
                 return Err(Error::NeedsTls("--stenographer"));
             }
         }
+        if self.approvals.is_some() && self.audit.is_none() {
+            return Err(Error::NeedsAudit);
+        }
         if self.provider.is_some() && !has_people {
             return Err(Error::NeedsPeople);
         }
@@ -179,6 +185,7 @@ mod tests {
             audit: None,
             holds: None,
             tags: None,
+            approvals: None,
             qualifications: Vec::new(),
             bounds: Bounds::default(),
             worker_verb: "answer",
@@ -215,6 +222,8 @@ mod tests {
             let none = Config { token_file: None, tls: tls.clone(), ..config(listen) };
             assert!(matches!(none.check(), Err(Error::NoCredential)), "{listen}");
         }
+        let asked = Config { approvals: Some("requests".into()), ..config("127.0.0.1:1") };
+        assert!(matches!(asked.check(), Err(Error::NeedsAudit)));
         let door = Config { stenographer: "127.0.0.1:2".parse().ok(), ..config("127.0.0.1:1") };
         assert!(matches!(door.check(), Err(Error::NeedsTls(_))));
         let door = Config { tls, ..door };

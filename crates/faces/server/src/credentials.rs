@@ -2,10 +2,13 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use approvals::{Party, PartyKind};
+use host::SystemClock;
 use oidc::Provider;
 use people::Roles;
+use units::Clock as _;
 
-use crate::access::Access;
+use crate::access::{Access, Caller};
 use crate::accounts::Accounts;
 use crate::config::Staff;
 use crate::logins::Logins;
@@ -54,6 +57,20 @@ impl Credentials {
                 None
             }
         }
+    }
+
+    /// Whether a credential that was seen before may still do something. Of who logged in at the
+    /// provider nothing is known until the next login.
+    pub(crate) fn still(&self, party: &Party, may: &dyn Fn(&Caller) -> bool) -> bool {
+        let Party { kind, name, mark } = party;
+        let now = SystemClock.realtime();
+        let caller = match kind {
+            PartyKind::Token => self.access.by_mark(name, mark, now),
+            PartyKind::Certificate => self.access.by_certificate(name, now),
+            PartyKind::Person => self.accounts.as_ref().and_then(|it| it.by_mark(name, mark)),
+            PartyKind::Provider => return self.provider.is_some(),
+        };
+        caller.is_some_and(|caller| may(&caller))
     }
 
     /// Whether the files can be read.

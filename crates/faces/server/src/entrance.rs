@@ -128,6 +128,7 @@ pub(crate) fn whoami(service: &Service, caller: &Caller) -> Reply {
             "people": service.credentials.accounts.is_some(),
             "tokens": service.credentials.access.file().is_some(),
             "audit": service.trail.path().is_some(),
+            "requests": service.approvals.is_some(),
         },
         "keys_at": service.credentials.accounts.as_ref().and_then(|it| it.party().ok()).map(
             people::RelyingParty::origin

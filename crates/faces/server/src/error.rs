@@ -31,6 +31,9 @@ pub enum Error {
     /// Browsers come back from a provider to an address that it knows.
     #[error("--provider needs --public-url https://NAME, as browsers open the page")]
     NeedsPublicUrl,
+    /// Who asked and who approved has to be put down.
+    #[error("--requests-file needs --audit: who asks and who approves is put down there")]
+    NeedsAudit,
     /// The file of a provider, or its certificates.
     #[error(transparent)]
     Provider(#[from] oidc::Error),
@@ -97,6 +100,9 @@ pub enum Error {
     /// The file of tags cannot be read.
     #[error(transparent)]
     Tags(#[from] tags::Error),
+    /// The file of requests cannot be read.
+    #[error(transparent)]
+    Approvals(#[from] approvals::Error),
     /// The audit cannot be opened.
     #[error(transparent)]
     Audit(#[from] audit::Error),
@@ -119,6 +125,7 @@ impl Error {
                 | Self::NeedsClientCa
                 | Self::NeedsPeople
                 | Self::NeedsPublicUrl
+                | Self::NeedsAudit
                 | Self::Twice(_)
                 | Self::NewToken(_)
                 | Self::People(people::FileError::Refused(

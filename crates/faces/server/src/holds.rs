@@ -10,6 +10,7 @@ use extract::HoldSummary;
 use host::SystemClock;
 use interface::JSON;
 use query::Query;
+use questions::HoldWanted;
 use serde_json::json;
 use units::{Clock as _, Timestamp};
 
@@ -17,7 +18,6 @@ use crate::access::Caller;
 use crate::body::{Body, Reply, reply};
 use crate::config::Holds;
 use crate::problem::Problem;
-use crate::question::HoldWanted;
 use crate::service::Service;
 
 /// What a worker is asked to put aside.

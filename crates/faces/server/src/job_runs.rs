@@ -6,13 +6,13 @@ use std::sync::Arc;
 use ::jobs::{Going, Job, JobList, Kind, NotEnded, State};
 use host::SystemClock;
 use interface::{JSON, Matter};
+use questions::{Answered, Ending, JobSaid, JobWanted, Question, What};
 use units::{Clock as _, hex};
 
 use crate::access::Caller;
 use crate::body::{Body, Reply, reply};
 use crate::given::Given;
 use crate::problem::Problem;
-use crate::question::{Answered, Ending, JobSaid, JobWanted, Question, What};
 use crate::service::{JOB_TIME, Service};
 use crate::{checked, holds, job_events};
 

@@ -1,12 +1,11 @@
 //! What a worker has the program do, which knows recorders, users and SQL.
 
 use core::ops::ControlFlow;
+use questions::RowForm;
 use std::path::{Path, PathBuf};
 
 use extract::{Completeness, Options, Recorder};
 use session_view::Maker;
-
-use crate::question::RowForm;
 
 /// Asks the recorder of a volume, any member of which is named, with those that are elsewhere.
 pub type CatchUp = fn(&Path, &[PathBuf], &mut dyn FnMut(&str)) -> bool;

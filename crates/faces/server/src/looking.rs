@@ -10,13 +10,13 @@ use host::SystemClock;
 use hyper::header::HeaderMap;
 use interface::{JSON, Matter, PLAIN};
 use query::Query;
+use questions::{Look, What};
 use units::{Clock as _, Timestamp};
 
 use crate::access::Caller;
 use crate::body::{Body, Reply, reply};
 use crate::given::Given;
 use crate::problem::Problem;
-use crate::question::{Look, What};
 use crate::service::{Service, Volume};
 use crate::{accept, checked, holds};
 

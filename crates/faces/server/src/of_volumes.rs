@@ -8,16 +8,24 @@ use interface::Matter;
 use crate::access::Caller;
 use crate::body::Reply;
 use crate::given::Given;
+use crate::log::Entry;
 use crate::problem::Problem;
 use crate::service::Service;
-use crate::{asking, job_runs, looking, tagging};
+use crate::{approving, asking, job_runs, looking, tagging};
 
 /// Answers what is asked of volumes and of the service.
 pub(crate) async fn answer(
     service: &Arc<Service>,
-    (caller, headers): (&Caller, &HeaderMap),
+    (caller, headers, entry): (&Caller, &HeaderMap, &mut Entry),
     (what, id, given): (Matter, &str, &Given),
 ) -> Result<Reply, Problem> {
+    // That knows what it changes, and puts it down by itself.
+    if what.is_of_requests() {
+        return approving::answer(service, (caller, entry), (what, id, given)).await;
+    }
+    if what.changes() && !entry.record.begin_change().await {
+        return Err(Problem::no_audit());
+    }
     match what {
         what if what.is_looked_at() => {
             looking::answer(service, (caller, headers), (what, given)).await

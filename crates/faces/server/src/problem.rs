@@ -3,12 +3,12 @@
 use hyper::StatusCode;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use people::WrongKey;
+use questions::{Refused, Why};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::Error;
 use crate::body::{Body, Reply};
-use crate::question::{Refused, Why};
 
 /// Before the word of a problem in its `type`.
 const PREFIX: &str = "urn:wirespool:problem:";
@@ -318,6 +318,44 @@ impl Problem {
             (StatusCode::INTERNAL_SERVER_ERROR, "not-written", title)
         };
         Self::new(status, word, title).because(page::safe::printable(&with_causes(error)))
+    }
+
+    /// Why nothing becomes of a request for an extract.
+    pub(crate) fn of_request(error: &approvals::Error) -> Self {
+        use approvals::{Error as Wrong, Refused as Over};
+        let (status, word, title) = match error {
+            Wrong::Unknown => return Self::not_found("no request that you may see has this id"),
+            Wrong::Full => {
+                let title = "the file of requests is full";
+                (StatusCode::INSUFFICIENT_STORAGE, "requests-full", title)
+            }
+            Wrong::TooMany => {
+                (StatusCode::CONFLICT, "too-many", "you have too many requests that are open")
+            }
+            Wrong::Refused(Over::OnePerson) => {
+                (StatusCode::FORBIDDEN, "same-person", "somebody else has to approve this")
+            }
+            Wrong::Refused(Over::NotApproved) => return Self::not_approved(&error.to_string()),
+            Wrong::Refused(Over::Twice) => {
+                (StatusCode::CONFLICT, "approved-before", "the request was approved before")
+            }
+            Wrong::Refused(_) => (StatusCode::GONE, "request-over", "the request is over"),
+            _ => {
+                let title = "the file could not be changed";
+                (StatusCode::INTERNAL_SERVER_ERROR, "not-written", title)
+            }
+        };
+        Self::new(status, word, title).because(page::safe::printable(&with_causes(error)))
+    }
+
+    fn not_approved(why: &str) -> Self {
+        let title = "nobody who counts has approved the request";
+        Self::new(StatusCode::FORBIDDEN, "not-approved", title).because(why)
+    }
+
+    /// Of a request whose approver was revoked since.
+    pub(crate) fn approver_is_gone() -> Self {
+        Self::not_approved("who approved it may not approve any more: ask again")
     }
 
     pub(crate) fn job_is_over() -> Self {

@@ -5,9 +5,11 @@ use core::time::Duration;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ::approvals::Requests;
 use ::tags::Tags;
 use encryption::Identities;
 use host::SystemClock;
+use questions::{Question, What};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use units::Clock as _;
@@ -17,8 +19,7 @@ use crate::config::{Bounds, Holds};
 use crate::credentials::Credentials;
 use crate::log::Log;
 use crate::problem::Problem;
-use crate::question::{Question, What};
-use crate::requests::Requests;
+use crate::requests::Requests as Tallies;
 use crate::settings::settings_json;
 use crate::statuses::Statuses;
 use crate::trail::Trail;
@@ -75,12 +76,14 @@ pub(crate) struct Service {
     pub(crate) job_workers: Workers,
     pub(crate) jobs: ::jobs::Jobs,
     pub(crate) tags: Option<Arc<Tags>>,
+    /// Extracts that one asks for and another one approves.
+    pub(crate) approvals: Option<Arc<Requests>>,
     pub(crate) holds: Option<Holds>,
     /// Reports of the disks of volumes.
     pub(crate) qualifications: Vec<PathBuf>,
     pub(crate) answers: Answers,
     statuses: Statuses,
-    pub(crate) requests: Arc<Requests>,
+    pub(crate) requests: Arc<Tallies>,
     pub(crate) log: Arc<Log>,
     pub(crate) trail: Arc<Trail>,
     pub(crate) is_stopping: AtomicBool,
@@ -111,6 +114,7 @@ impl Service {
             job_workers: workers(JOB_ROOM),
             jobs: ::jobs::Jobs::default(),
             tags: config.tags.as_deref().map(tags).transpose()?,
+            approvals: config.approvals.as_deref().map(approvals).transpose()?,
             holds: config.holds.as_ref().map(holds).transpose()?,
             qualifications: qualifications(&config.qualifications)?,
             answers: Answers::default(),
@@ -194,6 +198,11 @@ fn holds(holds: &Holds) -> Result<Holds, Error> {
 /// A service changes them.
 fn tags(path: &Path) -> Result<Arc<Tags>, Error> {
     Ok(Arc::new(Tags::open(&absolute(path)?)?))
+}
+
+/// Credentials change them.
+fn approvals(path: &Path) -> Result<Arc<Requests>, Error> {
+    Ok(Arc::new(Requests::open(&absolute(path)?)?))
 }
 
 /// Each question reads them; what is wrong with them is said at once.

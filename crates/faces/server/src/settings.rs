@@ -40,6 +40,7 @@ fn values(config: &Config) -> Vec<(&'static str, Value)> {
         ("hold_dir", path(holds.map(|holds| &*holds.folder))),
         ("hold_size", holds.map(|holds| holds.size_max).into()),
         ("tags_file", path(config.tags.as_deref())),
+        ("requests_file", path(config.approvals.as_deref())),
         ("qualification", paths(&config.qualifications)),
         ("index_dir", path(config.index_dir.as_deref())),
         ("identity", path(config.identity.as_deref())),

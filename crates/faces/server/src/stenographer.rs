@@ -4,6 +4,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
+use extract::CaseInfo;
 use host::SystemClock;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -12,6 +13,7 @@ use tokio::time::timeout;
 use units::Clock as _;
 
 use people::Scope;
+use questions::{ExtractWanted, Form, Narrowed, What};
 
 use crate::api;
 use crate::asking;
@@ -20,7 +22,6 @@ use crate::checked::{QUERY_BYTES_MAX, checked};
 use crate::log::Entry;
 use crate::peer::Peer;
 use crate::problem::Problem;
-use crate::question::{ExtractWanted, Form, Narrowed, What};
 use crate::received::whole;
 use crate::service::Service;
 use crate::stream::{self, Framing, Wanted};
@@ -89,12 +90,14 @@ async fn query(
         packets_max,
         bytes_max: Some(bytes_max.map_or(most, |bytes| bytes.min(most))),
         behind: None,
+        case: CaseInfo::default(),
+        approved: None,
     };
     // Stenographer has one; the first is it.
     let volume = service.volumes.first().ok_or_else(Problem::no_worker)?;
     entry.record.asks(&query, Some(&volume.name), asking::range(&caller.narrowed(&query)));
     let wanted = Wanted {
-        question: service.question(volume, What::Extract(wanted)),
+        question: service.question(volume, What::Extract(Box::new(wanted))),
         query,
         framing: Framing::AsIs,
         media_type: CAPTURE,

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use hyper::header::{HeaderName, HeaderValue, LINK};
+use questions::{Answered, Ending, Question, What};
 use serde_json::json;
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::time::timeout;
@@ -18,7 +19,6 @@ use crate::access::Caller;
 use crate::answers::Progress;
 use crate::body::{Body, Reply, reply};
 use crate::problem::Problem;
-use crate::question::{Answered, Ending, Question, What};
 use crate::service::Service;
 use crate::trail::{Outcome, Told};
 use crate::workers::Running;

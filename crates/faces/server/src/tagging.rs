@@ -9,6 +9,7 @@ use ::tags::{OfSession, Tag, TagList, Tagged, Tags, Wanted};
 use host::SystemClock;
 use hyper::header::HeaderMap;
 use interface::{JSON, Matter, NDJSON};
+use questions::{TagBy, TagWanted, What};
 use units::number::to_u64;
 use units::{Clock as _, hex};
 
@@ -16,7 +17,6 @@ use crate::access::Caller;
 use crate::body::{Body, Reply, reply};
 use crate::given::Given;
 use crate::problem::Problem;
-use crate::question::{TagBy, TagWanted, What};
 use crate::service::Service;
 use crate::{accept, checked};
 

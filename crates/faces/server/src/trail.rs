@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use audit::{Audit, Credential, Ended, Event, Link, Request, Unwritten};
+use audit::{Audit, Credential, Ended, Event, FourEyes, Link, Request, Unwritten};
 use host::SystemClock;
 use hyper::{Method, StatusCode, Uri};
 use tokio::sync::oneshot;
@@ -186,6 +186,11 @@ impl Record {
         self.request.volume = volume.map(str::to_owned);
         let has_range = range.iter().any(Option::is_some);
         self.request.range = has_range.then_some(range);
+    }
+
+    /// Of which extract, that one asks for and another one approves.
+    pub(crate) fn is_for(&mut self, asked: FourEyes) {
+        self.request.four_eyes = Some(asked);
     }
 
     pub(crate) fn ends_as(&mut self, outcome: Arc<Outcome>) {

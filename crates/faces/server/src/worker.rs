@@ -25,12 +25,12 @@ use encryption::Identities;
 use extract::{Completeness, Options};
 use host::SystemClock;
 use query::Query;
+use questions::{Answered, Ending, Question, Refused, Statement, What, Why};
 use sandbox::{QueryLimits, confine_query};
 use units::{Clock as _, Timestamp};
 
 use crate::Error;
 use crate::jobs::Recorders;
-use crate::question::{Answered, Ending, Question, Refused, Statement, What, Why};
 
 /// More than any question has.
 const QUESTION_BYTES_MAX: u64 = 1 << 20;

@@ -12,6 +12,7 @@ use std::os::unix::net::UnixStream as StdStream;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use questions::{Answered, Ending, Question};
 use sandbox::{Child, Program, Request};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
@@ -19,7 +20,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::problem::Problem;
-use crate::question::{Answered, Ending, Question};
 
 /// So much is read of an answer at once.
 const CHUNK_BYTES: usize = 64 << 10;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use capture::PacketFilter;
 use clap::Args;
-use encryption::{Identities, Recipients};
+use encryption::{Identities, Recipients, is_credential};
 use host::SystemClock;
 use query::Query;
 use units::{ByteSize, Clock as _, Timestamp};
@@ -63,7 +63,7 @@ pub(crate) fn recipient(text: &str) -> Result<String, String> {
 #[derive(Debug, Args)]
 pub(crate) struct KeyFlags {
     /// The file with the private key of a recipient, for an encrypted volume: as age-keygen writes
-    /// it, also with a passphrase (age -p), or of SSH
+    /// it, also with a passphrase (age -p) or sealed by a TPM (systemd-creds), or of SSH
     #[arg(long, value_name = "FILE")]
     identity: Option<PathBuf>,
 }
@@ -80,7 +80,10 @@ impl KeyFlags {
         let of_file = |error: &dyn core::fmt::Display| Usage(format!("--identity {name}: {error}"));
         // It names the file itself.
         let unread = |error: host::Error| Usage(format!("--identity: {}", line(&error.into())));
-        let content = Zeroizing::new(host::read_key_bytes(path).map_err(unread)?);
+        let mut content = Zeroizing::new(host::read_key_bytes(path).map_err(unread)?);
+        if is_credential(&content) {
+            content = host::open_credential(path, &content).map_err(unread)?;
+        }
         let ask = || host::ask_passphrase(&format!("Passphrase of {name}: "));
         Ok(Some(Identities::parse(&content, &ask).map_err(|error| of_file(&error))?))
     }

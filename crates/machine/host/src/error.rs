@@ -40,6 +40,14 @@ pub enum Error {
         /// The system's reason.
         source: std::io::Error,
     },
+    /// This machine does not open a credential.
+    #[error("{} is a credential that systemd-creds does not open here: {said}", path.display())]
+    Credential {
+        /// Path of the file.
+        path: PathBuf,
+        /// What the program says.
+        said: String,
+    },
     /// There is no user of this name.
     #[error("there is no user {name:?}")]
     NoUser {

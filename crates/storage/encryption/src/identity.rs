@@ -8,6 +8,7 @@ use age::secrecy::SecretString;
 use age::ssh;
 use zeroize::Zeroizing;
 
+use crate::credential::is_credential;
 use crate::key::{DataKey, KEY_BYTES};
 use crate::wrap::{BOUND_BYTES, WrapError};
 
@@ -50,8 +51,11 @@ impl Identities {
     /// SSH, Ed25519 or RSA. The passphrase of an encrypted one is asked for at once.
     ///
     /// # Errors
-    /// [`WrapError::Identity`]; [`WrapError::Passphrase`].
+    /// [`WrapError::Identity`]; [`WrapError::Passphrase`]; [`WrapError::Credential`].
     pub fn parse(content: &[u8], ask: AskPassphrase<'_>) -> Result<Self, WrapError> {
+        if is_credential(content) {
+            return Err(WrapError::Credential);
+        }
         let all = if content.starts_with(AGE_FILE) || content.starts_with(ARMORED) {
             of_age(&decrypted(content, ask)?)?
         } else if content.starts_with(PEM) {

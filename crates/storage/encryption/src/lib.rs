@@ -17,6 +17,7 @@
 //! Layout: docs/format.md, Encryption. Nothing here reads a clock, a file or a source of chance.
 
 mod body;
+mod credential;
 mod file;
 mod identity;
 mod key;
@@ -24,6 +25,7 @@ mod keyring;
 mod wrap;
 
 pub use body::{BodyKey, CHUNK_BYTES, LEAD_BYTES, Place, TAIL_BYTES};
+pub use credential::is_credential;
 pub use file::{FILE_HEADER_BYTES, FileError, SealedFile, key_id_of, open_file, seal_file};
 pub use identity::{AskPassphrase, Identities};
 pub use key::{DataKey, KEY_BYTES};

@@ -29,6 +29,12 @@ pub enum WrapError {
          SSH ({0})"
     )]
     Identity(String),
+    /// It is an encrypted credential of systemd, which its machine has to open first.
+    #[error(
+        "it is an encrypted credential of systemd, which a service gets opened: name it in the \
+         unit (LoadCredentialEncrypted=), and give the path below /run/credentials"
+    )]
+    Credential,
     /// It is encrypted with a passphrase, and there is nobody to ask, or it is not this one.
     #[error("it is encrypted with a passphrase, {0}")]
     Passphrase(&'static str),

@@ -7,12 +7,12 @@ use std::os::unix::net::UnixStream;
 use extract::{ExtractReport, Limits, Progress, Request};
 use hold::{Aside, Room, no_signature, put_aside};
 use page::text::plural;
+use questions::{Answered, HoldWanted, Refused, Why};
 use serde_json::{Value, json};
 use units::ByteSize;
 
 use super::packets::{cut_by, hashes};
 use super::{Work, parse, refused, statement};
-use crate::question::{Answered, HoldWanted, Refused, Why};
 
 impl Work<'_> {
     pub(super) fn hold(

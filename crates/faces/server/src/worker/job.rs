@@ -4,11 +4,11 @@ use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 
 use host::SystemClock;
+use questions::{Answered, JobSaid, JobWanted, Refused};
 use serde_json::Value;
 use units::{Clock as _, NANOS_PER_SECOND};
 
 use super::{Work, seen};
-use crate::question::{Answered, JobSaid, JobWanted, Refused};
 
 /// At most so often it is said how far a job is.
 const BETWEEN_NS: i64 = NANOS_PER_SECOND / 4;

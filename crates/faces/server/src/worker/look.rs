@@ -10,6 +10,7 @@ use extract::GapsReport;
 use findings::Unseen;
 use host::SystemClock;
 use page::text::plural;
+use questions::{Answered, Look, Refused};
 use serde_json::Value;
 use units::Timestamp;
 use units::number::to_u64;
@@ -17,7 +18,6 @@ use upkeep::{Grid, RingMap};
 use volume_view::QualificationReport;
 
 use super::{Work, refused, seen, statement};
-use crate::question::{Answered, Look, Refused};
 
 impl Work<'_> {
     pub(super) fn look(&self, wanted: &Look, mut data: &UnixStream) -> Result<Answered, Refused> {

@@ -9,12 +9,10 @@ use extract::{Completeness, ExtractReport, Limits, Pattern, Request, Target};
 use host::SystemClock;
 use page::safe::printable;
 use query::Query;
+use questions::{Answered, ExtractWanted, Form, Hashes, Narrowed, PacketsWanted, Refused, Why};
 
 use super::rest::Rest;
 use super::{Work, parse, refused, statement};
-use crate::question::{
-    Answered, ExtractWanted, Form, Hashes, Narrowed, PacketsWanted, Refused, Why,
-};
 
 /// A longer manifest is not kept: it lists each piece that was read.
 const MANIFEST_BYTES_MAX: usize = 8 << 20;
@@ -43,7 +41,8 @@ impl Work<'_> {
         if out.is_other() {
             return Err(Refused { why: Why::MovedOn, ..Refused::because(&NOT_THE_SAME) });
         }
-        let (report, notes) = taken?;
+        let (mut report, notes) = taken?;
+        report.manifest.asked.approved.clone_from(&wanted.approved);
         if !out.is_behind() {
             let is_late = report.manifest.completeness.stopped;
             let (why, detail) =
@@ -119,6 +118,7 @@ fn request<'a>(wanted: &'a ExtractWanted, query: &'a Query) -> Result<Request<'a
             sessions: *sessions_max,
         },
         comments: *comments,
+        case: wanted.case.clone(),
         ..Request::new(query, &wanted.query)
     })
 }

@@ -4,11 +4,10 @@
 //! the client has is compared by its hash and not sent: a packet that was doubled, lost or changed
 //! in between cannot pass, and manifest and statement are those of the whole.
 
+use questions::Behind;
 use std::io::{self, ErrorKind, Write};
 
 use sha2::{Digest as _, Sha256};
-
-use crate::question::Behind;
 
 /// Passes on what comes behind the first bytes.
 pub(super) struct Rest<'a> {

@@ -8,10 +8,10 @@ use extract::{Completeness, Event, Found, SortBy, Sorted, Sought};
 use host::SystemClock;
 use page::text::plural;
 use query::{Field, Query};
+use questions::{Answered, Cursor, Order, Refused, SessionsWanted, Statement};
 use units::Timestamp;
 
 use super::{Work, parse, refused, statement};
-use crate::question::{Answered, Cursor, Order, Refused, SessionsWanted, Statement};
 
 /// Rows wait for so many bytes, or until the search says how far it is.
 const ROWS_BYTES: usize = 32 << 10;

@@ -5,10 +5,10 @@ use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 
 use page::text::plural;
+use questions::{Answered, Refused, SqlWanted, Why};
 
 use super::{Work, refused, statement};
 use crate::jobs::SqlRefused;
-use crate::question::{Answered, Refused, SqlWanted, Why};
 
 impl Work<'_> {
     pub(super) fn sql(

@@ -7,9 +7,9 @@ use extract::{Event, Measure, SERIES_COLUMNS, Sought, Top, Traffic};
 use host::SystemClock;
 use page::text::plural;
 use query::Field;
+use questions::{Answered, Refused, SummaryWanted};
 
 use super::{Work, parse, refused, statement};
-use crate::question::{Answered, Refused, SummaryWanted};
 
 impl Work<'_> {
     /// The members of a JSON object, without its braces: a statement follows them.

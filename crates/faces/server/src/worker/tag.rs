@@ -9,11 +9,11 @@ use host::SystemClock;
 use logs::{LogEvent, LogReader, MARGIN_NS};
 use page::text::plural;
 use query::Query;
+use questions::{Answered, Refused, TagBy, TagWanted, Why};
 use units::Timestamp;
 
 use super::{Work, parse, refused, statement};
 use crate::access::narrowed;
-use crate::question::{Answered, Refused, TagBy, TagWanted, Why};
 
 impl Work<'_> {
     pub(super) fn tag(

@@ -85,6 +85,10 @@ pub(crate) struct ServingFlags {
     /// Where tags of sessions are kept that are made over the network. The service makes the file
     #[arg(long, value_name = "FILE")]
     pub(super) tags_file: Option<PathBuf>,
+    /// Where requests for extracts are kept that somebody else has to approve. The service makes
+    /// the file. It needs --audit
+    #[arg(long, value_name = "FILE")]
+    pub(super) requests_file: Option<PathBuf>,
     /// A report of `qualify --json` about a disk of the volumes, to be shown with them; may be
     /// given several times
     #[arg(long, value_name = "FILE")]
@@ -140,6 +144,7 @@ impl ServingFlags {
             }),
             holds: self.hold_dir.clone().map(|folder| Holds { folder, size_max: self.hold_size }),
             tags: self.tags_file.clone(),
+            approvals: self.requests_file.clone(),
             qualifications: self.qualification.clone(),
             bounds: Bounds {
                 workers: self.workers,

@@ -4,6 +4,7 @@
 
 pub(crate) mod keys;
 mod raw;
+mod tpm;
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -205,6 +205,8 @@ impl World {
             fs::copy(&report, world.path(name)).unwrap();
         }
         write_key(&text(world.path("analyst.key")), SECRET);
+        // As a TPM would open it.
+        write_key(&text(world.path("analyst.cred")), SECRET);
         world.add_programs();
         world
     }

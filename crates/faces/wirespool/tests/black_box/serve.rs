@@ -22,6 +22,7 @@ use crate::stenographer::question;
 mod audit;
 mod browser;
 mod doors;
+mod four_eyes;
 mod holds;
 mod long_jobs;
 mod looks;
@@ -292,14 +293,15 @@ fn an_extract_is_what_extract_writes_and_its_manifest_verifies() {
 #[test]
 #[expect(clippy::too_many_lines, reason = "one table of endpoints")]
 fn each_endpoint_asks_for_its_scope() {
-    const SCOPES: [&str; 5] = ["sessions", "payload", "extract", "hold", "admin"];
+    const SCOPES: [&str; 7] =
+        ["sessions", "payload", "extract", "request", "approve", "hold", "admin"];
     const ROLES: [(&str, &str); 4] = [
-        ("administrator", "sessions payload extract hold admin"),
+        ("administrator", "sessions payload extract request approve hold admin"),
         ("analyst", "sessions payload extract hold"),
         ("viewer", "sessions"),
         ("desk", "sessions payload"),
     ];
-    const ENDPOINTS: [(&str, Option<&str>); 30] = [
+    const ENDPOINTS: [(&str, Option<&str>); 36] = [
         ("/api/v1/holds", Some("sessions")),
         ("POST /api/v1/holds?query=port+9", Some("hold")),
         ("DELETE /api/v1/holds/x", Some("hold")),
@@ -309,7 +311,13 @@ fn each_endpoint_asks_for_its_scope() {
         ("/api/v1/volumes", Some("")),
         ("/metrics", Some("")),
         ("/api/v1/answers/x", Some("")),
-        ("/api/v1/answers/x/manifest", Some("extract")),
+        ("/api/v1/answers/x/manifest", Some("extract request")),
+        ("/api/v1/requests", Some("request approve")),
+        ("POST /api/v1/requests?query=port+9&case=c&purpose=p", Some("request")),
+        ("/api/v1/requests/x", Some("request approve")),
+        ("DELETE /api/v1/requests/x", Some("request approve")),
+        ("POST /api/v1/requests/x/approve", Some("approve")),
+        ("/api/v1/requests/x/extract", Some("request")),
         ("/api/v1/sessions?limit=1", Some("sessions")),
         ("/api/v1/summary?fields=app", Some("sessions")),
         ("/api/v1/packets?limit=1", Some("payload")),
@@ -332,10 +340,12 @@ fn each_endpoint_asks_for_its_scope() {
         ("DELETE /api/v1/account/second-factor", Some("")),
     ];
     let volume = Volume::recorded();
-    let [folder, people, audit] = ["holds", "people", "audit"].map(|name| volume.file(name));
+    let [folder, people, audit, requests] =
+        ["holds", "people", "audit", "requests"].map(|name| volume.file(name));
     fs::create_dir(&folder).unwrap();
     let desk = ["--role", "desk=sessions,payload"];
     let flags = ["--hold-dir", &folder, "--people-file", &people, "--audit", &audit];
+    let desk = [&desk[..], &["--requests-file", &requests]].concat();
     let served = Served::with(volume, &[&flags[..], &desk].concat());
     let get = |path: &str, token: &str, cookie: &str| {
         let what = if path.contains(' ') { path.to_owned() } else { format!("GET {path}") };
@@ -361,7 +371,9 @@ fn each_endpoint_asks_for_its_scope() {
         }
         for (scopes, token, cookie) in &askers {
             let answer = get(path, token, cookie);
-            let has = |needs: &str| scopes.split(' ').any(|scope| scope == needs);
+            let has = |needs: &str| {
+                scopes.split(' ').any(|scope| needs.split(' ').any(|needed| needed == scope))
+            };
             if needs.is_some_and(|needs| !needs.is_empty() && !has(needs)) {
                 answer.is_refused(403, "no-scope");
                 continue;
@@ -570,7 +582,7 @@ fn large() -> Volume {
 
 /// Waits until this holds.
 #[track_caller]
-fn until(what: &str, holds: impl Fn() -> bool) {
+pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
     let began = Instant::now();
     while !holds() {
         assert!(began.elapsed() < PATIENCE, "{what}");

@@ -1,42 +1,56 @@
-//! What a worker is asked, what it says at the end, and the place where a page of an answer ends.
+//! What a process of the service is asked about a volume, what it says at the end, and the place
+//! where a page of an answer ends.
 //!
 //! Both go as a line of JSON over a private socket between two processes of one program; the bytes
-//! of an answer go over another one.
+//! of an answer go over another one. Called by `server`, on both sides; not here: how a question is
+//! answered.
 
 use core::cmp::Reverse;
 use std::path::PathBuf;
 
-use extract::Weight;
+use evidence::ApprovedForm;
+use extract::{CaseInfo, Weight};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use units::hex;
 
 /// A question to one volume.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Question {
+pub struct Question {
     /// Any member of the volume.
-    pub(crate) volume: PathBuf,
+    pub volume: PathBuf,
     /// Where index files are cached, if not in the user's cache.
-    pub(crate) index_dir: Option<PathBuf>,
+    pub index_dir: Option<PathBuf>,
     /// A file of private keys, if the volume is encrypted.
-    pub(crate) identity: Option<PathBuf>,
-    pub(crate) what: What,
+    pub identity: Option<PathBuf>,
+    /// What is asked.
+    pub what: What,
     /// When the answer has to end, in time since boot.
-    pub(crate) until_ns: i64,
+    pub until_ns: i64,
     /// Address space that the worker may take.
-    pub(crate) memory_bytes: u64,
+    pub memory_bytes: u64,
 }
 
+/// What is asked of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum What {
+pub enum What {
+    /// Sessions.
     Sessions(SessionsWanted),
+    /// What sessions sum up to.
     Summary(SummaryWanted),
+    /// Packets, decoded.
     Packets(PacketsWanted),
-    Extract(ExtractWanted),
+    /// Packets, as a file.
+    Extract(Box<ExtractWanted>),
+    /// Rows of SQL.
     Sql(SqlWanted),
+    /// Packets are put aside.
     Hold(HoldWanted),
+    /// What is looked at besides.
     Look(Look),
+    /// Sessions are tagged.
     Tag(TagWanted),
+    /// What takes long.
     Job(JobWanted),
     /// How the volume and its recorder stand.
     Status,
@@ -44,30 +58,35 @@ pub(crate) enum What {
 
 /// Sessions, a line of JSON each, by their start.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct SessionsWanted {
-    pub(crate) query: String,
+pub struct SessionsWanted {
+    /// The query, within the filter of who asks.
+    pub query: String,
     /// What relative times count from.
-    pub(crate) now_ns: i64,
-    pub(crate) order: Order,
+    pub now_ns: i64,
+    /// Which sessions come first.
+    pub order: Order,
     /// In the order of a field instead: all are looked at before the first is sent.
-    pub(crate) sort: Option<SortWanted>,
+    pub sort: Option<SortWanted>,
     /// Only those behind this place.
-    pub(crate) after: Option<Cursor>,
-    pub(crate) limit: Option<u64>,
-    pub(crate) bytes_max: u64,
+    pub after: Option<Cursor>,
+    /// At most so many.
+    pub limit: Option<u64>,
+    /// At most so many bytes.
+    pub bytes_max: u64,
 }
 
 /// An order of sessions by a field.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct SortWanted {
+pub struct SortWanted {
     /// Name of the field, checked.
-    pub(crate) field: String,
-    pub(crate) is_descending: bool,
+    pub field: String,
+    /// The largest first.
+    pub is_descending: bool,
 }
 
 /// Which sessions come first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) enum Order {
+pub enum Order {
     /// The earliest start.
     Oldest,
     /// The latest start.
@@ -75,9 +94,11 @@ pub(crate) enum Order {
 }
 
 impl Order {
-    pub(crate) const ALL: [Self; 2] = [Self::Oldest, Self::Newest];
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Oldest, Self::Newest];
 
-    pub(crate) fn word(self) -> &'static str {
+    /// In a word.
+    pub fn word(self) -> &'static str {
         match self {
             Self::Oldest => "oldest",
             Self::Newest => "newest",
@@ -95,67 +116,92 @@ impl Order {
 
 /// What the sessions sum up to: over time, and by the values of fields.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct SummaryWanted {
-    pub(crate) query: String,
-    pub(crate) now_ns: i64,
+pub struct SummaryWanted {
+    /// The query, within the filter of who asks.
+    pub query: String,
+    /// What relative times count from.
+    pub now_ns: i64,
     /// Names of fields, checked.
-    pub(crate) fields: Vec<String>,
+    pub fields: Vec<String>,
     /// Values of a field, those with the most first.
-    pub(crate) limit: usize,
-    pub(crate) by: Weight,
+    pub limit: usize,
+    /// Of which those with the most.
+    pub by: Weight,
 }
 
 /// Packets, a line of JSON each.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct PacketsWanted {
-    pub(crate) query: String,
-    pub(crate) now_ns: i64,
+pub struct PacketsWanted {
+    /// The query, within the filter of who asks.
+    pub query: String,
+    /// What relative times count from.
+    pub now_ns: i64,
     /// Of the sessions' packets only those in the query's times.
-    pub(crate) only_range: bool,
-    pub(crate) packets_max: u64,
+    pub only_range: bool,
+    /// At most so many packets.
+    pub packets_max: u64,
 }
 
+/// Packets as a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct ExtractWanted {
-    pub(crate) query: String,
-    pub(crate) now_ns: i64,
-    pub(crate) form: Form,
-    pub(crate) narrowed: Narrowed,
-    pub(crate) packets_max: Option<u64>,
-    pub(crate) bytes_max: Option<u64>,
+pub struct ExtractWanted {
+    /// The query, within the filter of who asks.
+    pub query: String,
+    /// What relative times count from.
+    pub now_ns: i64,
+    /// How it goes out.
+    pub form: Form,
+    /// Which packets of the sessions.
+    pub narrowed: Narrowed,
+    /// At most so many packets.
+    pub packets_max: Option<u64>,
+    /// At most so many bytes.
+    pub bytes_max: Option<u64>,
     /// What a client has of this extract already.
-    pub(crate) behind: Option<Behind>,
+    pub behind: Option<Behind>,
+    /// What it is for, as who asks says.
+    pub case: CaseInfo,
+    /// Who asked and who approved, where that was needed.
+    pub approved: Option<ApprovedForm>,
 }
 
 /// Which packets of the sessions, as the flags of `extract` say it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Narrowed {
+pub struct Narrowed {
     /// All packets of the sessions, not only those in the query's times.
-    pub(crate) whole_sessions: bool,
-    pub(crate) sessions_max: Option<u64>,
-    pub(crate) around_ms: Option<u64>,
+    pub whole_sessions: bool,
+    /// At most so many sessions.
+    pub sessions_max: Option<u64>,
+    /// All packets from so long before each session to so long after.
+    pub around_ms: Option<u64>,
     /// In the words of pcap-filter, not checked.
-    pub(crate) packet_filter: Option<String>,
+    pub packet_filter: Option<String>,
     /// A pattern, not checked.
-    pub(crate) payload: Option<String>,
-    pub(crate) comments: bool,
+    pub payload: Option<String>,
+    /// Each packet has the id of its session as a comment.
+    pub comments: bool,
 }
 
 /// The first bytes of an extract, which are made again and not sent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Behind {
-    pub(crate) bytes: u64,
+pub struct Behind {
+    /// How many they are.
+    pub bytes: u64,
     /// Of these bytes, in hex digits.
-    pub(crate) sha256: String,
+    pub sha256: String,
 }
 
 /// Rows of an SQL query.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct SqlWanted {
-    pub(crate) text: String,
-    pub(crate) form: RowForm,
-    pub(crate) rows_max: Option<u64>,
-    pub(crate) bytes_max: u64,
+pub struct SqlWanted {
+    /// The query.
+    pub text: String,
+    /// How it goes out.
+    pub form: RowForm,
+    /// At most so many rows.
+    pub rows_max: Option<u64>,
+    /// At most so many bytes.
+    pub bytes_max: u64,
 }
 
 /// How rows go out.
@@ -169,37 +215,47 @@ pub enum RowForm {
 
 /// What is looked at besides sessions and packets.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum Look {
+pub enum Look {
     /// As `inspect` shows it.
     Inspection {
         /// For a terminal of this width, not as JSON.
         as_text: bool,
+        /// Columns of the terminal.
         width: Option<usize>,
         /// With the ring over the surface.
         has_map: bool,
     },
     /// The ring in cells.
     Ring {
+        /// Cells in a row.
         columns: u64,
+        /// Rows, about.
         rows: u64,
         /// Manifests of holds from the volume.
         holds: Vec<PathBuf>,
     },
+    /// Its recordings.
     Recordings {
         /// Of who sees a part of time: the part.
         within_ns: Option<(i64, i64)>,
     },
+    /// Where packets are missing.
     Gaps {
+        /// From this time on.
         from_ns: i64,
+        /// Up to this time.
         until_ns: i64,
         /// What lies outside of these times is not shown either.
         is_narrowed: bool,
+        /// At most so many.
         limit: usize,
     },
+    /// What its disks were measured for.
     Qualification {
         /// Files of reports.
         reports: Vec<PathBuf>,
     },
+    /// What is wrong with its recorder.
     Findings {
         /// So long threads are looked at.
         for_ms: u64,
@@ -208,47 +264,60 @@ pub(crate) enum Look {
 
 /// Sessions that are tagged: a line of JSON each, as `tag` prints it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct TagWanted {
-    pub(crate) by: TagBy,
+pub struct TagWanted {
+    /// Of which those with the most.
+    pub by: TagBy,
     /// A query that is asked besides.
-    pub(crate) filter: Option<String>,
-    pub(crate) now_ns: i64,
+    pub filter: Option<String>,
+    /// What relative times count from.
+    pub now_ns: i64,
     /// So many at most.
-    pub(crate) sessions_max: u64,
+    pub sessions_max: u64,
 }
 
 /// What says which sessions, and with what they are tagged.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum TagBy {
+pub enum TagBy {
     /// A line of a log, not checked.
     Event(String),
+    /// The sessions that match a query.
     Query {
+        /// The query, within the filter of who asks.
         query: String,
+        /// With what.
         tag: String,
+        /// 1 is the highest.
         severity: Option<u8>,
     },
 }
 
 /// What takes long.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum JobWanted {
+pub enum JobWanted {
+    /// All of the volume is read.
     Verify,
+    /// The same, and repaired.
     Scrub {
         /// Nothing is written.
         dry_run: bool,
     },
+    /// Packets are put aside.
     Hold(HoldWanted),
 }
 
 /// What a worker says of a job, a line of JSON each.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum JobSaid {
+pub enum JobSaid {
+    /// How far it is.
     Progress {
+        /// So much is done.
         done: u64,
+        /// Of so much, where that is known before.
         of: Option<u64>,
     },
     /// What came of it.
     Found {
+        /// Nothing is damaged, or missing.
         is_clean: bool,
         /// `None` where it is too long.
         result: Option<serde_json::Value>,
@@ -257,20 +326,25 @@ pub(crate) enum JobSaid {
 
 /// Packets that are put aside.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct HoldWanted {
-    pub(crate) query: String,
-    pub(crate) now_ns: i64,
+pub struct HoldWanted {
+    /// The query, within the filter of who asks.
+    pub query: String,
+    /// What relative times count from.
+    pub now_ns: i64,
     /// Of the sessions' packets only those in the query's times.
-    pub(crate) only_range: bool,
-    pub(crate) folder: PathBuf,
+    pub only_range: bool,
+    /// Where it is put aside.
+    pub folder: PathBuf,
     /// Bytes that all holds may take.
-    pub(crate) size_max: u64,
+    pub size_max: u64,
     /// Bytes of packets that this one may have.
-    pub(crate) bytes_max: u64,
+    pub bytes_max: u64,
 }
 
+/// The form of an extract.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) enum Form {
+pub enum Form {
+    /// As pcapng.
     Pcapng,
     /// Packets of other link types than the first's get its link layer.
     Pcap,
@@ -278,66 +352,75 @@ pub(crate) enum Form {
 
 /// What a worker says when it has written its last byte.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum Ending {
+pub enum Ending {
+    /// There is an answer.
     Answered(Box<Answered>),
+    /// There is none.
     Refused(Refused),
 }
 
+/// What is said of an answer behind its last byte.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Answered {
+pub struct Answered {
     /// Sessions or packets.
-    pub(crate) count: u64,
-    pub(crate) statement: Statement,
+    pub count: u64,
+    /// What is missing from it.
+    pub statement: Statement,
     /// Where the next page begins, if something may be behind the last session.
-    pub(crate) next: Option<Cursor>,
+    pub next: Option<Cursor>,
     /// Of an extract, unless it is too long to be kept.
-    pub(crate) manifest: Option<String>,
+    pub manifest: Option<String>,
     /// Of an extract, as the manifest names them.
-    pub(crate) hashes: Option<Hashes>,
+    pub hashes: Option<Hashes>,
 }
 
 /// Of all bytes of an extract, in hex digits.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Hashes {
-    pub(crate) sha256: String,
-    pub(crate) blake3: String,
+pub struct Hashes {
+    /// SHA-256.
+    pub sha256: String,
+    /// BLAKE3.
+    pub blake3: String,
 }
 
 /// What is missing from an answer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Statement {
+pub struct Statement {
     /// `complete`, `incomplete` or `unknown`.
-    pub(crate) state: String,
+    pub state: String,
     /// The same where a limit that was asked for, and reached, is no verdict.
     #[serde(default)]
-    pub(crate) state_within_limit: String,
+    pub state_within_limit: String,
     /// The same in words, as `find` and `extract` print it.
-    pub(crate) text: String,
+    pub text: String,
     /// What cut the answer: `time`, `bytes` or `limit`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) cut_by: Option<String>,
+    pub cut_by: Option<String>,
     /// What a recorder did not do for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
     /// Of an empty answer: which of the names asked for the volume does not know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) hint: Option<String>,
+    pub hint: Option<String>,
     /// Sessions at the end of an order that did not fit into memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) left_out: Option<u64>,
+    pub left_out: Option<u64>,
     /// As in the manifest of an extract.
-    pub(crate) completeness: serde_json::Value,
+    pub completeness: serde_json::Value,
 }
 
 /// Why there is no answer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Refused {
-    pub(crate) why: Why,
-    pub(crate) detail: String,
+pub struct Refused {
+    /// In a word.
+    pub why: Why,
+    /// In words.
+    pub detail: String,
 }
 
+/// Why there is no answer, in a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) enum Why {
+pub enum Why {
     /// The volume is out of reach, or anything else.
     Unreadable,
     /// It is too damaged.
@@ -354,34 +437,36 @@ pub(crate) enum Why {
 
 impl Refused {
     /// For a reason that is none of the others.
-    pub(crate) fn because(reason: &impl ToString) -> Self {
+    pub fn because(reason: &impl ToString) -> Self {
         Self { why: Why::Unreadable, detail: reason.to_string() }
     }
 }
 
 /// The last session of a page.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct Cursor {
-    pub(crate) start_ns: i64,
+pub struct Cursor {
+    /// Its start.
+    pub start_ns: i64,
     /// Its id, which orders sessions of one start.
-    pub(crate) session_id: String,
+    pub session_id: String,
     /// So many of this start were shown.
-    pub(crate) of_start: u64,
-    pub(crate) order: Order,
+    pub of_start: u64,
+    /// Which sessions come first.
+    pub order: Order,
     /// What relative times of the query count from, on all pages.
-    pub(crate) now_ns: i64,
+    pub now_ns: i64,
 }
 
 impl Cursor {
     /// As text for a client, which gives it back with the same query.
-    pub(crate) fn to_text(&self, query: &str) -> String {
+    pub fn to_text(&self, query: &str) -> String {
         let Self { start_ns, session_id, of_start, order, now_ns } = self;
         let (order, mark) = (order.mark(), mark(query));
         format!("{order}_{start_ns}_{session_id}_{of_start}_{now_ns}_{mark}")
     }
 
     /// `None` where the text is none of ours, or belongs to another query.
-    pub(crate) fn from_text(text: &str, query: &str) -> Option<Self> {
+    pub fn from_text(text: &str, query: &str) -> Option<Self> {
         let mut parts = text.split('_');
         let mut next = || parts.next();
         let first = next()?;
@@ -397,7 +482,7 @@ impl Cursor {
     }
 
     /// Whether a session stands behind this place.
-    pub(crate) fn is_before(&self, start_ns: i64, session_id: &str) -> bool {
+    pub fn is_before(&self, start_ns: i64, session_id: &str) -> bool {
         let own = (self.start_ns, place(&self.session_id));
         let other = (start_ns, place(session_id));
         match self.order {
