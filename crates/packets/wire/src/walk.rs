@@ -174,6 +174,7 @@ impl<'a, 'out> Walk<'a, 'out> {
     }
 
     /// Leaves what stands behind a tunnel's header to whoever began the walk.
+    #[expect(clippy::unnecessary_wraps, reason = "what layers end with")]
     pub(crate) fn then(&mut self, layer: Layer, bytes: &'a [u8]) -> Walked {
         self.next = Some((layer, bytes));
         Ok(())

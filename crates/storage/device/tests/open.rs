@@ -408,7 +408,7 @@ fn nothing_is_durable_in_a_file_without_a_name() {
     for without_uring in [false, true] {
         sparse(&path, MIB);
         let mut device = open(&path, &Options { without_uring, ..Options::default() }).unwrap();
-        let mut flushed = |device: &mut dyn Device| {
+        let flushed = |device: &mut dyn Device| {
             let mut completions = Vec::new();
             device.submit_flush(1);
             device.reap(Some(Duration::from_secs(10)), &mut completions);
