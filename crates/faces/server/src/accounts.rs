@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use units::{Clock as _, NANOS_PER_SECOND};
 
 use crate::Error;
-use crate::access::{Caller, Guest, ShownKey, Standing};
+use crate::access::{Caller, Guest, Shown, ShownKey, Standing};
 use crate::problem::Problem;
 use crate::reread::Reread;
 
@@ -156,6 +156,7 @@ impl Accounts {
                 recovery_codes: factor.map_or(0, SecondFactor::recovery_left),
             }),
             guest: None,
+            shown: Shown::Account(person.stamp().to_owned()),
         }
     }
 
@@ -169,6 +170,7 @@ impl Accounts {
             filter: found.and_then(|role| role.filter.clone()),
             person: None,
             guest: Some(Guest { role: role.to_owned(), subject: subject.to_owned() }),
+            shown: Shown::Nothing,
         }
     }
 

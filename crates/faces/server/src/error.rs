@@ -66,6 +66,9 @@ pub enum Error {
     /// A token that is not made.
     #[error("{0}")]
     NewToken(&'static str),
+    /// A token whose name another one has.
+    #[error("the file has this name already; take its line out first")]
+    TokenTaken,
     /// A token that is not revoked.
     #[error("there is no token of this name")]
     NoToken,
@@ -121,6 +124,7 @@ impl Error {
                 | Self::NeedsPublicUrl
                 | Self::Twice(_)
                 | Self::NewToken(_)
+                | Self::TokenTaken
                 | Self::People(people::FileError::Refused(
                     people::Error::WrongName
                         | people::Error::NoRole

@@ -13,6 +13,8 @@
 //! scans that end in the middle of a segment. `capture` is over the limit since filters are
 //! compiled in bounded time: those and libpcap's binding, 400 lines, can become a crate below it.
 //! `wirespool` rose from 12 400 for inputs with limits.
+//! `server` is over the limit since answers end with their credential and statements keep to a
+//! filter: tokens, accounts and logins, 1000 lines, can become a crate below it.
 
 use super::rule::Rule;
 
@@ -26,7 +28,7 @@ const fn entry(rule: Rule, place: &'static str, figure: usize) -> Entry {
     Entry { rule, place, figure }
 }
 
-pub(super) const ENTRIES: [Entry; 13] = [
+pub(super) const ENTRIES: [Entry; 14] = [
     entry(Rule::FilesInCircles, "crates/packets/wire", 5),
     entry(Rule::FilesUsed, "crates/faces/wirespool/src/main.rs", 35),
     entry(Rule::FilesUsed, "crates/packets/capture/src/live/xdp/open.rs", 13),
@@ -35,6 +37,7 @@ pub(super) const ENTRIES: [Entry; 13] = [
     entry(Rule::FilesUsed, "crates/recorder/record/src/pipeline.rs", 27),
     entry(Rule::FilesUsed, "crates/storage/volume/src/mount.rs", 16),
     entry(Rule::FilesUsed, "crates/tools/qualify/src/run.rs", 14),
+    entry(Rule::CrateLines, "crates/faces/server", 8400),
     entry(Rule::CrateLines, "crates/faces/wirespool", 12500),
     entry(Rule::CrateLines, "crates/packets/capture", 8200),
     entry(Rule::CrateLines, "crates/recorder/extract", 10000),

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use units::ByteSize;
 
 use super::packets::{cut_by, hashes};
-use super::{Work, parse, refused, statement};
+use super::{Work, parse, refused};
 use crate::question::{Answered, HoldWanted, Refused, Why};
 
 impl Work<'_> {
@@ -62,7 +62,7 @@ impl Work<'_> {
                 let answered = Answered {
                     count: packets,
                     next: None,
-                    statement: statement(&of, &completeness, (cut_by, notes)),
+                    statement: self.statement(&of, &completeness, (cut_by, notes)),
                     manifest: None,
                     hashes: kept.into_inner(),
                 };

@@ -8,7 +8,7 @@ use host::SystemClock;
 use page::text::plural;
 use query::Field;
 
-use super::{Work, parse, refused, statement};
+use super::{Work, parse, refused};
 use crate::question::{Answered, Refused, SummaryWanted};
 
 impl Work<'_> {
@@ -46,7 +46,7 @@ impl Work<'_> {
         Ok(Answered {
             count: total.sessions,
             next: None,
-            statement: statement(
+            statement: self.statement(
                 &plural(total.sessions, "session"),
                 &completeness,
                 (cut_by, notes),

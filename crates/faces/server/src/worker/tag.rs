@@ -11,7 +11,7 @@ use page::text::plural;
 use query::Query;
 use units::Timestamp;
 
-use super::{Work, parse, refused, statement};
+use super::{Work, parse, refused};
 use crate::access::narrowed;
 use crate::question::{Answered, Refused, TagBy, TagWanted, Why};
 
@@ -39,7 +39,7 @@ impl Work<'_> {
         Ok(Answered {
             count,
             next: None,
-            statement: statement(&plural(count, "session"), &completeness, (cut_by, notes)),
+            statement: self.statement(&plural(count, "session"), &completeness, (cut_by, notes)),
             manifest: None,
             hashes: None,
         })
