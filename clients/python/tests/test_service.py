@@ -161,7 +161,8 @@ def test_an_extract_is_that_of_the_command_line(
     served.client().extract(query, path)
     assert path.read_bytes() == expected
     assert sorted(tmp_path.iterdir()) == [path, tmp_path / "a.pcapng.json"]
-    assert path.stat().st_mode & 0o777 == 0o600
+    for file in tmp_path.iterdir():
+        assert file.stat().st_mode & 0o777 == 0o600, file
     served.run("verify-extract", f"{path}.json", str(path))
     with pytest.raises(FileExistsError):
         served.client().extract(query, path)

@@ -186,6 +186,8 @@ export interface Statement {
   text: string;
   cut_by?: "time" | "bytes" | "limit";
   notes?: string[];
+  /** Of an empty answer: which of the names asked for the volume does not know. */
+  hint?: string;
   completeness?: Completeness;
 }
 
@@ -230,6 +232,8 @@ export interface Traffic {
   width_ns: number;
   buckets: [number, number[]][];
   series: string[];
+  /** The last series is no protocol: so many further ones share it. */
+  others?: number;
 }
 
 export interface Summary {

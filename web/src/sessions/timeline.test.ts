@@ -31,6 +31,14 @@ describe("the stack of traffic", () => {
     expect(names).toEqual(["p8", "p7", "p6", "p5", "p4", "p3", "p2", "others"]);
     expect(buckets[0]?.[1].at(-1)).toBe(3);
   });
+
+  it("never ranks what the recorder has put together", () => {
+    const series = ["p0", "p1", "p2", "p3", "p4", "p5", "http", "63 others"];
+    const buckets = [[0, [9, 8, 7, 6, 5, 4, 3, 50]]] as [number, number[]][];
+    const one = reduced({ width_ns: 1, series, others: 63, buckets });
+    expect(one.series).toEqual(["p0", "p1", "p2", "p3", "p4", "p5", "http", "others"]);
+    expect(one.buckets[0]?.[1]).toEqual([9, 8, 7, 6, 5, 4, 3, 50]);
+  });
 });
 
 describe("shaded times", () => {

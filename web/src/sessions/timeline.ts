@@ -11,16 +11,19 @@ export interface Stacked {
 const SERIES_MOST = 7;
 export const OTHERS = "others";
 
-/** The protocols with most bytes, the largest first; the rest as one. */
+/** The protocols with most bytes, the largest first; the rest as one, with that of the recorder. */
 export function reduced(traffic: Traffic): Traffic {
   const total = (index: number) =>
     traffic.buckets.reduce((sum, [, bytes]) => sum + (bytes[index] ?? 0), 0);
-  const ranked = traffic.series
+  const all = traffic.series
     .map((name, index) => ({ name, index, bytes: total(index) }))
-    .filter((one) => one.bytes > 0)
-    .sort((a, b) => b.bytes - a.bytes);
+    .filter((one) => one.bytes > 0);
+  // What several protocols share is no protocol, however many bytes they have together.
+  const isShared = ({ index }: { index: number }) =>
+    traffic.others !== undefined && index === traffic.series.length - 1;
+  const ranked = all.filter((one) => !isShared(one)).sort((a, b) => b.bytes - a.bytes);
   const named = ranked.slice(0, SERIES_MOST);
-  const rest = ranked.slice(SERIES_MOST);
+  const rest = [...ranked.slice(SERIES_MOST), ...all.filter(isShared)];
   const restOf = (bytes: number[]) => rest.reduce((sum, { index }) => sum + (bytes[index] ?? 0), 0);
   return {
     width_ns: traffic.width_ns,

@@ -133,7 +133,7 @@ class Extract(Once[bytes]):
                 file.flush()
                 os.fsync(file.fileno())
             if self.manifest_text is not None:
-                manifest.write_bytes(self.manifest_text.encode())
+                _write_private(manifest, self.manifest_text.encode())
             else:
                 manifest.unlink(missing_ok=True)
             os.replace(temporary, path)
@@ -141,6 +141,20 @@ class Extract(Once[bytes]):
             os.unlink(temporary)
             raise
         return self
+
+
+def _write_private(path: Path, data: bytes) -> None:
+    """Writes a file that only its owner may read, also in the place of one that others may."""
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with open(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
 
 
 class _File(io.RawIOBase):

@@ -283,6 +283,8 @@ fn summary_schema() -> Value {
                     "width_ns": count,
                     "series": {"type": "array", "items": text,
                         "description": "Protocols, in the order of a bucket's bytes"},
+                    "others": {"type": "integer", "minimum": 1, "description":
+                        "The last series is no protocol: so many further ones share it"},
                     "buckets": {"type": "array", "items": {"type": "array"},
                         "description": "Start in ns and bytes by series, of those with traffic"},
                 },

@@ -30,14 +30,17 @@ impl FromStr for Role {
     /// Reads `NAME=SCOPE,...[ FILTER]`.
     fn from_str(text: &str) -> Result<Self, &'static str> {
         let (name, rest) = text.split_once('=').ok_or("write NAME=SCOPE,...[ FILTER]")?;
-        let (scopes, filter) = rest.split_once(' ').unwrap_or((rest, ""));
+        // Behind a blank there is a filter: one that is empty was to be something, and sees all.
+        let (scopes, filter) = match rest.split_once(' ') {
+            Some((scopes, filter)) => (scopes, Some(filter)),
+            None => (rest, None),
+        };
         if !is_name(name) {
             return Err(crate::NAME_RULE);
         }
         if [ADMINISTRATOR, ANALYST, VIEWER].contains(&name) {
             return Err("administrator, analyst and viewer are always there as they are");
         }
-        let filter = Some(filter).filter(|filter| !filter.trim().is_empty());
         Ok(Self {
             name: name.to_owned(),
             scopes: Scope::list(scopes)?,
@@ -108,6 +111,8 @@ mod tests {
             "a b=sessions",
             "desk=session",
             "desk=sessions hsot 1.2.3.4",
+            "desk=sessions ",
+            "desk=sessions   ",
             "desk=sessions country = NL",
             "desk=sessions port 53) or (port 54",
             "administrator=sessions",

@@ -25,10 +25,21 @@ pub struct Question {
     pub identity: Option<PathBuf>,
     /// What is asked.
     pub what: What,
+    /// Of who sees a part of the sessions: the times of that part. Nothing outside is named.
+    #[serde(default)]
+    pub sees_ns: Option<(i64, i64)>,
     /// When the answer has to end, in time since boot.
     pub until_ns: i64,
     /// Address space that the worker may take.
     pub memory_bytes: u64,
+}
+
+impl Question {
+    /// The same of who sees these times, where those are bounded.
+    #[must_use]
+    pub fn seeing(self, sees_ns: Option<(i64, i64)>) -> Self {
+        Self { sees_ns, ..self }
+    }
 }
 
 /// What is asked of it.
@@ -457,16 +468,25 @@ pub struct Cursor {
     pub now_ns: i64,
 }
 
+/// What a cursor is a place of, besides an order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Walk {
+    /// The volume that is asked.
+    pub volume_id: String,
+    /// What it is asked.
+    pub query: String,
+}
+
 impl Cursor {
-    /// As text for a client, which gives it back with the same query.
-    pub fn to_text(&self, query: &str) -> String {
+    /// As text for a client, which gives it back with the same query to the same volume.
+    pub fn to_text(&self, walk: &Walk) -> String {
         let Self { start_ns, session_id, of_start, order, now_ns } = self;
-        let (order, mark) = (order.mark(), mark(query));
+        let (order, mark) = (order.mark(), mark(walk, *order));
         format!("{order}_{start_ns}_{session_id}_{of_start}_{now_ns}_{mark}")
     }
 
-    /// `None` where the text is none of ours, or belongs to another query.
-    pub fn from_text(text: &str, query: &str) -> Option<Self> {
+    /// `None` where the text is none of ours, or belongs to another query, volume or order.
+    pub fn from_text(text: &str, walk: &Walk) -> Option<Self> {
         let mut parts = text.split('_');
         let mut next = || parts.next();
         let first = next()?;
@@ -477,7 +497,7 @@ impl Cursor {
             of_start: next()?.parse().ok()?,
             now_ns: next()?.parse().ok()?,
         };
-        let is_whole = next()? == mark(query) && parts.next().is_none();
+        let is_whole = next()? == mark(walk, cursor.order) && parts.next().is_none();
         (is_whole && place(&cursor.session_id).is_some()).then_some(cursor)
     }
 
@@ -493,9 +513,10 @@ impl Cursor {
     }
 }
 
-/// A few digits by which another query is noticed.
-fn mark(query: &str) -> String {
-    let hash = Sha256::digest(query.trim().as_bytes());
+/// A few digits by which another query, volume or order is noticed.
+fn mark(walk: &Walk, order: Order) -> String {
+    let Walk { volume_id, query } = walk;
+    let hash = Sha256::digest(format!("{volume_id} {} {}", order.mark(), query.trim()));
     hex(hash.get(..4).unwrap_or_default())
 }
 
@@ -515,17 +536,26 @@ mod tests {
         Cursor { start_ns, session_id, of_start: 1, order, now_ns: 7 }
     }
 
+    fn walk(volume_id: &str, query: &str) -> Walk {
+        Walk { volume_id: volume_id.to_owned(), query: query.to_owned() }
+    }
+
     #[test]
-    fn a_cursor_comes_back_with_its_query_and_no_other() {
+    fn a_cursor_comes_back_with_its_query_volume_and_order_and_no_other() {
         let cursor = cursor(-5, "4091.0-17");
         let newest = Cursor { order: Order::Newest, ..cursor.clone() };
-        let text = newest.to_text("port 53");
-        assert_eq!(Cursor::from_text(&text, "port 53"), Some(newest));
-        let text = cursor.to_text("port 53");
-        assert_eq!(Cursor::from_text(&text, " port 53 "), Some(cursor));
-        assert_eq!(Cursor::from_text(&text, "port 54"), None);
-        for wrong in ["", "1", "1_2_3", &text.replacen('1', "3", 1), &format!("{text}_")] {
-            assert_eq!(Cursor::from_text(wrong, "port 53"), None, "{wrong}");
+        let own = walk("v", "port 53");
+        let text = newest.to_text(&own);
+        assert_eq!(Cursor::from_text(&text, &own), Some(newest));
+        let text = cursor.to_text(&own);
+        assert_eq!(Cursor::from_text(&text, &walk("v", " port 53 ")), Some(cursor));
+        for other in [walk("v", "port 54"), walk("w", "port 53"), walk("v 1", "port 53")] {
+            assert_eq!(Cursor::from_text(&text, &other), None, "{other:?}");
+        }
+        let reversed = text.replacen("1_", "2_", 1);
+        for wrong in ["", "1", "1_2_3", &text.replacen('1', "3", 1), &format!("{text}_"), &reversed]
+        {
+            assert_eq!(Cursor::from_text(wrong, &own), None, "{wrong}");
         }
     }
 

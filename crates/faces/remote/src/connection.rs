@@ -5,6 +5,7 @@ use std::io;
 use https::Unreached;
 use hyper::body::Incoming;
 use hyper::{Request, Response};
+use rustls::CertificateError;
 use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -52,6 +53,22 @@ pub(crate) async fn open(origin: &Origin, tls: Option<&TlsConnector>) -> Result<
         why: page::safe::printable(&why.to_string()),
     };
     let name = ServerName::try_from(origin.host.clone()).map_err(|error| untrusted(&error))?;
-    let sealed = tls.connect(name, stream).await.map_err(|error| untrusted(&error))?;
+    let sealed = tls.connect(name, stream).await.map_err(|error| untrusted(&in_words(&error)))?;
     Ok(Stream::Sealed(Box::new(sealed)))
+}
+
+/// What is wrong with TLS. The library has no words for a certificate that is its own authority,
+/// which is what `openssl req -x509` makes.
+fn in_words(error: &io::Error) -> String {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    match inner {
+        Some(rustls::Error::InvalidCertificate(CertificateError::Other(why)))
+            if format!("{why:?}").contains("CaUsedAsEndEntity") =>
+        {
+            "its certificate is one of an authority (CA:TRUE), as many that sign themselves are; a \
+             service needs one with CA:FALSE (openssl: basicConstraints=critical,CA:FALSE)"
+                .to_owned()
+        }
+        _ => error.to_string(),
+    }
 }

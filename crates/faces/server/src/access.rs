@@ -41,6 +41,21 @@ pub(crate) struct Caller {
     /// What tells it from an earlier one of its name: of a token digits of its hash, of an account
     /// when it was made. Certificates have none.
     pub(crate) mark: Option<String>,
+    pub(crate) shown: Shown,
+}
+
+/// What a caller has shown, by which it is asked again whether they still count.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Shown {
+    /// Nothing that could be taken back while a request is answered.
+    #[default]
+    Nothing,
+    /// The hash of a token.
+    Token([u8; 32]),
+    /// The common name of a certificate.
+    Certificate(String),
+    /// The stamp of the account, which is under the caller's name.
+    Account(String),
 }
 
 /// How somebody stands who has logged in at the provider.
@@ -157,18 +172,18 @@ pub(crate) fn new_token(
     scopes: &[Scope],
     (expires, filter): (Option<Timestamp>, Option<&str>),
     others: &str,
-) -> Result<NewToken, &'static str> {
+) -> Result<NewToken, Error> {
     if !is_name(name) {
-        return Err(people::NAME_RULE);
+        return Err(Error::NewToken(people::NAME_RULE));
     }
     if others.lines().any(|line| line.split(':').next() == Some(name)) {
-        return Err("the file has this name already; take its line out first");
+        return Err(Error::TokenTaken);
     }
-    let random: [u8; TOKEN_BYTES] = host::random_bytes().map_err(|_| "no random bytes")?;
+    let random: [u8; TOKEN_BYTES] = host::random_bytes()?;
     let token = format!("{TOKEN_PREFIX}{}", hex(&random));
     let words: Vec<&str> = scopes.iter().map(|scope| scope.word()).collect();
     let hash = hex(&hash_of(&token));
-    let filter = filter.map(checked_filter).transpose()?;
+    let filter = filter.map(checked_filter).transpose().map_err(Error::NewToken)?;
     let expiry = expires.map_or_else(String::new, |at| at.to_string());
     let filter = filter.map_or_else(String::new, |filter| format!(" {filter}"));
     let rest = format!("{expiry}{filter}");
@@ -276,7 +291,7 @@ impl Access {
                     found = Some(line);
                 }
             }
-            found.and_then(|line| line.caller(&line.name, now))
+            found.and_then(|line| line.caller((&line.name, Shown::Token(*given)), now))
         })
     }
 
@@ -284,7 +299,7 @@ impl Access {
     pub(crate) fn by_mark(&self, name: &str, mark: &str, now: Timestamp) -> Option<Caller> {
         self.lines.with(|lines| {
             let is_it = |line: &&Line| line.name == name && line.mark().as_deref() == Some(mark);
-            lines.iter().find(is_it)?.caller(name, now)
+            lines.iter().find(is_it)?.caller((name, Shown::Nothing), now)
         })
     }
 
@@ -295,7 +310,8 @@ impl Access {
                 let is_it = |line: &&Line| line.secret == Secret::Certificate && line.name == name;
                 lines.iter().find(is_it)
             };
-            of(common_name).or_else(|| of(ANY))?.caller(common_name, now)
+            let shown = Shown::Certificate(common_name.to_owned());
+            of(common_name).or_else(|| of(ANY))?.caller((common_name, shown), now)
         })
     }
 }
@@ -320,7 +336,7 @@ impl Line {
         }
     }
 
-    fn caller(&self, name: &str, now: Timestamp) -> Option<Caller> {
+    fn caller(&self, (name, shown): (&str, Shown), now: Timestamp) -> Option<Caller> {
         let is_valid = self.expires.is_none_or(|at| now < at);
         is_valid.then(|| Caller {
             name: name.to_owned(),
@@ -329,6 +345,7 @@ impl Line {
             person: None,
             guest: None,
             mark: self.mark(),
+            shown,
         })
     }
 }

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use units::{Clock as _, NANOS_PER_SECOND};
 
 use crate::Error;
-use crate::access::{Caller, Guest, ShownKey, Standing};
+use crate::access::{Caller, Guest, Shown, ShownKey, Standing};
 use crate::problem::Problem;
 use crate::reread::Reread;
 
@@ -164,6 +164,7 @@ impl Accounts {
             }),
             guest: None,
             mark: Some(person.since().to_owned()),
+            shown: Shown::Account(person.stamp().to_owned()),
         }
     }
 
@@ -178,6 +179,7 @@ impl Accounts {
             person: None,
             guest: Some(Guest { role: role.to_owned(), subject: subject.to_owned() }),
             mark: None,
+            shown: Shown::Nothing,
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use audit::Credential;
 use host::SystemClock;
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::header::{
     AUTHORIZATION, CACHE_CONTROL, HeaderMap, HeaderName, HeaderValue, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS,
@@ -20,7 +20,7 @@ use crate::given::Given;
 use crate::log::Entry;
 use crate::peer::Peer;
 use crate::problem::Problem;
-use crate::received::Received;
+use crate::received::{Received, check_heading};
 use crate::service::Service;
 use crate::{asking, bundle, manage, of_volumes};
 
@@ -71,6 +71,7 @@ async fn route(
 ) -> Result<Reply, Problem> {
     let (request, body) = request.into_parts();
     let (method, headers) = (&request.method, &request.headers);
+    check_heading(&request.uri, headers)?;
     let path = request.uri.path();
     let found = interface::find(path, method.as_str());
     let (mut shown, mut caller) = caller(service, peer, headers);
@@ -103,6 +104,9 @@ async fn route(
         return Err(Problem::wrong_method(&interface::methods(endpoint)));
     }
     check_origin(endpoint, headers)?;
+    if endpoint.body.is_empty() && !body.is_end_stream() {
+        return Err(Problem::takes_no_body());
+    }
     let given = Given::read(endpoint, request.uri.query().unwrap_or_default())?;
     let (what, of_volumes) = (endpoint.what, endpoint.what.is_of_volumes());
     if let (true, Some(caller)) = (of_volumes, &caller) {

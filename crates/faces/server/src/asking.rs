@@ -10,7 +10,7 @@ use interface::{ARROW, JSON, Matter, NDJSON, PCAPNG};
 use query::{Field, Query};
 use questions::{
     Behind, Cursor, ExtractWanted, Form, Narrowed, Order, PacketsWanted, RowForm, SessionsWanted,
-    SortWanted, SqlWanted, SummaryWanted, What,
+    SortWanted, SqlWanted, SummaryWanted, Walk, What,
 };
 use serde_json::{Value, json};
 use units::{Clock as _, Timestamp};
@@ -18,7 +18,7 @@ use units::{Clock as _, Timestamp};
 use crate::accept::wanted_of;
 use crate::access::Caller;
 use crate::body::{Body, Reply, reply};
-use crate::checked::{QUERY_BYTES_MAX, checked, needs_atlas};
+use crate::checked::{QUERY_BYTES_MAX, checked, needs_atlas, seen_times};
 use crate::given::Given;
 use crate::problem::Problem;
 use crate::service::{Service, Volume};
@@ -142,29 +142,34 @@ async fn sessions(
     headers: &HeaderMap,
 ) -> Result<Reply, Problem> {
     let query = given.query();
-    let cursor = given.text("cursor");
-    let after = cursor.map(|text| {
-        let why = "this cursor is none of this query's";
-        Cursor::from_text(text, &query).ok_or_else(|| Problem::wrong_parameter(why))
+    let volume = service.volume(given.text("volume"))?;
+    let order = given.choice("order", (&Order::ALL, Order::Oldest), Order::word)?;
+    let walk = Walk { volume_id: volume.id.clone(), query: query.clone() };
+    let after = given.text("cursor").map(|text| {
+        let after = Cursor::from_text(text, &walk);
+        let after = after.filter(|it| given.text("order").is_none() || it.order == order);
+        let why = "this cursor is of another query, volume or order: begin without a cursor";
+        after.ok_or_else(|| Problem::wrong_parameter(why))
     });
     let after = after.transpose()?;
     let now_ns = now_for(caller, after.as_ref().map(|after| after.now_ns));
     checked(&query, now_ns)?;
     let are_lines = wanted_of(headers, &[JSON, NDJSON]) == NDJSON;
-    let order = given.choice("order", (&Order::ALL, Order::Oldest), Order::word)?;
     let order = after.as_ref().map_or(order, |after| after.order);
     let sort = given.text("sort").map(sort).transpose()?;
     if sort.is_some() && (!are_lines || given.text("order").is_some() || after.is_some()) {
         let why = "sort is for lines (Accept: application/x-ndjson), without order and cursor";
         return Err(Problem::wrong_parameter(why));
     }
+    // As of `find --limit 0`: the statement alone. A page of none would have no next one.
+    let is_none_wanted = are_lines && given.text("limit") == Some("0");
     // Those that come last are held until the first is known.
     let limit = match (are_lines, order) {
+        _ if is_none_wanted => Some(0),
         (true, Order::Oldest) => given.number("limit")?,
         (true, Order::Newest) => Some(given.at_most("limit", PAGE_MAX, PAGE_MAX)?),
         (false, _) => Some(given.at_most("limit", PAGE, PAGE_MAX)?),
     };
-    let volume = service.volume(given.text("volume"))?;
     let bytes_max = service.bounds.answer_bytes;
     let asked = caller.narrowed(&query);
     let wanted = SessionsWanted { query: asked, now_ns, order, sort, after, limit, bytes_max };
@@ -197,8 +202,11 @@ async fn ask(
     (volume, what): (&Volume, What),
     (query, (framing, media_type)): (String, (Framing, &'static str)),
 ) -> Result<Reply, Problem> {
-    let question = service.question(volume, what);
-    stream::begin(service, caller, Wanted { question, query, framing, media_type }).await
+    let sees_ns = seen_times(caller.filter.as_deref())?;
+    let question = service.question(volume, what).seeing(sees_ns);
+    let volume_id = volume.id.clone();
+    let wanted = Wanted { question, volume_id, query, framing, media_type };
+    stream::begin(service, caller, wanted).await
 }
 
 async fn sql(
@@ -326,8 +334,8 @@ pub(crate) async fn hand_out(
 
 /// Which packets of the sessions; a filter leaves those in its times.
 fn narrowed(caller: &Caller, given: &Given) -> Result<Narrowed, Problem> {
-    let text = |name: &str| given.text(name).filter(|text| !text.is_empty()).map(str::to_owned);
-    let payload = text("payload");
+    let payload = given.pattern("payload")?.map(str::to_owned);
+    let packet_filter = given.filled("packet_filter")?.map(str::to_owned);
     let only_range = given.flag("only_range")?;
     let whole_sessions = given.flag("whole_sessions")?;
     let around_ms = given.number("around_ms")?;
@@ -346,7 +354,7 @@ fn narrowed(caller: &Caller, given: &Given) -> Result<Narrowed, Problem> {
         whole_sessions: is_whole && !is_filtered,
         sessions_max: given.number("limit")?,
         around_ms,
-        packet_filter: text("packet_filter"),
+        packet_filter,
         payload,
         comments: given.flag("comments")?,
     })
@@ -367,6 +375,7 @@ fn behind(given: &Given) -> Result<Option<Behind>, Problem> {
 }
 
 async fn hold(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply, Problem> {
+    given.written_query()?;
     let (query, now_ns) = asked_now(given)?;
     let volume = service.volume(given.text("volume"))?;
     let only_range = given.flag("only_range")? || caller.filter.is_some();

@@ -39,8 +39,9 @@ async fn page(received: &Received<'_>, path: PathBuf, end: Link) -> Result<Value
     let given = received.given;
     let limit = usize::try_from(given.at_most("limit", PAGE, PAGE_MAX)?).unwrap_or(0);
     let before = given.number("before")?;
-    let word = |name| given.text(name).filter(|text| !text.is_empty()).map(str::to_owned);
-    let filter = Filter { credential: word("credential"), path: word("path"), ..Filter::default() };
+    let word = |name| Ok::<_, Problem>(given.filled(name)?.map(str::to_owned));
+    let (credential, path_part) = (word("credential")?, word("path")?);
+    let filter = Filter { credential, path: path_part, ..Filter::default() };
     let read = move || audit::page(&path, &filter, (before, limit), end);
     let read = tokio::task::spawn_blocking(read).await.map_err(|_| Problem::worker_ended())?;
     let page = read.map_err(|error| Problem::audit_unread(&error))?;

@@ -1,7 +1,8 @@
 //! What is wrong with a query, before a process is started for it.
 
+use host::SystemClock;
 use query::{Field, Query};
-use units::Timestamp;
+use units::{Clock as _, Timestamp};
 
 use crate::problem::Problem;
 
@@ -27,4 +28,17 @@ pub(crate) fn needs_atlas(field: &Field) -> Problem {
         "{} needs a database of addresses, or tags: there is none here",
         field.name
     ))
+}
+
+/// The times that a filter lets see; `None` where there is none, and all is seen.
+pub(crate) fn seen_times(filter: Option<&str>) -> Result<Option<(i64, i64)>, Problem> {
+    let Some(filter) = filter else { return Ok(None) };
+    let (from, until) = times(filter, SystemClock.realtime().0)?;
+    Ok(Some((from.0, until.0)))
+}
+
+/// The times of a query.
+pub(crate) fn times(query: &str, now_ns: i64) -> Result<(Timestamp, Timestamp), Problem> {
+    let parsed = Query::parse(query, Timestamp(now_ns));
+    parsed.map(|query| query.time_range()).map_err(|error| Problem::wrong_query(&error, query))
 }

@@ -69,6 +69,9 @@ pub enum Error {
     /// A token that is not made.
     #[error("{0}")]
     NewToken(&'static str),
+    /// A token whose name another one has.
+    #[error("the file has this name already; take its line out first")]
+    TokenTaken,
     /// A token that is not revoked.
     #[error("there is no token of this name")]
     NoToken,
@@ -128,6 +131,7 @@ impl Error {
                 | Self::NeedsAudit
                 | Self::Twice(_)
                 | Self::NewToken(_)
+                | Self::TokenTaken
                 | Self::People(people::FileError::Refused(
                     people::Error::WrongName
                         | people::Error::NoRole

@@ -13,7 +13,9 @@ use tokio::sync::watch::Receiver;
 use tokio::time::{sleep, timeout};
 
 use crate::body::{Body, Reply, reply};
+use crate::problem::Problem;
 use crate::trail::Outcome;
+use crate::validity::Validity;
 
 /// Events on their way to a connection.
 const EVENTS_MAX: usize = 2;
@@ -27,11 +29,17 @@ const STALL: Duration = Duration::from_mins(1);
 const COMMENT: Bytes = Bytes::from_static(b": still here\n\n");
 
 /// The events of a job from now to its end.
-pub(crate) fn stream(job: Receiver<Job>) -> Reply {
+pub(crate) fn stream(job: Receiver<Job>, validity: Validity) -> Reply {
     let (sender, receiver) = channel(EVENTS_MAX);
     tokio::spawn(async move {
-        // A client that has left is told nothing.
-        drop(tell(job, &sender).await);
+        tokio::select! {
+            // A client that has left is told nothing.
+            told = tell(job, &sender) => drop(told),
+            () = validity.lapse() => {
+                let broken = io::Error::other(Problem::no_credential().text());
+                drop(timeout(STALL, sender.send(Err(broken))).await);
+            }
+        }
     });
     reply(EVENTS, Body::stream(receiver, Arc::<Outcome>::default()))
 }

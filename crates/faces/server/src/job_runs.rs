@@ -14,6 +14,7 @@ use crate::body::{Body, Reply, reply};
 use crate::given::Given;
 use crate::problem::Problem;
 use crate::service::{JOB_TIME, Service};
+use crate::validity::Validity;
 use crate::{checked, holds, job_events};
 
 /// More than a line of a worker has.
@@ -39,7 +40,7 @@ pub(crate) fn answer(
         Matter::Job => one(service, id).ok_or_else(unknown),
         Matter::JobEvents => {
             let job = service.jobs.watch(id).ok_or_else(unknown)?;
-            Ok(job_events::stream(job))
+            Ok(job_events::stream(job, Validity::of(service, caller)))
         }
         _ => {
             let jobs = service.jobs.all().into_iter();
@@ -76,19 +77,20 @@ fn start(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply
         Kind::Verify => JobWanted::Verify,
         Kind::Scrub => JobWanted::Scrub { dry_run },
         Kind::Hold => {
-            let query = query.unwrap_or_default();
+            let query = given.written_query()?;
             checked::checked(query, now_ns)?;
             let only_range = only_range || caller.filter.is_some();
             let asked = caller.narrowed(query);
             JobWanted::Hold(holds::wanted(service, asked, (now_ns, only_range))?)
         }
     };
+    let sees_ns = checked::seen_times(caller.filter.as_deref())?;
     let volume = service.volume(given.text("volume"))?;
     let id = host::random_bytes::<16>().map_err(|_| Problem::no_worker())?;
     let waiting = Job::new(hex(&id), (kind, &volume.name), &caller.name, now_ns);
     let job = Job { query: query.map(str::to_owned), ..waiting };
     let going = service.jobs.add(job.clone()).map_err(|_| Problem::busy())?;
-    let question = service.question(volume, What::Job(wanted));
+    let question = service.question(volume, What::Job(wanted)).seeing(sees_ns);
     tokio::spawn(run(Arc::clone(service), going, question));
     Ok(shown(&job))
 }

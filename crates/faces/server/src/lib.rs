@@ -65,6 +65,7 @@ mod tls;
 mod token_file;
 mod token_list;
 mod trail;
+mod validity;
 mod worker;
 mod workers;
 

@@ -26,6 +26,7 @@ use crate::Error;
 use crate::body::Reply;
 use crate::busy::Busy;
 use crate::peer::Peer;
+use crate::received::HEADING_BYTES_MAX;
 use crate::service::Service;
 use crate::tls::{self, Certificates, Current};
 use crate::{api, stenographer};
@@ -34,8 +35,6 @@ use crate::{api, stenographer};
 const HEADING_TIME: Duration = Duration::from_secs(10);
 /// And for the handshake before the first one.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
-/// The line of a request and its heading have at most so many bytes.
-const HEADING_BYTES_MAX: usize = 64 << 10;
 const HEADERS_MAX: usize = 64;
 /// Where the system has no descriptor for one more connection.
 const AGAIN: Duration = Duration::from_millis(100);

@@ -2,7 +2,7 @@
 //!
 //! Whoever asks chooses bytes of a line and how many lines there are: what is not harmless is
 //! escaped by who writes the line, a line has a longest length, and beyond a rate lines are left
-//! out and counted.
+//! out and counted. What the service says of itself is beside that rate.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::net::SocketAddr;
@@ -45,11 +45,21 @@ impl Log {
         self.left_out.load(Ordering::Relaxed)
     }
 
+    /// What the service says of itself, which no number of requests keeps from being said.
     pub(crate) fn say(&self, line: &str) {
+        self.write(true, line);
+    }
+
+    /// The line of a request: whoever may connect can cause one.
+    fn say_of_request(&self, line: &str) {
         let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_said = budget.take(SystemClock.boottime_ns()) && (self.write)(line);
+        let is_within = budget.take(SystemClock.boottime_ns());
         drop(budget);
-        if !is_said {
+        self.write(is_within, line);
+    }
+
+    fn write(&self, is_within: bool, line: &str) {
+        if !(is_within && (self.write)(line)) {
             self.left_out.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -151,12 +161,36 @@ impl Drop for Entry {
         let Self { from, who, asked, status, bytes, .. } = self;
         let who = who.as_deref().unwrap_or("-");
         let now = SystemClock.realtime();
-        self.log.say(&format!(
+        self.log.say_of_request(&format!(
             "{now} {} {from} \"{}\" {} {bytes} bytes {milliseconds} ms{}",
             printable(who),
             printable(asked),
             status.as_u16(),
             printable(&more),
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static WRITTEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+    fn keep(line: &str) -> bool {
+        WRITTEN.lock().unwrap().push(line.to_owned());
+        true
+    }
+
+    #[test]
+    fn what_the_service_says_has_a_line_also_in_a_flood_of_requests() {
+        let log = Log::new(keep);
+        for _ in 0..2 * BURST {
+            log.say_of_request("request");
+        }
+        assert!(log.left_out() > 0);
+        log.say("no credential counts");
+        let written = WRITTEN.lock().unwrap();
+        assert_eq!(written.last().map(String::as_str), Some("no credential counts"));
     }
 }

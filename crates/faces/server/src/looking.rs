@@ -9,9 +9,8 @@ use std::sync::Arc;
 use host::SystemClock;
 use hyper::header::HeaderMap;
 use interface::{JSON, Matter, PLAIN};
-use query::Query;
 use questions::{Look, What};
-use units::{Clock as _, Timestamp};
+use units::Clock as _;
 
 use crate::access::Caller;
 use crate::body::{Body, Reply, reply};
@@ -47,7 +46,9 @@ pub(crate) async fn answer(
     let volume = service.volume(given.text("volume"))?;
     let look = match what {
         Matter::Ring => ring(service, caller, (volume, given)).await?,
-        Matter::Recordings => Look::Recordings { within_ns: narrowed(caller)? },
+        Matter::Recordings => {
+            Look::Recordings { within_ns: checked::seen_times(caller.filter.as_deref())? }
+        }
         Matter::Gaps => gaps(caller, given)?,
         Matter::Qualification => Look::Qualification { reports: service.qualifications.clone() },
         Matter::Findings => {
@@ -57,7 +58,9 @@ pub(crate) async fn answer(
         _ => inspection(given, headers)?,
     };
     let is_text = matches!(look, Look::Inspection { as_text: true, .. });
-    let question = service.question(volume, What::Look(look));
+    let question = service
+        .question(volume, What::Look(look))
+        .seeing(checked::seen_times(caller.filter.as_deref())?);
     let running = service.look_workers.start(&caller.name, &question).await?;
     let (text, _) = running.whole(BYTES_MAX).await?;
     Ok(reply(if is_text { TEXT } else { JSON }, Body::text(text)))
@@ -88,7 +91,7 @@ async fn ring(
 fn gaps(caller: &Caller, given: &Given) -> Result<Look, Problem> {
     let (query, now_ns) = (given.query(), SystemClock.realtime().0);
     checked::checked(&query, now_ns)?;
-    let (from, until) = times(&caller.narrowed(&query), now_ns)?;
+    let (from, until) = checked::times(&caller.narrowed(&query), now_ns)?;
     let limit = given.at_most("limit", GAPS, GAPS_MAX)?;
     Ok(Look::Gaps {
         from_ns: from.0,
@@ -96,16 +99,4 @@ fn gaps(caller: &Caller, given: &Given) -> Result<Look, Problem> {
         is_narrowed: caller.filter.is_some(),
         limit: usize::try_from(limit).unwrap_or(usize::MAX),
     })
-}
-
-/// The times that a credential sees; `None` where it sees all.
-fn narrowed(caller: &Caller) -> Result<Option<(i64, i64)>, Problem> {
-    let Some(filter) = &caller.filter else { return Ok(None) };
-    let (from, until) = times(filter, SystemClock.realtime().0)?;
-    Ok(Some((from.0, until.0)))
-}
-
-fn times(query: &str, now_ns: i64) -> Result<(Timestamp, Timestamp), Problem> {
-    let parsed = Query::parse(query, Timestamp(now_ns));
-    parsed.map(|query| query.time_range()).map_err(|error| Problem::wrong_query(&error, query))
 }

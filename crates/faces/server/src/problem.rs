@@ -195,6 +195,35 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "wrong-body", title)
     }
 
+    /// A body that would be left unread: what it asks for is not what would be done.
+    pub(crate) fn takes_no_body() -> Self {
+        let title = "this request takes no body";
+        Self::new(StatusCode::BAD_REQUEST, "wrong-body", title)
+            .because("its parameters stand behind the question mark of its address")
+    }
+
+    pub(crate) fn broken_body(what: &str) -> Self {
+        let title = "the body did not arrive whole";
+        Self::new(StatusCode::BAD_REQUEST, "wrong-body", title).because(what)
+    }
+
+    pub(crate) fn late_body(what: &str) -> Self {
+        let title = "the body took too long";
+        Self::new(StatusCode::REQUEST_TIMEOUT, "late-body", title).because(what)
+    }
+
+    pub(crate) fn several_hosts() -> Self {
+        let title = "the heading of the request is wrong";
+        Self::new(StatusCode::BAD_REQUEST, "wrong-heading", title)
+            .because("there is more than one Host in it")
+    }
+
+    pub(crate) fn long_heading() -> Self {
+        let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+        Self::new(status, "too-long", "the request is too long")
+            .because("its line and its heading have at most 64 KiB")
+    }
+
     pub(crate) fn account_refused(error: &people::Error) -> Self {
         use people::Error as Refused;
         let (status, word, title) = match error {
@@ -213,6 +242,11 @@ impl Problem {
             _ => (StatusCode::BAD_REQUEST, "wrong-parameter", "a parameter is wrong"),
         };
         Self::new(status, word, title).because(error.to_string())
+    }
+
+    pub(crate) fn token_taken() -> Self {
+        Self::new(StatusCode::CONFLICT, "taken", "the name is taken")
+            .because(Error::TokenTaken.to_string())
     }
 
     pub(crate) fn account_not_changed(error: &Error) -> Self {

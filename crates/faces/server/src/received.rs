@@ -5,8 +5,9 @@ use core::pin::Pin;
 use core::time::Duration;
 use std::sync::Arc;
 
+use hyper::Uri;
 use hyper::body::{Body as _, Incoming};
-use hyper::header::HeaderMap;
+use hyper::header::{HOST, HeaderMap};
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 use units::number::to_u64;
@@ -18,6 +19,11 @@ use crate::peer::Peer;
 use crate::problem::Problem;
 use crate::service::Service;
 
+/// The line of a request and its heading have at most so many bytes. The library reads up to twice
+/// as much at once.
+pub(crate) const HEADING_BYTES_MAX: usize = 64 << 10;
+/// Beside a name and its value: a colon, a space, the end of the line.
+const OF_LINE: usize = 4;
 /// Names, passwords and codes have a tenth of it.
 const BODY_BYTES_MAX: usize = 16 << 10;
 const BODY_TIME: Duration = Duration::from_secs(5);
@@ -47,7 +53,7 @@ impl Received<'_> {
         let _place = self.service.bodies.try_acquire().map_err(|_| Problem::busy())?;
         let texts = ("the body was broken off", "a body has at most 16 KiB here");
         let bytes = timeout(BODY_TIME, whole(body, BODY_BYTES_MAX, texts)).await;
-        let bytes = bytes.map_err(|_| Problem::too_long("the body did not arrive in time"))??;
+        let bytes = bytes.map_err(|_| Problem::late_body("it has 5 s to arrive"))??;
         // What is wrong in it is not repeated: it has secrets.
         serde_json::from_slice(&bytes).map_err(|_| Problem::wrong_body())
     }
@@ -71,7 +77,7 @@ pub(crate) async fn whole(
     }
     let mut bytes: Vec<u8> = Vec::new();
     while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-        let frame = frame.map_err(|_| Problem::too_long(broken_off))?;
+        let frame = frame.map_err(|_| Problem::broken_body(broken_off))?;
         if let Ok(data) = frame.into_data() {
             bytes.extend_from_slice(&data);
         }
@@ -80,4 +86,20 @@ pub(crate) async fn whole(
         }
     }
     Ok(bytes)
+}
+
+/// What of a heading the library that reads it does not check.
+///
+/// # Errors
+/// When it is too long, or names several hosts (RFC 9112, 3.2).
+pub(crate) fn check_heading(uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+    let lines = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + OF_LINE);
+    let target = uri.path_and_query().map_or(0, |target| target.as_str().len());
+    if lines.sum::<usize>() + target > HEADING_BYTES_MAX {
+        return Err(Problem::long_heading());
+    }
+    match headers.get_all(HOST).iter().count() {
+        0 | 1 => Ok(()),
+        _ => Err(Problem::several_hosts()),
+    }
 }

@@ -50,8 +50,10 @@ const STATUS_BYTES_MAX: usize = 16 << 20;
 /// A volume that is served.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Volume {
-    /// The last part of its path, or its id.
+    /// The last part of its path; its id where several are called the same.
     pub(crate) name: String,
+    /// The last part of its path.
+    file_name: String,
     pub(crate) id: String,
     pub(crate) path: PathBuf,
 }
@@ -136,6 +138,14 @@ impl Service {
         }
     }
 
+    /// Tries what failed before, so that a service that nobody asks is well again by itself.
+    pub(crate) async fn try_again(&self) {
+        self.trail.try_again();
+        if let Some(volume) = self.volumes.first() {
+            self.workers.try_again(&self.question(volume, What::Status)).await;
+        }
+    }
+
     /// The volume that is meant: the only one, or the one of this name or id.
     pub(crate) fn volume(&self, named: Option<&str>) -> Result<&Volume, Problem> {
         match (named, &self.volumes[..]) {
@@ -146,7 +156,7 @@ impl Service {
             (Some(named), volumes) => volumes
                 .iter()
                 .find(|volume| volume.name == named || volume.id == named)
-                .ok_or_else(|| Problem::not_found("a volume of this name is not served")),
+                .ok_or_else(|| unfound(volumes, named)),
         }
     }
 
@@ -175,10 +185,22 @@ impl Service {
             index_dir: self.index_dir.clone(),
             identity: self.identity.clone(),
             what,
+            sees_ns: None,
             until_ns: SystemClock.boottime_ns().saturating_add(units::nanos(time)),
             memory_bytes: self.bounds.memory_bytes,
         }
     }
+}
+
+/// Why a volume is not found: there is none of this name, or several are called so.
+fn unfound(volumes: &[Volume], named: &str) -> Problem {
+    let called = volumes.iter().filter(|volume| volume.file_name == named);
+    let ids: Vec<&str> = called.map(|volume| &*volume.id).collect();
+    if ids.is_empty() {
+        return Problem::not_found("a volume of this name is not served");
+    }
+    let ids = ids.join(" or ");
+    Problem::wrong_parameter(format!("several volumes have this name: give the id, {ids}"))
 }
 
 /// Each worker reads the keys that it needs; what is wrong with them is said at once.
@@ -251,10 +273,40 @@ fn volumes(paths: &[PathBuf]) -> Result<Vec<Volume>, Error> {
         if volumes.iter().any(|other| other.id == id) {
             return Err(Error::Twice(name));
         }
-        // Files of one name in two folders.
-        let is_taken = volumes.iter().any(|other| other.name == name);
-        let name = if is_taken { id.clone() } else { name };
-        volumes.push(Volume { name, id, path });
+        volumes.push(Volume { file_name: name.clone(), name, id, path });
     }
-    Ok(volumes)
+    Ok(named_apart(volumes))
+}
+
+/// Volumes that are called the same, in several folders, are named by their ids: neither of them
+/// is what the name means.
+fn named_apart(mut volumes: Vec<Volume>) -> Vec<Volume> {
+    let names: Vec<String> = volumes.iter().map(|volume| volume.file_name.clone()).collect();
+    for volume in &mut volumes {
+        if names.iter().filter(|name| **name == volume.file_name).count() > 1 {
+            volume.name = volume.id.clone();
+        }
+    }
+    volumes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn volumes_that_are_called_the_same_are_named_by_their_ids() {
+        let volume = |file_name: &str, id: &str| Volume {
+            name: file_name.to_owned(),
+            file_name: file_name.to_owned(),
+            id: id.to_owned(),
+            path: PathBuf::new(),
+        };
+        let named = named_apart(vec![volume("a", "1"), volume("b", "2"), volume("a", "3")]);
+        let shown: Vec<&str> = named.iter().map(|volume| &*volume.name).collect();
+        assert_eq!(shown, ["1", "b", "3"]);
+        let several = unfound(&named, "a");
+        assert!(several.text().contains("1 or 3"), "{}", several.text());
+        assert_eq!(unfound(&named, "c").status(), hyper::StatusCode::NOT_FOUND);
+    }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use host::{StopFlag, SystemClock};
 use tokio::sync::watch;
 use tokio::time::sleep;
-use units::Clock as _;
+use units::{Clock as _, NANOS_PER_SECOND};
 
 use crate::listen::{Door, Doors, Kind};
 use crate::service::Service;
@@ -19,6 +19,8 @@ use crate::{Config, Error};
 const THREADS: usize = 2;
 /// A signal is noticed within this.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// What keeps the service unwell is tried again so often.
+const TRY_EVERY_NS: i64 = 2 * NANOS_PER_SECOND;
 /// Answers that are on their way when the service is to end have so long.
 const DRAIN: Duration = Duration::from_secs(10);
 
@@ -66,8 +68,14 @@ async fn run(config: &Config, service: Arc<Service>, stop: &StopFlag) -> Result<
     }
     say_first(config, &service, address)?;
     host::tell_manager("READY=1");
+    let mut tried_ns = SystemClock.boottime_ns();
     while !stop.is_set() {
         sleep(LOOK_EVERY).await;
+        let now_ns = SystemClock.boottime_ns();
+        if now_ns.saturating_sub(tried_ns) >= TRY_EVERY_NS {
+            tried_ns = now_ns;
+            service.try_again().await;
+        }
     }
     host::tell_manager("STOPPING=1");
     service.is_stopping.store(true, Ordering::Relaxed);

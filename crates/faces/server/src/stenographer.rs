@@ -18,11 +18,11 @@ use questions::{ExtractWanted, Form, Narrowed, What};
 use crate::api;
 use crate::asking;
 use crate::body::{Body, Reply};
-use crate::checked::{QUERY_BYTES_MAX, checked};
+use crate::checked::{QUERY_BYTES_MAX, checked, seen_times};
 use crate::log::Entry;
 use crate::peer::Peer;
 use crate::problem::Problem;
-use crate::received::whole;
+use crate::received::{check_heading, whole};
 use crate::service::Service;
 use crate::stream::{self, Framing, Wanted};
 
@@ -60,6 +60,7 @@ async fn query(
     request: Request<Incoming>,
     entry: &mut Entry,
 ) -> Result<Reply, Problem> {
+    check_heading(request.uri(), request.headers())?;
     let (shown, caller) = api::caller(service, peer, request.headers());
     entry.record.is_checked(shown);
     let caller = caller?.ok_or_else(Problem::no_credential)?;
@@ -76,7 +77,7 @@ async fn query(
     let packets_max = limit(request.headers(), LIMIT_PACKETS)?;
     let bytes_max = limit(request.headers(), LIMIT_BYTES)?;
     let body = timeout(BODY_TIME, text(request.into_body())).await;
-    let query = body.map_err(|_| Problem::too_long("the query did not arrive in time"))??;
+    let query = body.map_err(|_| Problem::late_body("the query has 10 s to arrive"))??;
     entry.add_to_asked(&query);
     let now_ns = SystemClock.realtime().0;
     checked(&query, now_ns)?;
@@ -96,8 +97,10 @@ async fn query(
     // Stenographer has one; the first is it.
     let volume = service.volumes.first().ok_or_else(Problem::no_worker)?;
     entry.record.asks(&query, Some(&volume.name), asking::range(&caller.narrowed(&query)));
+    let sees_ns = seen_times(caller.filter.as_deref())?;
     let wanted = Wanted {
-        question: service.question(volume, What::Extract(Box::new(wanted))),
+        question: service.question(volume, What::Extract(Box::new(wanted))).seeing(sees_ns),
+        volume_id: volume.id.clone(),
         query,
         framing: Framing::AsIs,
         media_type: CAPTURE,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use hyper::header::{HeaderName, HeaderValue, LINK};
-use questions::{Answered, Ending, Question, What};
+use questions::{Answered, Ending, Question, Walk, What};
 use serde_json::json;
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::time::timeout;
@@ -21,6 +21,7 @@ use crate::body::{Body, Reply, reply};
 use crate::problem::Problem;
 use crate::service::Service;
 use crate::trail::{Outcome, Told};
+use crate::validity::Validity;
 use crate::workers::Running;
 
 /// Pieces on their way to a connection, beside what the kernel holds.
@@ -33,6 +34,7 @@ const ANSWER_ID: HeaderName = HeaderName::from_static("wirespool-answer");
 /// What is asked of a worker, and how its answer goes out.
 pub(crate) struct Wanted {
     pub(crate) question: Question,
+    pub(crate) volume_id: String,
     pub(crate) query: String,
     pub(crate) framing: Framing,
     pub(crate) media_type: &'static str,
@@ -58,8 +60,12 @@ pub(crate) async fn begin(
         What::Hold(_) => &service.hold_workers,
         _ => &service.workers,
     };
+    let validity = Validity::of(service, caller);
     let mut running = workers.start(&caller.name, &wanted.question).await?;
-    let first = running.next().await?;
+    let first = tokio::select! {
+        first = running.next() => first?,
+        () = validity.lapse() => return Err(Problem::no_credential()),
+    };
     let (running, ending) = match first {
         Some(_) => (Some(running), None),
         // Nothing was found, or nothing can be.
@@ -75,7 +81,8 @@ pub(crate) async fn begin(
     let pump = Pump {
         service: Arc::clone(service),
         id: id.clone(),
-        query: wanted.query,
+        walk: Walk { volume_id: wanted.volume_id, query: wanted.query },
+        validity,
         sender,
         object: Object::new(wanted.framing),
         filter: caller.filter.clone(),
@@ -97,7 +104,9 @@ pub(crate) async fn begin(
 struct Pump {
     service: Arc<Service>,
     id: String,
-    query: String,
+    walk: Walk,
+    /// Whose answer it is, as long as they may have it.
+    validity: Validity,
     sender: Sender<io::Result<Bytes>>,
     /// `None` where bytes go out as they are.
     object: Option<Object>,
@@ -116,8 +125,13 @@ impl Pump {
         running: Option<Running>,
         ending: Option<Box<Answered>>,
     ) {
+        let validity = self.validity.clone();
         let ending = match running {
-            Some(running) => self.pass(first, running).await,
+            // What passes on is dropped with a credential that is revoked, and its worker with it.
+            Some(running) => tokio::select! {
+                ending = self.pass(first, running) => ending,
+                () = validity.lapse() => Err(Problem::no_credential()),
+            },
             None => Ok(ending),
         };
         let is_done = match ending {
@@ -181,7 +195,7 @@ impl Pump {
             let note = format!("this credential sees only what matches {filter}");
             answered.statement.notes.push(note);
         }
-        let next_cursor = answered.next.as_ref().map(|next| next.to_text(&self.query));
+        let next_cursor = answered.next.as_ref().map(|next| next.to_text(&self.walk));
         let behind = self.object.as_mut().map(|object| {
             let rest = json!({
                 "next_cursor": next_cursor,

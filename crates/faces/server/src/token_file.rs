@@ -11,11 +11,11 @@ const BYTES_MAX: u64 = 64 << 10;
 /// Adds the line of a token that `make` makes, given the file so far; the token.
 pub(crate) fn add(
     path: &Path,
-    make: &dyn Fn(&str) -> Result<NewToken, &'static str>,
+    make: &dyn Fn(&str) -> Result<NewToken, Error>,
 ) -> Result<String, Error> {
     let mut token = String::new();
     host::change_private(path, BYTES_MAX, &mut |others| {
-        let new = make(others).map_err(Error::NewToken)?;
+        let new = make(others)?;
         token = new.token;
         let gap = if others.is_empty() || others.ends_with('\n') { "" } else { "\n" };
         Ok::<_, Error>(format!("{others}{gap}{}", new.line))

@@ -40,7 +40,7 @@ async fn create(received: &Received<'_>, file: &Path) -> Result<Reply, Problem> 
     let expires = given.text("expires").map(str::parse::<Timestamp>).transpose();
     let why = "expires is no time of RFC 3339";
     let expires = expires.map_err(|_| Problem::wrong_parameter(why))?;
-    let filter = given.text("filter").filter(|text| !text.is_empty()).map(str::to_owned);
+    let filter = given.filled("filter")?.map(str::to_owned);
     let path = file.to_path_buf();
     let make = move || {
         token_file::add(&path, &|others| {
@@ -64,6 +64,7 @@ fn changed<T>(done: Result<Result<T, Error>, tokio::task::JoinError>) -> Result<
     match done {
         Ok(Ok(told)) => Ok(told),
         Ok(Err(Error::NewToken(why))) => Err(Problem::wrong_parameter(why)),
+        Ok(Err(Error::TokenTaken)) => Err(Problem::token_taken()),
         Ok(Err(Error::NoToken)) => Err(Problem::not_found("there is no token of this name")),
         Ok(Err(error)) => Err(Problem::account_not_changed(&error)),
         Err(_) => Err(Problem::worker_ended()),

@@ -1,7 +1,7 @@
 //! The audit of a service: what becomes of a request has a line before the answer begins, and one
 //! of its end where that is not known then.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -32,6 +32,8 @@ pub(crate) struct Trail {
     path: Option<PathBuf>,
     numbers: AtomicU64,
     refused: Mutex<Budget>,
+    /// A line waits until it can be written.
+    is_trying: AtomicBool,
 }
 
 impl Trail {
@@ -39,12 +41,31 @@ impl Trail {
     pub(crate) fn new(audit: Option<(Audit, PathBuf)>) -> Self {
         let (audit, path) = audit.unzip();
         let refused = Budget::new(REFUSED_BURST, REFUSED_PER_S, SystemClock.boottime_ns());
-        Self { audit, path, numbers: AtomicU64::new(1), refused: Mutex::new(refused) }
+        Self {
+            audit,
+            path,
+            numbers: AtomicU64::new(1),
+            refused: Mutex::new(refused),
+            is_trying: AtomicBool::new(false),
+        }
     }
 
     /// Whether requests can be answered as far as it goes.
     pub(crate) fn is_well(&self) -> bool {
         self.audit.as_ref().is_none_or(Audit::is_well)
+    }
+
+    /// Has the audit write a line as soon as it can, where it could not write: the first line then
+    /// is that it goes on. Else the service would stay unwell until a request with a credential
+    /// comes, and none does past a load balancer that goes by its health.
+    pub(crate) fn try_again(&self) {
+        let Some(audit) = &self.audit else { return };
+        let is_failing = !audit.is_well();
+        let was_trying = self.is_trying.swap(is_failing, Ordering::Relaxed);
+        if is_failing && !was_trying {
+            // The audit tries this by itself until it is written.
+            audit.write_end(Event::Unlisted { count: 0 });
+        }
     }
 
     /// Lines that were written; none without an audit.

@@ -14,6 +14,7 @@ mod sessions;
 mod sql;
 mod summary;
 mod tag;
+mod visible;
 
 use core::ops::ControlFlow;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -114,6 +115,30 @@ impl Work<'_> {
         Ok((options, notes))
     }
 
+    /// What is missing, as far as who asks may see.
+    fn visible(&self, missing: &Completeness) -> Completeness {
+        match self.question.sees_ns {
+            Some((from, until)) => visible::within(missing, (Timestamp(from), Timestamp(until))),
+            None => missing.clone(),
+        }
+    }
+
+    fn statement(
+        &self,
+        of: &str,
+        missing: &Completeness,
+        (cut_by, notes): (Option<&str>, Vec<String>),
+    ) -> Statement {
+        statement(of, &self.visible(missing), (cut_by, notes))
+    }
+
+    /// Of an empty answer: which names the volume does not know. It lists those that it knows, also
+    /// outside of what a filter lets see.
+    fn hint(&self, query: &Query, met: &extract::NamesMet) -> Option<String> {
+        let sees_all = self.question.sees_ns.is_none();
+        sees_all.then(|| session_view::unmet_names(query, met)).flatten()
+    }
+
     fn is_over(&self) -> bool {
         SystemClock.boottime_ns() >= self.question.until_ns
     }
@@ -171,7 +196,12 @@ fn statement(
 ) -> Statement {
     let completeness = session_view::completeness_json(missing);
     let is_by_limit = cut_by.is_none_or(|by| by == "limit");
-    let within = Completeness { limited: missing.limited && !is_by_limit, ..missing.clone() };
+    // As the verbs have it: who asked for a limit has got what was asked for.
+    let within = Completeness {
+        limited: missing.limited && !is_by_limit,
+        unsought: missing.unsought && !is_by_limit,
+        ..missing.clone()
+    };
     Statement {
         state: missing.state().name().to_owned(),
         state_within_limit: within.state().name().to_owned(),

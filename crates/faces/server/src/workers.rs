@@ -30,6 +30,9 @@ const ENDING_PATIENCE: Duration = Duration::from_secs(10);
 /// A worker that was told when to end may take so long for it, on a machine that records.
 const GRACE: Duration = Duration::from_secs(20);
 
+/// Others that wait for a place come first.
+const TRIAL_PATIENCE: Duration = Duration::from_millis(100);
+
 /// How many may run and wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
@@ -79,6 +82,14 @@ impl Workers {
 
     pub(crate) fn can_start(&self) -> bool {
         self.can_start.load(Ordering::Relaxed)
+    }
+
+    /// Starts one that ends at once, where the last one could not be started.
+    pub(crate) async fn try_again(&self, question: &Question) {
+        if !self.can_start() {
+            // Whether it could is what [`Self::can_start`] says then.
+            drop(self.start_within(TRIAL_PATIENCE, "trial", question).await);
+        }
     }
 
     pub(crate) fn running(&self) -> usize {
@@ -231,5 +242,33 @@ impl Drop for Running {
             Ok(runtime) => drop(runtime.spawn_blocking(reap)),
             Err(_) => reap(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use questions::What;
+
+    #[test]
+    fn a_worker_that_could_not_be_started_is_tried_without_a_request() {
+        let room = Room { running: 1, waiting: 1, patience: Duration::from_secs(1) };
+        // This program runs no test of that name, and ends.
+        let workers = Workers::new("none-of-this-name", Vec::new(), room);
+        let question = Question {
+            volume: PathBuf::new(),
+            index_dir: None,
+            identity: None,
+            what: What::Status,
+            sees_ns: None,
+            until_ns: 0,
+            memory_bytes: 0,
+        };
+        workers.can_start.store(false, Ordering::Relaxed);
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        runtime.block_on(workers.try_again(&question));
+        assert!(workers.can_start());
     }
 }

@@ -32,8 +32,10 @@ pub(crate) struct Band {
 
 /// What is drawn: bands over columns of time.
 pub(crate) struct Chart {
-    /// That with the most bytes first.
+    /// That with the most bytes first; that of others is the last one.
     pub(crate) bands: Vec<Band>,
+    /// So many protocols share the last band; `None` where each has its own.
+    pub(crate) others: Option<usize>,
     pub(crate) from: Timestamp,
     /// Nanoseconds of a column.
     pub(crate) column_ns: i64,
@@ -79,8 +81,10 @@ impl Chart {
         let names = traffic.series().iter().enumerate();
         let mut bands: Vec<Band> = names.map(|(at, name)| of_series(at, name)).collect();
         bands.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
+        let mut shared = None;
         if bands.len() > BANDS_MAX + 1 {
             let rest = bands.split_off(BANDS_MAX);
+            shared = Some(rest.len());
             let name = format!("{} others", rest.len());
             let mut others = Band { name, bytes: 0, columns: vec![0; columns] };
             for band in rest {
@@ -91,7 +95,7 @@ impl Chart {
             }
             bands.push(others);
         }
-        Some(Self { bands, from: first, column_ns, columns })
+        Some(Self { bands, others: shared, from: first, column_ns, columns })
     }
 
     /// Bytes of the highest column.

@@ -39,6 +39,9 @@ impl From<&Measure> for MeasureJson {
 struct TrafficJson<'a> {
     width_ns: i64,
     series: Vec<&'a str>,
+    /// The last series is no protocol: it is what so many further ones share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    others: Option<usize>,
     /// Where each begins, and its bytes by series; those without traffic are left out.
     buckets: Vec<(i64, Vec<u64>)>,
 }
@@ -46,7 +49,7 @@ struct TrafficJson<'a> {
 impl<'a> TrafficJson<'a> {
     fn new(chart: Option<&'a Chart>) -> Self {
         let Some(chart) = chart else {
-            return Self { width_ns: 0, series: Vec::new(), buckets: Vec::new() };
+            return Self { width_ns: 0, series: Vec::new(), others: None, buckets: Vec::new() };
         };
         let bucket = |column: usize| {
             let far = chart.column_ns.saturating_mul(i64::try_from(column).ok()?);
@@ -58,6 +61,7 @@ impl<'a> TrafficJson<'a> {
         Self {
             width_ns: chart.column_ns,
             series: chart.bands.iter().map(|band| &*band.name).collect(),
+            others: chart.others,
             buckets: (0..chart.columns).filter_map(bucket).collect(),
         }
     }

@@ -2,6 +2,7 @@
 
 mod audit;
 mod config;
+mod flag_words;
 mod flags;
 mod person;
 mod setup;

@@ -11,7 +11,10 @@
 //! `extract`, and those of `record` from 8300 for saying it. Those of `extract` rose from 9800 for
 //! scans that end in the middle of a segment. `capture` is over the limit since filters are
 //! compiled in bounded time: those and libpcap's binding, 400 lines, can become a crate below it.
-//! `wirespool` rose from 12 400 for inputs with limits.
+//! `wirespool` rose from 12 400 for inputs with limits, and from 12 500 for what `config check` asks
+//! of verbs, and requests for extracts.
+//! `server` is over the limit since answers end with their credential and statements keep to a
+//! filter: tokens, accounts and logins, 1000 lines, can become a crate below it.
 
 use super::rule::Rule;
 
@@ -25,7 +28,7 @@ const fn entry(rule: Rule, place: &'static str, figure: usize) -> Entry {
     Entry { rule, place, figure }
 }
 
-pub(super) const ENTRIES: [Entry; 12] = [
+pub(super) const ENTRIES: [Entry; 13] = [
     entry(Rule::FilesUsed, "crates/faces/wirespool/src/main.rs", 35),
     entry(Rule::FilesUsed, "crates/packets/capture/src/live/xdp/open.rs", 13),
     entry(Rule::FilesUsed, "crates/proof/bench/src/main.rs", 17),
@@ -33,7 +36,8 @@ pub(super) const ENTRIES: [Entry; 12] = [
     entry(Rule::FilesUsed, "crates/recorder/record/src/pipeline.rs", 27),
     entry(Rule::FilesUsed, "crates/storage/volume/src/mount.rs", 16),
     entry(Rule::FilesUsed, "crates/tools/qualify/src/run.rs", 14),
-    entry(Rule::CrateLines, "crates/faces/wirespool", 12500),
+    entry(Rule::CrateLines, "crates/faces/server", 8400),
+    entry(Rule::CrateLines, "crates/faces/wirespool", 12600),
     entry(Rule::CrateLines, "crates/packets/capture", 8200),
     entry(Rule::CrateLines, "crates/recorder/extract", 10000),
     entry(Rule::CrateLines, "crates/recorder/record", 8400),

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use units::ByteSize;
 
 use super::packets::{cut_by, hashes};
-use super::{Work, parse, refused, statement};
+use super::{Work, parse, refused};
 
 impl Work<'_> {
     pub(super) fn hold(
@@ -62,7 +62,7 @@ impl Work<'_> {
                 let answered = Answered {
                     count: packets,
                     next: None,
-                    statement: statement(&of, &completeness, (cut_by, notes)),
+                    statement: self.statement(&of, &completeness, (cut_by, notes)),
                     manifest: None,
                     hashes: kept.into_inner(),
                 };

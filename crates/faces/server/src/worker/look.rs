@@ -17,7 +17,7 @@ use units::number::to_u64;
 use upkeep::{Grid, RingMap};
 use volume_view::QualificationReport;
 
-use super::{Work, refused, seen, statement};
+use super::{Work, refused, seen};
 
 impl Work<'_> {
     pub(super) fn look(&self, wanted: &Look, mut data: &UnixStream) -> Result<Answered, Refused> {
@@ -90,7 +90,8 @@ impl Work<'_> {
         let is_cut = found.gaps.len() > limit;
         let cut_by = is_cut.then_some("limit");
         found.completeness.limited |= is_cut;
-        let said = statement(&plural(count, "gap"), &found.completeness, (cut_by, notes));
+        found.completeness = self.visible(&found.completeness);
+        let said = self.statement(&plural(count, "gap"), &found.completeness, (cut_by, notes));
         let said = serde_json::to_value(&said).unwrap_or_default();
         Ok(session_view::gaps_json(&found, limit, said))
     }

@@ -56,7 +56,7 @@ impl Work<'_> {
         let hashes = hashes(&report);
         let mut answered = Answered { manifest, hashes, ..answered(&report, notes) };
         if report.packets == 0 {
-            answered.statement.hint = session_view::unmet_names(&query, &report.met);
+            answered.statement.hint = self.hint(&query, &report.met);
         }
         Ok(answered)
     }
@@ -94,7 +94,10 @@ impl Work<'_> {
         let go_on = &mut |_: &extract::Progress| self.flow();
         let (options, notes) = self.options()?;
         let report = extract::extract(&options, request, target, &SystemClock, go_on);
-        Ok((report.map_err(|error| refused(&error))?, notes))
+        let mut report = report.map_err(|error| refused(&error))?;
+        // The manifest says the same as the statement.
+        report.manifest.completeness = self.visible(&report.manifest.completeness);
+        Ok((report, notes))
     }
 }
 

@@ -11,7 +11,7 @@ use query::{Field, Query};
 use questions::{Answered, Cursor, Order, Refused, SessionsWanted, Statement};
 use units::Timestamp;
 
-use super::{Work, parse, refused, statement};
+use super::{Work, parse, refused};
 
 /// Rows wait for so many bytes, or until the search says how far it is.
 const ROWS_BYTES: usize = 32 << 10;
@@ -61,8 +61,8 @@ impl Work<'_> {
         let is_at_limit = completeness.limited || completeness.unsought;
         let cut_by = rows.cut_by.or(is_at_limit.then_some("limit"));
         let has_rest = !is_sorted && (is_at_limit || completeness.stopped);
-        let said = statement(&plural(rows.count, "session"), &completeness, (cut_by, notes));
-        let unmet = || session_view::unmet_names(&query, &report.met);
+        let said = self.statement(&plural(rows.count, "session"), &completeness, (cut_by, notes));
+        let unmet = || self.hint(&query, &report.met);
         Ok(Answered {
             count: rows.count,
             statement: Statement {

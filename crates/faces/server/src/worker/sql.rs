@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use page::text::plural;
 use questions::{Answered, Refused, SqlWanted, Why};
 
-use super::{Work, refused, statement};
+use super::{Work, refused};
 use crate::jobs::SqlRefused;
 
 impl Work<'_> {
@@ -50,7 +50,7 @@ impl Work<'_> {
         Ok(Answered {
             count: rows,
             next: None,
-            statement: statement(&plural(rows, "row"), &completeness, (cut_by, notes)),
+            statement: self.statement(&plural(rows, "row"), &completeness, (cut_by, notes)),
             manifest: None,
             hashes: None,
         })

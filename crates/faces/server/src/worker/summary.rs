@@ -9,7 +9,7 @@ use page::text::plural;
 use query::Field;
 use questions::{Answered, Refused, SummaryWanted};
 
-use super::{Work, parse, refused, statement};
+use super::{Work, parse, refused};
 
 impl Work<'_> {
     /// The members of a JSON object, without its braces: a statement follows them.
@@ -46,7 +46,7 @@ impl Work<'_> {
         Ok(Answered {
             count: total.sessions,
             next: None,
-            statement: statement(
+            statement: self.statement(
                 &plural(total.sessions, "session"),
                 &completeness,
                 (cut_by, notes),

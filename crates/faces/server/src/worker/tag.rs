@@ -12,7 +12,7 @@ use query::Query;
 use questions::{Answered, Refused, TagBy, TagWanted, Why};
 use units::Timestamp;
 
-use super::{Work, parse, refused, statement};
+use super::{Work, parse, refused};
 use crate::access::narrowed;
 
 impl Work<'_> {
@@ -39,7 +39,7 @@ impl Work<'_> {
         Ok(Answered {
             count,
             next: None,
-            statement: statement(&plural(count, "session"), &completeness, (cut_by, notes)),
+            statement: self.statement(&plural(count, "session"), &completeness, (cut_by, notes)),
             manifest: None,
             hashes: None,
         })

@@ -72,6 +72,22 @@ fn no_traffic_is_said_and_one_instant_is_drawn() {
 }
 
 #[test]
+fn what_others_share_is_known_to_be_no_protocol() {
+    let mut traffic = Traffic::default();
+    let chart = |traffic: &Traffic| Chart::new(traffic, 60).unwrap();
+    for (number, app) in App::ALL.iter().copied().take(BANDS_MAX + 3).enumerate() {
+        let bytes = 1000 - u64::try_from(number).unwrap();
+        traffic.add(&row(0, 30, bytes, Some(app)));
+        if number == BANDS_MAX {
+            assert_eq!(chart(&traffic).others, None);
+        }
+    }
+    let chart = chart(&traffic);
+    assert_eq!((chart.others, chart.bands.len()), (Some(3), BANDS_MAX + 1));
+    assert_eq!(chart.bands.last().unwrap().name, "3 others");
+}
+
+#[test]
 fn rates_are_bits_in_the_unit_that_suits_them() {
     for (bytes, nanos, text) in [
         (1, SECOND, "8 bit/s"),

@@ -7,12 +7,12 @@ use core::time::Duration;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use clap::error::{ContextKind, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches as _, Subcommand};
 use page::safe::{path as shown, printable};
 use page::text::plural;
 use supervise::{Fault, Job, Key, Plan, Shape, Table, given_twice, read};
 
+use super::flag_words::{why_of, why_of_value};
 use super::flags::ServingFlags;
 use crate::failure::{self, Faults, Outcome, Usage, Verdict};
 use crate::progress::{say, try_say};
@@ -200,27 +200,6 @@ fn faults_of(job: &Job) -> Vec<Fault> {
 
 fn check_api(given: &ArgMatches) -> anyhow::Result<()> {
     Ok(ServingFlags::from_arg_matches(given)?.config_of(None).check()?)
-}
-
-/// What is wrong with a value; nothing where something else is.
-fn why_of_value(error: &clap::Error) -> Option<String> {
-    let words = |kind| error.get(kind).map(ToString::to_string);
-    let why = match error.kind() {
-        ErrorKind::ValueValidation => core::error::Error::source(error)?.to_string(),
-        ErrorKind::InvalidValue => format!("one of {}", words(ContextKind::ValidValue)?),
-        _ => return None,
-    };
-    let value = words(ContextKind::InvalidValue).unwrap_or_default();
-    Some(format!("{value:?} is not right: {why}"))
-}
-
-/// The first part of what clap says.
-fn why_of(error: &clap::Error) -> String {
-    let error = error.to_string();
-    let lines = error.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
-    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
-    let why = lines.join(" ");
-    why.strip_prefix("error: ").unwrap_or(&why).to_owned()
 }
 
 /// Whether two names stand for one volume.

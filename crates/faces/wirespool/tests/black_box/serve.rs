@@ -27,6 +27,7 @@ mod holds;
 mod long_jobs;
 mod looks;
 mod people;
+mod refused;
 mod remote;
 mod tags;
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{Answer, PATIENCE, Served, send};
+use super::{Answer, PATIENCE, Served, send, until};
 use crate::machine::{Volume, run};
 
 const HEADING: &str = "X-Wirespool: 1";
@@ -167,6 +167,11 @@ fn stopped(served: &Served) -> u32 {
     }
 }
 
+/// Waits until a job runs, which it does a moment after its process is there.
+fn runs(served: &Served, id: &str, token: &str) {
+    until("the job runs", || job(served, id, token)["state"] == "running");
+}
+
 #[test]
 fn a_job_goes_on_when_who_watches_leaves() {
     let served = Served::over(large());
@@ -191,7 +196,7 @@ fn a_job_is_ended_at_once_and_with_the_service() {
     let admin = served.token("admin", "admin");
     let id = started(&served, "kind=verify", &admin);
     let worker = stopped(&served);
-    assert_eq!(job(&served, &id, &admin)["state"], "running");
+    runs(&served, &id, &admin);
     let second = started(&served, "kind=verify", &admin);
     assert_eq!(job(&served, &second, &admin)["state"], "waiting", "one after the other");
     let began = Instant::now();
@@ -209,7 +214,7 @@ fn a_job_is_ended_at_once_and_with_the_service() {
         (&"cancelled".into(), &"admin ended it".into())
     );
     let worker = stopped(&served);
-    assert_eq!(job(&served, &second, &admin)["state"], "running");
+    runs(&served, &second, &admin);
     assert!(signal("-TERM", served.child.id()));
     let line = served.hear(&format!("job {second}"));
     assert!(line.contains("ended early: the service ended"), "{line}");
@@ -219,4 +224,25 @@ fn a_job_is_ended_at_once_and_with_the_service() {
     while is_there(worker) {
         assert!(began.elapsed() < PATIENCE);
     }
+}
+
+#[test]
+fn who_is_not_known_any_more_watches_no_job() {
+    let served = Served::over(large());
+    let admin = served.token("admin", "admin");
+    let watcher = served.token("watcher", "admin");
+    let id = started(&served, "kind=verify", &admin);
+    let worker = stopped(&served);
+    let mut watching = served.connect();
+    send(&mut watching, &format!("GET /api/v1/jobs/{id}/events"), &watcher, &[]);
+    let mut said = vec![0; 64];
+    watching.read_exact(&mut said).unwrap();
+    served.ask("DELETE /api/v1/tokens/watcher", &admin, &[HEADING]).ok();
+    watching.read_to_end(&mut said).unwrap_or_default();
+    let events = Answer::of(&said);
+    assert!(events.status == 200 && !events.is_whole, "{}", events.text());
+    // The job is another's, and goes on.
+    runs(&served, &id, &admin);
+    assert!(signal("-CONT", worker));
+    assert_eq!(ended(&served, &id, &admin)["state"], "done");
 }

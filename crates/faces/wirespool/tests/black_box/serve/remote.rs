@@ -84,6 +84,11 @@ fn sessions_of_a_service_are_shown_as_those_of_this_machine() {
             &["tcp and bytes > 1000"],
             &["--limit", "3"],
             &["--limit", "3", "--json", "udp"],
+            &["--limit", "1"],
+            &["--limit", "0"],
+            &["--limit", "0", "--json", "--sort", "start_ns:desc"],
+            &["--limit", "0", "--sort", "bytes"],
+            &["--limit", "16", "port", "53"],
             &["--sort", "bytes:desc"],
             &["--sort", "bytes:desc", "--limit", "5", "--csv"],
             &["--sort", "sni", "--json"],
@@ -303,6 +308,17 @@ fn who_asks_shows_a_credential_and_believes_certificates() {
     let other = remote.certificates.file("foreign_cert");
     find(&["--remote-ca", &other, "--remote-token-file", &remote.token])
         .is_refused("is not trusted");
+    // One that is its own authority, as openssl makes it without further words.
+    let volume = Volume::recorded();
+    let tokens = volume.file("tokens");
+    write_key(&tokens, "");
+    let key = remote.certificates.file("foreign_key");
+    let own = Served::with(volume, &["--tls-cert", &other, "--tls-key", &key]);
+    let url = format!("https://{}", own.address);
+    let trust = ["--remote-ca", &other, "--remote-token-file", &remote.token];
+    let ran = run(&[&["--remote", &url, "find", "volume"], &trust[..]].concat());
+    ran.is_refused("one of an authority");
+    assert!(!ran.err.contains("OtherError"), "{ran:?}");
     let open = remote.served.volume.file("open");
     fs::copy(&remote.token, &open).unwrap();
     crate::machine::open_to_all(std::path::Path::new(&open));
