@@ -26,7 +26,7 @@ mod tests {
         let whole = ("abc".to_owned(), 1);
         assert_eq!(around("abc", 1, 8), whole);
         assert_eq!(around("abcdefgh", 4, 2), ("...cdef...".to_owned(), 5));
-        assert_eq!(around("a\u{e4}b\u{e4}c", 4, 1), ("...b\u{e4}...".to_owned(), 4));
+        assert_eq!(around("a\u{e4}b\u{e4}c", 4, 2), ("...b\u{e4}...".to_owned(), 4));
         assert_eq!(around("abc", 9, 2), ("...bc".to_owned(), 5));
         assert_eq!(around("", 0, 2), (String::new(), 0));
     }

@@ -2,12 +2,13 @@
 
 use core::ops::ControlFlow;
 use core::time::Duration;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use rustix::fs::{CWD, FallocateFlags, Mode, OFlags, openat};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
+use crate::patience::{Callee, patiently};
 use crate::target::{Access, Target};
 use crate::{Error, Options, Pool, ROW_SIZE, open, to_u64, to_usize};
 
@@ -45,8 +46,31 @@ pub fn create_file(
     if options.overwrite {
         remove_file(path)?;
     }
+    let (own, sparse) = (path.to_path_buf(), options.sparse);
+    patiently(path, move || make(&own))??;
+    let own = path.to_path_buf();
+    let extended = move || extend(&own, size, sparse);
+    let made = Callee::at(path)
+        .call_long(extended)
+        .and_then(|extended| extended)
+        .and_then(|()| if sparse { Ok(()) } else { fill(path, size, progress) });
+    let made = made.and_then(|()| {
+        let own = path.to_path_buf();
+        Callee::at(path).call_long(move || make_durable(&own))?
+    });
+    if made.is_err() {
+        // The cause is worth more than a second error.
+        let own = path.to_path_buf();
+        drop(patiently(path, move || std::fs::remove_file(own)));
+    }
+    made
+}
+
+/// Makes the file, empty.
+fn make(path: &Path) -> Result<(), Error> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-    let fd = openat(CWD, path, flags, Mode::from_raw_mode(0o600)).map_err(|errno| {
+    let made = openat(CWD, path, flags, Mode::from_raw_mode(0o600)).map(drop);
+    made.map_err(|errno| {
         let path = path.to_path_buf();
         match errno {
             Errno::EXIST => Error::Exists { path },
@@ -55,44 +79,50 @@ pub fn create_file(
             Errno::ROFS => Error::ReadOnly { path },
             errno => Error::path("create", &path, errno),
         }
-    })?;
-    let made = extend(path, fd.as_fd(), options)
-        .and_then(|()| if options.sparse { Ok(()) } else { fill(path, size, progress) });
-    let made = made.and_then(|()| {
-        rustix::fs::fsync(&fd).map_err(|errno| Error::path("flush", path, errno))?;
-        sync_directory(path)
-    });
-    if made.is_err() {
-        // The cause is worth more than a second error.
-        drop(std::fs::remove_file(path));
-    }
-    made
+    })
+}
+
+/// The file as it was made.
+fn reopened(path: &Path) -> Result<OwnedFd, Error> {
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(CWD, path, flags, Mode::empty()).map_err(|errno| Error::path("open", path, errno))
+}
+
+fn make_durable(path: &Path) -> Result<(), Error> {
+    let fd = reopened(path)?;
+    let synced = retry_on_intr(|| rustix::fs::fsync(&fd));
+    synced.map_err(|errno| Error::path("flush", path, errno))?;
+    sync_directory(path)
 }
 
 /// Removes a file if it is there, but not under a process that is writing to it.
+///
+/// # Errors
+/// When it is written to, or cannot be removed; [`Error::Silent`] where it does not answer.
 pub fn remove_file(path: &Path) -> Result<(), Error> {
-    match Target::open(path, Access::Exclusive, false) {
+    let own = path.to_path_buf();
+    Callee::at(path).call_long(move || match Target::open(&own, Access::Exclusive, false) {
         Err(Error::NotFound { .. }) => Ok(()),
         Err(error) => Err(error),
-        Ok(_locked) => std::fs::remove_file(path).map_err(|error| Error::Path {
+        Ok(_locked) => std::fs::remove_file(&own).map_err(|error| Error::Path {
             operation: "remove",
-            path: path.to_path_buf(),
+            path: own.clone(),
             errno: error.raw_os_error().unwrap_or(libc::EIO),
         }),
-    }
+    })?
 }
 
 /// Gives the file its size; reserving the space at once keeps it in few extents.
-fn extend(path: &Path, fd: BorrowedFd<'_>, options: &CreateOptions) -> Result<(), Error> {
-    if !options.sparse {
-        match rustix::fs::fallocate(fd, FallocateFlags::empty(), 0, options.size_bytes) {
+fn extend(path: &Path, size_bytes: u64, sparse: bool) -> Result<(), Error> {
+    let fd = reopened(path)?;
+    if !sparse {
+        match rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, size_bytes) {
             Ok(()) => return Ok(()),
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
             Err(errno) => return Err(Error::path("reserve space for", path, errno)),
         }
     }
-    rustix::fs::ftruncate(fd, options.size_bytes)
-        .map_err(|errno| Error::path("extend", path, errno))
+    rustix::fs::ftruncate(&fd, size_bytes).map_err(|errno| Error::path("extend", path, errno))
 }
 
 /// Writes zeros from end to end.

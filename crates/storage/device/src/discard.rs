@@ -16,22 +16,35 @@ use std::thread::JoinHandle;
 use rustix::io::Errno;
 
 use crate::clock::monotonic_ns;
-use crate::patience::LEAVE;
+use crate::patience::{Callee, LEAVE};
 use crate::target::{Access, Target};
-use crate::{Completion, Error};
+use crate::{Completion, Error, to_u64};
 
+/// Of a whole disk so much is discarded at a time: a stop is heard between two parts.
+const PART_BYTES: usize = 32 << 30;
 /// Discards that may wait for the disk; a volume has one under way.
 const WAITING_MAX: usize = 4;
 
 /// Tells a block device that none of its content is needed any more. `false` when it does not care;
 /// its content is undefined afterwards.
+///
+/// # Errors
+/// When it cannot be opened or fails; [`Error::Silent`] where a part takes longer than a minute.
 pub fn discard(path: &Path) -> Result<bool, Error> {
-    let target = Target::open(path, Access::Exclusive, true)?;
-    match request(&target, 0, target.size_bytes()) {
-        Ok(()) => Ok(true),
-        Err(Errno::OPNOTSUPP | Errno::NOTTY | Errno::INVAL) => Ok(false),
-        Err(errno) => Err(Error::path("discard", path, errno)),
+    let (callee, own) = (Callee::at(path), path.to_path_buf());
+    let target = callee.call_long(move || Target::open(&own, Access::Exclusive, true))??;
+    let size_bytes = target.size_bytes();
+    let target = Arc::new(target);
+    for offset in (0..size_bytes).step_by(PART_BYTES) {
+        let len = (size_bytes - offset).min(to_u64(PART_BYTES));
+        let target = Arc::clone(&target);
+        match callee.call_long(move || request(&target, offset, len))? {
+            Ok(()) => {}
+            Err(Errno::OPNOTSUPP | Errno::NOTTY | Errno::INVAL) => return Ok(false),
+            Err(errno) => return Err(Error::path("discard", path, errno)),
+        }
     }
+    Ok(true)
 }
 
 /// The same for a range of an open device; fails on a file.

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::bounce::Bounce;
-use crate::patience::{Call, Callee};
+use crate::patience::{Call, Callee, give_back};
 use crate::target::{Access, Target};
 use crate::{Buffer, Error, LentRead, Read, ReadAt, Reading, assert_range};
 
@@ -239,6 +239,6 @@ impl Drop for Guarded {
     fn drop(&mut self) {
         let target = self.target.take();
         // The other holder closes it then.
-        self.callee.call_for(CLOSE, move || drop(target)).unwrap_or_default();
+        give_back(CLOSE, move || drop(target));
     }
 }

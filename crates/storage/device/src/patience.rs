@@ -79,6 +79,23 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Gives something back, and waits this long until that is done. What takes longer says nothing
+/// of the disk: the machine may be busy, and nobody needs what is given back.
+pub(crate) fn give_back(patience: Duration, work: impl FnOnce() + Send + 'static) {
+    let given = Arc::new((Mutex::new(false), Condvar::new()));
+    let giving = Arc::clone(&given);
+    HELPERS.post(Box::new(move || {
+        work();
+        let (is_done, done) = &*giving;
+        *lock(is_done) = true;
+        done.notify_one();
+    }));
+    let (is_done, done) = &*given;
+    let _waited = done
+        .wait_timeout_while(lock(is_done), patience, |is_done| !*is_done)
+        .unwrap_or_else(PoisonError::into_inner);
+}
+
 /// What is known of how a path answers.
 #[derive(Debug)]
 pub(crate) struct Callee {
@@ -364,6 +381,25 @@ mod tests {
             answer.ok()
         };
         assert_eq!(core::iter::repeat_with(answers).find_map(|it| it), Some(2));
+    }
+
+    #[test]
+    fn what_is_given_back_is_waited_for_and_says_nothing_of_a_disk() {
+        let given = Arc::new(AtomicUsize::new(0));
+        let own = Arc::clone(&given);
+        give_back(LONG, move || own.store(1, Ordering::SeqCst));
+        assert_eq!(given.load(Ordering::SeqCst), 1);
+        let (release, released) = sync_channel::<()>(0);
+        let own = Arc::clone(&given);
+        give_back(SHORT, move || {
+            released.recv().unwrap_or_default();
+            own.store(2, Ordering::SeqCst);
+        });
+        assert_eq!(given.load(Ordering::SeqCst), 1);
+        drop(release);
+        while given.load(Ordering::SeqCst) == 1 {
+            thread::yield_now();
+        }
     }
 
     #[test]

@@ -185,7 +185,8 @@ impl Target {
 
     /// Makes every completed write durable.
     pub(crate) fn sync(&self) -> Result<(), Error> {
-        rustix::fs::fdatasync(&self.fd).map_err(|errno| Error::io("flush", 0, errno))?;
+        let synced = retry_on_intr(|| rustix::fs::fdatasync(&self.fd));
+        synced.map_err(|errno| Error::io("flush", 0, errno))?;
         self.check_name()
     }
 
@@ -236,7 +237,7 @@ impl AsFd for Target {
 /// that were not written, and goes on giving them out (fsync(2)); the failure is reported once, to
 /// the writer of then. A mount must not judge by what is not there.
 fn forget_cached(fd: &OwnedFd, path: &Path) -> Result<(), Error> {
-    let forgotten = rustix::fs::fdatasync(fd)
+    let forgotten = retry_on_intr(|| rustix::fs::fdatasync(fd))
         .and_then(|()| rustix::fs::fadvise(fd, 0, None, rustix::fs::Advice::DontNeed));
     forgotten.map_err(|errno| Error::path("flush", path, errno))
 }

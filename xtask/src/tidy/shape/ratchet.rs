@@ -11,8 +11,8 @@
 //! `extract`, and those of `record` from 8300 for saying it. Those of `extract` rose from 9800 for
 //! scans that end in the middle of a segment. `capture` is over the limit since filters are
 //! compiled in bounded time: those and libpcap's binding, 400 lines, can become a crate below it.
-//! `wirespool` rose from 12 400 for inputs with limits, and from 12 500 for what `config check` asks
-//! of verbs, and requests for extracts.
+//! `wirespool` rose from 12 400 for inputs with limits, and from 12 500 for what `config check`
+//! asks of verbs, and for requests.
 //! `server` is over the limit since answers end with their credential and statements keep to a
 //! filter: tokens, accounts and logins, 1000 lines, can become a crate below it.
 

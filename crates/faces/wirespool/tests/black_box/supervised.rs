@@ -141,7 +141,7 @@ fn a_file_is_checked_with_a_line_for_each_fault() {
         (good.replace("workers = 8", "stenographer = '127.0.0.1:1234'"), "[api] "),
         (
             format!("{good}\n[recorder.second]\nvolume = '/data/spool'\ninterface = 'eth2'\n"),
-            ":14: volume: /data/spool is that of [recorder.office] already",
+            ":13: volume: /data/spool is that of [recorder.office] already",
         ),
         (good.replace("interface", "no_index = true\nread"), "read is no key of [recorder]"),
         (good.replace("volume =", "#"), "[recorder.office] lacks volume"),
