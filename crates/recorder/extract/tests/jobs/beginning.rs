@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use device::Pool;
-use extract::{Completeness, Options, Recorder, State, find};
+use extract::{Completeness, Options, Recorder, State, find, gaps};
 use format::geometry::PIECE_BYTES_MIN;
 use format::head::{HEAD_BYTES, Kind};
 use format::recorded::Recorded;
@@ -60,4 +60,14 @@ fn who_has_begun_since_it_was_asked_for_is_no_crash() {
     assert_eq!((killed.state(), asked), (State::Unknown, 1), "{killed}");
     let (long_ago, asked) = said(&volume, 3_600, true);
     assert_eq!((long_ago.state(), asked), (State::Unknown, 0), "{long_ago}");
+}
+
+#[test]
+fn a_list_of_gaps_says_of_its_times_what_a_search_says() {
+    let volume = unfinished();
+    let clock = ManualClock::new(BEGAN.plus_nanos(3_600 * NANOS_PER_SECOND));
+    let (searched, _) = said(&volume, 3_600, false);
+    let listed = gaps(&volume.options(), &(Timestamp::MIN..=Timestamp::MAX), &clock).unwrap();
+    assert_eq!(searched.state(), State::Unknown, "{searched}");
+    assert_eq!(listed.completeness, searched);
 }
