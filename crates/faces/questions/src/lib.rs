@@ -246,10 +246,7 @@ pub enum Look {
         holds: Vec<PathBuf>,
     },
     /// Its recordings.
-    Recordings {
-        /// Of who sees a part of time: the part.
-        within_ns: Option<(i64, i64)>,
-    },
+    Recordings,
     /// Where packets are missing.
     Gaps {
         /// From this time on.

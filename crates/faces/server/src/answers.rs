@@ -1,10 +1,10 @@
 //! What is known of the newest answers after they were sent: the statement of what is missing, and
 //! the manifest of an extract. The stream itself has no place for them.
 
-use questions::Statement;
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
+use questions::Statement;
 use serde::Serialize;
 
 /// So many answers are remembered, and so many bytes of their manifests.

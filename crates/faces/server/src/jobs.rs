@@ -1,10 +1,10 @@
 //! What a worker has the program do, which knows recorders, users and SQL.
 
 use core::ops::ControlFlow;
-use questions::RowForm;
 use std::path::{Path, PathBuf};
 
 use extract::{Completeness, Options, Recorder};
+use questions::RowForm;
 use session_view::Maker;
 
 /// Asks the recorder of a volume, any member of which is named, with those that are elsewhere.

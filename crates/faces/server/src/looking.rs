@@ -46,9 +46,7 @@ pub(crate) async fn answer(
     let volume = service.volume(given.text("volume"))?;
     let look = match what {
         Matter::Ring => ring(service, caller, (volume, given)).await?,
-        Matter::Recordings => {
-            Look::Recordings { within_ns: checked::seen_times(caller.filter.as_deref())? }
-        }
+        Matter::Recordings => Look::Recordings,
         Matter::Gaps => gaps(caller, given)?,
         Matter::Qualification => Look::Qualification { reports: service.qualifications.clone() },
         Matter::Findings => {

@@ -196,12 +196,7 @@ fn statement(
 ) -> Statement {
     let completeness = session_view::completeness_json(missing);
     let is_by_limit = cut_by.is_none_or(|by| by == "limit");
-    // As the verbs have it: who asked for a limit has got what was asked for.
-    let within = Completeness {
-        limited: missing.limited && !is_by_limit,
-        unsought: missing.unsought && !is_by_limit,
-        ..missing.clone()
-    };
+    let within = if is_by_limit { missing.within_limit() } else { missing.clone() };
     Statement {
         state: missing.state().name().to_owned(),
         state_within_limit: within.state().name().to_owned(),

@@ -30,13 +30,12 @@ pub(crate) struct Answered {
 impl Answered {
     /// Of so many of something.
     pub(crate) fn new(count: u64, of: &str, missing: &Completeness) -> Self {
-        let within = Completeness { limited: false, unsought: false, ..missing.clone() };
         Self {
             said: format!("{}, {missing}", plural(count, of)),
             is_empty: count == 0,
             is_whole: missing.is_complete(),
             state: missing.state(),
-            state_within_limit: within.state(),
+            state_within_limit: missing.within_limit().state(),
             hint: None,
             explain: None,
         }

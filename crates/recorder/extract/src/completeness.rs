@@ -145,6 +145,12 @@ pub struct Completeness {
 }
 
 impl Completeness {
+    /// The same to who asked for a limit: reaching it is no verdict, they got what they asked for.
+    #[must_use]
+    pub fn within_limit(&self) -> Self {
+        Self { limited: false, unsought: false, ..self.clone() }
+    }
+
     /// What can be said of the answer.
     pub fn state(&self) -> State {
         let lost_by = |gap: &Gap| gap.cause != GapCause::Crash;

@@ -49,9 +49,9 @@ const VALUE: u64 = 5;
 /// The fields of which a value is a name: its key is that of [`NAME`].
 const NAME_FIELDS: [&str; 3] = ["sni", "http_host", "dns_names"];
 
-/// The fields whose values have keys of their own: what payload says, but for times and what is
-/// measured, which hardly come twice.
-static VALUE_FIELDS: LazyLock<Vec<&StoredField>> = LazyLock::new(|| {
+/// The fields whose values have keys of their own, with the key so far: what payload says, but for
+/// times and what is measured, which hardly come twice.
+static VALUE_FIELDS: LazyLock<Vec<(&StoredField, u64)>> = LazyLock::new(|| {
     let is_value = |field: &&StoredField| {
         let is_text_or_number = match field.access {
             Access::Text(..) | Access::Texts(..) | Access::Numbers(..) => true,
@@ -60,12 +60,13 @@ static VALUE_FIELDS: LazyLock<Vec<&StoredField>> = LazyLock::new(|| {
         };
         field.is_of_payload && is_text_or_number && !NAME_FIELDS.contains(&field.name)
     };
-    STORED_FIELDS.iter().filter(is_value).collect()
+    let keyed = |field: &'static StoredField| (field, text_key(VALUE, field.name, as_it_is));
+    STORED_FIELDS.iter().filter(is_value).map(keyed).collect()
 });
 
 /// Whether filters say which values of this field rows have.
 pub fn knows_values_of(field: &str) -> bool {
-    VALUE_FIELDS.iter().any(|known| known.name == field)
+    VALUE_FIELDS.iter().any(|(known, _)| known.name == field)
 }
 
 /// The fixed part at the end of a file, in front of the Parquet footer: all that is needed to ask
@@ -269,7 +270,10 @@ fn range_of((offset, len): (u64, u64)) -> Range<usize> {
 
 /// Adds the keys of some rows of a row group.
 pub(crate) fn add_keys(rows: &[&SessionRow], keys: &mut Vec<u64>) {
-    keys.extend(rows.iter().flat_map(|row| keys_of_row(row)));
+    for row in rows {
+        keys.extend(keys_of_row(row));
+        add_values(row, keys);
+    }
 }
 
 /// The keys of a row group, each once.
@@ -408,36 +412,43 @@ impl Needed {
     /// Those that rule out most first, of a filter with keys of values or without.
     pub(crate) fn keys(&self, has_values: bool) -> impl Iterator<Item = u64> {
         let values = self.values.iter().filter(move |_| has_values);
-        let values = values.map(|(field, value)| value_key(field, value));
-        let ids = self.community_ids.iter().map(|id| text_key(COMMUNITY_ID, id));
-        let names = self.names.iter().map(|name| text_key(NAME, name));
+        let values = values.map(|(field, value)| {
+            let field = text_key(VALUE, field, as_it_is);
+            value_key(field, value)
+        });
+        let ids = self.community_ids.iter().map(|id| text_key(COMMUNITY_ID, id, as_it_is));
+        let names = self.names.iter().map(|name| text_key(NAME, name, as_it_is));
         ids.chain(names).chain(values).chain(keys_of_hosts(&self.hosts))
     }
 }
 
-/// The keys of a row: its two addresses, the pair of them, its names, its community ids and its
-/// other values.
+/// The keys of a row but for its values: its two addresses, the pair of them, its names and its
+/// community ids.
 fn keys_of_row(row: &SessionRow) -> impl Iterator<Item = u64> {
     let [orig, resp] = [row.tuple.orig, row.tuple.resp].map(number_of);
     let pair = orig.zip(resp).map(|(orig, resp)| pair_key(orig, resp));
-    let ids = row.community_ids().map(|id| text_key(COMMUNITY_ID, &id.0));
+    let ids = row.community_ids().map(|id| text_key(COMMUNITY_ID, &id.0, as_it_is));
     let names = row.names.sni.iter().chain(&row.names.http_host).chain(&row.names.dns_names);
-    let names = names.map(|name| text_key(NAME, &name.to_ascii_lowercase()));
+    let names = names.map(|name| text_key(NAME, name, lower));
     let ends = [orig.map(host_key), resp.map(host_key), pair].into_iter().flatten();
-    ends.chain(ids).chain(names).chain(values_of_row(row))
+    ends.chain(ids).chain(names)
 }
 
-fn values_of_row(row: &SessionRow) -> impl Iterator<Item = u64> {
-    let key = |field: &str, text: &str| value_key(field, &text.to_ascii_lowercase());
-    VALUE_FIELDS.iter().flat_map(move |field| match field.value(row) {
-        StoredValue::Text(text) => vec![key(field.name, text)],
-        StoredValue::Texts(texts) => texts.iter().map(|text| key(field.name, text)).collect(),
-        StoredValue::Number(number) => vec![key(field.name, &number.to_string())],
-        StoredValue::Numbers(numbers) => {
-            numbers.iter().map(|number| key(field.name, &number.to_string())).collect()
+/// Adds the keys of the other values of a row, in place: most rows have one or two of them.
+fn add_values(row: &SessionRow, keys: &mut Vec<u64>) {
+    for &(field, of_field) in &*VALUE_FIELDS {
+        match field.value(row) {
+            StoredValue::Text(text) => keys.push(value_key(of_field, text)),
+            StoredValue::Texts(texts) => {
+                keys.extend(texts.iter().map(|text| value_key(of_field, text)));
+            }
+            StoredValue::Number(number) => keys.push(value_key(of_field, &number.to_string())),
+            StoredValue::Numbers(numbers) => {
+                keys.extend(numbers.iter().map(|it| value_key(of_field, &it.to_string())));
+            }
+            _ => {}
         }
-        _ => Vec::new(),
-    })
+    }
 }
 
 fn keys_of_hosts(hosts: &[IpAddr]) -> Vec<u64> {
@@ -470,26 +481,40 @@ fn low(number: u128) -> u64 {
     u64::try_from(number & u128::from(u64::MAX)).expect("cut to 64 bits")
 }
 
-fn text_key(kind: u64, text: &str) -> u64 {
-    key([kind].into_iter().chain(words_of(text)))
+fn text_key(kind: u64, text: &str, letters: fn(u8) -> u8) -> u64 {
+    extended(key([kind]), words_of(text, letters))
 }
 
-fn value_key(field: &str, value: &str) -> u64 {
-    key([VALUE].into_iter().chain(words_of(field)).chain(words_of(value)))
+/// Of a value behind the key of its field.
+fn value_key(of_field: u64, value: &str) -> u64 {
+    extended(of_field, words_of(value, lower))
+}
+
+fn as_it_is(byte: u8) -> u8 {
+    byte
+}
+
+fn lower(byte: u8) -> u8 {
+    byte.to_ascii_lowercase()
 }
 
 /// The length of a text, and the text in words of 8 bytes, the last filled up with zeros.
-fn words_of(text: &str) -> impl Iterator<Item = u64> {
-    let words = text.as_bytes().chunks(8).map(|bytes| {
+fn words_of(text: &str, letters: fn(u8) -> u8) -> impl Iterator<Item = u64> {
+    let words = text.as_bytes().chunks(8).map(move |bytes| {
         let mut word = [0; 8];
-        word.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+        word.iter_mut().zip(bytes).for_each(|(to, from)| *to = letters(*from));
         u64::from_le_bytes(word)
     });
     [to_u64(text.len())].into_iter().chain(words)
 }
 
 fn key(words: impl IntoIterator<Item = u64>) -> u64 {
-    words.into_iter().fold(0, |key, word| mix(key ^ word))
+    extended(0, words)
+}
+
+/// A key with further words.
+fn extended(key: u64, words: impl IntoIterator<Item = u64>) -> u64 {
+    words.into_iter().fold(key, |key, word| mix(key ^ word))
 }
 
 /// The finalizer of `SplitMix64`: every bit of the word moves half of the bits of the result.

@@ -28,7 +28,7 @@ impl Work<'_> {
             Look::Ring { columns, rows, holds } => {
                 self.ring(Grid { columns: *columns, rows: *rows }, holds)?
             }
-            Look::Recordings { within_ns } => self.recordings(*within_ns)?,
+            Look::Recordings => self.recordings()?,
             Look::Gaps { from_ns, until_ns, is_narrowed, limit } => {
                 let times = (Timestamp(*from_ns), Timestamp(*until_ns));
                 self.gaps(times, *is_narrowed, *limit)?
@@ -68,9 +68,9 @@ impl Work<'_> {
         Ok(volume_view::ring_json(&map, &status, &held(&map, holds)))
     }
 
-    fn recordings(&self, within_ns: Option<(i64, i64)>) -> Result<String, Refused> {
+    fn recordings(&self) -> Result<String, Refused> {
         let report = upkeep::inspect(self.volume(), &[]).map_err(|error| of_upkeep(&error))?;
-        let within = within_ns.map(|(from, until)| (Timestamp(from), Timestamp(until)));
+        let within = self.question.sees_ns.map(|(from, until)| (Timestamp(from), Timestamp(until)));
         Ok(volume_view::recordings_json(&report.recordings, within))
     }
 

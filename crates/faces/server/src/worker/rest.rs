@@ -4,9 +4,9 @@
 //! the client has is compared by its hash and not sent: a packet that was doubled, lost or changed
 //! in between cannot pass, and manifest and statement are those of the whole.
 
-use questions::Behind;
 use std::io::{self, ErrorKind, Write};
 
+use questions::Behind;
 use sha2::{Digest as _, Sha256};
 
 /// Passes on what comes behind the first bytes.
