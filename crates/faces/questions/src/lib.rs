@@ -34,14 +34,6 @@ pub struct Question {
     pub memory_bytes: u64,
 }
 
-impl Question {
-    /// The same of who sees these times, where those are bounded.
-    #[must_use]
-    pub fn seeing(self, sees_ns: Option<(i64, i64)>) -> Self {
-        Self { sees_ns, ..self }
-    }
-}
-
 /// What is asked of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum What {

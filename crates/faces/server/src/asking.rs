@@ -203,7 +203,7 @@ async fn ask(
     (query, (framing, media_type)): (String, (Framing, &'static str)),
 ) -> Result<Reply, Problem> {
     let sees_ns = seen_times(caller.filter.as_deref())?;
-    let question = service.question(volume, what).seeing(sees_ns);
+    let question = service.question(volume, what, sees_ns);
     let volume_id = volume.id.clone();
     let wanted = Wanted { question, volume_id, query, framing, media_type };
     stream::begin(service, caller, wanted).await

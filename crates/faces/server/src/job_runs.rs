@@ -90,7 +90,7 @@ fn start(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply
     let waiting = Job::new(hex(&id), (kind, &volume.name), &caller.name, now_ns);
     let job = Job { query: query.map(str::to_owned), ..waiting };
     let going = service.jobs.add(job.clone()).map_err(|_| Problem::busy())?;
-    let question = service.question(volume, What::Job(wanted)).seeing(sees_ns);
+    let question = service.question(volume, What::Job(wanted), sees_ns);
     tokio::spawn(run(Arc::clone(service), going, question));
     Ok(shown(&job))
 }

@@ -56,9 +56,8 @@ pub(crate) async fn answer(
         _ => inspection(given, headers)?,
     };
     let is_text = matches!(look, Look::Inspection { as_text: true, .. });
-    let question = service
-        .question(volume, What::Look(look))
-        .seeing(checked::seen_times(caller.filter.as_deref())?);
+    let sees_ns = checked::seen_times(caller.filter.as_deref())?;
+    let question = service.question(volume, What::Look(look), sees_ns);
     let running = service.look_workers.start(&caller.name, &question).await?;
     let (text, _) = running.whole(BYTES_MAX).await?;
     Ok(reply(if is_text { TEXT } else { JSON }, Body::text(text)))

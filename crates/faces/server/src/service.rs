@@ -142,7 +142,7 @@ impl Service {
     pub(crate) async fn try_again(&self) {
         self.trail.try_again();
         if let Some(volume) = self.volumes.first() {
-            self.workers.try_again(&self.question(volume, What::Status)).await;
+            self.workers.try_again(&self.question(volume, What::Status, None)).await;
         }
     }
 
@@ -166,14 +166,19 @@ impl Service {
     }
 
     async fn ask_state(&self, volume: &Volume) -> Result<Value, Problem> {
-        let question = self.question(volume, What::Status);
+        let question = self.question(volume, What::Status, None);
         let running = self.status_workers.start("status", &question).await?;
         let (text, _) = running.whole(STATUS_BYTES_MAX).await?;
         serde_json::from_slice(&text).map_err(|_| Problem::worker_ended())
     }
 
-    /// A question to a volume, with the limits of this service.
-    pub(crate) fn question(&self, volume: &Volume, what: What) -> Question {
+    /// A question to a volume by who sees these times, or all; with the limits of this service.
+    pub(crate) fn question(
+        &self,
+        volume: &Volume,
+        what: What,
+        sees_ns: Option<(i64, i64)>,
+    ) -> Question {
         let time = match what {
             What::Status => STATUS_TIME,
             What::Job(_) => JOB_TIME,
@@ -185,7 +190,7 @@ impl Service {
             index_dir: self.index_dir.clone(),
             identity: self.identity.clone(),
             what,
-            sees_ns: None,
+            sees_ns,
             until_ns: SystemClock.boottime_ns().saturating_add(units::nanos(time)),
             memory_bytes: self.bounds.memory_bytes,
         }

@@ -99,7 +99,7 @@ async fn query(
     entry.record.asks(&query, Some(&volume.name), asking::range(&caller.narrowed(&query)));
     let sees_ns = seen_times(caller.filter.as_deref())?;
     let wanted = Wanted {
-        question: service.question(volume, What::Extract(Box::new(wanted))).seeing(sees_ns),
+        question: service.question(volume, What::Extract(Box::new(wanted)), sees_ns),
         volume_id: volume.id.clone(),
         query,
         framing: Framing::AsIs,

@@ -112,7 +112,7 @@ async fn add(
     let filter = caller.filter.clone();
     let wanted = TagWanted { by, filter, now_ns, sessions_max: SESSIONS_MAX };
     let sees_ns = checked::seen_times(caller.filter.as_deref())?;
-    let question = service.question(volume, What::Tag(wanted)).seeing(sees_ns);
+    let question = service.question(volume, What::Tag(wanted), sees_ns);
     let running = service.workers.start(&caller.name, &question).await?;
     let (text, answered) = running.whole(LINES_BYTES_MAX).await?;
     let text = String::from_utf8(text).map_err(|_| Problem::worker_ended())?;
