@@ -85,7 +85,7 @@ pub use program::{Ended, Program};
 pub use signals::{ReloadFlag, StopFlag, is_signalled};
 pub use spared::{check_folder, claim_output, is_device, keep_folder};
 pub use tail::Tail;
-pub use takes::takes_a_line;
+pub use takes::{give_back_outputs, takes_a_line};
 pub use target::{Target, target};
 pub use temporary::TemporaryDirectory;
 pub use timed::{Taken, Timed, can_start};

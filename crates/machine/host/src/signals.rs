@@ -1,11 +1,14 @@
 //! Ctrl-C, termination and whatever else ends a process as a flag that long work looks at.
 
+#![expect(unsafe_code, reason = "a handler of our own has no safe wrapper")]
+
 use core::ops::{ControlFlow, RangeInclusive};
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rustix::process::Signal;
+use rustix::time::{ClockId, clock_gettime};
 use signal_hook::consts::{
     SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM,
     SIGXCPU, SIGXFSZ,
@@ -50,6 +53,13 @@ const ALWAYS_HEARD: [i32; 2] = [SIGINT, SIGTERM];
 /// service manager one behind its SIGTERM; these say nothing new.
 const HURRYING: [i32; 3] = [SIGINT, SIGTERM, SIGQUIT];
 
+/// A second signal within so long of the first says nothing new: coreutils' `timeout` sends one to
+/// its child and one to the group that the child is in.
+const ONE_WISH_MS: i64 = 200;
+
+/// When the first signal came, in milliseconds since the machine was started; 0 before.
+static FIRST_MS: AtomicI64 = AtomicI64::new(0);
+
 /// Set by the first signal after any flag was installed.
 static IS_SIGNALLED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
@@ -58,9 +68,9 @@ pub fn is_signalled() -> bool {
     IS_SIGNALLED.get().is_some_and(|flag| flag.load(Ordering::Relaxed))
 }
 
-/// Set by the first signal that would end the process; SIGINT, SIGTERM or SIGQUIT after it ends it
-/// at once with status 130. What the process was started to ignore (`nohup`) it ignores, but for
-/// SIGINT and SIGTERM.
+/// Set by the first signal that would end the process; SIGINT, SIGTERM or SIGQUIT some time after
+/// it ends it at once with status 130. What the process was started to ignore (`nohup`) it ignores,
+/// but for SIGINT and SIGTERM.
 #[derive(Debug, Clone, Default)]
 pub struct StopFlag(Arc<AtomicBool>);
 
@@ -114,16 +124,24 @@ impl StopFlag {
     }
 }
 
-/// Handlers run in this order, so the one that ends the process sees the flag of earlier signals
-/// only.
 fn hear(signal: i32, flag: &Arc<AtomicBool>, any: &Arc<AtomicBool>) -> io::Result<()> {
-    if HURRYING.contains(&signal) {
-        let is_second = Arc::clone(flag);
-        signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED, is_second)?;
-    }
+    let hurries = HURRYING.contains(&signal);
+    // SAFETY: the handler reads a clock, changes an atomic and may call `_exit`, all of which
+    // signal-safety(7) allows; it takes no lock, allocates nothing and does not unwind.
+    unsafe { signal_hook::low_level::register(signal, move || came(hurries)) }?;
     signal_hook::flag::register(signal, Arc::clone(flag))?;
     signal_hook::flag::register(signal, Arc::clone(any))?;
     Ok(())
+}
+
+/// A signal is here; runs in its handler.
+fn came(hurries: bool) {
+    let now = clock_gettime(ClockId::Monotonic);
+    let now_ms = now.tv_sec.wrapping_mul(1000).wrapping_add(now.tv_nsec / 1_000_000).max(1);
+    let first = FIRST_MS.compare_exchange(0, now_ms, Ordering::Relaxed, Ordering::Relaxed);
+    if hurries && first.is_err_and(|first| now_ms.wrapping_sub(first) >= ONE_WISH_MS) {
+        signal_hook::low_level::exit(INTERRUPTED);
+    }
 }
 
 /// Set by SIGHUP.

@@ -1,8 +1,9 @@
-//! Whether something takes a line now, or would hold up its writer.
+//! Whether something takes a line now, or would hold up its writer; outputs given back early.
 
 use std::os::fd::AsFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::stdio::{dup2_stderr, dup2_stdout};
 
 /// A pipe that no reader empties, or a terminal that was stopped, takes none. What is broken takes
 /// everything: writing says so at once. Lines of up to 4 KiB are meant.
@@ -10,6 +11,17 @@ pub fn takes_a_line(to: &impl AsFd) -> bool {
     let mut ends = [PollFd::new(to, PollFlags::OUT)];
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
     !matches!(poll(&mut ends, Some(&at_once)), Ok(0))
+}
+
+/// Lets go of standard output and standard error: who reads a pipe of them sees its end now,
+/// however long the kernel keeps a process of which a call hangs. What is written to them from here
+/// on goes nowhere.
+pub fn give_back_outputs() {
+    if let Ok(nowhere) = std::fs::File::options().write(true).open("/dev/null") {
+        // A descriptor that cannot be replaced is closed with the process.
+        drop(dup2_stdout(&nowhere));
+        drop(dup2_stderr(&nowhere));
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 #![expect(clippy::indexing_slicing, reason = "a test may stop at once")]
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::thread::sleep;
@@ -293,6 +293,38 @@ fn a_new_member_that_takes_no_write_is_said_in_time() {
     }
 }
 
+/// A call that hangs in the kernel keeps the process, but not who reads what it has printed.
+#[test]
+fn who_reads_an_answer_has_its_end_while_the_kernel_keeps_the_process() {
+    let name = "who_reads_an_answer_has_its_end_while_the_kernel_keeps_the_process";
+    if !enter("true", &format!("hang::{name}")) {
+        return;
+    }
+    let Some(rig) = Rig::new() else { return };
+    let (volume, index) = (&*rig.members[0], &*rig.volume.index);
+    let (mut recorder, mut input) = recorder(volume, index, &["--flush-interval", "1s"]);
+    rig.disk.hang(&[Hang::Write, Hang::Read]);
+    input.write_all(&std::fs::read(format!("{CAPTURES}/dns.pcap")).unwrap()).unwrap();
+    for words in [vec!["status", volume], vec!["find", volume, "udp", "--index-dir", index]] {
+        let mut child = start(&words);
+        let (mut out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+        let (told, ends) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let mut all = String::new();
+            let read = out.read_to_string(&mut all).and_then(|_| err.read_to_string(&mut all));
+            drop(told.send(read.map(|_| all)));
+        });
+        let said = ends.recv_timeout(LATE).expect("both pipes end").unwrap();
+        assert!(said.contains("did not answer within 10 s"), "{words:?}: {said}");
+        rig.disk.answer();
+        child.wait().unwrap();
+        rig.disk.hang(&[Hang::Write, Hang::Read]);
+    }
+    rig.disk.answer();
+    drop(input);
+    recorder.wait().unwrap();
+}
+
 /// A terminal that closes hangs up twice, which is one wish; a person who says it again means now.
 #[test]
 fn a_second_wish_to_stop_ends_a_recording_at_once_and_nothing_acknowledged_is_lost() {
@@ -315,6 +347,10 @@ fn a_second_wish_to_stop_ends_a_recording_at_once_and_nothing_acknowledged_is_lo
     }
     let acknowledged = found();
     rig.disk.hang(&[Hang::Write]);
+    // `timeout` sends two at once.
+    let number = recorder.id();
+    let both = format!("kill -TERM {number}; kill -INT {number}; kill -TERM {number}");
+    assert!(std::process::Command::new("sh").args(["-c", &both]).status().unwrap().success());
     for signal in ["-HUP", "-HUP", "-USR1", "-HUP"] {
         signal_to(&recorder, signal);
         sleep(Duration::from_millis(100));
