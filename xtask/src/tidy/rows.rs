@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 /// The layers, from the ground up. Each crate of the workspace stands in exactly one row.
-pub(crate) const ROWS: [&[&str]; 13] = [
+pub(crate) const ROWS: [&[&str]; 15] = [
     &["units", "stage"],
     &["wire", "statistics"],
     &["app", "anonymise", "encryption", "format", "parity"],
@@ -50,6 +50,8 @@ pub(crate) const ROWS: [&[&str]; 13] = [
     ],
     &["tui", "server", "remote", "supervise", "setup", "archive", "attest"],
     &["verbs"],
+    &["flags"],
+    &["tool-verbs"],
     &["wirespool"],
     &["sim", "lab", "bench", "testdata", "xtask", "fuzz"],
 ];
@@ -67,16 +69,19 @@ pub(crate) const PARTS: [&str; 9] =
 pub(crate) const BOUNDARY: [usize; 2] = [3, 4];
 /// The lowest row that may print to the terminal.
 pub(crate) const FACES: usize = 10;
+/// Flags, and verbs with theirs, below the binary.
+const FLAGS: usize = 11;
+const VERBS: usize = 12;
 /// The row of the binary.
-pub(crate) const BINARY: usize = 11;
+pub(crate) const BINARY: usize = 13;
 /// Tools for developers; they may start programs and read files.
-pub(crate) const TOOLS: usize = 12;
+pub(crate) const TOOLS: usize = 14;
 
 /// Libraries that belong to certain rows: the operating system to the system boundary, arguments
-/// to the binary, what waits for many clients to the row of the server. A report derives its
-/// serialization where it is declared, in a job, in what jobs stand on, or in a crate of the
-/// boundary. A job, and what jobs have for evidence, reads JSON that it or others wrote; only
-/// `page`, which knows no job, writes it (`boundary` checks that). Tests may use them anywhere.
+/// to the binary and its verbs, what waits for many clients to the row of the server. A report
+/// derives its serialization where it is declared, in a job, in what jobs stand on, or in a crate
+/// of the boundary. A job, and what jobs have for evidence, reads JSON that it or others wrote;
+/// only `page`, which knows no job, writes it (`boundary` checks that). Tests may use them anywhere.
 const OWNED: [(&str, &[usize]); 15] = [
     ("blazesym", &BOUNDARY),
     ("libc", &BOUNDARY),
@@ -91,8 +96,8 @@ const OWNED: [(&str, &[usize]); 15] = [
     ("hyper", &[7, 8, 9]),
     ("object_store", &[9]),
     ("rustls", &[7, 8, 9]),
-    ("clap", &[BINARY, TOOLS]),
-    ("anyhow", &[FACES, BINARY, TOOLS]),
+    ("clap", &[FLAGS, VERBS, BINARY, TOOLS]),
+    ("anyhow", &[FACES, FLAGS, VERBS, BINARY, TOOLS]),
 ];
 
 /// A crate of the workspace with what it depends on.

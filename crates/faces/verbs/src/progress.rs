@@ -74,6 +74,13 @@ impl Progress {
         });
     }
 
+    /// Segments of the ring that were searched.
+    pub fn segments(&mut self, done: usize, total: usize) {
+        let [done, total] = [done, total].map(|count| u64::try_from(count).unwrap_or(u64::MAX));
+        let of = page::text::plural(total, "segment");
+        self.share(done, total, &|_| format!("{done} of {of}"));
+    }
+
     /// A line beside it. A job that must not wait goes on where standard error takes none, and says
     /// later how many it left out.
     pub fn say(&mut self, line: &str) {

@@ -18,7 +18,6 @@ pub(crate) use self::flags::Flags;
 use self::flags::{Order, field};
 use self::form::Form;
 use self::source::Source;
-pub(crate) use self::source::show;
 use crate::answered::Answered;
 use crate::failure::{Outcome, Usage, Verdict, of_extract};
 use crate::progress::{Progress, say, say_lines};
@@ -175,7 +174,7 @@ fn search(
             }
             Event::Searched { parts, of } => {
                 if let Some(progress) = &mut progress {
-                    show(progress, parts, of);
+                    progress.segments(parts, of);
                 }
             }
         }

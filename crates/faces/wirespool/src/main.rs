@@ -1,20 +1,14 @@
-//! The binary: flags to configuration to job to exit code. The only crate that uses clap, besides
-//! developers' tools.
+//! The binary: flags to configuration to job to exit code.
 //!
-//! Each command has a module: its flags, their validation into the job's options, and its run.
-//! Flags are read from the command line and nowhere else, but for the token of `--remote`, which
-//! may be in the environment. Results go to standard output, progress
-//! and remarks to standard error; a reader that goes away ends the program quietly.
+//! Each command has a module, here or in `tool-verbs`: its flags, their validation into the job's
+//! options, and its run. Flags are read from the command line and nowhere else, but for the token
+//! of `--remote`, which may be in the environment. Results go to standard output, progress and
+//! remarks to standard error; a reader that goes away ends the program quietly.
 
-mod answered;
-mod arguments;
-mod atlas;
-mod bench;
 mod confinement;
 mod create;
 mod custody;
 mod demo;
-mod diagnose;
 mod evidence;
 mod extcap;
 mod extract;
@@ -25,12 +19,7 @@ mod generate;
 mod hold;
 mod inspect;
 mod members;
-mod prove;
-mod qualify;
-mod reading;
 mod record;
-mod remote;
-mod replay;
 mod salvage;
 mod scrub;
 mod selection;
@@ -39,8 +28,6 @@ mod serve;
 mod sql;
 mod steno;
 mod tag;
-mod top;
-mod trace;
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -49,7 +36,9 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use verbs::{any, extracted, failure, output_file, progress, recorder, stdout, workers};
+use flags::{answered, arguments, atlas, reading, remote};
+use tool_verbs::{bench, diagnose, prove, qualify, replay, top, trace};
+use verbs::{any, failure, output_file, progress, recorder, stdout, workers};
 
 use failure::{Outcome, Verdict, warn};
 
@@ -273,14 +262,17 @@ fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(if error.use_stderr() { failure::USAGE } else { 0 })
 }
 
-/// Warns of disks that hung: the command went on without them.
-fn name_silent_disks() {
-    for (path, is_still) in device::silent_paths() {
+/// Warns of disks that hung: the command went on without them. Whether some hang still.
+fn name_silent_disks() -> bool {
+    let silent = device::silent_paths();
+    let hangs = silent.iter().any(|(_, is_still)| *is_still);
+    for (path, is_still) in silent {
         let (path, seconds) = (page::safe::path(&path), device::PATIENCE.as_secs());
         // A hung call cannot be cancelled, so it may keep this process.
         let still = if is_still { ", and does not now: it may keep this process" } else { "" };
         warn(&format!("{path} did not answer within {seconds} s{still}; it was left out"));
     }
+    hangs
 }
 
 fn main() -> ExitCode {
@@ -291,7 +283,16 @@ fn main() -> ExitCode {
     workers::be_processes();
     device::hear_stop(host::is_signalled);
     let outcome = run(cli.verb);
-    name_silent_disks();
+    let hangs = name_silent_disks();
+    let code = code_of(outcome);
+    if hangs {
+        // Whoever reads them would wait as long as the kernel keeps this process.
+        host::give_back_outputs();
+    }
+    code
+}
+
+fn code_of(outcome: Outcome) -> ExitCode {
     match outcome.map(Verdict::with_warnings) {
         Ok(Verdict::Clean) => ExitCode::SUCCESS,
         Ok(Verdict::Negative) => ExitCode::from(failure::NEGATIVE),

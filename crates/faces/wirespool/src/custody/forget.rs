@@ -97,7 +97,15 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         let text = "the query matches all packets: create a new volume, or say whose";
         return Err(Usage(text.to_owned()).into());
     }
-    let options = flags.reading.options(flags.volume.clone())?;
+    let mut options = flags.reading.options(flags.volume.clone())?;
+    flags.reading.catch_up(&mut options);
+    if options.is_recorded {
+        // Which slots its packets will lie in is not known yet.
+        let volume = page::safe::path(&flags.volume);
+        anyhow::bail!(
+            "{volume} is being recorded to: stop the recorder first; nothing was changed"
+        );
+    }
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("forget");
     let plan = ::forget::plan(&options, &query, &SystemClock, &mut |done, of| {

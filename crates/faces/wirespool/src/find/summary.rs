@@ -10,7 +10,7 @@ use query::Query;
 
 use super::flags::{By, Flags, field};
 use super::remote::sessions;
-use super::source::{Source, show};
+use super::source::Source;
 use crate::answered::Answered;
 use crate::failure::of_extract;
 use crate::progress::Progress;
@@ -35,7 +35,7 @@ pub(super) fn plot(flags: &Flags, options: &Options, query: &Query) -> anyhow::R
                 traffic.add(row);
                 rows += 1;
             }
-            RowEvent::Searched { parts, of } => show(&mut progress, parts, of),
+            RowEvent::Searched { parts, of } => progress.segments(parts, of),
         }
         stop.flow()
     });
@@ -108,7 +108,7 @@ fn sum_here(
     let report = find_columns(options, sought, &SystemClock, &mut |event| {
         match event {
             Event::Found(found) => add(found),
-            Event::Searched { parts, of } => show(&mut progress, parts, of),
+            Event::Searched { parts, of } => progress.segments(parts, of),
         }
         stop.flow()
     });

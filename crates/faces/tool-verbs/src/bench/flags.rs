@@ -39,7 +39,7 @@ next command; one of its own needs a shell. The files of --export-json have the 
 
 Exit code 1 when something is slower than the baseline, 5 when that is not known."
 )]
-pub(crate) struct Flags {
+pub struct Flags {
     #[command(subcommand)]
     pub(super) what: Option<What>,
     #[command(flatten)]

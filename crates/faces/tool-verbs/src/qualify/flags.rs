@@ -66,7 +66,7 @@ Examples:
 Exit code 0 when it was done and the rate fits, 1 when the rate does not, or rows read back were not
 those written, 5 when what was measured does not say: reading proves no writing, a cache or a limit
 may be what was measured, and a run may have been stopped.")]
-pub(crate) struct Flags {
+pub struct Flags {
     #[command(subcommand)]
     pub(super) command: Option<Command>,
     /// A directory, a file, or a block device

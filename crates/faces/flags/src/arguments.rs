@@ -19,7 +19,7 @@ use crate::failure::{Usage, WrongQuery, line};
 use crate::progress::say;
 
 /// Refuses a disk that does not answer, before it is asked for what no deadline bounds.
-pub(crate) fn must_answer(path: &Path) -> Result<(), device::Error> {
+pub fn must_answer(path: &Path) -> Result<(), device::Error> {
     match device::open_read(path) {
         Err(error @ (device::Error::Silent { .. } | device::Error::Interrupted)) => Err(error),
         // What else is wrong with it is said by who uses it.
@@ -28,18 +28,18 @@ pub(crate) fn must_answer(path: &Path) -> Result<(), device::Error> {
 }
 
 /// `127.0.0.1:8420`; names are not resolved.
-pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
+pub fn address(text: &str) -> Result<SocketAddr, String> {
     let refused = "an address has a number and a port, such as 127.0.0.1:8420 or [::1]:8420";
     text.parse().map_err(|_| refused.to_owned())
 }
 
 /// `8G`, `256M`, `1.5T`.
-pub(crate) fn size(text: &str) -> Result<u64, String> {
+pub fn size(text: &str) -> Result<u64, String> {
     text.parse().map(|ByteSize(bytes)| bytes).map_err(|error| error.to_string())
 }
 
 /// `300s`, `5m`, `12h`, `180d`.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     const UNITS: [(&str, u64); 5] =
         [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
     let digits = text.len() - text.trim_start_matches(|digit: char| digit.is_ascii_digit()).len();
@@ -53,7 +53,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// A public key as age writes it.
-pub(crate) fn recipient(text: &str) -> Result<String, String> {
+pub fn recipient(text: &str) -> Result<String, String> {
     let text = text.to_owned();
     Recipients::parse(std::slice::from_ref(&text)).map_err(|error| error.to_string())?;
     Ok(text)
@@ -61,7 +61,7 @@ pub(crate) fn recipient(text: &str) -> Result<String, String> {
 
 /// What an encrypted volume is read with.
 #[derive(Debug, Args)]
-pub(crate) struct KeyFlags {
+pub struct KeyFlags {
     /// The file with the private key of a recipient, for an encrypted volume: as age-keygen writes
     /// it, also with a passphrase (age -p) or sealed by a TPM (systemd-creds), or of SSH
     #[arg(long, value_name = "FILE")]
@@ -69,12 +69,13 @@ pub(crate) struct KeyFlags {
 }
 
 impl KeyFlags {
-    pub(crate) fn is_given(&self) -> bool {
+    /// Whether there is any.
+    pub fn is_given(&self) -> bool {
         self.identity.is_some()
     }
 
     /// The private keys in the file, whose passphrase the terminal is asked for if it has one.
-    pub(crate) fn identities(&self) -> anyhow::Result<Option<Identities>> {
+    pub fn identities(&self) -> anyhow::Result<Option<Identities>> {
         let Some(path) = &self.identity else { return Ok(None) };
         let name = page::safe::path(path);
         let of_file = |error: &dyn core::fmt::Display| Usage(format!("--identity {name}: {error}"));
@@ -91,10 +92,10 @@ impl KeyFlags {
 
 /// A list of processors.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Cpus(pub(crate) Vec<usize>);
+pub struct Cpus(pub Vec<usize>);
 
 /// Numbers and ranges, as in `/proc` and cpuset(7).
-pub(crate) fn cpus(text: &str) -> Result<Cpus, String> {
+pub fn cpus(text: &str) -> Result<Cpus, String> {
     let bad = || "write numbers and ranges, such as 2-5,8".to_owned();
     let number = |text: &str| text.parse::<u16>().map(usize::from).map_err(|_| bad());
     let mut cpus = Vec::new();
@@ -114,13 +115,13 @@ const STATIONS: &str = "ether host covers sessions without IP (ARP and the like)
                         stations of IP sessions are not kept";
 
 /// A query, read as of now; what it does not cover is said.
-pub(crate) fn query(text: &str) -> anyhow::Result<Query> {
+pub fn query(text: &str) -> anyhow::Result<Query> {
     let query = parse(text)?;
     query.needs_atlas().map_or(Ok(query), |field| Err(atlas::missing(field).into()))
 }
 
 /// The conditions of a query that leave these times and no others; none for all times.
-pub(crate) fn bounds(times: &RangeInclusive<Timestamp>) -> Vec<String> {
+pub fn bounds(times: &RangeInclusive<Timestamp>) -> Vec<String> {
     let (from, to) = (*times.start(), *times.end());
     let after = (from > Timestamp::MIN).then(|| format!("after {from}"));
     let before = (to < Timestamp::MAX).then(|| format!("before {}", to.plus_nanos(1)));
@@ -128,7 +129,7 @@ pub(crate) fn bounds(times: &RangeInclusive<Timestamp>) -> Vec<String> {
 }
 
 /// The same, of whom it may ask about addresses.
-pub(crate) fn query_with(text: &str, flags: &AtlasFlags) -> anyhow::Result<Query> {
+pub fn query_with(text: &str, flags: &AtlasFlags) -> anyhow::Result<Query> {
     let query = parse(text)?;
     for field in query.all_needing_atlas() {
         flags.check(field)?;
@@ -150,7 +151,7 @@ fn parse(text: &str) -> Result<Query, WrongQuery> {
 }
 
 /// A filter of packets in the words of pcap-filter(7).
-pub(crate) fn packet_filter(text: &str) -> anyhow::Result<PacketFilter> {
+pub fn packet_filter(text: &str) -> anyhow::Result<PacketFilter> {
     PacketFilter::of_addresses(text).map_err(|error| match error {
         error @ (capture::Error::Filter { .. } | capture::Error::FilterTooSlow { .. }) => {
             Usage(error.to_string()).into()
@@ -160,7 +161,7 @@ pub(crate) fn packet_filter(text: &str) -> anyhow::Result<PacketFilter> {
 }
 
 /// A decimal number above 0, times `unit`, exactly: a decimal point moves, nothing is rounded.
-pub(crate) fn scaled(text: &str, unit: u64) -> Result<u64, String> {
+pub fn scaled(text: &str, unit: u64) -> Result<u64, String> {
     let refused = || "a number above 0, such as 2 or 0.5".to_owned();
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
@@ -175,7 +176,7 @@ pub(crate) fn scaled(text: &str, unit: u64) -> Result<u64, String> {
 }
 
 /// A decimal number of bits a second, with K, M or G for powers of 1000.
-pub(crate) fn bits(text: &str) -> Result<u64, String> {
+pub fn bits(text: &str) -> Result<u64, String> {
     let refused = || "a number of bits a second above 0, such as 500M or 2.5G".to_owned();
     let (number, unit) = match text.char_indices().last() {
         Some((at, 'k' | 'K')) => (text.get(..at), 1_000),

@@ -13,7 +13,6 @@ use machine_view::{Followed, Sampled, SocketSamples};
 use super::report::{PageFlags, nanos, show, write_page};
 use crate::arguments::{self, duration};
 use crate::failure::{Outcome, of_extract};
-use crate::find;
 use crate::output_file;
 use crate::progress::Progress;
 use crate::reading::ReadingFlags;
@@ -112,7 +111,7 @@ fn recorded(flags: &Flags, volume: &Path) -> anyhow::Result<Diagnosis> {
     let found = ::extract::find(&options, &query, None, &SystemClock, &mut |event| {
         match event {
             Event::Found(found) => handshakes.take(&found.session),
-            Event::Searched { parts, of } => find::show(&mut progress, parts, of),
+            Event::Searched { parts, of } => progress.segments(parts, of),
         }
         stop.flow()
     });

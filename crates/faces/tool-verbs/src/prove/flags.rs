@@ -39,7 +39,7 @@ made and removed. Behind -- stand options of `wirespool record`.
 
 Exit code 1 when a packet was lost, altered, doubled or reordered; 5 when nothing was lost, but the
 sender did not reach the rate.")]
-pub(crate) struct Flags {
+pub struct Flags {
     /// Record into this volume
     #[arg(long, value_name = "VOLUME")]
     volume: Option<PathBuf>,

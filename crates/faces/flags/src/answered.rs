@@ -11,25 +11,26 @@ use crate::progress::say;
 
 /// An answer that has ended.
 #[derive(Debug)]
-pub(crate) struct Answered {
+pub struct Answered {
     /// What it has and what is missing from it, in words.
-    pub(crate) said: String,
+    pub said: String,
     /// Nothing is missing from it.
-    pub(crate) is_whole: bool,
-    pub(crate) state: State,
+    pub is_whole: bool,
+    /// Whether it is complete.
+    pub state: State,
     /// The same where reaching a limit is no verdict.
-    pub(crate) state_within_limit: State,
+    pub state_within_limit: State,
     /// There is nothing that matches.
-    pub(crate) is_empty: bool,
+    pub is_empty: bool,
     /// Of an empty one: which names the volume does not know.
-    pub(crate) hint: Option<String>,
+    pub hint: Option<String>,
     /// What it cost; a service does not say.
-    pub(crate) explain: Option<Explain>,
+    pub explain: Option<Explain>,
 }
 
 impl Answered {
     /// Of so many of something.
-    pub(crate) fn new(count: u64, of: &str, missing: &Completeness) -> Self {
+    pub fn new(count: u64, of: &str, missing: &Completeness) -> Self {
         Self {
             said: format!("{}, {missing}", plural(count, of)),
             is_empty: count == 0,
@@ -41,7 +42,8 @@ impl Answered {
         }
     }
 
-    pub(crate) fn of_find(report: &FindReport, of: &str, query: &Query) -> Self {
+    /// Of a search on this machine; `of` says what was counted.
+    pub fn of_find(report: &FindReport, of: &str, query: &Query) -> Self {
         let is_empty = report.sessions == 0;
         Self {
             hint: is_empty.then(|| session_view::unmet_names(query, &report.met)).flatten(),
@@ -51,12 +53,12 @@ impl Answered {
     }
 
     /// Of one that the user has ended.
-    pub(crate) fn stopped(count: u64, of: &str) -> Self {
+    pub fn stopped(count: u64, of: &str) -> Self {
         Self::new(count, of, &Completeness { stopped: true, ..Completeness::default() })
     }
 
     /// Of a service's; says what the service notes. `None` where its state is none.
-    pub(crate) fn of_statement(statement: Statement) -> Option<Self> {
+    pub fn of_statement(statement: Statement) -> Option<Self> {
         let state = state(&statement.state)?;
         let within = statement.state_within_limit.as_deref();
         for note in &statement.notes {
@@ -79,7 +81,7 @@ fn state(name: &str) -> Option<State> {
 }
 
 /// Sessions at the end of an order that did not fit.
-pub(crate) fn warn_of_left_out(count: u64) {
+pub fn warn_of_left_out(count: u64) {
     let held = ByteSize(u64::try_from(SORT_BYTES_MAX).unwrap_or(u64::MAX));
     warn(&format!(
         "{} at the end of the order left out: sorting holds at most {held} of sessions; \

@@ -27,7 +27,7 @@ Examples:
   wirespool top --once --tab disk --by file
 
 Without root it shows what this user may see, and says what is missing and what it would take.")]
-pub(crate) struct Flags {
+pub struct Flags {
     /// An interface, a volume or a capture file [default: all interfaces that are up]
     #[arg(value_name = "INTERFACE|VOLUME|FILE")]
     pub(super) source: Option<PathBuf>,

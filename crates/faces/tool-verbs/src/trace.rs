@@ -47,7 +47,7 @@ Examples:
   wirespool trace --pid 4711 -o server.pcapng          until Ctrl-C, or until it ends
 
 Needs root; --pid of one's own program needs the capability CAP_NET_RAW only.")]
-pub(crate) struct Flags {
+pub struct Flags {
     /// Write to this file, or to standard output (-); the program's output goes to standard error
     /// then
     #[arg(short, long, value_name = "FILE", default_value = "trace.pcapng")]
@@ -81,7 +81,8 @@ pub(crate) struct Flags {
     command: Vec<OsString>,
 }
 
-pub(crate) fn run(flags: &Flags) -> Outcome {
+/// Records the packets of one program.
+pub fn run(flags: &Flags) -> Outcome {
     match flags.pid {
         Some(process) => of_running(flags, process),
         None => of_program(flags),

@@ -50,7 +50,7 @@ Examples:
 
 Exit code 1 when something is wrong."
 )]
-pub(crate) struct Flags {
+pub struct Flags {
     #[command(subcommand)]
     what: Option<What>,
     #[command(flatten)]
@@ -103,7 +103,8 @@ struct HostFlags {
     json: bool,
 }
 
-pub(crate) fn run(flags: &Flags) -> Outcome {
+/// Looks for causes of slowness, and prints what was found.
+pub fn run(flags: &Flags) -> Outcome {
     match &flags.what {
         Some(What::Tcp(flags)) => tcp::run(flags),
         Some(What::Io(flags)) => io::run(flags),

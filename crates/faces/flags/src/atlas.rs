@@ -15,8 +15,9 @@ const TAGS_BYTES_MAX: u64 = 256 << 20;
 /// The field that they are.
 const TAG: &str = "tag";
 
+/// Where fields come from that no packet has: databases of addresses, and tags.
 #[derive(Debug, Args)]
-pub(crate) struct AtlasFlags {
+pub struct AtlasFlags {
     /// An MMDB file with countries or autonomous systems of addresses, for the fields about them
     /// (country, asn and others); may be given several times, the first that knows counts
     #[arg(long, value_name = "FILE")]
@@ -27,18 +28,19 @@ pub(crate) struct AtlasFlags {
 }
 
 impl AtlasFlags {
-    pub(crate) fn is_given(&self) -> bool {
+    /// Whether there is any.
+    pub fn is_given(&self) -> bool {
         !self.mmdb.is_empty() || !self.tags.is_empty()
     }
 
     /// Whether there is what the field needs.
-    pub(crate) fn check(&self, field: &Field) -> Result<(), Usage> {
+    pub fn check(&self, field: &Field) -> Result<(), Usage> {
         let given = if field.name == TAG { &self.tags } else { &self.mmdb };
         if given.is_empty() { Err(missing(field)) } else { Ok(()) }
     }
 
     /// Reads the files; `None` where none is given, which an error says if `field` needs one.
-    pub(crate) fn read(&self, field: Option<&Field>) -> anyhow::Result<Option<Arc<Atlas>>> {
+    pub fn read(&self, field: Option<&Field>) -> anyhow::Result<Option<Arc<Atlas>>> {
         field.map_or(Ok(()), |field| self.check(field))?;
         if self.mmdb.is_empty() && self.tags.is_empty() {
             return Ok(None);
@@ -69,7 +71,7 @@ fn read_tags(path: &Path, atlas: &mut Atlas) -> anyhow::Result<()> {
 }
 
 /// A field has no values without a database, or without tags.
-pub(crate) fn missing(field: &Field) -> Usage {
+pub fn missing(field: &Field) -> Usage {
     if field.name == TAG {
         return Usage("the field tag needs what wirespool tag printed: --tags FILE".to_owned());
     }

@@ -14,7 +14,7 @@ use crate::remote::first_given;
 
 /// Flags that find and extract share.
 #[derive(Debug, Args)]
-pub(crate) struct ReadingFlags {
+pub struct ReadingFlags {
     /// Another member, or a folder of such, where it is not found by itself; may be given several
     /// times
     #[arg(long = "member", value_name = "PATH")]
@@ -35,7 +35,7 @@ pub(crate) struct ReadingFlags {
 
 impl ReadingFlags {
     /// The first of them that was given: they are about files of this machine.
-    pub(crate) fn given(&self) -> Option<&'static str> {
+    pub fn given(&self) -> Option<&'static str> {
         let flags = [
             (!self.members.is_empty(), "--member"),
             (self.index_dir.is_some(), "--index-dir"),
@@ -47,18 +47,18 @@ impl ReadingFlags {
     }
 
     /// Members that were named and have a superblock.
-    pub(crate) fn members(&self) -> Vec<PathBuf> {
+    pub fn members(&self) -> Vec<PathBuf> {
         let is_usable = |path: &&PathBuf| !volume::lacks_superblock(path);
         self.members.iter().filter(is_usable).cloned().collect()
     }
 
     /// What a recorder of the volume has taken so far can be read, too.
-    pub(crate) fn catch_up(&self, options: &mut Options) {
+    pub fn catch_up(&self, options: &mut Options) {
         options.is_recorded = recorder::catch_up(&options.volume, &self.members());
     }
 
     /// A member that was named and is none, half made or overwritten, is left to the others.
-    pub(crate) fn options(&self, volume: PathBuf) -> anyhow::Result<Options> {
+    pub fn options(&self, volume: PathBuf) -> anyhow::Result<Options> {
         let members = self.members();
         for path in self.members.iter().filter(|path| !members.contains(path)) {
             let path = page::safe::path(path);

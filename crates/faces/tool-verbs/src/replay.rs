@@ -36,7 +36,7 @@ Examples:
 Rates count the bits of frames, without preamble, checksum and gap (24 bytes a frame).
 
 Exit code 1 when not every packet was sent, or it was stopped.")]
-pub(crate) struct Flags {
+pub struct Flags {
     /// A capture file, a directory of them, standard input (-), or with a query a volume
     #[arg(value_name = "FILE|VOLUME")]
     input: PathBuf,
@@ -132,7 +132,8 @@ fn threads(text: &str) -> Result<usize, String> {
     count.ok_or_else(|| format!("1 to {THREADS_MAX}"))
 }
 
-pub(crate) fn run(flags: &Flags) -> Outcome {
+/// Sends the packets of a file or a volume over an interface.
+pub fn run(flags: &Flags) -> Outcome {
     let volume = asked_for(flags)?;
     let (outlets, limits) = open_outlets(flags)?;
     let options = Options {

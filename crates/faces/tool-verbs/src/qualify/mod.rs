@@ -19,14 +19,15 @@ use crate::failure::{Outcome, Verdict};
 use crate::progress::Progress;
 use crate::{arguments, stdout};
 
+pub use self::flags::Flags;
 use disk::{Shown, on_disk, refuse_what_cannot_run};
-pub(crate) use flags::Flags;
 use flags::{Command, PlanAsk, Subject};
 use keep::Kept;
 use reports::{Drafts, style, verdict};
 pub(crate) use reports::{parse, read};
 
-pub(crate) fn run(flags: &Flags) -> Outcome {
+/// Measures a disk, or shows what was measured.
+pub fn run(flags: &Flags) -> Outcome {
     match &flags.command {
         Some(Command::Show { file, outputs }) => {
             let report = parse(file, &host::read_input(file)?, ::qualify::parse_qualify_report)?;

@@ -18,7 +18,7 @@ use network::interfaces;
 use talkers::Limits;
 use units::ByteSize;
 
-pub(crate) use self::flags::Flags;
+pub use self::flags::Flags;
 use self::pages::TopPages;
 use self::tabs::TABS;
 use crate::arguments;
@@ -31,7 +31,8 @@ const RING: ByteSize = ByteSize(32 << 20);
 /// Lines that the user can scroll through; a query finds what is beyond.
 const LINES_MAX: usize = 1000;
 
-pub(crate) fn run(flags: &Flags) -> Outcome {
+/// Shows who talks, who reads and writes, and what the machine does.
+pub fn run(flags: &Flags) -> Outcome {
     host::keep_freed_memory();
     arguments::query(&flags.query)?;
     if let (Some(tab), Some(by)) = (flags.tab, &flags.by) {

@@ -21,7 +21,7 @@ const TOKEN: &str = "WIRESPOOL_TOKEN";
 /// Flags of the verbs that can ask a service.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Over the network")]
-pub(crate) struct RemoteFlags {
+pub struct RemoteFlags {
     /// Ask the service (wirespool serve) at `https://HOST[:PORT]`. VOLUME is one that it names, and
     /// may be left out where it has one
     #[arg(long, value_name = "URL")]
@@ -46,32 +46,37 @@ pub(crate) struct RemoteFlags {
 }
 
 /// A volume, or the first word where a service is asked: that may be an empty query.
-pub(crate) fn volume_or_word() -> impl TypedValueParser<Value = PathBuf> {
+pub fn volume_or_word() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new().map(PathBuf::from)
 }
 
 /// What the words of a command line are about.
-pub(crate) struct Asked {
-    pub(crate) place: Place,
+#[derive(Debug)]
+pub struct Asked {
+    /// The volume.
+    pub place: Place,
     /// Without the volume.
-    pub(crate) words: Vec<String>,
+    pub words: Vec<String>,
 }
 
 /// Where a volume is.
-pub(crate) enum Place {
+#[derive(Debug)]
+pub enum Place {
+    /// On this machine.
     Here(PathBuf),
+    /// A service has it.
     There(Box<There>),
 }
 
 impl RemoteFlags {
     /// A service is asked.
-    pub(crate) fn is_given(&self) -> bool {
+    pub fn is_given(&self) -> bool {
         self.remote.is_some()
     }
 
     /// The volume that is meant, and the words behind it. With a service the first word names a
     /// volume of it, or is one of the others.
-    pub(crate) fn asked(&self, volume: Option<&Path>, words: &[String]) -> anyhow::Result<Asked> {
+    pub fn asked(&self, volume: Option<&Path>, words: &[String]) -> anyhow::Result<Asked> {
         let Some(url) = &self.remote else {
             let volume = volume.expect("it is required where no service is named");
             if volume.as_os_str().is_empty() {
@@ -107,7 +112,7 @@ impl RemoteFlags {
 }
 
 /// Which volume is meant is the user's to say.
-pub(crate) fn not_named(error: NoVolume) -> anyhow::Error {
+pub fn not_named(error: NoVolume) -> anyhow::Error {
     match error {
         NoVolume::Service(error) => of_remote(error),
         error => Usage(error.to_string()).into(),
@@ -115,7 +120,7 @@ pub(crate) fn not_named(error: NoVolume) -> anyhow::Error {
 }
 
 /// Calls `take` with the sessions of a volume there.
-pub(crate) fn sessions(
+pub fn sessions(
     there: &There,
     wanted: &Wanted,
     take: &mut dyn FnMut(&Found) -> anyhow::Result<()>,
@@ -132,13 +137,13 @@ pub(crate) fn sessions(
 }
 
 /// The statement of an answer.
-pub(crate) fn answered(there: &There, said: Said) -> anyhow::Result<Answered> {
+pub fn answered(there: &There, said: Said) -> anyhow::Result<Answered> {
     let answered = said.statement.and_then(Answered::of_statement);
     answered.ok_or_else(|| of_remote(there.unlike("its statement is none")))
 }
 
 /// An error of a service, by what it means: a wrong query and wrong words are the user's.
-pub(crate) fn of_remote(error: Error) -> anyhow::Error {
+pub fn of_remote(error: Error) -> anyhow::Error {
     if matches!(error, Error::Address(_) | Error::TooLong) {
         return Usage(error.to_string()).into();
     }
@@ -153,11 +158,11 @@ pub(crate) fn of_remote(error: Error) -> anyhow::Error {
 }
 
 /// A flag that is about this machine.
-pub(crate) fn refused(flag: &str) -> Usage {
+pub fn refused(flag: &str) -> Usage {
     Usage(format!("{flag} has no meaning with --remote: see docs/service.md"))
 }
 
 /// The name of the first flag that was given.
-pub(crate) fn first_given(flags: &[(bool, &'static str)]) -> Option<&'static str> {
+pub fn first_given(flags: &[(bool, &'static str)]) -> Option<&'static str> {
     flags.iter().find(|(is_given, _)| *is_given).map(|(_, name)| *name)
 }

@@ -16,7 +16,7 @@ use crate::failure::{Outcome, Usage, Verdict};
 use crate::progress::{Progress, say};
 use crate::stdout;
 
-pub(crate) use flags::Flags;
+pub use self::flags::Flags;
 use flags::{Frames, Plan, amount};
 use rig::Rig;
 
@@ -32,7 +32,8 @@ const SEARCH_VOLUME_BYTES: u64 = 2 << 30;
 const SEARCH_PACKETS_PER_SECOND: u64 = 50_000;
 const MTU_MIN: usize = 1500;
 
-pub(crate) fn run(flags: Flags) -> Outcome {
+/// Searches for the highest rate that a recorder stores without loss.
+pub fn run(flags: Flags) -> Outcome {
     let json = flags.json;
     let plan = flags.plan()?;
     let stop = StopFlag::install()?;

@@ -12,12 +12,13 @@ use host::{StopFlag, SystemClock};
 use crate::failure::Outcome;
 use crate::progress::Progress;
 
+pub use self::flags::Flags;
 use self::runs::{random, show};
-pub(crate) use flags::Flags;
 use flags::{CommandFlags, What};
 use outcome::Results;
 
-pub(crate) fn run(flags: &Flags) -> Outcome {
+/// Compares runs of commands, or measures this machine.
+pub fn run(flags: &Flags) -> Outcome {
     match &flags.what {
         Some(What::Host(flags)) => machine::run(flags),
         None => commands(&flags.commands),

@@ -1,0 +1,13 @@
+//! The verbs that look at disks, connections and this machine: qualify, diagnose, top, trace,
+//! bench, replay and prove. Each has a module with its flags and its run.
+
+pub mod bench;
+pub mod diagnose;
+pub mod prove;
+pub mod qualify;
+pub mod replay;
+pub mod top;
+pub mod trace;
+
+use flags::{arguments, reading};
+use verbs::{extracted, failure, output_file, progress, recorder, stdout};
