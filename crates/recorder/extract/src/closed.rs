@@ -243,6 +243,7 @@ impl OpenSessions {
     /// As they were: sessions of an epoch with the ids of their first rows.
     pub fn restore(epoch: u32, sessions: impl IntoIterator<Item = (String, SessionRow)>) -> Self {
         let sessions = sessions.into_iter().map(|(id, session)| {
+            let session = SessionRow { epoch, ..session };
             let found = first_of(id, session, true);
             (Identity::of(&found.session), found)
         });

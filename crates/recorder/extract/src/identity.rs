@@ -51,6 +51,8 @@ pub(crate) struct Identity {
     tuple: FiveTuple,
     vlan: [Option<u16>; 2],
     start: Timestamp,
+    /// A capture that was imported twice has the same sessions twice.
+    epoch: u32,
 }
 
 impl Identity {
@@ -69,7 +71,7 @@ impl Identity {
     pub(crate) fn of(row: &SessionRow) -> Self {
         // Written later, the first rows of a session may have been seen from the other side.
         let (tuple, _) = row.tuple.canonical();
-        Self { tuple, vlan: row.vlan, start: row.session_start }
+        Self { tuple, vlan: row.vlan, start: row.session_start, epoch: row.epoch }
     }
 
     /// Earliest packet of the session.

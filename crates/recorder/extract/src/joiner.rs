@@ -13,6 +13,7 @@ use units::Timestamp;
 use units::number::to_u64;
 use wire::CommunityId;
 
+use crate::candidates::part_of;
 use crate::event::{Event, Found, Held};
 use crate::identity::{Identity, RowId};
 use crate::known::{JOIN_IDLE_NS, Known};
@@ -31,7 +32,6 @@ pub(crate) type Show<'s> = dyn FnMut(Event<'_>) -> ControlFlow<()> + 's;
 pub(crate) struct Joiner<'q> {
     query: &'q Query,
     tail: u64,
-    epoch: u32,
     is_indexed: bool,
     /// No row behind those of this part starts earlier.
     later_min: Timestamp,
@@ -43,6 +43,8 @@ pub(crate) struct Joiner<'q> {
     shown: u64,
     /// Those whose further rows were read before the parts in between.
     done: BTreeSet<Identity>,
+    /// Those that were recorded twice at once: two rows of each are the first, and two the last.
+    doubled: BTreeSet<Identity>,
     /// Sessions that are over stay, for another one to take them.
     keeps: bool,
     /// Those that may have further rows.
@@ -58,13 +60,13 @@ impl<'q> Joiner<'q> {
         Self {
             query,
             tail,
-            epoch: 0,
             is_indexed: false,
             later_min: Timestamp::MIN,
             floor: Timestamp::MIN,
             ended: 0,
             shown: 0,
             done: BTreeSet::new(),
+            doubled: BTreeSet::new(),
             keeps: false,
             open: BTreeMap::new(),
             places: BTreeMap::new(),
@@ -91,9 +93,9 @@ impl<'q> Joiner<'q> {
     pub(crate) fn step(&mut self, step: Step, show: &mut Show<'_>) -> ControlFlow<()> {
         match step {
             Step::Progress { done: parts, of } => show(Event::Searched { parts, of }),
-            Step::Part { epoch, edge, beyond, is_indexed, .. } => {
+            Step::Part { edge, beyond, is_indexed, .. } => {
                 (self.is_indexed, self.later_min) = (is_indexed, beyond);
-                self.advance(epoch, edge, show)
+                self.advance(edge, show)
             }
             Step::Row(id, row) => self.add(id, *row, show),
             // Only from the newest part back.
@@ -102,12 +104,11 @@ impl<'q> Joiner<'q> {
     }
 
     /// A part begins: what cannot change any more and has nothing before it is shown.
-    fn advance(&mut self, epoch: u32, time_min: Timestamp, show: &mut Show<'_>) -> ControlFlow<()> {
+    fn advance(&mut self, time_min: Timestamp, show: &mut Show<'_>) -> ControlFlow<()> {
         let idle = time_min.plus_nanos(-JOIN_IDLE_NS);
         self.floor = time_min;
-        let is_new_epoch = core::mem::replace(&mut self.epoch, epoch) != epoch;
-        let is_over = |found: &Found| is_new_epoch || found.session.end < idle;
-        let over = self.open.iter().filter(|(_, found)| is_over(found));
+        // Of those that another opening recorded, rows may come by another scan.
+        let over = self.open.iter().filter(|(_, found)| found.session.end < idle);
         let over: Vec<Place> = over.map(|(place, _)| *place).collect();
         for place in over {
             self.end(place);
@@ -139,8 +140,7 @@ impl<'q> Joiner<'q> {
         }
         let behind = self.open.split_off(&(last.0, last.1.next()));
         let open = core::mem::replace(&mut self.open, behind);
-        let mut first =
-            Self { open, epoch: self.epoch, keeps: true, ..Self::new(self.query, self.tail) };
+        let mut first = Self { open, keeps: true, ..Self::new(self.query, self.tail) };
         for (place, found) in &first.open {
             let identity = Identity::of(&found.session);
             self.places.remove(&identity);
@@ -183,6 +183,9 @@ impl<'q> Joiner<'q> {
         let known = self.places.get(&identity).copied();
         let place = known.unwrap_or((row.start, id));
         if let Some(found) = self.open.get_mut(&place) {
+            if part_of(&row).is_first {
+                self.doubled.insert(identity);
+            }
             found.rows.push(id.to_string());
             found.packets = both(found.packets, held(&row, self.tail));
             found.session.join(row);
@@ -191,7 +194,7 @@ impl<'q> Joiner<'q> {
             self.open.insert(place, found);
             self.places.insert(identity, place);
         }
-        if !continues {
+        if !continues && !self.doubled.contains(&identity) {
             self.end(place);
         }
         if self.open.len() > WAITING_MAX
@@ -221,7 +224,9 @@ impl<'q> Joiner<'q> {
     /// A session is over, and kept if it matches.
     fn end(&mut self, place: Place) {
         let Some(found) = self.open.remove(&place) else { return };
-        self.places.remove(&Identity::of(&found.session));
+        let identity = Identity::of(&found.session);
+        self.places.remove(&identity);
+        self.doubled.remove(&identity);
         self.ended += 1;
         if self.query.matches(&found.session, &found.rows) {
             self.over.insert(place, found);

@@ -179,8 +179,6 @@ struct Newest<'q> {
     by_id: bool,
     tail: u64,
     limit: usize,
-    /// Of the part that was read last; a part without an index may be of several.
-    epoch: Option<u32>,
     /// The part that is being read.
     at: Option<StripeId>,
     is_indexed: bool,
@@ -203,7 +201,6 @@ impl<'q> Newest<'q> {
             by_id: query.columns().contains(&"session_id"),
             tail,
             limit: usize::try_from(limit).unwrap_or(usize::MAX),
-            epoch: None,
             at: None,
             is_indexed: false,
             group: BTreeMap::new(),
@@ -225,14 +222,14 @@ impl<'q> Newest<'q> {
         match step {
             Step::Progress { .. } if self.are_enough() => ControlFlow::Break(()),
             Step::Progress { done: parts, of } => show(Event::Searched { parts, of }),
-            Step::Part { first, epoch, edge, is_indexed, .. } => {
+            Step::Part { first, edge, is_indexed, .. } => {
                 self.is_indexed = is_indexed;
                 if self.at.replace(first) == Some(first) {
                     // Another stretch of the same part: the rows of a session go on.
                     return ControlFlow::Continue(());
                 }
                 self.end_part();
-                self.advance(is_indexed.then_some(epoch), edge)
+                self.advance(edge)
             }
             Step::Row(_, row) if row.end > until => ControlFlow::Continue(()),
             Step::Row(id, row) => {
@@ -250,11 +247,13 @@ impl<'q> Newest<'q> {
     }
 
     /// A part begins, and no packet of it or of an older one is later than `latest`.
-    fn advance(&mut self, epoch: Option<u32>, latest: Timestamp) -> ControlFlow<()> {
-        let is_new_epoch = self.epoch.zip(epoch).is_some_and(|(newer, older)| newer != older);
-        self.epoch = epoch;
+    fn advance(&mut self, latest: Timestamp) -> ControlFlow<()> {
         let idle = latest.plus_nanos(JOIN_IDLE_NS);
-        let over = self.open.extract_if(.., |_, found| is_new_epoch || found.session.start > idle);
+        // Of one that was recorded twice at once an older part has a first row, too.
+        let over = self.open.extract_if(.., |_, Found { session, .. }| {
+            let has_all = session.start > latest && part_of(session).is_first;
+            has_all || session.start > idle
+        });
         for (_, found) in over.collect::<Vec<_>>() {
             self.end(found);
         }
@@ -311,11 +310,7 @@ impl<'q> Newest<'q> {
             if let Some(later) = self.open.remove(&identity) {
                 join(&mut found, later);
             }
-            if part_of(&found.session).is_first {
-                self.end(found);
-            } else {
-                self.open.insert(identity, found);
-            }
+            self.open.insert(identity, found);
         }
         while self.open.len() > WAITING_MAX
             && let Some((_, found)) = self.open.pop_first()
@@ -347,7 +342,8 @@ impl<'q> Newest<'q> {
 
     /// Those that wait for earlier rows.
     fn open(&self) -> Known {
-        Known::new(self.open.iter().map(|(session, found)| (*session, found.session.end)).collect())
+        let waiting = self.open.iter().filter(|(_, found)| !part_of(&found.session).is_first);
+        Known::new(waiting.map(|(session, found)| (*session, found.session.end)).collect())
     }
 
     /// No further row comes.

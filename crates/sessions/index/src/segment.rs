@@ -376,7 +376,8 @@ impl Segment {
         first_row: u64,
         columns: Columns<'_>,
     ) -> Result<Vec<SessionRow>> {
-        let mut slices = vec![blank(); batch.num_rows()];
+        let of_segment = SessionRow { epoch: self.meta.epoch, ..blank() };
+        let mut slices = vec![of_segment; batch.num_rows()];
         for column in COLUMNS.iter().filter(|column| columns.contain(column)) {
             let name = column.name;
             let Some(array) = batch.column_by_name(name) else {

@@ -77,7 +77,8 @@ pub(crate) struct Detail {
     icmp: Option<(u8, u8)>,
     /// The last message that was of another kind, and who sent it.
     other_icmp: Option<(Side, u8, u8)>,
-    has_row: bool,
+    /// Where the latest of its rows starts.
+    latest_row: Option<Timestamp>,
 }
 
 const _: () = assert!(size_of::<Detail>() == 448);
@@ -294,7 +295,7 @@ impl Detail {
             vlan: decoded.vlan,
             icmp: None,
             other_icmp: None,
-            has_row: false,
+            latest_row: None,
         }
     }
 
@@ -349,7 +350,14 @@ impl Detail {
         self.other_icmp = None;
     }
 
-    /// The row of the slice, which must not be empty. A last row takes the names with it.
+    /// Whether the session had a row before, and began later than this.
+    pub(crate) fn has_begun_after(&self, time: Timestamp) -> bool {
+        self.latest_row.is_some() && time < self.session_start
+    }
+
+    /// The row of the slice, which must not be empty. A last row takes the names with it; it does
+    /// not say that it is the last where one from before starts as late, since time has run
+    /// backwards: rows come by their start.
     pub(crate) fn row(
         &mut self,
         hot: &mut Hot,
@@ -362,10 +370,11 @@ impl Detail {
             Protocol::UDP => hot.udp_state(),
             _ => (State::Oth, History::default()),
         };
-        if !self.has_row {
-            self.has_row = true;
+        if self.latest_row.is_none() {
             self.session_start = self.session_start.min(hot.start);
         }
+        let is_before_others = self.latest_row.is_some_and(|latest| latest >= hot.start);
+        self.latest_row = self.latest_row.max(Some(hot.start));
         let [orig_sums, resp_sums] = self.sums(hot);
         let row = SessionRow {
             tuple: hot.tuple(),
@@ -383,11 +392,12 @@ impl Detail {
             handshake_ns: self.tcp.handshake_ns,
             truncated_packets: core::mem::take(&mut self.truncated_packets).into(),
             fragments: core::mem::take(&mut self.fragments).into(),
-            continues,
+            continues: continues || is_before_others,
             app: self.app(hot, state),
             names: self.names(continues),
             interface: self.interface,
             source: None,
+            epoch: 0,
             pieces: pieces.take(&mut hot.places),
         };
         hot.sums = [[0; 3]; 2];

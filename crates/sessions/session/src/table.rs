@@ -352,6 +352,11 @@ impl Table {
         if silence_ns > 0 && self.timeout_ns(slot).is_some_and(|timeout| silence_ns > timeout) {
             return true;
         }
+        // Its rows say when it began. A packet from before that would be in none that is asked for
+        // by time.
+        if silence_ns < 0 && self.detail(slot).has_begun_after(arrival.packet.timestamp) {
+            return true;
+        }
         match arrival.decoded.transport {
             Transport::Tcp(header) if header.flags & SYN != 0 => {
                 self.detail(slot).tcp.is_reused_by(hot.side(arrival), &header)

@@ -328,6 +328,9 @@ pub struct SessionRow {
     /// Names of that interface and of its recording. No column has them: a reader that knows the
     /// segment adds them, and its rows share them.
     pub source: Option<Arc<SourceNames>>,
+    /// Opening of the volume in which it was recorded. No column has it, either: it is its
+    /// segment's. Sessions end with it.
+    pub epoch: u32,
     /// Pieces that hold packets of this slice, ascending, distinct.
     pub pieces: Vec<PieceSpan>,
 }
@@ -375,6 +378,7 @@ impl SessionRow {
             names: SparseNames::default(),
             interface: 0,
             source: None,
+            epoch: 0,
             pieces: Vec::new(),
         }
     }
@@ -386,24 +390,34 @@ impl SessionRow {
         size_of::<Self>() + self.names.heap_bytes() + pieces
     }
 
-    /// Takes a later row of the same session in: counters are added, names and state are the later
-    /// ones. One that was seen from the other side is turned.
+    /// Takes a further row of the same session in: counters are added, names and state are those of
+    /// the one that was recorded later. One that was seen from the other side is turned.
     pub fn join(&mut self, mut row: Self) {
         if row.tuple != self.tuple && row.tuple.reversed() == self.tuple {
             core::mem::swap(&mut row.orig, &mut row.resp);
         }
-        self.app = self.app_with(&row);
+        // Where time has run backwards, a row that starts later was recorded earlier.
+        let ends = row.pieces.first().zip(self.pieces.last());
+        let is_earlier = ends.is_some_and(|(first, last)| first.piece < last.piece);
+        if is_earlier {
+            self.app = row.app_with(self);
+        } else {
+            self.app = self.app_with(&row);
+            (self.state, self.history, self.names) = (row.state, row.history, row.names);
+            self.continues = row.continues;
+        }
         self.start = self.start.min(row.start);
         self.end = self.end.max(row.end);
         self.orig.add(&row.orig);
         self.resp.add(&row.resp);
-        (self.state, self.history, self.names) = (row.state, row.history, row.names);
         self.icmp = self.icmp.or(row.icmp);
         self.handshake_ns = self.handshake_ns.or(row.handshake_ns);
         self.truncated_packets = self.truncated_packets.saturating_add(row.truncated_packets);
         self.fragments = self.fragments.saturating_add(row.fragments);
-        self.continues = row.continues;
         self.pieces.extend(row.pieces);
+        if is_earlier {
+            self.pieces.sort_unstable();
+        }
         self.pieces.dedup_by_key(|span| span.piece);
     }
 

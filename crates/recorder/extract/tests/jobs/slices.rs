@@ -25,12 +25,6 @@ fn volume(traffic: &Traffic, seconds: Option<i64>) -> Volume {
     Volume::of(traffic, how)
 }
 
-/// By a second or more: then a session is several, and where it is cut depends on its rows.
-fn steps_back(traffic: &Traffic) -> bool {
-    let pairs = traffic.packets.iter().zip(traffic.packets.iter().skip(1));
-    pairs.into_iter().any(|(one, next)| one.timestamp.since(next.timestamp) >= NANOS_PER_SECOND)
-}
-
 /// Questions whose bounds lie in the middle of what there is.
 fn questions(all: &[Found]) -> BTreeSet<String> {
     let mut questions = BTreeSet::new();
@@ -97,13 +91,9 @@ fn all_captures_give_the_same_answers_however_their_rows_are_cut() {
 
 /// Each capture in so many.
 fn check(corpus: &Corpus, step: usize) {
-    let (mut captures, mut sessions, mut asked, mut stepped) = (0, 0, 0, 0);
+    let (mut captures, mut sessions, mut asked) = (0, 0, 0);
     for path in corpus.captures().into_iter().step_by(step) {
         let traffic = traffic_of(&path);
-        if steps_back(&traffic) {
-            stepped += 1;
-            continue;
-        }
         let [second, minute, off] = SLICES_S.map(|seconds| volume(&traffic, seconds));
         let all = found(&off, "");
         for text in questions(&all).iter().map(String::as_str).chain([""]) {
@@ -119,11 +109,7 @@ fn check(corpus: &Corpus, step: usize) {
         }
         (captures, sessions) = (captures + 1, sessions + all.len());
     }
-    println!(
-        "{captures} captures, {sessions} sessions, {asked} questions: no difference; the clock of \
-         {stepped} others was set back"
-    );
-    assert!(stepped * 20 < captures, "{stepped}");
+    println!("{captures} captures, {sessions} sessions, {asked} questions: no difference");
     assert!(
         captures > 25 && sessions > 100 && asked > 10 * captures,
         "{captures} {sessions} {asked}"

@@ -10,6 +10,8 @@ use wire::{
     Address, App, AppBy, FiveTuple, Protocol, Recognised, Ssh, TcpOptions, Tls, Tunnel, TunnelKind,
 };
 
+use crate::examples::EPOCH;
+
 pub(crate) fn slice() -> impl Strategy<Value = SessionRow> {
     (who(), (direction(), direction()), course(), (app(), names()), pieces()).prop_map(
         |(who, (orig, resp), course, (app, names), pieces)| {
@@ -37,6 +39,7 @@ pub(crate) fn slice() -> impl Strategy<Value = SessionRow> {
                 names: names.into(),
                 interface,
                 source: None,
+                epoch: EPOCH,
                 pieces,
             }
         },

@@ -7,10 +7,13 @@ use index::{Interface, LeftOut, SegmentMeta};
 use units::Timestamp;
 use wire::{FiveTuple, LinkType};
 
+/// The opening that segments and rows are of.
+pub(crate) const EPOCH: u32 = 3;
+
 pub(crate) fn meta() -> SegmentMeta {
     SegmentMeta {
         volume: VolumeId([0xab; 16]),
-        epoch: 3,
+        epoch: EPOCH,
         first: StripeId { sequence: 120, sub: 0 },
         last: StripeId { sequence: 640, sub: 2 },
         time_min: Timestamp(1_795_171_222_000_000_000),
@@ -43,5 +46,5 @@ pub(crate) fn piece(sequence: u64) -> PieceSpan {
 
 /// A row without packets.
 pub(crate) fn empty(tuple: FiveTuple, start: Timestamp) -> SessionRow {
-    SessionRow { state: State::Oth, ..SessionRow::new(tuple, start) }
+    SessionRow { state: State::Oth, epoch: EPOCH, ..SessionRow::new(tuple, start) }
 }

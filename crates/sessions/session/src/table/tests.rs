@@ -1,5 +1,5 @@
 use core::net::Ipv4Addr;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use format::session_row::{PieceId, PieceSpan, State};
 use proptest::prelude::*;
@@ -251,6 +251,25 @@ fn a_long_session_has_a_row_for_each_minute_of_its_life() {
     let rows = Bench::new(Config::default()).all(&made);
     assert_eq!(packets(&rows), [(6, 0), (6, 0), (1, 0)]);
     assert_eq!(rows.iter().map(|row| row.continues).collect::<Vec<_>>(), [true, true, false]);
+}
+
+#[test]
+fn rows_come_by_their_start_and_only_one_behind_all_others_is_the_last() {
+    // Three minutes, the clock is set back by two, and half a minute follows.
+    let seconds = (0..180).chain(60..90);
+    let made: Vec<Made> = seconds.map(|at| udp(at, 1, 2)).collect();
+    let rows = Bench::new(Config::default()).all(&made);
+    assert!(rows.len() > 2 && rows.iter().all(|row| row.session_start == Timestamp(0)));
+    let latest = rows.iter().max_by_key(|row| row.start).unwrap();
+    assert!(latest.continues && rows.iter().all(|row| row.continues), "{rows:#?}");
+    // Set back behind its begin, it is another one: its rows say when it began.
+    let seconds = (200..400).chain(100..130);
+    let made: Vec<Made> = seconds.map(|at| udp(at, 1, 2)).collect();
+    let rows = Bench::new(Config::default()).all(&made);
+    let starts: BTreeSet<i64> = rows.iter().map(|row| row.session_start.0 / SECOND).collect();
+    assert_eq!(starts, BTreeSet::from([100, 200]));
+    assert!(rows.iter().all(|row| row.start >= row.session_start));
+    assert_eq!(rows.iter().filter(|row| !row.continues).count(), 2);
 }
 
 #[test]
