@@ -91,11 +91,27 @@ impl Catalog {
 
     /// Takes over a directory; says whether it named a segment that was not known.
     pub fn add(&mut self, directory: &[SegmentEntry]) -> bool {
-        let before = self.segments.len();
-        for entry in directory.iter().filter(|entry| entry.summary.last.sequence >= self.tail) {
-            self.segments.insert(entry.summary.first, *entry);
+        let (before, tail) = (self.segments.len(), self.tail);
+        for entry in directory.iter().filter(|entry| entry.summary.last.sequence >= tail) {
+            self.insert(*entry);
         }
         self.segments.len() > before
+    }
+
+    /// Of segments that share stripes the one that was learned of first counts: the rows of both
+    /// would count packets twice. A directory comes before the file of a segment whose own was
+    /// lost, and which was indexed again since. Says whether it was taken.
+    fn insert(&mut self, entry: SegmentEntry) -> bool {
+        let Summary { first, last, .. } = entry.summary;
+        let before = self.segments.range(..=last).next_back();
+        let overlaps = |(other, known): (&StripeId, &SegmentEntry)| {
+            *other != first && known.summary.last >= first
+        };
+        if before.is_some_and(overlaps) {
+            return false;
+        }
+        self.segments.insert(first, entry);
+        true
     }
 
     /// Where to read on: the INDEX stripe of the oldest segment known, whose directory lists older
@@ -131,14 +147,14 @@ impl Catalog {
         let lasts: Vec<StripeId> = held.iter().map(|(_, entry)| entry.summary.last).collect();
         let identities = if lasts.is_empty() { Vec::new() } else { ring(&lasts) };
         for ((name, entry), identity) in held.into_iter().zip(identities) {
-            if identity == Some(name.identity) {
+            if identity == Some(name.identity) && self.insert(entry) {
                 self.identities.insert(name.first, name.identity);
-                self.segments.insert(name.first, entry);
             }
         }
         for (name, entry) in retired {
-            self.identities.insert(name.first, name.identity);
-            self.segments.insert(name.first, entry);
+            if self.insert(entry) {
+                self.identities.insert(name.first, name.identity);
+            }
         }
         Ok(())
     }

@@ -170,6 +170,33 @@ fn segments_without_a_directory_are_found_by_their_files() {
 }
 
 #[test]
+fn of_segments_that_share_stripes_one_counts() {
+    // Their INDEX was lost, and a writer has indexed their stripes again since.
+    let spans = [(50, 99), (150, 180), (190, 320), (198, 199), (398, 500), (550, 560)];
+    for (first, last) in spans {
+        let files = MemoryFiles::default();
+        let (first, last) = (stripe(first), stripe(last));
+        let (time_min, time_max) = (Timestamp(1), Timestamp(2));
+        let of = SegmentMeta::new(VOLUME, 1, first, last);
+        let meta = SegmentMeta { time_min, time_max, packets: 10, ..of };
+        let identity = Identity::new(last, &[0; 32]);
+        let encoded = encode(&meta, &[]).unwrap();
+        let mut before = Catalog::new(VOLUME, 0, None);
+        before.confirm(first, Some(identity), &files);
+        before.store(encoded.entry(None), &encoded.parquet, &files);
+        let mut catalog = Catalog::new(VOLUME, 0, None);
+        catalog.add(&directory(1..5));
+        let ring = |lasts: &[StripeId]| vec![Some(identity); lasts.len()];
+        catalog.add_files(&files, &ring).unwrap();
+        let all = catalog.select(&(Timestamp::MIN..=Timestamp::MAX));
+        let spans: Vec<_> = all.iter().map(|it| (it.summary.first, it.summary.last)).collect();
+        assert!(spans.is_sorted_by(|one, next| one.1 < next.0), "{spans:?}");
+        let is_apart = matches!(first.sequence, 50 | 198 | 550);
+        assert_eq!(spans.len(), 4 + usize::from(is_apart), "{first} to {last}");
+    }
+}
+
+#[test]
 fn a_file_counts_only_while_the_ring_has_its_stripes() {
     let files = MemoryFiles::default();
     drop(catalog(None, &files));
