@@ -193,7 +193,7 @@ pub(crate) fn look(
         Some(of) => sessions.each_of(of, &mut own, &mut told)?,
         None => sessions.each(&mut own, &mut told)?,
     };
-    notes.add_aside(own);
+    notes.add_search(own, query.time_range());
     Ok(flow)
 }
 

@@ -438,7 +438,8 @@ fn fmt_listed(f: &mut fmt::Formatter<'_>, text: &str, times: &Times) -> fmt::Res
         match (from > Timestamp::MIN, to < Timestamp::MAX) {
             (true, true) => write!(f, "\n{text} between {from} and {to}")?,
             (true, false) => write!(f, "\n{text} after {from}")?,
-            (false, _) => write!(f, "\n{text} before {to}")?,
+            (false, true) => write!(f, "\n{text} before {to}")?,
+            (false, false) => write!(f, "\n{text} of any time")?,
         }
     }
     if hidden > 0 {

@@ -360,18 +360,15 @@ impl<'a, 't> PacketReader<'a, 't> {
             return Ok(flow);
         }
         self.hits = Some(Hits { limit: request.limits.sessions, ..Hits::default() });
-        let mut own = Notes { explain: notes.explain, ..Notes::default() };
+        let mut own = notes.aside();
         let flow = self.rows(archive, (request, &chosen), &mut Admitted::new(None), &mut own)?;
-        notes.explain = own.explain;
         let hits = self.hits.take().unwrap_or_default();
         if flow.is_break() {
             return Ok(flow);
         }
         notes.completeness.limited |= hits.is_limited;
         // What could not be searched may have been a hit.
-        for damage in own.completeness.damage {
-            notes.completeness.add_damage(damage.stripe, damage.kind);
-        }
+        notes.add_search(own, request.query.time_range());
         self.matching = Matching::default();
         self.keyers = [Keyer::new(false), Keyer::new(true)];
         (self.pieces, self.done) = Default::default();

@@ -106,7 +106,15 @@ impl Enough {
 
 impl Sessions<'_> {
     /// Hands out those that match.
-    pub(crate) fn each(mut self, notes: &mut Notes, told: &mut Told<'_>) -> Flow {
+    pub(crate) fn each(self, notes: &mut Notes, told: &mut Told<'_>) -> Flow {
+        let (from, to) = self.query.time_range();
+        let flow = self.search(notes, told);
+        // A look goes on behind the times that are asked for.
+        notes.completeness.gaps.retain(|gap| gap.from <= to && gap.to >= from);
+        flow
+    }
+
+    fn search(mut self, notes: &mut Notes, told: &mut Told<'_>) -> Flow {
         let query = self.query;
         let mut joiner = Joiner::new(query, self.archive.tail());
         let question = Question::new(query);
@@ -150,9 +158,6 @@ impl Sessions<'_> {
                 return Ok(flow);
             }
         }
-        let (from, to) = query.time_range();
-        let is_asked = |gap: &format::directory::Gap| gap.from <= to && gap.to >= from;
-        notes.completeness.gaps.retain(is_asked);
         let read = (Begin::BEHIND_THE_RING, until);
         if !is_over && self.rest(&mut joiner, read, notes, told)?.is_break() {
             return Ok(ControlFlow::Break(()));

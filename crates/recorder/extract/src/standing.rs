@@ -119,6 +119,8 @@ struct Known {
     end: Option<Doubt>,
     /// Stretches that were not looked at may have lost something up to this time.
     lost: Option<Timestamp>,
+    /// Times of files before those that the ring still holds.
+    overwritten: Times,
 }
 
 impl Known {
@@ -159,6 +161,9 @@ impl Known {
             let Recorded { start, goes_on, earlier, .. } = *recorded;
             let is_cut = start.sequence < span.tail;
             let held = is_cut.then(|| held_from(reader, span, recorded.is_live)).flatten();
+            if let Some(held) = held.filter(|_| !recorded.is_live) {
+                self.overwritten = Times::of(recorded.from, held.plus_nanos(-1));
+            }
             self.stretches.push(Stretch {
                 from: held.map_or(recorded.from, |held| held.max(recorded.from)),
                 through: recorded.through,
@@ -195,7 +200,7 @@ impl Known {
     }
 
     fn judge(self, asking: &Asking) -> Standing {
-        let Self { stretches, is_begin, silent_since, end, lost } = self;
+        let Self { stretches, is_begin, silent_since, end, lost, overwritten } = self;
         let (first, last, now) = (*asking.times.start(), *asking.times.end(), asking.now);
         let (is_from, is_to) = (first > Timestamp::MIN, last < Timestamp::MAX);
         let covered: Times = stretches.iter().map(|it| (it.from, it.through)).collect();
@@ -215,7 +220,10 @@ impl Known {
             // All that the volume holds; files say nothing of the time around their packets.
             let asked = Times::of(first, last);
             let doubts = doubts(vec![(Doubt::Crash, crashes.and(&asked))]);
-            return Standing { stretches: held(stretches), doubts, ..Standing::default() };
+            let overwritten =
+                if is_from || is_to { overwritten.and(&asked) } else { Times::default() };
+            let stretches = held(stretches);
+            return Standing { stretches, overwritten, doubts, ..Standing::default() };
         }
         let oldest = stretches.first();
         let newest = stretches.iter().map(|it| it.through).max();
@@ -264,13 +272,17 @@ fn held(mut stretches: Vec<Stretch>) -> Vec<Stretch> {
     stretches
 }
 
-/// Behind each stretch that ended without a stop: how long its recorder may have lived.
+/// Behind each stretch that ended without a stop: how long its recorder may have lived. The packets
+/// of files have any times, and so have those that were read and are lost.
 fn crash_times(stretches: &[Stretch], now: Timestamp) -> Times {
     // Up to now is asked, now included.
     let behind = now.plus_nanos(1);
     let next = stretches.iter().skip(1).map(|next| next.from).chain([behind]);
     let ended = stretches.iter().zip(next).filter(|(it, _)| it.end == StretchEnd::Crash);
     let alive = |(it, next): (&Stretch, Timestamp)| {
+        if !it.is_live {
+            return (Timestamp::MIN, Timestamp::MAX);
+        }
         let (from, to) = (it.through.plus_nanos(1), it.through.plus_nanos(ALIVE_NS));
         // Where the next one has an earlier time, the clock was set back.
         (from, if next >= from { to.min(next.plus_nanos(-1)) } else { to })
@@ -365,6 +377,19 @@ mod tests {
         let standing = known.judge(&asking);
         assert_eq!(standing.unrecorded, Times::NONE);
         assert_eq!(standing.doubts, [(Doubt::Crash, Times::of(from, now))]);
+    }
+
+    #[test]
+    fn what_a_killed_import_has_lost_may_be_of_any_time() {
+        let (mut known, through) = known(&[(0, 10_000, true), (5, 10_000, false)]);
+        known.stretches.iter_mut().for_each(|stretch| stretch.is_live = false);
+        for (first, last) in [(-9000, -8000), (100, 200), (50_000, 60_000)] {
+            let (first, last) = (Timestamp(first), Timestamp(last));
+            let known = Known { stretches: known.stretches.clone(), ..Known::default() };
+            let asking = Asking { times: first..=last, now: through, is_recorded: false };
+            let standing = known.judge(&asking);
+            assert_eq!(standing.doubts, [(Doubt::Crash, Times::of(first, last))]);
+        }
     }
 
     proptest! {

@@ -61,6 +61,18 @@ impl Notes {
         self.completeness.unread_packets = unread.max(self.completeness.unread_packets);
     }
 
+    /// Adds what a search lacked and cost that has found the sessions of the answer. Their packets
+    /// are read behind it, and nothing else: what was lost elsewhere may have been of others.
+    pub(crate) fn add_search(&mut self, own: Self, asked: (Timestamp, Timestamp)) {
+        let Completeness { gaps, left_out_packets, unindexed_packets, .. } = &own.completeness;
+        self.completeness.add_gaps(gaps, asked.0, asked.1);
+        let left_out = &mut self.completeness.left_out_packets;
+        *left_out = (*left_out).max(*left_out_packets);
+        let unindexed = &mut self.completeness.unindexed_packets;
+        *unindexed = (*unindexed).max(*unindexed_packets);
+        self.add_aside(own);
+    }
+
     /// Adds what a look lacked and cost that has answered.
     pub(crate) fn add(&mut self, own: &Self) {
         self.explain = own.explain;

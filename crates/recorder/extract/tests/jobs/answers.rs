@@ -600,6 +600,57 @@ fn losses_in_the_time_asked_for_are_in_the_statement() {
     assert_eq!(report.completeness, Completeness::default());
 }
 
+/// What is lost where no session of the answer is may have been of one: whatever a query asks
+/// for, and by whichever way it is answered.
+#[test]
+fn find_and_extract_say_the_same_of_losses_whatever_is_asked_for() {
+    let lossy = How { lossy: true, ..How::default() };
+    let mut late = How { late: true, ..lossy };
+    late.config.slice_ns = Some(3 * NANOS_PER_SECOND);
+    for how in [lossy, late] {
+        let volume = Volume::of(&traffic(6, 20), how);
+        let mut asked: Vec<String> = query::FIELDS
+            .iter()
+            .map(|field| format!("has {}", field.name))
+            .filter(|text| Query::parse(text, Timestamp(0)).is_ok())
+            .collect();
+        assert!(asked.len() > 50, "{}", asked.len());
+        let more = [
+            "port 1003",
+            "port 9",
+            "packets = 20",
+            "packets > 1000000",
+            "duration > 1h",
+            "tcp",
+            "interface eth0",
+            "interface eth7",
+            "recording x",
+            "sni x.y",
+            "dns.name = x.y",
+            "udp",
+            "session_id 1.0-1",
+            "host 10.9.9.9",
+            "bytes > 1 and port 1001",
+            "state = SF",
+            "community_id \"1:wCb3OG7yAFWelaUydu0D+125CLM=\"",
+        ];
+        asked.extend(more.map(str::to_owned));
+        for text in &asked {
+            for times in ["", "before 1970-01-01T00:00:30Z", "after 1970-01-01T00:00:30Z"] {
+                let both = [text.as_str(), times].map(|it| format!("({it})"));
+                let parts: Vec<_> = both.into_iter().filter(|it| it != "()").collect();
+                let text = parts.join(" and ");
+                let found = find_all(&volume, &text, None).1.completeness;
+                let (_, report, _) = pcapng(&volume, &text);
+                let extracted = report.manifest.completeness;
+                let [found, extracted] =
+                    [found, extracted].map(|it| (it.state(), it.gaps, it.left_out_packets));
+                assert_eq!(extracted, found, "{text}");
+            }
+        }
+    }
+}
+
 #[test]
 fn tshark_reads_what_is_written() {
     if Command::new("tshark").arg("--version").stdout(Stdio::null()).status().is_err() {
