@@ -67,10 +67,39 @@ fn find(path: &Path, named: &[PathBuf]) -> Result<Vec<Found>, Error> {
         }
         found.extend(newest_of_each(new));
     }
+    if places.is_at_home {
+        let twins = twins_of(found.get(1..given).unwrap_or_default(), &first, &asked)?;
+        found.extend(twins);
+    }
     leave_strangers(&mut found, given)?;
     found.sort_by_key(|(found, ..)| found.member);
     refuse_copies(&found)?;
     Ok(found)
+}
+
+/// What lies where these members were known to be, and is as good as what the user has named in
+/// their place.
+fn twins_of(named: &[Found], volume: &Superblock, asked: &[PathBuf]) -> Result<Vec<Found>, Error> {
+    let place = |(at, ..): &Found| {
+        let entry = volume.members.get(usize::from(at.member))?;
+        let place = PathBuf::from(&entry.path);
+        (!entry.path.is_empty() && !asked.contains(&place)).then_some(place)
+    };
+    let places: Vec<PathBuf> = named.iter().filter_map(place).collect();
+    let mut twins = Vec::new();
+    for (path, loaded) in look_at(&places)? {
+        let Ok((device, own)) = loaded else { continue };
+        let is_twin = |(at, _, known): &Found| {
+            let is_same_member = (known.volume_id, at.member) == (own.volume_id, own.member);
+            is_same_member
+                && own.newness() >= known.newness()
+                && device::refuse_same_storage([&*at.path, &*path]).is_ok()
+        };
+        if named.iter().any(is_twin) {
+            twins.push((MemberAt { member: own.member, path }, device, own));
+        }
+    }
+    Ok(twins)
 }
 
 /// Which of them is the member nobody can tell. Sorted by member.

@@ -419,6 +419,31 @@ fn of_copies_in_a_named_folder_the_newest_is_the_member() {
 }
 
 #[test]
+fn a_copy_that_is_named_does_not_take_the_place_of_the_member() {
+    let volume = Volume::empty();
+    let members = [0, 1, 2].map(|number| volume.file(&format!("disk-{number}")));
+    let create = ["create", &members[0], "--size", "48M", "--sparse", "--parity", "1"];
+    run(&[&create[..], &["--member", &members[1], "--member", &members[2]]].concat()).done();
+    let record = ["record", &members[0], "--read", CAPTURES, "--index-dir", &volume.index];
+    run(&record).done();
+    let (folder, copy) = (volume.file("put-aside"), volume.file("put-aside/copy"));
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::copy(&members[1], &copy).unwrap();
+    let named = [&record[..], &["--member", &copy]].concat();
+    let refused = run(&named);
+    refused.is_refused("one of them is a copy");
+    assert!(refused.err.contains(&copy) && refused.err.contains(&members[1]), "{refused:?}");
+    // By another name it is the same disk.
+    let link = volume.file("link");
+    std::os::unix::fs::symlink(&members[1], &link).unwrap();
+    run(&[&record[..], &["--member", &link]].concat()).done();
+    // It is older now; the member itself may be anywhere.
+    run(&named).is_refused("one of them is a copy");
+    std::fs::rename(&members[1], volume.file("put-aside/disk")).unwrap();
+    run(&[&record[..], &["--member", &volume.file("put-aside/disk")]].concat()).done();
+}
+
+#[test]
 fn a_spare_that_has_moved_is_found_where_it_is_named() {
     let volume = Volume::empty();
     let members = [0, 1].map(|number| volume.file(&format!("disk-{number}")));
