@@ -81,3 +81,20 @@ fn a_recorder_that_was_killed_holds_nobody_up() {
     drop(input);
     assert!(child.wait().is_ok());
 }
+
+#[test]
+fn nothing_is_forgotten_beside_a_recorder_and_the_reason_is_that_one_runs() {
+    let volume = Volume::recorded();
+    let (mut child, mut input) = recorder(&volume);
+    input.write_all(&capture(1_000_000_000, 0..20)).unwrap();
+    taken(&volume, 20);
+    for more in [&[][..], &["--yes"]] {
+        let words = ["forget", &volume.path, "udp", "--index-dir", &volume.index];
+        let ran = run(&[&words, more].concat());
+        assert_eq!(ran.code, Some(3), "{ran:?}");
+        assert!(ran.err.contains("is being recorded to: stop the recorder first"), "{ran:?}");
+    }
+    drop(input);
+    assert!(child.wait().unwrap().success());
+    run(&["verify", &volume.path]).done();
+}
