@@ -3,6 +3,7 @@
 use std::os::fd::AsFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags};
 use rustix::stdio::{dup2_stderr, dup2_stdout};
 
 /// A pipe that no reader empties, or a terminal that was stopped, takes none. What is broken takes
@@ -17,10 +18,11 @@ pub fn takes_a_line(to: &impl AsFd) -> bool {
 /// however long the kernel keeps a process of which a call hangs. What is written to them from here
 /// on goes nowhere.
 pub fn give_back_outputs() {
-    if let Ok(nowhere) = std::fs::File::options().write(true).open("/dev/null") {
-        // A descriptor that cannot be replaced is closed with the process.
-        drop(dup2_stdout(&nowhere));
-        drop(dup2_stderr(&nowhere));
+    let nowhere = rustix::fs::open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
+    let replaced = nowhere.and_then(|it| dup2_stdout(&it).and_then(|()| dup2_stderr(&it)));
+    match replaced {
+        // One that cannot be replaced is closed with the process.
+        Ok(()) | Err(_) => {}
     }
 }
 
