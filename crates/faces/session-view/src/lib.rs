@@ -44,6 +44,6 @@ pub use session::{
 };
 pub use session_table::SessionTable;
 pub use stenographer::stenographer_volume;
-pub use summary::summary_json;
+pub use summary::{OverTime, summary_json};
 pub use tag::tag_line;
 pub use top::{top, top_csv, top_json};

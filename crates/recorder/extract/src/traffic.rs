@@ -1,12 +1,19 @@
-//! Traffic over time by protocol, from session rows: a histogram that widens as it grows.
+//! Traffic over time, from session rows, by protocol or by the values of a field: a histogram that
+//! widens as it grows.
 //!
-//! A row's bytes are spread evenly from its first to its last packet: of a row of the index that is
-//! at most the length of a slice, of a session that is joined its whole life.
+//! A row's bytes and packets are spread evenly from its first to its last packet: of a row of the
+//! index that is at most the length of a slice, of a session that is joined its whole life. A
+//! session itself counts where it starts.
 
+use core::slice::from_ref;
 use std::collections::BTreeMap;
 
 use format::session_row::SessionRow;
+use query::Field;
 use units::Timestamp;
+
+use crate::event::Found;
+use crate::top::{Measure, TopValue, Weight};
 
 /// Buckets kept; when the rows span more, two become one.
 const BUCKETS_MAX: i64 = 4096;
@@ -17,7 +24,7 @@ const BUCKET_NS: i64 = 1_000_000;
 pub const SERIES_COLUMNS: &[&str] =
     &["proto", "app", "orig_frame_bytes", "resp_frame_bytes", "orig_ip"];
 
-/// Bytes by time and protocol.
+/// Bytes, packets or sessions by time and series.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Traffic {
     width_ns: i64,
@@ -33,13 +40,23 @@ impl Default for Traffic {
 }
 
 impl Traffic {
-    /// Adds the bytes of a row.
+    /// Adds the bytes of a row to its protocol.
     pub fn add(&mut self, row: &SessionRow) {
-        let bytes = row.orig.frame_bytes.saturating_add(row.resp.frame_bytes);
+        self.add_by_protocol(row, Weight::Bytes);
+    }
+
+    /// Adds a row to its protocol: its bytes or packets, or itself.
+    pub fn add_by_protocol(&mut self, row: &SessionRow, weight: Weight) {
         let app = row.app.map(|known| known.app.name());
         let name = app.or_else(|| row.tuple.proto.name()).unwrap_or("other");
         let series = self.series_of(name);
-        let (start, end) = (row.start.0, row.end.0.max(row.start.0));
+        self.add_to(series, row, weight);
+    }
+
+    fn add_to(&mut self, series: usize, row: &SessionRow, weight: Weight) {
+        let amount = Measure::of_row(row).weight(weight);
+        let end = if weight == Weight::Sessions { row.start } else { row.end };
+        let (start, end) = (row.start.0, end.0.max(row.start.0));
         self.widen(start, end);
         let behind = i128::from(end) + 1;
         // Times lie up to 2^64 nanoseconds apart, which times 2^64 bytes is just below 2^128.
@@ -49,7 +66,7 @@ impl Traffic {
             // The share up to the bucket's end, less what was given: shares add up exactly.
             let bucket_end = (i128::from(number) + 1) * i128::from(self.width_ns);
             let until = (bucket_end.min(behind) - i128::from(start)).unsigned_abs();
-            let share = u128::from(bytes) * until / length;
+            let share = u128::from(amount) * until / length;
             let share = u64::try_from(share).expect("a share is no more than the whole");
             let counts = self.buckets.entry(number).or_default();
             if counts.len() <= series {
@@ -61,7 +78,7 @@ impl Traffic {
         }
     }
 
-    /// Names of the protocols, in the order of the counts.
+    /// Names of the series, in the order of the counts.
     pub fn series(&self) -> &[String] {
         &self.series
     }
@@ -71,7 +88,7 @@ impl Traffic {
         self.width_ns
     }
 
-    /// Buckets with traffic: where each begins, and its bytes by series; series that are not there
+    /// Buckets with traffic: where each begins, and its counts by series; series that are not there
     /// have none.
     pub fn buckets(&self) -> impl Iterator<Item = (Timestamp, &[u64])> {
         let buckets = self.buckets.iter();
@@ -116,6 +133,44 @@ impl Traffic {
     }
 }
 
+/// Traffic over time by some values of a field, behind which stand two series more: of what is
+/// without the field, and of all other values.
+#[derive(Clone, Debug)]
+pub struct TrafficByValue {
+    field: &'static Field,
+    values: Vec<TopValue>,
+    weight: Weight,
+    traffic: Traffic,
+}
+
+impl TrafficByValue {
+    /// For these values, each with its name.
+    pub fn new(field: &'static Field, values: Vec<(TopValue, String)>, weight: Weight) -> Self {
+        let (values, mut series): (Vec<_>, Vec<_>) = values.into_iter().unzip();
+        series.extend([format!("without {}", field.name), "others".to_owned()]);
+        Self { field, values, weight, traffic: Traffic { series, ..Traffic::default() } }
+    }
+
+    /// Adds a session to the first of the values that it has, so that the series add up to all.
+    pub fn add(&mut self, found: &Found) {
+        let (mut named, mut has_value) = (None, false);
+        let row = (&found.session, from_ref(&found.id));
+        self.field.each(row, None, |reading| {
+            let value = TopValue::of(reading);
+            has_value = true;
+            let place = self.values.iter().position(|one| *one == value);
+            named = [named, place].into_iter().flatten().min();
+        });
+        let rest = self.values.len() + usize::from(has_value);
+        self.traffic.add_to(named.unwrap_or(rest), &found.session, self.weight);
+    }
+
+    /// What was added.
+    pub fn traffic(&self) -> &Traffic {
+        &self.traffic
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use wire::{App, AppBy, Recognised};
@@ -128,6 +183,39 @@ mod tests {
         row.orig.frame_bytes = bytes;
         row.app = app.map(|app| Recognised { app, by: AppBy::Content });
         row
+    }
+
+    fn found(sni: Option<&str>, start: i64, packets: u64) -> Found {
+        let mut session = row(start, start + 10 * BUCKET_NS, 100, Some(App::Tls));
+        session.orig.packets = packets;
+        session.names.sni = sni.map(str::to_owned);
+        crate::top::tests::found_of(session)
+    }
+
+    #[test]
+    fn series_of_a_field_add_up_to_all_and_sessions_count_where_they_start() {
+        let field = Field::find("sni").unwrap();
+        let sessions = [(Some("a"), 0, 3), (Some("b"), 5, 4), (Some("c"), 9, 5), (None, 2, 6)];
+        let sums = |weight| {
+            let named = vec![(TopValue::Text("a".to_owned()), "a".to_owned())];
+            let mut by_value = TrafficByValue::new(field, named, weight);
+            for (sni, start, packets) in sessions {
+                by_value.add(&found(sni, start * BUCKET_NS, packets));
+            }
+            let traffic = by_value.traffic().clone();
+            assert_eq!(traffic.series(), ["a", "without sni", "others"]);
+            let of = |series: usize| {
+                let counts = traffic.buckets().filter_map(|(_, counts)| counts.get(series));
+                counts.sum::<u64>()
+            };
+            ([of(0), of(1), of(2)], traffic)
+        };
+        assert_eq!(sums(Weight::Packets).0, [3, 6, 9]);
+        assert_eq!(sums(Weight::Bytes).0, [100, 100, 200]);
+        let (counts, traffic) = sums(Weight::Sessions);
+        assert_eq!(counts, [1, 1, 2]);
+        let starts: Vec<i64> = traffic.buckets().map(|(at, _)| at.0 / BUCKET_NS).collect();
+        assert_eq!(starts, [0, 2, 5, 9]);
     }
 
     #[test]
