@@ -1,7 +1,14 @@
 import { expect, it } from "vitest";
-import { printable } from "./printable";
+import { printable, printableAll } from "./printable";
 
 it("text of others cannot hide or change direction", () => {
   expect(printable("a\u001b[2Jb\u202ec\u200bd\n")).toBe("a\\u{1b}[2Jb\\u{202e}c\\u{200b}d\\u{a}");
   expect(printable("Gr\u00fc\u00dfe \u2603 <b>")).toBe("Gr\u00fc\u00dfe \u2603 <b>");
+});
+
+it("answers that are only shown are printable in each of their texts", () => {
+  const answer = { a: ["x\u202e", { b: "\u200b", n: 1 }], none: null, yes: true };
+  expect(printableAll(answer)).toEqual({
+    a: ["x\\u{202e}", { b: "\\u{200b}", n: 1 }], none: null, yes: true,
+  });
 });

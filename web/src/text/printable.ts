@@ -8,3 +8,18 @@ const escaped = (letter: string) => `\\u{${(letter.codePointAt(0) ?? 0).toString
  * the order of what stands beside it.
  */
 export const printable = (text: string) => text.replace(HIDDEN, escaped);
+
+/** The same for each text of an answer that is only shown. */
+export function printableAll<T>(answer: T): T {
+  if (typeof answer === "string") {
+    return printable(answer) as T;
+  }
+  if (Array.isArray(answer)) {
+    return answer.map((one: unknown) => printableAll(one)) as T;
+  }
+  if (answer !== null && typeof answer === "object") {
+    const entries = Object.entries(answer).map(([key, value]) => [key, printableAll(value)]);
+    return Object.fromEntries(entries) as T;
+  }
+  return answer;
+}
