@@ -12,8 +12,6 @@ export interface Column {
   grow: number;
   isNumber: boolean;
   text: (session: Session, zone: Zone) => string;
-  /** What rows are sorted by. */
-  key: (session: Session) => string | number | undefined;
 }
 
 export const DEFAULT_COLUMNS = [
@@ -72,7 +70,7 @@ function end(session: Session, side: "orig" | "resp"): string {
   if (ip === undefined) {
     return "";
   }
-  const address = String(ip);
+  const address = printable(String(ip));
   if (port === undefined) {
     return address;
   }
@@ -88,7 +86,7 @@ function firstName(session: Session): string {
     .join(", ");
 }
 
-type Known = Omit<Column, "name" | "key"> & Partial<Pick<Column, "key">>;
+type Known = Omit<Column, "name">;
 
 const SPECIAL: Record<string, Known> = {
   start_ns: {
@@ -110,14 +108,14 @@ const SPECIAL: Record<string, Known> = {
     rem: 4.2,
     grow: 0,
     isNumber: false,
-    text: (session) => String(session["proto_name"] ?? session["proto"] ?? ""),
+    text: (session) => printable(String(session["proto_name"] ?? session["proto"] ?? "")),
   },
   app: {
     title: "App",
     rem: 4.5,
     grow: 0,
     isNumber: false,
-    text: (session) => String(session["app"] ?? ""),
+    text: (session) => printable(String(session["app"] ?? "")),
   },
   orig: {
     title: "Originator",
@@ -125,7 +123,6 @@ const SPECIAL: Record<string, Known> = {
     grow: 1.2,
     isNumber: false,
     text: (session) => end(session, "orig"),
-    key: (session) => end(session, "orig"),
   },
   resp: {
     title: "Responder",
@@ -133,7 +130,6 @@ const SPECIAL: Record<string, Known> = {
     grow: 1.2,
     isNumber: false,
     text: (session) => end(session, "resp"),
-    key: (session) => end(session, "resp"),
   },
   name: {
     title: "Name",
@@ -141,7 +137,6 @@ const SPECIAL: Record<string, Known> = {
     grow: 1.4,
     isNumber: false,
     text: firstName,
-    key: firstName,
   },
   packets: {
     title: "Packets",
@@ -149,7 +144,6 @@ const SPECIAL: Record<string, Known> = {
     grow: 0,
     isNumber: true,
     text: (session) => grouped(both(session, "packets")),
-    key: (session) => both(session, "packets"),
   },
   bytes: {
     title: "Bytes",
@@ -157,34 +151,26 @@ const SPECIAL: Record<string, Known> = {
     grow: 0,
     isNumber: true,
     text: (session) => bytes(both(session, "frame_bytes")),
-    key: (session) => both(session, "frame_bytes"),
   },
   state: {
     title: "State",
     rem: 4.5,
     grow: 0,
     isNumber: false,
-    text: (session) => String(session["state"] ?? ""),
+    text: (session) => printable(String(session["state"] ?? "")),
   },
 };
-
-function keyOf(session: Session, name: string): string | number | undefined {
-  const value = session[name];
-  return typeof value === "number" || value === undefined ? value : String(value);
-}
 
 const NUMBER_KINDS = ["number", "size", "duration"];
 
 /** A column for a field, or for one of the combined names such as "orig". */
 export function column(name: string, kind: string | undefined): Column {
-  const key = (session: Session) => keyOf(session, name);
   const known = SPECIAL[name];
   if (known) {
-    return { name, key, ...known };
+    return { name, ...known };
   }
   return {
     name,
-    key,
     title: name,
     rem: 8,
     grow: 1,
