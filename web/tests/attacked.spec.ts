@@ -249,7 +249,21 @@ test("ten thousand tags of a session are listed, and the page stays usable", asy
   expect(Date.now() - started).toBeLessThan(3000);
 });
 
-test("a slow link shows what it waits for, and a stopped service is told", async ({ page }) => {
+test("a service that is stopped is told, and goes on where it goes on", async ({ page }) => {
+  await enter(page, "overview");
+  await expect(page.getByRole("article").first()).toBeVisible();
+  // It takes connections, as a stopped process does, and answers nothing.
+  await page.route("**/api/v1/volumes", () => new Promise(() => undefined));
+  await expect(page.getByText("The recorder does not answer since")).toBeVisible({
+    timeout: 20_000,
+  });
+  await page.unroute("**/api/v1/volumes");
+  await expect(page.getByText("The recorder does not answer since")).toBeHidden({
+    timeout: 20_000,
+  });
+});
+
+test("a slow link shows what it waits for", async ({ page }) => {
   await enter(page, "overview");
   await page.route("**/api/v1/s*?*", async (route) => {
     await new Promise((resolve) => setTimeout(resolve, 2500));

@@ -81,6 +81,17 @@ test("a field of a header marks its bytes, and a byte its field", async ({ page 
   await expect(sequence).toHaveAttribute("aria-pressed", "false");
 });
 
+test("the bytes of a packet are seen on a phone, too", async ({ page }) => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  await openSession(page, "tcp");
+  await page.getByRole("tab", { name: "Packets" }).click();
+  const first = page.getByRole("table", { name: "Bytes of the packet" }).locator(".hex").first();
+  await first.scrollIntoViewIfNeeded();
+  await expect(first).toBeInViewport({ ratio: 0.4 });
+  const box = page.locator(".bytes .scroll");
+  expect(await box.evaluate(({ clientHeight }) => clientHeight)).toBeGreaterThan(20);
+});
+
 test("packets of a session are held, or the page says why not", async ({ page }) => {
   await openSession(page, "tcp");
   await page.getByRole("button", { name: "Hold", exact: true }).click();

@@ -242,6 +242,19 @@ test("an extract is asked for, and approved by somebody else only", async ({ pag
   await expect(row).toContainText("withdrawn");
 });
 
+test("a service that keeps no requests says so, and asks for none", async ({ page }) => {
+  await page.route("**/api/v1/whoami", async (route) => {
+    const response = await route.fetch();
+    const whoami = (await response.json()) as { manages: object };
+    const manages = { ...whoami.manages, requests: false };
+    await route.fulfill({ response, json: { ...whoami, manages } });
+  });
+  await enter(page, "requests");
+  await page.reload();
+  await expect(page.getByText("This service keeps no requests")).toBeVisible();
+  await expect(page.getByRole("form", { name: "Ask for an extract" })).toHaveCount(0);
+});
+
 test("settings have the value that counts, and what changes it", async ({ page }) => {
   await enter(page, "settings");
   const row = page.getByRole("row", { name: /^token_file/ });

@@ -50,6 +50,9 @@ export function address(path: string, parameters: Parameters = {}): string {
   return `/api/v1/${path}${text === "" ? "" : `?${text}`}`;
 }
 
+/** A service that is stopped answers never, and would be taken for one that is well. */
+const PATIENCE_MS = 10_000;
+
 /** Statuses of a proxy in front of a recorder that is gone. */
 const GATEWAY_STATUSES = [502, 504];
 
@@ -199,10 +202,11 @@ export const audit = (parameters: Parameters, signal?: AbortSignal) =>
   get<AuditPage>("audit", parameters, signal);
 export const checkAudit = () => get<AuditCheck>("audit/check", {});
 
-export const whoami = () => get<Whoami>("whoami", {});
+export const whoami = () => get<Whoami>("whoami", {}, AbortSignal.timeout(PATIENCE_MS));
 
-export async function volumes(signal?: AbortSignal): Promise<Volume[]> {
-  return (await get<{ volumes: Volume[] }>("volumes", {}, signal)).volumes;
+export async function volumes(): Promise<Volume[]> {
+  const patience = AbortSignal.timeout(PATIENCE_MS);
+  return (await get<{ volumes: Volume[] }>("volumes", {}, patience)).volumes;
 }
 
 /** Cells in a row, and rows of the map of a ring. */
