@@ -4,6 +4,7 @@
 //! Names of fields in JSON and CSV are those of queries and of the Parquet columns
 //! (docs/sessions.md). Text from outside goes through [`page::safe`], whatever it goes to.
 
+mod by_value;
 mod chosen;
 mod compared;
 mod explain;

@@ -1,12 +1,13 @@
-//! What sessions sum up to, as JSON: traffic over time, and the values of fields with the most, each
-//! with the query that selects it.
+//! What sessions sum up to, as JSON: traffic over time, and the values of fields with the most,
+//! each with the query that selects it.
 
-use extract::{Found, Measure, Top, TopRow, Traffic, TrafficByValue, Weight};
+use extract::{Found, Measure, Top, TopRow, Traffic, Weight};
 use page::safe::json_line;
 use page::text::Zone;
 use query::Field;
 use serde::Serialize;
 
+use crate::by_value::TrafficByValue;
 use crate::plot::{BANDS_MAX, Band, Chart};
 use crate::session::Value;
 use crate::top::{name, text};

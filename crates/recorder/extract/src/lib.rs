@@ -103,7 +103,7 @@ pub use statement::{Asked, Manifest, PieceRead, VerifyExtractError, verify_extra
 pub use tables::{GapsReport, PieceRow, check, gaps, pieces};
 pub use target::{OpenOutput, OpenSession, SessionStart, Target};
 pub use top::{Measure, Top, TopRow, TopValue, Weight};
-pub use traffic::{SERIES_COLUMNS, Traffic, TrafficByValue};
+pub use traffic::{SERIES_COLUMNS, Traffic};
 pub use units::Times;
 pub use volume::GivenUp;
 pub use walk::{VolumePacket, WalkReport, packets, packets_from};

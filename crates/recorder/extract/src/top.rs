@@ -84,7 +84,7 @@ impl Measure {
     }
 
     /// Those of one row.
-    pub(crate) fn of_row(row: &SessionRow) -> Self {
+    pub fn of_row(row: &SessionRow) -> Self {
         let (orig, resp) = (&row.orig, &row.resp);
         Self {
             sessions: 1,
@@ -242,11 +242,6 @@ pub(crate) mod tests {
         session.tuple.orig_port = port;
         (session.orig.packets, session.orig.frame_bytes) = (1, bytes);
         session.names.sni = sni.map(str::to_owned);
-        found_of(session)
-    }
-
-    /// A session as a search finds it.
-    pub(crate) fn found_of(session: SessionRow) -> Found {
         Found {
             id: "1.0-0".to_owned(),
             rows: Vec::new(),

@@ -1,19 +1,16 @@
-//! Traffic over time, from session rows, by protocol or by the values of a field: a histogram that
+//! Traffic over time, from session rows, by protocol or by series of the caller's: a histogram that
 //! widens as it grows.
 //!
 //! A row's bytes and packets are spread evenly from its first to its last packet: of a row of the
 //! index that is at most the length of a slice, of a session that is joined its whole life. A
 //! session itself counts where it starts.
 
-use core::slice::from_ref;
 use std::collections::BTreeMap;
 
 use format::session_row::SessionRow;
-use query::Field;
 use units::Timestamp;
 
-use crate::event::Found;
-use crate::top::{Measure, TopValue, Weight};
+use crate::top::{Measure, Weight};
 
 /// Buckets kept; when the rows span more, two become one.
 const BUCKETS_MAX: i64 = 4096;
@@ -40,6 +37,11 @@ impl Default for Traffic {
 }
 
 impl Traffic {
+    /// With these series, in this order.
+    pub fn of_series(series: Vec<String>) -> Self {
+        Self { series, ..Self::default() }
+    }
+
     /// Adds the bytes of a row to its protocol.
     pub fn add(&mut self, row: &SessionRow) {
         self.add_by_protocol(row, Weight::Bytes);
@@ -53,7 +55,8 @@ impl Traffic {
         self.add_to(series, row, weight);
     }
 
-    fn add_to(&mut self, series: usize, row: &SessionRow, weight: Weight) {
+    /// Adds a row to one of the series.
+    pub fn add_to(&mut self, series: usize, row: &SessionRow, weight: Weight) {
         let amount = Measure::of_row(row).weight(weight);
         let end = if weight == Weight::Sessions { row.start } else { row.end };
         let (start, end) = (row.start.0, end.0.max(row.start.0));
@@ -133,44 +136,6 @@ impl Traffic {
     }
 }
 
-/// Traffic over time by some values of a field, behind which stand two series more: of what is
-/// without the field, and of all other values.
-#[derive(Clone, Debug)]
-pub struct TrafficByValue {
-    field: &'static Field,
-    values: Vec<TopValue>,
-    weight: Weight,
-    traffic: Traffic,
-}
-
-impl TrafficByValue {
-    /// For these values, each with its name.
-    pub fn new(field: &'static Field, values: Vec<(TopValue, String)>, weight: Weight) -> Self {
-        let (values, mut series): (Vec<_>, Vec<_>) = values.into_iter().unzip();
-        series.extend([format!("without {}", field.name), "others".to_owned()]);
-        Self { field, values, weight, traffic: Traffic { series, ..Traffic::default() } }
-    }
-
-    /// Adds a session to the first of the values that it has, so that the series add up to all.
-    pub fn add(&mut self, found: &Found) {
-        let (mut named, mut has_value) = (None, false);
-        let row = (&found.session, from_ref(&found.id));
-        self.field.each(row, None, |reading| {
-            let value = TopValue::of(reading);
-            has_value = true;
-            let place = self.values.iter().position(|one| *one == value);
-            named = [named, place].into_iter().flatten().min();
-        });
-        let rest = self.values.len() + usize::from(has_value);
-        self.traffic.add_to(named.unwrap_or(rest), &found.session, self.weight);
-    }
-
-    /// What was added.
-    pub fn traffic(&self) -> &Traffic {
-        &self.traffic
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use wire::{App, AppBy, Recognised};
@@ -183,39 +148,6 @@ mod tests {
         row.orig.frame_bytes = bytes;
         row.app = app.map(|app| Recognised { app, by: AppBy::Content });
         row
-    }
-
-    fn found(sni: Option<&str>, start: i64, packets: u64) -> Found {
-        let mut session = row(start, start + 10 * BUCKET_NS, 100, Some(App::Tls));
-        session.orig.packets = packets;
-        session.names.sni = sni.map(str::to_owned);
-        crate::top::tests::found_of(session)
-    }
-
-    #[test]
-    fn series_of_a_field_add_up_to_all_and_sessions_count_where_they_start() {
-        let field = Field::find("sni").unwrap();
-        let sessions = [(Some("a"), 0, 3), (Some("b"), 5, 4), (Some("c"), 9, 5), (None, 2, 6)];
-        let sums = |weight| {
-            let named = vec![(TopValue::Text("a".to_owned()), "a".to_owned())];
-            let mut by_value = TrafficByValue::new(field, named, weight);
-            for (sni, start, packets) in sessions {
-                by_value.add(&found(sni, start * BUCKET_NS, packets));
-            }
-            let traffic = by_value.traffic().clone();
-            assert_eq!(traffic.series(), ["a", "without sni", "others"]);
-            let of = |series: usize| {
-                let counts = traffic.buckets().filter_map(|(_, counts)| counts.get(series));
-                counts.sum::<u64>()
-            };
-            ([of(0), of(1), of(2)], traffic)
-        };
-        assert_eq!(sums(Weight::Packets).0, [3, 6, 9]);
-        assert_eq!(sums(Weight::Bytes).0, [100, 100, 200]);
-        let (counts, traffic) = sums(Weight::Sessions);
-        assert_eq!(counts, [1, 1, 2]);
-        let starts: Vec<i64> = traffic.buckets().map(|(at, _)| at.0 / BUCKET_NS).collect();
-        assert_eq!(starts, [0, 2, 5, 9]);
     }
 
     #[test]
