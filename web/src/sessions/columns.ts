@@ -1,7 +1,7 @@
 import type { FieldValue, Session } from "../api/types";
 import { dnsName } from "../text/dns";
 import { bytes, grouped } from "../text/numbers";
-import { printable } from "../text/printable";
+import { brief, printable } from "../text/printable";
 import { dateTime, duration, type Zone } from "../text/times";
 
 export interface Column {
@@ -37,13 +37,13 @@ export function fieldText(name: string, value: FieldValue | undefined, zone: Zon
     return "";
   }
   if (Array.isArray(value)) {
-    return value.map((one) => dnsName(name, one) ?? printable(String(one))).join(", ");
+    return value.map((one) => dnsName(name, one) ?? brief(String(one))).join(", ");
   }
   if (typeof value === "boolean") {
     return value ? "yes" : "no";
   }
   if (typeof value === "string") {
-    return printable(value);
+    return brief(value);
   }
   return numberText(name, value, zone);
 }
@@ -82,7 +82,7 @@ function firstName(session: Session): string {
   return names
     .flat()
     .filter((name) => name !== undefined)
-    .map((name) => printable(String(name)))
+    .map((name) => brief(String(name)))
     .join(", ");
 }
 

@@ -1,3 +1,5 @@
+import { grouped } from "./numbers";
+
 /** Controls, marks that change the direction of text, and signs without width. */
 const HIDDEN = /[^\P{C}]|[\u2028\u2029]/gu;
 
@@ -8,6 +10,16 @@ const escaped = (letter: string) => `\\u{${(letter.codePointAt(0) ?? 0).toString
  * the order of what stands beside it.
  */
 export const printable = (text: string) => text.replace(HIDDEN, escaped);
+
+/** More than this of a text nobody reads, and browsers take minutes to lay some of it out. */
+const LONGEST = 1000;
+
+/** The same, of what is long only its beginning. */
+export function brief(text: string): string {
+  const cut = text.length > LONGEST ? text.slice(0, LONGEST) : text;
+  return cut === text ? printable(text)
+    : `${printable(cut)}\u2026 (${grouped(text.length)} characters)`;
+}
 
 /** The same for each text of an answer that is only shown. */
 export function printableAll<T>(answer: T): T {
