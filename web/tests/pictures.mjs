@@ -75,7 +75,7 @@ await page.waitForTimeout(1500);
 
 await picture("overview", `overview?v=${live}`, () => page.waitForTimeout(20_000), 900);
 await picture("sessions", `sessions?${asked}`);
-await picture("series", `sessions?${asked}&series=sni&by=sessions`, undefined, 460);
+await picture("series", `sessions?${asked}&series=sni&by=sessions`, undefined, 660);
 await picture("wrong", `sessions?v=${kept}&t=${times}&q=tcp+and+hots+10.0.0.1`, undefined, 420);
 await picture("statement", `sessions?v=${live}&t=24h`, async () => {
   await page.locator("details.statement, .statement details summary").first().click();
