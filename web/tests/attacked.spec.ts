@@ -85,13 +85,16 @@ for (const [name, text] of [["marks of HTML and of direction", SHORT], ["64 KiB"
         isRun: "pwned" in window,
         elements: document.querySelectorAll("main img:not([alt]), main script").length,
         hidden: /[\u202e\u200b\0]/.test(document.body.innerText),
-        wide: document.documentElement.scrollWidth - innerWidth,
+        // Beside a scroll bar it is less.
+        wide: Math.max(0, document.documentElement.scrollWidth - innerWidth),
         direction: getComputedStyle(document.body).direction,
       }));
       expect.soft(found, view).toEqual({
         isRun: false, elements: 0, hidden: false, wide: 0, direction: "ltr",
       });
     }
+    // Questions that are open would end in errors of the test.
+    await page.unrouteAll({ behavior: "ignoreErrors" });
     expect(errors).toEqual([]);
   });
 }
