@@ -124,25 +124,25 @@ test("keys brush over the timeline", async ({ page }) => {
   await expect(page).toHaveURL(/t=\d+%2F\d+/);
 });
 
-test("a column sorts the loaded rows, and says that only they are sorted", async ({ page }) => {
-  // A page of five, and nothing behind it: not all rows are loaded, however few there are.
-  await page.route("**/api/v1/sessions?*", async (route) => {
-    const url = route.request().url();
-    if (!url.includes("cursor=")) {
-      const response = await route.fetch({ url: url.replace(/limit=\d+/, "limit=5") });
-      await route.fulfill({ response });
-    }
-  });
+test("a column has the recorder sort all that match, and counts them", async ({ page }) => {
+  // A first answer of five: more are there, and are asked for on demand.
   await openSessions(page);
+  await page.route("**/api/v1/sessions?*sort=*", async (route) => {
+    const url = route.request().url().replace(/limit=1000$/, "limit=5");
+    await route.fulfill({ response: await route.fetch({ url }) });
+  });
   await page.getByRole("columnheader", { name: "Bytes" }).getByRole("button").click();
   await expect(page).toHaveURL(/sort=-bytes/);
   await expect(page.getByRole("columnheader", { name: "Bytes" })).toHaveAttribute(
     "aria-sort",
     "descending",
   );
-  await expect(page.getByText("loaded rows are sorted by")).toBeVisible();
+  const said = page.getByText(/^Of all that match, the [^.]*with the\s+largest bytes/);
+  await expect(said).toContainText("the 5 with");
+  await page.getByRole("button", { name: /^Show 10/ }).click();
+  await expect(said).not.toContainText("the 5 with");
   await page.getByRole("button", { name: "Newest first" }).click();
-  await expect(page.getByText("loaded rows are sorted by")).toBeHidden();
+  await expect(said).toBeHidden();
 });
 
 test("a query is copied as a command of curl", async ({ page, context }) => {

@@ -42,15 +42,26 @@ async function picture(name, hash, act = async () => undefined, height = 800) {
     await page.goto(`${url}/#/${hash}`);
     await page.waitForTimeout(2000);
   }
+  await answered();
   await act();
+  await answered();
   await page.waitForTimeout(400);
   await page.screenshot({ path: `${folder}/web-${name}.png` });
   console.log(name);
 }
 
+/** Nothing is waited for any more. */
+async function answered() {
+  await page.waitForTimeout(600);
+  await page.waitForFunction(() => document.querySelector(".dot") === null, null, {
+    timeout: 60_000,
+  });
+}
+
 async function firstSession(query) {
   await page.goto(`${url}/#/sessions?t=all&v=${kept}&q=${encodeURIComponent(query)}`);
   await page.waitForTimeout(2000);
+  await answered();
   const row = page.getByRole("row").nth(1);
   const link = await row.getByRole("link").getAttribute("href");
   return link.replace("#/", "").split("?")[0];
@@ -64,6 +75,7 @@ await page.waitForTimeout(1500);
 
 await picture("overview", `overview?v=${live}`, () => page.waitForTimeout(20_000), 900);
 await picture("sessions", `sessions?${asked}`);
+await picture("series", `sessions?${asked}&series=sni&by=sessions`, undefined, 660);
 await picture("wrong", `sessions?v=${kept}&t=${times}&q=tcp+and+hots+10.0.0.1`, undefined, 420);
 await picture("statement", `sessions?v=${live}&t=24h`, async () => {
   await page.locator("details.statement, .statement details summary").first().click();
@@ -78,7 +90,9 @@ await picture("packets", open("packets"), async () => {
   for (let n = 0; n < 5; n += 1) {
     await page.keyboard.press("j");
   }
-}, 380);
+  await page.locator(".split").evaluate((part) => part.scrollIntoView());
+  await page.getByRole("button", { name: /^sequence number/ }).focus();
+}, 620);
 await picture("sequence", open("sequence", again), undefined, 1000);
 await picture("stream", open("stream"));
 await picture("talkers", `talkers?${asked}`);
@@ -120,6 +134,7 @@ async function picturesOfPeople(staffed, name, password) {
   await take("account", 1150);
 }
 
+await page.unrouteAll({ behavior: "ignoreErrors" });
 if (process.env.PEOPLE) {
   await picturesOfPeople(...process.env.PEOPLE.split("|"));
 }

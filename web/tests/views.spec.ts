@@ -1,6 +1,6 @@
 import AxeBuilder from "@axe-core/playwright";
 import { expect, test, type Page } from "@playwright/test";
-import { readFileSync } from "node:fs";
+import { saved } from "./saved";
 
 const TOKEN = process.env["WIRESPOOL_TOKEN"] ?? "";
 
@@ -15,42 +15,6 @@ async function violations(page: Page): Promise<string[]> {
   return found.flatMap(({ id, nodes }) =>
     nodes.map((node) => `${id}: ${node.target.join(" ")}: ${node.failureSummary ?? ""}`),
   );
-}
-
-/** What a button saves. */
-async function saved(page: Page, press: () => Promise<void>): Promise<Buffer> {
-  if (page.context().browser()?.browserType().name() === "firefox") {
-    return handedOver(page, press);
-  }
-  const download = page.waitForEvent("download");
-  await press();
-  return readFileSync(await (await download).path());
-}
-
-/** Firefox saves the file, too, but WebDriver BiDi tells nothing of downloads from memory. */
-async function handedOver(page: Page, press: () => Promise<void>): Promise<Buffer> {
-  await page.evaluate(() => {
-    const { click } = HTMLAnchorElement.prototype;
-    const makeAddress = URL.createObjectURL.bind(URL);
-    const blobs = new Map<string, Blob>();
-    URL.createObjectURL = (blob: Blob) => {
-      const address = makeAddress(blob);
-      blobs.set(address, blob);
-      return address;
-    };
-    HTMLAnchorElement.prototype.click = function (this: HTMLAnchorElement) {
-      Object.assign(window, { handedOver: blobs.get(this.href) });
-      click.call(this);
-    };
-  });
-  await press();
-  await page.waitForFunction(() => "handedOver" in window);
-  const bytes = await page.evaluate(async () => {
-    const { handedOver } = window as unknown as { handedOver: Blob };
-    Reflect.deleteProperty(window, "handedOver");
-    return [...new Uint8Array(await handedOver.arrayBuffer())];
-  });
-  return Buffer.from(bytes);
 }
 
 test("the ring is drawn over the surface, read cell by cell, and as a table", async ({ page }) => {
@@ -276,6 +240,19 @@ test("an extract is asked for, and approved by somebody else only", async ({ pag
   expect(await violations(page)).toEqual([]);
   await row.getByRole("button", { name: /Withdraw/ }).click();
   await expect(row).toContainText("withdrawn");
+});
+
+test("a service that keeps no requests says so, and asks for none", async ({ page }) => {
+  await page.route("**/api/v1/whoami", async (route) => {
+    const response = await route.fetch();
+    const whoami = (await response.json()) as { manages: object };
+    const manages = { ...whoami.manages, requests: false };
+    await route.fulfill({ response, json: { ...whoami, manages } });
+  });
+  await enter(page, "requests");
+  await page.reload();
+  await expect(page.getByText("This service keeps no requests")).toBeVisible();
+  await expect(page.getByRole("form", { name: "Ask for an extract" })).toHaveCount(0);
 });
 
 test("settings have the value that counts, and what changes it", async ({ page }) => {

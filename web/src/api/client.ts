@@ -1,3 +1,5 @@
+import { printableAll } from "../text/printable";
+import { serviceClock } from "./now.svelte";
 import { outage } from "./outage.svelte";
 import { isAbort, Problem, Unreachable } from "./problem";
 import type {
@@ -7,6 +9,7 @@ import type {
   Enrolment,
   ExtractRequest,
   Field,
+  Held,
   Job,
   LoginWays,
   NewKey,
@@ -15,9 +18,11 @@ import type {
   Proof,
   Qualification,
   RingMapAnswer,
+  Session,
   SessionPage,
   Setting,
   Staff,
+  Statement,
   Summary,
   Tag,
   TokenList,
@@ -45,6 +50,9 @@ export function address(path: string, parameters: Parameters = {}): string {
   return `/api/v1/${path}${text === "" ? "" : `?${text}`}`;
 }
 
+/** A service that is stopped answers never, and would be taken for one that is well. */
+const PATIENCE_MS = 10_000;
+
 /** Statuses of a proxy in front of a recorder that is gone. */
 const GATEWAY_STATUSES = [502, 504];
 
@@ -54,6 +62,39 @@ async function problemOf(response: Response): Promise<Problem> {
 }
 
 async function request<T>(url: string, init: RequestInit): Promise<T> {
+  const response = await respond(url, init);
+  try {
+    const answer = (await response.json()) as T;
+    outage.end();
+    return answer;
+  } catch (error) {
+    // The connection broke in the middle of an answer.
+    throw isAbort(error) ? error : new Unreachable();
+  }
+}
+
+/** An answer of a line for each thing, and the name under which its statement is kept. */
+async function requestLines<T>(
+  url: string,
+  signal?: AbortSignal,
+): Promise<{ lines: T[]; answer: string }> {
+  const headers = { Accept: "application/x-ndjson" };
+  const response = await respond(url, { headers, signal: signal ?? null });
+  try {
+    const text = await response.text();
+    outage.end();
+    const lines = text.split("\n").filter((line) => line !== "");
+    return {
+      lines: lines.map((line) => JSON.parse(line) as T),
+      answer: response.headers.get("wirespool-answer") ?? "",
+    };
+  } catch (error) {
+    throw isAbort(error) ? error : new Unreachable();
+  }
+}
+
+/** What came back, unless it is a problem. */
+async function respond(url: string, init: RequestInit): Promise<Response> {
   let response: Response;
   try {
     response = await fetch(url, { credentials: "same-origin", cache: "no-store", ...init });
@@ -64,6 +105,7 @@ async function request<T>(url: string, init: RequestInit): Promise<T> {
     outage.begin();
     throw new Unreachable();
   }
+  serviceClock.heard(response.headers.get("date"));
   if (!response.ok) {
     const problem = await problemOf(response);
     if (GATEWAY_STATUSES.includes(response.status) && problem.word === "unknown") {
@@ -77,14 +119,7 @@ async function request<T>(url: string, init: RequestInit): Promise<T> {
     }
     throw problem;
   }
-  try {
-    const answer = (await response.json()) as T;
-    outage.end();
-    return answer;
-  } catch (error) {
-    // The connection broke in the middle of an answer.
-    throw isAbort(error) ? error : new Unreachable();
-  }
+  return response;
 }
 
 function get<T>(path: string, parameters: Parameters, signal?: AbortSignal): Promise<T> {
@@ -167,10 +202,11 @@ export const audit = (parameters: Parameters, signal?: AbortSignal) =>
   get<AuditPage>("audit", parameters, signal);
 export const checkAudit = () => get<AuditCheck>("audit/check", {});
 
-export const whoami = () => get<Whoami>("whoami", {});
+export const whoami = () => get<Whoami>("whoami", {}, AbortSignal.timeout(PATIENCE_MS));
 
-export async function volumes(signal?: AbortSignal): Promise<Volume[]> {
-  return (await get<{ volumes: Volume[] }>("volumes", {}, signal)).volumes;
+export async function volumes(): Promise<Volume[]> {
+  const patience = AbortSignal.timeout(PATIENCE_MS);
+  return (await get<{ volumes: Volume[] }>("volumes", {}, patience)).volumes;
 }
 
 /** Cells in a row, and rows of the map of a ring. */
@@ -180,10 +216,11 @@ export const ring = (volume: string, signal?: AbortSignal) =>
   get<RingMapAnswer>("ring", { volume, ...MAP }, signal);
 export const qualification = (volume: string, signal?: AbortSignal) =>
   get<Qualification>("qualification", { volume }, signal);
-export const findings = (volume: string, signal?: AbortSignal) =>
-  get<Diagnosis>("findings", { volume }, signal);
+export const findings = async (volume: string, signal?: AbortSignal) =>
+  printableAll(await get<Diagnosis>("findings", { volume }, signal));
 
-export const jobs = (signal?: AbortSignal) => get<{ jobs: Job[] }>("jobs", {}, signal);
+export const jobs = async (signal?: AbortSignal) =>
+  printableAll(await get<{ jobs: Job[] }>("jobs", {}, signal));
 export const job = (id: string) => get<Job>(`jobs/${encodeURIComponent(id)}`, {});
 export const startJob = (parameters: Parameters) => send<Job>("POST", "jobs", { parameters });
 export const cancelJob = (id: string) => send<Job>("DELETE", `jobs/${encodeURIComponent(id)}`);
@@ -198,8 +235,11 @@ export const addTag = (volume: string, session: string, tag: string) =>
   });
 export const removeTag = (id: string) => send<Tag>("DELETE", `tags/${encodeURIComponent(id)}`);
 
-export const requests = (signal?: AbortSignal) =>
-  get<{ requests: ExtractRequest[] }>("requests", {}, signal);
+export const hold = (volume: string, query: string) =>
+  send<Held>("POST", "holds", { parameters: { volume, query } });
+
+export const requests = async (signal?: AbortSignal) =>
+  printableAll(await get<{ requests: ExtractRequest[] }>("requests", {}, signal));
 export const askExtract = (parameters: Parameters) =>
   send<ExtractRequest>("POST", "requests", { parameters });
 export const approve = (id: string) =>
@@ -209,8 +249,8 @@ export const endRequest = (id: string) =>
 export const approvedAddress = (id: string) =>
   address(`requests/${encodeURIComponent(id)}/extract`);
 
-export const settings = (signal?: AbortSignal) =>
-  get<{ settings: Setting[] }>("settings", {}, signal);
+export const settings = async (signal?: AbortSignal) =>
+  printableAll(await get<{ settings: Setting[] }>("settings", {}, signal));
 
 export async function fields(): Promise<Field[]> {
   return (await get<{ fields: Field[] }>("fields", {})).fields;
@@ -228,8 +268,27 @@ export function sessions(
   return get<SessionPage>("sessions", { ...search }, signal);
 }
 
+/** What the recorder gives sorted: all at once, and its statement behind them. */
+export async function sortedSessions(
+  search: Search & { limit: number; sort: string },
+  signal?: AbortSignal,
+): Promise<SessionPage> {
+  const { lines, answer } = await requestLines<Session>(address("sessions", { ...search }), signal);
+  const { statement } = await get<{ statement: Statement | null }>(`answers/${answer}`, {}, signal);
+  if (statement === null) {
+    throw new Unreachable();
+  }
+  return { sessions: lines, count: lines.length, answer, statement, next_cursor: null };
+}
+
 export function summary(
-  search: Search & { fields: string; limit: number; by: string },
+  search: Search & {
+    fields: string;
+    limit: number;
+    by: string;
+    series?: string;
+    over_time?: string;
+  },
   signal?: AbortSignal,
 ): Promise<Summary> {
   return get<Summary>("summary", { ...search }, signal);

@@ -1,10 +1,11 @@
+import { nowMs } from "./now.svelte";
 /** Whether the recorder answers. Views ask again when `returns` changes. */
 class Outage {
   sinceMs = $state<number | null>(null);
   returns = $state(0);
 
   begin(): void {
-    this.sinceMs ??= Date.now();
+    this.sinceMs ??= nowMs();
   }
 
   end(): void {

@@ -234,6 +234,13 @@ export interface Traffic {
   series: string[];
   /** The last series is no protocol: so many further ones share it. */
   others?: number;
+  /** Of values of a field: what selects each. No query selects all others. */
+  queries?: (string | null)[];
+}
+
+export interface Held {
+  hold: { file: string; packets: number };
+  statement: Statement;
 }
 
 export interface Summary {
@@ -249,6 +256,8 @@ export interface Packet {
   time_ns: number;
   length: number;
   captured: number;
+  /** As pcap numbers them; a service before this page says none. */
+  link_type?: number;
   source: string;
   destination: string;
   protocol: string;

@@ -1,5 +1,6 @@
-import type { Volume } from "../api/types";
+import type { Member, Volume } from "../api/types";
 import { grouped, plural } from "../text/numbers";
+import { printable } from "../text/printable";
 import { duration } from "../text/times";
 import { lostOf } from "./rates";
 
@@ -102,16 +103,21 @@ export function findings(volume: Volume): Finding[] {
   return [...diskFindings(volume), ...memberFindings(volume), ...indexFindings(volume)];
 }
 
+const memberText = (number: number, { path, state }: Member) =>
+  `Member ${number} (${printable(path)}) is ${state}`;
+
 function memberFindings({ members = [], spares = [] }: Volume): Finding[] {
   const bad = members.flatMap((member, number): Finding[] =>
     member.state === "whole"
       ? []
-      : [{ level: "bad", text: `Member ${number} (${member.path}) is ${member.state}` }],
+      : [{ level: "bad", text: memberText(number, member) }],
   );
   const gone = spares.filter((spare) => !spare.is_there);
   return [
     ...bad,
-    ...gone.map(({ path }): Finding => ({ level: "doubt", text: `Spare ${path} is not there` })),
+    ...gone.map(({ path }): Finding => {
+      return { level: "doubt", text: `Spare ${printable(path)} is not there` };
+    }),
   ];
 }
 
@@ -125,7 +131,8 @@ function diskFindings({ disks, pool_columns = 0, pool_columns_free = 0 }: Volume
   }
   for (const device of disks?.devices ?? []) {
     if (device.is_slower_than_qualified) {
-      found.push({ level: "bad", text: `${device.path} is slower than it was qualified` });
+      const text = `${printable(device.path)} is slower than it was qualified`;
+      found.push({ level: "bad", text });
     }
   }
   if (pool_columns > 0 && pool_columns_free * 4 < pool_columns) {

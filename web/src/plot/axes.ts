@@ -4,7 +4,7 @@ import { clock, dateTime, NS_PER_S } from "../text/times";
 import { themeColour } from "./colours";
 
 /** As the page has it: larger on a display on the wall. */
-const remPx = () => parseFloat(getComputedStyle(document.documentElement).fontSize);
+export const remPx = () => parseFloat(getComputedStyle(document.documentElement).fontSize);
 const font = () => `${Math.round(0.86 * remPx())}px system-ui, sans-serif`;
 const DAY_S = 86_400;
 

@@ -27,6 +27,14 @@ class Remembered {
   history = $state.raw<string[]>(read<string>("wirespool.history"));
   saved = $state.raw<SavedQuery[]>(read<SavedQuery>("wirespool.saved"));
 
+  constructor() {
+    // Of another tab: what it keeps is kept here, too, and not overwritten by older lists.
+    addEventListener("storage", () => {
+      this.history = read<string>("wirespool.history");
+      this.saved = read<SavedQuery>("wirespool.saved");
+    });
+  }
+
   note(query: string): void {
     const text = query.trim();
     if (text !== "") {

@@ -1,7 +1,7 @@
 import type { FieldValue, Session } from "../api/types";
 import { dnsName } from "../text/dns";
 import { bytes, grouped } from "../text/numbers";
-import { printable } from "../text/printable";
+import { brief, printable } from "../text/printable";
 import { dateTime, duration, type Zone } from "../text/times";
 
 export interface Column {
@@ -12,8 +12,6 @@ export interface Column {
   grow: number;
   isNumber: boolean;
   text: (session: Session, zone: Zone) => string;
-  /** What rows are sorted by. */
-  key: (session: Session) => string | number | undefined;
 }
 
 export const DEFAULT_COLUMNS = [
@@ -39,13 +37,13 @@ export function fieldText(name: string, value: FieldValue | undefined, zone: Zon
     return "";
   }
   if (Array.isArray(value)) {
-    return value.map((one) => dnsName(name, one) ?? printable(String(one))).join(", ");
+    return value.map((one) => dnsName(name, one) ?? brief(String(one))).join(", ");
   }
   if (typeof value === "boolean") {
     return value ? "yes" : "no";
   }
   if (typeof value === "string") {
-    return printable(value);
+    return brief(value);
   }
   return numberText(name, value, zone);
 }
@@ -72,7 +70,7 @@ function end(session: Session, side: "orig" | "resp"): string {
   if (ip === undefined) {
     return "";
   }
-  const address = String(ip);
+  const address = printable(String(ip));
   if (port === undefined) {
     return address;
   }
@@ -84,11 +82,11 @@ function firstName(session: Session): string {
   return names
     .flat()
     .filter((name) => name !== undefined)
-    .map((name) => printable(String(name)))
+    .map((name) => brief(String(name)))
     .join(", ");
 }
 
-type Known = Omit<Column, "name" | "key"> & Partial<Pick<Column, "key">>;
+type Known = Omit<Column, "name">;
 
 const SPECIAL: Record<string, Known> = {
   start_ns: {
@@ -110,14 +108,14 @@ const SPECIAL: Record<string, Known> = {
     rem: 4.2,
     grow: 0,
     isNumber: false,
-    text: (session) => String(session["proto_name"] ?? session["proto"] ?? ""),
+    text: (session) => printable(String(session["proto_name"] ?? session["proto"] ?? "")),
   },
   app: {
     title: "App",
     rem: 4.5,
     grow: 0,
     isNumber: false,
-    text: (session) => String(session["app"] ?? ""),
+    text: (session) => printable(String(session["app"] ?? "")),
   },
   orig: {
     title: "Originator",
@@ -125,7 +123,6 @@ const SPECIAL: Record<string, Known> = {
     grow: 1.2,
     isNumber: false,
     text: (session) => end(session, "orig"),
-    key: (session) => end(session, "orig"),
   },
   resp: {
     title: "Responder",
@@ -133,7 +130,6 @@ const SPECIAL: Record<string, Known> = {
     grow: 1.2,
     isNumber: false,
     text: (session) => end(session, "resp"),
-    key: (session) => end(session, "resp"),
   },
   name: {
     title: "Name",
@@ -141,7 +137,6 @@ const SPECIAL: Record<string, Known> = {
     grow: 1.4,
     isNumber: false,
     text: firstName,
-    key: firstName,
   },
   packets: {
     title: "Packets",
@@ -149,7 +144,6 @@ const SPECIAL: Record<string, Known> = {
     grow: 0,
     isNumber: true,
     text: (session) => grouped(both(session, "packets")),
-    key: (session) => both(session, "packets"),
   },
   bytes: {
     title: "Bytes",
@@ -157,34 +151,26 @@ const SPECIAL: Record<string, Known> = {
     grow: 0,
     isNumber: true,
     text: (session) => bytes(both(session, "frame_bytes")),
-    key: (session) => both(session, "frame_bytes"),
   },
   state: {
     title: "State",
     rem: 4.5,
     grow: 0,
     isNumber: false,
-    text: (session) => String(session["state"] ?? ""),
+    text: (session) => printable(String(session["state"] ?? "")),
   },
 };
-
-function keyOf(session: Session, name: string): string | number | undefined {
-  const value = session[name];
-  return typeof value === "number" || value === undefined ? value : String(value);
-}
 
 const NUMBER_KINDS = ["number", "size", "duration"];
 
 /** A column for a field, or for one of the combined names such as "orig". */
 export function column(name: string, kind: string | undefined): Column {
-  const key = (session: Session) => keyOf(session, name);
   const known = SPECIAL[name];
   if (known) {
-    return { name, key, ...known };
+    return { name, ...known };
   }
   return {
     name,
-    key,
     title: name,
     rem: 8,
     grow: 1,

@@ -1,13 +1,10 @@
-import type { Session } from "../api/types";
-import type { Column } from "./columns";
-
-/** A column by which the loaded rows are sorted. The recorder itself orders only by time. */
+/** A column by which the recorder sorts all sessions that match. */
 export interface Sorting {
   name: string;
   isDescending: boolean;
 }
 
-/** Reads "bytes" or "-bytes", which is descending. The words of the recorder's order are none. */
+/** Reads "bytes" or "-bytes", which is descending. The words for the order of time are none. */
 export function sortingOf(word: string): Sorting | null {
   if (["", "newest", "oldest"].includes(word)) {
     return null;
@@ -20,26 +17,12 @@ export function nextSorting(word: string, name: string): string {
   return { [`-${name}`]: name, [name]: "" }[word] ?? `-${name}`;
 }
 
-// Parts of addresses and names that are digits compare as numbers.
-const collator = new Intl.Collator("en", { numeric: true });
+/** Columns that show two fields are sorted by the first of them. */
+const FIELDS: Record<string, string> = { orig: "orig_ip", resp: "resp_ip" };
 
-function compare(a: number | string, b: number | string): number {
-  return typeof a === "number" && typeof b === "number"
-    ? a - b
-    : collator.compare(String(a), String(b));
-}
+/** The field that the recorder sorts by for a column. */
+export const sortField = (column: string) => FIELDS[column] ?? column;
 
-/** Rows without a value come last, in either direction. */
-export function sorted(sessions: Session[], column: Column, isDescending: boolean): Session[] {
-  const keyed = sessions.map((session) => ({ session, key: column.key(session) }));
-  const sign = isDescending ? -1 : 1;
-  return keyed
-    .sort((a, b) => {
-      const [left, right] = [a.key ?? "", b.key ?? ""];
-      if (left === "" || right === "") {
-        return Number(left === "") - Number(right === "");
-      }
-      return sign * compare(left, right);
-    })
-    .map(({ session }) => session);
-}
+/** A sorting as the recorder takes it; empty for the order of time. */
+export const sortWord = (sorting: Sorting | null) =>
+  sorting ? `${sortField(sorting.name)}${sorting.isDescending ? ":desc" : ""}` : "";

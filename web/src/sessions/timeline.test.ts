@@ -41,6 +41,20 @@ describe("the stack of traffic", () => {
   });
 });
 
+describe("the stack of values of a field", () => {
+  it("has those without the field and all others last, with what selects each", () => {
+    const one = reduced({
+      width_ns: 1,
+      series: ["others", "without sni", "others", "b"],
+      queries: [null, "not has sni", "sni = others", "sni = b"],
+      buckets: [[0, [9, 8, 2, 0]], [1, [1, 1, 1]]] as [number, number[]][],
+    });
+    expect(one.series).toEqual(["others", "without sni", "others"]);
+    expect(one.queries).toEqual(["sni = others", "not has sni", null]);
+    expect(one.buckets).toEqual([[0, [2, 8, 9]], [1, [1, 1, 1]]]);
+  });
+});
+
 describe("shaded times", () => {
   it("are what a statement lists", () => {
     const found = shades({

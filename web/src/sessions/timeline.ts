@@ -13,6 +13,9 @@ export const OTHERS = "others";
 
 /** The protocols with most bytes, the largest first; the rest as one, with that of the recorder. */
 export function reduced(traffic: Traffic): Traffic {
+  if (traffic.queries) {
+    return ofValues(traffic, traffic.queries);
+  }
   const total = (index: number) =>
     traffic.buckets.reduce((sum, [, bytes]) => sum + (bytes[index] ?? 0), 0);
   const all = traffic.series
@@ -34,6 +37,25 @@ export function reduced(traffic: Traffic): Traffic {
         ...named.map(({ index }) => bytes[index] ?? 0),
         ...(rest.length > 0 ? [restOf(bytes)] : []),
       ],
+    ]),
+  };
+}
+
+/** Values of a field, the largest first; those without it and all others come last. */
+function ofValues(traffic: Traffic, queries: (string | null)[]): Traffic {
+  const rank = (index: number) =>
+    queries[index] === null ? 2 : queries[index]?.startsWith("not has ") ? 1 : 0;
+  const order = traffic.series
+    .map((_, index) => index)
+    .filter((index) => traffic.buckets.some(([, counts]) => (counts[index] ?? 0) > 0))
+    .sort((a, b) => rank(a) - rank(b));
+  return {
+    width_ns: traffic.width_ns,
+    series: order.map((index) => (queries[index] === null ? OTHERS : traffic.series[index] ?? "")),
+    queries: order.map((index) => queries[index] ?? null),
+    buckets: traffic.buckets.map(([start, counts]) => [
+      start,
+      order.map((index) => counts[index] ?? 0),
     ]),
   };
 }

@@ -21,15 +21,24 @@ function write(key: string, value: string): void {
 
 /** How this browser shows the page. */
 class Preferences {
-  theme = $state<Theme>(THEMES.find((theme) => theme === read("wirespool.theme")) ?? "system");
-  zone = $state<Zone>(read("wirespool.zone") === "local" ? "local" : "utc");
+  theme = $state<Theme>("system");
+  zone = $state<Zone>("utc");
   isDark = $state(false);
-  columns = $state.raw<string[]>(read("wirespool.columns")?.split(",").filter(Boolean) ?? []);
+  columns = $state.raw<string[]>([]);
 
   readonly #systemDark = matchMedia("(prefers-color-scheme: dark)");
 
   constructor() {
     this.#systemDark.addEventListener("change", () => this.#applyTheme());
+    // Another tab has changed something.
+    addEventListener("storage", () => this.#read());
+    this.#read();
+  }
+
+  #read(): void {
+    this.theme = THEMES.find((theme) => theme === read("wirespool.theme")) ?? "system";
+    this.zone = read("wirespool.zone") === "local" ? "local" : "utc";
+    this.columns = read("wirespool.columns")?.split(",").filter(Boolean) ?? [];
     this.#applyTheme();
   }
 

@@ -1,3 +1,4 @@
+import { nowMs } from "../api/now.svelte";
 import * as client from "../api/client";
 import { outage } from "../api/outage.svelte";
 import type { Field, Volume, Whoami } from "../api/types";
@@ -115,7 +116,7 @@ class Recorder {
     try {
       this.volumes = await client.volumes();
       this.volumesError = null;
-      this.askedMs = Date.now();
+      this.askedMs = nowMs();
       this.sample(this.volumes);
     } catch (error) {
       this.volumesError = error;
@@ -125,12 +126,12 @@ class Recorder {
   private sample(volumes: Volume[]): void {
     const sampled = volumes.map((volume): [string, RateHistory] => {
       const history = this.rates.get(volume.volume_id) ?? new RateHistory(SAMPLES);
-      return [volume.volume_id, history.with(volume, Date.now())];
+      return [volume.volume_id, history.with(volume, nowMs())];
     });
     this.rates = new Map(sampled);
     const latencies = volumes.map((volume): [string, LatencyHistory] => {
       const history = this.latencies.get(volume.volume_id) ?? new LatencyHistory(SAMPLES);
-      return [volume.volume_id, history.with(volume, Date.now())];
+      return [volume.volume_id, history.with(volume, nowMs())];
     });
     this.latencies = new Map(latencies);
   }

@@ -1,3 +1,4 @@
+import { printable } from "../text/printable";
 import type { Volume } from "../api/types";
 
 interface Sample {
@@ -25,7 +26,7 @@ export class LatencyHistory {
       atMs,
       elapsedNs: volume.elapsed_ns,
       devices: devices.map(({ member, path, places }) => ({
-        name: member === null ? `spare ${path}` : `member ${member}`,
+        name: member === null ? `spare ${printable(path)}` : `member ${member}`,
         writes: places.reduce((sum, [writes]) => sum + writes, 0),
         sumNs: places.reduce((sum, [writes, , mean]) => sum + writes * mean, 0),
       })),

@@ -282,11 +282,13 @@ fn summary_schema() -> Value {
                 "properties": {
                     "width_ns": count,
                     "series": {"type": "array", "items": text,
-                        "description": "Protocols, in the order of a bucket's bytes"},
+                        "description": "Protocols or values, in the order of a bucket's counts"},
                     "others": {"type": "integer", "minimum": 1, "description":
                         "The last series is no protocol: so many further ones share it"},
+                    "queries": {"type": "array", "items": {"type": ["string", "null"]},
+                        "description": "Of values: what selects each, null for all others"},
                     "buckets": {"type": "array", "items": {"type": "array"},
-                        "description": "Start in ns and bytes by series, of those with traffic"},
+                        "description": "Start in ns and counts by series, of those with traffic"},
                 },
             },
             "top": {"type": "array", "items": {
@@ -328,13 +330,15 @@ fn packets_schema() -> Value {
         "properties": {
             "packets": {"type": "array", "items": {
                 "type": "object",
-                "required": ["number", "time_ns", "length", "captured", "source", "destination",
-                    "protocol", "info", "payload_len", "data"],
+                "required": ["number", "time_ns", "length", "captured", "link_type", "source",
+                    "destination", "protocol", "info", "payload_len", "data"],
                 "properties": {
                     "number": count,
                     "time_ns": {"type": "integer"},
                     "length": count,
                     "captured": count,
+                    "link_type": {"type": "integer", "minimum": 0,
+                        "description": "As LINKTYPE_ of pcap numbers them"},
                     "source": text,
                     "destination": text,
                     "protocol": text,

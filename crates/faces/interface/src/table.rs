@@ -473,6 +473,16 @@ pub static ENDPOINTS: [Endpoint; 63] = [
                 "bytes (as without it), packets or sessions: of which those with the most",
             )
             .one_of(&["bytes", "packets", "sessions"]),
+            Parameter::text(
+                "series",
+                "Name of a field: traffic over time by its largest values instead of protocols",
+            ),
+            Parameter::text(
+                "over_time",
+                "bytes (as without it), packets or sessions, which count where they start: of the \
+                 traffic over time",
+            )
+            .one_of(&["bytes", "packets", "sessions"]),
         ],
         body: &[],
         media_types: &[JSON],

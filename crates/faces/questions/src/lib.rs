@@ -130,6 +130,10 @@ pub struct SummaryWanted {
     pub limit: usize,
     /// Of which those with the most.
     pub by: Weight,
+    /// Name of the field by which traffic over time is told apart, checked; else by protocol.
+    pub series: Option<String>,
+    /// What of the traffic is counted over time.
+    pub over_time: Weight,
 }
 
 /// Packets, a line of JSON each.

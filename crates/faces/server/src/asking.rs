@@ -250,6 +250,8 @@ async fn summary(service: &Arc<Service>, caller: &Caller, given: &Given) -> Resu
         fields,
         limit: usize::try_from(given.at_most("limit", VALUES, VALUES_MAX)?).unwrap_or(0),
         by: given.choice("by", (&Weight::ALL, Weight::Bytes), Weight::word)?,
+        series: given.text("series").filter(|name| !name.is_empty()).map(groupable).transpose()?,
+        over_time: given.choice("over_time", (&Weight::ALL, Weight::Bytes), Weight::word)?,
     };
     let form = (Framing::Members, JSON);
     ask(service, caller, (volume, What::Summary(wanted)), (query, form)).await

@@ -4,6 +4,7 @@
 //! Names of fields in JSON and CSV are those of queries and of the Parquet columns
 //! (docs/sessions.md). Text from outside goes through [`page::safe`], whatever it goes to.
 
+mod by_value;
 mod chosen;
 mod compared;
 mod explain;
@@ -44,6 +45,6 @@ pub use session::{
 };
 pub use session_table::SessionTable;
 pub use stenographer::stenographer_volume;
-pub use summary::summary_json;
+pub use summary::{OverTime, summary_json};
 pub use tag::tag_line;
 pub use top::{top, top_csv, top_json};

@@ -13,7 +13,7 @@ use serde::Serialize;
 use units::{ByteSize, NANOS_PER_SECOND, Timestamp};
 
 /// Protocols with a band of their own; the others share one.
-const BANDS_MAX: usize = 7;
+pub(crate) const BANDS_MAX: usize = 7;
 /// Lines of the plot.
 const HEIGHT: usize = 16;
 /// Characters of the vertical axis with its labels.
@@ -25,6 +25,8 @@ const COLOURS: [u8; BANDS_MAX + 1] = [34, 32, 33, 35, 36, 31, 94, 90];
 /// A protocol's band, or that of all others.
 pub(crate) struct Band {
     pub(crate) name: String,
+    /// Its place among the series; of what several share, none.
+    pub(crate) series: Option<usize>,
     bytes: u64,
     /// Bytes in each column.
     pub(crate) columns: Vec<u64>,
@@ -76,7 +78,8 @@ impl Chart {
                     *count = count.saturating_add(*bytes);
                 }
             }
-            Band { name: name.to_owned(), bytes: sum_of(counts.iter()), columns: counts }
+            let (name, bytes) = (name.to_owned(), sum_of(counts.iter()));
+            Band { name, series: Some(series), bytes, columns: counts }
         };
         let names = traffic.series().iter().enumerate();
         let mut bands: Vec<Band> = names.map(|(at, name)| of_series(at, name)).collect();
@@ -86,7 +89,7 @@ impl Chart {
             let rest = bands.split_off(BANDS_MAX);
             shared = Some(rest.len());
             let name = format!("{} others", rest.len());
-            let mut others = Band { name, bytes: 0, columns: vec![0; columns] };
+            let mut others = Band { name, series: None, bytes: 0, columns: vec![0; columns] };
             for band in rest {
                 others.bytes = others.bytes.saturating_add(band.bytes);
                 for (sum, more) in others.columns.iter_mut().zip(band.columns) {

@@ -1,13 +1,14 @@
-//! What sessions sum up to, as JSON: bytes over time by protocol, and the values of fields with the
-//! most, each with the query that selects it.
+//! What sessions sum up to, as JSON: traffic over time, and the values of fields with the most,
+//! each with the query that selects it.
 
-use extract::{Measure, Top, Traffic, Weight};
+use extract::{Found, Measure, Top, TopRow, Traffic, Weight};
 use page::safe::json_line;
 use page::text::Zone;
 use query::Field;
 use serde::Serialize;
 
-use crate::plot::{Band, Chart};
+use crate::by_value::TrafficByValue;
+use crate::plot::{BANDS_MAX, Band, Chart};
 use crate::session::Value;
 use crate::top::{name, text};
 
@@ -42,15 +43,21 @@ struct TrafficJson<'a> {
     /// The last series is no protocol: it is what so many further ones share.
     #[serde(skip_serializing_if = "Option::is_none")]
     others: Option<usize>,
-    /// Where each begins, and its bytes by series; those without traffic are left out.
+    /// Of values of a field, what selects each; null for what no query selects.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queries: Option<Vec<Option<String>>>,
+    /// Where each begins, and its counts by series; those without traffic are left out.
     buckets: Vec<(i64, Vec<u64>)>,
 }
 
 impl<'a> TrafficJson<'a> {
-    fn new(chart: Option<&'a Chart>) -> Self {
+    fn new(chart: Option<&'a Chart>, conditions: Option<&[String]>) -> Self {
         let Some(chart) = chart else {
-            return Self { width_ns: 0, series: Vec::new(), others: None, buckets: Vec::new() };
+            let (series, buckets) = (Vec::new(), Vec::new());
+            return Self { width_ns: 0, series, others: None, queries: None, buckets };
         };
+        let query = |band: &Band, all: &[String]| all.get(band.series?).cloned();
+        let queries = |all| chart.bands.iter().map(|band| query(band, all)).collect();
         let bucket = |column: usize| {
             let far = chart.column_ns.saturating_mul(i64::try_from(column).ok()?);
             let of = |band: &Band| band.columns.get(column).copied().unwrap_or(0);
@@ -62,6 +69,7 @@ impl<'a> TrafficJson<'a> {
             width_ns: chart.column_ns,
             series: chart.bands.iter().map(|band| &*band.name).collect(),
             others: chart.others,
+            queries: conditions.map(queries),
             buckets: (0..chart.columns).filter_map(bucket).collect(),
         }
     }
@@ -89,18 +97,75 @@ struct ValueJson {
     measure: MeasureJson,
 }
 
-/// One object: sums, bytes over time, and for each field at most `limit` values, those with the
+/// Values of a field that a plot tells apart: with what is without it and all others as many series
+/// as a chart has.
+const NAMED_MAX: usize = BANDS_MAX - 1;
+
+/// Traffic over time by protocol, or by values of a field with the queries that select them.
+#[derive(Debug)]
+pub struct OverTime {
+    traffic: OverTimeOf,
+    weight: Weight,
+}
+
+#[derive(Debug)]
+enum OverTimeOf {
+    Protocols(Traffic),
+    Values(TrafficByValue, Vec<String>),
+}
+
+impl OverTime {
+    /// By protocol.
+    pub fn by_protocol(weight: Weight) -> Self {
+        Self { traffic: OverTimeOf::Protocols(Traffic::default()), weight }
+    }
+
+    /// By those values of a field that have the most.
+    pub fn by_value(field: &'static Field, top: Top, weight: Weight) -> Self {
+        let rows = top.rows(weight, NAMED_MAX);
+        let condition = |row: &TopRow| field.condition(row.value.reading());
+        let mut conditions: Vec<String> = rows.iter().map(condition).collect();
+        conditions.push(format!("not has {}", field.name));
+        let named = |row: TopRow| {
+            let name = text(field.kind, &row.value, Zone::Utc);
+            (row.value, name)
+        };
+        let values = rows.into_iter().map(named).collect();
+        let traffic = TrafficByValue::new(field, values, weight);
+        Self { traffic: OverTimeOf::Values(traffic, conditions), weight }
+    }
+
+    /// Adds a session.
+    pub fn add(&mut self, found: &Found) {
+        match &mut self.traffic {
+            OverTimeOf::Protocols(traffic) => {
+                traffic.add_by_protocol(&found.session, self.weight);
+            }
+            OverTimeOf::Values(traffic, _) => traffic.add(found),
+        }
+    }
+
+    fn parts(&self) -> (&Traffic, Option<&[String]>) {
+        match &self.traffic {
+            OverTimeOf::Protocols(traffic) => (traffic, None),
+            OverTimeOf::Values(traffic, conditions) => (traffic.traffic(), Some(conditions)),
+        }
+    }
+}
+
+/// One object: sums, traffic over time, and for each field at most `limit` values, those with the
 /// most first.
 pub fn summary_json(
     total: &Measure,
-    traffic: &Traffic,
+    over_time: &OverTime,
     tops: Vec<(&'static Field, Top)>,
     (weight, limit): (Weight, usize),
 ) -> String {
+    let (traffic, conditions) = over_time.parts();
     let chart = Chart::new(traffic, COLUMNS_MAX);
     json_line(&SummaryJson {
         total: total.into(),
-        traffic: TrafficJson::new(chart.as_ref()),
+        traffic: TrafficJson::new(chart.as_ref(), conditions),
         top: tops.into_iter().map(|(field, top)| of_field(field, top, weight, limit)).collect(),
     })
 }
@@ -132,8 +197,8 @@ mod tests {
         let found = crate::session::tests::found("/a");
         let fields = ["orig_ip", "resp_port", "http_path"].map(|name| Field::find(name).unwrap());
         let mut tops = fields.map(|field| (field, Top::new(field)));
-        let mut traffic = Traffic::default();
-        traffic.add(&found.session);
+        let mut traffic = OverTime::by_protocol(Weight::Bytes);
+        traffic.add(&found);
         for (_, top) in &mut tops {
             top.add(&found);
         }
@@ -149,5 +214,30 @@ mod tests {
         let bytes = buckets.iter().flat_map(|bucket| bucket[1].as_array().unwrap());
         let sum: u64 = bytes.map(|bytes| bytes.as_u64().unwrap()).sum();
         assert_eq!(summary["total"]["bytes"], sum);
+    }
+    #[test]
+    fn series_of_a_field_come_with_the_queries_that_select_them() {
+        let found = crate::session::tests::found("/a");
+        let total = Measure::of(&found);
+        let summary = |name: &str, weight| -> serde_json::Value {
+            let field = Field::find(name).unwrap();
+            let mut top = Top::new(field);
+            top.add(&found);
+            let mut over_time = OverTime::by_value(field, top, weight);
+            over_time.add(&found);
+            let text = summary_json(&total, &over_time, Vec::new(), (weight, 1));
+            serde_json::from_str(&text).unwrap()
+        };
+        let sum = |summary: &serde_json::Value, series: usize| -> u64 {
+            let buckets = summary["traffic"]["buckets"].as_array().unwrap();
+            buckets.iter().map(|bucket| bucket[1][series].as_u64().unwrap()).sum()
+        };
+        let by_path = summary("http_path", Weight::Packets);
+        assert_eq!(by_path["traffic"]["queries"][0], "http_path = \"/a\"");
+        assert_eq!(sum(&by_path, 0), total.packets);
+        let without = summary("sni", Weight::Sessions);
+        assert_eq!(without["traffic"]["series"][0], "without sni");
+        assert_eq!(without["traffic"]["queries"], serde_json::json!(["not has sni", null]));
+        assert_eq!(sum(&without, 0), 1);
     }
 }

@@ -5,6 +5,7 @@ use core::slice::from_ref;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use format::session_row::SessionRow;
 use query::{Atlas, Field, Reading};
 use serde::{Deserialize, Serialize};
 use units::Timestamp;
@@ -79,7 +80,12 @@ impl Measure {
 
     /// Those of one session.
     pub fn of(found: &Found) -> Self {
-        let (orig, resp) = (&found.session.orig, &found.session.resp);
+        Self::of_row(&found.session)
+    }
+
+    /// Those of one row.
+    pub fn of_row(row: &SessionRow) -> Self {
+        let (orig, resp) = (&row.orig, &row.resp);
         Self {
             sessions: 1,
             packets: orig.packets.saturating_add(resp.packets),
@@ -213,7 +219,6 @@ impl TopValue {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use format::session_row::SessionRow;
     use wire::{FiveTuple, Protocol};
 
     use super::*;

@@ -1,12 +1,16 @@
-//! Traffic over time by protocol, from session rows: a histogram that widens as it grows.
+//! Traffic over time, from session rows, by protocol or by series of the caller's: a histogram that
+//! widens as it grows.
 //!
-//! A row's bytes are spread evenly from its first to its last packet: of a row of the index that is
-//! at most the length of a slice, of a session that is joined its whole life.
+//! A row's bytes and packets are spread evenly from its first to its last packet: of a row of the
+//! index that is at most the length of a slice, of a session that is joined its whole life. A
+//! session itself counts where it starts.
 
 use std::collections::BTreeMap;
 
 use format::session_row::SessionRow;
 use units::Timestamp;
+
+use crate::top::{Measure, Weight};
 
 /// Buckets kept; when the rows span more, two become one.
 const BUCKETS_MAX: i64 = 4096;
@@ -17,7 +21,7 @@ const BUCKET_NS: i64 = 1_000_000;
 pub const SERIES_COLUMNS: &[&str] =
     &["proto", "app", "orig_frame_bytes", "resp_frame_bytes", "orig_ip"];
 
-/// Bytes by time and protocol.
+/// Bytes, packets or sessions by time and series.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Traffic {
     width_ns: i64,
@@ -33,13 +37,29 @@ impl Default for Traffic {
 }
 
 impl Traffic {
-    /// Adds the bytes of a row.
+    /// With these series, in this order.
+    pub fn of_series(series: Vec<String>) -> Self {
+        Self { series, ..Self::default() }
+    }
+
+    /// Adds the bytes of a row to its protocol.
     pub fn add(&mut self, row: &SessionRow) {
-        let bytes = row.orig.frame_bytes.saturating_add(row.resp.frame_bytes);
+        self.add_by_protocol(row, Weight::Bytes);
+    }
+
+    /// Adds a row to its protocol: its bytes or packets, or itself.
+    pub fn add_by_protocol(&mut self, row: &SessionRow, weight: Weight) {
         let app = row.app.map(|known| known.app.name());
         let name = app.or_else(|| row.tuple.proto.name()).unwrap_or("other");
         let series = self.series_of(name);
-        let (start, end) = (row.start.0, row.end.0.max(row.start.0));
+        self.add_to(series, row, weight);
+    }
+
+    /// Adds a row to one of the series.
+    pub fn add_to(&mut self, series: usize, row: &SessionRow, weight: Weight) {
+        let amount = Measure::of_row(row).weight(weight);
+        let end = if weight == Weight::Sessions { row.start } else { row.end };
+        let (start, end) = (row.start.0, end.0.max(row.start.0));
         self.widen(start, end);
         let behind = i128::from(end) + 1;
         // Times lie up to 2^64 nanoseconds apart, which times 2^64 bytes is just below 2^128.
@@ -49,7 +69,7 @@ impl Traffic {
             // The share up to the bucket's end, less what was given: shares add up exactly.
             let bucket_end = (i128::from(number) + 1) * i128::from(self.width_ns);
             let until = (bucket_end.min(behind) - i128::from(start)).unsigned_abs();
-            let share = u128::from(bytes) * until / length;
+            let share = u128::from(amount) * until / length;
             let share = u64::try_from(share).expect("a share is no more than the whole");
             let counts = self.buckets.entry(number).or_default();
             if counts.len() <= series {
@@ -61,7 +81,7 @@ impl Traffic {
         }
     }
 
-    /// Names of the protocols, in the order of the counts.
+    /// Names of the series, in the order of the counts.
     pub fn series(&self) -> &[String] {
         &self.series
     }
@@ -71,7 +91,7 @@ impl Traffic {
         self.width_ns
     }
 
-    /// Buckets with traffic: where each begins, and its bytes by series; series that are not there
+    /// Buckets with traffic: where each begins, and its counts by series; series that are not there
     /// have none.
     pub fn buckets(&self) -> impl Iterator<Item = (Timestamp, &[u64])> {
         let buckets = self.buckets.iter();

@@ -110,11 +110,53 @@ fn a_summary_is_what_find_sums_up() {
         ("fields=prot", "did you mean proto"),
         ("fields=country", "database"),
         ("by=weight", "bytes or packets or sessions"),
+        ("over_time=weight", "bytes or packets or sessions"),
+        ("series=prot", "did you mean proto"),
+        ("series=country", "database"),
         ("limit=1001", "1000"),
     ] {
         let refused = served.get(&format!("/api/v1/summary?{wrong}"), &token);
         refused.is_refused(400, "wrong-parameter");
         assert!(refused.json()["detail"].as_str().unwrap().contains(word), "{refused:?}");
+    }
+}
+
+#[test]
+fn traffic_over_time_adds_up_to_the_values_of_any_field() {
+    let served = Served::over(Volume::recorded());
+    let token = served.token("reader", "sessions");
+    for (field, measure) in [("resp_port", "bytes"), ("dns_names", "packets"), ("app", "sessions")]
+    {
+        let path = format!("/api/v1/summary?fields={field}&limit=1000&by={measure}");
+        let path = format!("{path}&series={field}&over_time={measure}");
+        let summary = served.get(&path, &token).ok().json();
+        let traffic = &summary["traffic"];
+        let sum = |series: usize| -> u64 {
+            let buckets = traffic["buckets"].as_array().unwrap().iter();
+            buckets.map(|bucket| bucket[1][series].as_u64().unwrap()).sum()
+        };
+        let queries = traffic["queries"].as_array().unwrap();
+        let sums: Vec<u64> = (0..queries.len()).map(sum).collect();
+        let total = summary["total"][measure].as_u64().unwrap();
+        assert_eq!(sums.iter().sum::<u64>(), total, "{summary}");
+        let values = summary["top"][0]["values"].as_array().unwrap();
+        for (query, sum) in queries.iter().zip(sums) {
+            let value = values.iter().find(|value| value["query"] == *query);
+            let expected = match value {
+                Some(value) => value[measure].as_u64().unwrap(),
+                None if *query == format!("not has {field}") => {
+                    summary["top"][0]["absent"][measure].as_u64().unwrap()
+                }
+                // All others, whatever they are.
+                None => {
+                    assert!(query.is_null(), "{summary}");
+                    continue;
+                }
+            };
+            // A session with several values counts for one of them.
+            let is_shared = field == "dns_names" && value.is_some();
+            assert!(sum == expected || (is_shared && sum < expected), "{query}: {summary}");
+        }
     }
 }
 
@@ -165,6 +207,7 @@ fn packets_that_are_shown_are_those_of_an_extract() {
         let data = packet["data"].as_str().unwrap();
         let data = base64::engine::general_purpose::STANDARD.decode(data).unwrap();
         assert_eq!(packet["captured"], data.len());
+        assert_eq!(packet["link_type"], 1, "Ethernet, as the traffic is");
         assert!(written.windows(data.len()).any(|bytes| bytes == data), "{packet}");
         let (at, len) = (packet["payload_at"].as_u64(), packet["payload_len"].as_u64().unwrap());
         assert!(at.unwrap_or_default() + len <= packet["length"].as_u64().unwrap(), "{packet}");
