@@ -97,7 +97,7 @@ pub use payload::{Pattern, PatternError};
 pub use recorder::Recorder;
 pub use request::{CaseInfo, Limits, Request, SessionIds};
 pub use salvage::{SalvageReport, Salvaging, Unopened, salvage};
-pub use sorted::{SORT_BYTES_MAX, SortBy, Sorted};
+pub use sorted::{SORT_BYTES_MAX, SortBy, SortKey, Sorted};
 pub use standing::{Asking, Doubt, Standing, Stretch, StretchEnd, standing};
 pub use statement::{Asked, Manifest, PieceRead, VerifyExtractError, verify_extract};
 pub use tables::{GapsReport, PieceRow, check, gaps, pieces};
