@@ -48,8 +48,8 @@ pub(crate) const ROWS: [&[&str]; 13] = [
         "questions",
         "exposition",
     ],
-    &["tui", "server", "remote", "supervise", "setup", "archive", "attest"],
-    &["verbs"],
+    &["tui", "server", "remote", "supervise", "setup", "archive", "attest", "fleet", "authority"],
+    &["verbs", "sensors"],
     &["wirespool"],
     &["sim", "lab", "bench", "testdata", "xtask", "fuzz"],
 ];

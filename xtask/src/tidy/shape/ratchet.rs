@@ -12,7 +12,8 @@
 //! scans that end in the middle of a segment. `capture` is over the limit since filters are
 //! compiled in bounded time: those and libpcap's binding, 400 lines, can become a crate below it.
 //! `wirespool` rose from 12 400 for inputs with limits, and from 12 500 for what `config check`
-//! asks of verbs, and for requests.
+//! asks of verbs, and for requests; to 13 300 for `fleet`, whose flags have to be here: a row of
+//! verbs with flags between `verbs` and the binary could take them, and half of the rest.
 //! `server` is over the limit since answers end with their credential and statements keep to a
 //! filter: tokens, accounts and logins, 1000 lines, can become a crate below it.
 
@@ -37,7 +38,7 @@ pub(super) const ENTRIES: [Entry; 13] = [
     entry(Rule::FilesUsed, "crates/storage/volume/src/mount.rs", 16),
     entry(Rule::FilesUsed, "crates/tools/qualify/src/run.rs", 14),
     entry(Rule::CrateLines, "crates/faces/server", 8400),
-    entry(Rule::CrateLines, "crates/faces/wirespool", 12600),
+    entry(Rule::CrateLines, "crates/faces/wirespool", 13300),
     entry(Rule::CrateLines, "crates/packets/capture", 8200),
     entry(Rule::CrateLines, "crates/recorder/extract", 10000),
     entry(Rule::CrateLines, "crates/recorder/record", 8400),
