@@ -21,6 +21,7 @@ mod extract;
 mod families;
 mod fields;
 mod find;
+mod fleet;
 mod generate;
 mod hold;
 mod inspect;
@@ -103,10 +104,11 @@ enum Verb {
         words: Vec<OsString>,
     },
     Extract(extract::Flags),
+    Fleet(Box<fleet::Flags>),
     #[command(flatten)]
     Custody(custody::Verb),
-    Hold(hold::Flags),
-    Archive(Box<hold::ArchiveFlags>),
+    #[command(flatten)]
+    Kept(hold::Verb),
     Replay(Box<replay::Flags>),
     Prove(Box<prove::Flags>),
     Qualify(Box<qualify::Flags>),
@@ -166,9 +168,9 @@ fn run(verb: Verb) -> Outcome {
         #[cfg(not(feature = "sql"))]
         Verb::Sql { .. } => Err(failure::Usage(NO_SQL.to_owned()).into()),
         Verb::Extract(flags) => extract::run(&flags),
+        Verb::Fleet(flags) => fleet::run(&flags),
         Verb::Custody(verb) => custody::run(&verb),
-        Verb::Hold(flags) => hold::run(&flags),
-        Verb::Archive(flags) => hold::archive(&flags),
+        Verb::Kept(verb) => hold::run(&verb),
         Verb::Replay(flags) => replay::run(&flags),
         Verb::Diagnose(flags) => diagnose::run(&flags),
         Verb::Top(flags) => top::run(&flags),
