@@ -103,23 +103,23 @@ mod tests {
         Found { community_id: community.map(|id| CommunityId(id.to_owned())), ..found }
     }
 
-    fn at(sensor: usize, id: &str) -> Option<Sighting> {
-        Some(Sighting { sensor, session_id: id.to_owned() })
+    fn at(sensor: usize, id: &str) -> Sighting {
+        Sighting { sensor, session_id: id.to_owned() }
     }
 
     #[test]
     fn the_second_sight_of_a_session_names_the_first() {
         let mut marks = Marks::default();
         assert_eq!(marks.mark(0, &found("a", Some("1:x"), 10, 20)), None);
-        assert_eq!(marks.mark(1, &found("b", Some("1:x"), 15, 30)), at(0, "a"));
-        assert_eq!(marks.mark(2, &found("c", Some("1:x"), 19, 19)), at(0, "a"));
+        assert_eq!(marks.mark(1, &found("b", Some("1:x"), 15, 30)), Some(at(0, "a")));
+        assert_eq!(marks.mark(2, &found("c", Some("1:x"), 19, 19)), Some(at(0, "a")));
         // Its own next session, another conversation, a later one, one without a community id.
         assert_eq!(marks.mark(0, &found("d", Some("1:x"), 100, 101)), None);
         assert_eq!(marks.mark(1, &found("e", Some("1:y"), 10, 20)), None);
         assert_eq!(marks.mark(1, &found("f", Some("1:x"), 103, 104)), None);
         assert_eq!(marks.mark(1, &found("g", None, 10, 20)), None);
         // Clocks differ a little.
-        assert_eq!(marks.mark(1, &found("h", Some("1:x"), 102, 104)), at(0, "d"));
+        assert_eq!(marks.mark(1, &found("h", Some("1:x"), 102, 104)), Some(at(0, "d")));
     }
 
     #[test]
@@ -130,6 +130,6 @@ mod tests {
         }
         assert_eq!((marks.forgotten, marks.order.len(), marks.seen.len()), (1, 2, 1));
         assert_eq!(marks.mark(1, &found("d", Some("1:a"), 1, 2)), None);
-        assert_eq!(marks.mark(1, &found("e", Some("1:b"), 1, 2)), at(0, "c"));
+        assert_eq!(marks.mark(1, &found("e", Some("1:b"), 1, 2)), Some(at(0, "c")));
     }
 }

@@ -374,9 +374,9 @@ mod tests {
         }
         let (packets, bytes, hashes) = merged.finish("2 of 2", &[]).unwrap();
         assert_eq!((packets, bytes), (4, to_u64(out.len())));
-        let mut hasher = Hasher::default();
-        hasher.update(&out);
-        assert_eq!(hasher.finish(), hashes);
+        let mut again = Hasher::default();
+        again.update(&out);
+        assert_eq!(again.finish(), hashes);
         let (mut interfaces, mut seen) = (Vec::new(), Vec::new());
         for block in Blocks::new(&out, ByteOrder::Little) {
             match block.unwrap().1.view().unwrap() {

@@ -22,7 +22,7 @@ use crate::{evidence, stdout};
 /// What is kept beyond the ring.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    Hold(Flags),
+    Hold(Box<Flags>),
     Archive(Box<archive::Flags>),
 }
 

@@ -90,9 +90,9 @@ fn a_certificate_counts_for_what_and_as_long_as_it_was_made() {
 fn keys_are_private_and_a_renewed_certificate_is_of_the_same_one() {
     let made = Made::new();
     let first = made.enrol(Kind::Client, "alice", 7, NOW_S);
-    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!([mode(&first.key), mode(&made.folder.join("ca.key"))], [0o600; 2]);
-    assert_eq!(mode(&made.folder), 0o700);
+    let rights = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!([rights(&first.key), rights(&made.folder.join("ca.key"))], [0o600; 2]);
+    assert_eq!(rights(&made.folder), 0o700);
     let read = |path: &Path| fs::read(path).unwrap();
     let (key, certificate) = (read(&first.key), read(&first.certificate));
     let again = made.enrol(Kind::Client, "alice", 7, NOW_S + 5 * DAY_S);

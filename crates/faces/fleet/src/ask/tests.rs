@@ -60,24 +60,24 @@ struct Sensor {
 }
 
 struct Sensors {
-    sensors: Vec<Sensor>,
+    each: Vec<Sensor>,
     /// Connections, and breaks, of each.
     asked: Mutex<BTreeMap<usize, (u32, u32)>>,
     page_rows: usize,
 }
 
 impl Sensors {
-    fn new(sensors: Vec<Sensor>) -> Self {
-        Self { sensors, asked: Mutex::default(), page_rows: 3 }
+    fn new(each: Vec<Sensor>) -> Self {
+        Self { each, asked: Mutex::default(), page_rows: 3 }
     }
 
     fn names(&self) -> Vec<String> {
-        (0..self.sensors.len()).map(|at| format!("s{at}")).collect()
+        (0..self.each.len()).map(|at| format!("s{at}")).collect()
     }
 
     /// Breaks off behind its rows, as often as it does.
     fn check_break(&self, number: usize, at: usize) -> Result<(), Fault> {
-        let (behind, most) = match self.sensors[number].kind {
+        let (behind, most) = match self.each[number].kind {
             Kind::CutOff(behind) => (behind, u32::MAX),
             Kind::Shaky(behind, most) => (behind, most),
             _ => return Ok(()),
@@ -103,7 +103,7 @@ impl Transport for Sensors {
     type Item = Item;
 
     fn ask(&self, number: usize, line: &Line<'_, Item>) -> Result<Said, Fault> {
-        let sensor = &self.sensors[number];
+        let sensor = &self.each[number];
         let attempt = {
             let mut asked = self.asked.lock().unwrap();
             let (connections, _) = asked.entry(number).or_default();
@@ -200,7 +200,7 @@ proptest! {
         // A machine with much to do keeps threads waiting: only who is silent for ever is late.
         let (taken, parts) = run(&sensors, &limits(1500));
         let mut expected: Vec<(i64, usize, usize)> = Vec::new();
-        for (number, Sensor { kind, rows }) in sensors.sensors.iter().enumerate() {
+        for (number, Sensor { kind, rows }) in sensors.each.iter().enumerate() {
             let (count, condition) = match kind {
                 Kind::CutOff(behind) if *behind < rows.len() => (*behind, Condition::BrokenOff),
                 Kind::Dead => (0, Condition::Down),
@@ -242,7 +242,7 @@ fn with_patience_the_first_rows_do_not_wait_and_late_ones_are_counted() {
     let stuck = Sensor { kind: Kind::Stuck, rows: rows_at(&[0, 1]) };
     let sensors = Sensors::new(vec![stuck, honest(&[5, 6])]);
     let (patience, hedge) = (Some(Duration::ZERO), Duration::from_millis(300));
-    let (taken, parts) = run(&sensors, &Limits { patience, hedge, ..limits(60_000) });
+    let (taken, parts) = run(&sensors, &Limits { hedge, patience, ..limits(60_000) });
     let of: Vec<usize> = taken.iter().map(|(sensor, _)| *sensor).collect();
     assert_eq!(of, [1, 1, 0, 0]);
     assert_eq!([parts[0].late, parts[1].late], [2, 0]);

@@ -25,8 +25,8 @@ pub(super) const MEMORY_BYTES: usize = 128 << 20;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Sensors")]
 pub(super) struct FleetFlags {
-    /// The file of sensors: [sensor.NAME] with url, and token_file, ca, certificate, key, volume
-    /// where they are needed
+    /// The file of sensors: `[sensor.NAME]` with `url`, and `token_file`, `ca`, `certificate`,
+    /// `key`, `volume` where they are needed
     #[arg(long, value_name = "FILE", default_value = FILE)]
     fleet: PathBuf,
     /// Ask only these sensors, by name; may be given several times

@@ -23,7 +23,7 @@ const NEWEST_MAX: u64 = 10_000;
 /// Find sessions of all sensors.
 ///
 /// Shows the sessions of all sensors that match a query, oldest first, each with the name of its
-/// sensor; of one that two sensors saw the second names the first (SAME AS, same_as). The first
+/// sensor; of one that two sensors saw the second names the first (SAME AS, `same_as`). The first
 /// ones are shown as soon as no sensor can have an earlier one. The answer ends with what is
 /// missing from it, sensor by sensor. At most 128 MiB of sessions wait in memory for their place.
 #[derive(Debug, Args)]
@@ -139,7 +139,9 @@ pub(super) fn run(flags: &Flags) -> Outcome {
     let parts = ask(&finding, (&names, &flags.fleet.limits(flags.patience)), &mut |event| {
         let Event::Item(sensor, row) = event else {
             let shown = || page::text::plural(count, "session");
-            progress.iter_mut().for_each(|progress| progress.text(&shown));
+            if let Some(progress) = &mut progress {
+                progress.text(&shown);
+            }
             out.flush()?;
             return Ok(Taken::More);
         };

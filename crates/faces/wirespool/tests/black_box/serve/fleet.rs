@@ -1,7 +1,7 @@
 //! `fleet`: five services asked as one, with certificates of an authority that `enrol` made; one
 //! that is killed, one that is stopped, one whose recorder runs; services that lie.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -39,7 +39,7 @@ impl Fleet {
             let volume = Volume::empty();
             match FILES.get(at) {
                 Some(file) => {
-                    drop(volume.record(&["--read", &format!("{CAPTURES}/{file}")]).done())
+                    drop(volume.record(&["--read", &format!("{CAPTURES}/{file}")]).done());
                 }
                 None => recorder = Some(recording(&volume)),
             }
@@ -132,10 +132,11 @@ struct Packet {
 fn read_pcapng(path: &str) -> Vec<Packet> {
     let bytes = fs::read(path).unwrap();
     let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    let size_at = |at: usize| usize::try_from(u32_at(at)).unwrap();
     let u16_at = |at: usize| u16::from_le_bytes(bytes[at..at + 2].try_into().unwrap());
     let (mut at, mut interfaces, mut packets) = (0, Vec::new(), Vec::new());
     while at < bytes.len() {
-        let len = u32_at(at + 4) as usize;
+        let len = size_at(at + 4);
         match u32_at(at) {
             1 => {
                 let (mut option, mut name) = (at + 16, String::new());
@@ -150,9 +151,9 @@ fn read_pcapng(path: &str) -> Vec<Packet> {
                 interfaces.push(name);
             }
             6 => {
-                let interface = interfaces[u32_at(at + 8) as usize].clone();
+                let interface = interfaces[size_at(at + 8)].clone();
                 let time = u64::from(u32_at(at + 12)) << 32 | u64::from(u32_at(at + 16));
-                let data = bytes[at + 28..at + 28 + u32_at(at + 20) as usize].to_vec();
+                let data = bytes[at + 28..at + 28 + size_at(at + 20)].to_vec();
                 packets.push(Packet { time, interface, data });
             }
             _ => {}
@@ -263,9 +264,9 @@ fn packets_of_all_sensors_are_one_file_in_the_order_of_time() {
         let again = fleet.ask(&["extract", query, "-w", &path]);
         again.is_refused("exists already");
     }
-    let names: BTreeMap<String, ()> =
-        read_pcapng(&fleet.file("all.pcapng")).into_iter().map(|it| (it.interface, ())).collect();
-    assert!(NAMES.iter().all(|name| names.keys().any(|it| it.starts_with(&format!("{name}:")))));
+    let names: BTreeSet<String> =
+        read_pcapng(&fleet.file("all.pcapng")).into_iter().map(|it| it.interface).collect();
+    assert!(NAMES.iter().all(|name| names.iter().any(|it| it.starts_with(&format!("{name}:")))));
     fleet.ask(&["extract", "port 53", "-w", "x", "--sessions", "y"]).fails_with(2, "--sessions");
 }
 
@@ -374,9 +375,9 @@ fn a_sensor_that_lies_is_named_and_the_others_are_heard() {
     let path = honest.volume.file("fleet.toml");
     let mut text =
         format!("[sensor.honest]\nurl = \"http://{}\"\ntoken_file = \"token\"\n", honest.address);
-    for (name, url, _) in &liars {
-        text += &format!("[sensor.{name}]\nurl = \"{url}\"\n");
-    }
+    let table =
+        |(name, url, _): &(&str, String, &str)| format!("[sensor.{name}]\nurl = \"{url}\"\n");
+    text.extend(liars.iter().map(table));
     fs::write(&path, text).unwrap();
     let words = ["fleet", "find", "--json", "--fleet", &path, "--sensor-deadline", "20s"];
     let ran = run(&words);
