@@ -48,8 +48,8 @@ pub(crate) const ROWS: [&[&str]; 15] = [
         "questions",
         "exposition",
     ],
-    &["tui", "server", "remote", "supervise", "setup", "archive", "attest"],
-    &["verbs"],
+    &["tui", "server", "remote", "supervise", "setup", "archive", "attest", "fleet", "authority"],
+    &["verbs", "sensors"],
     &["flags"],
     &["tool-verbs"],
     &["wirespool"],
@@ -81,7 +81,8 @@ pub(crate) const TOOLS: usize = 14;
 /// to the binary and its verbs, what waits for many clients to the row of the server. A report
 /// derives its serialization where it is declared, in a job, in what jobs stand on, or in a crate
 /// of the boundary. A job, and what jobs have for evidence, reads JSON that it or others wrote;
-/// only `page`, which knows no job, writes it (`boundary` checks that). Tests may use them anywhere.
+/// only `page`, which knows no job, writes it (`boundary` checks that). Tests may use them
+/// anywhere.
 const OWNED: [(&str, &[usize]); 15] = [
     ("blazesym", &BOUNDARY),
     ("libc", &BOUNDARY),

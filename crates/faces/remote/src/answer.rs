@@ -25,6 +25,7 @@ pub struct Answer<'s> {
     /// Id under which the service remembers it.
     id: Option<String>,
     now_ns: Option<i64>,
+    line_bytes_max: usize,
 }
 
 impl<'s> Answer<'s> {
@@ -36,7 +37,8 @@ impl<'s> Answer<'s> {
         };
         let id = id.filter(is_id).map(str::to_owned);
         let now_ns = text("wirespool-now").and_then(|text| text.parse().ok());
-        Self { asker, body, rest: Bytes::new(), id, now_ns }
+        let line_bytes_max = LINE_BYTES_MAX;
+        Self { asker, body, rest: Bytes::new(), id, now_ns, line_bytes_max }
     }
 
     /// Id under which the service remembers it.
@@ -45,6 +47,11 @@ impl<'s> Answer<'s> {
     /// When it has named none.
     pub fn id(&self) -> Result<&str, Error> {
         self.id.as_deref().ok_or_else(|| self.asker.unlike("its answer has no id"))
+    }
+
+    /// Lines are no longer than this.
+    pub(crate) fn bound_lines(&mut self, bytes_max: Option<usize>) {
+        self.line_bytes_max = bytes_max.unwrap_or(LINE_BYTES_MAX);
     }
 
     /// What relative times of its query count from, where the service has said so.
@@ -107,7 +114,7 @@ impl<'s> Answer<'s> {
             };
             let end = bytes.iter().position(|byte| *byte == b'\n');
             let count = end.unwrap_or(bytes.len());
-            if count > LINE_BYTES_MAX.saturating_sub(line.len()) {
+            if count > self.line_bytes_max.saturating_sub(line.len()) {
                 return Err(self.asker.unlike("one of its lines is too long"));
             }
             line.extend_from_slice(bytes.get(..count).unwrap_or_default());

@@ -8,6 +8,12 @@ use serde_json::{Map, Value};
 pub struct WhoAmI {
     /// The volumes that are served.
     pub volumes: Vec<Volume>,
+    /// Version of the program.
+    #[serde(default)]
+    pub version: Option<String>,
+    /// What time it has.
+    #[serde(default)]
+    pub now_ns: Option<i64>,
 }
 
 /// How the volumes stand.
@@ -33,6 +39,9 @@ pub struct Said {
     pub count: Option<u64>,
     /// What is missing from it.
     pub statement: Option<Statement>,
+    /// Where an answer of sessions goes on that was cut.
+    #[serde(default)]
+    pub next_cursor: Option<String>,
 }
 
 impl Said {
@@ -67,11 +76,27 @@ pub struct Statement {
 struct Missing {
     #[serde(default)]
     erased_through_ns: Option<i64>,
+    #[serde(default)]
+    not_known: Vec<Doubt>,
 }
+
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+struct Doubt {
+    #[serde(default)]
+    why: String,
+}
+
+/// The word for times that a recorder which runs has not reported yet.
+const GOING: &str = "going";
 
 impl Statement {
     /// Something was erased on purpose.
     pub fn is_erased(&self) -> bool {
         self.completeness.erased_through_ns.is_some()
+    }
+
+    /// Its recorder has not yet reported the newest packets.
+    pub fn is_behind(&self) -> bool {
+        self.completeness.not_known.iter().any(|doubt| doubt.why == GOING)
     }
 }

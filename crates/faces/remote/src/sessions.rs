@@ -13,6 +13,10 @@ pub struct Wanted {
     pub limit: Option<u64>,
     /// A parameter for it; by their start without one.
     pub order: Option<(&'static str, String)>,
+    /// Where an answer before this one was cut.
+    pub cursor: Option<String>,
+    /// A session is no longer in bytes, where many services are asked at once.
+    pub line_bytes_max: Option<usize>,
 }
 
 /// Why not all sessions were taken.
@@ -40,8 +44,10 @@ pub fn sessions<E>(
     take: &mut dyn FnMut(&Found) -> Result<(), E>,
 ) -> Result<Said, Ended<E>> {
     let limit = wanted.limit.map(|limit| ("limit", limit.to_string()));
-    let parameters: Vec<_> = limit.into_iter().chain(wanted.order.clone()).collect();
+    let cursor = wanted.cursor.clone().map(|cursor| ("cursor", cursor));
+    let parameters: Vec<_> = limit.into_iter().chain(wanted.order.clone()).chain(cursor).collect();
     let mut answer = there.get("/api/v1/sessions", &parameters, NDJSON)?;
+    answer.bound_lines(wanted.line_bytes_max);
     let (mut buffer, mut count) = (Vec::new(), 0_u64);
     while let Some(line) = answer.line(&mut buffer)? {
         let wrong = |why| there.unlike(&format!("a session that is none: {why}"));

@@ -161,8 +161,18 @@ pub struct ChosenTable {
 impl ChosenTable {
     /// A table at most `width` characters wide, as far as shortened texts make it so.
     pub fn new(columns: SessionColumns, width: Option<usize>, zone: Zone) -> Self {
+        Self::behind(&[], columns, width, zone)
+    }
+
+    /// The same behind further columns.
+    pub fn behind(
+        before: &[Column<'_>],
+        columns: SessionColumns,
+        width: Option<usize>,
+        zone: Zone,
+    ) -> Self {
         let titles: Vec<String> = columns.choices.iter().map(title).collect();
-        let layout: Vec<Column<'_>> = (columns.choices.iter().zip(&titles))
+        let own: Vec<Column<'_>> = (columns.choices.iter().zip(&titles))
             .map(|(choice, title)| {
                 let kind = choice.field.map(|field| field.kind);
                 Column {
@@ -176,16 +186,22 @@ impl ChosenTable {
                 }
             })
             .collect();
-        let table = LongTable::new(&layout, width);
+        let table = LongTable::new(&[before, &own].concat(), width);
         Self { columns, table, zone }
     }
 
     /// Takes a row; gives the text that is ready to be shown.
     #[must_use]
     pub fn push(&mut self, row: &Found) -> String {
+        self.push_behind(Vec::new(), row)
+    }
+
+    /// The same behind cells of the further columns.
+    #[must_use]
+    pub fn push_behind(&mut self, mut before: Vec<String>, row: &Found) -> String {
         let columns = &self.columns;
-        let cells = columns.choices.iter().map(|choice| columns.cell(choice, row, self.zone));
-        self.table.push(cells.collect())
+        before.extend(columns.choices.iter().map(|choice| columns.cell(choice, row, self.zone)));
+        self.table.push(before)
     }
 
     /// The rest of the text: of no rows, none.

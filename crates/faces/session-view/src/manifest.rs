@@ -180,24 +180,29 @@ fn sealed(body: &str, key: Option<&SigningKey>) -> String {
     format!("{body}{BEFORE_SEAL}{seal}{AFTER_SEAL}")
 }
 
+/// Anything that is an object of JSON, ended by a seal, signed if there is a key.
+pub fn sealed_json(form: &impl Serialize, key: Option<&SigningKey>) -> String {
+    sealed(body_of(&json_pretty(form)), key)
+}
+
 /// An anchor as JSON. It ends with a seal, signed if there is a key.
 pub fn anchor_json(anchor: &AnchorForm, key: Option<&SigningKey>) -> String {
-    sealed(body_of(&json_pretty(anchor)), key)
+    sealed_json(anchor, key)
 }
 
 /// The receipt of an erasure as JSON. It ends with a seal, signed if there is a key.
 pub fn receipt_json(receipt: &ReceiptForm, key: Option<&SigningKey>) -> String {
-    sealed(body_of(&json_pretty(receipt)), key)
+    sealed_json(receipt, key)
 }
 
 /// A request for an extract as JSON, sealed and signed.
 pub fn request_json(request: &RequestForm, key: Option<&SigningKey>) -> String {
-    sealed(body_of(&json_pretty(request)), key)
+    sealed_json(request, key)
 }
 
 /// The approval of a request as JSON, sealed and signed.
 pub fn approval_json(approval: &ApprovalForm, key: Option<&SigningKey>) -> String {
-    sealed(body_of(&json_pretty(approval)), key)
+    sealed_json(approval, key)
 }
 
 /// A line of a witness file.

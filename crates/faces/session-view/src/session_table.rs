@@ -40,11 +40,17 @@ pub struct SessionTable {
 impl SessionTable {
     /// A table at most `width` characters wide, its times as they are in `zone`.
     pub fn new(width: Option<usize>, zone: Zone) -> Self {
+        Self::behind(&[], width, zone)
+    }
+
+    /// The same behind further columns.
+    pub fn behind(before: &[Column<'_>], width: Option<usize>, zone: Zone) -> Self {
         let start = format!("START ({})", zone.name());
-        let columns = COLUMNS.map(|column| match column.title {
+        let own = COLUMNS.map(|column| match column.title {
             "START" => Column { title: &start, ..column },
             _ => column,
         });
+        let columns = [before, &own].concat();
         let is_wide = width.is_none_or(|width| width >= WIDE);
         Self { table: LongTable::new(&columns, width), zone, is_wide }
     }
@@ -52,8 +58,15 @@ impl SessionTable {
     /// Takes a row; gives the text that is ready to be shown.
     #[must_use]
     pub fn push(&mut self, row: &Found) -> String {
+        self.push_behind(Vec::new(), row)
+    }
+
+    /// The same behind cells of the further columns.
+    #[must_use]
+    pub fn push_behind(&mut self, mut before: Vec<String>, row: &Found) -> String {
         let start = self.start(row.session.start);
-        self.table.push(cells(row, start))
+        before.extend(cells(row, start));
+        self.table.push(before)
     }
 
     /// The rest of the text: of no rows, none.

@@ -1,11 +1,14 @@
 //! The verbs that look at disks, connections and this machine: qualify, diagnose, top, trace,
-//! bench, replay and prove. Each has a module with its flags and its run.
+//! bench, replay and prove; and the doors for programs that know other recorders: extcap, stenoread
+//! and stenocurl. Each has a module with its flags and its run.
 
 pub mod bench;
 pub mod diagnose;
+pub mod extcap;
 pub mod prove;
 pub mod qualify;
 pub mod replay;
+pub mod steno;
 pub mod top;
 pub mod trace;
 

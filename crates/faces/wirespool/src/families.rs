@@ -12,6 +12,7 @@ const FAMILIES: [(&str, &[&str]); 7] = [
         &[
             "find",
             "extract",
+            "fleet",
             "request",
             "approve",
             "decrypt",

@@ -15,7 +15,8 @@ use host::{StopFlag, SystemClock};
 use query::Query;
 
 pub(crate) use self::flags::Flags;
-use self::flags::{Order, field};
+use self::flags::Order;
+pub(crate) use self::flags::{field, no_field, sort_by};
 use self::form::Form;
 use self::source::Source;
 use crate::answered::Answered;
@@ -83,7 +84,7 @@ fn check_remote(flags: &Flags) -> anyhow::Result<()> {
 }
 
 /// The same of what is asked.
-fn check_query(query: &Query) -> Result<(), Usage> {
+pub(crate) fn check_query(query: &Query) -> Result<(), Usage> {
     match query.all_needing_atlas().into_iter().next() {
         None => Ok(()),
         Some(field) => Err(Usage(format!(
@@ -109,7 +110,7 @@ fn list(flags: &Flags, source: &Source, query: &Query) -> anyhow::Result<Answere
                 Order::NewestFirst => Some(("order", "newest".to_owned())),
                 Order::Sorted(_) => flags.sort.clone().map(|sort| ("sort", sort)),
             };
-            let wanted = Wanted { limit: flags.limit, order };
+            let wanted = Wanted { limit: flags.limit, order, ..Wanted::default() };
             remote::sessions(there, &wanted, &mut take)?
         }
     };

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use ::extract::Request;
 use ::hold::{Aside, Room, put_aside};
 use anyhow::bail;
-use clap::Args;
+use clap::{Args, Subcommand};
 use host::StopFlag;
 use units::ByteSize;
 
@@ -19,7 +19,19 @@ use crate::reading::ReadingFlags;
 use crate::selection::{CaseFlags, SelectionFlags, Throttle};
 use crate::{evidence, stdout};
 
-pub(crate) use self::archive::{Flags as ArchiveFlags, run as archive};
+/// What is kept beyond the ring.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    Hold(Box<Flags>),
+    Archive(Box<archive::Flags>),
+}
+
+pub(crate) fn run(verb: &Verb) -> Outcome {
+    match verb {
+        Verb::Hold(flags) => hold(flags),
+        Verb::Archive(flags) => archive::run(flags),
+    }
+}
 
 /// Put packets aside, beyond the reach of the ring.
 ///
@@ -64,7 +76,7 @@ pub(crate) struct Flags {
     reading: ReadingFlags,
 }
 
-pub(crate) fn run(flags: &Flags) -> Outcome {
+fn hold(flags: &Flags) -> Outcome {
     let Some(volume) = &flags.volume else { return list(flags) };
     let selection = flags.selection.selection(&flags.query)?;
     if selection.pseudonyms().is_some_and(Pseudonyms::has_escrow) {

@@ -10,11 +10,11 @@ mod create;
 mod custody;
 mod demo;
 mod evidence;
-mod extcap;
 mod extract;
 mod families;
 mod fields;
 mod find;
+mod fleet;
 mod generate;
 mod hold;
 mod inspect;
@@ -26,7 +26,6 @@ mod selection;
 mod serve;
 #[cfg(feature = "sql")]
 mod sql;
-mod steno;
 mod tag;
 
 use std::env;
@@ -37,7 +36,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use flags::{answered, arguments, atlas, reading, remote};
-use tool_verbs::{bench, diagnose, prove, qualify, replay, top, trace};
+use tool_verbs::{bench, diagnose, extcap, prove, qualify, replay, steno, top, trace};
 use verbs::{any, failure, output_file, progress, recorder, stdout, workers};
 
 use failure::{Outcome, Verdict, warn};
@@ -92,10 +91,11 @@ enum Verb {
         words: Vec<OsString>,
     },
     Extract(extract::Flags),
+    Fleet(Box<fleet::Flags>),
     #[command(flatten)]
     Custody(custody::Verb),
-    Hold(hold::Flags),
-    Archive(Box<hold::ArchiveFlags>),
+    #[command(flatten)]
+    Kept(hold::Verb),
     Replay(Box<replay::Flags>),
     Prove(Box<prove::Flags>),
     Qualify(Box<qualify::Flags>),
@@ -155,9 +155,9 @@ fn run(verb: Verb) -> Outcome {
         #[cfg(not(feature = "sql"))]
         Verb::Sql { .. } => Err(failure::Usage(NO_SQL.to_owned()).into()),
         Verb::Extract(flags) => extract::run(&flags),
+        Verb::Fleet(flags) => fleet::run(&flags),
         Verb::Custody(verb) => custody::run(&verb),
-        Verb::Hold(flags) => hold::run(&flags),
-        Verb::Archive(flags) => hold::archive(&flags),
+        Verb::Kept(verb) => hold::run(&verb),
         Verb::Replay(flags) => replay::run(&flags),
         Verb::Diagnose(flags) => diagnose::run(&flags),
         Verb::Top(flags) => top::run(&flags),

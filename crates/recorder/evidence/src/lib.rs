@@ -11,6 +11,7 @@ mod attested;
 mod clock_use;
 mod coverage;
 mod der;
+mod hashing;
 mod key;
 mod listed;
 mod maker;
@@ -34,6 +35,7 @@ pub use attested::{
 };
 pub use clock_use::{ClockUse, TimesBy};
 pub use coverage::{Coverage, coverage};
+pub use hashing::{Hasher, Hashes, Hashing};
 pub use key::{AskPassphrase, KeyError, NAMESPACE, PublicKey, SigningKey};
 pub use listed::{Body, LISTED_BYTES, ListError, Listed, ListedStripes, list_header};
 pub use maker::Maker;

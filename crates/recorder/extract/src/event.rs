@@ -31,6 +31,18 @@ pub struct Found {
     pub is_provisional: bool,
 }
 
+impl Found {
+    /// What it takes in memory.
+    pub fn bytes(&self) -> usize {
+        let ids: usize = self.rows.iter().map(|id| id.len() + size_of::<String>()).sum();
+        size_of::<Self>()
+            + ids
+            + self.id.len()
+            + self.session.names.heap_bytes()
+            + size_of_val(self.session.pieces.as_slice())
+    }
+}
+
 /// Events of a [`crate::find()`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event<'a> {

@@ -7,6 +7,7 @@
 use std::io::{ErrorKind, Write};
 
 use anonymise::Anonymiser;
+use evidence::{Hashes, Hashing};
 use format::pcapng::{
     Blocks, ByteOrder, EnhancedPacketFields, OptionCode, OptionScope, Options, View,
     normalize_options_where, put_comment, put_enhanced_packet, put_interface_description,
@@ -19,7 +20,6 @@ use wire::{LinkType, MADE_HEADER_BYTES_MAX, made_header, network_layer};
 
 use crate::Error;
 use crate::completeness::Disorder;
-use crate::hashing::{Hashes, Hashing};
 use crate::request::{Limits, Request};
 use crate::target::{OpenOutput, OpenSession, SessionStart, Target};
 
@@ -67,7 +67,7 @@ struct Stream<'a> {
 
 impl<'a> Stream<'a> {
     fn open(to: Box<dyn Write + 'a>, link_type: Option<LinkType>) -> Result<Self, Error> {
-        Ok(Self::new(to, link_type, Hashing::start()?))
+        Ok(Self::new(to, link_type, Hashing::start().map_err(Error::Thread)?))
     }
 
     fn new(to: Box<dyn Write + 'a>, link_type: Option<LinkType>, hashing: Hashing) -> Self {

@@ -22,30 +22,50 @@ pub struct SortBy {
     pub is_descending: bool,
 }
 
-/// The place of a session; sessions without a value come last, those with the same value in the
-/// order in which they came.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct Place {
-    value: Option<TopValue>,
-    is_descending: bool,
-    arrival: u64,
+impl SortBy {
+    /// The place of a session in this order.
+    pub fn key(&self, found: &Found, atlas: Option<&Atlas>) -> SortKey {
+        let Self { field, is_descending } = *self;
+        let mut value: Option<TopValue> = None;
+        field.each((&found.session, from_ref(&found.id)), atlas, |reading| {
+            let next = TopValue::of(reading);
+            let is_first = value.as_ref().is_none_or(|first| (next > *first) == is_descending);
+            if is_first {
+                value = Some(next);
+            }
+        });
+        SortKey { value, is_descending }
+    }
 }
 
-impl Ord for Place {
+/// The value of a session in an order; sessions without one come last. Keys of one order compare.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SortKey {
+    value: Option<TopValue>,
+    is_descending: bool,
+}
+
+impl Ord for SortKey {
     fn cmp(&self, other: &Self) -> Ordering {
-        let by_value = match (&self.value, &other.value) {
+        match (&self.value, &other.value) {
             (Some(own), Some(other)) if self.is_descending => other.cmp(own),
             (Some(own), Some(other)) => own.cmp(other),
             (own, other) => own.is_none().cmp(&other.is_none()),
-        };
-        by_value.then(self.arrival.cmp(&other.arrival))
+        }
     }
 }
 
-impl PartialOrd for Place {
+impl PartialOrd for SortKey {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
+}
+
+/// The place of a session; those with the same value come in the order in which they came.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Place {
+    key: SortKey,
+    arrival: u64,
 }
 
 /// Takes sessions in any order and keeps the first ones of the order that is asked for.
@@ -82,23 +102,15 @@ impl Sorted {
 
     /// Takes a session.
     pub fn push(&mut self, found: &Found) {
-        let SortBy { field, is_descending } = self.by;
-        let mut value: Option<TopValue> = None;
-        field.each((&found.session, from_ref(&found.id)), self.atlas.as_deref(), |reading| {
-            let next = TopValue::of(reading);
-            let is_first = value.as_ref().is_none_or(|first| (next > *first) == is_descending);
-            if is_first {
-                value = Some(next);
-            }
-        });
+        let key = self.by.key(found, self.atlas.as_deref());
         self.arrivals += 1;
-        let place = Place { value, is_descending, arrival: self.arrivals };
+        let place = Place { key, arrival: self.arrivals };
         let is_full = self.count() >= self.limit;
         self.is_limited |= is_full;
         if is_full && self.held.last_key_value().is_none_or(|(last, _)| place > *last) {
             return;
         }
-        self.bytes += bytes(&place, found);
+        self.bytes += place.bytes() + found.bytes();
         self.held.insert(place, found.clone());
         while self.count() > self.limit {
             self.drop_last();
@@ -115,7 +127,7 @@ impl Sorted {
 
     fn drop_last(&mut self) {
         if let Some((place, found)) = self.held.pop_last() {
-            self.bytes -= bytes(&place, &found);
+            self.bytes -= place.bytes() + found.bytes();
         }
     }
 
@@ -125,20 +137,16 @@ impl Sorted {
     }
 }
 
-/// What a session takes in memory.
-fn bytes(place: &Place, found: &Found) -> usize {
-    let value = match &place.value {
-        Some(TopValue::Text(text)) => text.capacity(),
-        _ => 0,
-    };
-    let ids: usize = found.rows.iter().map(|id| id.len() + size_of::<String>()).sum();
-    // A tree's nodes are at least half full.
-    2 * (size_of::<Place>() + size_of::<Found>())
-        + value
-        + ids
-        + found.id.len()
-        + found.session.names.heap_bytes()
-        + size_of_val(found.session.pieces.as_slice())
+impl Place {
+    /// What it takes in memory, and the session beside it, as far as their sizes are known. A
+    /// tree's nodes are at least half full.
+    fn bytes(&self) -> usize {
+        let value = match &self.key.value {
+            Some(TopValue::Text(text)) => text.capacity(),
+            _ => 0,
+        };
+        2 * size_of::<Self>() + size_of::<Found>() + value
+    }
 }
 
 #[cfg(test)]

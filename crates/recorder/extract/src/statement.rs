@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::io::{self, Read};
 
-use evidence::{ApprovedForm, ClockUse};
+use evidence::{ApprovedForm, ClockUse, Hasher, Hashes};
 use format::head::VolumeId;
 use format::session_row::PieceId;
 use serde::Serialize;
@@ -12,7 +12,6 @@ use units::number::to_u64;
 
 use crate::OutputSummary;
 use crate::completeness::Completeness;
-use crate::hashing::{Hasher, Hashes};
 use crate::payload::Pattern;
 use crate::request::{CaseInfo, Limits, Request, SessionIds};
 

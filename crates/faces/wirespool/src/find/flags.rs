@@ -128,21 +128,13 @@ impl Flags {
     /// The order that was asked for.
     pub(super) fn order(&self) -> anyhow::Result<Order> {
         let Some(text) = &self.sort else { return Ok(Order::OldestFirst) };
-        let (name, is_descending) = match text.rsplit_once(':') {
-            Some((name, "desc")) => (name, true),
-            Some((name, "asc")) => (name, false),
-            Some((_, order)) => {
-                return Err(Usage(format!("{order:?} is no order; write asc or desc")).into());
-            }
-            None => (text.as_str(), false),
-        };
-        let field = field(name)?;
+        let by @ SortBy { field, is_descending } = sort_by(text)?;
         let are_few = self.limit.is_some_and(|limit| limit <= NEWEST_MAX);
         if field.name == "start_ns" && is_descending && are_few {
             return Ok(Order::NewestFirst);
         }
         let atlas = self.atlas.read(field.needs_atlas().then_some(field))?;
-        Ok(Order::Sorted(Sorted::new(SortBy { field, is_descending }, self.limit, atlas)))
+        Ok(Order::Sorted(Sorted::new(by, self.limit, atlas)))
     }
 }
 
@@ -156,12 +148,25 @@ pub(super) enum Order {
     Sorted(Sorted),
 }
 
+/// An order: `FIELD`, `FIELD:asc` or `FIELD:desc`.
+pub(crate) fn sort_by(text: &str) -> Result<SortBy, Usage> {
+    let (name, is_descending) = match text.rsplit_once(':') {
+        Some((name, "desc")) => (name, true),
+        Some((name, "asc")) => (name, false),
+        Some((_, order)) => {
+            return Err(Usage(format!("{order:?} is no order; write asc or desc")));
+        }
+        None => (text, false),
+    };
+    Ok(SortBy { field: field(name)?, is_descending })
+}
+
 /// The field of this name, or what was probably meant.
-pub(super) fn field(name: &str) -> Result<&'static Field, Usage> {
+pub(crate) fn field(name: &str) -> Result<&'static Field, Usage> {
     Field::find(name).ok_or_else(|| no_field(name))
 }
 
-fn no_field(name: &str) -> Usage {
+pub(crate) fn no_field(name: &str) -> Usage {
     if name.eq_ignore_ascii_case("stored") {
         let text =
             "STORED is a column of the table that has no --columns, and no field of sessions";

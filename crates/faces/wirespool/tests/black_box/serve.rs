@@ -22,6 +22,7 @@ use crate::stenographer::question;
 mod audit;
 mod browser;
 mod doors;
+mod fleet;
 mod four_eyes;
 mod holds;
 mod long_jobs;

@@ -17,9 +17,10 @@ use crate::failure::{Outcome, Usage, Verdict, of_extract, warn};
 use crate::progress::say_lines;
 use crate::{arguments, recorder, stdout};
 
-/// Second names of the binary.
-pub(crate) const READ: &str = "stenoread";
-pub(crate) const CURL: &str = "stenocurl";
+/// A second name of the binary.
+pub const READ: &str = "stenoread";
+/// The other.
+pub const CURL: &str = "stenocurl";
 
 /// Where Stenographer has its settings, and the variable that names another place.
 const CONFIG: &str = "/etc/stenographer/config";
@@ -42,7 +43,7 @@ Examples:
   wirespool stenoread --volume /data/spool 'port 53' -n
 
 An answer with several link types gets the link layer of its first packet.")]
-pub(crate) struct ReadFlags {
+pub struct ReadFlags {
     /// The volume
     #[arg(long)]
     volume: Option<PathBuf>,
@@ -73,7 +74,7 @@ Examples:
   wirespool stenocurl --volume /data/spool /query -d 'port 53' > dns.pcap
 
 Exit code 28, as curl's, when --max-time has passed before the answer's end.")]
-pub(crate) struct CurlFlags {
+pub struct CurlFlags {
     /// The volume
     #[arg(long)]
     volume: Option<PathBuf>,
@@ -100,7 +101,8 @@ pub(crate) struct CurlFlags {
     show_error: bool,
 }
 
-pub(crate) fn read(flags: &ReadFlags) -> Outcome {
+/// Writes the packets that a query of Stenographer asks for.
+pub fn read(flags: &ReadFlags) -> Outcome {
     let volume = volume(flags.volume.as_deref())?;
     let mut arguments: Vec<OsString> = ["-r", "-", "-s", "0"].map(OsString::from).to_vec();
     arguments.extend(flags.tcpdump.iter().cloned());
@@ -119,7 +121,8 @@ pub(crate) fn read(flags: &ReadFlags) -> Outcome {
     }
 }
 
-pub(crate) fn curl(flags: &CurlFlags) -> Outcome {
+/// The same in the words of its `stenocurl`.
+pub fn curl(flags: &CurlFlags) -> Outcome {
     if flags.path.trim_start_matches('/') != "query" {
         let text = format!("{} is nothing that is answered here: /query is", flags.path);
         return Err(Usage(text).into());

@@ -1,12 +1,11 @@
 //! SHA-256 and BLAKE3 of what is written, in a thread of its own: together they cost about as much
 //! as reading, matching and writing.
 
+use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use sha2::{Digest as _, Sha256};
-
-use crate::Error;
 
 /// Buffers on their way: one is hashed, others wait, one is being filled.
 const BUFFERS: usize = 4;
@@ -42,8 +41,10 @@ impl Hasher {
 }
 
 /// Where bytes are hashed.
-pub(crate) struct Hashing(Place);
+#[derive(Debug)]
+pub struct Hashing(Place);
 
+#[derive(Debug)]
 enum Place {
     /// In a thread of its own.
     Beside(Beside),
@@ -52,17 +53,21 @@ enum Place {
 }
 
 impl Hashing {
-    pub(crate) fn start() -> Result<Self, Error> {
+    /// In a thread of its own.
+    ///
+    /// # Errors
+    /// When there can be none.
+    pub fn start() -> io::Result<Self> {
         Ok(Self(Place::Beside(Beside::start()?)))
     }
 
     /// Without a thread.
-    pub(crate) fn here() -> Self {
+    pub fn here() -> Self {
         Self(Place::Here(Box::default()))
     }
 
     /// Takes a buffer for an empty one.
-    pub(crate) fn exchange(&mut self, mut bytes: Vec<u8>) -> Vec<u8> {
+    pub fn exchange(&mut self, mut bytes: Vec<u8>) -> Vec<u8> {
         match &mut self.0 {
             Place::Beside(beside) => beside.exchange(bytes),
             Place::Here(hasher) => {
@@ -73,7 +78,8 @@ impl Hashing {
         }
     }
 
-    pub(crate) fn finish(self) -> Hashes {
+    /// Both hashes of all that it took.
+    pub fn finish(self) -> Hashes {
         match self.0 {
             Place::Beside(beside) => beside.finish(),
             Place::Here(hasher) => hasher.finish(),
@@ -82,6 +88,7 @@ impl Hashing {
 }
 
 /// The thread, and the buffers that go to it and come back.
+#[derive(Debug)]
 struct Beside {
     to_hash: SyncSender<Vec<u8>>,
     returned: Receiver<Vec<u8>>,
@@ -89,7 +96,7 @@ struct Beside {
 }
 
 impl Beside {
-    fn start() -> Result<Self, Error> {
+    fn start() -> io::Result<Self> {
         let (to_hash, received) = sync_channel::<Vec<u8>>(BUFFERS);
         let (back, returned) = sync_channel(BUFFERS);
         for _ in 1..BUFFERS {
@@ -106,7 +113,7 @@ impl Beside {
             hasher.finish()
         };
         let builder = thread::Builder::new().name("hashing".to_owned());
-        let thread = builder.spawn(run).map_err(Error::Thread)?;
+        let thread = builder.spawn(run)?;
         Ok(Self { to_hash, returned, thread })
     }
 

@@ -15,7 +15,7 @@ use crate::failure::{Outcome, Usage, Verdict, of_extract};
 use crate::{arguments, recorder, stdout};
 
 /// Name of the program in Wireshark's folder; by it the binary knows what it is.
-pub(crate) const PROGRAM: &str = "wirespool-extcap";
+pub const PROGRAM: &str = "wirespool-extcap";
 
 /// Give recorded packets to Wireshark, as an interface of it.
 ///
@@ -32,7 +32,7 @@ Examples:
   tshark -i wirespool -o extcap.wirespool.volume:/data/spool -o 'extcap.wirespool.query:port 53'
   tshark -i wirespool-live -o extcap.wirespool_live.volume:/data/spool -f 'tcp port 443'")]
 #[expect(clippy::struct_excessive_bools, reason = "Wireshark's questions are flags")]
-pub(crate) struct Flags {
+pub struct Flags {
     /// Install this program into Wireshark's extcap directory, or another one
     #[arg(long, value_name = "DIR", num_args = 0..=1)]
     #[expect(clippy::option_option, reason = "a flag with or without a value")]
@@ -112,7 +112,8 @@ arg {number=4}{call=--whole-sessions}{display=Whole sessions}{type=boolflag}\
 {tooltip=All packets of the sessions, whatever their time}
 ";
 
-pub(crate) fn run(flags: &Flags) -> Outcome {
+/// Answers Wireshark, or records for it.
+pub fn run(flags: &Flags) -> Outcome {
     if let Some(folder) = &flags.install {
         return install(folder.as_deref());
     }
