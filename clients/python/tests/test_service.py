@@ -321,6 +321,8 @@ def test_a_summary(served: Service) -> None:
     )
     with pytest.raises(KeyError):
         summary.top("sni")
+    by_field = served.client().summary("host 10.0.0.1", series="app", over_time="packets")
+    assert sum(sums["dns"] for _, sums in by_field.timeline) == 12
 
 
 def test_rows_of_sql(served: Service) -> None:

@@ -31,7 +31,7 @@ class Summary(Answer):
 
     @property
     def timeline(self) -> list[tuple[int, dict[str, int]]]:
-        """Start of each bucket in nanoseconds, and its bytes by protocol."""
+        """Start of each bucket in nanoseconds, and its counts by series: protocols, or values."""
         try:
             traffic = self["traffic"]
             return [(at, dict(zip(traffic["series"], sums))) for at, sums in traffic["buckets"]]
@@ -162,13 +162,17 @@ class Client:
         limit: Optional[int] = None,
         by: Optional[str] = None,
         *,
+        series: Optional[str] = None,
+        over_time: Optional[str] = None,
         complete: bool = False,
         volume: Optional[str] = None,
     ) -> Summary:
-        """Bytes over time by protocol, and the values of `fields` with the most (`by`: bytes,
-        packets or sessions)."""
+        """Traffic over time (`over_time`: bytes, packets or sessions) by protocol or by the
+        largest values of the field `series`, and the values of `fields` with the most (`by`: the
+        same three)."""
         names = fields if isinstance(fields, str) else ",".join(fields)
         parameters = {"query": query, "fields": names or None, "limit": limit, "by": by}
+        parameters |= {"series": series, "over_time": over_time}
         return Summary(self._whole("summary", {**parameters, "volume": volume}, complete))
 
     def sql(
