@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::process::Command;
+use std::time::Duration;
 
 use host::StopFlag;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -24,6 +25,10 @@ fn the_child_gets_signals() {
     let flag = StopFlag::install().unwrap();
     assert!(!flag.is_set());
     for signal in signals.split(',') {
+        if signal == "later" {
+            std::thread::sleep(Duration::from_millis(250));
+            continue;
+        }
         raise(if signal == "INT" { SIGINT } else { SIGTERM }).unwrap();
         assert!(flag.is_set());
     }
@@ -31,9 +36,16 @@ fn the_child_gets_signals() {
 
 #[test]
 fn the_first_signal_sets_the_flag_and_the_second_ends_the_process() {
-    for (signals, status) in
-        [("INT", 0), ("TERM", 0), ("INT,INT", 130), ("TERM,INT", 130), ("INT,TERM", 130)]
-    {
+    for (signals, status) in [
+        ("INT", 0),
+        ("TERM", 0),
+        ("INT,later,INT", 130),
+        ("TERM,later,INT", 130),
+        ("INT,later,TERM", 130),
+        // One wish, said to a process and to its group.
+        ("INT,INT", 0),
+        ("TERM,INT,TERM", 0),
+    ] {
         assert_eq!(status_after(signals), Some(status), "{signals}");
     }
 }

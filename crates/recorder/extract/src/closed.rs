@@ -301,6 +301,7 @@ impl OpenSessions {
     ) -> ControlFlow<()> {
         // Where packets lie means nothing elsewhere, and grows with the session.
         row.pieces = Vec::new();
+        row.epoch = self.epoch;
         let (identity, continues) = (Identity::of(&row), row.continues);
         let session = match self.sessions.remove(&identity) {
             Some(mut known) => {

@@ -28,6 +28,46 @@ fn every_verb_of_the_help_is_tried_with_hostile_names() {
 }
 
 #[test]
+fn many_services_are_asked_in_the_words_of_anybody() {
+    let hostile = Hostile::new();
+    let call = |arguments: &[&str]| {
+        let ran = run(&[&["fleet"], arguments].concat());
+        checks::ran(&format!("fleet {arguments:?}"), &ran);
+        ran
+    };
+    let (file, out) = (hostile.file(FILE), hostile.file("fleet.pcapng"));
+    let ask = || {
+        for words in [&["find", NAME][..], &["find", "tcp", "--csv"], &["status"]] {
+            let ran = call(&[words, &["--fleet", &file]].concat());
+            assert_ne!(ran.code, Some(0), "{ran:?}");
+        }
+        assert_ne!(call(&["extract", "tcp", "-w", &out, "--fleet", &file]).code, Some(0));
+        call(&["status", "--json", "--fleet", &file]);
+    };
+    ask();
+    // Nothing listens at this port.
+    let nobody = "url = \"http://127.0.0.1:9\"\n";
+    for text in [
+        NAME.to_owned(),
+        format!("[sensor.west]\n{nobody}"),
+        format!("[sensor.west]\nurl = '{NAME}'\n"),
+        format!("[sensor.west]\n{nobody}token_file = '{FILE}'\n"),
+        format!("[sensor.west]\n{nobody}'{NAME}' = 1\n"),
+        format!("[sensor.'{NAME}']\n{nobody}"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        ask();
+    }
+    let folder = hostile.file("authority");
+    call(&["enrol", "init", &folder]).done();
+    call(&["enrol", "server", &folder, NAME, "--address", NAME]);
+    call(&["enrol", "server", &folder, "west", "--address", NAME]);
+    call(&["enrol", "client", &folder, NAME]);
+    call(&["enrol", "revoke", &folder, NAME]);
+    call(&["enrol", "client", &file, "alice"]);
+}
+
+#[test]
 fn what_wireshark_calls_is_harmless() {
     let hostile = Hostile::new();
     let call = |arguments: &[&str]| {
