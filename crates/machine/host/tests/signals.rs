@@ -1,6 +1,6 @@
 //! Signals, each case in a process of its own: this test binary, started again with a variable set.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "helpers of tests; one waits")]
 
 use std::process::Command;
 use std::time::Duration;
