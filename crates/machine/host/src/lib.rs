@@ -19,6 +19,7 @@ mod directory;
 mod draft;
 mod duplex;
 mod error;
+mod given_back;
 mod input;
 mod install;
 mod launch;
@@ -61,6 +62,7 @@ pub use device_number::DeviceNumber;
 pub use directory::{Directory, LockedFolder, OpenFile, default_cache_directory};
 pub use duplex::{Duplex, Heard};
 pub use error::Error;
+pub use given_back::give_back_outputs;
 pub use input::{
     open_input, read_input, read_input_bytes, read_input_text, read_stdin_text, read_text,
 };
@@ -85,7 +87,7 @@ pub use program::{Ended, Program};
 pub use signals::{ReloadFlag, StopFlag, is_signalled};
 pub use spared::{check_folder, claim_output, is_device, keep_folder};
 pub use tail::Tail;
-pub use takes::{give_back_outputs, takes_a_line};
+pub use takes::takes_a_line;
 pub use target::{Target, target};
 pub use temporary::TemporaryDirectory;
 pub use timed::{Taken, Timed, can_start};

@@ -4,8 +4,8 @@
 
 use core::ops::{ControlFlow, RangeInclusive};
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use rustix::process::Signal;
 use rustix::time::{ClockId, clock_gettime};
@@ -57,15 +57,13 @@ const HURRYING: [i32; 3] = [SIGINT, SIGTERM, SIGQUIT];
 /// its child and one to the group that the child is in.
 const ONE_WISH_MS: i64 = 200;
 
-/// When the first signal came, in milliseconds since the machine was started; 0 before.
+/// When the first signal came after any flag was installed, in milliseconds since the machine was
+/// started; 0 before.
 static FIRST_MS: AtomicI64 = AtomicI64::new(0);
-
-/// Set by the first signal after any flag was installed.
-static IS_SIGNALLED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// Whether a signal that some [`StopFlag`] hears has come.
 pub fn is_signalled() -> bool {
-    IS_SIGNALLED.get().is_some_and(|flag| flag.load(Ordering::Relaxed))
+    FIRST_MS.load(Ordering::Relaxed) != 0
 }
 
 /// Set by the first signal that would end the process; SIGINT, SIGTERM or SIGQUIT some time after
@@ -96,13 +94,12 @@ impl StopFlag {
 
     fn install_but(others: &[i32]) -> Result<Self, Error> {
         let flag = Self::default();
-        let any = IS_SIGNALLED.get_or_init(Arc::default);
         let ignored = ignored();
         let is_heard = |signal: &i32| {
             !others.contains(signal) && (ALWAYS_HEARD.contains(signal) || !ignored.contains(signal))
         };
         for signal in ENDING.into_iter().chain(REAL_TIME).filter(is_heard) {
-            hear(signal, &flag.0, any)
+            hear(signal, &flag.0)
                 .map_err(|error| Error::system("install a signal handler", error))?;
         }
         Ok(flag)
@@ -124,13 +121,12 @@ impl StopFlag {
     }
 }
 
-fn hear(signal: i32, flag: &Arc<AtomicBool>, any: &Arc<AtomicBool>) -> io::Result<()> {
+fn hear(signal: i32, flag: &Arc<AtomicBool>) -> io::Result<()> {
     let hurries = HURRYING.contains(&signal);
     // SAFETY: the handler reads a clock, changes an atomic and may call `_exit`, all of which
     // signal-safety(7) allows; it takes no lock, allocates nothing and does not unwind.
     unsafe { signal_hook::low_level::register(signal, move || came(hurries)) }?;
     signal_hook::flag::register(signal, Arc::clone(flag))?;
-    signal_hook::flag::register(signal, Arc::clone(any))?;
     Ok(())
 }
 

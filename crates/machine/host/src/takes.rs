@@ -1,10 +1,8 @@
-//! Whether something takes a line now, or would hold up its writer; outputs given back early.
+//! Whether something takes a line now, or would hold up its writer.
 
 use std::os::fd::AsFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{Mode, OFlags};
-use rustix::stdio::{dup2_stderr, dup2_stdout};
 
 /// A pipe that no reader empties, or a terminal that was stopped, takes none. What is broken takes
 /// everything: writing says so at once. Lines of up to 4 KiB are meant.
@@ -12,18 +10,6 @@ pub fn takes_a_line(to: &impl AsFd) -> bool {
     let mut ends = [PollFd::new(to, PollFlags::OUT)];
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
     !matches!(poll(&mut ends, Some(&at_once)), Ok(0))
-}
-
-/// Lets go of standard output and standard error: who reads a pipe of them sees its end now,
-/// however long the kernel keeps a process of which a call hangs. What is written to them from here
-/// on goes nowhere.
-pub fn give_back_outputs() {
-    let nowhere = rustix::fs::open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
-    let replaced = nowhere.and_then(|it| dup2_stdout(&it).and_then(|()| dup2_stderr(&it)));
-    match replaced {
-        // One that cannot be replaced is closed with the process.
-        Ok(()) | Err(_) => {}
-    }
 }
 
 #[cfg(test)]
