@@ -129,7 +129,7 @@ pub fn read(text: &str) -> Result<Vec<Sensor>, NoSensors> {
 
 /// What was probably meant by a name, as the end of a sentence.
 fn meant<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> String {
-    query::nearest(name, names).map_or_else(String::new, |meant| format!("; did you mean {meant}?"))
+    query::did_you_mean(query::nearest(name, names))
 }
 
 type Name<'t> = Spanned<Cow<'t, str>>;

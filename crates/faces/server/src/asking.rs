@@ -270,8 +270,7 @@ fn groupable(name: &str) -> Result<String, Problem> {
         Some(field) if field.needs_atlas() => Err(needs_atlas(field)),
         Some(field) => Ok(field.name.to_owned()),
         None => {
-            let meant = Field::meant_by(name);
-            let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
+            let meant = query::did_you_mean(Field::meant_by(name));
             Err(Problem::wrong_parameter(format!("{name:?} is no field{meant}")))
         }
     }

@@ -16,9 +16,7 @@ impl Given {
             let known = endpoint.parameters.iter().find(|parameter| parameter.name == name);
             let Some(known) = known else {
                 let names = endpoint.parameters.iter().map(|parameter| parameter.name);
-                let meant = query::nearest(&name, names);
-                let meant =
-                    meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
+                let meant = query::did_you_mean(query::nearest(&name, names));
                 let why = format!("{name:?} is no parameter of {}{meant}", endpoint.path);
                 return Err(Problem::wrong_parameter(why));
             };

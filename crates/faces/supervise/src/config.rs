@@ -176,7 +176,7 @@ pub fn given_twice(
 
 /// What was probably meant by a name, as the end of a sentence.
 fn meant<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> String {
-    query::nearest(name, names).map_or_else(String::new, |meant| format!("; did you mean {meant}?"))
+    query::did_you_mean(query::nearest(name, names))
 }
 
 struct Reading<'t> {

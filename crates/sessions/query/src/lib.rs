@@ -41,7 +41,7 @@ pub use error::{Error, Problem};
 pub use field::{FIELDS, Field, Reading};
 pub use format::kind::Kind;
 pub use names::{dns_rcode_name, dns_type_name, service_name, tls_version_name};
-pub use nearest::nearest;
+pub use nearest::{did_you_mean, nearest};
 pub use query::Query;
 pub use required::Required;
 pub use scope::Part;

@@ -3,6 +3,11 @@
 /// Words longer than this are not compared: none of ours is as long, and the cost is quadratic.
 const LONGEST_WORD: usize = 32;
 
+/// The end of a sentence about an unknown word that says what was probably meant by it.
+pub fn did_you_mean(meant: Option<&str>) -> String {
+    meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"))
+}
+
 /// The known word with the fewest edits to `word`: one edit for short words, two for long ones.
 pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > LONGEST_WORD {

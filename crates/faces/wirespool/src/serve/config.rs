@@ -229,7 +229,7 @@ fn explain(flags: &ExplainFlags) -> Outcome {
     let text = supervise::explain(&tables, wanted).ok_or_else(|| {
         let wanted = wanted.unwrap_or_default();
         let meant = supervise::meant_by(&tables, wanted);
-        let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
+        let meant = query::did_you_mean(meant.as_deref());
         let list = "`wirespool config explain` lists the keys";
         Usage(format!("{} is no key{meant} ({list})", printable(wanted)))
     })?;
