@@ -59,7 +59,7 @@ impl Answered {
 
     /// Of a service's; says what the service notes. `None` where its state is none.
     pub fn of_statement(statement: Statement) -> Option<Self> {
-        let state = state(&statement.state)?;
+        let state = State::named(&statement.state)?;
         let within = statement.state_within_limit.as_deref();
         for note in &statement.notes {
             say(note);
@@ -67,17 +67,13 @@ impl Answered {
         Some(Self {
             is_whole: state == State::Complete && !statement.is_erased(),
             state,
-            state_within_limit: within.map_or(Some(state), self::state)?,
+            state_within_limit: within.map_or(Some(state), State::named)?,
             is_empty: statement.text.starts_with("0 "),
             said: statement.text,
             hint: statement.hint,
             explain: None,
         })
     }
-}
-
-fn state(name: &str) -> Option<State> {
-    [State::Complete, State::Unknown, State::Incomplete].into_iter().find(|it| it.name() == name)
 }
 
 /// Sessions at the end of an order that did not fit.

@@ -17,6 +17,13 @@ use crate::failure::{Usage, WrongQuery};
 
 /// Has the token where no file is named.
 const TOKEN: &str = "WIRESPOOL_TOKEN";
+/// Name and version of this program, as it tells services.
+pub const PROGRAM: &str = concat!("wirespool/", env!("CARGO_PKG_VERSION"));
+
+/// The token that the environment has.
+pub fn token() -> Option<Zeroizing<String>> {
+    std::env::var(TOKEN).ok().filter(|token| !token.is_empty()).map(Zeroizing::new)
+}
 
 /// Flags of the verbs that can ask a service.
 #[derive(Debug, Args)]
@@ -93,18 +100,17 @@ impl RemoteFlags {
     fn service(&self, url: &str) -> anyhow::Result<Service> {
         let origin = url.parse().map_err(|error: NoOrigin| of_remote(error.into()))?;
         let certificate = self.remote_cert.clone().zip(self.remote_key.clone());
-        let token = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
         let trust = Trust {
             ca: self.remote_ca.clone(),
             certificate,
             token_file: self.remote_token_file.clone(),
-            token: token.map(Zeroizing::new),
+            token: token(),
         };
         let stop = StopFlag::install()?;
         let settings = Settings {
             trust,
             silence: self.remote_timeout,
-            program: concat!("wirespool/", env!("CARGO_PKG_VERSION")),
+            program: PROGRAM,
             is_stopped: Box::new(move || stop.is_set()),
         };
         Service::new(origin, settings).map_err(of_remote)
@@ -125,10 +131,13 @@ pub fn sessions(
     wanted: &Wanted,
     take: &mut dyn FnMut(&Found) -> anyhow::Result<()>,
 ) -> anyhow::Result<Answered> {
-    let said = ::remote::sessions(there, wanted, take).map_err(|ended| match ended {
-        Ended::Service(error) => of_remote(error),
-        Ended::Taker(error) => error,
-    })?;
+    let said =
+        ::remote::sessions(there, wanted, &mut |found| take(&found)).map_err(
+            |ended| match ended {
+                Ended::Service(error) => of_remote(error),
+                Ended::Taker(error) => error,
+            },
+        )?;
     let left_out = said.statement.as_ref().and_then(|statement| statement.left_out);
     if let Some(left_out) = left_out.filter(|count| *count > 0) {
         warn_of_left_out(left_out);

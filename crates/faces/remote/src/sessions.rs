@@ -41,7 +41,7 @@ impl<E> From<Error> for Ended<E> {
 pub fn sessions<E>(
     there: &There,
     wanted: &Wanted,
-    take: &mut dyn FnMut(&Found) -> Result<(), E>,
+    take: &mut dyn FnMut(Found) -> Result<(), E>,
 ) -> Result<Said, Ended<E>> {
     let limit = wanted.limit.map(|limit| ("limit", limit.to_string()));
     let cursor = wanted.cursor.clone().map(|cursor| ("cursor", cursor));
@@ -56,7 +56,7 @@ pub fn sessions<E>(
             return Err(there.unlike("it sends more sessions than were asked for").into());
         }
         count += 1;
-        take(&found).map_err(Ended::Taker)?;
+        take(found).map_err(Ended::Taker)?;
     }
     Ok(there.said(answer.id()?, Some(count))?)
 }

@@ -32,9 +32,9 @@ pub(crate) fn of_remote(error: Error) -> Fault {
 pub(crate) fn of_statement(statement: Option<Statement>) -> Result<Said, Fault> {
     let wrong = || Fault::Unlike("its statement is none".to_owned());
     let statement = statement.ok_or_else(wrong)?;
-    let state = state(&statement.state).ok_or_else(wrong)?;
+    let state = State::named(&statement.state).ok_or_else(wrong)?;
     let within = statement.state_within_limit.as_deref();
-    let within = within.map_or(Some(state), self::state).ok_or_else(wrong)?;
+    let within = within.map_or(Some(state), State::named).ok_or_else(wrong)?;
     // The first line counts what came and has the state.
     let lines = statement.text.lines().skip(1).filter(|line| !line.starts_with(RECORDED));
     let mut reasons: Vec<String> = lines.map(str::to_owned).collect();
@@ -51,8 +51,4 @@ pub(crate) fn of_statement(statement: Option<Statement>) -> Result<Said, Fault> 
         reasons,
         notes: statement.notes,
     })
-}
-
-fn state(name: &str) -> Option<State> {
-    [State::Complete, State::Unknown, State::Incomplete].into_iter().find(|it| it.name() == name)
 }

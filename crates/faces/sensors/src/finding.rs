@@ -47,7 +47,7 @@ impl Transport for Finding<'_> {
             let mut count = 0;
             let said = remote::sessions(&there, &wanted, &mut |found| {
                 count += 1;
-                give(Row::new(found.clone(), &self.by))
+                give(Row::new(found, &self.by))
             });
             let said = said.map_err(|ended| match ended {
                 Ended::Service(error) => of_remote(error),

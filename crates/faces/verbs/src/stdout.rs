@@ -3,6 +3,10 @@
 
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
+/// What is said where packets would go to a terminal.
+pub const NO_TEXT: &str =
+    "packets are no text for a terminal; name a file, or pipe them into a program";
+
 /// Writes a text that is ready.
 pub fn print(text: &str) -> io::Result<()> {
     write(&page::safe::lines(text))

@@ -270,7 +270,7 @@ fn run_there(flags: &Flags, there: There, words: &[String]) -> Outcome {
 /// What makes no sense together.
 fn check(flags: &Flags, file: Option<&Path>) -> Result<(), Usage> {
     let refused = if file.is_none() && stdout::is_terminal() {
-        "packets are no text for a terminal; name a file, or pipe them into a program"
+        stdout::NO_TEXT
     } else if file.is_none() && flags.split.is_some() {
         "--split writes many files: -w names a folder"
     } else if flags.split.is_some() && flags.format == Format::Pcap {

@@ -66,8 +66,7 @@ struct TargetFlags {
 pub(crate) fn run(flags: &Flags) -> Outcome {
     let is_stdout = flags.target.write.as_deref() == Some(Path::new("-"));
     if is_stdout && stdout::is_terminal() {
-        let text = "packets are no text for a terminal; name a file, or pipe them into a program";
-        return Err(Usage(text.to_owned()).into());
+        return Err(Usage(stdout::NO_TEXT.to_owned()).into());
     }
     let report = match (&flags.target.write, &flags.target.into) {
         (Some(_), _) if is_stdout => salvage(flags, &mut stdout::bytes())?,

@@ -66,6 +66,11 @@ impl State {
             Self::Incomplete => "incomplete",
         }
     }
+
+    /// The state of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Complete, Self::Unknown, Self::Incomplete].into_iter().find(|it| it.name() == name)
+    }
 }
 
 /// Packets that stand behind later ones in an output.

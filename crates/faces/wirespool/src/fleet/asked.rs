@@ -8,16 +8,14 @@ use ::sensors::Network;
 use anyhow::Context as _;
 use clap::Args;
 use host::{StopFlag, SystemClock};
-use zeroize::Zeroizing;
 
 use crate::arguments;
 use crate::failure::{Faults, Usage, Verdict};
 use crate::progress::say_lines;
+use crate::remote::{PROGRAM, token};
 
 /// Who is asked, where no flag says it.
 const FILE: &str = "/etc/wirespool/fleet.toml";
-/// Has the token where no file is named.
-const TOKEN: &str = "WIRESPOOL_TOKEN";
 /// Memory of what waits for its place, over all sensors.
 pub(super) const MEMORY_BYTES: usize = 128 << 20;
 
@@ -57,7 +55,7 @@ impl FleetFlags {
         for name in &self.sensors {
             if !sensors.iter().any(|sensor| sensor.name == *name) {
                 let meant = query::nearest(name, sensors.iter().map(|sensor| &*sensor.name));
-                let meant = meant.map_or_else(String::new, |it| format!("; did you mean {it}?"));
+                let meant = query::did_you_mean(meant);
                 let name = page::safe::printable(name);
                 return Err(Usage(format!("{path} names no sensor {name:?}{meant}")).into());
             }
@@ -72,13 +70,7 @@ impl FleetFlags {
                 *file = folder.join(&*file).to_string_lossy().into_owned();
             }
         }
-        let token = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
-        Ok(Network {
-            sensors,
-            silence: self.sensor_deadline,
-            program: concat!("wirespool/", env!("CARGO_PKG_VERSION")),
-            token: token.map(Zeroizing::new),
-        })
+        Ok(Network { sensors, silence: self.sensor_deadline, program: PROGRAM, token: token() })
     }
 
     pub(super) fn limits(&self, patience: Option<Duration>) -> Limits {

@@ -1,6 +1,6 @@
 //! `wirespool fleet enrol`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ::authority::{Authority, Kind, Wanted};
 use clap::{Args, Subcommand};
@@ -149,14 +149,12 @@ pub(super) fn run(flags: &Flags) -> Outcome {
             format!("authority: {}\n", page::safe::path(folder.join("ca.pem")))
         }
         Verb::Server(ServerFlags { folder, name, addresses, days, list }) => {
-            let (addresses, kind) = (addresses.clone(), Kind::Server);
-            let wanted = Wanted { kind, name: name.clone(), addresses, days: *days };
-            enrol(Authority::open(folder, list.list_days).map_err(failed)?, &wanted, now_s)?
+            let (kind, name, addresses) = (Kind::Server, name.clone(), addresses.clone());
+            enrol((folder, list), &Wanted { kind, name, addresses, days: *days }, now_s)?
         }
         Verb::Client(ClientFlags { folder, name, days, list }) => {
-            let (addresses, kind) = (Vec::new(), Kind::Client);
-            let wanted = Wanted { kind, name: name.clone(), addresses, days: *days };
-            enrol(Authority::open(folder, list.list_days).map_err(failed)?, &wanted, now_s)?
+            let (kind, name, addresses) = (Kind::Client, name.clone(), Vec::new());
+            enrol((folder, list), &Wanted { kind, name, addresses, days: *days }, now_s)?
         }
         Verb::Revoke(RevokeFlags { folder, names, list }) => {
             let mut authority = Authority::open(folder, list.list_days).map_err(failed)?;
@@ -180,7 +178,12 @@ fn failed(error: ::authority::Error) -> anyhow::Error {
     if error.is_usage() { Usage(error.to_string()).into() } else { error.into() }
 }
 
-fn enrol(mut authority: Authority, wanted: &Wanted, now_s: i64) -> anyhow::Result<String> {
+fn enrol(
+    (folder, list): (&Path, &ListDays),
+    wanted: &Wanted,
+    now_s: i64,
+) -> anyhow::Result<String> {
+    let mut authority = Authority::open(folder, list.list_days).map_err(failed)?;
     let enrolled = authority.enrol(wanted, now_s).map_err(failed)?;
     let [certificate, key] = [&enrolled.certificate, &enrolled.key].map(page::safe::path);
     let kept = if enrolled.is_renewed { ", as it was" } else { "" };

@@ -54,8 +54,7 @@ pub(super) fn run(flags: &Flags) -> Outcome {
     host::keep_freed_memory();
     let file = (flags.write != Path::new("-")).then_some(&*flags.write);
     if file.is_none() && stdout::is_terminal() {
-        let text = "packets are no text for a terminal; name a file, or pipe them into a program";
-        return Err(Usage(text.to_owned()).into());
+        return Err(Usage(stdout::NO_TEXT.to_owned()).into());
     }
     if let Some(flag) = flags.selection.given_of_here() {
         return Err(refused(flag).into());
