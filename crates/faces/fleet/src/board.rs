@@ -70,6 +70,21 @@ impl<T: Ranked> Feed<T> {
         Some((key, item))
     }
 
+    /// It has said something to an attempt, now; false where another one counts.
+    fn hear(&mut self, attempt: usize, now_ns: i64) -> bool {
+        if self.is_done() {
+            return false;
+        }
+        let is_first = self.winner.is_none();
+        let winner = *self.winner.get_or_insert(attempt);
+        if is_first {
+            let others = self.over.iter().enumerate().filter(|(number, _)| *number != attempt);
+            others.for_each(|(_, over)| over.store(true, Ordering::Relaxed));
+        }
+        self.since_ns = now_ns;
+        winner == attempt
+    }
+
     /// Another attempt is due: it does not say who it is, or could not be reached.
     pub(crate) fn wants_another(&self, now_ns: i64, hedge: Duration) -> bool {
         let is_due = now_ns.saturating_sub(self.begun_ns) >= units::nanos(hedge);
@@ -138,28 +153,16 @@ impl<'c, T: Ranked> Board<'c, T> {
 
     /// The sensor has said something to this attempt; false where another one counts.
     pub(crate) fn hear(&self, sensor: usize, attempt: usize) -> bool {
-        let mut feeds = self.lock();
-        let feed = feed(&mut feeds, sensor);
-        if feed.is_done() {
-            return false;
-        }
-        let is_first = feed.winner.is_none();
-        let winner = *feed.winner.get_or_insert(attempt);
-        if is_first {
-            let others = feed.over.iter().enumerate().filter(|(number, _)| *number != attempt);
-            others.for_each(|(_, over)| over.store(true, Ordering::Relaxed));
-        }
-        feed.since_ns = self.clock.boottime_ns();
-        winner == attempt
+        feed(&mut self.lock(), sensor).hear(attempt, self.clock.boottime_ns())
     }
 
     /// Puts an item into the queue of a sensor, when there is room.
     pub(crate) fn push(&self, (sensor, attempt): (usize, usize), item: T) -> Result<(), Fault> {
-        if !self.hear(sensor, attempt) {
-            return Err(Fault::Stopped);
-        }
         let bytes = item.bytes();
         let mut feeds = self.lock();
+        if !feed(&mut feeds, sensor).hear(attempt, self.clock.boottime_ns()) {
+            return Err(Fault::Stopped);
+        }
         loop {
             let feed = feed(&mut feeds, sensor);
             if feed.is_done() {
