@@ -146,6 +146,7 @@ impl<'q> Joiner<'q> {
             self.places.remove(&identity);
             self.done.insert(identity);
             first.places.insert(identity, *place);
+            first.doubled.extend(self.doubled.take(&identity));
         }
         (!first.is_idle()).then_some(first)
     }
