@@ -68,7 +68,7 @@ fn find(path: &Path, named: &[PathBuf]) -> Result<Vec<Found>, Error> {
         found.extend(newest_of_each(new));
     }
     if places.is_at_home {
-        let twins = twins_of(found.get(1..given).unwrap_or_default(), &first, &asked)?;
+        let twins = twins_of(found.get(..given).unwrap_or_default(), (&first, path), &asked)?;
         found.extend(twins);
     }
     leave_strangers(&mut found, given)?;
@@ -77,15 +77,20 @@ fn find(path: &Path, named: &[PathBuf]) -> Result<Vec<Found>, Error> {
     Ok(found)
 }
 
-/// What lies where these members were known to be, and is as good as what the user has named in
-/// their place.
-fn twins_of(named: &[Found], volume: &Superblock, asked: &[PathBuf]) -> Result<Vec<Found>, Error> {
+/// What lies where members were known to be that the user has named elsewhere, and is as good as
+/// what was named. The one at `home` lies where it was.
+fn twins_of(
+    given: &[Found],
+    (volume, home): (&Superblock, &Path),
+    asked: &[PathBuf],
+) -> Result<Vec<Found>, Error> {
+    let named = given.iter().filter(|(at, ..)| at.path != home);
     let place = |(at, ..): &Found| {
         let entry = volume.members.get(usize::from(at.member))?;
         let place = PathBuf::from(&entry.path);
         (!entry.path.is_empty() && !asked.contains(&place)).then_some(place)
     };
-    let places: Vec<PathBuf> = named.iter().filter_map(place).collect();
+    let places: Vec<PathBuf> = named.clone().filter_map(place).collect();
     let mut twins = Vec::new();
     for (path, loaded) in look_at(&places)? {
         let Ok((device, own)) = loaded else { continue };
@@ -95,7 +100,7 @@ fn twins_of(named: &[Found], volume: &Superblock, asked: &[PathBuf]) -> Result<V
                 && own.newness() >= known.newness()
                 && device::refuse_same_storage([&*at.path, &*path]).is_ok()
         };
-        if named.iter().any(is_twin) {
+        if named.clone().any(is_twin) {
             twins.push((MemberAt { member: own.member, path }, device, own));
         }
     }
