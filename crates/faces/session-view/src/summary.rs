@@ -215,6 +215,7 @@ mod tests {
         let sum: u64 = bytes.map(|bytes| bytes.as_u64().unwrap()).sum();
         assert_eq!(summary["total"]["bytes"], sum);
     }
+
     #[test]
     fn series_of_a_field_come_with_the_queries_that_select_them() {
         let found = crate::session::tests::found("/a");

@@ -335,6 +335,14 @@ fn lose_superblocks(member: &str) {
     }
 }
 
+/// Two members and one of parity, in files.
+fn three(volume: &Volume) -> [String; 3] {
+    let members = [0, 1, 2].map(|number| volume.file(&format!("disk-{number}")));
+    let create = ["create", &members[0], "--size", "48M", "--sparse", "--parity", "1"];
+    run(&[&create[..], &["--member", &members[1], "--member", &members[2]]].concat()).done();
+    members
+}
+
 fn state_of(volume: &str, member: usize) -> String {
     let json = run(&["inspect", volume, "--json"]).done().out;
     let inspected: Value = serde_json::from_str(&json).unwrap();
@@ -345,9 +353,7 @@ fn state_of(volume: &str, member: usize) -> String {
 #[test]
 fn a_scrub_names_a_member_again_that_lost_all_its_superblocks() {
     let volume = Volume::empty();
-    let members = [0, 1, 2].map(|number| volume.file(&format!("member-{number}")));
-    let create = ["create", &members[0], "--size", "48M", "--sparse", "--parity", "1"];
-    run(&[&create[..], &["--member", &members[1], "--member", &members[2]]].concat()).done();
+    let members = three(&volume);
     let record = ["record", &members[0], "--read", CAPTURES, "--index-dir", &volume.index];
     run(&record).done();
 
@@ -399,9 +405,7 @@ fn a_scrub_names_a_member_again_that_lost_all_its_superblocks() {
 #[test]
 fn of_copies_in_a_named_folder_the_newest_is_the_member() {
     let volume = Volume::empty();
-    let members = [0, 1, 2].map(|number| volume.file(&format!("disk-{number}")));
-    let create = ["create", &members[0], "--size", "48M", "--sparse", "--parity", "1"];
-    run(&[&create[..], &["--member", &members[1], "--member", &members[2]]].concat()).done();
+    let members = three(&volume);
     let record = ["record", &members[0], "--read", CAPTURES, "--index-dir", &volume.index];
     run(&record).done();
     let folder = volume.file("put-aside");
@@ -421,9 +425,7 @@ fn of_copies_in_a_named_folder_the_newest_is_the_member() {
 #[test]
 fn a_copy_that_is_named_does_not_take_the_place_of_the_member() {
     let volume = Volume::empty();
-    let members = [0, 1, 2].map(|number| volume.file(&format!("disk-{number}")));
-    let create = ["create", &members[0], "--size", "48M", "--sparse", "--parity", "1"];
-    run(&[&create[..], &["--member", &members[1], "--member", &members[2]]].concat()).done();
+    let members = three(&volume);
     let record = ["record", &members[0], "--read", CAPTURES, "--index-dir", &volume.index];
     run(&record).done();
     let (folder, copy) = (volume.file("put-aside"), volume.file("put-aside/copy"));
