@@ -31,6 +31,21 @@ pub struct AtRest {
 }
 
 impl Findings {
+    /// Names that were found before, of a session that goes on, and what is to be found besides;
+    /// nothing is known where there is no space for them.
+    pub fn of_names(
+        names: PackedNames,
+        interest: Interest,
+        budget: &mut Budget,
+    ) -> (Self, Interest) {
+        if interest.is_none() || !budget.names.has(SEARCH_BYTES_MAX) {
+            return (Self::Nothing, interest);
+        }
+        budget.names.change(0, names.heap_bytes());
+        let stage = if names.app().is_some() { Stage::Named } else { Stage::Unnamed };
+        (Self::AtRest(AtRest { names, openings: [false; 2] }), Interest { stage, ..interest })
+    }
+
     /// The protocol whose parser found names.
     pub fn app(&self) -> Option<App> {
         match self {

@@ -8,11 +8,13 @@ use std::thread;
 
 use format::directory::SegmentEntry;
 use format::head::{Head, Kind, StripeId, VolumeId};
-use index::{Catalog, Files, Identity, IndexKeys, Segment};
-use indexer::Workers;
+use index::{Catalog, Files, Identity, IndexKeys, LookUp, Needed, Segment};
+use indexer::{BEFORE_BYTES_MAX, Workers};
+use session::Config;
 use units::Timestamp;
 use volume::{Reader, Span};
 
+use crate::before::Before;
 use crate::cache::{self, NoCache};
 use crate::keys;
 use crate::merge::MergeMemory;
@@ -22,6 +24,9 @@ use crate::{Error, Options};
 
 /// From this many slots on, reading a hole is not worth a look at its heads first.
 const HOLE_SLOTS_MAX: u64 = 64;
+
+/// The first packets of a part lie in one of its first slots.
+const SLOTS_OF_FIRST: usize = 4;
 
 /// While the newest stripe is looked for, the ends of so many of the newest segments' files are
 /// read ahead, so many bytes of each: every question begins there.
@@ -379,6 +384,38 @@ impl Archive {
     /// it cannot be done makes no answer wrong.
     pub(crate) fn make_groups(&mut self) {
         drop(self.catalog.make_groups(self.cache.as_ref(), &self.behind));
+    }
+
+    /// The segments before a part without an index from which sessions may go on in it: those of
+    /// the same opening whose last packets came not longer before its first one than sessions may
+    /// be silent. Those that cannot be read are left out.
+    pub(crate) fn before(&mut self, part: &Part) -> Option<Before> {
+        let slots = part.first.sequence.max(self.tail())..=part.last.sequence;
+        let mut heads = slots.take(SLOTS_OF_FIRST).flat_map(|slot| self.reader.leading_heads(slot));
+        let first = heads.find(|head| head.stripe.stripe >= part.first && is_data(head))?;
+        let (epoch, at) = (first.stripe.epoch, first.stripe.time_min);
+        drop(heads);
+        let since = at.plus_nanos(-Config::default().tcp_timeout_ns?);
+        let segments = self.catalog.select(&(since..=Timestamp::MAX));
+        let before = segments.iter().rev().filter(|entry| entry.summary.last < part.first);
+        let (mut files, mut bytes) = (Vec::new(), 0_u64);
+        for entry in before {
+            let Some(segment) = self.segment(entry) else { continue };
+            bytes = bytes.saturating_add(segment.size_bytes());
+            if segment.meta().epoch != epoch || bytes > BEFORE_BYTES_MAX {
+                break;
+            }
+            files.extend(segment.file().map(Vec::from));
+        }
+        Some(Before { epoch, at, files }).filter(|before| !before.files.is_empty())
+    }
+
+    /// The index of a segment, from the cache or the ring, where it is whole in either.
+    fn segment(&mut self, entry: &SegmentEntry) -> Option<Segment> {
+        match self.catalog.look_up(entry, self.cache.as_ref(), &Needed::default()) {
+            LookUp::Found(segment) => Some(*segment),
+            LookUp::RuledOut(_) | LookUp::Absent => self.reload(entry).ok().flatten(),
+        }
     }
 
     /// The segment's index from its INDEX stripes, for a cache that does not have it whole; `None`

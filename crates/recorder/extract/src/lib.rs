@@ -18,6 +18,7 @@
 
 mod ahead;
 mod archive;
+mod before;
 mod cache;
 mod candidates;
 mod choice;

@@ -15,6 +15,7 @@ use units::number::to_u64;
 
 use crate::Error;
 use crate::archive::{Archive, Part};
+use crate::before::Before;
 use crate::identity::RowId;
 use crate::order::{Order, Placed, parts_before, parts_with, placed};
 use crate::rebuild::{Covered, Stretch, rebuild};
@@ -232,7 +233,7 @@ impl<'a> Scan<'a> {
             if part.time_min > *self.times.end() || !self.wanted.may_be_of(&stripes, &times) {
                 return Ok(ControlFlow::Continue(()));
             }
-            return self.rebuilt((part, edge, is_apart), &Covered::default(), notes, visit);
+            return self.rebuilt_whole((part, edge, is_apart), notes, visit);
         };
         notes.explain.segments += 1;
         let found = match look {
@@ -260,8 +261,7 @@ impl<'a> Scan<'a> {
             Look::Found(found) => Some(*found),
         };
         let Some(found) = found else {
-            notes.explain.segments_rebuilt += 1;
-            return self.rebuilt((part, edge, is_apart), &Covered::default(), notes, visit);
+            return self.rebuilt_whole((part, edge, is_apart), notes, visit);
         };
         let meta = found.segment.meta();
         notes.met.add_segment(meta);
@@ -288,7 +288,20 @@ impl<'a> Scan<'a> {
             return Ok(flow);
         }
         let has_rows = self.covered(&segment, &entry, notes)?;
-        self.rebuilt((&Part { segment: None, ..*part }, edge, false), &has_rows, notes, visit)
+        let rest = (&Part { segment: None, ..*part }, None);
+        self.rebuilt((rest, &has_rows), (edge, false), notes, visit)
+    }
+
+    /// Rows of a part of which no index is left: with sessions that go on from those before.
+    fn rebuilt_whole(
+        &mut self,
+        (part, edge, is_apart): (&Part, Timestamp, bool),
+        notes: &mut Notes,
+        visit: &mut Visit<'_>,
+    ) -> Flow {
+        notes.explain.segments_rebuilt += u64::from(part.segment.is_some());
+        let before = self.archive.before(part);
+        self.rebuilt(((part, before), &Covered::default()), (edge, is_apart), notes, visit)
     }
 
     /// The stripes of a segment that have rows, or shall have none.
@@ -582,8 +595,8 @@ impl<'a> Scan<'a> {
     /// again.
     fn rebuilt(
         &mut self,
-        (part, edge, is_apart): (&Part, Timestamp, bool),
-        covered: &Covered,
+        ((part, before), covered): ((&Part, Option<Before>), &Covered),
+        (edge, is_apart): (Timestamp, bool),
         notes: &mut Notes,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>, Error> {
@@ -592,7 +605,8 @@ impl<'a> Scan<'a> {
         let mut encoded = None;
         let (archive, wanted) = (&*self.archive, &self.wanted);
         let by_id = wanted.columns().contains(&"session_id");
-        let flow = rebuild(archive, part, covered, notes, &mut |stretch: Stretch, notes| {
+        let of_part = (part, before);
+        let flow = rebuild(archive, of_part, covered, notes, &mut |stretch: Stretch, notes| {
             let is_whole =
                 part.first.sequence >= archive.tail() && notes.completeness.damage.len() == damage;
             let is_one = stretch.is_whole;

@@ -101,7 +101,9 @@ fn relay(owner: &UnixStream, mut worker: &UnixStream, ends: &Ends) -> (Option<Fa
     let (mut frames, mut stripes) = (0, 0);
     while let Ok((kind, frame)) = frame_of(owner) {
         let content = frame.get(FRAME_BYTES..).unwrap_or_default();
-        let (stripe, closes) = match Request::decode(kind, content) {
+        let request = Request::decode(kind, content);
+        let file_bytes = request.as_ref().map_or(0, Request::file_bytes);
+        let (stripe, closes) = match request {
             Ok(Request::Stripe(stripe)) => (Some(stripe.stripe), false),
             Ok(Request::Close(_)) => (None, true),
             _ => (None, false),
@@ -109,7 +111,8 @@ fn relay(owner: &UnixStream, mut worker: &UnixStream, ends: &Ends) -> (Option<Fa
         if let Some(fate) = ends(Seen { frames, stripe, closes }) {
             return (Some(fate), stripes);
         }
-        if worker.write_all(&frame).is_err() {
+        let is_sent = worker.write_all(&frame).is_ok();
+        if !is_sent || io::copy(&mut owner.take(file_bytes), &mut worker).is_err() {
             break;
         }
         frames += 1;

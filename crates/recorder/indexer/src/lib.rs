@@ -46,7 +46,7 @@ mod worker;
 
 pub use faulty::{Fate, Faulty, Seen};
 pub use launch::{Ended, InThread, Launch, Line, Process, Workers};
-pub use message::PARQUET_BYTES_MAX;
+pub use message::{BEFORE_BYTES_MAX, PARQUET_BYTES_MAX};
 pub use message::{Closing, GaveWay, Malformed, Rest, RunKind, Taken, Times};
 pub use owner::{Death, Event, IN_HAND_MAX, Owner, Piece, Setup, Stripe};
 pub use played::{Played, Plays};

@@ -13,7 +13,7 @@ use units::number::to_u64;
 use units::{Timestamp, start_of};
 
 /// Both sides are the same program, unless two versions were mixed.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 /// Bytes in front of a frame's content.
 pub(crate) const FRAME_BYTES: usize = 8;
 /// Longest frame of a request: where 65 536 packets begin, for each of 24 columns.
@@ -22,6 +22,8 @@ pub(crate) const REQUEST_BYTES_MAX: usize = 24 * (4 * 65_536 + 64) + 4096;
 pub(crate) const ANSWER_BYTES_MAX: usize = 8192;
 /// Longest file of a segment: what the ring holds of it is a small part of its packets.
 pub const PARQUET_BYTES_MAX: u64 = 256 << 20;
+/// Bytes of files of segments before a run that are handed over at most: of a million rows.
+pub const BEFORE_BYTES_MAX: u64 = 64 << 20;
 /// Longest text that is taken over.
 const TEXT_BYTES_MAX: usize = 4096;
 /// Most memories, pieces of a stripe, and stretches that are left out of a segment.
@@ -116,6 +118,8 @@ pub enum Rest {
     GoesOn,
     /// They end with it.
     Last,
+    /// They go on in stripes that this run does not get.
+    Elsewhere,
 }
 
 /// The end of a segment, by the one who knows which stripes it covers.
@@ -143,9 +147,25 @@ pub struct Closing {
     pub rest: Rest,
 }
 
+/// A segment that was made before: its sessions may go on. Its file follows as bytes without a
+/// frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Before {
+    /// Kind of the run in which they may.
+    pub(crate) run_kind: RunKind,
+    /// Opening of the volume that wrote its stripes, as those of the run.
+    pub(crate) epoch: u32,
+    /// Other segments, newer ones, came before it.
+    pub(crate) number: u32,
+    /// When the first packet of the run came, or earlier.
+    pub(crate) at: Timestamp,
+    pub(crate) parquet_bytes: u64,
+}
+
 /// What the worker is asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Request {
+    Before(Before),
     Stripe(StripeAt),
     Close(Closing),
     /// Nothing else needs the processors: so many threads encode.
@@ -382,6 +402,7 @@ const BEGIN: u32 = 1;
 const STRIPE: u32 = 2;
 const CLOSE: u32 = 3;
 const USE_THREADS: u32 = 4;
+const BEFORE: u32 = 5;
 const HELLO: u32 = 17;
 const TAKEN: u32 = 18;
 const SEGMENT: u32 = 19;
@@ -477,8 +498,17 @@ fn get_config(fields: &mut In<'_>) -> Option<Config> {
 }
 
 impl Request {
+    /// Bytes of the file that follows the frame.
+    pub(crate) fn file_bytes(&self) -> u64 {
+        match self {
+            Self::Before(before) => before.parquet_bytes,
+            Self::Stripe(_) | Self::Close(_) | Self::UseThreads(_) => 0,
+        }
+    }
+
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         match self {
+            Self::Before(before) => frame(out, BEFORE, |out| put_before(out, before)),
             Self::Stripe(stripe) => frame(out, STRIPE, |out| put_stripe(out, stripe)),
             Self::Close(closing) => frame(out, CLOSE, |out| put_closing(out, closing)),
             Self::UseThreads(threads) => frame(out, USE_THREADS, |out| out.u32(*threads)),
@@ -489,6 +519,7 @@ impl Request {
         let read = || {
             let mut fields = In(content);
             let request = match kind {
+                BEFORE => Self::Before(get_before(&mut fields)?),
                 STRIPE => Self::Stripe(get_stripe(&mut fields)?),
                 CLOSE => Self::Close(get_closing(&mut fields)?),
                 USE_THREADS => Self::UseThreads(fields.u32()?),
@@ -506,6 +537,25 @@ fn put_run_kind(out: &mut Out<'_>, run_kind: RunKind) {
 
 fn get_run_kind(fields: &mut In<'_>) -> Option<RunKind> {
     Some(if fields.flag()? { RunKind::Past } else { RunKind::Live })
+}
+
+fn put_before(out: &mut Out<'_>, before: &Before) {
+    put_run_kind(out, before.run_kind);
+    out.u32(before.epoch);
+    out.u32(before.number);
+    out.i64(before.at.0);
+    out.u64(before.parquet_bytes);
+}
+
+fn get_before(fields: &mut In<'_>) -> Option<Before> {
+    let before = Before {
+        run_kind: get_run_kind(fields)?,
+        epoch: fields.u32()?,
+        number: fields.u32()?,
+        at: Timestamp(fields.i64()?),
+        parquet_bytes: fields.u64()?,
+    };
+    Some(before).filter(|before| before.parquet_bytes <= BEFORE_BYTES_MAX)
 }
 
 fn put_stripe(out: &mut Out<'_>, stripe: &StripeAt) {
@@ -561,7 +611,11 @@ fn put_closing(out: &mut Out<'_>, closing: &Closing) {
         out.stripe(left.last);
         out.u64(left.packets);
     }
-    out.flag(closing.rest == Rest::Last);
+    out.byte(match closing.rest {
+        Rest::GoesOn => 0,
+        Rest::Last => 1,
+        Rest::Elsewhere => 2,
+    });
 }
 
 fn get_closing(fields: &mut In<'_>) -> Option<Closing> {
@@ -578,7 +632,12 @@ fn get_closing(fields: &mut In<'_>) -> Option<Closing> {
             Some(LeftOut { first, last, packets: fields.u64()? })
         })?,
         index_bytes_max: u64::MAX,
-        rest: if fields.flag()? { Rest::Last } else { Rest::GoesOn },
+        rest: match fields.byte()? {
+            0 => Rest::GoesOn,
+            1 => Rest::Last,
+            2 => Rest::Elsewhere,
+            _ => return None,
+        },
     })
 }
 

@@ -23,12 +23,14 @@ use format::head::{StripeId, VolumeId};
 use host::Heard;
 use index::Encoded;
 use session::Config;
-use units::{Clock, NANOS_PER_SECOND};
+use units::number::to_u64;
+use units::{Clock, NANOS_PER_SECOND, Timestamp};
 
 use crate::launch::{Ended, Line, Process, Workers};
 use crate::message::{
-    ANSWER_BYTES_MAX, Answer, Begin, Closing, FRAME_BYTES, MemoryShape, PARQUET_BYTES_MAX, PieceAt,
-    Request, RunKind, SegmentHead, StripeAt, Taken, Times, VERSION, frame_head,
+    ANSWER_BYTES_MAX, Answer, BEFORE_BYTES_MAX, Before, Begin, Closing, FRAME_BYTES, MemoryShape,
+    PARQUET_BYTES_MAX, PieceAt, Request, RunKind, SegmentHead, StripeAt, Taken, Times, VERSION,
+    frame_head,
 };
 use crate::suspects::Suspects;
 
@@ -176,6 +178,8 @@ pub struct Owner {
     unready: u32,
     /// Threads that encode, once nothing else needs the processors.
     encode_threads: Option<u32>,
+    /// Segments before a run that the worker has not been sent, with their files.
+    before: Vec<(Before, Vec<u8>)>,
     deaths: u64,
     /// Processor time of workers that are gone.
     cpu: Duration,
@@ -207,6 +211,7 @@ impl Owner {
             pause_ns: PAUSE_NS_MIN,
             unready: 0,
             encode_threads: None,
+            before: Vec::new(),
             deaths: 0,
             cpu: Duration::ZERO,
             notes: Vec::new(),
@@ -241,6 +246,21 @@ impl Owner {
     /// What the confinement of workers lacks on this machine, one line each.
     pub fn take_notes(&mut self) -> Vec<String> {
         mem::take(&mut self.notes)
+    }
+
+    /// Before the first stripe of a run, whose packets came at `at` or later: sessions of segments
+    /// that were made before go on in it, where stripes of the same opening follow. `files` are
+    /// those segments', the newest first; of so many bytes as fit ([`BEFORE_BYTES_MAX`]).
+    ///
+    /// The next worker knows them, and no later one: who begins the run again says it again.
+    pub fn resume(&mut self, run_kind: RunKind, epoch: u32, at: Timestamp, files: Vec<Vec<u8>>) {
+        let mut room = BEFORE_BYTES_MAX;
+        for (file, number) in files.into_iter().zip(0..) {
+            let parquet_bytes = to_u64(file.len());
+            let Some(left) = room.checked_sub(parquet_bytes) else { break };
+            room = left;
+            self.before.push((Before { run_kind, epoch, number, at, parquet_bytes }, file));
+        }
     }
 
     /// Hands over a stripe: one event for it comes from [`Self::poll`].
@@ -449,6 +469,10 @@ impl Owner {
         }
         let most = self.stripes_at_a_time();
         let mut frames = Vec::new();
+        for (before, file) in self.before.drain(..) {
+            Request::Before(before).encode(&mut frames);
+            frames.extend(file);
+        }
         for held in self.in_hand.iter_mut().take(most).filter(|held| !held.is_sent) {
             Request::Stripe(place_of(&mut held.stripe)).encode(&mut frames);
             held.is_sent = true;
@@ -537,6 +561,7 @@ impl Owner {
         let Some((ended, was_ready)) = self.worker.take().map(|worker| worker.end(fault)) else {
             return self.death("is gone".to_owned(), Vec::new(), clock);
         };
+        self.before.clear();
         self.cpu = self.cpu.saturating_add(ended.cpu);
         if !was_ready {
             self.unready = self.unready.saturating_add(1);

@@ -109,7 +109,10 @@ impl Line for Own {
             let Some(content) = rest.get(..length) else { break };
             let request = (self.frames > 0).then(|| Request::decode(kind, content));
             let request = request.transpose().map_err(io::Error::other)?;
-            self.input.drain(..FRAME_BYTES + length);
+            let file = request.as_ref().map_or(0, Request::file_bytes);
+            let end = usize::try_from(file).ok().and_then(|file| length.checked_add(file));
+            let Some(end) = end.filter(|end| *end <= rest.len()) else { break };
+            self.input.drain(..FRAME_BYTES + end);
             self.take(request)?;
             self.frames = self.frames.saturating_add(1);
         }
@@ -179,7 +182,7 @@ impl Own {
                 let summary = summary_of(&closing);
                 self.answer(&Answer::Segment(SegmentHead { summary, parquet_bytes }), &file);
             }
-            Some(Request::UseThreads(_)) => {}
+            Some(Request::UseThreads(_) | Request::Before(_)) => {}
         }
         Ok(())
     }

@@ -2,18 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use core::mem;
+use core::ops::ControlFlow;
 
 use format::directory::Gap;
 use format::head::{StripeId, VolumeId};
 use format::piece::Packets;
 use format::session_row::PieceId;
-use index::{Interface, SegmentMeta};
+use index::{Columns, Interface, Segment, SegmentMeta};
 use session::{Config, PacketView, SessionRow, Table};
 use units::Timestamp;
 use units::number::to_u64;
 
-use crate::message::{Closing, GaveWay, Taken};
+use crate::message::{Before, Closing, GaveWay, Taken};
 
 /// Most gaps and interfaces that a segment lists: a file may describe any number of them.
 const LIST_MAX: usize = 65_536;
@@ -95,6 +97,28 @@ impl Run {
             row_bytes: 0,
             counted: 0,
         }
+    }
+
+    /// Sessions of a segment that was made before may go on. A file that cannot be read is as good
+    /// as none: they begin anew.
+    pub(crate) fn resume(&mut self, before: &Before, file: Bytes) {
+        let Some(sessions) = &self.sessions else { return };
+        let Ok(segment) = Segment::open(file) else { return };
+        let meta = segment.meta();
+        if (meta.epoch, meta.vlan_in_key) != (before.epoch, sessions.config.vlan_in_key) {
+            return;
+        }
+        let table = self.table.get_or_insert_with(|| sessions.table());
+        let columns = Columns::All.and(&[]);
+        let columns: Vec<&str> =
+            columns.into_iter().filter(|name| !name.starts_with("piece_")).collect();
+        let all = Timestamp::MIN..=Timestamp::MAX;
+        let read = segment.rows(Columns::Named(&columns), &all, &mut |_, row| {
+            table.resume(row, before.number, before.at);
+            ControlFlow::Continue(())
+        });
+        // What comes before a damaged place counts.
+        drop(read);
     }
 
     /// Gives the packets of one piece rows; without a table they stay without. `taken` counts.

@@ -72,6 +72,10 @@ pub fn serve(
     output.send(&Answer::Hello { version: VERSION, notes })?;
     while let Some((kind, content)) = input.frame()? {
         match Request::decode(kind, content)? {
+            Request::Before(before) => {
+                let file = input.file(before.parquet_bytes)?;
+                run(&mut worker.runs, before.run_kind).resume(&before, file.into());
+            }
             Request::Stripe(stripe) => worker.stripe(&stripe)?,
             Request::Close(closing) => worker.close(&closing)?,
             Request::UseThreads(threads) => worker.use_threads(threads),
@@ -103,6 +107,13 @@ impl Input {
         self.content.resize(length, 0);
         self.stream.read_exact(&mut self.content)?;
         Ok(Some((kind, &self.content)))
+    }
+
+    /// The bytes behind a frame; how many there are was checked with it.
+    fn file(&mut self, bytes: u64) -> Result<Vec<u8>, WorkerError> {
+        let mut file = vec![0; usize::try_from(bytes).unwrap_or(usize::MAX)];
+        self.stream.read_exact(&mut file)?;
+        Ok(file)
     }
 }
 
@@ -234,6 +245,10 @@ impl Worker {
             (Some(live), Rest::GoesOn) => live.cut(&mut rows),
             (Some(live), Rest::Last) => {
                 live.finish(&mut rows);
+                *table = None;
+            }
+            (Some(live), Rest::Elsewhere) => {
+                live.cut(&mut rows);
                 *table = None;
             }
             (None, _) => {}

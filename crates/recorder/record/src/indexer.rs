@@ -12,6 +12,7 @@ use std::sync::PoisonError;
 use std::sync::mpsc::{RecvTimeoutError, TryRecvError, TrySendError};
 use std::thread;
 
+use core::mem;
 use core::time::Duration;
 
 use device::{Buffer, Pool};
@@ -20,10 +21,10 @@ use format::head::{HEAD_BYTES, StripeId};
 use format::local::LOCAL_FRAME_BYTES;
 use format::piece::fill_with_block;
 use index::{Catalog, Encoded, Files, Identity, IndexKeys};
-use indexer::{Closing, Death, Event, GaveWay, Owner, Piece, Rest, RunKind, Stripe};
+use indexer::{Closing, Death, Event, Owner, Piece, Rest, RunKind, Stripe};
 use stage::{Sender, channel};
-use units::Clock;
 use units::number::to_u64;
+use units::{Clock, Timestamp};
 use volume::Reader;
 
 use crate::backlog::{self, Backlog, Stretch};
@@ -33,8 +34,8 @@ use crate::late::{self, Late, Left};
 use crate::memory::PENDING_BYTES_MAX;
 use crate::poison::Poison;
 use crate::read_back::ReadBack;
-use crate::segment::{OpenSegment, SegmentLimits};
-use crate::status::{SharedStatus, WriterStatus, status_of};
+use crate::segment::{OpenSegment, SegmentLimits, segments_before};
+use crate::status::{IndexerReport, SharedStatus, WriterStatus, status_of};
 use crate::task::Task;
 use crate::watchdog::{Wait, Waits};
 
@@ -52,25 +53,6 @@ const LATE_NS: i64 = 2_000_000_000;
 const LATE_OF_FILES_NS: i64 = 60_000_000_000;
 /// How long the end of a recording waits for its last index before it leaves the cache without it.
 const AWAIT_NS: i64 = 5_000_000_000;
-
-/// What the indexer did.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct IndexerReport {
-    pub(crate) rows: u64,
-    pub(crate) segments: u64,
-    pub(crate) index_bytes: u64,
-    /// Packets whose payload was not looked at for names.
-    pub(crate) unread: u64,
-    /// What had no space.
-    pub(crate) gave_way: GaveWay,
-    /// Parts of earlier recordings that could not be read to be indexed.
-    pub(crate) unreadable: u64,
-    /// Processes that ended before their time.
-    pub(crate) deaths: u64,
-    /// Processor time of all of them.
-    pub(crate) cpu: Duration,
-    pub(crate) notes: Vec<String>,
-}
 
 /// An index on its way to being durable: only then may the cache know it.
 struct Pending {
@@ -121,6 +103,10 @@ pub(crate) struct Run<'a> {
     past: Option<OpenSegment>,
     /// Opening of the volume that wrote what the past run has.
     past_epoch: Option<u32>,
+    /// Indexers before it were killed: the next live stripe's sessions have rows already.
+    is_live_anew: bool,
+    /// An indexer has ended by itself: none is given more than packets any more.
+    has_crashed: bool,
     backlog: Backlog,
     /// By their first stripes.
     closed: BTreeMap<StripeId, Closed>,
@@ -154,6 +140,8 @@ impl<'a> Run<'a> {
             live: None,
             past: None,
             past_epoch: None,
+            is_live_anew: false,
+            has_crashed: false,
             backlog: Backlog::default(),
             closed: BTreeMap::new(),
             pending: Vec::new(),
@@ -251,6 +239,9 @@ impl<'a> Run<'a> {
     }
 
     fn push_live(&mut self, Queued { stripe: sealed, without_names }: Queued) {
+        if mem::take(&mut self.is_live_anew) {
+            self.resume(RunKind::Live, (sealed.stripe, self.parts.epoch), sealed.times.min);
+        }
         let body = HEAD_BYTES..sealed.len;
         let pieces = (0..).zip(sealed.columns).zip(sealed.starts);
         let pieces = pieces.map(|((column, buffer), starts)| {
@@ -312,19 +303,39 @@ impl<'a> Run<'a> {
                     self.backlog.unread(*stripe);
                     self.close_when_free(RunKind::Past, Rest::Last);
                 } else {
-                    self.past_epoch = Some(stripe.epoch);
+                    if self.past_epoch.replace(stripe.epoch).is_none() {
+                        self.resume(RunKind::Past, (stripe.id, stripe.epoch), stripe.times.min);
+                    }
                     self.parts.owner.push(*stripe);
                 }
             }
             backlog::Step::End => {
                 if self.parts.owner.in_hand() == 0 {
-                    self.close(RunKind::Past, Rest::Last);
+                    // Behind what an indexer died of in this recording sessions may go on.
+                    let is_of_this = self.past_epoch == Some(self.parts.epoch);
+                    let rest = if is_of_this { Rest::Elsewhere } else { Rest::Last };
+                    self.close(RunKind::Past, rest);
                     self.backlog.end_current();
                 }
             }
             backlog::Step::GiveUp(stretch) => self.give_up(&stretch),
             backlog::Step::NotNow => {}
         }
+    }
+
+    /// Sessions of the segments before the stripe `first`, of the same opening, go on in a run that
+    /// begins with it, whose packets came at `at` or later.
+    fn resume(&mut self, run_kind: RunKind, (first, epoch): (StripeId, u32), at: Timestamp) {
+        let is_away = !status_of(&self.parts.status).away.is_empty();
+        if self.has_crashed || is_away || !self.parts.has_sessions {
+            return;
+        }
+        let entries = segments_before(&self.parts.catalog.directory(), first, at);
+        // Without the key sessions begin anew.
+        let file =
+            |entry: SegmentEntry| self.parts.keys.open(self.parts.read_back.index(entry.index)?);
+        let files = entries.into_iter().filter_map(file).collect();
+        self.parts.owner.resume(run_kind, epoch, at, files);
     }
 
     fn note_damage(&mut self) {
@@ -395,7 +406,7 @@ impl<'a> Run<'a> {
         let mut status = self.parts.status.lock().unwrap_or_else(PoisonError::into_inner);
         status.left_out = self.poison.packets();
         let deaths = self.parts.owner.deaths();
-        if deaths > core::mem::replace(&mut status.indexer_deaths, deaths) {
+        if deaths > mem::replace(&mut status.indexer_deaths, deaths) {
             let text = format!(
                 "the indexer died and was started again, {deaths} times so far; packets are still \
                  stored, and their rows are made again"
@@ -423,6 +434,8 @@ impl<'a> Run<'a> {
     /// The indexer is gone, and with it the rows of the segments under way.
     fn died(&mut self, death: &Death) {
         self.note(format!("the indexer died: {}; another one was started", death.how));
+        self.has_crashed |= death.by_itself;
+        self.is_live_anew = true;
         for closing in &death.closings {
             self.lost(closing, death.are_closings_to_blame);
         }

@@ -14,13 +14,13 @@ use volume::{Reader, Retention};
 use crate::error::Error;
 use crate::events::Events;
 use crate::index_queue::FromRing;
-use crate::indexer::{Indexer, IndexerReport, Run};
+use crate::indexer::{Indexer, Run};
 use crate::late::Late;
 use crate::opening::Opened;
 use crate::options::{Input, Options};
 use crate::read_back::ReadBack;
 use crate::segment::SegmentLimits;
-use crate::status::{SharedStatus, status_of};
+use crate::status::{IndexerReport, SharedStatus, status_of};
 use crate::task::Task;
 use crate::watchdog::Waits;
 

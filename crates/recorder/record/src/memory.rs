@@ -52,7 +52,9 @@ impl Budget {
         // Parts of an index, the ring writer's reserve, and stripes that are read back.
         let aside = u64::try_from(columns::count_aside(geometry)).unwrap_or(u64::MAX);
         let columns = (2 * aside + 2 * u64::from(geometry.data_columns)) * piece;
-        let index = indexer::PARQUET_BYTES_MAX + PENDING_BYTES_MAX + columns;
+        // Files of segments before a run wait twice: read, and on their way to the indexer.
+        let before = 2 * indexer::BEFORE_BYTES_MAX;
+        let index = indexer::PARQUET_BYTES_MAX + PENDING_BYTES_MAX + columns + before;
         let indexer = options.sessions.as_ref().map_or(OTHER_BYTES, indexer::memory_bytes_max);
         let kernel_rings = rings.saturating_mul(options.kernel_ring_bytes);
         let files = u64::try_from(files).unwrap_or(u64::MAX);

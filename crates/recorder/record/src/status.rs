@@ -1,8 +1,10 @@
-//! The state of the ring writer, as other threads see it.
+//! The state of the ring writer, as other threads see it, and in the end what the indexer did.
 
+use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use format::head::StripeId;
+use indexer::GaveWay;
 use volume::{ClockDoubt, Recovery, Writer, WriterCounters};
 
 use crate::expiry::Withheld;
@@ -74,4 +76,23 @@ pub(crate) type SharedStatus = Arc<Mutex<WriterStatus>>;
 /// Reads the status; a poisoned lock only means that another thread is going down.
 pub(crate) fn status_of(status: &SharedStatus) -> WriterStatus {
     status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// What the indexer did.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct IndexerReport {
+    pub(crate) rows: u64,
+    pub(crate) segments: u64,
+    pub(crate) index_bytes: u64,
+    /// Packets whose payload was not looked at for names.
+    pub(crate) unread: u64,
+    /// What had no space.
+    pub(crate) gave_way: GaveWay,
+    /// Parts of earlier recordings that could not be read to be indexed.
+    pub(crate) unreadable: u64,
+    /// Processes that ended before their time.
+    pub(crate) deaths: u64,
+    /// Processor time of all of them.
+    pub(crate) cpu: Duration,
+    pub(crate) notes: Vec<String>,
 }

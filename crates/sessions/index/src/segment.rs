@@ -145,6 +145,11 @@ impl Segment {
         self.source.size_bytes()
     }
 
+    /// The file itself.
+    pub fn file(&self) -> Result<Bytes> {
+        self.source.read(0, usize::try_from(self.size_bytes()).unwrap_or(usize::MAX))
+    }
+
     /// Bytes of it that were read so far.
     pub fn read_bytes(&self) -> u64 {
         self.source.read_bytes()

@@ -1,6 +1,7 @@
 //! What ends a session and what bounds the table.
 
 use units::NANOS_PER_SECOND;
+use wire::Protocol;
 
 use crate::pieces;
 
@@ -56,6 +57,26 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Bytes for sessions that have rows already and of which no packet has come: half as many as
+    /// for names.
+    pub(crate) fn resumed_bytes_max(&self) -> usize {
+        self.names_bytes_max / 2
+    }
+
+    /// Longest silence of a session that speaks `proto`, of a connection that is over, too; `None`
+    /// where it is off.
+    pub(crate) fn timeout_ns(&self, proto: Protocol, is_over: bool) -> Option<i64> {
+        match proto {
+            Protocol::TCP if is_over => {
+                self.tcp_timeout_ns.map(|timeout| timeout.min(self.tcp_linger_ns))
+            }
+            Protocol::TCP => self.tcp_timeout_ns,
+            Protocol::UDP => self.udp_timeout_ns,
+            Protocol::ICMP | Protocol::ICMPV6 => self.icmp_timeout_ns,
+            _ => self.other_timeout_ns,
+        }
+    }
+
     /// What its limits are for lists of pieces.
     pub(crate) fn piece_bounds(&self) -> pieces::Bounds {
         pieces::Bounds::new(self.piece_bytes_max, self.session_count_max)

@@ -21,6 +21,7 @@ mod packet;
 mod pieces;
 mod reassembly;
 mod record;
+mod resume;
 mod seen;
 mod siphash;
 mod table;

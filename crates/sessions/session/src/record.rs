@@ -1,7 +1,7 @@
 //! What is kept of a live session: a hot record that every packet touches, and the detail.
 
 use app::signature::{self, Carrier, Watch};
-use app::{Findings, Interest, Side};
+use app::{Budget, Findings, Interest, Side};
 use format::session_row::{Direction, History, SessionRow, SparseNames, State};
 use units::Timestamp;
 use wire::{
@@ -12,6 +12,7 @@ use wire::{
 use crate::PacketView;
 use crate::key::Key;
 use crate::pieces::{Pieces, Places};
+use crate::resume::Resumed;
 use crate::tcp::{Evidence, Flow, Steady, Tcp, is_syn_ack};
 
 /// Bytes of one direction of the slice: frames, IP packets, payload.
@@ -133,6 +134,13 @@ impl Hot {
             packets: [0; 2],
             sums: [[0; 3]; 2],
         }
+    }
+
+    /// Makes it one of a session that has rows already.
+    pub(crate) fn resume(&mut self, resumed: &Resumed) {
+        let (_, turned) = Key::new(&resumed.tuple, None);
+        self.turned = turned;
+        self.answered = resumed.answered;
     }
 
     /// Something of each of its cache lines, so that they are read.
@@ -297,6 +305,23 @@ impl Detail {
             other_icmp: None,
             latest_row: None,
         }
+    }
+
+    /// The same of the detail, with what was found out about its payload.
+    pub(crate) fn resume(&mut self, hot: &mut Hot, resumed: Resumed, budget: &mut Budget) {
+        self.tcp = if hot.key.proto() == Protocol::TCP { resumed.tcp() } else { Tcp::default() };
+        hot.is_over = self.tcp.is_over();
+        if let Some(names) = resumed.names() {
+            (self.findings, hot.interest) = Findings::of_names(names, hot.interest, budget);
+        }
+        if let Some(app) = resumed.app {
+            self.watch = Watch::of(app);
+            hot.looked = signature::PAYLOAD_COUNT_MAX;
+        }
+        self.session_start = resumed.session_start;
+        self.latest_row = Some(resumed.row_start);
+        (self.vlan, self.mpls, self.icmp) = (resumed.vlan, resumed.mpls, resumed.icmp);
+        (self.interface, self.tunnel) = (resumed.interface, resumed.tunnel);
     }
 
     /// Something of what a TCP segment touches, so that its memory is read.

@@ -5,7 +5,7 @@ use app::{Budget, Findings, Side};
 use format::session_row::SessionRow;
 use units::Timestamp;
 use wire::{
-    Address, Decoded, Fragment, Protocol, TcpHeader, Transport, decode_datagram, decode_into,
+    Address, Decoded, Fragment, TcpHeader, Transport, decode_datagram, decode_into,
     part_of_datagram,
 };
 
@@ -14,8 +14,9 @@ use crate::lookup::Lookup;
 use crate::pieces::{self, Pieces};
 use crate::reassembly::{self, Label, Piece, Reassembly};
 use crate::record::{Addressed, Arrival, Detail, Hot, carrier};
+use crate::resume::{Asking, Resumable};
 use crate::siphash::SipHasher;
-use crate::tcp::SYN;
+use crate::tcp::{ACK, SYN};
 use crate::wheel::Wheel;
 use crate::{Config, Keyer, PacketView};
 
@@ -85,6 +86,7 @@ pub struct Table {
     reassembly: Reassembly,
     stats: Stats,
     finds_names: bool,
+    resumable: Resumable,
 }
 
 impl Table {
@@ -118,7 +120,16 @@ impl Table {
             reassembly: Reassembly::default(),
             stats: Stats::default(),
             finds_names: true,
+            resumable: Resumable::default(),
         }
+    }
+
+    /// Makes the session of a row go on, which another table made before the first packet that
+    /// comes here, at about `at`. Rows come segment by segment, the newest first, and by their
+    /// start within each; `segment` is another number for each.
+    pub fn resume(&mut self, row: SessionRow, segment: u32, at: Timestamp) {
+        let vlan_in_key = self.keyer.vlan_in_key();
+        self.resumable.add(row, segment, (&self.config, vlan_in_key, at));
     }
 
     /// From the next packet on payload is looked at for names, or not: then packets in which there
@@ -183,6 +194,7 @@ impl Table {
             out.extend(Some(detail.row(hot, pieces, true)));
         });
         self.pieces.clear();
+        self.resumable.expire(self.wheel.now(), &self.config);
     }
 
     /// Ends the recording: the last row of every session that has packets since its last one, in
@@ -199,6 +211,7 @@ impl Table {
         self.slots = Lookup::new();
         self.wheel = Wheel::new();
         self.reassembly.clear();
+        self.resumable = Resumable::default();
     }
 
     /// Slots of the live sessions that `is_wanted` is true for, in the order of the slice's start.
@@ -324,18 +337,8 @@ impl Table {
     }
 
     fn timeout_ns(&self, slot: u32) -> Option<i64> {
-        let config = &self.config;
-        match self.hot(slot).key.proto() {
-            Protocol::TCP => {
-                let is_over = self.hot(slot).is_over;
-                config.tcp_timeout_ns.map(|timeout| {
-                    if is_over { timeout.min(config.tcp_linger_ns) } else { timeout }
-                })
-            }
-            Protocol::UDP => config.udp_timeout_ns,
-            Protocol::ICMP | Protocol::ICMPV6 => config.icmp_timeout_ns,
-            _ => config.other_timeout_ns,
-        }
+        let hot = self.hot(slot);
+        self.config.timeout_ns(hot.key.proto(), hot.is_over)
     }
 
     /// When the session expires if no packet comes; without a timeout, what its idleness is
@@ -371,7 +374,11 @@ impl Table {
             self.evict(out);
         }
         self.stats.sessions += 1;
-        let (hot, detail) = (Hot::new(arrival), Detail::new(arrival));
+        let (mut hot, mut detail) = (Hot::new(arrival), Detail::new(arrival));
+        if let Some(resumed) = self.resumable.take(&asking(arrival), &self.config) {
+            hot.resume(&resumed);
+            detail.resume(&mut hot, resumed, &mut self.budget);
+        }
         let slot = if let Some(slot) = self.free.pop() {
             *self.hot.get_mut(index(slot)).expect("a free slot") = hot;
             *self.detail.get_mut(index(slot)).expect("a free slot") = detail;
@@ -557,6 +564,16 @@ impl Table {
     }
 }
 
+/// What a packet asks of the sessions that have rows already.
+fn asking(arrival: &Arrival<'_>) -> Asking {
+    let begins_connection = matches!(
+        arrival.decoded.transport,
+        Transport::Tcp(header) if header.flags & (SYN | ACK) == SYN
+    );
+    let (key, time) = (arrival.address.key, arrival.packet.timestamp);
+    Asking { key, time, begins_connection }
+}
+
 /// Ends the session of a slot: its row if it has packets without one.
 fn last_row(
     hot: &mut Hot,
@@ -596,7 +613,7 @@ fn memory_bytes_max(config: &Config) -> usize {
     let found = Lookup::session_bytes_max() + 3 * (Wheel::SESSION_BYTES + size_of::<u32>());
     // What `by_start` sorts.
     let sorted = size_of::<(Timestamp, u32)>() + size_of::<u32>();
-    let fixed = FIXED_BYTES + reassembly::MEMORY_BYTES_MAX;
+    let fixed = FIXED_BYTES + reassembly::MEMORY_BYTES_MAX + config.resumed_bytes_max();
     count * (records + Detail::HEAP_BYTES_MAX + found + sorted) + fixed
 }
 

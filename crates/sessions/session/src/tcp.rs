@@ -12,6 +12,7 @@ use wire::{TcpHeader, TcpOptions};
 
 use crate::seen::Seen;
 
+mod resumed;
 mod steady;
 
 pub(crate) use steady::Steady;

@@ -66,6 +66,11 @@ impl Wheel {
         }
     }
 
+    /// The present, to a tick.
+    pub(crate) fn now(&self) -> Timestamp {
+        Timestamp(self.now << TICK_SHIFT)
+    }
+
     /// Places `index` where it is handed out once `deadline` has passed.
     pub(crate) fn place(&mut self, index: u32, deadline: Timestamp) {
         self.remove(index);

@@ -6,6 +6,8 @@
 
 #[path = "corpus/protocols.rs"]
 mod protocols;
+#[path = "corpus/resumed.rs"]
+mod resumed;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -9,7 +9,7 @@ use format::session_row::PieceId;
 use session::{Config, PacketView, SessionRow, Table};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use units::Timestamp;
-use wire::LinkType;
+use wire::{Address, FiveTuple, LinkType, Protocol};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -147,11 +147,25 @@ fn small() -> Config {
     }
 }
 
+/// More sessions than there is space for have rows already.
+fn resumed(bench: &mut Bench) {
+    for number in 0..50_000_u32 {
+        let orig = Address::V6(u128::from(number).into());
+        let resp = Address::None;
+        let tuple = FiveTuple { orig, resp, orig_port: 1, resp_port: 1, proto: Protocol::UDP };
+        let mut row = SessionRow::new(tuple, Timestamp(0));
+        row.continues = true;
+        row.names.dns_names.push(number.to_string());
+        bench.table.resume(row, 0, Timestamp(0));
+    }
+}
+
 #[test]
 fn the_worst_traffic_stays_below_what_the_configuration_says() {
     let config = small();
     let requests: Vec<Vec<u8>> = (0..16).map(request).collect();
     let mut bench = Bench::new(config);
+    resumed(&mut bench);
     for session in 0..4000 {
         let requests = if session < 600 { &requests[..] } else { &requests[..2] };
         worst_session(&mut bench, session, requests);

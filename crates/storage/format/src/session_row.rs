@@ -220,6 +220,11 @@ impl From<PackedNames> for SparseNames {
 }
 
 impl SparseNames {
+    /// There are no names, and no memory for any.
+    pub fn is_none(&self) -> bool {
+        self.packed.is_none() && self.read.get().is_none()
+    }
+
     /// Bytes of the heap that they take; none while there are no names.
     pub fn heap_bytes(&self) -> usize {
         let read = self.read.get().map_or(0, |names| size_of::<Names>() + names.heap_bytes());
@@ -403,7 +408,11 @@ impl SessionRow {
             self.app = row.app_with(self);
         } else {
             self.app = self.app_with(&row);
-            (self.state, self.history, self.names) = (row.state, row.history, row.names);
+            (self.state, self.history) = (row.state, row.history);
+            // A later row has all names, unless another process went on without space for them.
+            if !row.names.is_none() {
+                self.names = row.names;
+            }
             self.continues = row.continues;
         }
         self.start = self.start.min(row.start);

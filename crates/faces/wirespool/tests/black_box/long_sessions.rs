@@ -1,10 +1,13 @@
 //! Sessions of more than an hour, of which the index has a row for each minute: whatever asks about
 //! sessions means all of it.
 
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 
-use crate::golden::pcap;
-use crate::machine::{Ran, Volume, run};
+use crate::golden::{capture, from_50_ports, pcap};
+use crate::machine::{self, Ran, Volume, run};
 
 const SECOND: u64 = 1_000_000_000;
 /// 2026-11-20T10:00:00Z
@@ -33,6 +36,43 @@ pub(crate) fn volume() -> Volume {
     std::fs::write(&capture, pcap(packets)).unwrap();
     volume.record(&["--read", &capture]).done();
     volume
+}
+
+/// Waits until this many packets are shown, and gives how many sessions have them all.
+fn whole_sessions(volume: &Volume, packets: u64) -> usize {
+    let find = |query: &str| run(&["find", &volume.path, query, "--json"]);
+    let count = |sessions: &[Value]| -> u64 {
+        sessions.iter().map(|session| session["orig_packets"].as_u64().unwrap()).sum()
+    };
+    let started = Instant::now();
+    while count(&lines(&find("udp"))) < packets {
+        assert!(started.elapsed() < Duration::from_mins(1), "what has come is acknowledged");
+    }
+    lines(&find("packets = 400")).len()
+}
+
+/// Its rows are in segments that have an index, in one that has none so far, in what a killed
+/// recorder left, and in what the next one made of that.
+#[test]
+fn a_session_that_goes_on_behind_the_newest_index_is_one() {
+    let volume = Volume::empty();
+    let (mut recorder, mut input) =
+        machine::recorder(&volume.path, &volume.index, &["--pool", "4M"]);
+    input.write_all(&from_50_ports(20_000)).unwrap();
+    assert_eq!(whole_sessions(&volume, 20_000), 50);
+    let inspected = run(&["inspect", &volume.path, "--json"]).done();
+    let inspected: Value = serde_json::from_str(&inspected.out).unwrap();
+    assert!(inspected["index"]["sessions"].as_u64().unwrap() > 50, "{inspected}");
+    let out = volume.file("all.pcapng");
+    let extracted = run(&["extract", &volume.path, "packets = 400", "-w", &out]).done();
+    assert!(extracted.err.contains("20 000 packets"), "{}", extracted.err);
+    recorder.kill().unwrap();
+    recorder.wait().unwrap();
+    assert_eq!(whole_sessions(&volume, 20_000), 50);
+    let more = volume.file("more.pcap");
+    std::fs::write(&more, capture(BEGIN * SECOND, 0..10)).unwrap();
+    volume.record(&["--read", &more]).done();
+    assert_eq!(whole_sessions(&volume, 20_010), 50);
 }
 
 fn lines(ran: &Ran) -> Vec<Value> {

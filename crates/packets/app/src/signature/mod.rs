@@ -120,6 +120,11 @@ struct Hints {
 pub const HINT_BYTES: usize = size_of::<Hints>();
 
 impl Watch {
+    /// Of a session whose protocol was recognised before.
+    pub fn of(found: Recognised) -> Self {
+        Self { found: Some(found), hints: None }
+    }
+
     /// The protocol that was recognised.
     pub fn found(&self) -> Option<Recognised> {
         self.found

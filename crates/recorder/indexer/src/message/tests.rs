@@ -31,6 +31,11 @@ pub(crate) fn closing() -> Closing {
     }
 }
 
+pub(crate) fn before() -> Before {
+    let (number, at, parquet_bytes) = (3, Timestamp(-4), BEFORE_BYTES_MAX);
+    Before { run_kind: RunKind::Past, epoch: 9, number, at, parquet_bytes }
+}
+
 pub(crate) fn stripe() -> StripeAt {
     let piece = PieceAt {
         memory: 1,
@@ -82,7 +87,10 @@ fn what_is_said_is_what_is_heard() {
         let (kind, content) = frame_of(&bytes);
         assert_eq!(Begin::decode(kind, content), Ok(begin));
     }
-    for request in [Request::Stripe(stripe()), Request::Close(closing()), Request::UseThreads(4)] {
+    let elsewhere = Closing { rest: Rest::Elsewhere, ..closing() };
+    let closings = [Request::Close(closing()), Request::Close(elsewhere)];
+    let others = [Request::Stripe(stripe()), Request::UseThreads(4), Request::Before(before())];
+    for request in others.into_iter().chain(closings) {
         let mut bytes = Vec::new();
         request.encode(&mut bytes);
         let (kind, content) = frame_of(&bytes);

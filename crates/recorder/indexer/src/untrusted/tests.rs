@@ -7,13 +7,14 @@ mod made;
 mod replay;
 
 use crate::message::Request;
-use crate::message::tests::{answers, begin, closing, stripe};
+use crate::message::tests::{answers, before, begin, closing, stripe};
 use session::Config;
 
 #[test]
 fn frames_may_say_anything() {
     let mut requests = Vec::new();
     begin(Some(Config::default())).encode(&mut requests);
+    Request::Before(before()).encode(&mut requests);
     Request::Stripe(stripe()).encode(&mut requests);
     Request::Close(closing()).encode(&mut requests);
     Request::UseThreads(4).encode(&mut requests);

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use format::session_row::{PieceId, PieceSpan, State};
 use proptest::prelude::*;
 use units::NANOS_PER_SECOND;
-use wire::{Address, App, AppBy, FiveTuple, Fragment, IcmpHeader, LinkType, TcpHeader, TcpOptions};
+use wire::{
+    Address, App, AppBy, FiveTuple, Fragment, IcmpHeader, LinkType, Protocol, TcpHeader, TcpOptions,
+};
 
 use super::*;
 use crate::Key;
