@@ -96,6 +96,7 @@ fn backwards(
         })
     };
     let from = question.from();
+    newest.from = from;
     let wanted = (Wanted::Backwards(question), from..=Timestamp::MAX);
     if scan(wanted, notes, newest, Timestamp::MAX)?.is_break() {
         return Ok(ControlFlow::Break(()));
@@ -179,6 +180,9 @@ struct Newest<'q> {
     by_id: bool,
     tail: u64,
     limit: usize,
+    /// Rows that end before are not read at first. Where the clock was set back, later rows of a
+    /// session may, although its first one does not.
+    from: Timestamp,
     /// The part that is being read.
     at: Option<StripeId>,
     is_indexed: bool,
@@ -201,6 +205,7 @@ impl<'q> Newest<'q> {
             by_id: query.columns().contains(&"session_id"),
             tail,
             limit: usize::try_from(limit).unwrap_or(usize::MAX),
+            from: Timestamp::MIN,
             at: None,
             is_indexed: false,
             group: BTreeMap::new(),
@@ -250,9 +255,10 @@ impl<'q> Newest<'q> {
     fn advance(&mut self, latest: Timestamp) -> ControlFlow<()> {
         let idle = latest.plus_nanos(JOIN_IDLE_NS);
         // Of one that was recorded twice at once an older part has a first row, too.
+        let from = self.from;
         let over = self.open.extract_if(.., |_, Found { session, .. }| {
             let has_all = session.start > latest && part_of(session).is_first;
-            has_all || session.start > idle
+            session.start >= from && (has_all || session.start > idle)
         });
         for (_, found) in over.collect::<Vec<_>>() {
             self.end(found);
@@ -340,9 +346,11 @@ impl<'q> Newest<'q> {
         }
     }
 
-    /// Those that wait for earlier rows.
+    /// Those that may have rows which were not read.
     fn open(&self) -> Known {
-        let waiting = self.open.iter().filter(|(_, found)| !part_of(&found.session).is_first);
+        let waiting = self.open.iter().filter(|(_, Found { session, .. })| {
+            session.start < self.from || !part_of(session).is_first
+        });
         Known::new(waiting.map(|(session, found)| (*session, found.session.end)).collect())
     }
 
