@@ -36,10 +36,15 @@ impl PackedNames {
 
     /// The names again.
     pub fn unpack(&self) -> Names {
-        let (head, bytes) = self.0.split_first_chunk().expect("there is a head");
         let mut names = Names::NONE;
-        each(&mut names, &mut Unpacker { bytes, present: u32::from_le_bytes(*head) });
+        self.add_to(&mut names);
         names
+    }
+
+    /// Adds them to `names`: of what there is one of, that of `names` stays.
+    pub fn add_to(&self, names: &mut Names) {
+        let (head, bytes) = self.0.split_first_chunk().expect("there is a head");
+        each(names, &mut Unpacker { bytes, present: u32::from_le_bytes(*head) });
     }
 
     /// What the parser that filled the names reads.
@@ -264,33 +269,36 @@ impl<'a> Unpacker<'a> {
 impl Pass for Unpacker<'_> {
     fn app(&mut self, app: &mut Option<App>) {
         if self.next() {
-            *app = Some(app_of(self.take(1)));
+            let unpacked = app_of(self.take(1));
+            app.get_or_insert(unpacked);
         }
     }
 
     fn text(&mut self, text: &mut Option<String>) {
         if self.next() {
-            *text = Some(self.take_text());
+            let unpacked = self.take_text();
+            text.get_or_insert(unpacked);
         }
     }
 
     fn number<T: Fixed>(&mut self, number: &mut Option<T>) {
         if self.next() {
-            *number = Some(T::take(&mut self.bytes));
+            let unpacked = T::take(&mut self.bytes);
+            number.get_or_insert(unpacked);
         }
     }
 
     fn texts(&mut self, list: &mut Vec<String>) {
         if self.next() {
             let count = self.take_len();
-            *list = (0..count).map(|_| self.take_text()).collect();
+            add((0..count).map(|_| self.take_text()).collect(), list);
         }
     }
 
     fn numbers(&mut self, list: &mut Vec<u16>) {
         if self.next() {
             let count = self.take_len();
-            *list = (0..count).map(|_| u16::take(&mut self.bytes)).collect();
+            add((0..count).map(|_| u16::take(&mut self.bytes)).collect(), list);
         }
     }
 
@@ -304,6 +312,19 @@ impl Pass for Unpacker<'_> {
             fields(group.get_or_insert_default(), self);
         } else {
             self.present >>= count;
+        }
+    }
+}
+
+/// Adds the values that a list does not have. One without any gets them as they are.
+fn add<T: PartialEq>(values: Vec<T>, list: &mut Vec<T>) {
+    if list.is_empty() {
+        *list = values;
+        return;
+    }
+    for value in values {
+        if !list.contains(&value) {
+            list.push(value);
         }
     }
 }

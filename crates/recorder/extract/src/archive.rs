@@ -9,12 +9,11 @@ use std::thread;
 use format::directory::SegmentEntry;
 use format::head::{Head, Kind, StripeId, VolumeId};
 use index::{Catalog, Files, Identity, IndexKeys, LookUp, Needed, Segment};
-use indexer::{BEFORE_BYTES_MAX, Workers};
+use indexer::{BEFORE_BYTES_MAX, SegmentsBefore, Workers};
 use session::Config;
 use units::Timestamp;
 use volume::{Reader, Span};
 
-use crate::before::Before;
 use crate::cache::{self, NoCache};
 use crate::keys;
 use crate::merge::MergeMemory;
@@ -386,10 +385,15 @@ impl Archive {
         drop(self.catalog.make_groups(self.cache.as_ref(), &self.behind));
     }
 
-    /// The segments before a part without an index from which sessions may go on in it: those of
+    /// The segments from which sessions may go on in a part without an index: those before it of
     /// the same opening whose last packets came not longer before its first one than sessions may
-    /// be silent. Those that cannot be read are left out.
-    pub(crate) fn before(&mut self, part: &Part) -> Option<Before> {
+    /// be silent. Where the part is what a segment has no rows of, that one comes first. Those that
+    /// cannot be read are left out.
+    pub(crate) fn before(
+        &mut self,
+        part: &Part,
+        beside: Option<&Segment>,
+    ) -> Option<SegmentsBefore> {
         let slots = part.first.sequence.max(self.tail())..=part.last.sequence;
         let mut heads = slots.take(SLOTS_OF_FIRST).flat_map(|slot| self.reader.leading_heads(slot));
         let first = heads.find(|head| head.stripe.stripe >= part.first && is_data(head))?;
@@ -398,7 +402,10 @@ impl Archive {
         let since = at.plus_nanos(-Config::default().tcp_timeout_ns?);
         let segments = self.catalog.select(&(since..=Timestamp::MAX));
         let before = segments.iter().rev().filter(|entry| entry.summary.last < part.first);
-        let (mut files, mut bytes) = (Vec::new(), 0_u64);
+        let mut files = Vec::new();
+        files.extend(beside.and_then(|segment| segment.file().map(Vec::from).ok()));
+        let is_first_beside = !files.is_empty();
+        let mut bytes = beside.map_or(0, Segment::size_bytes);
         for entry in before {
             let Some(segment) = self.segment(entry) else { continue };
             bytes = bytes.saturating_add(segment.size_bytes());
@@ -407,7 +414,8 @@ impl Archive {
             }
             files.extend(segment.file().map(Vec::from));
         }
-        Some(Before { epoch, at, files }).filter(|before| !before.files.is_empty())
+        let before = SegmentsBefore { epoch, at, is_first_beside, files };
+        Some(before).filter(|before| !before.files.is_empty())
     }
 
     /// The index of a segment, from the cache or the ring, where it is whole in either.

@@ -18,7 +18,6 @@
 
 mod ahead;
 mod archive;
-mod before;
 mod cache;
 mod candidates;
 mod choice;

@@ -1,11 +1,11 @@
 //! Sessions from packets, where no index has them.
 //!
 //! The indexer makes them: it gets the stripes in stretches of about a segment, so that memory is
-//! bounded; sessions go on from one stretch to the next, and from the segments before the first one
-//! ([`Before`]), and end with the epoch. The stretches depend on the stripes alone, so rows keep
-//! their numbers from query to query as long as nothing else is recorded. When the indexer dies,
-//! the stretch is read again, up to the stripe that it died of, which then gets a stretch of its
-//! own; what ends it twice is left out, and counted.
+//! bounded; sessions go on from one stretch to the next, and from the segments before the first
+//! one ([`SegmentsBefore`]), and end with the epoch. The stretches depend on the stripes alone, so
+//! rows keep their numbers from query to query as long as nothing else is recorded. When the
+//! indexer dies, the stretch is read again, up to the stripe that it died of, which then gets a
+//! stretch of its own; what ends it twice is left out, and counted.
 
 use core::ops::ControlFlow;
 use core::time::Duration;
@@ -18,14 +18,15 @@ use format::head::{Head, StripeId};
 use format::session_row::SessionRow;
 use host::SystemClock;
 use index::{Columns, Encoded, LeftOut, Segment};
-use indexer::{Closing, Event, Owner, Piece, Rest, RunKind, Setup, Stripe, Taken, Times};
+use indexer::{
+    Closing, Event, Owner, Piece, Rest, RunKind, SegmentsBefore, Setup, Stripe, Taken, Times,
+};
 use session::Config;
 use units::Timestamp;
 use units::number::to_u64;
 
 use crate::Error;
 use crate::archive::{Archive, Part};
-use crate::before::Before;
 use crate::completeness::DamageKind;
 use crate::slots::Place;
 use crate::walk::{DataStripe, Notes, each_data_stripe};
@@ -74,15 +75,15 @@ pub(crate) type Visit<'v> = dyn FnMut(Stretch, &mut Notes) -> Result<ControlFlow
 /// Indexes the data stripes of `part` that are not `covered`.
 pub(crate) fn rebuild<'a>(
     archive: &'a Archive,
-    (part, before): (&'a Part, Option<Before>),
+    (part, before): (&'a Part, Option<SegmentsBefore>),
     covered: &Covered,
     notes: &mut Notes,
     visit: &mut Visit<'_>,
 ) -> Result<ControlFlow<()>, Error> {
     let mut builder = Builder::new(archive, part)?;
     // Once: an indexer that died is not given what it may have died of.
-    if let Some(Before { epoch, at, files }) = before {
-        builder.owner.resume(RunKind::Live, epoch, at, files);
+    if let Some(before) = before {
+        builder.owner.resume(RunKind::Live, before);
     }
     let mut from = part.first;
     loop {

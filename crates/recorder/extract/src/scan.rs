@@ -10,12 +10,12 @@ use format::directory::SegmentEntry;
 use format::head::StripeId;
 use format::session_row::SessionRow;
 use index::{Columns, LookUp, Needed, Segment};
+use indexer::SegmentsBefore;
 use units::Timestamp;
 use units::number::to_u64;
 
 use crate::Error;
 use crate::archive::{Archive, Part};
-use crate::before::Before;
 use crate::identity::RowId;
 use crate::order::{Order, Placed, parts_before, parts_with, placed};
 use crate::rebuild::{Covered, Stretch, rebuild};
@@ -287,9 +287,21 @@ impl<'a> Scan<'a> {
         if flow.is_break() || !entry.summary.unindexed {
             return Ok(flow);
         }
-        let has_rows = self.covered(&segment, &entry, notes)?;
-        let rest = (&Part { segment: None, ..*part }, None);
-        self.rebuilt((rest, &has_rows), (edge, false), notes, visit)
+        self.rebuilt_rest((part, edge), (&segment, &entry), notes, visit)
+    }
+
+    /// Rows of what a segment has none of: with sessions that it has other rows of.
+    fn rebuilt_rest(
+        &mut self,
+        (part, edge): (&Part, Timestamp),
+        (segment, entry): (&Segment, &SegmentEntry),
+        notes: &mut Notes,
+        visit: &mut Visit<'_>,
+    ) -> Flow {
+        let has_rows = self.covered(segment, entry, notes)?;
+        let rest = Part { segment: None, ..*part };
+        let before = self.archive.before(&rest, Some(segment));
+        self.rebuilt(((&rest, before), &has_rows), (edge, false), notes, visit)
     }
 
     /// Rows of a part of which no index is left: with sessions that go on from those before.
@@ -300,7 +312,7 @@ impl<'a> Scan<'a> {
         visit: &mut Visit<'_>,
     ) -> Flow {
         notes.explain.segments_rebuilt += u64::from(part.segment.is_some());
-        let before = self.archive.before(part);
+        let before = self.archive.before(part, None);
         self.rebuilt(((part, before), &Covered::default()), (edge, is_apart), notes, visit)
     }
 
@@ -595,7 +607,7 @@ impl<'a> Scan<'a> {
     /// again.
     fn rebuilt(
         &mut self,
-        ((part, before), covered): ((&Part, Option<Before>), &Covered),
+        ((part, before), covered): ((&Part, Option<SegmentsBefore>), &Covered),
         (edge, is_apart): (Timestamp, bool),
         notes: &mut Notes,
         visit: &mut Visit<'_>,

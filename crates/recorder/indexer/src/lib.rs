@@ -41,6 +41,7 @@ mod owner;
 mod played;
 mod run;
 mod suspects;
+mod unite;
 pub mod untrusted;
 mod worker;
 
@@ -48,6 +49,6 @@ pub use faulty::{Fate, Faulty, Seen};
 pub use launch::{Ended, InThread, Launch, Line, Process, Workers};
 pub use message::{BEFORE_BYTES_MAX, PARQUET_BYTES_MAX};
 pub use message::{Closing, GaveWay, Malformed, Rest, RunKind, Taken, Times};
-pub use owner::{Death, Event, IN_HAND_MAX, Owner, Piece, Setup, Stripe};
+pub use owner::{Death, Event, IN_HAND_MAX, Owner, Piece, SegmentsBefore, Setup, Stripe};
 pub use played::{Played, Plays};
 pub use worker::{Memory, WorkerError, serve};

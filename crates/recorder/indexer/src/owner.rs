@@ -108,6 +108,19 @@ pub struct Stripe {
     pub pieces: Vec<Piece>,
 }
 
+/// Segments from which sessions go on in a run.
+#[derive(Clone, Debug)]
+pub struct SegmentsBefore {
+    /// Opening of the volume that wrote their stripes, and those of the run.
+    pub epoch: u32,
+    /// No packet of the run came before.
+    pub at: Timestamp,
+    /// The stripes of the run lie among those of the first segment, which have rows.
+    pub is_first_beside: bool,
+    /// Their files, the newest first.
+    pub files: Vec<Vec<u8>>,
+}
+
 /// What came of what was handed over.
 #[derive(Debug)]
 pub enum Event {
@@ -248,18 +261,20 @@ impl Owner {
         mem::take(&mut self.notes)
     }
 
-    /// Before the first stripe of a run, whose packets came at `at` or later: sessions of segments
-    /// that were made before go on in it, where stripes of the same opening follow. `files` are
-    /// those segments', the newest first; of so many bytes as fit ([`BEFORE_BYTES_MAX`]).
+    /// Before the first stripe of a run: sessions of segments that were made before go on in it,
+    /// as many as fit ([`BEFORE_BYTES_MAX`]).
     ///
     /// The next worker knows them, and no later one: who begins the run again says it again.
-    pub fn resume(&mut self, run_kind: RunKind, epoch: u32, at: Timestamp, files: Vec<Vec<u8>>) {
+    pub fn resume(&mut self, run_kind: RunKind, segments: SegmentsBefore) {
+        let SegmentsBefore { epoch, at, is_first_beside, files } = segments;
         let mut room = BEFORE_BYTES_MAX;
         for (file, number) in files.into_iter().zip(0..) {
             let parquet_bytes = to_u64(file.len());
             let Some(left) = room.checked_sub(parquet_bytes) else { break };
             room = left;
-            self.before.push((Before { run_kind, epoch, number, at, parquet_bytes }, file));
+            let is_beside = is_first_beside && number == 0;
+            let before = Before { run_kind, epoch, number, at, is_beside, parquet_bytes };
+            self.before.push((before, file));
         }
     }
 

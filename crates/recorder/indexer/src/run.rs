@@ -16,6 +16,7 @@ use units::Timestamp;
 use units::number::to_u64;
 
 use crate::message::{Before, Closing, GaveWay, Taken};
+use crate::unite::unite;
 
 /// Most gaps and interfaces that a segment lists: a file may describe any number of them.
 const LIST_MAX: usize = 65_536;
@@ -67,9 +68,11 @@ pub(crate) struct Run {
     recording: Option<String>,
     /// Rows of sessions and slices that have ended so far.
     rows: Vec<SessionRow>,
-    /// Memory of `rows`, as far as it is counted: `counted` of them.
+    /// The same of `late`.
+    late_rows: Vec<SessionRow>,
+    /// Memory of both, as far as it is counted: so many of `rows` and of `late_rows`.
     row_bytes: usize,
-    counted: usize,
+    counted: [usize; 2],
 }
 
 /// A piece as it came.
@@ -94,8 +97,9 @@ impl Run {
             interfaces: BTreeMap::new(),
             recording: None,
             rows: Vec::new(),
+            late_rows: Vec::new(),
             row_bytes: 0,
-            counted: 0,
+            counted: [0; 2],
         }
     }
 
@@ -113,8 +117,10 @@ impl Run {
         let columns: Vec<&str> =
             columns.into_iter().filter(|name| !name.starts_with("piece_")).collect();
         let all = Timestamp::MIN..=Timestamp::MAX;
+        let Before { number: segment_number, at, is_beside, .. } = *before;
+        let before = session::Before { segment: segment_number, at, is_beside };
         let read = segment.rows(Columns::Named(&columns), &all, &mut |_, row| {
-            table.resume(row, before.number, before.at);
+            table.resume(row, before);
             ControlFlow::Continue(())
         });
         // What comes before a damaged place counts.
@@ -128,14 +134,15 @@ impl Run {
         let id = PieceId { sequence: stripe.sequence, sub: stripe.sub, column };
         let mut views = Views { walk, piece: id, times: self.times, malformed: None };
         if let Some(sessions) = &self.sessions {
-            let table = if is_late {
-                self.late.get_or_insert_with(|| sessions.late().table())
+            let (table, rows) = if is_late {
+                let late = self.late.get_or_insert_with(|| sessions.late().table());
+                (late, &mut self.late_rows)
             } else {
-                self.table.get_or_insert_with(|| sessions.table())
+                (self.table.get_or_insert_with(|| sessions.table()), &mut self.rows)
             };
             table.find_names(!without_names);
             let before = table.stats();
-            table.push_all(&mut views, &mut self.rows);
+            table.push_all(&mut views, rows);
             let after = table.stats();
             self.unread += after.unread - before.unread;
             taken.gave_way.add(GaveWay::between(&before, &after));
@@ -165,11 +172,13 @@ impl Run {
     }
 
     fn note_rows(&mut self, taken: &mut Taken) {
-        let new = self.rows.get(self.counted..).unwrap_or_default();
-        self.row_bytes += new.iter().map(SessionRow::memory_bytes).sum::<usize>();
-        self.counted = self.rows.len();
-        let to_u64 = |count: usize| to_u64(count);
-        (taken.rows, taken.row_bytes) = (to_u64(self.rows.len()), to_u64(self.row_bytes));
+        for (rows, counted) in [&self.rows, &self.late_rows].into_iter().zip(&mut self.counted) {
+            let new = rows.get(*counted..).unwrap_or_default();
+            self.row_bytes += new.iter().map(SessionRow::memory_bytes).sum::<usize>();
+            *counted = rows.len();
+        }
+        let rows = self.counted.iter().sum::<usize>();
+        (taken.rows, taken.row_bytes) = (to_u64(rows), to_u64(self.row_bytes));
     }
 
     /// The segment ends: the rows that have ended, and how the others and its file are made.
@@ -189,10 +198,14 @@ impl Run {
             ..SegmentMeta::new(volume, closing.epoch, closing.first, closing.last)
         };
         (self.times, self.unindexed) = (Times::NONE, 0);
-        (self.row_bytes, self.counted) = (0, 0);
+        (self.row_bytes, self.counted) = (0, [0; 2]);
         let mut ended = mem::take(&mut self.rows);
-        if let Some(mut late) = self.late.take() {
-            late.finish(&mut ended);
+        if let (Some(mut late), Some(sessions)) = (self.late.take(), &self.sessions) {
+            let mut rows = mem::take(&mut self.late_rows);
+            late.finish(&mut rows);
+            let table = self.table.get_or_insert_with(|| sessions.table());
+            unite((&mut rows, &mut ended), table, (&sessions.config, meta.time_min));
+            ended.extend(rows);
         }
         Ending { ended, table: &mut self.table, meta }
     }

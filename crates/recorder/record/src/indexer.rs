@@ -21,7 +21,7 @@ use format::head::{HEAD_BYTES, StripeId};
 use format::local::LOCAL_FRAME_BYTES;
 use format::piece::fill_with_block;
 use index::{Catalog, Encoded, Files, Identity, IndexKeys};
-use indexer::{Closing, Death, Event, Owner, Piece, Rest, RunKind, Stripe};
+use indexer::{Closing, Death, Event, Owner, Piece, Rest, RunKind, SegmentsBefore, Stripe};
 use stage::{Sender, channel};
 use units::number::to_u64;
 use units::{Clock, Timestamp};
@@ -335,7 +335,8 @@ impl<'a> Run<'a> {
         let file =
             |entry: SegmentEntry| self.parts.keys.open(self.parts.read_back.index(entry.index)?);
         let files = entries.into_iter().filter_map(file).collect();
-        self.parts.owner.resume(run_kind, epoch, at, files);
+        let is_first_beside = false;
+        self.parts.owner.resume(run_kind, SegmentsBefore { epoch, at, is_first_beside, files });
     }
 
     fn note_damage(&mut self) {

@@ -401,6 +401,11 @@ impl Segment {
                 }
             }
         }
+        if self.meta.has_rest() {
+            for slice in &mut slices {
+                slice.continues = true;
+            }
+        }
         Ok(slices)
     }
 

@@ -65,7 +65,7 @@ impl Config {
 
     /// Longest silence of a session that speaks `proto`, of a connection that is over, too; `None`
     /// where it is off.
-    pub(crate) fn timeout_ns(&self, proto: Protocol, is_over: bool) -> Option<i64> {
+    pub fn timeout_ns(&self, proto: Protocol, is_over: bool) -> Option<i64> {
         match proto {
             Protocol::TCP if is_over => {
                 self.tcp_timeout_ns.map(|timeout| timeout.min(self.tcp_linger_ns))

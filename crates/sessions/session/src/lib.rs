@@ -32,4 +32,5 @@ pub use config::Config;
 pub use format::session_row::SessionRow;
 pub use key::{Key, Keyer};
 pub use packet::PacketView;
-pub use table::{Stats, Table};
+pub use resume::Before;
+pub use table::{Live, Stats, Table};

@@ -80,6 +80,8 @@ pub(crate) struct Detail {
     other_icmp: Option<(Side, u8, u8)>,
     /// Where the latest of its rows starts.
     latest_row: Option<Timestamp>,
+    /// Other packets of the session are counted elsewhere meanwhile: none of its rows is the last.
+    is_part: bool,
 }
 
 const _: () = assert!(size_of::<Detail>() == 448);
@@ -304,6 +306,7 @@ impl Detail {
             icmp: None,
             other_icmp: None,
             latest_row: None,
+            is_part: false,
         }
     }
 
@@ -320,6 +323,7 @@ impl Detail {
         }
         self.session_start = resumed.session_start;
         self.latest_row = Some(resumed.row_start);
+        self.is_part = resumed.is_beside;
         (self.vlan, self.mpls, self.icmp) = (resumed.vlan, resumed.mpls, resumed.icmp);
         (self.interface, self.tunnel) = (resumed.interface, resumed.tunnel);
     }
@@ -375,6 +379,20 @@ impl Detail {
         self.other_icmp = None;
     }
 
+    /// The earliest packet of the session, up to its first row.
+    pub(crate) fn begin(&self, hot: &Hot) -> Timestamp {
+        if self.latest_row.is_some() {
+            self.session_start
+        } else {
+            self.session_start.min(hot.start)
+        }
+    }
+
+    /// It began at an earlier packet.
+    pub(crate) fn set_back(&mut self, session_start: Timestamp) {
+        self.session_start = self.session_start.min(session_start);
+    }
+
     /// Whether the session had a row before, and began later than this.
     pub(crate) fn has_begun_after(&self, time: Timestamp) -> bool {
         self.latest_row.is_some() && time < self.session_start
@@ -395,9 +413,7 @@ impl Detail {
             Protocol::UDP => hot.udp_state(),
             _ => (State::Oth, History::default()),
         };
-        if self.latest_row.is_none() {
-            self.session_start = self.session_start.min(hot.start);
-        }
+        self.session_start = self.begin(hot);
         let is_before_others = self.latest_row.is_some_and(|latest| latest >= hot.start);
         self.latest_row = self.latest_row.max(Some(hot.start));
         let [orig_sums, resp_sums] = self.sums(hot);
@@ -417,7 +433,7 @@ impl Detail {
             handshake_ns: self.tcp.handshake_ns,
             truncated_packets: core::mem::take(&mut self.truncated_packets).into(),
             fragments: core::mem::take(&mut self.fragments).into(),
-            continues: continues || is_before_others,
+            continues: continues || is_before_others || self.is_part,
             app: self.app(hot, state),
             names: self.names(continues),
             interface: self.interface,

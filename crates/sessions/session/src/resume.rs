@@ -38,6 +38,8 @@ pub(crate) struct Resumed {
     names: Option<Box<SparseNames>>,
     /// It was not over.
     continues: bool,
+    /// Packets of it may come in several runs: its other ones lie among those that come here.
+    pub(crate) is_beside: bool,
     /// Which of the segments it is from: newer ones were taken before.
     segment: u32,
 }
@@ -61,6 +63,7 @@ impl Resumed {
             app: row.app.filter(|app| app.by != AppBy::Port),
             names: (!row.names.is_none()).then(|| Box::new(row.names)),
             continues: row.continues,
+            is_beside: false,
             segment,
         }
     }
@@ -95,8 +98,20 @@ impl Resumed {
         let is_in_time = timeout_ns.is_none_or(|timeout| packet.time.since(self.end) <= timeout);
         // Which number the connection began with is not known any more.
         let is_another = packet.begins_connection && self.state != State::S0;
-        self.continues && is_in_time && packet.time >= self.session_start && !is_another
+        let may_go_on = self.continues || self.is_beside;
+        may_go_on && is_in_time && packet.time >= self.session_start && !is_another
     }
+}
+
+/// Where a row is from that another table made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Before {
+    /// Number of its segment. The newest one comes first, and its rows by their start.
+    pub segment: u32,
+    /// The first packet comes at about this time.
+    pub at: Timestamp,
+    /// Packets come here that lie among those of the segment.
+    pub is_beside: bool,
 }
 
 /// A packet of which the table has no session.
@@ -116,14 +131,12 @@ pub(crate) struct Resumable {
 }
 
 impl Resumable {
-    /// Takes a row of the segment with this number: the newest one has the first, and its rows come
-    /// in the order of their start. What is over by the time `at` need not be kept, nor what has
-    /// no space.
+    /// Takes a row. What is over by the time `at` need not be kept, nor what has no space.
     pub(crate) fn add(
         &mut self,
         row: SessionRow,
-        segment: u32,
-        (config, vlan_in_key, at): (&Config, bool, Timestamp),
+        Before { segment, at, is_beside }: Before,
+        (config, vlan_in_key): (&Config, bool),
     ) {
         let key = Key::of_slice(&row, vlan_in_key);
         // One that has ended is kept as long: an older row of it says that it goes on.
@@ -131,7 +144,8 @@ impl Resumable {
         if timeout.is_some_and(|timeout| at.since(row.end) > timeout) {
             return;
         }
-        let new = Resumed::of(row, segment);
+        let mut new = Resumed::of(row, segment);
+        new.is_beside = is_beside;
         let new_bytes = new.memory_bytes();
         match self.sessions.entry(key) {
             Entry::Vacant(place) if self.bytes + new_bytes <= config.resumed_bytes_max() => {
@@ -148,6 +162,10 @@ impl Resumable {
 
     /// The session that a packet goes on with.
     pub(crate) fn take(&mut self, packet: &Asking, config: &Config) -> Option<Resumed> {
+        let resumed = self.sessions.get(&packet.key)?;
+        if resumed.is_beside {
+            return resumed.takes(packet, config).then(|| resumed.clone());
+        }
         let resumed = self.sessions.remove(&packet.key)?;
         self.bytes -= resumed.memory_bytes();
         Some(resumed).filter(|it| it.takes(packet, config))

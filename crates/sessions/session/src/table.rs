@@ -2,7 +2,7 @@
 
 use app::signature;
 use app::{Budget, Findings, Side};
-use format::session_row::SessionRow;
+use format::session_row::{SessionRow, begins_connection};
 use units::Timestamp;
 use wire::{
     Address, Decoded, Fragment, TcpHeader, Transport, decode_datagram, decode_into,
@@ -14,11 +14,11 @@ use crate::lookup::Lookup;
 use crate::pieces::{self, Pieces};
 use crate::reassembly::{self, Label, Piece, Reassembly};
 use crate::record::{Addressed, Arrival, Detail, Hot, carrier};
-use crate::resume::{Asking, Resumable};
+use crate::resume::{Asking, Before, Resumable};
 use crate::siphash::SipHasher;
 use crate::tcp::{ACK, SYN};
 use crate::wheel::Wheel;
-use crate::{Config, Keyer, PacketView};
+use crate::{Config, Key, Keyer, PacketView};
 
 /// Expired sessions written out per packet: more than a packet can make, so that they do not pile
 /// up, and few enough that a jump in time costs no packet much.
@@ -64,6 +64,17 @@ pub struct Stats {
     /// Packets that were not looked at for names ([`Table::find_names`]), where there might have
     /// been some.
     pub unread: u64,
+}
+
+/// What a table knows of a session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Live {
+    /// Its earliest packet, up to its first row.
+    pub session_start: Timestamp,
+    /// Its latest packet.
+    pub latest: Timestamp,
+    /// The SYN of its connection was seen.
+    pub is_begun: bool,
 }
 
 /// The live sessions. Memory is bounded: [`Config::memory_bytes_max`].
@@ -124,12 +135,28 @@ impl Table {
         }
     }
 
-    /// Makes the session of a row go on, which another table made before the first packet that
-    /// comes here, at about `at`. Rows come segment by segment, the newest first, and by their
-    /// start within each; `segment` is another number for each.
-    pub fn resume(&mut self, row: SessionRow, segment: u32, at: Timestamp) {
+    /// Makes the session of a row go on, which another table made.
+    pub fn resume(&mut self, row: SessionRow, before: Before) {
         let vlan_in_key = self.keyer.vlan_in_key();
-        self.resumable.add(row, segment, (&self.config, vlan_in_key, at));
+        self.resumable.add(row, before, (&self.config, vlan_in_key));
+    }
+
+    /// The session that is alive with this key.
+    pub fn live(&self, key: &Key) -> Option<Live> {
+        let slot = self.slots.find(key.hashed(&self.hasher), |slot| self.hot(slot).key == *key)?;
+        let (hot, detail) = (self.hot(slot), self.detail(slot));
+        let session_start = detail.begin(hot);
+        let is_begun = begins_connection(&detail.tcp.history);
+        Some(Live { session_start, latest: hot.latest, is_begun })
+    }
+
+    /// The live session with this key began then, at an earlier packet, which is counted elsewhere.
+    pub fn set_back(&mut self, key: &Key, session_start: Timestamp) {
+        let hash = key.hashed(&self.hasher);
+        let slot = self.slots.find(hash, |slot| self.hot(slot).key == *key);
+        if let Some(detail) = slot.and_then(|slot| self.detail.get_mut(index(slot))) {
+            detail.set_back(session_start);
+        }
     }
 
     /// From the next packet on payload is looked at for names, or not: then packets in which there

@@ -6,7 +6,7 @@
 use std::alloc::System;
 
 use format::session_row::PieceId;
-use session::{Config, PacketView, SessionRow, Table};
+use session::{Before, Config, PacketView, SessionRow, Table};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use units::Timestamp;
 use wire::{Address, FiveTuple, LinkType, Protocol};
@@ -156,7 +156,8 @@ fn resumed(bench: &mut Bench) {
         let mut row = SessionRow::new(tuple, Timestamp(0));
         row.continues = true;
         row.names.dns_names.push(number.to_string());
-        bench.table.resume(row, 0, Timestamp(0));
+        let before = Before { segment: 0, at: Timestamp(0), is_beside: false };
+        bench.table.resume(row, before);
     }
 }
 

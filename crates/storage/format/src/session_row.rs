@@ -188,6 +188,11 @@ impl fmt::Debug for History {
     }
 }
 
+/// Whether a connection with this history was seen from its first SYN on.
+pub fn begins_connection(history: &History) -> bool {
+    history.as_str().starts_with('S')
+}
+
 /// More letters than a history has, or others than ASCII.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NotLetters;
@@ -236,6 +241,22 @@ impl SparseNames {
         if let Some(packed) = self.packed.take() {
             self.read.get_or_init(|| unpacked(&packed));
         }
+    }
+}
+
+impl SparseNames {
+    /// Adds the names of another row of the session.
+    fn add(&mut self, other: &Self) {
+        if other.is_none() {
+            return;
+        }
+        if self.is_none() {
+            self.clone_from(other);
+            return;
+        }
+        let packed = other.packed.clone();
+        let pack = || PackedNames::new((**other).clone(), &mut Vec::new());
+        packed.unwrap_or_else(pack).add_to(self);
     }
 }
 
@@ -359,6 +380,11 @@ impl SessionRow {
         CommunityId::of(&self.tuple, self.icmp).into_iter().chain(others)
     }
 
+    /// It is of a connection that was seen from its first SYN on.
+    pub fn begins_connection(&self) -> bool {
+        begins_connection(&self.history)
+    }
+
     /// The first slice of a session of which nothing is known but its tuple and when it began: no
     /// packet yet.
     pub fn new(tuple: FiveTuple, start: Timestamp) -> Self {
@@ -404,11 +430,16 @@ impl SessionRow {
         // Where time has run backwards, a row that starts later was recorded earlier.
         let ends = row.pieces.first().zip(self.pieces.last());
         let is_earlier = ends.is_some_and(|(first, last)| first.piece < last.piece);
+        // Of datagrams that came late, neither row knows whether the other one has an answer.
+        let is_answered = |row: &Self| row.tuple.proto == Protocol::UDP && row.state == State::Sf;
+        if is_answered(&row) || !(is_earlier || is_answered(self)) {
+            (self.state, self.history) = (row.state, row.history);
+        }
         if is_earlier {
             self.app = row.app_with(self);
+            self.names.add(&row.names);
         } else {
             self.app = self.app_with(&row);
-            (self.state, self.history) = (row.state, row.history);
             // A later row has all names, unless another process went on without space for them.
             if !row.names.is_none() {
                 self.names = row.names;

@@ -10,7 +10,8 @@
 //! members that leave at the end, and the boot that a time counts from; the first came from
 //! `extract`, and those of `record` from 8300 for saying it, and to 8500
 //! for sessions that go on from segments before. Those of `extract` rose from 9800 for
-//! scans that end in the middle of a segment. `capture` is over the limit since filters are
+//! scans that end in the middle of a segment, and to 10 100 for sessions that go on from others.
+//! `capture` is over the limit since filters are
 //! compiled in bounded time: those and libpcap's binding, 400 lines, can become a crate below it.
 //! `server` is over the limit since answers end with their credential and statements keep to a
 //! filter: tokens, accounts and logins, 1000 lines, can become a crate below it.
@@ -37,7 +38,7 @@ pub(super) const ENTRIES: [Entry; 12] = [
     entry(Rule::FilesUsed, "crates/tools/qualify/src/run.rs", 14),
     entry(Rule::CrateLines, "crates/faces/server", 8400),
     entry(Rule::CrateLines, "crates/packets/capture", 8200),
-    entry(Rule::CrateLines, "crates/recorder/extract", 10000),
+    entry(Rule::CrateLines, "crates/recorder/extract", 10100),
     entry(Rule::CrateLines, "crates/recorder/record", 8500),
     entry(Rule::CrateLines, "crates/storage/volume", 11700),
 ];

@@ -28,6 +28,11 @@ fn udp(port: u8) -> Vec<u8> {
 
 /// A sealed piece with `count` packets of as many sessions.
 fn piece(pool: &Pool, count: u8) -> Piece {
+    piece_at(pool, count, 0)
+}
+
+/// The same with packets from this time on.
+fn piece_at(pool: &Pool, count: u8, from_ns: i64) -> Piece {
     let mut column: Buffer = pool.take().unwrap();
     let interface = EncodedInterface::new(&InterfaceFields {
         id: 0,
@@ -41,7 +46,7 @@ fn piece(pool: &Pool, count: u8) -> Piece {
     for port in 0..count {
         let packet = udp(port);
         let parts = PacketParts {
-            timestamp: Timestamp(i64::from(port)),
+            timestamp: Timestamp(from_ns + i64::from(port)),
             original_len: 60,
             parts: [&packet, &[], &[]],
             options: &[],
@@ -60,6 +65,10 @@ fn id(sequence: u64) -> StripeId {
 }
 
 fn stripe(pool: &Pool, sequence: u64) -> Stripe {
+    Stripe { pieces: vec![piece(pool, 3)], ..stripe_without_pieces(sequence) }
+}
+
+fn stripe_without_pieces(sequence: u64) -> Stripe {
     Stripe {
         run_kind: RunKind::Live,
         id: id(sequence),
@@ -69,7 +78,7 @@ fn stripe(pool: &Pool, sequence: u64) -> Stripe {
         packets: 3,
         times: Times { min: Timestamp(0), max: Timestamp(2) },
         slot_cid: None,
-        pieces: vec![piece(pool, 3)],
+        pieces: Vec::new(),
     }
 }
 
@@ -375,4 +384,65 @@ fn a_piece_outside_of_the_memory_ends_the_worker_and_nothing_else() {
     }
     assert!(matches!(next(&mut owner), Event::Poison(_)));
     assert_eq!(pool.free_count(), 8);
+}
+
+/// Hands over stripes of three sessions each, by their numbers and in this order, those that are
+/// said to be late so; gives for each row of the segment when it and its session began.
+fn sessions_of(order: &[(u64, bool)], next_segment: &[u64]) -> Vec<(i64, i64, u64)> {
+    let pool = pool();
+    let mut owner = owner(&pool, Arc::new(InThread));
+    let hand_over = |sequence: u64, is_late: bool, owner: &mut Owner| {
+        let from_ns = i64::try_from(sequence).unwrap() * NANOS_PER_SECOND;
+        let times = Times { min: Timestamp(from_ns), max: Timestamp(from_ns + 2) };
+        let pieces = vec![piece_at(&pool, 3, from_ns)];
+        owner.push(Stripe { is_late, times, pieces, ..stripe_without_pieces(sequence) });
+        assert!(matches!(next(owner), Event::Taken(..)));
+    };
+    let mut rows = Vec::new();
+    for (stripes, rest) in [
+        (order.to_vec(), Rest::GoesOn),
+        (next_segment.iter().map(|&sequence| (sequence, false)).collect(), Rest::Last),
+    ] {
+        for &(sequence, is_late) in &stripes {
+            hand_over(sequence, is_late, &mut owner);
+        }
+        let numbers = || stripes.iter().map(|(sequence, _)| *sequence);
+        let (Some(first), Some(last)) = (numbers().min(), numbers().max()) else { continue };
+        let second = |sequence: u64| i64::try_from(sequence).unwrap() * NANOS_PER_SECOND;
+        let times = Times { min: Timestamp(second(first)), max: Timestamp(second(last) + 2) };
+        let closing = Closing { times, rest, ..closing(first, last) };
+        assert!(owner.close(closing, &SystemClock).is_none());
+        let Event::Segment(_, encoded) = next(&mut owner) else { panic!() };
+        let segment = index::Segment::open(encoded.parquet.into()).unwrap();
+        let all = Timestamp::MIN..=Timestamp::MAX;
+        let mut visit = |_, row: session::SessionRow| {
+            let packets = row.orig.packets + row.resp.packets;
+            rows.push((row.session_start.0, row.start.0, packets));
+            core::ops::ControlFlow::Continue(())
+        };
+        segment.rows(index::Columns::All, &all, &mut visit).unwrap();
+    }
+    rows
+}
+
+/// When the sessions began, in all rows, and how many packets they have.
+fn begins(rows: &[(i64, i64, u64)]) -> (Vec<i64>, u64) {
+    let mut begins: Vec<i64> = rows.iter().map(|(session, ..)| *session).collect();
+    begins.sort_unstable();
+    begins.dedup();
+    (begins, rows.iter().map(|(.., packets)| packets).sum())
+}
+
+#[test]
+fn packets_that_come_late_are_of_the_sessions_around_them() {
+    let at = |second: i64| (0..3).map(|port| second * NANOS_PER_SECOND + port).collect::<Vec<_>>();
+    // In the middle of a session; at its beginning; nothing of it is in time so far.
+    let middle = [(1, false), (3, false), (4, false), (2, true)];
+    assert_eq!(begins(&sessions_of(&middle, &[5])), (at(1), 15));
+    let beginning = [(2, false), (3, false), (1, true)];
+    assert_eq!(begins(&sessions_of(&beginning, &[4])), (at(1), 12));
+    assert_eq!(begins(&sessions_of(&[(1, true), (2, true)], &[3])), (at(1), 9));
+    // After a longer silence another session begins.
+    let (both, packets) = begins(&sessions_of(&[(1, true)], &[100]));
+    assert_eq!((both, packets), ([at(1), at(100)].concat(), 6));
 }

@@ -1,6 +1,8 @@
 //! Captures whose packets two tables get, one behind the other: the second one goes on from the
 //! rows of the first, and sessions come out as one table makes them.
 
+use session::Before;
+
 use super::*;
 
 /// Of a session: when it began, packets and payload of both directions.
@@ -65,12 +67,13 @@ fn both_ways(
     let mut second = Table::new(config, 2);
     let mut by_start = rows_before.clone();
     by_start.sort_by_key(|row| row.start);
-    let first = behind.first().map_or(Timestamp::MAX, |packet| packet.timestamp);
+    let at = behind.first().map_or(Timestamp::MAX, |packet| packet.timestamp);
+    let last_row = Before { segment: 0, at, is_beside: false };
     for row in by_start {
-        second.resume(row, 0, first);
+        second.resume(row, last_row);
     }
     let mut rows = rows_before;
-    views(behind, at, &mut second, &mut rows);
+    views(behind, before.len(), &mut second, &mut rows);
     second.finish(&mut rows);
     [one, sessions(rows)]
 }
