@@ -9,8 +9,8 @@ pub(crate) const ROWS: [&[&str]; 15] = [
     &["units", "stage"],
     &["wire", "statistics"],
     &["app", "anonymise", "encryption", "format", "parity"],
-    &["capture", "device", "host", "sandbox", "schedules"],
-    &["blockdev", "network", "observe"],
+    &["filters", "device", "host", "sandbox", "schedules"],
+    &["capture", "blockdev", "network", "observe"],
     &["guard", "volume", "session", "index", "query", "findings"],
     &["indexer", "calls", "evidence", "logs", "recording", "selection", "vitals"],
     &[

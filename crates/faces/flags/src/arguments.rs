@@ -6,9 +6,9 @@ use core::time::Duration;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use capture::PacketFilter;
 use clap::Args;
 use encryption::{Identities, Recipients, is_credential};
+use filters::PacketFilter;
 use host::SystemClock;
 use query::Query;
 use units::{ByteSize, Clock as _, Timestamp};
@@ -153,7 +153,7 @@ fn parse(text: &str) -> Result<Query, WrongQuery> {
 /// A filter of packets in the words of pcap-filter(7).
 pub fn packet_filter(text: &str) -> anyhow::Result<PacketFilter> {
     PacketFilter::of_addresses(text).map_err(|error| match error {
-        error @ (capture::Error::Filter { .. } | capture::Error::FilterTooSlow { .. }) => {
+        error @ (filters::Error::Wrong { .. } | filters::Error::TooSlow { .. }) => {
             Usage(error.to_string()).into()
         }
         error => error.into(),

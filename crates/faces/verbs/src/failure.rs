@@ -168,12 +168,16 @@ fn code(error: &anyhow::Error) -> u8 {
 
 /// A filter that libpcap does not understand, or not in time.
 fn is_wrong_filter(error: &anyhow::Error) -> bool {
-    use ::capture::Error::{Filter, FilterTooSlow};
+    use ::filters::Error::{TooSlow, Wrong};
     let capture = match error.downcast_ref() {
         Some(::record::Error::Capture(error)) => Some(error),
         _ => error.downcast_ref(),
     };
-    matches!(capture, Some(Filter { .. } | FilterTooSlow { .. }))
+    let filter = match capture {
+        Some(::capture::Error::Filter(error)) => Some(error),
+        _ => error.downcast_ref(),
+    };
+    matches!(filter, Some(Wrong { .. } | TooSlow { .. }))
 }
 
 /// A service says that its volume is too damaged.

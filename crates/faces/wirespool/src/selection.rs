@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ::extract::{CaseInfo, Limits, Options, Pattern, Request, SessionIds};
-use capture::PacketFilter;
 use clap::Args;
+use filters::PacketFilter;
 use host::SystemClock;
 use query::Query;
 use units::{Clock, NANOS_PER_SECOND, Sleep};

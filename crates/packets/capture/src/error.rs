@@ -41,31 +41,9 @@ pub enum Error {
         /// Path of the file, or of what was to be read next.
         path: PathBuf,
     },
-    /// The filter expression does not compile.
-    #[error("filter \"{expression}\": {message}")]
-    Filter {
-        /// The filter expression.
-        expression: String,
-        /// The compiler's words.
-        message: String,
-    },
-    /// The filter has so many alternatives that compiling it does not come to an end.
-    #[error(
-        "filter \"{expression}\": libpcap is not done with it after {} s; give fewer alternatives",
-        patience.as_secs()
-    )]
-    FilterTooSlow {
-        /// The filter expression.
-        expression: String,
-        /// How long it was waited for.
-        patience: std::time::Duration,
-    },
-    /// The filter compiler is not installed.
-    #[error("filters need libpcap, which is not installed (Debian package libpcap0.8): {source}")]
-    FilterLibrary {
-        /// The loader's words.
-        source: libloading::Error,
-    },
+    /// The filter does not compile.
+    #[error(transparent)]
+    Filter(#[from] filters::Error),
     /// There is no such interface.
     #[error("there is no network interface {name}; `ip link` shows which there are")]
     NoInterface {

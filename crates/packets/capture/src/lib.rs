@@ -10,14 +10,12 @@
 //! damaged file no longer shows is an [`Error`] that names the byte, after every packet before it
 //! was handed out.
 
-#![expect(unsafe_code, reason = "kernel rings, socket options, bpf(2) and libpcap are C")]
+#![expect(unsafe_code, reason = "kernel rings, socket options and bpf(2) are C")]
 #![expect(non_ascii_idents, reason = "names inside of what zerocopy derives; the text is ASCII")]
 
 mod error;
 mod file;
-mod filter;
 mod live;
-mod packet_filter;
 mod source;
 #[doc(hidden)]
 pub mod untrusted;
@@ -28,5 +26,4 @@ pub use live::{
     FrameLimits, FrameSender, LiveOptions, LiveSource, Outlet, Timestamps, Transmitter, Unfit,
     XdpSource, XdpTransmitter,
 };
-pub use packet_filter::PacketFilter;
 pub use source::{Batch, Counters, Interface, MadePackets, Next, Packet, Source};

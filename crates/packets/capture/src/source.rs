@@ -8,6 +8,7 @@ use core::slice;
 use core::time::Duration;
 use std::vec;
 
+use filters::PacketFilter;
 use format::pcapng::{COMMENT_BYTES, OptionCode, put_option};
 use units::{Timestamp, start_of};
 use wire::LinkType;
@@ -160,6 +161,25 @@ impl Packet<'_> {
             len += count;
         }
         len
+    }
+
+    /// Whether it passes a filter. Where a VLAN tag was put back, the filter sees it, and the first
+    /// 512 bytes.
+    ///
+    /// # Errors
+    /// [`filters::Error::Wrong`] when the expression means nothing for the link type.
+    pub fn passes(
+        &self,
+        filter: &mut PacketFilter,
+        link_type: LinkType,
+    ) -> Result<bool, filters::Error> {
+        if self.tag.is_none() && self.tail.is_empty() {
+            return filter.accepts(link_type, self.head, self.original_len);
+        }
+        let mut seen = [0; PacketFilter::SEEN_BYTES];
+        let len = self.copy_to(&mut seen);
+        let bytes = seen.get(..len).expect("no more was copied than fits");
+        filter.accepts(link_type, bytes, self.original_len)
     }
 }
 

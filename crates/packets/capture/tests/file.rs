@@ -384,7 +384,9 @@ fn a_file_for_which_a_filter_means_nothing_stops_no_other() {
     }
     let options = FileOptions { filter: Some("tcp".to_owned()), snaplen: 0 };
     let mut source = match FileSource::open(directory.path(), options) {
-        Err(error @ Error::FilterLibrary { .. }) => return println!("not run: {error}"),
+        Err(error @ Error::Filter(filters::Error::Library { .. })) => {
+            return println!("not run: {error}");
+        }
         source => source.unwrap(),
     };
     let seen = drain(&mut source);

@@ -49,7 +49,7 @@ pub enum Error {
     PcapTime(Timestamp),
     /// The packet filter could not be compiled, or libpcap is not there.
     #[error(transparent)]
-    Filter(capture::Error),
+    Filter(filters::Error),
     /// It is not known where such frames have their addresses.
     #[error(transparent)]
     Anonymise(#[from] anonymise::UnknownLinkType),

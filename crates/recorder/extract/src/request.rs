@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::collections::BTreeSet;
 
 use anonymise::Anonymiser;
-use capture::PacketFilter;
+use filters::PacketFilter;
 use query::Query;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! Which packets of the sessions selected are wanted: those that pass a filter and have something
 //! in their payload.
 
-use capture::PacketFilter;
+use filters::PacketFilter;
 use format::piece::StoredPacket;
 use wire::{Decoded, LinkType, decode};
 
@@ -54,7 +54,7 @@ impl Sieve {
         let Some(filter) = &mut self.filter else { return Ok(true) };
         if !self.foreign.contains(&link_type) {
             match filter.accepts_bytes(link_type, data, original_len) {
-                Err(capture::Error::Filter { .. }) => self.foreign.push(link_type),
+                Err(filters::Error::Wrong { .. }) => self.foreign.push(link_type),
                 other => return other.map_err(Error::Filter),
             }
         }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use core::num::NonZeroUsize;
 use core::time::Duration;
 
-use capture::{PacketFilter, Timestamps};
+use capture::Timestamps;
+use filters::PacketFilter;
 use indexer::Workers;
 use sandbox::Launcher;
 use selection::{Class, Selection};
@@ -177,7 +178,7 @@ impl Options {
     /// What of the packets is stored.
     pub(crate) fn selection(&self) -> Result<Selection, capture::Error> {
         let vlan_in_key = self.sessions.is_some_and(|config| config.vlan_in_key);
-        Selection::new(&self.classes, self.drop_duplicates, vlan_in_key)
+        Ok(Selection::new(&self.classes, self.drop_duplicates, vlan_in_key)?)
     }
 
     /// Defaults for everything but the volume and the input.

@@ -41,7 +41,7 @@ impl Selection {
         classes: &[Class],
         copies_within: Option<Duration>,
         vlan_in_key: bool,
-    ) -> Result<Self, capture::Error> {
+    ) -> Result<Self, filters::Error> {
         let compiled = (!classes.is_empty()).then(|| Classes::new(classes, vlan_in_key));
         Ok(Self {
             duplicates: copies_within.map(units::nanos).map(Duplicates::new),

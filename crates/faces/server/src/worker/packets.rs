@@ -4,8 +4,8 @@ use core::time::Duration;
 use std::io::{BufWriter, Write as _};
 use std::os::unix::net::UnixStream;
 
-use capture::PacketFilter;
 use extract::{Completeness, ExtractReport, Limits, Pattern, Request, Target};
+use filters::PacketFilter;
 use host::SystemClock;
 use page::safe::printable;
 use query::Query;

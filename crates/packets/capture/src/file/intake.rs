@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use std::mem;
 use std::path::PathBuf;
 
+use filters::Programs;
 use format::pcapng::{BlockError, ByteOrder, Options, put_option};
 use wire::LinkType;
 
-use crate::filter::Programs;
 use crate::source::Record;
 use crate::{Counters, Damage, Error, Interface};
 
@@ -204,7 +204,7 @@ impl Intake {
         }
         let mut program = None;
         if let Some(programs) = &mut self.programs {
-            program = Some(programs.index_of(interface.link_type)?);
+            program = Some(programs.index_of(interface.link_type).map_err(Error::Filter)?);
             let expression = programs.expression();
             interface.filter = Some(match interface.filter {
                 Some(earlier) => format!("({earlier}) and ({expression})"),

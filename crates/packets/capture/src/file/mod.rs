@@ -257,9 +257,9 @@ impl FileSource {
                 Ok(())
             }
             // Its link type is one for which the expression means nothing; of others it does.
-            Refused::Error(Error::Filter { expression, message }) => {
+            Refused::Error(Error::Filter(filters::Error::Wrong { expression, message })) => {
                 let message = format!("{message}: {}", open.path.display());
-                Err(Error::Filter { expression, message })
+                Err(filters::Error::Wrong { expression, message }.into())
             }
             Refused::Error(error) => Err(error),
             Refused::Damage(damage) => {

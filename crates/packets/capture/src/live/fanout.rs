@@ -9,13 +9,12 @@
 //!
 //! Packets of no IP, or with headers that the program does not know, are on queue 0.
 
+use filters::Instruction;
 use libc::{
     BPF_A, BPF_ABS, BPF_ADD, BPF_ALU, BPF_AND, BPF_B, BPF_H, BPF_IMM, BPF_IND, BPF_JA, BPF_JEQ,
     BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_LDX, BPF_LSH, BPF_MEM, BPF_MISC, BPF_MUL, BPF_RET,
     BPF_RSH, BPF_ST, BPF_STX, BPF_TAX, BPF_TXA, BPF_W, BPF_X, BPF_XOR, c_int,
 };
-
-use crate::filter::Instruction;
 
 const IPV4: u32 = 0x0800;
 const IPV6: u32 = 0x86dd;

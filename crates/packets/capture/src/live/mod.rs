@@ -30,13 +30,13 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use filters::{Instruction, LONGEST_PACKET, Libpcap};
 use format::recorded::RecordedClock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{ClockId, clock_gettime};
 use units::{ByteSize, NANOS_PER_SECOND};
 use wire::LinkType;
 
-use crate::filter::{Instruction, LONGEST_PACKET, Libpcap};
 use crate::source::{Record, Run};
 use crate::{Batch, Counters, Error, Interface, Next, Source};
 use order::{Lane, Order, Patience};

@@ -9,10 +9,9 @@ use core::mem::{offset_of, size_of};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use filters::Instruction;
 use libc::{c_int, socklen_t};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
-
-use crate::filter::Instruction;
 
 /// An option whose value is a `T`.
 #[derive(Clone, Copy, Debug)]

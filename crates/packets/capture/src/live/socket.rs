@@ -6,11 +6,11 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use filters::Instruction;
 use libc::{c_int, c_uint, sockaddr_ll, socklen_t};
 
 use super::option::{self, Membership, ProgramOption, Statistics, check};
 use super::question;
-use crate::filter::Instruction;
 
 /// `BPF_RET | BPF_K`.
 const RETURN: u16 = 0x06;

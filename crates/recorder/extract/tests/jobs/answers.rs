@@ -257,7 +257,7 @@ fn secrets_come_with_the_sessions_that_they_open_and_with_no_others() {
     // Of sessions the ClientHello of which is not in the answer nothing is known.
     assert_eq!(count("", &|request| request.payload = Some("none".parse().unwrap())).0, 0);
     let filtered = |request: &mut Request<'_>| {
-        request.packet_filter = Some(capture::PacketFilter::new("port 1003").unwrap());
+        request.packet_filter = Some(filters::PacketFilter::new("port 1003").unwrap());
     };
     assert_eq!(count("", &filtered), (1, 59));
     assert_eq!(count("", &|request| request.comments = true).0, 60);

@@ -3,8 +3,8 @@
 use core::ops::ControlFlow;
 use core::time::Duration;
 
-use capture::PacketFilter;
 use extract::{ExtractReport, Limits, Pattern, Request, SessionIds, Target, extract};
+use filters::PacketFilter;
 use proptest::prelude::*;
 use query::Query;
 use units::{ManualClock, Timestamp};

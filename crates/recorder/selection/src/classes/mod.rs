@@ -10,7 +10,8 @@ mod kept;
 use core::fmt;
 use core::str::FromStr;
 
-use capture::{Packet, PacketFilter};
+use capture::Packet;
+use filters::PacketFilter;
 use session::Keyer;
 use units::ByteSize;
 use units::number::to_u64;
@@ -123,13 +124,13 @@ pub(crate) struct Classes {
 impl Classes {
     /// # Errors
     /// Those of the filters.
-    pub(crate) fn new(classes: &[Class], vlan_in_key: bool) -> Result<Self, capture::Error> {
+    pub(crate) fn new(classes: &[Class], vlan_in_key: bool) -> Result<Self, filters::Error> {
         let compile = |class: &Class| {
             let filter = (!class.filter.is_empty()).then(|| PacketFilter::new(&class.filter));
             Ok((filter.transpose()?, class.keep))
         };
         Ok(Self {
-            rules: classes.iter().map(compile).collect::<Result<_, capture::Error>>()?,
+            rules: classes.iter().map(compile).collect::<Result<_, filters::Error>>()?,
             keyer: Keyer::new(vlan_in_key),
             kept: KeptOfSessions::default(),
             joined: Vec::new(),
@@ -142,7 +143,7 @@ impl Classes {
         let chosen = self.rules.iter_mut().find_map(|(filter, keep)| {
             let is_chosen = filter
                 .as_mut()
-                .is_none_or(|filter| filter.accepts(link_type, packet).unwrap_or(false));
+                .is_none_or(|filter| packet.passes(filter, link_type).unwrap_or(false));
             is_chosen.then_some(*keep)
         });
         let (bytes_max, packets_max) = match chosen {

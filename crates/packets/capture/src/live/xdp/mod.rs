@@ -21,6 +21,7 @@ mod umem;
 use std::sync::Arc;
 use std::time::Duration;
 
+use filters::Program;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{ClockId, DynamicClockId, clock_gettime, clock_gettime_dynamic};
 use units::number::to_u64;
@@ -29,7 +30,6 @@ use units::{NANOS_PER_SECOND, Timestamp};
 use super::order::{Lane, Order, Patience};
 use super::port::Port;
 use super::{DRAIN_WAIT, DRAIN_WAITS, LiveOptions, State, now_ns};
-use crate::filter::Program;
 use crate::source::Record;
 use crate::{Batch, Counters, Error, Interface, Next, Source};
 use program::Hook;

@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
+use filters::{LONGEST_PACKET, Libpcap, Program};
 use units::ByteSize;
 use wire::LinkType;
 
@@ -15,7 +16,6 @@ use super::program::Hook;
 use super::socket::{Binding, CopyMode, Receiver, chunk_for};
 use super::umem::Umem;
 use super::{Queue, XdpSource};
-use crate::filter::{LONGEST_PACKET, Libpcap, Program};
 use crate::live::ethtool::Card;
 use crate::live::port::{LINK_HEADER_MAX, Port};
 use crate::live::{LiveOptions, Timestamps, dedicated, halve_until, link_type, open_socket};

@@ -2,11 +2,8 @@
 
 use wire::LinkType;
 
-use crate::filter::{Programs, refused};
-use crate::{Error, Packet};
-
-/// Headers lie within this: a filter need not see more of a packet that lies in two parts.
-const SEEN_BYTES: usize = 512;
+use crate::Error;
+use crate::compiler::{Programs, refused};
 
 /// A filter in the words of pcap-filter(7), for packets of any link type.
 #[derive(Clone, Debug)]
@@ -17,11 +14,14 @@ pub struct PacketFilter {
 }
 
 impl PacketFilter {
+    /// Headers lie within this: a filter need not see more of a packet that lies in two parts.
+    pub const SEEN_BYTES: usize = 512;
+
     /// Compiles the expression, which some link type has to know: `type mgt` means something for
     /// 802.11 alone.
     ///
     /// # Errors
-    /// [`Error::FilterLibrary`] without libpcap; [`Error::Filter`] with what it does not like of
+    /// [`Error::Library`] without libpcap; [`Error::Wrong`] with what it does not like of
     /// the expression for Ethernet.
     pub fn new(expression: &str) -> Result<Self, Error> {
         let programs = Programs::new(expression)?;
@@ -35,7 +35,7 @@ impl PacketFilter {
     /// wait for them, and take what they answer today for packets of another day.
     ///
     /// # Errors
-    /// [`Error::Filter`] where it names a host, else as [`Self::new`].
+    /// [`Error::Wrong`] where it names a host, else as [`Self::new`].
     pub fn of_addresses(expression: &str) -> Result<Self, Error> {
         if let Some(name) = host_name_in(expression) {
             let message = format!("names such as {name:?} are not looked up; give addresses");
@@ -44,21 +44,18 @@ impl PacketFilter {
         Self::new(expression)
     }
 
-    /// Whether a packet passes. Where a VLAN tag was put back, a filter sees it, and the first 512
-    /// bytes.
+    /// Whether a packet passes, of which `bytes` were captured.
     ///
     /// # Errors
-    /// [`Error::Filter`] when the expression means nothing for the link type.
-    pub fn accepts(&mut self, link_type: LinkType, packet: &Packet<'_>) -> Result<bool, Error> {
+    /// [`Error::Wrong`] when the expression means nothing for the link type.
+    pub fn accepts(
+        &mut self,
+        link_type: LinkType,
+        bytes: &[u8],
+        original_len: u32,
+    ) -> Result<bool, Error> {
         let index = self.programs.index_of(link_type)?;
-        let program = self.programs.get(index);
-        if packet.tag.is_none() && packet.tail.is_empty() {
-            return Ok(program.accepts(packet.head, packet.original_len));
-        }
-        let mut seen = [0; SEEN_BYTES];
-        let len = packet.copy_to(&mut seen);
-        let bytes = seen.get(..len).expect("no more was copied than fits");
-        Ok(program.accepts(bytes, packet.original_len))
+        Ok(self.programs.get(index).accepts(bytes, original_len))
     }
 
     /// As [`Self::accepts`], of a frame as it was on the wire. Where the expression does not speak
@@ -66,7 +63,7 @@ impl PacketFilter {
     /// taken them out.
     ///
     /// # Errors
-    /// [`Error::Filter`] when the expression means nothing for the link type.
+    /// [`Error::Wrong`] when the expression means nothing for the link type.
     pub fn accepts_bytes(
         &mut self,
         link_type: LinkType,
@@ -81,7 +78,7 @@ impl PacketFilter {
         if self.asks_for_tags || link_type != LinkType::ETHERNET {
             return Ok(false);
         }
-        let mut seen = [0; SEEN_BYTES];
+        let mut seen = [0; Self::SEEN_BYTES];
         let Some((len, left_out)) = without_tags(frame, &mut seen) else { return Ok(false) };
         let bytes = seen.get(..len).expect("no more was copied than fits");
         Ok(program.accepts(bytes, original_len.saturating_sub(left_out)))
@@ -115,7 +112,7 @@ fn host_name_in(expression: &str) -> Option<&str> {
 
 /// Copies the beginning of a frame without its VLAN tags; says how much that is and how many bytes
 /// were left out. `None` where there is no tag.
-fn without_tags(frame: &[u8], to: &mut [u8; SEEN_BYTES]) -> Option<(usize, u32)> {
+fn without_tags(frame: &[u8], to: &mut [u8; PacketFilter::SEEN_BYTES]) -> Option<(usize, u32)> {
     /// Both addresses, behind which tags stand (IEEE 802.1Q, 9.3).
     const ADDRESSES: usize = 12;
     const TAGS: [[u8; 2]; 3] = [[0x81, 0x00], [0x88, 0xa8], [0x91, 0x00]];
@@ -128,7 +125,7 @@ fn without_tags(frame: &[u8], to: &mut [u8; SEEN_BYTES]) -> Option<(usize, u32)>
     if left_out == 0 {
         return None;
     }
-    let count = rest.len().min(SEEN_BYTES - ADDRESSES);
+    let count = rest.len().min(PacketFilter::SEEN_BYTES - ADDRESSES);
     to.get_mut(..ADDRESSES)?.copy_from_slice(addresses);
     to.get_mut(ADDRESSES..ADDRESSES + count)?.copy_from_slice(rest.get(..count)?);
     Some((ADDRESSES + count, left_out))
@@ -169,7 +166,7 @@ mod tests {
 
     #[test]
     fn what_one_link_type_knows_is_a_filter_and_what_none_knows_is_not() {
-        if let Err(Error::FilterLibrary { .. }) = PacketFilter::new("ip") {
+        if let Err(Error::Library { .. }) = PacketFilter::new("ip") {
             println!("not run: libpcap is not installed");
             return;
         }
@@ -177,7 +174,7 @@ mod tests {
         let beacon = [0x80, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
         assert!(beacons.accepts_bytes(LinkType::IEEE802_11, &beacon, 10).unwrap());
         let of_ethernet = beacons.accepts_bytes(LinkType::ETHERNET, &beacon, 10);
-        assert!(matches!(of_ethernet, Err(Error::Filter { .. })), "{of_ethernet:?}");
+        assert!(matches!(of_ethernet, Err(Error::Wrong { .. })), "{of_ethernet:?}");
         let wrong = PacketFilter::new("tcp port").unwrap_err().to_string();
         assert!(wrong.starts_with("filter \"tcp port\": "), "{wrong}");
     }

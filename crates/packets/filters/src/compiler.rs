@@ -21,11 +21,11 @@ use wire::LinkType;
 use crate::Error;
 
 /// What libpcap calls "all of the packet".
-pub(crate) const LONGEST_PACKET: u32 = 262_144;
+pub const LONGEST_PACKET: u32 = 262_144;
 
 /// One instruction; `struct bpf_insn` of libpcap and `struct sock_filter` of the kernel are the
 /// same.
-pub(crate) type Instruction = libc::sock_filter;
+pub type Instruction = libc::sock_filter;
 
 /// `struct bpf_program`.
 #[repr(C)]
@@ -72,7 +72,7 @@ enum RunBy {
 
 /// The functions that are used, resolved once.
 #[derive(Debug)]
-pub(crate) struct Libpcap {
+pub struct Libpcap {
     open_dead: unsafe extern "C" fn(c_int, c_int) -> *mut Handle,
     create: unsafe extern "C" fn(*const c_char, *mut c_char) -> *mut Handle,
     set_snaplen: unsafe extern "C" fn(*mut Handle, c_int) -> c_int,
@@ -96,19 +96,19 @@ static COMPILER: Mutex<()> = Mutex::new(());
 /// Invariant: `bpf_validate` has found that every jump of `instructions` stays inside, that they
 /// use no scratch memory that is not there, and that they end in a return.
 #[derive(Clone, Debug)]
-pub(crate) struct Program {
+pub struct Program {
     instructions: Vec<Instruction>,
     bpf_filter: BpfFilter,
 }
 
 impl Program {
     /// The instructions, for the kernel.
-    pub(crate) fn instructions(&self) -> &[Instruction] {
+    pub fn instructions(&self) -> &[Instruction] {
         &self.instructions
     }
 
     /// Whether a packet passes, of which `bytes` were captured.
-    pub(crate) fn accepts(&self, bytes: &[u8], original_len: u32) -> bool {
+    pub fn accepts(&self, bytes: &[u8], original_len: u32) -> bool {
         let captured = c_uint::try_from(bytes.len()).unwrap_or(c_uint::MAX);
         // SAFETY: the program was validated, which is all that bpf_filter relies on, and no code
         // changes it; of the packet it reads at most `captured` bytes, which are borrowed.
@@ -121,7 +121,7 @@ impl Program {
 
 /// An expression, compiled for each link type that is met.
 #[derive(Clone, Debug)]
-pub(crate) struct Programs {
+pub struct Programs {
     expression: String,
     programs: Vec<(LinkType, Program)>,
 }
@@ -132,7 +132,7 @@ impl Programs {
     pub(crate) fn new(expression: &str) -> Result<Self, Error> {
         let mut some = Self { expression: expression.to_owned(), programs: Vec::new() };
         match some.index_of(LinkType::ETHERNET) {
-            refused @ Err(Error::Filter { .. }) => {
+            refused @ Err(Error::Wrong { .. }) => {
                 let mut elsewhere = LinkType::DECODED.iter();
                 let is_known = elsewhere.any(|link_type| some.index_of(*link_type).is_ok());
                 if is_known { Ok(some) } else { refused.map(|_| some) }
@@ -143,27 +143,28 @@ impl Programs {
 
     /// The same, compiled at once for each of them that knows it: a process that gave up its rights
     /// can later open neither the library nor files with names of ports.
-    pub(crate) fn of_all(expression: &str) -> Result<Self, Error> {
+    pub fn of_all(expression: &str) -> Result<Self, Error> {
         let mut all = Self::new(expression)?;
         for &link_type in LinkType::DECODED {
             match all.index_of(link_type) {
-                Ok(_) | Err(Error::Filter { .. }) => {}
+                Ok(_) | Err(Error::Wrong { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
         Ok(all)
     }
 
-    pub(crate) fn expression(&self) -> &str {
+    /// The filter expression as it was given.
+    pub fn expression(&self) -> &str {
         &self.expression
     }
 
     /// Position of the program for a link type; it is compiled at the first call.
     ///
     /// # Errors
-    /// [`Error::FilterLibrary`] without libpcap; [`Error::Filter`] when the expression means
+    /// [`Error::Library`] without libpcap; [`Error::Wrong`] when the expression means
     /// nothing for the link type.
-    pub(crate) fn index_of(&mut self, link_type: LinkType) -> Result<usize, Error> {
+    pub fn index_of(&mut self, link_type: LinkType) -> Result<usize, Error> {
         if let Some(index) = self.programs.iter().position(|&(known, _)| known == link_type) {
             return Ok(index);
         }
@@ -174,7 +175,7 @@ impl Programs {
 
     /// The program at a position that [`Self::index_of`] gave.
     #[inline]
-    pub(crate) fn get(&self, index: usize) -> &Program {
+    pub fn get(&self, index: usize) -> &Program {
         let (_, program) = self.programs.get(index).expect("programs are never removed");
         program
     }
@@ -182,12 +183,12 @@ impl Programs {
 
 impl Libpcap {
     /// The library, loaded at the first call.
-    pub(crate) fn get() -> Result<&'static Self, Error> {
+    pub fn get() -> Result<&'static Self, Error> {
         static LIBRARY: OnceLock<Libpcap> = OnceLock::new();
         if let Some(library) = LIBRARY.get() {
             return Ok(library);
         }
-        let library = Self::load().map_err(|source| Error::FilterLibrary { source })?;
+        let library = Self::load().map_err(|source| Error::Library { source })?;
         Ok(LIBRARY.get_or_init(|| library))
     }
 
@@ -230,16 +231,12 @@ impl Libpcap {
     }
 
     /// Compiles a filter for packets of files.
-    pub(crate) fn compile(
-        &'static self,
-        link_type: LinkType,
-        expression: &str,
-    ) -> Result<Program, Error> {
+    pub fn compile(&'static self, link_type: LinkType, expression: &str) -> Result<Program, Error> {
         with_patience(expression, move |text| self.compile_dead(link_type, text, RunBy::Us))
     }
 
     /// Compiles a filter for the kernel to run on packets of an interface of this link type.
-    pub(crate) fn compile_for_kernel(
+    pub fn compile_for_kernel(
         &'static self,
         link_type: LinkType,
         expression: &str,
@@ -248,7 +245,7 @@ impl Libpcap {
     }
 
     /// The same on a live handle of an interface, which is up.
-    pub(crate) fn compile_live(
+    pub fn compile_live(
         &'static self,
         interface: &str,
         expression: &str,
@@ -270,8 +267,8 @@ impl Libpcap {
     }
 
     fn compile_alive(&'static self, interface: &str, expression: &str) -> Result<Program, Error> {
-        let name = CString::new(interface)
-            .map_err(|_| Error::NoInterface { name: interface.to_owned() })?;
+        let nul = |_| refused(expression, format!("no interface is named {interface:?}"));
+        let name = CString::new(interface).map_err(nul)?;
         // PCAP_ERRBUF_SIZE.
         let mut message: [c_char; 256] = [0; 256];
         // SAFETY: the name ends in NUL, and the buffer has the size that libpcap asks for.
@@ -304,14 +301,14 @@ fn with_patience(
     started.map_err(|error| refused(expression, format!("cannot start a thread: {error}")))?;
     receiver.recv_timeout(PATIENCE).unwrap_or_else(|error| match error {
         RecvTimeoutError::Timeout => {
-            Err(Error::FilterTooSlow { expression: shown(expression), patience: PATIENCE })
+            Err(Error::TooSlow { expression: shown(expression), patience: PATIENCE })
         }
         RecvTimeoutError::Disconnected => unreachable!("a panic ends the process"),
     })
 }
 
 pub(crate) fn refused(expression: &str, message: String) -> Error {
-    Error::Filter { expression: shown(expression), message }
+    Error::Wrong { expression: shown(expression), message }
 }
 
 /// The beginning of a long expression.
