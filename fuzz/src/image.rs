@@ -15,10 +15,9 @@ use format::head::{HEAD_BYTES, HeadKey, Kind, VolumeId};
 use format::piece::{EncodedInterface, InterfaceFields, PacketParts, PieceBuilder, Statistics};
 use format::superblock::{MemberEntry, SUPERBLOCK_COPIES, copy_offset};
 use units::{ManualClock, Timestamp};
-use volume::{
-    CreateOptions, Filled, FilledColumn, Identity, Opener, Reader, create, mount, salvage, verify,
-};
+use volume::{CreateOptions, Identity, Reader, create, salvage};
 use wire::LinkType;
+use writer::{Filled, FilledColumn, Opener, mount, verify};
 
 const SIZE: u64 = 5 << 20;
 const KEY: HeadKey = HeadKey([2; 32]);

@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn only_the_boundary_calls_the_system() {
         for code in ["use std::fs;", "std::fs::read(p)", "libc::sync()", "Command::new(x)"] {
-            assert_eq!(findings("crates/storage/volume/src/mount.rs", code), 1, "{code}");
+            assert_eq!(findings("crates/storage/writer/src/mount.rs", code), 1, "{code}");
             assert_eq!(findings("crates/faces/wirespool/src/main.rs", code), 1, "{code}");
             assert_eq!(findings("crates/machine/host/src/lib.rs", code), 0, "{code}");
             assert_eq!(findings("crates/machine/network/src/link.rs", code), 0, "{code}");

@@ -23,8 +23,9 @@ use index::{Encoded, SegmentMeta};
 use serde_json::{Value, json};
 use units::Timestamp;
 use units::number::real;
-use volume::{CreateOptions, Filled, FilledColumn, Identity, Opener, Writer, create, mount};
+use volume::{CreateOptions, Identity, create};
 use wire::LinkType;
+use writer::{Filled, FilledColumn, Opener, Writer, mount};
 
 use crate::machine::{Workplace, drop_page_cache};
 use crate::outcome::Outcome;

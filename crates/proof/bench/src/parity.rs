@@ -116,7 +116,7 @@ fn works() -> Result<Vec<(String, Work)>> {
     });
     works.push(("three passes".to_owned(), apart));
     let fused: Work = Box::new(move |data, parity| {
-        black_box(volume::protect(codec, STRIPE, data, parity));
+        black_box(writer::protect(codec, STRIPE, data, parity));
     });
     works.push((FUSED.to_owned(), fused));
     Ok(works)

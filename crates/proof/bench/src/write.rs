@@ -15,7 +15,8 @@ use parity::Codec;
 use serde_json::{Value, json};
 use units::number::real;
 use units::{ByteSize, Clock, Timestamp};
-use volume::{CreateOptions, Filled, FilledColumn, Identity, Writer};
+use volume::{CreateOptions, Identity};
+use writer::{Filled, FilledColumn, Writer};
 
 use crate::machine::{FileSystem, Workplace, settle};
 use crate::outcome::Outcome;
@@ -171,7 +172,7 @@ fn ours(options: &Options, members: &[PathBuf]) -> Result<Run> {
         ..CreateOptions::default()
     };
     volume::create(&mut devices, &shape, &identity)?;
-    let (mut writer, _) = volume::mount(devices, &volume::Opener::alone(&SystemClock))?;
+    let (mut writer, _) = writer::mount(devices, &writer::Opener::alone(&SystemClock))?;
     let before = writer.counters();
     let (cpu, start) = (cpu_seconds()?, now_seconds());
     for _ in 0..options.stripes {

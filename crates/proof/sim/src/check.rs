@@ -7,7 +7,8 @@ use core::ops::ControlFlow;
 
 use format::geometry::Geometry;
 use format::head::{HEAD_BYTES, Kind, StripeId};
-use volume::{Damage, Error, Reader, Span, StripeInSlot, VerifyReport, verify};
+use volume::{Error, Reader, Span, StripeInSlot};
+use writer::{Damage, VerifyReport, verify};
 
 use crate::content::{RowOf, packets_of};
 use crate::counters::Counters;

@@ -12,7 +12,7 @@ use device::{
     Completion, Crash, Device, Error, Modelled, ReadAt, Rule, Shared, Timeline, Timing, Work,
 };
 use units::Timestamp;
-use volume::Candidate;
+use writer::Candidate;
 
 use crate::nonces::Nonces;
 use crate::random::Random;

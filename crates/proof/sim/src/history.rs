@@ -8,7 +8,8 @@ use format::claim::INTERVAL_MS;
 use format::head::{HeadKey, StripeId, VolumeId};
 use format::superblock::MemberEntry;
 use units::{Sleep, Timestamp};
-use volume::{Error, Identity, Opener, Reader, Recovery, Writer, create_for, mount_members};
+use volume::{Error, Identity, Reader, create_for};
+use writer::{Opener, Recovery, Writer, mount_members};
 
 use crate::check::{Look, Scene, Verdict, Violation, broken};
 use crate::counters::Counters;
@@ -536,7 +537,7 @@ impl History {
         let reader = if reader.span() != expected && !self.mounts_without_bad() {
             self.counters.add("excused: a bad member is needed to see the epoch", 1);
             let devices = self.disks.readers(readable);
-            let reader = Reader::of_mounted(devices, writer);
+            let reader = writer.reader(devices);
             self.unlocked(reader.map_err(|error| Violation(error.to_string()))?)
         } else {
             reader

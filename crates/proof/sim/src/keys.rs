@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use encryption::{Identities, Keyring};
-use volume::RandomKey;
+use writer::RandomKey;
 
 /// A pair of keys, of who may read what is encrypted.
 const RECIPIENT: &str = "age1t7rxyev2z3rw82stdlrrepyc39nvn86l5078zqkf5uasdy86jp6svpy7pa";

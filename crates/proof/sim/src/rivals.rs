@@ -5,7 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use device::Timeline;
 use units::{Clock, Sleep, Timestamp};
-use volume::{Error, Opener, Writer, mount};
+use volume::Error;
+use writer::{Opener, Writer, mount};
 
 use crate::check::{Verdict, broken};
 use crate::history::{History, bits, opener};

@@ -14,7 +14,8 @@ use format::superblock::{
     Mark, MemberEntry, SUPERBLOCK_COPIES, Superblock, TimeKnown, copy_offset,
 };
 use units::Timestamp;
-use volume::{CreateOptions, Layout, Opener, Reader, geometry_for, mount};
+use volume::{CreateOptions, Layout, Reader, geometry_for};
+use writer::{Opener, mount};
 
 use crate::check::{Verdict, Violation, broken};
 use crate::counters::Counters;

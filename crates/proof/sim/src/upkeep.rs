@@ -4,7 +4,8 @@
 use core::ops::ControlFlow;
 
 use format::head::StripeId;
-use volume::{Error, Finding, Outcome, Owner, Reader, ScrubOptions, Writer, resilver, scrub};
+use volume::{Error, Reader};
+use writer::{Finding, Outcome, Owner, ScrubOptions, Writer, resilver, scrub};
 
 use crate::check::{Verdict, broken, is_damaged};
 use crate::history::{History, bits, numbers, opener};
@@ -22,7 +23,7 @@ impl History {
         }
         self.arm_sometimes();
         let timeline = self.disks.timeline().clone();
-        let open = |writer: &Writer| Reader::of_mounted(self.disks.readers(present), writer);
+        let open = |writer: &Writer| writer.reader(self.disks.readers(present));
         let proceed = &mut |_, _| ControlFlow::Continue(());
         let done = resilver(&mut writer, &open, &timeline, proceed);
         self.say(|| format!("resilver: {done:?}"));

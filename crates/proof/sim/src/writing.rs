@@ -6,7 +6,8 @@ use core::time::Duration;
 use device::{Crash, Fault, MUTATIONS, Operation, Rule};
 use format::head::{HEAD_BYTES, Kind, StripeId, Totals};
 use units::Timestamp;
-use volume::{Error, Filled, FilledColumn, Returning, Writer};
+use volume::Error;
+use writer::{Filled, FilledColumn, Returning, Writer};
 
 use crate::check::{Look, Verdict, broken};
 use crate::content::{ENCRYPTED, fill_body, packets_of};

@@ -6,7 +6,7 @@
 //! overwrites them on every member. Sessions that were in the same segments are indexed anew from
 //! their packets by each query that needs them.
 //!
-//! Not here: writing (`volume`), opening (`upkeep`), the receipt (`evidence`).
+//! Not here: writing (`writer`), opening (`upkeep`), the receipt (`evidence`).
 
 use core::ops::ControlFlow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,8 @@ use format::head::{Head, Kind, StripeId, VolumeId};
 use query::Query;
 use units::{Clock, Sleep, Timestamp};
 use upkeep::Target;
-use volume::{Forgotten, Reader};
+use volume::Reader;
+use writer::Forgotten;
 
 /// Slots that are looked through for the parts of an index.
 const BETWEEN_PARTS: u64 = 4096;

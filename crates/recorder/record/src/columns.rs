@@ -12,7 +12,7 @@ use core::time::Duration;
 use device::{Buffer, Error, Pool};
 use format::geometry::Geometry;
 use units::Clock;
-use volume::Writer;
+use writer::Writer;
 
 /// How long a column is waited for at once.
 const WAIT: Duration = Duration::from_millis(2);

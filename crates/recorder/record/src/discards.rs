@@ -2,7 +2,8 @@
 
 use blockdev::disk::Disk;
 use units::ByteSize;
-use volume::{MemberAt, Writer};
+use volume::MemberAt;
+use writer::Writer;
 
 use crate::options::Discard;
 use crate::storage::Storage;

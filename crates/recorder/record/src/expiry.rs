@@ -15,7 +15,8 @@ use format::head::StripeId;
 use format::superblock::Superblock;
 use stage::{Receiver, Sender, channel};
 use units::{Clock, NANOS_PER_SECOND, Timestamp};
-use volume::{ClockDoubt, Reader, Retention, Writer};
+use volume::{Reader, Retention};
+use writer::{ClockDoubt, Writer};
 
 use crate::Error;
 use crate::options::{MaxAge, Options};

@@ -5,7 +5,8 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use sandbox::{Child, Launcher, Program, Request};
-use volume::{Membership, Recovery};
+use volume::Membership;
+use writer::Recovery;
 
 use crate::change::{Change, MemberChange};
 use crate::events::{EventKind, Events};

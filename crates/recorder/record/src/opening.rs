@@ -8,7 +8,8 @@ use format::directory::SegmentEntry;
 use format::superblock::Superblock;
 use units::number::to_u64;
 use units::{ByteSize, Sleep};
-use volume::{Candidate, MemberAt, Reader, Recovery, Writer};
+use volume::{MemberAt, Reader};
+use writer::{Candidate, Recovery, Writer};
 
 use crate::discards;
 use crate::error::Error;
@@ -78,12 +79,12 @@ pub(crate) fn open(
     let mut devices = candidates.map(over).collect::<Result<Vec<_>, _>>()?;
     devices.extend(dead(storage, &reader, &options.without));
     let opener = storage.opener(&members, clock)?;
-    let (mut writer, recovery) = volume::mount_members(devices, &options.without, &opener)?;
+    let (mut writer, recovery) = writer::mount_members(devices, &options.without, &opener)?;
     let keyring = Arc::new(Keyring::new(writer.superblock().volume_id.0, None));
     writer.seal_with(storage.random_key(), Arc::clone(&keyring))?;
     let keyring = writer.superblock().is_encrypted.then_some(keyring);
     members.retain(|found| recovery.failed.iter().all(|failed| failed.member != found.member));
-    let reader = Reader::of_mounted(storage.open_members(&members)?, &writer)?;
+    let reader = writer.reader(storage.open_members(&members)?)?;
     let directory = reader.newest_index().and_then(|at| reader.directory(at)).unwrap_or_default();
     let mut setup = discards::begin(&mut writer, (&members, storage), options.discard);
     setup.extend(pool_line);

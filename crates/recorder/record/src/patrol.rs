@@ -16,7 +16,7 @@ use index::Files;
 use stage::{Joining, Receiver, Scope, Sender, channel};
 use units::number::to_u64;
 use units::{Clock, Timestamp, plural};
-use volume::{Patrol, Wanted};
+use writer::{Patrol, Wanted};
 
 use crate::error::Error;
 use crate::options::Options;
@@ -276,7 +276,8 @@ pub(crate) fn start<'scope>(
 mod tests {
     use index::MemoryFiles;
     use units::ManualClock;
-    use volume::{Damage, Outcome, Repair, Seat};
+    use volume::Seat;
+    use writer::{Damage, Outcome, Repair};
 
     use super::*;
     use crate::options::{Input, Options};

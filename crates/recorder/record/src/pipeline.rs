@@ -8,7 +8,8 @@ use format::recorded::RecordedClock;
 use index::{Catalog, Files};
 use stage::{Joining, Receiver, Scope, channel};
 use units::Clock;
-use volume::{Retention, WriterCounters};
+use volume::Retention;
+use writer::WriterCounters;
 
 use crate::columns::{self, Columns};
 use crate::control::Questions;

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use format::head::StripeId;
 use indexer::GaveWay;
-use volume::{ClockDoubt, Recovery, WriterCounters};
+use writer::{ClockDoubt, Recovery, WriterCounters};
 
 use crate::account::{Account, Loss};
 use crate::change::MemberChange;

@@ -14,7 +14,7 @@ use core::time::Duration;
 use device::Pool;
 use stage::{Receiver, Sender, channel};
 use units::number::to_u64;
-use volume::{Batch, Resilver};
+use writer::{Batch, Resilver};
 
 use crate::returns::Returns;
 use crate::spares::Opening;

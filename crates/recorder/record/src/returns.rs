@@ -8,7 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use units::NANOS_PER_SECOND;
-use volume::{MemberAt, Returning};
+use volume::MemberAt;
+use writer::Returning;
 
 use crate::spares::Opening;
 use crate::status::{SharedStatus, status_of};

@@ -26,7 +26,8 @@ use format::superblock::Spare;
 use indexer::Times;
 use stage::Receiver;
 use units::{Clock, Timestamp};
-use volume::{Filled, Returning, Seat, Writer, WriterCounters};
+use volume::Seat;
+use writer::{Filled, Returning, Writer, WriterCounters};
 
 /// A cut piece is split only if this many rows of it fit the current slot: a head costs one.
 const SPLIT_ROWS_MIN: u16 = 4;
@@ -320,7 +321,7 @@ impl RingWriter<'_> {
         }
         for FilledColumn { column, builder, .. } in columns {
             bodies
-                .push(volume::FilledColumn { buffer: column, packets: builder.contents().packets });
+                .push(writer::FilledColumn { buffer: column, packets: builder.contents().packets });
             starts.push(builder.into_starts());
         }
         let (packets, kind) = (totals.packets, Kind::Data);
@@ -332,7 +333,7 @@ impl RingWriter<'_> {
             Filled { columns: bodies, kind, rows, totals, time_min, time_max, extra_blocks };
         let appended = self.append(filled)?;
         self.waiting.push_back((appended.stripe, interfaces));
-        let volume::Appended { stripe, slot_cid, columns, len } = appended;
+        let writer::Appended { stripe, slot_cid, columns, len } = appended;
         let times = Times { min: time_min, max: time_max };
         Ok(SealedStripe { stripe, slot_cid, columns, starts, len, packets, times })
     }
@@ -370,7 +371,7 @@ impl RingWriter<'_> {
         self.skips.lock().unwrap_or_else(PoisonError::into_inner).push(skipped);
     }
 
-    fn append(&mut self, filled: Filled) -> Result<volume::Appended, volume::Error> {
+    fn append(&mut self, filled: Filled) -> Result<writer::Appended, volume::Error> {
         let counts = filled.kind != Kind::Heartbeat;
         self.published = self.writer.acknowledged();
         self.say_recorded();

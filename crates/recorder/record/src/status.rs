@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use format::head::StripeId;
 use indexer::GaveWay;
-use volume::{ClockDoubt, Recovery, Writer, WriterCounters};
+use writer::{ClockDoubt, Recovery, Writer, WriterCounters};
 
 use crate::expiry::Withheld;
 use crate::members::{self, Changes};

@@ -7,7 +7,8 @@ use blockdev::disk::Disk;
 use device::{Device, ReadAt, side_by_side};
 use format::superblock::{Spare, Superblock};
 use units::Sleep;
-use volume::{MemberAt, Opener, RandomKey, Reader};
+use volume::{MemberAt, Reader};
+use writer::{Opener, RandomKey};
 
 use crate::options::Options;
 

@@ -7,7 +7,8 @@ use format::piece::{PieceBuilder, Statistics};
 use format::superblock::Spare;
 use stage::Sender;
 use units::Timestamp;
-use volume::{Repair, Returning, Seat};
+use volume::Seat;
+use writer::{Repair, Returning};
 
 /// What the ring writer is asked to do.
 #[derive(Debug)]

@@ -6,7 +6,8 @@ use core::time::Duration;
 
 use index::Catalog;
 use units::{Clock, Sleep};
-use volume::{Erased, Reader, Retention, Writer};
+use volume::{Reader, Retention};
+use writer::{Erased, Writer};
 
 use crate::turnover::Opened;
 use crate::{Error, Progress, Target, segments};
@@ -61,7 +62,7 @@ pub fn erase(
     set.map_err(|error| opened.named(error))?;
     let members = opened.members.clone();
     let open = |_: &Writer| Reader::of_members(volume::open_members(&members)?);
-    let erased = volume::erase(&mut opened.writer, (age_ns, *keys_alone), &open, clock, progress);
+    let erased = writer::erase(&mut opened.writer, (age_ns, *keys_alone), &open, clock, progress);
     let erased = erased.map_err(|error| opened.named(error))?;
     opened.close(clock)?;
     drop_index(&crate::open(&target.volume, &target.members)?, index_dir.as_deref(), clock)?;

@@ -59,7 +59,7 @@ pub enum Error {
     )]
     NoMaximumAge { path: PathBuf },
     #[error("{}: {doubt}; nothing was erased", path.display())]
-    ClockDoubt { path: PathBuf, doubt: volume::ClockDoubt },
+    ClockDoubt { path: PathBuf, doubt: writer::ClockDoubt },
     #[error("{} cannot be used as a volume", path.display())]
     Volume { path: PathBuf, source: volume::Error },
     #[error("{}: {reason}{}", path.display(), Remedy(reason))]

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use format::directory::SegmentEntry;
 use units::Sleep;
-use volume::{Forgotten, Reader};
+use volume::Reader;
+use writer::Forgotten;
 
 use crate::turnover::Opened;
 use crate::{Error, Target, segments};

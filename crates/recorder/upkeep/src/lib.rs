@@ -42,8 +42,9 @@ pub use scrub::{Scrubbed, scrub};
 pub use status::{MemberStatus, SpareStatus, Status, status};
 pub use turnover::{Grown, Joined, NewMember, Target, add_spare, grow, replace, resilver};
 pub use verify::{BadStripe, IndexDamage, Verification, verify};
+pub use volume::GivenUp;
 pub use volume::Redundancy;
-pub use volume::{Erased, GivenUp, LostRows, Resilvered, VerifyReport};
+pub use writer::{Erased, LostRows, Resilvered, VerifyReport};
 
 use core::ops::ControlFlow;
 use std::path::{Path, PathBuf};

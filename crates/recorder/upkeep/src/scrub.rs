@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use format::head::VolumeId;
 use units::Sleep;
-use volume::{MemberAt, Outcome, Owner, Reader, ScrubOptions, VerifyReport};
+use volume::{MemberAt, Reader};
+use writer::{Outcome, Owner, ScrubOptions, VerifyReport};
 
 use crate::fate::{BadCopy, Fate};
 use crate::turnover::opener;
@@ -77,7 +78,7 @@ pub fn scrub(
         opened = Opened::new(known, &[members, &found].concat(), claims_by)?;
     }
     let options = ScrubOptions::default();
-    let report = volume::scrub(&opened.reader, opened.owner.as_mut(), options, progress);
+    let report = writer::scrub(&opened.reader, opened.owner.as_mut(), options, progress);
     let report = report.map_err(named)?;
     let (found, reader) = opened.close()?;
     let is_sound = report.is_sound() && (lost.is_empty() || !dry_run);

@@ -11,7 +11,8 @@ use device::Device;
 use format::geometry::{Geometry, RESERVED_BYTES};
 use format::superblock::Spare;
 use units::{Clock, Sleep};
-use volume::{MemberAt, Opener, Reader, Resilvered, Writer};
+use volume::{MemberAt, Reader};
+use writer::{Opener, Resilvered, Writer};
 
 use crate::create::{self, CreatedMember};
 use crate::status::redundancy_without;
@@ -106,7 +107,7 @@ impl<'a> Locked<'a> {
     fn mount(self, clock: &dyn Sleep) -> Result<Opened, Error> {
         let Self { target, members, devices } = self;
         let opener = opener(&members, clock)?;
-        let (writer, _) = volume::mount_without(devices, &target.without, &opener)
+        let (writer, _) = writer::mount_without(devices, &target.without, &opener)
             .map_err(|error| Error::of_volume(&target.volume, error))?;
         Ok(Opened { writer, members })
     }
@@ -119,8 +120,8 @@ impl Opened {
 
     fn resilver(&mut self, clock: &dyn Clock, progress: Progress<'_>) -> Result<Resilvered, Error> {
         let members = self.members.clone();
-        let open = |writer: &Writer| Reader::of_mounted(volume::open_members(&members)?, writer);
-        let report = volume::resilver(&mut self.writer, &open, clock, progress);
+        let open = |writer: &Writer| writer.reader(volume::open_members(&members)?);
+        let report = writer::resilver(&mut self.writer, &open, clock, progress);
         report.map_err(|error| self.named(error))
     }
 

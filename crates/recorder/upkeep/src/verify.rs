@@ -8,7 +8,8 @@ use encryption::key_id_of;
 use format::geometry::ROW_BYTES;
 use format::head::{StripeId, VolumeId};
 use index::{Columns, Segment};
-use volume::{Damage, LostBody, Reader, ScrubOptions, VerifyReport};
+use volume::Reader;
+use writer::{Damage, LostBody, ScrubOptions, VerifyReport};
 
 use crate::segments::{self, ALWAYS};
 use crate::{Error, Progress};
@@ -88,7 +89,7 @@ pub fn verify(
 ) -> Result<Verification, Error> {
     let reader = crate::open(path, members)?;
     let options = ScrubOptions::default();
-    let report = volume::scrub(&reader, None, options, progress)
+    let report = writer::scrub(&reader, None, options, progress)
         .map_err(|source| Error::of_volume(path, source))?;
     let is_complete = report.is_complete;
     let damage = report.findings.iter().map(|found| locate(&found.damage)).collect();

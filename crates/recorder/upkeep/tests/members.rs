@@ -22,7 +22,8 @@ use upkeep::{
     CreateOptions, Erasing, Error, Fate, MemberState, NewMember, Scrubbed, Target, add_spare,
     create, erase, grow, replace, resilver, scrub, status, verify,
 };
-use volume::{Filled, Opener, Usable, mount};
+use volume::Usable;
+use writer::{Filled, Opener, mount};
 
 const MIB: u64 = 1 << 20;
 const PIECE_BYTES: u32 = 64 << 10;

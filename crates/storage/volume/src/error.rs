@@ -40,17 +40,6 @@ impl fmt::Display for MemberFailure {
     }
 }
 
-/// A member that a running writer went on without.
-#[derive(Debug)]
-pub struct Expelled {
-    /// Number of the member.
-    pub member: u8,
-    /// Error for which the member was given up.
-    pub reason: Error,
-    /// The epoch that began without it.
-    pub epoch: u32,
-}
-
 /// Why an operation on a volume failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -381,7 +370,8 @@ impl Error {
     }
 
     /// The same, where members are missing, with those that have just failed.
-    pub(crate) fn beside(self, failures: &[MemberFailure]) -> Self {
+    #[must_use]
+    pub fn beside(self, failures: &[MemberFailure]) -> Self {
         match self {
             Self::Quorum { present, needed, data_columns, missing, .. } => {
                 let failed = failures.to_vec();

@@ -11,22 +11,22 @@ use crate::membership::Membership;
 
 /// A member is absent or could not be read there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Unreadable;
+pub struct Unreadable;
 
 /// How members are read, whether opened for writing or for reading: member, offset, buffer.
 pub(crate) type ReadRows<'a> = &'a dyn Fn(u8, u64, &mut [u8]) -> Result<(), Unreadable>;
 
 /// What will be asked for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Expected<'e> {
+pub struct Expected<'e> {
     /// Members, and where on each.
-    pub(crate) places: &'e [(u8, &'e [u64])],
+    pub places: &'e [(u8, &'e [u64])],
     /// Bytes at each place.
-    pub(crate) len: usize,
+    pub len: usize,
 }
 
 /// Reads ahead.
-pub(crate) type Fetch<'a> = &'a dyn Fn(Expected<'_>);
+pub type Fetch<'a> = &'a dyn Fn(Expected<'_>);
 
 /// Reads at one place of all members whose memory is not empty, at the same time: that place, and
 /// the memory by member. Gives the members of which it could not be read in one go, and may be row
@@ -35,7 +35,7 @@ pub(crate) type ReadSlots<'a> = &'a dyn Fn(u64, &mut [Vec<u8>]) -> Vec<u8>;
 
 /// Reads the heads of a volume.
 #[derive(Clone, Copy)]
-pub(crate) struct Heads<'a> {
+pub struct Heads<'a> {
     read: ReadRows<'a>,
     fetch: Option<Fetch<'a>>,
     slots: Option<ReadSlots<'a>>,
@@ -43,12 +43,14 @@ pub(crate) struct Heads<'a> {
 }
 
 impl<'a> Heads<'a> {
-    pub(crate) fn new(read: ReadRows<'a>, membership: &'a Membership) -> Self {
+    /// Of members that `read` reads.
+    pub fn new(read: ReadRows<'a>, membership: &'a Membership) -> Self {
         Self { read, fetch: None, slots: None, membership }
     }
 
     /// The same, of members that answer many reads at a time in hardly more time than one.
-    pub(crate) fn fetched_by(self, fetch: Fetch<'a>) -> Self {
+    #[must_use]
+    pub fn fetched_by(self, fetch: Fetch<'a>) -> Self {
         Self { fetch: Some(fetch), ..self }
     }
 
@@ -63,7 +65,7 @@ impl<'a> Heads<'a> {
     }
 
     /// The first heads of these slots will be asked for.
-    pub(crate) fn expect(&self, slots: &[u64]) {
+    pub fn expect(&self, slots: &[u64]) {
         if self.fetch.is_none() {
             return;
         }
@@ -120,11 +122,13 @@ impl<'a> Heads<'a> {
         }
     }
 
-    pub(crate) fn geometry(&self) -> &'a Geometry {
+    /// Shape of the volume.
+    pub fn geometry(&self) -> &'a Geometry {
         self.membership.geometry()
     }
 
-    pub(crate) fn membership(&self) -> &'a Membership {
+    /// Which members are there, and what each may be believed.
+    pub fn membership(&self) -> &'a Membership {
         self.membership
     }
 
@@ -167,7 +171,7 @@ impl<'a> Heads<'a> {
 
     /// Whether what a head says counts by itself: it lies outside the gap of its member. Inside,
     /// its piece still serves when others that count have the same identity.
-    pub(crate) fn counts(&self, head: &Head) -> bool {
+    pub fn counts(&self, head: &Head) -> bool {
         self.membership.is_whole_at(head.piece.member, head.stripe.stripe.sequence)
     }
 
@@ -247,7 +251,7 @@ impl<'a> Heads<'a> {
     ///
     /// # Panics
     /// When the buffer is not as long as a piece.
-    pub(crate) fn read_slot(&self, member: u8, slot: u64, buffer: &mut [u8]) {
+    pub fn read_slot(&self, member: u8, slot: u64, buffer: &mut [u8]) {
         if self.membership.of(member).is_none() {
             buffer.fill(0);
             return;
@@ -271,7 +275,7 @@ impl<'a> Heads<'a> {
 
     /// All heads in the rows of a fresh member's slot that belong to that slot, whatever their
     /// sequence.
-    pub(crate) fn all_in_slot(&self, member: u8, slot: u64, buffer: &[u8]) -> Vec<Head> {
+    pub fn all_in_slot(&self, member: u8, slot: u64, buffer: &[u8]) -> Vec<Head> {
         if !self.membership.is_fresh(member) {
             return Vec::new();
         }
@@ -287,13 +291,7 @@ impl<'a> Heads<'a> {
 
     /// The head in row `row` of a member's slot, if it is one of `sequence` and belongs there,
     /// whether it counts or not.
-    pub(crate) fn head_in(
-        &self,
-        member: u8,
-        buffer: &[u8],
-        row: u16,
-        sequence: u64,
-    ) -> Option<Head> {
+    pub fn head_in(&self, member: u8, buffer: &[u8], row: u16, sequence: u64) -> Option<Head> {
         let at = usize::from(row) * HEAD_BYTES;
         let head = self.decode(member, buffer.get(at..)?.first_chunk()?)?;
         let belongs = head.stripe.stripe.sequence == sequence && head.stripe.first_row == row;
@@ -357,12 +355,12 @@ pub(crate) fn bad_rows(head: &Head, slot: &[u8]) -> Vec<u16> {
 }
 
 /// The body of a piece within the bytes of its slot.
-pub(crate) fn body_in<'a>(head: &Head, slot: &'a [u8]) -> Option<&'a [u8]> {
+pub fn body_in<'a>(head: &Head, slot: &'a [u8]) -> Option<&'a [u8]> {
     slot.get(body_range(head))
 }
 
 /// Where the body of a stripe lies in its slot.
-pub(crate) fn body_range(head: &Head) -> Range<usize> {
+pub fn body_range(head: &Head) -> Range<usize> {
     let begin = (usize::from(head.stripe.first_row) + 1) * HEAD_BYTES;
     begin..begin + usize::from(head.stripe.rows) * HEAD_BYTES
 }

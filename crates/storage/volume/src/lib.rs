@@ -1,59 +1,44 @@
-//! The ring of stripes over member devices: create, mount, append, acknowledge, read, scrub.
+//! A volume as it lies on its members: made, found, judged, read.
 //!
-//! [`create`] writes the superblocks, [`mount`] recovers the ring and opens it for writing,
-//! [`Writer`] appends stripes and acknowledges them in order, [`Reader`] shows what is acknowledged
-//! and verifies every byte, [`verify`] reads everything. The bytes are `format`'s, the I/O is
-//! `device`'s; time and randomness come in as arguments, so the simulator runs this code.
+//! [`create`] writes the superblocks, [`find_members`] finds the members of a volume by one of
+//! them, [`Reader`] shows what is acknowledged and verifies every byte, [`salvage`] does without
+//! superblocks. Nothing here claims a volume, appends to it or repairs it: that is the part of
+//! `writer`, which takes from the public modules what it has to know of heads, slots and
+//! superblocks, so that what is written and what is read has one meaning. The bytes are `format`'s,
+//! the I/O is `device`'s; time and randomness come in as arguments, so the simulator runs this
+//! code.
 //!
-//! Invariants: there is one writer at a time, by a claim on every member; a sequence is never used
-//! twice; a stripe is acknowledged only after a flush on every member that began when its write had
-//! completed; a member that missed one has no say any more until it is made whole; nothing
-//! acknowledged is ever written over before the ring comes round; a mount that writes nothing
-//! changes no byte but the claims.
+//! Invariants: a reader takes no lock and changes no byte; it shows nothing above the watermark
+//! that it found, and nothing that the ring has passed; what no member gives is named, never
+//! guessed.
 
 mod ahead;
-mod claim;
 mod create;
-mod epoch;
 mod error;
 mod expiry;
-mod explained;
-mod heads;
+pub mod heads;
 mod index_stripes;
 mod layout;
 mod locate;
 mod look;
-mod mark;
-mod member_writer;
-mod member_writers;
+pub mod mark;
 mod membership;
-mod mount;
-mod protect;
-mod quorum;
+pub mod quorum;
 mod reader;
-mod recovery;
-mod repair;
-mod resilver;
+pub mod repair;
 mod restore;
 mod rows;
 mod said;
 mod salvage;
-mod scrub;
-mod seal;
-mod sealing;
-mod search;
-mod slot_view;
-mod steps;
-mod superblocks;
+pub mod seal;
+pub mod search;
+pub mod slot_view;
+pub mod superblocks;
 mod unlock;
-mod verify;
-mod writer;
 
-pub use claim::Opener;
 pub use create::{CreateOptions, Identity, columns_for, create, create_for, geometry_for};
-pub use error::{Error, Expelled, MemberFailure};
-pub use expiry::{Erased, erase};
-pub use explained::ClockDoubt;
+pub use error::{Error, MemberFailure};
+pub use expiry::Retention;
 pub use format::usable::{Bound, Usable};
 pub use index_stripes::IndexFile;
 pub use layout::Layout;
@@ -62,24 +47,10 @@ pub use locate::{
     open_superblocks, place_of, place_of_spare, why_absent,
 };
 pub use look::Look;
-pub use membership::{Membership, Redundancy, Seat};
-pub use mount::{Candidate, mount, mount_members, mount_without};
-pub use protect::{ColumnSums, protect};
+pub use membership::{Membership, Redundancy, Seat, Settled, check_own_seat};
 pub use reader::{GivenUp, Reader, Slot, Span, StripeInSlot};
-pub use recovery::Recovery;
-pub use resilver::{Batch, LostRows, Resilver, Resilvered, resilver};
 pub use restore::{Recognized, recognize, restore_superblocks};
 pub use rows::{PieceRows, RowsWanted};
 pub use said::{Acknowledged, Said};
 pub use salvage::{Salvaged, salvage};
-pub use scrub::{
-    BadCopy, Finding, Outcome, Owner, Patrol, ScrubOptions, ScrubReport, Wanted, patrol, scrub,
-    verify,
-};
-pub use sealing::RandomKey;
 pub use search::Newest;
-pub use verify::{Damage, LostBody, VerifyReport};
-pub use writer::{
-    Appended, Filled, FilledColumn, Forgotten, Plan, Repair, Retention, Returning, Writer,
-    WriterCounters,
-};

@@ -31,7 +31,7 @@ pub(crate) fn reached(superblock: &Superblock) -> u64 {
 /// Up to W slots ahead of it may hold the remains of stripes that were in flight when a writer
 /// crashed, and so neither the old nor a new stripe. Lap 0 is never written: the first sequence is
 /// N. What was given up is being erased.
-pub(crate) fn tail_behind(newest: u64, superblock: &Superblock) -> u64 {
+pub fn tail_behind(newest: u64, superblock: &Superblock) -> u64 {
     let slots = superblock.geometry.slots;
     let held_from = (newest + 1 + u64::from(superblock.window)).saturating_sub(slots);
     held_from.max(slots).max(superblock.given_up_before)
@@ -46,7 +46,7 @@ pub(crate) fn is_stopped(superblock: &Superblock, prepared_epoch: u32) -> bool {
 }
 
 /// What a superblock says of a ring that was acknowledged up to there.
-pub(crate) fn of(
+pub fn of(
     superblock: &Superblock,
     acknowledged: StripeId,
     is_stopped: bool,
@@ -58,13 +58,13 @@ pub(crate) fn of(
 
 /// What is said before anything is written at `from` in the name of an epoch to come: it does not
 /// raise what is acknowledged before it has come up.
-pub(crate) fn of_epoch(superblock: &Superblock, from: u64) -> Mark {
+pub fn of_epoch(superblock: &Superblock, from: u64) -> Mark {
     let until = until(superblock, from).max(superblock.mark.until);
     Mark { until, ..superblock.mark }
 }
 
 /// Whether the superblocks are to be written before more is: half of what they allow is used.
-pub(crate) fn is_due(superblock: &Superblock, acknowledged: StripeId) -> bool {
+pub fn is_due(superblock: &Superblock, acknowledged: StripeId) -> bool {
     acknowledged.sequence
         >= reached(superblock) + interval(&superblock.geometry, reached(superblock))
 }

@@ -29,13 +29,13 @@ pub struct Membership {
 
 /// An epoch that surely came up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Settled {
+pub struct Settled {
     /// Its number; 0: none.
-    pub(crate) epoch: u32,
+    pub epoch: u32,
     /// Sequence of its EPOCH stripe: what lies up to there is acknowledged.
-    pub(crate) start: u64,
+    pub start: u64,
     /// Who joined it.
-    pub(crate) members: u32,
+    pub members: u32,
 }
 
 /// A part of the ring, and how many members more may be lost without losing any of it.
@@ -65,11 +65,7 @@ pub struct Seat {
 ///
 /// # Errors
 /// [`Error::GivenUp`], [`Error::ReplacedMember`]
-pub(crate) fn check_own_seat(
-    agreed: &Superblock,
-    place: usize,
-    own: &Superblock,
-) -> Result<(), Error> {
+pub fn check_own_seat(agreed: &Superblock, place: usize, own: &Superblock) -> Result<(), Error> {
     let known = agreed.members.get(usize::from(own.member));
     if known.is_some_and(|known| known.uuid == own.own_uuid()) {
         return Ok(());
@@ -83,7 +79,7 @@ impl Membership {
     /// # Errors
     /// [`Error::ForeignMember`], [`Error::ReplacedMember`], [`Error::GivenUp`] and
     /// [`Error::SameMember`] name places in `superblocks`.
-    pub(crate) fn assemble(superblocks: Vec<Superblock>) -> Result<Self, Error> {
+    pub fn assemble(superblocks: Vec<Superblock>) -> Result<Self, Error> {
         let newest = superblocks
             .iter()
             .max_by_key(|superblock| superblock.newness())
@@ -129,7 +125,7 @@ impl Membership {
     }
 
     /// The key of the heads' MACs; `None` where all superblocks are lost.
-    pub(crate) fn head_key(&self) -> Option<&HeadKey> {
+    pub fn head_key(&self) -> Option<&HeadKey> {
         self.has_key.then_some(&self.superblock.head_key)
     }
 
@@ -150,7 +146,7 @@ impl Membership {
 
     /// Takes up members that the volume did not have, or has others in their place of: nothing they
     /// hold counts. `superblock` is what all agree on from now on.
-    pub(crate) fn admit(&mut self, superblock: Superblock, newcomers: &[u8]) {
+    pub fn admit(&mut self, superblock: Superblock, newcomers: &[u8]) {
         let places = superblock.members.len();
         self.superblocks.resize(places, None);
         self.fresh.resize(places, false);
@@ -272,7 +268,7 @@ impl Membership {
     }
 
     /// The newest epoch that surely came up.
-    pub(crate) fn settled(&self) -> Settled {
+    pub fn settled(&self) -> Settled {
         let own = &self.superblock;
         if self.is_unsettled {
             let (epoch, start) = (own.previous_epoch, own.previous_start);

@@ -19,7 +19,7 @@ use crate::slot_view::SlotBytes;
 
 /// Refuses a mount without a quorum, and settles whose word counts. With every member at hand it
 /// never refuses. Members that are `gone` for good are not waited for.
-pub(crate) fn settle(
+pub fn settle(
     membership: &mut Membership,
     gone: &[u8],
     epoch_used: impl FnOnce(&Membership) -> bool,
@@ -122,7 +122,7 @@ fn refusal(membership: &Membership, needed: usize) -> Error {
 }
 
 /// Whether anything lies behind the EPOCH stripe of the newest epoch: then its JOIN was complete.
-pub(crate) fn epoch_used(heads: &Heads<'_>) -> bool {
+pub fn epoch_used(heads: &Heads<'_>) -> bool {
     let membership = heads.membership();
     let superblock = membership.superblock();
     let start = superblock.joined_start;

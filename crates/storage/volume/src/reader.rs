@@ -22,7 +22,7 @@ use crate::membership::Membership;
 use crate::repair::rebuild;
 use crate::search::{self, Care, Known, Newest};
 use crate::slot_view::{SlotBytes, SlotView, StripeView};
-use crate::{Error, Writer, mark, quorum, superblocks};
+use crate::{Error, mark, quorum, superblocks};
 
 /// The acknowledged part of a ring, oldest and newest sequence included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,9 +123,13 @@ impl Reader {
         Ok(reader)
     }
 
-    /// A reader of what a mount has found, without another search.
-    pub fn of_mounted(devices: Vec<Box<dyn ReadAt>>, writer: &Writer) -> Result<Self, Error> {
-        let newest = Newest::of_writer(writer.acknowledged(), writer.epoch());
+    /// A reader of what is acknowledged up to there, as its writer says, without a search.
+    pub fn of_acknowledged(
+        devices: Vec<Box<dyn ReadAt>>,
+        acknowledged: StripeId,
+        epoch: u32,
+    ) -> Result<Self, Error> {
+        let newest = Newest::of_writer(acknowledged, epoch);
         Ok(Self { newest: Some(newest), ..Self::of_members(devices)? })
     }
 
@@ -252,7 +256,7 @@ impl Reader {
 
     /// A member is to show the stripe of `sequence` by itself: it has missed nothing there, and was
     /// not given up.
-    pub(crate) fn shows(&self, member: u8, sequence: u64) -> bool {
+    pub fn shows(&self, member: u8, sequence: u64) -> bool {
         let device = self.members.get(usize::from(member)).and_then(Option::as_ref);
         self.membership.is_whole_at(member, sequence)
             && device.is_some_and(|device| !device.is_given_up())
@@ -270,7 +274,7 @@ impl Reader {
     }
 
     /// Shows everything up to the watermark of `newest`.
-    pub(crate) fn show_through(&mut self, newest: Newest) {
+    pub fn show_through(&mut self, newest: Newest) {
         self.newest = Some(newest);
     }
 
@@ -327,7 +331,7 @@ impl Reader {
 
     /// Superblock copies that differ from the newest of their member: member, copy, and whether it
     /// is only older.
-    pub(crate) fn other_copies(&self) -> Vec<(u8, u8, bool)> {
+    pub fn other_copies(&self) -> Vec<(u8, u8, bool)> {
         let devices = (0..).zip(&self.members);
         let devices = devices.filter_map(|(member, device)| Some((member, seen(device.as_ref()?))));
         let (members, devices): (Vec<u8>, Vec<&dyn ReadAt>) = devices.unzip();
@@ -513,7 +517,7 @@ impl Reader {
     /// A writer has passed the slot since the reader was opened, or may be writing, discarding or
     /// erasing it. A writer is at most W slots ahead of what is acknowledged: what lies W slots
     /// before a slot that it changes is surely newer by now.
-    pub(crate) fn is_passed(&self, sequence: u64) -> bool {
+    pub fn is_passed(&self, sequence: u64) -> bool {
         let window = u64::from(self.superblock().window);
         self.has_passed(sequence)
             || self.has_passed(sequence - window)
@@ -706,7 +710,7 @@ impl Reader {
 
     /// Reads heads, of all members at the same time where more than one is asked. What was read is
     /// kept until `run` returns.
-    pub(crate) fn with_heads<T>(&self, run: impl FnOnce(&Heads<'_>) -> T) -> T {
+    pub fn with_heads<T>(&self, run: impl FnOnce(&Heads<'_>) -> T) -> T {
         let ahead = Ahead::new(self.members.iter().map(|device| device.as_ref().map(seen)));
         let read = |member: u8, offset: u64, into: &mut [u8]| {
             ahead.read(member, offset, into).ok_or(Unreadable)?.map_err(|_| Unreadable)
@@ -757,7 +761,7 @@ impl Reader {
 
     /// Reads the slot of `sequence` of one member, unreadable rows as zeros, into a buffer of
     /// `pool`. `None` when the member keeps that one, and there is no other.
-    pub(crate) fn slot_buffer(&self, member: u8, sequence: u64, pool: &Pool) -> Option<Buffer> {
+    pub fn slot_buffer(&self, member: u8, sequence: u64, pool: &Pool) -> Option<Buffer> {
         let slot = self.geometry().slot(sequence);
         let buffer = pool.take()?;
         let (buffer, result) = match self.device(member) {

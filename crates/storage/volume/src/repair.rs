@@ -10,16 +10,18 @@ use crate::slot_view::{SlotBytes, StripeView, body_of};
 
 /// A piece as far as it can be had.
 #[derive(Debug)]
-pub(crate) struct Rebuilt {
-    pub(crate) piece: PieceHead,
-    pub(crate) body: Vec<u8>,
+pub struct Rebuilt {
+    /// The part of the head that is its own.
+    pub piece: PieceHead,
+    /// Its body.
+    pub body: Vec<u8>,
     /// Rows of which too few columns are good, ascending; their bytes mean nothing.
-    pub(crate) lost_rows: Vec<u16>,
+    pub lost_rows: Vec<u16>,
 }
 
 /// The piece in `column`: its own good rows, and the others computed. What was computed is checked
 /// against the manifest as far as the whole body is there.
-pub(crate) fn rebuild(
+pub fn rebuild(
     membership: &Membership,
     view: &StripeView,
     bytes: &SlotBytes,

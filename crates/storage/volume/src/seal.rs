@@ -1,6 +1,7 @@
 //! Sealing: the heads of a stripe's pieces, from one common part.
 
 use device::{Pool, Shared};
+use encryption::Place;
 use format::checksum::{RowAddress, body_crc};
 use format::geometry::ROW_BYTES;
 use format::head::{HEAD_BYTES, Head, Kind, PieceHead, StripeHead, StripeId, Totals};
@@ -11,14 +12,17 @@ use crate::Error;
 
 /// What the next head repeats of the stripe before it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Previous {
-    pub(crate) stripe: StripeId,
-    pub(crate) cid: [u8; 32],
-    pub(crate) manifest: Vec<u64>,
+pub struct Previous {
+    /// Its identity.
+    pub stripe: StripeId,
+    /// Hash of the common part of its heads.
+    pub cid: [u8; 32],
+    /// Checksums of its bodies, by column.
+    pub manifest: Vec<u64>,
 }
 
 /// A head without what depends on a body.
-pub(crate) fn empty_head(
+pub fn empty_head(
     superblock: &Superblock,
     kind: Kind,
     (stripe, first_row): (StripeId, u16),
@@ -54,12 +58,13 @@ pub(crate) fn empty_head(
 
 /// A stripe whose common part is complete.
 #[derive(Debug)]
-pub(crate) struct Sealed {
+pub struct Sealed {
     head: Head,
 }
 
 impl Sealed {
-    pub(crate) fn new(stripe: StripeHead) -> Self {
+    /// Of this common part.
+    pub fn new(stripe: StripeHead) -> Self {
         let piece = PieceHead {
             member: 0,
             column: 0,
@@ -70,18 +75,19 @@ impl Sealed {
         Self { head: Head::new(stripe, piece) }
     }
 
-    pub(crate) fn stripe(&self) -> &StripeHead {
+    /// That common part.
+    pub fn stripe(&self) -> &StripeHead {
         &self.head.stripe
     }
 
     /// What the next head repeats of this one.
-    pub(crate) fn as_previous(&self) -> Previous {
+    pub fn as_previous(&self) -> Previous {
         let Head { stripe, cid, .. } = &self.head;
         Previous { stripe: stripe.stripe, cid: *cid, manifest: stripe.manifest.clone() }
     }
 
     /// The head of one column's piece as it lies on the disk.
-    pub(crate) fn page(
+    pub fn page(
         &self,
         superblock: &Superblock,
         column: u8,
@@ -98,12 +104,23 @@ impl Sealed {
 }
 
 /// Where the rows of a stripe's first column lie, for their checksums.
-pub(crate) fn address(stripe: &StripeHead) -> RowAddress {
+pub fn address(stripe: &StripeHead) -> RowAddress {
     RowAddress {
         epoch: stripe.epoch,
         sequence: stripe.stripe.sequence,
         sub: stripe.stripe.sub,
         column: 0,
+    }
+}
+
+/// Which body it is, for its key.
+pub fn place_of(stripe: &StripeHead, column: u8) -> Place {
+    Place {
+        volume_id: stripe.volume_id.0,
+        sequence: stripe.stripe.sequence,
+        sub: stripe.stripe.sub,
+        column,
+        len: HEAD_BYTES * usize::from(stripe.rows),
     }
 }
 
@@ -117,12 +134,12 @@ pub(crate) fn row_crcs(stripe: &StripeHead, column: u8, body: &[u8]) -> Vec<u32>
 }
 
 /// Byte offset of a row of a slot on every member.
-pub(crate) fn row_offset(stripe: &StripeHead, row: u16) -> u64 {
+pub fn row_offset(stripe: &StripeHead, row: u16) -> u64 {
     stripe.geometry.slot_offset(stripe.stripe.sequence) + u64::from(row) * u64::from(ROW_BYTES)
 }
 
 /// The rows behind a head that closes its slot before the last row, for all members.
-pub(crate) fn rest(stripe: &StripeHead) -> Result<Shared, Error> {
+pub fn rest(stripe: &StripeHead) -> Result<Shared, Error> {
     let bytes = to_slot_end(stripe, None, stripe.first_row + 1);
     let mut buffer = Pool::new(1, bytes.len())?.take().expect("it was just made");
     buffer.copy_from_slice(&bytes);
@@ -131,11 +148,7 @@ pub(crate) fn rest(stripe: &StripeHead) -> Result<Shared, Error> {
 
 /// The rows from `from_row` to the end of the slot of a closing head, with its page in front if
 /// `page` is given: zeros, and the end of the block.
-pub(crate) fn to_slot_end(
-    stripe: &StripeHead,
-    page: Option<&[u8; HEAD_BYTES]>,
-    from_row: u16,
-) -> Vec<u8> {
+pub fn to_slot_end(stripe: &StripeHead, page: Option<&[u8; HEAD_BYTES]>, from_row: u16) -> Vec<u8> {
     let rows = usize::from(stripe.geometry.rows_per_slot() - from_row);
     let mut bytes = vec![0; rows * HEAD_BYTES];
     if let Some(end) = bytes.last_chunk_mut() {

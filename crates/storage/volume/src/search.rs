@@ -42,7 +42,7 @@ pub struct Newest {
     /// Highest sequence in the heads that were read.
     pub seen: u64,
     /// First part of the newest INDEX, as that head knows it.
-    pub(crate) index: StripeId,
+    pub index: StripeId,
     /// Highest watermark in the heads that were read, and in the superblocks.
     pub acknowledged: StripeId,
     /// Highest epoch in them.
@@ -53,10 +53,10 @@ pub struct Newest {
 
 /// What is known before the first head is read, from the superblock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Known {
+pub struct Known {
     /// The newest epoch that a mount at hand has prepared; 0: nothing but superblocks was ever
     /// written.
-    pub(crate) prepared_epoch: u32,
+    pub prepared_epoch: u32,
     /// W of the writer.
     pub(crate) window: u16,
     /// The ring surely came to here, as the superblocks say it; 0 before the first.
@@ -66,7 +66,7 @@ pub(crate) struct Known {
     /// Everything up to here was acknowledged.
     pub(crate) marked: StripeId,
     /// The ring ends where it surely came to: the last writer stopped there in order.
-    pub(crate) is_stopped: bool,
+    pub is_stopped: bool,
     /// Heads of later epochs do not count for the watermark: their mount has shown nothing yet.
     pub(crate) settled_epoch: u32,
     /// Sequence of its EPOCH stripe, which is acknowledged with everything before; 0: not known.
@@ -75,7 +75,7 @@ pub(crate) struct Known {
 
 impl Known {
     /// What the search may take from the superblocks.
-    pub(crate) fn of(membership: &Membership) -> Self {
+    pub fn of(membership: &Membership) -> Self {
         let superblock = membership.superblock();
         let settled = membership.settled();
         Self {
@@ -93,7 +93,7 @@ impl Known {
 
 /// How a stretch that says nothing is looked at, behind which the ring may go on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Care {
+pub enum Care {
     /// By a mount, which writes over what it does not find.
     EverySlot,
     /// By a reader, of which there may be many a second.
@@ -101,7 +101,7 @@ pub(crate) enum Care {
 }
 
 /// Searches by first heads alone: enough for a reader. `None`: nothing was ever written.
-pub(crate) fn newest(heads: &Heads<'_>, known: Known, care: Care) -> Result<Option<Newest>, Error> {
+pub fn newest(heads: &Heads<'_>, known: Known, care: Care) -> Result<Option<Newest>, Error> {
     if known.prepared_epoch == 0 {
         return Ok(None);
     }
@@ -223,7 +223,7 @@ fn before_hole(heads: &Heads<'_>, known: Known, end: u64) -> Option<Newest> {
 /// The slots ahead are not read where the newest head is that of an orderly stop and no mount has
 /// prepared an epoch since: that writer had nothing under way, and its own mount began above every
 /// head that it found.
-pub(crate) fn newest_in_all_rows(heads: &Heads<'_>, known: Known, newest: Newest) -> Newest {
+pub fn newest_in_all_rows(heads: &Heads<'_>, known: Known, newest: Newest) -> Newest {
     let window = u64::from(known.window);
     let first = newest.sequence - (2 * window).min(newest.sequence);
     let ahead = newest.sequence + 1..=newest.sequence + window;
@@ -286,7 +286,7 @@ impl InAllRows<'_> {
 
 impl Newest {
     /// As the writer of `epoch` knows it, without a search.
-    pub(crate) fn of_writer(acknowledged: StripeId, epoch: u32) -> Self {
+    pub fn of_writer(acknowledged: StripeId, epoch: u32) -> Self {
         let (sequence, index) = (acknowledged.sequence, StripeId::default());
         Self { sequence, seen: sequence, index, acknowledged, epoch, scanned_all: false }
     }

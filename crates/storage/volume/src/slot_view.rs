@@ -16,7 +16,7 @@ use crate::membership::Membership;
 
 /// The bytes of one slot on every member; empty for members that are absent.
 #[derive(Debug, Default)]
-pub(crate) struct SlotBytes {
+pub struct SlotBytes {
     members: Vec<Vec<u8>>,
     /// By member, in place of `members`: aligned, so that devices read into them without a copy.
     buffers: Vec<Option<Buffer>>,
@@ -24,19 +24,19 @@ pub(crate) struct SlotBytes {
 
 impl SlotBytes {
     /// Reads the slot of `sequence` from the members at hand.
-    pub(crate) fn read(heads: &Heads<'_>, sequence: u64) -> Self {
+    pub fn read(heads: &Heads<'_>, sequence: u64) -> Self {
         let mut bytes = Self::default();
         bytes.fill(heads, sequence);
         bytes
     }
 
     /// The same into the memory of an earlier slot.
-    pub(crate) fn fill(&mut self, heads: &Heads<'_>, sequence: u64) {
+    pub fn fill(&mut self, heads: &Heads<'_>, sequence: u64) {
         heads.read_slots(sequence, self.prepare(heads.membership()));
     }
 
     /// Memory for a slot, by member: of a piece where the member is at hand, else empty.
-    pub(crate) fn prepare(&mut self, membership: &Membership) -> &mut [Vec<u8>] {
+    pub fn prepare(&mut self, membership: &Membership) -> &mut [Vec<u8>] {
         let piece_bytes =
             usize::try_from(membership.geometry().piece_bytes).expect("at most 2 MiB");
         self.members.resize_with(membership.numbers().count(), Vec::new);
@@ -48,19 +48,19 @@ impl SlotBytes {
     }
 
     /// Of buffers that the slot was read into, by member; `None` where a member is absent.
-    pub(crate) fn of_buffers(buffers: Vec<Option<Buffer>>) -> Self {
+    pub fn of_buffers(buffers: Vec<Option<Buffer>>) -> Self {
         Self { members: Vec::new(), buffers }
     }
 
     /// Bytes of all members.
-    pub(crate) fn total_len(&self) -> u64 {
+    pub fn total_len(&self) -> u64 {
         let lens = self.members.iter().map(Vec::len);
         let lens = lens.chain(self.buffers.iter().flatten().map(|buffer| buffer.len()));
         to_u64(lens.sum::<usize>())
     }
 
     /// The bytes of one member.
-    pub(crate) fn of(&self, member: u8) -> &[u8] {
+    pub fn of(&self, member: u8) -> &[u8] {
         let member = usize::from(member);
         match self.buffers.get(member) {
             Some(buffer) => buffer.as_deref().unwrap_or_default(),
@@ -71,32 +71,35 @@ impl SlotBytes {
 
 /// A stripe of a slot.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct StripeView {
+pub struct StripeView {
     /// The common part of its heads.
-    pub(crate) stripe: StripeHead,
-    pub(crate) cid: [u8; 32],
+    pub stripe: StripeHead,
+    /// Hash of that, by which the next stripe names it.
+    pub cid: [u8; 32],
     /// By column.
-    pub(crate) pieces: Vec<PieceView>,
+    pub pieces: Vec<PieceView>,
     /// Acknowledged stripes between this one and the one before it have no readable head.
-    pub(crate) behind_damage: bool,
+    pub behind_damage: bool,
 }
 
 /// A piece of a stripe.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct PieceView {
-    pub(crate) member: u8,
+pub struct PieceView {
+    /// Number of its member.
+    pub member: u8,
     /// Its own part; `None` when the head is unreadable or of another identity.
-    pub(crate) head: Option<PieceHead>,
+    pub head: Option<PieceHead>,
     /// Body rows that are not as they were sealed, ascending. Without a head it is all of them or,
     /// when the body is what the manifest of the others says, none.
-    pub(crate) bad_rows: Vec<u16>,
+    pub bad_rows: Vec<u16>,
     /// The rows behind a closing head are not what it says: no end of its block in the slot's last
     /// row, or heads of the same sequence.
-    pub(crate) torn_behind: bool,
+    pub torn_behind: bool,
 }
 
 impl PieceView {
-    pub(crate) fn is_whole(&self) -> bool {
+    /// All of it is there as it was sealed.
+    pub fn is_whole(&self) -> bool {
         self.head.is_some() && self.bad_rows.is_empty() && !self.torn_behind
     }
 }
@@ -104,13 +107,13 @@ impl PieceView {
 impl StripeView {
     /// K members have its head, and every row can be had from K columns: what an acknowledged
     /// stripe is at least. Fewer heads than that may be of a past that only they have seen.
-    pub(crate) fn is_whole(&self) -> bool {
+    pub fn is_whole(&self) -> bool {
         let heads = self.pieces.iter().filter(|piece| piece.head.is_some()).count();
         heads >= usize::from(self.stripe.geometry.data_columns) && self.is_recoverable()
     }
 
     /// Every row can be had from K columns.
-    pub(crate) fn is_recoverable(&self) -> bool {
+    pub fn is_recoverable(&self) -> bool {
         self.lost_rows().next().is_none()
     }
 
@@ -124,7 +127,7 @@ impl StripeView {
     }
 
     /// The heads of its pieces, if all are readable.
-    pub(crate) fn heads(&self) -> Option<Vec<Head>> {
+    pub fn heads(&self) -> Option<Vec<Head>> {
         let head = |piece: &PieceView| {
             let (stripe, piece) = (self.stripe.clone(), piece.head.clone()?);
             Some(Head { stripe, piece, cid: self.cid })
@@ -133,7 +136,7 @@ impl StripeView {
     }
 
     /// Every piece is as it was sealed.
-    pub(crate) fn is_complete(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         self.pieces.iter().all(PieceView::is_whole)
     }
 }
@@ -144,18 +147,18 @@ impl StripeView {
 /// acknowledged or is of an older lap. At or below the watermark a missing stripe is damage, and
 /// the walk goes on at the next head that fits.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct SlotView {
+pub struct SlotView {
     /// The stripes with a readable head, in order.
-    pub(crate) stripes: Vec<StripeView>,
+    pub stripes: Vec<StripeView>,
     /// First row behind them.
-    pub(crate) next_row: u16,
+    pub next_row: u16,
     /// The last of them reaches to the end of the slot.
-    pub(crate) closed: bool,
+    pub closed: bool,
 }
 
 impl SlotView {
     /// Walks the stripes of `sequence`.
-    pub(crate) fn walk(
+    pub fn walk(
         heads: &Heads<'_>,
         sequence: u64,
         acknowledged: StripeId,
@@ -298,7 +301,7 @@ impl Walk<'_> {
 
 /// The block of a closing head does not end in the slot's last row, or heads of the same sequence
 /// lie inside it.
-pub(crate) fn is_torn_behind(heads: &Heads<'_>, head: &Head, bytes: &[u8]) -> bool {
+pub fn is_torn_behind(heads: &Heads<'_>, head: &Head, bytes: &[u8]) -> bool {
     let (stripe, member) = (&head.stripe, head.piece.member);
     let mut rows = stripe.first_row + 1..stripe.geometry.rows_per_slot();
     let head_in = |row| heads.head_in(member, bytes, row, stripe.stripe.sequence);

@@ -3,13 +3,12 @@
 use core::time::Duration;
 use std::collections::BTreeMap;
 
-use device::{Completion, Device, LentRead, Pool, ReadAt};
+use device::{Completion, Device, LentRead, ReadAt};
 use format::superblock::{
     MEMBER_BYTES_MIN, SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock, SuperblockError, copy_offset,
 };
 
 use crate::Error;
-use crate::steps::Step;
 
 /// How a member is read: offset, buffer.
 type Read<'a> = &'a dyn Fn(u64, &mut [u8]) -> Result<(), device::Error>;
@@ -26,7 +25,7 @@ pub(crate) fn load_from_all(devices: &[&dyn ReadAt]) -> Vec<Result<Superblock, E
 }
 
 /// Where the copies lie on a member of so many bytes.
-pub(crate) fn offsets(size_bytes: u64) -> impl Iterator<Item = u64> {
+pub fn offsets(size_bytes: u64) -> impl Iterator<Item = u64> {
     (0..SUPERBLOCK_COPIES).map(move |copy| copy_offset(copy, size_bytes))
 }
 
@@ -67,7 +66,7 @@ const WAIT: Duration = Duration::from_secs(1);
 /// The newest valid copies on devices opened for writing, all of which flush and then read at the
 /// same time; what a killed writer left in their caches is flushed before: it must not be judged
 /// and then be gone.
-pub(crate) fn load_all(devices: &mut [&mut dyn Device]) -> Vec<Result<Superblock, Error>> {
+pub fn load_all(devices: &mut [&mut dyn Device]) -> Vec<Result<Superblock, Error>> {
     for device in &mut *devices {
         device.submit_flush(FLUSH_TOKEN);
     }
@@ -176,20 +175,10 @@ fn newest(copies: Vec<Superblock>) -> Option<Superblock> {
 /// The order in which copies are written, those between two flushes together. At every instant at
 /// least one whole set lies on the device: a copy at the front and one at the end are flushed one
 /// after the other before the second ones are touched.
-const ORDER: [&[u8]; 3] = [&[0], &[2], &[1, 3]];
+pub const ORDER: [&[u8]; 3] = [&[0], &[2], &[1, 3]];
 
-/// Writing all copies of a member durably. There is a page for each in `pages`.
-pub(crate) fn steps(superblock: &Superblock, size_bytes: u64, pages: &Pool) -> Vec<Step> {
-    let page = |&copy: &u8| {
-        let mut page = pages.take().expect("a page for every copy");
-        page.copy_from_slice(&superblock.encode(copy));
-        Step::Write { offset: copy_offset(copy, size_bytes), data: page.freeze() }
-    };
-    ORDER.into_iter().flat_map(|copies| copies.iter().map(page).chain([Step::Flush])).collect()
-}
-
-/// The same for a device that belongs to no open volume.
-pub(crate) fn store(device: &mut dyn Device, superblock: &Superblock) -> Result<(), Error> {
+/// Writes all copies of a device that belongs to no open volume, durably.
+pub fn store(device: &mut dyn Device, superblock: &Superblock) -> Result<(), Error> {
     let size_bytes = device.size_bytes();
     for copies in ORDER {
         for &copy in copies {
@@ -222,11 +211,7 @@ pub(crate) fn other_copies(
 }
 
 /// Writes one copy anew, durably, and reads it back. Another whole one stays where it is.
-pub(crate) fn rewrite(
-    device: &mut dyn Device,
-    superblock: &Superblock,
-    copy: u8,
-) -> Result<(), Error> {
+pub fn rewrite(device: &mut dyn Device, superblock: &Superblock, copy: u8) -> Result<(), Error> {
     let offset = copy_offset(copy, device.size_bytes());
     let page = superblock.encode(copy);
     device.write_at(offset, &page)?;

@@ -11,7 +11,7 @@ use format::piece::restore_frame;
 use crate::heads::body_range;
 use crate::reader::{Reader, Slot, StripeInSlot};
 use crate::rows::PieceRows;
-use crate::sealing::place_of;
+use crate::seal::place_of;
 
 impl Reader {
     /// Decrypts with the keys of this ring from now on. Without it encrypted packets count as

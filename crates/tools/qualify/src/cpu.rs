@@ -41,7 +41,7 @@ pub(crate) fn run(bench: &mut Bench<'_>, plan: &Plan) -> Result<Cpu, Error> {
         };
         let begin_ns = processor_ns(bench)?;
         while step.cpu_ns < time_ns && !bench.is_over(Part::Cpu, step.cpu_ns, time_ns) {
-            volume::protect(codec, STRIPE, &data, &mut places);
+            writer::protect(codec, STRIPE, &data, &mut places);
             step.bytes += DATA_COLUMNS * to_u64(body_bytes);
             step.cpu_ns = processor_ns(bench)?.saturating_sub(begin_ns);
         }

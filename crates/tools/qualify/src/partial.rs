@@ -17,7 +17,7 @@ use crate::trace::Trace;
 const SHARES: [u8; 3] = [100, 90, 75];
 /// Places that a fill is summed up to.
 const PLACES: usize = 64;
-/// What a resilver reads of each member at a time (`volume`: four slots of 2 MiB).
+/// What a resilver reads of each member at a time (`writer`: four slots of 2 MiB).
 const BATCH_BYTES: u64 = 8 << 20;
 
 /// The shares of a target whose verdict stands on `first`.

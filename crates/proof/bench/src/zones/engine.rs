@@ -1,4 +1,4 @@
-//! The recorder's own engine on the modelled disk: `volume::Writer` with full stripes.
+//! The recorder's own engine on the modelled disk: `writer::Writer` with full stripes.
 
 use core::time::Duration;
 
@@ -12,7 +12,7 @@ use format::superblock::{
 };
 use units::Timestamp;
 use units::number::real;
-use volume::{Filled, Opener, Writer, mount};
+use writer::{Filled, Opener, Writer, mount};
 
 use super::setting::{PIECE_BYTES, Ring};
 use super::trace::Trace;

@@ -9,7 +9,8 @@ use device::{Crash, Fault, MUTATIONS, Rule, Timeline};
 use encryption::Keyring;
 use record::Control;
 use units::number::to_u64;
-use volume::{Error, Opener, Reader, mount};
+use volume::{Error, Reader};
+use writer::{Opener, mount};
 
 use crate::check::{Verdict, broken};
 use crate::counters::Counters;

@@ -502,11 +502,11 @@ impl Course {
             let members = self.rack.seats().into_iter().map(|(_, disk)| disk);
             let devices = self.rack.devices(bits(members));
             let timeline = self.rack.timeline();
-            let mounted = volume::mount(devices, &opener(&mut self.random, &timeline));
+            let mounted = writer::mount(devices, &opener(&mut self.random, &timeline));
             let (writer, _) = mounted.map_err(|error| {
                 Violation(format!("with everybody there a mount fails: {error}"))
             })?;
-            let reader = Reader::of_mounted(self.readers(u32::MAX), &writer);
+            let reader = writer.reader(self.readers(u32::MAX));
             let reader = self.unlocked(reader.map_err(|error| Violation(error.to_string()))?);
             drop(writer);
             self.counters.add("mounts behind a crash", 1);

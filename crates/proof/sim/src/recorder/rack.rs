@@ -8,7 +8,8 @@ use device::{Crash, Device, Modelled, ReadAt, Rule, Timeline, Timing};
 use format::superblock::{SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Spare, Superblock, copy_offset};
 use record::{OpenedDevice, Storage};
 use units::Sleep;
-use volume::{MemberAt, Opener, RandomKey, Reader};
+use volume::{MemberAt, Reader};
+use writer::{Opener, RandomKey};
 
 use crate::disks::Disks;
 use crate::history::{bits, numbers, opener};

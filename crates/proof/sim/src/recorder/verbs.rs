@@ -5,10 +5,8 @@
 
 use device::{Crash, Device, ReadAt};
 use format::superblock::{SUPERBLOCK_COPIES, Spare, copy_offset};
-use volume::{
-    Error, Reader, Recognized, Writer, mount, mount_without, recognize, resilver,
-    restore_superblocks, salvage,
-};
+use volume::{Error, Reader, Recognized, recognize, restore_superblocks, salvage};
+use writer::{Writer, mount, mount_without, resilver};
 
 use core::ops::ControlFlow;
 
@@ -54,7 +52,8 @@ impl Course {
         let opener = opener(&mut self.random, &timeline);
         let (writer, _) = mount(self.rack.devices(disks), &opener)
             .map_err(|error| Violation(format!("behind a verb a mount fails: {error}")))?;
-        let reader = Reader::of_mounted(self.rack.readers(disks), &writer)
+        let reader = writer
+            .reader(self.rack.readers(disks))
             .map_err(|error| Violation(error.to_string()))?;
         let reader = self.unlocked(reader);
         Ok((writer, reader))
@@ -121,7 +120,7 @@ impl Course {
             let device = rack.devices(1 << new).remove(0);
             writer.replace((member, spare), device, &timeline)?;
             let present = others | 1 << new;
-            let open = |writer: &Writer| Reader::of_mounted(rack.readers(present), writer);
+            let open = |writer: &Writer| writer.reader(rack.readers(present));
             resilver(&mut writer, &open, &timeline, &mut |_, _| ControlFlow::Continue(()))?;
             writer.close(&timeline).map(drop)
         };

@@ -12,7 +12,7 @@ use format::head::{HEAD_BYTES, Kind};
 use format::recorded::Recorded;
 use query::Query;
 use units::{ManualClock, NANOS_PER_SECOND, Timestamp};
-use volume::{Filled, Opener, mount};
+use writer::{Filled, Opener, mount};
 
 use crate::recorder::Volume;
 

@@ -6,7 +6,7 @@ use format::geometry::PIECE_BYTES_MIN;
 use format::head::{HEAD_BYTES, Kind};
 use format::recorded::Recorded;
 use units::{ManualClock, Timestamp};
-use volume::{Filled, Opener, mount};
+use writer::{Filled, Opener, mount};
 
 use crate::recorder::Volume;
 

@@ -19,8 +19,9 @@ use index::{Encoded, SegmentMeta};
 use session::{Config, PacketView, Table};
 use tempfile::TempDir;
 use units::{ManualClock, Timestamp};
-use volume::{CreateOptions, Filled, FilledColumn, Identity, Opener, Writer, create, mount};
+use volume::{CreateOptions, Identity, create};
 use wire::LinkType;
+use writer::{Filled, FilledColumn, Opener, Writer, mount};
 
 /// One packet to record, or as read back.
 #[derive(Clone, PartialEq, Eq, Debug)]

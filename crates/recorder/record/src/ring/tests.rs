@@ -50,7 +50,7 @@ fn volume(folder: &Path, (data, parity): (usize, u8)) -> (Vec<PathBuf>, Writer) 
     let piece_bytes = u32::try_from(PIECE).unwrap();
     let options = CreateOptions { piece_bytes, parity_columns: parity, ..CreateOptions::default() };
     volume::create(&mut devices, &options, &identity).unwrap();
-    let (writer, _) = volume::mount(devices, &volume::Opener::alone(&SystemClock)).unwrap();
+    let (writer, _) = writer::mount(devices, &writer::Opener::alone(&SystemClock)).unwrap();
     (paths, writer)
 }
 

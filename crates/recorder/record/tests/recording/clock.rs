@@ -6,7 +6,8 @@ use core::time::Duration;
 use host::SystemClock;
 use record::{Input, MaxAge, Report, record};
 use units::{Clock, NANOS_PER_SECOND, Sleep, Timestamp};
-use volume::{ClockDoubt, open_reader};
+use volume::open_reader;
+use writer::ClockDoubt;
 
 use crate::volumes::{new_volume, options};
 

@@ -90,7 +90,7 @@ fn check(volume: &Path, ground: &Ground, series: &mut Series) {
     let start = Instant::now();
     let device = device::open(&copy, &device::Options::default()).unwrap();
     let (writer, recovery) =
-        volume::mount(vec![device], &volume::Opener::alone(&SystemClock)).unwrap();
+        writer::mount(vec![device], &writer::Opener::alone(&SystemClock)).unwrap();
     series.mounts.push(start.elapsed());
     drop(writer);
     assert_eq!(recovery.damaged, 0);

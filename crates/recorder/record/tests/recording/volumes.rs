@@ -14,7 +14,8 @@ use format::superblock::{MemberEntry, TimeKnown};
 use host::SystemClock;
 use record::{Input, Options, Report, record};
 use units::Timestamp;
-use volume::{CreateOptions, Identity, Reader, create, verify};
+use volume::{CreateOptions, Identity, Reader, create};
+use writer::verify;
 
 /// Link type, time, length on the wire, bytes.
 pub(crate) type Packet = (u16, i64, u32, Vec<u8>);

@@ -164,7 +164,7 @@ impl<'a, 'd> Striped<'a, 'd> {
             .iter_mut()
             .map(|column| column.get_mut(body.clone()).expect("parity is a column"))
             .collect();
-        volume::protect(self.codec, STRIPE, &data, &mut parity);
+        writer::protect(self.codec, STRIPE, &data, &mut parity);
     }
 
     /// Finished operations of all members; those of parity belong to no caller.

@@ -1,0 +1,14 @@
+//! Members that a writer gives up.
+
+use volume::Error;
+
+/// A member that a running writer went on without.
+#[derive(Debug)]
+pub struct Expelled {
+    /// Number of the member.
+    pub member: u8,
+    /// Error for which the member was given up.
+    pub reason: Error,
+    /// The epoch that began without it.
+    pub epoch: u32,
+}

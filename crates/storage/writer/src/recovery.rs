@@ -1,0 +1,39 @@
+//! What a mount says of the ring that it opened.
+
+use format::directory::{Gap, GapCause};
+use units::Timestamp;
+use volume::MemberFailure;
+
+/// What a mount found and did.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Recovery {
+    /// The last writer stopped in order.
+    pub clean: bool,
+    /// Whole stripes above the watermark that were kept.
+    pub kept: u64,
+    /// Of those, stripes of which some piece was computed from the others and written.
+    pub completed: u64,
+    /// Slots closed because what followed was not whole.
+    pub voided: u64,
+    /// Acknowledged stripes of which some row cannot be had, as far as a mount looks; left as they
+    /// are.
+    pub damaged: u64,
+    /// The newest sign of life before this mount; `None` on a new volume.
+    pub last_alive: Option<Timestamp>,
+    /// Epoch of the newest head that was judged, and its time since boot.
+    pub last_boottime: Option<(u32, i64)>,
+    /// Every slot was read, because the search contradicted itself.
+    pub scanned_all: bool,
+    /// Members that failed while mounting and were left out.
+    pub failed: Vec<MemberFailure>,
+}
+
+impl Recovery {
+    /// What a writer that did not stop in order may have lost: everything between its last sign of
+    /// life and now.
+    pub fn gap(&self, now: Timestamp) -> Option<Gap> {
+        let from = self.last_alive.filter(|_| !self.clean)?;
+        let cause = GapCause::Crash;
+        Some(Gap { cause, interface: None, packets: None, bytes: None, from, to: now.max(from) })
+    }
+}
