@@ -36,7 +36,7 @@ const SYSTEM: [&str; 11] = [
 const SAFE: &str = "crates/faces/page/src/safe.rs";
 const SINKS: [&str; 2] = ["crates/faces/verbs/src/stdout.rs", "crates/faces/verbs/src/progress.rs"];
 /// The crates whose text users see.
-const VIEWS: [&str; 14] = [
+const VIEWS: [&str; 15] = [
     "page",
     "audit",
     "people",
@@ -48,6 +48,7 @@ const VIEWS: [&str; 14] = [
     "tui",
     "verbs",
     "server",
+    "worker",
     "remote",
     "setup",
     "wirespool",

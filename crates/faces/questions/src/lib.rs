@@ -2,7 +2,7 @@
 //! where a page of an answer ends.
 //!
 //! Both go as a line of JSON over a private socket between two processes of one program; the bytes
-//! of an answer go over another one. Called by `server`, on both sides; not here: how a question is
+//! of an answer go over another one. `server` asks, `worker` answers; not here: how a question is
 //! answered.
 
 use core::cmp::Reverse;
@@ -32,6 +32,15 @@ pub struct Question {
     pub until_ns: i64,
     /// Address space that the worker may take.
     pub memory_bytes: u64,
+}
+
+/// A query within a filter.
+pub fn narrowed(filter: Option<&str>, query: &str) -> String {
+    match (filter, query.trim()) {
+        (None, query) => query.to_owned(),
+        (Some(filter), "") => filter.to_owned(),
+        (Some(filter), query) => format!("({filter}) and ({query})"),
+    }
 }
 
 /// What is asked of it.

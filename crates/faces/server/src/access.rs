@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use approvals::{Party, PartyKind};
 use hyper::header::{AUTHORIZATION, HeaderMap};
 use people::{Scope, checked_filter, hash_of, is_name, is_same};
+use questions::narrowed;
 use serde::Serialize;
 use serde_json::{Value, json};
 use units::{Timestamp, hex, unhex};
@@ -119,15 +120,6 @@ impl Caller {
     /// many would get out of the filter.
     pub(crate) fn narrowed(&self, query: &str) -> String {
         narrowed(self.filter.as_deref(), query)
-    }
-}
-
-/// A query within a filter: see [`Caller::narrowed`].
-pub(crate) fn narrowed(filter: Option<&str>, query: &str) -> String {
-    match (filter, query.trim()) {
-        (None, query) => query.to_owned(),
-        (Some(filter), "") => filter.to_owned(),
-        (Some(filter), query) => format!("({filter}) and ({query})"),
     }
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// What keeps the service from beginning, or a worker from answering.
+/// What keeps the service from beginning.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -109,7 +109,7 @@ pub enum Error {
     /// The audit cannot be opened.
     #[error(transparent)]
     Audit(#[from] audit::Error),
-    /// A worker was not handed what it needs, or could not be started.
+    /// A worker could not be started.
     #[error(transparent)]
     Sandbox(#[from] sandbox::Error),
     /// The runtime, or a socket of a worker.

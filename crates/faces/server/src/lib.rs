@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The service itself reads no volume: what can hang, take memory or fail on damaged bytes does so
-//! in a worker ([`work`]), behind every recorder. It is asynchronous, for it waits for many at
+//! in a process of `worker`, behind every recorder. It is asynchronous, for it waits for many at
 //! once; its sockets are tokio's. One table, `interface::ENDPOINTS`, says for
 //! each endpoint its path, its scope and its parameters: requests are routed and checked by it, and
 //! the `OpenAPI` document is made of it.
@@ -38,7 +38,6 @@ mod given;
 mod holds;
 mod job_events;
 mod job_runs;
-mod jobs;
 mod listen;
 mod log;
 mod logins;
@@ -66,7 +65,6 @@ mod token_file;
 mod token_list;
 mod trail;
 mod validity;
-mod worker;
 mod workers;
 
 use core::time::Duration;
@@ -78,13 +76,10 @@ pub use ::audit::Files as AuditFiles;
 pub use ::people::{Order, Origin, Role, Scope, manage_people};
 pub use config::{Bounds, Config, Holds, Staff};
 pub use error::Error;
-pub use jobs::{CatchUp, Recorders, SqlJob, SqlRefused};
 pub use log::WriteLine;
-pub use questions::RowForm;
 pub use serving::serve;
 pub use tls::Tls;
 pub use token_file::add_token;
-pub use worker::work;
 
 /// What is left until a moment since boot.
 fn left(until_ns: i64) -> Duration {

@@ -13,8 +13,9 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use host::SystemClock;
-use server::{Recorders, Scope};
+use server::Scope;
 use units::{Clock as _, Timestamp};
+use worker::Recorders;
 
 use crate::failure::{Outcome, Usage, Verdict};
 use crate::{arguments, evidence, recorder, stdout};
@@ -190,7 +191,7 @@ fn serve(flags: &ServingFlags) -> Outcome {
 /// Answers one request for the service that started this process.
 pub(crate) fn work() -> Outcome {
     host::keep_freed_memory();
-    server::work(&Recorders {
+    worker::work(&Recorders {
         catch_up: recorder::catch_up_telling,
         beginning: recorder::beginning,
         state: recorder::state,

@@ -14,7 +14,7 @@ use anyhow::bail;
 use clap::Args;
 use host::{Output, StopFlag, SystemClock};
 use page::{ParquetFile, RowTable};
-use server::{RowForm, SqlRefused};
+use worker::{RowForm, SqlRefused};
 
 use crate::answered::Answered;
 use crate::failure::{Outcome, Usage, Verdict, WrongQuery, of_extract};

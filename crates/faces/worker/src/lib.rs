@@ -5,8 +5,10 @@
 //! stands behind recorders ([`sandbox::confine_query`]), has its time and its memory, and is killed
 //! when nobody waits for its answer any more.
 
+mod error;
 mod hold;
 mod job;
+mod jobs;
 mod look;
 mod packets;
 mod rest;
@@ -30,8 +32,9 @@ use questions::{Answered, Ending, Question, Refused, Statement, What, Why};
 use sandbox::{QueryLimits, confine_query};
 use units::{Clock as _, Timestamp};
 
-use crate::Error;
-use crate::jobs::Recorders;
+pub use error::Error;
+pub use jobs::{CatchUp, Recorders, SqlJob, SqlRefused};
+pub use questions::RowForm;
 
 /// More than any question has.
 const QUESTION_BYTES_MAX: u64 = 1 << 20;

@@ -9,11 +9,10 @@ use host::SystemClock;
 use logs::{LogEvent, LogReader, MARGIN_NS};
 use page::text::plural;
 use query::Query;
-use questions::{Answered, Refused, TagBy, TagWanted, Why};
+use questions::{Answered, Refused, TagBy, TagWanted, Why, narrowed};
 use units::Timestamp;
 
 use super::{Work, parse, refused};
-use crate::access::narrowed;
 
 impl Work<'_> {
     pub(super) fn tag(

@@ -7,8 +7,7 @@ use std::os::unix::net::UnixStream;
 use page::text::plural;
 use questions::{Answered, Refused, SqlWanted, Why};
 
-use super::{Work, refused};
-use crate::jobs::SqlRefused;
+use super::{SqlRefused, Work, refused};
 
 impl Work<'_> {
     pub(super) fn sql(
