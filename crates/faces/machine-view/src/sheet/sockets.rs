@@ -157,6 +157,7 @@ fn state(state: TcpState) -> &'static str {
         TcpState::SynReceived => "syn received",
         TcpState::Listen => "listens",
         TcpState::TimeWait => "time wait",
+        TcpState::CloseWait => "close wait",
         TcpState::Closing => "closing",
     }
 }

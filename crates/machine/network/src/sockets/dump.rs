@@ -12,10 +12,10 @@ use rustix::net::{
 };
 
 use super::info::TcpInfo;
-use super::socket::{DatagramSocket, Endpoint, TcpSocket, TcpState};
+use super::socket::{DatagramSocket, Endpoint, SocketMemory, TcpSocket, TcpState};
 use crate::netlink::{
-    NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR, attributes, find_attribute, header,
-    messages, refusal, text_of,
+    NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR, attributes, header, messages, refusal,
+    text_of,
 };
 
 /// `linux/sock_diag.h`
@@ -50,7 +50,8 @@ struct Asked {
 
 /// The sockets, of both families.
 pub(super) fn tcp_sockets() -> io::Result<Vec<TcpSocket>> {
-    let wanted = 1 << (INET_DIAG_INFO - 1) | 1 << (INET_DIAG_CONG - 1);
+    let wanted =
+        1 << (INET_DIAG_INFO - 1) | 1 << (INET_DIAG_CONG - 1) | 1 << (INET_DIAG_SKMEMINFO - 1);
     let socket = open()?;
     let mut sockets = Vec::new();
     for family in FAMILIES {
@@ -190,14 +191,32 @@ fn request(asked: Asked) -> io::Result<Vec<u8>> {
     Ok(message)
 }
 
-/// A socket of UDP: queues are bytes; `SK_MEMINFO_RCVBUF` and `SK_MEMINFO_DROPS` are the second and
-/// the ninth number of `INET_DIAG_SKMEMINFO`.
+/// A socket of UDP: queues are bytes.
 fn udp_socket_of(body: &[u8]) -> Option<DatagramSocket> {
-    let TcpSocket { local, remote, cookie, inode, receive_queue, .. } = socket_of(body)?;
-    let memory = find_attribute(body.get(MESSAGE..)?, INET_DIAG_SKMEMINFO).unwrap_or_default();
-    let number = |place: usize| memory.as_chunks().0.get(place).copied().map(u32_of);
-    let (receive_buffer, drops) = (number(1).unwrap_or(0), number(8));
-    Some(DatagramSocket { local, remote, cookie, inode, receive_queue, receive_buffer, drops })
+    let TcpSocket { local, remote, cookie, inode, receive_queue, memory, .. } = socket_of(body)?;
+    let SocketMemory { receive_buffer, drops, reserved, .. } = memory.unwrap_or_default();
+    Some(DatagramSocket {
+        local,
+        remote,
+        cookie,
+        inode,
+        receive_queue,
+        receive_buffer,
+        drops,
+        has_received: receive_queue > 0 || reserved > 0,
+    })
+}
+
+/// The numbers of `INET_DIAG_SKMEMINFO`: `SK_MEMINFO_RCVBUF` is the second, `SK_MEMINFO_SNDBUF` the
+/// fourth, `SK_MEMINFO_FWD_ALLOC` the fifth and `SK_MEMINFO_DROPS` the ninth.
+fn memory_of(numbers: &[u8]) -> SocketMemory {
+    let number = |place: usize| numbers.as_chunks().0.get(place).copied().map(u32_of);
+    SocketMemory {
+        receive_buffer: number(1).unwrap_or(0),
+        send_buffer: number(3).unwrap_or(0),
+        drops: number(8),
+        reserved: number(4).unwrap_or(0),
+    }
 }
 
 /// `struct inet_diag_msg` and its attributes; ports and addresses are in the order of the network.
@@ -231,6 +250,7 @@ fn socket_of(body: &[u8]) -> Option<TcpSocket> {
         match kind {
             INET_DIAG_INFO => socket.info = TcpInfo::read(value),
             INET_DIAG_CONG => socket.congestion = Some(text_of(value)),
+            INET_DIAG_SKMEMINFO => socket.memory = Some(memory_of(value)),
             INET_DIAG_CGROUP_ID => {
                 socket.cgroup = value.first_chunk().copied().map(u64_of);
             }
@@ -248,6 +268,7 @@ fn state(number: u8) -> Option<TcpState> {
         3 | 12 => TcpState::SynReceived,
         10 => TcpState::Listen,
         6 => TcpState::TimeWait,
+        8 => TcpState::CloseWait,
         4..=9 | 11 => TcpState::Closing,
         _ => return None,
     })
@@ -255,7 +276,7 @@ fn state(number: u8) -> Option<TcpState> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{TcpListener, TcpStream};
+    use std::net::{TcpListener, TcpStream, UdpSocket};
 
     use super::*;
 
@@ -281,6 +302,7 @@ mod tests {
         let listening = find(at, 0);
         assert_eq!((listening.state, listening.receive_queue), (TcpState::Listen, 1));
         assert!(listening.send_queue > 0, "its backlog");
+        assert_eq!(listening.memory.unwrap().drops, Some(0), "none found its queue full");
         let server = find(at, from.port());
         assert_eq!((server.state, server.inode), (TcpState::Established, 0), "not accepted yet");
         let connected = find(from, at.port());
@@ -289,6 +311,28 @@ mod tests {
         assert!(info.congestion_window > 0 && info.send_mss > 500, "{info:?}");
         assert!(connected.congestion.as_ref().is_some_and(|name| !name.is_empty()));
         assert_ne!(connected.cookie, server.cookie);
+        let memory = connected.memory.unwrap();
+        assert!(memory.send_buffer > 1000 && memory.receive_buffer > 1000, "{memory:?}");
+    }
+
+    #[test]
+    fn a_udp_socket_shows_whether_it_has_received_anything() {
+        let bind = || UdpSocket::bind("127.0.0.1:0");
+        let (Ok(one), Ok(other)) = (bind(), bind()) else {
+            return println!("not run: no loopback interface");
+        };
+        one.connect(other.local_addr().unwrap()).unwrap();
+        let at = one.local_addr().unwrap();
+        let has_received = || {
+            let sockets = udp_sockets().unwrap();
+            sockets.iter().find(|socket| socket.local == at).unwrap().has_received
+        };
+        one.send(b"question").unwrap();
+        assert!(!has_received());
+        other.send_to(b"answer", at).unwrap();
+        let mut bytes = [0; 16];
+        assert_eq!(one.recv(&mut bytes).unwrap(), 6);
+        assert!(has_received(), "also when it has been read");
     }
 
     #[test]

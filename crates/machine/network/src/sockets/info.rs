@@ -36,6 +36,8 @@ pub struct TcpInfo {
     pub last_sent_ms: u32,
     /// Milliseconds since data was received last.
     pub last_received_ms: u32,
+    /// Milliseconds since an acknowledgement was received last.
+    pub last_acknowledged_ms: u32,
     /// Largest packet of the path, in bytes.
     pub path_mtu: u32,
     /// Smoothed round trip in microseconds.
@@ -112,6 +114,7 @@ impl TcpInfo {
             lost: word(32)?,
             last_sent_ms: word(44)?,
             last_received_ms: word(52)?,
+            last_acknowledged_ms: word(56)?,
             path_mtu: word(60)?,
             rtt_us: word(68)?,
             rtt_deviation_us: word(72)?,

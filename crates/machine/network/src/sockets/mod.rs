@@ -15,7 +15,7 @@ pub(crate) use dump::DnsAsker;
 pub use info::{SynOptions, TcpInfo};
 pub use namespaces::{Namespace, NamespaceLook, Namespaces};
 pub use owners::{Owner, Owners};
-pub use socket::{DatagramSocket, Endpoint, TcpSocket, TcpState};
+pub use socket::{DatagramSocket, Endpoint, SocketMemory, TcpSocket, TcpState};
 pub use tables::{Counters, Settings, counters};
 pub use tree::family;
 

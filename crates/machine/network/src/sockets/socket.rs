@@ -17,6 +17,8 @@ pub enum TcpState {
     Listen,
     /// It is over; its ports stay in use for a minute.
     TimeWait,
+    /// The other side has closed it, and the program has not.
+    CloseWait,
     /// It is about to be over.
     Closing,
 }
@@ -46,6 +48,8 @@ pub struct TcpSocket {
     pub retries: u8,
     /// Name of its congestion control.
     pub congestion: Option<String>,
+    /// What its queues may hold; `None` where the kernel does not report it.
+    pub memory: Option<SocketMemory>,
     /// What TCP itself says; `None` of those that have no such state (SYN received, time wait).
     pub info: Option<TcpInfo>,
 }
@@ -65,9 +69,25 @@ impl TcpSocket {
             send_queue: 0,
             retries: 0,
             congestion: None,
+            memory: None,
             info: None,
         }
     }
+}
+
+/// What the queues of a socket may hold, and what they did not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SocketMemory {
+    /// Most bytes of memory that what waits to be read may take.
+    pub receive_buffer: u32,
+    /// Most bytes of memory that what waits to be acknowledged may take.
+    pub send_buffer: u32,
+    /// Packets that were dropped at this socket, of a listener those that asked for a connection;
+    /// `None` where the kernel does not report them.
+    pub drops: Option<u32>,
+    /// Bytes of memory that it keeps at hand for what is received. A UDP socket has none until
+    /// something was (`udp_rmem_schedule`).
+    pub reserved: u32,
 }
 
 /// Where a socket of TCP or UDP ends, and whose it is.
@@ -100,4 +120,6 @@ pub struct DatagramSocket {
     pub receive_buffer: u32,
     /// Datagrams that were dropped at this socket; `None` where the kernel does not report them.
     pub drops: Option<u32>,
+    /// A datagram has come for it since it is there.
+    pub has_received: bool,
 }

@@ -11,7 +11,7 @@ pub type Settings = BTreeMap<String, String>;
 /// Of this thread, not of its process, which may be in another namespace.
 const TABLES: [&str; 2] = ["/proc/thread-self/net/netstat", "/proc/thread-self/net/snmp"];
 const IPV6_TABLE: &str = "/proc/thread-self/net/snmp6";
-const SETTINGS: [(&str, &str); 13] = [
+const SETTINGS: [(&str, &str); 14] = [
     ("ipv4", "tcp_syncookies"),
     ("ipv4", "tcp_timestamps"),
     ("ipv4", "tcp_sack"),
@@ -22,6 +22,7 @@ const SETTINGS: [(&str, &str); 13] = [
     ("ipv4", "tcp_tw_reuse"),
     ("ipv4", "tcp_mtu_probing"),
     ("ipv4", "ip_local_port_range"),
+    ("ipv4", "ip_local_reserved_ports"),
     ("ipv4", "ip_forward"),
     ("core", "rmem_max"),
     ("core", "somaxconn"),

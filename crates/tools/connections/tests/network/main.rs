@@ -288,6 +288,7 @@ fn a_program_that_does_not_read_datagrams_is_named() {
     assert!(finding.cause.starts_with("The program takes datagrams out more slowly"));
     let bursts = over(|number| at(number, 30, 30, 0));
     assert!(bursts.findings[0].cause.starts_with("Datagrams come in bursts"));
+            has_received: true,
     assert!(over(|number| at(number, 30, 0, 0)).is_clean(), "its own filter dropped them");
     assert!(over(|number| at(number, 0, 0, 212_000)).is_clean(), "nothing was dropped");
 }
@@ -314,6 +315,7 @@ fn a_question_that_waits_is_told_from_a_socket_that_is_kept() {
     assert_eq!(kinds(&report), ["net.dns_slow"]);
     let finding = &report.findings[0];
     assert!(finding.what.contains("client (process 10) to the DNS server 10.0.0.53:53"));
+            has_received: false,
     assert_eq!(finding.severity, Severity::Problem, "resolvers ask again before");
     assert!(over(|number| at(number, &|tenth| tenth % 25 < 2)).is_clean(), "answered at once");
     assert!(over(|_| at(0, &|_| true)).is_clean(), "it was there before");
