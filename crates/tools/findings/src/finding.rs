@@ -42,11 +42,12 @@ impl Remedy {
         Self { what: what.into(), now: Vec::new(), for_good: Vec::new() }
     }
 
-    /// A setting of the kernel.
+    /// A setting of the kernel. A value of several words is quoted, so that a shell gives it as one.
     pub fn sysctl(what: impl Into<String>, name: &str, value: &str) -> Self {
+        let words = if value.contains(' ') { format!("'{value}'") } else { value.to_owned() };
         Self {
             what: what.into(),
-            now: vec![format!("sysctl -w {name}={value}")],
+            now: vec![format!("sysctl -w {name}={words}")],
             for_good: vec![format!("echo '{name} = {value}' > /etc/sysctl.d/90-{name}.conf")],
         }
     }
@@ -90,4 +91,21 @@ pub struct Unseen {
     pub what: String,
     /// What it would take.
     pub needs: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_of_several_words_is_one_word_for_a_shell() {
+        let remedy = Remedy::sysctl("wider", "net.ipv4.ip_local_port_range", "1024 65535");
+        assert_eq!(remedy.now, ["sysctl -w net.ipv4.ip_local_port_range='1024 65535'"]);
+        let line = "echo 'net.ipv4.ip_local_port_range = 1024 65535' > ";
+        assert!(remedy.for_good[0].starts_with(line), "{remedy:?}");
+        let inside = remedy.entered_by("ip netns exec n1 ");
+        assert!(inside.now[0].starts_with("ip netns exec n1 sysctl -w "), "{inside:?}");
+        assert!(inside.for_good.is_empty());
+        assert_eq!(Remedy::sysctl("on", "a.b", "1").now, ["sysctl -w a.b=1"]);
+    }
 }

@@ -155,15 +155,7 @@ fn remedies(history: &NamespaceHistory) -> Vec<Remedy> {
         let what = "take ports out of TIME_WAIT again after a second";
         remedies.push(Remedy::sysctl(what, "net.ipv4.tcp_tw_reuse", "1"));
     }
-    let range = format!("'{WIDER}'");
-    let wider = Remedy {
-        for_good: vec![format!(
-            "echo 'net.ipv4.ip_local_port_range = {WIDER}' > \
-             /etc/sysctl.d/90-net.ipv4.ip_local_port_range.conf"
-        )],
-        ..Remedy::sysctl("a wider range", "net.ipv4.ip_local_port_range", &range)
-    };
-    remedies.push(wider);
+    remedies.push(Remedy::sysctl("a wider range", "net.ipv4.ip_local_port_range", WIDER));
     let enter = &history.place.enter;
     remedies.into_iter().map(|remedy| remedy.entered_by(enter)).collect()
 }

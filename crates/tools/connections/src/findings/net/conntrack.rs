@@ -17,19 +17,14 @@ const FULL: u64 = 80;
 
 pub(super) fn findings(machine: &Machine<'_>) -> Vec<Found> {
     let of = |(inode, history): (&u64, &NamespaceHistory)| {
-        let finding = finding(machine, *inode, history, history.conntrack.as_ref()?)?;
+        let finding = finding(machine, *inode, history.conntrack.as_ref()?)?;
         let path = Path { namespaces: [*inode].into(), ..Path::default() };
         Some(Found::new(finding, path))
     };
     machine.watch.namespaces.iter().filter_map(of).collect()
 }
 
-fn finding(
-    machine: &Machine<'_>,
-    inode: u64,
-    history: &NamespaceHistory,
-    table: &ConntrackHistory,
-) -> Option<Finding> {
+fn finding(machine: &Machine<'_>, inode: u64, table: &ConntrackHistory) -> Option<Finding> {
     let (count, max) = (table.count_max, table.last.max);
     let is_at_least =
         |share: u64| max > 0 && count.saturating_mul(100) >= max.saturating_mul(share);
@@ -61,15 +56,17 @@ fn finding(
                 is none left, the kernel drops the packets of new connections, and their SYNs are \
                 sent again after a second."
             .to_owned(),
-        remedies: remedies(history, max),
+        remedies: remedies(max),
     })
 }
 
-fn remedies(history: &NamespaceHistory, max: u64) -> Vec<Remedy> {
+fn remedies(max: u64) -> Vec<Remedy> {
     let wanted = max.saturating_mul(4).max(65_536).to_string();
-    let larger = Remedy::sysctl("allow more entries", "net.netfilter.nf_conntrack_max", &wanted);
+    // There is one for all namespaces, which cannot be set in any but the first
+    // (`nf_conntrack_standalone_init_sysctl`).
+    let what = "allow more entries, outside of all network namespaces";
     vec![
-        larger.entered_by(&history.place.enter),
+        Remedy::sysctl(what, "net.netfilter.nf_conntrack_max", &wanted),
         Remedy::by_hand(
             "do not track what needs no tracking (a rule `notrack`), and see who opens so many \
              connections: conntrack -L, wirespool top",

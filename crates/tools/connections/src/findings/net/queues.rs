@@ -129,14 +129,16 @@ fn cause(queue: &QueueHistory, name: &str) -> String {
 }
 
 fn remedies(history: &NamespaceHistory, queue: &QueueHistory, name: &str) -> Vec<Remedy> {
-    let look = match queue.last.place {
-        QueuePlace::Ingress => format!("tc -s filter show dev {name} ingress"),
-        _ => format!("tc -s -d qdisc show dev {name}; tc -s class show dev {name}"),
+    let now = match queue.last.place {
+        QueuePlace::Ingress => vec![format!("tc -s filter show dev {name} ingress")],
+        _ => {
+            vec![format!("tc -s -d qdisc show dev {name}"), format!("tc -s class show dev {name}")]
+        }
     };
     let see = Remedy {
         what: "see the limits that are set, and raise the rate or the limit of the queue"
             .to_owned(),
-        now: vec![look],
+        now,
         for_good: Vec::new(),
     };
     vec![
