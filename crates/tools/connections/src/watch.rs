@@ -81,6 +81,10 @@ pub struct TrackLooks {
     pub app_limited: u32,
     /// Something waited to be read.
     pub unread: u32,
+    /// Nine tenths of what the receiver allows were under way, and more waited.
+    pub filled: u32,
+    /// Less than a segment waited to be sent, though nothing was under way and the window had space.
+    pub corked: u32,
     /// Sum of its smoothed round trips, in microseconds.
     pub rtt_us: u64,
     /// Most segments under way.
@@ -107,6 +111,11 @@ impl TrackLooks {
         self.rtt_us = self.rtt_us.saturating_add(info.rtt_us.into());
         self.unacked_max = self.unacked_max.max(info.unacked);
     }
+        self.corked = self.corked.saturating_add(is_corked.into());
+        let window = info.send_window.map_or(u64::MAX, u64::from);
+        let under_way = u64::from(info.unacked) * u64::from(info.send_mss);
+        let fills = under_way.saturating_mul(10) >= window.saturating_mul(9);
+        self.filled = self.filled.saturating_add((fills && unsent >= info.send_mss).into());
 
     /// Mean of its smoothed round trips, in microseconds.
     pub fn rtt_us_mean(&self) -> u64 {

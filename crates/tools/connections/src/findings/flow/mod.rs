@@ -8,6 +8,8 @@ mod limits;
 mod modes;
 mod options;
 mod window;
+mod small_segments;
+mod unread;
 
 use crate::findings::explain::Found;
 use crate::findings::group::{Group, Told};
@@ -24,6 +26,7 @@ pub(super) fn findings(machine: &Machine<'_>, group: &Group<'_>, told: &Told) ->
     found.extend(black_hole::finding(machine, group));
     found.extend(delayed_ack::finding(machine, group));
     found.extend(bloat::finding(machine, group));
+    found.extend(unread::findings(machine, group));
     found.extend(app_limited::finding(machine, group));
     found
 }
