@@ -11,6 +11,7 @@ mod group;
 mod loss;
 mod machine;
 mod net;
+mod not_closed;
 mod ports;
 mod queue;
 
@@ -27,6 +28,7 @@ pub(super) fn all(watch: &Watch) -> Vec<Finding> {
     found.extend(attempts::findings(machine));
     found.extend(ports::findings(machine));
     found.extend(loss::findings(machine));
+    found.extend(not_closed::findings(machine));
     let told = group::came_here(&groups);
     found.extend(groups.iter().flat_map(|group| flow::findings(machine, group, &told)));
     explain::explained(machine, found)
