@@ -87,6 +87,12 @@ impl Member<'_> {
         gained(self.first, self.last, of)
     }
 
+    /// Segments with data that it sent during the watch, and their bytes.
+    pub(super) fn sent(&self) -> (u64, u64) {
+        let segments = gained(self.first, self.last, |info: &TcpInfo| info.data_segments_out);
+        (segments, self.gained(|info| info.bytes_acked))
+    }
+
     /// Both ends, with their processes.
     pub(super) fn line(&self, machine: &Machine<'_>) -> String {
         machine.line(self.key, self.track)

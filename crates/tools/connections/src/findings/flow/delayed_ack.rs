@@ -6,8 +6,6 @@
 //! way each exchange takes 40 ms. Refuted by segments that are full, by a way that is long itself,
 //! by a window that is full, and where nothing is held back at looks.
 
-use network::sockets::TcpInfo;
-
 use crate::findings::explain::Found;
 use crate::findings::group::{self, Group, Member, gained};
 use crate::findings::machine::Machine;
@@ -24,7 +22,7 @@ const SEGMENTS_MIN: u64 = 10;
 pub(super) fn finding(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found> {
     let hit: Vec<&Member<'_>> = group.members.iter().filter(|member| waits(member)).collect();
     let first = hit.first()?;
-    let (segments, bytes) = sent(first);
+    let (segments, bytes) = first.sent();
     let mean_us = wait_us(first).unwrap_or(0);
     let owner = first.track.owner.as_ref();
     let program = owner.map_or_else(|| "a program".to_owned(), ToString::to_string);
@@ -69,19 +67,13 @@ pub(super) fn finding(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found>
     Some(Found::new(finding, group::path(machine, hit.into_iter())))
 }
 
-/// Segments with data that it sent during the watch, and their bytes.
-fn sent(member: &Member<'_>) -> (u64, u64) {
-    let segments = gained(member.first, member.last, |info: &TcpInfo| info.data_segments_out);
-    (segments, member.gained(|info| info.bytes_acked))
-}
-
 /// How long a segment was under way in the mean.
 fn wait_us(member: &Member<'_>) -> Option<u64> {
-    member.gained(|info| info.busy_us).checked_div(sent(member).0)
+    member.gained(|info| info.busy_us).checked_div(member.sent().0)
 }
 
 fn waits(member: &Member<'_>) -> bool {
-    let (segments, bytes) = sent(member);
+    let (segments, bytes) = member.sent();
     let (info, looks) = (member.last, &member.track.looks);
     let is_small = bytes * 2 < segments * u64::from(info.send_mss);
     let is_near = info.min_rtt_us.is_some_and(|rtt| rtt > 0 && rtt <= WAY_MAX_US);

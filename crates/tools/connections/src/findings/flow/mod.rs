@@ -3,6 +3,7 @@
 mod app_limited;
 mod black_hole;
 mod bloat;
+mod corked;
 mod delayed_ack;
 mod limits;
 mod modes;
@@ -28,6 +29,8 @@ pub(super) fn findings(machine: &Machine<'_>, group: &Group<'_>, told: &Told) ->
     found.extend(bloat::finding(machine, group));
     found.extend(unread::findings(machine, group));
     found.extend(app_limited::finding(machine, group));
+    found.extend(corked::finding(machine, group));
+    found.extend(small_segments::finding(machine, group));
     found
 }
 
