@@ -1,7 +1,13 @@
 //! Two speeds among connections that should be alike, and what separates them.
+//!
+//! Mechanism: what treats some connections in another way than others has something in common with
+//! those. Refuted where the slow ones are as fast as their programs want (the kernel marks such
+//! rates, at the end that sends): programs have more to say here than there. Which process it is
+//! separates rates only where each sender is seen, and is not held up by its program.
 
 use std::collections::BTreeMap;
 
+use network::sockets::TcpInfo;
 use statistics::{Explanation, Factor, Levels, Modes, explain, modes};
 use units::Random;
 use units::number::{real, whole};
@@ -61,7 +67,9 @@ pub(super) fn finding(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found>
     };
     let (fast_ones, all) = (flows(BYTES_MIN), flows(ROUND_TRIPS_MIN));
     let by_rate = split(&fast_ones, Measure::Rate);
-    let split = by_rate.or_else(|| split(&all, Measure::RoundTrip))?;
+    let by_rate = by_rate.filter(|split| !is_by_programs(machine, split));
+    let by_round_trip = || split(&all, Measure::RoundTrip);
+    let split = by_rate.or_else(by_round_trip).filter(|split| !is_by_programs(machine, split))?;
     let best = split.explained.first()?;
     let both_of_best = both(&best.name, &split.slow, &split.fast);
     let finding = Finding {
@@ -86,6 +94,34 @@ pub(super) fn finding(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found>
     Some(Found::new(finding, path))
 }
 
+/// Half of the slow connections or more are as fast as their programs want, or processes separate
+/// them of which that is not known.
+fn is_by_programs(machine: &Machine<'_>, split: &Split<'_, '_, '_>) -> bool {
+    let known: Vec<Option<bool>> =
+        split.slow.iter().map(|flow| is_limited_by_program(machine, flow.member)).collect();
+    let limited = known.iter().filter(|limited| **limited == Some(true)).count();
+    let is_process = split.explained.first().is_some_and(|best| best.name == PROCESS);
+    limited * 2 >= known.len() || (is_process && known.contains(&None))
+}
+
+/// Whether the program at the end that sends hands over less than the network takes; `None` where
+/// that end is not on this machine.
+fn is_limited_by_program(machine: &Machine<'_>, member: &Member<'_>) -> Option<bool> {
+    let sent = member.gained(|info| info.bytes_acked);
+    let received = member.gained(|info| info.bytes_received);
+    let sender = if sent >= received {
+        member.track
+    } else {
+        machine.other_end(member.key, member.track)?.1
+    };
+    let (first, last) = (sender.first.info.as_ref()?, sender.last.info.as_ref()?);
+    let busy_us = group::gained(first, last, |info: &TcpInfo| info.busy_us);
+    let is_marked =
+        sender.looks.app_limited.saturating_mul(5) >= sender.looks.all.saturating_mul(4);
+    let is_idle = busy_us.saturating_mul(2000) < machine.watch.ns_positive();
+    Some(is_marked && (last.busy_us.is_none() || is_idle))
+}
+
 fn split<'f, 'g, 'w>(flows: &'f [Flow<'g, 'w>], measure: Measure) -> Option<Split<'f, 'g, 'w>> {
     let value = |flow: &Flow<'_, '_>| match measure {
         Measure::Rate => flow.bits_per_s,
@@ -100,7 +136,10 @@ fn split<'f, 'g, 'w>(flows: &'f [Flow<'g, 'w>], measure: Measure) -> Option<Spli
     let known = known(flows);
     let factors: Vec<Factor<'_>> =
         known.iter().map(|(name, levels)| Factor { name, levels: Levels::Kinds(levels) }).collect();
-    let explained = explain(&is_upper, &factors, &mut Random::new(SEED));
+    let mut explained = explain(&is_upper, &factors, &mut Random::new(SEED));
+    // Of those that explain as much: a program that uses one address, or one host, differs by that.
+    let most = explained.first().map_or(0.0, |best| best.share) - 1e-9;
+    explained.sort_by_key(|one| (one.share < most, one.name == PROCESS));
     explained.first().filter(|best| best.share >= SHARE_MIN)?;
     let (upper, lower): (Vec<_>, Vec<_>) =
         flows.iter().partition(|flow| found.is_upper(value(flow)));
@@ -174,6 +213,8 @@ fn both(name: &str, slow: &[&Flow<'_, '_>], fast: &[&Flow<'_, '_>]) -> Option<St
     Some(format!("{name}: slow {slow}; fast {fast}"))
 }
 
+const PROCESS: &str = "the process";
+
 type Read = fn(&Member<'_>) -> String;
 
 /// What is known of a connection.
@@ -188,7 +229,7 @@ const FACTS: [(&str, Read); 9] = [
     }),
     ("the other host", |member| member.track.last.remote.ip().to_canonical().to_string()),
     ("our address", |member| member.track.last.local.ip().to_canonical().to_string()),
-    ("the process", |member| {
+    (PROCESS, |member| {
         let owner = member.track.owner.as_ref();
         owner.map_or_else(|| "of no known process".to_owned(), ToString::to_string)
     }),

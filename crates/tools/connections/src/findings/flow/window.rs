@@ -1,4 +1,7 @@
 //! Connections with a small congestion window beside others to the same place with a large one.
+//!
+//! Mechanism: each loss makes a window smaller, and another way may hold less. Refuted where the
+//! program hands over less than the window takes: a larger one would change nothing.
 
 use crate::findings::explain::Found;
 use crate::findings::group::{self, Group, Member};
@@ -35,6 +38,7 @@ pub(super) fn finding(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found>
         .iter()
         .copied()
         .filter(|member| member.last.congestion_window.saturating_mul(FACTOR) <= median)
+        .filter(|member| !has_little(member))
         .collect();
     if small.is_empty() || small.len() * 2 >= senders.len() {
         return None;
@@ -53,7 +57,8 @@ pub(super) fn finding(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found>
     let cause = if with_losses * 2 > small.len() {
         "They lost packets, and each loss makes the window smaller."
     } else {
-        "They had little to send, or take another way than the others."
+        "They have not lost packets: they take another way than the others, or have not sent \
+         for long enough."
     };
     let finding = Finding {
         kind: "tcp.small_window",
@@ -73,6 +78,12 @@ pub(super) fn finding(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found>
         )],
     };
     Some(Found::new(finding, group::path(machine, small.into_iter())))
+}
+
+/// The program had handed over less than the window takes at most looks.
+fn has_little(member: &Member<'_>) -> bool {
+    let looks = &member.track.looks;
+    looks.app_limited.saturating_mul(2) > looks.all
 }
 
 /// A connection with a small window and one with a large one, where they differ.
