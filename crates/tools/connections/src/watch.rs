@@ -87,6 +87,8 @@ pub struct TrackLooks {
     pub corked: u32,
     /// Sum of its smoothed round trips, in microseconds.
     pub rtt_us: u64,
+    /// Least and most of them; nothing where it was at no look.
+    pub rtt_us_range: Option<(u32, u32)>,
     /// Most segments under way.
     pub unacked_max: u32,
 }
@@ -114,6 +116,13 @@ impl TrackLooks {
         self.corked = self.corked.saturating_add(is_corked.into());
         let window = info.send_window.map_or(u64::MAX, u64::from);
         let under_way = u64::from(info.unacked) * u64::from(info.send_mss);
+        self.app_limited = self.app_limited.saturating_add(info.is_app_limited.into());
+        self.unread = self.unread.saturating_add((socket.receive_queue > 0).into());
+        self.rtt_us = self.rtt_us.saturating_add(info.rtt_us.into());
+        let (least, most) = self.rtt_us_range.unwrap_or((info.rtt_us, info.rtt_us));
+        self.rtt_us_range = Some((least.min(info.rtt_us), most.max(info.rtt_us)));
+        self.unacked_max = self.unacked_max.max(info.unacked);
+    }
         let fills = under_way.saturating_mul(10) >= window.saturating_mul(9);
         self.filled = self.filled.saturating_add((fills && unsent >= info.send_mss).into());
 

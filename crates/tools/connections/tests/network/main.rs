@@ -512,6 +512,22 @@ fn a_sender_whose_program_is_slow_is_a_note() {
 }
 
 #[test]
+    // Without a queue that is seen, round trips have to move.
+    let far = |number: u32, rtt_us, is_app_limited| {
+        let mut look = at(number, rtt_us, 400, 0);
+        look.paths.queues.clear();
+        for info in look.sockets.iter_mut().filter_map(|socket| socket.info.as_mut()) {
+            info.is_app_limited = is_app_limited;
+        }
+        look
+    };
+    let saw = over(|number| far(number, 300_000 + 20_000 * (number % 4), false));
+    assert_eq!(kinds(&saw), ["tcp.bufferbloat"]);
+    let longer = over(|number| far(number, 122_000 + number, false));
+    assert_eq!(kinds(&longer), ["tcp.longer_way"]);
+    assert!(longer.is_clean(), "{longer:#?}");
+    let own_rate = over(|number| far(number, 300_000 + 20_000 * (number % 4), true));
+    assert!(own_rate.findings.is_empty(), "a program's own rate fills no queue: {own_rate:#?}");
 fn both_ends_are_named_where_both_are_on_this_machine() {
     let at = |number: u32| {
         let ours = TcpInfo {

@@ -2,8 +2,10 @@
 //!
 //! Mechanism: the sender has more under way than the way holds, and the rest stands in a queue in
 //! front of its narrowest part; each packet, also of others, waits for what is before it. Refuted
-//! by a sender that has little under way, by short segments (their acknowledgements are delayed by
-//! the other side), and by a receiver that does not read.
+//! by a sender that has little under way or is held up by its program or its send buffer, by short
+//! segments (their acknowledgements are delayed by the other side), and by a receiver that does not
+//! read. The least round trip is that of five minutes: where no queue is seen and round trips stay
+//! the same whatever is under way, the way itself may have become longer, and it is a note.
 
 use network::sockets::TcpInfo;
 use units::ByteSize;
@@ -21,6 +23,8 @@ const TIMES: u64 = 5;
 const LONGER_US: u64 = 60_000;
 /// Full segments acknowledged during the watch.
 const SEGMENTS_MIN: u64 = 50;
+/// Round trips of a queue move with what is in it: by a part in so many at least.
+const MOVES_SHARE: u32 = 8;
 
 pub(super) fn finding(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found> {
     let hit: Vec<&Member<'_>> =
@@ -60,28 +64,60 @@ pub(super) fn finding(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found>
                  what is sent fills it, and everything that goes that way waits behind it."
             .to_owned(),
     };
-    let finding = Finding {
-        kind: "tcp.bufferbloat",
-        severity: Severity::Warning,
-        reach: hit.len(),
-        what: format!(
-            "what is sent to {} waits in a queue for most of its round trip",
-            group.name(machine.watch)
-        ),
-        evidence,
-        cause,
-        remedies: vec![
-            Remedy::by_hand(
-                "a queueing discipline that keeps queues short at the narrow part: fq_codel or \
-                 cake, or a smaller limit of the shaper's queue (tc qdisc)",
-            ),
-            Remedy::by_hand(
-                "a congestion control that does not fill queues in the sender: \
-                 net.ipv4.tcp_congestion_control=bbr",
-            ),
-        ],
+    let (least, most) = worst.track.looks.rtt_us_range.unwrap_or_default();
+    let [short, long] = [least, most].map(microseconds);
+    evidence.push(format!("from look to look it was {short} to {long}"));
+    let name = group.name(machine.watch);
+    let finding = if queue.is_none() && !hit.iter().any(|member| moves(member)) {
+        longer_way(&name, hit.len(), evidence)
+    } else {
+        Finding {
+            kind: "tcp.bufferbloat",
+            severity: Severity::Warning,
+            reach: hit.len(),
+            what: format!("what is sent to {name} waits in a queue for most of its round trip"),
+            evidence,
+            cause,
+            remedies: remedies(),
+        }
     };
     Some(Found::new(finding, group::path(machine, hit.into_iter())))
+}
+
+fn remedies() -> Vec<Remedy> {
+    vec![
+        Remedy::by_hand(
+            "a queueing discipline that keeps queues short at the narrow part: fq_codel or cake, \
+             or a smaller limit of the shaper's queue (tc qdisc)",
+        ),
+        Remedy::by_hand(
+            "a congestion control that does not fill queues in the sender: \
+             net.ipv4.tcp_congestion_control=bbr",
+        ),
+    ]
+}
+
+/// Round trips change from look to look, as those of a queue do.
+fn moves(member: &Member<'_>) -> bool {
+    let (least, most) = member.track.looks.rtt_us_range.unwrap_or_default();
+    most.saturating_sub(least) >= most / MOVES_SHARE
+}
+
+fn longer_way(name: &str, reach: usize, evidence: Vec<String>) -> Finding {
+    Finding {
+        kind: "tcp.longer_way",
+        severity: Severity::Note,
+        reach,
+        what: format!("round trips to {name} are many times the least one, and do not change"),
+        evidence,
+        cause: "What was seen cannot tell: the way has become longer (another route, another \
+                place of the service) since the least one was measured, within the last five \
+                minutes, or a queue that nobody here sees stays equally full."
+            .to_owned(),
+        remedies: vec![Remedy::by_hand(
+            "see where the time goes, and compare with what is usual: tracepath, mtr",
+        )],
+    }
 }
 
 fn rate(machine: &Machine<'_>, member: &Member<'_>) -> u64 {
@@ -104,7 +140,11 @@ fn is_bloated(machine: &Machine<'_>, member: &Member<'_>) -> bool {
     };
     let mean = member.track.looks.rtt_us_mean();
     let waits = mean >= least * TIMES && mean >= least + LONGER_US;
-    is_full && is_busy && reads && waits
+    // What a program or a buffer limits does not fill a queue.
+    let looks = &member.track.looks;
+    let is_held = looks.app_limited.saturating_mul(5) >= looks.all.saturating_mul(4)
+        || member.gained(|info| info.buffer_limited_us) * 2 > busy;
+    is_full && is_busy && reads && waits && !is_held
 }
 
 /// The queue of this machine that it stands in, where there is one.
