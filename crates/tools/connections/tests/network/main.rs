@@ -193,8 +193,14 @@ fn errors_of_an_interface_are_told_from_frames_that_nobody_takes() {
     let report = over(|number| at(number, 5, 0));
     assert_eq!(kinds(&report), ["net.interface_errors"]);
     assert!(report.findings[0].cause.contains("arrive damaged"), "{report:#?}");
-    assert_eq!(kinds(&over(|number| at(number, 0, 50))), ["net.interface_errors"]);
-    assert!(over(|number| at(number, 0, 2)).is_clean(), "a protocol that nobody takes");
+    let foreign = over(|number| at(number, 0, 50));
+    assert_eq!(kinds(&foreign), ["net.interface_errors"]);
+    assert!(foreign.is_clean(), "nobody missed them: {foreign:#?}");
+    assert!(!format!("{:?}", foreign.findings).contains("cable"), "{foreign:#?}");
+    let missed = |number| [("TcpExtTCPOFOQueue", 20 * u64::from(number))];
+    let lost = over(|number| with_counters(at(number, 0, 50), &missed(number)));
+    assert!(!lost.is_clean(), "segments came behind missing ones: {lost:#?}");
+    assert!(over(|number| at(number, 0, 2)).findings.is_empty(), "too few to say");
     assert!(over(|_| at(7, 5, 50)).is_clean(), "what was before is over");
 }
 

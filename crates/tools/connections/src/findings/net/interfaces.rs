@@ -2,7 +2,8 @@
 //!
 //! Mechanism: a damaged frame never reaches the program, and one for which the card or the kernel
 //! had no space neither; both are sent again. Which counter moves says why. Refuted by few beside
-//! what went through: frames of protocols that nobody takes count as drops, too.
+//! what went through. Frames of protocols that nobody takes count as drops, too, and are no loss:
+//! where only those move, and no TCP connection missed a segment meanwhile, it is a note.
 
 use network::paths::LinkTotals;
 
@@ -19,6 +20,8 @@ const ERRORS_SHARE: u64 = 10_000;
 /// The same of drops.
 const DROPS_MIN: u64 = 50;
 const DROPS_SHARE: u64 = 1000;
+/// Segments that came behind a missing one, for each drop: with fewer it is not TCP that was lost.
+const MISSED_SHARE: u64 = 10;
 
 pub(super) fn findings(machine: &Machine<'_>) -> Vec<Found> {
     let all = machine.watch.namespaces.iter();
@@ -43,7 +46,7 @@ fn of_link(
     let in_vain = [
         ("received with an error", gained.receive_errors, gained.received, (errors, ERRORS_SHARE)),
         ("not sent for an error", gained.send_errors, gained.sent, (errors, ERRORS_SHARE)),
-        ("received and dropped", gained.receive_drops, gained.received, (drops, DROPS_SHARE)),
+        (UNWANTED, gained.receive_drops, gained.received, (drops, DROPS_SHARE)),
         ("missed by the card", gained.missed, gained.received, (drops, DROPS_SHARE)),
         ("to be sent and dropped", gained.send_drops, gained.sent, (drops, DROPS_SHARE)),
     ];
@@ -55,16 +58,40 @@ fn of_link(
     let evidence = hit.iter().map(|(what, count, all, _)| {
         format!("{count} packets {what}, beside {all} ({})", percent(*count, count + all))
     });
+    let is_only_drops = hit.iter().all(|(what, ..)| *what == UNWANTED);
+    let missed = history.gained("TcpExtTCPOFOQueue");
+    let is_no_loss = is_only_drops && missed.saturating_mul(MISSED_SHARE) < gained.receive_drops;
+    let out_of_order = format!(
+        "TcpExtTCPOFOQueue: {missed} segments came behind a missing one meanwhile{}",
+        machine.inside(inode)
+    );
+    let evidence = evidence.chain(details(gained)).chain(is_only_drops.then_some(out_of_order));
+    let name = &link.last.name;
     let finding = Finding {
         kind: "net.interface_errors",
-        severity: Severity::Warning,
+        severity: if is_no_loss { Severity::Note } else { Severity::Warning },
         reach: machine.connections(inode, link.last.index),
-        what: format!("packets are {first} at {}{}", link.last.name, machine.inside(inode)),
-        evidence: evidence.chain(details(gained)).collect(),
-        cause: cause(gained).to_owned(),
-        remedies: remedies(history, &link.last.name),
+        what: format!("packets are {first} at {name}{}", machine.inside(inode)),
+        evidence: evidence.collect(),
+        cause: if is_no_loss { NO_LOSS } else { cause(gained) }.to_owned(),
+        remedies: if is_no_loss { vec![foreign(history, name)] } else { remedies(history, link) },
     };
     Some(Found::new(finding, Path::of_interface(inode, link.last.index)))
+}
+
+const UNWANTED: &str = "received and dropped";
+const NO_LOSS: &str = "Nothing shows that these were wanted: no TCP connection missed segments \
+    meanwhile. The kernel counts frames of a protocol or VLAN that nobody here takes as dropped, \
+    such as LLDP, spanning tree, or those of another VLAN.";
+
+/// How to see frames that nobody takes.
+fn foreign(history: &NamespaceHistory, name: &str) -> Remedy {
+    Remedy {
+        what: "nothing has to be done; to see such frames".to_owned(),
+        now: vec![format!("tcpdump -e -nn -c 20 -i {name} 'not ip and not ip6 and not arp'")],
+        for_good: Vec::new(),
+    }
+    .entered_by(&history.place.enter)
 }
 
 fn details(gained: LinkTotals) -> Option<String> {
@@ -104,15 +131,22 @@ fn cause(gained: LinkTotals) -> &'static str {
     }
 }
 
-fn remedies(history: &NamespaceHistory, name: &str) -> Vec<Remedy> {
+/// Only what fits the counters that moved.
+fn remedies(history: &NamespaceHistory, link: &LinkHistory) -> Vec<Remedy> {
+    let (name, gained) = (&link.last.name, link.gained());
     let see = Remedy {
         what: "see which counter moves, and compare the MTU and the state of both ends".to_owned(),
         now: vec![format!("ip -s -s link show dev {name}"), format!("ethtool -S {name}")],
         for_good: Vec::new(),
     };
-    vec![
-        see.entered_by(&history.place.enter),
-        Remedy::by_hand("a larger ring where the card misses frames: ethtool -g, ethtool -G"),
-        Remedy::by_hand("another cable or port where frames arrive damaged"),
-    ]
+    let mut remedies = vec![see.entered_by(&history.place.enter)];
+    if gained.missed > 0 {
+        remedies.push(Remedy::by_hand(format!(
+            "a larger ring, for the card misses frames: ethtool -g {name}, ethtool -G {name}"
+        )));
+    }
+    if gained.checksum_errors + gained.carrier_errors + gained.late_collisions > 0 {
+        remedies.push(Remedy::by_hand("another cable or port, for frames arrive damaged"));
+    }
+    remedies
 }
