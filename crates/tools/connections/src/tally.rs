@@ -68,21 +68,27 @@ pub struct Question {
     pub owner: Option<Arc<Owner>>,
     /// When it was seen first, in nanoseconds since the first look.
     pub first_ns: i64,
-    /// And last.
+    /// And last before something had come for it.
     pub last_ns: i64,
+    /// Something has come for it: it no longer waits, and may be kept for other questions.
+    pub is_answered: bool,
 }
 
 impl Question {
     pub(super) fn new(socket: DatagramSocket, at_ns: i64, owner: Option<&Arc<Owner>>) -> Self {
-        Self { socket, owner: owner.cloned(), first_ns: at_ns, last_ns: at_ns }
+        let is_answered = socket.has_received;
+        Self { socket, owner: owner.cloned(), first_ns: at_ns, last_ns: at_ns, is_answered }
     }
 
-    pub(super) fn take(&mut self, at_ns: i64, owner: Option<&Arc<Owner>>) {
+    pub(super) fn take(&mut self, socket: &DatagramSocket, at_ns: i64, owner: Option<&Arc<Owner>>) {
         self.owner = self.owner.take().or_else(|| owner.cloned());
-        self.last_ns = self.last_ns.max(at_ns);
+        self.is_answered |= socket.has_received;
+        if !self.is_answered {
+            self.last_ns = self.last_ns.max(at_ns);
+        }
     }
 
-    /// How long it was there at least, in nanoseconds.
+    /// How long it was there at least without an answer, in nanoseconds.
     pub fn waited_ns(&self) -> u64 {
         u64::try_from(self.last_ns.saturating_sub(self.first_ns)).unwrap_or(0)
     }

@@ -202,10 +202,10 @@ impl Watch {
         for (at_ns, socket) in seen.questions {
             let owner = owners.get(&socket.inode);
             let after_ns = at_ns.saturating_sub(begun_ns);
-            let question = self.questions.entry(key(socket.cookie));
-            question
-                .and_modify(|question| question.take(after_ns, owner))
-                .or_insert_with(|| Question::new(socket, after_ns, owner));
+            match self.questions.entry(key(socket.cookie)) {
+                Entry::Vacant(free) => drop(free.insert(Question::new(socket, after_ns, owner))),
+                Entry::Occupied(known) => known.into_mut().take(&socket, after_ns, owner),
+            }
         }
         for socket in udp {
             let owner = owners.get(&socket.inode);

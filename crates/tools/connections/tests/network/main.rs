@@ -330,6 +330,16 @@ fn a_question_that_waits_is_told_from_a_socket_that_is_kept() {
 fn attempts(count: i64, end: AttemptEnd, waited_ns: u64) -> TcpLook {
     let by = AttemptBy { owner: owner(7, "poller"), namespace: Some(0) };
     let attempt = FailedAttempt {
+    // One that is kept: something has come for it, soon after it was opened.
+    let kept = over(|number| {
+        let mut look = at(number, &|tenth| tenth % 25 < 20);
+        for (at_ns, socket) in &mut look.questions {
+            let tenth = *at_ns / (SECOND / 10);
+            socket.has_received = tenth % 25 > 0;
+        }
+        look
+    });
+    assert!(kept.is_clean(), "{kept:#?}");
         process: 7,
         local: "10.0.0.1:4000".parse().unwrap(),
         remote: "10.0.0.2:9001".parse().unwrap(),

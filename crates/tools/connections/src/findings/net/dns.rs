@@ -2,8 +2,9 @@
 //!
 //! Mechanism: a resolver opens a socket for its question, connects it to port 53 of the server and
 //! closes it after the answer, or gives up after some seconds (5 s as a rule) and asks again. So a
-//! socket that is there for long is a question that waits. Refuted by a socket that is there all
-//! the time (a forwarder keeps one), and by one that was there before: when it asked is not known.
+//! socket that is there for long and for which nothing has come is a question that waits. Refuted by
+//! a socket that has received something: it is kept for more questions, as some resolvers do; by one
+//! that is there all the time, and by one that was there before: when it asked is not known.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -84,7 +85,10 @@ fn finding(
                 time(mean_ns),
                 time(longest_ns)
             ),
-            format!("{} seen in all, in steps of 0.1 s", plural(questions.len(), "question")),
+            format!(
+                "for none of these had anything come; {} seen in all, in steps of 0.1 s",
+                plural(questions.len(), "question")
+            ),
         ],
         cause: cause(machine, (inode, server), is_silent),
         remedies: vec![
