@@ -111,6 +111,8 @@ pub struct Failed {
     pub longest_ns: u64,
     /// Times that there was no local port for it.
     pub without_port: u64,
+    /// Times that it was opened, and then reset by the other side.
+    pub reset_open: u64,
 }
 
 /// All of them, by process and whom it asked.
@@ -126,9 +128,10 @@ impl Failures {
     pub(super) fn take(&mut self, attempt: &FailedAttempt, by: Option<AttemptBy>) {
         let key = (attempt.process, attempt.remote);
         // A program that gives up a connection has no more port there.
-        if attempt.remote.port() == 0
-            || (self.0.len() >= FAILURES_MAX && !self.0.contains_key(&key))
-        {
+        let is_gone = attempt.remote.port() == 0;
+        // Of one that came here each client has a port of its own.
+        let is_accepted = attempt.end == AttemptEnd::ResetOpen && attempt.process == 0;
+        if is_gone || is_accepted || (self.0.len() >= FAILURES_MAX && !self.0.contains_key(&key)) {
             return;
         }
         let failed = self.0.entry(key).or_default();
@@ -140,6 +143,7 @@ impl Failures {
                 failed.refused = failed.refused.saturating_add(1);
                 failed.resets = failed.resets.saturating_add(1);
             }
+            AttemptEnd::ResetOpen => failed.reset_open = failed.reset_open.saturating_add(1),
             // It had no port yet: nothing was sent.
             AttemptEnd::Closed if attempt.local.port() == 0 => {
                 failed.without_port = failed.without_port.saturating_add(1);

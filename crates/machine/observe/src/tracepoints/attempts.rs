@@ -3,7 +3,8 @@
 //! A refused connection is gone within microseconds, so that no list of sockets ever has it. The
 //! kernel reports each change of a socket's state (`sock:inet_sock_set_state`) and each reset that
 //! it received (`tcp:tcp_receive_reset`). Changes are chosen by a filter in the kernel: one record
-//! for each attempt, one more for each that fails.
+//! for each attempt, one more for each that fails, and for each open connection that ends without a
+//! farewell, of which those count that a reset ended.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -17,6 +18,7 @@ use crate::perf::{ring_size, settled_ns};
 const CHANGES: &str = "sock/inet_sock_set_state";
 const RESETS: &str = "tcp/tcp_receive_reset";
 /// `include/net/tcp_states.h`
+const ESTABLISHED: u64 = 1;
 const SYN_SENT: u64 = 2;
 const CLOSE: u64 = 7;
 /// `AF_INET`
@@ -28,11 +30,13 @@ const PENDING_MAX: usize = 1 << 16;
 /// A failure follows its reset within so long.
 const RESET_NS: u64 = 100_000_000;
 
-/// How an attempt ended that did not succeed.
+/// How an attempt ended that did not succeed, or not for long.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AttemptEnd {
     /// The other side sent a reset.
     Reset,
+    /// It succeeded, and later the other side sent a reset.
+    ResetOpen,
     /// Another way: the program gave up, the kernel did, or a router refused it.
     Closed,
 }
@@ -73,7 +77,8 @@ impl ConnectAttempts {
         let changes = changes.ok_or(NotTraced::NoTracepoint(CHANGES))?;
         let resets = resets.ok_or(NotTraced::NoTracepoint(RESETS))?;
         let filter = "protocol == 6 && \
-                      ((oldstate == 7 && newstate == 2) || (oldstate == 2 && newstate == 7))";
+                      ((oldstate == 7 && newstate == 2) || (oldstate == 2 && newstate == 7) || \
+                      (oldstate == 1 && newstate == 7))";
         Ok(Self {
             changes: Set::open(vec![changes], filter, ring_size(RING))?,
             resets: Set::open(vec![resets], "", ring_size(RING))?,
@@ -115,10 +120,16 @@ impl ConnectAttempts {
                 self.reset.insert(socket, time_ns);
                 None
             }
-            Change::Failed { socket, ends: [local, remote] } => {
+            Change::Failed { socket, ends: [local, remote], was_open } => {
                 let asked = self.pending.remove(&socket);
                 let is_reset = self.reset.remove(&socket).is_some();
-                let end = if is_reset { AttemptEnd::Reset } else { AttemptEnd::Closed };
+                let end = match (was_open, is_reset) {
+                    (true, true) => AttemptEnd::ResetOpen,
+                    // The program has ended it.
+                    (true, false) => return None,
+                    (false, true) => AttemptEnd::Reset,
+                    (false, false) => AttemptEnd::Closed,
+                };
                 let waited_ns = asked.map(|(at_ns, _)| time_ns.saturating_sub(at_ns));
                 let process = asked.map_or(0, |(_, process)| process);
                 Some(FailedAttempt { process, local, remote, waited_ns, end })
@@ -131,7 +142,7 @@ impl ConnectAttempts {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Change {
     Asked { socket: u64 },
-    Failed { socket: u64, ends: [SocketAddr; 2] },
+    Failed { socket: u64, ends: [SocketAddr; 2], was_open: bool },
     Reset { socket: u64 },
 }
 
@@ -200,7 +211,10 @@ impl Decode for Decoder {
         let [before, after] = changed.states;
         match (before.number(record)?, after.number(record)?) {
             (CLOSE, SYN_SENT) => Some(Change::Asked { socket }),
-            (SYN_SENT, CLOSE) => Some(Change::Failed { socket, ends: changed.ends(record)? }),
+            (before @ (SYN_SENT | ESTABLISHED), CLOSE) => {
+                let was_open = before == ESTABLISHED;
+                Some(Change::Failed { socket, ends: changed.ends(record)?, was_open })
+            }
             _ => None,
         }
     }

@@ -108,8 +108,17 @@ enum Shared {
 }
 
 /// Kinds of causes, what they explain, and what both have in common.
-const EXPLAINS: [(&str, &[&str], Shared); 15] = [
-    ("net.neighbour", &["tcp.no_answer", "tcp.retransmissions", "net.dns_slow"], Shared::Host),
+const EXPLAINS: [(&str, &[&str], Shared); 16] = [
+    (
+        "net.reverse_path",
+        &["tcp.no_answer", "tcp.stalled", "net.neighbour", "net.dns_slow"],
+        Shared::Namespace,
+    ),
+    (
+        "net.neighbour",
+        &["tcp.no_answer", "tcp.stalled", "tcp.retransmissions", "net.dns_slow"],
+        Shared::Host,
+    ),
     ("net.conntrack", &["tcp.no_answer", "tcp.retransmissions", "net.dns_slow"], Shared::Namespace),
     ("tcp.accept_queue", &["tcp.no_answer", "tcp.unread", "tcp.refused"], Shared::Service),
     ("net.udp_overflow", &["net.dns_slow"], Shared::Service),
@@ -208,6 +217,8 @@ fn lower(severity: Severity) -> Severity {
         Severity::Problem => Severity::Warning,
         Severity::Warning | Severity::Note => Severity::Note,
     }
+        // It drops packets with false senders all the time: as many as get no answer at least.
+        ("net.reverse_path", _) => cause.finding.reach >= consequence.finding.reach,
 }
 
 fn shares(machine: &Machine<'_>, (cause, of): (&Found, &Found), shared: Shared) -> bool {

@@ -2,8 +2,9 @@
 //!
 //! Mechanism: a connection takes a port of `ip_local_port_range`, and after its end `TIME_WAIT`
 //! keeps it for a minute. Ports are counted for each pair of our address and the destination, as
-//! the kernel tells connections apart. Refuted where the kernel takes ports out of `TIME_WAIT`
-//! again (`tcp_tw_reuse` with timestamps): there only open connections count.
+//! the kernel tells connections apart; those of `ip_local_reserved_ports` are not given. Refuted
+//! where the kernel takes ports out of `TIME_WAIT` again (`tcp_tw_reuse` with timestamps): there
+//! only open connections count. An attempt that ended before it had a port needs no count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -21,6 +22,8 @@ use findings::{Finding, Remedy, Severity};
 /// Parts of a hundred of the range that are in use.
 const NEARLY: u64 = 80;
 const FULL: u64 = 97;
+/// Attempts that failed for want of a port, which are a finding by themselves.
+const IN_VAIN_MIN: u64 = 10;
 /// `net.ipv4.ip_local_port_range` of a kernel as it comes.
 const RANGE: (u16, u16) = (32_768, 60_999);
 const WIDER: &str = "1024 65535";
@@ -37,13 +40,13 @@ struct Used<'w> {
 pub(super) fn findings(machine: &Machine<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for (inode, history) in &machine.watch.namespaces {
-        let range = range(history);
-        for ((local, remote), used) in of_namespace(machine, *inode, history, range) {
+        let given = Given::of(history);
+        for ((local, remote), used) in of_namespace(machine, *inode, history, &given) {
             let count = u64::try_from(used.ports.len()).unwrap_or(u64::MAX);
-            let all = u64::from(range.1.saturating_sub(range.0)) + 1;
-            if count * 100 >= all * NEARLY {
+            let is_nearly = count * 100 >= given.count() * NEARLY;
+            if is_nearly || in_vain(machine, remote) >= IN_VAIN_MIN {
                 let found_here = (*inode, history);
-                let finding = finding(machine, found_here, (local, remote, &used), all);
+                let finding = finding(machine, found_here, (local, remote, &used), &given);
                 let mut path = Path::default();
                 path.add_ends(machine, *inode, (local, remote.ip()));
                 found.push(Found::new(finding, path));
@@ -53,13 +56,47 @@ pub(super) fn findings(machine: &Machine<'_>) -> Vec<Found> {
     found
 }
 
-fn range(history: &NamespaceHistory) -> (u16, u16) {
-    let text = history.settings.get("ip_local_port_range");
-    let parse = |text: &String| {
-        let (first, last) = text.split_once(' ')?;
-        Some((first.parse().ok()?, last.parse().ok()?))
-    };
-    text.and_then(parse).unwrap_or(RANGE)
+/// Attempts to reach a place that failed because there was no port.
+fn in_vain(machine: &Machine<'_>, remote: SocketAddr) -> u64 {
+    let failed = machine.watch.failures.iter().filter(|(_, to, _)| plain(*to) == remote);
+    failed.map(|(.., failed)| failed.without_port).fold(0, u64::saturating_add)
+}
+
+/// Ports that the kernel gives to connections.
+#[derive(Debug)]
+struct Given {
+    range: (u16, u16),
+    /// Parts of the range that it does not give.
+    reserved: Vec<(u16, u16)>,
+}
+
+impl Given {
+    fn of(history: &NamespaceHistory) -> Self {
+        let setting = |name: &str| history.settings.get(name).map_or("", |text| text);
+        let range = |text: &str, between| {
+            let (first, last) = text.split_once(between).unwrap_or((text, text));
+            Some((first.trim().parse().ok()?, last.trim().parse().ok()?))
+        };
+        let reserved = setting("ip_local_reserved_ports").split(',');
+        Self {
+            range: range(setting("ip_local_port_range"), ' ').unwrap_or(RANGE),
+            reserved: reserved.filter_map(|text| range(text, '-')).collect(),
+        }
+    }
+
+    fn has(&self, port: u16) -> bool {
+        let is_in = |(first, last): (u16, u16)| (first..=last).contains(&port);
+        is_in(self.range) && !self.reserved.iter().copied().any(is_in)
+    }
+
+    fn count(&self) -> u64 {
+        let ports = self.range.0..=self.range.1;
+        u64::try_from(ports.filter(|port| self.has(*port)).count()).unwrap_or(u64::MAX)
+    }
+
+    fn reserved_count(&self) -> u64 {
+        u64::from(self.range.1.saturating_sub(self.range.0)) + 1 - self.count()
+    }
 }
 
 /// Whether a port in `TIME_WAIT` can be had again after a second.
@@ -72,7 +109,7 @@ fn of_namespace<'w>(
     machine: &Machine<'w>,
     inode: u64,
     history: &NamespaceHistory,
-    (first, last): (u16, u16),
+    given: &Given,
 ) -> BTreeMap<(IpAddr, SocketAddr), Used<'w>> {
     let mut all: BTreeMap<(IpAddr, SocketAddr), Used<'w>> = BTreeMap::new();
     let key = |cookie| Key { namespace: inode, cookie };
@@ -81,7 +118,7 @@ fn of_namespace<'w>(
         let is_there = track.last_ns == machine.watch.ns && track.last.state != TcpState::Listen;
         // What came to a listener of ours shares its port.
         let is_accepted = machine.listeners(inode, local.port()).next().is_some();
-        if !is_there || is_accepted || !(first..=last).contains(&local.port()) {
+        if !is_there || is_accepted || !given.has(local.port()) {
             continue;
         }
         let is_waiting = track.last.state == TcpState::TimeWait;
@@ -103,10 +140,11 @@ fn finding(
     machine: &Machine<'_>,
     (inode, history): (u64, &NamespaceHistory),
     (local, remote, used): (IpAddr, SocketAddr, &Used<'_>),
-    all: u64,
+    given: &Given,
 ) -> Finding {
-    let count = u64::try_from(used.ports.len()).unwrap_or(u64::MAX);
-    let is_full = count * 100 >= all * FULL;
+    let (count, all) = (u64::try_from(used.ports.len()).unwrap_or(u64::MAX), given.count());
+    let in_vain = in_vain(machine, remote);
+    let is_full = count * 100 >= all * FULL || in_vain >= IN_VAIN_MIN;
     let inside = machine.inside(inode);
     let share = percent(count, all);
     let state = if is_full { "used up" } else { "nearly used up" };
@@ -114,8 +152,12 @@ fn finding(
         format!("{count} of {all} ports of net.ipv4.ip_local_port_range ({share}) from {local}"),
         format!("{} of them in TIME_WAIT, {} open", used.waiting, used.ports.len() - used.waiting),
     ];
-    let failed = machine.watch.failures.iter().filter(|(_, to, _)| plain(*to) == remote);
-    let in_vain: u64 = failed.map(|(.., failed)| failed.without_port).fold(0, u64::saturating_add);
+    let reserved = given.reserved_count();
+    if reserved > 0 {
+        evidence.push(format!(
+            "{reserved} more of that range are taken out by net.ipv4.ip_local_reserved_ports"
+        ));
+    }
     if in_vain > 0 {
         evidence.push(format!("{in_vain} attempts failed because there was no port"));
     }
@@ -138,7 +180,7 @@ fn finding(
                 minute after its end (TIME_WAIT). Without a free one connect() searches long and \
                 fails: cannot assign requested address."
             .to_owned(),
-        remedies: remedies(history),
+        remedies: remedies(history, (reserved, used.waiting)),
     }
 }
 
@@ -148,10 +190,16 @@ fn askers(machine: &Machine<'_>, remote: SocketAddr) -> BTreeSet<String> {
     failed.filter_map(|(.., failed)| Some(failed.by.as_ref()?.owner.to_string())).collect()
 }
 
-fn remedies(history: &NamespaceHistory) -> Vec<Remedy> {
+fn remedies(history: &NamespaceHistory, (reserved, waiting): (u64, usize)) -> Vec<Remedy> {
     let mut remedies =
         vec![Remedy::by_hand("keep connections open and use them again (a pool, HTTP keep-alive)")];
-    if history.number("tcp_tw_reuse") != Some(1) && history.is_on("tcp_timestamps") {
+    if reserved > 0 {
+        remedies.push(Remedy::by_hand(
+            "take ports that nothing needs out of net.ipv4.ip_local_reserved_ports",
+        ));
+    }
+    let may_reuse = history.number("tcp_tw_reuse") != Some(1) && history.is_on("tcp_timestamps");
+    if may_reuse && waiting > 0 {
         let what = "take ports out of TIME_WAIT again after a second";
         remedies.push(Remedy::sysctl(what, "net.ipv4.tcp_tw_reuse", "1"));
     }

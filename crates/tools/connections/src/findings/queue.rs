@@ -1,33 +1,61 @@
 //! Connections that wait to be accepted until there is no more space for others.
+//!
+//! Mechanism: the queue of a listener holds one more than its backlog; what comes then is dropped,
+//! and counted at the listener (`sk_drops`) and as `ListenOverflows`. A queue that was full at a
+//! look belongs to a program that does not accept; one that overflowed and was never seen full, to
+//! bursts that its backlog does not hold. Refuted by a listener that dropped nothing.
 
 use network::sockets::TcpState;
 use units::ByteSize;
 
+use super::super::history::NamespaceHistory;
 use super::super::watch::{Key, Track};
 use super::explain::{Found, Path};
 use super::machine::Machine;
 use findings::words::some;
 use findings::{Finding, Remedy, Severity};
 
+/// The backlog that most programs do well with.
+const BACKLOG: u32 = 1024;
+
 /// Listeners whose queue was full at a look, and overflows that no look has seen.
 pub(super) fn findings(machine: &Machine<'_>) -> Vec<Found> {
     let mut findings = Vec::new();
     for (&inode, history) in &machine.watch.namespaces {
         let overflows = history.gained("TcpExtListenOverflows");
-        let tracks = machine.watch.of_namespace(inode);
-        let full: Vec<&Track> = tracks.filter(|track| is_full(track)).collect();
+        let listeners = || machine.watch.of_namespace(inode).filter(|track| is_listener(track));
+        let (full, others): (Vec<&Track>, Vec<&Track>) = listeners().partition(|it| is_full(it));
         findings.extend(full.iter().map(|track| of_full(machine, (inode, track), overflows)));
-        if full.is_empty() && overflows > 0 {
-            let path = Path { namespaces: [inode].into(), ..Path::default() };
-            findings.push(Found::new(of_overflows(&history.place.name, overflows), path));
+        if overflows == 0 {
+            continue;
         }
+        let of_bursts: Vec<Found> = others
+            .into_iter()
+            .filter_map(|track| Some((track, drops(track).filter(|drops| *drops > 0)?)))
+            .map(|(track, drops)| of_burst(machine, (inode, track), drops))
+            .collect();
+        if full.is_empty() && of_bursts.is_empty() {
+            let path = Path { namespaces: [inode].into(), ..Path::default() };
+            findings.push(Found::new(of_overflows(history, overflows), path));
+        }
+        findings.extend(of_bursts);
     }
     findings
 }
 
+fn is_listener(track: &Track) -> bool {
+    track.last.state == TcpState::Listen
+}
+
 /// The kernel admits one more than the backlog (`sk_acceptq_is_full`).
 fn is_full(track: &Track) -> bool {
-    track.last.state == TcpState::Listen && track.queue_max > track.last.send_queue
+    is_listener(track) && track.queue_max > track.last.send_queue
+}
+
+/// Connections that a listener dropped while we looked; `None` where the kernel does not report it.
+pub(super) fn drops(track: &Track) -> Option<u32> {
+    let before = track.first.memory?.drops?;
+    Some(track.last.memory?.drops?.wrapping_sub(before))
 }
 
 /// Whether nobody has accepted a connection to a listener whose queue was full: that it is not read
@@ -71,6 +99,11 @@ fn of_full(machine: &Machine<'_>, (inode, track): (u64, &Track), overflows: u64)
     }
     let reach = usize::try_from(waiting).unwrap_or(usize::MAX).max(left.len());
     let inside = machine.inside(inode);
+    let mut remedies = vec![Remedy::by_hand(
+        "find out why the program does not call accept(): busy, or stuck (wirespool diagnose calls \
+         --pid PID)",
+    )];
+    remedies.extend(self::remedies(machine, inode, track));
     let finding = Finding {
         kind: "tcp.accept_queue",
         severity: Severity::Problem,
@@ -81,23 +114,65 @@ fn of_full(machine: &Machine<'_>, (inode, track): (u64, &Track), overflows: u64)
             "Nothing more fits into its queue: clients that connect now wait, try again after a \
                 second, and fail at last; some believe that they are connected."
                 .to_owned(),
-        remedies: vec![
-            Remedy::by_hand("find out why the program does not call accept(): busy, or stuck"),
-            Remedy::by_hand("a larger backlog in listen(), for bursts"),
-        ],
+        remedies,
     };
     Found::new(finding, Path::of_service(inode, port))
 }
 
-fn of_overflows(place: &str, overflows: u64) -> Finding {
+/// A larger backlog for a listener, and the setting that caps it.
+pub(super) fn remedies(machine: &Machine<'_>, inode: u64, track: &Track) -> Vec<Remedy> {
+    let backlog = track.last.send_queue;
+    let wanted = backlog.saturating_mul(4).max(BACKLOG);
+    let program = track.owner.as_ref();
+    let program = program.map_or_else(|| "the program".to_owned(), |owner| owner.name.clone());
+    let mut remedies = vec![Remedy::by_hand(format!(
+        "call listen() with a larger backlog in {program}, such as {wanted}: it is {backlog}"
+    ))];
+    let history = machine.watch.namespaces.get(&inode);
+    let capped = history.filter(|it| it.number("somaxconn").is_some_and(|most| most < wanted));
+    remedies.extend(capped.map(|history| {
+        let what = "allow it: net.core.somaxconn caps it";
+        let more = Remedy::sysctl(what, "net.core.somaxconn", &wanted.max(4096).to_string());
+        more.entered_by(&history.place.enter)
+    }));
+    remedies
+}
+
+fn of_burst(machine: &Machine<'_>, (inode, track): (u64, &Track), drops: u32) -> Found {
+    let port = track.last.local.port();
+    let owner = track.owner.as_ref();
+    let program = owner.map_or_else(|| "an unknown process".to_owned(), ToString::to_string);
+    let (waiting, backlog) = (track.queue_max, track.last.send_queue);
+    let finding = Finding {
+        kind: "tcp.accept_queue",
+        severity: Severity::Warning,
+        reach: usize::try_from(drops).unwrap_or(usize::MAX),
+        what: format!(
+            "the queue of port {port} of {program} is too short for bursts of connections{}",
+            machine.inside(inode)
+        ),
+        evidence: vec![
+            format!("{drops} dropped at this listener while we looked"),
+            format!("its backlog is {backlog}; at looks at most {waiting} waited to be accepted"),
+        ],
+        cause: "More connect at once than fit into its queue, and between such bursts the program \
+                has accepted all. Clients whose connection was dropped try again after a second, \
+                then after two."
+            .to_owned(),
+        remedies: remedies(machine, inode, track),
+    };
+    Found::new(finding, Path::of_service(inode, port))
+}
+
+fn of_overflows(history: &NamespaceHistory, overflows: u64) -> Finding {
     Finding {
         kind: "tcp.accept_queue",
         severity: Severity::Warning,
         reach: usize::try_from(overflows).unwrap_or(usize::MAX),
-        what: format!("in {place} connections found the queue of a listener full"),
+        what: format!("in {} connections found the queue of a listener full", history.place.name),
         evidence: vec![format!("TcpExtListenOverflows: {overflows} while we looked")],
-        cause: "A burst came faster than a program accepts; no look was at the right moment to \
-                say which."
+        cause: "A burst came faster than a program accepts. Which one is not known: the listener \
+                is gone, or the kernel does not report what each of them dropped."
             .to_owned(),
         remedies: vec![Remedy::by_hand("look more often: --interval 100ms")],
     }

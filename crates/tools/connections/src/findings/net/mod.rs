@@ -7,6 +7,7 @@ mod duplex;
 mod interfaces;
 mod neighbours;
 mod queues;
+pub(super) mod reverse_path;
 mod udp;
 
 use super::explain::Found;
@@ -21,6 +22,7 @@ pub(super) fn findings(machine: &Machine<'_>) -> Vec<Found> {
         interfaces::findings(machine),
         neighbours::findings(machine),
         queues::findings(machine),
+        reverse_path::findings(machine),
         udp::findings(machine),
     ];
     all.into_iter().flatten().collect()

@@ -94,21 +94,42 @@ fn of_silent(
         let looks = seen.asked_looks;
         format!("{address} at {}, asked at {looks} looks", name(history, *link))
     });
+    let there = |((_, address), _): &((u32, IpAddr), _)| {
+        machine.namespace_of(inode, *address).filter(|there| *there != inode)
+    };
+    let on_this_machine: Vec<u64> = silent.iter().filter_map(there).collect();
     let finding = Finding {
         kind: "net.neighbour",
         severity: Severity::Warning,
         reach,
         what,
         evidence: vec![format!("no answer: {}", some(lines))],
-        cause: "Something is to be sent there, and nobody has the link-level address: the machine \
-                is down, has another address or network mask, or is in another VLAN."
-            .to_owned(),
+        cause: why_silent(machine, &on_this_machine),
         remedies: vec![Remedy::by_hand(
             "see whether the machine is up and in the same network; on this side: ip neigh, ip \
              route get ADDRESS",
         )],
     };
-    Some(Found::new(finding, path(inode, silent.iter().map(|(key, _)| *key))))
+    let mut path = path(inode, silent.iter().map(|(key, _)| *key));
+    path.namespaces.extend(on_this_machine);
+    Some(Found::new(finding, path))
+}
+
+/// Where the address is one of this machine, it is no machine that is down.
+fn why_silent(machine: &Machine<'_>, there: &[u64]) -> String {
+    let all = "Something is to be sent there, and nobody has the link-level address";
+    match there.first().and_then(|there| machine.watch.namespaces.get(there)) {
+        Some(history) => format!(
+            "{all}. The address is one of {}, which does not answer the question: its interface \
+             is down or in another network, or it ignores who asks (rp_filter, arp_ignore, \
+             arp_filter).",
+            history.place.name
+        ),
+        None => format!(
+            "{all}: the machine is down, has another address or network mask, or is in another \
+             VLAN."
+        ),
+    }
 }
 
 /// Sockets that have such an other end.
