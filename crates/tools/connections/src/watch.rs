@@ -107,15 +107,15 @@ impl TrackLooks {
             && unsent < info.send_mss
             && info.unacked > 0
             && info.unacked < info.congestion_window;
+        // Nothing but the program holds it back (TCP_CORK, MSG_MORE).
+        let has_space = info.send_window.is_some_and(|window| window >= info.send_mss);
+        let is_corked = unsent > 0 && unsent < info.send_mss && info.unacked == 0 && has_space;
         self.held = self.held.saturating_add(is_held.into());
-        self.app_limited = self.app_limited.saturating_add(info.is_app_limited.into());
-        self.unread = self.unread.saturating_add((socket.receive_queue > 0).into());
-        self.rtt_us = self.rtt_us.saturating_add(info.rtt_us.into());
-        self.unacked_max = self.unacked_max.max(info.unacked);
-    }
         self.corked = self.corked.saturating_add(is_corked.into());
         let window = info.send_window.map_or(u64::MAX, u64::from);
         let under_way = u64::from(info.unacked) * u64::from(info.send_mss);
+        let fills = under_way.saturating_mul(10) >= window.saturating_mul(9);
+        self.filled = self.filled.saturating_add((fills && unsent >= info.send_mss).into());
         self.app_limited = self.app_limited.saturating_add(info.is_app_limited.into());
         self.unread = self.unread.saturating_add((socket.receive_queue > 0).into());
         self.rtt_us = self.rtt_us.saturating_add(info.rtt_us.into());
@@ -123,8 +123,6 @@ impl TrackLooks {
         self.rtt_us_range = Some((least.min(info.rtt_us), most.max(info.rtt_us)));
         self.unacked_max = self.unacked_max.max(info.unacked);
     }
-        let fills = under_way.saturating_mul(10) >= window.saturating_mul(9);
-        self.filled = self.filled.saturating_add((fills && unsent >= info.send_mss).into());
 
     /// Mean of its smoothed round trips, in microseconds.
     pub fn rtt_us_mean(&self) -> u64 {

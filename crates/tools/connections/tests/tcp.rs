@@ -197,7 +197,7 @@ fn losses_are_told_from_packets_that_are_late() {
     let at = |again, duplicates| {
         let info = TcpInfo {
             retransmitted: again,
-            data_segments_out: Some(1000 + 20 * again),
+            data_segments_out: Some(1000 + 50 * again),
             duplicates: Some(duplicates),
             ..info()
         };

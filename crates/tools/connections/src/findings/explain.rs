@@ -120,7 +120,11 @@ const EXPLAINS: [(&str, &[&str], Shared); 16] = [
         Shared::Host,
     ),
     ("net.conntrack", &["tcp.no_answer", "tcp.retransmissions", "net.dns_slow"], Shared::Namespace),
-    ("tcp.accept_queue", &["tcp.no_answer", "tcp.unread", "tcp.refused"], Shared::Service),
+    (
+        "tcp.accept_queue",
+        &["tcp.no_answer", "tcp.stalled", "tcp.unread", "tcp.refused"],
+        Shared::Service,
+    ),
     ("net.udp_overflow", &["net.dns_slow"], Shared::Service),
     (
         "net.duplex",
@@ -145,6 +149,7 @@ const EXPLAINS: [(&str, &[&str], Shared); 16] = [
             "tcp.small_window",
             "tcp.bufferbloat",
             "tcp.no_answer",
+            "tcp.stalled",
             "net.dns_slow",
             "net.interface_errors",
         ],
@@ -152,7 +157,13 @@ const EXPLAINS: [(&str, &[&str], Shared); 16] = [
     ),
     (
         "net.interface_errors",
-        &["tcp.retransmissions", "tcp.small_window", "tcp.no_answer", "net.dns_slow"],
+        &[
+            "tcp.retransmissions",
+            "tcp.small_window",
+            "tcp.no_answer",
+            "tcp.stalled",
+            "net.dns_slow",
+        ],
         Shared::Interface,
     ),
     ("tcp.unread", &["tcp.receiver_limited"], Shared::Service),
@@ -206,6 +217,8 @@ fn is_in_order(cause: &Found, consequence: &Found) -> bool {
     match (cause.finding.kind, consequence.finding.kind) {
         ("tcp.bufferbloat", "net.queue_drops") => consequence.is_long_queue,
         ("net.queue_drops", "tcp.bufferbloat") => !cause.is_long_queue,
+        // It drops packets with false senders all the time: as many as get no answer at least.
+        ("net.reverse_path", _) => cause.finding.reach >= consequence.finding.reach,
         // Overflows of which no look has seen the listener.
         ("tcp.syn_cookies", "tcp.accept_queue") => consequence.path.services.is_empty(),
         _ => true,
@@ -217,8 +230,6 @@ fn lower(severity: Severity) -> Severity {
         Severity::Problem => Severity::Warning,
         Severity::Warning | Severity::Note => Severity::Note,
     }
-        // It drops packets with false senders all the time: as many as get no answer at least.
-        ("net.reverse_path", _) => cause.finding.reach >= consequence.finding.reach,
 }
 
 fn shares(machine: &Machine<'_>, (cause, of): (&Found, &Found), shared: Shared) -> bool {

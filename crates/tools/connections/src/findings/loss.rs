@@ -1,4 +1,8 @@
 //! Segments that had to be sent again.
+//!
+//! Mechanism: what is not acknowledged in time is taken for lost and sent again. Refuted, as a loss,
+//! where the other side reports that it had it already. A connection that stands still sends one
+//! segment again and again, and has a finding of its own.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -9,6 +13,7 @@ use super::super::watch::{Key, Track};
 use super::explain::{Found, Path};
 use super::group::gained;
 use super::machine::Machine;
+use super::stalled;
 use findings::words::{percent, plural, some};
 use findings::{Finding, Remedy, Severity};
 
@@ -16,15 +21,27 @@ use findings::{Finding, Remedy, Severity};
 const SEGMENTS_MIN: u64 = 50;
 /// One in a hundred: below that it is hardly felt.
 const SHARE: u64 = 100;
+/// So few are a finding where they are many of what was sent, and the other side had not had them:
+/// on a connection with questions and answers each costs a fifth of a second and more.
+const FEW_MIN: u64 = 8;
+const FEW_SHARE: u64 = 25;
 
-/// Hosts towards which more than one segment in a hundred was sent again while we looked.
+/// Hosts towards which more than one segment in a hundred was sent again while we looked, or of a
+/// few more than four.
 pub(super) fn findings(machine: &Machine<'_>) -> Vec<Found> {
     let mut hosts: BTreeMap<(u64, IpAddr), Host<'_>> = BTreeMap::new();
     for (key, track) in &machine.watch.tracks {
+        if stalled::stood_still(track) {
+            continue;
+        }
         let at = (key.namespace, track.last.remote.ip().to_canonical());
         hosts.entry(at).or_default().take(*key, track);
     }
-    let is_bad = |host: &Host<'_>| host.again >= SEGMENTS_MIN && host.again * SHARE > host.sent;
+    let is_bad = |host: &Host<'_>| {
+        let lost = host.again.saturating_sub(host.duplicates);
+        (host.again >= SEGMENTS_MIN && host.again * SHARE > host.sent)
+            || (lost >= FEW_MIN && lost * FEW_SHARE > host.sent)
+    };
     let bad = hosts.into_iter().filter(|(_, host)| is_bad(host));
     let found = |((inode, ip), host): ((u64, IpAddr), Host<'_>)| {
         let path = Path::of(machine, host.hit.iter().copied());
@@ -47,12 +64,14 @@ impl<'w> Host<'w> {
     fn take(&mut self, key: Key, track: &'w Track) {
         let (Some(first), Some(last)) = (&track.first.info, &track.last.info) else { return };
         let gained = |of: fn(&TcpInfo) -> Option<u32>| gained(first, last, of);
-        let again = gained(|info| Some(info.retransmitted));
+        let sent = gained(|info| info.data_segments_out.or(info.segments_out));
+        // A SYN or FIN that is sent again is no segment with data.
+        let again = gained(|info| Some(info.retransmitted)).min(sent);
         self.connections += 1;
         if again > 0 {
             self.hit.push((key, track));
         }
-        self.sent += gained(|info| info.data_segments_out.or(info.segments_out));
+        self.sent += sent;
         self.again += again;
         self.duplicates += gained(|info| info.duplicates);
         self.reorderings += gained(|info| info.reorderings);

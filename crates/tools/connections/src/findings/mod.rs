@@ -14,6 +14,7 @@ mod net;
 mod not_closed;
 mod ports;
 mod queue;
+mod stalled;
 
 use super::watch::{Key, Watch};
 use findings::Finding;
@@ -27,8 +28,9 @@ pub(super) fn all(watch: &Watch) -> Vec<Finding> {
     found.extend(net::findings(machine));
     found.extend(attempts::findings(machine));
     found.extend(ports::findings(machine));
-    found.extend(loss::findings(machine));
     found.extend(not_closed::findings(machine));
+    found.extend(loss::findings(machine));
+    found.extend(stalled::findings(machine, &flow::in_black_holes(machine, &groups)));
     let told = group::came_here(&groups);
     found.extend(groups.iter().flat_map(|group| flow::findings(machine, group, &told)));
     explain::explained(machine, found)

@@ -3,6 +3,11 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod limited;
+mod queues;
+mod refused;
+mod standing;
+
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -14,7 +19,7 @@ use network::paths::{
     PathLook, Queue, QueuePlace,
 };
 use network::sockets::{
-    DatagramSocket, NamespaceLook, Owner, SynOptions, TcpInfo, TcpSocket, TcpState,
+    DatagramSocket, NamespaceLook, Owner, SocketMemory, SynOptions, TcpInfo, TcpSocket, TcpState,
 };
 use observe::tracepoints::{AttemptEnd, FailedAttempt};
 
@@ -283,6 +288,7 @@ fn a_program_that_does_not_read_datagrams_is_named() {
             receive_queue: queue,
             receive_buffer: 212_992,
             drops: Some(number * drops),
+            has_received: true,
         };
         let look = NamespaceLook { udp: vec![udp], ..NamespaceLook::default() };
         with_counters(look, &[("UdpRcvbufErrors", u64::from(number) * errors)])
@@ -294,7 +300,6 @@ fn a_program_that_does_not_read_datagrams_is_named() {
     assert!(finding.cause.starts_with("The program takes datagrams out more slowly"));
     let bursts = over(|number| at(number, 30, 30, 0));
     assert!(bursts.findings[0].cause.starts_with("Datagrams come in bursts"));
-            has_received: true,
     assert!(over(|number| at(number, 30, 0, 0)).is_clean(), "its own filter dropped them");
     assert!(over(|number| at(number, 0, 0, 212_000)).is_clean(), "nothing was dropped");
 }
@@ -310,6 +315,7 @@ fn a_question_that_waits_is_told_from_a_socket_that_is_kept() {
             receive_queue: 0,
             receive_buffer: 212_992,
             drops: Some(0),
+            has_received: false,
         };
         let tenths = (0..10).map(|tenth| number * 10 + tenth).filter(|tenth| lives(*tenth));
         let questions =
@@ -321,15 +327,9 @@ fn a_question_that_waits_is_told_from_a_socket_that_is_kept() {
     assert_eq!(kinds(&report), ["net.dns_slow"]);
     let finding = &report.findings[0];
     assert!(finding.what.contains("client (process 10) to the DNS server 10.0.0.53:53"));
-            has_received: false,
     assert_eq!(finding.severity, Severity::Problem, "resolvers ask again before");
     assert!(over(|number| at(number, &|tenth| tenth % 25 < 2)).is_clean(), "answered at once");
     assert!(over(|_| at(0, &|_| true)).is_clean(), "it was there before");
-}
-
-fn attempts(count: i64, end: AttemptEnd, waited_ns: u64) -> TcpLook {
-    let by = AttemptBy { owner: owner(7, "poller"), namespace: Some(0) };
-    let attempt = FailedAttempt {
     // One that is kept: something has come for it, soon after it was opened.
     let kept = over(|number| {
         let mut look = at(number, &|tenth| tenth % 25 < 20);
@@ -340,6 +340,11 @@ fn attempts(count: i64, end: AttemptEnd, waited_ns: u64) -> TcpLook {
         look
     });
     assert!(kept.is_clean(), "{kept:#?}");
+}
+
+fn attempts(count: i64, end: AttemptEnd, waited_ns: u64) -> TcpLook {
+    let by = AttemptBy { owner: owner(7, "poller"), namespace: Some(0) };
+    let attempt = FailedAttempt {
         process: 7,
         local: "10.0.0.1:4000".parse().unwrap(),
         remote: "10.0.0.2:9001".parse().unwrap(),
@@ -406,7 +411,8 @@ fn a_full_segment_that_never_arrives_is_told_from_a_host_that_is_gone() {
             unacked: 10,
             bytes_acked: Some(acked),
             data_segments_out: Some(4 + number),
-            retransmitted: number,
+            retransmitted: if retries > 0 { number } else { 0 },
+            last_acknowledged_ms: number * 1000,
             ..info()
         };
         let ends = ["10.0.0.1:4000", "10.0.0.2:9001"];
@@ -423,8 +429,13 @@ fn a_full_segment_that_never_arrives_is_told_from_a_host_that_is_gone() {
     assert!(finding.what.starts_with("full segments to 10.0.0.2:9001 never arrive"));
     assert!(finding.evidence[0].contains("10.0.0.1:4000 (client, process 10) -> 10.0.0.2:9001"));
     let gone = over(|number| at(number, 300, 5, true));
-    assert_eq!(kinds(&gone), ["tcp.no_answer"]);
-    assert!(over(|number| at(number, 9_000_000, 5, false)).is_clean(), "full ones passed before");
+    let gone_kinds = kinds(&gone);
+    assert!(!gone_kinds.contains(&"tcp.mtu_black_hole"), "{gone_kinds:?}");
+    let before = over(|number| at(number, 9_000_000, 5, false));
+    assert_eq!(kinds(&before), ["tcp.stalled"], "full ones passed before");
+    let handshake = over(|number| at(number, 1, 5, false));
+    assert_eq!(kinds(&handshake), ["tcp.stalled"], "a handshake is no small segment");
+    assert!(handshake.findings[0].cause.contains("is not shown"), "{handshake:#?}");
     assert!(over(|number| at(number, 300, 0, false)).is_clean(), "the first has just been sent");
 }
 
@@ -501,6 +512,22 @@ fn round_trips_in_a_queue_are_told_from_a_long_way() {
     assert_eq!(kinds(&report), ["tcp.bufferbloat"]);
     assert!(report.findings[0].cause.starts_with("The queue of lan0 is longer"), "{report:#?}");
     assert!(over(|number| at(number, 500_000, 480_000, 0)).is_clean(), "the way is as long");
+    // Without a queue that is seen, round trips have to move.
+    let far = |number: u32, rtt_us, is_app_limited| {
+        let mut look = at(number, rtt_us, 400, 0);
+        look.paths.queues.clear();
+        for info in look.sockets.iter_mut().filter_map(|socket| socket.info.as_mut()) {
+            info.is_app_limited = is_app_limited;
+        }
+        look
+    };
+    let saw = over(|number| far(number, 300_000 + 20_000 * (number % 4), false));
+    assert_eq!(kinds(&saw), ["tcp.bufferbloat"]);
+    let longer = over(|number| far(number, 122_000 + number, false));
+    assert_eq!(kinds(&longer), ["tcp.longer_way"]);
+    assert!(longer.is_clean(), "{longer:#?}");
+    let own_rate = over(|number| far(number, 300_000 + 20_000 * (number % 4), true));
+    assert!(own_rate.findings.is_empty(), "a program's own rate fills no queue: {own_rate:#?}");
     // A long queue that drops at last is too long; its drops are the consequence.
     let report = over(|number| at(number, 500_000, 400, 30));
     assert_eq!(kinds(&report), ["tcp.bufferbloat", "net.queue_drops"]);
@@ -528,22 +555,6 @@ fn a_sender_whose_program_is_slow_is_a_note() {
 }
 
 #[test]
-    // Without a queue that is seen, round trips have to move.
-    let far = |number: u32, rtt_us, is_app_limited| {
-        let mut look = at(number, rtt_us, 400, 0);
-        look.paths.queues.clear();
-        for info in look.sockets.iter_mut().filter_map(|socket| socket.info.as_mut()) {
-            info.is_app_limited = is_app_limited;
-        }
-        look
-    };
-    let saw = over(|number| far(number, 300_000 + 20_000 * (number % 4), false));
-    assert_eq!(kinds(&saw), ["tcp.bufferbloat"]);
-    let longer = over(|number| far(number, 122_000 + number, false));
-    assert_eq!(kinds(&longer), ["tcp.longer_way"]);
-    assert!(longer.is_clean(), "{longer:#?}");
-    let own_rate = over(|number| far(number, 300_000 + 20_000 * (number % 4), true));
-    assert!(own_rate.findings.is_empty(), "a program's own rate fills no queue: {own_rate:#?}");
 fn both_ends_are_named_where_both_are_on_this_machine() {
     let at = |number: u32| {
         let ours = TcpInfo {
