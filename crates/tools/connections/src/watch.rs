@@ -83,7 +83,7 @@ pub struct TrackLooks {
     pub unread: u32,
     /// Nine tenths of what the receiver allows were under way, and more waited.
     pub filled: u32,
-    /// Less than a segment waited to be sent, though nothing was under way and the window had space.
+    /// Less than a segment waited to be sent, with nothing under way and space in the window.
     pub corked: u32,
     /// Sum of its smoothed round trips, in microseconds.
     pub rtt_us: u64,

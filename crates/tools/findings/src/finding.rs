@@ -42,7 +42,7 @@ impl Remedy {
         Self { what: what.into(), now: Vec::new(), for_good: Vec::new() }
     }
 
-    /// A setting of the kernel. A value of several words is quoted, so that a shell gives it as one.
+    /// A setting of the kernel. A value of several words is quoted: for a shell it is one.
     pub fn sysctl(what: impl Into<String>, name: &str, value: &str) -> Self {
         let words = if value.contains(' ') { format!("'{value}'") } else { value.to_owned() };
         Self {

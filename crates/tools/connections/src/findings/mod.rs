@@ -8,13 +8,12 @@ mod ends;
 mod explain;
 mod flow;
 mod group;
-mod loss;
 mod machine;
 mod net;
 mod not_closed;
 mod ports;
 mod queue;
-mod stalled;
+mod resent;
 
 use super::watch::{Key, Watch};
 use findings::Finding;
@@ -29,8 +28,7 @@ pub(super) fn all(watch: &Watch) -> Vec<Finding> {
     found.extend(attempts::findings(machine));
     found.extend(ports::findings(machine));
     found.extend(not_closed::findings(machine));
-    found.extend(loss::findings(machine));
-    found.extend(stalled::findings(machine, &flow::in_black_holes(machine, &groups)));
+    found.extend(resent::findings(machine, &flow::in_black_holes(machine, &groups)));
     let told = group::came_here(&groups);
     found.extend(groups.iter().flat_map(|group| flow::findings(machine, group, &told)));
     explain::explained(machine, found)

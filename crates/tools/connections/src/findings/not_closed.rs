@@ -1,9 +1,9 @@
 //! A program does not close connections that the other side has closed.
 //!
 //! Mechanism: a connection whose other side has closed it stays in `CLOSE_WAIT` until the program
-//! calls `close()`; the kernel has no timeout for it. A program that forgets to has more and more of
-//! them, until its descriptors are used up. Refuted by a number that does not grow, and by a program
-//! that closes some of those that were there: it is only late.
+//! calls `close()`; the kernel has no timeout for it. A program that forgets to has more and more
+//! of them, until its descriptors are used up. Refuted by a number that does not grow, and by a
+//! program that closes some of those that were there: it is only late.
 
 use std::collections::BTreeMap;
 

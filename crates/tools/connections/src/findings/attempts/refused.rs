@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 use super::super::explain::Found;
 use super::super::machine::Machine;
-use super::{Place, Places, path};
+use super::place::{Place, Places, path};
 use findings::words::{plural, some};
 use findings::{Finding, Remedy, Severity};
 

@@ -7,7 +7,7 @@ use super::super::explain::Found;
 use super::super::machine::Machine;
 use super::super::net::reverse_path;
 use super::super::queue;
-use super::{Place, path};
+use super::place::{Place, path};
 use findings::words::{plural, some, time};
 use findings::{Finding, Remedy, Severity};
 

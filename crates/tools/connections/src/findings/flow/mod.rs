@@ -1,18 +1,15 @@
 //! What is wrong with connections that should be alike: each file one kind of finding over a group.
 
 mod app_limited;
-mod black_hole;
 mod bloat;
-mod corked;
-mod delayed_ack;
 mod limits;
 mod modes;
 mod options;
-mod small_segments;
+mod segments;
 mod unread;
 mod window;
 
-use std::collections::BTreeSet;
+pub(super) use segments::in_black_holes;
 
 use crate::findings::explain::Found;
 use crate::findings::group::{Group, Told};
@@ -27,19 +24,10 @@ pub(super) fn findings(machine: &Machine<'_>, group: &Group<'_>, told: &Told) ->
     found.extend(modes::finding(machine, group));
     found.extend(limits::findings(machine, group));
     found.extend(unread::findings(machine, group));
-    found.extend(black_hole::finding(machine, group));
-    found.extend(delayed_ack::finding(machine, group));
-    found.extend(corked::finding(machine, group));
-    found.extend(small_segments::finding(machine, group));
+    found.extend(segments::findings(machine, group));
     found.extend(bloat::finding(machine, group));
     found.extend(app_limited::finding(machine, group));
     found
-}
-
-/// Connections that stand still because their full segments do not pass.
-pub(super) fn in_black_holes(machine: &Machine<'_>, groups: &[Group<'_>]) -> BTreeSet<Key> {
-    let of = |group| black_hole::stalled(machine, group).unwrap_or_default();
-    groups.iter().flat_map(of).map(|member| member.key).collect()
 }
 
 /// A slow and a fast one, where a group has both.

@@ -2,9 +2,9 @@
 //!
 //! Mechanism: a resolver opens a socket for its question, connects it to port 53 of the server and
 //! closes it after the answer, or gives up after some seconds (5 s as a rule) and asks again. So a
-//! socket that is there for long and for which nothing has come is a question that waits. Refuted by
-//! a socket that has received something: it is kept for more questions, as some resolvers do; by one
-//! that is there all the time, and by one that was there before: when it asked is not known.
+//! socket that is there for long and for which nothing has come is a question that waits. Refuted
+//! by a socket that has received something: it is kept for more questions, as some resolvers do; by
+//! one that is there all the time, and by one that was there before: when it asked is not known.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};

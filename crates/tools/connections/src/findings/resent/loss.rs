@@ -1,19 +1,19 @@
 //! Segments that had to be sent again.
 //!
-//! Mechanism: what is not acknowledged in time is taken for lost and sent again. Refuted, as a loss,
-//! where the other side reports that it had it already. A connection that stands still sends one
-//! segment again and again, and has a finding of its own.
+//! Mechanism: what is not acknowledged in time is taken for lost and sent again. Refuted, as a
+//! loss, where the other side reports that it had it already. A connection that stands still sends
+//! one segment again and again, and has a finding of its own.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use network::sockets::TcpInfo;
 
-use super::super::watch::{Key, Track};
-use super::explain::{Found, Path};
-use super::group::gained;
-use super::machine::Machine;
+use super::super::explain::{Found, Path};
+use super::super::group::gained;
+use super::super::machine::Machine;
 use super::stalled;
+use crate::watch::{Key, Track};
 use findings::words::{percent, plural, some};
 use findings::{Finding, Remedy, Severity};
 

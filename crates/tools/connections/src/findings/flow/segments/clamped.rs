@@ -1,9 +1,9 @@
 //! Full segments are tiny: something clamps their size.
 //!
-//! Mechanism: each side announces in its SYN the largest segment that it takes (RFC 9293, 3.7.1), and
-//! a box on the way may make that smaller. With segments of less than 536 bytes, which every host
-//! takes, most of what goes over the way are headers, and each costs as much processor time as a
-//! large one. Refuted by a path that takes no larger packets, by a receiver whose window is not
+//! Mechanism: each side announces in its SYN the largest segment that it takes (RFC 9293, 3.7.1),
+//! and a box on the way may make that smaller. With segments of less than 536 bytes, which every
+//! host takes, most of what goes over the way are headers, and each costs as much processor time as
+//! a large one. Refuted by a path that takes no larger packets, by a receiver whose window is not
 //! larger than two segments (the kernel halves it), and by segments that are not full.
 
 use crate::findings::explain::Found;

@@ -15,7 +15,7 @@ use network::sockets::TcpInfo;
 use crate::findings::explain::Found;
 use crate::findings::group::{self, Group, Member, Service, gained};
 use crate::findings::machine::Machine;
-use crate::findings::stalled;
+use crate::findings::resent::stalled;
 use findings::words::{plural, some};
 use findings::{Finding, Remedy, Severity};
 

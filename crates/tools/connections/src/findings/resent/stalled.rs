@@ -11,10 +11,10 @@ use std::net::IpAddr;
 
 use network::sockets::{TcpInfo, TcpState};
 
-use super::super::watch::{Key, Track};
-use super::explain::{Found, Path};
-use super::group::gained;
-use super::machine::Machine;
+use super::super::explain::{Found, Path};
+use super::super::group::gained;
+use super::super::machine::Machine;
+use crate::watch::{Key, Track};
 use findings::words::{plural, some, time};
 use findings::{Finding, Remedy, Severity};
 
@@ -61,12 +61,12 @@ fn to_host<'w>(
 }
 
 /// Small segments to a host stand still.
-pub(super) fn has_small(machine: &Machine<'_>, namespace: u64, host: IpAddr) -> bool {
+pub(in super::super) fn has_small(machine: &Machine<'_>, namespace: u64, host: IpAddr) -> bool {
     to_host(machine, namespace, host).any(|track| is_stalled(machine, track) && is_small(track))
 }
 
 /// A host answers nobody: connections to it are not opened, or no neighbour has its address.
-pub(super) fn is_gone(machine: &Machine<'_>, namespace: u64, host: IpAddr) -> bool {
+pub(in super::super) fn is_gone(machine: &Machine<'_>, namespace: u64, host: IpAddr) -> bool {
     let history = machine.watch.namespaces.get(&namespace);
     let mut neighbours = history.into_iter().flat_map(|history| &history.neighbours);
     let host = host.to_canonical();
