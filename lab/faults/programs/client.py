@@ -8,7 +8,8 @@ import time
 
 from shared import Pace, be_called
 
-MODES = ["idle", "push", "pull", "ask", "ask-in-two", "ask-then-push", "attempt"]
+MODES = ["idle", "push", "pull", "ask", "ask-in-two", "ask-corked", "ask-then-push", "ask-anew",
+         "attempt", "attempt-and-keep", "burst"]
 
 
 def arguments():
@@ -29,8 +30,9 @@ def arguments():
     return parser.parse_args()
 
 
-def connect(options):
-    connection = socket.socket()
+def connect(options, host=None):
+    host = host or options.host
+    connection = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     if options.send_buffer:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, options.send_buffer)
     if options.nodelay:
@@ -40,7 +42,7 @@ def connect(options):
     try:
         if options.source:
             connection.bind((options.source, 0))
-        connection.connect((options.host, options.port))
+        connection.connect((host, options.port))
     except OSError:
         connection.close()
         raise
@@ -56,13 +58,48 @@ def read_exactly(connection, size):
         size -= len(piece)
 
 
-def attempt(options):
-    """Connects again and again, and closes what it was given at once."""
+def ask_anew(options):
+    """A connection for each question: connects, asks, reads the answer, closes."""
     pace = Pace(options.rate)
     while True:
         pace.take()
+        for host in options.host.split(","):
+            try:
+                with connect(options, host) as connection:
+                    connection.sendall(bytes(options.question))
+                    read_exactly(connection, options.answer)
+                break
+            except OSError:
+                pass
+
+
+def burst(options):
+    """So many connections at once, each second; closes them before the next."""
+    while True:
+        begun = []
+        for _ in range(int(options.rate)):
+            connection = socket.socket()
+            connection.setblocking(False)
+            try:
+                connection.connect((options.host, options.port))
+            except BlockingIOError:
+                pass
+            begun.append(connection)
+        time.sleep(1)
+        for connection in begun:
+            connection.close()
+
+
+def attempt(options):
+    """Connects again and again, and closes what it was given at once, or keeps it."""
+    pace = Pace(options.rate)
+    kept = []
+    while True:
+        pace.take()
         try:
-            connect(options).close()
+            kept.append(connect(options))
+            if options.mode == "attempt":
+                kept.pop().close()
         except OSError as error:
             if error.errno not in (None, errno.ECONNREFUSED, errno.EADDRNOTAVAIL,
                                    errno.EHOSTUNREACH, errno.ETIMEDOUT, errno.EAGAIN):
@@ -73,6 +110,8 @@ def talk(options):
     connection = connect(options)
     pace = Pace(options.rate)
     block = bytes(16384 if options.rate else 65536)
+    if options.mode == "ask-corked":
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
     first = bytes(options.question // 2)
     rest = bytes(options.question - len(first))
     while options.mode == "idle":
@@ -109,7 +148,8 @@ def keep_talking(options):
 def main():
     options = arguments()
     be_called(options.name)
-    work = attempt if options.mode == "attempt" else keep_talking
+    works = {"attempt": attempt, "attempt-and-keep": attempt, "ask-anew": ask_anew, "burst": burst}
+    work = works.get(options.mode, keep_talking)
     for _ in range(options.connections):
         threading.Thread(target=work, args=(options,), daemon=True).start()
     while True:

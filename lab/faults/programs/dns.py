@@ -46,16 +46,32 @@ def ask(pause):
         time.sleep(pause)
 
 
+def ask_on_one_socket(server, pause):
+    """As some resolvers do: one socket for three seconds, then another."""
+    name = b"\x04host\x06faults\x07example\x00"
+    while True:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+            asking.connect((server, 53))
+            end = time.monotonic() + 3
+            while time.monotonic() < end:
+                asking.send(b"\x12\x34\x01\x00\x00\x01" + bytes(6) + name + b"\x00\x01\x00\x01")
+                asking.recv(512)
+                time.sleep(pause)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("action", choices=["serve", "ask"])
     parser.add_argument("--name", default="name-server")
     parser.add_argument("--delay", type=float, default=0)
     parser.add_argument("--pause", type=float, default=0.05)
+    parser.add_argument("--keep", default="", help="the server, asked on a socket that is kept")
     options = parser.parse_args()
     be_called(options.name)
     if options.action == "serve":
         serve(options.delay)
+    if options.keep:
+        ask_on_one_socket(options.keep, options.pause)
     ask(options.pause)
 
 

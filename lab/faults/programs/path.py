@@ -1,4 +1,5 @@
-"""A path between two namespaces: frames of one tap device come out of the other after a while."""
+"""A path between two namespaces: frames of one tap device come out of the other after a while,
+from the tenth second on after another while, if one is given."""
 
 import collections
 import ctypes
@@ -28,13 +29,15 @@ def opened(namespace, interface):
 
 def main():
     be_called("path")
-    near, far, interface, delay_ms = sys.argv[1:5]
-    delay = float(delay_ms) / 1000
+    near, far, interface = sys.argv[1:4]
+    delays = [float(delay_ms) / 1000 for delay_ms in sys.argv[4:6]]
+    begun = time.monotonic()
     taps = [opened(near, interface), opened(far, interface)]
     # Frames on their way: when they arrive, where, what.
     under_way = collections.deque()
     while True:
         now = time.monotonic()
+        delay = delays[0] if now - begun < 10 else delays[-1]
         while under_way and under_way[0][0] <= now:
             _, tap, frame = under_way.popleft()
             try:

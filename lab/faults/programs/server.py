@@ -2,12 +2,13 @@
 
 import argparse
 import socket
+import struct
 import threading
 import time
 
 from shared import Pace, be_called
 
-MODES = ["never-accept", "never-read", "read", "answer", "send"]
+MODES = ["never-accept", "never-read", "never-close", "read", "answer", "send", "reset", "proxy"]
 
 
 def arguments():
@@ -20,6 +21,7 @@ def arguments():
     parser.add_argument("--rate", type=float, default=0, help="bytes a second, of each connection")
     parser.add_argument("--request", type=int, default=100, help="bytes of a request")
     parser.add_argument("--answer", type=int, default=100, help="bytes of an answer")
+    parser.add_argument("--source", type=int, default=0, help="port that a proxy passes on")
     parser.add_argument("--delay", type=float, default=0, help="seconds before an answer")
     parser.add_argument("--accept-delay", type=float, default=0, help="seconds after each accept")
     return parser.parse_args()
@@ -50,12 +52,24 @@ def serve(connection, options):
         while options.mode == "send":
             connection.sendall(block)
             pace.take(len(block))
-        while options.mode == "never-read":
+        while options.mode in ("never-read", "never-close"):
             time.sleep(60)
+        if options.mode == "proxy":
+            pass_on(options, connection)
+        if options.mode == "reset":
+            connection.recv(100)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     except OSError:
         pass
     finally:
         connection.close()
+
+
+def pass_on(options, connection):
+    """Whatever comes from another port of this machine."""
+    source = socket.create_connection(("127.0.0.1", options.source))
+    while piece := source.recv(65536):
+        connection.sendall(piece)
 
 
 def main():
