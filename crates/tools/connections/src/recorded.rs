@@ -11,7 +11,7 @@ use wire::{Address, TcpOptions};
 
 use findings::Diagnosis;
 use findings::words::{bits_per_second, percent, plural, some};
-use findings::{Finding, Remedy, Severity, Unseen};
+use findings::{Finding, Found, Remedy, Severity, Unseen};
 
 /// Services beyond are counted, not looked at.
 const SERVICES_MAX: usize = 100_000;
@@ -104,7 +104,7 @@ impl Handshakes {
             plural(self.sessions, "recorded session"),
             self.with_both_syns
         );
-        let findings = self.services.iter().filter_map(of_service).collect();
+        let findings = self.services.iter().filter_map(of_service).map(Found::from).collect();
         Diagnosis {
             looked_at: vec![looked_at],
             findings,

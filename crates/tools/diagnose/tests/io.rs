@@ -496,7 +496,7 @@ fn members_that_are_read_while_nobody_reads_the_array_are_found() {
         let facts = [("on", "sdb sdc"), ("md.level", "raid5"), ("md.sync_action", action)];
         let facts = facts.map(|(name, value)| (format!("block.md0.{name}"), value.to_owned()));
         let report = diagnose(&seen(Made { counters, facts: facts.into(), ..Made::default() }));
-        report.findings.into_iter().map(|finding| finding.what).collect::<Vec<_>>()
+        report.findings.iter().map(|finding| finding.what.clone()).collect::<Vec<_>>()
     };
     assert_eq!(of(0, "idle"), ["16.0 MiB of the disks of md0 are read to compute parity"]);
     assert_eq!(of(0, "check"), ["16.0 MiB of the disks of md0 are read by the array itself"]);

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use diagnose::machine::{MachineWatch, TaskUse, compare, diagnose};
+use diagnose::machine::{BudgetUse, MachineWatch, TaskUse, compare, diagnose};
 use findings::{Diagnosis, Severity};
+use observe::budgets::{Budget, ProcessorBudget};
 use observe::facts::Facts;
 use observe::{ProcessorCounters, ProcessorTimes};
 
@@ -189,6 +190,52 @@ fn processors_are_short_only_while_they_are_busy() {
     assert!(evidence.contains("for them wait database (process 40) 60 %"), "{evidence}");
     // Who waits beside an idle processor waits for something else: a quota, or his own few.
     is(&diagnose(&at(10, 10)), &[]);
+}
+
+#[test]
+fn a_quota_explains_the_pressure_of_its_own_group_only() {
+    let times = |busy_s: u64| ProcessorCounters {
+        all: ProcessorTimes { user_ns: busy_s * 1_000_000_000, ..ProcessorTimes::default() },
+        ..ProcessorCounters::default()
+    };
+    let task = |queued_s: u64| TaskUse {
+        name: "app".to_owned(),
+        queued_ns: queued_s * 1_000_000_000,
+        ..TaskUse::default()
+    };
+    let quota = |throttled| Budget {
+        name: "/pod".to_owned(),
+        processors: Some(ProcessorBudget {
+            quota_us: 20_000,
+            period_us: 100_000,
+            periods: throttled,
+            throttled,
+            ..ProcessorBudget::default()
+        }),
+        ..Budget::default()
+    };
+    let cause = |others: &[(u32, u64)]| {
+        let mut tasks = BTreeMap::from([(7, task(8)), (8, task(8))]);
+        tasks.extend(others.iter().map(|(number, queued_s)| (*number, task(*queued_s))));
+        let report = diagnose(&MachineWatch {
+            ns: 10_000_000_000,
+            before: facts(&[("pressure.cpu.some.total", "0")]),
+            after: facts(&[
+                ("pressure.cpu.some.avg10", "80.00"),
+                ("pressure.cpu.some.avg60", "20.00"),
+                ("pressure.cpu.some.total", "9000000"),
+            ]),
+            processors: Some((times(0), times(20))),
+            tasks,
+            budgets: vec![BudgetUse { before: quota(0), after: quota(90), members: [7, 8].into() }],
+            ..MachineWatch::default()
+        });
+        let at = report.findings.iter().position(|it| it.kind == "host.pressure_cpu").unwrap();
+        report.explanation(at).map(|at| report.findings[at].kind)
+    };
+    assert_eq!(cause(&[]), Some("host.cgroup_cpu"));
+    // A build beside it, whose processes wait for each other.
+    assert_eq!(cause(&[(20, 9), (21, 9), (22, 9), (23, 9)]), None);
 }
 
 #[test]

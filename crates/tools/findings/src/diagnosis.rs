@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
-use crate::finding::{Finding, Severity, Unseen};
+use crate::finding::{Severity, Unseen};
 use crate::order;
+use crate::subject::{Found, Subjects};
 
 /// Who has, or waits for, something that there is only so much of.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -14,6 +15,9 @@ pub struct Share {
     pub what: String,
     /// The kind of finding that has the detail, where one was found.
     pub finding: Option<&'static str>,
+    /// The disk or the processes that it names.
+    #[serde(skip)]
+    pub about: Subjects,
 }
 
 /// All that was found.
@@ -25,7 +29,7 @@ pub struct Diagnosis {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shares: Vec<Share>,
     /// The worst first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Found>,
     /// What could not be seen.
     pub unseen: Vec<Unseen>,
 }
@@ -36,7 +40,8 @@ impl Diagnosis {
     pub fn ranked(mut self) -> Self {
         order::sort(&mut self.findings);
         for share in &mut self.shares {
-            share.finding = order::detail(&self.findings, share.of);
+            let place = order::detail(&self.findings, share);
+            share.finding = place.and_then(|at| Some(self.findings.get(at)?.kind));
         }
         self
     }
@@ -44,6 +49,11 @@ impl Diagnosis {
     /// The place of the finding that explains the one at a place.
     pub fn explanation(&self, of: usize) -> Option<usize> {
         order::explanation(&self.findings, self.findings.get(of)?)
+    }
+
+    /// The place of the finding that has the detail of a share.
+    pub fn detail(&self, share: &Share) -> Option<usize> {
+        order::detail(&self.findings, share)
     }
 
     /// Joins several diagnoses into one.

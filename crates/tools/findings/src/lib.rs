@@ -7,8 +7,10 @@ mod diagnosis;
 mod finding;
 mod nap;
 mod order;
+mod subject;
 pub mod words;
 
 pub use diagnosis::{Diagnosis, Share};
 pub use finding::{Finding, Remedy, Severity, Unseen};
 pub use nap::nap;
+pub use subject::{Found, Subject, Subjects};

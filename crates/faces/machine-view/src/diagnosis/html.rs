@@ -154,7 +154,7 @@ mod tests {
         let looked_at = vec!["2 sockets".to_owned()];
         let report = Diagnosis {
             looked_at,
-            findings: vec![finding],
+            findings: vec![finding.into()],
             unseen: vec![unseen],
             ..Diagnosis::default()
         };

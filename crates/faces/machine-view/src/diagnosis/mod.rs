@@ -47,8 +47,9 @@ pub fn diagnosis(report: &Diagnosis, width: Option<usize>) -> String {
 }
 
 /// A share, and the number of the finding that has the detail.
-fn share_of(report: &Diagnosis, Share { what, finding, .. }: &Share) -> String {
-    let at = report.findings.iter().position(|it| Some(it.kind) == *finding);
+fn share_of(report: &Diagnosis, share: &Share) -> String {
+    let what = &share.what;
+    let at = report.detail(share);
     at.map_or_else(|| what.clone(), |at| format!("{what} (finding {})", at + 1))
 }
 
@@ -155,7 +156,7 @@ mod tests {
         Diagnosis {
             looked_at: vec!["8 TCP sockets".to_owned()],
             shares: Vec::new(),
-            findings: vec![finding],
+            findings: vec![finding.into()],
             unseen: vec![Unseen { what: "3 processes".to_owned(), needs: "root".to_owned() }],
         }
     }

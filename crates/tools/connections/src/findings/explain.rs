@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use super::super::history::NamespaceHistory;
 use super::super::watch::{Key, Track};
 use super::machine::Machine;
-use findings::{Finding, Severity};
+use findings::{Finding, Severity, Subject};
 
 /// A finding, and what it is about.
 #[derive(Clone, Debug)]
@@ -37,6 +37,8 @@ pub(super) struct Path {
     pub(super) hosts: BTreeSet<IpAddr>,
     /// Ports at which connections came to.
     pub(super) services: BTreeSet<(u64, u16)>,
+    /// Processes of this machine that have the sockets.
+    pub(super) processes: BTreeSet<u32>,
 }
 
 impl Path {
@@ -74,6 +76,7 @@ impl Path {
         let (local, remote) = (track.last.local, track.last.remote);
         self.add_ends(machine, key.namespace, (local.ip(), remote.ip()));
         self.services.insert((key.namespace, local.port()));
+        self.processes.extend(track.owner.as_ref().map(|owner| owner.process));
         if let Some(there) = machine.namespace_of(key.namespace, remote.ip()) {
             self.services.insert((there, remote.port()));
         }
@@ -171,7 +174,7 @@ const EXPLAINS: [(&str, &[&str], Shared); 16] = [
 ];
 
 /// The findings, with consequences behind their causes.
-pub(super) fn explained(machine: &Machine<'_>, mut found: Vec<Found>) -> Vec<Finding> {
+pub(super) fn explained(machine: &Machine<'_>, mut found: Vec<Found>) -> Vec<findings::Found> {
     let causes: Vec<(usize, usize)> = found
         .iter()
         .enumerate()
@@ -196,7 +199,10 @@ pub(super) fn explained(machine: &Machine<'_>, mut found: Vec<Found>) -> Vec<Fin
             *cause = format!("{cause} See {kind}: {what}.");
         }
     }
-    found.into_iter().map(|found| found.finding).collect()
+    let about = |Found { finding, path, .. }: Found| {
+        finding.about(path.processes.into_iter().map(Subject::Process))
+    };
+    found.into_iter().map(about).collect()
 }
 
 /// The first cause of a finding that is on its path.

@@ -16,11 +16,11 @@ mod queue;
 mod resent;
 
 use super::watch::{Key, Watch};
-use findings::Finding;
+use findings::Found;
 use machine::Machine;
 
 /// All findings, in no order.
-pub(super) fn all(watch: &Watch) -> Vec<Finding> {
+pub(super) fn all(watch: &Watch) -> Vec<Found> {
     let machine = &Machine::new(watch);
     let groups = group::of(watch);
     let mut found = queue::findings(machine);

@@ -116,7 +116,8 @@ fn of_full(machine: &Machine<'_>, (inode, track): (u64, &Track), overflows: u64)
                 .to_owned(),
         remedies,
     };
-    Found::new(finding, Path::of_service(inode, port))
+    let processes = owner.map(|owner| owner.process).into_iter().collect();
+    Found::new(finding, Path { processes, ..Path::of_service(inode, port) })
 }
 
 /// A larger backlog for a listener, and the setting that caps it.

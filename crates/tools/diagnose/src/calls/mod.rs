@@ -7,9 +7,8 @@ mod findings;
 
 use ::calls::{CallWatch, Tracing};
 
-use ::findings::Diagnosis;
-use ::findings::Unseen;
 use ::findings::words::plural;
+use ::findings::{Diagnosis, Found, Unseen};
 
 /// What the watch found.
 pub fn diagnose(watch: &CallWatch) -> Diagnosis {
@@ -24,7 +23,8 @@ pub fn diagnose(watch: &CallWatch) -> Diagnosis {
     )];
     let mut unseen = unseen(watch);
     unseen.sort();
-    Diagnosis { looked_at, findings: findings::all(watch), unseen, ..Diagnosis::default() }.ranked()
+    let findings = findings::all(watch).into_iter().map(Found::from).collect();
+    Diagnosis { looked_at, findings, unseen, ..Diagnosis::default() }.ranked()
 }
 
 fn unseen(watch: &CallWatch) -> Vec<Unseen> {

@@ -4,8 +4,8 @@ use host::DeviceNumber;
 
 use super::tally::{DiskSeen, PartOfDisk};
 use super::watch::IoWatch;
-use findings::Share;
 use findings::words::{percent, some, time};
+use findings::{Share, Subject};
 
 /// Names that are shown.
 const SHOWN: usize = 3;
@@ -27,7 +27,8 @@ pub(super) fn of_disks(watch: &IoWatch) -> Vec<Share> {
                 percent(busy_ns.min(ns), ns),
                 some(holders(watch, seen).into_iter())
             );
-            shares.push(Share { of: "disks", what, finding: None });
+            let about = [Subject::Disk(watch.device_name(*disk))].into();
+            shares.push(Share { of: "disks", what, finding: None, about });
             shares.extend(waiting(watch, *disk, seen, ns));
         }
     }
@@ -64,5 +65,6 @@ fn waiting(watch: &IoWatch, disk: DeviceNumber, seen: &DiskSeen, ns: u64) -> Opt
         watch.device_name(disk),
         time(mean(part)),
     );
-    Some(Share { of: "disk waits", what, finding: None })
+    let about = [Subject::Disk(watch.device_name(disk)), Subject::Process(*process)].into();
+    Some(Share { of: "disk waits", what, finding: None, about })
 }

@@ -112,6 +112,10 @@ pub struct PartOfDisk {
     pub device_ns: u64,
     /// From when they were made until they were done, added.
     pub total_ns: u64,
+    /// Those that make the disk's cache durable.
+    pub flushes: u64,
+    /// Those that have the disk forget blocks.
+    pub discards: u64,
 }
 
 /// How a process was held back because it had changed more than disks have taken.
@@ -165,6 +169,19 @@ pub enum Content {
     Unknown(DeviceNumber),
     /// Something of a disk without a known file system.
     Raw(DeviceNumber),
+}
+
+impl Content {
+    /// The device of the file system that it belongs to.
+    pub(super) fn filesystem(&self) -> Option<DeviceNumber> {
+        match self {
+            Self::File(file) => Some(file.device),
+            Self::Journal(of) | Self::Metadata(of) | Self::Free(of) | Self::Unknown(of) => {
+                Some(*of)
+            }
+            Self::Raw(_) => None,
+        }
+    }
 }
 
 /// What a process waited for until a file was durable.
@@ -259,6 +276,8 @@ impl DiskSeen {
             part.all.add(request.bytes);
             part.device_ns = part.device_ns.saturating_add(request.device_ns());
             part.total_ns = part.total_ns.saturating_add(request.total_ns());
+            part.flushes += u64::from(request.purpose.operation == Operation::Flush);
+            part.discards += u64::from(request.purpose.operation == Operation::Discard);
         }
     }
 }

@@ -105,6 +105,8 @@ pub struct IoWatch {
     pub groups: Vec<GroupSeen>,
     /// Mounted file systems.
     pub filesystems: BTreeMap<DeviceNumber, Filesystem>,
+    /// The disks that their devices are, or are a part of, where that is known.
+    pub on: BTreeMap<DeviceNumber, Disk>,
     /// How disks are set up.
     pub facts: Facts,
     /// Requests whose beginning or end was not seen.
@@ -651,7 +653,9 @@ impl<'m> Watcher<'m> {
             self.give(waiting)
         };
         let filesystems = self.machine.filesystems();
-        self.give_rest(left, &filesystems);
+        let disk = |device: &DeviceNumber| Some((*device, self.machine.disk_of(*device)?));
+        let on: BTreeMap<DeviceNumber, Disk> = filesystems.keys().filter_map(disk).collect();
+        self.give_rest(left, &filesystems, &on);
         self.give_touches();
         self.give_later();
         let names = self.seen.keys().filter_map(|content| match content {
@@ -670,6 +674,7 @@ impl<'m> Watcher<'m> {
             commits: self.commits,
             groups: self.held.finish(),
             filesystems,
+            on,
             facts: self.machine.facts(),
             unmatched: self.requests.unmatched(),
             unplaced: self.unplaced,
@@ -679,11 +684,14 @@ impl<'m> Watcher<'m> {
     }
 
     /// Requests of no known file: the file system is asked what lies there.
-    fn give_rest(&mut self, left: Vec<Request>, filesystems: &BTreeMap<DeviceNumber, Filesystem>) {
-        let mut on: Vec<(Disk, &Filesystem)> = Vec::new();
-        for (device, filesystem) in filesystems {
-            on.extend(self.machine.disk_of(*device).map(|disk| (disk, filesystem)));
-        }
+    fn give_rest(
+        &mut self,
+        left: Vec<Request>,
+        filesystems: &BTreeMap<DeviceNumber, Filesystem>,
+        on: &BTreeMap<DeviceNumber, Disk>,
+    ) {
+        let system = |(device, disk)| Some((disk, filesystems.get(device)?));
+        let on: Vec<(&Disk, &Filesystem)> = on.iter().filter_map(system).collect();
         let mut known = BTreeMap::new();
         for request in left {
             let is_on = |disk: &Disk| {

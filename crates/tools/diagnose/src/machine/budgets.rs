@@ -5,7 +5,7 @@ use units::ByteSize;
 
 use super::seen::{BudgetUse, MachineWatch};
 use findings::words::{percent, process, processes, some, time};
-use findings::{Finding, Remedy, Severity};
+use findings::{Finding, Found, Remedy, Severity, Subject};
 
 /// Hundredths of the periods in which a group was stopped at least.
 const THROTTLED: u64 = 10;
@@ -14,7 +14,7 @@ const LONG: u64 = 30;
 /// Pages that a group lost and needed again, a second: 1 MiB.
 const REFAULTS: u64 = 256;
 
-pub(super) fn findings(watch: &MachineWatch) -> Vec<Finding> {
+pub(super) fn findings(watch: &MachineWatch) -> Vec<Found> {
     let of = |group: &BudgetUse| {
         let processors = group.before.processors.zip(group.after.processors);
         let memory = group.before.memory.zip(group.after.memory);
@@ -25,7 +25,17 @@ pub(super) fn findings(watch: &MachineWatch) -> Vec<Finding> {
             None => (None, None),
         };
         let throttled = processors.and_then(|it| throttled(watch, group, it.0, it.1));
-        [throttled, kills, hits].into_iter().flatten().collect::<Vec<_>>()
+        let members = group.members.iter().map(|process| Subject::Process(*process));
+        let itself: Vec<Subject> =
+            members.chain([Subject::Group(group.after.name.clone())]).collect();
+        // What it gives up and reads again is of the machine's memory.
+        let its_memory = || itself.iter().cloned().chain([Subject::Memory]);
+        let found = [
+            throttled.map(|finding| finding.about(itself.iter().cloned())),
+            kills.map(|finding| finding.about(itself.iter().cloned())),
+            hits.map(|finding| finding.about(its_memory())),
+        ];
+        found.into_iter().flatten().collect::<Vec<_>>()
     };
     watch.budgets.iter().flat_map(of).collect()
 }

@@ -1,15 +1,19 @@
 //! Disks: the scheduler that fits, write caches, arrays that are not whole, a queue that is cut.
 
 use super::seen::MachineWatch;
-use findings::{Finding, Remedy, Severity};
+use findings::{Finding, Found, Remedy, Severity, Subject};
 
-pub(super) fn findings(watch: &MachineWatch) -> Vec<Finding> {
-    let disks = watch.disks();
-    let each = disks.iter().flat_map(|disk| {
-        [scheduler(watch, disk), array(watch, disk), requests(watch, disk)].into_iter().flatten()
-    });
-    let partitions = disks.iter().flat_map(|disk| misaligned(watch, disk));
-    each.chain(partitions).collect()
+pub(super) fn findings(watch: &MachineWatch) -> Vec<Found> {
+    let of = |disk: &str| {
+        let found = [scheduler(watch, disk), array(watch, disk), requests(watch, disk)];
+        let found = found.into_iter().flatten().chain(misaligned(watch, disk));
+        // What an array does to itself, it does to its members.
+        let members = watch.fact(&format!("block.{disk}.on")).unwrap_or_default();
+        let about = members.split_whitespace().chain([disk]);
+        let about: Vec<Subject> = about.map(|disk| Subject::Disk(disk.to_owned())).collect();
+        found.map(|finding| finding.about(about.iter().cloned())).collect::<Vec<_>>()
+    };
+    watch.disks().into_iter().flat_map(of).collect()
 }
 
 /// What flash and disks of today have inside, whatever they say; and a page of a file.

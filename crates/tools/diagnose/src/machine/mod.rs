@@ -19,17 +19,16 @@ pub use file::{FACTS_VERSION, FactsError, parse_facts};
 pub use live::watch;
 pub use seen::{BudgetUse, MachineWatch, TaskUse};
 
-use findings::Diagnosis;
-use findings::Finding;
+use findings::{Diagnosis, Found};
 
 /// What the watch found.
 pub fn diagnose(watch: &MachineWatch) -> Diagnosis {
-    let mut findings: Vec<Finding> = disks::findings(watch);
+    let mut findings = disks::findings(watch);
     findings.extend(pressure::findings(watch));
     findings.extend(processors::findings(watch));
     findings.extend(budgets::findings(watch));
     findings.extend(space::findings(watch));
-    findings.extend(settings::findings(watch));
+    findings.extend(settings::findings(watch).into_iter().map(Found::from));
     let looked_at = format!(
         "{} facts of this machine: Linux {}, {}, {}",
         watch.facts.len(),

@@ -7,17 +7,82 @@ use units::ByteSize;
 use super::seen::MachineWatch;
 use super::shares;
 use findings::words::{percent, processes};
-use findings::{Finding, Remedy, Severity};
+use findings::{Finding, Found, Remedy, Severity, Subject};
 
 /// Hundredths of a percent of the time in which something waited.
 const PRESSURE_MIN: u64 = 2_000;
+/// Pages that were given up and came back: of fewer, memory is no reason to wait for disks.
+const REFAULTS: u64 = 256;
 /// Hundredths of the processors' time: with more of it idle they are not what is short.
 const IDLE: u64 = 20;
 
-pub(super) fn findings(watch: &MachineWatch) -> Vec<Finding> {
-    let pressed = ["cpu", "memory", "io"].iter().filter_map(|resource| pressure(watch, resource));
-    let others = [memory(watch), killed(watch), swapping(watch), softnet(watch)];
-    pressed.chain(others.into_iter().flatten()).collect()
+pub(super) fn findings(watch: &MachineWatch) -> Vec<Found> {
+    let pressed =
+        [("cpu", of_processors(watch)), ("memory", vec![Subject::Memory]), ("io", of_disks(watch))];
+    let pressed = pressed
+        .into_iter()
+        .filter_map(|(resource, about)| Some(pressure(watch, resource)?.about(about)));
+    let of_memory = [memory(watch), killed(watch)].into_iter().flatten();
+    let of_memory = of_memory.map(|finding| finding.about([Subject::Memory]));
+    let others = [
+        swapping(watch).map(|finding| finding.about(of_swap(watch))),
+        softnet(watch).map(|finding| finding.about(of_drops(watch))),
+    ];
+    pressed.chain(of_memory).chain(others.into_iter().flatten()).collect()
+}
+
+/// The processors, and the few processes that have half of all that is waited for them.
+fn of_processors(watch: &MachineWatch) -> Vec<Subject> {
+    let mut waits: Vec<(u64, u32)> =
+        watch.tasks.iter().map(|(number, seen)| (seen.queued_ns, *number)).collect();
+    waits.sort_unstable_by(|one, other| other.cmp(one));
+    let all_ns: u64 = waits.iter().map(|(ns, _)| ns).sum();
+    let mut sum_ns = 0_u64;
+    let most = waits.into_iter().take_while(|(ns, _)| {
+        let is_less = sum_ns.saturating_mul(2) < all_ns;
+        sum_ns = sum_ns.saturating_add(*ns);
+        is_less
+    });
+    most.map(|(_, number)| Subject::Process(number)).chain([Subject::Processors]).collect()
+}
+
+/// The programs that were seen waiting most; where none was, disks as a whole. Memory, where files
+/// are read again that had been given up.
+fn of_disks(watch: &MachineWatch) -> Vec<Subject> {
+    let programs = watch.tasks.iter().filter(|(_, seen)| !seen.is_kernel && seen.waits > 0);
+    let most = programs.clone().map(|(_, seen)| seen.waits).max().unwrap_or(0);
+    let named = programs.filter(|(_, seen)| seen.waits * 2 >= most);
+    let mut about: Vec<Subject> = named.map(|(number, _)| Subject::Process(*number)).collect();
+    if about.is_empty() {
+        about.push(Subject::Disks);
+    }
+    let again = ["vmstat.workingset_refault_file", "vmstat.workingset_refault_anon"];
+    if again.iter().map(|name| watch.gained(name)).sum::<u64>() >= REFAULTS {
+        about.push(Subject::Memory);
+    }
+    about
+}
+
+/// Memory, and the disks that what was moved out of it lies on.
+fn of_swap(watch: &MachineWatch) -> Vec<Subject> {
+    let places = watch.facts.iter().filter(|(name, _)| name.starts_with("swap."));
+    let disk = |(_, place): (&String, &String)| {
+        let name = place.strip_prefix("/dev/")?;
+        let is_part = |fact: &String| fact.contains(&format!(".partition.{name}."));
+        let whole =
+            watch.facts.keys().find(|fact| is_part(fact)).and_then(|it| it.split('.').nth(1));
+        Some(Subject::Disk(whole.unwrap_or(name).to_owned()))
+    };
+    places.filter_map(disk).chain([Subject::Memory]).collect()
+}
+
+/// The processors that dropped packets.
+fn of_drops(watch: &MachineWatch) -> Vec<Subject> {
+    let number = |name: &String| {
+        let number = name.strip_prefix("softnet.")?.strip_suffix(".dropped")?.parse().ok()?;
+        (watch.gained(name) > 0).then_some(Subject::Processor(number))
+    };
+    watch.after.keys().filter_map(number).collect()
 }
 
 /// `12.34` as hundredths.

@@ -7,7 +7,7 @@ use observe::{ProcessorTimes, listed};
 
 use super::seen::{MachineWatch, TaskUse};
 use findings::words::{process, processes, some, time};
-use findings::{Finding, Remedy, Severity};
+use findings::{Finding, Found, Remedy, Severity, Subject};
 
 /// Hundredths of the watch that a process waits for a processor at least.
 const WAITS: u64 = 20;
@@ -17,15 +17,17 @@ const BUSY: u64 = 90;
 const IDLE: u64 = 50;
 /// Hundredths of its time that a processor spends on what interrupts left for later.
 const SOFTIRQ: u64 = 50;
+/// Half of one of so many processors is a share of all that matters.
+const FEW: usize = 4;
 /// Hundredths of the processors' time: with more of it idle they are not short.
 const SPARE: u64 = 20;
 /// Hundredths of the time that the host of a guest gives to others.
 const STOLEN: u64 = 10;
 
-pub(super) fn findings(watch: &MachineWatch) -> Vec<Finding> {
+pub(super) fn findings(watch: &MachineWatch) -> Vec<Found> {
     let mut findings = pinned(watch);
     findings.extend(softirq(watch));
-    findings.extend(stolen(watch));
+    findings.extend(stolen(watch).map(|finding| finding.about([Subject::Processors])));
     findings
 }
 
@@ -50,7 +52,7 @@ fn each(watch: &MachineWatch) -> BTreeMap<u32, ProcessorTimes> {
 }
 
 /// Processes that wait for the few processors that they may have, while others do nothing.
-fn pinned(watch: &MachineWatch) -> Vec<Finding> {
+fn pinned(watch: &MachineWatch) -> Vec<Found> {
     let each = each(watch);
     let all: BTreeSet<u32> = each.keys().copied().collect();
     let mut by_list: BTreeMap<&str, Vec<(u32, &TaskUse)>> = BTreeMap::new();
@@ -79,7 +81,8 @@ fn pinned(watch: &MachineWatch) -> Vec<Finding> {
             .iter()
             .map(|(number, times)| format!("processor {number} {} % idle", rests(times)))
             .collect();
-        Some(of_pinned(watch, list, &waiting, &resting))
+        let about = waiting.iter().map(|(number, _)| Subject::Process(*number));
+        Some(of_pinned(watch, list, &waiting, &resting).about(about))
     };
     by_list.into_iter().filter_map(of).collect()
 }
@@ -133,7 +136,9 @@ fn of_pinned(
 }
 
 /// Processors that are busy with what interrupts left for later: packets, as a rule.
-fn softirq(watch: &MachineWatch) -> Vec<Finding> {
+fn softirq(watch: &MachineWatch) -> Vec<Found> {
+    let each = each(watch);
+    let count = each.len();
     let of = |(number, times): (u32, ProcessorTimes)| {
         let share = hundredths(&times, |times| times.softirq_ns + times.irq_ns);
         if share < SOFTIRQ {
@@ -142,7 +147,7 @@ fn softirq(watch: &MachineWatch) -> Vec<Finding> {
         let packets = watch.gained(&format!("softnet.{number}.processed"));
         let squeezed = watch.gained(&format!("softnet.{number}.squeezed"));
         let each_s = units::number::per_second(packets, watch.ns);
-        Some(Finding {
+        let finding = Finding {
             kind: "host.softirq",
             severity: Severity::Warning,
             reach: usize::try_from(share).unwrap_or(usize::MAX),
@@ -165,9 +170,12 @@ fn softirq(watch: &MachineWatch) -> Vec<Finding> {
                     for_good: Vec::new(),
                 },
             ],
-        })
+        };
+        // Of many processors one has little of what all of them could do.
+        let machine = (count <= FEW).then_some(Subject::Processors);
+        Some(finding.about([Subject::Processor(number)].into_iter().chain(machine)))
     };
-    each(watch).into_iter().filter_map(of).collect()
+    each.into_iter().filter_map(of).collect()
 }
 
 fn stolen(watch: &MachineWatch) -> Option<Finding> {

@@ -2,8 +2,8 @@
 
 use super::seen::MachineWatch;
 use super::seen::TaskUse;
-use findings::Share;
 use findings::words::{percent, process, some};
+use findings::{Share, Subject, Subjects};
 
 /// Names that are shown.
 const SHOWN: usize = 3;
@@ -23,12 +23,13 @@ pub(super) fn of_busy(watch: &MachineWatch) -> Vec<Share> {
 
 /// Who has the processors, and who waits for them.
 pub(super) fn of_processors(watch: &MachineWatch) -> Vec<Share> {
-    let share = |of, verb: &str, names: Vec<String>| {
+    let share = |of, verb: &str, (names, about): (Vec<String>, Subjects)| {
         let what = format!("{verb} {}", some(names.into_iter()));
-        (!what.ends_with(' ')).then_some(Share { of, what, finding: None })
+        (!what.ends_with(' ')).then_some(Share { of, what, finding: None, about })
     };
     let mut have = most(watch, SHARE, |seen| seen.ran_ns);
-    have.extend(gone(watch).map(|share| format!("programs that lived less than a second {share}")));
+    have.0
+        .extend(gone(watch).map(|share| format!("programs that lived less than a second {share}")));
     let wait = most(watch, WAITS, |seen| seen.queued_ns);
     let parts = [
         share("processors", "the processors have", have),
@@ -38,7 +39,7 @@ pub(super) fn of_processors(watch: &MachineWatch) -> Vec<Share> {
 }
 
 /// Those that have most, each with its share of one processor or of the watch.
-fn most(watch: &MachineWatch, least: u64, of: fn(&TaskUse) -> u64) -> Vec<String> {
+fn most(watch: &MachineWatch, least: u64, of: fn(&TaskUse) -> u64) -> (Vec<String>, Subjects) {
     let is_enough =
         |seen: &TaskUse| of(seen).saturating_mul(100) >= watch.ns.max(1).saturating_mul(least);
     let mut found: Vec<_> = watch.tasks.iter().filter(|(_, seen)| is_enough(seen)).collect();
@@ -54,7 +55,8 @@ fn most(watch: &MachineWatch, least: u64, of: fn(&TaskUse) -> u64) -> Vec<String
     if more > 0 {
         names.push(format!("{more} more"));
     }
-    names
+    let shown = found.iter().take(SHOWN).map(|(number, _)| Subject::Process(**number));
+    (names, shown.collect())
 }
 
 /// What processors did for processes that no look has seen, as a share of one of them.

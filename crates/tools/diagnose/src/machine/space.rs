@@ -5,11 +5,15 @@ use observe::tasks::OpenCount;
 use units::ByteSize;
 
 use super::seen::MachineWatch;
-use findings::{Finding, Remedy, Severity, words};
+use findings::{Finding, Found, Remedy, Severity, Subject, words};
 
-pub(super) fn findings(watch: &MachineWatch) -> Vec<Finding> {
-    let full = watch.spaces.iter().filter_map(full);
-    let out = watch.descriptors.iter().map(out_of_descriptors);
+pub(super) fn findings(watch: &MachineWatch) -> Vec<Found> {
+    let of = |space| Some(full(space)?.about([Subject::Filesystem(space.place.clone())]));
+    let full = watch.spaces.iter().filter_map(of);
+    let out = watch
+        .descriptors
+        .iter()
+        .map(|count| out_of_descriptors(count).about([Subject::Process(count.process)]));
     full.chain(out).collect()
 }
 

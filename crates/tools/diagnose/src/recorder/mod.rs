@@ -12,7 +12,7 @@ mod threads;
 mod watch;
 
 use findings::words::plural;
-use findings::{Diagnosis, Unseen};
+use findings::{Diagnosis, Found, Unseen};
 pub use recording::{Headroom, Interface, Loss, Member, SlowWrite, State, parse_recorder};
 pub use seen::{Functions, HotFunction, Recording, Thread};
 pub use watch::watch;
@@ -35,6 +35,7 @@ pub fn diagnose(recording: &Recording) -> Diagnosis {
         .chain(recording.state.iter().flat_map(disks::findings))
         .chain(threads::findings(recording))
         .chain(recording.functions.iter().filter_map(functions::finding))
+        .map(Found::from)
         .collect();
     unseen.extend(recording.functions.iter().flat_map(|it| it.unseen.clone()));
     Diagnosis { looked_at, findings, unseen, ..Diagnosis::default() }.ranked()

@@ -7,7 +7,7 @@ use units::ByteSize;
 use super::super::tally::{DiskSeen, OperationSeen};
 use super::super::watch::IoWatch;
 use findings::words::{percent, time};
-use findings::{Finding, Remedy, Severity};
+use findings::{Finding, Found, Remedy, Severity};
 
 /// Of fewer, a quantile says nothing: ten of them lie above the 99th percentile.
 const ENOUGH: u64 = 1000;
@@ -15,14 +15,16 @@ const SLOW_NS: u64 = 100_000_000;
 const WAIT_NS: u64 = 1_000_000;
 const SMALL_BYTES: u64 = 16 << 10;
 
-pub(super) fn findings(watch: &IoWatch) -> Vec<Finding> {
+pub(super) fn findings(watch: &IoWatch) -> Vec<Found> {
     let of = |(disk, seen): (&DeviceNumber, &DiskSeen)| {
         let name = watch.device_name(*disk);
         let mut findings = Vec::new();
         for (operation, of) in &seen.operations {
             let Some(verb) = verb(*operation) else { continue };
             let one = OneKind { watch, disk: &name, verb, seen: of, all: seen };
-            findings.extend([one.slow(), one.waits(), one.small()].into_iter().flatten());
+            let found = [one.slow(), one.waits(), one.small()].into_iter().flatten();
+            let about = |finding: Finding| finding.about(super::disk_and_users(watch, *disk));
+            findings.extend(found.map(about));
         }
         findings
     };

@@ -7,7 +7,7 @@ use units::ByteSize;
 use super::super::held::{GroupSeen, Wait, moved_of};
 use super::super::watch::{IoWatch, Tracing};
 use findings::words::{percent, time};
-use findings::{Finding, Remedy, Severity};
+use findings::{Finding, Found, Remedy, Severity, Subject};
 
 /// Hundredths of the watch that a process waits at least.
 const WAITS: u64 = 10;
@@ -15,14 +15,19 @@ const WAITS: u64 = 10;
 /// of a second, so that it never comes to all of it.
 const NEAR: u64 = 80;
 
-pub(super) fn findings(watch: &IoWatch) -> Vec<Finding> {
-    let at = |group: &'_ GroupSeen| -> Vec<Finding> {
+pub(super) fn findings(watch: &IoWatch) -> Vec<Found> {
+    let at = |group: &'_ GroupSeen| -> Vec<Found> {
         // The process that waits most stands for the others.
         let most = group.waits.iter().max_by_key(|(_, wait)| wait.ns);
         let of = |(process, wait): (&u32, _)| {
             let limits = group.limited.limits.iter();
-            let at = |limit| At { watch, group, limit, process: *process, wait };
-            limits.filter_map(|limit| at(limit).finding()).collect()
+            let waiting = || group.waits.keys().map(|process| Subject::Process(*process));
+            let found = |limit: &DiskLimit| {
+                let of_disk = super::disk(watch, limit.device).into_iter();
+                let at = At { watch, group, limit, process: *process, wait };
+                Some(at.finding()?.about(of_disk.chain(waiting())))
+            };
+            limits.filter_map(found).collect()
         };
         most.map(of).unwrap_or_default()
     };

@@ -6,7 +6,7 @@ use units::ByteSize;
 use super::super::tally::{DiskSeen, PartOfDisk};
 use super::super::watch::IoWatch;
 use findings::words::{percent, time};
-use findings::{Finding, Remedy, Severity};
+use findings::{Finding, Found, Remedy, Severity};
 
 /// Hundredths of the disk's time that one process has.
 const OWNS: u64 = 75;
@@ -23,11 +23,11 @@ const LONGER: u64 = 3;
 const LONG_NS: u64 = 5_000_000;
 const MEANWHILE: u64 = 4;
 
-pub(super) fn findings(watch: &IoWatch) -> Vec<Finding> {
+pub(super) fn findings(watch: &IoWatch) -> Vec<Found> {
     watch.disks.iter().filter_map(|(disk, seen)| of(watch, *disk, seen)).collect()
 }
 
-fn of(watch: &IoWatch, disk: DeviceNumber, seen: &DiskSeen) -> Option<Finding> {
+fn of(watch: &IoWatch, disk: DeviceNumber, seen: &DiskSeen) -> Option<Found> {
     let (&owner, part) = seen.by.iter().max_by_key(|(_, part)| part.device_ns)?;
     let owns = part.device_ns.saturating_mul(100) / seen.device_ns.max(1);
     // One request at a time makes another one wait for one request.
@@ -51,7 +51,7 @@ fn of(watch: &IoWatch, disk: DeviceNumber, seen: &DiskSeen) -> Option<Finding> {
     let (&waits, other) = seen.by.iter().filter(is_kept).max_by_key(|(_, other)| other.total_ns)?;
     let name = watch.device_name(disk);
     let mean_ns = other.total_ns / other.all.count.max(1);
-    Some(Finding {
+    let finding = Finding {
         kind: "io.neighbour",
         severity: Severity::Warning,
         reach: usize::try_from(other.all.count).unwrap_or(usize::MAX),
@@ -96,5 +96,6 @@ fn of(watch: &IoWatch, disk: DeviceNumber, seen: &DiskSeen) -> Option<Finding> {
             },
             Remedy::by_hand("another disk for one of them"),
         ],
-    })
+    };
+    Some(finding.about(super::process_at(watch, waits, disk)))
 }

@@ -6,7 +6,7 @@ use units::ByteSize;
 use super::super::tally::PauseSeen;
 use super::super::watch::IoWatch;
 use findings::words::time;
-use findings::{Finding, Remedy, Severity};
+use findings::{Finding, Found, Remedy, Severity};
 
 /// Hundredths of the watch that a process is held back at least.
 const HELD: u64 = 20;
@@ -14,10 +14,11 @@ const HELD: u64 = 20;
 const ENOUGH: u64 = 5;
 const PAGE: u64 = 4096;
 
-pub(super) fn findings(watch: &IoWatch) -> Vec<Finding> {
+pub(super) fn findings(watch: &IoWatch) -> Vec<Found> {
     let of = |((process, device), seen): (&(u32, DeviceNumber), &PauseSeen)| {
         let is_held = seen.count >= ENOUGH && watch.is_share(seen.total_ns, HELD);
-        is_held.then(|| held(watch, *process, *device, seen))
+        let about = super::process_at(watch, *process, *device);
+        is_held.then(|| held(watch, *process, *device, seen).about(about))
     };
     watch.pauses.iter().filter_map(of).collect()
 }

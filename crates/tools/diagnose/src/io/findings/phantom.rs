@@ -7,7 +7,7 @@ use units::ByteSize;
 use super::super::tally::{Content, Faults, FileSeen};
 use super::super::watch::IoWatch;
 use findings::words::{percent, plural, some};
-use findings::{Finding, Remedy, Severity};
+use findings::{Finding, Found, Remedy, Severity, Subject};
 
 const PAGE: u64 = 4096;
 /// Less is no reason to look at anything.
@@ -19,14 +19,17 @@ const TOUCHES_MIN: u64 = 32;
 const AROUND_BYTES: u64 = 64 << 10;
 const NOT_AHEAD_OF_MAPPING: &str = "madvise(MADV_RANDOM)";
 
-pub(super) fn findings(watch: &IoWatch) -> Vec<Finding> {
+pub(super) fn findings(watch: &IoWatch) -> Vec<Found> {
     let of_files = watch.files.iter().flat_map(|(content, seen)| {
         let found = [
             readahead(watch, *content, seen),
             around(watch, *content, seen),
             partial(watch, *content, seen),
         ];
-        found.into_iter().flatten()
+        found.into_iter().flatten().map(|finding| {
+            let readers = seen.by.keys().map(|process| Subject::Process(*process));
+            finding.about(super::disk(watch, seen.disk).into_iter().chain(readers))
+        })
     });
     of_files.chain(arrays(watch)).collect()
 }
@@ -231,7 +234,7 @@ fn partial(watch: &IoWatch, content: Content, seen: &FileSeen) -> Option<Finding
 }
 
 /// Reads of members of an array that no program reads.
-fn arrays(watch: &IoWatch) -> impl Iterator<Item = Finding> {
+fn arrays(watch: &IoWatch) -> impl Iterator<Item = Found> {
     watch.counters.values().filter_map(|(name, gained)| {
         let fact = |what: &str| watch.facts.get(&format!("block.{name}.{what}"));
         let level = fact("md.level")
@@ -254,7 +257,7 @@ fn arrays(watch: &IoWatch) -> impl Iterator<Item = Finding> {
         } else {
             ("by the array itself", "The array compares or rebuilds its disks.")
         };
-        Some(Finding {
+        let finding = Finding {
             kind: "io.array_reads",
             severity: Severity::Warning,
             reach: usize::try_from(unasked >> 20).unwrap_or(usize::MAX),
@@ -273,6 +276,10 @@ fn arrays(watch: &IoWatch) -> impl Iterator<Item = Finding> {
                     for_good: Vec::new(),
                 },
             ],
-        })
+        };
+        let disks = members.split(' ').chain([name.as_str()]);
+        Some(
+            finding.about(disks.map(|disk| Subject::Disk(disk.to_owned())).chain([Subject::Disks])),
+        )
     })
 }

@@ -7,14 +7,14 @@ use units::ByteSize;
 use super::super::tally::{Content, FileSeen};
 use super::super::watch::IoWatch;
 use findings::words::percent;
-use findings::{Finding, Remedy, Severity};
+use findings::{Finding, Found, Remedy, Severity};
 
 /// Less is no reason to look at anything.
 const READ_MIN: u64 = 16 << 20;
 /// So many times what it asked for.
 const FACTOR: u64 = 2;
 
-pub(super) fn findings(watch: &IoWatch) -> Vec<Finding> {
+pub(super) fn findings(watch: &IoWatch) -> Vec<Found> {
     watch
         .process_counters
         .iter()
@@ -24,7 +24,7 @@ pub(super) fn findings(watch: &IoWatch) -> Vec<Finding> {
 
 /// What a process asked for counts all that it read, of whatever was in memory, of pipes and
 /// sockets, too: it may only be too much, so that the finding may only be missed.
-fn of(watch: &IoWatch, process: u32, gained: &ProcessCounters) -> Option<Finding> {
+fn of(watch: &IoWatch, process: u32, gained: &ProcessCounters) -> Option<Found> {
     let is_more =
         gained.read_bytes >= READ_MIN && gained.read_bytes / FACTOR >= gained.asked_bytes.max(1);
     let seen = watch.processes.get(&process)?;
@@ -52,7 +52,7 @@ fn of(watch: &IoWatch, process: u32, gained: &ProcessCounters) -> Option<Finding
         ),
     ];
     evidence.extend(kib.map(|kib| format!("/sys/block/{name}/queue/read_ahead_kb: {kib}")));
-    Some(Finding {
+    let finding = Finding {
         kind: "io.readahead",
         severity: Severity::Warning,
         reach: usize::try_from(seen.readahead.count).unwrap_or(usize::MAX),
@@ -75,7 +75,8 @@ fn of(watch: &IoWatch, process: u32, gained: &ProcessCounters) -> Option<Finding
                 for_good: Vec::new(),
             },
         ],
-    })
+    };
+    Some(finding.about(super::process_at(watch, process, disk)))
 }
 
 /// The disk of which most was read for a process.

@@ -10,24 +10,42 @@ use units::ByteSize;
 
 use super::super::tally::{Content, DiskSeen, SyncSeen};
 use super::super::watch::IoWatch;
+use super::discards;
 use findings::words::{percent, some, time};
-use findings::{Finding, Remedy, Severity};
+use findings::{Finding, Found, Remedy, Severity, Subject};
 
-pub(super) fn findings(watch: &IoWatch) -> Vec<Finding> {
+pub(super) fn findings(watch: &IoWatch) -> Vec<Found> {
     let of_disks = watch.disks.iter().flat_map(|(disk, seen)| {
         let name = watch.device_name(*disk);
-        [flushes(watch, &name, seen), discards(watch, &name, seen), metadata(&name, seen)]
-            .into_iter()
-            .flatten()
+        let found = [
+            flushes(watch, &name, seen),
+            discards::finding(watch, *disk, seen),
+            metadata(&name, seen),
+        ];
+        let places: Vec<Subject> = super::systems_on(watch, *disk).map(place).collect();
+        let about = super::disk_and_users(watch, *disk).into_iter().chain(places);
+        found.into_iter().flatten().map(move |finding| finding.about(about.clone()))
     });
     let of_systems = watch.filesystems.values().flat_map(|filesystem| {
-        [journal(watch, filesystem), barriers(watch, filesystem)].into_iter().flatten()
+        let disk = super::disk_of_device(watch, filesystem.device);
+        let disk = disk.into_iter().flat_map(|disk| super::disk(watch, disk));
+        let about = disk.chain([place(filesystem)]);
+        let found = [journal(watch, filesystem), barriers(watch, filesystem)];
+        found.into_iter().flatten().map(move |finding| finding.about(about.clone()))
     });
-    let syncs = watch
-        .syncs
-        .iter()
-        .filter_map(|((process, path), seen)| sync(watch, (*process, path), seen));
+    let syncs = watch.syncs.iter().filter_map(|((process, path), seen)| {
+        let finding = sync(watch, (*process, path), seen)?;
+        let disk = super::disk_of_path(watch, path);
+        let disk = disk.into_iter().flat_map(|disk| super::disk(watch, disk));
+        let place = super::system_of(watch, path).map(place);
+        Some(finding.about(disk.chain(place).chain([Subject::Disks, Subject::Process(*process)])))
+    });
     of_disks.chain(of_systems).chain(syncs).collect()
+}
+
+/// A file system, as what a finding is about.
+fn place(filesystem: &Filesystem) -> Subject {
+    Subject::Filesystem(filesystem.mount_point.display().to_string())
 }
 
 fn flushes(watch: &IoWatch, disk: &str, seen: &DiskSeen) -> Option<Finding> {
@@ -38,11 +56,6 @@ fn flushes(watch: &IoWatch, disk: &str, seen: &DiskSeen) -> Option<Finding> {
     if watch.per_second(of.all.count) < A_SECOND || !watch.is_share(spent_ns, 20) {
         return None;
     }
-    let mut by: Vec<(u64, String)> = Vec::new();
-    for (process, seen) in watch.processes.iter().filter(|(_, seen)| seen.others > 0) {
-        by.push((seen.others, watch.process_label(*process)));
-    }
-    by.sort_by(|one, other| other.cmp(one));
     let cache = watch.facts.get(&format!("block.{disk}.queue.write_cache"));
     Some(Finding {
         kind: "io.flushes",
@@ -54,10 +67,7 @@ fn flushes(watch: &IoWatch, disk: &str, seen: &DiskSeen) -> Option<Finding> {
             time(typical_ns)
         ),
         evidence: vec![
-            format!(
-                "asked for by: {}",
-                some(by.into_iter().map(|(count, who)| format!("{who}: {count}")))
-            ),
+            format!("asked for by: {}", super::askers(watch, seen, |part| part.flushes)),
             format!(
                 "99 % of the flushes take {}, the longest {}",
                 time(of.device.quantile_ns(990)),
@@ -98,9 +108,7 @@ fn sync(watch: &IoWatch, (process, path): (u32, &Path), seen: &SyncSeen) -> Opti
         let each = ByteSize(file.writes.bytes / count);
         format!("{} were written to it, {each} for each call", ByteSize(file.writes.bytes))
     }));
-    let below = watch.filesystems.values().filter(|system| path.starts_with(&system.mount_point));
-    let system = below.max_by_key(|system| system.mount_point.as_os_str().len());
-    if let Some(system) = system
+    if let Some(system) = super::system_of(watch, path)
         && let Some(commits) = watch.commits.get(&system.device)
     {
         evidence.push(format!(
@@ -132,45 +140,6 @@ fn sync(watch: &IoWatch, (process, path): (u32, &Path), seen: &SyncSeen) -> Opti
             ),
             Remedy::by_hand("a disk whose cache survives a power cut: a flush costs it nothing"),
         ],
-    })
-}
-
-fn discards(watch: &IoWatch, disk: &str, seen: &DiskSeen) -> Option<Finding> {
-    const ENOUGH: u64 = 20;
-    let of = seen.operations.get(&Operation::Discard)?;
-    let spent_ns = of.device.quantile_ns(500).saturating_mul(of.all.count);
-    if of.all.count < ENOUGH || !watch.is_share(spent_ns, 5) {
-        return None;
-    }
-    let online = watch
-        .filesystems
-        .values()
-        .filter(|filesystem| filesystem.options.split(',').any(|option| option == "discard"));
-    let places: Vec<String> =
-        online.map(|filesystem| filesystem.mount_point.display().to_string()).collect();
-    let remount = places.iter().map(|place| format!("mount -o remount,nodiscard {place}"));
-    Some(Finding {
-        kind: "io.discards",
-        severity: Severity::Warning,
-        reach: usize::try_from(of.all.count).unwrap_or(usize::MAX),
-        what: format!("{disk} got {} discards of what files had", of.all.count),
-        evidence: vec![
-            format!(
-                "{} in all; half of the discards take {} or longer",
-                ByteSize(of.all.bytes),
-                time(of.device.quantile_ns(500)),
-            ),
-            format!("mounted with discard: {}", some(places.iter().cloned())),
-        ],
-        cause:
-            "With the option discard each file that is removed has the disk forget its place at \
-                once, and many disks do nothing else meanwhile."
-                .to_owned(),
-        remedies: vec![Remedy {
-            what: "have it forget once a week".to_owned(),
-            now: remount.collect(),
-            for_good: vec!["systemctl enable --now fstrim.timer".to_owned()],
-        }],
     })
 }
 
@@ -210,14 +179,7 @@ fn journal(watch: &IoWatch, filesystem: &Filesystem) -> Option<Finding> {
     const A_SECOND: u64 = 5;
     let device = filesystem.device;
     let bytes = watch.files.get(&Content::Journal(device)).map_or(0, |seen| seen.writes.bytes);
-    let on = |content: &Content| match content {
-        Content::File(file) => file.device == device,
-        Content::Journal(of) | Content::Metadata(of) | Content::Free(of) | Content::Unknown(of) => {
-            *of == device
-        }
-        Content::Raw(_) => false,
-    };
-    let of = watch.files.iter().filter(|(content, _)| on(content));
+    let of = watch.files.iter().filter(|(content, _)| content.filesystem() == Some(device));
     let written: u64 = of.map(|(_, seen)| seen.writes.bytes).sum();
     let commits = watch.commits.get(&device).copied().unwrap_or_default();
     let is_much = bytes >= 1 << 20 && bytes * 4 >= written;
