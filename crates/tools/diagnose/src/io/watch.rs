@@ -700,6 +700,9 @@ impl<'m> Watcher<'m> {
             };
             let content = match on.iter().find(|(disk, _)| is_on(disk)) {
                 None => Content::Raw(request.disk),
+                Some((_, filesystem)) if self.is_of_journal(&request) => {
+                    Content::Journal(filesystem.device)
+                }
                 Some((disk, filesystem)) => {
                     // What is read for the file system's own use is no journal. A journal is
                     // large and in one piece: of what is written one place stands for its like.
@@ -725,6 +728,15 @@ impl<'m> Watcher<'m> {
             };
             self.seen.entry(content).or_default().add(&request);
         }
+    }
+
+    /// What the thread of a journal writes of its own. It writes data of files besides, which are
+    /// no metadata. File systems whose journal is a file of theirs do not report where it lies.
+    fn is_of_journal(&self, request: &Request) -> bool {
+        let by = self.processes.get(&request.process);
+        request.purpose.is_metadata
+            && request.purpose.operation == Operation::Write
+            && by.is_some_and(|by| by.is_kernel && by.name.starts_with("jbd2/"))
     }
 
     /// Of most files only pages were touched that were in memory.

@@ -183,9 +183,12 @@ fn journal(watch: &IoWatch, filesystem: &Filesystem) -> Option<Finding> {
     let written: u64 = of.map(|(_, seen)| seen.writes.bytes).sum();
     let commits = watch.commits.get(&device).copied().unwrap_or_default();
     let is_much = bytes >= 1 << 20 && bytes * 4 >= written;
-    if !is_much || watch.per_second(commits.count) < A_SECOND {
+    // All that is written goes there first, however rarely it commits.
+    let has_data = filesystem.options.split(',').any(|option| option == "data=journal");
+    if !is_much || (watch.per_second(commits.count) < A_SECOND && !has_data) {
         return None;
     }
+    let (cause, remedies) = if has_data { of_data() } else { of_commits(filesystem) };
     let who = changers(watch, device);
     Some(Finding {
         kind: "io.journal",
@@ -206,22 +209,41 @@ fn journal(watch: &IoWatch, filesystem: &Filesystem) -> Option<Finding> {
             format!("files are changed by: {who}"),
             format!("mounted with: {}", filesystem.options),
         ],
-        cause: "Each fsync of a file that has grown, or whose times have changed, commits the \
-                journal: a block for each table that was touched, and one to end it."
-            .to_owned(),
-        remedies: vec![
-            Remedy::by_hand("preallocate, and end with fdatasync instead of fsync"),
-            Remedy {
-                what: "keep times in memory".to_owned(),
-                now: vec![format!(
-                    "mount -o remount,lazytime {}",
-                    filesystem.mount_point.display()
-                )],
-                for_good: Vec::new(),
-            },
-            Remedy::by_hand("a journal on another disk (tune2fs -J device=)"),
-        ],
+        cause,
+        remedies,
     })
+}
+
+/// Of a journal that commits often.
+fn of_commits(filesystem: &Filesystem) -> (String, Vec<Remedy>) {
+    let cause = "Each fsync of a file that has grown, or whose times have changed, commits the \
+                 journal: a block for each table that was touched, and one to end it.";
+    let lazily = Remedy {
+        what: "keep times in memory".to_owned(),
+        now: vec![format!("mount -o remount,lazytime {}", filesystem.mount_point.display())],
+        for_good: Vec::new(),
+    };
+    let remedies = vec![
+        Remedy::by_hand("preallocate, and end with fdatasync instead of fsync"),
+        lazily,
+        Remedy::by_hand("a journal on another disk (tune2fs -J device=)"),
+    ];
+    (cause.to_owned(), remedies)
+}
+
+/// Of one that has the data of files, too.
+fn of_data() -> (String, Vec<Remedy>) {
+    let cause = "The file system is mounted with data=journal: the data of files are written \
+                 twice, to the journal first and then to their place.";
+    let remedies = vec![
+        Remedy::by_hand(
+            "data=ordered, which is usual: unmount the file system, take data=journal out of \
+             /etc/fstab (and tune2fs -o ^journal_data, where it is kept in the file system), and \
+             mount it again",
+        ),
+        Remedy::by_hand("a journal on another disk (tune2fs -J device=)"),
+    ];
+    (cause.to_owned(), remedies)
 }
 
 /// Who changes files of a file system, the most first.
