@@ -7,12 +7,14 @@ use std::path::PathBuf;
 use blockdev::owners::Owner;
 use blockdev::placement::{Disk, FileExtent, Filesystem};
 use diagnose::io::{Content, FileKey, Groups, IoWatch, Machine, Tracing, diagnose, watch};
-use findings::Diagnosis;
+use findings::{Diagnosis, Finding};
 use host::DeviceNumber;
 use observe::cgroups::{DiskLimit, GroupLook, Limited, Member, Moved, Unit};
 use observe::facts::Facts;
 use observe::io::{DiskCounters, OpenFile, Process, ProcessCounters};
-use observe::tracepoints::{BlockRequest, FilePage, Happened, Operation, Purpose, TraceEvent};
+use observe::tracepoints::{
+    BlockRequest, FilePage, Happened, Operation, Purpose, Sync, TraceEvent,
+};
 use units::{ManualClock, NANOS_PER_SECOND, Timestamp};
 
 const DISK: DeviceNumber = DeviceNumber { major: 8, minor: 0 };
@@ -25,6 +27,8 @@ const INODE: u64 = 12;
 const RECORDER: u32 = 412;
 const BACKUP: u32 = 79;
 const KERNEL: u32 = 33;
+const JOURNAL: u32 = 34;
+const TRIM: u32 = 35;
 
 #[derive(Default)]
 struct Made {
@@ -70,6 +74,8 @@ impl Machine for Made {
             RECORDER => Some(Process { name: "recorder".to_owned(), is_kernel: false }),
             BACKUP => Some(Process { name: "backup".to_owned(), is_kernel: false }),
             KERNEL => Some(Process { name: "kworker/u8:2+flush-8:0".to_owned(), is_kernel: true }),
+            JOURNAL => Some(Process { name: "jbd2/sda1-8".to_owned(), is_kernel: true }),
+            TRIM => Some(Process { name: "fstrim".to_owned(), is_kernel: false }),
             _ => None,
         }
     }
@@ -326,7 +332,7 @@ fn syncs(count: u64, wait_us: u64, descriptor: u32) -> IoWatch {
     let mut events = Vec::new();
     for call in 0..count {
         let begun_us = call * (900_000 / count);
-        events.push(event(begun_us, Happened::SyncBegun { descriptor }));
+        events.push(event(begun_us, Happened::SyncBegun(Sync::File(descriptor))));
         events.extend(request(begun_us + 1, RECORDER, "WS", (in_file(call << 12), 4096)));
         events.push(event(begun_us + wait_us, Happened::SyncEnded));
         let committed = Happened::Committed { device: PARTITION, blocks: 3 };
@@ -435,16 +441,159 @@ fn flushes_and_discards_that_take_the_time_are_found() {
         };
         (0..count).flat_map(one).collect::<Vec<_>>()
     };
-    let options = "rw,discard";
+    let options = "rw,relatime";
     let of = |events| diagnose(&seen(Made { events, options, ..Made::default() }));
     let report = of(many("F", 0, 200));
     is(&report, &["io.flushes"]);
     assert!(report.findings[0].evidence[0].contains("recorder (process 412): 200"));
     is(&of(many("F", 0, 10)), &[]);
-    let report = of(many("D", 1 << 20, 100));
-    is(&report, &["io.discards"]);
-    assert_eq!(report.findings[0].remedies[0].now, ["mount -o remount,nodiscard /store"]);
+    is(&of(many("D", 1 << 20, 100)), &["io.discards"]);
     is(&of(many("D", 1 << 20, 5)), &[]);
+}
+
+#[test]
+fn discards_are_of_who_asks_for_them_and_of_what_is_mounted_on_that_disk() {
+    let other = DeviceNumber { major: 7, minor: 0 };
+    let of = |process, options, disk| {
+        let one = |number: u64| {
+            let mut events = request(number * 4000, process, "D", (in_file(0), 1 << 20));
+            events[2].time_ns += 3_800_000;
+            for event in &mut events {
+                match &mut event.happened {
+                    Happened::Queued(request)
+                    | Happened::Issued(request)
+                    | Happened::Completed(request) => request.device = disk,
+                    _ => {}
+                }
+            }
+            events
+        };
+        let events = (0..100).flat_map(one).collect();
+        let report = diagnose(&seen(Made { events, options, ..Made::default() }));
+        is(&report, &["io.discards"]);
+        let Finding { evidence, cause, remedies, .. } = &report.findings[0].finding;
+        let commands: Vec<String> =
+            remedies.iter().flat_map(|it| it.now.iter().chain(&it.for_good).cloned()).collect();
+        (evidence.join("\n"), cause.clone(), commands.join("\n"))
+    };
+    let (evidence, cause, commands) = of(KERNEL, "rw,discard", DISK);
+    assert!(evidence.contains("of sda mounted with discard: /store"), "{evidence}");
+    assert!(cause.contains("With the option discard"), "{cause}");
+    assert!(commands.starts_with("mount -o remount,nodiscard /store"), "{commands}");
+    // A program on another disk, which has no file system.
+    let (evidence, cause, commands) = of(RECORDER, "rw,discard", other);
+    assert!(!evidence.contains("/store"), "{evidence}");
+    assert!(cause.starts_with("recorder (process 412) asks for them itself"), "{cause}");
+    assert_eq!(commands, "");
+    let (_, cause, commands) = of(TRIM, "rw,discard", DISK);
+    assert!(cause.starts_with("fstrim (process 35)"), "{cause}");
+    assert_eq!(commands, "");
+    let (_, cause, commands) = of(RECORDER, "rw,discard=async", DISK);
+    assert!(cause.contains("do not tell these apart"), "{cause}");
+    assert!(commands.contains("nodiscard /store"), "{commands}");
+    let (_, cause, commands) = of(KERNEL, "rw", DISK);
+    assert!(cause.contains("no file system on the disk is mounted with discard"), "{cause}");
+    assert_eq!(commands, "");
+}
+
+#[test]
+fn flushes_are_of_those_who_ask_for_them_on_that_disk() {
+    let mut events = Vec::new();
+    for number in 0..200 {
+        let mut flush = request(number * 4000, RECORDER, "F", (0, 0));
+        flush[2].time_ns += 3_800_000;
+        events.extend(flush);
+    }
+    for number in 0..50 {
+        events.extend(request(number * 4000 + 10, BACKUP, "D", (in_file(0), 4096)));
+    }
+    events.sort_by_key(|event| event.time_ns);
+    let report = diagnose(&seen(Made { events, ..Made::default() }));
+    is(&report, &["io.flushes"]);
+    assert_eq!(report.findings[0].evidence[0], "asked for by: recorder (process 412): 200");
+}
+
+/// So many waits in a second, each of so many microseconds, as the file system tells of them.
+fn durable(begin: Option<Sync>, options: &'static str, threads: u32) -> Diagnosis {
+    let mut events = Vec::new();
+    for call in 0..100_u64 {
+        for thread in 0..threads {
+            let mut add = |at_us: u64, happened| {
+                let (time_ns, process, thread) = (at_us * 1000, RECORDER, RECORDER + thread);
+                events.push(TraceEvent { time_ns, process, thread, happened });
+            };
+            let at_us = call * 9000 + u64::from(thread);
+            if let Some(sync) = begin {
+                add(at_us, Happened::SyncBegun(sync));
+            }
+            add(at_us + 10, Happened::FileSyncBegun { device: PARTITION, inode: INODE });
+            add(at_us + 8000, Happened::FileSyncEnded);
+            if begin.is_some() {
+                add(at_us + 8010, Happened::SyncEnded);
+            }
+        }
+    }
+    events.sort_by_key(|event| event.time_ns);
+    diagnose(&seen(Made { events, options, ..Made::default() }))
+}
+
+#[test]
+fn writes_that_are_durable_when_they_return_are_waited_for_as_calls_are() {
+    let said = |report: &Diagnosis| {
+        is(report, &["io.sync_waits"]);
+        let Finding { what, cause, remedies, .. } = &report.findings[0].finding;
+        let now: Vec<&String> = remedies.iter().flat_map(|it| &it.now).collect();
+        format!("{what}. {cause} {now:?}")
+    };
+    let opened = said(&durable(None, "rw,relatime", 1));
+    let words = "recorder (process 412) waited 0.8 s of 1.0 s for writes to /store/idx to become";
+    assert!(opened.contains(words) && opened.contains("O_SYNC or O_DSYNC"), "{opened}");
+    let mounted = said(&durable(None, "rw,sync,relatime", 1));
+    assert!(mounted.contains("mounted with the option sync"), "{mounted}");
+    assert!(mounted.contains("mount -o remount,async /store"), "{mounted}");
+    // What the file system does within a call is a part of that.
+    let call = said(&durable(Some(Sync::File(3)), "rw", 1));
+    assert!(call.contains("0.8 s of 1.0 s for fsync of /store/idx"), "{call}");
+    let mapping = said(&durable(Some(Sync::Mapping), "rw", 1));
+    assert!(mapping.contains("for msync of /store/idx"), "{mapping}");
+    let all = said(&durable(Some(Sync::Filesystem(3)), "rw", 1));
+    assert!(all.contains("for syncfs of /store"), "{all}");
+    assert!(said(&durable(Some(Sync::Everything), "rw", 1)).contains("sync of all file systems"));
+}
+
+#[test]
+fn several_threads_wait_together() {
+    let report = durable(None, "rw", 8);
+    let what = &report.findings[0].what;
+    assert!(what.starts_with("8 threads of recorder (process 412) waited for writes"), "{what}");
+    assert!(what.ends_with("6.4 s together, in 1.0 s"), "{what}");
+}
+
+#[test]
+fn a_journal_that_gets_all_data_is_found_by_the_thread_that_writes_it() {
+    let mut events = Vec::new();
+    for write in 0..50 {
+        let place = (PARTITION_BEGIN + (900 << 20) + (write << 20), 1 << 20);
+        events.extend(request(write * 1000, JOURNAL, "WSM", place));
+        events.extend(request(write * 1000 + 500, KERNEL, "W", (in_file(write << 20), 1 << 20)));
+    }
+    let commit = Happened::Committed { device: PARTITION, blocks: 9000 };
+    events.push(TraceEvent {
+        time_ns: 60_000_000,
+        process: JOURNAL,
+        thread: JOURNAL,
+        happened: commit,
+    });
+    events.sort_by_key(|event| event.time_ns);
+    let of = |options| diagnose(&seen(Made { events: events.clone(), options, ..Made::default() }));
+    let report = of("rw,data=journal");
+    is(&report, &["io.journal"]);
+    let found = &report.findings[0];
+    assert_eq!(found.what, "50 % of what is written to /store goes to its journal");
+    assert!(found.cause.contains("written twice"), "{}", found.cause);
+    assert!(found.remedies.iter().all(|remedy| remedy.now.is_empty()), "{found:?}");
+    // One commit a second is no habit of another file system.
+    is(&of("rw,relatime"), &[]);
 }
 
 #[test]

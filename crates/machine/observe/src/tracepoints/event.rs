@@ -96,6 +96,19 @@ pub struct FilePage {
     pub index: u64,
 }
 
+/// A call that makes files durable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sync {
+    /// `fsync` or `fdatasync` of a descriptor.
+    File(u32),
+    /// `syncfs` of a descriptor.
+    Filesystem(u32),
+    /// `msync` of some memory.
+    Mapping,
+    /// `sync`.
+    Everything,
+}
+
 /// What a tracepoint reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Happened {
@@ -122,13 +135,20 @@ pub enum Happened {
         /// How many, a power of two.
         pages: u64,
     },
-    /// A thread asks that a file of its process become durable (`fsync`, `fdatasync`), and waits.
-    SyncBegun {
-        /// Its descriptor.
-        descriptor: u32,
-    },
-    /// Its wait is over.
+    /// A thread asks that files become durable, and waits.
+    SyncBegun(Sync),
+    /// Its call is over.
     SyncEnded,
+    /// The file system begins to make a file durable for the thread that runs (ext4): within one of
+    /// those calls, or because what is written to the file is to be durable at once.
+    FileSyncBegun {
+        /// What the file system is on.
+        device: DeviceNumber,
+        /// The file's number there.
+        inode: u64,
+    },
+    /// It has done that.
+    FileSyncEnded,
     /// The process has changed more of files than disks have taken, and may not go on for a while
     /// (`balance_dirty_pages`).
     Paused {
@@ -184,7 +204,12 @@ pub(super) enum Kind {
     Mapped,
     Cached,
     SyncBegun,
+    FilesystemSyncBegun,
+    MappingSyncBegun,
+    EverythingSyncBegun,
     SyncEnded,
+    FileSyncBegun,
+    FileSyncEnded,
     Paused,
     ReleaseBegun,
     ReleaseEnded,
@@ -215,8 +240,10 @@ impl Decoder {
             Kind::Dirtied => ["name", "ino", "index", "index"],
             Kind::Faulted | Kind::Mapped => ["s_dev", "i_ino", "index", "index"],
             Kind::Cached => ["s_dev", "i_ino", "index", "order"],
-            Kind::SyncBegun => ["fd"; 4],
-            Kind::SyncEnded => ["ret"; 4],
+            Kind::SyncBegun | Kind::FilesystemSyncBegun => ["fd"; 4],
+            Kind::MappingSyncBegun | Kind::EverythingSyncBegun => ["__syscall_nr"; 4],
+            Kind::SyncEnded | Kind::FileSyncEnded => ["ret"; 4],
+            Kind::FileSyncBegun => ["dev", "ino", "dev", "dev"],
             Kind::Paused => ["bdi", "pause", "dirty", "limit"],
             Kind::ReleaseBegun | Kind::ReleaseEnded => ["function"; 4],
             Kind::Handed => ["len", "common_flags", "len", "len"],
@@ -266,8 +293,15 @@ impl Decode for Decoder {
                 let order = four.short(record)?;
                 Happened::Cached { first: page(device(one)?)?, pages: 1_u64.checked_shl(order)? }
             }
-            Kind::SyncBegun => Happened::SyncBegun { descriptor: one.short(record)? },
+            Kind::SyncBegun => Happened::SyncBegun(Sync::File(one.short(record)?)),
+            Kind::FilesystemSyncBegun => Happened::SyncBegun(Sync::Filesystem(one.short(record)?)),
+            Kind::MappingSyncBegun => Happened::SyncBegun(Sync::Mapping),
+            Kind::EverythingSyncBegun => Happened::SyncBegun(Sync::Everything),
             Kind::SyncEnded => Happened::SyncEnded,
+            Kind::FileSyncBegun => {
+                Happened::FileSyncBegun { device: device(one)?, inode: two.number(record)? }
+            }
+            Kind::FileSyncEnded => Happened::FileSyncEnded,
             Kind::Paused => {
                 let device = str::from_utf8(one.text(record)?).ok()?.parse().ok()?;
                 // Negative where it needs not sleep.

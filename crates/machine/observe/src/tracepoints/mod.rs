@@ -22,7 +22,7 @@ mod set;
 use std::path::Path;
 
 pub use attempts::{AttemptEnd, ConnectAttempts, FailedAttempt};
-pub use event::{BlockRequest, FilePage, Happened, Operation, Purpose, TraceEvent};
+pub use event::{BlockRequest, FilePage, Happened, Operation, Purpose, Sync, TraceEvent};
 use event::{Decoder, Kind, Set};
 use format::Format;
 use host::DeviceNumber;
@@ -78,6 +78,14 @@ impl Tracer {
             (Kind::SyncEnded, "syscalls/sys_exit_fsync"),
             (Kind::SyncBegun, "syscalls/sys_enter_fdatasync"),
             (Kind::SyncEnded, "syscalls/sys_exit_fdatasync"),
+            (Kind::FilesystemSyncBegun, "syscalls/sys_enter_syncfs"),
+            (Kind::SyncEnded, "syscalls/sys_exit_syncfs"),
+            (Kind::MappingSyncBegun, "syscalls/sys_enter_msync"),
+            (Kind::SyncEnded, "syscalls/sys_exit_msync"),
+            (Kind::EverythingSyncBegun, "syscalls/sys_enter_sync"),
+            (Kind::SyncEnded, "syscalls/sys_exit_sync"),
+            (Kind::FileSyncBegun, "ext4/ext4_sync_file_enter"),
+            (Kind::FileSyncEnded, "ext4/ext4_sync_file_exit"),
             (Kind::Committed, "jbd2/jbd2_run_stats"),
             (Kind::Paused, "writeback/balance_dirty_pages"),
         ];
@@ -174,7 +182,12 @@ pub(crate) fn read_any_records(layout: &str, records: &[u8]) -> Vec<TraceEvent> 
         Kind::Mapped,
         Kind::Cached,
         Kind::SyncBegun,
+        Kind::FilesystemSyncBegun,
+        Kind::MappingSyncBegun,
+        Kind::EverythingSyncBegun,
         Kind::SyncEnded,
+        Kind::FileSyncBegun,
+        Kind::FileSyncEnded,
         Kind::Paused,
         Kind::ReleaseBegun,
         Kind::ReleaseEnded,

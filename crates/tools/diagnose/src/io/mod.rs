@@ -10,6 +10,7 @@ mod held;
 mod live;
 mod requests;
 mod shares;
+mod syncs;
 mod tally;
 mod touches;
 mod watch;
@@ -20,11 +21,11 @@ pub use host::DeviceNumber;
 pub use live::{Live, Target};
 pub use observe::cgroups::{DiskLimit, GroupLook, Limited, Unit};
 pub use observe::io::{DiskCounters, Touch, TouchKind};
-pub use observe::tracepoints::Operation;
+pub use observe::tracepoints::{Operation, Sync};
 pub use requests::Request;
 pub use tally::{
     Amount, Content, DiskSeen, Faults, FileSeen, OperationSeen, PartOfDisk, PauseSeen, Places,
-    ProcessSeen, SyncSeen,
+    ProcessSeen, SyncBy, SyncKey, SyncSeen,
 };
 pub use touches::{TouchFilter, Toucher, Touches, Who, touches, watch_files};
 pub use watch::{IoWatch, Machine, Tracing, watch};

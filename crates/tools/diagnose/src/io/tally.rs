@@ -1,6 +1,7 @@
 //! Requests added up: by disk, by process, by file, over time and place.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
 
 use host::DeviceNumber;
 use observe::tracepoints::Operation;
@@ -184,6 +185,32 @@ impl Content {
     }
 }
 
+/// By what a process has files made durable.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum SyncBy {
+    /// `fsync` or `fdatasync`.
+    Call,
+    /// `syncfs`, of a whole file system.
+    Filesystem,
+    /// `sync`, of all file systems.
+    Everything,
+    /// `msync`.
+    Mapping,
+    /// Writes, each of which is durable when it returns.
+    Write,
+}
+
+/// Who waits for which file to become durable.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct SyncKey {
+    /// Process id.
+    pub process: u32,
+    /// How it asks for that.
+    pub by: SyncBy,
+    /// The file, or one of the file system; `None` where it is not known.
+    pub path: Option<PathBuf>,
+}
+
 /// What a process waited for until a file was durable.
 #[derive(Clone, Debug, Default)]
 pub struct SyncSeen {
@@ -191,12 +218,20 @@ pub struct SyncSeen {
     pub waits: Histogram,
     /// All of them together, of all its threads.
     pub total_ns: u64,
+    /// Threads that waited, some of them.
+    pub threads: BTreeSet<u32>,
 }
 
+/// Threads that are told apart.
+const THREADS_MAX: usize = 1 << 10;
+
 impl SyncSeen {
-    pub(super) fn add(&mut self, ns: u64) {
+    pub(super) fn add(&mut self, thread: u32, ns: u64) {
         self.waits.add(ns);
         self.total_ns = self.total_ns.saturating_add(ns);
+        if self.threads.len() < THREADS_MAX {
+            self.threads.insert(thread);
+        }
     }
 }
 

@@ -18,7 +18,10 @@ use units::{NANOS_PER_SECOND, Sleep};
 use super::files::{FileKey, Files};
 use super::held::{GroupSeen, Groups, Held};
 use super::requests::{Request, Requests};
-use super::tally::{Amount, Content, DiskSeen, Faults, FileSeen, PauseSeen, ProcessSeen, SyncSeen};
+use super::syncs::Syncs;
+use super::tally::{
+    Amount, Content, DiskSeen, Faults, FileSeen, PauseSeen, ProcessSeen, SyncKey, SyncSeen,
+};
 
 /// What is asked of a machine.
 pub trait Machine: Groups {
@@ -96,7 +99,7 @@ pub struct IoWatch {
     /// Processes that we may not look into.
     pub unseen_processes: usize,
     /// Who waited for which file to become durable.
-    pub syncs: BTreeMap<(u32, PathBuf), SyncSeen>,
+    pub syncs: BTreeMap<SyncKey, SyncSeen>,
     /// Processes that were held back because they changed more of files than a device has taken.
     pub pauses: BTreeMap<(u32, DeviceNumber), PauseSeen>,
     /// Commits of journals, and the blocks that they wrote.
@@ -142,7 +145,8 @@ impl IoWatch {
 
     /// Leaves out what is not below a folder, or not this file.
     pub fn keep_below(&mut self, place: &std::path::Path) {
-        self.syncs.retain(|(_, path), _| path.starts_with(place));
+        let is_below = |path: &PathBuf| path.starts_with(place);
+        self.syncs.retain(|key, _| key.path.as_ref().is_some_and(is_below));
         let names = &self.names;
         self.files.retain(|content, _| match content {
             Content::File(file) => names.get(file).is_some_and(|name| name.starts_with(place)),
@@ -201,8 +205,8 @@ const PAGES_MAX: usize = 1 << 18;
 const NEAR_PAGES: u64 = 64;
 /// Pages that are mapped with one (`fault_around_bytes`).
 const AROUND_PAGES: u64 = 16;
-/// Files, descriptors and threads that are waited for or wait at the same time.
-const SYNCS_MAX: usize = 1 << 14;
+/// Processes and disks that they wait for.
+const PAUSES_MAX: usize = 1 << 14;
 /// Files of which is known who touched their pages.
 const TOUCHED_MAX: usize = 1 << 16;
 /// Files that are looked for on their disks in a round.
@@ -265,11 +269,7 @@ struct Watcher<'m> {
     changed: BTreeSet<FilePage>,
     /// Large folios by their first page, and how many pages each has.
     folios: BTreeMap<FilePage, u64>,
-    syncs: BTreeMap<(u32, PathBuf), SyncSeen>,
-    /// By thread: when it began to wait, and for which descriptor of which process.
-    sync_under_way: BTreeMap<u32, (u64, (u32, u32))>,
-    /// Descriptors that were waited for, and what they lead to.
-    descriptors: BTreeMap<(u32, u32), PathBuf>,
+    syncs: Syncs,
     pauses: BTreeMap<(u32, DeviceNumber), PauseSeen>,
     commits: BTreeMap<DeviceNumber, Amount>,
     held: Held,
@@ -360,9 +360,7 @@ impl<'m> Watcher<'m> {
             waiting: Vec::new(),
             changed: BTreeSet::new(),
             folios: BTreeMap::new(),
-            syncs: BTreeMap::new(),
-            sync_under_way: BTreeMap::new(),
-            descriptors: BTreeMap::new(),
+            syncs: Syncs::default(),
             pauses: BTreeMap::new(),
             commits: BTreeMap::new(),
             held: Held::default(),
@@ -387,8 +385,14 @@ impl<'m> Watcher<'m> {
                         touched.fault(event.process, page.index, is_in_memory);
                     }
                 }
-                Happened::SyncBegun { descriptor } => self.sync_begun(&event, descriptor),
-                Happened::SyncEnded => self.sync_ended(&event),
+                Happened::SyncBegun(sync) => {
+                    let own = self.machine.own();
+                    self.syncs.begun(self.machine, own, &event, sync);
+                }
+                Happened::FileSyncBegun { device, inode } => {
+                    self.file_sync_begun(&event, FileKey { device, inode });
+                }
+                Happened::SyncEnded | Happened::FileSyncEnded => self.sync_ended(&event),
                 Happened::Cached { first, pages } => {
                     if self.folios.len() < PAGES_MAX || self.folios.contains_key(&first) {
                         self.folios.insert(first, pages);
@@ -440,23 +444,18 @@ impl<'m> Watcher<'m> {
         has_room.then(|| self.touched.entry(key).or_default())
     }
 
-    /// The path is asked for at once: the descriptor may be another file's soon.
-    fn sync_begun(&mut self, event: &TraceEvent, descriptor: u32) {
-        let key = (event.process, descriptor);
-        if self.machine.own() == Some(event.process) || self.sync_under_way.len() >= SYNCS_MAX {
-            return;
+    /// Workers of the kernel make files durable for devices that are built on them.
+    fn file_sync_begun(&mut self, event: &TraceEvent, file: FileKey) {
+        let number = self.number(event.process);
+        let is_kernel = self.processes.get(&number).is_some_and(|seen| seen.is_kernel);
+        if !is_kernel && self.machine.own() != Some(event.process) {
+            self.syncs.file_begun(event, file);
         }
-        // A process that has ended meanwhile leaves what was known of it.
-        let path = self.machine.path_of(event.process, descriptor);
-        if let Some(path) = path.filter(|_| self.descriptors.len() < SYNCS_MAX) {
-            self.descriptors.insert(key, path);
-        }
-        self.sync_under_way.insert(event.thread, (event.time_ns, key));
     }
 
     fn paused(&mut self, process: u32, device: DeviceNumber, once: PauseSeen) {
         let key = (self.number(process), device);
-        if once.total_ns > 0 && (self.pauses.len() < SYNCS_MAX || self.pauses.contains_key(&key)) {
+        if once.total_ns > 0 && (self.pauses.len() < PAUSES_MAX || self.pauses.contains_key(&key)) {
             let seen = self.pauses.entry(key).or_default();
             *seen = PauseSeen {
                 count: seen.count.saturating_add(1),
@@ -467,11 +466,15 @@ impl<'m> Watcher<'m> {
     }
 
     fn sync_ended(&mut self, event: &TraceEvent) {
-        let Some((begun_ns, key)) = self.sync_under_way.remove(&event.thread) else { return };
-        let Some(path) = self.descriptors.get(&key).cloned() else { return };
-        let who = (self.number(key.0), path);
-        if self.syncs.len() < SYNCS_MAX || self.syncs.contains_key(&who) {
-            self.syncs.entry(who).or_default().add(event.time_ns.saturating_sub(begun_ns));
+        let is_call = event.happened == Happened::SyncEnded;
+        if let Some(ended) = self.syncs.ended(event, is_call) {
+            let process = self.number(ended.process);
+            let path = match ended.file {
+                Some(file) => self.files.name(file).cloned(),
+                None => ended.path,
+            };
+            let key = SyncKey { process, by: ended.by, path };
+            self.syncs.add(key, event.thread, ended.ns);
         }
     }
 
@@ -669,7 +672,7 @@ impl<'m> Watcher<'m> {
             disks: self.disks,
             processes: self.processes,
             files: self.seen,
-            syncs: self.syncs,
+            syncs: self.syncs.finish(),
             pauses: self.pauses,
             commits: self.commits,
             groups: self.held.finish(),

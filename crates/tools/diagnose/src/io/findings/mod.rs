@@ -7,6 +7,7 @@ mod neighbours;
 mod pauses;
 mod phantom;
 mod readahead;
+mod syncs;
 mod systems;
 
 use std::collections::BTreeSet;
@@ -15,7 +16,7 @@ use std::path::Path;
 use blockdev::placement::Filesystem;
 use host::DeviceNumber;
 
-use super::tally::{DiskSeen, PartOfDisk};
+use super::tally::{DiskSeen, PartOfDisk, SyncKey};
 use super::watch::{IoWatch, Tracing};
 use findings::words::some;
 use findings::{Found, Subject, Unseen};
@@ -24,6 +25,7 @@ pub(super) fn all(watch: &IoWatch) -> Vec<Found> {
     let mut findings = phantom::findings(watch);
     findings.extend(disks::findings(watch));
     findings.extend(systems::findings(watch));
+    findings.extend(syncs::findings(watch));
     findings.extend(limits::findings(watch));
     findings.extend(neighbours::findings(watch));
     findings.extend(pauses::findings(watch));
@@ -46,8 +48,10 @@ fn process_at(watch: &IoWatch, process: u32, at: DeviceNumber) -> [Subject; 3] {
 /// because they changed too much.
 fn disk_and_users(watch: &IoWatch, at: DeviceNumber) -> Vec<Subject> {
     let requests = watch.disks.get(&at).into_iter().flat_map(|seen| seen.by.keys().copied());
-    let is_here = |path: &Path| disk_of_path(watch, path) == Some(at);
-    let syncs = watch.syncs.keys().filter(|(_, path)| is_here(path)).map(|(process, _)| *process);
+    let is_here = |key: &&SyncKey| {
+        key.path.as_ref().is_some_and(|path| disk_of_path(watch, path) == Some(at))
+    };
+    let syncs = watch.syncs.keys().filter(is_here).map(|key| key.process);
     let pauses = watch.pauses.keys().filter(|(_, device)| *device == at);
     let users: BTreeSet<u32> =
         requests.chain(syncs).chain(pauses.map(|(process, _)| *process)).collect();

@@ -1,14 +1,11 @@
 //! What file systems do besides: journals, flushes, metadata, discards; and what they leave out.
 
-use core::time::Duration;
-use std::path::Path;
-
 use blockdev::placement::Filesystem;
 use host::DeviceNumber;
 use observe::tracepoints::Operation;
 use units::ByteSize;
 
-use super::super::tally::{Content, DiskSeen, SyncSeen};
+use super::super::tally::{Content, DiskSeen};
 use super::super::watch::IoWatch;
 use super::discards;
 use findings::words::{percent, some, time};
@@ -33,18 +30,11 @@ pub(super) fn findings(watch: &IoWatch) -> Vec<Found> {
         let found = [journal(watch, filesystem), barriers(watch, filesystem)];
         found.into_iter().flatten().map(move |finding| finding.about(about.clone()))
     });
-    let syncs = watch.syncs.iter().filter_map(|((process, path), seen)| {
-        let finding = sync(watch, (*process, path), seen)?;
-        let disk = super::disk_of_path(watch, path);
-        let disk = disk.into_iter().flat_map(|disk| super::disk(watch, disk));
-        let place = super::system_of(watch, path).map(place);
-        Some(finding.about(disk.chain(place).chain([Subject::Disks, Subject::Process(*process)])))
-    });
-    of_disks.chain(of_systems).chain(syncs).collect()
+    of_disks.chain(of_systems).collect()
 }
 
 /// A file system, as what a finding is about.
-fn place(filesystem: &Filesystem) -> Subject {
+pub(super) fn place(filesystem: &Filesystem) -> Subject {
     Subject::Filesystem(filesystem.mount_point.display().to_string())
 }
 
@@ -78,67 +68,15 @@ fn flushes(watch: &IoWatch, disk: &str, seen: &DiskSeen) -> Option<Finding> {
                 cache.map_or("unknown", String::as_str)
             ),
         ],
-        cause: "Each fsync, and each commit of a journal, ends with a flush of the disk's own \
-                cache; what is written meanwhile waits."
+        cause: "Each fsync, each write that is to be durable at once (O_SYNC), and each commit of \
+                a journal ends with a flush of the disk's own cache; what is written meanwhile \
+                waits."
             .to_owned(),
         remedies: vec![
-            Remedy::by_hand("fewer fsyncs, or one for several files and records"),
-            Remedy::by_hand("disks whose cache survives a power cut: they need no flush"),
-        ],
-    })
-}
-
-/// A process that waits for its files to become durable, and does little else.
-fn sync(watch: &IoWatch, (process, path): (u32, &Path), seen: &SyncSeen) -> Option<Finding> {
-    const ENOUGH: u64 = 10;
-    let count = seen.waits.count();
-    if count < ENOUGH || !watch.is_share(seen.total_ns, 20) {
-        return None;
-    }
-    let (who, name) = (watch.process_label(process), path.display());
-    let mut evidence = vec![format!(
-        "{count} calls: half of them take {} at most, 99 % {}, the longest {}",
-        time(seen.waits.quantile_ns(500)),
-        time(seen.waits.quantile_ns(990)),
-        time(seen.waits.max_ns()),
-    )];
-    let known = watch.names.iter().find(|(_, known)| known.as_path() == path);
-    let file = known.and_then(|(file, _)| watch.files.get(&Content::File(*file)));
-    evidence.extend(file.map(|file| {
-        let each = ByteSize(file.writes.bytes / count);
-        format!("{} were written to it, {each} for each call", ByteSize(file.writes.bytes))
-    }));
-    if let Some(system) = super::system_of(watch, path)
-        && let Some(commits) = watch.commits.get(&system.device)
-    {
-        evidence.push(format!(
-            "the journal of {} committed {} times meanwhile, {} blocks each in the mean",
-            system.mount_point.display(),
-            commits.count,
-            commits.bytes / commits.count.max(1),
-        ));
-    }
-    Some(Finding {
-        kind: "io.sync_waits",
-        severity: Severity::Warning,
-        reach: usize::try_from(count).unwrap_or(usize::MAX),
-        what: format!(
-            "{who} waited {:.1} s of {:.1} s for fsync of {name}",
-            Duration::from_nanos(seen.total_ns).as_secs_f64(),
-            watch.seconds()
-        ),
-        evidence,
-        cause: "fsync returns when the disk has the data for good; where the file has grown or \
-                its times have changed, the journal of the file system is written as well, and \
-                the disk's cache is flushed for each."
-            .to_owned(),
-        remedies: vec![
-            Remedy::by_hand("one fsync for several records, or for several writers together"),
             Remedy::by_hand(
-                "fdatasync, on a file that has its length already (fallocate, and written once): \
-                 the journal is not needed then",
+                "fewer fsyncs and durable writes, or one for several files and records",
             ),
-            Remedy::by_hand("a disk whose cache survives a power cut: a flush costs it nothing"),
+            Remedy::by_hand("disks whose cache survives a power cut: they need no flush"),
         ],
     })
 }
