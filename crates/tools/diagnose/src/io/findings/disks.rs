@@ -13,6 +13,8 @@ use findings::{Finding, Found, Remedy, Severity};
 const ENOUGH: u64 = 1000;
 const SLOW_NS: u64 = 100_000_000;
 const WAIT_NS: u64 = 1_000_000;
+/// So many requests at the same time make each other wait.
+const DEEP: u64 = 4;
 const SMALL_BYTES: u64 = 16 << 10;
 
 pub(super) fn findings(watch: &IoWatch) -> Vec<Found> {
@@ -21,8 +23,10 @@ pub(super) fn findings(watch: &IoWatch) -> Vec<Found> {
         let mut findings = Vec::new();
         for (operation, of) in &seen.operations {
             let Some(verb) = verb(*operation) else { continue };
-            let one = OneKind { watch, disk: &name, verb, seen: of, all: seen };
-            let found = [one.slow(), one.waits(), one.small()].into_iter().flatten();
+            let one = OneKind { watch, device: *disk, disk: &name, verb, seen: of, all: seen };
+            let found = [one.slow(), one.waits().or_else(|| one.waits_inside()), one.small()]
+                .into_iter()
+                .flatten();
             let about = |finding: Finding| finding.about(super::disk_and_users(watch, *disk));
             findings.extend(found.map(about));
         }
@@ -52,6 +56,7 @@ fn times(what: &str, of: &units::Histogram) -> String {
 /// Reads, or writes, of one disk.
 struct OneKind<'w> {
     watch: &'w IoWatch,
+    device: DeviceNumber,
     disk: &'w str,
     verb: &'static str,
     seen: &'w OperationSeen,
@@ -70,7 +75,7 @@ impl OneKind<'_> {
 
     fn slow(&self) -> Option<Finding> {
         let slow_ns = self.seen.device.quantile_ns(990);
-        if self.seen.all.count < ENOUGH || slow_ns < SLOW_NS {
+        if self.seen.all.count < ENOUGH || slow_ns < SLOW_NS || self.explains_by_depth(slow_ns) {
             return None;
         }
         let (disk, verb) = (self.disk, self.verb);
@@ -87,6 +92,54 @@ impl OneKind<'_> {
             remedies: vec![Remedy::by_hand(
                 "see what the disk says of itself, and what it can (wirespool qualify)",
             )],
+        })
+    }
+
+    /// How long the disk is busy with a request, of all kinds together.
+    fn each_ns(&self) -> u64 {
+        let count: u64 = self.all.operations.values().map(|of| of.all.count).sum();
+        self.watch.busy_ns(self.device) / count.max(1)
+    }
+
+    /// Whether a request takes so long because the disk has others at the same time, and does each
+    /// of them in a small part of that.
+    fn explains_by_depth(&self, ns: u64) -> bool {
+        let (each_ns, most) = (self.each_ns(), u64::from(self.all.under_way_max));
+        let in_turn_ns = each_ns.saturating_mul(most);
+        most >= DEEP && each_ns.saturating_mul(4) < ns && ns <= in_turn_ns.saturating_mul(2)
+    }
+
+    /// Requests that wait for each other in the disk, which has taken many of them.
+    fn waits_inside(&self) -> Option<Finding> {
+        let slow_ns = self.seen.device.quantile_ns(990);
+        if self.seen.all.count < ENOUGH || slow_ns < SLOW_NS || !self.explains_by_depth(slow_ns) {
+            return None;
+        }
+        let (disk, verb) = (self.disk, self.verb);
+        let (most, each) = (self.all.under_way_max, time(self.each_ns()));
+        let mean = self.all.device_ns / self.watch.busy_ns(self.device).max(1);
+        Some(Finding {
+            kind: "io.queue",
+            severity: Severity::Warning,
+            reach: self.reach(100),
+            what: format!(
+                "{verb} of {disk} wait for each other in the disk: one in a hundred takes {} or \
+                 longer",
+                time(slow_ns)
+            ),
+            evidence: vec![
+                times("at the disk", &self.seen.device),
+                format!("it had {most} requests at the same time at most, {mean} in the mean"),
+                format!("and did one every {each}"),
+                format!("most requests to {disk} are of {}", self.most()),
+            ],
+            cause: "More is asked of the disk than it does: the kernel hands it many requests at \
+                    the same time, and each waits there until those before it are done."
+                .to_owned(),
+            remedies: vec![
+                Remedy::by_hand("fewer requests at the same time, or less to read and write"),
+                Remedy::by_hand("a faster disk, or several"),
+            ],
         })
     }
 
