@@ -289,6 +289,8 @@ fn blocks(facts: &mut Facts) {
         "md/sync_action",
         "md/degraded",
     ];
+    // What may be changed and not written yet, of one disk. In bytes it moves with free memory.
+    const WRITEBACK: [&str; 2] = ["max_ratio", "strict_limit"];
     let root = Path::new("/sys/block");
     for disk in entries(root) {
         let folder = root.join(&disk);
@@ -299,6 +301,7 @@ fn blocks(facts: &mut Facts) {
         files(facts, &folder.join("queue"), &["block", &disk, "queue"], &QUEUE);
         files(facts, &folder, &["block", &disk], &DEVICE);
         files(facts, &folder, &["block", &disk], &STACK);
+        files(facts, &folder.join("bdi"), &["block", &disk, "writeback"], &WRITEBACK);
         for partition in entries(&folder).iter().filter(|name| name.starts_with(&*disk)) {
             let wanted = ["start", "size", "alignment_offset"];
             let name = ["block", &disk, "partition", partition];

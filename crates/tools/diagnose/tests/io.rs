@@ -811,22 +811,112 @@ fn who_waits_behind_another_process_is_named_with_it() {
 }
 
 #[test]
-fn who_writes_more_than_the_disk_takes_is_held_back() {
-    let paused = |count: u64, pause_ms| {
-        let event = |number| TraceEvent {
-            time_ns: number * 10_000_000,
-            process: RECORDER,
-            thread: RECORDER,
-            happened: Happened::Paused { device: DISK, pause_ms, dirty: 9000, limit: 10_000 },
-        };
-        seen(Made { events: (0..count).map(event).collect(), ..Made::default() })
+fn who_reads_behind_what_the_kernel_writes_waits_for_those_who_changed_it() {
+    let mut events = Vec::new();
+    let life = |at_us: u64, device_us: u64, who: (u32, &str), place| {
+        let mut life = request(at_us, who.0, who.1, place);
+        life[2].time_ns = (at_us + device_us) * 1000;
+        life
     };
+    for slot in 0..20_u64 {
+        // Two requests of a megabyte at a time, 25 ms each, and one page behind them.
+        for number in 0..2 {
+            let begin = in_file((slot * 2 + number) << 20);
+            events.extend(life(slot * 50_000, 49_000, (KERNEL, "W"), (begin, 1 << 20)));
+        }
+        let place = (PARTITION_BEGIN + (800 << 20) + (slot << 12), 4096);
+        events.extend(life(slot * 50_000, 49_500, (RECORDER, "R"), place));
+    }
+    let page = FilePage { device: PARTITION, inode: INODE, index: 0 };
+    let (process, thread) = (BACKUP, BACKUP);
+    events.push(TraceEvent { time_ns: 1, process, thread, happened: Happened::Dirtied(page) });
+    events.sort_by_key(|event| event.time_ns);
+    let busy = DiskCounters { writes: 1, busy_ms: 990, ..DiskCounters::default() };
+    let counters = BTreeMap::from([(DISK, ("sda".to_owned(), busy))]);
+    let report = diagnose(&seen(Made { events, counters, ..Made::default() }));
+    is(&report, &["io.neighbour"]);
+    let found = &report.findings[0];
+    assert_eq!(
+        found.what,
+        "recorder (process 412) waits for sda, which backup (process 79), whose changes the kernel \
+         writes, keeps busy"
+    );
+    assert!(found.remedies.iter().all(|remedy| remedy.now.is_empty()), "{found:?}");
+}
+
+/// Reads that take so long at the disk, so many at the same time.
+fn deep(depth: u64, device_us: u64, busy_ms: u64) -> Diagnosis {
+    let mut events = Vec::new();
+    for number in 0..2000_u64 {
+        let at_us = number / depth * device_us;
+        let mut life = request(at_us, BACKUP, "R", (number * 7919 << 12, 4096));
+        life[2].time_ns = (at_us + device_us) * 1000;
+        events.extend(life);
+    }
+    events.sort_by_key(|event| event.time_ns);
+    let busy = DiskCounters { reads: 2000, busy_ms, ..DiskCounters::default() };
+    let counters = BTreeMap::from([(DISK, ("sda".to_owned(), busy))]);
+    diagnose(&seen(Made { events, counters, ..Made::default() }))
+}
+
+#[test]
+fn requests_that_wait_for_each_other_in_the_disk_are_no_slow_disk() {
+    // 32 at a time, one every 5 ms.
+    let report = deep(32, 160_000, 10_000);
+    is(&report, &["io.queue"]);
+    let said = format!("{:?}", report.findings[0]);
+    for words in
+        ["32 requests at the same time at most", "one every 5.00 ms", "wait for each other"]
+    {
+        assert!(said.contains(words), "{words:?} in {said}");
+    }
+    // One at a time: it is the disk.
+    is(&deep(1, 160_000, 320_000), &["io.slow_disk"]);
+    // Many at the same time, and none is done for long: it stands still now and then.
+    is(&deep(32, 160_000, 500), &["io.slow_disk"]);
+}
+
+#[test]
+fn who_writes_more_than_the_disk_takes_is_held_back() {
+    let paused = |count, pause_ms| paused(count, pause_ms, 9000, &[]);
     let report = diagnose(&paused(10, 40));
     is(&report, &["io.dirty_throttled"]);
     let what = "recorder (process 412) is held back: it writes more than sda takes";
     assert_eq!(report.findings[0].what, what);
     is(&diagnose(&paused(10, 10)), &[]);
     is(&diagnose(&paused(2, 400)), &[]);
+}
+
+#[test]
+fn which_limit_of_changed_data_was_met_is_told_by_how_much_was_changed() {
+    let said = |dirty, facts: &[(&str, &str)]| {
+        let report = diagnose(&paused(10, 40, dirty, facts));
+        is(&report, &["io.dirty_throttled"]);
+        format!("{:?}", report.findings[0])
+    };
+    assert!(said(9000, &[]).contains("vm.dirty_background_bytes"));
+    let strict = [("max_ratio", "1"), ("strict_limit", "1")];
+    let own = said(200, &strict);
+    for words in ["bdi/max_ratio: 1", "a limit of its own", "bdi/strict_limit"] {
+        assert!(own.contains(words), "{words:?} in {own}");
+    }
+    assert!(!own.contains("vm.dirty"), "{own}");
+    let group = said(200, &[("strict_limit", "0")]);
+    assert!(group.contains("memory.max") && !group.contains("vm.dirty"), "{group}");
+}
+
+/// A writer that sleeps so often, of 10 000 pages that may be changed.
+fn paused(count: u64, pause_ms: u64, dirty: u64, facts: &[(&str, &str)]) -> IoWatch {
+    let event = |number| TraceEvent {
+        time_ns: number * 10_000_000,
+        process: RECORDER,
+        thread: RECORDER,
+        happened: Happened::Paused { device: DISK, pause_ms, dirty, limit: 10_000 },
+    };
+    let fact =
+        |(name, value): &(&str, &str)| (format!("block.sda.writeback.{name}"), (*value).to_owned());
+    let facts = facts.iter().map(fact).collect();
+    seen(Made { events: (0..count).map(event).collect(), facts, ..Made::default() })
 }
 
 /// 64 MiB are read ahead for one that asks for so many bytes.
