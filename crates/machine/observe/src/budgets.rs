@@ -59,7 +59,7 @@ pub struct Budget {
     pub memory: Option<MemoryBudget>,
 }
 
-/// The groups of this machine that have a limit of either, in the order of their names.
+/// The groups of this machine that have a limit of any of these, in the order of their names.
 pub fn budgets() -> Vec<Budget> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let mut budgets = Vec::new();
@@ -109,7 +109,11 @@ fn of_one(folder: &Path) -> Limits {
                 used: number(folder, "memory.usage_in_bytes").unwrap_or(0),
                 hits: number(folder, "memory.failcnt").unwrap_or(0),
                 refaults: refaults(&counts),
-                kills: field(&read(folder, "memory.oom_control"), "oom_kill"),
+                // Counted by the group of the process alone, also where the limit is above it.
+                kills: groups_in(vec![folder.to_owned()])
+                    .take(GROUPS_MAX)
+                    .map(|group| field(&read(&group, "memory.oom_control"), "oom_kill"))
+                    .fold(0, u64::saturating_add),
             }
         });
     (processors, memory)
@@ -147,8 +151,13 @@ fn of_two(folder: &Path) -> Limits {
 
 /// Pages that came back soon after they had been given up.
 fn refaults(counts: &str) -> u64 {
-    let kinds = ["workingset_refault_file", "workingset_refault_anon", "workingset_refault"];
-    kinds.iter().map(|kind| field(counts, kind)).fold(0, u64::saturating_add)
+    const KINDS: [&str; 3] =
+        ["workingset_refault_file", "workingset_refault_anon", "workingset_refault"];
+    let sum = |head: &str| {
+        let all = KINDS.iter().map(|kind| field(counts, &format!("{head}{kind}")));
+        all.fold(0, u64::saturating_add)
+    };
+    sum("total_").max(sum(""))
 }
 
 /// `nr_throttled 12`: a line for each count; what is not there is 0.

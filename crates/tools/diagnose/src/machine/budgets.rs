@@ -106,7 +106,9 @@ fn killed(
     after: MemoryBudget,
 ) -> Option<Finding> {
     let kills = after.kills.saturating_sub(before.kills);
-    (kills > 0).then(|| Finding {
+    // A process of a group below counts here, too: whose limit it was, that one has met.
+    let is_own = after.hits > before.hits;
+    (kills > 0 && is_own).then(|| Finding {
         kind: "host.oom",
         severity: Severity::Problem,
         reach: usize::try_from(kills).unwrap_or(usize::MAX),

@@ -4,7 +4,7 @@
 
 use units::ByteSize;
 
-use super::seen::MachineWatch;
+use super::seen::{BudgetUse, MachineWatch};
 use super::shares;
 use findings::words::{percent, processes};
 use findings::{Finding, Found, Remedy, Severity, Subject};
@@ -194,10 +194,21 @@ fn memory(watch: &MachineWatch) -> Option<Finding> {
 
 /// Processes that the kernel killed because memory ran out, and no group's limit was the reason.
 fn killed(watch: &MachineWatch) -> Option<Finding> {
-    let by_groups = watch.budgets.iter().filter_map(|group| {
+    let killed = |group: &BudgetUse| {
         let (before, after) = group.before.memory.zip(group.after.memory)?;
-        Some(after.kills.saturating_sub(before.kills))
-    });
+        let kills = after.kills.saturating_sub(before.kills);
+        (after.hits > before.hits).then_some(kills)
+    };
+    let met: Vec<(&BudgetUse, u64)> =
+        watch.budgets.iter().filter_map(|group| Some((group, killed(group)?))).collect();
+    // What counts in a group, counts in those above it, too.
+    let is_below = |one: &BudgetUse| {
+        met.iter().any(|(other, _)| {
+            let (one, other) = (&one.after.folder, &other.after.folder);
+            one != other && one.starts_with(other)
+        })
+    };
+    let by_groups = met.iter().filter(|(group, _)| !is_below(group)).map(|(_, kills)| *kills);
     let all = watch.gained("vmstat.oom_kill");
     let kills = all.saturating_sub(by_groups.fold(0, u64::saturating_add));
     (kills > 0).then(|| Finding {
