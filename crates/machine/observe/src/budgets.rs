@@ -1,6 +1,7 @@
-//! How much processor time and memory groups of processes may have, and how often they met that
-//! limit: `cpu` and `memory` of cgroups, version 1 (Documentation/admin-guide/cgroup-v1/memory.rst,
-//! Documentation/scheduler/sched-bwc.rst) and version 2 (Documentation/admin-guide/cgroup-v2.rst).
+//! How much processor time and memory groups of processes may have, and how many threads, and how
+//! often they met that limit: `cpu`, `memory` and `pids` of cgroups, version 1
+//! (Documentation/admin-guide/cgroup-v1/memory.rst, Documentation/scheduler/sched-bwc.rst) and
+//! version 2 (Documentation/admin-guide/cgroup-v2.rst).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::cgroups::{GROUPS_MAX, groups_in, name_of, roots};
 
 /// The controllers of version 1.
-const CONTROLLERS: [&str; 2] = ["cpu", "memory"];
+const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
 /// A limit of version 1 that is none is the largest number of pages.
 const NO_LIMIT: u64 = 1 << 62;
 
@@ -46,6 +47,17 @@ pub struct MemoryBudget {
     pub kills: u64,
 }
 
+/// Processes and threads that a group may have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TaskBudget {
+    /// So many.
+    pub limit: u64,
+    /// What it has.
+    pub used: u64,
+    /// How often one more was refused, since it is there.
+    pub refused: u64,
+}
+
 /// A group with a limit.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Budget {
@@ -57,6 +69,8 @@ pub struct Budget {
     pub processors: Option<ProcessorBudget>,
     /// Of memory.
     pub memory: Option<MemoryBudget>,
+    /// Of processes and threads.
+    pub tasks: Option<TaskBudget>,
 }
 
 /// The groups of this machine that have a limit of any of these, in the order of their names.
@@ -66,9 +80,10 @@ pub fn budgets() -> Vec<Budget> {
     for (root, is_two) in roots(&mounts, &CONTROLLERS) {
         for folder in groups_in(vec![root.clone()]).take(GROUPS_MAX) {
             let (processors, memory) = if is_two { of_two(&folder) } else { of_one(&folder) };
-            if processors.is_some() || memory.is_some() {
+            let tasks = tasks_of(&folder);
+            if processors.is_some() || memory.is_some() || tasks.is_some() {
                 let name = name_of(&root, &folder);
-                budgets.push(Budget { folder, name, processors, memory });
+                budgets.push(Budget { folder, name, processors, memory, tasks });
             }
         }
     }
@@ -149,7 +164,15 @@ fn of_two(folder: &Path) -> Limits {
     (processors, memory)
 }
 
-/// Pages that came back soon after they had been given up.
+/// The same in both versions; `max` is no limit.
+fn tasks_of(folder: &Path) -> Option<TaskBudget> {
+    let limit = number(folder, "pids.max")?;
+    let used = number(folder, "pids.current").unwrap_or(0);
+    Some(TaskBudget { limit, used, refused: field(&read(folder, "pids.events"), "max") })
+}
+
+/// Pages that came back soon after they had been given up, of the group and those below: version 1
+/// has these sums by names of their own, beside the counts of the group alone.
 fn refaults(counts: &str) -> u64 {
     const KINDS: [&str; 3] =
         ["workingset_refault_file", "workingset_refault_anon", "workingset_refault"];
@@ -222,6 +245,23 @@ mod tests {
         let expected =
             MemoryBudget { limit: 64 << 20, used: 67_104_768, hits: 900, refaults: 21, kills: 2 };
         assert_eq!(of_one(small.path()), (None, Some(expected)));
+        // Its processes are in a group below, as those of a pod are.
+        let counts = "workingset_refault_file 0\ntotal_workingset_refault_file 900\n";
+        fs::write(small.path().join("memory.stat"), counts).unwrap();
+        let below = small.path().join("container");
+        fs::create_dir(&below).unwrap();
+        fs::write(below.join("memory.oom_control"), "oom_kill 5\n").unwrap();
+        let expected = MemoryBudget { refaults: 900, kills: 7, ..expected };
+        assert_eq!(of_one(small.path()).1, Some(expected));
+    }
+
+    #[test]
+    fn threads_that_a_group_may_have_are_counted_with_those_it_was_refused() {
+        let few =
+            group(&[("pids.max", "20\n"), ("pids.current", "20\n"), ("pids.events", "max 150\n")]);
+        let expected = TaskBudget { limit: 20, used: 20, refused: 150 };
+        assert_eq!(tasks_of(few.path()), Some(expected));
+        assert_eq!(tasks_of(group(&[("pids.max", "max\n")]).path()), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! Groups of processes that met the limit of their processor time or memory.
+//! Groups of processes that met the limit of their processor time, memory or threads.
 
-use observe::budgets::{Budget, MemoryBudget, ProcessorBudget};
+use observe::budgets::{Budget, MemoryBudget, ProcessorBudget, TaskBudget};
 use units::ByteSize;
 
 use super::seen::{BudgetUse, MachineWatch};
@@ -25,6 +25,8 @@ pub(super) fn findings(watch: &MachineWatch) -> Vec<Found> {
             None => (None, None),
         };
         let throttled = processors.and_then(|it| throttled(watch, group, it.0, it.1));
+        let tasks = group.before.tasks.zip(group.after.tasks);
+        let refused = tasks.and_then(|it| refused(watch, group, it.0, it.1));
         let members = group.members.iter().map(|process| Subject::Process(*process));
         let itself: Vec<Subject> =
             members.chain([Subject::Group(group.after.name.clone())]).collect();
@@ -34,6 +36,7 @@ pub(super) fn findings(watch: &MachineWatch) -> Vec<Found> {
             throttled.map(|finding| finding.about(itself.iter().cloned())),
             kills.map(|finding| finding.about(itself.iter().cloned())),
             hits.map(|finding| finding.about(its_memory())),
+            refused.map(|finding| finding.about(itself.iter().cloned())),
         ];
         found.into_iter().flatten().collect::<Vec<_>>()
     };
@@ -170,6 +173,45 @@ fn at_limit(
     })
 }
 
+/// A group that may start no more processes and threads, and tried to. Whose limit it was is told
+/// by how many it has: what is refused counts in groups below the limit, too.
+fn refused(
+    watch: &MachineWatch,
+    group: &BudgetUse,
+    before: TaskBudget,
+    after: TaskBudget,
+) -> Option<Finding> {
+    let refused = after.refused.saturating_sub(before.refused);
+    let is_full = after.used.saturating_mul(10) >= after.limit.saturating_mul(9);
+    let Budget { folder, name, .. } = &group.after;
+    (refused > 0 && is_full).then(|| Finding {
+        kind: "host.cgroup_tasks",
+        severity: Severity::Problem,
+        reach: usize::try_from(refused).unwrap_or(usize::MAX),
+        what: format!(
+            "the cgroup {name} may start no more processes and threads: it has {} of {}",
+            after.used, after.limit,
+        ),
+        evidence: vec![
+            format!("{}/pids.events: {refused} were refused while we looked", folder.display()),
+            format!("in it: {}", names(watch, group)),
+        ],
+        cause: "Each start of a process or a thread fails (fork, clone: EAGAIN), which programs \
+                report as a lack of memory or of resources."
+            .to_owned(),
+        remedies: vec![
+            Remedy {
+                what: "a higher limit, or none: who runs the group has set it (TasksMax= of \
+                       systemd, a container's limit)"
+                    .to_owned(),
+                now: vec![format!("echo max > '{}/pids.max'", folder.display())],
+                for_good: Vec::new(),
+            },
+            Remedy::by_hand("see what it starts and does not wait for: ps -eLf"),
+        ],
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -227,6 +269,28 @@ mod tests {
         assert_eq!(kinds(&watch(quota(0, 0, 0), quota(100, 5, 100_000))), []);
         // It was stopped before the watch only.
         assert_eq!(kinds(&watch(quota(100, 90, 7_000_000), quota(200, 90, 7_000_000))), []);
+    }
+
+    #[test]
+    fn a_group_that_is_refused_threads_is_at_its_limit() {
+        let tasks = |used, refused| Budget {
+            name: "/jobs".to_owned(),
+            tasks: Some(TaskBudget { limit: 20, used, refused }),
+            ..Budget::default()
+        };
+        let full = watch(tasks(20, 5), tasks(20, 155));
+        assert_eq!(kinds(&full), [("host.cgroup_tasks", Severity::Problem)]);
+        assert!(findings(&full)[0].what.ends_with("it has 20 of 20"));
+        assert_eq!(kinds(&watch(tasks(20, 155), tasks(20, 155))), []);
+        // A group below another one, whose limit it was.
+        assert_eq!(kinds(&watch(tasks(3, 5), tasks(3, 155))), []);
+    }
+
+    #[test]
+    fn a_killed_process_is_of_the_group_that_met_its_limit() {
+        // Counted in the group above, too, which has space.
+        let above = watch(memory(10 << 20, 500, 0, 1), memory(10 << 20, 500, 0, 3));
+        assert_eq!(kinds(&above), []);
     }
 
     #[test]
