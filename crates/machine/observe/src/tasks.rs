@@ -80,7 +80,19 @@ pub struct OpenCount {
 /// Processes that have used up nearly all descriptors that they may have: 95 % and more.
 pub fn out_of_descriptors() -> Vec<OpenCount> {
     let numbers = processes::processes().into_iter().take(TASKS_MAX);
-    numbers.filter_map(open_count).filter(|it| it.open * 20 >= it.limit * 19).collect()
+    numbers.filter_map(open_count).filter(OpenCount::is_used_up).collect()
+}
+
+/// Programs whose descriptors can run out may have more than the few that they begin with.
+const LIMIT_MIN: u64 = 16;
+
+impl OpenCount {
+    /// Whether nearly all are open. One that has more open than it may have was given the limit
+    /// afterwards, as programs do that lock themselves in: it is to open nothing more.
+    fn is_used_up(&self) -> bool {
+        let Self { open, limit, .. } = self;
+        *limit >= LIMIT_MIN && open <= limit && open * 20 >= limit * 19
+    }
 }
 
 fn open_count(process: u32) -> Option<OpenCount> {
@@ -125,6 +137,17 @@ mod tests {
         assert_eq!(listed("3"), [3]);
         assert_eq!(listed("x,5-4"), Vec::<u32>::new());
         assert!(listed("0-4294967295").len() <= 1 << 15);
+    }
+
+    #[test]
+    fn a_program_that_may_open_nothing_more_on_purpose_has_not_used_it_up() {
+        let is_used_up = |open, limit| {
+            OpenCount { process: 7, name: "sandboxed".to_owned(), open, limit }.is_used_up()
+        };
+        assert!(is_used_up(64, 64) && is_used_up(1000, 1024) && is_used_up(122, 128));
+        // A limit of none, one below what is open, and the few that every program has.
+        assert!(!is_used_up(9, 0) && !is_used_up(70, 64) && !is_used_up(3, 3));
+        assert!(!is_used_up(60, 64));
     }
 
     #[test]
