@@ -1,7 +1,7 @@
 //! Which descriptor of which process leads where, from the calls that open and close them; what was
 //! open before is asked for once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::machine::Machine;
 use crate::target::{Ends, Target};
@@ -22,11 +22,17 @@ pub(crate) struct Descriptors {
 }
 
 /// What is known of a socket besides.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Socket {
     /// Messages that were sent and not answered yet, as far as can be seen: of a stream one, until
     /// something is read.
     pub(crate) asked: u64,
+    /// When the last message had been sent.
+    pub(crate) sent_ns: u64,
+    /// Calls that gave something after a message had been sent.
+    pub(crate) answers: u64,
+    /// Time of waiting since then, by process and call; what it was for is not known yet.
+    pub(crate) pending: BTreeMap<(u32, u32), u64>,
     /// It was seen to be connected by its own program, which asks, therefore, and does not answer.
     is_connected: bool,
 }
@@ -145,6 +151,15 @@ impl Descriptors {
 
     pub(crate) fn socket(&mut self, place: usize) -> &mut Socket {
         self.sockets.entry(place).or_default()
+    }
+
+    /// Sockets by whose place something was asked for: those that an answer is waited for at, and
+    /// those by which none has come.
+    pub(crate) fn asked(&self) -> (Vec<usize>, BTreeSet<usize>) {
+        let asked = self.sockets.iter().filter(|(_, socket)| socket.asked > 0);
+        let waits = asked.clone().filter(|(_, socket)| !socket.pending.is_empty());
+        let silent = asked.filter(|(_, socket)| socket.answers == 0);
+        (waits.map(|(place, _)| *place).collect(), silent.map(|(place, _)| *place).collect())
     }
 
     pub(crate) fn into_targets(self) -> (Vec<Target>, u64) {

@@ -360,6 +360,7 @@ impl<'m> Follower<'m> {
         for (thread, it) in core::mem::take(&mut self.threads) {
             if let Some(call) = it.call.filter(|_| !it.is_before_exec) {
                 let ns = end_ns.saturating_sub(call.begun_ns);
+                self.stands(it.process, thread, &call);
                 let done = Done { process: it.process, thread, call: &call, value: None, ns };
                 self.ledger.take(self.machine, &done);
             }
@@ -374,6 +375,15 @@ impl<'m> Follower<'m> {
         let mut watch = self.ledger.finish();
         watch.ns = length_ns;
         watch
+    }
+
+    /// Where a call waits that is for a file, and under way at the end.
+    fn stands(&mut self, process: u32, thread: u32, call: &Call) {
+        if call.reasons.contains_key(&Reason::File)
+            && let Some(place) = self.machine.stands_in(thread)
+        {
+            self.ledger.stands_in(self.machine, process, call, place);
+        }
     }
 
     /// A thread that has a process of another name is called by that, too.

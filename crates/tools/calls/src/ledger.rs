@@ -2,6 +2,7 @@
 
 use core::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::path::Path;
 
 use observe::tracepoints::calls::call_name;
 
@@ -11,7 +12,8 @@ use crate::filesystems::is_served;
 use crate::machine::Machine;
 use crate::reason::Reason;
 use crate::seen::{
-    CallSeen, CallWatch, LockSeen, Lookups, NameServer, SlowCall, ThreadSeen, UseKey, count_waker,
+    CallSeen, CallWatch, LockSeen, Lookups, NameServer, SlowCall, THREADS_OF_USE, ThreadSeen,
+    UseKey, count_waker,
 };
 use crate::shape::{Shape, Waits, Work, shape_of};
 use crate::target::Target;
@@ -149,7 +151,10 @@ impl Ledger {
         process: u32,
         call: &Call,
     ) -> Reason {
-        let (_, shape) = self.shape(call.number);
+        let (name, shape) = self.shape(call.number);
+        if shape.work == Work::Lookup {
+            return of_sleeping_lookup(machine, name, call);
+        }
         let Some(place) = self.place(machine, process, call, shape) else { return Reason::File };
         let Some(Target::File(path)) = self.descriptors.target(place) else { return Reason::File };
         let kinds = &mut self.seen.filesystems;
@@ -201,6 +206,9 @@ impl Ledger {
             count(seen, made, value, shape);
         }
         self.used(machine, made, shape, (place, asked));
+        if let Some(place) = asked {
+            self.waited_for_answer(made, shape, place);
+        }
         self.futex(machine, made, shape);
         self.looked_up(made, shape);
         if !is_idle {
@@ -222,7 +230,11 @@ impl Ledger {
         match (shape.waits, shape.work) {
             (Waits::Timer | Waits::Events | Waits::Accept | Waits::Child, _) => true,
             (Waits::Futex, _) => futex_wait(call).is_some_and(|is_mutex| !is_mutex),
-            (Waits::Descriptor, Work::Read) if call.reasons.contains_key(&Reason::Pipe) => true,
+            (Waits::Descriptor, Work::Read) | (Waits::File, Work::Lookup)
+                if call.reasons.contains_key(&Reason::Pipe) =>
+            {
+                true
+            }
             (Waits::Descriptor, Work::Read) => matches!(
                 target,
                 Some(
@@ -256,7 +268,11 @@ impl Ledger {
         let socket = self.descriptors.socket(place);
         let was_asked = socket.asked > 0;
         match shape.work {
-            Work::Write if is_done => socket.asked = socket.asked.max(messages),
+            Work::Write if is_done => {
+                socket.asked = socket.asked.max(messages);
+                socket.sent_ns = made.call.begun_ns.saturating_add(made.ns);
+                socket.pending.clear();
+            }
             Work::Read if is_done => socket.asked = socket.asked.saturating_sub(1),
             _ => {}
         }
@@ -320,8 +336,8 @@ impl Ledger {
         let waited_ns = made.call.waited_ns();
         one.waited_ns += waited_ns;
         one.file_ns += call_ns(made.call, Reason::File);
-        if asked.is_some() {
-            one.answer_ns += waited_ns;
+        if one.threads.len() < THREADS_OF_USE {
+            one.threads.insert(made.thread);
         }
         let bytes = moved(made.value, shape);
         one.bytes += bytes;
@@ -329,6 +345,49 @@ impl Ledger {
         if let Some((process, _)) = waker {
             let name = || known_name(processes, machine, process);
             count_waker(&mut one.woken_by, process, name);
+        }
+    }
+
+    /// Waits for an answer count when it comes: a program that sends again without one did not wait
+    /// for that. What was waited before the last message left, or is over, is no part of it.
+    fn waited_for_answer(&mut self, made: &Done<'_>, shape: Shape, place: usize) {
+        let key = (made.process, made.call.number);
+        let end_ns = made.call.begun_ns.saturating_add(made.ns);
+        let waited_ns = made.call.waited_ns();
+        let has_data = shape.work == Work::Read && made.value.is_some_and(|value| value > 0);
+        let socket = self.descriptors.socket(place);
+        let since_ns = end_ns.saturating_sub(socket.sent_ns);
+        *socket.pending.entry(key).or_default() += waited_ns.min(since_ns);
+        socket.answers += u64::from(has_data);
+        if has_data {
+            self.confirm(place);
+        }
+    }
+
+    /// What was waited for by this socket was an answer.
+    fn confirm(&mut self, place: usize) {
+        for ((process, number), ns) in core::mem::take(&mut self.descriptors.socket(place).pending)
+        {
+            let key = UseKey { process, number, target: Some(place) };
+            if let Some(one) = self.seen.uses.get_mut(&key) {
+                one.answer_ns += ns;
+            }
+        }
+    }
+
+    /// Where a call waits that is under way at the end.
+    pub(crate) fn stands_in(
+        &mut self,
+        machine: &mut dyn Machine,
+        process: u32,
+        call: &Call,
+        function: String,
+    ) {
+        let (_, shape) = self.shape(call.number);
+        let target = self.place(machine, process, call, shape);
+        let key = UseKey { process, number: call.number, target };
+        if self.seen.uses.len() < USES_MAX || self.seen.uses.contains_key(&key) {
+            self.seen.uses.entry(key).or_default().stands_in.get_or_insert(function);
         }
     }
 
@@ -451,7 +510,13 @@ impl Ledger {
     }
 
     /// All of it.
-    pub(crate) fn finish(self) -> CallWatch {
+    pub(crate) fn finish(mut self) -> CallWatch {
+        // An answer that is still to come is waited for, too.
+        let (waited_for, unanswered) = self.descriptors.asked();
+        for place in waited_for {
+            self.confirm(place);
+        }
+        self.seen.unanswered = unanswered;
         let Self { mut seen, descriptors, slowest, .. } = self;
         let (targets, left_out) = descriptors.into_targets();
         seen.targets = targets;
@@ -483,6 +548,21 @@ fn count(seen: &mut CallSeen, made: &Done<'_>, value: i64, shape: Shape) {
     seen.bytes += moved(Some(value), shape);
     if let Some(error) = text::error(value).filter(|error| !RESTARTED.contains(error)) {
         *seen.errors.entry(error).or_default() += 1;
+    }
+}
+
+/// What opens a file waits at a named pipe until somebody opens its other end; nothing else that
+/// takes a path sleeps so, but for the server of a file system.
+fn of_sleeping_lookup(machine: &mut dyn Machine, name: &str, call: &Call) -> Reason {
+    if !matches!(name, "open" | "openat" | "openat2" | "creat") {
+        return Reason::File;
+    }
+    let path = text::path(call.pointed.as_ref()).filter(|path| path.starts_with('/'));
+    let kind = path.map(|path| machine.filesystem(Path::new(&path)).unwrap_or_default());
+    match kind {
+        Some(kind) if is_served(&kind) => Reason::File,
+        Some(_) => Reason::Pipe,
+        None => Reason::Unknown,
     }
 }
 

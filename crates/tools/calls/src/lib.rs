@@ -28,8 +28,8 @@ pub use live::{Live, Whom};
 pub use machine::Machine;
 pub use reason::Reason;
 pub use seen::{
-    CallSeen, CallWatch, LockSeen, Lookups, NameServer, ProcessSeen, SlowCall, Taker, ThreadSeen,
-    Tracing, Use, UseKey, Woken,
+    CallSeen, CallWatch, LockSeen, Lookups, NameServer, ProcessSeen, Quota, SlowCall, Taker,
+    ThreadSeen, Tracing, Use, UseKey, Woken,
 };
 pub use shape::{Shape, Work, shape_of};
 pub use target::{Ends, Target};

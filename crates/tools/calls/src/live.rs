@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use host::processes;
 use network::sockets::{Endpoint, Namespace, endpoints, family};
+use observe::budgets::{Budget, budgets};
 use observe::cgroups;
 use observe::io::{link_of, network_of};
 use observe::tracepoints::calls::{CallEvent, CallTracer, Callers, NowIn, filesystem_of, now_in};
@@ -180,6 +181,23 @@ impl Machine for Live {
 
     fn filesystem(&mut self, path: &Path) -> Option<String> {
         filesystem_of(path).map(|(_, kind)| kind)
+    }
+
+    fn stands_in(&mut self, thread: u32) -> Option<String> {
+        observe::tracepoints::calls::stands_in(thread)
+    }
+
+    fn writes_durably(&mut self, process: u32, path: &Path) -> bool {
+        observe::io::writes_durably(process, path)
+    }
+
+    fn quotas(&mut self) -> Vec<(Budget, BTreeSet<u32>)> {
+        let limited = budgets().into_iter().filter(|budget| budget.processors.is_some());
+        let with_processes = |budget: Budget| {
+            let processes = cgroups::processes_of(&budget.folder);
+            (budget, processes)
+        };
+        limited.map(with_processes).collect()
     }
 
     fn is_over(&self) -> bool {

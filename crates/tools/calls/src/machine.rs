@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use observe::budgets::Budget;
 use observe::tracepoints::calls::{CallEvent, NowIn};
 
 use crate::seen::Tracing;
@@ -32,6 +33,12 @@ pub trait Machine {
     fn forget(&mut self, number: u32);
     /// The kind of the file system that a path is on.
     fn filesystem(&mut self, path: &Path) -> Option<String>;
+    /// Where in the kernel a thread waits, by the name of the function.
+    fn stands_in(&mut self, thread: u32) -> Option<String>;
+    /// Whether a process has a file open so that each write to it is durable when it returns.
+    fn writes_durably(&mut self, process: u32, path: &Path) -> bool;
+    /// Groups with a quota of processor time, and their processes now.
+    fn quotas(&mut self) -> Vec<(Budget, BTreeSet<u32>)>;
     /// Whether nobody is left of those whose calls were wanted in the beginning.
     fn is_over(&self) -> bool;
     /// Now, by `CLOCK_MONOTONIC`.

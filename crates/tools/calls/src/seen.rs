@@ -3,6 +3,7 @@
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use units::Histogram;
 
@@ -87,7 +88,14 @@ pub struct Use {
     pub small: u64,
     /// Who ended the waits: a few of them.
     pub woken_by: Vec<Woken>,
+    /// Threads that made them, some of them.
+    pub threads: BTreeSet<u32>,
+    /// Where in the kernel a call that is under way at the end waits, where that is known.
+    pub stands_in: Option<String>,
 }
+
+/// Threads that are told apart, of one use.
+pub(crate) const THREADS_OF_USE: usize = 64;
 
 /// Who ended waits.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -277,6 +285,27 @@ impl fmt::Display for SlowCall {
     }
 }
 
+/// A group of processes that used up its processor time.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Quota {
+    /// Its name within the hierarchy.
+    pub group: String,
+    /// The file that the quota stands in.
+    pub file: PathBuf,
+    /// What is written there to be without it.
+    pub unlimited: &'static str,
+    /// So much in each period.
+    pub quota_us: u64,
+    /// Length of a period.
+    pub period_us: u64,
+    /// Periods in which the group ran.
+    pub periods: u64,
+    /// Of these, those in which it was stopped.
+    pub throttled: u64,
+    /// Its processes, with those of the groups below; `None` where all that was watched is in it.
+    pub members: Option<BTreeSet<u32>>,
+}
+
 /// What was seen.
 #[derive(Clone, Debug, Default)]
 pub struct CallWatch {
@@ -314,6 +343,13 @@ pub struct CallWatch {
     pub name_servers: BTreeMap<(u32, SocketAddr), NameServer>,
     /// File systems of files that were waited for, by place in [`Self::targets`].
     pub filesystems: BTreeMap<usize, String>,
+    /// Files by place in [`Self::targets`] that were written and opened so that each write is
+    /// durable when it returns (`O_SYNC`, `O_DSYNC`).
+    pub durable: BTreeSet<usize>,
+    /// Connections by place in [`Self::targets`] by which something was sent and nothing came.
+    pub unanswered: BTreeSet<usize>,
+    /// Groups with a quota of processor time that were held back by it.
+    pub quotas: Vec<Quota>,
     /// Processors that there are.
     pub processors: usize,
     /// Calls, threads, paths and the like for which there was no space.
@@ -341,6 +377,12 @@ impl CallWatch {
             *all.entry(*reason).or_default() += ns;
         }
         all
+    }
+
+    /// The quota that held a process back.
+    pub fn quota_of(&self, process: u32) -> Option<&Quota> {
+        let has = |quota: &&Quota| quota.members.as_ref().is_none_or(|it| it.contains(&process));
+        self.quotas.iter().find(has)
     }
 
     /// What a use is of.

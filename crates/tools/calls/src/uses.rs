@@ -40,6 +40,8 @@ impl CallWatch {
             of.all.file_ns += seen.file_ns;
             of.all.bytes += seen.bytes;
             of.all.small += seen.small;
+            of.all.threads.extend(&seen.threads);
+            of.all.stands_in = of.all.stands_in.take().or_else(|| seen.stands_in.clone());
             of.all.woken_by.extend(seen.woken_by.iter().cloned());
             of.calls.push(name);
         }

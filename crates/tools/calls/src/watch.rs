@@ -1,12 +1,16 @@
 //! Listens for a while.
 
+use core::cmp::Reverse;
 use core::ops::ControlFlow;
+use std::collections::BTreeSet;
 
+use observe::budgets::Budget;
 use units::{NANOS_PER_SECOND, Sleep};
 
 use crate::follow::{Follower, Wanted};
 use crate::machine::Machine;
-use crate::seen::CallWatch;
+use crate::seen::{CallWatch, Quota};
+use crate::shape::Work;
 use crate::target::Target;
 
 /// Between two looks into the rings.
@@ -25,6 +29,7 @@ pub fn watch(
 ) -> CallWatch {
     let (begun_ns, own_begun_ns) = (machine.now_ns(), machine.own_ns());
     let deadline_ns = clock.boottime_ns().saturating_add(duration_ns);
+    let quotas = machine.quotas();
     let wanted = match machine.whom() {
         Some(processes) => Wanted::These(processes),
         None => Wanted::AllBut(machine.own()),
@@ -56,8 +61,34 @@ pub fn watch(
     watch.no_pointers = machine.no_pointers();
     watch.processors = machine.processors();
     watch.own_ns = machine.own_ns().saturating_sub(own_begun_ns);
+    watch.quotas = held_back(machine, quotas);
     name_filesystems(machine, &mut watch);
     watch
+}
+
+/// Groups that used up their quota in the periods of the watch.
+fn held_back(machine: &mut dyn Machine, before: Vec<(Budget, BTreeSet<u32>)>) -> Vec<Quota> {
+    let after = machine.quotas();
+    // A program that we start is in our own group.
+    let own = machine.started().map(|_| machine.own());
+    let of = |(before, early): (Budget, BTreeSet<u32>)| {
+        let (after, late) = after.iter().find(|(it, _)| it.folder == before.folder)?;
+        let (was, is) = before.processors.zip(after.processors)?;
+        let throttled = is.throttled.saturating_sub(was.throttled);
+        let members: BTreeSet<u32> = early.into_iter().chain(late.iter().copied()).collect();
+        let has_all = own.is_some_and(|own| members.contains(&own));
+        (throttled > 0).then(|| Quota {
+            group: before.name,
+            file: before.folder.join(is.file),
+            unlimited: is.unlimited,
+            quota_us: is.quota_us,
+            period_us: is.period_us,
+            periods: is.periods.saturating_sub(was.periods),
+            throttled,
+            members: (!has_all).then_some(members),
+        })
+    };
+    before.into_iter().filter_map(of).collect()
 }
 
 /// Those of the files that were waited for longest.
@@ -75,6 +106,16 @@ fn name_filesystems(machine: &mut dyn Machine, watch: &mut CallWatch) {
             && let Some(kind) = machine.filesystem(path)
         {
             watch.filesystems.insert(place, kind);
+        }
+    }
+    let writes = watch.uses_for(Work::Write);
+    let mut writes: Vec<_> = writes.iter().filter(|of| of.all.file_ns > 0).collect();
+    writes.sort_by_key(|of| Reverse(of.all.file_ns));
+    for of in writes.into_iter().take(FILES_ASKED) {
+        if let Some((place, Target::File(path))) = of.target.zip(of.target(watch))
+            && machine.writes_durably(of.process, path)
+        {
+            watch.durable.insert(place);
         }
     }
 }

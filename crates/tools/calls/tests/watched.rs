@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use calls::{CallWatch, Ends, Machine, Reason, Target, Tracing, Work, watch};
+use observe::budgets::{Budget, ProcessorBudget};
 use observe::tracepoints::calls::{
     CallEvent, CallHappened, Left, NowIn, Pointed, Scheduled, call_name,
 };
@@ -21,6 +22,7 @@ struct MadeUp {
     now_in: Vec<(u32, u32, NowIn)>,
     end_ns: u64,
     asked: core::cell::Cell<u32>,
+    looks_at_quotas: u64,
 }
 
 impl Machine for MadeUp {
@@ -67,6 +69,29 @@ impl Machine for MadeUp {
 
     fn filesystem(&mut self, path: &Path) -> Option<String> {
         path.starts_with("/slow").then(|| "fuse.slow".to_owned())
+    }
+
+    fn stands_in(&mut self, _thread: u32) -> Option<String> {
+        Some("percpu_rwsem_wait".to_owned())
+    }
+
+    fn writes_durably(&mut self, process: u32, path: &Path) -> bool {
+        process == 7 && path.ends_with("journal")
+    }
+
+    fn quotas(&mut self) -> Vec<(Budget, BTreeSet<u32>)> {
+        let quota = |throttled| ProcessorBudget {
+            file: "cpu.max",
+            quota_us: 20_000,
+            period_us: 100_000,
+            periods: 2 * throttled,
+            throttled,
+            ..ProcessorBudget::default()
+        };
+        self.looks_at_quotas += 1;
+        let processors = Some(quota(10 * self.looks_at_quotas));
+        let budget = Budget { name: "/pod".to_owned(), processors, ..Budget::default() };
+        vec![(budget, BTreeSet::from([7]))]
     }
 
     fn is_over(&self) -> bool {
@@ -223,6 +248,79 @@ fn an_answer_that_is_waited_for_by_poll_is_the_name_servers() {
     assert_eq!((found.calls["recvfrom"].count, found.idle["recvfrom"].count), (1, 1));
     let answers: u64 = found.uses.values().map(|seen| seen.answer_ns).sum();
     assert_eq!(answers, 200 * MS);
+}
+
+/// A question at 10 ms, and so many reads after it, each of which waits for 100 ms: at first for
+/// nothing but a message of its own.
+fn asked_and_read(between: &[CallEvent], last: i64) -> CallWatch {
+    let mut events = vec![
+        enter(8, 7, "socket", &[2, 1]),
+        back(9, 7, "socket", 4),
+        enter(10, 7, "connect", &[4, 0]),
+        at(10, 7, CallHappened::Pointed(Pointed::Address(vec![2, 0, 19, 136, 10, 0, 0, 9]))),
+        back(11, 7, "connect", 0),
+        enter(12, 7, "sendto", &[4, 0, 30]),
+        back(13, 7, "sendto", 30),
+        enter(20, 7, "poll", &[9, 1, 100]),
+        at(20, 7, CallHappened::Pointed(Pointed::Polled(vec![4, 0, 0, 0, 1, 0, 0, 0]))),
+        switch(21, 7, Left::Sleeping, 0),
+        switch(121, 0, Left::Runnable, 7),
+        back(122, 7, "poll", 1),
+    ];
+    events.extend(between.iter().cloned());
+    events.push(enter(150, 7, "recvfrom", &[4, 0, 512]));
+    events.push(back(151, 7, "recvfrom", last));
+    seen(MadeUp { events, ..MadeUp::default() }, 160)
+}
+
+#[test]
+fn a_wait_is_for_an_answer_when_one_comes_and_not_when_more_is_sent_without_one() {
+    let answer_ns = |found: &CallWatch| found.uses.values().map(|it| it.answer_ns).sum::<u64>();
+    let answered = asked_and_read(&[], 60);
+    assert_eq!((answer_ns(&answered), answered.unanswered.len()), (100 * MS, 0));
+    // It went on with what it had to say: a log, or copies of what changes.
+    let on = [enter(130, 7, "sendto", &[4, 0, 30]), back(131, 7, "sendto", 30)];
+    let shipped = asked_and_read(&on, -11);
+    assert_eq!((answer_ns(&shipped), shipped.unanswered.len()), (0, 1));
+    let silent = asked_and_read(&[], -11);
+    assert_eq!((answer_ns(&silent), silent.unanswered.len()), (100 * MS, 1));
+}
+
+#[test]
+fn a_named_pipe_that_waits_for_its_other_end_is_no_slow_file() {
+    let open = |path: &[u8]| {
+        let events = vec![
+            enter(10, 7, "openat", &[0xffff_ff9c]),
+            at(10, 7, CallHappened::Pointed(Pointed::Path(path.to_vec()))),
+            switch(11, 7, Left::Sleeping, 0),
+        ];
+        seen(MadeUp { events, ..MadeUp::default() }, 100).reasons()
+    };
+    assert_eq!(open(b"/run/fifo"), BTreeMap::from([(Reason::Pipe, 89 * MS)]));
+    assert_eq!(open(b"/slow/file"), BTreeMap::from([(Reason::File, 89 * MS)]));
+    assert_eq!(open(b"fifo"), BTreeMap::from([(Reason::Unknown, 89 * MS)]));
+}
+
+#[test]
+fn quotas_that_were_met_files_that_are_durable_and_where_a_call_stands_are_known() {
+    let now = |descriptor| NowIn {
+        number: number("write"),
+        arguments: [descriptor, 0, 512, 0, 0, 0],
+        is_blocked: true,
+    };
+    let links =
+        BTreeMap::from([((7, 3), "/data/journal".to_owned()), ((7, 4), "/data/table".to_owned())]);
+    let now_in = vec![(7, 7, now(3)), (7, 8, now(4))];
+    let found = seen(MadeUp { links, now_in, ..MadeUp::default() }, 500);
+    let quota = found.quota_of(7).expect("its group's");
+    assert_eq!((&*quota.group, quota.periods, quota.throttled), ("/pod", 20, 10));
+    assert!(found.quota_of(8).is_none());
+    let writes = found.uses_for(Work::Write);
+    let durable: Vec<bool> =
+        writes.iter().map(|of| found.durable.contains(&of.target.unwrap())).collect();
+    assert_eq!(durable, [true, false]);
+    assert_eq!(writes[0].all.stands_in.as_deref(), Some("percpu_rwsem_wait"));
+    assert_eq!(writes[0].all.threads, BTreeSet::from([7]));
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use calls::{
-    CallWatch, Ends, LockSeen, Lookups, NameServer, ProcessSeen, Reason, Taker, Target, ThreadSeen,
-    Tracing, Use, UseKey, Woken,
+    CallWatch, Ends, LockSeen, Lookups, NameServer, ProcessSeen, Quota, Reason, Taker, Target,
+    ThreadSeen, Tracing, Use, UseKey, Woken,
 };
 use diagnose::calls::diagnose;
 use findings::{Diagnosis, Severity};
@@ -16,6 +16,7 @@ const READ: u32 = 0;
 const WRITE: u32 = 1;
 const FLOCK: u32 = 73;
 const RECVFROM: u32 = 45;
+const CONNECT: u32 = 42;
 
 /// Ten seconds of one process with one thread.
 fn watch() -> CallWatch {
@@ -24,7 +25,7 @@ fn watch() -> CallWatch {
     let names = [(FSYNC, "fsync"), (READ, "read"), (WRITE, "write"), (FLOCK, "flock")];
     CallWatch {
         ns: 10 * SECOND,
-        names: names.into_iter().chain([(RECVFROM, "recvfrom")]).collect(),
+        names: names.into_iter().chain([(RECVFROM, "recvfrom"), (CONNECT, "connect")]).collect(),
         processes: BTreeMap::from([(7, process)]),
         threads: BTreeMap::from([(7, thread)]),
         processors: 2,
@@ -176,6 +177,111 @@ fn a_server_that_is_asked_is_named_and_one_that_asks_is_not() {
 }
 
 #[test]
+fn an_end_that_sends_nothing_may_have_nothing_to_say() {
+    let ends = Ends { local: None, remote: "10.0.0.9:514".parse().ok() };
+    let of = Use { count: 9, waited_ns: 9 * SECOND, answer_ns: 6 * SECOND, ..Use::default() };
+    let mut silent = used(RECVFROM, Target::Socket(ends), of);
+    silent.unanswered.insert(0);
+    let words = ["it hangs, or what was sent asks for no answer"];
+    assert_eq!(only(&silent, "calls.peer", &words), Severity::Note);
+}
+
+#[test]
+fn a_write_that_waits_is_told_by_its_signs_and_given_no_advice_for_reads() {
+    let of = Use {
+        count: 40,
+        total_ns: 5 * SECOND,
+        file_ns: 5 * SECOND,
+        threads: BTreeSet::from([7]),
+        ..Use::default()
+    };
+    let said = |watch: &CallWatch| {
+        only(watch, "calls.slow_file", &["waited 5.0 s of 10.0 s for writes to /data/log"]);
+        let said = format!("{:?}", diagnose(watch).findings);
+        assert!(!said.contains("readahead") && !said.contains("not in memory"), "{said}");
+        said
+    };
+    let plain = used(WRITE, file(), of.clone());
+    let words = said(&plain);
+    assert!(words.contains("cannot be told") && words.contains("wchan"), "{words}");
+    let mut durable = plain.clone();
+    durable.durable.insert(0);
+    assert!(said(&durable).contains("opened with O_SYNC"));
+    let stands = |function: &str| {
+        used(WRITE, file(), Use { stands_in: Some(function.to_owned()), ..of.clone() })
+    };
+    for (function, words) in [
+        ("percpu_rwsem_wait", "is frozen (fsfreeze, a snapshot)"),
+        ("balance_dirty_pages", "holds the writer back"),
+        ("rwsem_down_write_slowpath", "the file's lock in the kernel"),
+    ] {
+        let found = said(&stands(function));
+        assert!(found.contains(words) && found.contains(function), "{found}");
+    }
+}
+
+#[test]
+fn threads_that_wait_at_the_same_time_wait_together() {
+    let threads = (10..18).collect::<BTreeSet<u32>>();
+    let woken_by = vec![Woken { process: 7, name: "server".to_owned(), count: 40 }];
+    let of = Use { count: 80, waited_ns: 40 * SECOND, threads, woken_by, ..Use::default() };
+    let words = [
+        "8 threads of server (process 7) waited 40.0 s together, in 10.0 s, for the lock",
+        "Another thread of the same program",
+    ];
+    only(&used(FLOCK, file(), of.clone()), "calls.file_lock", &words);
+    let other = vec![Woken { process: 8, name: "other".to_owned(), count: 1 }];
+    let of = Use { woken_by: other, ..of };
+    only(&used(FLOCK, file(), of), "calls.file_lock", &["Another process has locked"]);
+}
+
+#[test]
+fn a_reader_and_a_listener_that_are_slow_are_named() {
+    let of = |waited_ns| Use { count: 9, waited_ns, ..Use::default() };
+    let pipe = || Target::Pipe("pipe:[9]".to_owned());
+    let words = ["server (process 7) waited 6.0 s of 10.0 s for the reader of pipe:[9]"];
+    only(&used(WRITE, pipe(), of(6 * SECOND)), "calls.reader", &words);
+    let local = Target::Local(Some("/run/log".into()));
+    only(&used(WRITE, local.clone(), of(6 * SECOND)), "calls.reader", &["reads more slowly"]);
+    none(&used(WRITE, pipe(), of(SECOND)));
+    let ends = Ends { local: None, remote: "10.0.0.9:5432".parse().ok() };
+    let words = ["connections to be made: socket ? to 10.0.0.9:5432", "after 1, 3 and 7 seconds"];
+    only(&used(CONNECT, Target::Socket(ends), of(6 * SECOND)), "calls.connect", &words);
+    only(&used(CONNECT, local, of(6 * SECOND)), "calls.connect", &["does not accept"]);
+    none(&used(CONNECT, Target::Socket(ends), of(SECOND)));
+}
+
+#[test]
+fn a_quota_that_was_met_is_the_reason_whoever_had_the_processor() {
+    let with = |reason, throttled| {
+        let mut watch = watch();
+        watch.threads.get_mut(&7).unwrap().reasons.insert(reason, 5 * SECOND);
+        watch.quotas.push(Quota {
+            group: "/pod".to_owned(),
+            file: "/sys/fs/cgroup/cpu/pod/cpu.cfs_quota_us".into(),
+            unlimited: "-1",
+            quota_us: 20_000,
+            period_us: 100_000,
+            periods: 50,
+            throttled,
+            members: Some(BTreeSet::from([7])),
+        });
+        watch
+    };
+    let words = [
+        "its cgroup /pod may use 20 % of one processor",
+        "in 28 of 50 periods",
+        "echo -1 > '/sys/fs/cgroup/cpu/pod/cpu.cfs_quota_us'",
+    ];
+    only(&with(Reason::Processor, 28), "calls.held_back", &words);
+    only(&with(Reason::WakeUp, 28), "calls.held_back", &words);
+    only(&with(Reason::Processor, 1), "calls.processor", &[]);
+    let mut another = with(Reason::Processor, 28);
+    another.quotas[0].members = Some(BTreeSet::from([8]));
+    only(&another, "calls.processor", &[]);
+}
+
+#[test]
 fn who_has_the_processor_is_named_and_a_limit_is_told_from_it() {
     let with = |reason, ns| {
         let mut watch = watch();
@@ -200,7 +306,7 @@ fn who_has_the_processor_is_named_and_a_limit_is_told_from_it() {
     only(&few, "calls.processor", &["who had it is known of 150"]);
     only(&had(&[]), "calls.processor", &["who had it is known of 0"]);
     none(&with(Reason::Processor, SECOND));
-    only(&with(Reason::WakeUp, 5 * SECOND), "calls.held_back", &["cpu.stat"]);
+    only(&with(Reason::WakeUp, 5 * SECOND), "calls.held_back", &["no group that is seen has"]);
     only(
         &with(Reason::PageFault, 5 * SECOND),
         "calls.page_faults",

@@ -36,6 +36,23 @@ pub fn link_of(process: u32, descriptor: u32) -> Option<PathBuf> {
     fs::read_link(place(process).join(format!("fd/{descriptor}"))).ok()
 }
 
+/// Whether a process has a file open so that each write to it is durable when it returns: with
+/// `O_DSYNC`, or `O_SYNC`, which has the bits of that (`open(2)`).
+pub fn writes_durably(process: u32, path: &Path) -> bool {
+    let folder = place(process).join("fd");
+    let entries = fs::read_dir(&folder).into_iter().flatten().flatten().take(LINKS_MAX);
+    let is_it = |number: &str| fs::read_link(folder.join(number)).is_ok_and(|link| link == path);
+    let is_durable = |number: &str| {
+        let about = fs::read_to_string(place(process).join("fdinfo").join(number)).ok()?;
+        let flags = about.lines().find_map(|line| line.strip_prefix("flags:"))?;
+        let flags = libc::c_int::from_str_radix(flags.trim(), 8).ok()?;
+        Some(flags & libc::O_DSYNC != 0)
+    };
+    entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .any(|number| is_it(&number) && is_durable(&number) == Some(true))
+}
+
 /// What identifies the network namespace of a process: `net:[4026531840]`.
 pub fn network_of(process: u32) -> Option<PathBuf> {
     fs::read_link(host::processes::network_of(process)).ok()

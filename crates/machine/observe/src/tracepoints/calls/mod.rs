@@ -15,7 +15,7 @@ use std::path::Path;
 use event::{CallDecoder, Kind};
 pub use event::{CallEvent, CallHappened, Left, Pointed, Scheduled};
 pub use names::{call_name, error_name, open_flags};
-pub use now::{NowIn, filesystem_of, now_in};
+pub use now::{NowIn, filesystem_of, now_in, stands_in};
 use program::Pointers;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 

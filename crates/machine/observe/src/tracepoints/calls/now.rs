@@ -26,6 +26,13 @@ pub fn now_in(thread: u32) -> Option<NowIn> {
     parse(&text).map(|(number, arguments)| NowIn { number, arguments, is_blocked })
 }
 
+/// The function of the kernel that a thread waits in (`/proc/PID/wchan`); `None` of one that runs,
+/// or where that is not told.
+pub fn stands_in(thread: u32) -> Option<String> {
+    let name = fs::read_to_string(place(thread).join("wchan")).ok()?;
+    (!matches!(&*name, "" | "0")).then_some(name)
+}
+
 /// `7 0x7ffd 0x1 0xffff 0x0 0x0 0x0 0x7ffc 0x7f11`, `-1 0x7ffc 0x7f11` outside of a call, or
 /// `running`.
 fn parse(text: &str) -> Option<(u32, [u64; 6])> {

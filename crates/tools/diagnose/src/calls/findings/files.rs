@@ -3,7 +3,8 @@
 use ::calls::{CallWatch, Lookups, Target, Use, UsesOf, Work};
 use units::ByteSize;
 
-use super::measure::{is_share, long, reach, slowest, wakers};
+use super::measure::{is_share, long, reach, slowest};
+use super::slow;
 use findings::words::{percent, plural, some, time};
 use findings::{Finding, Remedy, Severity};
 
@@ -14,7 +15,8 @@ pub(super) fn findings(watch: &CallWatch) -> Vec<Finding> {
     }
     for work in [Work::Write, Work::Read, Work::Lookup] {
         for of in watch.uses_for(work) {
-            findings.extend(small(watch, &of, work).or_else(|| slow(watch, &of, work)));
+            let found = small(watch, &of, work).or_else(|| slow::finding(watch, &of, work));
+            findings.extend(found);
         }
     }
     findings
@@ -28,6 +30,7 @@ fn sync(watch: &CallWatch, of: &UsesOf) -> Option<Finding> {
     const LONG_NS: u64 = 1_000_000_000;
     let (count, total_ns) = (of.all.count, of.all.total_ns);
     let life_ns = watch.life_ns(of.process);
+    let (who, threads) = (watch.process_label(of.process), of.all.threads.len());
     if !is_share(total_ns, life_ns, 20) || (count < ENOUGH && total_ns < LONG_NS) {
         return None;
     }
@@ -51,12 +54,15 @@ fn sync(watch: &CallWatch, of: &UsesOf) -> Option<Finding> {
         kind: "calls.sync",
         severity: Severity::Warning,
         reach: reach(total_ns),
-        what: format!(
-            "{} spent {} of {} in {calls} of {name}",
-            watch.process_label(of.process),
-            long(total_ns),
-            long(life_ns),
-        ),
+        what: if threads > 1 {
+            format!(
+                "{threads} threads of {who} spent {} together, in {}, in {calls} of {name}",
+                long(total_ns),
+                long(life_ns),
+            )
+        } else {
+            format!("{who} spent {} of {} in {calls} of {name}", long(total_ns), long(life_ns))
+        },
         evidence,
         cause: "Each of these calls returns when the disk has the data for good: the journal of \
                 the file system is written, and the disk's cache is flushed. The thread does \
@@ -112,68 +118,7 @@ fn small(watch: &CallWatch, of: &UsesOf, work: Work) -> Option<Finding> {
     })
 }
 
-/// A file that is waited for, whose disk or server is slow.
-fn slow(watch: &CallWatch, of: &UsesOf, work: Work) -> Option<Finding> {
-    let Use { count, file_ns: waited_ns, bytes, .. } = of.all;
-    let life_ns = watch.life_ns(of.process);
-    // A path that is looked up is no descriptor's.
-    let is_file = of.target(watch).map_or(work == Work::Lookup, Target::is_file);
-    if !is_file || !is_share(waited_ns, life_ns, 20) {
-        return None;
-    }
-    let name = of.target_name(watch);
-    let verb = match work {
-        Work::Write => "writes to",
-        Work::Lookup => "looking up",
-        _ => "reads of",
-    };
-    let mut evidence = vec![format!(
-        "{} of {}, {}, {} waiting for each in the mean",
-        plural(usize::try_from(count).unwrap_or(usize::MAX), "call"),
-        of.calls.join(" and "),
-        ByteSize(bytes),
-        long(waited_ns / count.max(1))
-    )];
-    evidence.extend(kind_of(watch, of));
-    evidence.extend(slowest(watch, |call| of.has(call, &name)));
-    let is_of_server = of.is_of_server(watch);
-    // Who ran when the disk's interrupt came is no one's.
-    evidence.extend(wakers(&of.all.woken_by).filter(|_| is_of_server));
-    let (cause, remedy) = if is_of_server {
-        (
-            "The file system is served by a program or another machine, which answers that late.",
-            "look at its server, with this command and the process that ended the waits",
-        )
-    } else {
-        (
-            "The data were not in memory, or went past it, and the disk takes that long; or \
-             another one had the file's lock.",
-            "wirespool diagnose io names the disk, its queue and who else uses it",
-        )
-    };
-    Some(Finding {
-        kind: "calls.slow_file",
-        severity: Severity::Warning,
-        reach: reach(waited_ns),
-        what: format!(
-            "{} waited {} of {} for {verb} {name}",
-            watch.process_label(of.process),
-            long(waited_ns),
-            long(life_ns)
-        ),
-        evidence,
-        cause: cause.to_owned(),
-        remedies: vec![
-            Remedy::by_hand(remedy),
-            Remedy::by_hand(
-                "ask ahead of time: larger pieces, readahead (posix_fadvise), several threads, or \
-                 io_uring",
-            ),
-        ],
-    })
-}
-
-fn kind_of(watch: &CallWatch, of: &UsesOf) -> Option<String> {
+pub(super) fn kind_of(watch: &CallWatch, of: &UsesOf) -> Option<String> {
     let kind = watch.filesystems.get(&of.target?)?;
     Some(format!("the file system is {kind}"))
 }

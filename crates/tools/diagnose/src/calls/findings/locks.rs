@@ -2,7 +2,7 @@
 
 use ::calls::{CallWatch, LockSeen, Reason, Target, Use, UseKey};
 
-use super::measure::{is_share, long, reach, slowest, wakers};
+use super::measure::{is_share, long, reach, slowest, waited, wakers};
 use findings::words::plural;
 use findings::{Finding, Remedy, Severity};
 
@@ -63,6 +63,26 @@ fn of_memory(
     })
 }
 
+/// Who has a lock of a file, as far as those who ended the waits say it.
+fn holder(process: u32, seen: &Use) -> &'static str {
+    let is_own = |woken: &::calls::Woken| woken.process == process;
+    match (seen.woken_by.iter().any(is_own), seen.woken_by.iter().all(is_own)) {
+        (true, true) => {
+            "Another thread of the same program has locked the file: it opened the file once more, \
+             and locks by flock belong to what was opened. Who waits is let on when that one \
+             unlocks or closes it."
+        }
+        (true, false) => {
+            "Other threads of the same program, and other processes, have locked the file; who \
+             waits is let on when they unlock or close it."
+        }
+        _ => {
+            "Another process has locked the file; who waits is let on when that one unlocks or \
+             closes it."
+        }
+    }
+}
+
 fn of_file(watch: &CallWatch, key: &UseKey, seen: &Use) -> Option<Finding> {
     let name = *watch.names.get(&key.number)?;
     let life_ns = watch.life_ns(key.process);
@@ -88,15 +108,11 @@ fn of_file(watch: &CallWatch, key: &UseKey, seen: &Use) -> Option<Finding> {
         severity: Severity::Warning,
         reach: reach(seen.waited_ns),
         what: format!(
-            "{} waited {} of {} for the lock of {target}",
-            watch.process_label(key.process),
-            long(seen.waited_ns),
-            long(life_ns)
+            "{} for the lock of {target}",
+            waited(watch, key.process, (seen.waited_ns, seen.threads.len()))
         ),
         evidence,
-        cause: "Another process has locked the file; who waits is let on when that one unlocks or \
-                closes it."
-            .to_owned(),
+        cause: holder(key.process, seen).to_owned(),
         remedies: vec![
             Remedy {
                 what: "see who has it".to_owned(),

@@ -26,6 +26,17 @@ pub(super) fn long(ns: u64) -> String {
     }
 }
 
+/// `reader (process 7) waited 3.1 s of 5.0 s`, and of several threads, which may wait at the same
+/// time, `8 threads of pool (process 9) waited 21 s together, in 5.0 s,`.
+pub(super) fn waited(watch: &CallWatch, process: u32, (ns, threads): (u64, usize)) -> String {
+    let (who, life) = (watch.process_label(process), long(watch.life_ns(process)));
+    if threads > 1 {
+        format!("{threads} threads of {who} waited {} together, in {life},", long(ns))
+    } else {
+        format!("{who} waited {} of {life}", long(ns))
+    }
+}
+
 /// The longest calls of this kind, in words.
 pub(super) fn slowest(
     watch: &CallWatch,

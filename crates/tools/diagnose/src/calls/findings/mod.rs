@@ -5,6 +5,7 @@ mod locks;
 mod measure;
 mod network;
 mod processors;
+mod slow;
 
 use ::calls::CallWatch;
 

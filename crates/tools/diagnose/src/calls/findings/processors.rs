@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ::calls::{CallWatch, Reason, Taker, ThreadSeen};
+use ::calls::{CallWatch, Quota, Reason, Taker, ThreadSeen};
 
 use super::measure::{is_share, long, reach};
 use findings::words::{percent, plural, some};
@@ -23,9 +23,62 @@ pub(super) fn findings(watch: &CallWatch) -> Vec<Finding> {
     let mut worst: Vec<_> = worst.into_iter().collect();
     worst.sort_by_key(|(_, (_, seen))| core::cmp::Reverse(queued_ns(seen)));
     let all = worst.into_iter().take(5).flat_map(|(process, of)| {
-        [finding(watch, process, of), held_back(watch, process, of.1)].into_iter().flatten()
+        let quota = quota(watch, process, of.1);
+        let others = || [finding(watch, process, of), held_back(watch, process, of.1)];
+        quota.map_or_else(others, |quota| [Some(quota), None]).into_iter().flatten()
     });
     all.collect()
+}
+
+/// Periods that say anything.
+const PERIODS: u64 = 5;
+/// Hundredths of the periods in which a group was stopped at least.
+const THROTTLED: u64 = 10;
+
+/// Its group had used up its processor time. Neither an idle processor nor who had it says so, and
+/// the group's own counter does: without periods in which it was stopped it is no quota.
+fn quota(watch: &CallWatch, process: u32, seen: &ThreadSeen) -> Option<Finding> {
+    let Quota { group, file, unlimited, quota_us, period_us, periods, throttled, .. } =
+        watch.quota_of(process)?;
+    let idle_ns = seen.reasons.get(&Reason::WakeUp).copied().unwrap_or(0);
+    let ns = queued_ns(seen).saturating_add(idle_ns);
+    let is_stopped = *periods >= PERIODS && throttled * 100 >= periods * THROTTLED;
+    if !is_stopped || !is_share(ns, seen.life_ns(), 20) {
+        return None;
+    }
+    Some(Finding {
+        kind: "calls.held_back",
+        severity: Severity::Warning,
+        reach: reach(ns),
+        what: format!(
+            "{} could run and stood still for {} of {}: its cgroup {group} may use {} of one \
+             processor",
+            watch.process_label(process),
+            long(ns),
+            long(seen.life_ns()),
+            percent(*quota_us, *period_us),
+        ),
+        evidence: vec![
+            format!("{}: {quota_us} us in {period_us} us", file.display()),
+            format!(
+                "it had used that up in {throttled} of {periods} periods, and stood still then"
+            ),
+            format!("it ran for {}", percent(seen.ran_ns(), seen.life_ns())),
+        ],
+        cause: "The kernel stops a group until the next period once it has used up its quota, \
+                whether processors are idle or not."
+            .to_owned(),
+        remedies: vec![
+            Remedy {
+                what: "a higher quota, or none: who runs the group has set it (a container's \
+                       limit, CPUQuota= of systemd)"
+                    .to_owned(),
+                now: vec![format!("echo {unlimited} > '{}'", file.display())],
+                for_good: Vec::new(),
+            },
+            Remedy::by_hand("fewer threads at once: all of them use the same quota up"),
+        ],
+    })
 }
 
 /// It could run, and stood still while the processor was idle.
@@ -42,16 +95,21 @@ fn held_back(watch: &CallWatch, process: u32, seen: &ThreadSeen) -> Option<Findi
             long(seen.life_ns())
         ),
         evidence: vec![format!("it ran for {}", percent(seen.ran_ns(), seen.life_ns()))],
-        cause: "Its group has used up its time (cpu.max, CPUQuota=, a container's limit); or the \
-                processor is virtual, and slow to wake up."
+        cause: "The processor had to wake up first: it is virtual, and its host lets it wait; or \
+                it sleeps deeply. Or a group above this machine's has used up its time, as with a \
+                container's limit that is not seen from inside: no group that is seen has."
             .to_owned(),
-        remedies: vec![Remedy {
-            what: "see whether its group is held back: nr_throttled grows then".to_owned(),
-            now: vec![format!(
-                "cat /sys/fs/cgroup$(sed -n 's/^0:://p' /proc/{process}/cgroup)/cpu.stat"
-            )],
-            for_good: Vec::new(),
-        }],
+        remedies: vec![
+            Remedy {
+                what: "see how deeply processors sleep, and how long they take to wake up"
+                    .to_owned(),
+                now: vec![
+                    "grep . /sys/devices/system/cpu/cpu0/cpuidle/state*/{name,latency}".to_owned(),
+                ],
+                for_good: Vec::new(),
+            },
+            Remedy::by_hand("look at the host of this machine, or of the container"),
+        ],
     })
 }
 
@@ -114,7 +172,7 @@ fn finding(watch: &CallWatch, process: u32, (thread, seen): (u32, &ThreadSeen)) 
         ],
         cause:
             "More threads want to run than processors may run them: there are too many, or they \
-                are kept to the same processors (taskset, cpusets), or a group's share is used up."
+                are kept to the same processors (taskset, cpusets)."
                 .to_owned(),
         remedies: vec![
             Remedy {
