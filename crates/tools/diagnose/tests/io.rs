@@ -18,6 +18,7 @@ use observe::tracepoints::{
 use units::{ManualClock, NANOS_PER_SECOND, Timestamp};
 
 const DISK: DeviceNumber = DeviceNumber { major: 8, minor: 0 };
+const OTHER: DeviceNumber = DeviceNumber { major: 7, minor: 0 };
 const PARTITION: DeviceNumber = DeviceNumber { major: 8, minor: 1 };
 /// First byte of the partition, and of the file on it.
 const PARTITION_BEGIN: u64 = 1 << 20;
@@ -80,8 +81,13 @@ impl Machine for Made {
         }
     }
 
-    fn path_of(&mut self, process: u32, descriptor: u32) -> Option<PathBuf> {
-        (process == RECORDER && descriptor == 3).then(|| PathBuf::from("/store/idx"))
+    fn opened(&mut self, process: u32, descriptor: u32) -> Option<(PathBuf, DeviceNumber)> {
+        match (process, descriptor) {
+            (RECORDER, 3) => Some((PathBuf::from("/store/idx"), PARTITION)),
+            // A disk without a file system.
+            (RECORDER, 5) => Some((PathBuf::from("/dev/loop0"), OTHER)),
+            _ => None,
+        }
     }
 
     fn files_of(&mut self, process: u32) -> Vec<OpenFile> {
@@ -453,7 +459,6 @@ fn flushes_and_discards_that_take_the_time_are_found() {
 
 #[test]
 fn discards_are_of_who_asks_for_them_and_of_what_is_mounted_on_that_disk() {
-    let other = DeviceNumber { major: 7, minor: 0 };
     let of = |process, options, disk| {
         let one = |number: u64| {
             let mut events = request(number * 4000, process, "D", (in_file(0), 1 << 20));
@@ -481,7 +486,7 @@ fn discards_are_of_who_asks_for_them_and_of_what_is_mounted_on_that_disk() {
     assert!(cause.contains("With the option discard"), "{cause}");
     assert!(commands.starts_with("mount -o remount,nodiscard /store"), "{commands}");
     // A program on another disk, which has no file system.
-    let (evidence, cause, commands) = of(RECORDER, "rw,discard", other);
+    let (evidence, cause, commands) = of(RECORDER, "rw,discard", OTHER);
     assert!(!evidence.contains("/store"), "{evidence}");
     assert!(cause.starts_with("recorder (process 412) asks for them itself"), "{cause}");
     assert_eq!(commands, "");
@@ -559,6 +564,40 @@ fn writes_that_are_durable_when_they_return_are_waited_for_as_calls_are() {
     let all = said(&durable(Some(Sync::Filesystem(3)), "rw", 1));
     assert!(all.contains("for syncfs of /store"), "{all}");
     assert!(said(&durable(Some(Sync::Everything), "rw", 1)).contains("sync of all file systems"));
+}
+
+#[test]
+fn a_wait_for_one_disk_follows_from_nothing_on_another() {
+    let discards = |disk| {
+        let mut events = Vec::new();
+        for number in 0..100 {
+            let mut life = request(number * 4000, BACKUP, "D", (in_file(0), 1 << 20));
+            life[2].time_ns += 3_800_000;
+            for event in &mut life {
+                match &mut event.happened {
+                    Happened::Queued(request)
+                    | Happened::Issued(request)
+                    | Happened::Completed(request) => request.device = disk,
+                    _ => {}
+                }
+            }
+            events.extend(life);
+        }
+        for number in 0..100 {
+            let (process, thread) = (RECORDER, RECORDER);
+            let mut add = |at_us: u64, happened| {
+                events.push(TraceEvent { time_ns: at_us * 1000, process, thread, happened });
+            };
+            add(number * 9000, Happened::SyncBegun(Sync::File(5)));
+            add(number * 9000 + 8000, Happened::SyncEnded);
+        }
+        events.sort_by_key(|event| event.time_ns);
+        let report = diagnose(&seen(Made { events, ..Made::default() }));
+        let at = report.findings.iter().position(|it| it.kind == "io.sync_waits").unwrap();
+        report.explanation(at).map(|at| report.findings[at].kind)
+    };
+    assert_eq!(discards(DISK), None);
+    assert_eq!(discards(OTHER), Some("io.discards"));
 }
 
 #[test]
@@ -849,8 +888,10 @@ fn deep(depth: u64, device_us: u64, busy_ms: u64) -> Diagnosis {
     let mut events = Vec::new();
     for number in 0..2000_u64 {
         let at_us = number / depth * device_us;
-        let mut life = request(at_us, BACKUP, "R", (number * 7919 << 12, 4096));
-        life[2].time_ns = (at_us + device_us) * 1000;
+        let mut life = request(at_us, BACKUP, "R", ((number * 7919) << 12, 4096));
+        if let Some(done) = life.last_mut() {
+            done.time_ns = (at_us + device_us) * 1000;
+        }
         events.extend(life);
     }
     events.sort_by_key(|event| event.time_ns);

@@ -11,7 +11,7 @@ pub use counters::{
     DiskCounters, Process, ProcessCounters, disks, is_whole_disk, process, processes, written_here,
 };
 pub use open_files::{
-    OpenFile, backing_files, files_below, link_of, network_of, open_files, path_of, writes_durably,
+    OpenFile, backing_files, files_below, link_of, network_of, open_files, opened, writes_durably,
 };
 pub use touched::{Touch, TouchKind, Watched};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use host::DeviceNumber;
@@ -27,8 +27,16 @@ const LINKS_MAX: usize = 4096;
 
 /// What a descriptor of a process leads to now; `None` where it is no file, is closed, or may not
 /// be looked at.
-pub fn path_of(process: u32, descriptor: u32) -> Option<PathBuf> {
+fn path_of(process: u32, descriptor: u32) -> Option<PathBuf> {
     link_of(process, descriptor).filter(|path| path.is_absolute())
+}
+
+/// The same, with the device that it lies on, or that it is.
+pub fn opened(process: u32, descriptor: u32) -> Option<(PathBuf, DeviceNumber)> {
+    let path = path_of(process, descriptor)?;
+    let found = fs::metadata(place(process).join(format!("fd/{descriptor}"))).ok()?;
+    let is_device = found.file_type().is_block_device();
+    Some((path, DeviceNumber::of_stat(if is_device { found.rdev() } else { found.dev() })))
 }
 
 /// The same of anything: `pipe:[7]`, `socket:[7]` and `anon_inode:[eventfd]` are no paths.

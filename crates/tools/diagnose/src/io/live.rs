@@ -89,8 +89,8 @@ impl Machine for Live {
         observe::io::process(number)
     }
 
-    fn path_of(&mut self, process: u32, descriptor: u32) -> Option<PathBuf> {
-        observe::io::path_of(process, descriptor)
+    fn opened(&mut self, process: u32, descriptor: u32) -> Option<(PathBuf, DeviceNumber)> {
+        observe::io::opened(process, descriptor)
     }
 
     fn files_of(&mut self, process: u32) -> Vec<OpenFile> {

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use host::DeviceNumber;
 use observe::tracepoints::{Sync, TraceEvent};
 
 use super::files::FileKey;
@@ -31,8 +32,8 @@ struct UnderWay {
 pub(super) struct Ended {
     pub(super) process: u32,
     pub(super) by: SyncBy,
-    /// What its descriptor leads to.
-    pub(super) path: Option<PathBuf>,
+    /// What its descriptor leads to, and what that lies on.
+    pub(super) opened: Option<(PathBuf, DeviceNumber)>,
     /// The file that the file system named.
     pub(super) file: Option<FileKey>,
     pub(super) ns: u64,
@@ -45,7 +46,7 @@ pub(super) struct Syncs {
     /// By thread.
     under_way: BTreeMap<u32, UnderWay>,
     /// Descriptors that were waited for, by process, and what they lead to.
-    descriptors: BTreeMap<(u32, u32), PathBuf>,
+    descriptors: BTreeMap<(u32, u32), (PathBuf, DeviceNumber)>,
 }
 
 impl Syncs {
@@ -68,10 +69,10 @@ impl Syncs {
         };
         // A process that has ended meanwhile leaves what was known of it.
         if let Some(descriptor) = descriptor
-            && let Some(path) = machine.path_of(event.process, descriptor)
+            && let Some(opened) = machine.opened(event.process, descriptor)
             && self.descriptors.len() < SYNCS_MAX
         {
-            self.descriptors.insert((event.process, descriptor), path);
+            self.descriptors.insert((event.process, descriptor), opened);
         }
         let (begun_ns, process) = (event.time_ns, event.process);
         let under_way = UnderWay { begun_ns, process, by, descriptor, file: None };
@@ -82,11 +83,10 @@ impl Syncs {
     pub(super) fn file_begun(&mut self, event: &TraceEvent, file: FileKey) {
         let has_room = self.under_way.len() < SYNCS_MAX;
         match self.under_way.get_mut(&event.thread) {
-            Some(call) if call.by != SyncBy::Write => {
-                if call.by == SyncBy::Mapping {
-                    call.file.get_or_insert(file);
-                }
+            Some(call) if call.by == SyncBy::Mapping => {
+                call.file.get_or_insert(file);
             }
+            Some(call) if call.by != SyncBy::Write => {}
             _ if has_room => {
                 let (begun_ns, process) = (event.time_ns, event.process);
                 let (by, file) = (SyncBy::Write, Some(file));
@@ -106,12 +106,12 @@ impl Syncs {
         }
         let UnderWay { begun_ns, process, by, descriptor, file } =
             self.under_way.remove(&event.thread)?;
-        let path = match descriptor {
+        let opened = match descriptor {
             Some(descriptor) => Some(self.descriptors.get(&(process, descriptor))?.clone()),
             None => None,
         };
         let ns = event.time_ns.saturating_sub(begun_ns);
-        Some(Ended { process, by, path, file, ns })
+        Some(Ended { process, by, opened, file, ns })
     }
 
     pub(super) fn add(&mut self, key: SyncKey, thread: u32, ns: u64) {

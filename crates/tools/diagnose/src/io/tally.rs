@@ -209,6 +209,8 @@ pub struct SyncKey {
     pub by: SyncBy,
     /// The file, or one of the file system; `None` where it is not known.
     pub path: Option<PathBuf>,
+    /// What its file system is on, or the device itself.
+    pub device: Option<DeviceNumber>,
 }
 
 /// What a process waited for until a file was durable.

@@ -35,8 +35,9 @@ pub trait Machine: Groups {
     fn processes(&mut self) -> (BTreeMap<u32, ProcessCounters>, usize);
     /// A process by its number.
     fn process(&mut self, number: u32) -> Option<Process>;
-    /// What a descriptor of a process leads to; `None` where it is no file, or not known any more.
-    fn path_of(&mut self, process: u32, descriptor: u32) -> Option<PathBuf>;
+    /// What a descriptor of a process leads to, and what that lies on, or is; `None` where it is no
+    /// file, or not known any more.
+    fn opened(&mut self, process: u32, descriptor: u32) -> Option<(PathBuf, DeviceNumber)>;
     /// Files that a process has open.
     fn files_of(&mut self, process: u32) -> Vec<OpenFile>;
     /// Files that are asked for from the beginning.
@@ -469,11 +470,12 @@ impl<'m> Watcher<'m> {
         let is_call = event.happened == Happened::SyncEnded;
         if let Some(ended) = self.syncs.ended(event, is_call) {
             let process = self.number(ended.process);
-            let path = match ended.file {
-                Some(file) => self.files.name(file).cloned(),
-                None => ended.path,
+            let (path, device) = match (ended.file, ended.opened) {
+                (Some(file), _) => (self.files.name(file).cloned(), Some(file.device)),
+                (None, Some((path, device))) => (Some(path), Some(device)),
+                (None, None) => (None, None),
             };
-            let key = SyncKey { process, by: ended.by, path };
+            let key = SyncKey { process, by: ended.by, path, device };
             self.syncs.add(key, event.thread, ended.ns);
         }
     }

@@ -11,7 +11,6 @@ mod syncs;
 mod systems;
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use blockdev::placement::Filesystem;
 use host::DeviceNumber;
@@ -48,9 +47,8 @@ fn process_at(watch: &IoWatch, process: u32, at: DeviceNumber) -> [Subject; 3] {
 /// because they changed too much.
 fn disk_and_users(watch: &IoWatch, at: DeviceNumber) -> Vec<Subject> {
     let requests = watch.disks.get(&at).into_iter().flat_map(|seen| seen.by.keys().copied());
-    let is_here = |key: &&SyncKey| {
-        key.path.as_ref().is_some_and(|path| disk_of_path(watch, path) == Some(at))
-    };
+    let is_here =
+        |key: &&SyncKey| key.device.is_some_and(|device| disk_of_device(watch, device) == Some(at));
     let syncs = watch.syncs.keys().filter(is_here).map(|key| key.process);
     let pauses = watch.pauses.keys().filter(|(_, device)| *device == at);
     let users: BTreeSet<u32> =
@@ -72,20 +70,10 @@ fn askers(watch: &IoWatch, seen: &DiskSeen, of: fn(&PartOfDisk) -> u64) -> Strin
     some(by.into_iter().map(|(count, who)| format!("{who}: {count}")))
 }
 
-/// The file system that a file is on.
-fn system_of<'w>(watch: &'w IoWatch, path: &Path) -> Option<&'w Filesystem> {
-    let below = watch.filesystems.values().filter(|system| path.starts_with(&system.mount_point));
-    below.max_by_key(|system| system.mount_point.as_os_str().len())
-}
-
-/// The disk that a file is on, where that is known.
-fn disk_of_path(watch: &IoWatch, path: &Path) -> Option<DeviceNumber> {
-    disk_of_device(watch, system_of(watch, path)?.device)
-}
-
-/// The disk that a file system's device is, or is a part of.
+/// The disk that a file system's device is, or is a part of; a disk without one is itself.
 fn disk_of_device(watch: &IoWatch, device: DeviceNumber) -> Option<DeviceNumber> {
-    watch.on.get(&device).map(|disk| disk.device)
+    let itself = || watch.disks.contains_key(&device).then_some(device);
+    watch.on.get(&device).map(|disk| disk.device).or_else(itself)
 }
 
 /// File systems that lie on a disk.

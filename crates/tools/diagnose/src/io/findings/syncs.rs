@@ -27,7 +27,7 @@ pub(super) fn findings(watch: &IoWatch) -> Vec<Found> {
 
 /// The file system that a wait is for, where it is for one.
 fn system<'w>(watch: &'w IoWatch, key: &SyncKey) -> Option<&'w Filesystem> {
-    super::system_of(watch, key.path.as_ref()?)
+    watch.filesystems.get(&key.device?)
 }
 
 /// A process that waits for its files to become durable.
@@ -46,7 +46,7 @@ impl Wait<'_> {
     }
 
     fn about(&self) -> Vec<Subject> {
-        let disk = self.system.and_then(|it| super::disk_of_device(self.watch, it.device));
+        let disk = self.key.device.and_then(|it| super::disk_of_device(self.watch, it));
         let disk = disk.into_iter().flat_map(|disk| super::disk(self.watch, disk));
         let process = Subject::Process(self.key.process);
         disk.chain(self.system.map(place)).chain([Subject::Disks, process]).collect()
