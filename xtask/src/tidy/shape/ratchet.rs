@@ -4,8 +4,8 @@
 //! when it learned to encrypt, for keys of members that were away and for handshakes, and from 8300
 //! for saying what heads say of earlier recordings, and to 8500 for sessions that go on from
 //! segments before. Those of `extract` rose from 9800 for scans that end in the middle of a
-//! segment, and to 10 100 for such sessions. `wirespool` is below the limit since the verbs of tools
-//! have a crate, `capture` since filters have one, `volume` since writing has one, `server` since
+//! segment, and to 10 100 for such sessions. `wirespool` is below the limit since the verbs of
+//! tools have a crate, `capture` since filters have one, `volume` since writing has one, `server` since
 //! the process that answers has one.
 
 use super::rule::Rule;
