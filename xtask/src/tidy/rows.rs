@@ -12,7 +12,17 @@ pub(crate) const ROWS: [&[&str]; 15] = [
     &["filters", "device", "host", "sandbox", "schedules"],
     &["capture", "blockdev", "network", "observe"],
     &["guard", "volume", "session", "index", "query", "findings"],
-    &["writer", "indexer", "calls", "evidence", "logs", "recording", "selection", "vitals"],
+    &[
+        "writer",
+        "indexer",
+        "calls",
+        "events",
+        "evidence",
+        "logs",
+        "recording",
+        "selection",
+        "vitals",
+    ],
     &[
         "record",
         "extract",

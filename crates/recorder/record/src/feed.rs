@@ -6,9 +6,9 @@ use core::ops::ControlFlow;
 use core::time::Duration;
 
 use capture::{Next, Source};
+use events::{EventKind, Events};
 use units::{Clock, Timestamp};
 
-use crate::events::{EventKind, Events};
 use crate::intake::{Intake, WriterGone};
 use crate::report::keep_notes;
 

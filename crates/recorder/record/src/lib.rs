@@ -29,10 +29,8 @@ mod control;
 mod covered;
 mod discards;
 mod error;
-mod events;
 mod expiry;
 mod feed;
-mod headroom;
 mod index_directory;
 mod index_queue;
 mod indexer;
@@ -69,9 +67,11 @@ mod status;
 mod steps;
 mod storage;
 mod task;
-mod watch;
 mod watchdog;
 mod way;
+
+// Files of this crate name it as they name a module.
+use ::events;
 
 pub use ::indexer::GaveWay;
 pub use ::selection::{Class, ClassError, Keep};
@@ -80,11 +80,9 @@ pub use change::{Change, MemberChange};
 pub use control::Control;
 pub use device::Cell;
 pub use error::Error;
-pub use events::{Event, EventKind};
-pub use headroom::{Headroom, Level};
+pub use events::{DiskWatch, Disks, Event, EventKind, Headroom, Level, SlowLimit, SlowWrite};
 pub use job::{Ground, record, record_on};
 pub use options::{Discard, Input, MaxAge, Options, Queues, Way};
 pub use report::{Progress, Report};
 pub use settled::{Held, Settled};
 pub use storage::{OpenedDevice, Storage};
-pub use watch::{DiskWatch, Disks, SlowLimit, SlowWrite};

@@ -4,12 +4,12 @@ use core::error::Error as _;
 use core::time::Duration;
 use std::sync::Arc;
 
+use events::{EventKind, Events};
 use sandbox::{Child, Launcher, Program, Request};
 use volume::Membership;
 use writer::Recovery;
 
 use crate::change::{Change, MemberChange};
-use crate::events::{EventKind, Events};
 use crate::options::Options;
 
 /// How long the end of a recording waits for each command that was started.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use device::{Ahead, Pool};
 use encryption::Keyring;
+use events::Watches;
 use format::directory::SegmentEntry;
 use format::superblock::Superblock;
 use units::number::to_u64;
@@ -16,7 +17,6 @@ use crate::error::Error;
 use crate::memory::{self, Budget};
 use crate::options::{Input, Options};
 use crate::storage::{OpenedDevice, Storage};
-use crate::watch::Watches;
 
 /// Fewest columns of a pool: one being filled, one being written, one with an index, and some
 /// slack.

@@ -7,6 +7,7 @@ use core::num::NonZeroUsize;
 use core::time::Duration;
 
 use capture::Timestamps;
+use events::SlowLimit;
 use filters::PacketFilter;
 use indexer::Workers;
 use sandbox::Launcher;
@@ -14,7 +15,6 @@ use selection::{Class, Selection};
 
 use crate::control::Control;
 use crate::settled::Settled;
-use crate::watch::SlowLimit;
 
 /// No recorder needs more queues than this; the kernel's groups end at 256.
 const QUEUES_MAX: usize = 64;

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use events::Events;
 use format::piece::Frame;
 use format::recorded::RecordedClock;
 use index::{Catalog, Files};
@@ -15,7 +16,6 @@ use crate::columns::{self, Columns};
 use crate::control::Questions;
 use crate::covered::Covered;
 use crate::error::Error;
-use crate::events::Events;
 use crate::expiry::{self, Expiry};
 use crate::index_queue::{self, ToIndexer};
 use crate::late::{Late, Skips};

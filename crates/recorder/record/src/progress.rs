@@ -3,11 +3,11 @@
 use core::ops::ControlFlow;
 
 use device::Pool;
+use events::{Disks, Event, EventKind, Events, Speaker, Watching};
 use format::geometry::Geometry;
 use units::Clock;
 
 use crate::account::Account;
-use crate::events::{Event, EventKind, Events, Speaker};
 use crate::ledger::Ledger;
 use crate::links::Links;
 use crate::members::Notifier;
@@ -17,7 +17,6 @@ use crate::reach::ReachBack;
 use crate::report::{Progress, Report, keep_notes};
 use crate::status::{SharedStatus, status_of};
 use crate::steps::ClockSteps;
-use crate::watch::{Disks, Watching};
 
 /// The callback that takes the progress of a recording, and may end it.
 pub(crate) type Progressing<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;

@@ -7,6 +7,7 @@ use core::ops::ControlFlow;
 
 use capture::Source;
 use device::Pool;
+use events::Events;
 use format::directory::Gap;
 use format::piece::Frame;
 use format::recorded::RecordedClock;
@@ -15,7 +16,6 @@ use stage::{Joining, Scope, Sender};
 use units::Clock;
 
 use crate::error::Error;
-use crate::events::Events;
 use crate::feed::{Feed, Looking};
 use crate::intake::{Intake, IntakeParts, WriterGone};
 use crate::ledger::Ledger;

@@ -2,14 +2,13 @@
 
 use core::time::Duration;
 
+use events::{Disks, Event};
 use format::head::StripeId;
 use indexer::GaveWay;
 use writer::{ClockDoubt, Recovery, WriterCounters};
 
 use crate::account::{Account, Loss};
 use crate::change::MemberChange;
-use crate::events::Event;
-use crate::watch::Disks;
 
 /// Lines for the report that are kept: a recording may go on for years.
 const NOTES_MAX: usize = 1000;

@@ -211,7 +211,7 @@ mod tests {
     use super::*;
     use crate::options::{Input, Options};
     use crate::storage::Paths;
-    use crate::watch::Watches;
+    use events::Watches;
 
     /// What the ring writer was given never becomes durable: that is reported, and the thread ends.
     #[test]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use core::time::Duration;
 
 use device::Device;
+use events::Watches;
 use format::superblock::Spare;
 use stage::{Sender, Watched};
 
@@ -15,7 +16,6 @@ use crate::opening::Opened;
 use crate::options::{Discard, Options};
 use crate::storage::Storage;
 use crate::task::Task;
-use crate::watch::Watches;
 use crate::way::Way;
 
 /// How long the end of a recording waits for a spare that is being opened.

@@ -15,11 +15,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use core::fmt;
 use core::time::Duration;
 
+use events::{EventKind, Events};
 use stage::{Receiver, Scope, Sender, channel};
 use units::Clock;
 
 use crate::error::Error;
-use crate::events::{EventKind, Events};
 use crate::status::SharedStatus;
 
 /// How often waits are looked at.

@@ -7,6 +7,7 @@ use std::thread;
 use core::ops::ControlFlow;
 
 use device::Pool;
+use events::Watches;
 use format::head::{HeadKey, Kind, VolumeId};
 use format::piece::{EncodedInterface, InterfaceFields, PacketParts};
 use format::recorded::RecordedClock;
@@ -24,7 +25,6 @@ use crate::options::{Discard, Input, Options};
 use crate::spares::{self, Opening};
 use crate::status::status_of;
 use crate::storage::{Paths, Storage};
-use crate::watch::Watches;
 
 const PIECE: usize = 256 << 10;
 /// All of this takes milliseconds; a wait of this length is one for ever.

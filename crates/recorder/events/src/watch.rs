@@ -14,8 +14,8 @@ use format::geometry::{ExtentOrder, Geometry};
 use format::superblock::{Qualified, Superblock};
 use units::{ByteSize, Timestamp};
 
-use crate::events::{EventKind, Events};
 use crate::headroom::{Headroom, Level};
+use crate::stream::{EventKind, Events};
 
 /// Slow writes that are shown; of more, the newest.
 const SLOW_SHOWN: usize = 64;
@@ -86,7 +86,7 @@ pub struct Disks {
 
 /// The devices that are watched; clones share them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Watches {
+pub struct Watches {
     seen: Arc<Mutex<Vec<Seen>>>,
     slow_limit_ns: u64,
     promise: Option<Promise>,
@@ -100,7 +100,8 @@ struct Seen {
 }
 
 impl Watches {
-    pub(crate) fn new(limit: SlowLimit, qualified: Option<&Qualified>) -> Self {
+    /// With this limit; promises are those of a qualification.
+    pub fn new(limit: SlowLimit, qualified: Option<&Qualified>) -> Self {
         let slow_limit_ns = match (limit, qualified) {
             (SlowLimit::Off, _) => 0,
             (SlowLimit::Above(limit), _) => u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX),
@@ -117,7 +118,7 @@ impl Watches {
     }
 
     /// Watches a device from now on.
-    pub(crate) fn over(
+    pub fn over(
         &self,
         device: Box<dyn Device>,
         member: Option<u8>,
@@ -140,7 +141,7 @@ impl Watches {
 
 /// Makes lines of what the watches see.
 #[derive(Debug)]
-pub(crate) struct Watching {
+pub struct Watching {
     watches: Watches,
     qualified: Option<Qualified>,
     geometry: Geometry,
@@ -152,7 +153,7 @@ pub(crate) struct Watching {
 
 impl Watching {
     /// `is_live`: packets come at their own pace, so their rate means something.
-    pub(crate) fn new(watches: Watches, superblock: &Superblock, is_live: bool) -> Self {
+    pub fn new(watches: Watches, superblock: &Superblock, is_live: bool) -> Self {
         let geometry = superblock.geometry;
         let headroom = superblock.qualified.filter(|_| is_live).map(|qualified| {
             let columns = u64::from(geometry.columns());
@@ -170,7 +171,7 @@ impl Watching {
 
     /// Looks at all devices. `offered_bytes` is what was sent to all members so far, and what would
     /// have been if nothing had been lost on the way.
-    pub(crate) fn look(
+    pub fn look(
         &mut self,
         (now_ns, realtime): (i64, Timestamp),
         offered_bytes: u64,

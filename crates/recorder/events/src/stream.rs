@@ -91,7 +91,7 @@ impl EventKind {
     }
 
     /// The report of the recording repeats it: nothing else there says it.
-    pub(crate) fn is_for_report(self) -> bool {
+    pub fn is_for_report(self) -> bool {
         matches!(
             self,
             Self::InterfaceDown
@@ -118,16 +118,18 @@ pub struct Event {
 
 /// Where events arise: what happened, and to what.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct News {
-    pub(crate) kind: EventKind,
+pub struct News {
+    /// What sort of thing.
+    pub kind: EventKind,
     /// Interface, member, input; nothing where there is but one.
-    pub(crate) subject: String,
-    pub(crate) text: String,
+    pub subject: String,
+    /// The same in words.
+    pub text: String,
 }
 
 /// The stream of events; clones put into the same one.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Events {
+pub struct Events {
     waiting: Arc<Mutex<Waiting>>,
 }
 
@@ -139,7 +141,7 @@ struct Waiting {
 
 impl Events {
     /// Something happened to `subject`.
-    pub(crate) fn say(&self, kind: EventKind, subject: &str, text: String) {
+    pub fn say(&self, kind: EventKind, subject: &str, text: String) {
         let mut waiting = self.lock();
         if waiting.news.len() < WAITING_MAX {
             waiting.news.push(News { kind, subject: subject.to_owned(), text });
@@ -149,7 +151,7 @@ impl Events {
     }
 
     /// Takes out what is there, in the order in which it came.
-    pub(crate) fn take(&self) -> Vec<News> {
+    pub fn take(&self) -> Vec<News> {
         let Waiting { mut news, left_out } = core::mem::take(&mut *self.lock());
         if left_out > 0 {
             let text = format!("{left_out} further events came at once and are not shown");
@@ -175,14 +177,14 @@ struct Line {
 
 /// Says events when they happen, and none too often.
 #[derive(Debug, Default)]
-pub(crate) struct Speaker {
+pub struct Speaker {
     lines: BTreeMap<(EventKind, String), Line>,
     recent: VecDeque<Event>,
 }
 
 impl Speaker {
     /// What is to be said now: of what has just happened, and of what was held back.
-    pub(crate) fn hear(&mut self, news: Vec<News>, (now_ns, at): (i64, Timestamp)) -> Vec<Event> {
+    pub fn hear(&mut self, news: Vec<News>, (now_ns, at): (i64, Timestamp)) -> Vec<Event> {
         let mut said = self.held(now_ns);
         for News { kind, subject, text } in news {
             said.extend(self.one(Event { kind, at, text }, subject, now_ns));
@@ -197,12 +199,12 @@ impl Speaker {
     }
 
     /// What was held back, said in the end.
-    pub(crate) fn rest(&mut self) -> Vec<Event> {
+    pub fn rest(&mut self) -> Vec<Event> {
         self.held(i64::MAX)
     }
 
     /// The newest that were said, the oldest first.
-    pub(crate) fn recent(&self) -> Vec<Event> {
+    pub fn recent(&self) -> Vec<Event> {
         self.recent.iter().cloned().collect()
     }
 

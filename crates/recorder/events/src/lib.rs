@@ -1,0 +1,16 @@
+//! What happens while a recording goes on, said when it happens; and what its disks do meanwhile.
+//!
+//! The threads of a recording put what they learn into one stream of [`Events`]; a [`Speaker`]
+//! decides what of it is said when. [`Watching`] looks at the devices of the members: slow writes,
+//! members that give less than was promised, traffic near what they guarantee ([`Headroom`]). Each
+//! is an event, too.
+//!
+//! Called by `record`. Not here: what becomes of packets (`record`), how events are shown.
+
+mod headroom;
+mod stream;
+mod watch;
+
+pub use headroom::{Headroom, Level};
+pub use stream::{Event, EventKind, Events, News, Speaker};
+pub use watch::{DiskWatch, Disks, SlowLimit, SlowWrite, Watches, Watching};
