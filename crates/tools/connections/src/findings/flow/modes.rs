@@ -136,10 +136,7 @@ fn split<'f, 'g, 'w>(flows: &'f [Flow<'g, 'w>], measure: Measure) -> Option<Spli
     let known = known(flows);
     let factors: Vec<Factor<'_>> =
         known.iter().map(|(name, levels)| Factor { name, levels: Levels::Kinds(levels) }).collect();
-    let mut explained = explain(&is_upper, &factors, &mut Random::new(SEED));
-    // Of those that explain as much: a program that uses one address, or one host, differs by that.
-    let most = explained.first().map_or(0.0, |best| best.share) - 1e-9;
-    explained.sort_by_key(|one| (one.share < most, one.name == PROCESS));
+    let explained = explain(&is_upper, &factors, &mut Random::new(SEED));
     explained.first().filter(|best| best.share >= SHARE_MIN)?;
     let (upper, lower): (Vec<_>, Vec<_>) =
         flows.iter().partition(|flow| found.is_upper(value(flow)));
@@ -269,9 +266,14 @@ fn known(flows: &[Flow<'_, '_>]) -> Vec<(&'static str, Vec<u32>)> {
         let most = kinds.iter().max().map_or(0, |most| usize::try_from(*most).unwrap_or(0) + 1);
         most > 1 && most * 3 <= kinds.len()
     };
-    FACTS
+    let mut known: Vec<(&'static str, Vec<u32>)> = FACTS
         .into_iter()
         .map(|(name, read)| (name, levels(read)))
         .filter(|(_, kinds)| few(kinds))
-        .collect()
+        .collect();
+    // A program that uses one address, or one host, differs by that: it says no more.
+    let is_other = |(name, kinds): &(&str, Vec<u32>)| (*name != PROCESS).then(|| kinds.clone());
+    let others: Vec<Vec<u32>> = known.iter().filter_map(is_other).collect();
+    known.retain(|(name, kinds)| *name != PROCESS || !others.contains(kinds));
+    known
 }
