@@ -108,6 +108,14 @@ fn a_proxy_that_is_held_back_is_not_the_cause() {
     assert_eq!(severity, Severity::Warning);
     assert!(cause.contains("It waits itself") && cause.contains("10.0.0.3:80"), "{cause}");
     assert_eq!(of(&over(|number| at(number, false))).0, Severity::Problem);
+    // A program that talks to itself: what is shut is the same connection.
+    let itself = |number: u32| {
+        let mut look = at(number, true);
+        let unread = [look.sockets[0].local, look.sockets[0].remote];
+        (look.sockets[1].remote, look.sockets[1].local) = (unread[0], unread[1]);
+        look
+    };
+    assert_eq!(of(&over(itself)).0, Severity::Problem);
 }
 
 #[test]

@@ -5,16 +5,16 @@
 //! passes on what it reads (a proxy) stops reading while what it sends is not taken: then the end
 //! that does not take it is the cause.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use network::sockets::{TcpInfo, TcpSocket};
 use units::ByteSize;
 
-use crate::Track;
 use crate::findings::explain::Found;
 use crate::findings::group::{self, Group, Member, gained};
 use crate::findings::machine::Machine;
 use crate::findings::queue;
+use crate::{Key, Track};
 use findings::words::{plural, some};
 use findings::{Finding, Remedy, Severity};
 
@@ -52,7 +52,10 @@ fn finding(machine: &Machine<'_>, process: Option<u32>, hit: &[&Member<'_>]) -> 
     let owner = first.track.owner.as_ref();
     let program = owner.map_or_else(|| "a program".to_owned(), ToString::to_string);
     let bytes: u64 = hit.iter().map(|member| u64::from(member.track.last.receive_queue)).sum();
-    let shut = process.map(|process| shut(machine, first.key.namespace, process));
+    // A program that talks to itself holds back nobody else.
+    let other = |member: &&Member<'_>| machine.other_end(member.key, member.track);
+    let own: BTreeSet<Key> = hit.iter().filter_map(other).map(|(key, _)| key).collect();
+    let shut = process.map(|process| shut(machine, (first.key.namespace, process), &own));
     let shut = shut.unwrap_or_default();
     let (severity, cause, remedy) = if shut.is_empty() {
         (
@@ -90,9 +93,13 @@ fn finding(machine: &Machine<'_>, process: Option<u32>, hit: &[&Member<'_>]) -> 
     Some(Found::new(finding, group::path(machine, hit.iter().copied())))
 }
 
-/// Connections of a process on which it has something to send that the other end has not taken for
-/// the whole watch.
-fn shut(machine: &Machine<'_>, namespace: u64, process: u32) -> Vec<String> {
+/// Connections of a process, but for these, on which it has something to send that the other end
+/// has not taken for the whole watch.
+fn shut(
+    machine: &Machine<'_>,
+    (namespace, process): (u64, u32),
+    own: &BTreeSet<Key>,
+) -> Vec<String> {
     let is_shut = |track: &Track| {
         let (Some(first), Some(last)) = (&track.first.info, &track.last.info) else { return false };
         let busy = gained(first, last, |info: &TcpInfo| info.busy_us);
@@ -102,10 +109,12 @@ fn shut(machine: &Machine<'_>, namespace: u64, process: u32) -> Vec<String> {
         let waits = last.unsent_bytes.is_some_and(|unsent| unsent > 0);
         is_there && waits && acked == 0 && busy > 0 && receiver.saturating_mul(2) > busy
     };
-    let key = |cookie| crate::Key { namespace, cookie };
+    let key = |cookie| Key { namespace, cookie };
     let tracks = machine.watch.tracks.range(key(0)..=key(u64::MAX));
-    let ours = tracks.filter(|(_, track)| {
-        track.owner.as_ref().is_some_and(|owner| owner.process == process) && is_shut(track)
+    let ours = tracks.filter(|(key, track)| {
+        !own.contains(key)
+            && track.owner.as_ref().is_some_and(|owner| owner.process == process)
+            && is_shut(track)
     });
     ours.map(|(key, track)| machine.line(*key, track)).collect()
 }
