@@ -1,8 +1,8 @@
 //! Threads that wait until files are durable.
 //!
-//! A call says so by itself. A write to a file that is to be durable at once (`O_SYNC`, `O_DSYNC`, a
-//! file system that is mounted with `sync`) is known by what its file system does then, which ext4
-//! reports; within a call that is a part of it, and says of `msync` which file it is for.
+//! A call says so by itself. A write to a file that is to be durable at once (`O_SYNC`, `O_DSYNC`,
+//! a file system that is mounted with `sync`) is known by what its file system does then, which
+//! ext4 reports; within a call that is a part of it, and says of `msync` which file it is for.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

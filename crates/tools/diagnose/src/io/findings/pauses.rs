@@ -67,8 +67,8 @@ enum Why {
 
 impl Why {
     /// Writers sleep for the limit of all disks from the middle between that and where the kernel
-    /// begins to write on, which is half of it at least (`dirty_freerun_ceiling`). Far below, a disk
-    /// holds its writers back only if it is told to be strict, and else a group does.
+    /// begins to write on, which is half of it at least (`dirty_freerun_ceiling`). Far below, a
+    /// disk holds its writers back only if it is told to be strict, and else a group does.
     fn of(watch: &IoWatch, disk: &str, seen: &PauseSeen) -> Self {
         let strict = watch.facts.get(&format!("block.{disk}.writeback.strict_limit"));
         if seen.dirty.saturating_mul(2) >= seen.limit {

@@ -74,7 +74,11 @@ impl Wait<'_> {
     fn finding(&self) -> Finding {
         let Self { watch, key, seen, .. } = self;
         let who = watch.process_label(key.process);
-        let (waited, threads) = (Duration::from_nanos(seen.total_ns).as_secs_f64(), &seen.threads);
+        let threads = &seen.threads;
+        // The last records come a moment after the time of the watch is taken.
+        let watched_ns = u64::try_from(watch.ns).unwrap_or(0);
+        let most_ns = watched_ns.saturating_mul(u64::try_from(threads.len().max(1)).unwrap_or(1));
+        let waited = Duration::from_nanos(seen.total_ns.min(most_ns)).as_secs_f64();
         let what = if threads.len() > 1 {
             // Their waits are at the same time: together they may be longer than the watch.
             format!(
