@@ -1,7 +1,7 @@
 # what: a program only stores into a mapped file, here and there, and the kernel reads for each
 # finding: io.phantom_readahead io.random_mapping io.partial_pages
 # names: counters.db
-# also: io.readahead calls.page_faults host.pressure_io
+# also: io.readahead io.sync_waits calls.page_faults host.pressure_io
 # needs: losetup mkfs.ext4 python3
 # experts: iostat -x, blktrace (RA), bpftrace on filemap_fault
 # see: that a program that never reads makes the disk read

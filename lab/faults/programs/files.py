@@ -1,14 +1,17 @@
 """Reads or writes files in one way, for ever, at a rate."""
 
 import argparse
+import fcntl
 import mmap
 import os
 import random
+import struct
 import time
 
 from shared import Pace, be_called
 
 PAGE = 4096
+BLKDISCARD = 0x1277
 
 
 def arguments():
@@ -19,6 +22,7 @@ def arguments():
     parser.add_argument("--rate", type=float, default=0, help="operations a second")
     parser.add_argument("--size", type=int, default=PAGE, help="bytes of an operation")
     parser.add_argument("--direct", action="store_true")
+    parser.add_argument("--durable", action="store_true", help="each write by itself (O_SYNC)")
     return parser.parse_args()
 
 
@@ -28,7 +32,8 @@ def forget(descriptor):
 
 
 def opened(options, flags):
-    return os.open(options.path, flags | (os.O_DIRECT if options.direct else 0), 0o600)
+    flags |= (os.O_DIRECT if options.direct else 0) | (os.O_SYNC if options.durable else 0)
+    return os.open(options.path, flags, 0o600)
 
 
 def append_and_sync(options, pace):
@@ -38,6 +43,24 @@ def append_and_sync(options, pace):
         os.write(log, b"x" * options.size)
         os.fsync(log)
         pace.take()
+
+
+def append(options, pace):
+    """A log of small records."""
+    log = opened(options, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    while True:
+        os.write(log, b"x" * options.size)
+        pace.take()
+
+
+def discard(options, pace):
+    """Has a device forget a part of each of its megabytes, again and again."""
+    device = opened(options, os.O_RDWR)
+    megabytes = os.lseek(device, 0, os.SEEK_END) >> 20
+    while True:
+        for place in range(megabytes):
+            fcntl.ioctl(device, BLKDISCARD, struct.pack("QQ", place << 20, options.size))
+            pace.take()
 
 
 def overwrite_and_sync(options, pace):
@@ -197,9 +220,9 @@ def fail_to_write(options, pace):
 
 
 WAYS = {way.__name__.replace("_", "-"): way for way in (
-    append_and_sync, overwrite_and_sync, read_direct, write_direct, read_again, read_randomly,
-    map_and_read, map_and_store, write_parts, read_heads, write_steadily, create_and_remove,
-    fail_to_write)}
+    append_and_sync, append, discard, overwrite_and_sync, read_direct, write_direct, read_again,
+    read_randomly, map_and_read, map_and_store, write_parts, read_heads, write_steadily,
+    create_and_remove, fail_to_write)}
 
 
 def main():

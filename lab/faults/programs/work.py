@@ -173,9 +173,46 @@ def wait_for_pipe(options):
         os.read(up[0], 1)
 
 
+def write_to_slow_reader(options):
+    """Writes all the time to a pipe, whose reader takes its time."""
+    down = os.pipe()
+    if os.fork() == 0:
+        be_called(options.name + "-kid")
+        while os.read(down[0], 4096):
+            time.sleep(options.hold)
+    while True:
+        os.write(down[1], bytes(4096))
+
+
+def lock_itself_in(options):
+    """A program that has opened all that it needs, and may open nothing more."""
+    kept = [os.open("/dev/null", os.O_RDONLY) for _ in range(6)]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
+    while kept:
+        time.sleep(0.05)
+
+
+def start_too_many(options):
+    """Has as many children as it may, and tries to start one more ten times a second."""
+    while True:
+        try:
+            if os.fork() == 0:
+                be_called(options.name + "-kid")
+                time.sleep(1e6)
+        except OSError:
+            time.sleep(0.1)
+
+
+def open_pipe(options):
+    """Waits until somebody opens a named pipe for writing."""
+    os.mkfifo(options.path)
+    os.open(options.path, os.O_RDONLY)
+
+
 WAYS = {way.__name__.replace("_", "-"): way for way in (
     compute, sleep, lock, lock_file, descriptors, touch_memory, be_killed, run_programs,
-    write_bytes, read_bytes, look_for_missing, wait_for_pipe)}
+    write_bytes, read_bytes, look_for_missing, wait_for_pipe, write_to_slow_reader,
+    lock_itself_in, start_too_many, open_pipe)}
 
 
 def main():
