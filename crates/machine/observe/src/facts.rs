@@ -244,6 +244,9 @@ fn processors(facts: &mut Facts) {
     }
 }
 
+/// What may be changed and not written yet, of one disk. In bytes it moves with free memory.
+const WRITEBACK: [&str; 2] = ["max_ratio", "strict_limit"];
+
 fn blocks(facts: &mut Facts) {
     const QUEUE: [&str; 17] = [
         "rotational",
@@ -289,8 +292,6 @@ fn blocks(facts: &mut Facts) {
         "md/sync_action",
         "md/degraded",
     ];
-    // What may be changed and not written yet, of one disk. In bytes it moves with free memory.
-    const WRITEBACK: [&str; 2] = ["max_ratio", "strict_limit"];
     let root = Path::new("/sys/block");
     for disk in entries(root) {
         let folder = root.join(&disk);

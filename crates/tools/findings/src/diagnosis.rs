@@ -4,21 +4,8 @@ use serde::Serialize;
 
 use crate::finding::{Severity, Unseen};
 use crate::order;
-use crate::subject::{Found, Subjects};
-
-/// Who has, or waits for, something that there is only so much of.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Share {
-    /// What it is about.
-    pub of: &'static str,
-    /// Who has it or waits for it, and how much.
-    pub what: String,
-    /// The kind of finding that has the detail, where one was found.
-    pub finding: Option<&'static str>,
-    /// The disk or the processes that it names.
-    #[serde(skip)]
-    pub about: Subjects,
-}
+use crate::share::Share;
+use crate::subject::Found;
 
 /// All that was found.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]

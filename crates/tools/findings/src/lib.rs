@@ -7,10 +7,12 @@ mod diagnosis;
 mod finding;
 mod nap;
 mod order;
+mod share;
 mod subject;
 pub mod words;
 
-pub use diagnosis::{Diagnosis, Share};
+pub use diagnosis::Diagnosis;
 pub use finding::{Finding, Remedy, Severity, Unseen};
 pub use nap::nap;
+pub use share::Share;
 pub use subject::{Found, Subject, Subjects};

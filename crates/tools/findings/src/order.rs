@@ -5,8 +5,8 @@
 
 use core::cmp::Reverse;
 
-use crate::diagnosis::Share;
 use crate::finding::Severity;
+use crate::share::Share;
 use crate::subject::{Found, Subject, Subjects};
 
 /// What a cause and its consequence have in common.

@@ -12,7 +12,6 @@ use observe::tracepoints::{Sync, TraceEvent};
 
 use super::files::FileKey;
 use super::tally::{SyncBy, SyncKey, SyncSeen};
-use super::watch::Machine;
 
 /// Files, descriptors and threads that are waited for or wait at the same time.
 const SYNCS_MAX: usize = 1 << 14;
@@ -50,15 +49,14 @@ pub(super) struct Syncs {
 }
 
 impl Syncs {
-    /// A call begins. The path is asked for at once: the descriptor may be another file's soon.
+    /// A call begins. What the descriptor leads to is asked for at once: the descriptor may be another file's soon.
     pub(super) fn begun(
         &mut self,
-        machine: &mut dyn Machine,
-        own: Option<u32>,
         event: &TraceEvent,
         sync: Sync,
+        opened: impl FnOnce(u32) -> Option<(PathBuf, DeviceNumber)>,
     ) {
-        if own == Some(event.process) || self.under_way.len() >= SYNCS_MAX {
+        if self.under_way.len() >= SYNCS_MAX {
             return;
         }
         let (by, descriptor) = match sync {
@@ -69,7 +67,7 @@ impl Syncs {
         };
         // A process that has ended meanwhile leaves what was known of it.
         if let Some(descriptor) = descriptor
-            && let Some(opened) = machine.opened(event.process, descriptor)
+            && let Some(opened) = opened(descriptor)
             && self.descriptors.len() < SYNCS_MAX
         {
             self.descriptors.insert((event.process, descriptor), opened);

@@ -387,8 +387,10 @@ impl<'m> Watcher<'m> {
                     }
                 }
                 Happened::SyncBegun(sync) => {
-                    let own = self.machine.own();
-                    self.syncs.begun(self.machine, own, &event, sync);
+                    let (machine, process) = (&mut *self.machine, event.process);
+                    if machine.own() != Some(process) {
+                        self.syncs.begun(&event, sync, |fd| machine.opened(process, fd));
+                    }
                 }
                 Happened::FileSyncBegun { device, inode } => {
                     self.file_sync_begun(&event, FileKey { device, inode });

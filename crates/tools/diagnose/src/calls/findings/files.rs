@@ -3,7 +3,7 @@
 use ::calls::{CallWatch, Lookups, Target, Use, UsesOf, Work};
 use units::ByteSize;
 
-use super::measure::{is_share, long, reach, slowest};
+use super::measure::{is_share, kind_of, long, reach, slowest};
 use super::slow;
 use findings::words::{percent, plural, some, time};
 use findings::{Finding, Remedy, Severity};
@@ -116,11 +116,6 @@ fn small(watch: &CallWatch, of: &UsesOf, work: Work) -> Option<Finding> {
              open(..., buffering=65536), or a larger block (dd bs=1M)",
         )],
     })
-}
-
-pub(super) fn kind_of(watch: &CallWatch, of: &UsesOf) -> Option<String> {
-    let kind = watch.filesystems.get(&of.target?)?;
-    Some(format!("the file system is {kind}"))
 }
 
 /// Files that are looked for again and again where they are not.

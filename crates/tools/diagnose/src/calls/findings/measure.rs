@@ -1,6 +1,6 @@
 //! When a time matters, and what shows it.
 
-use ::calls::{CallWatch, Woken};
+use ::calls::{CallWatch, UsesOf, Woken};
 
 use findings::words::{some, time};
 
@@ -50,4 +50,10 @@ pub(super) fn slowest(
 pub(super) fn wakers(woken_by: &[Woken]) -> Option<String> {
     let words = some(woken_by.iter().map(Woken::to_string));
     (!woken_by.is_empty()).then(|| format!("the waits were ended by {words}"))
+}
+
+/// The kind of file system of what was used, in words.
+pub(super) fn kind_of(watch: &CallWatch, of: &UsesOf) -> Option<String> {
+    let kind = watch.filesystems.get(&of.target?)?;
+    Some(format!("the file system is {kind}"))
 }

@@ -8,8 +8,7 @@
 use ::calls::{CallWatch, Target, UsesOf, Work};
 use units::ByteSize;
 
-use super::files::kind_of;
-use super::measure::{is_share, long, reach, slowest, waited, wakers};
+use super::measure::{is_share, kind_of, long, reach, slowest, waited, wakers};
 use findings::words::plural;
 use findings::{Finding, Remedy, Severity};
 

@@ -12,6 +12,7 @@ use units::ByteSize;
 
 use super::super::tally::DiskSeen;
 use super::super::watch::IoWatch;
+use super::subjects;
 use findings::words::{some, time};
 use findings::{Finding, Remedy, Severity};
 
@@ -47,7 +48,7 @@ pub(super) fn finding(watch: &IoWatch, disk: DeviceNumber, seen: &DiskSeen) -> O
             ByteSize(of.all.bytes),
             time(of.device.quantile_ns(500)),
         ),
-        format!("asked for by: {}", super::askers(watch, seen, |part| part.discards)),
+        format!("asked for by: {}", subjects::askers(watch, seen, |part| part.discards)),
     ];
     if let Asks::Option(systems) | Asks::Either(_, systems) = &asks {
         let places = systems.iter().map(|system| system.mount_point.display().to_string());
@@ -76,7 +77,7 @@ impl<'w> Asks<'w> {
             let mut options = system.options.split(',');
             options.any(|option| option == "discard" || option.starts_with("discard="))
         };
-        let online: Vec<_> = super::systems_on(watch, disk).filter(is_online).collect();
+        let online: Vec<_> = subjects::systems_on(watch, disk).filter(is_online).collect();
         let most = most.filter(|_| by_programs.saturating_mul(2) > all);
         let Some((process, _)) = most else {
             return if online.is_empty() { Self::Kernel } else { Self::Option(online) };

@@ -6,6 +6,7 @@ use units::ByteSize;
 
 use super::super::tally::{DiskSeen, OperationSeen};
 use super::super::watch::IoWatch;
+use super::subjects;
 use findings::words::{percent, time};
 use findings::{Finding, Found, Remedy, Severity};
 
@@ -27,7 +28,7 @@ pub(super) fn findings(watch: &IoWatch) -> Vec<Found> {
             let found = [one.slow(), one.waits().or_else(|| one.waits_inside()), one.small()]
                 .into_iter()
                 .flatten();
-            let about = |finding: Finding| finding.about(super::disk_and_users(watch, *disk));
+            let about = |finding: Finding| finding.about(subjects::disk_and_users(watch, *disk));
             findings.extend(found.map(about));
         }
         findings

@@ -6,6 +6,7 @@ use units::ByteSize;
 
 use super::super::held::{GroupSeen, Wait, moved_of};
 use super::super::watch::{IoWatch, Tracing};
+use super::subjects;
 use findings::words::{percent, time};
 use findings::{Finding, Found, Remedy, Severity, Subject};
 
@@ -23,7 +24,7 @@ pub(super) fn findings(watch: &IoWatch) -> Vec<Found> {
             let limits = group.limited.limits.iter();
             let waiting = || group.waits.keys().map(|process| Subject::Process(*process));
             let found = |limit: &DiskLimit| {
-                let of_disk = super::disk(watch, limit.device).into_iter();
+                let of_disk = subjects::disk(watch, limit.device).into_iter();
                 let at = At { watch, group, limit, process: *process, wait };
                 Some(at.finding()?.about(of_disk.chain(waiting())))
             };

@@ -7,6 +7,7 @@ use units::ByteSize;
 
 use super::super::tally::{DiskSeen, PartOfDisk};
 use super::super::watch::IoWatch;
+use super::subjects;
 use findings::words::{percent, time};
 use findings::{Finding, Found, Remedy, Severity};
 
@@ -104,14 +105,15 @@ fn kept(
                 time(alone_ns)
             ),
         ],
-        cause: format!(
-            "{name} serves requests as they come. Those of a process that asks for one at a time \
-             stand behind all that the other one has under way."
-        ),
+        cause: format!("{name} {BEHIND}"),
         remedies: remedies(watch, owner),
     };
-    Some(finding.about(super::process_at(watch, waits, disk)))
+    Some(finding.about(subjects::process_at(watch, waits, disk)))
 }
+
+/// Why one waits for another one.
+const BEHIND: &str = "serves requests as they come. Those of a process that asks for one at a time \
+                      stand behind all that the other one has under way.";
 
 /// One request at a time, and an eighth of the bytes at most.
 fn has_little(watch: &IoWatch, other: &PartOfDisk, owner: &PartOfDisk) -> bool {

@@ -5,6 +5,7 @@ use units::ByteSize;
 
 use super::super::tally::PauseSeen;
 use super::super::watch::IoWatch;
+use super::subjects;
 use findings::words::time;
 use findings::{Finding, Found, Remedy, Severity};
 
@@ -17,7 +18,7 @@ const PAGE: u64 = 4096;
 pub(super) fn findings(watch: &IoWatch) -> Vec<Found> {
     let of = |((process, device), seen): (&(u32, DeviceNumber), &PauseSeen)| {
         let is_held = seen.count >= ENOUGH && watch.is_share(seen.total_ns, HELD);
-        let about = super::process_at(watch, *process, *device);
+        let about = subjects::process_at(watch, *process, *device);
         is_held.then(|| held(watch, *process, *device, seen).about(about))
     };
     watch.pauses.iter().filter_map(of).collect()

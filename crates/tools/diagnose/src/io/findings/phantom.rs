@@ -6,6 +6,7 @@ use units::ByteSize;
 
 use super::super::tally::{Content, Faults, FileSeen};
 use super::super::watch::IoWatch;
+use super::subjects;
 use findings::words::{percent, plural, some};
 use findings::{Finding, Found, Remedy, Severity, Subject};
 
@@ -28,7 +29,7 @@ pub(super) fn findings(watch: &IoWatch) -> Vec<Found> {
         ];
         found.into_iter().flatten().map(|finding| {
             let readers = seen.by.keys().map(|process| Subject::Process(*process));
-            finding.about(super::disk(watch, seen.disk).into_iter().chain(readers))
+            finding.about(subjects::disk(watch, seen.disk).into_iter().chain(readers))
         })
     });
     of_files.chain(arrays(watch)).collect()

@@ -6,6 +6,7 @@ use units::ByteSize;
 
 use super::super::tally::{Content, FileSeen};
 use super::super::watch::IoWatch;
+use super::subjects;
 use findings::words::percent;
 use findings::{Finding, Found, Remedy, Severity};
 
@@ -76,7 +77,7 @@ fn of(watch: &IoWatch, process: u32, gained: &ProcessCounters) -> Option<Found> 
             },
         ],
     };
-    Some(finding.about(super::process_at(watch, process, disk)))
+    Some(finding.about(subjects::process_at(watch, process, disk)))
 }
 
 /// The disk of which most was read for a process.

@@ -7,6 +7,7 @@ use units::ByteSize;
 
 use super::super::tally::{Content, SyncBy, SyncKey, SyncSeen};
 use super::super::watch::IoWatch;
+use super::subjects;
 use super::systems::place;
 use findings::words::{plural, time};
 use findings::{Finding, Found, Remedy, Severity, Subject};
@@ -46,8 +47,8 @@ impl Wait<'_> {
     }
 
     fn about(&self) -> Vec<Subject> {
-        let disk = self.key.device.and_then(|it| super::disk_of_device(self.watch, it));
-        let disk = disk.into_iter().flat_map(|disk| super::disk(self.watch, disk));
+        let disk = self.key.device.and_then(|it| subjects::disk_of_device(self.watch, it));
+        let disk = disk.into_iter().flat_map(|disk| subjects::disk(self.watch, disk));
         let process = Subject::Process(self.key.process);
         disk.chain(self.system.map(place)).chain([Subject::Disks, process]).collect()
     }

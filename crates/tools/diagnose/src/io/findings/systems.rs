@@ -8,6 +8,7 @@ use units::ByteSize;
 use super::super::tally::{Content, DiskSeen};
 use super::super::watch::IoWatch;
 use super::discards;
+use super::subjects;
 use findings::words::{percent, some, time};
 use findings::{Finding, Found, Remedy, Severity, Subject};
 
@@ -19,13 +20,13 @@ pub(super) fn findings(watch: &IoWatch) -> Vec<Found> {
             discards::finding(watch, *disk, seen),
             metadata(&name, seen),
         ];
-        let places: Vec<Subject> = super::systems_on(watch, *disk).map(place).collect();
-        let about = super::disk_and_users(watch, *disk).into_iter().chain(places);
+        let places: Vec<Subject> = subjects::systems_on(watch, *disk).map(place).collect();
+        let about = subjects::disk_and_users(watch, *disk).into_iter().chain(places);
         found.into_iter().flatten().map(move |finding| finding.about(about.clone()))
     });
     let of_systems = watch.filesystems.values().flat_map(|filesystem| {
-        let disk = super::disk_of_device(watch, filesystem.device);
-        let disk = disk.into_iter().flat_map(|disk| super::disk(watch, disk));
+        let disk = subjects::disk_of_device(watch, filesystem.device);
+        let disk = disk.into_iter().flat_map(|disk| subjects::disk(watch, disk));
         let about = disk.chain([place(filesystem)]);
         let found = [journal(watch, filesystem), barriers(watch, filesystem)];
         found.into_iter().flatten().map(move |finding| finding.about(about.clone()))
@@ -57,7 +58,7 @@ fn flushes(watch: &IoWatch, disk: &str, seen: &DiskSeen) -> Option<Finding> {
             time(typical_ns)
         ),
         evidence: vec![
-            format!("asked for by: {}", super::askers(watch, seen, |part| part.flushes)),
+            format!("asked for by: {}", subjects::askers(watch, seen, |part| part.flushes)),
             format!(
                 "99 % of the flushes take {}, the longest {}",
                 time(of.device.quantile_ns(990)),
