@@ -225,8 +225,8 @@ impl Completeness {
     }
 
     /// Of what was forgotten only that counts which lies in times that were asked for.
-    pub(crate) fn forget_but(&mut self, from: Timestamp, to: Timestamp) {
-        self.forgotten = self.forgotten.and(&Times::of(from, to));
+    pub(crate) fn forget_but(&mut self, asked: &Times) {
+        self.forgotten = self.forgotten.and(asked);
     }
 
     /// Adds what heads say of the times that were asked for.

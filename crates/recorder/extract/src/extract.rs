@@ -8,7 +8,7 @@
 
 use core::ops::ControlFlow;
 
-use units::Clock;
+use units::{Clock, Times};
 
 use crate::archive::Archive;
 use crate::explain::{Explain, Stopwatch};
@@ -76,7 +76,10 @@ pub(crate) fn run<'a>(
     // Packets around sessions are asked for by their times, others by those of the query.
     let (from, to) = request.query.time_range();
     let asked = if request.around.is_some() { done.times.clone() } else { from..=to };
-    notes.completeness.forget_but(*asked.start(), *asked.end());
+    // Around what was forgotten there may have been some: it was in the times of the query.
+    let mut searched = Times::of(from, to);
+    searched.add(&Times::of(*asked.start(), *asked.end()));
+    notes.completeness.forget_but(&searched);
     // A run of slots is asked for what lies there, whatever the times.
     if request.slots.is_none() {
         notes.completeness.add_standing(&archive.standing(&asked));

@@ -5,7 +5,7 @@ use core::ops::{ControlFlow, RangeInclusive};
 
 use index::Columns;
 use query::Query;
-use units::{Clock, Timestamp};
+use units::{Clock, Times, Timestamp};
 
 use crate::archive::Archive;
 use crate::completeness::Completeness;
@@ -122,7 +122,7 @@ pub fn find_columns(
     let explain = Explain { select_ns, list_ns, look_ns, rows_ns, ..notes.explain };
     let Notes { mut completeness, met, .. } = notes.settled(&archive);
     let (from, to) = sought.query.time_range();
-    completeness.forget_but(from, to);
+    completeness.forget_but(&Times::of(from, to));
     completeness.limited = shown.end == Some(End::More);
     completeness.unsought = shown.end == Some(End::Unsought);
     completeness.stopped = flow.is_break() && shown.end.is_none();

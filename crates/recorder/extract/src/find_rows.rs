@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use format::session_row::SessionRow;
 use index::Columns;
-use units::Clock;
+use units::{Clock, Times};
 
 use crate::choice::look;
 use crate::event::Event;
@@ -55,7 +55,7 @@ pub fn find_rows(
     }
     notes.explain.select_ns = watch.lap();
     let Notes { mut completeness, explain, met } = notes.settled(&archive);
-    completeness.forget_but(from, to);
+    completeness.forget_but(&Times::of(from, to));
     completeness.stopped = flow.is_break();
     Ok(FindReport { sessions: 0, completeness, explain, met })
 }

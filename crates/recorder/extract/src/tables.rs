@@ -4,7 +4,7 @@ use core::ops::{ControlFlow, RangeInclusive};
 
 use format::directory::Gap;
 use format::head::{Head, Kind, StripeId};
-use units::{Clock, Timestamp};
+use units::{Clock, Times, Timestamp};
 
 use crate::archive::Archive;
 use crate::completeness::Completeness;
@@ -118,7 +118,7 @@ pub fn gaps(
     let mut scan = Scan::new(&mut archive, Wanted::Nothing, columns, times.clone());
     let _all = scan.run(&mut notes, &mut |_, _, _| Ok(ControlFlow::Continue(())))?;
     let Notes { mut completeness, .. } = notes.settled(&archive);
-    completeness.forget_but(*times.start(), *times.end());
+    completeness.forget_but(&Times::of(*times.start(), *times.end()));
     let mut gaps = core::mem::take(&mut completeness.gaps);
     gaps.sort_by_key(|gap| (gap.from, gap.to));
     Ok(GapsReport { gaps, completeness })

@@ -64,12 +64,15 @@ impl Notes {
     /// Adds what a search lacked and cost that has found the sessions of the answer. Their packets
     /// are read behind it, and nothing else: what was lost elsewhere may have been of others.
     pub(crate) fn add_search(&mut self, own: Self, asked: (Timestamp, Timestamp)) {
-        let Completeness { gaps, left_out_packets, unindexed_packets, .. } = &own.completeness;
-        self.completeness.add_gaps(gaps, asked.0, asked.1);
-        let left_out = &mut self.completeness.left_out_packets;
-        *left_out = (*left_out).max(*left_out_packets);
-        let unindexed = &mut self.completeness.unindexed_packets;
-        *unindexed = (*unindexed).max(*unindexed_packets);
+        let (lost, all) = (&own.completeness, &mut self.completeness);
+        all.add_gaps(&lost.gaps, asked.0, asked.1);
+        all.forgotten.add(&lost.forgotten.and(&Times::of(asked.0, asked.1)));
+        all.left_out_packets = all.left_out_packets.max(lost.left_out_packets);
+        all.unindexed_packets = all.unindexed_packets.max(lost.unindexed_packets);
+        // What was not there to be searched may have been what was asked for.
+        all.retired_pieces = all.retired_pieces.max(lost.retired_pieces);
+        all.missing_packets = all.missing_packets.max(lost.missing_packets);
+        all.unfit_packets = all.unfit_packets.max(lost.unfit_packets);
         self.add_aside(own);
     }
 

@@ -130,6 +130,13 @@ fn what_is_forgotten_is_in_no_sector_and_answers_say_so() {
         "{manifest}"
     );
     // Nothing is damaged, nothing comes back from parity, and the ring goes on.
+    // So it is where the sessions are looked for first, and where none of them is left.
+    for query in [&*query, "app dns", "sni no.such.name", "packets > 1000000"] {
+        let own = ["extract", spool.path(), query, "--force", "-w", &out];
+        let rest = run(&spool.with(&own));
+        assert_eq!(rest.code, Some(1), "{query}: {rest:?}");
+        assert!(rest.err.contains("\nforgotten: packets were erased"), "{query}: {rest:?}");
+    }
     run(&["verify", spool.path()]).done();
     run(&["scrub", spool.path()]).done();
     assert_eq!(spool.holds(&name), 0);

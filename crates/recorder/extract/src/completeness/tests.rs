@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::walk::Notes;
 
 fn at() -> impl Strategy<Value = Timestamp> {
     prop_oneof![
@@ -70,9 +71,14 @@ fn statement() -> impl Strategy<Value = Completeness> {
         prop::collection::vec(damage(), 0..2),
         prop::collection::vec(stretch(), 0..3),
     );
-    let standing = (times(), times(), doubts);
+    let standing = (times(), times(), times(), doubts);
     (counts, lists, standing, (through(), through(), rare(), rare())).prop_map(
-        |(counts, (gaps, damage, stretches), (unrecorded, overwritten, doubts), rest)| {
+        |(
+            counts,
+            (gaps, damage, stretches),
+            (forgotten, unrecorded, overwritten, doubts),
+            rest,
+        )| {
             let mut made = Completeness {
                 retired_pieces: counts.0,
                 missing_packets: counts.1,
@@ -88,6 +94,7 @@ fn statement() -> impl Strategy<Value = Completeness> {
                 unsought: rest.2 != rest.3,
                 secrets_left_out: counts.3 / 2,
                 stopped: rest.3,
+                forgotten,
                 ..Completeness::default()
             };
             made.add_gaps(&gaps, Timestamp::MIN, Timestamp::MAX);
@@ -165,6 +172,29 @@ proptest! {
         let whole = join(&[&a, &b]);
         prop_assert_eq!(whole.state(), a.state().max(b.state()));
         prop_assert!(says_all_of(&whole, &a) && says_all_of(&whole, &b));
+    }
+
+    /// What a search lacked that found the sessions of an answer, the answer lacks, too. What heads
+    /// say, limits and names is noted where the answer is made.
+    #[test]
+    fn an_answer_is_no_better_than_the_search_for_its_sessions(a in statement()) {
+        let searched = Completeness {
+            unknown_sessions: 0,
+            erased_through: None,
+            limited: false,
+            unsought: false,
+            stopped: false,
+            recorded: Vec::new(),
+            unrecorded: Times::NONE,
+            overwritten: Times::NONE,
+            doubts: Vec::new(),
+            ..a
+        };
+        let state = searched.state();
+        let own = Notes { completeness: searched, ..Notes::default() };
+        let mut notes = Notes::default();
+        notes.add_search(own, (Timestamp::MIN, Timestamp::MAX));
+        prop_assert_eq!(notes.completeness.state(), state);
     }
 
     /// What is not complete says why, in a line of its own.
