@@ -166,9 +166,11 @@ fn drop_cache(parent: &OwnedFd, name: &str, folder: &OwnedFd) -> Option<()> {
     unlinkat(parent, name, AtFlags::REMOVEDIR).ok()
 }
 
-/// A name that files of caches have: an index, a filter over some, the note, a draft of one.
+/// A name that files of caches have: an index, a filter over some, times that were
+/// forgotten, the note, a draft of one.
 fn is_of_cache(name: &str) -> bool {
-    let stem = [".parquet", ".groups"].iter().find_map(|ending| name.strip_suffix(ending));
+    let stem = [".parquet", ".groups", ".forgotten"];
+    let stem = stem.iter().find_map(|ending| name.strip_suffix(ending));
     let is_number =
         |byte: u8| byte == b'-' || byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     name == NOTE

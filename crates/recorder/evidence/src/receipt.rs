@@ -33,6 +33,12 @@ pub struct ReceiptForm {
     /// Other packets that were lost with them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_packets: Option<u64>,
+    /// Session rows of the query whose packets had been overwritten before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept_rows: Option<u64>,
+    /// Other such rows that were lost with them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_kept_rows: Option<u64>,
     /// Slots that were overwritten on every member.
     pub slots: u64,
     /// Their sequences, where they were single ones.

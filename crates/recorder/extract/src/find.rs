@@ -11,6 +11,7 @@ use crate::archive::Archive;
 use crate::completeness::Completeness;
 use crate::event::Event;
 use crate::explain::{Explain, Stopwatch};
+use crate::kept;
 use crate::met::NamesMet;
 use crate::newest::{SEARCHED_IN_PART, newest};
 use crate::scan::Step;
@@ -80,6 +81,9 @@ impl<'c> Opened<'c> {
         notes.explain.open_ns = watch.lap();
         notes.completeness.erased_through = archive.erased_through(times);
         notes.completeness.add_standing(&archive.standing(times));
+        if options.keep_sessions.is_some() {
+            notes.completeness.forgotten.add(&kept::forgotten(archive.cache.as_ref()));
+        }
         Ok(Self { archive, notes, watch })
     }
 }

@@ -3,6 +3,7 @@
 use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 
+use format::head::StripeId;
 use format::session_row::SessionRow;
 use index::Columns;
 use units::{Clock, Times};
@@ -48,7 +49,7 @@ pub fn find_rows(
         flow = scan.run(&mut notes, &mut |step, _, _| {
             Ok(match step {
                 Step::Part { .. } | Step::Before(_) => ControlFlow::Continue(()),
-                Step::Row(_, row) => visit(RowEvent::Row(&row)),
+                Step::Row(id, row) => visit(RowEvent::Row(&row, id.segment)),
                 Step::Progress { done: parts, of } => visit(RowEvent::Searched { parts, of }),
             })
         })?;
@@ -63,8 +64,8 @@ pub fn find_rows(
 /// Events of a [`find_rows`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RowEvent<'a> {
-    /// A row that matches.
-    Row(&'a SessionRow),
+    /// A row that matches, and the first stripe of its segment.
+    Row(&'a SessionRow, StripeId),
     /// As [`Event::Searched`].
     Searched {
         /// Number of parts done.

@@ -6,18 +6,23 @@
 //! overwrites them on every member. Sessions that were in the same segments are indexed anew from
 //! their packets by each query that needs them.
 //!
+//! Rows may outlive their packets in files of the index directory. A file that has such a row of
+//! somebody's goes whole, for the ids of sessions are made of the numbers of rows: what else is
+//! lost with it is counted, and a file of another name says so to later answers.
+//!
 //! Not here: writing (`writer`), opening (`upkeep`), the receipt (`evidence`).
 
 use core::ops::ControlFlow;
+use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use extract::{Completeness, Options, RowEvent, Sought, find_rows};
+use extract::{Completeness, KeptRows, Options, RowEvent, Sought, Times, find_rows};
 use format::directory::SegmentEntry;
 use format::head::{Head, Kind, StripeId, VolumeId};
 use query::Query;
 use units::{Clock, Sleep, Timestamp};
-use upkeep::Target;
+use upkeep::{IndexFiles, Target};
 use volume::Reader;
 use writer::Forgotten;
 
@@ -49,6 +54,10 @@ pub struct Plan {
     pub volume: VolumeId,
     /// Session rows that match.
     pub rows: u64,
+    /// Of those the ones whose packets the ring has overwritten.
+    pub kept_rows: u64,
+    /// Other rows of overwritten packets that are lost with them.
+    pub other_kept_rows: u64,
     /// Packets of those, as far as their index counts them.
     pub packets: u64,
     /// Other packets in the same slots.
@@ -63,7 +72,25 @@ pub struct Plan {
     pub times: Option<(Timestamp, Timestamp)>,
     /// What the look for them lacked.
     pub completeness: Completeness,
+    /// The index directory that was looked at; a recorder may have been given another one.
+    pub index_dir: PathBuf,
     slots: Vec<Forgotten>,
+    /// Times of the rows whose packets are overwritten.
+    kept_times: Times,
+    /// Files of the index directory that have nothing of what matches.
+    staying: BTreeSet<String>,
+}
+
+/// The rows that match, and where their packets are.
+#[derive(Default)]
+struct Found {
+    rows: u64,
+    kept_rows: u64,
+    packets: u64,
+    /// Slots that hold packets of them.
+    held: BTreeSet<u64>,
+    /// Segments that have a row of them.
+    segments: BTreeSet<StripeId>,
 }
 
 /// Finds what a query means, and what would be lost with it. Writes nothing.
@@ -76,32 +103,32 @@ pub fn plan(
     clock: &dyn Clock,
     progress: &mut dyn FnMut(usize, usize) -> ControlFlow<()>,
 ) -> Result<Plan, Error> {
-    let (mut rows, mut packets, mut held) = (0, 0_u64, BTreeSet::new());
-    let report = find_rows(options, &Sought::new(query), clock, &mut |event| match event {
-        RowEvent::Row(row) => {
-            rows += 1;
-            packets = packets.saturating_add(row.orig.packets).saturating_add(row.resp.packets);
-            held.extend(row.pieces.iter().map(|span| span.piece.sequence));
-            ControlFlow::Continue(())
-        }
-        RowEvent::Searched { parts, of } => progress(parts, of),
-    })?;
     let reader = volume::open_reader(&options.volume, &options.members)?;
+    let volume = reader.superblock().volume_id;
+    let options = &with_kept_rows(options, volume)?;
+    let tail = reader.span().map_or(u64::MAX, |span| span.tail);
+    let (Found { rows, kept_rows, packets, mut held, mut segments }, completeness) =
+        search(options, query, (tail, clock), progress)?;
     let mut plan = Plan {
-        volume: reader.superblock().volume_id,
+        volume,
         rows,
+        kept_rows,
+        other_kept_rows: 0,
         packets,
         other_packets: 0,
         packet_slots: 0,
         index_slots: 0,
         bytes: 0,
         times: None,
-        completeness: report.completeness,
+        completeness,
+        index_dir: options.index_dir.clone().unwrap_or_default(),
         slots: Vec::new(),
+        kept_times: Times::NONE,
+        staying: BTreeSet::new(),
     };
     let Some(span) = reader.span() else { return Ok(plan) };
     held.retain(|sequence| (span.tail..=span.acknowledged.sequence).contains(sequence));
-    let mut indexes = index_slots(&reader, &held);
+    let mut indexes = index_slots(&reader, &held, &mut segments);
     indexes.retain(|sequence| !held.contains(sequence));
     plan.packet_slots = units::number::to_u64(held.len());
     plan.index_slots = units::number::to_u64(indexes.len());
@@ -110,7 +137,42 @@ pub fn plan(
         plan.add(&reader, sequence)?;
     }
     plan.other_packets = plan.other_packets.saturating_sub(packets);
+    plan.add_kept(options, &segments, clock)?;
     Ok(plan)
+}
+
+/// Rows that outlive their packets are looked for as well, however old. The cache of a volume is
+/// named as a folder: to read from it makes it none that keeps such rows.
+fn with_kept_rows(options: &Options, volume: VolumeId) -> Result<Options, Error> {
+    let folder = host::index_folder(options.index_dir.as_deref(), &volume.to_string());
+    let index_dir = Some(folder.map_err(upkeep::Error::from)?);
+    Ok(Options { index_dir, keep_sessions: Some(Duration::MAX), ..options.clone() })
+}
+
+/// Looks for the rows that match.
+fn search(
+    options: &Options,
+    query: &Query,
+    (tail, clock): (u64, &dyn Clock),
+    progress: &mut dyn FnMut(usize, usize) -> ControlFlow<()>,
+) -> Result<(Found, Completeness), Error> {
+    let mut found = Found::default();
+    let report = find_rows(options, &Sought::new(query), clock, &mut |event| match event {
+        RowEvent::Row(row, segment) => {
+            found.rows += 1;
+            found.segments.insert(segment);
+            found.held.extend(row.pieces.iter().map(|span| span.piece.sequence));
+            if extract::is_held(row, tail) {
+                let packets = row.orig.packets.saturating_add(row.resp.packets);
+                found.packets = found.packets.saturating_add(packets);
+            } else {
+                found.kept_rows += 1;
+            }
+            ControlFlow::Continue(())
+        }
+        RowEvent::Searched { parts, of } => progress(parts, of),
+    })?;
+    Ok((found, report.completeness))
 }
 
 impl Plan {
@@ -138,9 +200,34 @@ impl Plan {
         Ok(())
     }
 
+    /// Counts the rows of overwritten packets that go with these segments, and names the files of
+    /// the index directory that stay.
+    fn add_kept(
+        &mut self,
+        options: &Options,
+        segments: &BTreeSet<StripeId>,
+        clock: &dyn Clock,
+    ) -> Result<(), Error> {
+        let KeptRows { rows, times } = extract::kept_rows(options, segments, clock)?;
+        self.other_kept_rows = rows.saturating_sub(self.kept_rows);
+        self.kept_times = times;
+        let files = extract::index_files(options, clock)?;
+        let mut of_segment: BTreeMap<StripeId, Vec<String>> = BTreeMap::new();
+        for (name, first) in files {
+            of_segment.entry(first).or_default().push(name);
+        }
+        for (first, names) in of_segment {
+            // Of two files one was not looked at.
+            if let ([name], false) = (&*names, segments.contains(&first)) {
+                self.staying.insert(name.clone());
+            }
+        }
+        Ok(())
+    }
+
     /// Whether nothing matches.
     pub fn is_empty(&self) -> bool {
-        self.slots.is_empty()
+        self.slots.is_empty() && self.kept_rows == 0
     }
 
     /// Sequences of all slots that go.
@@ -148,8 +235,8 @@ impl Plan {
         self.slots.iter().map(|slot| slot.sequence).collect()
     }
 
-    /// Overwrites the slots on every member: first those with packets, then those with an index, so
-    /// that who breaks it off finds what is left again.
+    /// Removes the files, then overwrites the slots on every member: first those with packets, then
+    /// those with an index, so that who breaks it off finds what is left again.
     ///
     /// # Errors
     /// As [`upkeep::forget`].
@@ -159,22 +246,31 @@ impl Plan {
         index_dir: Option<&Path>,
         clock: &dyn Sleep,
     ) -> Result<(), Error> {
-        Ok(upkeep::forget((target, index_dir), &self.slots, clock)?)
+        let stays = |name: &str| self.staying.contains(name) || extract::is_of_forgotten(name);
+        let made = extract::names_of_forgotten(&self.kept_times);
+        let index = IndexFiles { folder: index_dir, stays: &stays, made: &made };
+        Ok(upkeep::forget(target, &self.slots, &index, clock)?)
     }
 }
 
-/// Slots with the indexes of segments that have rows of packets in these slots: their own, and the
-/// one behind it, whose rows may name pieces of the segment before.
-fn index_slots(reader: &Reader, held: &BTreeSet<u64>) -> BTreeSet<u64> {
-    let segments = upkeep::segments_of(reader);
+/// Slots with the indexes of these segments, and of those that have rows of packets in these slots:
+/// their own, and the one behind it, whose rows may name pieces of the segment before. Those are
+/// added to the segments.
+fn index_slots(
+    reader: &Reader,
+    held: &BTreeSet<u64>,
+    segments: &mut BTreeSet<StripeId>,
+) -> BTreeSet<u64> {
+    let entries = upkeep::segments_of(reader);
     let by_first: BTreeMap<StripeId, &SegmentEntry> =
-        segments.iter().map(|entry| (entry.summary.first, entry)).collect();
+        entries.iter().map(|entry| (entry.summary.first, entry)).collect();
     let mut found = BTreeSet::new();
     let mut is_behind = false;
     for entry in by_first.into_values() {
         let (first, last) = (entry.summary.first.sequence, entry.summary.last.sequence);
         let has_some = held.range(first..=last).next().is_some();
-        if has_some || is_behind {
+        if has_some || is_behind || segments.contains(&entry.summary.first) {
+            segments.insert(entry.summary.first);
             found.extend(parts_of(reader, entry));
         }
         is_behind = has_some;

@@ -36,7 +36,7 @@ pub enum Error {
         path.display()
     )]
     Absent { path: PathBuf },
-    #[error("forgotten, but files in the index directory {} are left", path.display())]
+    #[error("nothing was overwritten: files in the index directory {} stay", path.display())]
     IndexFiles { path: PathBuf, source: std::io::Error },
     #[error("{} was recorded into meanwhile: try again", path.display())]
     WentOn { path: PathBuf },

@@ -31,7 +31,7 @@ pub use create::{CreateOptions, Created, CreatedMember, create};
 pub use erase::{Erasing, erase};
 pub use error::Error;
 pub use fate::{BadCopy, Fate};
-pub use forget::{forget, segments_of};
+pub use forget::{IndexFiles, forget, segments_of};
 pub use inspect::{
     Encryption, IndexSummary, Inspection, LEFT_OUT_SEGMENTS_MAX, MemberState, Reach, Recording,
     inspect,

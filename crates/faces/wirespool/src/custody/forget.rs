@@ -62,8 +62,9 @@ impl ReceiptFlags {
 /// Says first what it would do: which slots hold packets of sessions that match, which indexes name
 /// them, and how many other packets lie in the same slots and go with them, for a slot is
 /// overwritten whole. With --yes it does it: the slots are overwritten with zeros on every member,
-/// so that neither parity nor index has them any more, and all index files in the index directory
-/// are removed. Later answers about these times say that packets were erased on request. Not while
+/// so that neither parity nor index has them any more, and the index files in the index directory
+/// that name them are removed. Rows that outlive their packets (--keep-sessions) go with the index
+/// file that has them, and with them all others of overwritten packets in it. Later answers about these times say that packets were erased on request. Not while
 /// a recorder runs, and only when every member is there and whole. It may be broken off and done
 /// again. Copies elsewhere stay: extracts, holds, archives, index directories of others.
 #[derive(Debug, Args)]
@@ -141,6 +142,8 @@ fn receipt_of(plan: &Plan, query: &str) -> ReceiptForm {
         query: Some(query.to_owned()),
         packets: Some(plan.packets),
         other_packets: Some(plan.other_packets),
+        kept_rows: Some(plan.kept_rows),
+        other_kept_rows: Some(plan.other_kept_rows),
         slots: plan.packet_slots + plan.index_slots,
         sequences: plan.sequences(),
         ..ReceiptForm::default()
@@ -150,7 +153,7 @@ fn receipt_of(plan: &Plan, query: &str) -> ReceiptForm {
 fn described(plan: &Plan, (is_whole, is_wanted): (bool, bool)) -> String {
     if plan.is_empty() {
         let text = if is_whole {
-            "no packet of these sessions is in the volume"
+            "no packet of these sessions is in the volume, and no row in the index directory"
         } else {
             "no packet of these sessions is in what could be looked at; there may be some in the \
              rest"
@@ -176,5 +179,19 @@ fn described(plan: &Plan, (is_whole, is_wanted): (bool, bool)) -> String {
         plan.index_slots,
         ByteSize(plan.bytes)
     );
-    format!("{forgotten}\n{lost}\n{over}{todo}\n")
+    let kept = if plan.kept_rows + plan.other_kept_rows > 0 {
+        format!(
+            "\nkept rows:        {} of overwritten packets among them; {} of the same index files \
+             cannot be made again and are lost",
+            plan.kept_rows,
+            plural(plan.other_kept_rows, "other"),
+        )
+    } else {
+        String::new()
+    };
+    let index_dir = page::safe::path(&plan.index_dir);
+    let index = format!(
+        "index files:      of {index_dir}; a recorder that was given another --index-dir has its own"
+    );
+    format!("{forgotten}\n{lost}\n{over}{kept}\n{index}{todo}\n")
 }

@@ -31,7 +31,7 @@ pub(super) fn plot(flags: &Flags, options: &Options, query: &Query) -> anyhow::R
     let mut rows: u64 = 0;
     let report = find_rows(options, &sought, &SystemClock, &mut |event| {
         match event {
-            RowEvent::Row(row) => {
+            RowEvent::Row(row, _) => {
                 traffic.add(row);
                 rows += 1;
             }

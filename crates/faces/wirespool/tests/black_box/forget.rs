@@ -8,6 +8,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::encrypted::{PUBLIC, SECRET};
+use crate::golden::pcap;
 use crate::machine::{CAPTURES, Ran, Volume, command, run, text, write_key};
 
 struct Spool {
@@ -129,7 +130,6 @@ fn what_is_forgotten_is_in_no_sector_and_answers_say_so() {
         manifest.contains("\"forgotten\": [") && !manifest.contains("\"stripe\""),
         "{manifest}"
     );
-    // Nothing is damaged, nothing comes back from parity, and the ring goes on.
     // So it is where the sessions are looked for first, and where none of them is left.
     for query in [&*query, "app dns", "sni no.such.name", "packets > 1000000"] {
         let own = ["extract", spool.path(), query, "--force", "-w", &out];
@@ -137,6 +137,7 @@ fn what_is_forgotten_is_in_no_sector_and_answers_say_so() {
         assert_eq!(rest.code, Some(1), "{query}: {rest:?}");
         assert!(rest.err.contains("\nforgotten: packets were erased"), "{query}: {rest:?}");
     }
+    // Nothing is damaged, nothing comes back from parity, and the ring goes on.
     run(&["verify", spool.path()]).done();
     run(&["scrub", spool.path()]).done();
     assert_eq!(spool.holds(&name), 0);
@@ -172,6 +173,75 @@ fn a_member_that_is_away_would_keep_it() {
     spool.forget("", &["--yes"]).fails_with(2, "matches all packets");
     let nothing = spool.forget("host 203.0.113.250", &["--yes"]);
     assert!(nothing.code == Some(1) && nothing.out.contains("no packet"), "{nothing:?}");
+}
+
+/// Packets of 1000 bytes from 192.168.0.HOST, one each millisecond, the first so long ago.
+fn from_host(host: u8, count: u32, seconds_ago: u64) -> Vec<u8> {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let first_ns = (now.as_secs() - seconds_ago) * 1_000_000_000;
+    let mut packet = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 3, 218];
+    packet.extend([0, 0, 0, 0, 64, 17, 0, 0, 192, 168, 0, host, 192, 168, 0, 2, 0x90]);
+    packet.extend([0, 0, 53, 3, 198, 0, 0]);
+    packet.resize(1000, 7);
+    pcap((0..count).map(|at| (first_ns + u64::from(at) * 1_000_000, packet.clone())))
+}
+
+/// Rows that outlive their packets: those that match go though no packet is left, others stay or
+/// are said to go, and answers say that there were some.
+#[test]
+fn rows_that_outlive_their_packets_are_forgotten_as_well_and_no_others_without_a_word() {
+    let volume = Volume::of_size("24M");
+    let record = |parts: &[Vec<u8>]| {
+        let file = volume.file("part.pcap");
+        let bytes =
+            parts.iter().enumerate().map(|(at, part)| &part[if at == 0 { 0 } else { 24 }..]);
+        std::fs::write(&file, bytes.collect::<Vec<_>>().concat()).unwrap();
+        volume.record(&["--read", &file, "--keep-sessions", "180d"]).done();
+    };
+    record(&[from_host(11, 3, 3600), from_host(12, 3, 3500)]);
+    record(&[from_host(13, 3, 3000)]);
+    record(&[from_host(20, 30_000, 1800)]);
+    record(&[from_host(14, 3, 600)]);
+    let own = ["--index-dir", &*volume.index, "--keep-sessions", "180d"];
+    let find = |host: u8, more: &[&str]| {
+        let query = format!("host 192.168.0.{host}");
+        let ran = run(&[&["find", &volume.path, &query, "--json"], more].concat());
+        (ran.out.lines().count(), ran)
+    };
+    assert_eq!(find(11, &own[..2]).0, 0, "its packets are overwritten");
+    let rows = || [11, 12, 13, 14].map(|host| find(host, &own).0);
+    assert_eq!(rows(), [1, 1, 1, 1]);
+    let receipt = volume.file("receipt.json");
+    let forget = |host: u8, more: &[&str]| {
+        let query = format!("host 192.168.0.{host}");
+        let index = ["--index-dir", &*volume.index];
+        run(&[&["forget", &volume.path, &query], &index[..], more].concat())
+    };
+
+    // Somebody whose packets are there: the rows of others stay.
+    let done = forget(14, &["--yes"]).done();
+    assert!(!done.out.contains("kept rows:"), "{done:?}");
+    assert_eq!(rows(), [1, 1, 1, 0]);
+
+    let planned = forget(11, &[]).done();
+    let said = "kept rows:        1 of overwritten packets among them; 1 other of the same index";
+    assert!(planned.out.contains(said), "{planned:?}");
+    assert_eq!(rows(), [1, 1, 1, 0], "a plan removes nothing");
+    forget(11, &["--yes", "--receipt", &receipt]).done();
+    let receipt: Value = serde_json::from_slice(&std::fs::read(&receipt).unwrap()).unwrap();
+    let counts = ["kept_rows", "other_kept_rows", "slots"].map(|field| receipt[field].as_u64());
+    assert_eq!(counts, [Some(1), Some(1), Some(0)], "{receipt}");
+    assert_eq!(rows(), [0, 0, 1, 0]);
+    for host in [11, 12] {
+        let (_, ran) = find(host, &own);
+        assert!(ran.err.contains("\nforgotten: packets were erased on request"), "{ran:?}");
+    }
+    // A recorder leaves it at that.
+    record(&[from_host(15, 3, 300)]);
+    let (_, ran) = find(11, &own);
+    assert!(ran.err.contains("\nforgotten: packets were erased on request"), "{ran:?}");
+    assert_eq!((rows(), find(15, &own).0), ([0, 0, 1, 0], 1));
+    assert_eq!(forget(11, &["--yes"]).code, Some(1), "nothing is left to forget");
 }
 
 /// Whenever it is killed, what is left can be read, and it can be done again.

@@ -116,7 +116,10 @@ fn who_could_not_look_at_everything_does_not_say_that_nothing_is_there() {
     let none = run(&["forget", &volume.path, "host 10.9.8.7"]);
     assert_eq!(
         (none.code, &*none.out),
-        (Some(1), "no packet of these sessions is in the volume\n")
+        (
+            Some(1),
+            "no packet of these sessions is in the volume, and no row in the index directory\n"
+        )
     );
 
     // The stripe with the packets is damaged, and there is nothing else that names them.
