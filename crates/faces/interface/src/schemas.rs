@@ -77,6 +77,7 @@ pub(crate) fn schemas(session: &Value) -> Map<String, Value> {
                 "workers": count,
                 "queue": count,
                 "volumes": {"type": "array", "items": text},
+                "volumes_unread": {"type": "array", "items": text},
             },
         },
         "Problem": problem_schema(),

@@ -129,7 +129,7 @@ impl Asking<'_> {
             requester: caller.party(),
             query,
             filter: caller.filter.clone(),
-            volume_id: volume.id.clone(),
+            volume_id: volume.id().to_owned(),
             only_range: given.flag("only_range")? || caller.filter.is_some(),
             case: self.said("case")?.ok_or_else(|| needed("case"))?,
             purpose: self.said("purpose")?.ok_or_else(|| needed("purpose"))?,
@@ -227,7 +227,8 @@ impl Asking<'_> {
 
     fn shown<'k>(&'k self, kept: &'k Kept) -> Shown<'k> {
         let id = &*kept.asked.volume_id;
-        let volume = self.service.volumes.iter().find(|volume| volume.id == id);
+        let volume =
+            self.service.volumes.iter().find(|volume| volume.is_read() && volume.id() == id);
         let name = volume.map_or(id, |volume| &*volume.name);
         Shown::of(kept, name, (&self.caller.party(), self.now))
     }

@@ -91,6 +91,9 @@ pub(crate) fn health(service: &Service, caller: Option<&Caller>) -> Reply {
         said.insert("queue".to_owned(), service.workers.waiting().into());
         let names = service.volumes.iter().map(|volume| volume.name.clone());
         said.insert("volumes".to_owned(), names.collect());
+        let unread = service.volumes.iter().filter(|volume| !volume.is_read());
+        let unread = unread.map(|volume| volume.name.clone());
+        said.insert("volumes_unread".to_owned(), unread.collect());
     }
     let mut reply = reply(JSON, Body::text(page::safe::json_line(&said)));
     if !is_well {
@@ -122,7 +125,8 @@ async fn volumes(service: &Arc<Service>) -> Result<Reply, Problem> {
     let mut volumes = Vec::new();
     for volume in &service.volumes {
         let state = service.state(volume).await;
-        let (name, id) = (&volume.name, &volume.id);
+        // What could not be read so far has no id.
+        let (name, id) = (&volume.name, volume.is_read().then(|| volume.id()));
         volumes.push(match state {
             Ok(Value::Object(mut state)) => {
                 state.insert("name".to_owned(), name.clone().into());
@@ -144,7 +148,7 @@ async fn sessions(
     let query = given.query();
     let volume = service.volume(given.text("volume"))?;
     let order = given.choice("order", (&Order::ALL, Order::Oldest), Order::word)?;
-    let walk = Walk { volume_id: volume.id.clone(), query: query.clone() };
+    let walk = Walk { volume_id: volume.id().to_owned(), query: query.clone() };
     let after = given.text("cursor").map(|text| {
         let after = Cursor::from_text(text, &walk);
         let after = after.filter(|it| given.text("order").is_none() || it.order == order);
@@ -204,7 +208,7 @@ async fn ask(
 ) -> Result<Reply, Problem> {
     let sees_ns = seen_times(caller.filter.as_deref())?;
     let question = service.question(volume, what, sees_ns);
-    let volume_id = volume.id.clone();
+    let volume_id = volume.id().to_owned();
     let wanted = Wanted { question, volume_id, query, framing, media_type };
     stream::begin(service, caller, wanted).await
 }

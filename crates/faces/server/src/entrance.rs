@@ -116,7 +116,7 @@ pub(crate) fn logout(received: &Received<'_>) -> Reply {
 pub(crate) fn whoami(service: &Service, caller: &Caller) -> Reply {
     let volumes = service.volumes.iter();
     let volumes: Vec<Value> =
-        volumes.map(|volume| json!({"name": volume.name, "id": volume.id})).collect();
+        volumes.map(|volume| json!({"name": volume.name, "id": volume.id()})).collect();
     let scopes: Vec<&str> = caller.scopes.iter().map(|scope| scope.word()).collect();
     let said = json!({
         "name": caller.name,

@@ -48,8 +48,8 @@ pub(crate) async fn list(
     let mut seen = read(holds.folder.clone()).await?;
     seen.retain(|hold| {
         let is_of = |id: &str| hold.volume_id == id;
-        let is_served = service.volumes.iter().any(|volume| is_of(&volume.id));
-        may_see(caller, hold) && named.map_or(is_served, |volume| is_of(&volume.id))
+        let is_served = service.volumes.iter().any(|volume| is_of(volume.id()));
+        may_see(caller, hold) && named.map_or(is_served, |volume| is_of(volume.id()))
     });
     let used: u64 = seen.iter().map(|hold| hold.bytes).sum();
     let said = json!({ "holds": seen, "bytes": used, "bytes_most": holds.size_max });

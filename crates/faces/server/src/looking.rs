@@ -81,7 +81,7 @@ async fn ring(
     if columns.saturating_mul(rows) > CELLS_MAX {
         return Err(Problem::wrong_parameter("a ring has at most 16384 cells"));
     }
-    let holds = holds::manifests(service, caller, (&volume.id, HOLDS_MAX)).await;
+    let holds = holds::manifests(service, caller, (volume.id(), HOLDS_MAX)).await;
     Ok(Look::Ring { columns, rows, holds })
 }
 

@@ -401,6 +401,13 @@ impl Problem {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "hold-failed", title).because(why)
     }
 
+    /// It is tried again every few seconds.
+    pub(crate) fn unread_volume(name: &str) -> Self {
+        let title = "the volume cannot be read";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "unreadable", title)
+            .because(format!("{name} is not there, or has no superblock; it is tried again"))
+    }
+
     pub(crate) fn refused(refused: Refused) -> Self {
         let (status, word, title) = match refused.why {
             Why::Wrong => (StatusCode::BAD_REQUEST, "wrong-query", "the query is wrong"),
@@ -408,6 +415,7 @@ impl Problem {
                 let title = "the packets do not fit into the folder of holds";
                 (StatusCode::INSUFFICIENT_STORAGE, "holds-full", title)
             }
+            Why::Unkept => return Self::hold_failed(&refused.detail),
             Why::Locked => {
                 let title = "the volume is encrypted, and the service has no key that opens it";
                 (StatusCode::CONFLICT, "no-key", title)
@@ -451,7 +459,7 @@ impl Problem {
 }
 
 /// An error with what is behind it.
-fn with_causes(error: &dyn core::error::Error) -> String {
+pub(crate) fn with_causes(error: &dyn core::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

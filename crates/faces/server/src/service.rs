@@ -1,9 +1,9 @@
 //! What all requests share.
 
-use core::sync::atomic::AtomicBool;
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ::approvals::Requests;
 use ::tags::Tags;
@@ -18,7 +18,7 @@ use crate::answers::Answers;
 use crate::config::{Bounds, Holds};
 use crate::credentials::Credentials;
 use crate::log::Log;
-use crate::problem::Problem;
+use crate::problem::{Problem, with_causes};
 use crate::requests::Requests as Tallies;
 use crate::settings::settings_json;
 use crate::statuses::Statuses;
@@ -54,8 +54,21 @@ pub(crate) struct Volume {
     pub(crate) name: String,
     /// The last part of its path.
     file_name: String,
-    pub(crate) id: String,
+    /// None while its superblocks cannot be read.
+    id: OnceLock<String>,
     pub(crate) path: PathBuf,
+}
+
+impl Volume {
+    /// Its id; empty while its superblocks cannot be read: nothing else has that.
+    pub(crate) fn id(&self) -> &str {
+        self.id.get().map_or("", String::as_str)
+    }
+
+    /// Whether its superblocks could be read.
+    pub(crate) fn is_read(&self) -> bool {
+        self.id.get().is_some()
+    }
 }
 
 /// What all requests share.
@@ -89,6 +102,8 @@ pub(crate) struct Service {
     pub(crate) log: Arc<Log>,
     pub(crate) trail: Arc<Trail>,
     pub(crate) is_stopping: AtomicBool,
+    /// Volumes that cannot be read are looked for.
+    is_seeking: AtomicBool,
     /// What it was started with, as JSON.
     pub(crate) settings: String,
     index_dir: Option<PathBuf>,
@@ -103,7 +118,7 @@ impl Service {
         let log = Arc::new(Log::new(config.write_line));
         let workers = |room| Workers::new(config.worker_verb, config.environment.clone(), room);
         Ok(Self {
-            volumes: volumes(&config.volumes)?,
+            volumes: volumes(&config.volumes, &log)?,
             credentials: Credentials::open(config)?,
             bodies: Semaphore::new(BODIES_MAX),
             audit_reads: Semaphore::new(1),
@@ -125,6 +140,7 @@ impl Service {
             trail: Arc::new(trail(config, &log)?),
             log,
             is_stopping: AtomicBool::new(false),
+            is_seeking: AtomicBool::new(false),
             settings: settings_json(config),
             index_dir: config.index_dir.as_deref().map(absolute).transpose()?,
             identity: config.identity.as_deref().map(identity).transpose()?,
@@ -139,30 +155,52 @@ impl Service {
     }
 
     /// Tries what failed before, so that a service that nobody asks is well again by itself.
-    pub(crate) async fn try_again(&self) {
+    pub(crate) async fn try_again(self: &Arc<Self>) {
         self.trail.try_again();
+        self.seek_volumes();
         if let Some(volume) = self.volumes.first() {
             self.workers.try_again(&self.question(volume, What::Status, None)).await;
         }
     }
 
+    /// Looks for the volumes that could not be read: their disks may be there now. A disk that does
+    /// not answer holds up nothing but the next look.
+    fn seek_volumes(self: &Arc<Self>) {
+        let is_whole = self.volumes.iter().all(Volume::is_read);
+        if is_whole || self.is_seeking.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let service = Arc::clone(self);
+        drop(tokio::task::spawn_blocking(move || {
+            for volume in service.volumes.iter().filter(|volume| !volume.is_read()) {
+                let Ok(id) = id_of(&volume.path) else { continue };
+                if service.volumes.iter().all(|other| other.id() != id) {
+                    volume.id.get_or_init(|| id);
+                    service.log.say(&format!("{}: is there, and served", volume.name));
+                }
+            }
+            service.is_seeking.store(false, Ordering::Relaxed);
+        }));
+    }
+
     /// The volume that is meant: the only one, or the one of this name or id.
     pub(crate) fn volume(&self, named: Option<&str>) -> Result<&Volume, Problem> {
-        match (named, &self.volumes[..]) {
+        let volume = match (named, &self.volumes[..]) {
             (None, [only]) => Ok(only),
             (None, _) => Err(Problem::wrong_parameter(
                 "several volumes are served: volume=NAME says which one (/api/v1/volumes)",
             )),
             (Some(named), volumes) => volumes
                 .iter()
-                .find(|volume| volume.name == named || volume.id == named)
+                .find(|volume| volume.name == named || (volume.is_read() && volume.id() == named))
                 .ok_or_else(|| unfound(volumes, named)),
-        }
+        }?;
+        volume.is_read().then_some(volume).ok_or_else(|| Problem::unread_volume(&volume.name))
     }
 
     /// The state of a volume, as `status --json` prints it.
     pub(crate) async fn state(&self, volume: &Volume) -> Result<Value, Problem> {
-        self.statuses.of(&volume.id, self.ask_state(volume)).await
+        self.statuses.of(&volume.name, self.ask_state(volume)).await
     }
 
     async fn ask_state(&self, volume: &Volume) -> Result<Value, Problem> {
@@ -200,7 +238,7 @@ impl Service {
 /// Why a volume is not found: there is none of this name, or several are called so.
 fn unfound(volumes: &[Volume], named: &str) -> Problem {
     let called = volumes.iter().filter(|volume| volume.file_name == named);
-    let ids: Vec<&str> = called.map(|volume| &*volume.id).collect();
+    let ids: Vec<&str> = called.map(|volume| &*volume.name).collect();
     if ids.is_empty() {
         return Problem::not_found("a volume of this name is not served");
     }
@@ -264,32 +302,51 @@ fn absolute(path: &Path) -> Result<PathBuf, Error> {
     Ok(std::path::absolute(path)?)
 }
 
-fn volumes(paths: &[PathBuf]) -> Result<Vec<Volume>, Error> {
+/// The volumes at these paths. One that cannot be read takes none of the others away, and may be
+/// there later; where none can be read, the first one says why.
+fn volumes(paths: &[PathBuf], log: &Log) -> Result<Vec<Volume>, Error> {
     let mut volumes: Vec<Volume> = Vec::new();
+    let mut unread = None;
     for path in paths {
         let path = absolute(path)?;
         if path.to_str().is_none() {
             return Err(Error::NoText(path));
         }
-        let opened = volume::open_superblocks(&path, &[])
-            .map_err(|error| upkeep::Error::of_volume(&path, error))?;
-        let id = opened.superblock().volume_id.to_string();
-        let name = path.file_name().map_or_else(|| id.clone(), |it| it.to_string_lossy().into());
-        if volumes.iter().any(|other| other.id == id) {
-            return Err(Error::Twice(name));
+        let name: String = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into();
+        let id = OnceLock::new();
+        match id_of(&path) {
+            Ok(found) if volumes.iter().any(|other| other.id() == found) => {
+                return Err(Error::Twice(name));
+            }
+            Ok(found) => drop(id.set(found)),
+            Err(error) => {
+                let why = page::safe::printable(&with_causes(&error));
+                log.say(&format!("{why}: not served until it can be read"));
+                unread.get_or_insert(error);
+            }
         }
         volumes.push(Volume { file_name: name.clone(), name, id, path });
     }
-    Ok(named_apart(volumes))
+    match unread {
+        Some(error) if !volumes.iter().any(Volume::is_read) => Err(error),
+        _ => Ok(named_apart(volumes)),
+    }
 }
 
-/// Volumes that are called the same, in several folders, are named by their ids: neither of them
-/// is what the name means.
+fn id_of(path: &Path) -> Result<String, Error> {
+    let opened = volume::open_superblocks(path, &[])
+        .map_err(|error| upkeep::Error::of_volume(path, error))?;
+    Ok(opened.superblock().volume_id.to_string())
+}
+
+/// Volumes that are called the same, in several folders, are named by their ids, or by their paths
+/// where those are not known: neither of them is what the name means.
 fn named_apart(mut volumes: Vec<Volume>) -> Vec<Volume> {
     let names: Vec<String> = volumes.iter().map(|volume| volume.file_name.clone()).collect();
     for volume in &mut volumes {
         if names.iter().filter(|name| **name == volume.file_name).count() > 1 {
-            volume.name = volume.id.clone();
+            let path = || volume.path.to_string_lossy().into_owned();
+            volume.name = volume.id.get().cloned().unwrap_or_else(path);
         }
     }
     volumes
@@ -304,7 +361,7 @@ mod tests {
         let volume = |file_name: &str, id: &str| Volume {
             name: file_name.to_owned(),
             file_name: file_name.to_owned(),
-            id: id.to_owned(),
+            id: OnceLock::from(id.to_owned()),
             path: PathBuf::new(),
         };
         let named = named_apart(vec![volume("a", "1"), volume("b", "2"), volume("a", "3")]);

@@ -95,12 +95,13 @@ async fn query(
         approved: None,
     };
     // Stenographer has one; the first is it.
-    let volume = service.volumes.first().ok_or_else(Problem::no_worker)?;
+    let first = service.volumes.first().ok_or_else(Problem::no_worker)?;
+    let volume = service.volume(Some(&first.name))?;
     entry.record.asks(&query, Some(&volume.name), asking::range(&caller.narrowed(&query)));
     let sees_ns = seen_times(caller.filter.as_deref())?;
     let wanted = Wanted {
         question: service.question(volume, What::Extract(Box::new(wanted)), sees_ns),
-        volume_id: volume.id.clone(),
+        volume_id: volume.id().to_owned(),
         query,
         framing: Framing::AsIs,
         media_type: CAPTURE,

@@ -61,7 +61,7 @@ fn list(
         text: given.text("tag"),
         limit: usize::try_from(limit).unwrap_or(usize::MAX),
     };
-    let is_of = |tag: &Tag| named.is_none_or(|volume| volume.id == tag.volume_id);
+    let is_of = |tag: &Tag| named.is_none_or(|volume| volume.id() == tag.volume_id);
     let listed = tags.list(wanted, &|tag| is_of(tag) && may_see(caller, tag));
     if accept::wanted_of(headers, &[JSON, NDJSON]) == NDJSON {
         let lines: String = listed.tags.iter().map(page::safe::json_line).collect();
@@ -122,7 +122,7 @@ async fn add(
         Ok(Tag {
             id: hex(&id),
             of,
-            volume_id: volume.id.clone(),
+            volume_id: volume.id().to_owned(),
             by: caller.name.clone(),
             made_ns: now_ns,
             filter: caller.filter.clone(),

@@ -45,6 +45,37 @@ pub(crate) struct Served {
     lines: BufReader<ChildStderr>,
 }
 
+/// A disk that is dead or late takes nothing away but its own volume.
+#[test]
+fn a_volume_that_is_not_there_is_named_and_the_others_are_served() {
+    let volume = Volume::recorded();
+    let (late, name) = (volume.file("late"), "late");
+    let mut served = Served::with(volume, &[&late]);
+    let said = served.said.iter().any(|line| line.contains("not served until it can be read"));
+    assert!(said, "{:?}", served.said);
+    let token = served.token("me", "sessions");
+    let volumes = served.get("/api/v1/volumes", &token).ok().json();
+    let [there, absent] = [0, 1].map(|at| volumes["volumes"][at].clone());
+    assert!(there["volume_id"].is_string() && there.get("problem").is_none(), "{there}");
+    assert!(absent["name"] == name && absent["problem"].is_object(), "{absent}");
+    let sessions =
+        |volume: &str| served.get(&format!("/api/v1/sessions?limit=1&volume={volume}"), &token);
+    let count = |answer: &Answer| answer.json()["sessions"].as_array().unwrap().len();
+    assert_eq!(count(&sessions("volume").ok()), 1);
+    sessions(name).is_refused(503, "unreadable");
+    sessions("").is_refused(404, "not-found");
+    let health = served.get("/api/v1/health", &token).ok().json();
+    let unread = serde_json::json!([name]);
+    assert_eq!((&health["ok"], &health["volumes_unread"]), (&true.into(), &unread));
+    let metrics = served.get("/metrics", &token).ok().text();
+    assert!(metrics.contains("wirespool_volume_readable{volume=\"late\"} 0"), "{metrics}");
+
+    run(&["create", &late, "--size", "64M", "--piece", "256K", "--sparse"]).done();
+    served.hear("late: is there, and served");
+    let found = served.get("/api/v1/sessions?limit=1&volume=late", &token).ok();
+    assert_eq!(found.json()["sessions"].as_array().unwrap().len(), 0);
+}
+
 impl Served {
     fn over(volume: Volume) -> Self {
         Self::with(volume, &[])
