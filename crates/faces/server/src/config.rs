@@ -1,5 +1,7 @@
 //! What the service is given, and what of it is refused before anything listens.
 
+use core::fmt;
+use core::str::FromStr;
 use core::time::Duration;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -49,6 +51,8 @@ pub struct Config {
     pub approvals: Option<PathBuf>,
     /// Reports of `qualify --json` about the disks of the volumes, to be shown.
     pub qualifications: Vec<PathBuf>,
+    /// The process without which it ends in order: who keeps it running, and starts another one.
+    pub parent: Option<Parent>,
     /// What one request, and all of them, may take.
     pub bounds: Bounds,
     /// The hidden verb of this program that calls [`work`](crate::work()).
@@ -59,6 +63,48 @@ pub struct Config {
     pub version: &'static str,
     /// Takes lines of the log.
     pub write_line: WriteLine,
+}
+
+/// A process that lives: its number, and when it was started, for a number is used again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Parent {
+    /// Its number.
+    pub process: u32,
+    /// In the kernel's ticks since boot.
+    pub started: u64,
+}
+
+impl Parent {
+    /// This process, for those that it starts; `None` where the kernel does not say.
+    pub fn own() -> Option<Self> {
+        let process = host::own_process();
+        let started = host::processes::Stat::of(process)?.started;
+        Some(Self { process, started })
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn is_gone(self) -> bool {
+        let found = host::processes::Stat::of(self.process);
+        found.is_none_or(|found| !found.is_alive || found.started != self.started)
+    }
+}
+
+/// `PROCESS.STARTED`.
+impl fmt::Display for Parent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.process, self.started)
+    }
+}
+
+impl FromStr for Parent {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let numbers = text.split_once('.').and_then(|(process, started)| {
+            Some(Self { process: process.parse().ok()?, started: started.parse().ok()? })
+        });
+        numbers.ok_or("a process and when it was started")
+    }
 }
 
 /// The people of a service.
@@ -187,12 +233,23 @@ mod tests {
             tags: None,
             approvals: None,
             qualifications: Vec::new(),
+            parent: None,
             bounds: Bounds::default(),
             worker_verb: "answer",
             environment: Vec::new(),
             version: "0.0.0",
             write_line: |_| true,
         }
+    }
+
+    #[test]
+    fn a_process_that_ended_is_gone_and_so_is_one_of_an_earlier_number() {
+        let own = Parent::own().unwrap();
+        assert_eq!(own.to_string().parse(), Ok(own));
+        assert!(!own.is_gone());
+        assert!(Parent { started: own.started + 1, ..own }.is_gone());
+        assert!(Parent { process: u32::MAX, started: 1 }.is_gone());
+        assert!("1".parse::<Parent>().is_err());
     }
 
     #[test]

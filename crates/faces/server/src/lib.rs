@@ -74,7 +74,7 @@ use units::Clock as _;
 
 pub use ::audit::Files as AuditFiles;
 pub use ::people::{Order, Origin, Role, Scope, manage_people};
-pub use config::{Bounds, Config, Holds, Staff};
+pub use config::{Bounds, Config, Holds, Parent, Staff};
 pub use error::Error;
 pub use log::WriteLine;
 pub use serving::serve;

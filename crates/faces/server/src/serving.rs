@@ -10,7 +10,8 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 use units::{Clock as _, NANOS_PER_SECOND};
 
-use crate::listen::{Door, Doors, Kind};
+use crate::config::Parent;
+use crate::listen::{Door, Doors, Kind, Taken};
 use crate::service::Service;
 use crate::tls::{Certificates, Clients, Files};
 use crate::{Config, Error};
@@ -69,7 +70,8 @@ async fn run(config: &Config, service: Arc<Service>, stop: &StopFlag) -> Result<
     say_first(config, &service, address)?;
     host::tell_manager("READY=1");
     let mut tried_ns = SystemClock.boottime_ns();
-    while !stop.is_set() {
+    let mut is_left = false;
+    while !stop.is_set() && !is_left {
         sleep(LOOK_EVERY).await;
         let now_ns = SystemClock.boottime_ns();
         if now_ns.saturating_sub(tried_ns) >= TRY_EVERY_NS {
@@ -89,8 +91,12 @@ async fn run(config: &Config, service: Arc<Service>, stop: &StopFlag) -> Result<
     match doors.count() {
         0 => service.log.say("ended in order"),
         left => service.log.say(&format!(
+            is_left = config.parent.is_some_and(Parent::is_gone);
             "ended; {} still open after {} s",
             page::text::plural(units::number::to_u64(left), "connection"),
+    if is_left {
+        service.log.say("who kept it running has ended; it ends, too");
+    }
             DRAIN.as_secs()
         )),
     }

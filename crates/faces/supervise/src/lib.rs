@@ -10,7 +10,7 @@
 //!
 //! A key of the file is a flag of the command line, and is declared there alone: the binary hands
 //! in what flags there are ([`Table`]). Recorders and the service are processes of their own: each
-//! goes on when another one, or this process, ends.
+//! goes on when another one ends, and recorders also when this process does.
 
 mod config;
 mod fault;

@@ -48,6 +48,8 @@ pub struct Plan {
     pub watchdog: Option<Duration>,
 }
 
+    /// What those that may be stopped are given besides, behind the verb.
+    pub stoppable_words: Vec<OsString>,
 impl Plan {
     /// A line that nobody takes is nothing to wait for.
     fn say(&self, line: &str) {
@@ -195,7 +197,7 @@ impl Watched {
     }
 
     fn start(&mut self, plan: &Plan, now_ns: i64) {
-        let words: Vec<OsString> = self.job.words().into_iter().map(OsString::from).collect();
+        let mut words: Vec<OsString> = self.job.words().into_iter().map(OsString::from).collect();
         self.started_with = None;
         let may_stop = (plan.may_stop)(&self.job);
         let listener = plan.listener.as_ref().filter(|_| may_stop);
@@ -215,6 +217,10 @@ impl Watched {
             Err(error) => {
                 self.mention(&error.to_string(), 0, plan, now_ns);
                 self.state = State::StartsAt(now_ns.saturating_add(AGAIN_NS));
+        if may_stop {
+            let at = words.len().min(1);
+            words.splice(at..at, plan.stoppable_words.iter().cloned());
+        }
             }
         }
     }

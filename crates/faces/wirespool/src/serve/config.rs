@@ -24,7 +24,7 @@ const RECORD: &str = "record";
 const SERVE: &str = "serve";
 /// What a recorder does once, at somebody's word, and not at each start; what it says at the end.
 const NOT_OF_RECORDERS: [&str; 4] = ["read", "clock_is_right", "without", "json"];
-const NOT_OF_API: [&str; 1] = ["config"];
+const NOT_OF_API: [&str; 2] = ["config", "parent"];
 /// The manager of services says how long it waits for a sign of life (`sd_watchdog_enabled(3)`).
 const WATCHDOG: &str = "WATCHDOG_USEC";
 
@@ -261,3 +261,6 @@ pub(super) fn serve_all(path: &Path) -> Outcome {
     say("ended in order");
     Ok(Verdict::clean_if(ended.failed == 0))
 }
+    let parent = server::Parent::own();
+        // The next parent could not start one of its own beside it.
+        stoppable_words: parent.map(|it| format!("--parent={it}").into()).into_iter().collect(),

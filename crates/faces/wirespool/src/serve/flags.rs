@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use host::HandedListener;
-use server::{AuditFiles, Bounds, Config, Holds, Origin, Role, Staff, Tls};
+use server::{AuditFiles, Bounds, Config, Holds, Origin, Parent, Role, Staff, Tls};
 
 use crate::arguments;
 use crate::progress::try_say;
@@ -114,6 +114,9 @@ pub(crate) struct ServingFlags {
     /// Bytes that an answer may have, 64G without it; it says when it was cut
     #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
     pub(super) max_bytes: Option<u64>,
+    /// End in order when this process has ended
+    #[arg(long, value_name = "PROCESS.STARTED", hide = true)]
+    pub(super) parent: Option<Parent>,
 }
 
 impl ServingFlags {
@@ -146,6 +149,7 @@ impl ServingFlags {
             tags: self.tags_file.clone(),
             approvals: self.requests_file.clone(),
             qualifications: self.qualification.clone(),
+            parent: self.parent,
             bounds: Bounds {
                 workers: self.workers,
                 connections: self.connections,

@@ -268,6 +268,68 @@ fn a_program_with_wrong_words_waits_until_they_change_and_others_are_tried_again
     let volume = Volume::empty();
     let absent = volume.file("absent");
     let text = format!("[recorder.office]\nvolume = '{absent}'\ninterface = 'lo'\n");
+/// The next parent could not start an API of its own beside it.
+#[test]
+fn an_api_ends_in_order_when_what_started_it_is_killed() {
+    let volume = Volume::empty();
+    let tokens = volume.file("tokens");
+    write_key(&tokens, "");
+    let text = format!(
+        "[api]\nvolumes = ['{}']\nlisten = '127.0.0.1:0'\ntoken_file = '{tokens}'\n",
+        volume.path
+    );
+    let mut it = Supervised::start(volume, &text);
+    let api = process(&it.hear("api: process"));
+    it.hear("listening at http://127.0.0.1:");
+    it.child.kill().unwrap();
+    it.child.wait().unwrap();
+    it.hear("who kept it running has ended");
+    it.hear("ended in order");
+    until("the end of the API", || !is_running(api));
+}
+
+/// An API at a port that is in use: the one before goes on, and the audit does not fill up.
+#[test]
+fn an_api_that_cannot_listen_gets_its_keys_back_and_writes_no_audit() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    let api = |volume: &Volume, listen: &str| {
+        let (tokens, audit) = (volume.file("tokens"), volume.file("audit.jsonl"));
+        write_key(&tokens, "");
+        let text = format!(
+            "[api]\nvolumes = ['{}']\nlisten = '{listen}'\ntoken_file = '{tokens}'\n\
+             audit = '{audit}'\n",
+            volume.path
+        );
+        (text, audit)
+    };
+    let volume = Volume::empty();
+    let (text, audit) = api(&volume, "127.0.0.1:0");
+    let (changed, _) = api(&volume, &taken);
+    let mut it = Supervised::start(volume, &text);
+    it.hear("listening at http://127.0.0.1:");
+    let second = run(&["serve", "--config", &it.file]);
+    second.is_refused("another service runs with this file");
+    it.reload(&changed);
+    it.hear("api: started again with other listen");
+    it.hear("it goes on with listen as before");
+    it.hear("listening at http://127.0.0.1:");
+    let starts = || {
+        let shown = run(&["audit", "show", &audit]).done().out;
+        shown.lines().filter(|line| line.ends_with(" started")).count()
+    };
+    assert_eq!(starts(), 2, "{:?}", it.lines.said);
+    assert_eq!(it.end(), Some(0), "{:?}", it.lines.said);
+
+    let volume = Volume::empty();
+    let (text, audit) = api(&volume, &taken);
+    let mut it = Supervised::start(volume, &text);
+    for _ in 0..3 {
+        it.hear("cannot listen at");
+    }
+    assert!(!fs::exists(&audit).unwrap(), "{:?}", it.lines.said);
+}
+
     let mut it = Supervised::start(volume, &text);
     it.hear("recorder.office: process");
     // It does not exist: that may change by itself.
