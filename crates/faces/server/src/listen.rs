@@ -55,11 +55,26 @@ pub(crate) struct Door {
     pub(crate) kind: Kind,
 }
 
-/// A door that is open.
-pub(crate) struct Opened {
+/// An address that is taken: who connects waits.
+pub(crate) struct Taken {
+    listener: TcpListener,
+    door: Door,
     pub(crate) address: SocketAddr,
-    /// Says where it is.
-    pub(crate) line: String,
+}
+
+impl Door {
+    /// Takes the address.
+    pub(crate) async fn take(self) -> Result<Taken, Error> {
+        let address = self.address;
+        let refused = |source| Error::Listen { address, source };
+        let listener = match &self.handed {
+            Some(handed) => TcpListener::from_std(handed.nonblocking()?),
+            None => TcpListener::bind(address).await,
+        };
+        let listener = listener.map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
+        Ok(Taken { listener, door: self, address })
+    }
 }
 
 /// All that listen, and their connections.
@@ -97,19 +112,12 @@ impl Doors {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).connections.len()
     }
 
-    /// Begins to listen.
-    pub(crate) async fn open(&self, door: Door) -> Result<Opened, Error> {
-        let address = door.address;
-        let refused = |source| Error::Listen { address, source };
-        let listener = match &door.handed {
-            Some(handed) => TcpListener::from_std(handed.nonblocking()?),
-            None => TcpListener::bind(address).await,
-        };
-        let listener = listener.map_err(refused)?;
-        let bound = listener.local_addr().map_err(refused)?;
-        let line = open_line(door.kind, bound, door.tls.is_some());
+    /// Begins to answer at an address; a line that says so.
+    pub(crate) fn open(&self, taken: Taken) -> String {
+        let Taken { listener, door, address } = taken;
+        let line = open_line(door.kind, address, door.tls.is_some());
         tokio::spawn(self.clone().listen(listener, door));
-        Ok(Opened { address: bound, line })
+        line
     }
 
     async fn listen(self, listener: TcpListener, door: Door) {

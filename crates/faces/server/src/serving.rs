@@ -32,40 +32,53 @@ const DRAIN: Duration = Duration::from_secs(10);
 pub fn serve(config: &Config) -> Result<(), Error> {
     config.check()?;
     let stop = StopFlag::install()?;
-    let service = Arc::new(Service::new(config)?);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(THREADS)
         .thread_name("serve")
         .enable_all()
         .build()?;
+    // Before the audit is opened: what cannot listen leaves no lines there, however often it is
+    // started.
+    let taken = runtime.block_on(take(config))?;
+    let service = Arc::new(Service::new(config)?);
     let (trail, log) = (Arc::clone(&service.trail), Arc::clone(&service.log));
-    let result = runtime.block_on(run(config, service, &stop));
+    let result = runtime.block_on(run(config, service, taken, &stop));
     // A worker that the kernel does not end is none to wait for.
     runtime.shutdown_timeout(LOOK_EVERY);
     trail.stop().into_iter().for_each(|head| log.say(&head));
     result
 }
 
-async fn run(config: &Config, service: Arc<Service>, stop: &StopFlag) -> Result<(), Error> {
+/// Takes the addresses: that of the interface first.
+async fn take(config: &Config) -> Result<Vec<Taken>, Error> {
     let tls = |clients| {
         let (client_ca, client_crl) = (config.client_ca.clone(), config.client_crl.clone());
         let files = config.tls.clone().map(|tls| Files { tls, client_ca, client_crl });
         files.map(|files| Certificates::new(files, clients).map(Arc::new)).transpose()
     };
-    let (drain, draining) = watch::channel(false);
-    let doors = Doors::new(Arc::clone(&service), config.bounds.connections, draining);
     let (address, handed) = (config.listen, config.handed.clone());
     let door = Door { address, handed, tls: tls(Clients::May)?, kind: Kind::Interface };
-    let interface = doors.open(door).await?;
-    let address = interface.address;
-    let mut open = vec![interface.line];
+    let mut taken = vec![door.take().await?];
     if let Some(address) = config.stenographer {
         let door =
             Door { address, handed: None, tls: tls(Clients::Must)?, kind: Kind::Stenographer };
-        open.push(doors.open(door).await?.line);
+        taken.push(door.take().await?);
     }
-    for line in &open {
-        service.log.say(line);
+    Ok(taken)
+}
+
+async fn run(
+    config: &Config,
+    service: Arc<Service>,
+    taken: Vec<Taken>,
+    stop: &StopFlag,
+) -> Result<(), Error> {
+    let (drain, draining) = watch::channel(false);
+    let doors = Doors::new(Arc::clone(&service), config.bounds.connections, draining);
+    let address = taken.first().map_or(config.listen, |interface| interface.address);
+    for taken in taken {
+        let line = doors.open(taken);
+        service.log.say(&line);
     }
     say_first(config, &service, address)?;
     host::tell_manager("READY=1");
@@ -77,7 +90,11 @@ async fn run(config: &Config, service: Arc<Service>, stop: &StopFlag) -> Result<
         if now_ns.saturating_sub(tried_ns) >= TRY_EVERY_NS {
             tried_ns = now_ns;
             service.try_again().await;
+            is_left = config.parent.is_some_and(Parent::is_gone);
         }
+    }
+    if is_left {
+        service.log.say("who kept it running has ended; it ends, too");
     }
     host::tell_manager("STOPPING=1");
     service.is_stopping.store(true, Ordering::Relaxed);
@@ -91,12 +108,8 @@ async fn run(config: &Config, service: Arc<Service>, stop: &StopFlag) -> Result<
     match doors.count() {
         0 => service.log.say("ended in order"),
         left => service.log.say(&format!(
-            is_left = config.parent.is_some_and(Parent::is_gone);
             "ended; {} still open after {} s",
             page::text::plural(units::number::to_u64(left), "connection"),
-    if is_left {
-        service.log.say("who kept it running has ended; it ends, too");
-    }
             DRAIN.as_secs()
         )),
     }

@@ -1,10 +1,12 @@
 //! Keeps programs running: starts each, starts it again when it ends, and reads their list again
 //! when it is asked to.
 //!
-//! A program that ends is started again after 200 ms, any number of times and without growing
+//! A recorder that ends is started again after 200 ms, any number of times and without growing
 //! delays: an interface or a disk that is back is used at once, and a failed start costs
-//! milliseconds. One with wrong words (exit code 2) is not, until they change. A recorder is never
-//! stopped to give it new words: it gets them when it is started the next time.
+//! milliseconds. Who may be stopped waits longer each time that it ends at once, up to 5 s. A
+//! program with wrong words (exit code 2) is not started again until they change. A recorder is
+//! never stopped to give it new words: it gets them when it is started the next time. Others are;
+//! one that fails with its new words gets those before back.
 
 use core::time::Duration;
 use std::ffi::OsString;
@@ -20,6 +22,10 @@ use crate::config::Job;
 const LOOK_NS: i64 = NANOS_PER_SECOND / 20;
 /// A program that ended is started again after this.
 const AGAIN_NS: i64 = NANOS_PER_SECOND / 5;
+/// One that may be stopped waits twice as long each time that it ends soon, at most so long.
+const AGAIN_MAX_NS: i64 = 5 * NANOS_PER_SECOND;
+/// One that fails within this time behind a change fails because of that.
+const TRIAL_NS: i64 = 10 * NANOS_PER_SECOND;
 /// One that ends sooner than this, again and again, is mentioned each minute.
 const SHORT_NS: i64 = NANOS_PER_SECOND;
 const SAY_EVERY_NS: i64 = 60 * NANOS_PER_SECOND;
@@ -42,14 +48,14 @@ pub struct Plan {
     pub may_stop: fn(&Job) -> bool,
     /// A socket for the jobs that may be stopped: who connects while none of them runs waits.
     pub listener: Option<HandedListener>,
+    /// What those that may be stopped are given besides, behind the verb.
+    pub stoppable_words: Vec<OsString>,
     /// Takes lines of the log; false where one could not be written without waiting.
     pub write_line: fn(&str) -> bool,
     /// The manager of services wants a sign of life within this.
     pub watchdog: Option<Duration>,
 }
 
-    /// What those that may be stopped are given besides, behind the verb.
-    pub stoppable_words: Vec<OsString>,
 impl Plan {
     /// A line that nobody takes is nothing to wait for.
     fn say(&self, line: &str) {
@@ -100,10 +106,20 @@ struct Watched {
     job: Job,
     /// What the program was started with, where that is not the job any more.
     started_with: Option<Job>,
+    /// Its words before a change, until it has run with the new ones for a while.
+    before: Option<Before>,
+    /// How long it waits when it ends the next time.
+    again_ns: i64,
     state: State,
     /// How often it ended since that was said, and when.
     ends: u64,
     said_ns: Option<i64>,
+}
+
+struct Before {
+    job: Job,
+    /// The program was started with the new ones.
+    is_tried: bool,
 }
 
 enum State {
@@ -119,7 +135,8 @@ enum State {
 impl Watched {
     fn new(job: Job) -> Self {
         let state = State::StartsAt(i64::MIN);
-        Self { job, started_with: None, state, ends: 0, said_ns: None }
+        let (started_with, before, again_ns) = (None, None, AGAIN_NS);
+        Self { job, started_with, before, again_ns, state, ends: 0, said_ns: None }
     }
 }
 
@@ -200,6 +217,10 @@ impl Watched {
         let mut words: Vec<OsString> = self.job.words().into_iter().map(OsString::from).collect();
         self.started_with = None;
         let may_stop = (plan.may_stop)(&self.job);
+        if may_stop {
+            let at = words.len().min(1);
+            words.splice(at..at, plan.stoppable_words.iter().cloned());
+        }
         let listener = plan.listener.as_ref().filter(|_| may_stop);
         // Lines of the API have a form of their own, for those who read them by program.
         let name = (!may_stop).then_some(&*self.job.name);
@@ -212,15 +233,12 @@ impl Watched {
                 if self.ends == 0 {
                     plan.say(&format!("{}: process {}", self.job.name, daemon.id()));
                 }
+                self.before.iter_mut().for_each(|before| before.is_tried = true);
                 self.state = State::Runs { daemon, since_ns: now_ns };
             }
             Err(error) => {
                 self.mention(&error.to_string(), 0, plan, now_ns);
-                self.state = State::StartsAt(now_ns.saturating_add(AGAIN_NS));
-        if may_stop {
-            let at = words.len().min(1);
-            words.splice(at..at, plan.stoppable_words.iter().cloned());
-        }
+                self.starts_again(0, plan, now_ns);
             }
         }
     }
@@ -232,6 +250,20 @@ impl Watched {
                 format!("was ended after {} by signal {signal}", duration(lived_ns))
             }
         };
+        if let Some(before) = self.before.take_if(|before| before.is_tried)
+            && exit != Exit::Code(0)
+            && lived_ns < TRIAL_NS
+        {
+            let keys = before.job.changes(&self.job).join(", ");
+            let name = &self.job.name;
+            plan.say(&format!(
+                "{name}: {how}: it goes on with {keys} as before, until the configuration is read \
+                 again"
+            ));
+            self.job = before.job;
+            self.state = State::StartsAt(i64::MIN);
+            return;
+        }
         if exit == Exit::Code(USAGE) && self.started_with.is_none() {
             let name = &self.job.name;
             plan.say(&format!("{name}: {how}: it waits until its keys are changed"));
@@ -239,7 +271,14 @@ impl Watched {
             return;
         }
         self.mention(&format!("{how}; it is started again"), lived_ns, plan, now_ns);
-        self.state = State::StartsAt(now_ns.saturating_add(AGAIN_NS));
+        self.starts_again(lived_ns, plan, now_ns);
+    }
+
+    fn starts_again(&mut self, lived_ns: i64, plan: &Plan, now_ns: i64) {
+        let is_patient = (plan.may_stop)(&self.job) && lived_ns < SHORT_NS;
+        let after_ns = if is_patient { self.again_ns } else { AGAIN_NS };
+        self.again_ns = if is_patient { (2 * after_ns).min(AGAIN_MAX_NS) } else { AGAIN_NS };
+        self.state = State::StartsAt(now_ns.saturating_add(after_ns));
     }
 
     /// Says what happened; of what happens again and again one in a while, with a count.
@@ -274,6 +313,10 @@ impl Watched {
             State::Runs { daemon, .. } if may_stop => {
                 plan.say(&format!("{name}: started again with other {keys}"));
                 daemon.interrupt();
+                // What was not tried yet is not known to run.
+                if self.before.as_ref().is_none_or(|before| before.is_tried) {
+                    self.before = Some(Before { job: old, is_tried: false });
+                }
             }
             State::Runs { daemon, .. } => {
                 self.started_with.get_or_insert(old);

@@ -1,6 +1,7 @@
 //! A configuration file: checked, explained, and what it lists kept running.
 
 use std::fs;
+use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
