@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use host::HandedListener;
+use host::{HandedListener, SystemClock};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -21,6 +21,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
+use units::Clock as _;
 
 use crate::Error;
 use crate::body::Reply;
@@ -144,9 +145,10 @@ impl Doors {
                 };
                 let current = doors.current(&certificates);
                 let accepted = timeout(HANDSHAKE_TIME, current.acceptor.accept(stream)).await;
-                let Ok(Ok(stream)) = accepted else {
-                    doors.service.requests.note_bad_handshake();
-                    return;
+                let stream = match accepted {
+                    Ok(Ok(stream)) => stream,
+                    Ok(Err(error)) => return doors.note_bad_handshake(address, &error.to_string()),
+                    Err(_) => return doors.note_bad_handshake(address, "it took too long"),
                 };
                 let shown = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
                 let certificate = shown.and_then(tls::common_name);
@@ -161,6 +163,13 @@ impl Doors {
             });
             self.is_run_by(number, task.abort_handle());
         }
+    }
+
+    /// A client that shows a certificate that does not count asks nothing, and has no other line.
+    fn note_bad_handshake(&self, address: SocketAddr, why: &str) {
+        self.service.requests.note_bad_handshake();
+        let (now, why) = (SystemClock.realtime(), page::safe::printable(why));
+        self.service.log.say_of_request(&format!("{now} - {address} no TLS: {why}"));
     }
 
     /// The certificates that count now.

@@ -50,8 +50,9 @@ impl Log {
         self.write(true, line);
     }
 
-    /// The line of a request: whoever may connect can cause one.
-    fn say_of_request(&self, line: &str) {
+    /// The line of a request, or of a connection that came to none: whoever may connect can cause
+    /// one.
+    pub(crate) fn say_of_request(&self, line: &str) {
         let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
         let is_within = budget.take(SystemClock.boottime_ns());
         drop(budget);

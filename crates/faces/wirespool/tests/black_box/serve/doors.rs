@@ -179,6 +179,8 @@ fn a_revoked_certificate_counts_no_more_and_needs_no_restart() {
     let statuses: Vec<&str> = said.lines().filter(|line| line.starts_with("HTTP/1.1 ")).collect();
     assert_eq!(statuses, ["HTTP/1.1 200 OK", "HTTP/1.1 401 Unauthorized"], "{said}");
     assert_eq!(code("client").unwrap(), "000", "no handshake");
+    let line = served.hear(" no TLS: ");
+    assert!(line.contains("127.0.0.1:") && line.to_lowercase().contains("revoked"), "{line}");
     assert_eq!(code("other").unwrap(), "200");
 
     // What is no list changes nothing, and is said.
