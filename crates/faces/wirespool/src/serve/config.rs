@@ -3,6 +3,7 @@
 //! The keys of the file are flags of `record` and `serve`, as clap knows them: names, meanings and
 //! defaults are declared there alone, and their values are checked by the verbs that take them.
 
+use core::cell::RefCell;
 use core::time::Duration;
 use std::path::{Path, PathBuf};
 
@@ -250,13 +251,31 @@ pub(super) fn serve_all(path: &Path) -> Outcome {
     let watchdog = std::env::var(WATCHDOG).ok().and_then(|text| text.parse().ok());
     let plan = Plan {
         program,
+/// Of two services of one file each would wait for volumes, addresses and the audit of the other
+/// one, and get them when a part of it is started again. A lock keeps the second one away.
+fn alone(path: &Path) -> anyhow::Result<host::LockedFolder> {
+    if host::is_ledger_open(path) {
+        anyhow::bail!(
+            "{}: another service runs with this file; SIGHUP has it read the file again",
+            shown(path)
+        );
+    }
+    Ok(host::LockedFolder::take(path)?)
+}
+
         // What records is not stopped for other words.
         may_stop: |job| job.table == API,
         listener,
         write_line: try_say,
         watchdog: watchdog.map(Duration::from_micros),
     };
-    let again = || jobs(path).map_err(|error| error.to_string());
+    let alone = RefCell::new(Some(alone(path)?));
+    let again = || {
+        // An editor may have put another file in its place.
+        drop(alone.take());
+        alone.replace(self::alone(path).ok());
+        jobs(path).map_err(|error| error.to_string())
+    };
     let ended = supervise::supervise(&plan, jobs(path)?, &again, (&stop, &reload));
     say("ended in order");
     Ok(Verdict::clean_if(ended.failed == 0))
