@@ -7,12 +7,21 @@ use page::safe::printable;
 use crate::config::{Job, Key, Table};
 use crate::value::Shape;
 
-/// What keys mean, of those of this name or of all; `None` where there is no such key.
+/// What keys mean, of those of this name, of a table or of all; `None` where there is no such key.
 pub fn explain(tables: &[Table], wanted: Option<&str>) -> Option<String> {
     let mut text = String::new();
     for (table, key) in all(tables) {
         let whole = format!("{}.{}", table.name, key.name);
-        if wanted.is_some_and(|wanted| wanted != whole && wanted != key.name) {
+        let is_named = |wanted: &str| {
+            // As a file has it, with the name of a table between.
+            let rest = wanted.strip_prefix(table.name).and_then(|rest| rest.strip_prefix('.'));
+            let own = rest.and_then(|rest| rest.rsplit_once('.')).map(|(_, own)| own);
+            wanted == table.name
+                || wanted == whole
+                || wanted == key.name
+                || (table.is_named && own == Some(&*key.name))
+        };
+        if !wanted.is_none_or(is_named) {
             continue;
         }
         let default = default_of(key).map_or_else(String::new, |default| format!(" ({default})"));
@@ -122,6 +131,9 @@ mod tests {
         let one = explain(&tables, Some("recorder.max_age")).unwrap();
         assert_eq!(explain(&tables, Some("max_age")).unwrap(), one);
         assert!(one.starts_with("recorder.max_age = "), "{one}");
+        assert_eq!(explain(&tables, Some("recorder.office.max_age")).unwrap(), one);
+        let table = explain(&tables, Some("recorder")).unwrap();
+        assert!(table.contains(&one) && table.len() > one.len(), "{table}");
         assert_eq!(explain(&tables, Some("max_agee")), None);
         assert_eq!(meant_by(&tables, "recorder.max_agee").as_deref(), Some("max_age"));
         let all = explain(&tables, None).unwrap();

@@ -191,9 +191,17 @@ fn faults_of(job: &Job) -> Vec<Fault> {
         let why = match command(verb).try_get_matches_from(job.words()) {
             Ok(given) if job.table == RECORDER => record::check(&given),
             Ok(given) => check_api(&given),
-            Err(error) => Err(anyhow::anyhow!(why_of(&error))),
+            Err(error) => {
+                let table = tables().into_iter().find(|table| table.name == job.table);
+                let keys = table.map(|table| table.keys).unwrap_or_default();
+                Err(anyhow::anyhow!(why_of(&error, &keys)))
+            }
         };
-        let why = why.err().map(|error| format!("[{}] {}", job.name, failure::line(&error)));
+        let why = why.err().map(|error| {
+            let text = failure::line(&error);
+            // Behind its first line a query is shown.
+            format!("[{}] {}", job.name, text.lines().next().unwrap_or_default())
+        });
         faults.extend(why.map(|why| Fault { line: job.line, why }));
     }
     faults
@@ -243,14 +251,6 @@ pub(crate) fn reference() -> String {
     supervise::reference(&tables())
 }
 
-/// Runs what a configuration lists, until a signal; SIGHUP has it read again.
-pub(super) fn serve_all(path: &Path) -> Outcome {
-    let listener = host::handed_listener()?;
-    let (stop, reload) = host::StopFlag::install_with_reload()?;
-    let program = std::env::current_exe().context("cannot find this program")?;
-    let watchdog = std::env::var(WATCHDOG).ok().and_then(|text| text.parse().ok());
-    let plan = Plan {
-        program,
 /// Of two services of one file each would wait for volumes, addresses and the audit of the other
 /// one, and get them when a part of it is started again. A lock keeps the second one away.
 fn alone(path: &Path) -> anyhow::Result<host::LockedFolder> {
@@ -263,9 +263,20 @@ fn alone(path: &Path) -> anyhow::Result<host::LockedFolder> {
     Ok(host::LockedFolder::take(path)?)
 }
 
+/// Runs what a configuration lists, until a signal; SIGHUP has it read again.
+pub(super) fn serve_all(path: &Path) -> Outcome {
+    let listener = host::handed_listener()?;
+    let (stop, reload) = host::StopFlag::install_with_reload()?;
+    let program = std::env::current_exe().context("cannot find this program")?;
+    let watchdog = std::env::var(WATCHDOG).ok().and_then(|text| text.parse().ok());
+    let parent = server::Parent::own();
+    let plan = Plan {
+        program,
         // What records is not stopped for other words.
         may_stop: |job| job.table == API,
         listener,
+        // The next parent could not start one of its own beside it.
+        stoppable_words: parent.map(|it| format!("--parent={it}").into()).into_iter().collect(),
         write_line: try_say,
         watchdog: watchdog.map(Duration::from_micros),
     };
@@ -280,6 +291,3 @@ fn alone(path: &Path) -> anyhow::Result<host::LockedFolder> {
     say("ended in order");
     Ok(Verdict::clean_if(ended.failed == 0))
 }
-    let parent = server::Parent::own();
-        // The next parent could not start one of its own beside it.
-        stoppable_words: parent.map(|it| format!("--parent={it}").into()).into_iter().collect(),

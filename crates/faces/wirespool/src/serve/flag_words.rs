@@ -1,6 +1,7 @@
 //! What clap says of flags, for where they stand in a file.
 
-use clap::error::{ContextKind, ErrorKind};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use supervise::Key;
 
 /// What is wrong with a value; nothing where something else is.
 pub(super) fn why_of_value(error: &clap::Error) -> Option<String> {
@@ -14,11 +15,30 @@ pub(super) fn why_of_value(error: &clap::Error) -> Option<String> {
     Some(format!("{value:?} is not right: {why}"))
 }
 
-/// The first part of what clap says.
-pub(super) fn why_of(error: &clap::Error) -> String {
+/// The first part of what clap says; of flags that are missing the keys that they are.
+pub(super) fn why_of(error: &clap::Error, keys: &[Key]) -> String {
+    if let (ErrorKind::MissingRequiredArgument, Some(ContextValue::Strings(missing))) =
+        (error.kind(), error.get(ContextKind::InvalidArg))
+    {
+        let named: Vec<&str> = missing.iter().filter_map(|flag| key_of(flag, keys)).collect();
+        if !named.is_empty() {
+            return format!("lacks {}", named.join(", "));
+        }
+    }
     let error = error.to_string();
     let lines = error.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
     let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
     let why = lines.join(" ");
     why.strip_prefix("error: ").unwrap_or(&why).to_owned()
+}
+
+/// The key of what clap calls `--hold-dir <DIR>`, `<VOLUME>...`, or the first one of several flags,
+/// as in `<--interface <INTERFACE>|--read <FILE>>`.
+fn key_of<'k>(flag: &str, keys: &'k [Key]) -> Option<&'k str> {
+    let words: Vec<&str> = flag.split(['<', '>', '|', ' ']).collect();
+    let is_it = |key: &&Key| {
+        let long = format!("--{}", key.name.replace('_', "-"));
+        words.contains(&&*long) || (key.is_positional && words.contains(&&*key.value))
+    };
+    keys.iter().find(is_it).map(|key| &*key.name)
 }

@@ -146,6 +146,10 @@ fn a_file_is_checked_with_a_line_for_each_fault() {
         ),
         (good.replace("interface", "no_index = true\nread"), "read is no key of [recorder]"),
         (good.replace("volume =", "#"), "[recorder.office] lacks volume"),
+        (good.replace("interface =", "#"), "[recorder.office] lacks interface"),
+        (good.replace("erase", "hold = 'port 53'\nerase"), "[recorder.office] lacks hold_dir"),
+        (good.replace("erase", "hold = 'hots 1'\nhold_dir = '/x'\nerase"), "did you mean"),
+        ("[api]\ntoken_file = '/data/tokens'\n".to_owned(), "[api] lacks volumes"),
         (String::new(), "neither [recorder.NAME] nor [api]"),
     ] {
         let refused = config(&text, "check");
@@ -264,11 +268,6 @@ fn a_recorder_goes_on_when_what_started_it_is_killed() {
     until("the end of the recorder", || !is_running(recorder));
 }
 
-#[test]
-fn a_program_with_wrong_words_waits_until_they_change_and_others_are_tried_again() {
-    let volume = Volume::empty();
-    let absent = volume.file("absent");
-    let text = format!("[recorder.office]\nvolume = '{absent}'\ninterface = 'lo'\n");
 /// The next parent could not start an API of its own beside it.
 #[test]
 fn an_api_ends_in_order_when_what_started_it_is_killed() {
@@ -331,12 +330,17 @@ fn an_api_that_cannot_listen_gets_its_keys_back_and_writes_no_audit() {
     assert!(!fs::exists(&audit).unwrap(), "{:?}", it.lines.said);
 }
 
+#[test]
+fn a_program_with_wrong_words_waits_until_they_change_and_others_are_tried_again() {
+    let volume = Volume::empty();
+    let absent = volume.file("absent");
+    let text = format!("[recorder.office]\nvolume = '{absent}'\ninterface = 'lo'\n");
     let mut it = Supervised::start(volume, &text);
     it.hear("recorder.office: process");
     // It does not exist: that may change by itself.
     it.hear("with exit code 3; it is started again");
     it.reload(&text.replace(&absent, &it.volume.path).replace("'lo'", "'lo'\nhold = 'port 53'"));
     it.hear("the new configuration is not used");
-    it.hear("--hold-dir");
+    it.hear("lacks hold_dir");
     assert_eq!(it.end(), Some(0), "{:?}", it.lines.said);
 }
