@@ -442,6 +442,8 @@ pub enum Why {
     Locked,
     /// There is no room for what was to be kept.
     Full,
+    /// The folder for what was to be kept cannot be used.
+    Unkept,
     /// What a client has of an extract is not its beginning any more.
     MovedOn,
     /// What was asked is wrong.

@@ -1,6 +1,9 @@
 //! Packets that are put aside, by the same rules as `wirespool hold`.
 
 use core::cell::RefCell;
+#[cfg(test)]
+use std::io::ErrorKind::PermissionDenied;
+use std::io::ErrorKind::{QuotaExceeded, StorageFull};
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 
@@ -10,6 +13,8 @@ use page::text::plural;
 use questions::{Answered, HoldWanted, Refused, Why};
 use serde_json::{Value, json};
 use units::ByteSize;
+
+use crate::problem::with_causes;
 
 use super::packets::{cut_by, hashes};
 use super::{Work, parse, refused};
@@ -79,9 +84,32 @@ impl Work<'_> {
     }
 }
 
+/// What is wrong with the folder is not said of the volume.
 fn failed(error: hold::Error) -> Refused {
-    match error {
-        hold::Error::Extract(error) => refused(&error),
-        error => Refused::because(&page::safe::printable(&error.to_string())),
+    let why = match &error {
+        hold::Error::Extract(extract::Error::Output(error)) | hold::Error::Write(error) => {
+            let is_full = matches!(error.kind(), StorageFull | QuotaExceeded);
+            if is_full { Why::Full } else { Why::Unkept }
+        }
+        hold::Error::Extract(error) => return refused(error),
+        _ => Why::Unkept,
+    };
+    Refused { why, ..Refused::because(&page::safe::printable(&with_causes(&error))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Error;
+
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_the_folder_is_not_said_of_the_volume() {
+        let output = |kind| hold::Error::Extract(extract::Error::Output(Error::from(kind)));
+        assert_eq!(failed(output(StorageFull)).why, Why::Full);
+        assert_eq!(failed(hold::Error::Write(Error::from(QuotaExceeded))).why, Why::Full);
+        assert_eq!(failed(output(PermissionDenied)).why, Why::Unkept);
+        let of_volume = extract::Error::Indexer("it ended".to_owned());
+        assert_eq!(failed(hold::Error::Extract(of_volume)).why, Why::Unreadable);
     }
 }

@@ -113,6 +113,10 @@ fn what_does_not_fit_is_refused_and_nothing_of_it_is_left() {
     full.is_refused(507, "holds-full");
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
     hold(&served, "hsot+x", &holder).is_refused(400, "wrong-query");
+    // A folder that cannot be used is nothing that is wrong with the volume.
+    fs::remove_dir_all(&folder).unwrap();
+    fs::write(&folder, "no folder").unwrap();
+    hold(&served, "port+53", &holder).is_refused(500, "hold-failed");
     let bare = Served::over(Volume::recorded());
     let holder = bare.token("holder", "hold,sessions");
     hold(&bare, "port+53", &holder).is_refused(404, "not-found");
