@@ -70,7 +70,9 @@ impl Sent {
                 if matches!(self.form, Form::Arrow) {
                     self.arrow = Some(StreamWriter::try_new(Vec::new(), columns)?);
                 }
-                return Ok((self.bytes(), 0));
+                // They go out with the first rows: a query that fails before has sent nothing, and
+                // can be refused.
+                return Ok((Vec::new(), 0));
             }
             Event::Rows(rows) => rows,
         };
@@ -119,6 +121,7 @@ mod tests {
             let batches = [rows.slice(0, 2), rows.slice(2, 1)].map(Event::Rows);
             for event in [Event::Columns(rows.schema())].iter().chain(&batches) {
                 let (part, rows) = sent.part(event).unwrap();
+                assert!(matches!(event, Event::Rows(_)) || part.is_empty(), "no rows so far");
                 bytes.extend(part);
                 count += rows;
                 if sent.is_limited {

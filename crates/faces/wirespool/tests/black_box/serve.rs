@@ -890,6 +890,12 @@ fn sql_over_the_network_gives_the_rows_that_sql_prints() {
     let all = served.get(&format!("{}&limit={}", path(query), rows.len()), &token).ok().json();
     assert!(all["statement"].get("cut_by").is_none(), "{all}");
 
+    // What is found wrong only once rows are made is refused in each form as well.
+    for form in ["application/json", "application/x-ndjson", "application/vnd.apache.arrow.stream"]
+    {
+        asks("SELECT 1/0", form).is_refused(400, "wrong-query");
+        asks("SELECT CAST(orig_ip AS INT) FROM sessions", form).is_refused(400, "wrong-query");
+    }
     let wrong = served.get(&path("SELECT nothing FROM sessions"), &token);
     wrong.is_refused(400, "wrong-query");
     assert!(wrong.json()["detail"].as_str().unwrap().contains("nothing"), "{wrong:?}");
