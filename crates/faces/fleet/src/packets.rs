@@ -27,6 +27,8 @@ const INTERFACES_MAX: usize = 4096;
 const HEADER_BYTES: usize = 12;
 /// Where an Enhanced Packet Block has its interface's number.
 const INTERFACE_AT: usize = 8;
+/// More than any name of an interface has; a sensor may say any.
+const NAME_BYTES_MAX: usize = 1 << 10;
 /// Bytes gathered before they are hashed and written.
 const BUFFER_BYTES: usize = 256 << 10;
 
@@ -249,7 +251,9 @@ impl<'a> Merged<'a> {
                 let sensor_name = self.names.get(sensor).map_or("", String::as_str);
                 let own = name.clone().unwrap_or_else(|| format!("if{}", numbers.len()));
                 let mut all = Vec::new();
-                let name = format!("{sensor_name}:{own}");
+                // With the sensor's before it, and what is no text replaced, it may be too long.
+                let mut name = format!("{sensor_name}:{own}");
+                name.truncate(name.floor_char_boundary(NAME_BYTES_MAX));
                 put_option(&mut all, OptionCode::INTERFACE_NAME, name.as_bytes());
                 all.extend_from_slice(options);
                 put_interface_description(&mut self.buffer, *link_type, *snaplen, &all);
@@ -347,6 +351,35 @@ mod tests {
             })?;
         }
         splitter.finish().map(|()| blocks)
+    }
+
+    #[test]
+    fn a_name_of_any_length_and_bytes_is_one() {
+        let names = ["west".to_owned()];
+        for name in [vec![b'x'; 65_534], vec![0xff; 65_535], "\u{e4}".repeat(2000).into_bytes()] {
+            let mut bytes = Vec::new();
+            put_own_section_header(&mut bytes, "");
+            let mut options = Vec::new();
+            put_option(&mut options, OptionCode::INTERFACE_NAME, &name);
+            put_interface_description(&mut bytes, LinkType::ETHERNET, 96, &options);
+            let mut out = Vec::new();
+            let mut merged = Merged::begin(&mut out, &names, "").unwrap();
+            for block in split(&bytes, bytes.len()).unwrap() {
+                merged.take(0, &block).unwrap();
+            }
+            merged.finish("1 of 1", &[]).unwrap();
+            let found = Blocks::new(&out, ByteOrder::Little).find_map(|block| {
+                match block.unwrap().1.view().unwrap() {
+                    View::InterfaceDescription(description) => {
+                        let name = description.options.find_value(OptionCode::INTERFACE_NAME);
+                        Some(String::from_utf8(name.unwrap().to_vec()).unwrap())
+                    }
+                    _ => None,
+                }
+            });
+            let found = found.unwrap();
+            assert!(found.starts_with("west:") && found.len() <= NAME_BYTES_MAX, "{found}");
+        }
     }
 
     #[test]

@@ -115,7 +115,60 @@ fn joined(before: &str, line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::Value;
+    use serde_json::{Map, Value, json};
+
+    /// What a sensor says may be anything that a row can hold.
+    #[test]
+    fn rows_with_the_largest_values_are_shown_in_every_form() {
+        let schema = session_view::session_schema();
+        let properties = schema["properties"].as_object().unwrap();
+        let base = r#"{"session_id":"1.0-1","start_ns":0,"end_ns":0,"proto":"tcp"}"#;
+        let base: Map<String, Value> = serde_json::from_str(base).unwrap();
+        let reads = |row: &Map<String, Value>| {
+            session_view::read_session(&Value::from(row.clone()).to_string()).ok()
+        };
+        let values = [
+            json!(u64::MAX),
+            json!(i64::MAX),
+            json!(i64::MIN),
+            json!(u32::MAX),
+            json!(u16::MAX),
+            json!(u8::MAX),
+            json!(true),
+            json!("\u{1b}\u{202e}\"x"),
+            json!([u32::MAX]),
+            json!(["\n"]),
+        ];
+        let mut most = base.clone();
+        let mut rows = Vec::new();
+        for name in properties.keys() {
+            for value in &values {
+                let mut row = base.clone();
+                row.insert(name.clone(), value.clone());
+                let Some(found) = reads(&row) else { continue };
+                rows.push(found);
+                most.insert(name.clone(), value.clone());
+            }
+        }
+        for (start, end) in [(i64::MIN, i64::MAX), (i64::MAX, i64::MIN), (0, i64::MAX)] {
+            most.insert("start_ns".to_owned(), start.into());
+            most.insert("end_ns".to_owned(), end.into());
+            rows.extend(reads(&most));
+        }
+        assert!(rows.len() > properties.len(), "{}", rows.len());
+        let names = ["west".to_owned()];
+        let all: Vec<String> = properties.keys().cloned().collect();
+        let mut marks = crate::Marks::default();
+        for chosen in [None, SessionColumns::new(&all).ok()] {
+            let table = Form::table(chosen.clone(), Some(200), Zone::Utc);
+            for mut form in [table, Form::Json(chosen.clone()), Form::Csv(chosen)] {
+                for found in &rows {
+                    let _shown = form.take(&names, 0, (found, marks.mark(0, found)));
+                }
+                let _shown = form.finish();
+            }
+        }
+    }
 
     #[test]
     fn sensors_and_first_sights_stand_before_a_session_in_every_form() {
