@@ -63,6 +63,9 @@ pub struct Standing {
     pub version: Option<String>,
     /// A recorder runs.
     pub is_recording: bool,
+    /// One runs, and did not say how it stands.
+    #[serde(skip)]
+    pub is_silent: bool,
     /// Its members are all there, and lack nothing.
     pub is_whole: bool,
     /// Packets that were lost since its recording began.
@@ -130,6 +133,7 @@ impl Standing {
         self.is_recording = status.is_open;
         self.is_whole = status.is_whole();
         let going = going.and_then(|text| serde_json::from_str::<Going>(text).ok());
+        self.is_silent = self.is_recording && going.is_none();
         let Some(Going { total, pool_columns, pool_columns_free }) = going else { return };
         let known = [total.kernel, total.writer, total.interface.unwrap_or(0)];
         self.lost_packets = Some(known.into_iter().fold(0, u64::saturating_add));
@@ -161,6 +165,12 @@ impl Standing {
 
     fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
+        if !self.is_recording {
+            faults.push("no recorder runs".to_owned());
+        }
+        if self.is_silent {
+            faults.push("its recorder does not answer".to_owned());
+        }
         if !self.is_whole {
             faults.push("a member is absent or lacks something".to_owned());
         }
@@ -301,7 +311,11 @@ mod tests {
 
     #[test]
     fn a_line_for_each_and_what_is_wrong_with_its_reason() {
-        let mut lossy = Standing { is_whole: true, ..Standing::default() };
+        let well = Standing { is_whole: true, is_recording: true, ..Standing::default() };
+        let silent = Standing { is_recording: false, ..well.clone() };
+        let hanging = Standing { is_silent: true, ..well.clone() };
+        assert_eq!(hanging.faults(), ["its recorder does not answer"]);
+        let mut lossy = well.clone();
         let found =
             |severity: &str, what: &str| serde_json::json!({ "severity": severity, "what": what });
         let all = [found("note", "n"), found("problem", "slow disk")];
@@ -310,7 +324,6 @@ mod tests {
             .take_recordings(r#"{"recordings":[{"start_ns":50},{"start_ns":20}]}"#, 60_000_000_020);
         assert_eq!(lossy.reach_back_ns, Some(60_000_000_000));
         lossy.take_recordings("[]", 0);
-        let well = Standing { is_whole: true, ..Standing::default() };
         let all = [
             Report { sensor: "a".to_owned(), outcome: Ok(well) },
             Report { sensor: "b".to_owned(), outcome: Ok(lossy) },
@@ -318,14 +331,16 @@ mod tests {
                 sensor: "c".to_owned(),
                 outcome: Err(Fault::Down("refused\u{1b}".to_owned())),
             },
+            Report { sensor: "d".to_owned(), outcome: Ok(silent) },
         ];
-        assert_eq!(all.each_ref().map(Report::is_well), [true, false, false]);
+        assert_eq!(all.each_ref().map(Report::is_well), [true, false, false, false]);
         let text = reports(&all, None);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[1].starts_with("a       well"), "{text}");
         assert!(lines[3].starts_with("c       down"), "{text}");
-        assert_eq!(lines[4], "b: slow disk");
-        assert!(lines[5].starts_with("b: its recordings: ") && !text.contains('\u{1b}'), "{text}");
+        assert_eq!(lines[5], "b: slow disk");
+        assert!(lines[6].starts_with("b: its recordings: ") && !text.contains('\u{1b}'), "{text}");
+        assert_eq!(lines.last(), Some(&"d: no recorder runs"));
         let json: Value = serde_json::from_str(&reports_json(&all)).unwrap();
         assert_eq!(json["sensors"][1]["condition"], "faulty");
         assert_eq!(json["sensors"][1]["findings"][0], "slow disk");
