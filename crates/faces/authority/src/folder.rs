@@ -8,7 +8,7 @@ use host::{LockedFolder, Output, OutputFolder, Target};
 use rcgen::KeyPair;
 
 use crate::Error;
-use crate::issue::{certificate, own, revocations};
+use crate::issue::{certificate, own, positive, revocations};
 use crate::ledger::{Issued, Kind, Ledger};
 
 const KEY: &str = "ca.key";
@@ -116,7 +116,7 @@ impl Authority {
             return Err(Error::Name(name.clone()));
         }
         let until_s = after(now_s, *days);
-        let serial = host::random_bytes()?;
+        let serial = positive(host::random_bytes()?);
         let (kind, revoked_s) = (*kind, None);
         let issued = Issued { serial, kind, name: name.clone(), until_s, revoked_s };
         let path = |end: &str| self.folder.join(format!("{}-{name}.{end}", kind.name()));

@@ -99,11 +99,15 @@ pub(crate) fn revocations(
     Ok(params.signed_by(&signer)?.pem()?)
 }
 
-/// A positive number (RFC 5280, 4.1.2.2).
-fn number(mut serial: [u8; 16]) -> SerialNumber {
+fn number(serial: [u8; 16]) -> SerialNumber {
+    SerialNumber::from_slice(&positive(serial))
+}
+
+/// A serial as certificates have it: a positive number of all bytes (RFC 5280, 4.1.2.2).
+pub(crate) fn positive(mut serial: [u8; 16]) -> [u8; 16] {
     let [first, ..] = &mut serial;
     *first = (*first & 0x7f) | 0x40;
-    SerialNumber::from_slice(&serial)
+    serial
 }
 
 fn address(text: &str) -> Result<SanType, Error> {

@@ -7,6 +7,8 @@ use core::fmt::Write as _;
 
 use units::{hex, unhex};
 
+use crate::issue::positive;
+
 /// What a certificate is for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
@@ -49,7 +51,8 @@ impl Issued {
     fn read(line: &str) -> Option<Self> {
         let mut words = line.split(' ');
         let mut next = || words.next();
-        let serial = unhex(next()?)?;
+        // Versions before wrote other bytes than those in the certificate.
+        let serial = positive(unhex(next()?)?);
         let kind = Kind::read(next()?)?;
         let name = next()?.to_owned();
         let until_s = next()?.parse().ok()?;
@@ -109,7 +112,7 @@ mod tests {
     #[test]
     fn what_was_issued_is_read_as_it_was_written() {
         let issued = |name: &str, kind, until_s| Issued {
-            serial: [7; 16],
+            serial: [0x47; 16],
             kind,
             name: name.to_owned(),
             until_s,

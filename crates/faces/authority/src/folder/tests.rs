@@ -70,6 +70,21 @@ impl Made {
     }
 }
 
+/// Who looks up a serial from a log finds it.
+#[test]
+fn the_ledger_has_the_serials_of_the_certificates() {
+    let made = Made::new();
+    for name in ["a", "b", "c", "d", "e", "f", "g", "h"] {
+        let enrolled = made.enrol(Kind::Client, name, 7, NOW_S);
+        let certificate = CertificateDer::from_pem_file(&enrolled.certificate).unwrap();
+        let issued = fs::read_to_string(made.folder.join("issued")).unwrap();
+        let line = issued.lines().last().unwrap();
+        let serial: [u8; 16] = units::unhex(line.split(' ').next().unwrap()).unwrap();
+        let has_it = certificate.windows(16).any(|part| part == serial);
+        assert!(line.contains(&format!(" {name} ")) && has_it, "{line}");
+    }
+}
+
 #[test]
 fn a_certificate_counts_for_what_and_as_long_as_it_was_made() {
     let made = Made::new();
