@@ -48,7 +48,7 @@ pub enum EventKind {
     Withheld,
     /// A member is absent, failed, came back, was replaced or got what it lacked.
     Member,
-    /// The indexer ended before its time, and another one was started.
+    /// The indexer ended before its time, or none can be started.
     IndexerEnded,
     /// Packets of an earlier recording cannot be read.
     Damage,

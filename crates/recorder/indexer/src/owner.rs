@@ -189,6 +189,8 @@ pub struct Owner {
     not_before_ns: i64,
     pause_ns: i64,
     unready: u32,
+    /// Why the last one could not be started, if it could not.
+    unstarted: Option<String>,
     /// Threads that encode, once nothing else needs the processors.
     encode_threads: Option<u32>,
     /// Segments before a run that the worker has not been sent, with their files.
@@ -223,6 +225,7 @@ impl Owner {
             not_before_ns: i64::MIN,
             pause_ns: PAUSE_NS_MIN,
             unready: 0,
+            unstarted: None,
             encode_threads: None,
             before: Vec::new(),
             deaths: 0,
@@ -332,6 +335,12 @@ impl Owner {
         self.unready >= UNREADY_MAX && self.worker.is_none()
     }
 
+    /// Why none can be started, where that has been so for a while.
+    pub fn why_unavailable(&self) -> Option<&str> {
+        let none = "each ends before it is ready";
+        self.is_unavailable().then(|| self.unstarted.as_deref().unwrap_or(none))
+    }
+
     /// Has the worker end in order, as there is nothing more to do, and gives the processor time of
     /// all of them, where that is not this process's own.
     ///
@@ -388,8 +397,12 @@ impl Owner {
             return false;
         }
         match self.start(clock) {
-            Ok(()) => true,
+            Ok(()) => {
+                self.unstarted = None;
+                true
+            }
             Err(error) => {
+                self.unstarted = Some(error.to_string());
                 if self.unready == 0 {
                     self.notes.push(format!("the indexer cannot be started: {error}"));
                 }

@@ -114,6 +114,8 @@ pub(crate) struct Run<'a> {
     poison: Poison,
     /// The segment written last is not in the newest directory.
     is_unlisted: bool,
+    /// It was said that no indexer can be started.
+    is_said: bool,
     /// Files of what lies before are gone.
     given_up_before: u64,
     report: IndexerReport,
@@ -147,6 +149,7 @@ impl<'a> Run<'a> {
             pending: Vec::new(),
             poison: Poison::of_earlier(parts.files),
             is_unlisted: false,
+            is_said: false,
             given_up_before: 0,
             report: IndexerReport::default(),
             parts,
@@ -220,6 +223,7 @@ impl<'a> Run<'a> {
 
     /// Waits for the indexer, or for a stripe where it has nothing to do, and takes in what came.
     fn hear(&mut self, sealed: &FromRing) {
+        self.show_unavailable();
         let owner = &mut self.parts.owner;
         let is_waiting = owner.in_hand() > 0;
         let patience = if is_waiting { TICK } else { Duration::ZERO };
@@ -409,10 +413,27 @@ impl<'a> Run<'a> {
         let deaths = self.parts.owner.deaths();
         if deaths > mem::replace(&mut status.indexer_deaths, deaths) {
             let text = format!(
-                "the indexer died and was started again, {deaths} times so far; packets are still \
-                 stored, and their rows are made again"
+                "the indexer died, {deaths} times so far; packets are still stored, and the next \
+                 one makes their rows"
             );
             self.parts.events.say(EventKind::IndexerEnded, "", text);
+        }
+    }
+
+    /// Says once that there is no next one.
+    fn show_unavailable(&mut self) {
+        let why = self.parts.owner.why_unavailable();
+        if self.is_said == why.is_some() {
+            return;
+        }
+        self.is_said = why.is_some();
+        if let Some(why) = why {
+            let text = format!(
+                "no indexer can be started ({why}): packets are stored without rows, which queries \
+                 make on the way; start the recorder again"
+            );
+            // Apart from how often one ended, so that neither is held back for the other.
+            self.parts.events.say(EventKind::IndexerEnded, "start", text);
         }
     }
 
@@ -434,7 +455,7 @@ impl<'a> Run<'a> {
 
     /// The indexer is gone, and with it the rows of the segments under way.
     fn died(&mut self, death: &Death) {
-        self.note(format!("the indexer died: {}; another one was started", death.how));
+        self.note(format!("the indexer died: {}", death.how));
         self.has_crashed |= death.by_itself;
         self.is_live_anew = true;
         for closing in &death.closings {

@@ -3,7 +3,7 @@
 #![expect(clippy::indexing_slicing, reason = "a test may stop at once")]
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{BufRead as _, BufReader, Write};
 use std::ops::ControlFlow;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,11 +47,15 @@ fn below(above: u32) -> Vec<u32> {
 
 /// Those of them that index.
 fn indexers_of(above: u32) -> Vec<u32> {
-    let is_indexer = |pid: &u32| {
+    with_verb(above, "indexer")
+}
+
+fn with_verb(above: u32, verb: &str) -> Vec<u32> {
+    let has_it = |pid: &u32| {
         let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        words.split(|byte| *byte == 0).nth(1) == Some(b"indexer")
+        words.split(|byte| *byte == 0).nth(1) == Some(verb.as_bytes())
     };
-    below(above).into_iter().filter(is_indexer).collect()
+    below(above).into_iter().filter(has_it).collect()
 }
 
 /// Memory of a process and all below it, in KiB; pages that they share count for each of them.
@@ -181,6 +185,44 @@ fn memory_stays_below_what_is_said_at_the_beginning() {
     assert!(processes.len() == 2 && sum > ByteSize(128 << 20), "{peaks:?}");
     assert!(sum < most, "{peaks:?} of {most}: {line}");
     println!("{sum} of {most} that were said");
+}
+
+/// Who starts indexers was killed: that there is none any more is said while it records.
+#[test]
+fn that_no_indexer_can_be_started_is_said_at_once() {
+    let volume = Volume::empty();
+    let mut command = Command::new(BINARY);
+    command.args(["record", &volume.path, "--read", "-", "--pool", "4M"]);
+    command.args(["--flush-interval", "20ms", "--index-dir", &volume.index]);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(&capture(1_000_000_000, 0..10)).unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    while indexers_of(child.id()).is_empty() {
+        assert!(Instant::now() < until, "no indexer");
+        sleep(Duration::from_millis(50));
+    }
+    with_verb(child.id(), "launch").into_iter().for_each(kill);
+    let stream = capture(1_000_000_000, 10..10_010);
+    let (said, heard) = std::sync::mpsc::channel();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| drop(said.send(line))));
+    // What is behind the header is one long run of packets.
+    let mut parts = stream[24..].chunks(1 << 12);
+    let line = loop {
+        assert!(Instant::now() < until, "it is not said");
+        if let Some(part) = parts.next() {
+            input.write_all(part).unwrap();
+        }
+        match heard.recv_timeout(Duration::from_millis(100)) {
+            Ok(line) if line.contains("no indexer can be started") => break line,
+            _ => {}
+        }
+    };
+    assert!(line.contains("start the recorder again"), "{line}");
+    drop(input);
+    assert!(child.wait().unwrap().success());
 }
 
 #[test]
