@@ -1,6 +1,6 @@
 //! What a run says while it goes on, and at its end.
 
-use extract::Completeness;
+use extract::{Completeness, State};
 use serde::Serialize;
 
 /// How far the archive is behind the recorder.
@@ -103,6 +103,8 @@ pub struct Report {
     pub behind: Behind,
     /// What is missing from what was archived.
     pub completeness: Completeness,
+    /// What can be said of all that is archived of the volume, by this run and those before.
+    pub archive_state: State,
     /// It was stopped.
     pub is_stopped: bool,
 }

@@ -58,6 +58,7 @@ pub fn archive(
     let ended = run.all();
     let mut report = run.report;
     report.open_sessions = to_u64(run.position.open.len());
+    report.archive_state = run.position.state.max(report.state());
     match ended {
         Ok(()) => Ok(report),
         Err(Error::Store(StoreError::Stopped)) => {
@@ -125,6 +126,9 @@ impl Run<'_, '_> {
                 }
                 self.uploader.rest(LOOK_NS)?;
             } else {
+                if self.source.is_over() {
+                    self.report.completeness.add(&self.source.doubts());
+                }
                 return Ok(());
             }
             self.source.look()?;
@@ -290,6 +294,8 @@ impl Run<'_, '_> {
         let state = report.completeness.state();
         let state = if is_cut { State::Incomplete } else { state };
         state.name().clone_into(&mut manifest.state);
+        let archive_state = self.position.state.max(state);
+        manifest.archive_state = Some(archive_state.name().to_owned());
         manifest.open = open.as_ref().map(|(open, _)| open.clone());
         let pending = Pending { is_whole: true, manifest };
         if let Some((open, bytes)) = open {
@@ -303,6 +309,7 @@ impl Run<'_, '_> {
         }
         let name = commit(self.uploader, whose, &pending.manifest)?;
         self.memory.remember(whose.volume, &name);
+        self.position.state = archive_state;
         self.archived(whose.unit, &objects, (&report, bytes));
         let open = pending.manifest.open.map(|open| open.object.name);
         if let Some(old) = core::mem::replace(&mut self.position.open_name, open) {
@@ -379,6 +386,7 @@ fn manifest(whose: &Whose<'_>, objects: &PartObjects<'_>, behind: Option<StripeI
         lost_packets: 0,
         overwritten_slots: 0,
         state: State::Complete.name().to_owned(),
+        archive_state: None,
         objects: objects.objects.clone(),
         open: None,
     }

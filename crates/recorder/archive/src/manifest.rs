@@ -1,5 +1,6 @@
 //! What a part of the ring has given, as JSON: the part is archived when this is stored.
 
+use extract::State;
 use format::head::StripeId;
 use serde::{Deserialize, Serialize};
 
@@ -76,6 +77,9 @@ pub(crate) struct Manifest {
     pub(crate) overwritten_slots: u64,
     /// `complete`, `unknown` or `incomplete`, as answers are.
     pub(crate) state: String,
+    /// The same of this part and all before it. Versions before did not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) archive_state: Option<String>,
     pub(crate) objects: Vec<Object>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) open: Option<OpenObject>,
@@ -123,6 +127,12 @@ impl Manifest {
 
     pub(crate) fn unit(&self) -> Option<Unit> {
         Some(Unit { first: stripe(&self.first)?, last: stripe(&self.last)?, is_end: self.is_end })
+    }
+
+    /// What can be said of this part and all before it, as far as it says.
+    pub(crate) fn archive_state(&self) -> State {
+        let name = self.archive_state.as_ref().unwrap_or(&self.state);
+        State::named(name).unwrap_or(State::Unknown)
     }
 
     pub(crate) fn last(&self) -> Option<StripeId> {

@@ -6,7 +6,7 @@
 //! again, under the same names, or removed, or kept, where the ring has overwritten what they were
 //! made of.
 
-use extract::OpenSessions;
+use extract::{OpenSessions, State};
 use format::head::{StripeId, VolumeId};
 
 use crate::Error;
@@ -35,6 +35,8 @@ pub(crate) struct Position {
     pub(crate) open_name: Option<String>,
     /// Rows of sessions that were open could not be read again.
     pub(crate) has_lost_open: bool,
+    /// What can be said of all that is archived.
+    pub(crate) state: State,
     /// What a killed run has left of the part behind.
     pub(crate) left: Option<Pending>,
 }
@@ -65,7 +67,8 @@ pub(crate) fn resume(
         return Ok(Position { left, ..Position::default() });
     };
     memory.remember(volume, &name);
-    let mut position = Position { through: manifest.last(), left, ..Position::default() };
+    let (through, state) = (manifest.last(), manifest.archive_state());
+    let mut position = Position { through, state, left, ..Position::default() };
     if let Some(open) = manifest.open {
         let bytes = uploader.get(&open.object.name)?;
         let bytes = bytes.filter(|bytes| open.object.wrong(bytes).is_none());

@@ -2,7 +2,7 @@
 
 use core::ops::ControlFlow;
 
-use extract::{ClosedPart, ClosedParts, Found, Lag, OpenSessions, PartReport};
+use extract::{ClosedPart, ClosedParts, Completeness, Found, Lag, OpenSessions, PartReport};
 use format::head::{StripeId, VolumeId};
 use units::{Clock, Timestamp};
 
@@ -29,6 +29,9 @@ pub trait Source {
 
     /// No recorder runs.
     fn is_over(&self) -> bool;
+
+    /// What is not known of it where no recorder runs, besides what its parts say.
+    fn doubts(&self) -> Completeness;
 
     /// The last stripe behind `read` that is overwritten, if any is.
     fn lost_behind(&self, read: StripeId) -> Option<StripeId>;
@@ -83,6 +86,10 @@ impl Source for VolumeSource<'_> {
 
     fn is_over(&self) -> bool {
         self.opened.is_over()
+    }
+
+    fn doubts(&self) -> Completeness {
+        self.opened.doubts()
     }
 
     fn lost_behind(&self, read: StripeId) -> Option<StripeId> {

@@ -65,6 +65,7 @@ struct ArchivedJson<'a> {
     behind: Behind,
     stopped: bool,
     state: &'static str,
+    archive_state: &'static str,
     statement: String,
 }
 
@@ -87,6 +88,10 @@ fn statement(report: &Report) -> String {
     }
     if report.has_lost_open {
         lines.push("damage: what was known of open sessions is lost in the store".to_owned());
+    }
+    if report.archive_state > report.state() {
+        let state = report.archive_state.name();
+        lines.push(format!("the archive with what was archived before: {state}"));
     }
     if report.cut_sessions > 0 {
         let sessions = page::text::plural(report.cut_sessions, "session");
@@ -131,6 +136,7 @@ pub fn archived_json(report: &Report, (url, sensor): (&str, &str)) -> String {
         behind: report.behind,
         stopped: report.is_stopped,
         state: report.state().name(),
+        archive_state: report.archive_state.name(),
         statement: statement(report),
     })
 }

@@ -15,7 +15,7 @@ use archive::{
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
 use bytes::Bytes;
-use extract::{Found, Lag, OpenSessions, PartReport};
+use extract::{Completeness, Doubt, Found, Lag, OpenSessions, PartReport, Times};
 use format::directory::{Gap, GapCause};
 use format::head::{StripeId, VolumeId};
 use format::session_row::SessionRow;
@@ -39,6 +39,8 @@ struct Part {
 struct Ring {
     parts: Vec<Part>,
     overwritten: usize,
+    /// Nobody knows what came behind its newest packet.
+    is_crashed: bool,
     is_over: bool,
 }
 
@@ -70,6 +72,12 @@ impl Source for Reading<'_> {
 
     fn is_over(&self) -> bool {
         self.ring.is_over
+    }
+
+    fn doubts(&self) -> Completeness {
+        let times = Times::of(Timestamp(BEGIN), Timestamp(BEGIN + HOUR));
+        let doubts = if self.ring.is_crashed { vec![(Doubt::Crash, times)] } else { Vec::new() };
+        Completeness { doubts, ..Completeness::default() }
     }
 
     fn lost_behind(&self, read: StripeId) -> Option<StripeId> {
@@ -185,7 +193,7 @@ fn ring() -> Ring {
         from: Timestamp(BEGIN),
         to: Timestamp(BEGIN + 1),
     });
-    Ring { parts, overwritten: 0, is_over: true }
+    Ring { parts, overwritten: 0, is_crashed: false, is_over: true }
 }
 
 /// Sessions of some parts, counted without archiving: each by what all of its rows share.
@@ -280,6 +288,12 @@ fn each_session_is_there_once_whatever_parts_its_rows_are_in() {
     let report = run(&ring, &store);
     assert_eq!((report.parts, report.sessions), (6, 34));
     assert_eq!((report.open_sessions, report.state()), (0, extract::State::Incomplete));
+    // A run that finds nothing new does not call the archive complete.
+    let again = run(&ring, &store);
+    assert_eq!((again.parts, again.state()), (0, extract::State::Complete));
+    assert_eq!(again.archive_state, extract::State::Incomplete);
+    let text = archive::archived(&again, ("memory", "dc1"));
+    assert!(text.contains("\nthe archive with what was archived before: incomplete"), "{text}");
     assert_whole(&store, &naive(&ring.parts));
     let names = tables(&store);
     assert!(names.keys().any(|name| name.starts_with("losses/sensor=dc1/date=")), "{names:?}");
@@ -303,7 +317,7 @@ fn parts_that_come_one_by_one_give_the_same_bytes_as_all_at_once() {
     for count in 1..=all.parts.len() {
         let parts = all.parts[..count].to_vec();
         let is_over = count == all.parts.len();
-        run(&Ring { parts, overwritten: 0, is_over }, &one_by_one);
+        run(&Ring { parts, overwritten: 0, is_crashed: false, is_over }, &one_by_one);
     }
     assert_eq!(tables(&one_by_one), tables(&at_once));
 }
@@ -360,7 +374,12 @@ fn two_kills_in_a_row_do_no_harm() {
 fn what_the_ring_has_overwritten_is_said_counted_and_stored_as_a_loss() {
     let whole = ring();
     for killed_at in [None, Some(14), Some(16), Some(18), Some(20), Some(22)] {
-        let first = Ring { parts: whole.parts[..2].to_vec(), overwritten: 0, is_over: false };
+        let first = Ring {
+            parts: whole.parts[..2].to_vec(),
+            overwritten: 0,
+            is_crashed: false,
+            is_over: false,
+        };
         let mut store = MemoryStore::default();
         if let Some(at_call) = killed_at {
             store.die(Death { at_call, is_done: true });
@@ -474,7 +493,15 @@ fn verify_finds_a_flipped_bit_a_missing_a_foreign_object_and_a_missing_manifest(
 fn open_sessions_that_are_damaged_are_a_remark_and_a_loss() {
     let whole = ring();
     let store = MemoryStore::default();
-    run(&Ring { parts: whole.parts[..2].to_vec(), overwritten: 0, is_over: false }, &store);
+    run(
+        &Ring {
+            parts: whole.parts[..2].to_vec(),
+            overwritten: 0,
+            is_crashed: false,
+            is_over: false,
+        },
+        &store,
+    );
     let mut objects = store.objects();
     let open = objects.keys().find(|name| name.contains("/open/")).unwrap().clone();
     objects.get_mut(&open).unwrap()[0] ^= 1;
@@ -484,6 +511,24 @@ fn open_sessions_that_are_damaged_are_a_remark_and_a_loss() {
     assert!(events.iter().any(|event| matches!(event, Event::Remark { .. })), "{events:?}");
     assert_eq!(report.state(), extract::State::Incomplete);
     assert_eq!(verify_all(&store).findings, []);
+}
+
+#[test]
+fn what_is_not_known_behind_a_crash_is_not_called_complete() {
+    let part = Part { gaps: Vec::new(), ..ring().parts[0].clone() };
+    for (is_crashed, is_over, expected) in [
+        (false, true, extract::State::Complete),
+        (true, true, extract::State::Unknown),
+        // While a recorder runs, what is closed is archived, and the rest is not asked for.
+        (true, false, extract::State::Complete),
+    ] {
+        let ring = Ring { parts: vec![part.clone()], overwritten: 0, is_crashed, is_over };
+        let store = MemoryStore::default();
+        for _ in 0..2 {
+            let report = run(&ring, &store);
+            assert_eq!((report.state(), report.archive_state), (expected, expected));
+        }
+    }
 }
 
 #[test]

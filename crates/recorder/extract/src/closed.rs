@@ -125,6 +125,13 @@ impl ClosedParts {
         self.is_over
     }
 
+    /// Times of which the volume does not say whether packets of them are missing: no gap says so
+    /// before somebody records again.
+    pub fn doubts(&self) -> Completeness {
+        let standing = self.archive.standing(&(Timestamp::MIN..=Timestamp::MAX));
+        Completeness { doubts: standing.doubts, ..Completeness::default() }
+    }
+
     /// The oldest sequence that is held; `None` where nothing is.
     pub fn tail(&self) -> Option<u64> {
         self.archive.span().map(|span| span.tail)
