@@ -95,12 +95,16 @@ pub fn compact(
     let Run { uploader, lease, mut report, .. } = run;
     match ended {
         Ok(()) => lease.end(uploader).map(|()| report),
-        // The lease ends by itself.
+        // Nothing is asked of the store any more: the lease ends by itself.
         Err(Error::Store(crate::StoreError::Stopped)) => {
             report.is_stopped = true;
             Ok(report)
         }
-        Err(error) => Err(error),
+        Err(error) => {
+            // Where that fails, too, the lease ends by itself.
+            drop(lease.end(uploader));
+            Err(error)
+        }
     }
 }
 

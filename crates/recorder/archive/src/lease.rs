@@ -42,7 +42,7 @@ impl Lease {
         let now = uploader.clock().realtime();
         if let Some(bytes) = uploader.get(&name)? {
             let form: Option<Form> = serde_json::from_slice(&bytes).ok();
-            let held = form.filter(|form| form.until_ns.saturating_add(MARGIN_NS) > now.0);
+            let held = form.filter(|form| counts(form.until_ns, now));
             if let Some(form) = held.filter(|form| form.holder != holder) {
                 return Err(leased(sensor, form));
             }
@@ -93,10 +93,19 @@ impl Lease {
         }
     }
 
-    /// Gives it back.
+    /// Gives it back, unless somebody else has it by now.
     pub(crate) fn end(self, uploader: &mut Uploader<'_>) -> Result<(), Error> {
-        uploader.delete(&self.name)
+        let bytes = uploader.get(&self.name)?.unwrap_or_default();
+        let form: Option<Form> = serde_json::from_slice(&bytes).ok();
+        let is_own = form.is_some_and(|form| form.holder == self.holder);
+        if is_own { uploader.delete(&self.name) } else { Ok(()) }
     }
+}
+
+/// Whether a lease until this time may be held by a process that lives: none is taken for longer.
+fn counts(until_ns: i64, now: Timestamp) -> bool {
+    let left_ns = until_ns.saturating_sub(now.0);
+    (-MARGIN_NS < left_ns) && (left_ns <= TIME_NS + MARGIN_NS)
 }
 
 fn bytes_of(form: &Form) -> Vec<u8> {

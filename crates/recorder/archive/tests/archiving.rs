@@ -585,6 +585,31 @@ fn one_process_merges_at_a_time() {
 }
 
 #[test]
+fn a_lease_is_given_back_by_who_fails_and_none_is_for_years() {
+    let ring = ring();
+    let archived = MemoryStore::default();
+    run(&ring, &archived);
+    let now = BEGIN + 40 * HOUR;
+    let mut objects = archived.objects();
+    let manifest = objects.keys().find(|name| name.contains("/manifests/")).unwrap().clone();
+    objects.insert(manifest, b"{".to_vec());
+    let store = MemoryStore::of(objects);
+    for (seconds, holder) in [(0, "a"), (1, "b")] {
+        let failed = compact_at(&store, now + seconds * NANOS_PER_SECOND, holder);
+        assert!(!matches!(failed, Ok(_) | Err(Error::Leased { .. })), "{holder}: {failed:?}");
+    }
+    // A clock was wrong that said so.
+    let mut objects = archived.objects();
+    let lease = "_wirespool/lease/sensor=dc1.json".to_owned();
+    for (until, is_held) in [(now + 50 * 365 * 24 * HOUR, false), (now + HOUR / 10, true)] {
+        let form = format!("{{\"holder\":\"x\",\"until_ns\":{until}}}");
+        objects.insert(lease.clone(), form.into_bytes());
+        let store = MemoryStore::of(objects.clone());
+        assert_eq!(compact_at(&store, now, "a").is_err(), is_held, "{until}");
+    }
+}
+
+#[test]
 fn hours_that_are_not_over_are_left_alone() {
     let (ring, store) = (ring(), MemoryStore::default());
     run(&ring, &store);

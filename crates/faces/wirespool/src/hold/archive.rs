@@ -233,9 +233,12 @@ fn verify(flags: &VerifyFlags) -> Outcome {
 }
 
 fn compact(flags: &CompactFlags) -> Outcome {
+    // Two containers may have the same name, and their processes the same number.
+    let chance: [u8; 8] = host::random_bytes()?;
+    let chance = units::hex(&chance);
     let (report, url) = care(&flags.to, |uploader| {
         let mut progress = Progress::new("archive compact");
-        let holder = format!("{} process {}", host::host_name(), std::process::id());
+        let holder = format!("{} process {} ({chance})", host::host_name(), std::process::id());
         let report = ::archive::compact(uploader, &flags.sensor, &holder, &mut |report| {
             progress.text(&|| page::text::plural(report.merged, "object"));
         });
