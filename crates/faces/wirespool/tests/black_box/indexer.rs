@@ -221,6 +221,7 @@ fn that_no_indexer_can_be_started_is_said_at_once() {
         }
     };
     assert!(line.contains("start the recorder again"), "{line}");
+    parts.for_each(|part| input.write_all(part).unwrap());
     drop(input);
     assert!(child.wait().unwrap().success());
 }
