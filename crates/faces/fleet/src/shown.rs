@@ -122,7 +122,8 @@ mod tests {
     fn rows_with_the_largest_values_are_shown_in_every_form() {
         let schema = session_view::session_schema();
         let properties = schema["properties"].as_object().unwrap();
-        let base = r#"{"session_id":"1.0-1","start_ns":0,"end_ns":0,"proto":"tcp"}"#;
+        let base = "{\"session_id\":\"5.0-1\",\"proto\":6,\"session_start_ns\":1,\"start_ns\":1,\
+                    \"end_ns\":2}";
         let base: Map<String, Value> = serde_json::from_str(base).unwrap();
         let reads = |row: &Map<String, Value>| {
             session_view::read_session(&Value::from(row.clone()).to_string()).ok()
