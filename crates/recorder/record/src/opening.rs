@@ -1,5 +1,6 @@
 //! Opens the volume of a recording, and finds the memory between capture and disk.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use device::{Ahead, Pool};
@@ -9,7 +10,7 @@ use format::directory::SegmentEntry;
 use format::superblock::Superblock;
 use units::number::to_u64;
 use units::{ByteSize, Sleep};
-use volume::{MemberAt, Reader};
+use volume::{MemberAt, Membership, NewPlace, Reader};
 use writer::{Candidate, Recovery, Writer};
 
 use crate::discards;
@@ -84,9 +85,12 @@ pub(crate) fn open(
     writer.seal_with(storage.random_key(), Arc::clone(&keyring))?;
     let keyring = writer.superblock().is_encrypted.then_some(keyring);
     members.retain(|found| recovery.failed.iter().all(|failed| failed.member != found.member));
+    let moved = moved(storage, (&members, writer.membership()), options);
+    writer.remember(&moved, clock)?;
     let reader = writer.reader(storage.open_members(&members)?)?;
     let directory = reader.newest_index().and_then(|at| reader.directory(at)).unwrap_or_default();
     let mut setup = discards::begin(&mut writer, (&members, storage), options.discard);
+    setup.extend(moved.iter().filter_map(|new| told(new, writer.superblock())));
     setup.extend(pool_line);
     let held = u64::try_from(columns + reserve).unwrap_or(u64::MAX).saturating_mul(piece_bytes);
     let budget = Budget::new(options, reader.geometry(), (queues, held, writer.sealing_bytes()));
@@ -96,6 +100,31 @@ pub(crate) fn open(
     }
     let reader = reader.unlocked(keyring.as_ref());
     Ok(Opened { writer, recovery, pool, _ahead: ahead, reader, directory, watches, keyring, setup })
+}
+
+/// Members that are not where the volume knows them, and spares. Of these only a place that the
+/// user names is news: disks that nobody needs yet are not asked.
+fn moved(
+    storage: &dyn Storage,
+    (members, membership): (&[MemberAt], &Membership),
+    options: &Options,
+) -> Vec<NewPlace> {
+    let of = |path: &Path, uuid, recorded: &str| storage.new_place(path, uuid, recorded);
+    let moved = NewPlace::of_members(membership, members, of);
+    let spares = membership.superblock().spares.iter().filter(|_| !options.members.is_empty());
+    let spares = spares.filter_map(|spare| of(&storage.place_of(spare)?, spare.uuid, &spare.path));
+    moved.into_iter().chain(spares).collect()
+}
+
+/// Where one lies from now on, if the volume took it.
+fn told(new: &NewPlace, volume: &Superblock) -> Option<String> {
+    let member = volume.members.iter().position(|it| (it.uuid, &it.path) == (new.uuid, &new.path));
+    let spare = || volume.spares.iter().any(|it| (it.uuid, &it.path) == (new.uuid, &new.path));
+    let who = match member {
+        Some(number) => format!("member {number}"),
+        None => spare().then(|| "a spare".to_owned())?,
+    };
+    Some(format!("{who} is at {} now: the volume remembers it", new.path))
 }
 
 /// Columns beyond the pool, for those that disks which hang keep: as many as a window of writes

@@ -97,8 +97,7 @@ impl Resilverer {
             let epoch = status_of(&self.status).epoch;
             let returns = || self.returns.look(&self.status);
             let returned = self.waits.during(Wait::ResilverForMembers, returns);
-            if let Some((returning, takes_discards)) = returned {
-                let returned = Task::Returned { returning, takes_discards };
+            if let Some(returned) = returned {
                 let Ok(()) = self.send(returned) else { return };
                 continue;
             }

@@ -8,11 +8,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use units::NANOS_PER_SECOND;
-use volume::MemberAt;
+use volume::{MemberAt, NewPlace};
 use writer::Returning;
 
 use crate::spares::Opening;
 use crate::status::{SharedStatus, status_of};
+use crate::task::Task;
 
 /// From a member's leaving to the first look for it.
 const PATIENCE_NS: i64 = 2 * NANOS_PER_SECOND;
@@ -46,8 +47,8 @@ impl Returns {
         }
     }
 
-    /// A member that is there again, opened and read, and whether it takes discards.
-    pub(crate) fn look(&mut self, status: &SharedStatus) -> Option<(Returning, bool)> {
+    /// A member that is there again, opened and read, for the ring writer.
+    pub(crate) fn look(&mut self, status: &SharedStatus) -> Option<Task> {
         let shown = status_of(status);
         let now_ns = shown.now_ns;
         self.away.retain(|member, _| shown.away.contains(member));
@@ -79,7 +80,15 @@ impl Returns {
         let patience_ns = self.patience_ns.entry(found.member).or_insert(PATIENCE_NS);
         *patience_ns = (*patience_ns * GROWTH).min(PATIENCE_NS_MAX);
         self.vanished.remove(&found.member);
-        Some((returning, self.opening.takes_discards(&found.path)))
+        let place = self.new_place(&found, &returning);
+        let takes_discards = self.opening.takes_discards(&found.path);
+        Some(Task::Returned { returning, place, takes_discards })
+    }
+
+    fn new_place(&self, found: &MemberAt, returning: &Returning) -> Option<NewPlace> {
+        let own = returning.superblock();
+        let recorded = own.members.get(usize::from(found.member)).map(|entry| &*entry.path);
+        self.opening.storage.new_place(&found.path, own.own_uuid(), recorded.unwrap_or_default())
     }
 
     fn open(&self, found: &MemberAt, status: &SharedStatus) -> Option<Returning> {

@@ -26,7 +26,7 @@ use format::superblock::Spare;
 use indexer::Times;
 use stage::Receiver;
 use units::{Clock, Timestamp};
-use volume::Seat;
+use volume::{NewPlace, Seat};
 use writer::{Filled, Returning, Writer, WriterCounters};
 
 /// A cut piece is split only if this many rows of it fit the current slot: a head costs one.
@@ -160,8 +160,8 @@ impl RingWriter<'_> {
                 Ok(Task::Cleaned { seat, clean_from, done }) => {
                     self.cleaned(seat, clean_from, done)?;
                 }
-                Ok(Task::Returned { returning, takes_discards }) => {
-                    self.take_back(returning, takes_discards)?;
+                Ok(Task::Returned { returning, place, takes_discards }) => {
+                    self.take_back((returning, place), takes_discards)?;
                 }
                 Ok(Task::Spare { member, spare, device, takes_discards }) => {
                     self.replace((member, spare), device, takes_discards)?;
@@ -502,7 +502,9 @@ impl RingWriter<'_> {
         if !is_away || self.writer.is_needed(member) {
             return Ok(());
         }
-        if !self.writer.superblock().spares.contains(&spare) {
+        let mut spares = self.writer.superblock().spares.iter();
+        // It may have moved.
+        if !spares.any(|known| known.uuid == spare.uuid) {
             // Another member was quicker.
             self.may_replace = true;
             return Ok(());
@@ -523,7 +525,7 @@ impl RingWriter<'_> {
     /// A member is there again. Where it turns out not to be, the recording goes on as before.
     fn take_back(
         &mut self,
-        returning: Returning,
+        (returning, place): (Returning, Option<NewPlace>),
         takes_discards: bool,
     ) -> Result<(), volume::Error> {
         let taken = self.writer.take_back(returning, self.clock);
@@ -531,6 +533,7 @@ impl RingWriter<'_> {
             return taken.map(drop);
         }
         let Ok(member) = taken else { return Ok(()) };
+        self.writer.remember(place.as_slice(), self.clock)?;
         self.joined(member, takes_discards, Change::Returned);
         Ok(())
     }

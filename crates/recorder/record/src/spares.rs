@@ -10,6 +10,7 @@ use device::Device;
 use events::Watches;
 use format::superblock::Spare;
 use stage::{Sender, Watched};
+use volume::NewPlace;
 
 use crate::discards;
 use crate::opening::Opened;
@@ -52,6 +53,8 @@ impl Opening {
             let path = self.storage.place_of(&spare)?;
             let device = self.open(&path, None)?;
             let takes_discards = self.takes_discards(&path);
+            let place = self.storage.new_place(&path, spare.uuid, &spare.path);
+            let spare = place.map_or(spare, |NewPlace { uuid, path }| Spare { uuid, path });
             Some(Task::Spare { member, spare, device, takes_discards })
         })
     }

@@ -7,7 +7,7 @@ use blockdev::disk::Disk;
 use device::{Device, ReadAt, side_by_side};
 use format::superblock::{Spare, Superblock};
 use units::Sleep;
-use volume::{MemberAt, Reader};
+use volume::{MemberAt, NewPlace, Reader};
 use writer::{Opener, RandomKey};
 
 use crate::options::Options;
@@ -61,6 +61,10 @@ pub trait Storage: fmt::Debug + Send + Sync {
 
     /// Where the spare is; `None` where it cannot be found.
     fn place_of(&self, spare: &Spare) -> Option<PathBuf>;
+
+    /// What is to be remembered of a device that was found at `path`, where the volume knows it at
+    /// `recorded`.
+    fn new_place(&self, path: &Path, uuid: [u8; 16], recorded: &str) -> Option<NewPlace>;
 
     /// What is known of the disk at `path`.
     fn disk(&self, path: &Path) -> Option<Disk>;
@@ -145,6 +149,10 @@ impl Storage for Paths {
 
     fn place_of(&self, spare: &Spare) -> Option<PathBuf> {
         volume::place_of_spare(&self.volume, &self.members, spare)
+    }
+
+    fn new_place(&self, path: &Path, uuid: [u8; 16], recorded: &str) -> Option<NewPlace> {
+        NewPlace::of(path, uuid, recorded)
     }
 
     fn disk(&self, path: &Path) -> Option<Disk> {

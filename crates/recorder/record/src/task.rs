@@ -7,7 +7,7 @@ use format::piece::{PieceBuilder, Statistics};
 use format::superblock::Spare;
 use stage::Sender;
 use units::Timestamp;
-use volume::Seat;
+use volume::{NewPlace, Seat};
 use writer::{Repair, Returning};
 
 /// What the ring writer is asked to do.
@@ -27,7 +27,7 @@ pub(crate) enum Task {
     /// nothing is left to do.
     Cleaned { seat: Seat, clean_from: u64, done: Option<(u64, usize)> },
     /// An absent member is there again.
-    Returned { returning: Returning, takes_discards: bool },
+    Returned { returning: Returning, place: Option<NewPlace>, takes_discards: bool },
     /// A spare that may take the place of an absent member.
     Spare { member: u8, spare: Spare, device: Box<dyn Device>, takes_discards: bool },
     /// Everything that a queue had taken before a question was sent.

@@ -11,7 +11,7 @@ use device::Device;
 use format::geometry::{Geometry, RESERVED_BYTES};
 use format::superblock::Spare;
 use units::{Clock, Sleep};
-use volume::{MemberAt, Reader};
+use volume::{MemberAt, NewPlace, Reader};
 use writer::{Opener, Resilvered, Writer};
 
 use crate::create::{self, CreatedMember};
@@ -107,8 +107,11 @@ impl<'a> Locked<'a> {
     fn mount(self, clock: &dyn Sleep) -> Result<Opened, Error> {
         let Self { target, members, devices } = self;
         let opener = opener(&members, clock)?;
-        let (writer, _) = writer::mount_without(devices, &target.without, &opener)
-            .map_err(|error| Error::of_volume(&target.volume, error))?;
+        let of_volume = |error| Error::of_volume(&target.volume, error);
+        let (mut writer, _) =
+            writer::mount_without(devices, &target.without, &opener).map_err(of_volume)?;
+        let moved = NewPlace::of_members(writer.membership(), &members, NewPlace::of);
+        writer.remember(&moved, clock).map_err(of_volume)?;
         Ok(Opened { writer, members })
     }
 }

@@ -418,6 +418,14 @@ pub fn copy_offset(copy: u8, size_bytes: u64) -> u64 {
 /// Smallest member that can hold the reserved ranges at both ends.
 pub const MEMBER_BYTES_MIN: u64 = 2 * RESERVED_BYTES;
 
+/// What is kept of a path: all of it, or the name of the file where that is too long, which is then
+/// looked for beside the other members.
+pub fn kept_path(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let fits = |path: &&str| path.len() <= MEMBER_PATH_BYTES_MAX;
+    [path, name].into_iter().find(fits).unwrap_or_default()
+}
+
 impl MemberEntry {
     /// A member of a new volume.
     pub fn new(uuid: [u8; 16], path: String) -> Self {
@@ -425,8 +433,7 @@ impl MemberEntry {
     }
 
     fn encode(&self, kind: u8, page: &mut [u8; SUPERBLOCK_BYTES], start: usize) {
-        let path = self.path.as_bytes();
-        let path = if path.len() <= MEMBER_PATH_BYTES_MAX { path } else { &[] };
+        let path = kept_path(&self.path).as_bytes();
         put(page, start + entry::UUID, &self.uuid);
         let len = u8::try_from(path.len()).expect("at most 88");
         put(page, start + entry::PRESENT, &[kind, len]);

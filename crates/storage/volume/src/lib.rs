@@ -23,6 +23,7 @@ mod locate;
 mod look;
 pub mod mark;
 mod membership;
+mod new_place;
 pub mod quorum;
 mod reader;
 pub mod repair;
@@ -48,6 +49,7 @@ pub use locate::{
 };
 pub use look::Look;
 pub use membership::{Membership, Redundancy, Seat, Settled, check_own_seat};
+pub use new_place::NewPlace;
 pub use reader::{GivenUp, Reader, Slot, Span, StripeInSlot};
 pub use restore::{Recognized, recognize, restore_superblocks};
 pub use rows::{PieceRows, RowsWanted};

@@ -49,12 +49,14 @@ fn find(path: &Path, named: &[PathBuf]) -> Result<Vec<Found>, Error> {
     let given = found.len();
     let places = Places::new(path, &first);
     for round in [Round::Named(&folders), Round::Others, Round::Links] {
+        // One that was away does not know who came or moved meanwhile.
+        let known = newest_of(&found).unwrap_or_else(|| first.clone());
         let is_found = |member| found.iter().any(|(at, ..)| at.member == member);
-        let missing: Vec<u8> = seats(&first).filter(|&member| !is_found(member)).collect();
+        let missing: Vec<u8> = seats(&known).filter(|&member| !is_found(member)).collect();
         if missing.is_empty() {
             break;
         }
-        let mut candidates = round.places(&places, &first, &missing);
+        let mut candidates = round.places(&places, &known, &missing);
         candidates.retain(|path| !asked.contains(path));
         asked.extend(candidates.iter().cloned());
         let mut new = Vec::new();
@@ -214,6 +216,12 @@ fn folders_among(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Erro
 /// What is at a place: a device and what it says.
 type Loaded = Result<(Box<dyn ReadAt>, Superblock), Error>;
 
+/// What the device at a place says; `None` where there is none, or it is silent.
+pub(crate) fn superblock_at(place: &Path) -> Option<Superblock> {
+    let (_, loaded) = look_at(&[place.to_path_buf()]).ok()?.pop()?;
+    loaded.ok().map(|(_, superblock)| superblock)
+}
+
 /// Opens what is at these places, all at the same time, and reads what it says. Places that are
 /// silent are among the errors; that the process is to stop ends it.
 fn look_at(places: &[PathBuf]) -> Result<Vec<(PathBuf, Loaded)>, Error> {
@@ -273,12 +281,16 @@ fn files_of(folders: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
     folders.iter().flat_map(|folder| device::files_in(folder).unwrap_or_default())
 }
 
+/// What counts for all of them.
+fn newest_of(found: &[Found]) -> Option<Superblock> {
+    let all = found.iter().map(|(.., superblock)| superblock);
+    all.max_by_key(|superblock| superblock.newness()).cloned()
+}
+
 /// Refuses those `given` by the user that are members no more: replaced, or called gone for good.
 /// The others lie where the member named first knew them, and are left alone.
 fn leave_strangers(found: &mut Vec<Found>, given: usize) -> Result<(), Error> {
-    let all = found.iter().map(|(.., superblock)| superblock);
-    let newest = all.max_by_key(|superblock| superblock.newness());
-    let Some(newest) = newest.cloned() else { return Ok(()) };
+    let Some(newest) = newest_of(found) else { return Ok(()) };
     let seat_of = |own: &Superblock| newest.members.get(usize::from(own.member));
     let is_known = |own: &Superblock| seat_of(own).is_none_or(|seat| seat.uuid == own.own_uuid());
     if let Some((at, _, own)) = found.iter().take(given).find(|(.., own)| !is_known(own)) {

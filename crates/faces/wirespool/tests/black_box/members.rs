@@ -465,3 +465,123 @@ fn a_spare_that_has_moved_is_found_where_it_is_named() {
         run(&[&record[..], &["--member", named]].concat()).done();
     }
 }
+
+/// Whether `status` finds every member, and where the volume has the second one.
+fn second_by_status(volume: &str) -> (bool, String) {
+    let ran = run(&["status", volume, "--json"]);
+    let status: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran:?}"));
+    let members = status["members"].as_array().unwrap();
+    let is_whole = members.iter().all(|member| member["state"] == "whole");
+    (is_whole, members[1]["path"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn where_a_member_has_moved_to_is_remembered() {
+    let volume = Volume::empty();
+    let members = three(&volume);
+    let record = ["record", &members[0], "--read", CAPTURES, "--index-dir", &volume.index];
+    run(&record).done();
+    // By its folder and by its name, by a recording and by a verb that changes members.
+    let spare = volume.file("spare");
+    let grow = ["grow", &members[0], &spare, "--spare", "--sparse"];
+    let ways: [(&str, bool, &[&str]); 3] =
+        [("by-folder", true, &record), ("by-name", false, &record), ("by-a-verb", true, &grow)];
+    let mut at = members[1].clone();
+    for (name, by_folder, verb) in ways {
+        let folder = volume.file(name);
+        std::fs::create_dir(&folder).unwrap();
+        let to = format!("{folder}/moved");
+        std::fs::rename(&at, &to).unwrap();
+        at = to;
+        assert!(!second_by_status(&members[0]).0, "{name}: nobody knows yet");
+        let ran = run(&[verb, &["--member", if by_folder { &folder } else { &at }]].concat());
+        assert_eq!(ran.code, Some(0), "{name}: {ran:?}");
+        let told = format!("member 1 is at {at} now: the volume remembers it");
+        assert_eq!(ran.err.contains(&told), verb[0] == "record", "{name}: {ran:?}");
+        for member in [&members[0], &at, &members[2]] {
+            assert_eq!(second_by_status(member), (true, at.clone()), "{name}, {member}");
+        }
+        let again = run(&record);
+        assert_eq!(again.code, Some(0), "{name}: {again:?}");
+        assert!(!again.err.contains("remembers"), "{name}: {again:?}");
+    }
+    assert!(run(&["verify", &members[0]]).done().out.contains("clean"));
+}
+
+#[test]
+fn a_link_and_a_copy_do_not_change_what_is_remembered() {
+    let volume = Volume::empty();
+    let members = three(&volume);
+    let record = ["record", &members[0], "--read", CAPTURES, "--index-dir", &volume.index];
+    run(&record).done();
+    // A name of the moment for what a lasting one leads to.
+    let link = volume.file("link");
+    std::os::unix::fs::symlink(&members[1], &link).unwrap();
+    run(&[&record[..], &["--member", &link]].concat()).done();
+    std::fs::remove_file(&link).unwrap();
+    assert_eq!(second_by_status(&members[0]), (true, members[1].clone()));
+    // A refused copy.
+    let folder = volume.file("copies");
+    std::fs::create_dir(&folder).unwrap();
+    let copy = format!("{folder}/copy");
+    std::fs::copy(&members[1], &copy).unwrap();
+    run(&[&record[..], &["--member", &copy]].concat()).is_refused("one of them is a copy");
+    assert_eq!(second_by_status(&members[0]), (true, members[1].clone()));
+    // One in a folder that is older than the member.
+    run(&record).done();
+    run(&[&record[..], &["--member", &folder]].concat()).done();
+    assert_eq!(second_by_status(&members[0]), (true, members[1].clone()));
+}
+
+#[test]
+fn where_a_spare_has_moved_to_is_remembered() {
+    let volume = Volume::empty();
+    let members = three(&volume);
+    let (spare, folder) = (volume.file("spare"), volume.file("elsewhere"));
+    run(&["grow", &members[0], &spare, "--spare", "--sparse"]).done();
+    std::fs::create_dir(&folder).unwrap();
+    let moved = format!("{folder}/moved");
+    std::fs::rename(&spare, &moved).unwrap();
+    let record = ["record", &members[0], "--read", CAPTURES, "--index-dir", &volume.index];
+    run(&[&record[..], &["--member", &folder]].concat()).done();
+    let status = run(&["status", &members[0], "--json"]).done().out;
+    let status: Value = serde_json::from_str(&status).unwrap();
+    assert_eq!(status["spares"][0]["path"], *moved, "{status}");
+}
+
+#[test]
+fn members_in_a_deep_folder_are_found_beside_each_other() {
+    let volume = Volume::empty();
+    // Longer than the path of a member in a superblock.
+    let deep = volume.file(&"d".repeat(100));
+    std::fs::create_dir(&deep).unwrap();
+    let members = [0, 1, 2].map(|number| format!("{deep}/disk-{number}"));
+    let create = ["create", &members[0], "--size", "48M", "--sparse", "--parity", "1"];
+    run(&[&create[..], &["--member", &members[1], "--member", &members[2]]].concat()).done();
+    let record = ["record", &members[0], "--read", CAPTURES, "--index-dir", &volume.index];
+    let ran = run(&record);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for member in &members {
+        assert_eq!(second_by_status(member), (true, members[1].clone()));
+    }
+    assert!(!run(&record).err.contains("remembers"));
+}
+
+#[test]
+fn a_member_that_was_away_knows_where_others_went_by_those_it_finds() {
+    let volume = Volume::empty();
+    let members = three(&volume);
+    let record = ["record", &members[0], "--read", CAPTURES, "--index-dir", &volume.index];
+    run(&record).done();
+    let (away, folder) = (volume.file("away"), volume.file("elsewhere"));
+    std::fs::rename(&members[2], &away).unwrap();
+    std::fs::create_dir(&folder).unwrap();
+    let moved = format!("{folder}/moved");
+    std::fs::rename(&members[1], &moved).unwrap();
+    assert_eq!(run(&[&record[..], &["--member", &moved]].concat()).code, Some(1), "degraded");
+    std::fs::rename(&away, &members[2]).unwrap();
+    let json = run(&["inspect", &members[2], "--json"]).done().out;
+    let inspected: Value = serde_json::from_str(&json).unwrap();
+    let states = [0, 1, 2].map(|number| &inspected["members"][number]["state"]);
+    assert_eq!(states, ["whole", "whole", "stale"], "{json}");
+}

@@ -8,7 +8,7 @@ use device::{Crash, Device, Modelled, ReadAt, Rule, Timeline, Timing};
 use format::superblock::{SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Spare, Superblock, copy_offset};
 use record::{OpenedDevice, Storage};
 use units::Sleep;
-use volume::{MemberAt, Reader};
+use volume::{MemberAt, NewPlace, Reader};
 use writer::{Opener, RandomKey};
 
 use crate::disks::Disks;
@@ -243,6 +243,11 @@ impl Storage for Rack {
         let path = PathBuf::from(&spare.path);
         let found = superblock_of(&self.disk_handle(self.at(&path)?))?;
         (found.own_uuid() == spare.uuid).then_some(path)
+    }
+
+    fn new_place(&self, path: &Path, uuid: [u8; 16], recorded: &str) -> Option<NewPlace> {
+        let path = path.to_str().expect("places have plain names").to_owned();
+        (path != recorded).then_some(NewPlace { uuid, path })
     }
 
     fn disk(&self, _: &Path) -> Option<Disk> {

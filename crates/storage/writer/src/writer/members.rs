@@ -10,7 +10,7 @@ use format::geometry::{Geometry, MEMBERS_MAX, RESERVED_BYTES};
 use format::head::StripeId;
 use format::superblock::{EARLIER_SHAPES_MAX, EarlierShape, MemberEntry, Spare, Superblock};
 use units::Clock;
-use volume::{Error, MemberFailure, check_own_seat, columns_for, superblocks};
+use volume::{Error, MemberFailure, NewPlace, check_own_seat, columns_for, superblocks};
 
 use super::erasure::Erasure;
 use super::{Writer, own_pools, told_by_epoch};
@@ -31,6 +31,11 @@ impl Returning {
     /// Those of the device; [`Error::NoSuperblock`].
     pub fn open(device: Box<dyn Device>) -> Result<Self, Error> {
         Ok(Self(Box::new(MemberWriter::open(device)?)))
+    }
+
+    /// What it says: it may have missed what the others say.
+    pub fn superblock(&self) -> &Superblock {
+        self.0.superblock()
     }
 }
 
@@ -339,6 +344,19 @@ impl Writer {
         let number = superblock.members.len() + superblock.spares.len() - 1;
         let member = u8::try_from(number).expect("at most 24");
         superblocks::store(device.as_mut(), &Superblock { member, ..superblock.clone() })
+    }
+
+    /// Notes where members and spares lie from now on. Durable on every member when this returns;
+    /// costs three flushes a member where anything changes.
+    ///
+    /// # Errors
+    /// When so many members fail that no others could go on.
+    pub fn remember(&mut self, places: &[NewPlace], clock: &dyn Clock) -> Result<(), Error> {
+        let known = self.superblock();
+        if NewPlace::in_superblock(places, known.clone()) == *known {
+            return Ok(());
+        }
+        self.store(clock, |own| NewPlace::in_superblock(places, own))
     }
 
     fn check_size(&self, device: &dyn Device) -> Result<(), Error> {

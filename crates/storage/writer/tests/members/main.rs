@@ -16,6 +16,7 @@ mod expel;
 mod grow;
 mod late;
 mod life;
+mod places;
 mod ring;
 mod rules;
 mod waits;
