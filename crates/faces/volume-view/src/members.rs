@@ -31,6 +31,11 @@ pub fn status(report: &Status, going: Option<&str>, width: Option<usize>) -> Str
     if let Some(line) = going.get("recording").and_then(Value::as_str) {
         facts.add("recording", printable(line));
     }
+    let away = || going.get("members_away").and_then(Value::as_array).into_iter().flatten();
+    for member in away() {
+        let text = member.get("text").and_then(Value::as_str);
+        facts.add("away", printable(text.unwrap_or_default()));
+    }
     for line in going.get("disk_lines").and_then(Value::as_array).into_iter().flatten() {
         facts.add("disk", printable(line.as_str().unwrap_or_default()));
     }
@@ -42,7 +47,13 @@ pub fn status(report: &Status, going: Option<&str>, width: Option<usize>) -> Str
         let absent = if spare.is_there { "" } else { ": not found" };
         facts.add("spare", format!("{}{absent}", safe::path(&spare.path)));
     }
-    if let Some(advice) = advice(report) {
+    let comes_by_itself = |number: usize| {
+        let number = Value::from(number);
+        away().any(|it| {
+            it.get("member") == Some(&number) && it.get("comeback") == Some(&"by_itself".into())
+        })
+    };
+    if let Some(advice) = advice(report, &comes_by_itself) {
         facts.add("to do", advice);
     }
     let row = |(number, member): (usize, &MemberStatus)| {
@@ -62,9 +73,14 @@ fn state(state: MemberState) -> &'static str {
         MemberState::Whole => "whole",
         MemberState::Absent => "absent",
         MemberState::Vacant => "vacant",
-        MemberState::Stale { to: u64::MAX, .. } => "left out",
+        MemberState::Stale { .. } if is_left_out(state) => "left out",
         MemberState::Stale { .. } => "stale",
     }
+}
+
+/// It takes no part in what is written now.
+fn is_left_out(state: MemberState) -> bool {
+    matches!(state, MemberState::Stale { to: u64::MAX, .. })
 }
 
 fn shape(data: u8, parity: u8) -> String {
@@ -105,25 +121,35 @@ fn recorder(report: &Status) -> String {
     }
 }
 
-/// The command that mends what is wrong first.
-fn advice(report: &Status) -> Option<String> {
+/// What mends what is wrong first. A recorder that is at work may take a member back without being
+/// asked to.
+fn advice(report: &Status, comes_by_itself: &dyn Fn(usize) -> bool) -> Option<String> {
     let volume = safe::path(&report.path);
     let find = |wanted: fn(&MemberState) -> bool| {
         report.members.iter().position(|member| wanted(&member.state))
     };
+    let stopped = if report.is_open { ", with the recorder stopped" } else { "" };
+    let replace = |member| format!("{stopped}: wirespool replace {volume} {member} NEW");
     if let Some(member) = find(|state| *state == MemberState::Absent) {
-        return Some(format!(
-            "bring member {member} back, or: wirespool replace {volume} {member} NEW"
-        ));
+        return Some(format!("bring member {member} back, or{}", replace(member)));
     }
     if let Some(member) = find(|state| *state == MemberState::Vacant) {
-        return Some(format!("fill seat {member}: wirespool replace {volume} {member} NEW"));
+        return Some(format!("fill seat {member}{}", replace(member)));
     }
     let stale = find(|state| matches!(state, MemberState::Stale { .. }))?;
-    Some(if report.is_open {
-        format!("member {stale} is being made whole by the recorder")
-    } else {
-        format!("wirespool resilver {volume}")
+    let is_left_out = report.members.get(stale).is_some_and(|member| is_left_out(member.state));
+    Some(match (report.is_open, is_left_out) {
+        (true, true) if comes_by_itself(stale) => format!(
+            "the recorder takes member {stale} back as soon as it answers; if it is broken{}",
+            replace(stale)
+        ),
+        (true, true) => format!(
+            "the recorder takes member {stale} back once it was unplugged and is there again, or \
+             when it is started anew; if it is broken{}",
+            replace(stale)
+        ),
+        (true, false) => format!("member {stale} is being made whole by the recorder"),
+        (false, _) => format!("wirespool resilver {volume}"),
     })
 }
 

@@ -1,8 +1,9 @@
 //! A recording that has ended, and how one is going.
 
 use core::time::Duration;
+use std::collections::BTreeMap;
 
-use ::record::{Account, Change, Event, GaveWay, Loss, MemberChange, Progress, Report};
+use ::record::{Account, Change, Comeback, Event, GaveWay, Loss, MemberChange, Progress, Report};
 use format::directory::{Gap, GapCause};
 use page::safe::{json_pretty, printable};
 use page::table::{Column, render};
@@ -427,13 +428,25 @@ struct ChangeJson<'a> {
     member: u8,
     path: &'a str,
     change: &'static str,
+    /// What brings it back: `by_itself`, or `once_gone`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comeback: Option<&'static str>,
     text: String,
 }
 
 impl<'a> ChangeJson<'a> {
     fn new(change: &'a MemberChange) -> Self {
         let MemberChange { member, path, what } = change;
-        Self { member: *member, path, change: what.word(), text: change.to_string() }
+        let (comeback, text) = (what.comeback().map(Comeback::word), change.to_string());
+        Self { member: *member, path, change: what.word(), comeback, text }
+    }
+
+    /// Of each member the last one, where the recording goes on without it.
+    fn away(changes: &'a [MemberChange]) -> Vec<Self> {
+        let last: BTreeMap<u8, &MemberChange> =
+            changes.iter().map(|change| (change.member, change)).collect();
+        let away = last.into_values().filter(|change| change.what.comeback().is_some());
+        away.map(Self::new).collect()
     }
 }
 
@@ -464,6 +477,8 @@ struct GoingJson<'a> {
     left_out: u64,
     indexer_deaths: u64,
     long_waits: &'a [String],
+    /// Members that the recording goes on without, and what brings them back.
+    members_away: Vec<ChangeJson<'a>>,
     /// The newest things that happened, the oldest of them first.
     events: Vec<EventJson<'a>>,
     pool_columns: usize,
@@ -489,6 +504,7 @@ pub fn going_json(process: u32, progress: &Progress) -> String {
         left_out: progress.left_out,
         indexer_deaths: progress.indexer_deaths,
         long_waits: &progress.long_waits,
+        members_away: ChangeJson::away(&progress.changes),
         events: progress.events.iter().map(EventJson::new).collect(),
         pool_columns: progress.pool_count,
         pool_columns_free: progress.pool_free,

@@ -23,8 +23,13 @@ pub enum Change {
     Vacant,
     /// It had missed something, and takes part again.
     Returned,
-    /// The recording went on without it: why.
-    Expelled(String),
+    /// The recording went on without it.
+    Expelled {
+        /// Why.
+        reason: String,
+        /// What brings it back.
+        comeback: Comeback,
+    },
     /// A spare took its place.
     Replaced,
     /// It got back what it missed.
@@ -36,14 +41,55 @@ pub enum Change {
     },
 }
 
+/// What brings a member back that a recording goes on without.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Comeback {
+    /// It is looked for, and taken back as soon as it is there and answers.
+    ByItself,
+    /// It failed although it was there: a disk that fails writes would be taken back and fail again
+    /// for ever. It must have been gone meanwhile, or the recording begins anew.
+    OnceGone,
+}
+
+impl Comeback {
+    /// One word for programs.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::ByItself => "by_itself",
+            Self::OnceGone => "once_gone",
+        }
+    }
+}
+
+impl fmt::Display for Comeback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ByItself => "it is taken back as soon as it is there and answers",
+            Self::OnceGone => {
+                "it is taken back once it was gone and is there again, as when it is unplugged and \
+                 plugged in, or when the recording is started anew"
+            }
+        })
+    }
+}
+
 impl Change {
+    /// What brings the member back; `None` where it takes part, or its seat is empty.
+    pub fn comeback(&self) -> Option<Comeback> {
+        match self {
+            Self::Absent => Some(Comeback::ByItself),
+            Self::Expelled { comeback, .. } => Some(*comeback),
+            Self::Vacant | Self::Returned | Self::Replaced | Self::Resilvered { .. } => None,
+        }
+    }
+
     /// One word for programs.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Absent => "absent",
             Self::Vacant => "vacant",
             Self::Returned => "returned",
-            Self::Expelled(_) => "expelled",
+            Self::Expelled { .. } => "expelled",
             Self::Replaced => "replaced",
             Self::Resilvered { .. } => "resilvered",
         }
@@ -52,7 +98,7 @@ impl Change {
     /// The redundancy is less than it should be, or something is lost.
     pub fn is_bad(&self) -> bool {
         match self {
-            Self::Absent | Self::Expelled(_) => true,
+            Self::Absent | Self::Expelled { .. } => true,
             Self::Resilvered { lost, .. } => *lost > 0,
             Self::Vacant | Self::Returned | Self::Replaced => false,
         }
@@ -63,13 +109,18 @@ impl fmt::Display for MemberChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { member, path, what } = self;
         match what {
-            Change::Absent => write!(f, "member {member} ({path}) is absent"),
+            Change::Absent => {
+                write!(f, "member {member} ({path}) is absent; {}", Comeback::ByItself)
+            }
             Change::Vacant => {
                 write!(f, "the seat of member {member} is empty; replace puts a new device there")
             }
             Change::Returned => write!(f, "member {member} ({path}) is back, and stale"),
-            Change::Expelled(reason) => {
-                write!(f, "recording went on without member {member} ({path}): {reason}")
+            Change::Expelled { reason, comeback } => {
+                write!(
+                    f,
+                    "recording went on without member {member} ({path}): {reason}; {comeback}"
+                )
             }
             Change::Replaced => write!(f, "the spare {path} is member {member} now"),
             Change::Resilvered { bytes, lost: 0 } => {

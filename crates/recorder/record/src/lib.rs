@@ -76,7 +76,7 @@ use ::events;
 pub use ::indexer::GaveWay;
 pub use ::selection::{Class, ClassError, Keep};
 pub use account::{Account, Loss, QueueAccount};
-pub use change::{Change, MemberChange};
+pub use change::{Change, Comeback, MemberChange};
 pub use control::Control;
 pub use device::Cell;
 pub use error::Error;

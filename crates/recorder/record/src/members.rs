@@ -9,7 +9,7 @@ use sandbox::{Child, Launcher, Program, Request};
 use volume::Membership;
 use writer::Recovery;
 
-use crate::change::{Change, MemberChange};
+use crate::change::{Change, Comeback, MemberChange};
 use crate::options::Options;
 
 /// How long the end of a recording waits for each command that was started.
@@ -27,7 +27,8 @@ pub(crate) fn at_start(membership: &Membership, recovery: &Recovery) -> Vec<Memb
         let failed = recovery.failed.iter().find(|failed| failed.member == member);
         let what = if let Some(failed) = failed {
             let reason = &failed.reason;
-            Change::Expelled(format!("it failed while the volume was opened: {reason}"))
+            let reason = format!("it failed while the volume was opened: {reason}");
+            Change::Expelled { reason, comeback: Comeback::ByItself }
         } else if membership.is_vacant(member) {
             Change::Vacant
         } else if membership.of(member).is_none() {

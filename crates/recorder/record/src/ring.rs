@@ -7,7 +7,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use core::ops::Range;
 use core::time::Duration;
 
-use crate::change::Change;
+use crate::change::{Change, Comeback};
 use crate::columns::{Columns, Taken, Urgency};
 use crate::control::{Questions, Step};
 use crate::covered::Covered;
@@ -466,10 +466,11 @@ impl RingWriter<'_> {
     fn report_expelled(&mut self) {
         while let Some(gone) = self.writer.expelled().get(self.expelled) {
             let (member, reason) = (gone.member, gone.reason.to_string());
+            let comeback = comeback(&gone.reason);
             self.failed.retain(|other| *other != member);
-            self.failed.extend((!may_return(&gone.reason)).then_some(member));
+            self.failed.extend((comeback == Comeback::OnceGone).then_some(member));
             self.expelled += 1;
-            self.changed(member, Change::Expelled(reason));
+            self.changed(member, Change::Expelled { reason, comeback });
             // A disk that hangs keeps columns, and the intake may wait for them.
             self.columns.pool().lend(self.writer.held_by_gone());
             self.vacated.retain(|other| *other != member);
@@ -572,12 +573,12 @@ impl RingWriter<'_> {
     }
 }
 
-/// Whether a member may be well although it was left: it did not answer, or was gone.
-fn may_return(reason: &volume::Error) -> bool {
+/// A member may be well although it was left: it did not answer, or was gone.
+fn comeback(reason: &volume::Error) -> Comeback {
     match reason {
-        volume::Error::Stalled { .. } => true,
-        volume::Error::Device(error) => error.is_gone(),
-        _ => false,
+        volume::Error::Stalled { .. } => Comeback::ByItself,
+        volume::Error::Device(error) if error.is_gone() => Comeback::ByItself,
+        _ => Comeback::OnceGone,
     }
 }
 

@@ -40,6 +40,8 @@ struct State {
     backing: File,
     size: u64,
     hangs: Vec<Hang>,
+    /// These are answered with an error instead.
+    fails: Vec<Hang>,
     /// Requests that wait for their answer.
     held: VecDeque<Vec<u8>>,
 }
@@ -68,7 +70,8 @@ impl Hanging {
             return None;
         }
         let requests = device.try_clone().unwrap();
-        let state = State { device, backing, size, hangs: Vec::new(), held: VecDeque::new() };
+        let (hangs, fails, held) = (Vec::new(), Vec::new(), VecDeque::new());
+        let state = State { device, backing, size, hangs, fails, held };
         let state = Arc::new(Mutex::new(state));
         let own = Arc::clone(&state);
         std::thread::Builder::new().spawn(move || serve(requests, &own)).unwrap();
@@ -78,6 +81,11 @@ impl Hanging {
     /// These operations get no answer from now on.
     pub(crate) fn hang(&self, hangs: &[Hang]) {
         self.state.lock().unwrap().hangs = hangs.to_vec();
+    }
+
+    /// These operations fail from now on, and no other ones.
+    pub(crate) fn fail(&self, fails: &[Hang]) {
+        self.state.lock().unwrap().fails = fails.to_vec();
     }
 
     pub(crate) fn hang_all(&self) {
@@ -134,6 +142,10 @@ impl State {
         if hang.is_some_and(|hang| self.hangs.contains(&hang)) && !is_root {
             self.held.push_back(request);
             return;
+        }
+        if hang.is_some_and(|hang| self.fails.contains(&hang)) && !is_root {
+            const INPUT_OUTPUT: i32 = 5;
+            return self.send(unique, -INPUT_OUTPUT, &[]);
         }
         if opcode == 36 {
             // INTERRUPT: a process that waits for this is to be killed.

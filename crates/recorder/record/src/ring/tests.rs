@@ -282,3 +282,17 @@ fn an_index_that_hangs_gives_its_columns_back_when_the_watchdog_has_seen_it() {
         ring.join().unwrap().unwrap();
     });
 }
+
+#[test]
+fn a_member_comes_back_by_itself_where_it_may_be_well() {
+    let of = |error: device::Error| comeback(&volume::Error::Device(error));
+    let failed = |errno| device::Error::Io { operation: "write", offset: 0, errno };
+    let [no_address, no_device, input_output, no_space] = [6, 19, 5, 28];
+    assert_eq!(comeback(&volume::Error::Stalled { member: 1 }), Comeback::ByItself);
+    for gone in [device::Error::Removed, failed(no_device), failed(no_address)] {
+        assert_eq!(of(gone), Comeback::ByItself);
+    }
+    for broken in [failed(input_output), failed(no_space)] {
+        assert_eq!(of(broken), Comeback::OnceGone);
+    }
+}
