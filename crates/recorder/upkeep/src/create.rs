@@ -156,38 +156,47 @@ pub fn create(
     check_shape(&targets, options, &shape)?;
     let files = targets.iter().filter(|target| target.is_file);
     let total: u64 = files.map(|target| target.size_bytes).sum();
-    let (mut members, mut new_files, mut done) = (Vec::new(), Vec::new(), 0);
+    let (mut members, mut made, mut done) = (Vec::new(), Vec::new(), 0);
     for target in targets {
-        let new_file = target.is_file && target.destroyed.is_none();
-        let (path, size_bytes) = (target.path.to_path_buf(), target.size_bytes);
+        let (path, size_bytes, is_file) = (target.path, target.size_bytes, target.is_file);
         let member = make(target, options, &mut |bytes, _| progress(done + bytes, total));
         match member {
-            Ok(member) => members.push(member),
+            Ok(member) => {
+                made.push((path, member.clone()));
+                members.push(member);
+            }
             Err(error) => {
                 // What was made before is of no use alone.
-                remove(&new_files);
-                return Err(named(error, &path));
+                unmake_all(&made);
+                return Err(named(error, path));
             }
         }
-        if new_file {
-            new_files.push(path);
-            done += size_bytes;
-        }
+        done += if is_file { size_bytes } else { 0 };
     }
     let zones_by_disk = options.zones.is_none() && shape.layout.zones > 1;
     match format(members, options, &shape, clock) {
         Ok(created) => Ok(Created { zones_by_disk, ..created }),
         Err(error) => {
             // Without superblocks on every member they are no volume, and in the way of one.
-            remove(&new_files);
+            unmake_all(&made);
             Err(error)
         }
     }
 }
 
-/// The cause of why they go is worth more than a second error.
-fn remove(files: &[PathBuf]) {
-    for path in files {
+fn unmake_all(made: &[(&Path, CreatedMember)]) {
+    for (path, member) in made {
+        unmake(path, member);
+    }
+}
+
+/// Takes away what was made at `path` and came to nothing, so that it is not in the way of the next
+/// try: a file, also in the place of one that was destroyed, or the table of a disk. The cause of
+/// why it goes is worth more than a second error.
+pub(crate) fn unmake(path: &Path, member: &CreatedMember) {
+    if member.partitioned {
+        gpt::erase(path).unwrap_or_default();
+    } else if matches!(host::target(path), Ok(Target::File { .. })) {
         device::remove_file(path).unwrap_or_default();
     }
 }
@@ -292,19 +301,29 @@ fn make(
         device::create_file(path, &file, progress)?;
         return Ok(member);
     }
-    if !options.raw && usage::is_whole_disk(path)? {
+    member.partitioned = !options.raw && usage::is_whole_disk(path)?;
+    match make_device(path, &mut member) {
+        Ok(()) => Ok(member),
+        Err(error) => {
+            unmake(path, &member);
+            Err(error)
+        }
+    }
+}
+
+fn make_device(path: &Path, member: &mut CreatedMember) -> Result<(), Error> {
+    if member.partitioned {
         member.path = gpt::write(path)?.path.expect("a partition of a block device has a node");
-        member.partitioned = true;
     }
     device::discard(&member.path)?;
-    Ok(member)
+    Ok(())
 }
 
 fn named(error: Error, path: &Path) -> Error {
+    let path = path.to_path_buf();
     match error {
-        Error::Device(device::Error::NotFound { .. }) => {
-            Error::NoDirectory { path: path.to_path_buf() }
-        }
+        Error::Device(device::Error::NotFound { .. }) => Error::NoDirectory { path },
+        Error::Device(source) if source.is_failure() => Error::NotMade { path, source },
         error => error,
     }
 }
@@ -327,11 +346,22 @@ pub(crate) fn prepare_member(
         return Err(Error::Volume { path: path.clone(), source });
     }
     let mut member = make(target, &options, progress).map_err(|error| named(error, path))?;
+    match open_cleared(&mut member) {
+        Ok(device) => Ok((member, device)),
+        Err(error) => {
+            unmake(path, &member);
+            Err(named(error, path))
+        }
+    }
+}
+
+/// Opens what was made, and clears its ends.
+fn open_cleared(member: &mut CreatedMember) -> Result<Box<dyn Device>, Error> {
     let mut device = device::open(&member.path, &device::Options::default())?;
     clear_ends(device.as_mut())?;
     member.size_bytes = device.size_bytes();
     member.notes = device.notes().to_vec();
-    Ok((member, device))
+    Ok(device)
 }
 
 /// Writes the superblocks.
@@ -344,10 +374,7 @@ fn format(
     let mut devices = Vec::new();
     let mut entries = Vec::new();
     for member in &mut members {
-        let mut device = device::open(&member.path, &device::Options::default())?;
-        clear_ends(device.as_mut())?;
-        member.size_bytes = device.size_bytes();
-        member.notes = device.notes().to_vec();
+        let device = open_cleared(member).map_err(|error| named(error, &member.path))?;
         let path = std::path::absolute(&member.path).unwrap_or_else(|_| member.path.clone());
         let path = path.to_string_lossy().into_owned();
         entries.push(MemberEntry::new(host::random_bytes()?, path));
@@ -368,9 +395,26 @@ fn format(
     };
     let first = members.first().map(|member| member.path.clone()).unwrap_or_default();
     let superblock = volume::create_for(&mut devices, shape, &identity, &options.recipients)
-        .map_err(|source| Error::Volume { path: first, source })?;
+        .map_err(|error| {
+            // Those that have theirs would be taken for a volume.
+            for device in &mut devices {
+                clear_ends(device.as_mut()).unwrap_or_default();
+            }
+            refused(error, first)
+        })?;
     let recipients = options.recipients.clone();
     Ok(Created { superblock, members, zones_by_disk: false, recipients })
+}
+
+/// Why there are no superblocks: a member at fault is named, else all of them are by the first.
+fn refused(error: volume::Error, first: PathBuf) -> Error {
+    match error {
+        volume::Error::At { path, source } => match *source {
+            volume::Error::Device(source) => named(source.into(), &path),
+            source => Error::Volume { path, source },
+        },
+        source => Error::Volume { path: first, source },
+    }
 }
 
 /// Zeroes the reserved ranges at both ends, so that no program finds there what was before.

@@ -126,6 +126,8 @@ pub enum Error {
         path.display()
     )]
     Ahead { path: PathBuf },
+    #[error("{} cannot be made a member: {source}; {}", path.display(), OtherPlace(source))]
+    NotMade { path: PathBuf, source: device::Error },
     #[error("a volume needs at least one member")]
     NoMember,
     #[error("{} is neither a regular file nor a block device", path.display())]
@@ -161,6 +163,19 @@ impl Error {
             volume::Error::At { path, source } => Self::of_volume(&path, *source),
             source => Self::Volume { path, source },
         }
+    }
+}
+
+/// What to do about a member that cannot be written.
+struct OtherPlace<'a>(&'a device::Error);
+
+impl fmt::Display for OtherPlace<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_full() {
+            "make room there, or choose a smaller size or another place"
+        } else {
+            "leave it out, or use another disk or folder"
+        })
     }
 }
 

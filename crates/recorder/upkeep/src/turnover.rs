@@ -258,7 +258,7 @@ pub fn grow(
     // Refused before a device is touched.
     let ready = volume::columns_for(usize::from(before.columns()) + new.len(), parity_columns)
         .map_err(|error| Error::of_volume(&target.volume, error))
-        .and_then(|_| new.iter().map(|new| opened.prepare(new, clock, progress)).collect());
+        .and_then(|_| prepare_all(&mut opened, new, clock, progress));
     let (mut opened, ready) = opened.with::<Vec<Prepared>>(ready, clock)?;
     let (mut joined, mut newcomers) = (Vec::new(), Vec::new());
     for (member, (device, opened_device, spare)) in (before.columns()..).zip(ready) {
@@ -270,6 +270,30 @@ pub fn grow(
     let after = *opened.writer.geometry();
     opened.close(clock)?;
     Ok(Grown { joined, before, after })
+}
+
+/// All of them, or none is left.
+fn prepare_all(
+    opened: &mut Opened,
+    new: &[NewMember],
+    clock: &dyn Sleep,
+    progress: Progress<'_>,
+) -> Result<Vec<Prepared>, Error> {
+    let mut ready: Vec<Prepared> = Vec::new();
+    for one in new {
+        match opened.prepare(one, clock, progress) {
+            Ok(prepared) => ready.push(prepared),
+            Err(error) => {
+                for ((member, device, _), one) in ready.into_iter().zip(new) {
+                    // The lock goes first.
+                    drop(device);
+                    create::unmake(&one.path, &member);
+                }
+                return Err(error);
+            }
+        }
+    }
+    Ok(ready)
 }
 
 /// Makes a device known that takes the place of a member when it fails.

@@ -6,6 +6,7 @@
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -71,6 +72,29 @@ pub fn write(path: &Path) -> Result<Partition, Error> {
     Ok(partition)
 }
 
+/// Takes away the table that [`write`] has put on a disk: where nothing came of what it was for, it
+/// would be in the way of the next one. Nothing of the partition is kept.
+pub fn erase(path: &Path) -> Result<(), Error> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).custom_flags(libc::O_EXCL);
+    let mut disk = options.open(path).map_err(|error| Error::path("open", path, error))?;
+    let zeroed = zero_ends(&mut disk).and_then(|()| disk.sync_all());
+    zeroed.map_err(|error| Error::path("write", path, error))?;
+    forget(&disk).map_err(|errno| Error::path("announce the partition of", path, errno))
+}
+
+/// Both tables lie outside what is aligned.
+fn zero_ends(disk: &mut File) -> io::Result<()> {
+    let size_bytes = disk.seek(io::SeekFrom::End(0))?;
+    let len = ALIGNMENT.min(size_bytes);
+    let zeros = vec![0; usize::try_from(len).expect("1 MiB fits")];
+    for offset in [0, size_bytes - len] {
+        disk.seek(io::SeekFrom::Start(offset))?;
+        disk.write_all(&zeros)?;
+    }
+    Ok(())
+}
+
 /// Writes both tables and the protective MBR.
 fn lay_out(disk: &mut File, sector: u32) -> Result<Partition, GptError> {
     let block = match sector {
@@ -79,7 +103,7 @@ fn lay_out(disk: &mut File, sector: u32) -> Result<Partition, GptError> {
         _ => return Err(GptError::Overflow("sectors are neither 512 nor 4096 bytes")),
     };
     let sector = u64::from(sector);
-    let size_bytes = seek(&*disk, SeekFrom::End(0)).map_err(std::io::Error::from)?;
+    let size_bytes = seek(&*disk, SeekFrom::End(0)).map_err(io::Error::from)?;
     let covered = u32::try_from(size_bytes / sector - 1).unwrap_or(u32::MAX);
     ProtectiveMBR::with_lb_size(covered)
         .overwrite_lba0(disk)
@@ -98,13 +122,7 @@ fn lay_out(disk: &mut File, sector: u32) -> Result<Partition, GptError> {
 /// Has the kernel forget the old partitions and learn the new one. A kernel that reads no GPT, or
 /// no tables on this device, gets the new partition by an ioctl.
 fn announce(disk: &File, place: &Path, partition: &Partition) -> rustix::io::Result<()> {
-    // SAFETY: BLKRRPART takes no argument: linux/fs.h.
-    let read_again = unsafe { NoArg::<{ opcode::none(0x12, 95) }>::new() };
-    // SAFETY: the request reads and writes no memory of ours.
-    match unsafe { ioctl(disk, read_again) } {
-        Ok(()) | Err(Errno::INVAL) => {}
-        Err(errno) => return Err(errno),
-    }
+    read_again(disk)?;
     if first_partition(place).is_some() {
         return Ok(());
     }
@@ -112,23 +130,50 @@ fn announce(disk: &File, place: &Path, partition: &Partition) -> rustix::io::Res
     let description = BlkpgPartition {
         start: bytes(partition.offset_bytes)?,
         length: bytes(partition.size_bytes)?,
-        number: 1,
-        device_name: [0; 64],
-        volume_name: [0; 64],
+        ..BlkpgPartition::FIRST
     };
-    let argument = BlkpgArgument {
-        operation: 1,
-        flags: 0,
-        size: i32::try_from(size_of::<BlkpgPartition>()).expect("152 bytes"),
-        data: &raw const description,
-    };
-    // SAFETY: BLKPG reads a `blkpg_ioctl_arg`, which `BlkpgArgument` is: linux/blkpg.h.
-    let add = unsafe { Setter::<{ opcode::none(0x12, 105) }, BlkpgArgument>::new(argument) };
-    // SAFETY: the description that the argument points to outlives the call, which only reads it.
-    unsafe { ioctl(disk, add) }
+    change(disk, ADD, &description)
 }
 
-/// `struct blkpg_ioctl_arg` of linux/blkpg.h; operation 1 is `BLKPG_ADD_PARTITION`.
+/// Has the kernel forget the partition.
+fn forget(disk: &File) -> rustix::io::Result<()> {
+    // ENXIO: it has none. One that was added by an ioctl is not forgotten by reading.
+    match change(disk, DELETE, &BlkpgPartition::FIRST) {
+        Ok(()) | Err(Errno::NXIO) => read_again(disk),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Has the kernel read the table; one that reads none says so.
+fn read_again(disk: &File) -> rustix::io::Result<()> {
+    // SAFETY: BLKRRPART takes no argument: linux/fs.h.
+    let read_again = unsafe { NoArg::<{ opcode::none(0x12, 95) }>::new() };
+    // SAFETY: the request reads and writes no memory of ours.
+    match unsafe { ioctl(disk, read_again) } {
+        Ok(()) | Err(Errno::INVAL) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Adds or deletes a partition that the kernel knows.
+fn change(disk: &File, operation: i32, description: &BlkpgPartition) -> rustix::io::Result<()> {
+    let argument = BlkpgArgument {
+        operation,
+        flags: 0,
+        size: i32::try_from(size_of::<BlkpgPartition>()).expect("152 bytes"),
+        data: &raw const *description,
+    };
+    // SAFETY: BLKPG reads a `blkpg_ioctl_arg`, which `BlkpgArgument` is: linux/blkpg.h.
+    let change = unsafe { Setter::<{ opcode::none(0x12, 105) }, BlkpgArgument>::new(argument) };
+    // SAFETY: the description that the argument points to outlives the call, which only reads it.
+    unsafe { ioctl(disk, change) }
+}
+
+/// `BLKPG_ADD_PARTITION` and `BLKPG_DEL_PARTITION` of linux/blkpg.h.
+const ADD: i32 = 1;
+const DELETE: i32 = 2;
+
+/// `struct blkpg_ioctl_arg` of linux/blkpg.h.
 #[repr(C)]
 struct BlkpgArgument {
     operation: i32,
@@ -145,6 +190,12 @@ struct BlkpgPartition {
     number: i32,
     device_name: [u8; 64],
     volume_name: [u8; 64],
+}
+
+impl BlkpgPartition {
+    /// All that deleting it takes.
+    const FIRST: Self =
+        Self { start: 0, length: 0, number: 1, device_name: [0; 64], volume_name: [0; 64] };
 }
 
 /// The place in sysfs of the partition with number 1.

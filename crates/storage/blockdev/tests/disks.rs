@@ -207,6 +207,25 @@ fn an_exclusive_claim_on_a_partition_is_seen_on_the_disk() {
 }
 
 #[test]
+fn a_table_that_came_to_nothing_leaves_a_blank_disk() {
+    let _alone = alone();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("image");
+    image(&file, 64 << 20);
+    let Some(disk) = Loop::attach(&file, &["--partscan"]) else { return };
+    let Some(made) = partition(&disk) else { return };
+    blockdev::gpt::erase(&disk.0).unwrap();
+    assert!(!made.path.unwrap().exists());
+    assert!(probe_path(&disk.0).is_none());
+    assert!(usage::is_whole_disk(&disk.0).unwrap());
+    assert!(fs::read(&file).unwrap().iter().all(|byte| *byte == 0));
+    // It can be had again, and taken away where it is gone already.
+    assert!(partition(&disk).is_some());
+    blockdev::gpt::erase(&disk.0).unwrap();
+    blockdev::gpt::erase(&disk.0).unwrap();
+}
+
+#[test]
 fn a_loop_device_without_partitions_is_no_whole_disk() {
     let _alone = alone();
     let directory = tempfile::tempdir().unwrap();

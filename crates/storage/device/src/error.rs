@@ -78,6 +78,17 @@ impl Error {
         }
     }
 
+    /// There is no space left where the file lies, or below a device.
+    pub fn is_full(&self) -> bool {
+        match self {
+            Self::Io { errno, .. } | Self::Path { errno, .. } => {
+                matches!(*errno, libc::ENOSPC | libc::EDQUOT)
+            }
+            Self::Latched { cause } => cause.is_full(),
+            _ => false,
+        }
+    }
+
     /// The device itself is not there any more.
     pub fn is_gone(&self) -> bool {
         match self {

@@ -1,6 +1,8 @@
 //! Making a volume: the shape, the identity, the superblocks. Nothing else needs initialising,
 //! because old content never validates against a new volume's identity and key.
 
+use std::path::PathBuf;
+
 use device::Device;
 use format::geometry::{Geometry, MEMBERS_MAX, PIECE_BYTES_MAX, PIECE_BYTES_MIN};
 use format::head::{HeadKey, VolumeId};
@@ -182,12 +184,20 @@ pub fn create_for(
     let keys = KeyLog::new(recipients)?;
     let pages = keys.pages(0..keys.row_count(), (superblock.volume_id, &superblock.head_key));
     for (member, device) in numbers.into_iter().zip(devices) {
-        for offset in key_row_offsets(0, device.size_bytes()) {
-            if !pages.is_empty() {
-                device.write_at(offset, &pages)?;
-            }
-        }
-        superblocks::store(device.as_mut(), &Superblock { member, ..superblock.clone() })?;
+        let own = Superblock { member, ..superblock.clone() };
+        write(device.as_mut(), &own, &pages).map_err(|source| {
+            let members = identity.members.iter().map(|entry| &entry.path);
+            let mut paths = members.chain(identity.spares.iter().map(|spare| &spare.path));
+            let path = paths.nth(usize::from(member)).map(PathBuf::from).unwrap_or_default();
+            Error::At { path, source: Box::new(source) }
+        })?;
     }
     Ok(superblock)
+}
+
+fn write(device: &mut dyn Device, own: &Superblock, key_pages: &[u8]) -> Result<(), Error> {
+    let offsets = key_row_offsets(0, device.size_bytes()).into_iter();
+    let mut offsets = offsets.filter(|_| !key_pages.is_empty());
+    offsets.try_for_each(|offset| device.write_at(offset, key_pages))?;
+    superblocks::store(device, own)
 }

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use crate::machine::{Mounted, Volume, run, text, write_key};
+use crate::machine::{Attached, Loop, Mounted, Volume, run, text, write_key};
 
 /// The beginning of a log or a list is no answer to a question about all of it: whatever reads a
 /// file whole refuses one that is longer than it can be, and at once.
@@ -127,4 +127,72 @@ fn what_the_disk_does_not_keep_is_not_called_written() {
         assert!(causes.iter().any(|cause| ran.err.contains(cause)), "{arguments:?}: {ran:?}");
         assert!(!Path::new(&to).exists(), "{arguments:?}");
     }
+}
+
+/// A volume comes into being whole or not at all: the member at fault is named, and the same
+/// command makes it when there is room.
+#[test]
+fn a_volume_of_which_a_member_cannot_be_written_leaves_nothing() {
+    let Some(disk) = Mounted::new(&["-t", "tmpfs", "-o", "size=96M", "tmpfs"]) else { return };
+    let Some(small) = Mounted::new(&["-t", "tmpfs", "-o", "size=1M", "tmpfs"]) else { return };
+    let good = ["a", "b"].map(|name| text(disk.folder.path().join(name)));
+    let full = text(small.folder.path().join("full"));
+    let [first, second] = [&*good[0], &*good[1]];
+    let members = ["--member", second, "--member", &full, "--parity", "1"];
+    for more in [&["--size", "40M"][..], &["--size", "40M", "--sparse"]] {
+        let create = [&["create", first][..], &members, more].concat();
+        let ran = run(&create);
+        ran.is_refused("No space left on device");
+        let line = format!("{full} cannot be made a member: ");
+        assert!(ran.err.contains(&line) && ran.err.contains("make room there"), "{ran:?}");
+        for folder in [&disk, &small] {
+            let left: Vec<_> = fs::read_dir(folder.folder.path()).unwrap().collect();
+            assert!(left.is_empty(), "{create:?}: {left:?}");
+        }
+    }
+    // The same of a volume that grows: what was made for that goes.
+    let create = ["create", first, "--size", "40M", "--sparse"];
+    run(&create).done();
+    let ran = run(&["grow", first, second, &full, "--sparse"]);
+    ran.is_refused("No space left on device");
+    assert!(ran.err.contains(&full) && !Path::new(second).exists(), "{ran:?}");
+    run(&["grow", first, second, "--sparse"]).done();
+}
+
+/// The same of disks, which get a partition table before anything is written.
+#[test]
+fn disks_of_a_volume_that_was_not_made_are_as_blank_as_before() {
+    let Some(small) = Mounted::new(&["-t", "tmpfs", "-o", "size=3M", "tmpfs"]) else { return };
+    let image = small.folder.path().join("image");
+    File::create(&image).unwrap().set_len(64 << 20).unwrap();
+    let Some(good) = Loop::in_memory(64 << 20, &["--partscan"]) else { return };
+    let Some(full) = Attached::over(&image, &["--partscan"]) else { return };
+    let create = ["create", &good.path, "--member", &full.path, "--parity", "1"];
+    let (mut refusals, filler) = (0, small.folder.path().join("filler"));
+    // The space ends while a partition table, zeros or a superblock is written.
+    for left_kib in [0, 4, 64, 2100, 2800] {
+        let mut file = File::create(&filler).unwrap();
+        while file.write_all(&[1; 4096]).is_ok() {}
+        let len = file.metadata().unwrap().len();
+        file.set_len(len.saturating_sub(left_kib << 10)).unwrap();
+        let ran = run(&create);
+        if ran.code == Some(3) && ran.err.contains("partition of /dev/loop") {
+            println!("not run: the kernel is not to be told of partitions here");
+            return;
+        }
+        assert_eq!(ran.code, Some(3), "{left_kib}: {ran:?}");
+        assert!(ran.err.contains(&full.path), "{left_kib}: {ran:?}");
+        refusals += 1;
+        fs::remove_file(&filler).unwrap();
+        File::options().write(true).open(&image).unwrap().set_len(0).unwrap();
+        File::options().write(true).open(&image).unwrap().set_len(64 << 20).unwrap();
+        let first = fs::read(&good.path).unwrap();
+        assert!(first.iter().all(|byte| *byte == 0), "{left_kib}: {ran:?}");
+    }
+    assert_eq!(refusals, 5);
+    drop(full);
+    // Where there is room the same command makes it.
+    let Some(other) = Loop::in_memory(64 << 20, &["--partscan"]) else { return };
+    let create = ["create", &good.path, "--member", &other.path, "--parity", "1"];
+    run(&create).done();
 }
