@@ -7,6 +7,7 @@
 
 mod ci;
 mod fresh;
+mod installed;
 mod lab;
 mod miri;
 mod mutants;

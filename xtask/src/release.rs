@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use crate::process::{cargo, command, output, root, run as run_command, text};
-use crate::{reproduce, sbom};
+use crate::{installed, reproduce, sbom};
 
 /// Where each shell looks for the completions of a command.
 const COMPLETIONS: [(&str, &str); 3] = [
@@ -37,6 +37,9 @@ const PACKAGED: [(&str, &str); 7] = [
     ("wirespool.toml", "usr/share/doc/wirespool/examples/wirespool.toml"),
     ("xdp.conf", "usr/share/doc/wirespool/examples/xdp.conf"),
 ];
+
+/// What dpkg runs.
+const SCRIPTS: [&str; 3] = ["postinst", "prerm", "postrm"];
 
 /// Files that a system's owner copies where they belong.
 const EXAMPLES: [&str; 2] =
@@ -162,11 +165,12 @@ fn install_files(stage: &Path, binary: &Path) -> Result<()> {
         install(&stage.join(folder).join(name), &root().join(file))?;
     }
     install(&stage.join("usr/share/doc/wirespool/copyright"), &root().join("LICENSE"))?;
+    install_packaged(stage)
+}
+
+fn install_packaged(stage: &Path) -> Result<()> {
     let sources = root().join("xtask/package");
-    for (name, path) in PACKAGED {
-        install(&stage.join(path), &sources.join(name))?;
-    }
-    Ok(())
+    PACKAGED.iter().try_for_each(|(name, path)| install(&stage.join(path), &sources.join(name)))
 }
 
 fn install(to: &Path, from: &Path) -> Result<()> {
@@ -206,7 +210,9 @@ fn debian_package(
     let binary = fs::read(stage.join("usr/bin/wirespool")).context("cannot read the binary")?;
     let control = control(product, architecture.debian, &glibc_version(&binary)?);
     write(&stage.join("DEBIAN/control"), control.as_bytes())?;
-    install(&stage.join("DEBIAN/postinst"), &root().join("xtask/package/postinst"))?;
+    for script in SCRIPTS {
+        install(&stage.join("DEBIAN").join(script), &root().join("xtask/package").join(script))?;
+    }
     let name = format!("wirespool_{}_{}.deb", product.version, architecture.debian);
     let file = dist.join(name);
     let mut pack = command("dpkg-deb", &["--root-owner-group", "--build"]);
@@ -289,11 +295,19 @@ fn prove(product: &Product, package: &Path) -> Result<()> {
     ensure!(version.trim().starts_with(&expected), "{version:?} is not {expected:?}");
     let pages = fs::read_dir(place.join("usr/share/man/man1")).context("no manual pages")?.count();
     ensure!(pages > 0, "the package has no manual page");
+    for (shell, path) in COMPLETIONS {
+        ensure!(place.join(path).exists(), "the package has no completions for {shell}");
+    }
+    if let Some(reason) = installed::check(package, &place.with_file_name("installed"))? {
+        println!("not run: the package is not installed and removed: {reason}");
+    }
     run_command(Command::new(&binary).arg("demo"))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::process::Stdio;
+
     use super::*;
 
     #[test]
@@ -301,6 +315,38 @@ mod tests {
         let binary = b"\0GLIBC_2.9\0x\0GLIBC_2.34\0GLIBC_2.4\0GLIBC_PRIVATE\0";
         assert_eq!(glibc_version(binary).unwrap(), "2.34");
         assert!(glibc_version(b"static").is_err());
+    }
+
+    /// With everything but what comes out of the binary: that takes a build.
+    #[test]
+    fn the_package_is_installed_upgraded_removed_and_purged_without_a_trace() {
+        let name = format!("wirespool-package-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        let stage = folder.join("stage");
+        install_packaged(&stage).unwrap();
+        for script in SCRIPTS {
+            let from = root().join("xtask/package").join(script);
+            install(&stage.join("DEBIAN").join(script), &from).unwrap();
+        }
+        let product = Product {
+            version: "0.0.1".to_owned(),
+            description: "A recorder: every packet.".to_owned(),
+            target_folder: PathBuf::new(),
+        };
+        write(&stage.join("DEBIAN/control"), control(&product, "all", "2.34").as_bytes()).unwrap();
+        let package = folder.join("package.deb");
+        let mut pack = command("dpkg-deb", &["--root-owner-group", "-Znone", "--build"]);
+        let checked = match pack.arg(&stage).arg(&package).stdout(Stdio::null()).status() {
+            Ok(packed) => {
+                assert!(packed.success());
+                installed::check(&package, &folder.join("layer"))
+            }
+            Err(error) => Ok(Some(format!("dpkg-deb: {error}"))),
+        };
+        fs::remove_dir_all(&folder).unwrap();
+        if let Some(reason) = checked.unwrap() {
+            println!("not run: {reason}");
+        }
     }
 
     #[test]
