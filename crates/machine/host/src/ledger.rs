@@ -21,6 +21,8 @@ pub struct Ledger {
     path: PathBuf,
     file: File,
     size_bytes: u64,
+    /// It was not there before.
+    is_begun: bool,
 }
 
 /// Bytes that could not be made durable.
@@ -45,7 +47,12 @@ impl Ledger {
         // A pipe without a reader is no reason to wait.
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         options.custom_flags(flags.bits().cast_signed());
-        let file = options.open(path).map_err(fail)?;
+        let (file, is_begun) = match options.clone().create_new(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                (options.open(path).map_err(fail)?, false)
+            }
+            begun => (begun.map_err(fail)?, true),
+        };
         let found = file.metadata().map_err(fail)?;
         if !found.is_file() {
             return refuse("it is no file");
@@ -59,7 +66,16 @@ impl Ledger {
         }
         lock(&file, path)?;
         sync_folder(path).map_err(fail)?;
-        Ok(Self { path: path.to_path_buf(), file, size_bytes: found.len() })
+        Ok(Self { path: path.to_path_buf(), file, size_bytes: found.len(), is_begun })
+    }
+
+    /// Lets it go where nothing came of what it was opened for: one that was begun for that, and is
+    /// empty still, is removed.
+    pub fn abandon(self) {
+        if self.is_begun && self.size_bytes == 0 && self.is_in_place() {
+            // The cause is worth more than a second error.
+            std::fs::remove_file(&self.path).unwrap_or_default();
+        }
     }
 
     /// Bytes that it has.

@@ -69,19 +69,33 @@ pub fn make_anchor(of: &Anchoring<'_>, progress: Progress<'_>) -> Result<Made, E
         host::claim_output(path)?;
     }
     let mut witness = of.witness.map(Ledger::open).transpose()?;
-    let mut list = Output::create(&list_path, of.force)?;
+    let made = make(of, previous.as_ref(), &list_path, witness.as_mut(), progress);
+    if let (Err(_), Some(witness)) = (&made, witness) {
+        witness.abandon();
+    }
+    made
+}
+
+fn make(
+    of: &Anchoring<'_>,
+    previous: Option<&CheckedAnchor>,
+    list_path: &Path,
+    witness: Option<&mut Ledger>,
+    progress: Progress<'_>,
+) -> Result<Made, Error> {
+    let mut list = Output::create(list_path, of.force)?;
     let statement = Statement::begin(of.file, &of.wanted, of.force)?;
     let options = AnchorOptions {
         contents: !of.heads_only,
-        previous: previous.as_ref().map(|previous| (previous.newest, newest_cid(previous))),
+        previous: previous.map(|previous| (previous.newest, newest_cid(previous))),
     };
     let write = &mut |bytes: &[u8]| list.write_all(bytes);
     let anchored = upkeep::anchor((of.volume, of.members), options, write, progress)?;
-    let form = form_of(of, &anchored, previous.as_ref());
+    let form = form_of(of, &anchored, previous);
     list.finish()?;
     let (text, note) =
         statement.finish(&of.wanted, &|key| session_view::anchor_json(&form, key))?;
-    if let Some((witness, path)) = witness.as_mut().zip(of.witness) {
+    if let Some((witness, path)) = witness.zip(of.witness) {
         let line = session_view::witness_line(&witness_of(&form, &text));
         let fail = |source| Error::Append { path: path.to_path_buf(), source };
         witness.append(line.as_bytes()).map_err(|error| fail(error.source))?;

@@ -18,7 +18,7 @@ pub enum Error {
     Upkeep(#[from] upkeep::Error),
     #[error(transparent)]
     NotCompared(#[from] session_view::NotCompared),
-    #[error("cannot append to {}", safe::path(path))]
+    #[error("the anchor is written, but no line can be appended to {}", safe::path(path))]
     Append { path: PathBuf, source: io::Error },
     #[error("{} exists already; --force replaces it", safe::path(path))]
     Exists { path: PathBuf },

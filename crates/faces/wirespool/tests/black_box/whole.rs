@@ -196,3 +196,25 @@ fn disks_of_a_volume_that_was_not_made_are_as_blank_as_before() {
     let create = ["create", &good.path, "--member", &other.path, "--parity", "1"];
     run(&create).done();
 }
+
+#[test]
+fn a_witness_file_that_gets_no_line_is_not_begun() {
+    let volume = Volume::recorded();
+    let Some(disk) = Mounted::new(&["-t", "tmpfs", "-o", "size=1M", "tmpfs"]) else { return };
+    fill(disk.folder.path());
+    let witness = text(disk.folder.path().join("witness"));
+    let anchor = volume.file("anchor");
+    let make = ["anchor", &volume.path, "-w", &anchor, "--witness", &witness];
+    let ran = run(&make);
+    ran.is_refused("No space left on device");
+    assert!(ran.err.contains(&witness), "{ran:?}");
+    assert!(!Path::new(&witness).exists(), "{ran:?}");
+    assert!(ran.err.contains("the anchor is written") && Path::new(&anchor).exists(), "{ran:?}");
+    // Nor where nothing came of the anchor.
+    let to = text(disk.folder.path().join("out"));
+    run(&["anchor", &volume.path, "-w", &to, "--witness", &witness]).is_refused("No space left");
+    assert!(!Path::new(&witness).exists());
+    fs::remove_file(disk.folder.path().join("filler")).unwrap();
+    run(&[&make[..], &["--force"]].concat()).done();
+    run(&["verify", &volume.path, "--witness", &witness]).done();
+}
