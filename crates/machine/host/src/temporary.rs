@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use rustix::process::geteuid;
 
@@ -39,10 +40,45 @@ impl TemporaryDirectory {
         (found.is_dir() && is_own).then(|| Self { path })
     }
 
+    /// Notes in it which file it goes with: when this process is killed, the next one knows both
+    /// for what they are.
+    ///
+    /// # Errors
+    /// When it cannot be written, or the file system does not say when a file was made.
+    pub fn note_companion(&self, file: &Path) -> Result<(), Error> {
+        let identity = identity_of(file).map_err(|error| Error::path("examine", file, error))?;
+        let note = self.path.join(COMPANION);
+        fs::write(&note, identity).map_err(|error| Error::path("write", &note, error))
+    }
+
+    /// Whether this user's directory at `path` goes with this very file: not with one that has got
+    /// its name since.
+    pub fn is_companion(path: &Path, file: &Path) -> bool {
+        let is_own = |path: &Path| {
+            fs::symlink_metadata(path).is_ok_and(|found| found.uid() == geteuid().as_raw())
+        };
+        let noted = fs::read_to_string(path.join(COMPANION));
+        let is_folder = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+        is_folder
+            && is_own(path)
+            && is_own(file)
+            && noted.is_ok_and(|noted| identity_of(file).is_ok_and(|identity| identity == noted))
+    }
+
     /// Path of the temporary directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// What a directory notes of the file that it goes with.
+const COMPANION: &str = ".goes-with";
+
+/// Numbers of inodes are used again; with the time when it was made it is the same file.
+fn identity_of(file: &Path) -> std::io::Result<String> {
+    let found = fs::symlink_metadata(file)?;
+    let made = found.created()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Ok(format!("{} {} {}", found.dev(), found.ino(), made.as_nanos()))
 }
 
 impl Drop for TemporaryDirectory {
@@ -80,5 +116,25 @@ mod tests {
         }
         drop(TemporaryDirectory::left_at(left.clone()));
         assert!(!left.exists());
+    }
+
+    #[test]
+    fn a_directory_goes_with_the_file_that_it_noted_and_with_no_later_one_of_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, of_others) = (folder.path().join("file"), folder.path().join("others"));
+        fs::write(&file, b"x").unwrap();
+        let directory = TemporaryDirectory::at(folder.path().join("beside")).unwrap();
+        let is_companion = |file: &Path| TemporaryDirectory::is_companion(directory.path(), file);
+        assert!(!is_companion(&file), "nothing is noted");
+        if let Err(error) = directory.note_companion(&file) {
+            println!("not run: {error}");
+            return;
+        }
+        assert!(is_companion(&file));
+        fs::write(&of_others, b"x").unwrap();
+        assert!(!is_companion(&of_others));
+        fs::remove_file(&file).unwrap();
+        fs::write(&file, b"x").unwrap();
+        assert!(!is_companion(&file), "it has the name, and perhaps the inode");
     }
 }

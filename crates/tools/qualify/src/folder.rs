@@ -24,9 +24,18 @@ pub trait Folder: fmt::Debug {
 pub(crate) struct OwnFolder(host::TemporaryDirectory);
 
 impl OwnFolder {
-    /// The one that goes with a file of our own.
-    pub(crate) fn beside(file: &Path) -> Result<Self, Error> {
-        Ok(Self(host::TemporaryDirectory::at(beside(file))?))
+    /// The one that goes with a file of our own, and says so to who finds both when this run was
+    /// killed.
+    pub(crate) fn of(file: &Path) -> Result<Self, Error> {
+        let own = host::TemporaryDirectory::at(beside(file))?;
+        // Where that cannot be noted, what a killed run leaves is left to the user.
+        own.note_companion(file).unwrap_or_default();
+        Ok(Self(own))
+    }
+
+    /// Whether a killed run made this file and noted that.
+    pub(crate) fn goes_with(file: &Path) -> bool {
+        host::TemporaryDirectory::is_companion(&beside(file), file)
     }
 
     /// Removes the one that went with a file whose run was killed.

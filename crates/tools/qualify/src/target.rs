@@ -1,8 +1,9 @@
 //! What may be read and what may be written.
 //!
-//! A directory, or a path at which nothing is: a file is made there, used, and removed. A file that
-//! is there is only read. A block device is only read too, unless the user typed its serial number
-//! (or, where it has none, its name), and the guards let it through (crate `guard`).
+//! A directory, or a path at which nothing is: a file is made there, used, and removed; so is one
+//! that a killed run has left there. Another file that is there is only read. A block device is
+//! only read too, unless the user typed its serial number (or, where it has none, its name), and
+//! the guards let it through (crate `guard`).
 
 use core::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -172,6 +173,10 @@ pub fn open(
             Ok(Opened { left_over, ..opened })
         }
         host::Target::Other => Err(Error::NotATarget { path: path.to_path_buf() }),
+        host::Target::File { .. } if is_left_over(path) => {
+            let opened = own_file(path, size_bytes, progress)?;
+            Ok(Opened { left_over: vec![path.to_path_buf()], ..opened })
+        }
         host::Target::File { .. } => read_only(path, TargetKind::File, device::open_read(path)?),
         host::Target::BlockDevice => match &consent.destroy {
             None => read_only(path, TargetKind::Device, device::open_read(path)?),
@@ -184,6 +189,16 @@ pub fn open(
 pub fn least_size(paths: &[PathBuf]) -> Option<u64> {
     let opened = paths.iter().filter_map(|path| device::open_read(path).ok());
     opened.map(|it| it.size_bytes()).min()
+}
+
+/// Removes a file that a killed run made under this name, if it is one. That of a run that goes on
+/// is locked, and is none.
+fn is_left_over(path: &Path) -> bool {
+    let is_removed = OwnFolder::goes_with(path) && device::remove_file(path).is_ok();
+    if is_removed {
+        OwnFolder::sweep_up(path);
+    }
+    is_removed
 }
 
 /// Removes what killed runs left in a directory. The file of a run that goes on is locked, and
@@ -238,12 +253,18 @@ fn own_file(
     }
     let counted = Counted::begin();
     let options = CreateOptions { size_bytes, sparse: false, overwrite: false };
-    device::create_file(path, &options, progress).map_err(|error| match error {
+    // As soon as the file is there: making it may take long, and be killed.
+    let mut folder = None;
+    let noting = &mut |done, total| {
+        folder = folder.take().or_else(|| OwnFolder::of(path).ok());
+        progress(done, total)
+    };
+    device::create_file(path, &options, noting).map_err(|error| match error {
         device::Error::NotFound { path } => Error::NoDirectory { path },
         error => Error::Device(error),
     })?;
     let own_file = Some(OwnFile(path.to_path_buf()));
-    let folder = Some(OwnFolder::beside(path)?);
+    let folder = Some(folder.map_or_else(|| OwnFolder::of(path), Ok)?);
     let writer = device::open(path, &device::Options::default())?;
     let reader = device::open_read(path)?;
     let target = described(path, TargetKind::OwnFile, size_bytes)?;

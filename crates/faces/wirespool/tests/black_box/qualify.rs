@@ -194,6 +194,34 @@ fn a_run_that_is_stopped_removes_its_file_and_says_so() {
 }
 
 #[test]
+fn what_a_killed_run_left_goes_with_the_next_one_and_what_is_anybody_elses_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = text(folder.path().join("probe"));
+    let flags = ["--size", "64M", "--part", "latency", "--offer", "1M", "--json"];
+    let words = [&["qualify", &path][..], &flags].concat();
+    let mut child = command(&words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let begun = Instant::now();
+    while names(folder.path()).len() < 2 {
+        assert!(begun.elapsed() < Duration::from_mins(1), "file and folder are made");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // Of a run that goes on nothing is taken away: its file is only read.
+    std::thread::sleep(Duration::from_secs(1));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(names(folder.path()).contains(&"probe".to_owned()), "{:?}", names(folder.path()));
+    let again = run(&words).done();
+    assert!(again.err.contains("removed") && again.err.contains("probe"), "{again:?}");
+    assert!(names(folder.path()).is_empty(), "{:?}", names(folder.path()));
+    // A file of a user beside such a folder.
+    std::fs::create_dir(format!("{path}-files")).unwrap();
+    std::fs::write(&path, vec![7; 64 << 20]).unwrap();
+    run(&words);
+    assert!(std::fs::read(&path).unwrap() == vec![7; 64 << 20]);
+    assert!(Path::new(&format!("{path}-files")).exists());
+}
+
+#[test]
 fn the_limit_of_a_throttled_device_is_found() {
     let Some(device) = Loop::in_memory(256 << 20, &[]) else { return };
     let limit = 40_000_000;
