@@ -16,7 +16,7 @@ use query::Query;
 
 pub(crate) use self::flags::Flags;
 use self::flags::Order;
-pub(crate) use self::flags::{field, no_field, sort_by};
+pub(crate) use self::flags::{field, no_field, sort_by, zone_of};
 use self::form::Form;
 use self::source::Source;
 use crate::answered::Answered;

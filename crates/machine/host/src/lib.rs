@@ -92,4 +92,4 @@ pub use target::{Target, target};
 pub use temporary::TemporaryDirectory;
 pub use timed::{Taken, Timed, can_start};
 pub use user::{User, this_user};
-pub use zone::local_offset_s;
+pub use zone::{local_offset_s, unknown_zone};

@@ -10,6 +10,7 @@ use session_view::SessionColumns;
 
 use crate::atlas::AtlasFlags;
 use crate::failure::Usage;
+use crate::progress::say;
 use crate::reading::ReadingFlags;
 use crate::remote::{RemoteFlags, volume_or_word};
 use crate::selection::NamingFlags;
@@ -110,9 +111,21 @@ pub(super) enum By {
     Sessions,
 }
 
+/// The zone of tables. One that this machine does not know is said: its times would be taken for
+/// those of the zone.
+pub(crate) fn zone_of(is_local: bool) -> Zone {
+    if !is_local {
+        return Zone::Utc;
+    }
+    if let Some(name) = host::unknown_zone() {
+        say(&format!("--local: TZ is {name}, a time zone that is not known here: times are UTC"));
+    }
+    Zone::Local(host::local_offset_s)
+}
+
 impl Flags {
     pub(super) fn zone(&self) -> Zone {
-        if self.local { Zone::Local(host::local_offset_s) } else { Zone::Utc }
+        zone_of(self.local)
     }
 
     /// The columns that were chosen, if any were.

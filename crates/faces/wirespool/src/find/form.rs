@@ -41,12 +41,12 @@ impl Form {
             let file = ParquetFile::new(file, Arc::clone(columns.schema()))?;
             return Ok(Self::Parquet(SessionBatches::new(columns), file));
         }
-        let (width, zone) = (stdout::width(), flags.zone());
+        let (width, zone) = (stdout::width(), || flags.zone());
         Ok(match (flags.json, flags.csv, columns) {
             (true, _, columns) => Self::Json(columns),
             (_, true, columns) => Self::Csv(columns),
-            (.., Some(columns)) => Self::ChosenTable(ChosenTable::new(columns, width, zone)),
-            _ => Self::Table(SessionTable::new(width, zone)),
+            (.., Some(columns)) => Self::ChosenTable(ChosenTable::new(columns, width, zone())),
+            _ => Self::Table(SessionTable::new(width, zone())),
         })
     }
 

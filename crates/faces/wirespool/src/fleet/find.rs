@@ -7,7 +7,6 @@ use ::extract::{SortBy, State};
 use ::fleet::{Event, Form, Marks, Taken, Whole};
 use ::sensors::Finding;
 use clap::Args;
-use page::text::Zone;
 use session_view::SessionColumns;
 
 use super::asked::{FleetFlags, MEMORY_BYTES, ask, check_answered, ended, names};
@@ -107,11 +106,10 @@ impl Flags {
             let text = format!("the column {} has no meaning here: it needs --mmdb", field.name);
             return Err(Usage(text).into());
         }
-        let zone = if self.local { Zone::Local(host::local_offset_s) } else { Zone::Utc };
         Ok(match (self.json, self.csv) {
             (true, _) => Form::Json(columns),
             (_, true) => Form::Csv(columns),
-            _ => Form::table(columns, stdout::width(), zone),
+            _ => Form::table(columns, stdout::width(), crate::find::zone_of(self.local)),
         })
     }
 }

@@ -326,3 +326,19 @@ fn pages_and_completions_are_generated() {
         assert_eq!(script, run(&["generate", "completions", shell]).done().out);
     }
 }
+
+#[test]
+fn a_time_zone_that_is_not_known_is_said_once() {
+    let volume = Volume::recorded();
+    let find = |zone: &str| {
+        let find = ["find", &volume.path, "--local", "--index-dir", &volume.index];
+        Ran::new(&command(&find).env("TZ", zone).output().unwrap()).done()
+    };
+    let ran = find("Europe/Berln");
+    let line = "--local: TZ is Europe/Berln, a time zone that is not known here: times are UTC";
+    assert_eq!(ran.err.matches(line).count(), 1, "{ran:?}");
+    for zone in ["CET-1CEST", ""] {
+        let ran = find(zone);
+        assert!(!ran.err.contains("time zone"), "{zone}: {ran:?}");
+    }
+}
