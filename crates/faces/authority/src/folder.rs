@@ -8,8 +8,9 @@ use host::{LockedFolder, Output, OutputFolder, Target};
 use rcgen::KeyPair;
 
 use crate::Error;
-use crate::issue::{certificate, own, positive, revocations};
+use crate::issue::{certificate, own, revocations};
 use crate::ledger::{Issued, Kind, Ledger};
+use crate::serial::positive;
 
 const KEY: &str = "ca.key";
 const CERTIFICATE: &str = "ca.pem";

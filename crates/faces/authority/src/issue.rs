@@ -11,6 +11,7 @@ use time::{Duration, OffsetDateTime};
 
 use crate::Error;
 use crate::ledger::{Issued, Kind, Ledger};
+use crate::serial::positive;
 
 /// Clocks of sensors and clients differ: what is issued counts a little earlier.
 const CLOCKS_S: i64 = 300;
@@ -101,13 +102,6 @@ pub(crate) fn revocations(
 
 fn number(serial: [u8; 16]) -> SerialNumber {
     SerialNumber::from_slice(&positive(serial))
-}
-
-/// A serial as certificates have it: a positive number of all bytes (RFC 5280, 4.1.2.2).
-pub(crate) fn positive(mut serial: [u8; 16]) -> [u8; 16] {
-    let [first, ..] = &mut serial;
-    *first = (*first & 0x7f) | 0x40;
-    serial
 }
 
 fn address(text: &str) -> Result<SanType, Error> {

@@ -7,7 +7,7 @@ use core::fmt::Write as _;
 
 use units::{hex, unhex};
 
-use crate::issue::positive;
+use crate::serial::positive;
 
 /// What a certificate is for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

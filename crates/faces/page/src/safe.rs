@@ -204,5 +204,19 @@ fn ascii_json(text: serde_json::Result<String>) -> String {
     safe
 }
 
+/// An error with what is behind it, as it can be printed.
+pub fn with_causes(error: &dyn core::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let said = error.to_string();
+        if !text.ends_with(&said) {
+            text = format!("{text}: {said}");
+        }
+        cause = error.source();
+    }
+    printable(&text)
+}
+
 #[cfg(test)]
 mod tests;

@@ -255,13 +255,13 @@ impl Problem {
         }
         let title = "the file could not be changed";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "not-written", title)
-            .because(page::safe::printable(&with_causes(error)))
+            .because(page::safe::with_causes(error))
     }
 
     pub(crate) fn audit_unread(error: &audit::Error) -> Self {
         let title = "the audit could not be read";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "audit-unread", title)
-            .because(page::safe::printable(&with_causes(error)))
+            .because(page::safe::with_causes(error))
     }
 
     pub(crate) fn no_scope(scope: &str) -> Self {
@@ -351,7 +351,7 @@ impl Problem {
             let title = "the file could not be changed";
             (StatusCode::INTERNAL_SERVER_ERROR, "not-written", title)
         };
-        Self::new(status, word, title).because(page::safe::printable(&with_causes(error)))
+        Self::new(status, word, title).because(page::safe::with_causes(error))
     }
 
     /// Why nothing becomes of a request for an extract.
@@ -379,7 +379,7 @@ impl Problem {
                 (StatusCode::INTERNAL_SERVER_ERROR, "not-written", title)
             }
         };
-        Self::new(status, word, title).because(page::safe::printable(&with_causes(error)))
+        Self::new(status, word, title).because(page::safe::with_causes(error))
     }
 
     fn not_approved(why: &str) -> Self {
@@ -456,18 +456,4 @@ impl Problem {
         }
         reply
     }
-}
-
-/// An error with what is behind it.
-pub(crate) fn with_causes(error: &dyn core::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let said = error.to_string();
-        if !text.ends_with(&said) {
-            text = format!("{text}: {said}");
-        }
-        cause = error.source();
-    }
-    text
 }

@@ -18,7 +18,7 @@ use crate::answers::Answers;
 use crate::config::{Bounds, Holds};
 use crate::credentials::Credentials;
 use crate::log::Log;
-use crate::problem::{Problem, with_causes};
+use crate::problem::Problem;
 use crate::requests::Requests as Tallies;
 use crate::settings::settings_json;
 use crate::statuses::Statuses;
@@ -320,7 +320,7 @@ fn volumes(paths: &[PathBuf], log: &Log) -> Result<Vec<Volume>, Error> {
             }
             Ok(found) => drop(id.set(found)),
             Err(error) => {
-                let why = page::safe::printable(&with_causes(&error));
+                let why = page::safe::with_causes(&error);
                 log.say(&format!("{why}: not served until it can be read"));
                 unread.get_or_insert(error);
             }

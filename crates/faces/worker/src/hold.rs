@@ -14,8 +14,6 @@ use questions::{Answered, HoldWanted, Refused, Why};
 use serde_json::{Value, json};
 use units::ByteSize;
 
-use crate::problem::with_causes;
-
 use super::packets::{cut_by, hashes};
 use super::{Work, parse, refused};
 
@@ -94,7 +92,7 @@ fn failed(error: hold::Error) -> Refused {
         hold::Error::Extract(error) => return refused(error),
         _ => Why::Unkept,
     };
-    Refused { why, ..Refused::because(&page::safe::printable(&with_causes(&error))) }
+    Refused { why, ..Refused::because(&page::safe::with_causes(&error)) }
 }
 
 #[cfg(test)]

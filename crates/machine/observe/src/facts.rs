@@ -247,6 +247,21 @@ fn processors(facts: &mut Facts) {
 /// What may be changed and not written yet, of one disk. In bytes it moves with free memory.
 const WRITEBACK: [&str; 2] = ["max_ratio", "strict_limit"];
 
+/// Attributes of devices that stand on others.
+const STACK: [&str; 11] = [
+    "loop/offset",
+    "dm/name",
+    "dm/uuid",
+    "md/level",
+    "md/chunk_size",
+    "md/raid_disks",
+    "md/stripe_cache_size",
+    "md/group_thread_cnt",
+    "md/array_state",
+    "md/sync_action",
+    "md/degraded",
+];
+
 fn blocks(facts: &mut Facts) {
     const QUEUE: [&str; 17] = [
         "rotational",
@@ -278,19 +293,6 @@ fn blocks(facts: &mut Facts) {
         "device/queue_depth",
         "device/transport",
         "device/timeout",
-    ];
-    const STACK: [&str; 11] = [
-        "loop/offset",
-        "dm/name",
-        "dm/uuid",
-        "md/level",
-        "md/chunk_size",
-        "md/raid_disks",
-        "md/stripe_cache_size",
-        "md/group_thread_cnt",
-        "md/array_state",
-        "md/sync_action",
-        "md/degraded",
     ];
     let root = Path::new("/sys/block");
     for disk in entries(root) {

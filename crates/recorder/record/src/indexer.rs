@@ -15,29 +15,29 @@ use std::thread;
 use core::mem;
 use core::time::Duration;
 
-use device::{Buffer, Pool};
+use device::Buffer;
 use format::directory::{SegmentEntry, Summary, split};
 use format::head::{HEAD_BYTES, StripeId};
 use format::local::LOCAL_FRAME_BYTES;
 use format::piece::fill_with_block;
-use index::{Catalog, Encoded, Files, Identity, IndexKeys};
-use indexer::{Closing, Death, Event, Owner, Piece, Rest, RunKind, SegmentsBefore, Stripe};
-use stage::{Sender, channel};
+use index::{Catalog, Encoded, Identity};
+use indexer::{Closing, Death, Event, Piece, Rest, RunKind, SegmentsBefore, Stripe};
+use stage::channel;
+use units::Timestamp;
 use units::number::to_u64;
-use units::{Clock, Timestamp};
 use volume::Reader;
 
 use crate::backlog::{self, Backlog, Stretch};
-use crate::events::{EventKind, Events};
+use crate::events::EventKind;
+use crate::index_parts::{Indexer, Resumes};
 use crate::index_queue::{FromRing, Queued};
-use crate::late::{self, Late, Left};
+use crate::late::{self, Left};
 use crate::memory::PENDING_BYTES_MAX;
 use crate::poison::Poison;
-use crate::read_back::ReadBack;
-use crate::segment::{OpenSegment, SegmentLimits, segments_before};
-use crate::status::{IndexerReport, SharedStatus, WriterStatus, status_of};
+use crate::segment::{OpenSegment, segments_before};
+use crate::status::{IndexerReport, WriterStatus, status_of};
 use crate::task::Task;
-use crate::watchdog::{Wait, Waits};
+use crate::watchdog::Wait;
 
 /// How often due segments and durable indexes are looked for while nothing arrives.
 const TICK: Duration = Duration::from_millis(100);
@@ -70,32 +70,6 @@ struct Closed {
     unread: u64,
 }
 
-/// What the thread is made of.
-pub(crate) struct Indexer<'a> {
-    pub(crate) owner: Owner,
-    /// Segments have rows.
-    pub(crate) has_sessions: bool,
-    /// Packets can wait for the indexer.
-    pub(crate) may_wait: bool,
-    pub(crate) limits: SegmentLimits,
-    pub(crate) epoch: u32,
-    /// How files are encrypted that go into the ring.
-    pub(crate) keys: IndexKeys,
-    pub(crate) catalog: Catalog,
-    pub(crate) files: &'a (dyn Files + Sync),
-    pub(crate) tasks: Sender<Task>,
-    /// Columns for the parts of an index.
-    pub(crate) pool: Pool,
-    pub(crate) data_columns: usize,
-    pub(crate) clock: &'a dyn Clock,
-    pub(crate) status: SharedStatus,
-    pub(crate) events: Events,
-    pub(crate) waits: Waits,
-    /// What there was no time for.
-    pub(crate) late: Late,
-    pub(crate) read_back: ReadBack<'a>,
-}
-
 /// The state of the thread.
 pub(crate) struct Run<'a> {
     parts: Indexer<'a>,
@@ -103,10 +77,7 @@ pub(crate) struct Run<'a> {
     past: Option<OpenSegment>,
     /// Opening of the volume that wrote what the past run has.
     past_epoch: Option<u32>,
-    /// Indexers before it were killed: the next live stripe's sessions have rows already.
-    is_live_anew: bool,
-    /// An indexer has ended by itself: none is given more than packets any more.
-    has_crashed: bool,
+    resumes: Resumes,
     backlog: Backlog,
     /// By their first stripes.
     closed: BTreeMap<StripeId, Closed>,
@@ -142,8 +113,7 @@ impl<'a> Run<'a> {
             live: None,
             past: None,
             past_epoch: None,
-            is_live_anew: false,
-            has_crashed: false,
+            resumes: Resumes::Past,
             backlog: Backlog::default(),
             closed: BTreeMap::new(),
             pending: Vec::new(),
@@ -243,7 +213,8 @@ impl<'a> Run<'a> {
     }
 
     fn push_live(&mut self, Queued { stripe: sealed, without_names }: Queued) {
-        if mem::take(&mut self.is_live_anew) {
+        if self.resumes == Resumes::LiveToo {
+            self.resumes = Resumes::Past;
             self.resume(RunKind::Live, (sealed.stripe, self.parts.epoch), sealed.times.min);
         }
         let body = HEAD_BYTES..sealed.len;
@@ -331,7 +302,7 @@ impl<'a> Run<'a> {
     /// begins with it, whose packets came at `at` or later.
     fn resume(&mut self, run_kind: RunKind, (first, epoch): (StripeId, u32), at: Timestamp) {
         let is_away = !status_of(&self.parts.status).away.is_empty();
-        if self.has_crashed || is_away || !self.parts.has_sessions {
+        if self.resumes == Resumes::Nothing || is_away || !self.parts.has_sessions {
             return;
         }
         let entries = segments_before(&self.parts.catalog.directory(), first, at);
@@ -456,8 +427,7 @@ impl<'a> Run<'a> {
     /// The indexer is gone, and with it the rows of the segments under way.
     fn died(&mut self, death: &Death) {
         self.note(format!("the indexer died: {}", death.how));
-        self.has_crashed |= death.by_itself;
-        self.is_live_anew = true;
+        self.resumes.note(death);
         for closing in &death.closings {
             self.lost(closing, death.are_closings_to_blame);
         }

@@ -13,8 +13,9 @@ use volume::{Reader, Retention};
 
 use crate::error::Error;
 use crate::events::Events;
+use crate::index_parts::Indexer;
 use crate::index_queue::FromRing;
-use crate::indexer::{Indexer, Run};
+use crate::indexer::Run;
 use crate::late::Late;
 use crate::opening::Opened;
 use crate::options::{Input, Options};

@@ -32,6 +32,7 @@ mod error;
 mod expiry;
 mod feed;
 mod index_directory;
+mod index_parts;
 mod index_queue;
 mod indexer;
 mod indexing;

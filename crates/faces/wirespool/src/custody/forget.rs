@@ -64,9 +64,10 @@ impl ReceiptFlags {
 /// overwritten whole. With --yes it does it: the slots are overwritten with zeros on every member,
 /// so that neither parity nor index has them any more, and the index files in the index directory
 /// that name them are removed. Rows that outlive their packets (--keep-sessions) go with the index
-/// file that has them, and with them all others of overwritten packets in it. Later answers about these times say that packets were erased on request. Not while
-/// a recorder runs, and only when every member is there and whole. It may be broken off and done
-/// again. Copies elsewhere stay: extracts, holds, archives, index directories of others.
+/// file that has them, and with them all others of overwritten packets in it. Later answers about
+/// these times say that packets were erased on request. Not while a recorder runs, and only when
+/// every member is there and whole. It may be broken off and done again. Copies elsewhere stay:
+/// extracts, holds, archives, index directories of others.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -191,7 +192,7 @@ fn described(plan: &Plan, (is_whole, is_wanted): (bool, bool)) -> String {
     };
     let index_dir = page::safe::path(&plan.index_dir);
     let index = format!(
-        "index files:      of {index_dir}; a recorder that was given another --index-dir has its own"
+        "index files:      of {index_dir}; a recorder with another --index-dir has its own"
     );
     format!("{forgotten}\n{lost}\n{over}{kept}\n{index}{todo}\n")
 }
