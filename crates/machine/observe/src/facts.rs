@@ -244,10 +244,7 @@ fn processors(facts: &mut Facts) {
     }
 }
 
-/// What may be changed and not written yet, of one disk. In bytes it moves with free memory.
-const WRITEBACK: [&str; 2] = ["max_ratio", "strict_limit"];
-
-/// Attributes of devices that stand on others.
+/// What a device is that is built on others.
 const STACK: [&str; 11] = [
     "loop/offset",
     "dm/name",
@@ -261,6 +258,9 @@ const STACK: [&str; 11] = [
     "md/sync_action",
     "md/degraded",
 ];
+
+/// What may be changed and not written yet, of one disk. In bytes it moves with free memory.
+const WRITEBACK: [&str; 2] = ["max_ratio", "strict_limit"];
 
 fn blocks(facts: &mut Facts) {
     const QUEUE: [&str; 17] = [

@@ -49,8 +49,8 @@ pub(super) struct Syncs {
 }
 
 impl Syncs {
-    /// A call begins. What the descriptor leads to is asked for at once: the descriptor may be
-    /// another file's soon.
+    /// A call begins. What the descriptor leads to is asked for at once: it may be another file's
+    /// soon.
     pub(super) fn begun(
         &mut self,
         event: &TraceEvent,
