@@ -9,8 +9,7 @@ use rcgen::KeyPair;
 
 use crate::Error;
 use crate::issue::{certificate, own, revocations};
-use crate::ledger::{Issued, Kind, Ledger};
-use crate::serial::positive;
+use crate::ledger::{Issued, Kind, Ledger, positive};
 
 const KEY: &str = "ca.key";
 const CERTIFICATE: &str = "ca.pem";

@@ -10,8 +10,7 @@ use rcgen::{
 use time::{Duration, OffsetDateTime};
 
 use crate::Error;
-use crate::ledger::{Issued, Kind, Ledger};
-use crate::serial::positive;
+use crate::ledger::{Issued, Kind, Ledger, positive};
 
 /// Clocks of sensors and clients differ: what is issued counts a little earlier.
 const CLOCKS_S: i64 = 300;

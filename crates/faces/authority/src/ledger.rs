@@ -7,8 +7,6 @@ use core::fmt::Write as _;
 
 use units::{hex, unhex};
 
-use crate::serial::positive;
-
 /// What a certificate is for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
@@ -103,6 +101,13 @@ impl Ledger {
         let counting = named.filter(|issued| issued.counts(now_s));
         Some(counting.map(|issued| issued.revoked_s = Some(now_s)).count())
     }
+}
+
+/// A serial as certificates have it: a positive number of all bytes (RFC 5280, 4.1.2.2).
+pub(crate) fn positive(mut serial: [u8; 16]) -> [u8; 16] {
+    let [first, ..] = &mut serial;
+    *first = (*first & 0x7f) | 0x40;
+    serial
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ mod error;
 mod folder;
 mod issue;
 mod ledger;
-mod serial;
 
 pub use error::Error;
 pub use folder::{Authority, Enrolled, Wanted};

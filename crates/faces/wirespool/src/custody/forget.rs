@@ -67,7 +67,7 @@ impl ReceiptFlags {
 /// file that has them, and with them all others of overwritten packets in it. Later answers about
 /// these times say that packets were erased on request. Not while a recorder runs, and only when
 /// every member is there and whole. It may be broken off and done again. Copies elsewhere stay:
-/// extracts, holds, archives, index directories of others.
+/// extracts, holds, archives, other index directories.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
