@@ -233,7 +233,9 @@ impl Watched {
                 if self.ends == 0 {
                     plan.say(&format!("{}: process {}", self.job.name, daemon.id()));
                 }
-                self.before.iter_mut().for_each(|before| before.is_tried = true);
+                if let Some(before) = &mut self.before {
+                    before.is_tried = true;
+                }
                 self.state = State::Runs { daemon, since_ns: now_ns };
             }
             Err(error) => {

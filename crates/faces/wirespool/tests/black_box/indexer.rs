@@ -207,7 +207,11 @@ fn that_no_indexer_can_be_started_is_said_at_once() {
     let stream = capture(1_000_000_000, 10..10_010);
     let (said, heard) = std::sync::mpsc::channel();
     let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| drop(said.send(line))));
+    std::thread::spawn(move || {
+        for line in lines.map_while(Result::ok) {
+            drop(said.send(line));
+        }
+    });
     // What is behind the header is one long run of packets.
     let mut parts = stream[24..].chunks(1 << 12);
     let line = loop {
@@ -221,7 +225,9 @@ fn that_no_indexer_can_be_started_is_said_at_once() {
         }
     };
     assert!(line.contains("start the recorder again"), "{line}");
-    parts.for_each(|part| input.write_all(part).unwrap());
+    for part in parts {
+        input.write_all(part).unwrap();
+    }
     drop(input);
     assert!(child.wait().unwrap().success());
 }
