@@ -57,7 +57,7 @@ impl Work<'_> {
             tell(progress);
             self.flow()
         });
-        match aside.map_err(failed)? {
+        match aside.map_err(|error| failed(&error))? {
             Aside::Held { path, packets, completeness, .. } => {
                 let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 let cut_by = cut_by(&completeness);
@@ -83,8 +83,8 @@ impl Work<'_> {
 }
 
 /// What is wrong with the folder is not said of the volume.
-fn failed(error: hold::Error) -> Refused {
-    let why = match &error {
+fn failed(error: &hold::Error) -> Refused {
+    let why = match error {
         hold::Error::Extract(extract::Error::Output(error)) | hold::Error::Write(error) => {
             let is_full = matches!(error.kind(), StorageFull | QuotaExceeded);
             if is_full { Why::Full } else { Why::Unkept }
@@ -92,7 +92,7 @@ fn failed(error: hold::Error) -> Refused {
         hold::Error::Extract(error) => return refused(error),
         _ => Why::Unkept,
     };
-    Refused { why, ..Refused::because(&page::safe::with_causes(&error)) }
+    Refused { why, ..Refused::because(&page::safe::with_causes(error)) }
 }
 
 #[cfg(test)]
@@ -104,10 +104,10 @@ mod tests {
     #[test]
     fn what_is_wrong_with_the_folder_is_not_said_of_the_volume() {
         let output = |kind| hold::Error::Extract(extract::Error::Output(Error::from(kind)));
-        assert_eq!(failed(output(StorageFull)).why, Why::Full);
-        assert_eq!(failed(hold::Error::Write(Error::from(QuotaExceeded))).why, Why::Full);
-        assert_eq!(failed(output(PermissionDenied)).why, Why::Unkept);
+        assert_eq!(failed(&output(StorageFull)).why, Why::Full);
+        assert_eq!(failed(&hold::Error::Write(Error::from(QuotaExceeded))).why, Why::Full);
+        assert_eq!(failed(&output(PermissionDenied)).why, Why::Unkept);
         let of_volume = extract::Error::Indexer("it ended".to_owned());
-        assert_eq!(failed(hold::Error::Extract(of_volume)).why, Why::Unreadable);
+        assert_eq!(failed(&hold::Error::Extract(of_volume)).why, Why::Unreadable);
     }
 }

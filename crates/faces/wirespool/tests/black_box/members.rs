@@ -1,5 +1,7 @@
 //! A volume of several members from the command line, with one of them away for a while.
 
+#![expect(clippy::indexing_slicing, reason = "a test may stop at once")]
+
 use std::path::Path;
 
 use crate::machine::{CAPTURES, Loop, Volume, enter, run};
