@@ -55,7 +55,7 @@ pub struct Config {
     pub parent: Option<Parent>,
     /// What one request, and all of them, may take.
     pub bounds: Bounds,
-    /// The hidden verb of this program that calls [`work`](crate::work()).
+    /// The hidden verb of this program that calls `worker::work`.
     pub worker_verb: &'static str,
     /// What a worker gets of this process' environment.
     pub environment: Vec<(&'static str, String)>,
