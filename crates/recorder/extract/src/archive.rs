@@ -387,13 +387,8 @@ impl Archive {
 
     /// The segments from which sessions may go on in a part without an index: those before it of
     /// the same opening whose last packets came not longer before its first one than sessions may
-    /// be silent. Where the part is what a segment has no rows of, that one comes first. Those that
-    /// cannot be read are left out.
-    pub(crate) fn before(
-        &mut self,
-        part: &Part,
-        beside: Option<&Segment>,
-    ) -> Option<SegmentsBefore> {
+    /// be silent. Those that cannot be read are left out.
+    pub(crate) fn before(&mut self, part: &Part) -> Option<SegmentsBefore> {
         let slots = part.first.sequence.max(self.tail())..=part.last.sequence;
         let mut heads = slots.take(SLOTS_OF_FIRST).flat_map(|slot| self.reader.leading_heads(slot));
         let first = heads.find(|head| head.stripe.stripe >= part.first && is_data(head))?;
@@ -402,10 +397,7 @@ impl Archive {
         let since = at.plus_nanos(-Config::default().tcp_timeout_ns?);
         let segments = self.catalog.select(&(since..=Timestamp::MAX));
         let before = segments.iter().rev().filter(|entry| entry.summary.last < part.first);
-        let mut files = Vec::new();
-        files.extend(beside.and_then(|segment| segment.file().map(Vec::from).ok()));
-        let is_first_beside = !files.is_empty();
-        let mut bytes = beside.map_or(0, Segment::size_bytes);
+        let (mut files, mut bytes) = (Vec::new(), 0_u64);
         for entry in before {
             let Some(segment) = self.segment(entry) else { continue };
             bytes = bytes.saturating_add(segment.size_bytes());
@@ -414,7 +406,7 @@ impl Archive {
             }
             files.extend(segment.file().map(Vec::from));
         }
-        let before = SegmentsBefore { epoch, at, is_first_beside, files };
+        let before = SegmentsBefore { epoch, at, files };
         Some(before).filter(|before| !before.files.is_empty())
     }
 

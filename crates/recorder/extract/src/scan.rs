@@ -287,21 +287,9 @@ impl<'a> Scan<'a> {
         if flow.is_break() || !entry.summary.unindexed {
             return Ok(flow);
         }
-        self.rebuilt_rest((part, edge), (&segment, &entry), notes, visit)
-    }
-
-    /// Rows of what a segment has none of: with sessions that it has other rows of.
-    fn rebuilt_rest(
-        &mut self,
-        (part, edge): (&Part, Timestamp),
-        (segment, entry): (&Segment, &SegmentEntry),
-        notes: &mut Notes,
-        visit: &mut Visit<'_>,
-    ) -> Flow {
-        let has_rows = self.covered(segment, entry, notes)?;
-        let rest = Part { segment: None, ..*part };
-        let before = self.archive.before(&rest, Some(segment));
-        self.rebuilt(((&rest, before), &has_rows), (edge, false), notes, visit)
+        let has_rows = self.covered(&segment, &entry, notes)?;
+        let rest = (&Part { segment: None, ..*part }, None);
+        self.rebuilt((rest, &has_rows), (edge, false), notes, visit)
     }
 
     /// Rows of a part of which no index is left: with sessions that go on from those before.
@@ -312,7 +300,7 @@ impl<'a> Scan<'a> {
         visit: &mut Visit<'_>,
     ) -> Flow {
         notes.explain.segments_rebuilt += u64::from(part.segment.is_some());
-        let before = self.archive.before(part, None);
+        let before = self.archive.before(part);
         self.rebuilt(((part, before), &Covered::default()), (edge, is_apart), notes, visit)
     }
 

@@ -159,8 +159,6 @@ pub(crate) struct Before {
     pub(crate) number: u32,
     /// When the first packet of the run came, or earlier.
     pub(crate) at: Timestamp,
-    /// The run gets stripes that lie among the segment's own.
-    pub(crate) is_beside: bool,
     pub(crate) parquet_bytes: u64,
 }
 
@@ -546,7 +544,6 @@ fn put_before(out: &mut Out<'_>, before: &Before) {
     out.u32(before.epoch);
     out.u32(before.number);
     out.i64(before.at.0);
-    out.flag(before.is_beside);
     out.u64(before.parquet_bytes);
 }
 
@@ -556,7 +553,6 @@ fn get_before(fields: &mut In<'_>) -> Option<Before> {
         epoch: fields.u32()?,
         number: fields.u32()?,
         at: Timestamp(fields.i64()?),
-        is_beside: fields.flag()?,
         parquet_bytes: fields.u64()?,
     };
     Some(before).filter(|before| before.parquet_bytes <= BEFORE_BYTES_MAX)

@@ -115,8 +115,6 @@ pub struct SegmentsBefore {
     pub epoch: u32,
     /// No packet of the run came before.
     pub at: Timestamp,
-    /// The stripes of the run lie among those of the first segment, which have rows.
-    pub is_first_beside: bool,
     /// Their files, the newest first.
     pub files: Vec<Vec<u8>>,
 }
@@ -269,14 +267,13 @@ impl Owner {
     ///
     /// The next worker knows them, and no later one: who begins the run again says it again.
     pub fn resume(&mut self, run_kind: RunKind, segments: SegmentsBefore) {
-        let SegmentsBefore { epoch, at, is_first_beside, files } = segments;
+        let SegmentsBefore { epoch, at, files } = segments;
         let mut room = BEFORE_BYTES_MAX;
         for (file, number) in files.into_iter().zip(0..) {
             let parquet_bytes = to_u64(file.len());
             let Some(left) = room.checked_sub(parquet_bytes) else { break };
             room = left;
-            let is_beside = is_first_beside && number == 0;
-            let before = Before { run_kind, epoch, number, at, is_beside, parquet_bytes };
+            let before = Before { run_kind, epoch, number, at, parquet_bytes };
             self.before.push((before, file));
         }
     }

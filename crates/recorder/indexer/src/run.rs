@@ -117,8 +117,7 @@ impl Run {
         let columns: Vec<&str> =
             columns.into_iter().filter(|name| !name.starts_with("piece_")).collect();
         let all = Timestamp::MIN..=Timestamp::MAX;
-        let Before { number: segment_number, at, is_beside, .. } = *before;
-        let before = session::Before { segment: segment_number, at, is_beside };
+        let before = session::Before { segment: before.number, at: before.at };
         let read = segment.rows(Columns::Named(&columns), &all, &mut |_, row| {
             table.resume(row, before);
             ControlFlow::Continue(())

@@ -108,7 +108,7 @@ fn join(
         row.continues = true;
         let nearest = wholes.iter_mut().filter(near).min_by_key(|whole| whole.distance(&part));
         let Some(whole) = nearest else {
-            let before = Before { segment: 0, at: row.end, is_beside: false };
+            let before = Before { segment: 0, at: row.end };
             table.resume(row.clone(), before);
             wholes.push(part);
             continue;

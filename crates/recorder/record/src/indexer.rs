@@ -310,8 +310,7 @@ impl<'a> Run<'a> {
         let file =
             |entry: SegmentEntry| self.parts.keys.open(self.parts.read_back.index(entry.index)?);
         let files = entries.into_iter().filter_map(file).collect();
-        let is_first_beside = false;
-        self.parts.owner.resume(run_kind, SegmentsBefore { epoch, at, is_first_beside, files });
+        self.parts.owner.resume(run_kind, SegmentsBefore { epoch, at, files });
     }
 
     fn note_damage(&mut self) {

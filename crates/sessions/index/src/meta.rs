@@ -103,12 +103,6 @@ impl SegmentMeta {
         }
     }
 
-    /// Packets in no row may get one when somebody asks, so that no row is known to be a last one.
-    pub(crate) fn has_rest(&self) -> bool {
-        let left_out = self.left_out.iter().map(|left| left.packets);
-        self.unindexed_packets > left_out.fold(0, u64::saturating_add)
-    }
-
     /// The directory's view of the segment with `sessions` rows.
     pub(crate) fn summary(&self, sessions: u64) -> Summary {
         Summary {

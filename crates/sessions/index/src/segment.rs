@@ -401,11 +401,6 @@ impl Segment {
                 }
             }
         }
-        if self.meta.has_rest() {
-            for slice in &mut slices {
-                slice.continues = true;
-            }
-        }
         Ok(slices)
     }
 

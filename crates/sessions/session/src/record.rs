@@ -80,8 +80,6 @@ pub(crate) struct Detail {
     other_icmp: Option<(Side, u8, u8)>,
     /// Where the latest of its rows starts.
     latest_row: Option<Timestamp>,
-    /// Other packets of the session are counted elsewhere meanwhile: none of its rows is the last.
-    is_part: bool,
 }
 
 const _: () = assert!(size_of::<Detail>() == 448);
@@ -306,7 +304,6 @@ impl Detail {
             icmp: None,
             other_icmp: None,
             latest_row: None,
-            is_part: false,
         }
     }
 
@@ -323,7 +320,6 @@ impl Detail {
         }
         self.session_start = resumed.session_start;
         self.latest_row = Some(resumed.row_start);
-        self.is_part = resumed.is_beside;
         (self.vlan, self.mpls, self.icmp) = (resumed.vlan, resumed.mpls, resumed.icmp);
         (self.interface, self.tunnel) = (resumed.interface, resumed.tunnel);
     }
@@ -433,7 +429,7 @@ impl Detail {
             handshake_ns: self.tcp.handshake_ns,
             truncated_packets: core::mem::take(&mut self.truncated_packets).into(),
             fragments: core::mem::take(&mut self.fragments).into(),
-            continues: continues || is_before_others || self.is_part,
+            continues: continues || is_before_others,
             app: self.app(hot, state),
             names: self.names(continues),
             interface: self.interface,

@@ -38,8 +38,6 @@ pub(crate) struct Resumed {
     names: Option<Box<SparseNames>>,
     /// It was not over.
     continues: bool,
-    /// Packets of it may come in several runs: its other ones lie among those that come here.
-    pub(crate) is_beside: bool,
     /// Which of the segments it is from: newer ones were taken before.
     segment: u32,
 }
@@ -63,7 +61,6 @@ impl Resumed {
             app: row.app.filter(|app| app.by != AppBy::Port),
             names: (!row.names.is_none()).then(|| Box::new(row.names)),
             continues: row.continues,
-            is_beside: false,
             segment,
         }
     }
@@ -98,8 +95,7 @@ impl Resumed {
         let is_in_time = timeout_ns.is_none_or(|timeout| packet.time.since(self.end) <= timeout);
         // Which number the connection began with is not known any more.
         let is_another = packet.begins_connection && self.state != State::S0;
-        let may_go_on = self.continues || self.is_beside;
-        may_go_on && is_in_time && packet.time >= self.session_start && !is_another
+        self.continues && is_in_time && packet.time >= self.session_start && !is_another
     }
 }
 
@@ -110,8 +106,6 @@ pub struct Before {
     pub segment: u32,
     /// The first packet comes at about this time.
     pub at: Timestamp,
-    /// Packets come here that lie among those of the segment.
-    pub is_beside: bool,
 }
 
 /// A packet of which the table has no session.
@@ -135,7 +129,7 @@ impl Resumable {
     pub(crate) fn add(
         &mut self,
         row: SessionRow,
-        Before { segment, at, is_beside }: Before,
+        Before { segment, at }: Before,
         (config, vlan_in_key): (&Config, bool),
     ) {
         let key = Key::of_slice(&row, vlan_in_key);
@@ -144,8 +138,7 @@ impl Resumable {
         if timeout.is_some_and(|timeout| at.since(row.end) > timeout) {
             return;
         }
-        let mut new = Resumed::of(row, segment);
-        new.is_beside = is_beside;
+        let new = Resumed::of(row, segment);
         let new_bytes = new.memory_bytes();
         match self.sessions.entry(key) {
             Entry::Vacant(place) if self.bytes + new_bytes <= config.resumed_bytes_max() => {
@@ -162,10 +155,6 @@ impl Resumable {
 
     /// The session that a packet goes on with.
     pub(crate) fn take(&mut self, packet: &Asking, config: &Config) -> Option<Resumed> {
-        let resumed = self.sessions.get(&packet.key)?;
-        if resumed.is_beside {
-            return resumed.takes(packet, config).then(|| resumed.clone());
-        }
         let resumed = self.sessions.remove(&packet.key)?;
         self.bytes -= resumed.memory_bytes();
         Some(resumed).filter(|it| it.takes(packet, config))

@@ -156,7 +156,7 @@ fn resumed(bench: &mut Bench) {
         let mut row = SessionRow::new(tuple, Timestamp(0));
         row.continues = true;
         row.names.dns_names.push(number.to_string());
-        let before = Before { segment: 0, at: Timestamp(0), is_beside: false };
+        let before = Before { segment: 0, at: Timestamp(0) };
         bench.table.resume(row, before);
     }
 }

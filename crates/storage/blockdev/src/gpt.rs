@@ -72,8 +72,8 @@ pub fn write(path: &Path) -> Result<Partition, Error> {
     Ok(partition)
 }
 
-/// Takes away the table that [`write()`] has put on a disk: where nothing came of what it was for, it
-/// would be in the way of the next one. Nothing of the partition is kept.
+/// Takes away the table that [`write()`] has put on a disk: where nothing came of what it was for,
+/// it would be in the way of the next one. Nothing of the partition is kept.
 pub fn erase(path: &Path) -> Result<(), Error> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).custom_flags(libc::O_EXCL);

@@ -172,10 +172,7 @@ fn sought(volume: &Volume, sought: &Sought<'_>) -> (Vec<Found>, Completeness) {
     let clock = ManualClock::new(Timestamp(0));
     let report = find_columns(&volume.options(), sought, &clock, &mut |event| {
         if let Event::Found(found) = event {
-            let mut found = found.clone();
-            // Where rows are made on the way, they come later than others of the same time.
-            found.rows.sort();
-            all.push(found);
+            all.push(found.clone());
         }
         ControlFlow::Continue(())
     });
@@ -219,20 +216,10 @@ fn extracted(volume: &Volume, text: &str, whole_sessions: bool) -> Vec<(i128, Ve
     read(&out).frames.into_iter().map(|frame| (frame.time_ns, frame.data)).collect()
 }
 
-/// What has no rows until somebody asks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Without {
-    Nothing,
-    /// The newest segment.
-    NewestIndex,
-    /// Every third piece.
-    SomeRows,
-}
-
 /// How rows are cut: by time, and where segments end; and everything has rows.
-fn cuts() -> impl Strategy<Value = (Option<i64>, usize, Without)> {
+fn cuts() -> impl Strategy<Value = (Option<i64>, usize, bool)> {
     let slice_s = prop_oneof![Just(None), (1_i64..120).prop_map(Some)];
-    (slice_s, prop_oneof![1_usize..4, Just(usize::MAX)], Just(Without::Nothing))
+    (slice_s, prop_oneof![1_usize..4, Just(usize::MAX)], Just(false))
 }
 
 /// Volumes with the same packets, recorded once or several times.
@@ -247,14 +234,13 @@ fn recorded(traffic: &Traffic, how: How, times: usize) -> Volume {
 fn agree(
     traffic: &Traffic,
     (sessions, times): (usize, usize),
-    (slice_s, segment_pieces, without): (Option<i64>, usize, Without),
+    (slice_s, segment_pieces, crash): (Option<i64>, usize, bool),
     questions: &[String],
 ) -> Result<(), TestCaseError> {
     let length_ns = slice_s.map(|seconds| seconds * NANOS_PER_SECOND);
     let config = Config { slice_ns: length_ns, ..endless() };
     let (piece_bytes, segment_pieces) = (16 << 10, Some(segment_pieces));
-    let (crash, late) = (without == Without::NewestIndex, without == Without::SomeRows);
-    let how = How { piece_bytes, segment_pieces, config, crash, late, ..How::default() };
+    let how = How { piece_bytes, segment_pieces, config, crash, ..How::default() };
     let cut = recorded(traffic, how, times);
     let one = How { piece_bytes, segment_pieces: Some(usize::MAX), ..How::default() };
     let one = recorded(traffic, one, times);
@@ -329,23 +315,7 @@ proptest! {
     ) {
         let within = |talk: Talk| Talk { gap_s: talk.gap_s.min(59), ..talk };
         let talks: Vec<Talk> = talks.into_iter().map(within).collect();
-        let cuts = (slice_s, pieces, Without::NewestIndex);
-        agree(&traffic(&talks), (talks.len(), 1), cuts, &questions)?;
-    }
-
-    /// The indexer had no time for some pieces, among others of the same segment that have rows.
-    /// None of them is the first one: what began in it would have two beginnings.
-    #[test]
-    fn answers_are_those_of_one_row_each_where_pieces_have_no_rows(
-        talks in talks(), (slice_s, pieces, _) in cuts(), questions in questions()
-    ) {
-        let at_once = |talk: Talk| Talk {
-            begin_s: talk.begin_s % 5,
-            gap_s: talk.gap_s.clamp(5, 59),
-            ..talk
-        };
-        let talks: Vec<Talk> = talks.into_iter().map(at_once).collect();
-        let cuts = (slice_s, pieces, Without::SomeRows);
+        let cuts = (slice_s, pieces, true);
         agree(&traffic(&talks), (talks.len(), 1), cuts, &questions)?;
     }
 }

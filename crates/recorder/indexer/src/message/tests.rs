@@ -33,8 +33,7 @@ pub(crate) fn closing() -> Closing {
 
 pub(crate) fn before() -> Before {
     let (number, at, parquet_bytes) = (3, Timestamp(-4), BEFORE_BYTES_MAX);
-    let is_beside = true;
-    Before { run_kind: RunKind::Past, epoch: 9, number, at, is_beside, parquet_bytes }
+    Before { run_kind: RunKind::Past, epoch: 9, number, at, parquet_bytes }
 }
 
 pub(crate) fn stripe() -> StripeAt {

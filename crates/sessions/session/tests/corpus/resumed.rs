@@ -68,7 +68,7 @@ fn both_ways(
     let mut by_start = rows_before.clone();
     by_start.sort_by_key(|row| row.start);
     let at = behind.first().map_or(Timestamp::MAX, |packet| packet.timestamp);
-    let last_row = Before { segment: 0, at, is_beside: false };
+    let last_row = Before { segment: 0, at };
     for row in by_start {
         second.resume(row, last_row);
     }
