@@ -80,7 +80,9 @@ impl PacketSocket {
         check(status)
     }
 
-    /// The `ARPHRD_` number of the bound interface; `None` once it has been removed.
+    /// The `ARPHRD_` number of the bound interface; `None` once it has been removed, or is being:
+    /// then the kernel has no interface of the socket's number any more, and says no type and no
+    /// length of an address (`packet_getname`). No type has both.
     pub(super) fn hardware_type(&self) -> io::Result<Option<u16>> {
         let mut address = empty_address();
         let mut len = len_of::<sockaddr_ll>();
@@ -89,7 +91,8 @@ impl PacketSocket {
             libc::getsockname(self.fd.as_raw_fd(), (&raw mut address).cast(), &raw mut len)
         };
         check(status)?;
-        Ok((address.sll_ifindex == self.index).then_some(address.sll_hatype))
+        let is_there = (address.sll_hatype, address.sll_halen) != (0, 0);
+        Ok((address.sll_ifindex == self.index && is_there).then_some(address.sll_hatype))
     }
 
     /// Lets only those packets in that the program accepts, cut to what it returns.
