@@ -9,8 +9,7 @@ use std::thread;
 use format::directory::SegmentEntry;
 use format::head::{Head, Kind, StripeId, VolumeId};
 use index::{Catalog, Files, Identity, IndexKeys, LookUp, Needed, Segment};
-use indexer::{BEFORE_BYTES_MAX, SegmentsBefore, Workers};
-use session::Config;
+use indexer::{SegmentsBefore, Workers};
 use units::Timestamp;
 use volume::{Reader, Span};
 
@@ -385,36 +384,27 @@ impl Archive {
         drop(self.catalog.make_groups(self.cache.as_ref(), &self.behind));
     }
 
-    /// The segments from which sessions may go on in a part without an index: those before it of
-    /// the same opening whose last packets came not longer before its first one than sessions may
-    /// be silent. Those that cannot be read are left out.
+    /// The segments from which sessions may go on in a part without an index, as far as they can be
+    /// read.
     pub(crate) fn before(&mut self, part: &Part) -> Option<SegmentsBefore> {
         let slots = part.first.sequence.max(self.tail())..=part.last.sequence;
         let mut heads = slots.take(SLOTS_OF_FIRST).flat_map(|slot| self.reader.leading_heads(slot));
         let first = heads.find(|head| head.stripe.stripe >= part.first && is_data(head))?;
         let (epoch, at) = (first.stripe.epoch, first.stripe.time_min);
         drop(heads);
-        let since = at.plus_nanos(-Config::default().tcp_timeout_ns?);
-        let segments = self.catalog.select(&(since..=Timestamp::MAX));
-        let before = segments.iter().rev().filter(|entry| entry.summary.last < part.first);
-        let (mut files, mut bytes) = (Vec::new(), 0_u64);
-        for entry in before {
-            let Some(segment) = self.segment(entry) else { continue };
-            bytes = bytes.saturating_add(segment.size_bytes());
-            if segment.meta().epoch != epoch || bytes > BEFORE_BYTES_MAX {
-                break;
-            }
-            files.extend(segment.file().map(Vec::from));
-        }
-        let before = SegmentsBefore { epoch, at, files };
-        Some(before).filter(|before| !before.files.is_empty())
+        let mut known = self.catalog.select(&(Timestamp::MIN..=Timestamp::MAX));
+        known.reverse();
+        let entries = SegmentsBefore::among(&known, part.first, at);
+        let segments = entries.iter().filter_map(|entry| self.segment(entry).ok()?);
+        let files = segments.filter_map(|segment| segment.file().map(Vec::from).ok()).collect();
+        Some(SegmentsBefore { epoch, at, files })
     }
 
-    /// The index of a segment, from the cache or the ring, where it is whole in either.
-    fn segment(&mut self, entry: &SegmentEntry) -> Option<Segment> {
+    /// The index of a segment, from the cache or the ring; `None` where it is whole in neither.
+    pub(crate) fn segment(&mut self, entry: &SegmentEntry) -> Result<Option<Segment>, Error> {
         match self.catalog.look_up(entry, self.cache.as_ref(), &Needed::default()) {
-            LookUp::Found(segment) => Some(*segment),
-            LookUp::RuledOut(_) | LookUp::Absent => self.reload(entry).ok().flatten(),
+            LookUp::Found(segment) => Ok(Some(*segment)),
+            LookUp::RuledOut(_) | LookUp::Absent => self.reload(entry),
         }
     }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use format::head::StripeId;
 use format::session_row::SessionRow;
-use index::{Columns, Files, LookUp, Needed, Segment};
+use index::{Columns, Files, Segment};
 use units::{Clock, Times, Timestamp};
 
 use crate::archive::Archive;
@@ -41,13 +41,8 @@ pub fn kept_rows(
         if !segments.contains(&entry.summary.first) {
             continue;
         }
-        let found = archive.catalog.look_up(&entry, archive.cache.as_ref(), &Needed::default());
-        let segment = match found {
-            LookUp::Found(segment) => Some(*segment),
-            LookUp::Absent | LookUp::RuledOut(_) => archive.reload(&entry)?,
-        };
         // Of a segment without a whole index nothing but the packets is left.
-        let Some(segment) = segment else { continue };
+        let Some(segment) = archive.segment(&entry)? else { continue };
         let mut times: Option<(Timestamp, Timestamp)> = None;
         let all = Timestamp::MIN..=Timestamp::MAX;
         segment.rows(Columns::Named(&[PIECES]), &all, &mut |_, row| {

@@ -19,6 +19,7 @@ use core::ops::Range;
 use core::time::Duration;
 
 use device::{Pool, Shared};
+use format::directory::SegmentEntry;
 use format::head::{StripeId, VolumeId};
 use host::Heard;
 use index::Encoded;
@@ -117,6 +118,27 @@ pub struct SegmentsBefore {
     pub at: Timestamp,
     /// Their files, the newest first.
     pub files: Vec<Vec<u8>>,
+}
+
+impl SegmentsBefore {
+    /// Those of some segments, the newest first, that lie before the stripe `first`, and whose
+    /// packets came not longer before `at` than sessions may be silent: as many as are handed over.
+    pub fn among(
+        newest_first: &[SegmentEntry],
+        first: StripeId,
+        at: Timestamp,
+    ) -> Vec<SegmentEntry> {
+        let timeout = Config::default().tcp_timeout_ns.unwrap_or(i64::MAX);
+        let may_go_on = |entry: &&SegmentEntry| {
+            entry.summary.last < first && at.since(entry.summary.time_max) <= timeout
+        };
+        let mut bytes = 0_u64;
+        let fits = |entry: &&SegmentEntry| {
+            bytes = bytes.saturating_add(entry.bytes);
+            bytes <= BEFORE_BYTES_MAX
+        };
+        newest_first.iter().filter(may_go_on).take_while(fits).copied().collect()
+    }
 }
 
 /// What came of what was handed over.

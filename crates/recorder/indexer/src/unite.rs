@@ -23,7 +23,7 @@ struct Whole {
 impl Whole {
     fn of(row: &SessionRow) -> Self {
         let SessionRow { session_start, start, end, .. } = *row;
-        let is_begun = row.begins_connection();
+        let is_begun = row.history.is_from_syn();
         Self { session_start, start, end, is_begun, is_in_table: false }
     }
 
@@ -49,7 +49,7 @@ impl Whole {
         if late.session_start >= self.session_start {
             return !late.is_begun;
         }
-        // Its earlier rows say when it before.
+        // Its earlier rows say when it began.
         !self.is_begun && self.session_start >= begin
     }
 }
@@ -108,16 +108,15 @@ fn join(
         row.continues = true;
         let nearest = wholes.iter_mut().filter(near).min_by_key(|whole| whole.distance(&part));
         let Some(whole) = nearest else {
-            let before = Before { segment: 0, at: row.end };
-            table.resume(row.clone(), before);
+            table.resume(row.clone(), Before { segment: 0, at: row.end });
             wholes.push(part);
             continue;
         };
-        let before = whole.session_start;
+        let known_start = whole.session_start;
         whole.add(&part);
-        whole.session_start = before.min(part.session_start);
+        whole.session_start = known_start.min(part.session_start);
         row.session_start = whole.session_start;
-        for row in ended.iter_mut().filter(|row| row.session_start == before) {
+        for row in ended.iter_mut().filter(|row| row.session_start == known_start) {
             // None of them is behind all others for certain.
             (row.session_start, row.continues) = (whole.session_start, true);
         }

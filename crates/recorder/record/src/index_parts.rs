@@ -6,13 +6,13 @@ use indexer::{Death, Owner};
 use stage::Sender;
 use units::Clock;
 
-use crate::events::Events;
 use crate::late::Late;
 use crate::read_back::ReadBack;
 use crate::segment::SegmentLimits;
 use crate::status::SharedStatus;
 use crate::task::Task;
 use crate::watchdog::Waits;
+use events::Events;
 
 /// What the thread is made of.
 pub(crate) struct Indexer<'a> {

@@ -28,16 +28,16 @@ use units::number::to_u64;
 use volume::Reader;
 
 use crate::backlog::{self, Backlog, Stretch};
-use crate::events::EventKind;
 use crate::index_parts::{Indexer, Resumes};
 use crate::index_queue::{FromRing, Queued};
 use crate::late::{self, Left};
 use crate::memory::PENDING_BYTES_MAX;
 use crate::poison::Poison;
-use crate::segment::{OpenSegment, segments_before};
+use crate::segment::OpenSegment;
 use crate::status::{IndexerReport, WriterStatus, status_of};
 use crate::task::Task;
 use crate::watchdog::Wait;
+use events::EventKind;
 
 /// How often due segments and durable indexes are looked for while nothing arrives.
 const TICK: Duration = Duration::from_millis(100);
@@ -305,7 +305,7 @@ impl<'a> Run<'a> {
         if self.resumes == Resumes::Nothing || is_away || !self.parts.has_sessions {
             return;
         }
-        let entries = segments_before(&self.parts.catalog.directory(), first, at);
+        let entries = SegmentsBefore::among(&self.parts.catalog.directory(), first, at);
         // Without the key sessions begin anew.
         let file =
             |entry: SegmentEntry| self.parts.keys.open(self.parts.read_back.index(entry.index)?);

@@ -12,7 +12,6 @@ use units::Clock;
 use volume::{Reader, Retention};
 
 use crate::error::Error;
-use crate::events::Events;
 use crate::index_parts::Indexer;
 use crate::index_queue::FromRing;
 use crate::indexer::Run;
@@ -24,6 +23,7 @@ use crate::segment::SegmentLimits;
 use crate::status::{IndexerReport, SharedStatus, status_of};
 use crate::task::Task;
 use crate::watchdog::Waits;
+use events::Events;
 
 /// Status, way to the ring writer, columns for it, index directory.
 pub(crate) type Shared<'a> = (&'a SharedStatus, Sender<Task>, Pool, &'a (dyn Files + Sync));

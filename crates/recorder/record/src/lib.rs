@@ -71,9 +71,6 @@ mod task;
 mod watchdog;
 mod way;
 
-// Files of this crate name it as they name a module.
-use ::events;
-
 pub use ::indexer::GaveWay;
 pub use ::selection::{Class, ClassError, Keep};
 pub use account::{Account, Loss, QueueAccount};

@@ -1,14 +1,11 @@
-//! The account of a segment under way: which stripes it covers, when it ends, and from which ones
-//! before it sessions go on. Its rows are the indexer's.
+//! The account of a segment under way: which stripes it covers, and when it ends. Its rows are the
+//! indexer's.
 
 use core::mem;
 
-use format::directory::SegmentEntry;
 use format::head::StripeId;
 use index::{Identity, LeftOut};
-use indexer::{BEFORE_BYTES_MAX, Closing, Rest, RunKind, Stripe, Taken, Times};
-use session::Config;
-use units::Timestamp;
+use indexer::{Closing, Rest, RunKind, Stripe, Taken, Times};
 use units::number::to_u64;
 
 use crate::late::Left;
@@ -163,25 +160,4 @@ impl OpenSegment {
             rest,
         }
     }
-}
-
-/// The segments before the stripe `first`, the newest first, whose packets came not longer before
-/// `at` than sessions may be silent: as many as the indexer is given.
-pub(crate) fn segments_before(
-    newest_first: &[SegmentEntry],
-    first: StripeId,
-    at: Timestamp,
-) -> Vec<SegmentEntry> {
-    let timeout = Config::default().tcp_timeout_ns.unwrap_or(i64::MAX);
-    let may_go_on = |entry: &&SegmentEntry| {
-        let summary = &entry.summary;
-        let is_in_ring = entry.index.sequence > 0;
-        is_in_ring && summary.last < first && at.since(summary.time_max) <= timeout
-    };
-    let mut bytes = 0_u64;
-    let fits = |entry: &&SegmentEntry| {
-        bytes = bytes.saturating_add(entry.bytes);
-        bytes <= BEFORE_BYTES_MAX
-    };
-    newest_first.iter().filter(may_go_on).take_while(fits).copied().collect()
 }

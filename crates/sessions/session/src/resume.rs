@@ -77,10 +77,6 @@ impl Resumed {
         Tcp::resumed(self.state, self.history, self.handshake_ns)
     }
 
-    fn is_over(&self) -> bool {
-        self.tcp().is_over()
-    }
-
     /// What the parsers had found.
     pub(crate) fn names(&self) -> Option<PackedNames> {
         let names = self.names.as_deref()?;
@@ -91,7 +87,7 @@ impl Resumed {
 
     /// Whether a packet of the same key is one of the session, by the rules of a table that has it.
     fn takes(&self, packet: &Asking, config: &Config) -> bool {
-        let timeout_ns = config.timeout_ns(packet.key.proto(), self.is_over());
+        let timeout_ns = config.timeout_ns(packet.key.proto(), self.tcp().is_over());
         let is_in_time = timeout_ns.is_none_or(|timeout| packet.time.since(self.end) <= timeout);
         // Which number the connection began with is not known any more.
         let is_another = packet.begins_connection && self.state != State::S0;
@@ -133,9 +129,7 @@ impl Resumable {
         (config, vlan_in_key): (&Config, bool),
     ) {
         let key = Key::of_slice(&row, vlan_in_key);
-        // One that has ended is kept as long: an older row of it says that it goes on.
-        let timeout = config.timeout_ns(key.proto(), false);
-        if timeout.is_some_and(|timeout| at.since(row.end) > timeout) {
+        if !may_go_on(&key, row.end, (at, config)) {
             return;
         }
         let new = Resumed::of(row, segment);
@@ -164,10 +158,16 @@ impl Resumable {
     pub(crate) fn expire(&mut self, now: Timestamp, config: &Config) {
         let bytes = &mut self.bytes;
         self.sessions.retain(|key, resumed| {
-            let timeout = config.timeout_ns(key.proto(), resumed.is_over());
-            let is_kept = timeout.is_none_or(|timeout| now.since(resumed.end) <= timeout);
+            let is_kept = may_go_on(key, resumed.end, (now, config));
             *bytes -= if is_kept { 0 } else { resumed.memory_bytes() };
             is_kept
         });
     }
+}
+
+/// Whether a session whose newest row ends at `end` has not been silent for too long at `now`. One
+/// that has ended counts as long as any: an older row of it says that it goes on.
+fn may_go_on(key: &Key, end: Timestamp, (now, config): (Timestamp, &Config)) -> bool {
+    let timeout = config.timeout_ns(key.proto(), false);
+    timeout.is_none_or(|timeout| now.since(end) <= timeout)
 }

@@ -2,7 +2,7 @@
 
 use app::signature;
 use app::{Budget, Findings, Side};
-use format::session_row::{SessionRow, begins_connection};
+use format::session_row::SessionRow;
 use units::Timestamp;
 use wire::{
     Address, Decoded, Fragment, TcpHeader, Transport, decode_datagram, decode_into,
@@ -143,17 +143,16 @@ impl Table {
 
     /// The session that is alive with this key.
     pub fn live(&self, key: &Key) -> Option<Live> {
-        let slot = self.slots.find(key.hashed(&self.hasher), |slot| self.hot(slot).key == *key)?;
+        let slot = self.slot_of(key, key.hashed(&self.hasher))?;
         let (hot, detail) = (self.hot(slot), self.detail(slot));
         let session_start = detail.begin(hot);
-        let is_begun = begins_connection(&detail.tcp.history);
+        let is_begun = detail.tcp.history.is_from_syn();
         Some(Live { session_start, latest: hot.latest, is_begun })
     }
 
     /// The live session with this key began then, at an earlier packet, which is counted elsewhere.
     pub fn set_back(&mut self, key: &Key, session_start: Timestamp) {
-        let hash = key.hashed(&self.hasher);
-        let slot = self.slots.find(hash, |slot| self.hot(slot).key == *key);
+        let slot = self.slot_of(key, key.hashed(&self.hasher));
         if let Some(detail) = slot.and_then(|slot| self.detail.get_mut(index(slot))) {
             detail.set_back(session_start);
         }
@@ -295,9 +294,12 @@ impl Table {
     }
 
     fn find(&self, arrival: &Arrival<'_>) -> Option<u32> {
-        let (hash, address) = (self.hash_of(arrival), arrival.address);
-        let is_it = |slot| self.hot(slot).key == address.key;
-        self.slots.find(hash, is_it)
+        self.slot_of(&arrival.address.key, self.hash_of(arrival))
+    }
+
+    #[inline]
+    fn slot_of(&self, key: &Key, hash: u64) -> Option<u32> {
+        self.slots.find(hash, |slot| self.hot(slot).key == *key)
     }
 
     /// Reads what the packets will need. The answers are of no use, for the packets before may

@@ -160,6 +160,11 @@ impl History {
         }
     }
 
+    /// The connection was seen from its first SYN on.
+    pub fn is_from_syn(&self) -> bool {
+        self.as_str().starts_with('S')
+    }
+
     /// The letters as text.
     pub fn as_str(&self) -> &str {
         let letters = self.letters.get(..usize::from(self.len)).expect("the length counts letters");
@@ -186,11 +191,6 @@ impl fmt::Debug for History {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self.as_str(), f)
     }
-}
-
-/// Whether a connection with this history was seen from its first SYN on.
-pub fn begins_connection(history: &History) -> bool {
-    history.as_str().starts_with('S')
 }
 
 /// More letters than a history has, or others than ASCII.
@@ -242,9 +242,7 @@ impl SparseNames {
             self.read.get_or_init(|| unpacked(&packed));
         }
     }
-}
 
-impl SparseNames {
     /// Adds the names of another row of the session.
     fn add(&mut self, other: &Self) {
         if other.is_none() {
@@ -378,11 +376,6 @@ impl SessionRow {
             CommunityId::of(&tuple, Some((kind.parse().ok()?, code.parse().ok()?)))
         });
         CommunityId::of(&self.tuple, self.icmp).into_iter().chain(others)
-    }
-
-    /// It is of a connection that was seen from its first SYN on.
-    pub fn begins_connection(&self) -> bool {
-        begins_connection(&self.history)
     }
 
     /// The first slice of a session of which nothing is known but its tuple and when it began: no
