@@ -9,4 +9,5 @@
 pub mod calls;
 pub mod io;
 pub mod machine;
+mod quota;
 pub mod recorder;

@@ -457,23 +457,28 @@ fn flushes_and_discards_that_take_the_time_are_found() {
     is(&of(many("D", 1 << 20, 5)), &[]);
 }
 
+/// A hundred discards of a mebibyte, each of which takes nearly four milliseconds.
+fn discards(process: u32, disk: DeviceNumber) -> Vec<TraceEvent> {
+    let one = |number: u64| {
+        let mut events = request(number * 4000, process, "D", (in_file(0), 1 << 20));
+        events.get_mut(2).expect("it ends").time_ns += 3_800_000;
+        for event in &mut events {
+            match &mut event.happened {
+                Happened::Queued(request)
+                | Happened::Issued(request)
+                | Happened::Completed(request) => request.device = disk,
+                _ => {}
+            }
+        }
+        events
+    };
+    (0..100).flat_map(one).collect()
+}
+
 #[test]
 fn discards_are_of_who_asks_for_them_and_of_what_is_mounted_on_that_disk() {
     let of = |process, options, disk| {
-        let one = |number: u64| {
-            let mut events = request(number * 4000, process, "D", (in_file(0), 1 << 20));
-            events[2].time_ns += 3_800_000;
-            for event in &mut events {
-                match &mut event.happened {
-                    Happened::Queued(request)
-                    | Happened::Issued(request)
-                    | Happened::Completed(request) => request.device = disk,
-                    _ => {}
-                }
-            }
-            events
-        };
-        let events = (0..100).flat_map(one).collect();
+        let events = discards(process, disk);
         let report = diagnose(&seen(Made { events, options, ..Made::default() }));
         is(&report, &["io.discards"]);
         let Finding { evidence, cause, remedies, .. } = &report.findings[0].finding;
@@ -568,21 +573,8 @@ fn writes_that_are_durable_when_they_return_are_waited_for_as_calls_are() {
 
 #[test]
 fn a_wait_for_one_disk_follows_from_nothing_on_another() {
-    let discards = |disk| {
-        let mut events = Vec::new();
-        for number in 0..100 {
-            let mut life = request(number * 4000, BACKUP, "D", (in_file(0), 1 << 20));
-            life[2].time_ns += 3_800_000;
-            for event in &mut life {
-                match &mut event.happened {
-                    Happened::Queued(request)
-                    | Happened::Issued(request)
-                    | Happened::Completed(request) => request.device = disk,
-                    _ => {}
-                }
-            }
-            events.extend(life);
-        }
+    let explains = |disk| {
+        let mut events = discards(BACKUP, disk);
         for number in 0..100 {
             let (process, thread) = (RECORDER, RECORDER);
             let mut add = |at_us: u64, happened| {
@@ -596,8 +588,8 @@ fn a_wait_for_one_disk_follows_from_nothing_on_another() {
         let at = report.findings.iter().position(|it| it.kind == "io.sync_waits").unwrap();
         report.explanation(at).map(|at| report.findings[at].kind)
     };
-    assert_eq!(discards(DISK), None);
-    assert_eq!(discards(OTHER), Some("io.discards"));
+    assert_eq!(explains(DISK), None);
+    assert_eq!(explains(OTHER), Some("io.discards"));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
+use findings::words::{plural, some};
 use network::sockets::{TcpInfo, TcpState};
 
 use super::super::history::NamespaceHistory;
@@ -93,10 +94,21 @@ impl Member<'_> {
         (segments, self.gained(|info| info.bytes_acked))
     }
 
+    /// How long there was something to send for each segment: under way, or held back here.
+    pub(super) fn busy_us_each(&self) -> Option<u64> {
+        self.gained(|info| info.busy_us).checked_div(self.sent().0)
+    }
+
     /// Both ends, with their processes.
     pub(super) fn line(&self, machine: &Machine<'_>) -> String {
         machine.line(self.key, self.track)
     }
+}
+
+/// How many connections, and which.
+pub(super) fn lines(machine: &Machine<'_>, members: &[&Member<'_>]) -> String {
+    let which = some(members.iter().map(|member| member.line(machine)));
+    format!("{}: {which}", plural(members.len(), "connection"))
 }
 
 /// Open connections by what they belong to.

@@ -129,3 +129,8 @@ fn end(at: SocketAddr, owner: Option<&Arc<Owner>>) -> String {
         None => at.to_string(),
     }
 }
+
+/// The process that owns a socket, where it is known.
+pub(super) fn program(owner: Option<&Owner>) -> String {
+    owner.map_or_else(|| "a program".to_owned(), ToString::to_string)
+}

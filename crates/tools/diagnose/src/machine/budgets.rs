@@ -4,11 +4,10 @@ use observe::budgets::{Budget, MemoryBudget, ProcessorBudget, TaskBudget};
 use units::ByteSize;
 
 use super::seen::{BudgetUse, MachineWatch};
+use crate::quota::{self, UsedUp};
 use findings::words::{percent, process, processes, some, time};
 use findings::{Finding, Found, Remedy, Severity, Subject};
 
-/// Hundredths of the periods in which a group was stopped at least.
-const THROTTLED: u64 = 10;
 /// Hundredths of the watch: from there on it is a problem.
 const LONG: u64 = 30;
 /// Pages that a group lost and needed again, a second: 1 MiB.
@@ -66,12 +65,15 @@ fn throttled(
     let periods = after.periods.saturating_sub(before.periods);
     let stopped = after.throttled.saturating_sub(before.throttled);
     let stopped_ns = after.throttled_us.saturating_sub(before.throttled_us).saturating_mul(1000);
-    if periods < 5 || stopped.saturating_mul(100) < periods.saturating_mul(THROTTLED) {
+    let Budget { folder, name, .. } = &group.after;
+    let ProcessorBudget { quota_us, period_us, unlimited, .. } = after;
+    let file = &folder.join(after.file);
+    let quota = UsedUp { file, unlimited, quota_us, period_us, periods, stopped };
+    if !quota.is_often() {
         return None;
     }
     let is_long = stopped_ns.saturating_mul(100) >= watch.ns.saturating_mul(LONG);
-    let Budget { folder, name, .. } = &group.after;
-    let file = folder.join(after.file);
+    let stopped_for = format!("stopped for {} in all, added up over processors", time(stopped_ns));
     Some(Finding {
         kind: "host.cgroup_cpu",
         severity: if is_long { Severity::Problem } else { Severity::Warning },
@@ -79,26 +81,11 @@ fn throttled(
         what: format!(
             "{} waits for the processor quota of its cgroup {name}: {} of one processor",
             names(watch, group),
-            percent(after.quota_us, after.period_us),
+            percent(quota_us, period_us),
         ),
-        evidence: vec![
-            format!("{}: {} us in {} us", file.display(), after.quota_us, after.period_us),
-            format!("it had used that up in {stopped} of {periods} periods, and stood still then"),
-            format!("stopped for {} in all, added up over processors", time(stopped_ns)),
-        ],
-        cause: "The kernel stops a group until the next period once it has used up its quota, \
-                whether processors are idle or not: answers come late by up to a period."
-            .to_owned(),
-        remedies: vec![
-            Remedy {
-                what: "a higher quota, or none: who runs the group has set it (a container's \
-                       limit, CPUQuota= of systemd)"
-                    .to_owned(),
-                now: vec![format!("echo {} > '{}'", after.unlimited, file.display())],
-                for_good: Vec::new(),
-            },
-            Remedy::by_hand("fewer threads at once: all of them use the same quota up"),
-        ],
+        evidence: quota.evidence().into_iter().chain([stopped_for]).collect(),
+        cause: format!("{}: answers come late by up to a period.", quota::CAUSE),
+        remedies: quota.remedies(),
     })
 }
 
@@ -134,6 +121,11 @@ fn killed(
     })
 }
 
+/// At its limit, as far as a look in between can show it.
+fn is_nearly_full(used: u64, limit: u64) -> bool {
+    used.saturating_mul(10) >= limit.saturating_mul(9)
+}
+
 /// A group that lives from hand to mouth: it is at its limit, and needs again what it gave up.
 fn at_limit(
     watch: &MachineWatch,
@@ -143,7 +135,7 @@ fn at_limit(
 ) -> Option<Finding> {
     let hits = after.hits.saturating_sub(before.hits);
     let refaults = after.refaults.saturating_sub(before.refaults);
-    let is_full = after.used.saturating_mul(10) >= after.limit.saturating_mul(9);
+    let is_full = is_nearly_full(after.used, after.limit);
     let each_s = units::number::per_second(refaults, watch.ns);
     if hits == 0 || !is_full || each_s < REFAULTS {
         return None;
@@ -182,7 +174,7 @@ fn refused(
     after: TaskBudget,
 ) -> Option<Finding> {
     let refused = after.refused.saturating_sub(before.refused);
-    let is_full = after.used.saturating_mul(10) >= after.limit.saturating_mul(9);
+    let is_full = is_nearly_full(after.used, after.limit);
     let Budget { folder, name, .. } = &group.after;
     (refused > 0 && is_full).then(|| Finding {
         kind: "host.cgroup_tasks",

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use super::super::ends::plain;
 use super::super::explain::Found;
-use super::super::machine::Machine;
+use super::super::machine::{Machine, program};
 use super::super::net::reverse_path;
 use super::super::queue;
 use super::place::{Place, path};
@@ -78,8 +78,7 @@ fn why(
     let there = machine.namespace_of(inode, remote.ip());
     let listener = there.and_then(|there| machine.listeners(there, remote.port()).next());
     if let (Some(there), Some(listener)) = (there, listener) {
-        let owner = listener.owner.as_ref();
-        let program = owner.map_or_else(|| "a program".to_owned(), ToString::to_string);
+        let program = program(listener.owner.as_deref());
         let inside = machine.inside(there);
         return match queue::drops(listener) {
             Some(0) => (

@@ -12,7 +12,7 @@ use units::ByteSize;
 
 use crate::findings::explain::Found;
 use crate::findings::group::{self, Group, Member, gained};
-use crate::findings::machine::Machine;
+use crate::findings::machine::{Machine, program};
 use crate::findings::queue;
 use crate::{Key, Track};
 use findings::words::{plural, some};
@@ -49,8 +49,7 @@ fn is_unread(machine: &Machine<'_>, member: &Member<'_>) -> bool {
 
 fn finding(machine: &Machine<'_>, process: Option<u32>, hit: &[&Member<'_>]) -> Option<Found> {
     let first = hit.first()?;
-    let owner = first.track.owner.as_ref();
-    let program = owner.map_or_else(|| "a program".to_owned(), ToString::to_string);
+    let program = program(first.track.owner.as_deref());
     let bytes: u64 = hit.iter().map(|member| u64::from(member.track.last.receive_queue)).sum();
     // A program that talks to itself holds back nobody else.
     let other = |member: &&Member<'_>| machine.other_end(member.key, member.track);

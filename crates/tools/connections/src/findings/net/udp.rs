@@ -7,7 +7,7 @@
 use units::ByteSize;
 
 use super::super::explain::{Found, Path};
-use super::super::machine::Machine;
+use super::super::machine::{Machine, program};
 use crate::{Key, NamespaceHistory, UdpTrack};
 use findings::{Finding, Remedy, Severity};
 
@@ -41,8 +41,7 @@ fn of_socket(
     full: u64,
 ) -> Found {
     let (local, drops) = (track.last.local, track.drops());
-    let owner = track.owner.as_ref();
-    let program = owner.map_or_else(|| "a program".to_owned(), ToString::to_string);
+    let program = program(track.owner.as_deref());
     let buffer = track.last.receive_buffer;
     let was_full = u64::from(track.queue_max) * 2 > u64::from(buffer);
     let cause = if was_full {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use ::calls::{CallWatch, Quota, Reason, Taker, ThreadSeen};
 
+use crate::quota::{self, UsedUp};
+
 use super::measure::{is_share, long, reach};
 use findings::words::{percent, plural, some};
 use findings::{Finding, Remedy, Severity};
@@ -30,22 +32,18 @@ pub(super) fn findings(watch: &CallWatch) -> Vec<Finding> {
     all.collect()
 }
 
-/// Periods that say anything.
-const PERIODS: u64 = 5;
-/// Hundredths of the periods in which a group was stopped at least.
-const THROTTLED: u64 = 10;
-
 /// Its group had used up its processor time. Neither an idle processor nor who had it says so, and
 /// the group's own counter does: without periods in which it was stopped it is no quota.
 fn quota(watch: &CallWatch, process: u32, seen: &ThreadSeen) -> Option<Finding> {
-    let Quota { group, file, unlimited, quota_us, period_us, periods, throttled, .. } =
+    let &Quota { ref group, ref file, unlimited, quota_us, period_us, periods, throttled, .. } =
         watch.quota_of(process)?;
+    let quota = UsedUp { file, unlimited, quota_us, period_us, periods, stopped: throttled };
     let idle_ns = seen.reasons.get(&Reason::WakeUp).copied().unwrap_or(0);
     let ns = queued_ns(seen).saturating_add(idle_ns);
-    let is_stopped = *periods >= PERIODS && throttled * 100 >= periods * THROTTLED;
-    if !is_stopped || !is_share(ns, seen.life_ns(), 20) {
+    if !quota.is_often() || !is_share(ns, seen.life_ns(), 20) {
         return None;
     }
+    let ran = format!("it ran for {}", percent(seen.ran_ns(), seen.life_ns()));
     Some(Finding {
         kind: "calls.held_back",
         severity: Severity::Warning,
@@ -56,28 +54,11 @@ fn quota(watch: &CallWatch, process: u32, seen: &ThreadSeen) -> Option<Finding> 
             watch.process_label(process),
             long(ns),
             long(seen.life_ns()),
-            percent(*quota_us, *period_us),
+            percent(quota_us, period_us),
         ),
-        evidence: vec![
-            format!("{}: {quota_us} us in {period_us} us", file.display()),
-            format!(
-                "it had used that up in {throttled} of {periods} periods, and stood still then"
-            ),
-            format!("it ran for {}", percent(seen.ran_ns(), seen.life_ns())),
-        ],
-        cause: "The kernel stops a group until the next period once it has used up its quota, \
-                whether processors are idle or not."
-            .to_owned(),
-        remedies: vec![
-            Remedy {
-                what: "a higher quota, or none: who runs the group has set it (a container's \
-                       limit, CPUQuota= of systemd)"
-                    .to_owned(),
-                now: vec![format!("echo {unlimited} > '{}'", file.display())],
-                for_good: Vec::new(),
-            },
-            Remedy::by_hand("fewer threads at once: all of them use the same quota up"),
-        ],
+        evidence: quota.evidence().into_iter().chain([ran]).collect(),
+        cause: format!("{}.", quota::CAUSE),
+        remedies: quota.remedies(),
     })
 }
 

@@ -6,8 +6,8 @@
 
 use crate::findings::explain::Found;
 use crate::findings::group::{self, Group, Member};
-use crate::findings::machine::Machine;
-use findings::words::{microseconds, plural, some};
+use crate::findings::machine::{Machine, program};
+use findings::words::microseconds;
 use findings::{Finding, Remedy, Severity};
 
 /// A segment waits so long in the mean: what the kernel waits, less what is written late.
@@ -19,20 +19,15 @@ pub(super) fn finding(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found>
     let first = hit.first()?;
     let looks = &first.track.looks;
     let (segments, bytes) = first.sent();
-    let wait_us = u32::try_from(wait_us(first).unwrap_or(0)).unwrap_or(u32::MAX);
-    let owner = first.track.owner.as_ref();
-    let program = owner.map_or_else(|| "a program".to_owned(), ToString::to_string);
+    let wait_us = u32::try_from(first.busy_us_each().unwrap_or(0)).unwrap_or(u32::MAX);
+    let program = program(first.track.owner.as_deref());
     let finding = Finding {
         kind: "tcp.corked",
         severity: Severity::Warning,
         reach: hit.len(),
         what: format!("{program} holds back what it writes to {}", group.name(machine.watch)),
         evidence: vec![
-            format!(
-                "{}: {}",
-                plural(hit.len(), "connection"),
-                some(hit.iter().map(|member| member.line(machine)))
-            ),
+            group::lines(machine, &hit),
             format!(
                 "at {} of {} looks less than a segment waited to be sent, with nothing under way \
                  and space in the window",
@@ -58,16 +53,11 @@ pub(super) fn finding(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found>
     Some(Found::new(finding, group::path(machine, hit.into_iter())))
 }
 
-/// How long there was something to send for each segment.
-fn wait_us(member: &Member<'_>) -> Option<u64> {
-    member.gained(|info| info.busy_us).checked_div(member.sent().0)
-}
-
 fn waits(member: &Member<'_>) -> bool {
     let (segments, bytes) = member.sent();
     let looks = &member.track.looks;
     segments >= SEGMENTS_MIN
         && bytes * 2 < segments * u64::from(member.last.send_mss)
         && looks.corked.saturating_mul(2) >= looks.all
-        && wait_us(member).is_some_and(|wait| WAIT_US.contains(&wait))
+        && member.busy_us_each().is_some_and(|wait| WAIT_US.contains(&wait))
 }

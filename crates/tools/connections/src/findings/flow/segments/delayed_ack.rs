@@ -8,8 +8,8 @@
 
 use crate::findings::explain::Found;
 use crate::findings::group::{self, Group, Member, gained};
-use crate::findings::machine::Machine;
-use findings::words::{microseconds, plural, some};
+use crate::findings::machine::{Machine, program};
+use findings::words::microseconds;
 use findings::{Finding, Remedy, Severity};
 
 /// The way itself takes less, in microseconds.
@@ -23,9 +23,8 @@ pub(super) fn finding(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found>
     let hit: Vec<&Member<'_>> = group.members.iter().filter(|member| waits(member)).collect();
     let first = hit.first()?;
     let (segments, bytes) = first.sent();
-    let mean_us = wait_us(first).unwrap_or(0);
-    let owner = first.track.owner.as_ref();
-    let program = owner.map_or_else(|| "a program".to_owned(), ToString::to_string);
+    let mean_us = first.busy_us_each().unwrap_or(0);
+    let program = program(first.track.owner.as_deref());
     let way = first.last.min_rtt_us.unwrap_or(0);
     let delayed: u64 =
         machine.watch.namespaces.values().map(|it| it.gained("TcpExtDelayedACKs")).sum();
@@ -38,11 +37,7 @@ pub(super) fn finding(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found>
             group.name(machine.watch)
         ),
         evidence: vec![
-            format!(
-                "{}: {}",
-                plural(hit.len(), "connection"),
-                some(hit.iter().map(|member| member.line(machine)))
-            ),
+            group::lines(machine, &hit),
             format!(
                 "{segments} segments with {bytes} bytes were under way {} each in the mean; the \
                  way takes {} (least round trip)",
@@ -67,11 +62,6 @@ pub(super) fn finding(machine: &Machine<'_>, group: &Group<'_>) -> Option<Found>
     Some(Found::new(finding, group::path(machine, hit.into_iter())))
 }
 
-/// How long a segment was under way in the mean.
-fn wait_us(member: &Member<'_>) -> Option<u64> {
-    member.gained(|info| info.busy_us).checked_div(member.sent().0)
-}
-
 fn waits(member: &Member<'_>) -> bool {
     let (segments, bytes) = member.sent();
     let (info, looks) = (member.last, &member.track.looks);
@@ -80,7 +70,7 @@ fn waits(member: &Member<'_>) -> bool {
     let is_held = looks.held.saturating_mul(4) >= looks.all;
     let is_whole =
         gained(member.first, member.last, |info| Some(info.retransmitted)) * 20 < segments;
-    let wait = wait_us(member).filter(|wait| {
+    let wait = member.busy_us_each().filter(|wait| {
         WAIT_US.contains(wait) && *wait >= u64::from(info.min_rtt_us.unwrap_or(u32::MAX)) * 3
     });
     segments >= SEGMENTS_MIN && is_small && is_near && is_held && is_whole && wait.is_some()
