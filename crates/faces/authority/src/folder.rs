@@ -4,7 +4,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use host::{LockedFolder, Output, OutputFolder, Target};
+use host::{Locked, Output, OutputFolder, Target};
 use rcgen::KeyPair;
 
 use crate::Error;
@@ -54,7 +54,7 @@ pub struct Authority {
     key: KeyPair,
     ledger: Ledger,
     list_days: u32,
-    _alone: LockedFolder,
+    _alone: Locked,
 }
 
 impl Authority {
@@ -89,7 +89,7 @@ impl Authority {
         if host::target(&key_path)? == Target::Absent {
             return Err(Error::Absent { folder: folder.to_path_buf() });
         }
-        let alone = LockedFolder::take(folder)?;
+        let alone = Locked::take(folder)?;
         let key = read_pair(&key_path)?;
         let path = folder.join(LEDGER);
         let ledger = Ledger::read(&host::read_private(&path, LEDGER_BYTES_MAX)?);

@@ -18,24 +18,32 @@ use crate::{Error, SystemClock};
 const PATIENCE_NS: i64 = 60 * NANOS_PER_SECOND;
 const AGAIN_NS: i64 = 20_000_000;
 
-/// A folder that no other process has, as far as they ask: for what is counted and then added to.
+/// A folder or file that no other process has, as far as they ask: for what is counted and then
+/// added to.
 #[derive(Debug)]
-pub struct LockedFolder(Option<fs::File>);
+pub struct Locked(Option<fs::File>);
 
-impl LockedFolder {
-    /// Waits until no other process has the folder, up to a minute. Where a file system has no such
-    /// locks, or does not lock folders (NFS), nobody waits.
+impl Locked {
+    /// As [`Self::take`], without waiting: `None` where another process has it.
     ///
     /// # Errors
-    /// When the folder cannot be opened, or another process has it for longer.
+    /// When it cannot be opened.
+    pub fn take_at_once(path: &Path) -> Result<Option<Self>, Error> {
+        let file = fs::File::open(path).map_err(|error| Error::path("open", path, error))?;
+        Ok(lock(&file).map(|is_locked| Self(is_locked.then_some(file))))
+    }
+
+    /// Waits until no other process has it, up to a minute. Where a file system has no such locks,
+    /// or does not lock folders (NFS), nobody waits.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or another process has it for longer.
     pub fn take(path: &Path) -> Result<Self, Error> {
-        let folder = fs::File::open(path).map_err(|error| Error::path("open", path, error))?;
+        let file = fs::File::open(path).map_err(|error| Error::path("open", path, error))?;
         let until_ns = SystemClock.boottime_ns().saturating_add(PATIENCE_NS);
         loop {
-            match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Self(Some(folder))),
-                Err(Errno::WOULDBLOCK | Errno::INTR) => {}
-                Err(_) => return Ok(Self(None)),
+            if let Some(is_locked) = lock(&file) {
+                return Ok(Self(is_locked.then_some(file)));
             }
             let now_ns = SystemClock.boottime_ns();
             if now_ns >= until_ns {
@@ -47,7 +55,16 @@ impl LockedFolder {
     }
 }
 
-impl Drop for LockedFolder {
+/// Whether the lock was got, or there are none; `None` where another process has it.
+fn lock(file: &fs::File) -> Option<bool> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Some(true),
+        Err(Errno::WOULDBLOCK | Errno::INTR) => None,
+        Err(_) => Some(false),
+    }
+}
+
+impl Drop for Locked {
     /// A child that was just started has the descriptor until it becomes another program, and the
     /// lock with it, flock(2).
     fn drop(&mut self) {

@@ -59,7 +59,7 @@ pub use control::{ControlSocket, SYSTEM_FOLDER, ask, control_sockets, make_syste
 pub use credential::open_credential;
 pub use daemon::{Daemon, Exit, SPEAKS_AS, reap_orphan};
 pub use device_number::DeviceNumber;
-pub use directory::{Directory, LockedFolder, OpenFile, default_cache_directory};
+pub use directory::{Directory, Locked, OpenFile, default_cache_directory};
 pub use duplex::{Duplex, Heard};
 pub use error::Error;
 pub use given_back::give_back_outputs;

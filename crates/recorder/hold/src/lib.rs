@@ -143,7 +143,7 @@ pub fn put_aside(
     }
     let report = taken?;
     // Others may have been put aside meanwhile.
-    let _alone = host::LockedFolder::take(folder)?;
+    let _alone = host::Locked::take(folder)?;
     let others = finished_bytes(folder)?;
     let own = size_max.saturating_sub(used) - output.left + to_u64(beside);
     if others.saturating_add(own) > size_max {

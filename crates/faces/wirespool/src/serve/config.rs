@@ -253,14 +253,11 @@ pub(crate) fn reference() -> String {
 
 /// Of two services of one file each would wait for volumes, addresses and the audit of the other
 /// one, and get them when a part of it is started again. A lock keeps the second one away.
-fn alone(path: &Path) -> anyhow::Result<host::LockedFolder> {
-    if host::is_ledger_open(path) {
-        anyhow::bail!(
-            "{}: another service runs with this file; SIGHUP has it read the file again",
-            shown(path)
-        );
-    }
-    Ok(host::LockedFolder::take(path)?)
+fn alone(path: &Path) -> anyhow::Result<host::Locked> {
+    host::Locked::take_at_once(path)?.with_context(|| {
+        let path = shown(path);
+        format!("{path}: another service runs with this file; SIGHUP has it read the file again")
+    })
 }
 
 /// Runs what a configuration lists, until a signal; SIGHUP has it read again.
