@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write};
 use std::ops::ControlFlow;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{scope, sleep};
@@ -18,7 +18,7 @@ use serde_json::Value;
 use units::ByteSize;
 
 use crate::golden::capture;
-use crate::machine::{BINARY, PAIR, Volume, enter, is_root, run};
+use crate::machine::{self, BINARY, PAIR, Volume, enter, is_root, run};
 
 const PACKETS: u32 = 30_000;
 /// So often they are sent in ten minutes, 8000 in a second.
@@ -187,16 +187,17 @@ fn memory_stays_below_what_is_said_at_the_beginning() {
     println!("{sum} of {most} that were said");
 }
 
+/// One that shows soon what it gets.
+fn recorder(volume: &Volume) -> (Child, ChildStdin) {
+    let more = ["--pool", "4M", "--flush-interval", "20ms"];
+    machine::recorder(&volume.path, &volume.index, &more)
+}
+
 /// Who starts indexers was killed: that there is none any more is said while it records.
 #[test]
 fn that_no_indexer_can_be_started_is_said_at_once() {
     let volume = Volume::empty();
-    let mut command = Command::new(BINARY);
-    command.args(["record", &volume.path, "--read", "-", "--pool", "4M"]);
-    command.args(["--flush-interval", "20ms", "--index-dir", &volume.index]);
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let mut input = child.stdin.take().unwrap();
+    let (mut child, mut input) = recorder(&volume);
     input.write_all(&capture(1_000_000_000, 0..10)).unwrap();
     let until = Instant::now() + Duration::from_mins(1);
     while indexers_of(child.id()).is_empty() {
@@ -235,12 +236,7 @@ fn that_no_indexer_can_be_started_is_said_at_once() {
 #[test]
 fn an_indexer_has_no_rights_and_ends_with_its_recorder() {
     let volume = Volume::empty();
-    let mut command = Command::new(BINARY);
-    command.args(["record", &volume.path, "--read", "-", "--pool", "4M"]);
-    command.args(["--flush-interval", "20ms", "--index-dir", &volume.index]);
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    let mut input = child.stdin.take().unwrap();
+    let (mut child, mut input) = recorder(&volume);
     input.write_all(&capture(1_000_000_000, 0..10)).unwrap();
     let mut waited = 0;
     let indexer = loop {
