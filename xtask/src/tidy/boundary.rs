@@ -3,10 +3,10 @@
 //! has made it.
 //!
 //! Exactly: `unsafe` in rows 3 and 4, and in `parity` for vector instructions. Files, system calls
-//! and other programs in rows 3 and 4, and in row 12, whose tools run on a developer's machine.
-//! Standard output and standard error in rows 10 and 11. Sockets of tokio in `server`, in
-//! `https`, and in the clients that stand on it, `remote` and `oidc`.
-//! Tests may do all but `unsafe`.
+//! and other programs in rows 3 and 4, and in the last row, whose tools run on a developer's
+//! machine. Standard output and standard error from the row of `verbs` on. Sockets of tokio in
+//! `server`, in `https`, and in the clients that stand on it, `remote` and `oidc`. Tests may do all
+//! but `unsafe`.
 
 use super::rows::{BOUNDARY, FACES, TOOLS, row};
 use super::source::Source;

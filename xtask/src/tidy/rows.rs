@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 /// The layers, from the ground up. Each crate of the workspace stands in exactly one row.
-pub(crate) const ROWS: [&[&str]; 15] = [
+pub(crate) const ROWS: [&[&str]; 16] = [
     &["units", "stage"],
     &["wire", "statistics"],
     &["app", "anonymise", "encryption", "format", "parity"],
@@ -16,13 +16,16 @@ pub(crate) const ROWS: [&[&str]; 15] = [
         "writer",
         "indexer",
         "calls",
+        "completeness",
         "events",
         "evidence",
+        "found",
         "logs",
         "recording",
         "selection",
         "vitals",
     ],
+    &["packet-output"],
     &[
         "record",
         "extract",
@@ -89,14 +92,14 @@ pub(crate) const PARTS: [&str; 9] =
 /// what the lower one does not keep for itself: disks, networks and other processes.
 pub(crate) const BOUNDARY: [usize; 2] = [3, 4];
 /// The lowest row that may print to the terminal.
-pub(crate) const FACES: usize = 10;
+pub(crate) const FACES: usize = 11;
 /// Flags, and verbs with theirs, below the binary.
-const FLAGS: usize = 11;
-const VERBS: usize = 12;
+const FLAGS: usize = 12;
+const VERBS: usize = 13;
 /// The row of the binary.
-pub(crate) const BINARY: usize = 13;
+pub(crate) const BINARY: usize = 14;
 /// Tools for developers; they may start programs and read files.
-pub(crate) const TOOLS: usize = 14;
+pub(crate) const TOOLS: usize = 15;
 
 /// Libraries that belong to certain rows: the operating system to the system boundary, arguments
 /// to the binary and its verbs, what waits for many clients to the row of the server. A report
@@ -111,13 +114,13 @@ const OWNED: [(&str, &[usize]); 15] = [
     ("io-uring", &BOUNDARY),
     ("libloading", &BOUNDARY),
     ("signal-hook", &BOUNDARY),
-    ("serde", &[4, 5, 6, 7, 8, 9]),
-    ("serde_json", &[6, 7, 8, 9, TOOLS]),
-    ("datafusion", &[8]),
-    ("tokio", &[7, 8, 9]),
-    ("hyper", &[7, 8, 9]),
-    ("object_store", &[9]),
-    ("rustls", &[7, 8, 9]),
+    ("serde", &[4, 5, 6, 8, 9, 10]),
+    ("serde_json", &[6, 8, 9, 10, TOOLS]),
+    ("datafusion", &[9]),
+    ("tokio", &[8, 9, 10]),
+    ("hyper", &[8, 9, 10]),
+    ("object_store", &[10]),
+    ("rustls", &[8, 9, 10]),
     ("clap", &[FLAGS, VERBS, BINARY, TOOLS]),
     ("anyhow", &[FACES, FLAGS, VERBS, BINARY, TOOLS]),
 ];

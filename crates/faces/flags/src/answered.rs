@@ -1,6 +1,8 @@
 //! What an answer came to: of a volume of this machine, or of a service, which says the same.
 
-use ::extract::{Completeness, Explain, FindReport, SORT_BYTES_MAX, State};
+use ::completeness::{Completeness, State};
+use ::extract::{Explain, FindReport};
+use ::found::SORT_BYTES_MAX;
 use ::remote::Statement;
 use page::text::plural;
 use query::Query;

@@ -3,7 +3,8 @@
 use core::time::Duration;
 use std::path::PathBuf;
 
-use ::extract::{MergeMemory, Options};
+use ::extract::Options;
+use ::packet_output::MergeMemory;
 use clap::Args;
 use indexer::Workers;
 

@@ -4,7 +4,7 @@
 use core::time::Duration;
 use std::path::{Path, PathBuf};
 
-use ::extract::Found;
+use ::found::Found;
 use ::remote::{Ended, Error, NoOrigin, NoVolume, Said, Service, Settings, There, Trust, Wanted};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};

@@ -1,9 +1,11 @@
 //! The manifest of an extract of many sensors: `verify-extract` compares it with its file, as it
 //! does that of one volume.
 
+use completeness::State;
 use evidence::{Maker, SigningKey};
+use extract::CaseInfo;
 use extract::manifest::{MANIFEST_VERSION, OutputForm};
-use extract::{CaseInfo, OutputSummary, State};
+use packet_output::OutputSummary;
 use serde::Serialize;
 use units::Timestamp;
 

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use extract::Found;
+use found::Found;
 use units::Timestamp;
 
 /// Clocks of sensors that differ by less leave a session one.

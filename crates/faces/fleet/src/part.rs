@@ -6,7 +6,7 @@
 
 use core::fmt;
 
-use extract::State;
+use completeness::State;
 use page::safe::printable;
 use page::text::plural;
 

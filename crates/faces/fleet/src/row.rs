@@ -1,6 +1,6 @@
 //! A session of a sensor, with its place in the order that was asked for.
 
-use extract::{Found, SortBy, SortKey};
+use found::{Found, SortBy, SortKey};
 
 use crate::ranked::{Identified, Ranked};
 

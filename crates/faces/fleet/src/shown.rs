@@ -1,7 +1,7 @@
 //! Sessions of many sensors as a table, lines of JSON or CSV: those of one volume, with the name of
 //! the sensor before them, and of one that another sensor saw first, where that was.
 
-use extract::Found;
+use found::Found;
 use page::safe::{csv_cell, json_part};
 use page::table::Column;
 use page::text::Zone;

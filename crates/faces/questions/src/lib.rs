@@ -9,7 +9,8 @@ use core::cmp::Reverse;
 use std::path::PathBuf;
 
 use evidence::ApprovedForm;
-use extract::{CaseInfo, Weight};
+use extract::CaseInfo;
+use found::Weight;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use units::hex;

@@ -1,6 +1,6 @@
 //! Sessions of a service: lines of JSON, which become what a search on this machine finds.
 
-use extract::Found;
+use found::Found;
 
 use crate::documents::Said;
 use crate::there::There;

@@ -1,6 +1,6 @@
 //! What an error of the client means for a sensor, and what a service says of its answer.
 
-use extract::State;
+use completeness::State;
 use fleet::{Fault, Said};
 use remote::{Error, Statement};
 

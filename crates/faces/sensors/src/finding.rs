@@ -1,7 +1,7 @@
 //! Sessions of sensors.
 
-use extract::SortBy;
 use fleet::{Fault, Line, Page, Row, Said, Transport, pages};
+use found::SortBy;
 use remote::{Ended, Wanted};
 
 use crate::fault::{of_remote, of_statement};

@@ -3,7 +3,8 @@
 use core::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
-use extract::{CaseInfo, Weight};
+use extract::CaseInfo;
+use found::Weight;
 use host::SystemClock;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use interface::{ARROW, JSON, Matter, NDJSON, PCAPNG};

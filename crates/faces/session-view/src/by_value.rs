@@ -2,7 +2,7 @@
 
 use core::slice::from_ref;
 
-use extract::{Found, TopValue, Traffic, Weight};
+use found::{Found, TopValue, Traffic, Weight};
 use query::Field;
 
 /// Traffic over time by some values of a field, behind which stand two series more: of what is

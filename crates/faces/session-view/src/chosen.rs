@@ -3,7 +3,7 @@
 use core::slice::from_ref;
 use std::sync::Arc;
 
-use extract::{Found, TopValue};
+use found::{Found, TopValue};
 use page::safe;
 use page::table::{Column, LongTable};
 use page::text::{Zone, duration, grouped};

@@ -1,14 +1,12 @@
 //! The manifest of an extract as JSON.
 
+use completeness::{Completeness, DamageKind, Disorder, Stretch, StretchEnd};
 use evidence::{
     AFTER_SEAL, AnchorForm, ApprovalForm, BEFORE_SEAL, ClockUse, Maker, ReceiptForm, RequestForm,
     Seal, SealForm, SigningKey, TimesBy, WitnessForm,
 };
 use extract::manifest::{MANIFEST_VERSION, OutputForm};
-use extract::{
-    Asked, CaseInfo, Completeness, DamageKind, Disorder, GivenUp, Manifest, Stretch, StretchEnd,
-    Times, parse_manifest,
-};
+use extract::{Asked, CaseInfo, GivenUp, Manifest, Times, parse_manifest};
 use page::safe::{json_line, json_part, json_pretty};
 use serde::Serialize;
 use units::{Timestamp, hex};

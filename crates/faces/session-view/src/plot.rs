@@ -5,7 +5,7 @@
 
 use core::fmt::Write as _;
 
-use extract::Traffic;
+use found::Traffic;
 use page::safe::{json_line, printable};
 use page::text::{duration, time};
 use page::{BLOCK, EIGHTHS, PlotStyle};

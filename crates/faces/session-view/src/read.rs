@@ -8,10 +8,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use extract::{Found, Held};
 use format::kind::Kind;
 use format::session_row::{SessionRow, SourceNames};
 use format::stored_field::{Access, StoredField};
+use found::{Found, Held};
 use serde::Deserialize;
 use serde_json::Value;
 use wire::{Address, CommunityId};

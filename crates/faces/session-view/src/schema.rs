@@ -1,6 +1,6 @@
 //! The form of a session in JSON, for programs that check or generate by it.
 
-use extract::Found;
+use found::Found;
 use query::{Field, Kind};
 use serde_json::{Map, Value as Json, json};
 

@@ -6,9 +6,10 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use extract::{Found, Held, SessionStart};
 use format::session_row::{SessionRow, SourceNames};
 use format::stored_field::{STORED_FIELDS, StoredField, StoredValue};
+use found::{Found, Held};
+use packet_output::SessionStart;
 use page::safe::{self, csv_cell, csv_list};
 use query::{cipher_name, tls_version_name};
 use serde::Deserialize;

@@ -1,6 +1,6 @@
 //! Sessions as a table for people.
 
-use extract::{Found, Held};
+use found::{Found, Held};
 use page::safe::printable;
 use page::table::{Column, LongTable};
 use page::text::{Zone, duration, grouped};

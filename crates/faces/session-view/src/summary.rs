@@ -1,7 +1,7 @@
 //! What sessions sum up to, as JSON: traffic over time, and the values of fields with the most,
 //! each with the query that selects it.
 
-use extract::{Found, Measure, Top, TopRow, Traffic, Weight};
+use found::{Found, Measure, Top, TopRow, Traffic, Weight};
 use page::safe::json_line;
 use page::text::Zone;
 use query::Field;

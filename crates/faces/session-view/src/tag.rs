@@ -1,6 +1,6 @@
 //! Sessions that an event of a log tagged.
 
-use extract::Found;
+use found::Found;
 use logs::LogEvent;
 use page::safe::json_line;
 use serde::Serialize;

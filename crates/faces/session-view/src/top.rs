@@ -1,6 +1,6 @@
 //! The values of a field with the most traffic, as a table and as JSON lines.
 
-use extract::{Measure, Top, TopRow, TopValue, Weight};
+use found::{Measure, Top, TopRow, TopValue, Weight};
 use page::safe::{json_line, printable};
 use page::table::{Column, render};
 use page::text::{Zone, duration, grouped, percent};

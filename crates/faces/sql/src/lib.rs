@@ -26,10 +26,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use completeness::Completeness;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
-use extract::Completeness;
 use futures::StreamExt as _;
 use tokio::sync::mpsc;
 use units::Clock;

@@ -9,8 +9,8 @@ use arrow_array::{
     TimestampNanosecondArray,
 };
 use arrow_schema::{ArrowError, DataType, Field as ArrowField, Schema, SchemaRef, TimeUnit};
-use extract::{Found, Held};
 use format::session_row::SessionRow;
+use found::{Found, Held};
 use query::{FIELDS, Field, Kind, Reading, cipher_name, tls_version_name};
 
 /// Fields of queries that have two values in a row; their halves are columns.

@@ -277,14 +277,14 @@ fn a_query_of_many_terms_is_answered_or_refused_in_one_line() {
         let text =
             format!("SELECT count(*) FROM sessions WHERE ({}) IS NULL", [term; 1000].join(join));
         assert!(sessions.ask(&text).number() >= 0, "1000 times {term}");
-        let refused = sessions.refused(&[term; 5000].join(join));
+        let refused = sessions.refused(&vec![term; 5000].join(join));
         assert!(refused.contains("4999 operators, of at most 4000") && !refused.contains('\n'));
     }
     // Of a long query the part around a mistake is shown.
     let refused = sessions.refused(&format!("SELECT {} snii FROM sessions", "sni,".repeat(1000)));
     assert!(refused.len() < 700 && refused.contains("snii FROM"), "{refused}");
     // Signs in texts are none.
-    let list = ["'1:a+/b='' and c'"; 5000].join(",");
+    let list = vec!["'1:a+/b='' and c'"; 5000].join(",");
     let list = format!("SELECT count(*) FROM sessions WHERE sni IN ({list})");
     assert_eq!(sessions.ask(&list).number(), 0);
 }

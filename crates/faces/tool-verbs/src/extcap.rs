@@ -6,7 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
-use ::extract::{Options, Request, Target};
+use ::extract::{Options, Request};
+use ::packet_output::Target;
 use clap::{Args, ValueEnum};
 use host::{Output, StopFlag, SystemClock};
 use units::Timestamp;

@@ -3,7 +3,8 @@
 use std::io;
 use std::thread::{self, JoinHandle};
 
-use ::extract::{Request, Target};
+use ::extract::Request;
+use ::packet_output::Target;
 use capture::{FileOptions, FileSource};
 use host::{StopFlag, SystemClock};
 use query::Query;

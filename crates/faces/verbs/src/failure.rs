@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use ::extract::State;
+use ::completeness::State;
 
 use crate::progress::{say, say_lines};
 

@@ -3,7 +3,8 @@
 use core::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use ::extract::{ExtractReport, Request, Target};
+use ::extract::{ExtractReport, Request};
+use ::packet_output::Target;
 use ::record::{Input, Options};
 use anyhow::{Context, bail};
 use clap::Args;
@@ -179,7 +180,7 @@ impl Demo {
         let mut text = String::new();
         let (query, limit) = (Query::all(), Some(SESSIONS_SHOWN));
         let found = ::extract::find(&self.reading(), &query, limit, &SystemClock, &mut |event| {
-            if let ::extract::Event::Found(found) = event {
+            if let ::found::Event::Found(found) = event {
                 text += &table.push(found);
             }
             self.go_on()

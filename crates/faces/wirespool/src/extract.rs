@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use ::evidence::SigningKey;
-use ::extract::{CaseInfo, ExtractReport, Options, Request, SessionStart, Target};
+use ::extract::{CaseInfo, ExtractReport, Options, Request};
+use ::packet_output::{SessionStart, Target};
 use ::remote::{Download, Failed, Received, There};
 use anyhow::bail;
 use attest::with_suffix;

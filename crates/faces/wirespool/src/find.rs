@@ -9,7 +9,8 @@ mod summary;
 use core::ops::ControlFlow;
 use std::io::Write;
 
-use ::extract::{Event, FindReport, Found, Options, Sought};
+use ::extract::{FindReport, Options, Sought};
+use ::found::{Event, Found};
 use ::remote::Wanted;
 use host::{StopFlag, SystemClock};
 use query::Query;

@@ -5,7 +5,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use ::extract::{SalvageReport, Salvaging, Target};
+use ::extract::{SalvageReport, Salvaging};
+use ::packet_output::Target;
 use ::record::{Input, Options};
 use anyhow::Context;
 use clap::Args;

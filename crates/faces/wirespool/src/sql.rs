@@ -7,7 +7,8 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::extract::{Completeness, Options};
+use ::completeness::Completeness;
+use ::extract::Options;
 use ::remote::There;
 use ::sql::{Event, Source};
 use anyhow::bail;

@@ -4,7 +4,8 @@ use core::ops::ControlFlow;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use ::extract::{Event, Found, Options, Request};
+use ::extract::{Options, Request};
+use ::found::{Event, Found};
 use ::hold::{Aside, Rest, Room, put_aside};
 use ::remote::{There, Wanted};
 use anyhow::bail;

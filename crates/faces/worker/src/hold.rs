@@ -85,7 +85,8 @@ impl Work<'_> {
 /// What is wrong with the folder is not said of the volume.
 fn failed(error: &hold::Error) -> Refused {
     let why = match error {
-        hold::Error::Extract(extract::Error::Output(error)) | hold::Error::Write(error) => {
+        hold::Error::Extract(extract::Error::Output(packet_output::Error::Write(error)))
+        | hold::Error::Write(error) => {
             let is_full = matches!(error.kind(), StorageFull | QuotaExceeded);
             if is_full { Why::Full } else { Why::Unkept }
         }
@@ -103,7 +104,8 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_the_folder_is_not_said_of_the_volume() {
-        let output = |kind| hold::Error::Extract(extract::Error::Output(Error::from(kind)));
+        let written = |kind| packet_output::Error::Write(Error::from(kind));
+        let output = |kind| hold::Error::Extract(extract::Error::Output(written(kind)));
         assert_eq!(failed(&output(StorageFull)).why, Why::Full);
         assert_eq!(failed(&hold::Error::Write(Error::from(QuotaExceeded))).why, Why::Full);
         assert_eq!(failed(&output(PermissionDenied)).why, Why::Unkept);

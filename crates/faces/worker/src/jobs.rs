@@ -3,7 +3,8 @@
 use core::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use extract::{Completeness, Options, Recorder};
+use completeness::Completeness;
+use extract::{Options, Recorder};
 use questions::RowForm;
 use session_view::Maker;
 

@@ -24,8 +24,9 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
+use completeness::Completeness;
 use encryption::Identities;
-use extract::{Completeness, Options};
+use extract::Options;
 use host::SystemClock;
 use query::Query;
 use questions::{Answered, Ending, Question, Refused, Statement, What, Why};

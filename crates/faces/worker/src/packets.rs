@@ -4,9 +4,11 @@ use core::time::Duration;
 use std::io::{BufWriter, Write as _};
 use std::os::unix::net::UnixStream;
 
-use extract::{Completeness, ExtractReport, Limits, Pattern, Request, Target};
+use completeness::Completeness;
+use extract::{ExtractReport, Limits, Pattern, Request};
 use filters::PacketFilter;
 use host::SystemClock;
+use packet_output::Target;
 use page::safe::printable;
 use query::Query;
 use questions::{Answered, ExtractWanted, Form, Hashes, Narrowed, PacketsWanted, Refused, Why};

@@ -4,7 +4,9 @@ use core::ops::ControlFlow;
 use std::io::{self, BufWriter, Write as _};
 use std::os::unix::net::UnixStream;
 
-use extract::{Completeness, Event, Found, SortBy, Sorted, Sought};
+use completeness::Completeness;
+use extract::Sought;
+use found::{Event, Found, SortBy, Sorted};
 use host::SystemClock;
 use page::text::plural;
 use query::{Field, Query};

@@ -3,7 +3,8 @@
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 
-use extract::{Event, FindReport, Found, Measure, SERIES_COLUMNS, Sought, Top};
+use extract::{FindReport, Sought};
+use found::{Event, Found, Measure, SERIES_COLUMNS, Top};
 use host::SystemClock;
 use page::text::plural;
 use query::{Field, Query};

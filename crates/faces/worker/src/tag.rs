@@ -4,7 +4,7 @@
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 
-use extract::Event;
+use found::Event;
 use host::SystemClock;
 use logs::{LogEvent, LogReader, MARGIN_NS};
 use page::text::plural;

@@ -1,6 +1,6 @@
 //! What a statement names to who sees a part of the time: nothing outside of that part.
 
-use extract::{Completeness, StretchEnd};
+use completeness::{Completeness, StretchEnd};
 use units::{Times, Timestamp};
 
 /// The same of these times. It hides no loss: what is missing was asked for, and lies in them.
@@ -36,7 +36,7 @@ pub(super) fn within(missing: &Completeness, sees: (Timestamp, Timestamp)) -> Co
 
 #[cfg(test)]
 mod tests {
-    use extract::Stretch;
+    use completeness::Stretch;
 
     use super::*;
 

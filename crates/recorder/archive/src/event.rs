@@ -1,6 +1,6 @@
 //! What a run says while it goes on, and at its end.
 
-use extract::{Completeness, State};
+use completeness::{Completeness, State};
 use serde::Serialize;
 
 /// How far the archive is behind the recorder.

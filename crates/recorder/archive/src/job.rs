@@ -2,7 +2,8 @@
 
 use core::ops::ControlFlow;
 
-use extract::{Completeness, PartReport, State};
+use completeness::{Completeness, State};
+use extract::PartReport;
 use format::head::StripeId;
 use units::number::to_u64;
 use units::{NANOS_PER_SECOND, Timestamp};

@@ -1,6 +1,6 @@
 //! What a part of the ring has given, as JSON: the part is archived when this is stored.
 
-use extract::State;
+use completeness::State;
 use format::head::StripeId;
 use serde::{Deserialize, Serialize};
 

@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use extract::Found;
 use format::head::VolumeId;
+use found::Found;
 use units::Timestamp;
 use units::number::to_u64;
 

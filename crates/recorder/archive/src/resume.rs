@@ -6,7 +6,8 @@
 //! again, under the same names, or removed, or kept, where the ring has overwritten what they were
 //! made of.
 
-use extract::{OpenSessions, State};
+use completeness::State;
+use extract::OpenSessions;
 use format::head::{StripeId, VolumeId};
 
 use crate::Error;

@@ -2,8 +2,10 @@
 
 use core::ops::ControlFlow;
 
-use extract::{ClosedPart, ClosedParts, Completeness, Found, Lag, OpenSessions, PartReport};
+use completeness::Completeness;
+use extract::{ClosedPart, ClosedParts, Lag, OpenSessions, PartReport};
 use format::head::{StripeId, VolumeId};
+use found::Found;
 use units::{Clock, Timestamp};
 
 use crate::Error;

@@ -1,6 +1,6 @@
 //! Reports as text and as JSON.
 
-use extract::State;
+use completeness::State;
 use serde::Serialize;
 use units::ByteSize;
 

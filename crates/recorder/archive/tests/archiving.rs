@@ -15,10 +15,12 @@ use archive::{
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
 use bytes::Bytes;
-use extract::{Completeness, Doubt, Found, Lag, OpenSessions, PartReport, Times};
+use completeness::{Completeness, Doubt};
+use extract::{Lag, OpenSessions, PartReport, Times};
 use format::directory::{Gap, GapCause};
 use format::head::{StripeId, VolumeId};
 use format::session_row::SessionRow;
+use found::Found;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use units::{Clock, ManualClock, NANOS_PER_SECOND, Timestamp};
 use wire::{Address, FiveTuple, Protocol};
@@ -287,11 +289,11 @@ fn each_session_is_there_once_whatever_parts_its_rows_are_in() {
     let (ring, store) = (ring(), MemoryStore::default());
     let report = run(&ring, &store);
     assert_eq!((report.parts, report.sessions), (6, 34));
-    assert_eq!((report.open_sessions, report.state()), (0, extract::State::Incomplete));
+    assert_eq!((report.open_sessions, report.state()), (0, completeness::State::Incomplete));
     // A run that finds nothing new does not call the archive complete.
     let again = run(&ring, &store);
-    assert_eq!((again.parts, again.state()), (0, extract::State::Complete));
-    assert_eq!(again.archive_state, extract::State::Incomplete);
+    assert_eq!((again.parts, again.state()), (0, completeness::State::Complete));
+    assert_eq!(again.archive_state, completeness::State::Incomplete);
     let text = archive::archived(&again, ("memory", "dc1"));
     assert!(text.contains("\nthe archive with what was archived before: incomplete"), "{text}");
     assert_whole(&store, &naive(&ring.parts));
@@ -390,7 +392,7 @@ fn what_the_ring_has_overwritten_is_said_counted_and_stored_as_a_loss() {
         let mut events = Vec::new();
         let report = run_with(&later, &store, &Remembering::default(), &mut events).unwrap();
         assert!(report.overwritten_slots >= 20, "{killed_at:?}: {report:?}");
-        assert_eq!(report.state(), extract::State::Incomplete);
+        assert_eq!(report.state(), completeness::State::Incomplete);
         assert!(events.iter().any(|event| matches!(event, Event::Overwritten { .. })));
         let seen: Vec<_> = listed(&store.objects()).into_iter().map(|it| it.0).collect();
         let distinct: BTreeSet<_> = seen.iter().copied().collect();
@@ -509,7 +511,7 @@ fn open_sessions_that_are_damaged_are_a_remark_and_a_loss() {
     let mut events = Vec::new();
     let report = run_with(&whole, &store, &Remembering::default(), &mut events).unwrap();
     assert!(events.iter().any(|event| matches!(event, Event::Remark { .. })), "{events:?}");
-    assert_eq!(report.state(), extract::State::Incomplete);
+    assert_eq!(report.state(), completeness::State::Incomplete);
     assert_eq!(verify_all(&store).findings, []);
 }
 
@@ -517,10 +519,10 @@ fn open_sessions_that_are_damaged_are_a_remark_and_a_loss() {
 fn what_is_not_known_behind_a_crash_is_not_called_complete() {
     let part = Part { gaps: Vec::new(), ..ring().parts[0].clone() };
     for (is_crashed, is_over, expected) in [
-        (false, true, extract::State::Complete),
-        (true, true, extract::State::Unknown),
+        (false, true, completeness::State::Complete),
+        (true, true, completeness::State::Unknown),
         // While a recorder runs, what is closed is archived, and the rest is not asked for.
-        (true, false, extract::State::Complete),
+        (true, false, completeness::State::Complete),
     ] {
         let ring = Ring { parts: vec![part.clone()], overwritten: 0, is_crashed, is_over };
         let store = MemoryStore::default();

@@ -6,18 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::thread;
 
+use completeness::{Asking, Standing, standing};
 use format::directory::SegmentEntry;
 use format::head::{Head, Kind, StripeId, VolumeId};
 use index::{Catalog, Files, Identity, IndexKeys, LookUp, Needed, Segment};
 use indexer::{SegmentsBefore, Workers};
+use packet_output::MergeMemory;
 use units::Timestamp;
 use volume::{Reader, Span};
 
 use crate::cache::{self, NoCache};
 use crate::keys;
-use crate::merge::MergeMemory;
 use crate::slots::Place;
-use crate::standing::{Asking, Standing, standing};
 use crate::{Error, Options};
 
 /// From this many slots on, reading a hole is not worth a look at its heads first.

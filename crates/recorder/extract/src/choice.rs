@@ -5,6 +5,7 @@ use core::ops::{ControlFlow, RangeInclusive};
 use std::collections::{BTreeMap, BTreeSet};
 
 use format::session_row::SessionRow;
+use found::Event;
 use index::Columns;
 use query::Query;
 use units::Timestamp;
@@ -12,7 +13,6 @@ use units::number::to_u64;
 
 use crate::Error;
 use crate::archive::Archive;
-use crate::event::Event;
 use crate::identity::Identity;
 use crate::joiner::Show;
 use crate::known::Known;

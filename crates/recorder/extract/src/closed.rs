@@ -9,16 +9,16 @@
 use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 
+use completeness::Completeness;
 use format::directory::Gap;
 use format::head::{Kind, StripeId, VolumeId};
 use format::session_row::SessionRow;
+use found::Found;
 use index::Columns;
 use query::Query;
 use units::{Clock, Timestamp};
 
 use crate::archive::{Archive, Part};
-use crate::completeness::Completeness;
-use crate::event::Found;
 use crate::identity::Identity;
 use crate::joiner::found;
 use crate::known::JOIN_IDLE_NS;

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use thiserror::Error;
-use units::Timestamp;
 
 /// Why finding or extracting failed.
 #[derive(Debug, Error)]
@@ -42,17 +41,11 @@ pub enum Error {
     #[error(transparent)]
     Index(#[from] index::Error),
     /// The output could not be written.
-    #[error("cannot write the output: {0}")]
-    Output(std::io::Error),
-    /// A pcap file has 32 bits for the seconds.
-    #[error("a packet's time, {0}, is outside of what pcap can hold; write pcapng")]
-    PcapTime(Timestamp),
+    #[error(transparent)]
+    Output(#[from] packet_output::Error),
     /// The packet filter could not be compiled, or libpcap is not there.
     #[error(transparent)]
     Filter(filters::Error),
-    /// It is not known where such frames have their addresses.
-    #[error(transparent)]
-    Anonymise(#[from] anonymise::UnknownLinkType),
     /// Packets without an index could not be indexed on the way.
     #[error("cannot index packets on the way: {0}")]
     Indexer(String),

@@ -8,16 +8,17 @@
 
 use core::ops::ControlFlow;
 
+use packet_output::Target;
+use packet_output::{Finished, Outputs};
 use units::{Clock, Times};
 
 use crate::archive::Archive;
 use crate::explain::{Explain, Stopwatch};
 use crate::met::NamesMet;
-use crate::output::{Finished, Outputs};
-use crate::packet_reader::{PacketReader, Progress, Telling};
+use crate::packet_reader::PacketReader;
+use crate::packet_writer::{PacketWriter, Progress, Telling};
 use crate::request::Request;
 use crate::statement::{Asked, Manifest};
-use crate::target::Target;
 use crate::walk::Notes;
 use crate::{Error, Options};
 
@@ -62,10 +63,12 @@ pub(crate) fn run<'a>(
 ) -> Result<ExtractReport, Error> {
     let mut notes = Notes::default();
     notes.explain.open_ns = watch.lap();
-    let outputs = Outputs::begin(target, request)?;
-    let packets = PacketReader::new(request, archive.expired, outputs, telling, watch);
-    let mut packets = packets.with_memory(archive.merge);
-    let flow = if request.is_everything() && !packets.is_by_session() {
+    let outputs = Outputs::begin(target, request.contents())?;
+    let writer = PacketWriter::new(request, archive.expired, outputs, telling);
+    let writer = writer.with_memory(archive.merge);
+    let is_everything = request.is_everything() && !writer.is_by_session();
+    let mut packets = PacketReader::new(request, writer, watch);
+    let flow = if is_everything {
         packets.everything(archive, &mut notes)?
     } else {
         packets.sessions(archive, request, &mut notes)?

@@ -3,13 +3,13 @@
 
 use core::ops::{ControlFlow, RangeInclusive};
 
+use completeness::Completeness;
+use found::Event;
 use index::Columns;
 use query::Query;
 use units::{Clock, Times, Timestamp};
 
 use crate::archive::Archive;
-use crate::completeness::Completeness;
-use crate::event::Event;
 use crate::explain::{Explain, Stopwatch};
 use crate::kept;
 use crate::met::NamesMet;

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use format::head::StripeId;
 use format::session_row::SessionRow;
+use found::Event;
 use index::Columns;
 use units::{Clock, Times};
 
 use crate::choice::look;
-use crate::event::Event;
 use crate::find::{FindReport, Opened, Sought};
 use crate::identity::Identity;
 use crate::known::Known;

@@ -3,19 +3,18 @@
 
 use core::ops::ControlFlow;
 
+use completeness::{Completeness, Disorder};
 use format::head::StripeId;
+use packet_output::MergeMemory;
+use packet_output::Outputs;
+use packet_output::Target;
 use query::Query;
 use units::{NANOS_PER_SECOND, Sleep};
 
 use crate::archive::Archive;
-use crate::completeness::{Completeness, Disorder};
-use crate::explain::Stopwatch;
-use crate::merge::MergeMemory;
-use crate::output::Outputs;
-use crate::packet_reader::{PacketReader, Progress, Telling};
+use crate::packet_writer::{PacketWriter, Progress, Telling};
 use crate::request::Request;
 use crate::slots::Place;
-use crate::target::Target;
 use crate::walk::{Notes, each_data_stripe};
 use crate::{Error, Options};
 
@@ -34,11 +33,10 @@ pub fn follow(
 ) -> Result<Completeness, Error> {
     assert!(*request.query == Query::all(), "what is new has no sessions yet");
     let mut seen = newest(&Archive::without_index(options, clock.realtime())?);
-    let outputs = Outputs::begin(target, request)?;
+    let outputs = Outputs::begin(target, request.contents())?;
     let mut progress = |_: &Progress| ControlFlow::Continue(());
     let telling = Telling { progress: &mut progress, losses: None };
-    let watch = Stopwatch::start(clock);
-    let packets = PacketReader::new(request, units::Timestamp::MIN, outputs, telling, watch);
+    let packets = PacketWriter::new(request, units::Timestamp::MIN, outputs, telling);
     // All that is found in one look is handed out with it.
     let most_bytes = options.merge.ring_order_bytes;
     let mut packets = packets.with_memory(MergeMemory { most_bytes, ..options.merge });
@@ -60,7 +58,7 @@ pub fn follow(
         let is_new = |stripe| Some(stripe) > seen && Some(stripe) <= newest;
         let flow =
             each_data_stripe(&archive, &places, &mut notes, &is_new, &mut |stripe, notes| {
-                packets.all_of(stripe, notes)
+                packets.piece(stripe, None, notes)
             })?;
         packets.hand_out()?;
         if flow.is_break() {

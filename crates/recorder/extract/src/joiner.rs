@@ -8,13 +8,13 @@ use core::ops::ControlFlow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use format::session_row::SessionRow;
+use found::{Event, Found, Held};
 use query::Query;
 use units::Timestamp;
 use units::number::to_u64;
 use wire::CommunityId;
 
 use crate::candidates::part_of;
-use crate::event::{Event, Found, Held};
 use crate::identity::{Identity, RowId};
 use crate::known::{JOIN_IDLE_NS, Known};
 use crate::scan::Step;

@@ -1,10 +1,9 @@
 //! What is lost of a volume, stripe by stripe: exact, because every head of a stripe says how many
 //! packets all of its pieces hold.
 
+use completeness::{Completeness, DamageKind};
 use format::head::{Head, StripeId};
 use units::Timestamp;
-
-use crate::completeness::{Completeness, DamageKind};
 
 /// Packets that were stored and cannot be had.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,12 +1,12 @@
 //! The form of a manifest as text, and reading it: what is compared with the files that it is of.
 
+use completeness::State;
 use evidence::{Seal, SealTextError, split_sealed};
 use format::head::{StripeId, VolumeId};
+use packet_output::OutputSummary;
 use serde::{Deserialize, Serialize};
 use units::{Timestamp, hex, unhex};
 
-use crate::completeness::State;
-use crate::output::OutputSummary;
 use crate::request::CaseInfo;
 
 /// Of the manifests that are written. Version 1 had no seal.

@@ -8,13 +8,13 @@ use core::ops::{Range, RangeInclusive};
 use std::collections::BTreeMap;
 
 use format::session_row::{PieceId, PieceSpan, SessionRow};
+use packet_output::SessionStart;
 use session::Key;
 use units::Timestamp;
 use wire::FiveTuple;
 
 use crate::due::Due;
 use crate::identity::{Identity, RowId};
-use crate::target::SessionStart;
 
 /// A row's packets in one piece.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -3,10 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use completeness::Completeness;
 use format::session_row::SessionRow;
 use index::SegmentMeta;
-
-use crate::completeness::Completeness;
 
 /// Names kept of each kind: as many as a line of text can say.
 const NAMES_MAX: usize = 64;

@@ -2,12 +2,13 @@
 
 use core::ops::RangeInclusive;
 
+use completeness::Completeness;
 use format::head::StripeId;
 use units::Timestamp;
 use volume::Reader;
 
+use crate::Options;
 use crate::archive::Archive;
-use crate::{Completeness, Options};
 
 /// Slots that hold packets of some times or their index, and what is known to be missing there.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use format::head::StripeId;
 use format::session_row::SessionRow;
+use found::{Event, Found};
 use index::Columns;
 use query::{Part, Query};
 use units::Timestamp;
@@ -21,7 +22,6 @@ use units::number::to_u64;
 
 use crate::archive::Archive;
 use crate::candidates::{Question, part_of};
-use crate::event::{Event, Found};
 use crate::identity::{Identity, RowId};
 use crate::joiner::{Joiner, Show, both, found};
 use crate::known::{JOIN_IDLE_NS, Known};

@@ -12,6 +12,7 @@ use core::time::Duration;
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
+use completeness::DamageKind;
 use device::Pool;
 use format::directory::Gap;
 use format::head::{Head, StripeId};
@@ -27,7 +28,6 @@ use units::number::to_u64;
 
 use crate::Error;
 use crate::archive::{Archive, Part};
-use crate::completeness::DamageKind;
 use crate::slots::Place;
 use crate::walk::{DataStripe, Notes, each_data_stripe};
 

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use anonymise::Anonymiser;
 use filters::PacketFilter;
+use packet_output::Contents;
 use query::Query;
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +60,16 @@ impl<'a> Request<'a> {
             comments: false,
             anonymiser: None,
             case: CaseInfo::default(),
+        }
+    }
+
+    /// What its outputs hold.
+    pub(crate) fn contents(&self) -> Contents<'_> {
+        Contents {
+            query: self.query_text,
+            packets_max: self.limits.packets,
+            bytes_max: self.limits.bytes,
+            anonymiser: self.anonymiser.clone(),
         }
     }
 

@@ -12,6 +12,7 @@ use device::{LentRead, Read, ReadAt, Reading};
 use encryption::{Identities, Keyring};
 use format::geometry::Geometry;
 use format::head::{StripeId, VolumeId};
+use packet_output::Target;
 use query::Query;
 use units::Clock;
 use units::number::to_u64;
@@ -21,8 +22,8 @@ use crate::archive::Archive;
 use crate::explain::Stopwatch;
 use crate::extract::run;
 use crate::losses::{Loss, Losses};
-use crate::packet_reader::Telling;
-use crate::{Error, ExtractReport, Options, Progress, Request, Target};
+use crate::packet_writer::Telling;
+use crate::{Error, ExtractReport, Options, Progress, Request};
 
 /// A volume that was found, before its packets are read.
 #[derive(Debug)]

@@ -6,6 +6,7 @@ use core::ops::{ControlFlow, RangeInclusive};
 use std::collections::BTreeMap;
 
 use format::head::StripeId;
+use found::Event;
 use index::Columns;
 use query::Query;
 use units::Timestamp;
@@ -13,7 +14,6 @@ use units::Timestamp;
 use crate::Error;
 use crate::archive::Archive;
 use crate::candidates::{Candidates, Question};
-use crate::event::Event;
 use crate::identity::{Identity, RowId};
 use crate::joiner::{Joiner, Show};
 use crate::known::Known;

@@ -3,15 +3,15 @@
 use core::time::Duration;
 use std::io::{self, Read};
 
+use completeness::Completeness;
 use evidence::{ApprovedForm, ClockUse, Hasher, Hashes};
 use format::head::VolumeId;
 use format::session_row::PieceId;
+use packet_output::OutputSummary;
 use serde::Serialize;
 use units::Timestamp;
 use units::number::to_u64;
 
-use crate::OutputSummary;
-use crate::completeness::Completeness;
 use crate::payload::Pattern;
 use crate::request::{CaseInfo, Limits, Request, SessionIds};
 

@@ -2,12 +2,12 @@
 
 use core::ops::{ControlFlow, RangeInclusive};
 
+use completeness::Completeness;
 use format::directory::Gap;
 use format::head::{Head, Kind, StripeId};
 use units::{Clock, Times, Timestamp};
 
 use crate::archive::Archive;
-use crate::completeness::Completeness;
 use crate::find::Opened;
 use crate::scan::Scan;
 use crate::walk::Notes;

@@ -2,6 +2,7 @@
 
 use core::ops::ControlFlow;
 
+use completeness::{Completeness, DamageKind};
 use format::checksum::body_crc;
 use format::directory::Gap;
 use format::head::{Head, Kind, StripeId};
@@ -11,7 +12,6 @@ use units::{Clock, Times, Timestamp};
 use volume::{Reader, StripeInSlot};
 
 use crate::archive::Archive;
-use crate::completeness::{Completeness, DamageKind};
 use crate::explain::Explain;
 use crate::met::NamesMet;
 use crate::slots::{ColumnRead, Place, SlotRead, read_slots};
@@ -45,35 +45,18 @@ impl Notes {
         Self { explain: self.explain, ..Self::default() }
     }
 
-    /// Adds what such a look lacked and cost. What is missing from it is missing from the answer,
-    /// too, but what is counted or bounded by times is counted by the one that answers.
+    /// Adds what such a look lacked and cost.
     pub(crate) fn add_aside(&mut self, own: Self) {
         self.explain = self.explain.with_cost_of(own.explain);
         self.met.add(&own.met);
-        for damage in own.completeness.damage {
-            self.completeness.add_damage(damage.stripe, damage.kind);
-        }
-        if let Some(through) = own.completeness.expired_through {
-            let times = own.completeness.withheld.unwrap_or((Timestamp::MAX, Timestamp::MIN));
-            self.completeness.withhold(through, times);
-        }
-        let unread = own.completeness.unread_packets;
-        self.completeness.unread_packets = unread.max(self.completeness.unread_packets);
+        self.completeness.add_aside(own.completeness);
     }
 
-    /// Adds what a search lacked and cost that has found the sessions of the answer. Their packets
-    /// are read behind it, and nothing else: what was lost elsewhere may have been of others.
+    /// Adds what a search lacked and cost that has found the sessions of the answer.
     pub(crate) fn add_search(&mut self, own: Self, asked: (Timestamp, Timestamp)) {
-        let (lost, all) = (&own.completeness, &mut self.completeness);
-        all.add_gaps(&lost.gaps, asked.0, asked.1);
-        all.forgotten.add(&lost.forgotten.and(&Times::of(asked.0, asked.1)));
-        all.left_out_packets = all.left_out_packets.max(lost.left_out_packets);
-        all.unindexed_packets = all.unindexed_packets.max(lost.unindexed_packets);
-        // What was not there to be searched may have been what was asked for.
-        all.retired_pieces = all.retired_pieces.max(lost.retired_pieces);
-        all.missing_packets = all.missing_packets.max(lost.missing_packets);
-        all.unfit_packets = all.unfit_packets.max(lost.unfit_packets);
-        self.add_aside(own);
+        self.explain = self.explain.with_cost_of(own.explain);
+        self.met.add(&own.met);
+        self.completeness.add_search(own.completeness, asked);
     }
 
     /// Adds what a look lacked and cost that has answered.

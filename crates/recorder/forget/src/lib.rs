@@ -17,7 +17,8 @@ use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use extract::{Completeness, KeptRows, Options, RowEvent, Sought, Times, find_rows};
+use completeness::Completeness;
+use extract::{KeptRows, Options, RowEvent, Sought, Times, find_rows};
 use format::directory::SegmentEntry;
 use format::head::{Head, Kind, StripeId, VolumeId};
 use query::Query;

@@ -15,9 +15,11 @@ use core::ops::ControlFlow;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use completeness::Completeness;
 use evidence::SIGNATURE_SUFFIX;
-use extract::{Completeness, ExtractReport, HoldSummary, Options, Progress, Request, Target};
+use extract::{ExtractReport, HoldSummary, Options, Progress, Request};
 use host::{Output, SystemClock};
+use packet_output::Target;
 use units::Clock as _;
 use units::number::to_u64;
 

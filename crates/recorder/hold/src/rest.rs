@@ -107,7 +107,7 @@ fn discard(path: &Path) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use extract::Completeness;
+    use completeness::Completeness;
 
     struct Folder {
         folder: tempfile::TempDir,

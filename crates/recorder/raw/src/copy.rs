@@ -4,8 +4,9 @@ use core::ops::{ControlFlow, RangeInclusive};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
+use completeness::{Completeness, DamageKind};
 use device::ReadAt;
-use extract::{Completeness, DamageKind, Hasher, Hashes, Options, PieceRead, needed};
+use extract::{Hasher, Hashes, Options, PieceRead, needed};
 use format::head::{Head, Kind, StripeHead, StripeId, VolumeId};
 use format::session_row::PieceId;
 use units::number::to_u64;

@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::path::{Path, PathBuf};
 
 use ::connections::{Handshakes, Live, Source, Watch};
-use ::extract::Event;
+use ::found::Event;
 use clap::Args;
 use findings::{Diagnosis, Unseen};
 use host::{Output, StopFlag, SystemClock};

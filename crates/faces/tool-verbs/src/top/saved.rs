@@ -3,7 +3,8 @@
 use core::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use ::extract::{Request, Target};
+use ::extract::Request;
+use ::packet_output::Target;
 use ::trace::Output as PcapngOutput;
 use anyhow::Context;
 use capture::Packet;

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use ::extract::{CaseInfo, ExtractReport, Options, Request, Target, parse_manifest};
+use ::extract::{CaseInfo, ExtractReport, Options, Request, parse_manifest};
+use ::packet_output::Target;
 use ::raw::Restored;
 use anyhow::{Context as _, bail};
 use attest::with_suffix;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ::extract::{SortBy, Sorted};
+use ::found::{SortBy, Sorted};
 use clap::{Args, ValueEnum};
 use page::text::Zone;
 use query::Field;

@@ -1,6 +1,6 @@
 //! Sessions of a service, with how many came so far.
 
-use ::extract::Found;
+use ::found::Found;
 use ::remote::{Error, There, Wanted};
 
 use crate::answered::Answered;

@@ -1,9 +1,7 @@
 //! `find --plot` and `find --top`: what the sessions sum up to.
 
-use ::extract::{
-    Event, FindReport, Found, Options, RowEvent, SERIES_COLUMNS, Sought, Top, Traffic, Weight,
-    find_columns, find_rows,
-};
+use ::extract::{FindReport, Options, RowEvent, Sought, find_columns, find_rows};
+use ::found::{Event, Found, SERIES_COLUMNS, Top, Traffic, Weight};
 use host::{StopFlag, SystemClock};
 use page::PlotStyle;
 use query::Query;

@@ -3,8 +3,9 @@
 use core::time::Duration;
 use std::io::Write;
 
-use ::extract::{SortBy, State};
+use ::completeness::State;
 use ::fleet::{Event, Form, Marks, Taken, Whole};
+use ::found::SortBy;
 use ::sensors::Finding;
 use clap::Args;
 use session_view::SessionColumns;

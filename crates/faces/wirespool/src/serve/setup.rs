@@ -6,7 +6,8 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use ::extract::{Event, Options};
+use ::extract::Options;
+use ::found::Event;
 use ::setup::{Answers, Ending, Here, Measure, Operator, Typed, Words, walk};
 use anyhow::anyhow;
 use clap::Args;

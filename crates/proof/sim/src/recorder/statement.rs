@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use extract::{Asking, Completeness, State, standing};
+use completeness::{Asking, Completeness, State, standing};
 use units::Timestamp;
 use volume::Reader;
 

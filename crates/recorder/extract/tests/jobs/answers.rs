@@ -6,11 +6,14 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::process::{Command, Stdio};
 
+use completeness::{Completeness, DamageKind};
 use extract::{
-    Completeness, DamageKind, Error, Event, ExtractReport, FindReport, Found, Held, Request,
-    Sought, Target, extract, find, find_columns, packets, verify_extract,
+    Error, ExtractReport, FindReport, Request, Sought, extract, find, find_columns, packets,
+    verify_extract,
 };
 use format::head::StripeId;
+use found::{Event, Found, Held};
+use packet_output::Target;
 use query::Query;
 use session::Config;
 use units::{ManualClock, NANOS_PER_SECOND, Timestamp, plural};

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use completeness::{Completeness, State};
 use device::Pool;
-use extract::{Completeness, Options, Recorder, State, find, gaps};
+use extract::{Options, Recorder, find, gaps};
 use format::geometry::PIECE_BYTES_MIN;
 use format::head::{HEAD_BYTES, Kind};
 use format::recorded::Recorded;
@@ -46,7 +47,7 @@ fn said(volume: &Volume, seconds: i64, is_there: bool) -> (Completeness, u32) {
     });
     let options = Options { recorder, ..volume.options() };
     let clock = ManualClock::new(BEGAN.plus_nanos(seconds * NANOS_PER_SECOND));
-    let mut pass = |_: extract::Event<'_>| ControlFlow::Continue(());
+    let mut pass = |_: found::Event<'_>| ControlFlow::Continue(());
     let report = find(&options, &Query::all(), None, &clock, &mut pass).unwrap();
     (report.completeness, asked.load(Ordering::Relaxed))
 }

@@ -3,7 +3,8 @@
 
 use core::ops::ControlFlow;
 
-use extract::{Event, find};
+use extract::find;
+use found::Event;
 use query::Query;
 use units::{ManualClock, Timestamp};
 

@@ -7,7 +7,9 @@ use std::path::Path;
 
 use core::ops::ControlFlow;
 
-use extract::{Event, Found, Request, Target, extract, find, packets};
+use extract::{Request, extract, find, packets};
+use found::{Event, Found};
+use packet_output::Target;
 use query::Query;
 use testdata::Corpus;
 use units::{ManualClock, Timestamp};

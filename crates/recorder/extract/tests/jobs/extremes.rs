@@ -4,8 +4,10 @@
 use core::ops::ControlFlow;
 use core::time::Duration;
 
-use extract::{Error, Event, FindReport, Request, Target, Top, Traffic as Plotted, extract, find};
+use extract::{Error, FindReport, Request, extract, find};
 use format::session_row::SessionRow;
+use found::{Event, Top, Traffic as Plotted};
+use packet_output::Target;
 use query::{Field, Query};
 use session::Config;
 use units::{ManualClock, Timestamp};

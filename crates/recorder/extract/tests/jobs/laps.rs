@@ -1,7 +1,7 @@
 //! What is said of a recording whose beginning the ring has overwritten.
 
+use completeness::{Asking, standing};
 use device::Pool;
-use extract::{Asking, standing};
 use format::geometry::PIECE_BYTES_MIN;
 use format::head::{HEAD_BYTES, Kind};
 use format::recorded::Recorded;

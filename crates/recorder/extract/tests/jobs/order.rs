@@ -3,7 +3,9 @@
 
 use core::ops::ControlFlow;
 
-use extract::{Disorder, Manifest, MergeMemory, Request, Target, extract};
+use completeness::Disorder;
+use extract::{Manifest, Request, extract};
+use packet_output::{MergeMemory, Target};
 use proptest::prelude::*;
 use query::Query;
 use units::{ManualClock, Timestamp};

@@ -4,7 +4,9 @@
 use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 
-use extract::{Event, Request, Target, extract, find};
+use extract::{Request, extract, find};
+use found::Event;
+use packet_output::Target;
 use proptest::prelude::*;
 use query::Query;
 use units::{ManualClock, Timestamp};

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use capture::{FileOptions, FileSource, Next, Source};
+use completeness::Completeness;
 use device::{Buffer, Pool};
-use extract::{Completeness, Times};
+use extract::Times;
 use format::directory::{Gap, SegmentEntry, split};
 use format::head::{HEAD_BYTES, HeadKey, Kind, StripeId, Totals, VolumeId};
 use format::local::{LOCAL_FRAME_BYTES, fill_with_padding};

@@ -3,7 +3,8 @@
 
 use core::ops::ControlFlow;
 
-use extract::{Found, Sought, find_columns};
+use extract::{Sought, find_columns};
+use found::Found;
 use index::GROUP_ROWS;
 use query::Query;
 use session::Config;
@@ -56,7 +57,7 @@ fn sought(volume: &Volume, text: &str, (newest_first, limit): (bool, u64)) -> (V
     let asked = Sought { limit: Some(limit), newest_first, ..Sought::new(&query) };
     let (mut all, clock) = (Vec::new(), ManualClock::new(Timestamp(0)));
     let report = find_columns(&volume.options(), &asked, &clock, &mut |event| {
-        if let extract::Event::Found(found) = event {
+        if let found::Event::Found(found) = event {
             all.push(found.clone());
         }
         ControlFlow::Continue(())

@@ -3,8 +3,9 @@
 use core::ops::ControlFlow;
 use core::time::Duration;
 
-use extract::{ExtractReport, Limits, Pattern, Request, SessionIds, Target, extract};
+use extract::{ExtractReport, Limits, Pattern, Request, SessionIds, extract};
 use filters::PacketFilter;
+use packet_output::Target;
 use proptest::prelude::*;
 use query::Query;
 use units::{ManualClock, Timestamp};
@@ -272,7 +273,7 @@ fn sessions_named_by_one_row_come_with_all_and_unknown_ones_are_counted() {
     let mut found = Vec::new();
     let query = Query::parse("port 1001", Timestamp(0)).unwrap();
     extract::find(&volume.options(), &query, None, &clock, &mut |event| {
-        if let extract::Event::Found(session) = event {
+        if let found::Event::Found(session) = event {
             found.extend(session.rows.clone());
         }
         ControlFlow::Continue(())
@@ -337,7 +338,7 @@ fn packets_for_which_a_filter_means_nothing_are_left_out_and_counted() {
     let report = extract(&volume.options(), &request, target, &clock, go_on).unwrap();
     let completeness = &report.manifest.completeness;
     assert_eq!((report.packets, completeness.unfit_packets), (1, 2), "{completeness:?}");
-    assert_eq!(completeness.state(), extract::State::Incomplete);
+    assert_eq!(completeness.state(), completeness::State::Incomplete);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use extract::Found;
+use found::Found;
 use query::{FIELDS, Reading};
 use session::Config;
 use testdata::Corpus;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use extract::{FindReport, Found, Sought};
+use extract::{FindReport, Sought};
+use found::Found;
 use proptest::prelude::*;
 use query::Query;
 use units::{ManualClock, Timestamp};
@@ -45,7 +46,7 @@ fn find(volume: &Volume, text: &str) -> (Vec<Found>, FindReport) {
         &Sought::new(&query),
         &ManualClock::new(Timestamp(0)),
         &mut |event| {
-            if let extract::Event::Found(row) = event {
+            if let found::Event::Found(row) = event {
                 found.push(row.clone());
             }
             core::ops::ControlFlow::Continue(())

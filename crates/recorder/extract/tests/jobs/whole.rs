@@ -4,7 +4,10 @@
 use core::cmp::Reverse;
 use core::ops::ControlFlow;
 
-use extract::{Completeness, Event, Found, Request, Sought, Target, extract, find_columns};
+use completeness::Completeness;
+use extract::{Request, Sought, extract, find_columns};
+use found::{Event, Found};
+use packet_output::Target;
 use proptest::prelude::*;
 use query::Query;
 use session::Config;

@@ -15,7 +15,7 @@ use std::collections::binary_heap::PeekMut;
 use format::session_row::PieceId;
 use units::Timestamp;
 
-use crate::Error;
+use crate::error::Error;
 
 /// Memory that brings packets into the order of time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,11 +83,11 @@ impl Run {
 type Front = ((Timestamp, PieceId, u32), usize);
 
 /// Takes a packet's input, time and bytes.
-pub(crate) type Emit<'e> = &'e mut dyn FnMut(usize, Timestamp, &[u8]) -> Result<(), Error>;
+pub type Emit<'e> = &'e mut dyn FnMut(usize, Timestamp, &[u8]) -> Result<(), Error>;
 
 /// Packets on their way out.
 #[derive(Debug)]
-pub(crate) struct Merger {
+pub struct Merger {
     most_bytes: usize,
     /// The piece that is being read.
     open: Run,
@@ -101,7 +101,7 @@ pub(crate) struct Merger {
 
 impl Merger {
     /// Holds so much, and besides what is pushed of one piece.
-    pub(crate) fn new(most_bytes: usize) -> Self {
+    pub fn new(most_bytes: usize) -> Self {
         Self {
             most_bytes,
             open: Run::EMPTY,
@@ -114,13 +114,13 @@ impl Merger {
     }
 
     /// Bytes of the packets that wait, and of those that left with them.
-    pub(crate) fn held_bytes(&self) -> usize {
+    pub fn held_bytes(&self) -> usize {
         self.held_bytes
     }
 
     /// Adds a packet of the piece that is being read: its time, and where its block begins there.
     /// `encode` appends its bytes.
-    pub(crate) fn push(
+    pub fn push(
         &mut self,
         input: usize,
         (timestamp, place): (Timestamp, u32),
@@ -140,7 +140,7 @@ impl Merger {
     }
 
     /// The piece that was read is `piece`. Hands out the earliest packets where too much is held.
-    pub(crate) fn close(&mut self, piece: PieceId, emit: Emit<'_>) -> Result<(), Error> {
+    pub fn close(&mut self, piece: PieceId, emit: Emit<'_>) -> Result<(), Error> {
         if self.open.packets.is_empty() {
             return Ok(());
         }
@@ -163,12 +163,12 @@ impl Merger {
     }
 
     /// Hands out what is earlier than `time`: nothing like that comes any more.
-    pub(crate) fn emit_before(&mut self, time: Timestamp, emit: Emit<'_>) -> Result<(), Error> {
+    pub fn emit_before(&mut self, time: Timestamp, emit: Emit<'_>) -> Result<(), Error> {
         self.leave(|earliest, _| earliest < time, emit)
     }
 
     /// Hands out everything.
-    pub(crate) fn finish(&mut self, emit: Emit<'_>) -> Result<(), Error> {
+    pub fn finish(&mut self, emit: Emit<'_>) -> Result<(), Error> {
         self.leave(|_, _| true, emit)
     }
 

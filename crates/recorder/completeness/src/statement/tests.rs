@@ -3,7 +3,6 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::walk::Notes;
 
 fn at() -> impl Strategy<Value = Timestamp> {
     prop_oneof![
@@ -191,10 +190,9 @@ proptest! {
             ..a
         };
         let state = searched.state();
-        let own = Notes { completeness: searched, ..Notes::default() };
-        let mut notes = Notes::default();
-        notes.add_search(own, (Timestamp::MIN, Timestamp::MAX));
-        prop_assert_eq!(notes.completeness.state(), state);
+        let mut answer = Completeness::default();
+        answer.add_search(searched, (Timestamp::MIN, Timestamp::MAX));
+        prop_assert_eq!(answer.state(), state);
     }
 
     /// What is not complete says why, in a line of its own.

@@ -7,6 +7,7 @@
 use std::io::{ErrorKind, Write};
 
 use anonymise::Anonymiser;
+use completeness::Disorder;
 use evidence::{Hashes, Hashing};
 use format::pcapng::{
     Blocks, ByteOrder, EnhancedPacketFields, OptionCode, OptionScope, Options, View,
@@ -18,9 +19,7 @@ use units::Timestamp;
 use units::number::to_u64;
 use wire::{LinkType, MADE_HEADER_BYTES_MAX, made_header, network_layer};
 
-use crate::Error;
-use crate::completeness::Disorder;
-use crate::request::{Limits, Request};
+use crate::error::Error;
 use crate::target::{OpenOutput, OpenSession, SessionStart, Target};
 
 /// Bytes gathered before they are hashed and written.
@@ -92,7 +91,7 @@ impl<'a> Stream<'a> {
         if !self.gone {
             match self.to.write_all(&self.buffer).and_then(|()| self.to.flush()) {
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => self.gone = true,
-                other => other.map_err(Error::Output)?,
+                other => other.map_err(Error::Write)?,
             }
             self.bytes += to_u64(self.buffer.len());
             self.buffer = self.hashing.exchange(core::mem::take(&mut self.buffer));
@@ -141,19 +140,40 @@ struct MergeInput {
 
 /// A packet, and what it is given on its way out.
 #[derive(Debug)]
-pub(crate) struct Dressed<'p> {
+pub struct Dressed<'p> {
     /// Its block in the volume.
-    pub(crate) block: &'p [u8],
-    pub(crate) packet: &'p StoredPacket<'p>,
+    pub block: &'p [u8],
+    /// The same, decoded.
+    pub packet: &'p StoredPacket<'p>,
     /// A further comment; pcap has no place for it.
-    pub(crate) comment: Option<&'p str>,
+    pub comment: Option<&'p str>,
+}
+
+/// What outputs hold, and how much of it at most.
+#[derive(Clone, Debug, Default)]
+pub struct Contents<'a> {
+    /// The query, which sections have as a comment; not where addresses are replaced.
+    pub query: &'a str,
+    /// Packets of all outputs together; what is beyond is left out.
+    pub packets_max: Option<u64>,
+    /// Bytes that they take.
+    pub bytes_max: Option<u64>,
+    /// Packets get other addresses.
+    pub anonymiser: Option<Anonymiser>,
+}
+
+impl core::fmt::Debug for Outputs<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Outputs").field("packets", &self.packets).finish_non_exhaustive()
+    }
 }
 
 /// The outputs of one extract.
-pub(crate) struct Outputs<'a> {
+pub struct Outputs<'a> {
     form: Form<'a>,
     streams: Vec<Stream<'a>>,
-    limits: Limits,
+    packets_max: Option<u64>,
+    bytes_max: Option<u64>,
     /// Packets handed out, and their bytes.
     packets: u64,
     bytes: u64,
@@ -172,7 +192,7 @@ pub(crate) struct Outputs<'a> {
 
 impl<'a> Outputs<'a> {
     /// Begins the output; a pcapng section says in a comment what it is.
-    pub(crate) fn begin(target: Target<'a>, request: &Request<'_>) -> Result<Self, Error> {
+    pub fn begin(target: Target<'a>, contents: Contents<'_>) -> Result<Self, Error> {
         let (form, stream) = match target {
             Target::Pcapng(to) => (Form::Pcapng, Some(Stream::open(Box::new(to), None)?)),
             Target::Pcap(to) => (Form::Pcap, Some(Stream::open(Box::new(to), None)?)),
@@ -182,18 +202,19 @@ impl<'a> Outputs<'a> {
         let mut outputs = Self {
             form,
             streams: stream.into_iter().collect(),
-            limits: request.limits,
+            packets_max: contents.packets_max,
+            bytes_max: contents.bytes_max,
             packets: 0,
             bytes: 0,
             is_full: false,
             rewritten_packets: 0,
             unfit_packets: 0,
             disorder: Disorder::default(),
-            comment: match request.anonymiser {
+            comment: match contents.anonymiser {
                 Some(_) => ANONYMISED.to_owned(),
-                None => request.query_text.to_owned(),
+                None => contents.query.to_owned(),
             },
-            anonymiser: request.anonymiser.clone(),
+            anonymiser: contents.anonymiser,
             gathered: 0,
             inputs: Vec::new(),
         };
@@ -205,17 +226,17 @@ impl<'a> Outputs<'a> {
     }
 
     /// Nothing that goes out may hold an address of the wire.
-    pub(crate) fn are_anonymous(&self) -> bool {
+    pub fn are_anonymous(&self) -> bool {
         self.anonymiser.is_some()
     }
 
     /// Every session has an output of its own.
-    pub(crate) fn are_by_session(&self) -> bool {
+    pub fn are_by_session(&self) -> bool {
         matches!(self.form, Form::BySession(_))
     }
 
     /// The output of a further session; gives its number.
-    pub(crate) fn add_session(&mut self, session: &SessionStart) -> Result<usize, Error> {
+    pub fn add_session(&mut self, session: &SessionStart) -> Result<usize, Error> {
         let Form::BySession(open) = &mut self.form else {
             unreachable!("sessions are given only where each has an output")
         };
@@ -223,7 +244,7 @@ impl<'a> Outputs<'a> {
         if let Some(anonymiser) = &mut self.anonymiser {
             anonymiser.tuple(&mut session.tuple);
         }
-        let to = open(&session).map_err(Error::Output)?;
+        let to = open(&session).map_err(Error::Write)?;
         let mut stream = Stream::new(to, None, Hashing::here());
         stream.begin(&format!("session {}: {}", session.id, self.comment))?;
         self.streams.push(stream);
@@ -232,7 +253,7 @@ impl<'a> Outputs<'a> {
 
     /// A further interface, described by `description` (see [`describe`]), in the output of a
     /// session where each has its own; its number is the next input.
-    pub(crate) fn add_input(
+    pub fn add_input(
         &mut self,
         link_type: LinkType,
         description: &[u8],
@@ -261,7 +282,7 @@ impl<'a> Outputs<'a> {
             return Ok(known);
         }
         if let Form::PcapByLinkType(open) = &mut self.form {
-            let to = open(link_type).map_err(Error::Output)?;
+            let to = open(link_type).map_err(Error::Write)?;
             let mut stream = Stream::open(to, Some(link_type))?;
             stream.put(&pcap_header(link_type))?;
             self.streams.push(stream);
@@ -276,7 +297,7 @@ impl<'a> Outputs<'a> {
     }
 
     /// The bytes of a packet of `input` in this form, appended to `out`.
-    pub(crate) fn encode(
+    pub fn encode(
         &mut self,
         input: usize,
         dressed: &Dressed<'_>,
@@ -338,22 +359,22 @@ impl<'a> Outputs<'a> {
 
     /// Packets that have another link layer than on the wire, because a pcap file holds one link
     /// type.
-    pub(crate) fn rewritten_packets(&self) -> u64 {
+    pub fn rewritten_packets(&self) -> u64 {
         self.rewritten_packets
     }
 
     /// Packets that a pcap file of another link type cannot hold.
-    pub(crate) fn unfit_packets(&self) -> u64 {
+    pub fn unfit_packets(&self) -> u64 {
         self.unfit_packets
     }
 
     /// Packets that were written behind later ones.
-    pub(crate) fn disorder(&self) -> Disorder {
+    pub fn disorder(&self) -> Disorder {
         self.disorder
     }
 
     /// Writes a packet as encoded, unless it would be one too many.
-    pub(crate) fn emit(
+    pub fn emit(
         &mut self,
         input: usize,
         timestamp: Timestamp,
@@ -365,8 +386,8 @@ impl<'a> Outputs<'a> {
         }
         let len = to_u64(encoded.len());
         let (packets, bytes) = (self.packets + 1, self.bytes + len);
-        self.is_full |= self.limits.packets.is_some_and(|limit| packets > limit)
-            || self.limits.bytes.is_some_and(|limit| bytes > limit);
+        self.is_full |= self.packets_max.is_some_and(|limit| packets > limit)
+            || self.bytes_max.is_some_and(|limit| bytes > limit);
         if self.is_full {
             return Ok(());
         }
@@ -389,12 +410,12 @@ impl<'a> Outputs<'a> {
 
     /// There is a place for name resolution and secrets blocks: not in pcap, nor where no address
     /// may be held.
-    pub(crate) fn take_blocks(&self) -> bool {
+    pub fn take_blocks(&self) -> bool {
         matches!(self.form, Form::Pcapng) && self.anonymiser.is_none()
     }
 
     /// Writes such blocks where there is a place for them.
-    pub(crate) fn blocks(&mut self, blocks: &[u8]) -> Result<(), Error> {
+    pub fn blocks(&mut self, blocks: &[u8]) -> Result<(), Error> {
         match self.streams.first_mut() {
             Some(stream) if matches!(self.form, Form::Pcapng) => stream.put(blocks),
             _ => Ok(()),
@@ -402,22 +423,22 @@ impl<'a> Outputs<'a> {
     }
 
     /// Writes what is gathered.
-    pub(crate) fn flush(&mut self) -> Result<(), Error> {
+    pub fn flush(&mut self) -> Result<(), Error> {
         self.streams.iter_mut().try_for_each(Stream::flush)
     }
 
     /// Every reader of the outputs went away.
-    pub(crate) fn are_gone(&self) -> bool {
+    pub fn are_gone(&self) -> bool {
         !self.streams.is_empty() && self.streams.iter().all(|stream| stream.gone)
     }
 
     /// Some packet was beyond a limit.
-    pub(crate) fn are_full(&self) -> bool {
+    pub fn are_full(&self) -> bool {
         self.is_full
     }
 
     /// Ends the outputs; in pcapng each interface ends with `statement` as a comment.
-    pub(crate) fn finish(mut self, statement: &str) -> Result<Finished, Error> {
+    pub fn finish(mut self, statement: &str) -> Result<Finished, Error> {
         if matches!(self.form, Form::Pcapng | Form::BySession(_)) {
             for MergeInput { stream, number, latest, .. } in &self.inputs {
                 let (mut options, mut block) = (Vec::new(), Vec::new());
@@ -441,10 +462,11 @@ impl<'a> Outputs<'a> {
 
 /// Outputs that are written.
 #[derive(Debug)]
-pub(crate) struct Finished {
-    pub(crate) outputs: Vec<OutputSummary>,
+pub struct Finished {
+    /// Each file.
+    pub outputs: Vec<OutputSummary>,
     /// Every reader went away before its end.
-    pub(crate) reader_gone: bool,
+    pub reader_gone: bool,
 }
 
 /// A packet's options and a comment more; of those that it had only its direction where they may
@@ -464,7 +486,7 @@ fn options_of(packet: &StoredPacket<'_>, comment: Option<&str>, is_anonymous: bo
 /// The Interface Description Block for an extract: the interface's own options and real snap
 /// length. Options that must not be copied are left out, ours among them, and those that may hold
 /// an address from what must not.
-pub(crate) fn describe(interface: &InterfaceInPiece, body: &[u8], is_anonymous: bool) -> Vec<u8> {
+pub fn describe(interface: &InterfaceInPiece, body: &[u8], is_anonymous: bool) -> Vec<u8> {
     let block = body.get(interface.block.clone()).unwrap_or_default();
     let mut options = Vec::new();
     if let Some(Ok((_, block))) = Blocks::new(block, ByteOrder::Little).next()
@@ -494,7 +516,6 @@ fn pcap_header(link_type: LinkType) -> [u8; 24] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use query::Query;
     use std::io;
 
     #[test]
@@ -507,9 +528,7 @@ mod tests {
     #[test]
     fn a_second_link_type_gets_headers_of_the_first_or_is_counted() {
         let mut file = Vec::new();
-        let all = Query::all();
-        let request = Request::new(&all, "");
-        let mut outputs = Outputs::begin(Target::Pcap(&mut file), &request).unwrap();
+        let mut outputs = Outputs::begin(Target::Pcap(&mut file), Contents::default()).unwrap();
         for link_type in [LinkType::ETHERNET, LinkType::RAW, LinkType::IEEE802_11] {
             outputs.add_input(link_type, &[], None).unwrap();
         }
@@ -548,13 +567,12 @@ mod tests {
                 Ok(())
             }
         }
-        let all = Query::all();
-        let request = Request::new(&all, "all");
         for (writes, is_gone_at_once, is_gone) in
             [(0, true, true), (1, false, true), (2, false, false)]
         {
             let mut closing = Closing(writes);
-            let mut outputs = Outputs::begin(Target::Pcapng(&mut closing), &request).unwrap();
+            let target = Target::Pcapng(&mut closing);
+            let mut outputs = Outputs::begin(target, Contents::default()).unwrap();
             assert_eq!(outputs.are_gone(), is_gone_at_once, "{writes}");
             outputs.streams[0].put(b"the end").unwrap();
             assert_eq!(outputs.finish("complete").unwrap().reader_gone, is_gone, "{writes}");

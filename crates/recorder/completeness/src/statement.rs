@@ -84,7 +84,7 @@ pub struct Disorder {
 
 impl Disorder {
     /// A packet of `timestamp` comes behind one of `latest`.
-    pub(crate) fn note(&mut self, latest: Timestamp, timestamp: Timestamp) {
+    pub fn note(&mut self, latest: Timestamp, timestamp: Timestamp) {
         if timestamp < latest {
             self.packets = self.packets.saturating_add(1);
             self.most_ns = self.most_ns.max(latest.0.abs_diff(timestamp.0));
@@ -224,8 +224,37 @@ impl Completeness {
         });
     }
 
+    /// Adds what a look besides the one that answers lacked. What is missing from it is missing
+    /// from the answer, too, but what is counted or bounded by times is counted by the one that
+    /// answers.
+    pub fn add_aside(&mut self, lacked: Self) {
+        for damage in lacked.damage {
+            self.add_damage(damage.stripe, damage.kind);
+        }
+        if let Some(through) = lacked.expired_through {
+            let times = lacked.withheld.unwrap_or((Timestamp::MAX, Timestamp::MIN));
+            self.withhold(through, times);
+        }
+        self.unread_packets = self.unread_packets.max(lacked.unread_packets);
+    }
+
+    /// Adds what a search lacked that has found the sessions of the answer, in the times that were
+    /// asked for. Their packets are read behind it, and nothing else: what was lost elsewhere may
+    /// have been of others.
+    pub fn add_search(&mut self, lacked: Self, (from, to): (Timestamp, Timestamp)) {
+        self.add_gaps(&lacked.gaps, from, to);
+        self.forgotten.add(&lacked.forgotten.and(&Times::of(from, to)));
+        self.left_out_packets = self.left_out_packets.max(lacked.left_out_packets);
+        self.unindexed_packets = self.unindexed_packets.max(lacked.unindexed_packets);
+        // What was not there to be searched may have been what was asked for.
+        self.retired_pieces = self.retired_pieces.max(lacked.retired_pieces);
+        self.missing_packets = self.missing_packets.max(lacked.missing_packets);
+        self.unfit_packets = self.unfit_packets.max(lacked.unfit_packets);
+        self.add_aside(lacked);
+    }
+
     /// Of what was forgotten only that counts which lies in times that were asked for.
-    pub(crate) fn forget_but(&mut self, asked: &Times) {
+    pub fn forget_but(&mut self, asked: &Times) {
         self.forgotten = self.forgotten.and(asked);
     }
 
@@ -247,7 +276,7 @@ impl Completeness {
     }
 
     /// Packets of selected sessions are not there; saturates, for a forged index may count any.
-    pub(crate) fn miss(&mut self, packets: u64) {
+    pub fn miss(&mut self, packets: u64) {
         self.missing_packets = self.missing_packets.saturating_add(packets);
     }
 
@@ -263,7 +292,7 @@ impl Completeness {
     }
 
     /// Something of these times is older than the volume's maximum age.
-    pub(crate) fn withhold(&mut self, through: Timestamp, (from, to): (Timestamp, Timestamp)) {
+    pub fn withhold(&mut self, through: Timestamp, (from, to): (Timestamp, Timestamp)) {
         self.expired_through = self.expired_through.max(Some(through));
         self.withhold_times(Some((from, to.min(through))).filter(|(from, to)| from <= to));
     }
