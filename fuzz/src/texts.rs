@@ -3,9 +3,9 @@
 //! made of a log is one.
 
 use diagnose::recorder::{Recording, diagnose, parse_recorder};
-use extract::parse_manifest;
 use logs::{LogReader, log_events};
 use machine_view::RecorderGrouping;
+use manifest::parse_manifest;
 
 /// # Panics
 /// Reading does.

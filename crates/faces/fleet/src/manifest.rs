@@ -2,10 +2,10 @@
 //! does that of one volume.
 
 use completeness::State;
+use evidence::OutputSummary;
 use evidence::{Maker, SigningKey};
-use extract::CaseInfo;
-use extract::manifest::{MANIFEST_VERSION, OutputForm};
-use packet_output::OutputSummary;
+use manifest::CaseInfo;
+use manifest::{MANIFEST_VERSION, OutputForm};
 use serde::Serialize;
 use units::Timestamp;
 

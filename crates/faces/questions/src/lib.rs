@@ -9,8 +9,8 @@ use core::cmp::Reverse;
 use std::path::PathBuf;
 
 use evidence::ApprovedForm;
-use extract::CaseInfo;
 use found::Weight;
+use manifest::CaseInfo;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use units::hex;

@@ -5,8 +5,9 @@ use core::time::Duration;
 use std::io::{self, Write};
 
 use evidence::TrustedKeys;
-use extract::{Hasher, parse_manifest};
+use extract::Hasher;
 use host::SystemClock;
+use manifest::parse_manifest;
 use units::{ByteSize, Clock as _, Sleep as _};
 
 use crate::documents::Said;

@@ -3,8 +3,8 @@
 
 use std::io::{self, Write};
 
-use extract::parse_manifest;
 use fleet::{Block, Fault, Line, NoPcapng, Said, Splitter, Transport};
+use manifest::parse_manifest;
 use remote::{Download, Failed, Received, Telling, There};
 use stage::sync::{Mutex, PoisonError};
 

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use approvals::{Asked, Error, Kept, Over, OverBy, Requests, Shown, State, Wanted};
 use audit::FourEyes;
-use extract::CaseInfo;
 use host::SystemClock;
 use interface::{JSON, Matter};
+use manifest::CaseInfo;
 use people::Scope;
 use query::Query;
 use questions::ExtractWanted;

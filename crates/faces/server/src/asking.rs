@@ -3,11 +3,11 @@
 use core::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
-use extract::CaseInfo;
 use found::Weight;
 use host::SystemClock;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use interface::{ARROW, JSON, Matter, NDJSON, PCAPNG};
+use manifest::CaseInfo;
 use query::{Field, Query};
 use questions::{
     Behind, Cursor, ExtractWanted, Form, Narrowed, Order, PacketsWanted, RowForm, SessionsWanted,

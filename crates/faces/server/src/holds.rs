@@ -6,9 +6,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use extract::HoldSummary;
 use host::SystemClock;
 use interface::JSON;
+use manifest::HoldSummary;
 use query::Query;
 use questions::HoldWanted;
 use serde_json::json;
@@ -130,7 +130,7 @@ mod tests {
             bytes: 0,
             complete: true,
             complete_to_ns: None,
-            case: extract::CaseInfo::default(),
+            case: manifest::CaseInfo::default(),
         };
         for (query, is_seen) in [
             ("port 53", true),

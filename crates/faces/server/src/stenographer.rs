@@ -4,11 +4,11 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use extract::CaseInfo;
 use host::SystemClock;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Request};
+use manifest::CaseInfo;
 use tokio::time::timeout;
 use units::Clock as _;
 

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use evidence::{Attested, Coverage, SIGNATURE_SUFFIX, STAMP_SUFFIX, Signer, Stamp};
-use extract::{ExpectedOutput, VerifyExtractError};
+use manifest::{ExpectedOutput, VerifyExtractError};
 
 /// Why an extract cannot be compared with its manifest.
 #[derive(Debug, thiserror::Error)]
@@ -95,7 +95,7 @@ pub fn signer(signer: &Signer) -> String {
 /// When it cannot be read.
 pub fn unlike_file(output: &ExpectedOutput, path: &Path) -> Result<Option<String>, NotCompared> {
     let mut file = host::open_input(path)?;
-    match extract::verify_extract(&output.summary, &mut file) {
+    match manifest::verify_extract(&output.summary, &mut file) {
         Ok(()) => Ok(None),
         Err(VerifyExtractError::Read(source)) => {
             Err(NotCompared::Read { path: path.to_path_buf(), source })

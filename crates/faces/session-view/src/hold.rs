@@ -1,6 +1,6 @@
 //! Holds: extracts that were put aside with their manifests.
 
-use extract::{CaseInfo, HoldSummary};
+use manifest::{CaseInfo, HoldSummary};
 use page::safe::{json_pretty, printable};
 use page::table::{Column, render};
 use page::text::grouped;

@@ -5,8 +5,9 @@ use evidence::{
     AFTER_SEAL, AnchorForm, ApprovalForm, BEFORE_SEAL, ClockUse, Maker, ReceiptForm, RequestForm,
     Seal, SealForm, SigningKey, TimesBy, WitnessForm,
 };
-use extract::manifest::{MANIFEST_VERSION, OutputForm};
-use extract::{Asked, CaseInfo, GivenUp, Manifest, Times, parse_manifest};
+use extract::{GivenUp, Times};
+use manifest::{Asked, CaseInfo, Manifest, parse_manifest};
+use manifest::{MANIFEST_VERSION, OutputForm};
 use page::safe::{json_line, json_part, json_pretty};
 use serde::Serialize;
 use units::{Timestamp, hex};

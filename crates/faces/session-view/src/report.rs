@@ -2,7 +2,7 @@
 //! what all of that proves.
 
 use evidence::{Attested, Coverage, Maker, SIGNATURE_SUFFIX, STAMP_SUFFIX};
-use extract::CaseInfo;
+use manifest::CaseInfo;
 use page::text::grouped;
 use page::{Cell, Document};
 use serde::Deserialize;

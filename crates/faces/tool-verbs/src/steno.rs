@@ -7,7 +7,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ::extract::{Limits, Options, Request};
+use ::extract::{Options, Request};
+use ::manifest::Limits;
 use ::packet_output::Target;
 use anyhow::{Context, bail};
 use clap::Args;

@@ -219,7 +219,7 @@ impl Demo {
 
     fn verify_extract(&mut self, report: &ExtractReport, path: &Path) -> anyhow::Result<()> {
         let output = report.manifest.outputs.first().context("an extract has an output")?;
-        let verdict = ::extract::verify_extract(output, &mut host::open_input(path)?);
+        let verdict = ::manifest::verify_extract(output, &mut host::open_input(path)?);
         self.is_clean &= verdict.is_ok();
         let verdict = verdict.map_or_else(|error| error.to_string(), |()| "unchanged".to_owned());
         step(&format!("wirespool verify-extract: {verdict}"))

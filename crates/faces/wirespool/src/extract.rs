@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use ::evidence::SigningKey;
-use ::extract::{CaseInfo, ExtractReport, Options, Request};
+use ::extract::{ExtractReport, Options, Request};
+use ::manifest::CaseInfo;
 use ::packet_output::{SessionStart, Target};
 use ::remote::{Download, Failed, Received, There};
 use anyhow::bail;

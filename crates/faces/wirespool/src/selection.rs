@@ -5,7 +5,8 @@ use core::time::Duration;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use ::extract::{CaseInfo, Limits, Options, Pattern, Request, SessionIds};
+use ::extract::{Options, Pattern, Request, SessionIds};
+use ::manifest::{CaseInfo, Limits};
 use clap::Args;
 use filters::PacketFilter;
 use host::SystemClock;

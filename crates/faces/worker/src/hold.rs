@@ -7,8 +7,9 @@ use std::io::ErrorKind::{QuotaExceeded, StorageFull};
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 
-use extract::{ExtractReport, Limits, Progress, Request};
+use extract::{ExtractReport, Progress, Request};
 use hold::{Aside, Room, no_signature, put_aside};
+use manifest::Limits;
 use page::text::plural;
 use questions::{Answered, HoldWanted, Refused, Why};
 use serde_json::{Value, json};

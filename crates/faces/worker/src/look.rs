@@ -151,7 +151,7 @@ fn held(map: &RingMap, manifests: &[PathBuf]) -> Vec<u64> {
     let mut counts = vec![0_u64; map.cells.len()];
     for path in manifests {
         let Ok(text) = host::read_text(path) else { continue };
-        let Ok(manifest) = extract::parse_manifest(&text) else { continue };
+        let Ok(manifest) = manifest::parse_manifest(&text) else { continue };
         let cells = manifest.stripes.iter().filter_map(|(stripe, _)| map.cell_of(stripe.sequence));
         let mut cells: Vec<usize> = cells.collect();
         cells.sort_unstable();

@@ -5,9 +5,10 @@ use std::io::{BufWriter, Write as _};
 use std::os::unix::net::UnixStream;
 
 use completeness::Completeness;
-use extract::{ExtractReport, Limits, Pattern, Request};
+use extract::{ExtractReport, Pattern, Request};
 use filters::PacketFilter;
 use host::SystemClock;
+use manifest::Limits;
 use packet_output::Target;
 use page::safe::printable;
 use query::Query;

@@ -7,8 +7,8 @@ use evidence::{
     ANCHOR_VERSION, AnchorForm, CheckedAnchor, LIST_SUFFIX, Listed, Maker, PreviousForm,
     SIGNATURE_SUFFIX, STAMP_SUFFIX, Trust, WitnessForm, Witnessed, coverage, sha256, witness_lines,
 };
-use extract::ReadManifest;
 use host::{Ledger, Output, SystemClock};
+use manifest::ReadManifest;
 use session_view::CheckedAgainst;
 use units::{Clock as _, hex};
 use upkeep::{AnchorFindings, AnchorOptions, AnchorToCheck, Anchored, Progress};

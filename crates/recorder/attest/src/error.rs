@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use evidence::{AnchorError, KeyError, StampError, WitnessError};
-use extract::manifest::ManifestError;
+use manifest::ManifestError;
 use page::safe;
 
 /// Why a statement could not be made or checked.

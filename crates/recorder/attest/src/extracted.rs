@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use evidence::{Attested, SIGNATURE_SUFFIX, STAMP_SUFFIX, Trust, Vouched};
-use extract::{ExpectedOutput, ReadManifest, parse_manifest};
 use host::SystemClock;
+use manifest::{ExpectedOutput, ReadManifest, parse_manifest};
 use session_view::CheckedExtract;
 use units::Clock as _;
 

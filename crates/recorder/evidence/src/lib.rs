@@ -15,6 +15,7 @@ mod hashing;
 mod key;
 mod listed;
 mod maker;
+mod output;
 mod receipt;
 mod seal;
 mod ssh;
@@ -39,6 +40,7 @@ pub use hashing::{Hasher, Hashes, Hashing};
 pub use key::{AskPassphrase, KeyError, NAMESPACE, PublicKey, SigningKey};
 pub use listed::{Body, LISTED_BYTES, ListError, Listed, ListedStripes, list_header};
 pub use maker::Maker;
+pub use output::OutputSummary;
 pub use receipt::{RECEIPT_VERSION, ReceiptForm};
 pub use seal::{
     AFTER_SEAL, BEFORE_SEAL, Seal, SealError, SealForm, SealTextError, Signer, split_sealed,

@@ -18,9 +18,9 @@ use crate::met::NamesMet;
 use crate::packet_reader::PacketReader;
 use crate::packet_writer::{PacketWriter, Progress, Telling};
 use crate::request::Request;
-use crate::statement::{Asked, Manifest};
 use crate::walk::Notes;
 use crate::{Error, Options};
+use manifest::Manifest;
 
 /// Result of an [`extract`].
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -97,7 +97,7 @@ pub(crate) fn run<'a>(
     let manifest = Manifest {
         case: request.case.clone(),
         query: request.query_text.to_owned(),
-        asked: Asked::of(request),
+        asked: request.asked(),
         made: archive.now,
         volume,
         from: *done.times.start(),

@@ -1,10 +1,10 @@
 //! Query to index, volume and pcapng out: find and extract.
 //!
 //! [`find`] shows the sessions that match a query, [`extract`] hands out their packets, [`packets`]
-//! walks all packets of a volume without any index, [`verify_extract`] checks an extract against
-//! its manifest, and [`ClosedParts`] gives every session once to who keeps them elsewhere. All of
-//! them only read: the volume is opened without a lock and may be written meanwhile; only what is
-//! acknowledged is shown. The index directory is a cache, and does without where it cannot be used.
+//! walks all packets of a volume without any index, and [`ClosedParts`] gives every session once to
+//! who keeps them elsewhere. All of them only read: the volume is opened without a lock and may be
+//! written meanwhile; only what is acknowledged is shown. The index directory is a cache, and does
+//! without where it cannot be used.
 //!
 //! Stripes that no index covers, because of a crash, a running recorder or a recording without
 //! index, are indexed from their packets on the way. What is missing from an answer, and why, is in
@@ -29,14 +29,12 @@ mod extract;
 mod find;
 mod find_rows;
 mod follow;
-mod hold;
 mod identity;
 mod joiner;
 mod kept;
 mod keys;
 mod known;
 mod losses;
-pub mod manifest;
 mod matching;
 mod met;
 mod needed;
@@ -55,7 +53,6 @@ mod scan;
 mod sessions;
 mod sieve;
 mod slots;
-mod statement;
 mod tables;
 mod walk;
 mod wanted;
@@ -76,18 +73,15 @@ pub use extract::{ExtractReport, extract};
 pub use find::{FindReport, Sought, find, find_columns};
 pub use find_rows::{RowEvent, find_rows};
 pub use follow::follow;
-pub use hold::{HoldSummary, parse_hold};
 pub use kept::{KeptRows, index_files, is_held, is_of_forgotten, kept_rows, names_of_forgotten};
 pub use losses::Loss;
-pub use manifest::{ExpectedOutput, ManifestError, ReadManifest, parse_manifest};
 pub use met::NamesMet;
 pub use needed::{Needed, needed};
 pub use packet_writer::Progress;
 pub use payload::{Pattern, PatternError};
 pub use recorder::Recorder;
-pub use request::{CaseInfo, Limits, Request, SessionIds};
+pub use request::{Request, SessionIds};
 pub use salvage::{SalvageReport, Salvaging, Unopened, salvage};
-pub use statement::{Asked, Manifest, PieceRead, VerifyExtractError, verify_extract};
 pub use tables::{GapsReport, PieceRow, check, gaps, pieces};
 pub use units::Times;
 pub use volume::GivenUp;

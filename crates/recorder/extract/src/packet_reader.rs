@@ -14,7 +14,6 @@ use crate::archive::Archive;
 use crate::choice::{Admitted, Chosen, choose, columns};
 use crate::explain::Stopwatch;
 use crate::matching::{DuePieces, Matching, Owner, PieceMatch};
-use crate::order::Order;
 use crate::packet_writer::{OfRows, PacketWriter, Taken};
 use crate::request::Request;
 use crate::row_reads::{self, RowRead};
@@ -175,8 +174,8 @@ impl<'a, 't> PacketReader<'a, 't> {
         let columns = Columns::Named(&columns);
         // So many sessions are the first of the ring.
         let is_limited = request.limits.sessions.is_some();
-        let order = if is_limited { Order::OldestFirst } else { Order::ByTime };
-        let mut scan = Scan { slots, order, ..Scan::new(archive, wanted, columns, times) };
+        let scan = Scan { slots, ..Scan::new(archive, wanted, columns, times) };
+        let mut scan = if is_limited { scan } else { scan.by_time() };
         let mut visit = |step, archive: &Archive, notes: &mut Notes| match step {
             Step::Part { edge, is_apart, vlan_in_key: of_part, .. } => {
                 vlan_in_key = of_part;

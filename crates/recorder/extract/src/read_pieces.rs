@@ -7,8 +7,8 @@ use evidence::{ClockUse, TimesBy};
 use format::head::{Head, StripeId};
 use format::session_row::PieceId;
 
-use crate::statement::PieceRead;
 use crate::walk::body_crc_of;
+use manifest::PieceRead;
 
 /// Pieces so far, and what the one under way has given.
 #[derive(Default)]

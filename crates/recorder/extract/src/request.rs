@@ -6,9 +6,10 @@ use std::collections::BTreeSet;
 
 use anonymise::Anonymiser;
 use filters::PacketFilter;
+use manifest::{Asked, CaseInfo, Limits};
 use packet_output::Contents;
 use query::Query;
-use serde::{Deserialize, Serialize};
+use units::number::to_u64;
 
 use crate::identity::RowId;
 use crate::payload::Pattern;
@@ -63,6 +64,23 @@ impl<'a> Request<'a> {
         }
     }
 
+    /// The same as its manifest says it.
+    pub(crate) fn asked(&self) -> Asked {
+        let count = |ids: &SessionIds| to_u64(ids.len());
+        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        Asked {
+            whole_sessions: self.whole_sessions,
+            sessions_named: self.sessions.as_ref().map(count),
+            around_ns: self.around.map(nanos),
+            packet_filter: self.packet_filter.as_ref().map(|it| it.expression().to_owned()),
+            payload: self.payload.as_ref().map(Pattern::to_string),
+            limits: self.limits,
+            comments: self.comments,
+            anonymised: self.anonymiser.is_some(),
+            ..Asked::default()
+        }
+    }
+
     /// What its outputs hold.
     pub(crate) fn contents(&self) -> Contents<'_> {
         Contents {
@@ -97,47 +115,6 @@ impl<'a> Request<'a> {
             && self.packet_filter.is_none()
             && self.payload.is_none()
     }
-}
-
-/// What an extract is made for, in the words of who makes it. Nothing of it is checked. Fields are
-/// keys in JSON, in this order.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct CaseInfo {
-    /// The case that it belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub case: Option<String>,
-    /// Why it is made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub purpose: Option<String>,
-    /// Who has asked for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub requester: Option<String>,
-}
-
-impl CaseInfo {
-    /// Bytes of UTF-8 that each of the texts may have.
-    pub const BYTES_MAX: usize = 1024;
-
-    /// What is said, each with its name.
-    pub fn lines(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let all =
-            [("case", &self.case), ("purpose", &self.purpose), ("requester", &self.requester)];
-        all.into_iter().filter_map(|(name, text)| Some((name, text.as_deref()?)))
-    }
-}
-
-/// What an extract may have and no more. What is beyond is left out, and the answer says so.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct Limits {
-    /// Sessions, in the order of the ring.
-    #[serde(rename = "limit", skip_serializing_if = "Option::is_none")]
-    pub sessions: Option<u64>,
-    /// Packets, in the order of time.
-    #[serde(rename = "limit_packets", skip_serializing_if = "Option::is_none")]
-    pub packets: Option<u64>,
-    /// Bytes that packets take in the output.
-    #[serde(rename = "limit_bytes", skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<u64>,
 }
 
 /// Ids of sessions, as `find` shows them.

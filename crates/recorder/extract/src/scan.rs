@@ -177,6 +177,11 @@ impl<'a> Scan<'a> {
         Self { archive, wanted, columns, times, slots: None, order, begin, few: None }
     }
 
+    /// The same in the order of time: segments that overlap wait for each other.
+    pub(crate) fn by_time(self) -> Self {
+        Self { order: Order::ByTime, ..self }
+    }
+
     /// Calls `visit` with every row wanted, part by part, and by start within a part.
     pub(crate) fn run(&mut self, notes: &mut Notes, visit: &mut Visit<'_>) -> Flow {
         let mut parts = self.archive.parts();

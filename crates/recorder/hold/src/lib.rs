@@ -17,8 +17,9 @@ use std::path::{Path, PathBuf};
 
 use completeness::Completeness;
 use evidence::SIGNATURE_SUFFIX;
-use extract::{ExtractReport, HoldSummary, Options, Progress, Request};
+use extract::{ExtractReport, Options, Progress, Request};
 use host::{Output, SystemClock};
+use manifest::HoldSummary;
 use packet_output::Target;
 use units::Clock as _;
 use units::number::to_u64;
@@ -197,7 +198,7 @@ pub fn list(folder: &Path) -> Result<(Vec<HoldSummary>, Vec<Unreadable>), Error>
     for (path, _) in host::files_in(folder)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let Some(stem) = name.strip_suffix(".json") else { continue };
-        match extract::parse_hold(stem, &host::read_text(&path)?) {
+        match manifest::parse_hold(stem, &host::read_text(&path)?) {
             Ok(hold) => holds.push(hold),
             Err(error) => unreadable.push((path, error.to_string())),
         }

@@ -13,5 +13,5 @@ mod target;
 
 pub use error::Error;
 pub use merge::{Emit, MergeMemory, Merger};
-pub use output::{Contents, Dressed, Finished, OutputSummary, Outputs, describe};
+pub use output::{Contents, Dressed, Finished, Outputs, describe};
 pub use target::{OpenOutput, OpenSession, SessionStart, Target};

@@ -8,7 +8,7 @@ use std::io::{ErrorKind, Write};
 
 use anonymise::Anonymiser;
 use completeness::Disorder;
-use evidence::{Hashes, Hashing};
+use evidence::{Hashes, Hashing, OutputSummary};
 use format::pcapng::{
     Blocks, ByteOrder, EnhancedPacketFields, OptionCode, OptionScope, Options, View,
     normalize_options_where, put_comment, put_enhanced_packet, put_interface_description,
@@ -32,21 +32,6 @@ const PCAP_MAGIC_NS: u32 = 0xa1b2_3c4d;
 const PCAP_SNAPLEN: u32 = 262_144;
 /// Where an Enhanced Packet Block has its interface's number.
 const INTERFACE_AT: usize = 8;
-
-/// A file as it was written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct OutputSummary {
-    /// Link type of a pcap file; a pcapng file may have several.
-    pub link_type: Option<LinkType>,
-    /// Number of packets written.
-    pub packets: u64,
-    /// Number of bytes written.
-    pub bytes: u64,
-    /// SHA-256 of the bytes.
-    pub sha256: [u8; 32],
-    /// BLAKE3 of the bytes.
-    pub blake3: [u8; 32],
-}
 
 /// One file.
 struct Stream<'a> {

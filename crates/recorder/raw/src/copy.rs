@@ -6,9 +6,10 @@ use std::io::{self, Write};
 
 use completeness::{Completeness, DamageKind};
 use device::ReadAt;
-use extract::{Hasher, Hashes, Options, PieceRead, needed};
+use extract::{Hasher, Hashes, Options, needed};
 use format::head::{Head, Kind, StripeHead, StripeId, VolumeId};
 use format::session_row::PieceId;
+use manifest::PieceRead;
 use units::number::to_u64;
 use units::{Clock, Timestamp};
 use volume::{MemberAt, Reader, Slot, StripeInSlot};

@@ -7,7 +7,7 @@ use ::evidence::{
     APPROVAL_SUFFIX, APPROVAL_VERSION, ApprovalForm, Approved, ApprovedForm, RequestForm,
     check_approval, read_request,
 };
-use ::extract::CaseInfo;
+use ::manifest::CaseInfo;
 use anyhow::Context as _;
 use attest::{Statement, Wanted, read_trust, with_suffix};
 use clap::Args;

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use ::extract::{CaseInfo, ExtractReport, Options, Request, parse_manifest};
+use ::extract::{ExtractReport, Options, Request};
+use ::manifest::{CaseInfo, parse_manifest};
 use ::packet_output::Target;
 use ::raw::Restored;
 use anyhow::{Context as _, bail};

@@ -3,8 +3,8 @@
 use core::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use ::extract::{Asked, Manifest};
-use ::packet_output::OutputSummary;
+use ::evidence::OutputSummary;
+use ::manifest::{Asked, Manifest};
 use ::raw::{Copied, Copying};
 use anyhow::Context as _;
 use host::{StopFlag, SystemClock};

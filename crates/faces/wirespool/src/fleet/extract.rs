@@ -3,8 +3,8 @@
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use ::evidence::OutputSummary;
 use ::fleet::{Event, Extracted, Fault, Limits, Merged, Part, Taken, Whole, manifest_json};
-use ::packet_output::OutputSummary;
 use ::sensors::Extracting;
 use clap::Args;
 use host::{Output, SystemClock};

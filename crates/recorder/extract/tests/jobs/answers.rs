@@ -9,10 +9,10 @@ use std::process::{Command, Stdio};
 use completeness::{Completeness, DamageKind};
 use extract::{
     Error, ExtractReport, FindReport, Request, Sought, extract, find, find_columns, packets,
-    verify_extract,
 };
 use format::head::StripeId;
 use found::{Event, Found, Held};
+use manifest::verify_extract;
 use packet_output::Target;
 use query::Query;
 use session::Config;

@@ -4,7 +4,8 @@
 use core::ops::ControlFlow;
 
 use completeness::Disorder;
-use extract::{Manifest, Request, extract};
+use extract::{Request, extract};
+use manifest::Manifest;
 use packet_output::{MergeMemory, Target};
 use proptest::prelude::*;
 use query::Query;

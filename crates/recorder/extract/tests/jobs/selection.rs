@@ -3,8 +3,9 @@
 use core::ops::ControlFlow;
 use core::time::Duration;
 
-use extract::{ExtractReport, Limits, Pattern, Request, SessionIds, extract};
+use extract::{ExtractReport, Pattern, Request, SessionIds, extract};
 use filters::PacketFilter;
+use manifest::Limits;
 use packet_output::Target;
 use proptest::prelude::*;
 use query::Query;

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::manifest::ManifestError;
-use crate::request::CaseInfo;
+use crate::asked::CaseInfo;
+use crate::text::ManifestError;
 
 /// A hold as its manifest describes it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]

@@ -1,0 +1,81 @@
+//! What an extract is asked for, as its manifest says it.
+
+use evidence::ApprovedForm;
+use serde::{Deserialize, Serialize};
+
+/// What an extract is made for, in the words of who makes it. Nothing of it is checked. Fields are
+/// keys in JSON, in this order.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct CaseInfo {
+    /// The case that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
+    /// Why it is made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purpose: Option<String>,
+    /// Who has asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requester: Option<String>,
+}
+
+impl CaseInfo {
+    /// Bytes of UTF-8 that each of the texts may have.
+    pub const BYTES_MAX: usize = 1024;
+
+    /// What is said, each with its name.
+    pub fn lines(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let all =
+            [("case", &self.case), ("purpose", &self.purpose), ("requester", &self.requester)];
+        all.into_iter().filter_map(|(name, text)| Some((name, text.as_deref()?)))
+    }
+}
+
+/// What an extract may have and no more. What is beyond is left out, and the answer says so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Limits {
+    /// Sessions, in the order of the ring.
+    #[serde(rename = "limit", skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<u64>,
+    /// Packets, in the order of time.
+    #[serde(rename = "limit_packets", skip_serializing_if = "Option::is_none")]
+    pub packets: Option<u64>,
+    /// Bytes that packets take in the output.
+    #[serde(rename = "limit_bytes", skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+}
+
+/// What an extract was asked for besides its query. Fields are keys in JSON, in this order.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of JSON")]
+pub struct Asked {
+    /// All packets of the sessions, whatever their time.
+    pub whole_sessions: bool,
+    /// So many sessions were named by their ids.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sessions_named: Option<u64>,
+    /// Instead of the sessions' packets all in so many nanoseconds around them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub around_ns: Option<u64>,
+    /// Filter that packets had to pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packet_filter: Option<String>,
+    /// What packets had to have in their payload.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload: Option<String>,
+    /// Limits at which the extract stopped.
+    #[serde(flatten)]
+    pub limits: Limits,
+    /// Packets have comments of ours.
+    pub comments: bool,
+    /// Addresses are not those of the wire.
+    pub anonymised: bool,
+    /// Who asked for it, and who approved that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approved: Option<ApprovedForm>,
+    /// Made of a raw extract: BLAKE3 of that, in hex digits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw_blake3: Option<String>,
+    /// A raw extract: packets are encrypted in it.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub is_raw: bool,
+}

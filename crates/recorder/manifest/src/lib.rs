@@ -1,0 +1,21 @@
+//! What an extract was made of and from, as a text that can be checked later.
+//!
+//! [`Manifest`] is what the job says; [`parse_manifest`] reads of its text what has to be compared
+//! with files, [`parse_hold`] what a hold is shown by, and [`verify_extract`] compares a file.
+//!
+//! Called by `extract`, which makes manifests, and by whoever checks them. Not here: the whole text
+//! (`session-view`), seals and signatures (`evidence`).
+
+mod asked;
+mod hold;
+mod manifest;
+mod text;
+mod verify;
+
+pub use asked::{Asked, CaseInfo, Limits};
+pub use hold::{HoldSummary, parse_hold};
+pub use manifest::{Manifest, PieceRead};
+pub use text::{
+    ExpectedOutput, MANIFEST_VERSION, ManifestError, OutputForm, ReadManifest, parse_manifest,
+};
+pub use verify::{VerifyExtractError, verify_extract};
