@@ -5,6 +5,8 @@
 //! of `--remote`, which may be in the environment. Results go to standard output, progress and
 //! remarks to standard error; a reader that goes away ends the program quietly.
 
+mod asking;
+mod care;
 mod confinement;
 mod create;
 mod custody;
@@ -62,10 +64,6 @@ Exit codes:
 /// What begins the name of each flag about a service.
 const REMOTE: &str = "--remote";
 
-#[cfg(not(feature = "sql"))]
-const NO_SQL: &str = "this build has no SQL; the packages have it, and \
-                      `cargo build --release -p wirespool --features sql` builds it";
-
 /// Records every packet of a link onto disks, finds any session and writes its packets as pcapng.
 ///
 /// A volume is a file or a disk that is written round and round, the newest packets over the
@@ -79,19 +77,11 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    Create(create::Flags),
+    #[command(flatten)]
+    Care(care::Verb),
     Record(Box<record::Flags>),
-    Find(find::Flags),
-    #[cfg(feature = "sql")]
-    Sql(sql::Flags),
-    #[cfg(not(feature = "sql"))]
-    #[command(hide = true, disable_help_flag = true)]
-    Sql {
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        words: Vec<OsString>,
-    },
-    Extract(extract::Flags),
-    Fleet(Box<fleet::Flags>),
+    #[command(flatten)]
+    Asking(asking::Verb),
     #[command(flatten)]
     Custody(custody::Verb),
     #[command(flatten)]
@@ -103,26 +93,9 @@ enum Verb {
     Top(Box<top::Flags>),
     Trace(trace::Flags),
     Bench(Box<bench::Flags>),
-    Inspect(inspect::Flags),
-    Status(members::StatusFlags),
-    Verify(scrub::VerifyFlags),
-    Anchor(Box<evidence::AnchorFlags>),
-    Scrub(scrub::Flags),
-    Erase(members::EraseFlags),
-    Keys(members::KeysFlags),
-    Salvage(salvage::Flags),
-    Resilver(members::ResilverFlags),
-    Replace(members::ReplaceFlags),
-    Grow(members::GrowFlags),
-    VerifyExtract(evidence::VerifyFlags),
-    Keygen(evidence::KeygenFlags),
-    Tag(Box<tag::Flags>),
-    Fields(fields::Flags),
     Extcap(Box<extcap::Flags>),
-    Serve(serve::Flags),
-    Audit(serve::AuditFlags),
-    Config(serve::ConfigFlags),
-    Setup(Box<serve::SetupFlags>),
+    #[command(flatten)]
+    Serving(serve::Verb),
     Stenoread(steno::ReadFlags),
     Stenocurl(steno::CurlFlags),
     Demo(demo::Flags),
@@ -147,15 +120,9 @@ enum Verb {
 
 fn run(verb: Verb) -> Outcome {
     match verb {
-        Verb::Create(flags) => create::run(&flags),
+        Verb::Care(verb) => care::run(verb),
         Verb::Record(flags) => record::run(*flags),
-        Verb::Find(flags) => find::run(&flags),
-        #[cfg(feature = "sql")]
-        Verb::Sql(flags) => sql::run(&flags),
-        #[cfg(not(feature = "sql"))]
-        Verb::Sql { .. } => Err(failure::Usage(NO_SQL.to_owned()).into()),
-        Verb::Extract(flags) => extract::run(&flags),
-        Verb::Fleet(flags) => fleet::run(&flags),
+        Verb::Asking(verb) => asking::run(&verb),
         Verb::Custody(verb) => custody::run(&verb),
         Verb::Kept(verb) => hold::run(&verb),
         Verb::Replay(flags) => replay::run(&flags),
@@ -165,26 +132,8 @@ fn run(verb: Verb) -> Outcome {
         Verb::Bench(flags) => bench::run(&flags),
         Verb::Prove(flags) => prove::run(*flags),
         Verb::Qualify(flags) => qualify::run(&flags),
-        Verb::Inspect(flags) => inspect::run(&flags),
-        Verb::Status(flags) => members::status(&flags),
-        Verb::Verify(flags) => scrub::verify(&flags),
-        Verb::Anchor(flags) => evidence::anchor(&flags),
-        Verb::Scrub(flags) => scrub::run(&flags),
-        Verb::Erase(flags) => members::erase(flags),
-        Verb::Keys(flags) => members::keys(flags),
-        Verb::Salvage(flags) => salvage::run(&flags),
-        Verb::Resilver(flags) => members::resilver(&flags),
-        Verb::Replace(flags) => members::replace(&flags),
-        Verb::Grow(flags) => members::grow(&flags),
-        Verb::VerifyExtract(flags) => evidence::verify(&flags),
-        Verb::Keygen(flags) => evidence::keygen(&flags),
-        Verb::Tag(flags) => tag::run(&flags),
-        Verb::Fields(flags) => fields::run(&flags),
         Verb::Extcap(flags) => extcap::run(&flags),
-        Verb::Serve(flags) => serve::run(&flags),
-        Verb::Audit(flags) => serve::audit(&flags),
-        Verb::Config(flags) => serve::config(&flags),
-        Verb::Setup(flags) => serve::setup(&flags, &|words| {
+        Verb::Serving(verb) => serve::run(&verb, &|words| {
             let program = ["wirespool".to_owned()];
             run(Cli::try_parse_from(program.iter().chain(words))?.verb)
         }),

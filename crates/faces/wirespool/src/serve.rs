@@ -27,6 +27,14 @@ use self::person::{PersonFlags, refused};
 use self::setup::Questions;
 pub(crate) use config::reference;
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    Serve(Flags),
+    Audit(AuditFlags),
+    Config(ConfigFlags),
+    Setup(Box<SetupFlags>),
+}
+
 /// Answer queries over the network.
 ///
 /// An HTTP interface to volumes on this machine: sessions as JSON, packets as pcapng, metrics for
@@ -133,11 +141,11 @@ pub(crate) struct AuditFlags {
     command: AuditCommand,
 }
 
-pub(crate) fn audit(flags: &AuditFlags) -> Outcome {
+fn audit(flags: &AuditFlags) -> Outcome {
     audit::run(&flags.command)
 }
 
-pub(crate) fn config(flags: &ConfigFlags) -> Outcome {
+fn config(flags: &ConfigFlags) -> Outcome {
     config::run(&flags.command)
 }
 
@@ -163,11 +171,17 @@ pub(crate) struct SetupFlags {
 }
 
 /// Sets a machine up; `verbs` runs a verb of the program.
-pub(crate) fn setup(flags: &SetupFlags, verbs: &dyn Fn(&::setup::Words) -> Outcome) -> Outcome {
-    setup::run(&flags.questions, verbs)
+/// `verbs` runs those that `setup` asks for.
+pub(crate) fn run(verb: &Verb, verbs: &dyn Fn(&::setup::Words) -> Outcome) -> Outcome {
+    match verb {
+        Verb::Serve(flags) => serve_or_token(flags),
+        Verb::Audit(flags) => audit(flags),
+        Verb::Config(flags) => config(flags),
+        Verb::Setup(flags) => setup::run(&flags.questions, verbs),
+    }
 }
 
-pub(crate) fn run(flags: &Flags) -> Outcome {
+fn serve_or_token(flags: &Flags) -> Outcome {
     match &flags.command {
         Some(Command::Token(TokenCommand::Create(flags))) => create_token(flags),
         Some(Command::Person(flags)) => person::run(flags),

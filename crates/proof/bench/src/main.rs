@@ -6,6 +6,7 @@
 //! print the machine, every repetition's spread, and what the numbers do not prove. A ratio whose
 //! repetitions spread by more than 10 % gets no verdict. Results: docs/benchmarks.md.
 
+mod asking;
 mod chance;
 mod conversation;
 mod endure;
@@ -25,11 +26,13 @@ mod pcap_file;
 mod processes;
 mod program;
 mod recorder;
+mod recording;
 mod replay;
 mod scrub;
 mod sessions;
 mod statistics;
 mod stenographer;
+mod storing;
 mod top;
 mod traffic;
 mod write;
@@ -56,39 +59,12 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Benchmark {
-    /// Recording a file into a volume, against fio's rate on the same file
-    Ingest(ingest::Options),
-    /// Recording a file with the indexer as a process, against the same with it as a thread
-    Processes(processes::Options),
-    /// The one process of `processes`
-    #[command(hide = true)]
-    Alone(processes::Alone),
-    /// Getting one session out of a volume, against tcpdump over the same packets
-    Extract(extract::Options),
-    /// Finding one session among millions, against another engine over the same files
-    Find(find::Options),
-    /// Bytes of index a session, by column
-    Index(index_size::Options),
-    /// Decoding and the session table, nanoseconds a packet
-    Sessions(sessions::Options),
-    /// Checksums and parity, alone and in one pass, gigabytes a second
-    Parity(parity::Options),
-    /// Rates that a hard disk guarantees, by the order of the ring's extents
-    Zones(zones::Options),
-    /// Bytes written to the members for each byte of packets, at low rates
-    LowRate(low_rate::Options),
-    /// Writing full columns onto several files, against fio on the same files
-    Write(write::Options),
-    /// Scrubbing a full volume, against dd of its members
-    Scrub(scrub::Options),
-    /// Filling a veth pair at top speed, against trafgen; needs root
-    Replay(replay::Options),
-    /// Recording from a veth pair, against tcpdump, dumpcap, netsniff-ng, stenotype; needs root
-    Live(live::Options),
-    /// `top` beside a recorder, against iftop and bandwhich; needs root
-    Top(top::Options),
-    /// Recording a steady rate for half an hour, round and round; needs root
-    Endure(endure::Options),
+    #[command(flatten)]
+    Recording(recording::Benchmark),
+    #[command(flatten)]
+    Asking(asking::Benchmark),
+    #[command(flatten)]
+    Storing(storing::Benchmark),
     /// Only write the synthetic mix to a file
     Mix {
         /// The pcap file to write
@@ -107,25 +83,12 @@ fn main() -> Result<ExitCode> {
     );
     let before = Machine::look()?;
     let outcome = match benchmark {
-        Benchmark::Ingest(options) => ingest::run(&options)?,
-        Benchmark::Processes(options) => processes::run(&options)?,
-        Benchmark::Alone(options) => {
-            processes::alone(options)?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        Benchmark::Extract(options) => extract::run(&options)?,
-        Benchmark::Find(options) => find::run(&options)?,
-        Benchmark::Index(options) => index_size::run(&options)?,
-        Benchmark::Sessions(options) => sessions::run(&options)?,
-        Benchmark::Parity(options) => parity::run(&options)?,
-        Benchmark::Zones(options) => zones::run(&options)?,
-        Benchmark::LowRate(options) => low_rate::run(&options)?,
-        Benchmark::Write(options) => write::run(&options)?,
-        Benchmark::Scrub(options) => scrub::run(&options)?,
-        Benchmark::Replay(options) => replay::run(&options)?,
-        Benchmark::Live(options) => live::run(&options)?,
-        Benchmark::Top(options) => top::run(&options)?,
-        Benchmark::Endure(options) => endure::run(&options)?,
+        Benchmark::Recording(benchmark) => match recording::run(benchmark)? {
+            Some(outcome) => outcome,
+            None => return Ok(ExitCode::SUCCESS),
+        },
+        Benchmark::Asking(benchmark) => asking::run(&benchmark)?,
+        Benchmark::Storing(benchmark) => storing::run(&benchmark)?,
         Benchmark::Mix { file, amount } => {
             mix::write(&file, amount)?;
             return Ok(ExitCode::SUCCESS);

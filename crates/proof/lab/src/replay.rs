@@ -9,12 +9,15 @@
 //! write shortly before, covered by a flush or not, some is there, some is not, some is torn.
 //!
 //! Each state is laid out as files, one a member, and goes through the product's own program: read
-//! without a mount, mounted, verified, extracted.
+//! without a mount, mounted, verified, extracted; as many states at a time as there are processors.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread;
 
 use anyhow::{Context, Result, ensure};
 
@@ -55,40 +58,47 @@ struct Point {
     durable: usize,
     /// Packets acknowledged.
     acknowledged: u64,
+    /// Of several states of this place the one by this number.
+    variant: u64,
+}
+
+/// The disk as the power left it.
+#[derive(Debug)]
+struct State {
+    point: Point,
+    /// Entries of the log.
+    of: usize,
+    has_liars: bool,
+    disk: Vec<u8>,
 }
 
 impl Replay<'_> {
-    /// Checks every point; returns what was done, or an error that names the first bad one.
+    /// Checks every point, several at a time; returns what was done, or an error that names the
+    /// first bad one.
     pub(crate) fn run(&self) -> Result<String> {
         let log = fs::read(self.log).context("cannot read the log of writes")?;
         let entries = log::read(&log)?;
         let (points, flushes) = self.choose(&entries);
-        let (first, last) =
-            points.first().zip(points.last()).context("nothing was acknowledged")?;
-        let mut durable = self.blank();
-        let mut past = self.blank();
-        let mut held_max = 0;
-        for (number, point) in points.iter().enumerate() {
-            durable.advance(&entries, point.durable);
-            let lie_from = point.durable.saturating_sub(LIE_ENTRIES);
-            past.advance(&entries, lie_from.max(first.durable));
-            let random = mix(self.seed ^ u64::try_from(point.index)?);
-            let mut cut = durable.bytes.clone();
-            let behind = entries.get(point.durable..point.index).unwrap_or_default();
-            damage(&mut cut, behind, random);
-            let has_liars = number % LIARS_EVERY == LIARS_EVERY - 1;
-            if has_liars {
-                let lied = entries.get(past.done..point.index).unwrap_or_default();
-                self.lie(&mut cut, &past.bytes, lied, random)?;
+        let last = *points.last().context("nothing was acknowledged")?;
+        let has_failed = AtomicBool::new(false);
+        let threads = thread::available_parallelism().map_or(1, usize::from).min(points.len());
+        thread::scope(|scope| -> Result<()> {
+            let mut workers = Vec::new();
+            for number in 0..threads {
+                let own = Worker::new(self, number)?;
+                let (states, to_check) = sync_channel(0);
+                let check = || own.run(to_check, &has_failed);
+                workers.push((states, scope.spawn(check)));
             }
-            self.lay_out(&cut)?;
-            let held = self.check(*point, has_liars, held_max).with_context(|| {
-                let (index, seed) = (point.index, self.seed);
-                let liars = if has_liars { ", two members lie" } else { "" };
-                format!("power cut at entry {index} of {}{liars}, seed {seed}", entries.len())
+            self.each_state(&entries, &points, &mut |number, state| {
+                // A worker that has failed is gone, and says why below.
+                let worker = number.checked_rem(threads).and_then(|place| workers.get(place));
+                let is_taken = worker.is_some_and(|(states, _)| states.send(state).is_ok());
+                is_taken && !has_failed.load(Ordering::Relaxed)
             })?;
-            held_max = held_max.max(held);
-        }
+            let ends: Vec<_> = workers.into_iter().map(|(_, worker)| worker).collect();
+            ends.into_iter().try_for_each(|worker| worker.join().expect("it does not panic"))
+        })?;
         Ok(format!(
             "{} power cuts, {} of them with {LIARS} members that lied about flushes, in {} entries \
              and {flushes} flushes: each state mounts and holds what was acknowledged, up to {} \
@@ -98,6 +108,35 @@ impl Replay<'_> {
             entries.len(),
             last.acknowledged
         ))
+    }
+
+    /// Calls `visit` with the disk at each point, until it says that it is enough.
+    fn each_state(
+        &self,
+        entries: &[Entry<'_>],
+        points: &[Point],
+        visit: &mut dyn FnMut(usize, State) -> bool,
+    ) -> Result<()> {
+        let (mut durable, mut past) = (self.blank(), self.blank());
+        let first = points.first().map_or(0, |point| point.durable);
+        for (number, point) in points.iter().enumerate() {
+            durable.advance(entries, point.durable);
+            let lie_from = point.durable.saturating_sub(LIE_ENTRIES);
+            past.advance(entries, lie_from.max(first));
+            let random = mix(self.seed ^ u64::try_from(point.index)? ^ mix(point.variant));
+            let mut disk = durable.bytes.clone();
+            let behind = entries.get(point.durable..point.index).unwrap_or_default();
+            damage(&mut disk, behind, random);
+            let has_liars = number % LIARS_EVERY == LIARS_EVERY - 1;
+            if has_liars {
+                let lied = entries.get(past.done..point.index).unwrap_or_default();
+                self.lie(&mut disk, &past.bytes, lied, random)?;
+            }
+            if !visit(number, State { point: *point, of: entries.len(), has_liars, disk }) {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn blank(&self) -> Disk {
@@ -123,7 +162,7 @@ impl Replay<'_> {
     /// Half of the points right behind a flush, half anywhere; all after the first mark.
     fn choose(&self, entries: &[Entry<'_>]) -> (Vec<Point>, usize) {
         let marks_at = self.slices.count * self.slices.bytes;
-        let mut now = Point { index: 0, durable: 0, acknowledged: 0 };
+        let mut now = Point { index: 0, durable: 0, acknowledged: 0, variant: 0 };
         let mut all = Vec::new();
         for (index, entry) in (1..).zip(entries) {
             now.index = index;
@@ -141,6 +180,13 @@ impl Replay<'_> {
             all.into_iter().partition(|point| point.index == point.durable);
         let mut chosen = self.some(&flushes, self.points.div_ceil(2), 1);
         chosen.extend(self.some(&between, self.points / 2, 2));
+        // With more points than the log has places, further states of those between flushes: right
+        // behind a flush there is one state alone, but for liars.
+        let further = (1_u64..).flat_map(|variant| {
+            between.iter().map(move |point| Point { variant, ..*point })
+        });
+        let missing = self.points.saturating_sub(chosen.len());
+        chosen.extend(further.take(if between.is_empty() { 0 } else { missing }));
         chosen.sort_unstable_by_key(|point| point.index);
         (chosen, flushes.len())
     }
@@ -154,6 +200,43 @@ impl Replay<'_> {
             chunk.get(usize::try_from(at).ok()?).copied()
         });
         chosen.collect()
+    }
+
+}
+
+/// Checks states, one after another, in a folder of its own.
+#[derive(Debug)]
+struct Worker<'a> {
+    slices: Slices,
+    wirespool: &'a Path,
+    seed: u64,
+    folder: PathBuf,
+}
+
+impl<'a> Worker<'a> {
+    #[expect(clippy::disallowed_methods, reason = "a tool makes folders")]
+    fn new(replay: &Replay<'a>, number: usize) -> Result<Self> {
+        let folder = replay.folder.join(number.to_string());
+        fs::create_dir_all(&folder)?;
+        let Replay { slices, wirespool, seed, .. } = *replay;
+        Ok(Self { slices, wirespool, seed, folder })
+    }
+
+    /// Until no state comes any more, or one is bad.
+    fn run(self, states: Receiver<State>, has_failed: &AtomicBool) -> Result<()> {
+        let mut held_max = 0;
+        for State { point, of, has_liars, disk } in states {
+            let held = self.lay_out(&disk).and_then(|()| self.check(point, has_liars, held_max));
+            let held = held.with_context(|| {
+                let Point { index, variant, .. } = point;
+                let liars = if has_liars { ", two members lie" } else { "" };
+                let seed = self.seed;
+                format!("power cut at entry {index} of {of}, state {variant}{liars}, seed {seed}")
+            });
+            has_failed.fetch_or(held.is_err(), Ordering::Relaxed);
+            held_max = held_max.max(held?);
+        }
+        Ok(())
     }
 
     fn member(&self, index: usize) -> PathBuf {

@@ -1,5 +1,5 @@
-//! Who may see what, and for how long: verbs for four eyes, raw extracts, other addresses, and
-//! forgetting.
+//! Who may see what, for how long, and how it is proven: verbs for four eyes, raw extracts, other
+//! addresses, forgetting, keys, anchors.
 
 pub(crate) mod approval;
 mod decrypt;
@@ -8,6 +8,7 @@ pub(crate) mod pseudonyms;
 
 use clap::Subcommand;
 
+use crate::evidence;
 use crate::failure::Outcome;
 
 #[derive(Debug, Subcommand)]
@@ -17,6 +18,9 @@ pub(crate) enum Verb {
     Decrypt(decrypt::Flags),
     Reveal(pseudonyms::Flags),
     Forget(forget::Flags),
+    Anchor(Box<evidence::AnchorFlags>),
+    VerifyExtract(evidence::VerifyFlags),
+    Keygen(evidence::KeygenFlags),
 }
 
 pub(crate) fn run(verb: &Verb) -> Outcome {
@@ -26,5 +30,8 @@ pub(crate) fn run(verb: &Verb) -> Outcome {
         Verb::Decrypt(flags) => decrypt::run(flags),
         Verb::Reveal(flags) => pseudonyms::run(flags),
         Verb::Forget(flags) => forget::run(flags),
+        Verb::Anchor(flags) => evidence::anchor(flags),
+        Verb::VerifyExtract(flags) => evidence::verify(flags),
+        Verb::Keygen(flags) => evidence::keygen(flags),
     }
 }
