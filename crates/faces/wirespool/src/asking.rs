@@ -28,7 +28,7 @@ pub(crate) enum Verb {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<OsString>,
     },
-    Extract(extract::Flags),
+    Extract(Box<extract::Flags>),
     Fleet(Box<fleet::Flags>),
     Tag(Box<tag::Flags>),
     Fields(fields::Flags),

@@ -29,7 +29,7 @@ pub(crate) use config::reference;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    Serve(Flags),
+    Serve(Box<Flags>),
     Audit(AuditFlags),
     Config(ConfigFlags),
     Setup(Box<SetupFlags>),
