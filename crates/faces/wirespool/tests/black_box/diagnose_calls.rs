@@ -11,15 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tempfile::TempDir;
 
 use crate::fuse::{Hang, Hanging};
-use crate::machine::{Ran, command, enter, is_root, run, run_unprivileged};
-
-/// A folder on a disk: temporary files may be in memory.
-fn folder() -> TempDir {
-    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
-}
+use crate::machine::{Ran, command, enter, folder_on_disk, is_root, run, run_unprivileged};
 
 /// The interpreter itself, and no script that looks for it; `None` with a printed reason.
 fn python() -> Option<String> {
@@ -94,7 +88,7 @@ fn calls_are_counted_as_strace_counts_them() {
     assert!((3000..3010).contains(&counts("read").0), "{:?}", counts("read"));
     assert_eq!(counts("write"), (3000, 0));
     assert_eq!(call(&json, "write")["bytes"], 3000 * 512);
-    let folder = folder();
+    let folder = folder_on_disk();
     let table = folder.path().join("strace");
     let mut strace = Command::new("strace");
     strace.args(["-c", "-f", "-o"]).arg(&table).args(dd);
@@ -120,7 +114,7 @@ fn calls_are_counted_as_strace_counts_them() {
 
 #[test]
 fn who_makes_files_durable_is_named_with_the_file() {
-    let (folder, Some(python)) = (folder(), python()) else { return };
+    let (folder, Some(python)) = (folder_on_disk(), python()) else { return };
     let path = folder.path().join("ledger");
     let script = format!(
         "import os\nf = os.open({path:?}, os.O_CREAT | os.O_WRONLY)\n\
@@ -155,7 +149,7 @@ fn who_looks_for_files_that_are_not_there_is_named_with_the_folders() {
 
 #[test]
 fn who_writes_a_few_bytes_at_a_time_is_told_to_use_a_buffer() {
-    let (folder, Some(python)) = (folder(), python()) else { return };
+    let (folder, Some(python)) = (folder_on_disk(), python()) else { return };
     let path = folder.path().join("log");
     let script = format!(
         "import os\nf = os.open({path:?}, os.O_CREAT | os.O_WRONLY)\n\
@@ -167,7 +161,7 @@ fn who_writes_a_few_bytes_at_a_time_is_told_to_use_a_buffer() {
 
 #[test]
 fn who_waits_for_the_lock_of_a_file_is_told_who_had_it() {
-    let (folder, Some(python)) = (folder(), python()) else { return };
+    let (folder, Some(python)) = (folder_on_disk(), python()) else { return };
     let path = folder.path().join("lock");
     let script = format!(
         "import fcntl, os, time\nf = open({path:?}, 'w')\nfcntl.flock(f, fcntl.LOCK_EX)\n\
@@ -233,7 +227,7 @@ fn who_reads_a_file_whose_server_is_slow_is_named_with_the_file_and_the_server()
     if !enter("true", name) {
         return;
     }
-    let folder = folder();
+    let folder = folder_on_disk();
     let path = folder.path().join("disk");
     fs::write(&path, vec![7; 1 << 20]).unwrap();
     let Some(disk) = Hanging::over(&path) else { return };
@@ -375,7 +369,7 @@ fn what_cannot_be_followed_is_refused_in_a_line() {
 
 #[test]
 fn a_page_has_the_findings_and_what_was_called() {
-    let folder = folder();
+    let folder = folder_on_disk();
     let page = folder.path().join("calls.html");
     let arguments = ["diagnose", "calls", "--html", page.to_str().unwrap(), "--", "ls", "/"];
     let ran = run(&arguments);

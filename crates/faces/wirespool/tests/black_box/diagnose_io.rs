@@ -9,16 +9,13 @@ use std::time::Duration;
 
 use rustix::fs::Advice;
 use serde_json::Value;
-use tempfile::TempDir;
 
-use crate::machine::{Loop, Ran, Throttle, command, is_root, run, run_unprivileged};
+use crate::machine::{
+    Loop, Ran, Throttle, command, folder_on_block_device, folder_on_disk, is_root, run,
+    run_unprivileged,
+};
 
 const FILE_LEN: u64 = 64 << 20;
-
-/// A folder on a disk: that of the build, because temporary files may be in memory.
-fn folder() -> TempDir {
-    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
-}
 
 /// A file on the disk, of which nothing is in memory.
 fn cold_file(path: &Path) -> fs::File {
@@ -70,7 +67,7 @@ fn finding<'j>(json: &'j Value, kind: &str) -> Option<&'j Value> {
 
 #[test]
 fn writes_of_parts_of_pages_are_named_with_file_and_process() {
-    let folder = folder();
+    let Some(folder) = folder_on_block_device() else { return };
     let path = folder.path().join("log");
     let file = cold_file(&path);
     let watch = watching(&[folder.path().to_str().unwrap(), "--for", "3s"]);
@@ -97,7 +94,7 @@ fn writes_of_parts_of_pages_are_named_with_file_and_process() {
 
 /// What is found of a file of 64 MiB that fio maps; `None` where it cannot be looked for.
 fn mapped_by_fio(further: &[&str]) -> Option<(Value, Value)> {
-    let folder = folder();
+    let folder = folder_on_block_device()?;
     let path = folder.path().join("index");
     drop(cold_file(&path));
     let name = path.to_str().unwrap();
@@ -160,7 +157,7 @@ fn reads_here_and_there_of_a_mapping_are_named_by_the_readahead_that_they_cause(
 /// Records of 200 bytes, each made durable: nothing but the journal and flushes is to be seen.
 #[test]
 fn who_waits_for_fsync_is_named() {
-    let folder = folder();
+    let Some(folder) = folder_on_block_device() else { return };
     let place = folder.path().to_str().unwrap();
     let filename = format!("--filename={place}/log");
     let fio = ["fio", "--name=log", "--rw=write", "--bs=200", "--size=80k", "--fsync=1"];
@@ -183,7 +180,7 @@ fn who_waits_for_fsync_is_named() {
 
 #[test]
 fn a_command_is_watched_to_its_end_and_the_requests_are_those_that_the_kernel_counts() {
-    let folder = folder();
+    let Some(folder) = folder_on_block_device() else { return };
     let path = folder.path().join("file");
     drop(cold_file(&path));
     let name = path.to_str().unwrap();
@@ -212,7 +209,7 @@ fn a_command_is_watched_to_its_end_and_the_requests_are_those_that_the_kernel_co
 
 #[test]
 fn without_rights_there_is_what_the_kernel_counts_and_what_is_missing() {
-    let folder = folder();
+    let folder = folder_on_disk();
     let arguments = ["diagnose", "io", "--for", "200ms"];
     let Some(ran) = run_unprivileged(folder.path(), &arguments) else { return };
     // Another test may limit a disk meanwhile, which is found without rights, too.
@@ -233,7 +230,7 @@ fn without_rights_there_is_what_the_kernel_counts_and_what_is_missing() {
 fn what_cannot_be_looked_at_is_refused_in_a_line() {
     run(&["diagnose", "io", "/nonexistent"]).is_refused("/nonexistent");
     run(&["diagnose", "io", "/proc"]).is_refused("it is on no block device");
-    let folder = folder();
+    let folder = folder_on_disk();
     let place = folder.path().to_str().unwrap();
     let ran = run(&["diagnose", "io", place, "--", "/nonexistent"]);
     if !ran.err.contains("no block device") {
@@ -248,7 +245,7 @@ fn who_touches_files_is_told_by_kind_and_process() {
     if !is_root() {
         return println!("not run: watching files takes root");
     }
-    let folder = folder();
+    let Some(folder) = folder_on_block_device() else { return };
     let place = fs::canonicalize(folder.path()).unwrap();
     let path = place.join("file");
     let script = format!("echo one > {0}; cat {0}; rm {0}", path.display());

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::machine::{Ran, command, enter, run, text};
+use crate::machine::{Ran, command, enter, folder_on_block_device, run, text};
 use crate::page::{browse, plots};
 
 /// A connection that is read from slowly, as long as this value lives.
@@ -86,7 +86,7 @@ fn a_page_of_connections_has_the_finding_and_their_plots() {
 
 #[test]
 fn a_page_of_disks_has_latencies_sizes_and_places_or_says_what_it_takes() {
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let Some(folder) = folder_on_block_device() else { return };
     let page = folder.path().join("io.html");
     let path = text(page.clone());
     let place = text(folder.path().to_path_buf());

@@ -15,6 +15,24 @@ pub(crate) const CAPTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/demo");
 /// it open when the other one is measured.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
+/// A folder on a disk: that of the build, because temporary files may be in memory.
+pub(crate) fn folder_on_disk() -> TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+/// The same on a block device; `None`, with the reason, where the file system has none of its own,
+/// as the root of a container has not.
+pub(crate) fn folder_on_block_device() -> Option<TempDir> {
+    const WITHOUT: [(i64, &str); 2] = [(0x794c_7630, "overlayfs"), (0x0102_1994, "tmpfs")];
+    let folder = folder_on_disk();
+    let magic = rustix::fs::statfs(folder.path()).unwrap().f_type;
+    let Some((_, name)) = WITHOUT.iter().find(|(known, _)| *known == magic) else {
+        return Some(folder);
+    };
+    println!("not run: the folder of the build is on {name}, not on a block device");
+    None
+}
+
 /// What a run said.
 #[derive(Debug)]
 pub(crate) struct Ran {
