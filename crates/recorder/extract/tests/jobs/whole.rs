@@ -272,12 +272,20 @@ fn agree(
     Ok(())
 }
 
+/// As many volumes as the environment says, or these.
+fn cases(count: u32) -> ProptestConfig {
+    match std::env::var("PROPTEST_CASES") {
+        Ok(_) => ProptestConfig::default(),
+        Err(_) => ProptestConfig::with_cases(count),
+    }
+}
+
 fn questions() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec(question(), 16)
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(cases(24))]
 
     #[test]
     fn answers_are_those_of_one_row_each(
@@ -288,7 +296,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(cases(24))]
 
     /// A capture is imported twice, or overlaps with another; the clock is set back meanwhile.
     #[test]
@@ -305,7 +313,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(cases(24))]
 
     /// The newest segment has no index: the recorder is still at it, or was killed. Who makes its
     /// rows knows what the segments before say of sessions that go on. It has the usual timeouts.
@@ -321,7 +329,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(6250))]
+    #![proptest_config(cases(6250))]
 
     #[test]
     #[ignore = "takes an hour: 100 000 questions"]
@@ -363,7 +371,7 @@ fn of_messages(messages: &[Message]) -> Traffic {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
+    #![proptest_config(cases(12))]
 
     /// A kind of message that comes late gives the session a further id, which its first rows do
     /// not know.
