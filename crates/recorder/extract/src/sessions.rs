@@ -67,22 +67,22 @@ struct Enough {
     limit: u64,
     /// So many must be known for the next look.
     look_at: u64,
-    /// The part that is being read has an index: it can be read again from any row.
-    is_indexed: bool,
+    /// The part that is being read can be read again from any row.
+    is_by_id: bool,
     /// What comes next.
     next: Begin,
 }
 
 impl Enough {
     fn new(limit: u64) -> Self {
-        Self { limit, look_at: limit, is_indexed: false, next: Begin::OF_THE_RING }
+        Self { limit, look_at: limit, is_by_id: false, next: Begin::OF_THE_RING }
     }
 
     /// Notes a step that is taken.
     fn note(&mut self, step: &Step) {
         match *step {
-            Step::Part { first, is_indexed, .. } => {
-                self.is_indexed = is_indexed;
+            Step::Part { first, is_by_id, .. } => {
+                self.is_by_id = is_by_id;
                 // A part that is read on keeps what was read of it.
                 if self.next.stripe != first {
                     self.next = Begin { stripe: first, row: None };
@@ -95,7 +95,7 @@ impl Enough {
 
     /// The open sessions whose further rows are all that is needed.
     fn first<'q>(&mut self, joiner: &mut Joiner<'q>) -> Option<Joiner<'q>> {
-        if !self.is_indexed || joiner.known() < self.look_at {
+        if !self.is_by_id || joiner.known() < self.look_at {
             return None;
         }
         // A look goes over all that are known.
