@@ -10,7 +10,7 @@ use format::directory::SegmentEntry;
 use format::head::StripeId;
 use format::session_row::SessionRow;
 use index::{Columns, LookUp, Needed, Segment, SegmentMeta};
-use indexer::{Around, SegmentsBefore};
+use indexer::{Around, Covered, SegmentsBefore};
 use units::Timestamp;
 use units::number::to_u64;
 
@@ -18,7 +18,7 @@ use crate::Error;
 use crate::archive::{Archive, Part};
 use crate::identity::RowId;
 use crate::order::{Order, Placed, parts_before, parts_with, placed};
-use crate::rebuild::{Covered, Stretch, rebuild};
+use crate::rebuild::{Stretch, rebuild};
 use crate::walk::{Flow, Notes};
 use crate::wanted::Wanted;
 
@@ -60,6 +60,8 @@ pub(crate) enum Step {
         /// They come by their ids, and so do those of the part that follow: it can be read again
         /// from any row.
         is_by_id: bool,
+        /// Rows up to this time may lack names that a row of it has, of the same session.
+        reach: Timestamp,
         /// VLAN ids are part of its rows' keys.
         vlan_in_key: bool,
     },
@@ -91,6 +93,8 @@ enum Look {
 /// The rows wanted of a segment.
 struct Found {
     segment: Segment,
+    /// Of the rows.
+    times: RangeInclusive<Timestamp>,
     /// The columns that decide.
     deciding: Vec<&'static str>,
     /// What they have, with the row groups that may have it.
@@ -233,8 +237,10 @@ impl<'a> Scan<'a> {
         visit: &mut Visit<'_>,
     ) -> Flow {
         let (edge, beyond) = (part.time_min, part.time_min);
-        let look = self.look(part, &BTreeSet::new());
-        self.part(&Placed { part: *part, edge, beyond, is_apart: false }, look, notes, visit)
+        let before = Timestamp::MIN;
+        let placed = Placed { part: *part, edge, beyond, is_apart: false, before };
+        let look = self.look(&placed, &BTreeSet::new());
+        self.part(&placed, look, notes, visit)
     }
 
     fn part(
@@ -244,7 +250,7 @@ impl<'a> Scan<'a> {
         notes: &mut Notes,
         visit: &mut Visit<'_>,
     ) -> Flow {
-        let &Placed { ref part, edge, beyond, is_apart } = placed;
+        let &Placed { ref part, edge, beyond, is_apart, before } = placed;
         let Some(entry) = part.segment else {
             let (stripes, times) = (part.first..=part.last, part.time_min..=Timestamp::MAX);
             if part.time_min > *self.times.end() || !self.wanted.may_be_of(&stripes, &times) {
@@ -272,7 +278,7 @@ impl<'a> Scan<'a> {
                 return Ok(ControlFlow::Continue(()));
             }
             Look::Absent => match self.archive.reload(&entry)? {
-                Some(segment) => Some(self.selected(segment)?),
+                Some(segment) => Some(self.selected(segment, self.times_of(placed))?),
                 None => None,
             },
             Look::Found(found) => Some(*found),
@@ -291,6 +297,7 @@ impl<'a> Scan<'a> {
             beyond: if has_rest { edge } else { beyond },
             is_indexed: true,
             is_by_id: !has_rest,
+            reach: if has_rest { Timestamp::MAX } else { before },
             vlan_in_key: meta.vlan_in_key,
         };
         if has_rest {
@@ -338,8 +345,7 @@ impl<'a> Scan<'a> {
         notes: &mut Notes,
         visit: &mut Visit<'_>,
     ) -> Flow {
-        let left_out = found.segment.meta().left_out.clone();
-        for left in &left_out {
+        for left in &found.segment.meta().left_out {
             let packets = &mut notes.completeness.left_out_packets;
             *packets = packets.saturating_add(left.packets);
         }
@@ -355,8 +361,7 @@ impl<'a> Scan<'a> {
         if let (Some(before), Ok(file)) = (&mut before, found.segment.file()) {
             before.files.insert(0, file.into());
         }
-        // Every piece that was indexed has a row that names it.
-        let covered = &Covered { indexed: core::mem::take(&mut around.stripes), left_out };
+        let covered = &core::mem::take(&mut around.covered);
         let unindexed = Unindexed { part, before, covered, around: Some(&mut around) };
         let flow = self.rebuilt(unindexed, (edge, is_apart), notes, visit)?;
         found.gone_on = around.gone_on;
@@ -383,7 +388,7 @@ impl<'a> Scan<'a> {
         {
             notes.explain.index_bytes += found.segment.read_bytes();
             let gone_on = core::mem::take(&mut found.gone_on);
-            found = Found { gone_on, ..self.selected(reloaded)? };
+            found = Found { gone_on, ..self.selected(reloaded, found.times)? };
             flow = self.read(&mut found, (&mut handed, beyond), notes, visit);
         }
         notes.explain.index_bytes += found.segment.read_bytes();
@@ -421,7 +426,7 @@ impl<'a> Scan<'a> {
 
     fn read_group(
         &self,
-        Found { segment, gone_on, .. }: &Found,
+        Found { segment, times, gone_on, .. }: &Found,
         (group, chosen, next): (usize, Chosen, &mut u64),
         notes: &mut Notes,
         visit: &mut Visit<'_>,
@@ -440,7 +445,7 @@ impl<'a> Scan<'a> {
             }
         };
         match chosen {
-            Chosen::All => segment.rows_of_group(group, self.columns, &self.times, &mut step)?,
+            Chosen::All => segment.rows_of_group(group, self.columns, times, &mut step)?,
             Chosen::Numbers(matched) => segment.rows_at(&matched, self.columns, &mut step)?,
             Chosen::Rows(rows) => {
                 for (row, slice) in rows {
@@ -474,7 +479,7 @@ impl<'a> Scan<'a> {
         let looks: Vec<OnceLock<Look>> = parts.iter().map(|_| OnceLock::new()).collect();
         let next = AtomicUsize::new(0);
         let work = || {
-            while let Some((Placed { part, .. }, look)) = {
+            while let Some((part, look)) = {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 parts.get(at).zip(looks.get(at))
             } {
@@ -505,10 +510,23 @@ impl<'a> Scan<'a> {
         segments
     }
 
-    fn look(&self, part: &Part, ruled_out: &BTreeSet<StripeId>) -> Look {
-        let Some(entry) = part.segment else { return Look::Absent };
+    /// The times of the rows that are wanted of a part. A name is in all rows that are made behind
+    /// the first one that has it. Those that the indexer had no time for are made last, and where
+    /// the clock was set back later rows have earlier times.
+    fn times_of(&self, placed: &Placed) -> RangeInclusive<Timestamp> {
+        let from = *self.times.start();
+        let is_rest = placed.part.segment.is_some_and(|entry| entry.summary.unindexed);
+        let is_behind = placed.part.time_max().max(placed.before) >= from;
+        let wants_earlier = self.wanted.is_for_names() && (is_rest || is_behind);
+        let from = if wants_earlier { Timestamp::MIN } else { from };
+        from..=*self.times.end()
+    }
+
+    fn look(&self, placed: &Placed, ruled_out: &BTreeSet<StripeId>) -> Look {
+        let Some(entry) = placed.part.segment else { return Look::Absent };
         let summary = &entry.summary;
-        if summary.time_min > *self.times.end() || summary.time_max < *self.times.start() {
+        let times = self.times_of(placed);
+        if summary.time_min > *times.end() || summary.time_max < *times.start() {
             return Look::OutOfTime;
         }
         if matches!(self.wanted, Wanted::Nothing) && !summary.gaps && !summary.unindexed {
@@ -532,7 +550,7 @@ impl<'a> Scan<'a> {
                 LookUp::Absent => return Look::Absent,
                 LookUp::RuledOut(bytes) => read_bytes += bytes,
                 LookUp::Found(segment) => {
-                    let found = self.selected(*segment);
+                    let found = self.selected(*segment, self.times_of(placed));
                     return found.map_or(Look::Absent, |found| Look::Found(Box::new(found)));
                 }
             }
@@ -542,12 +560,12 @@ impl<'a> Scan<'a> {
 
     /// The rows wanted of a segment, by the columns that decide it; the rows themselves where they
     /// are few.
-    fn selected(&self, segment: Segment) -> Result<Found, Error> {
+    fn selected(&self, segment: Segment, times: RangeInclusive<Timestamp>) -> Result<Found, Error> {
         let meta = segment.meta();
         let mut needed = Vec::new();
         if !matches!(self.wanted, Wanted::Nothing) {
             for one in self.wanted.needed(&(meta.time_min..=meta.time_max)) {
-                let groups = segment.groups_with(&one, &self.times)?;
+                let groups = segment.groups_with(&one, &times)?;
                 needed.push((one, groups));
             }
         }
@@ -560,7 +578,7 @@ impl<'a> Scan<'a> {
         let deciding = self.wanted.columns();
         let has_rest = meta.unindexed_packets > 0;
         let (chosen, gone_on) = (VecDeque::new(), BTreeSet::new());
-        let mut found = Found { segment, deciding, needed, chosen, rest, gone_on };
+        let mut found = Found { segment, times, deciding, needed, chosen, rest, gone_on };
         // Which rows are the last ones is known when those are made that it does not have.
         if self.wanted.all() || has_rest {
             return Ok(found);
@@ -593,7 +611,7 @@ impl<'a> Scan<'a> {
 
     /// The rows wanted of a row group, of a segment of which `count` are chosen.
     fn chosen(&self, found: &Found, group: usize, count: usize) -> Result<Chosen, Error> {
-        let Found { segment, deciding, needed, gone_on, .. } = found;
+        let Found { segment, times, deciding, needed, gone_on, .. } = found;
         let by_id = deciding.contains(&"session_id");
         // Few rows have the hosts, so all there is to know of them is read at once.
         let at_once = needed.iter().all(|(needed, _)| !needed.hosts.is_empty());
@@ -612,7 +630,6 @@ impl<'a> Scan<'a> {
                 }
                 ControlFlow::Continue(())
             };
-            let times = &self.times;
             segment.rows_of_group_with((group, needed), columns, times, &mut visit).map(drop)?;
         }
         if fetched.len() == matched.len() {
@@ -640,6 +657,7 @@ impl<'a> Scan<'a> {
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>, Error> {
         let (from, to) = (*self.times.start(), *self.times.end());
+        let first_end = if self.wanted.is_for_names() { Timestamp::MIN } else { from };
         let damage = notes.completeness.damage.len();
         let mut encoded = None;
         let (archive, wanted) = (&*self.archive, &self.wanted);
@@ -670,6 +688,7 @@ impl<'a> Scan<'a> {
                 beyond: edge,
                 is_indexed: part.segment.is_some() && is_one,
                 is_by_id: part.segment.is_some() && is_one,
+                reach: if around.is_some() { Timestamp::MAX } else { Timestamp::MIN },
                 vlan_in_key: archive.vlan_in_key,
             };
             if visit(step, archive, notes)?.is_break() {
@@ -677,7 +696,7 @@ impl<'a> Scan<'a> {
             }
             for (slice, row) in rows.into_iter().zip(0..) {
                 let id = RowId { segment: first, row };
-                let in_range = slice.start <= to && slice.end >= from;
+                let in_range = slice.start <= to && slice.end >= first_end;
                 if in_range && wanted.accepts(id, &slice, by_id) {
                     if slice.end <= archive.expired {
                         notes.completeness.withhold(archive.expired, (slice.start, slice.end));

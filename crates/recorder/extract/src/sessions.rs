@@ -193,7 +193,7 @@ impl Sessions<'_> {
         told: &mut Told<'_>,
     ) -> Result<ControlFlow<(), Option<Known>>, Error> {
         let (mut lives, mut steps, mut is_all) = (BTreeMap::new(), Vec::new(), question.is_by_rare);
-        let wanted = (Wanted::Look(question), times);
+        let (wanted, mut reach) = ((Wanted::Look(question), times), Timestamp::MIN);
         let mut own = notes.aside();
         let flow = self.scan(wanted, Begin::OF_THE_RING, &mut own, &mut |step| {
             (told.step)(&step);
@@ -202,12 +202,13 @@ impl Sessions<'_> {
                     return (told.show)(Event::Searched { parts: *done, of: *of });
                 }
                 Step::Row(_, row) => {
-                    if let Some((session, end)) = question.life_of(row) {
+                    if let Some((session, end)) = question.life_of(row, reach) {
                         let known = lives.entry(session).or_insert(end);
                         *known = end.max(*known);
                     }
                 }
-                Step::Part { .. } | Step::Before(_) => {}
+                Step::Part { reach: of_part, .. } => reach = *of_part,
+                Step::Before(_) => {}
             }
             is_all &= lives.is_empty() && steps.len() < STEPS_MAX;
             if is_all {

@@ -13,7 +13,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use format::head::StripeId;
-use index::{Columns, Segment};
+use index::{Columns, LeftOut, Segment};
 use session::{Config, Key, SessionRow};
 use units::Timestamp;
 use wire::FiveTuple;
@@ -60,12 +60,28 @@ impl Whole {
     }
 }
 
+/// Stripes of which no rows are to be made.
+#[derive(Clone, Debug, Default)]
+pub struct Covered {
+    /// Those that have rows.
+    pub indexed: BTreeSet<StripeId>,
+    /// Those that shall have none.
+    pub left_out: Vec<LeftOut>,
+}
+
+impl Covered {
+    /// Whether it is one of them.
+    pub fn has(&self, stripe: StripeId) -> bool {
+        self.indexed.contains(&stripe) || self.left_out.iter().any(|left| left.contains(stripe))
+    }
+}
+
 /// What a segment has rows of.
 #[derive(Debug)]
 pub struct Around {
     vlan_in_key: bool,
-    /// Stripes that rows name.
-    pub stripes: BTreeSet<StripeId>,
+    /// Every piece that was indexed has a row that names it.
+    pub covered: Covered,
     wholes: BTreeMap<Key, Vec<Whole>>,
     /// Of sessions that have further rows: with what they began as, how they are known.
     united: BTreeMap<(Key, Timestamp), Option<Known>>,
@@ -78,7 +94,10 @@ impl Around {
     pub fn of(segment: &Segment) -> index::Result<Self> {
         let mut around = Self {
             vlan_in_key: segment.meta().vlan_in_key,
-            stripes: BTreeSet::new(),
+            covered: Covered {
+                indexed: BTreeSet::new(),
+                left_out: segment.meta().left_out.clone(),
+            },
             wholes: BTreeMap::new(),
             united: BTreeMap::new(),
             gone_on: BTreeSet::new(),
@@ -87,7 +106,7 @@ impl Around {
         segment.rows(columns, &(Timestamp::MIN..=Timestamp::MAX), &mut |number, row| {
             let pieces = row.pieces.iter().map(|span| span.piece);
             let stripes = pieces.map(|it| StripeId { sequence: it.sequence, sub: it.sub });
-            around.stripes.extend(stripes);
+            around.covered.indexed.extend(stripes);
             if count < WHOLES_MAX {
                 count += usize::from(around.add(number, &row));
             }
@@ -213,7 +232,8 @@ mod tests {
         let of_segment =
             [row(UDP, 0, 0, true), row(UDP, 0, 100, false), row((Protocol::UDP, 7), 20, 20, false)];
         let mut around = around(&of_segment);
-        assert_eq!(around.stripes, [0, 20, 100].map(|it| StripeId { sequence: it, sub: 0 }).into());
+        let stripes = [0, 20, 100].map(|sequence| StripeId { sequence, sub: 0 });
+        assert_eq!(around.covered.indexed, stripes.into());
         let rows = vec![
             // Between its rows, and behind them; by itself for as long as it may be silent.
             row(UDP, 50, 50, true),

@@ -530,3 +530,52 @@ proptest! {
         }
     }
 }
+
+/// A row that has a name need not be the last one of its session, and says nothing of the others.
+#[test]
+fn a_session_has_the_name_of_any_row_whatever_the_others_count() {
+    let talk = |port, (gap_s, packets), (named_from, name)| Talk {
+        port,
+        begin_s: 0,
+        gap_s,
+        packets,
+        named_from,
+        name,
+        answers: false,
+    };
+    let check = |traffic: &Traffic, how: How, questions: &[&str]| {
+        let how = How { piece_bytes: 16 << 10, ..how };
+        let cut = Volume::of(traffic, how);
+        for text in questions {
+            let ports: Vec<u16> = found(&cut, text).iter().map(|it| port(&it.session)).collect();
+            assert_eq!(ports, [1001], "{text}");
+            assert!(extracted(&cut, text, true).iter().all(|(_, data)| port_of(data) == 1001));
+        }
+    };
+    // Those between have no rows at first, and no name.
+    let talks =
+        [talk(1000, (5, 23), (0, 0)), talk(1001, (5, 33), (28, 1)), talk(1002, (5, 8), (0, 0))];
+    let how = How { segment_pieces: Some(usize::MAX), late: true, ..How::default() };
+    check(
+        &traffic(&talks),
+        how,
+        &["dns.name = h1", "dns.name = h1 and packets = 33", "dns.name = h1 and duration = 160s"],
+    );
+    // The clock is set back to the beginning before the first name comes.
+    let talks = [talk(1001, (60, 60), (50, 1))];
+    let config = Config { slice_ns: Some(46 * NANOS_PER_SECOND), ..endless() };
+    for segment_pieces in [1, 2] {
+        let how = How { segment_pieces: Some(segment_pieces), config, ..How::default() };
+        check(
+            &set_back(traffic(&talks), &talks, (50, 4)),
+            how,
+            &[
+                "dns.name = h1",
+                "dns.name = h1 and packets = 60",
+                "dns.name = h1 and after 1970-01-01T00:20:00Z and before 1970-01-01T00:10:00Z",
+                "dns.name = h1 and end = 1970-01-01T00:49:00.000001001Z",
+                "dns.name = h1 and after 1970-01-01T00:48:30Z",
+            ],
+        );
+    }
+}
