@@ -17,7 +17,8 @@ use crate::known::{JOIN_IDLE_NS, Known};
 
 /// Where a row stands among those of its session, as far as it says.
 pub(crate) fn part_of(row: &SessionRow) -> Part {
-    Part { is_first: row.start <= row.session_start, is_last: !row.continues }
+    let is_last = !row.continues;
+    Part { is_first: row.start <= row.session_start, is_last, knows_names: is_last }
 }
 
 /// The ids that a row is asked about.
@@ -94,18 +95,22 @@ impl<'q> Question<'q> {
         if part == Part::WHOLE {
             return self.query.matches(row, &ids);
         }
-        // If it is not the last, that one says as much of names.
-        let as_last = Part { is_last: true, ..part };
-        let part = if self.named.is_some() { part } else { as_last };
+        // Some row has what is rare. Where it is not the last, the counters of others are missing.
+        let part = Part { knows_names: part.knows_names || self.named.is_none(), ..part };
         self.begins_in_time(row)
             && self.named.is_none_or(|named| named == id)
             && self.query.may_match(row, &ids, Some(part))
     }
 
-    /// The session of several rows that a look has found by `row`, and until when it has any.
-    pub(crate) fn life_of(&self, row: &SessionRow) -> Option<(Identity, Timestamp)> {
-        // Names are in all later rows; an id is in one.
-        let end = if self.named.is_some() { Timestamp::MAX } else { row.end };
+    /// The session of several rows that a look has found by `row`, and until when it has any;
+    /// those up to `reach` may lack what this one has.
+    pub(crate) fn life_of(
+        &self,
+        row: &SessionRow,
+        reach: Timestamp,
+    ) -> Option<(Identity, Timestamp)> {
+        // Names are in all rows that were made later; an id is in one.
+        let end = if self.named.is_some() { Timestamp::MAX } else { row.end.max(reach) };
         (part_of(row) != Part::WHOLE).then(|| (Identity::of(row), end))
     }
 

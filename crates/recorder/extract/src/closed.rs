@@ -19,7 +19,7 @@ use query::Query;
 use units::{Clock, Timestamp};
 
 use crate::archive::{Archive, Part};
-use crate::identity::Identity;
+use crate::identity::{Identity, RowId};
 use crate::joiner::found;
 use crate::known::JOIN_IDLE_NS;
 use crate::scan::{Scan, Step};
@@ -312,6 +312,12 @@ impl OpenSessions {
         let (identity, continues) = (Identity::of(&row), row.continues);
         let session = match self.sessions.remove(&identity) {
             Some(mut known) => {
+                // Rows of what a segment left out come before its own, which may be earlier.
+                let is_before = RowId::parse(id) < RowId::parse(&known.id);
+                if is_before && row.start < known.session.start {
+                    id.clone_into(&mut known.id);
+                    core::mem::swap(&mut known.session, &mut row);
+                }
                 known.session.join(row);
                 known
             }

@@ -183,13 +183,22 @@ impl<'q> Joiner<'q> {
         self.floor = row.start.min(self.later_min);
         let known = self.places.get(&identity).copied();
         let place = known.unwrap_or((row.start, id));
+        // Rows of what a segment left out come before its own, which may be earlier.
+        let is_before = row.start < place.0 && id < place.1;
+        let place = if is_before { self.set_back(place, (row.start, id)) } else { place };
         if let Some(found) = self.open.get_mut(&place) {
             if part_of(&row).is_first {
                 self.doubled.insert(identity);
             }
-            found.rows.push(id.to_string());
+            let at = if is_before { 0 } else { found.rows.len() };
+            found.rows.insert(at, id.to_string());
             found.packets = both(found.packets, held(&row, self.tail));
-            found.session.join(row);
+            if is_before {
+                let later = core::mem::replace(&mut found.session, row);
+                found.session.join(later);
+            } else {
+                found.session.join(row);
+            }
         } else {
             let found = found(id.to_string(), row, (self.tail, self.is_indexed));
             self.open.insert(place, found);
@@ -208,6 +217,15 @@ impl<'q> Joiner<'q> {
             return self.show_first(show);
         }
         ControlFlow::Continue(())
+    }
+
+    /// An open session has a row before the first one that is known.
+    fn set_back(&mut self, known: Place, place: Place) -> Place {
+        let Some(mut found) = self.open.remove(&known) else { return known };
+        (found.id, found.is_provisional) = (place.1.to_string(), !self.is_indexed);
+        self.places.insert(Identity::of(&found.session), place);
+        self.open.insert(place, found);
+        place
     }
 
     /// No further row comes.

@@ -294,7 +294,7 @@ impl<'q> Newest<'q> {
         let identity = Identity::of(&row);
         let next = found(id.to_string(), *row, (self.tail, self.is_indexed));
         match self.group.entry(identity) {
-            Entry::Occupied(mut earlier) => join(earlier.get_mut(), next),
+            Entry::Occupied(mut earlier) => join_in_part(earlier.get_mut(), next),
             Entry::Vacant(place) => drop(place.insert(next)),
         }
     }
@@ -303,7 +303,7 @@ impl<'q> Newest<'q> {
     fn end_group(&mut self) {
         for (identity, mut found) in core::mem::take(&mut self.group) {
             if let Some(later) = self.part.remove(&identity) {
-                join(&mut found, later);
+                join_in_part(&mut found, later);
             }
             self.part.insert(identity, found);
         }
@@ -371,6 +371,14 @@ fn shown(tail: u64, (_, id): Place, over: Over) -> Found {
         Over::Whole(row, is_indexed) => found(id.to_string(), *row, (tail, is_indexed)),
         Over::Joined(found) => *found,
     }
+}
+
+/// Adds further rows that a part has of a session. Those of what its segment left out come first.
+fn join_in_part(one: &mut Found, mut other: Found) {
+    if other.session.start < one.session.start {
+        core::mem::swap(one, &mut other);
+    }
+    join(one, other);
 }
 
 /// Adds the later rows of a session.

@@ -24,6 +24,9 @@ pub(crate) struct Placed {
     pub(crate) edge: Timestamp,
     pub(crate) beyond: Timestamp,
     pub(crate) is_apart: bool,
+    /// When the latest packet came of the parts that were recorded before, as far as the directory
+    /// says: later than its own where the clock was set back.
+    pub(crate) before: Timestamp,
 }
 
 /// The parts in the order of a scan.
@@ -36,7 +39,7 @@ pub(crate) fn placed(mut parts: Vec<Part>, order: Order) -> Vec<Placed> {
     let mut place = |part: Part| {
         let edge = if goes_back { part.time_max().max(beyond) } else { part.time_min.min(beyond) };
         let behind = core::mem::replace(&mut beyond, edge);
-        Placed { part, edge, beyond: behind, is_apart: true }
+        Placed { part, edge, beyond: behind, is_apart: true, before: Timestamp::MIN }
     };
     // Each needs to know of those that follow.
     let mut placed: Vec<Placed> = if goes_back {
@@ -56,8 +59,12 @@ fn set_apart(placed: &mut [Placed]) {
     // Those that overlap, directly or by others between them.
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut last = StripeId::default();
+    let mut before = Timestamp::MIN;
     for at in by_stripe {
-        let part = &placed.get(at).expect("they are numbered").part;
+        let placed = placed.get_mut(at).expect("they are numbered");
+        placed.before = before;
+        let part = &placed.part;
+        before = before.max(part.segment.map_or(before, |_| part.time_max()));
         match groups.last_mut().filter(|_| part.first <= last) {
             Some(group) => group.push(at),
             None => groups.push(vec![at]),

@@ -18,9 +18,10 @@ use format::directory::Gap;
 use format::head::{Head, StripeId};
 use format::session_row::SessionRow;
 use host::SystemClock;
-use index::{Columns, Encoded, LeftOut, Segment};
+use index::{Columns, Encoded, Segment};
 use indexer::{
-    Closing, Event, Owner, Piece, Rest, RunKind, SegmentsBefore, Setup, Stripe, Taken, Times,
+    Closing, Covered, Event, Owner, Piece, Rest, RunKind, SegmentsBefore, Setup, Stripe, Taken,
+    Times,
 };
 use session::Config;
 use units::Timestamp;
@@ -39,21 +40,6 @@ const STRETCH_ROWS: u64 = 1 << 18;
 const TICK: Duration = Duration::from_millis(100);
 /// Indexers in a row that were killed while they did the same, before the query fails.
 const KILLED_MAX: u32 = 32;
-
-/// What of a part is done with.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Covered {
-    /// Stripes that have rows.
-    pub(crate) indexed: BTreeSet<StripeId>,
-    /// Stripes that shall have none.
-    pub(crate) left_out: Vec<LeftOut>,
-}
-
-impl Covered {
-    fn has(&self, stripe: StripeId) -> bool {
-        self.indexed.contains(&stripe) || self.left_out.iter().any(|left| left.contains(stripe))
-    }
-}
 
 /// Sessions of a run of stripes.
 #[derive(Debug)]

@@ -9,8 +9,8 @@ use std::thread;
 use format::directory::SegmentEntry;
 use format::head::StripeId;
 use format::session_row::SessionRow;
-use index::{Columns, LookUp, Needed, Segment};
-use indexer::SegmentsBefore;
+use index::{Columns, LookUp, Needed, Segment, SegmentMeta};
+use indexer::{Around, Covered, SegmentsBefore};
 use units::Timestamp;
 use units::number::to_u64;
 
@@ -18,7 +18,7 @@ use crate::Error;
 use crate::archive::{Archive, Part};
 use crate::identity::RowId;
 use crate::order::{Order, Placed, parts_before, parts_with, placed};
-use crate::rebuild::{Covered, Stretch, rebuild};
+use crate::rebuild::{Stretch, rebuild};
 use crate::walk::{Flow, Notes};
 use crate::wanted::Wanted;
 
@@ -57,6 +57,11 @@ pub(crate) enum Step {
         beyond: Timestamp,
         /// An index has its rows, so that their ids are final.
         is_indexed: bool,
+        /// They come by their ids, and so do those of the part that follow: it can be read again
+        /// from any row.
+        is_by_id: bool,
+        /// Rows up to this time may lack names that a row of it has, of the same session.
+        reach: Timestamp,
         /// VLAN ids are part of its rows' keys.
         vlan_in_key: bool,
     },
@@ -88,6 +93,8 @@ enum Look {
 /// The rows wanted of a segment.
 struct Found {
     segment: Segment,
+    /// Of the rows.
+    times: RangeInclusive<Timestamp>,
     /// The columns that decide.
     deciding: Vec<&'static str>,
     /// What they have, with the row groups that may have it.
@@ -96,6 +103,8 @@ struct Found {
     chosen: VecDeque<(usize, Chosen)>,
     /// Those behind them that may have wanted rows.
     rest: VecDeque<usize>,
+    /// Rows that are not the last of their sessions, although they say so.
+    gone_on: BTreeSet<u64>,
 }
 
 /// The rows wanted of a row group.
@@ -116,6 +125,18 @@ impl Chosen {
             Self::Rows(rows) => rows.len(),
         }
     }
+}
+
+/// Stripes of which rows are made on the way.
+struct Unindexed<'u> {
+    /// Where they lie.
+    part: &'u Part,
+    /// From where sessions may go on.
+    before: Option<SegmentsBefore>,
+    /// Of these none are made.
+    covered: &'u Covered,
+    /// Those of the segment that has others.
+    around: Option<&'u mut Around>,
 }
 
 /// What was handed out of a segment.
@@ -221,8 +242,10 @@ impl<'a> Scan<'a> {
         visit: &mut Visit<'_>,
     ) -> Flow {
         let (edge, beyond) = (part.time_min, part.time_min);
-        let look = self.look(part, &BTreeSet::new());
-        self.part(&Placed { part: *part, edge, beyond, is_apart: false }, look, notes, visit)
+        let before = Timestamp::MIN;
+        let placed = Placed { part: *part, edge, beyond, is_apart: false, before };
+        let look = self.look(&placed, &BTreeSet::new());
+        self.part(&placed, look, notes, visit)
     }
 
     fn part(
@@ -232,7 +255,7 @@ impl<'a> Scan<'a> {
         notes: &mut Notes,
         visit: &mut Visit<'_>,
     ) -> Flow {
-        let &Placed { ref part, edge, beyond, is_apart } = placed;
+        let &Placed { ref part, edge, beyond, is_apart, before } = placed;
         let Some(entry) = part.segment else {
             let (stripes, times) = (part.first..=part.last, part.time_min..=Timestamp::MAX);
             if part.time_min > *self.times.end() || !self.wanted.may_be_of(&stripes, &times) {
@@ -260,41 +283,49 @@ impl<'a> Scan<'a> {
                 return Ok(ControlFlow::Continue(()));
             }
             Look::Absent => match self.archive.reload(&entry)? {
-                Some(segment) => Some(self.selected(segment)?),
+                Some(segment) => Some(self.selected(segment, self.times_of(placed))?),
                 None => None,
             },
             Look::Found(found) => Some(*found),
         };
-        let Some(found) = found else {
+        let Some(mut found) = found else {
             return self.rebuilt_whole((part, edge, is_apart), notes, visit);
         };
         let meta = found.segment.meta();
+        self.note(meta, notes);
+        let has_rest = entry.summary.unindexed;
+        let step = Step::Part {
+            first: part.first,
+            is_apart: is_apart && !has_rest,
+            epoch: meta.epoch,
+            edge,
+            beyond: if has_rest { edge } else { beyond },
+            is_indexed: true,
+            is_by_id: !has_rest,
+            reach: if has_rest { Timestamp::MAX } else { before },
+            vlan_in_key: meta.vlan_in_key,
+        };
+        if has_rest {
+            let placed = (part, edge, is_apart);
+            let flow = self.rebuilt_rest(placed, (&mut found, &entry), notes, visit)?;
+            if flow.is_break() {
+                return Ok(flow);
+            }
+        }
+        if visit(step, self.archive, notes)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        self.segment(found, (&entry, beyond), notes, visit)
+    }
+
+    /// What a segment says of itself.
+    fn note(&self, meta: &SegmentMeta, notes: &mut Notes) {
         notes.met.add_segment(meta);
         notes.completeness.add_gaps(&meta.gaps, *self.times.start(), *self.times.end());
         if meta.unread_packets > 0 && self.asks_for_names() {
             let unread = &mut notes.completeness.unread_packets;
             *unread = unread.saturating_add(meta.unread_packets);
         }
-        let step = Step::Part {
-            first: part.first,
-            is_apart,
-            epoch: meta.epoch,
-            edge,
-            // Rows of what it left out are made behind its own.
-            beyond: if entry.summary.unindexed { edge } else { beyond },
-            is_indexed: true,
-            vlan_in_key: meta.vlan_in_key,
-        };
-        if visit(step, self.archive, notes)?.is_break() {
-            return Ok(ControlFlow::Break(()));
-        }
-        let (segment, flow) = self.segment(found, (&entry, beyond), notes, visit)?;
-        if flow.is_break() || !entry.summary.unindexed {
-            return Ok(flow);
-        }
-        let has_rows = self.covered(&segment, &entry, notes)?;
-        let rest = (&Part { segment: None, ..*part }, None);
-        self.rebuilt((rest, &has_rows), (edge, false), notes, visit)
     }
 
     /// Rows of a part of which no index is left: with sessions that go on from those before.
@@ -306,30 +337,40 @@ impl<'a> Scan<'a> {
     ) -> Flow {
         notes.explain.segments_rebuilt += u64::from(part.segment.is_some());
         let before = self.archive.before(part);
-        self.rebuilt(((part, before), &Covered::default()), (edge, is_apart), notes, visit)
+        let covered = &Covered::default();
+        let unindexed = Unindexed { part, before, covered, around: None };
+        self.rebuilt(unindexed, (edge, is_apart), notes, visit)
     }
 
-    /// The stripes of a segment that have rows, or shall have none.
-    fn covered(
+    /// Rows of what a segment has none of: of the sessions that it has other rows of.
+    fn rebuilt_rest(
         &mut self,
-        segment: &Segment,
-        entry: &SegmentEntry,
+        (part, edge, is_apart): (&Part, Timestamp, bool),
+        (found, entry): (&mut Found, &SegmentEntry),
         notes: &mut Notes,
-    ) -> Result<Covered, Error> {
-        // Every piece that was indexed has a row that names it.
-        let left_out = segment.meta().left_out.clone();
-        for left in &left_out {
+        visit: &mut Visit<'_>,
+    ) -> Flow {
+        for left in &found.segment.meta().left_out {
             let packets = &mut notes.completeness.left_out_packets;
             *packets = packets.saturating_add(left.packets);
         }
-        let indexed = match stripes_named(segment) {
-            Err(Error::Index(error)) if error.is_of_file() => match self.archive.reload(entry)? {
-                Some(reloaded) => stripes_named(&reloaded)?,
+        let mut around = match Around::of(&found.segment) {
+            Err(error) if error.is_of_file() => match self.archive.reload(entry)? {
+                Some(reloaded) => Around::of(&reloaded)?,
                 None => return Err(error.into()),
             },
-            named => named?,
+            around => around?,
         };
-        Ok(Covered { indexed, left_out })
+        let part = &Part { segment: None, ..*part };
+        let mut before = self.archive.before(part);
+        if let (Some(before), Ok(file)) = (&mut before, found.segment.file()) {
+            before.files.insert(0, file.into());
+        }
+        let covered = &core::mem::take(&mut around.covered);
+        let unindexed = Unindexed { part, before, covered, around: Some(&mut around) };
+        let flow = self.rebuilt(unindexed, (edge, is_apart), notes, visit)?;
+        found.gone_on = around.gone_on;
+        Ok(flow)
     }
 
     /// Hands out the rows found. A file whose damage shows only now is given up for the INDEX
@@ -340,7 +381,7 @@ impl<'a> Scan<'a> {
         (entry, beyond): (&SegmentEntry, Timestamp),
         notes: &mut Notes,
         visit: &mut Visit<'_>,
-    ) -> Result<(Segment, ControlFlow<()>), Error> {
+    ) -> Flow {
         notes.explain.rows += found.segment.row_count();
         let mut handed = Handed::default();
         // Rows of what the segment left out may have any time.
@@ -351,11 +392,12 @@ impl<'a> Scan<'a> {
             && let Some(reloaded) = self.archive.reload(entry)?
         {
             notes.explain.index_bytes += found.segment.read_bytes();
-            found = self.selected(reloaded)?;
+            let gone_on = core::mem::take(&mut found.gone_on);
+            found = Found { gone_on, ..self.selected(reloaded, found.times)? };
             flow = self.read(&mut found, (&mut handed, beyond), notes, visit);
         }
         notes.explain.index_bytes += found.segment.read_bytes();
-        Ok((found.segment, flow?))
+        flow
     }
 
     /// Reads the rows that matched, or all in time, row group by row group, but for those that were
@@ -371,10 +413,7 @@ impl<'a> Scan<'a> {
             if handed.groups.contains(&group) {
                 continue;
             }
-            if self
-                .read_group(&found.segment, (group, chosen, &mut handed.next), notes, visit)?
-                .is_break()
-            {
+            if self.read_group(found, (group, chosen, &mut handed.next), notes, visit)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             handed.groups.insert(group);
@@ -392,14 +431,15 @@ impl<'a> Scan<'a> {
 
     fn read_group(
         &self,
-        segment: &Segment,
+        Found { segment, times, gone_on, .. }: &Found,
         (group, chosen, next): (usize, Chosen, &mut u64),
         notes: &mut Notes,
         visit: &mut Visit<'_>,
     ) -> Flow {
         let first = segment.meta().first;
         let mut result = Ok(ControlFlow::Continue(()));
-        let mut step = |row, slice| {
+        let mut step = |row, mut slice: SessionRow| {
+            slice.continues |= gone_on.contains(&row);
             if row >= *next {
                 *next = row + 1;
                 result = self.step(RowId { segment: first, row }, slice, notes, visit);
@@ -410,7 +450,7 @@ impl<'a> Scan<'a> {
             }
         };
         match chosen {
-            Chosen::All => segment.rows_of_group(group, self.columns, &self.times, &mut step)?,
+            Chosen::All => segment.rows_of_group(group, self.columns, times, &mut step)?,
             Chosen::Numbers(matched) => segment.rows_at(&matched, self.columns, &mut step)?,
             Chosen::Rows(rows) => {
                 for (row, slice) in rows {
@@ -444,7 +484,7 @@ impl<'a> Scan<'a> {
         let looks: Vec<OnceLock<Look>> = parts.iter().map(|_| OnceLock::new()).collect();
         let next = AtomicUsize::new(0);
         let work = || {
-            while let Some((Placed { part, .. }, look)) = {
+            while let Some((part, look)) = {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 parts.get(at).zip(looks.get(at))
             } {
@@ -475,10 +515,23 @@ impl<'a> Scan<'a> {
         segments
     }
 
-    fn look(&self, part: &Part, ruled_out: &BTreeSet<StripeId>) -> Look {
-        let Some(entry) = part.segment else { return Look::Absent };
+    /// The times of the rows that are wanted of a part. A name is in all rows that are made behind
+    /// the first one that has it. Those that the indexer had no time for are made last, and where
+    /// the clock was set back later rows have earlier times.
+    fn times_of(&self, placed: &Placed) -> RangeInclusive<Timestamp> {
+        let from = *self.times.start();
+        let is_rest = placed.part.segment.is_some_and(|entry| entry.summary.unindexed);
+        let is_behind = placed.part.time_max().max(placed.before) >= from;
+        let wants_earlier = self.wanted.is_for_names() && (is_rest || is_behind);
+        let from = if wants_earlier { Timestamp::MIN } else { from };
+        from..=*self.times.end()
+    }
+
+    fn look(&self, placed: &Placed, ruled_out: &BTreeSet<StripeId>) -> Look {
+        let Some(entry) = placed.part.segment else { return Look::Absent };
         let summary = &entry.summary;
-        if summary.time_min > *self.times.end() || summary.time_max < *self.times.start() {
+        let times = self.times_of(placed);
+        if summary.time_min > *times.end() || summary.time_max < *times.start() {
             return Look::OutOfTime;
         }
         if matches!(self.wanted, Wanted::Nothing) && !summary.gaps && !summary.unindexed {
@@ -502,7 +555,7 @@ impl<'a> Scan<'a> {
                 LookUp::Absent => return Look::Absent,
                 LookUp::RuledOut(bytes) => read_bytes += bytes,
                 LookUp::Found(segment) => {
-                    let found = self.selected(*segment);
+                    let found = self.selected(*segment, self.times_of(placed));
                     return found.map_or(Look::Absent, |found| Look::Found(Box::new(found)));
                 }
             }
@@ -512,12 +565,12 @@ impl<'a> Scan<'a> {
 
     /// The rows wanted of a segment, by the columns that decide it; the rows themselves where they
     /// are few.
-    fn selected(&self, segment: Segment) -> Result<Found, Error> {
+    fn selected(&self, segment: Segment, times: RangeInclusive<Timestamp>) -> Result<Found, Error> {
         let meta = segment.meta();
         let mut needed = Vec::new();
         if !matches!(self.wanted, Wanted::Nothing) {
             for one in self.wanted.needed(&(meta.time_min..=meta.time_max)) {
-                let groups = segment.groups_with(&one, &self.times)?;
+                let groups = segment.groups_with(&one, &times)?;
                 needed.push((one, groups));
             }
         }
@@ -528,8 +581,11 @@ impl<'a> Scan<'a> {
             rest.make_contiguous().reverse();
         }
         let deciding = self.wanted.columns();
-        let mut found = Found { segment, deciding, needed, chosen: VecDeque::new(), rest };
-        if self.wanted.all() {
+        let has_rest = meta.unindexed_packets > 0;
+        let (chosen, gone_on) = (VecDeque::new(), BTreeSet::new());
+        let mut found = Found { segment, times, deciding, needed, chosen, rest, gone_on };
+        // Which rows are the last ones is known when those are made that it does not have.
+        if self.wanted.all() || has_rest {
             return Ok(found);
         }
         let is_for_few = self.few.is_some() && !matches!(self.wanted, Wanted::Look(_));
@@ -560,7 +616,7 @@ impl<'a> Scan<'a> {
 
     /// The rows wanted of a row group, of a segment of which `count` are chosen.
     fn chosen(&self, found: &Found, group: usize, count: usize) -> Result<Chosen, Error> {
-        let Found { segment, deciding, needed, .. } = found;
+        let Found { segment, times, deciding, needed, gone_on, .. } = found;
         let by_id = deciding.contains(&"session_id");
         // Few rows have the hosts, so all there is to know of them is read at once.
         let at_once = needed.iter().all(|(needed, _)| !needed.hosts.is_empty());
@@ -569,7 +625,8 @@ impl<'a> Scan<'a> {
         let first = segment.meta().first;
         let (mut matched, mut fetched) = (BTreeSet::new(), BTreeMap::new());
         for (needed, _) in needed.iter().filter(|(_, groups)| groups.contains(&group)) {
-            let mut visit = |row, slice: SessionRow| {
+            let mut visit = |row, mut slice: SessionRow| {
+                slice.continues |= gone_on.contains(&row);
                 if self.wanted.accepts(RowId { segment: first, row }, &slice, by_id) {
                     matched.insert(row);
                     if at_once && fetched.len().saturating_add(count) < ROWS_FETCHED_MAX {
@@ -578,7 +635,6 @@ impl<'a> Scan<'a> {
                 }
                 ControlFlow::Continue(())
             };
-            let times = &self.times;
             segment.rows_of_group_with((group, needed), columns, times, &mut visit).map(drop)?;
         }
         if fetched.len() == matched.len() {
@@ -600,18 +656,23 @@ impl<'a> Scan<'a> {
     /// again.
     fn rebuilt(
         &mut self,
-        ((part, before), covered): ((&Part, Option<SegmentsBefore>), &Covered),
+        Unindexed { part, before, covered, mut around }: Unindexed<'_>,
         (edge, is_apart): (Timestamp, bool),
         notes: &mut Notes,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>, Error> {
         let (from, to) = (*self.times.start(), *self.times.end());
+        let first_end = if self.wanted.is_for_names() { Timestamp::MIN } else { from };
         let damage = notes.completeness.damage.len();
         let mut encoded = None;
         let (archive, wanted) = (&*self.archive, &self.wanted);
         let by_id = wanted.columns().contains(&"session_id");
         let of_part = (part, before);
         let flow = rebuild(archive, of_part, covered, notes, &mut |stretch: Stretch, notes| {
+            let mut rows = stretch.rows;
+            if let Some(around) = &mut around {
+                around.unite(&mut rows);
+            }
             let is_whole =
                 part.first.sequence >= archive.tail() && notes.completeness.damage.len() == damage;
             let is_one = stretch.is_whole;
@@ -622,7 +683,7 @@ impl<'a> Scan<'a> {
                 *unindexed = unindexed.saturating_add(stretch.packets);
             }
             notes.completeness.add_gaps(&stretch.gaps, from, to);
-            notes.met.add_rows(&stretch.rows);
+            notes.met.add_rows(&rows);
             let first = stretch.first;
             let step = Step::Part {
                 first: part.first,
@@ -631,14 +692,16 @@ impl<'a> Scan<'a> {
                 edge,
                 beyond: edge,
                 is_indexed: part.segment.is_some() && is_one,
+                is_by_id: part.segment.is_some() && is_one,
+                reach: if around.is_some() { Timestamp::MAX } else { Timestamp::MIN },
                 vlan_in_key: archive.vlan_in_key,
             };
             if visit(step, archive, notes)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
-            for (slice, row) in stretch.rows.into_iter().zip(0..) {
+            for (slice, row) in rows.into_iter().zip(0..) {
                 let id = RowId { segment: first, row };
-                let in_range = slice.start <= to && slice.end >= from;
+                let in_range = slice.start <= to && slice.end >= first_end;
                 if in_range && wanted.accepts(id, &slice, by_id) {
                     if slice.end <= archive.expired {
                         notes.completeness.withhold(archive.expired, (slice.start, slice.end));
@@ -667,18 +730,6 @@ fn latest_start(found: &Found, beyond: Option<Timestamp>) -> Option<Timestamp> {
     let chosen = found.chosen.iter().map(|(group, _)| group);
     let mut groups = chosen.chain(&found.rest);
     groups.try_fold(beyond?, |latest, &group| Some(latest.max(found.segment.start_max(group)?)))
-}
-
-/// The stripes that rows of the segment name.
-fn stripes_named(segment: &Segment) -> Result<BTreeSet<StripeId>, Error> {
-    let mut stripes = BTreeSet::new();
-    let columns = Columns::Named(&["piece_sequences", "piece_subs", "piece_columns"]);
-    segment.rows(columns, &(Timestamp::MIN..=Timestamp::MAX), &mut |_, slice| {
-        let pieces = slice.pieces.iter().map(|span| span.piece);
-        stripes.extend(pieces.map(|piece| StripeId { sequence: piece.sequence, sub: piece.sub }));
-        ControlFlow::Continue(())
-    })?;
-    Ok(stripes)
 }
 
 #[cfg(test)]

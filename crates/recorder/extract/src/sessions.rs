@@ -67,22 +67,22 @@ struct Enough {
     limit: u64,
     /// So many must be known for the next look.
     look_at: u64,
-    /// The part that is being read has an index: it can be read again from any row.
-    is_indexed: bool,
+    /// The part that is being read can be read again from any row.
+    is_by_id: bool,
     /// What comes next.
     next: Begin,
 }
 
 impl Enough {
     fn new(limit: u64) -> Self {
-        Self { limit, look_at: limit, is_indexed: false, next: Begin::OF_THE_RING }
+        Self { limit, look_at: limit, is_by_id: false, next: Begin::OF_THE_RING }
     }
 
     /// Notes a step that is taken.
     fn note(&mut self, step: &Step) {
         match *step {
-            Step::Part { first, is_indexed, .. } => {
-                self.is_indexed = is_indexed;
+            Step::Part { first, is_by_id, .. } => {
+                self.is_by_id = is_by_id;
                 // A part that is read on keeps what was read of it.
                 if self.next.stripe != first {
                     self.next = Begin { stripe: first, row: None };
@@ -95,7 +95,7 @@ impl Enough {
 
     /// The open sessions whose further rows are all that is needed.
     fn first<'q>(&mut self, joiner: &mut Joiner<'q>) -> Option<Joiner<'q>> {
-        if !self.is_indexed || joiner.known() < self.look_at {
+        if !self.is_by_id || joiner.known() < self.look_at {
             return None;
         }
         // A look goes over all that are known.
@@ -193,7 +193,7 @@ impl Sessions<'_> {
         told: &mut Told<'_>,
     ) -> Result<ControlFlow<(), Option<Known>>, Error> {
         let (mut lives, mut steps, mut is_all) = (BTreeMap::new(), Vec::new(), question.is_by_rare);
-        let wanted = (Wanted::Look(question), times);
+        let (wanted, mut reach) = ((Wanted::Look(question), times), Timestamp::MIN);
         let mut own = notes.aside();
         let flow = self.scan(wanted, Begin::OF_THE_RING, &mut own, &mut |step| {
             (told.step)(&step);
@@ -202,12 +202,13 @@ impl Sessions<'_> {
                     return (told.show)(Event::Searched { parts: *done, of: *of });
                 }
                 Step::Row(_, row) => {
-                    if let Some((session, end)) = question.life_of(row) {
+                    if let Some((session, end)) = question.life_of(row, reach) {
                         let known = lives.entry(session).or_insert(end);
                         *known = end.max(*known);
                     }
                 }
-                Step::Part { .. } | Step::Before(_) => {}
+                Step::Part { reach: of_part, .. } => reach = *of_part,
+                Step::Before(_) => {}
             }
             is_all &= lives.is_empty() && steps.len() < STEPS_MAX;
             if is_all {

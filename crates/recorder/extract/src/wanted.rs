@@ -152,6 +152,11 @@ impl Wanted<'_> {
         }
     }
 
+    /// Rows are wanted that have a name, of sessions whose other rows may not.
+    pub(crate) fn is_for_names(&self) -> bool {
+        matches!(self, Self::Look(question) if question.is_by_rare)
+    }
+
     pub(crate) fn all(&self) -> bool {
         match self {
             Self::Query(query) => **query == Query::all(),

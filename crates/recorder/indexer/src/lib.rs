@@ -33,6 +33,7 @@ pub fn memory_bytes_max(sessions: &session::Config) -> u64 {
     tables.saturating_add(4 * ROW_BYTES_MAX)
 }
 
+mod around;
 mod encoder;
 mod faulty;
 mod launch;
@@ -45,6 +46,7 @@ mod unite;
 pub mod untrusted;
 mod worker;
 
+pub use around::{Around, Covered};
 pub use faulty::{Fate, Faulty, Seen};
 pub use launch::{Ended, InThread, Launch, Line, Process, Workers};
 pub use message::{BEFORE_BYTES_MAX, PARQUET_BYTES_MAX};

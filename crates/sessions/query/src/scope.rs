@@ -15,11 +15,13 @@ pub struct Part {
     pub is_first: bool,
     /// No row follows.
     pub is_last: bool,
+    /// No other row knows of payload what it does not: otherwise the last one does.
+    pub knows_names: bool,
 }
 
 impl Part {
     /// The only row of its session.
-    pub const WHOLE: Self = Self { is_first: true, is_last: true };
+    pub const WHOLE: Self = Self { is_first: true, is_last: true, knows_names: true };
 }
 
 /// Whether a condition holds for a session, as far as one row says. `and` of two is the lesser,
@@ -66,6 +68,8 @@ pub(crate) enum Scope {
     First,
     /// The last, which knows what those before it knew.
     Last,
+    /// The same, of what payload shows.
+    Names,
     /// Any, but of ICMP, of which the last row knows the kinds of all messages before it.
     EachButIcmp,
     /// The sum over all rows of the session.
@@ -83,7 +87,7 @@ impl Scope {
             "mpls" | "tunnel" | "tunnel_id" | "tunnel_src" | "tunnel_dst" | "vni" | "teid"
             | "interface" | "interface_name" | "recording" => Self::First,
             "state" | "history" | "continues" => Self::Last,
-            _ if field.is_of_payload => Self::Last,
+            _ if field.is_of_payload => Self::Names,
             _ => Self::Sum,
         }
     }
@@ -113,12 +117,14 @@ mod tests {
 
     #[test]
     fn what_the_application_says_comes_from_the_last_row() {
-        let last = FIELDS.iter().filter(|field| Scope::of(field) == Scope::Last);
-        let names: Vec<&str> = last.map(|field| field.name).collect();
-        let first = names.iter().position(|name| *name == "app").unwrap();
+        let shown = FIELDS.iter().filter(|field| Scope::of(field) == Scope::Names);
         let all = FIELDS.iter().skip_while(|field| field.name != "app");
-        assert_eq!(names[first..], all.map(|field| field.name).collect::<Vec<_>>());
-        assert_eq!(names[..first], ["state", "history", "continues"]);
+        let names = |fields: Vec<&'static Field>| -> Vec<&str> {
+            fields.into_iter().map(|field| field.name).collect()
+        };
+        assert_eq!(names(shown.collect()), names(all.collect()));
+        let last = FIELDS.iter().filter(|field| Scope::of(field) == Scope::Last);
+        assert_eq!(names(last.collect()), ["state", "history", "continues"]);
     }
 
     #[test]

@@ -282,9 +282,10 @@ impl Test {
             Scope::Each => true,
             Scope::First => part.is_some_and(|part| part.is_first),
             Scope::Last => part.is_some_and(|part| part.is_last),
+            Scope::Names => part.is_some_and(|part| part.knows_names),
             Scope::EachButIcmp => {
                 let is_icmp = matches!(row.slice.tuple.proto, Protocol::ICMP | Protocol::ICMPV6);
-                !is_icmp || part.is_some_and(|part| part.is_last)
+                !is_icmp || part.is_some_and(|part| part.knows_names)
             }
             Scope::Sum => false,
             Scope::Oriented => {

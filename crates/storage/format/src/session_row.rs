@@ -421,8 +421,8 @@ impl SessionRow {
             core::mem::swap(&mut row.orig, &mut row.resp);
         }
         // Where time has run backwards, a row that starts later was recorded earlier.
-        let ends = row.pieces.first().zip(self.pieces.last());
-        let is_earlier = ends.is_some_and(|(first, last)| first.piece < last.piece);
+        let end = |row: &Self| row.pieces.last().map(|span| (span.piece, span.end));
+        let is_earlier = end(&row).zip(end(self)).is_some_and(|(of_row, own)| of_row < own);
         // Of datagrams that came late, neither row knows whether the other one has an answer.
         let is_answered = |row: &Self| row.tuple.proto == Protocol::UDP && row.state == State::Sf;
         if is_answered(&row) || !(is_earlier || is_answered(self)) {
@@ -433,9 +433,11 @@ impl SessionRow {
             self.names.add(&row.names);
         } else {
             self.app = self.app_with(&row);
-            // A later row has all names, unless another process went on without space for them.
-            if !row.names.is_none() {
-                self.names = row.names;
+            // A later row has all names, unless another process went on without space for them, or
+            // where the rows lie in their piece is not known here, and this one came earlier.
+            let names = core::mem::replace(&mut self.names, row.names);
+            if names != self.names {
+                self.names.add(&names);
             }
             self.continues = row.continues;
         }
@@ -447,11 +449,18 @@ impl SessionRow {
         self.handshake_ns = self.handshake_ns.or(row.handshake_ns);
         self.truncated_packets = self.truncated_packets.saturating_add(row.truncated_packets);
         self.fragments = self.fragments.saturating_add(row.fragments);
+        let is_mixed = is_earlier || row.pieces.first() < self.pieces.last();
         self.pieces.extend(row.pieces);
-        if is_earlier {
+        if is_mixed {
             self.pieces.sort_unstable();
         }
-        self.pieces.dedup_by_key(|span| span.piece);
+        self.pieces.dedup_by(|next, span| {
+            let is_same = next.piece == span.piece;
+            if is_same {
+                (span.begin, span.end) = (span.begin.min(next.begin), span.end.max(next.end));
+            }
+            is_same
+        });
     }
 
     /// The protocol of this row and a later one. What payload showed stays. A port is a guess while
@@ -522,6 +531,44 @@ mod tests {
         (later.orig.packets, later.resp.packets) = (20, 10);
         first.join(later);
         assert_eq!((first.orig.packets, first.resp.packets), (11, 20));
+    }
+
+    #[test]
+    fn what_was_recorded_last_says_the_state_and_no_name_is_lost_whatever_the_clock_did() {
+        let piece = PieceId { sequence: 1, sub: 0, column: 0 };
+        let of = |(begin, end), state, names: &[&str]| {
+            let mut row = row();
+            row.tuple.proto = Protocol::TCP;
+            row.pieces = vec![PieceSpan { piece, begin, end }];
+            row.state = state;
+            row.names.dns_names = names.iter().map(ToString::to_string).collect();
+            row.names.dns_rcodes = vec![0];
+            row
+        };
+        let rows = [
+            of((0, 8), State::S0, &[]),
+            of((16, 24), State::S1, &["a", "b"]),
+            of((8, 16), State::Sh, &["a"]),
+        ];
+        for order in [[0, 1, 2], [0, 2, 1], [2, 0, 1], [2, 1, 0], [1, 0, 2], [1, 2, 0]] {
+            let mut found = order.iter().map(|&at| rows[at].clone());
+            let mut joined = found.next().unwrap();
+            found.for_each(|row| joined.join(row));
+            assert_eq!(joined.state, State::S1, "{order:?}");
+            assert_eq!(joined.names.dns_names, ["a", "b"], "{order:?}");
+            assert_eq!(joined.pieces, [PieceSpan { piece, begin: 0, end: 24 }], "{order:?}");
+            // Where only the piece is known, or not even that.
+            for is_known in [false, true] {
+                let places = [PieceSpan { piece, begin: 0, end: 0 }];
+                let mut found = order.iter().map(|&at| SessionRow {
+                    pieces: places.iter().copied().filter(|_| is_known).collect(),
+                    ..rows[at].clone()
+                });
+                let mut joined = found.next().unwrap();
+                found.for_each(|row| joined.join(row));
+                assert_eq!(joined.names.dns_names, ["a", "b"], "{order:?}");
+            }
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A small recorder: packets into pieces, pieces into a volume, their sessions into segments.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -124,6 +125,8 @@ pub(crate) struct Volume {
     pub(crate) path: PathBuf,
     clock: ManualClock,
     directory: Vec<SegmentEntry>,
+    /// Stripes for which the indexer came too late.
+    pub(crate) without_rows: BTreeSet<u64>,
 }
 
 impl Volume {
@@ -144,7 +147,7 @@ impl Volume {
         let options = CreateOptions { piece_bytes, ..CreateOptions::default() };
         create(&mut [device], &options, &identity).unwrap();
         let clock = ManualClock::new(Timestamp(1));
-        Self { folder, path, clock, directory: Vec::new() }
+        Self { folder, path, clock, directory: Vec::new(), without_rows: BTreeSet::new() }
     }
 
     /// A volume that holds one recording of one capture.
@@ -180,6 +183,7 @@ impl Volume {
         let mut run = Run {
             clock: &self.clock,
             directory: &mut self.directory,
+            without_rows: &mut self.without_rows,
             writer,
             pool: Pool::new(64, piece_bytes).unwrap(),
             table: Table::new(how.config, 7),
@@ -200,6 +204,7 @@ impl Volume {
 struct Run<'a> {
     clock: &'a ManualClock,
     directory: &'a mut Vec<SegmentEntry>,
+    without_rows: &'a mut BTreeSet<u64>,
     writer: Writer,
     pool: Pool,
     table: Table,
@@ -320,6 +325,7 @@ impl Run<'_> {
         self.times.extend([time_min, time_max]);
         if self.how.late && self.stripes.len() % 3 == 1 {
             self.unindexed += u64::from(contents.packets);
+            self.without_rows.insert(appended.stripe.sequence);
         } else {
             self.index(appended.stripe, &appended.columns[0][HEAD_BYTES..appended.len]);
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use found::Found;
 use query::{FIELDS, Reading};
-use session::Config;
+use session::{Config, SessionRow};
 use testdata::Corpus;
 use units::NANOS_PER_SECOND;
 use wire::Address;
@@ -114,4 +114,45 @@ fn check(corpus: &Corpus, step: usize) {
         captures > 25 && sessions > 100 && asked > 10 * captures,
         "{captures} {sessions} {asked}"
     );
+}
+
+/// Every third piece has no rows: the sessions that begin where there are some are whole all the
+/// same. Not so where a session seems to be silent for too long without the packets of those
+/// pieces, and fragments are taken together only where they are near to each other.
+#[test]
+fn sessions_of_captures_are_whole_where_pieces_have_no_rows() {
+    let config = Config { slice_ns: Some(20 * NANOS_PER_SECOND), ..Config::default() };
+    let (piece_bytes, segment_pieces) = (16 << 10, Some(4));
+    let how = How { piece_bytes, segment_pieces, config, ..How::default() };
+    let mut compared = 0;
+    for corpus in &Corpus::all() {
+        for path in corpus.captures().into_iter().step_by(if corpus.is_large { 4 } else { 1 }) {
+            let traffic = traffic_of(&path);
+            if traffic.packets.iter().map(|packet| packet.data.len()).sum::<usize>() < 32 << 10 {
+                continue;
+            }
+            let (whole, late) =
+                (Volume::of(&traffic, how), Volume::of(&traffic, How { late: true, ..how }));
+            let seen = |found: &Found| {
+                let SessionRow { tuple, start, end, orig, resp, .. } = &found.session;
+                let counts = [orig, resp].map(|it| (it.packets, it.frame_bytes, it.payload_bytes));
+                (*tuple, *start, *end, counts)
+            };
+            let mut of_late: Vec<_> = found(&late, "").iter().map(seen).collect();
+            let has_rows = |found: &&Found| {
+                let SessionRow { pieces, fragments, start, end, .. } = &found.session;
+                let begins = pieces.first().unwrap().piece.sequence;
+                let is_short = end.since(*start) < config.udp_timeout_ns.unwrap();
+                is_short && *fragments == 0 && !late.without_rows.contains(&begins)
+            };
+            for found in found(&whole, "").iter().filter(has_rows) {
+                let at = of_late.iter().position(|other| *other == seen(found));
+                assert!(at.is_some(), "{}: {found:#?}", path.display());
+                of_late.swap_remove(at.unwrap());
+                compared += 1;
+            }
+        }
+    }
+    println!("{compared} sessions");
+    assert!(compared > 500, "{compared}");
 }

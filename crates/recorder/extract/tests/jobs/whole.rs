@@ -3,6 +3,7 @@
 
 use core::cmp::Reverse;
 use core::ops::ControlFlow;
+use std::collections::BTreeSet;
 
 use completeness::Completeness;
 use extract::{Request, Sought, extract, find_columns};
@@ -10,7 +11,7 @@ use found::{Event, Found};
 use packet_output::Target;
 use proptest::prelude::*;
 use query::Query;
-use session::Config;
+use session::{Config, SessionRow};
 use units::{ManualClock, NANOS_PER_SECOND, Timestamp};
 
 use crate::reader::read;
@@ -96,12 +97,8 @@ fn traffic(talks: &[Talk]) -> Traffic {
 fn set_back(mut traffic: Traffic, talks: &[Talk], (at, share): (usize, i64)) -> Traffic {
     let at = at % traffic.packets.len();
     let (before, after) = traffic.packets.split_at_mut(at);
-    let port = |packet: &Packet| {
-        let ports = packet.data.get(34..38).unwrap();
-        u16::from_be_bytes([ports[0], ports[1]]).max(u16::from_be_bytes([ports[2], ports[3]]))
-    };
     let first = |packets: &[Packet], talk: &Talk| {
-        packets.iter().find(|it| port(it) == talk.port).map(|it| it.timestamp)
+        packets.iter().find(|it| port_of(&it.data) == talk.port).map(|it| it.timestamp)
     };
     let both = talks.iter().filter_map(|talk| first(before, talk).zip(first(after, talk)));
     let most = both.map(|(begin, next)| next.since(begin)).min().unwrap_or(0);
@@ -175,34 +172,44 @@ fn sought(volume: &Volume, sought: &Sought<'_>) -> (Vec<Found>, Completeness) {
     let clock = ManualClock::new(Timestamp(0));
     let report = find_columns(&volume.options(), sought, &clock, &mut |event| {
         if let Event::Found(found) = event {
-            all.push(found.clone());
+            let mut found = found.clone();
+            // Where rows are made on the way, they come before others of the same segment.
+            found.rows.sort_by_key(|id| {
+                let (segment, row) = id.rsplit_once('-').unwrap();
+                (segment.to_owned(), row.parse::<u64>().unwrap())
+            });
+            all.push(found);
         }
         ControlFlow::Continue(())
     });
     (all, report.unwrap().completeness)
 }
 
-/// The first of both orders are those of the whole answer.
-fn first_ones_agree(volume: &Volume, text: &str, all: &[Found]) -> Result<(), TestCaseError> {
+/// The first of both orders are those of the whole answer: one of both and of some limits, another
+/// for each question.
+fn first_ones_agree(
+    volume: &Volume,
+    text: &str,
+    all: &[Found],
+    number: usize,
+) -> Result<(), TestCaseError> {
     let query = Query::parse(text, Timestamp(0)).unwrap();
-    let mut newest = all.to_vec();
-    newest.sort_by_key(|found| Reverse(found.session.start));
-    for (newest_first, expected) in [(false, all), (true, &newest)] {
-        for limit in [1, 3, all.len(), all.len() + 1] {
-            let asked = Sought {
-                limit: Some(u64::try_from(limit).unwrap()),
-                newest_first,
-                ..Sought::new(&query)
-            };
-            let (found, completeness) = sought(volume, &asked);
-            let expected = expected.get(..limit).unwrap_or(expected);
-            prop_assert_eq!(&found, expected, "{} {} of {}", newest_first, limit, text);
-            let ended = completeness.limited || completeness.unsought;
-            prop_assert!(ended || limit >= all.len());
-            prop_assert!(!completeness.limited || limit < all.len());
-            prop_assert!(!completeness.unsought || limit <= all.len());
-        }
+    let newest_first = number % 2 == 1;
+    let mut expected = all.to_vec();
+    if newest_first {
+        expected.sort_by_key(|found| Reverse(found.session.start));
     }
+    let limits = [1, 3, all.len(), all.len() + 1];
+    let limit = limits[number / 2 % limits.len()];
+    let asked =
+        Sought { limit: Some(u64::try_from(limit).unwrap()), newest_first, ..Sought::new(&query) };
+    let (found, completeness) = sought(volume, &asked);
+    let expected = expected.get(..limit).unwrap_or(&expected);
+    prop_assert_eq!(&found, expected, "{} {} of {}", newest_first, limit, text);
+    let ended = completeness.limited || completeness.unsought;
+    prop_assert!(ended || limit >= all.len());
+    prop_assert!(!completeness.limited || limit < all.len());
+    prop_assert!(!completeness.unsought || limit <= all.len());
     Ok(())
 }
 
@@ -219,10 +226,20 @@ fn extracted(volume: &Volume, text: &str, whole_sessions: bool) -> Vec<(i128, Ve
     read(&out).frames.into_iter().map(|frame| (frame.time_ns, frame.data)).collect()
 }
 
-/// How rows are cut: by time, and where segments end; and everything has rows.
-fn cuts() -> impl Strategy<Value = (Option<i64>, usize, bool)> {
+/// What has no rows until somebody asks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Without {
+    Nothing,
+    /// The newest segment.
+    NewestIndex,
+    /// Every third piece.
+    SomeRows,
+}
+
+/// How rows are cut: by time, and where segments end.
+fn cuts() -> impl Strategy<Value = (Option<i64>, usize)> {
     let slice_s = prop_oneof![Just(None), (1_i64..120).prop_map(Some)];
-    (slice_s, prop_oneof![1_usize..4, Just(usize::MAX)], Just(false))
+    (slice_s, prop_oneof![1_usize..4, Just(usize::MAX)])
 }
 
 /// Volumes with the same packets, recorded once or several times.
@@ -234,66 +251,181 @@ fn recorded(traffic: &Traffic, how: How, times: usize) -> Volume {
     volume
 }
 
+/// The answers where each session has one row: that is asked, and nothing else.
+struct Truth {
+    volume: Volume,
+    sessions: Vec<Found>,
+    /// Of all of them, in the order of an extract.
+    packets: Vec<(i128, Vec<u8>)>,
+}
+
+impl Truth {
+    fn of(volume: Volume) -> Self {
+        let (sessions, packets) = (found(&volume, ""), extracted(&volume, "", true));
+        assert!(sessions.iter().all(|found| found.rows.len() == 1));
+        Self { volume, sessions, packets }
+    }
+
+    fn found(&self, query: &Query) -> Vec<&Found> {
+        let matches = |found: &&Found| query.matches(&found.session, &found.rows);
+        self.sessions.iter().filter(matches).collect()
+    }
+
+    /// Its packets: sessions have ports of their own.
+    fn extracted(&self, query: &Query, whole_sessions: bool) -> Vec<(i128, Vec<u8>)> {
+        let ports: BTreeSet<u16> = self.found(query).iter().map(|it| port(&it.session)).collect();
+        let (from, to) = query.packet_time_range();
+        let times = i128::from(from.0)..=i128::from(to.0);
+        let is_wanted = |(time, data): &&(i128, Vec<u8>)| {
+            ports.contains(&port_of(data)) && (whole_sessions || times.contains(time))
+        };
+        self.packets.iter().filter(is_wanted).cloned().collect()
+    }
+
+    /// What it says is what the volume answers.
+    fn holds(&self, text: &str) -> Result<(), TestCaseError> {
+        let query = Query::parse(text, Timestamp(0)).unwrap();
+        let (answer, sessions) = (found(&self.volume, text), self.found(&query));
+        prop_assert_eq!(answer.iter().collect::<Vec<_>>(), sessions, "find {}", text);
+        for whole in [false, true] {
+            let same = extracted(&self.volume, text, whole) == self.extracted(&query, whole);
+            prop_assert!(same, "extract {}", text);
+        }
+        Ok(())
+    }
+}
+
+fn port(row: &SessionRow) -> u16 {
+    row.tuple.orig_port.max(row.tuple.resp_port)
+}
+
+/// Of a frame.
+fn port_of(data: &[u8]) -> u16 {
+    let ports = data.get(34..38).unwrap();
+    u16::from_be_bytes([ports[0], ports[1]]).max(u16::from_be_bytes([ports[2], ports[3]]))
+}
+
 fn agree(
     traffic: &Traffic,
     (sessions, times): (usize, usize),
-    (slice_s, segment_pieces, crash): (Option<i64>, usize, bool),
+    ((slice_s, segment_pieces), without): ((Option<i64>, usize), Without),
     questions: &[String],
 ) -> Result<(), TestCaseError> {
     let length_ns = slice_s.map(|seconds| seconds * NANOS_PER_SECOND);
     let config = Config { slice_ns: length_ns, ..endless() };
     let (piece_bytes, segment_pieces) = (16 << 10, Some(segment_pieces));
-    let how = How { piece_bytes, segment_pieces, config, crash, ..How::default() };
+    let (crash, late) = (without == Without::NewestIndex, without == Without::SomeRows);
+    let how = How { piece_bytes, segment_pieces, config, crash, late, ..How::default() };
     let cut = recorded(traffic, how, times);
     let one = How { piece_bytes, segment_pieces: Some(usize::MAX), ..How::default() };
-    let one = recorded(traffic, one, times);
-    let all = found(&one, "");
-    prop_assert!(all.iter().all(|found| found.rows.len() == 1));
-    prop_assert_eq!(all.len(), sessions * times);
+    let truth = Truth::of(recorded(traffic, one, times));
+    prop_assert_eq!(truth.sessions.len(), sessions * times);
+    truth.holds(questions.first().unwrap())?;
+    let mut named = BTreeSet::new();
     for (number, text) in questions.iter().enumerate() {
-        let [left, right] =
-            [&cut, &one].map(|volume| found(volume, text).iter().map(shown).collect::<Vec<_>>());
+        let query = Query::parse(text, Timestamp(0)).unwrap();
+        let all = found(&cut, text);
+        let left: Vec<_> = all.iter().map(shown).collect();
+        let right: Vec<_> = truth.found(&query).into_iter().map(shown).collect();
         prop_assert_eq!(left, right, "find {}", text);
-        if number < 5 {
-            first_ones_agree(&cut, text, &found(&cut, text))?;
-        }
-        for whole in [false, true] {
-            let [left, right] = [&cut, &one].map(|volume| extracted(volume, text, whole));
+        first_ones_agree(&cut, text, &all, number)?;
+        let is_cut = query.packet_time_range() != (Timestamp::MIN, Timestamp::MAX);
+        for whole in [false, true].into_iter().filter(|whole| is_cut || *whole) {
+            let (left, right) = (extracted(&cut, text, whole), truth.extracted(&query, whole));
             prop_assert!(left == right, "extract {}: {} of {}", text, left.len(), right.len());
         }
-        // Each row's id names its session.
-        let sessions = found(&cut, text);
-        for session in sessions.iter().take(1).chain(sessions.last()) {
-            let id = session.rows.get(session.rows.len() / 2).unwrap();
-            let text = format!("session_id = {id}");
-            prop_assert_eq!(&found(&cut, &text), core::slice::from_ref(session), "{}", text);
-            let packets = session.session.orig.packets + session.session.resp.packets;
-            let count = u64::try_from(extracted(&cut, &text, true).len()).unwrap();
-            prop_assert_eq!(count, packets, "{}", text);
+        for session in all.iter().take(1).chain(all.last()) {
+            names_its_session(&cut, session, &mut named)?;
         }
     }
     Ok(())
+}
+
+/// Each row's id names its session, whatever else was asked.
+fn names_its_session(
+    cut: &Volume,
+    session: &Found,
+    named: &mut BTreeSet<String>,
+) -> Result<(), TestCaseError> {
+    let id = session.rows.get(session.rows.len() / 2).unwrap();
+    if !named.insert(id.clone()) {
+        return Ok(());
+    }
+    let text = format!("session_id = {id}");
+    prop_assert_eq!(&found(cut, &text), core::slice::from_ref(session), "{}", text);
+    let packets = session.session.orig.packets + session.session.resp.packets;
+    let count = u64::try_from(extracted(cut, &text, true).len()).unwrap();
+    prop_assert_eq!(count, packets, "{}", text);
+    Ok(())
+}
+
+/// As many volumes as the environment says, or these.
+fn cases(count: u32) -> ProptestConfig {
+    match std::env::var("PROPTEST_CASES") {
+        Ok(_) => ProptestConfig::default(),
+        Err(_) => ProptestConfig::with_cases(count),
+    }
 }
 
 fn questions() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec(question(), 16)
 }
 
+fn in_order(
+    talks: &[Talk],
+    cuts: (Option<i64>, usize),
+    questions: &[String],
+) -> Result<(), TestCaseError> {
+    agree(&traffic(talks), (talks.len(), 1), (cuts, Without::Nothing), questions)
+}
+
+/// A capture is imported twice, or overlaps with another; the clock is set back meanwhile.
+fn whatever_the_clock_does(
+    talks: &[Talk],
+    cuts: (Option<i64>, usize),
+    questions: &[String],
+    (times, step): (usize, (usize, i64)),
+) -> Result<(), TestCaseError> {
+    let traffic = set_back(traffic(talks), talks, step);
+    agree(&traffic, (talks.len(), times), (cuts, Without::Nothing), questions)
+}
+
+/// The newest segment has no index: the recorder is still at it, or was killed. Who makes its
+/// rows knows what the segments before say of sessions that go on. It has the usual timeouts.
+fn behind_the_newest_index(
+    talks: Vec<Talk>,
+    cuts: (Option<i64>, usize),
+    questions: &[String],
+) -> Result<(), TestCaseError> {
+    let within = |talk: Talk| Talk { gap_s: talk.gap_s.min(59), ..talk };
+    let talks: Vec<Talk> = talks.into_iter().map(within).collect();
+    agree(&traffic(&talks), (talks.len(), 1), (cuts, Without::NewestIndex), questions)
+}
+
+/// The indexer had no time for some pieces, among others of the same segment that have rows. None
+/// of them is the first one: what began in it would be two sessions. And each session has rows
+/// within its timeout before them, or in the segment.
+fn where_pieces_have_no_rows(
+    talks: Vec<Talk>,
+    cuts: (Option<i64>, usize),
+    questions: &[String],
+) -> Result<(), TestCaseError> {
+    let at_once =
+        |talk: Talk| Talk { begin_s: talk.begin_s % 5, gap_s: talk.gap_s.clamp(5, 19), ..talk };
+    let talks: Vec<Talk> = talks.into_iter().map(at_once).collect();
+    agree(&traffic(&talks), (talks.len(), 1), (cuts, Without::SomeRows), questions)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(cases(24))]
 
     #[test]
     fn answers_are_those_of_one_row_each(
         talks in talks(), cuts in cuts(), questions in questions()
     ) {
-        agree(&traffic(&talks), (talks.len(), 1), cuts, &questions)?;
+        in_order(&talks, cuts, &questions)?;
     }
-}
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
-
-    /// A capture is imported twice, or overlaps with another; the clock is set back meanwhile.
     #[test]
     fn answers_are_those_of_one_row_each_whatever_the_clock_does(
         talks in talks(),
@@ -302,36 +434,43 @@ proptest! {
         times in 1_usize..3,
         step in (any::<usize>(), 0_i64..5),
     ) {
-        let traffic = set_back(traffic(&talks), &talks, step);
-        agree(&traffic, (talks.len(), times), cuts, &questions)?;
+        whatever_the_clock_does(&talks, cuts, &questions, (times, step))?;
     }
-}
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
-
-    /// The newest segment has no index: the recorder is still at it, or was killed. Who makes its
-    /// rows knows what the segments before say of sessions that go on. It has the usual timeouts.
     #[test]
     fn answers_are_those_of_one_row_each_behind_the_newest_index(
-        talks in talks(), (slice_s, pieces, _) in cuts(), questions in questions()
+        talks in talks(), cuts in cuts(), questions in questions()
     ) {
-        let within = |talk: Talk| Talk { gap_s: talk.gap_s.min(59), ..talk };
-        let talks: Vec<Talk> = talks.into_iter().map(within).collect();
-        let cuts = (slice_s, pieces, true);
-        agree(&traffic(&talks), (talks.len(), 1), cuts, &questions)?;
+        behind_the_newest_index(talks, cuts, &questions)?;
+    }
+
+    #[test]
+    fn answers_are_those_of_one_row_each_where_pieces_have_no_rows(
+        talks in talks(), cuts in cuts(), questions in questions()
+    ) {
+        where_pieces_have_no_rows(talks, cuts, &questions)?;
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(6250))]
+    #![proptest_config(cases(6250))]
 
     #[test]
     #[ignore = "takes an hour: 100 000 questions"]
     fn answers_are_those_of_one_row_each_at_length(
-        talks in talks(), cuts in cuts(), questions in questions()
+        talks in talks(),
+        cuts in cuts(),
+        questions in questions(),
+        times in 1_usize..3,
+        step in (any::<usize>(), 0_i64..5),
+        kind in 0..4,
     ) {
-        agree(&traffic(&talks), (talks.len(), 1), cuts, &questions)?;
+        match kind {
+            0 => in_order(&talks, cuts, &questions)?,
+            1 => whatever_the_clock_does(&talks, cuts, &questions, (times, step))?,
+            2 => behind_the_newest_index(talks, cuts, &questions)?,
+            _ => where_pieces_have_no_rows(talks, cuts, &questions)?,
+        }
     }
 }
 
@@ -366,13 +505,13 @@ fn of_messages(messages: &[Message]) -> Traffic {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
+    #![proptest_config(cases(12))]
 
     /// A kind of message that comes late gives the session a further id, which its first rows do
     /// not know.
     #[test]
     fn each_community_id_of_icmp_names_the_whole_session(
-        messages in messages(), (slice_s, segment_pieces, _) in cuts()
+        messages in messages(), (slice_s, segment_pieces) in cuts()
     ) {
         let traffic = of_messages(&messages);
         let length_ns = slice_s.map(|seconds| seconds * NANOS_PER_SECOND);
@@ -392,5 +531,54 @@ proptest! {
                 prop_assert!(left == right, "{}: {} of {}", text, left.len(), right.len());
             }
         }
+    }
+}
+
+/// A row that has a name need not be the last one of its session, and says nothing of the others.
+#[test]
+fn a_session_has_the_name_of_any_row_whatever_the_others_count() {
+    let talk = |port, (gap_s, packets), (named_from, name)| Talk {
+        port,
+        begin_s: 0,
+        gap_s,
+        packets,
+        named_from,
+        name,
+        answers: false,
+    };
+    let check = |traffic: &Traffic, how: How, questions: &[&str]| {
+        let how = How { piece_bytes: 16 << 10, ..how };
+        let cut = Volume::of(traffic, how);
+        for text in questions {
+            let ports: Vec<u16> = found(&cut, text).iter().map(|it| port(&it.session)).collect();
+            assert_eq!(ports, [1001], "{text}");
+            assert!(extracted(&cut, text, true).iter().all(|(_, data)| port_of(data) == 1001));
+        }
+    };
+    // Those between have no rows at first, and no name.
+    let talks =
+        [talk(1000, (5, 23), (0, 0)), talk(1001, (5, 33), (28, 1)), talk(1002, (5, 8), (0, 0))];
+    let how = How { segment_pieces: Some(usize::MAX), late: true, ..How::default() };
+    check(
+        &traffic(&talks),
+        how,
+        &["dns.name = h1", "dns.name = h1 and packets = 33", "dns.name = h1 and duration = 160s"],
+    );
+    // The clock is set back to the beginning before the first name comes.
+    let talks = [talk(1001, (60, 60), (50, 1))];
+    let config = Config { slice_ns: Some(46 * NANOS_PER_SECOND), ..endless() };
+    for segment_pieces in [1, 2] {
+        let how = How { segment_pieces: Some(segment_pieces), config, ..How::default() };
+        check(
+            &set_back(traffic(&talks), &talks, (50, 4)),
+            how,
+            &[
+                "dns.name = h1",
+                "dns.name = h1 and packets = 60",
+                "dns.name = h1 and after 1970-01-01T00:20:00Z and before 1970-01-01T00:10:00Z",
+                "dns.name = h1 and end = 1970-01-01T00:49:00.000001001Z",
+                "dns.name = h1 and after 1970-01-01T00:48:30Z",
+            ],
+        );
     }
 }

@@ -1,0 +1,279 @@
+//! What a segment has no rows of, because the indexer had no time for these stripes: their rows are
+//! made when somebody asks, and are rows of the sessions that the segment has others of.
+//!
+//! A session that has rows in the segment goes on in them, by the rules of a table that had seen
+//! all of it: a row begins behind the first packet of the session, and not longer after its
+//! packets, or before them, than it may be silent. Of the segment's own rows some that say that
+//! their session is over are wrong then. Sessions that go on from segments before are known to who
+//! makes the rows. One that begins in such a stripe and goes on behind it is two: the index has
+//! written down when the other one began.
+
+use core::ops::ControlFlow;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+
+use format::head::StripeId;
+use index::{Columns, LeftOut, Segment};
+use session::{Config, Key, SessionRow};
+use units::Timestamp;
+use wire::FiveTuple;
+
+/// So many sessions of a segment are known, some 200 bytes each; rows of others are of sessions by
+/// themselves.
+const WHOLES_MAX: usize = 1 << 18;
+/// The columns that are read.
+const COLUMNS: [&str; 12] = [
+    "proto",
+    "orig_ip",
+    "orig_port",
+    "resp_ip",
+    "resp_port",
+    "vlan",
+    "vlan_inner",
+    "session_age_ns",
+    "continues",
+    "piece_sequences",
+    "piece_subs",
+    "piece_columns",
+];
+
+/// When a session began, and in which VLANs: with the ends, what it is known by.
+type Known = (Timestamp, [Option<u16>; 2]);
+
+/// A session, as far as its segment has rows of it.
+#[derive(Clone, Debug)]
+struct Whole {
+    session_start: Timestamp,
+    vlan: [Option<u16>; 2],
+    start: Timestamp,
+    end: Timestamp,
+    /// As its first row has it.
+    tuple: FiveTuple,
+    /// Rows that say that it is over.
+    last: Vec<u64>,
+}
+
+impl Whole {
+    /// Nanoseconds without a packet between it and a row.
+    fn distance(&self, row: &SessionRow) -> i64 {
+        row.start.since(self.end).max(self.start.since(row.end)).max(0)
+    }
+}
+
+/// Stripes of which no rows are to be made.
+#[derive(Clone, Debug, Default)]
+pub struct Covered {
+    /// Those that have rows.
+    pub indexed: BTreeSet<StripeId>,
+    /// Those that shall have none.
+    pub left_out: Vec<LeftOut>,
+}
+
+impl Covered {
+    /// Whether it is one of them.
+    pub fn has(&self, stripe: StripeId) -> bool {
+        self.indexed.contains(&stripe) || self.left_out.iter().any(|left| left.contains(stripe))
+    }
+}
+
+/// What a segment has rows of.
+#[derive(Debug)]
+pub struct Around {
+    vlan_in_key: bool,
+    /// Every piece that was indexed has a row that names it.
+    pub covered: Covered,
+    wholes: BTreeMap<Key, Vec<Whole>>,
+    /// Of sessions that have further rows: with what they began as, how they are known.
+    united: BTreeMap<(Key, Timestamp), Option<Known>>,
+    /// Rows of the segment whose sessions are not over, although they say so.
+    pub gone_on: BTreeSet<u64>,
+}
+
+impl Around {
+    /// Reads the rows of a segment.
+    pub fn of(segment: &Segment) -> index::Result<Self> {
+        let mut around = Self {
+            vlan_in_key: segment.meta().vlan_in_key,
+            covered: Covered {
+                indexed: BTreeSet::new(),
+                left_out: segment.meta().left_out.clone(),
+            },
+            wholes: BTreeMap::new(),
+            united: BTreeMap::new(),
+            gone_on: BTreeSet::new(),
+        };
+        let (columns, mut count) = (Columns::Named(&COLUMNS), 0);
+        segment.rows(columns, &(Timestamp::MIN..=Timestamp::MAX), &mut |number, row| {
+            let pieces = row.pieces.iter().map(|span| span.piece);
+            let stripes = pieces.map(|it| StripeId { sequence: it.sequence, sub: it.sub });
+            around.covered.indexed.extend(stripes);
+            if count < WHOLES_MAX {
+                count += usize::from(around.add(number, &row));
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(around)
+    }
+
+    /// Takes a row of the segment; says whether it is the first one of its session.
+    fn add(&mut self, number: u64, row: &SessionRow) -> bool {
+        let wholes = self.wholes.entry(Key::of_slice(row, self.vlan_in_key)).or_default();
+        let SessionRow { session_start, vlan, start, end, tuple, .. } = *row;
+        let known = wholes
+            .iter()
+            .position(|whole| whole.session_start == session_start && (whole.vlan == vlan));
+        let at = known.unwrap_or(wholes.len());
+        if known.is_none() {
+            wholes.push(Whole { session_start, vlan, start, end, tuple, last: Vec::new() });
+        }
+        if let Some(whole) = wholes.get_mut(at) {
+            (whole.start, whole.end) = (whole.start.min(start), whole.end.max(end));
+            whole.last.extend((!row.continues).then_some(number));
+        }
+        known.is_none()
+    }
+
+    /// Makes the next rows, in the order of their start, those of the sessions that they are of.
+    pub fn unite(&mut self, rows: &mut [SessionRow]) {
+        for row in rows {
+            let key = Key::of_slice(row, self.vlan_in_key);
+            let (began, goes_on) = (row.session_start, row.continues);
+            let known = self.united.get(&(key, began)).copied();
+            let session = known.unwrap_or_else(|| self.session_of(&key, row));
+            if let Some((session_start, vlan)) = session {
+                // None of them is behind all others for certain.
+                (row.session_start, row.vlan, row.continues) = (session_start, vlan, true);
+                self.extend(&key, row);
+            }
+            match self.united.entry((key, began)) {
+                Entry::Vacant(place) if goes_on => drop(place.insert(session)),
+                Entry::Occupied(place) if !goes_on => drop(place.remove()),
+                Entry::Vacant(_) | Entry::Occupied(_) => {}
+            }
+        }
+    }
+
+    /// The session that a row goes on with.
+    fn session_of(&self, key: &Key, row: &SessionRow) -> Option<(Timestamp, [Option<u16>; 2])> {
+        if row.start > row.session_start {
+            return Some((row.session_start, row.vlan));
+        }
+        let timeout = Config::default().timeout_ns(key.proto(), false).unwrap_or(i64::MAX);
+        let wholes = self.wholes.get(key).into_iter().flatten();
+        let near = wholes
+            .filter(|whole| row.start >= whole.session_start && whole.distance(row) <= timeout);
+        let nearest = near.min_by_key(|whole| whole.distance(row));
+        nearest
+            .filter(|_| !row.history.is_from_syn())
+            .map(|whole| (whole.session_start, whole.vlan))
+    }
+
+    /// A session of the segment has this row, too.
+    fn extend(&mut self, key: &Key, row: &mut SessionRow) {
+        let wholes = self.wholes.get_mut(key).into_iter().flatten();
+        for whole in wholes.filter(|whole| whole.session_start == row.session_start) {
+            (whole.start, whole.end) = (whole.start.min(row.start), whole.end.max(row.end));
+            if row.tuple != whole.tuple && row.tuple.reversed() == whole.tuple {
+                row.tuple = whole.tuple;
+                core::mem::swap(&mut row.orig, &mut row.resp);
+            }
+            self.gone_on.extend(whole.last.drain(..));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use format::head::VolumeId;
+    use format::session_row::{PieceId, PieceSpan};
+    use index::{Encoded, SegmentMeta, encode};
+    use units::NANOS_PER_SECOND;
+    use wire::{Address, Protocol};
+
+    use super::*;
+
+    /// A row of one packet of a session that began then, in the piece of its second.
+    fn row((proto, port): (Protocol, u16), began_s: i64, at_s: i64, continues: bool) -> SessionRow {
+        let second = |at: i64| Timestamp(at * NANOS_PER_SECOND);
+        let ends = [1, 2].map(|host| Address::V4([10, 0, 0, host].into()));
+        let [orig, resp] = ends;
+        let tuple = FiveTuple { orig, resp, orig_port: port, resp_port: 53, proto };
+        let mut row = SessionRow::new(tuple, second(began_s));
+        (row.start, row.end, row.continues) = (second(at_s), second(at_s), continues);
+        row.orig.packets = 1;
+        let sequence = u64::try_from(at_s).unwrap();
+        let piece = PieceId { sequence, sub: 0, column: 0 };
+        row.pieces = vec![PieceSpan { piece, begin: 0, end: 4 }];
+        row
+    }
+
+    fn around(rows: &[SessionRow]) -> Around {
+        let stripe = |sequence| StripeId { sequence, sub: 0 };
+        let meta = SegmentMeta {
+            unindexed_packets: 9,
+            ..SegmentMeta::new(VolumeId([1; 16]), 1, stripe(0), stripe(999))
+        };
+        let Encoded { parquet, .. } = encode(&meta, rows).unwrap();
+        Around::of(&Segment::open(parquet.into()).unwrap()).unwrap()
+    }
+
+    /// When the sessions of the rows began, in seconds, and which of them go on.
+    fn united(around: &mut Around, mut rows: Vec<SessionRow>) -> Vec<(i64, bool)> {
+        around.unite(&mut rows);
+        let began = |row: &SessionRow| row.session_start.0 / NANOS_PER_SECOND;
+        rows.iter().map(|row| (began(row), row.continues)).collect()
+    }
+
+    const UDP: (Protocol, u16) = (Protocol::UDP, 1000);
+    const TCP: (Protocol, u16) = (Protocol::TCP, 1000);
+
+    #[test]
+    fn a_session_goes_on_where_its_table_would_have_had_it() {
+        let of_segment =
+            [row(UDP, 0, 0, true), row(UDP, 0, 100, false), row((Protocol::UDP, 7), 20, 20, false)];
+        let mut around = around(&of_segment);
+        let stripes = [0, 20, 100].map(|sequence| StripeId { sequence, sub: 0 });
+        assert_eq!(around.covered.indexed, stripes.into());
+        let rows = vec![
+            // Between its rows, and behind them; by itself for as long as it may be silent.
+            row(UDP, 50, 50, true),
+            row(UDP, 50, 110, false),
+            row(UDP, 170, 170, false),
+            row(UDP, 231, 231, true),
+            // The same session, whatever its other rows are near to.
+            row(UDP, 231, 240, false),
+        ];
+        let expected = [(0, true), (0, true), (0, true), (231, true), (231, false)];
+        assert_eq!(united(&mut around, rows), expected);
+        // The row that says that it is the last one of that session; the other one is.
+        assert_eq!(around.gone_on, BTreeSet::from([2]));
+        assert!(around.united.is_empty());
+    }
+
+    #[test]
+    fn what_begins_is_a_session_by_itself() {
+        let mut around = around(&[row(UDP, 50, 50, false), row(TCP, 50, 50, false)]);
+        // Before the first packet that the index knows.
+        assert_eq!(united(&mut around, vec![row(UDP, 49, 49, false)]), [(49, false)]);
+        let mut syn = row(TCP, 51, 51, false);
+        syn.history.push(b'S');
+        assert_eq!(united(&mut around, vec![syn]), [(51, false)]);
+        assert_eq!(around.gone_on, BTreeSet::new());
+        // One that goes on from a segment before is known already, and goes on.
+        assert_eq!(united(&mut around, vec![row((Protocol::UDP, 9), 1, 90, false)]), [(1, true)]);
+    }
+
+    #[test]
+    fn of_two_sessions_the_nearest_goes_on_and_its_ends_stay_where_they_are() {
+        let mut around = around(&[row(UDP, 0, 0, false), row(UDP, 70, 70, false)]);
+        let mut back = row(UDP, 75, 75, false);
+        (back.tuple, back.orig.packets) = (back.tuple.reversed(), 3);
+        let mut rows = vec![row(UDP, 20, 20, false), back];
+        around.unite(&mut rows);
+        let began: Vec<i64> =
+            rows.iter().map(|row| row.session_start.0 / NANOS_PER_SECOND).collect();
+        assert_eq!(began, [0, 70]);
+        assert_eq!((rows[1].tuple.orig_port, rows[1].resp.packets), (1000, 3));
+        assert_eq!(around.gone_on, BTreeSet::from([0, 1]));
+    }
+}
