@@ -53,6 +53,7 @@ pub(crate) const ROWS: [&[&str]; 15] = [
         "people",
         "oidc",
         "jobs",
+        "turns",
         "tags",
         "approvals",
         "questions",
