@@ -153,7 +153,7 @@ impl All<'_> {
             watched.look(self.plan, now_ns);
         }
         let own: Vec<u32> = self.watched.iter().filter_map(Watched::id).collect();
-        host::reap_orphan(&own);
+        host::reap_orphans(&own);
     }
 
     /// Reads the list again. A list with faults changes nothing.

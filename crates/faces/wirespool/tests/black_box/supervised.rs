@@ -25,10 +25,25 @@ impl Supervised {
     }
 
     pub(crate) fn with_input(volume: Volume, text: &str, input: Stdio) -> Self {
+        let with_input = |command: &mut Command| {
+            command.stdin(input);
+        };
+        Self::as_run_by(BINARY, with_input, volume, text)
+    }
+
+    /// The same, by a program that runs it.
+    fn as_run_by(
+        program: &str,
+        prepare: impl FnOnce(&mut Command),
+        volume: Volume,
+        text: &str,
+    ) -> Self {
         let file = volume.file("wirespool.toml");
         fs::write(&file, text).unwrap();
-        let mut command = Command::new(BINARY);
-        command.args(["serve", "--config", &file]).stdin(input).stdout(Stdio::null());
+        let mut command = Command::new(program);
+        command.stdin(Stdio::null());
+        prepare(&mut command);
+        command.args(["serve", "--config", &file]).stdout(Stdio::null());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let lines = Lines::of(child.stderr.take().unwrap());
         Self { volume, file, child, lines }
@@ -266,6 +281,50 @@ fn a_recorder_goes_on_when_what_started_it_is_killed() {
     assert!(is_running(recorder));
     signal("-INT", recorder);
     until("the end of the recorder", || !is_running(recorder));
+}
+
+/// What others leave behind is waited for, and how a process of its own ended is not lost to that.
+#[test]
+fn the_first_process_of_a_container_leaves_no_zombie() {
+    let test = "supervised::the_first_process_of_a_container_leaves_no_zombie";
+    if !enter(PAIR, test) {
+        return;
+    }
+    let volume = Volume::empty();
+    let tokens = volume.file("tokens");
+    write_key(&tokens, "");
+    let text = format!(
+        "[recorder.office]\nvolume = '{}'\ninterface = 'taker'\npool = '4M'\nkernel_ring = '1M'\n\
+         [api]\nlisten = '127.0.0.1:0'\ntoken_file = '{tokens}'\n",
+        volume.path
+    );
+    let in_container = |command: &mut Command| {
+        command.args(["--pid", "--fork", "--kill-child", "--mount-proc", BINARY]);
+    };
+    let mut it = Supervised::as_run_by("unshare", in_container, volume, &text);
+    let both = ["recording taker into ", "listening at http://127.0.0.1:"];
+    it.lines.hear_all(&both, PATIENCE);
+    let [first] = children(it.child.id())[..] else { panic!("one process in it") };
+    let is_zombie = |pid: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z'))
+    };
+    for _ in 0..3 {
+        // Children of the recorder have children, and those of the API are in groups of their own.
+        let own = children(first);
+        let orphans: Vec<u32> = own.iter().flat_map(|pid| children(*pid)).collect();
+        let of_orphans: Vec<u32> = orphans.iter().flat_map(|pid| children(*pid)).collect();
+        assert!(!orphans.is_empty());
+        own.iter().for_each(|pid| signal("-KILL", *pid));
+        it.lines.hear_all(&both, PATIENCE);
+        let all = [own, orphans, of_orphans].concat();
+        until("what has ended is gone", || !all.iter().any(is_zombie));
+        until("new ones", || children(first).len() == 2);
+    }
+    let all = children(first);
+    signal("-TERM", first);
+    until("the end", || it.child.try_wait().unwrap().is_some());
+    assert!(!all.into_iter().any(is_running), "{:?}", it.lines.said);
 }
 
 /// The next parent could not start an API of its own beside it.
