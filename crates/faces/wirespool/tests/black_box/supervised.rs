@@ -128,11 +128,25 @@ fn a_file_is_checked_with_a_line_for_each_fault() {
                 [api]\ntoken_file = '/data/tokens'\nworkers = 8\n";
     let checked = config(good, "check").done();
     assert!(checked.out.ends_with(": 1 recorder and the API, no fault\n"), "{checked:?}");
+    // They may be there where the file goes.
+    let elsewhere = good.replace("eth0", "absent0").replace("eth1", "absent1");
+    let checked = config(&elsewhere, "check").done();
+    for note in [
+        "line 2: volume: /data/spool is not there\n",
+        "line 3: interface: this machine has no interface absent0\n",
+        "line 9: token_file: /data/tokens is not there\n",
+    ] {
+        assert!(checked.err.contains(note), "{checked:?}");
+    }
+    assert_eq!(checked.err.matches("note: ").count(), 4, "{checked:?}");
+    let relative = config(&good.replace("/data/spool", "spool"), "check").done();
+    assert!(relative.err.contains("spool counts from the folder"), "{relative:?}");
     let shown = config(good, "show").done().out;
     for line in [
         "interface = [\"eth0\", \"eth1\"]",
         "erase = \"off\"",
         "# snaplen = \"0\"",
+        "# max_time = \"15m\"",
         "name = \"office\"",
         // What the API serves is what is recorded.
         "volumes = [\"/data/spool\"]",
@@ -149,12 +163,37 @@ fn a_file_is_checked_with_a_line_for_each_fault() {
         (good.replace("'30d'", "'1 x'\nsnaplen = -1\nsource = 'x'"), ":6: snaplen: \"-1\" is not"),
         (good.replace("'30d'", "'1 x'\nsnaplen = -1\nsource = 'x'"), ":7: source: \"x\" is not"),
         // What the verbs would say when they are started, again and again.
-        (good.replace("443=64k", "443 and hots=64k"), "[recorder.office] filter \"port 443 and"),
-        (good.replace("erase", "filter = 'hots 1'\nerase"), "[recorder.office] filter \"hots 1\""),
-        (good.replace("erase", "name = ''\nerase"), "[recorder.office] --name needs a name"),
-        (good.replace("token_file = '/data/tokens'", ""), "[api] "),
-        (good.replace("workers = 8", "listen = '0.0.0.0:8420'"), "[api] "),
-        (good.replace("workers = 8", "stenographer = '127.0.0.1:1234'"), "[api] "),
+        (
+            good.replace("443=64k", "443 and hots=64k"),
+            ":4: [recorder.office] filter \"port 443 and",
+        ),
+        (
+            good.replace("erase", "filter = 'hots 1'\nerase"),
+            ":6: [recorder.office] filter \"hots 1\"",
+        ),
+        (good.replace("erase", "name = ''\nerase"), ":6: [recorder.office] name needs a name"),
+        (good.replace("token_file = '/data/tokens'", ""), ": [api] whoever may connect"),
+        (good.replace("token_file = '/data/tokens'", ""), "give token_file FILE (`"),
+        (good.replace("workers = 8", "listen = '0.0.0.0:8420'"), ":10: [api] "),
+        (good.replace("workers = 8", "listen = '0.0.0.0:8420'"), "(tls_cert, tls_key)"),
+        (good.replace("workers = 8", "stenographer = '127.0.0.1:1234'"), ":10: [api] "),
+        (
+            good.replace("workers = 8", "requests_file = '/r'"),
+            ":10: [api] requests_file needs audit",
+        ),
+        // What is wrong elsewhere hides none of it.
+        (good.replace("443=64k", "443 and hots=64k").replace("30d", "3 dogs"), ":4: "),
+        (good.replace("443=64k", "443 and hots=64k").replace("30d", "3 dogs"), ":5: max_age"),
+        (
+            good.replace("443=64k", "x y=64k").replace("erase", "filter = 'hots 1'\nerase"),
+            ":4: [recorder.office] filter \"port x y\"",
+        ),
+        (
+            good.replace("443=64k", "x y=64k").replace("erase", "filter = 'hots 1'\nerase"),
+            ":6: [recorder.office] filter \"hots 1\"",
+        ),
+        (good.replace("workers = 8", "workers = 100000"), "a whole number from 1 to 1024"),
+        (good.replace("workers = 8", "connections = 99999999"), "from 1 to 65536"),
         (
             format!("{good}\n[recorder.second]\nvolume = '/data/spool'\ninterface = 'eth2'\n"),
             ":13: volume: /data/spool is that of [recorder.office] already",
