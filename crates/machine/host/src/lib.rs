@@ -6,6 +6,7 @@
 //! (`observe`); reading and writing of members (`device`) and of packets (`capture`). Nothing here
 //! decides.
 
+mod adopted;
 mod affinity;
 mod cached;
 mod caches;
@@ -51,12 +52,15 @@ pub mod untrusted;
 mod user;
 mod zone;
 
+pub use adopted::Adopted;
 pub use affinity::{allowed_cpus, keep_thread_on, node_of_processor, pin_thread};
 pub use cached::{cached_share, page_bytes};
 pub use caches::{CachedVolume, index_folder, open_index};
 pub use claimant::{claimant, host_name, is_gone};
 pub use clock::SystemClock;
-pub use control::{ControlSocket, SYSTEM_FOLDER, ask, control_sockets, make_system_folder};
+pub use control::{
+    ControlSocket, SYSTEM_FOLDER, answering_process, ask, control_sockets, make_system_folder,
+};
 pub use credential::open_credential;
 pub use daemon::{Daemon, Exit, SPEAKS_AS};
 pub use device_number::DeviceNumber;

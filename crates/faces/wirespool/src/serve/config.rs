@@ -17,7 +17,7 @@ use super::flag_words::{in_keys, why_of, why_of_value};
 use super::flags::ServingFlags;
 use crate::failure::{self, Faults, Outcome, Usage, Verdict};
 use crate::progress::{say, try_say};
-use crate::{any, record, stdout};
+use crate::{any, record, recorder, stdout};
 
 const RECORDER: &str = "recorder";
 const API: &str = "api";
@@ -304,6 +304,12 @@ pub(crate) fn reference() -> String {
     supervise::reference(&tables())
 }
 
+/// Who records to the volume of a job.
+fn recorder_of(job: &Job) -> Option<u32> {
+    let members: Vec<PathBuf> = job.values("member").iter().map(PathBuf::from).collect();
+    recorder::process(Path::new(job.values("volume").first()?), &members)
+}
+
 /// Of two services of one file each would wait for volumes, addresses and the audit of the other
 /// one, and get them when a part of it is started again. A lock keeps the second one away.
 fn alone(path: &Path) -> anyhow::Result<host::Locked> {
@@ -324,6 +330,7 @@ pub(super) fn serve_all(path: &Path) -> Outcome {
         program,
         // What records is not stopped for other words.
         may_stop: |job| job.table == API,
+        doing: recorder_of,
         listener,
         // The next parent could not start one of its own beside it.
         stoppable_words: parent.map(|it| format!("--parent={it}").into()).into_iter().collect(),

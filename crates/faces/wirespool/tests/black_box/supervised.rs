@@ -314,12 +314,101 @@ fn a_recorder_goes_on_when_what_started_it_is_killed() {
     );
     let mut it = Supervised::start(volume, &text);
     let recorder = process(&it.hear("recorder.office: process"));
+    it.hear("recording taker into ");
     it.child.kill().unwrap();
     it.child.wait().unwrap();
     sleep(Duration::from_millis(500));
     assert!(is_running(recorder));
     signal("-INT", recorder);
     until("the end of the recorder", || !is_running(recorder));
+}
+
+/// One recording, through two services: a second recorder would get nothing, and stopping the first
+/// one would lose what comes meanwhile.
+#[test]
+fn the_next_service_takes_over_a_recorder_whose_service_was_killed() {
+    let test = "supervised::the_next_service_takes_over_a_recorder_whose_service_was_killed";
+    if !enter(PAIR, test) {
+        return;
+    }
+    let volume = Volume::empty();
+    let text = format!(
+        "[recorder.office]\nvolume = '{}'\ninterface = 'taker'\npool = '4M'\nkernel_ring = '1M'\n",
+        volume.path
+    );
+    let mut first = Supervised::start(volume, &text);
+    let recorder = process(&first.hear("recorder.office: process"));
+    first.hear("recording taker into ");
+    first.child.kill().unwrap();
+    first.child.wait().unwrap();
+
+    let again = |text: &str| {
+        fs::write(&first.file, text).unwrap();
+        let mut command = Command::new(BINARY);
+        command.args(["serve", "--config", &first.file]).stdin(Stdio::null());
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let lines = Lines::of(child.stderr.take().unwrap());
+        (child, lines)
+    };
+    let (mut second, mut lines) = again(&text);
+    let said = lines.hear("goes on, which a service that has ended had started", PATIENCE);
+    assert!(said.contains(&format!("process {recorder} ")), "{said}");
+    assert!(!said.contains("other keys"), "{said}");
+    // It is known to the one that took it over.
+    fs::write(&first.file, text.replace("'4M'", "'8M'")).unwrap();
+    signal("-HUP", second.id());
+    let said = lines.hear("pool changed", PATIENCE);
+    assert_eq!(process(&said), recorder, "{said}");
+    assert!(is_running(recorder) && children(second.id()).is_empty());
+    second.kill().unwrap();
+    second.wait().unwrap();
+
+    let (mut third, mut lines) = again(&text.replace("'4M'", "'8M'"));
+    let said = lines.hear("it has other keys than this file", PATIENCE);
+    assert_eq!(process(&said), recorder, "{said}");
+    // It ends as one of its own does, and is started again.
+    signal("-INT", recorder);
+    lines.hear("recorder.office: ended; it is started again", PATIENCE);
+    lines.hear("recording taker into ", PATIENCE);
+    let own = children(third.id());
+    signal("-KILL", third.id());
+    third.wait().unwrap();
+
+    let (mut fourth, mut lines) = again(&text.replace("'4M'", "'8M'"));
+    let said = lines.hear("goes on, which a service that has ended had started", PATIENCE);
+    assert!(!said.contains("other keys"), "{said}");
+    signal("-TERM", fourth.id());
+    lines.hear("ended in order", PATIENCE);
+    assert_eq!(fourth.wait().unwrap().code(), Some(0));
+    assert!(own.len() == 1 && !own.into_iter().any(is_running), "{:?}", lines.said);
+    // None of them ended without its end.
+    run(&["find", &first.volume.path, "", "--json"]).done();
+}
+
+/// What somebody else runs is named, and is not ended with the service.
+#[test]
+fn a_recorder_that_no_service_has_started_is_left_alone() {
+    let test = "supervised::a_recorder_that_no_service_has_started_is_left_alone";
+    if !enter(PAIR, test) {
+        return;
+    }
+    let volume = Volume::empty();
+    let mut command = Command::new(BINARY);
+    command.args(["record", &volume.path, "--interface", "taker", "--pool", "4M"]);
+    let mut other = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = Lines::of(other.stderr.take().unwrap());
+    lines.hear("recording taker into ", PATIENCE);
+    let text = format!(
+        "[recorder.office]\nvolume = '{}'\ninterface = 'taker'\npool = '4M'\nkernel_ring = '1M'\n",
+        volume.path
+    );
+    let mut it = Supervised::start(volume, &text);
+    let said = it.hear("it is left alone, and nothing is started beside it");
+    assert!(said.contains(&format!("process {} ", other.id())), "{said}");
+    signal("-INT", other.id());
+    assert!(other.wait().unwrap().success());
+    it.hear("recorder.office: recording taker into ");
+    assert_eq!(it.end(), Some(0), "{:?}", it.lines.said);
 }
 
 /// What others leave behind is waited for, and how a process of its own ended is not lost to that.
