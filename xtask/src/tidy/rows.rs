@@ -56,6 +56,7 @@ pub(crate) const ROWS: [&[&str]; 16] = [
         "people",
         "oidc",
         "jobs",
+        "turns",
         "tags",
         "approvals",
         "questions",

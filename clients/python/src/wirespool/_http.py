@@ -221,4 +221,6 @@ def _problem(response: Response) -> Problem:
 
 def _may_repeat(method: str, problem: Problem) -> bool:
     """Whether asking again is safe: what changes something must not have been done already."""
-    return problem.status in (429, 503) and (method == "GET" or problem.type == "busy")
+    return problem.status in (429, 503) and (
+        method == "GET" or problem.type in ("busy", "own-queue-full")
+    )

@@ -31,8 +31,12 @@ pub struct Counts {
     pub answered: Vec<Answered>,
     /// Connections that are open.
     pub connections: usize,
-    /// Requests that a process answers now, as many as may be, and those that wait.
+    /// Requests that a process answers now, as many as may be, and as many of one credential.
     pub workers: (usize, usize, usize),
+    /// Requests that wait, and credentials whose requests wait or are answered.
+    pub queue: (usize, usize),
+    /// Requests that found no room in the queue, by whose room it was.
+    pub refused: [(&'static str, u64); 2],
     /// Idle connections that made room for others.
     pub pushed_out: u64,
     /// Handshakes of TLS that failed or took too long.
@@ -276,12 +280,15 @@ impl Page {
             self.add(("wirespool_http_sent_bytes_total", "counter", BYTES), &labels, bytes);
         }
         let count = |count: usize| units::number::real_usize(count);
-        let (running, most, waiting) = counts.workers;
+        let (running, most, most_each) = counts.workers;
+        let (waiting, credentials) = counts.queue;
         let gauges = [
             ("wirespool_http_connections", "Connections that are open", count(counts.connections)),
             ("wirespool_workers", "Requests that a process answers", count(running)),
             ("wirespool_workers_most", "As many may be", count(most)),
+            ("wirespool_workers_most_each", "As many of one credential", count(most_each)),
             ("wirespool_queue_requests", "Requests that wait", count(waiting)),
+            ("wirespool_queue_credentials", "Credentials in places and queue", count(credentials)),
         ];
         for (name, help, value) in gauges {
             self.add((name, "gauge", help), &[], value);
@@ -305,6 +312,11 @@ impl Page {
         ];
         for (name, help, value) in counters {
             self.add((name, "counter", help), &[], value);
+        }
+        const REFUSED: &str = "Requests beyond the room in the queue";
+        for (room, count) in counts.refused {
+            let of = ("wirespool_queue_refused_total", "counter", REFUSED);
+            self.add(of, &[("room", room)], real(count));
         }
         if let Some(lines) = counts.audit_lines {
             let about = ("wirespool_audit_lines_total", "counter", "Lines of the audit");

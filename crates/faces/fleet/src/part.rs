@@ -231,6 +231,11 @@ impl Whole {
         parts.max().unwrap_or(State::Unknown)
     }
 
+    /// It is not what was asked for, also where no one looks at it: not complete, or not in order.
+    pub fn needs_word(&self) -> bool {
+        self.state() != State::Complete || self.parts.iter().any(|part| part.late > 0)
+    }
+
     /// No sensor gave any answer: there is none.
     pub fn is_none(&self) -> bool {
         !self.parts.iter().any(Part::was_heard)
@@ -289,6 +294,18 @@ mod tests {
     fn said(state: State, reason: &str) -> Said {
         let reasons = vec![reason.to_owned()];
         Said { state, state_within_limit: state, reasons, ..Said::default() }
+    }
+
+    #[test]
+    fn rows_out_of_order_are_told_of_a_complete_answer_too() {
+        let whole = |late: u64| {
+            let part = Part { late, ..part("west", Ok(Said::default())) };
+            Whole { parts: vec![part], of: "session", is_limited: false, has_limit: false }
+        };
+        assert_eq!((whole(0).state(), whole(0).needs_word()), (State::Complete, false));
+        let late = whole(120);
+        assert_eq!((late.state(), late.needs_word()), (State::Complete, true));
+        assert!(late.to_string().contains("\nwest: 120 sessions out of order"), "{late}");
     }
 
     fn any_outcome() -> impl Strategy<Value = Result<Said, Fault>> {

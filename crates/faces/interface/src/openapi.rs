@@ -242,6 +242,9 @@ fn refuse_of_kept(what: Matter, refuse: Refuse<'_>) {
         Matter::Jobs | Matter::StartJob | Matter::Job | Matter::JobEvents | Matter::CancelJob => {
             refuse("404", "There is no such job, or no volume of this name");
             refuse("409", "The job has ended");
+            if what == Matter::StartJob {
+                refuse("429", "Too many jobs of this credential wait or run");
+            }
         }
         what if what.is_of_requests() => refuse_of_requests(what, refuse),
         Matter::Answer | Matter::Manifest => {
@@ -282,6 +285,7 @@ fn refuse_of_volumes(what: Matter, refuse: Refuse<'_>) {
         refuse("409", conflict(what));
         refuse("413", "The query is too long");
         refuse("500", "The volume cannot be read");
+        refuse("429", "Too many requests of this credential wait");
         refuse("503", "Too many requests are being answered");
         refuse("504", "The time of the request was over before its first byte");
     }

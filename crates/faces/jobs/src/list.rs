@@ -9,12 +9,19 @@ use crate::job::{Job, State};
 
 /// So many jobs may wait or run.
 const GOING_MAX: usize = 16;
+/// And so many of who started them: others have room.
+const OWN_GOING_MAX: usize = 8;
 /// And so many are listed, with those that have ended.
 const LISTED_MAX: usize = 64;
 
 /// There is no room for one more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Full;
+pub enum Full {
+    /// Of who wants to start it.
+    Own,
+    /// Of all.
+    All,
+}
 
 /// Why a job is not ended early.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,11 +66,15 @@ impl Jobs {
     /// When as many wait and run as may.
     pub fn add(&self, job: Job) -> Result<Going, Full> {
         let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
-        if list.iter().filter(|entry| !entry.is_over()).count() >= GOING_MAX {
-            return Err(Full);
+        let going = || list.iter().filter(|entry| !entry.is_over());
+        if going().filter(|entry| entry.job.borrow().by == job.by).count() >= OWN_GOING_MAX {
+            return Err(Full::Own);
+        }
+        if going().count() >= GOING_MAX {
+            return Err(Full::All);
         }
         while list.len() >= LISTED_MAX {
-            let Some(oldest) = list.iter().position(Entry::is_over) else { return Err(Full) };
+            let Some(oldest) = list.iter().position(Entry::is_over) else { return Err(Full::All) };
             list.remove(oldest);
         }
         let (job, end) = (Arc::new(Sender::new(job)), Arc::new(Sender::new(None)));
@@ -153,7 +164,8 @@ mod tests {
     use crate::job::Kind;
 
     fn job(number: usize) -> Job {
-        Job::new(number.to_string(), (Kind::Verify, "spool"), "anna", 0)
+        let by = if number.is_multiple_of(2) { "anna" } else { "ben" };
+        Job::new(number.to_string(), (Kind::Verify, "spool"), by, 0)
     }
 
     #[test]
@@ -161,16 +173,29 @@ mod tests {
         let jobs = Jobs::default();
         let going: Vec<Going> =
             (0..GOING_MAX).map(|number| jobs.add(job(number)).unwrap()).collect();
-        assert_eq!((jobs.going(), jobs.add(job(99)).unwrap_err()), (GOING_MAX, Full));
+        assert_eq!((jobs.going(), jobs.add(job(99)).unwrap_err()), (GOING_MAX, Full::Own));
+        let of_another = Job { by: "carol".to_owned(), ..job(99) };
+        assert_eq!(jobs.add(of_another).unwrap_err(), Full::All);
         going[0].change(|job| job.state = State::Done);
         for number in GOING_MAX..GOING_MAX + 2 * LISTED_MAX {
-            let one = jobs.add(job(number)).unwrap();
+            let one = jobs.add(Job { by: "anna".to_owned(), ..job(number) }).unwrap();
             one.change(|job| job.state = State::Failed);
         }
         let all = jobs.all();
         assert_eq!(all.len(), LISTED_MAX);
         assert!(all.iter().any(|job| job.id == "1"), "what goes on stays");
         assert!(jobs.watch("0").is_none() && jobs.watch("1").is_some());
+    }
+
+    #[test]
+    fn one_who_starts_many_leaves_room_to_others() {
+        let jobs = Jobs::default();
+        let of = |by: &str, number| Job { by: by.to_owned(), ..job(number) };
+        let going: Vec<Going> =
+            (0..OWN_GOING_MAX).map(|number| jobs.add(of("anna", number)).unwrap()).collect();
+        assert_eq!(jobs.add(of("anna", 99)).unwrap_err(), Full::Own);
+        jobs.add(of("ben", 99)).unwrap();
+        assert_eq!(going.len(), OWN_GOING_MAX);
     }
 
     #[test]

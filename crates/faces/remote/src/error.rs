@@ -165,7 +165,7 @@ impl Problem {
     }
 
     fn is_passing(&self) -> bool {
-        matches!(self.word(), "busy" | "no-worker")
+        matches!(self.word(), "busy" | "own-queue-full" | "no-worker")
     }
 
     pub(crate) fn is_said(&self) -> bool {

@@ -5,7 +5,7 @@ use fleet::{Fault, Said};
 use remote::{Error, Statement};
 
 /// The service has as much to do as it takes on.
-const BUSY: [&str; 2] = ["busy", "no-worker"];
+const BUSY: [&str; 3] = ["busy", "own-queue-full", "no-worker"];
 /// The credential does not count on this connection.
 const NO_CREDENTIAL: &str = "no-credential";
 /// What an alert of TLS is called: the other side does not believe us, and says so when it can.

@@ -88,8 +88,9 @@ pub(crate) fn health(service: &Service, caller: Option<&Caller>) -> Reply {
         said.insert("is_stopping".to_owned(), is_stopping.into());
         said.insert("workers_start".to_owned(), can_start.into());
         said.insert("audit_written".to_owned(), writes_audit.into());
-        said.insert("workers".to_owned(), service.workers.running().into());
-        said.insert("queue".to_owned(), service.workers.waiting().into());
+        let fill = service.workers.fill();
+        said.insert("workers".to_owned(), fill.running.into());
+        said.insert("queue".to_owned(), fill.waiting.into());
         let names = service.volumes.iter().map(|volume| volume.name.clone());
         said.insert("volumes".to_owned(), names.collect());
         let unread = service.volumes.iter().filter(|volume| !volume.is_read());

@@ -89,7 +89,10 @@ fn start(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply
     let id = host::random_bytes::<16>().map_err(|_| Problem::no_worker())?;
     let waiting = Job::new(hex(&id), (kind, &volume.name), &caller.name, now_ns);
     let job = Job { query: query.map(str::to_owned), ..waiting };
-    let going = service.jobs.add(job.clone()).map_err(|_| Problem::busy())?;
+    let going = service.jobs.add(job.clone()).map_err(|full| match full {
+        ::jobs::Full::Own => Problem::own_queue_full(),
+        ::jobs::Full::All => Problem::busy(),
+    })?;
     let question = service.question(volume, What::Job(wanted), sees_ns);
     tokio::spawn(run(Arc::clone(service), going, question));
     Ok(shown(&job))

@@ -316,6 +316,13 @@ impl Problem {
             .because("the queue is full, or the wait in it was too long")
     }
 
+    /// Of one credential; others are answered meanwhile.
+    pub(crate) fn own_queue_full() -> Self {
+        let title = "too many requests of this credential wait";
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "own-queue-full", title)
+            .because("wait for the answers of earlier ones before you ask more")
+    }
+
     pub(crate) fn no_worker() -> Self {
         let title = "no process could be started for this request";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "no-worker", title)
@@ -445,7 +452,7 @@ impl Problem {
             let bearer = HeaderValue::from_static("Bearer realm=\"wirespool\"");
             headers.insert(WWW_AUTHENTICATE, bearer);
         }
-        if status == StatusCode::SERVICE_UNAVAILABLE {
+        if [StatusCode::SERVICE_UNAVAILABLE, StatusCode::TOO_MANY_REQUESTS].contains(&status) {
             headers.insert(RETRY_AFTER, RETRY_AFTER_S);
         }
         if let Some(seconds) = self.0.retry_after_s {

@@ -29,11 +29,13 @@ fn counts(service: &Service) -> Counts {
         took_ns: tally.took_ns,
         bytes: tally.bytes,
     });
-    let workers = &service.workers;
+    let fill = service.workers.fill();
     Counts {
         answered: answered.collect(),
         connections: requests.connections.load(Ordering::Relaxed),
-        workers: (workers.running(), service.bounds.workers, workers.waiting()),
+        workers: (fill.running, fill.limits.running, fill.limits.own_running),
+        queue: (fill.waiting, fill.names),
+        refused: [("own", fill.refusals.own), ("all", fill.refusals.all)],
         pushed_out: requests.pushed_out.load(Ordering::Relaxed),
         bad_handshakes: requests.bad_handshakes.load(Ordering::Relaxed),
         lines_left_out: service.log.left_out(),

@@ -12,6 +12,7 @@ use host::SystemClock;
 use questions::{Question, What};
 use serde_json::Value;
 use tokio::sync::Semaphore;
+use turns::Limits;
 use units::Clock as _;
 
 use crate::answers::Answers;
@@ -29,14 +30,14 @@ use crate::{Config, Error};
 /// Requests that wait are refused after this.
 const QUEUE_PATIENCE: Duration = Duration::from_secs(30);
 /// Questions about the state of volumes have a queue of their own.
-const STATUS_ROOM: Room = Room { running: 2, waiting: 16, patience: Duration::from_secs(10) };
+const STATUS_ROOM: Room = Room { limits: Limits::of_one(2, 16), patience: Duration::from_secs(10) };
 /// Holds have one, too.
-const HOLD_ROOM: Room = Room { running: 1, waiting: 16, patience: QUEUE_PATIENCE };
+const HOLD_ROOM: Room = Room { limits: Limits::shared(1, 16), patience: QUEUE_PATIENCE };
 /// And so has what is looked at besides.
-const LOOK_ROOM: Room = Room { running: 2, waiting: 16, patience: QUEUE_PATIENCE };
+const LOOK_ROOM: Room = Room { limits: Limits::shared(2, 16), patience: QUEUE_PATIENCE };
 const LOOK_TIME: Duration = Duration::from_mins(1);
 /// Jobs wait for each other, however long they take.
-const JOB_ROOM: Room = Room { running: 2, waiting: 16, patience: JOB_TIME };
+const JOB_ROOM: Room = Room { limits: Limits::shared(2, 16), patience: JOB_TIME };
 /// Longer than any job takes.
 pub(crate) const JOB_TIME: Duration = Duration::from_hours(30 * 24);
 /// What such a question may take.
@@ -113,8 +114,8 @@ pub(crate) struct Service {
 impl Service {
     pub(crate) fn new(config: &Config) -> Result<Self, Error> {
         let bounds = config.bounds;
-        let room =
-            Room { running: bounds.workers, waiting: bounds.queue, patience: QUEUE_PATIENCE };
+        let limits = Limits::shared(bounds.workers, bounds.queue);
+        let room = Room { limits, patience: QUEUE_PATIENCE };
         let log = Arc::new(Log::new(config.write_line));
         let workers = |room| Workers::new(config.worker_verb, config.environment.clone(), room);
         Ok(Self {

@@ -1,23 +1,24 @@
-//! One process for each question, of which a bounded number runs and a bounded number waits.
+//! One process for each question, of which a bounded number runs and a bounded number waits: of all
+//! who ask, and of each.
 //!
 //! Who asks holds a [`Running`] worker. When that is dropped, because the client has left, the
 //! process is killed at once, and its place is free when it is gone.
 
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream as StdStream;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use questions::{Answered, Ending, Question};
 use sandbox::{Child, Program, Request};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::oneshot;
 use tokio::time::timeout;
+use turns::{Full, Limits, Refusals, Ticket};
 
 use crate::problem::Problem;
 
@@ -36,8 +37,7 @@ const TRIAL_PATIENCE: Duration = Duration::from_millis(100);
 /// How many may run and wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
-    pub(crate) running: usize,
-    pub(crate) waiting: usize,
+    pub(crate) limits: Limits,
     pub(crate) patience: Duration,
 }
 
@@ -47,20 +47,80 @@ pub(crate) struct Workers {
     program: Program,
     /// What is handed on of this process' own environment: where caches and sockets are.
     environment: Vec<(&'static str, String)>,
-    room: Room,
-    places: Arc<Semaphore>,
-    /// One who asks much leaves a place to others.
-    by_name: Mutex<BTreeMap<String, Arc<Semaphore>>>,
-    waiting: AtomicUsize,
+    patience: Duration,
+    queue: Queue,
     /// The last one that was asked for could be started.
     can_start: AtomicBool,
 }
 
-/// A place, of all and of one's own.
+/// Who waits is handed a place.
+#[derive(Clone, Debug)]
+struct Queue(Arc<Mutex<Turns>>);
+
+type Turns = turns::Turns<oneshot::Sender<Place>>;
+
+/// How full the queue is, and was.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fill {
+    pub(crate) limits: Limits,
+    pub(crate) running: usize,
+    pub(crate) waiting: usize,
+    /// Credentials that these are of.
+    pub(crate) names: usize,
+    pub(crate) refusals: Refusals,
+}
+
+/// A place of this name. Dropped, the next one has it.
 #[derive(Debug)]
 struct Place {
-    _own: OwnedSemaphorePermit,
-    _of_all: OwnedSemaphorePermit,
+    queue: Queue,
+    name: String,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.queue.lock().end(&self.name);
+        self.queue.hand_out();
+    }
+}
+
+/// One who waits. Dropped, it waits no more.
+struct Waits<'a>(&'a Queue, &'a str, Ticket);
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.lock().leave(self.1, self.2);
+    }
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, Turns> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place for `name`, when it is its turn.
+    async fn place(&self, name: &str, patience: Duration) -> Result<Place, Problem> {
+        let (handed, place) = oneshot::channel();
+        let asked = self.lock().ask(name, handed);
+        // Who is pushed out sees the end of its channel.
+        let (ticket, _) = asked.map_err(|full| match full {
+            Full::Own => Problem::own_queue_full(),
+            Full::All => Problem::busy(),
+        })?;
+        let _waits = Waits(self, name, ticket);
+        self.hand_out();
+        timeout(patience, place).await.ok().and_then(Result::ok).ok_or_else(Problem::busy)
+    }
+
+    /// Hands all places out that somebody waits for and may have.
+    fn hand_out(&self) {
+        loop {
+            let next = self.lock().next();
+            let Some((name, waiter)) = next else { break };
+            // Where who waited has left, it is given back here, without the lock.
+            drop(waiter.send(Place { queue: self.clone(), name }));
+        }
+    }
 }
 
 impl Workers {
@@ -72,10 +132,8 @@ impl Workers {
         Self {
             program: Program::Myself(vec![OsString::from(verb)]),
             environment,
-            room,
-            places: Arc::new(Semaphore::new(room.running)),
-            by_name: Mutex::default(),
-            waiting: AtomicUsize::new(0),
+            patience: room.patience,
+            queue: Queue(Arc::new(Mutex::new(Turns::new(room.limits)))),
             can_start: AtomicBool::new(true),
         }
     }
@@ -92,17 +150,20 @@ impl Workers {
         }
     }
 
-    pub(crate) fn running(&self) -> usize {
-        self.room.running.saturating_sub(self.places.available_permits())
-    }
-
-    pub(crate) fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
+    pub(crate) fn fill(&self) -> Fill {
+        let turns = self.queue.lock();
+        Fill {
+            limits: turns.limits(),
+            running: turns.running(),
+            waiting: turns.waiting(),
+            names: turns.names(),
+            refusals: turns.refusals(),
+        }
     }
 
     /// Starts a worker for `name` once there is a place for it.
     pub(crate) async fn start(&self, name: &str, question: &Question) -> Result<Running, Problem> {
-        self.start_within(self.room.patience, name, question).await
+        self.start_within(self.patience, name, question).await
     }
 
     /// The same, where it is waited for the place for so long.
@@ -112,7 +173,7 @@ impl Workers {
         name: &str,
         question: &Question,
     ) -> Result<Running, Problem> {
-        let place = self.place(name, patience).await?;
+        let place = self.queue.place(name, patience).await?;
         let (control, worker_s_control) = StdStream::pair().map_err(|_| Problem::no_worker())?;
         let (data, worker_s_data) = StdStream::pair().map_err(|_| Problem::no_worker())?;
         let (program, environment) = (self.program.clone(), self.environment.clone());
@@ -134,43 +195,6 @@ impl Workers {
         let line = page::safe::json_line(question);
         running.control.write_all(line.as_bytes()).await.map_err(|_| Problem::no_worker())?;
         Ok(running)
-    }
-
-    async fn place(&self, name: &str, patience: Duration) -> Result<Place, Problem> {
-        let _waits = Waits::new(&self.waiting, self.room.waiting).ok_or_else(Problem::busy)?;
-        let own = self.own(name);
-        let places = Arc::clone(&self.places);
-        let place = async move {
-            let own = own.acquire_owned().await.ok()?;
-            let of_all = places.acquire_owned().await.ok()?;
-            Some(Place { _own: own, _of_all: of_all })
-        };
-        let place = timeout(patience, place).await;
-        place.ok().flatten().ok_or_else(Problem::busy)
-    }
-
-    /// Half of the places, for each who asks.
-    fn own(&self, name: &str) -> Arc<Semaphore> {
-        let most = self.room.running.div_ceil(2);
-        let mut by_name = self.by_name.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = by_name.entry(name.to_owned());
-        Arc::clone(own.or_insert_with(|| Arc::new(Semaphore::new(most))))
-    }
-}
-
-/// One more who waits, until dropped.
-struct Waits<'a>(&'a AtomicUsize);
-
-impl<'a> Waits<'a> {
-    fn new(waiting: &'a AtomicUsize, most: usize) -> Option<Self> {
-        let waits = Self(waiting);
-        (waiting.fetch_add(1, Ordering::Relaxed) < most).then_some(waits)
-    }
-}
-
-impl Drop for Waits<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -252,9 +276,35 @@ mod tests {
     use super::*;
     use questions::What;
 
+    fn runtime() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap()
+    }
+
+    /// Places are given back by who left, whatever it got meanwhile.
+    #[test]
+    fn who_leaves_the_queue_takes_no_place_with_it() {
+        let queue = Queue(Arc::new(Mutex::new(Turns::new(Limits::shared(2, 64)))));
+        let short = Duration::from_millis(20);
+        runtime().block_on(async {
+            let held = queue.place("a", short).await.unwrap();
+            let waits = (0..8).map(|_| {
+                let queue = queue.clone();
+                tokio::spawn(async move { queue.place("a", short).await.map(drop).is_ok() })
+            });
+            for waited in waits.collect::<Vec<_>>() {
+                assert!(!waited.await.unwrap());
+            }
+            drop(queue.place("b", short).await.unwrap());
+            drop(held);
+            drop(queue.place("a", short).await.unwrap());
+        });
+        let turns = queue.lock();
+        assert_eq!((turns.running(), turns.waiting(), turns.names()), (0, 0, 0));
+    }
+
     #[test]
     fn a_worker_that_could_not_be_started_is_tried_without_a_request() {
-        let room = Room { running: 1, waiting: 1, patience: Duration::from_secs(1) };
+        let room = Room { limits: Limits::shared(1, 1), patience: Duration::from_secs(1) };
         // This program runs no test of that name, and ends.
         let workers = Workers::new("none-of-this-name", Vec::new(), room);
         let question = Question {
@@ -267,8 +317,7 @@ mod tests {
             memory_bytes: 0,
         };
         workers.can_start.store(false, Ordering::Relaxed);
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-        runtime.block_on(workers.try_again(&question));
+        runtime().block_on(workers.try_again(&question));
         assert!(workers.can_start());
     }
 }

@@ -84,6 +84,14 @@ impl Job {
         words
     }
 
+    /// The same without a key.
+    #[must_use]
+    pub fn without(&self, name: &str) -> Self {
+        let mut other = self.clone();
+        other.keys.retain(|(key, _)| key.name != name);
+        other
+    }
+
     /// The words of a key.
     pub fn values(&self, name: &str) -> &[String] {
         let found = self.keys.iter().find(|(key, _)| key.name == name);

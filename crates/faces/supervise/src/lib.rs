@@ -12,12 +12,14 @@
 //! in what flags there are ([`Table`]). Recorders and the service are processes of their own: each
 //! goes on when another one ends, and recorders also when this process does.
 
+mod absent;
 mod config;
 mod fault;
 mod present;
 mod supervisor;
 mod value;
 
+pub use absent::absent;
 pub use config::{Job, Key, Table, given_twice, read};
 pub use fault::Fault;
 pub use present::{explain, meant_by, reference, show};

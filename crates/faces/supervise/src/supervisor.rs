@@ -7,12 +7,15 @@
 //! program with wrong words (exit code 2) is not started again until they change. A recorder is
 //! never stopped to give it new words: it gets them when it is started the next time. Others are;
 //! one that fails with its new words gets those before back.
+//!
+//! A recorder whose supervisor was killed goes on. The next supervisor takes it over instead of
+//! starting a second one, which would get nothing: neither a packet nor its time is lost by that.
 
 use core::time::Duration;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use host::{Daemon, Exit, HandedListener, ReloadFlag, StopFlag, SystemClock};
+use host::{Adopted, Daemon, Exit, HandedListener, ReloadFlag, StopFlag, SystemClock};
 use page::text::{duration, plural};
 use units::{Clock as _, NANOS_PER_SECOND, Sleep as _};
 
@@ -46,6 +49,8 @@ pub struct Plan {
     pub program: PathBuf,
     /// Whether a job may be stopped to give it new words: not one that records.
     pub may_stop: fn(&Job) -> bool,
+    /// The process that does a job which may not be stopped, whoever has started it.
+    pub doing: fn(&Job) -> Option<u32>,
     /// A socket for the jobs that may be stopped: who connects while none of them runs waits.
     pub listener: Option<HandedListener>,
     /// What those that may be stopped are given besides, behind the verb.
@@ -127,6 +132,11 @@ enum State {
         daemon: Daemon,
         since_ns: i64,
     },
+    /// A supervisor before this one has started it.
+    Adopted {
+        process: Adopted,
+        since_ns: i64,
+    },
     StartsAt(i64),
     /// Its words are wrong.
     Waits,
@@ -152,8 +162,8 @@ impl All<'_> {
         for watched in &mut self.watched {
             watched.look(self.plan, now_ns);
         }
-        let own: Vec<u32> = self.watched.iter().filter_map(Watched::id).collect();
-        host::reap_orphan(&own);
+        let own: Vec<u32> = self.watched.iter().filter_map(|it| it.state.id()).collect();
+        host::reap_orphans(&own);
     }
 
     /// Reads the list again. A list with faults changes nothing.
@@ -194,13 +204,6 @@ impl All<'_> {
 }
 
 impl Watched {
-    fn id(&self) -> Option<u32> {
-        match &self.state {
-            State::Runs { daemon, .. } => Some(daemon.id()),
-            _ => None,
-        }
-    }
-
     fn look(&mut self, plan: &Plan, now_ns: i64) {
         match &mut self.state {
             State::Runs { daemon, since_ns } => {
@@ -208,15 +211,54 @@ impl Watched {
                 let lived_ns = now_ns.saturating_sub(*since_ns);
                 self.has_ended(exit, lived_ns, plan, now_ns);
             }
+            State::Adopted { process, since_ns } => {
+                if process.has_ended() {
+                    let lived_ns = now_ns.saturating_sub(*since_ns);
+                    self.mention("ended; it is started again", lived_ns, plan, now_ns);
+                    self.starts_again(lived_ns, plan, now_ns);
+                }
+            }
             State::StartsAt(at_ns) if now_ns >= *at_ns => self.start(plan, now_ns),
             State::StartsAt(_) | State::Waits => {}
         }
     }
 
+    /// Takes over who does the job already; whether nothing is to be started.
+    fn is_done(&mut self, plan: &Plan, now_ns: i64) -> bool {
+        let Some(process) = (plan.doing)(&self.job) else { return false };
+        let name = &self.job.name;
+        let Some(adopted) = Adopted::take_over(process, name) else {
+            let what = format!(
+                "process {process} records its volume, and this service has not started it: it is \
+                 left alone, and nothing is started beside it"
+            );
+            self.mention(&what, 0, plan, now_ns);
+            self.starts_again(SHORT_NS, plan, now_ns.saturating_add(SHORT_NS));
+            return true;
+        };
+        let words: Vec<OsString> = self.job.words().into_iter().map(OsString::from).collect();
+        let other = if adopted.words() == words {
+            String::new()
+        } else {
+            format!(
+                "; it has other keys than this file, which counts once it is started again: that \
+                 stops it for a moment: kill -INT {process}"
+            )
+        };
+        plan.say(&format!(
+            "{name}: process {process} goes on, which a service that has ended had started{other}"
+        ));
+        self.state = State::Adopted { process: adopted, since_ns: now_ns };
+        true
+    }
+
     fn start(&mut self, plan: &Plan, now_ns: i64) {
+        let may_stop = (plan.may_stop)(&self.job);
+        if !may_stop && self.is_done(plan, now_ns) {
+            return;
+        }
         let mut words: Vec<OsString> = self.job.words().into_iter().map(OsString::from).collect();
         self.started_with = None;
-        let may_stop = (plan.may_stop)(&self.job);
         if may_stop {
             let at = words.len().min(1);
             words.splice(at..at, plan.stoppable_words.iter().cloned());
@@ -320,12 +362,12 @@ impl Watched {
                     self.before = Some(Before { job: old, is_tried: false });
                 }
             }
-            State::Runs { daemon, .. } => {
+            State::Runs { .. } | State::Adopted { .. } => {
                 self.started_with.get_or_insert(old);
                 plan.say(&format!(
                     "{name}: {keys} changed; that counts once it is started again, which stops it \
                      for a moment: kill -INT {}",
-                    daemon.id()
+                    self.state.id().unwrap_or_default()
                 ));
             }
             State::StartsAt(_) | State::Waits => self.state = State::StartsAt(i64::MIN),
@@ -336,35 +378,71 @@ impl Watched {
 
 /// Asks programs to end, and waits for them; how many failed or had to be killed.
 fn end(mut watched: Vec<Watched>, plan: &Plan) -> u64 {
-    let running = |it: &Watched| matches!(it.state, State::Runs { .. });
-    watched.retain(running);
-    for it in &watched {
-        if let State::Runs { daemon, .. } = &it.state {
-            daemon.interrupt();
-        }
-    }
+    watched.iter().for_each(|it| it.state.interrupt());
     let until_ns = SystemClock.boottime_ns().saturating_add(units::nanos(PATIENCE));
     let mut failed = 0;
-    while !watched.is_empty() {
+    loop {
         let now_ns = SystemClock.boottime_ns();
-        watched.retain_mut(|it| {
-            let State::Runs { daemon, .. } = &mut it.state else { return false };
-            match daemon.ended() {
-                Ok(Some(Exit::Code(code))) => failed += u64::from(code == NEGATIVE),
-                Ok(Some(Exit::Signal(_))) => failed += 1,
-                Ok(None) if now_ns < until_ns => return true,
-                _ => {
-                    let time = duration(units::nanos(PATIENCE));
-                    plan.say(&format!("{}: did not end within {time}: killed", it.job.name));
-                    daemon.kill();
-                    failed += 1;
-                }
+        watched.retain_mut(|it| match it.state.ended() {
+            Some(has_failed) => {
+                failed += u64::from(has_failed);
+                false
             }
-            false
+            None if now_ns < until_ns => true,
+            None => {
+                let time = duration(units::nanos(PATIENCE));
+                plan.say(&format!("{}: did not end within {time}: killed", it.job.name));
+                it.state.kill();
+                failed += 1;
+                false
+            }
         });
-        if !watched.is_empty() {
-            SystemClock.sleep_until(now_ns.saturating_add(LOOK_NS));
+        if watched.is_empty() {
+            return failed;
+        }
+        SystemClock.sleep_until(now_ns.saturating_add(LOOK_NS));
+    }
+}
+
+impl State {
+    fn id(&self) -> Option<u32> {
+        match self {
+            Self::Runs { daemon, .. } => Some(daemon.id()),
+            Self::Adopted { process, .. } => Some(process.id()),
+            Self::StartsAt(_) | Self::Waits => None,
         }
     }
-    failed
+
+    fn interrupt(&self) {
+        match self {
+            Self::Runs { daemon, .. } => daemon.interrupt(),
+            Self::Adopted { process, .. } => process.interrupt(),
+            Self::StartsAt(_) | Self::Waits => {}
+        }
+    }
+
+    fn kill(&self) {
+        match self {
+            Self::Runs { daemon, .. } => daemon.kill(),
+            Self::Adopted { process, .. } => process.kill(),
+            Self::StartsAt(_) | Self::Waits => {}
+        }
+    }
+
+    /// Whether it failed, where it has ended.
+    fn ended(&mut self) -> Option<bool> {
+        match self {
+            Self::Runs { daemon, .. } => match daemon.ended() {
+                Ok(None) => None,
+                Ok(Some(exit)) => {
+                    Some(exit == Exit::Code(NEGATIVE) || matches!(exit, Exit::Signal(_)))
+                }
+                // It is not ours to wait for.
+                Err(_) => Some(true),
+            },
+            // What it said at its end is in its own log alone.
+            Self::Adopted { process, .. } => process.has_ended().then_some(false),
+            Self::StartsAt(_) | Self::Waits => Some(false),
+        }
+    }
 }

@@ -152,7 +152,13 @@ fn code(error: &anyhow::Error) -> u8 {
     }
     let is_damage = match error.downcast_ref() {
         Some(upkeep::Error::Volume { source, .. }) => is_damaged(source),
-        _ if matches!(error.downcast_ref(), Some(::archive::Error::Damaged { .. })) => true,
+        _ if matches!(
+            error.downcast_ref(),
+            Some(::archive::Error::Damaged { .. } | ::archive::Error::PutBack { .. })
+        ) =>
+        {
+            true
+        }
         _ if is_damage_there(error) => true,
         _ if matches!(error.downcast_ref(), Some(::raw::Error::CutOff(_) | ::raw::Error::Hash)) => {
             true

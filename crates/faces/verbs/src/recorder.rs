@@ -169,6 +169,14 @@ pub fn state(volume: &Path, members: &[PathBuf]) -> Option<String> {
     answer.ok().flatten().filter(|state| !state.is_empty())
 }
 
+/// The process that records to a volume, if one does and is seen here.
+pub fn process(volume: &Path, members: &[PathBuf]) -> Option<u32> {
+    // Disks are not looked at where nobody records.
+    let is_recording = |id: &String| host::answering_process(id).is_some();
+    control_sockets().iter().find(|id| is_recording(id))?;
+    host::answering_process(&socket_of(volume, members)?)
+}
+
 /// How every recording stands that goes on and may be asked, by the id of its volume.
 pub fn states() -> Vec<(String, String)> {
     let state = |id: String| {

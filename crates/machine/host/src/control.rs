@@ -17,7 +17,7 @@ use units::Clock as _;
 
 use crate::SystemClock;
 
-pub use client::{ask, control_sockets};
+pub use client::{answering_process, ask, control_sockets};
 pub(crate) use place::own_folders;
 pub use place::{SYSTEM_FOLDER, make_system_folder};
 pub use server::ControlSocket;

@@ -5,9 +5,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process, waitid, waitpid,
-};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{Error, HandedListener};
 
@@ -104,22 +102,6 @@ impl Daemon {
     /// Ends it at once.
     pub fn kill(&self) {
         kill_process(Pid::from_child(&self.child), Signal::KILL).unwrap_or_default();
-    }
-}
-
-/// The first process of a container inherits the children of all that end. As that, waits for one
-/// that is not among `own`, if there is one.
-pub fn reap_orphan(own: &[u32]) {
-    if !getpid().is_init() {
-        return;
-    }
-    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    let has_ended = |id: WaitId<'_>| matches!(waitid(id, look), Ok(Some(_)));
-    let pid = |id: &u32| Pid::from_raw(i32::try_from(*id).ok()?);
-    // What waits for any may get one of ours, of which `ended` tells.
-    let is_own = own.iter().filter_map(pid).any(|pid| has_ended(WaitId::Pid(pid)));
-    if has_ended(WaitId::All) && !is_own {
-        waitpid(None, WaitOptions::NOHANG).map(drop).unwrap_or_default();
     }
 }
 

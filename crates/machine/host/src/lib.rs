@@ -6,6 +6,7 @@
 //! (`observe`); reading and writing of members (`device`) and of packets (`capture`). Nothing here
 //! decides.
 
+mod adopted;
 mod affinity;
 mod cached;
 mod caches;
@@ -30,6 +31,7 @@ pub mod native;
 mod near;
 mod notice;
 mod objects;
+mod orphans;
 mod output;
 mod passphrase;
 mod pipe;
@@ -50,14 +52,17 @@ pub mod untrusted;
 mod user;
 mod zone;
 
+pub use adopted::Adopted;
 pub use affinity::{allowed_cpus, keep_thread_on, node_of_processor, pin_thread};
 pub use cached::{cached_share, page_bytes};
 pub use caches::{CachedVolume, index_folder, open_index};
 pub use claimant::{claimant, host_name, is_gone};
 pub use clock::SystemClock;
-pub use control::{ControlSocket, SYSTEM_FOLDER, ask, control_sockets, make_system_folder};
+pub use control::{
+    ControlSocket, SYSTEM_FOLDER, answering_process, ask, control_sockets, make_system_folder,
+};
 pub use credential::open_credential;
-pub use daemon::{Daemon, Exit, SPEAKS_AS, reap_orphan};
+pub use daemon::{Daemon, Exit, SPEAKS_AS};
 pub use device_number::DeviceNumber;
 pub use directory::{Directory, Locked, OpenFile, default_cache_directory};
 pub use duplex::{Duplex, Heard};
@@ -74,6 +79,7 @@ pub use listing::{children, files_in};
 pub use near::MemoryNear;
 pub use notice::{log_warning, tell_manager};
 pub use objects::{ObjectFile, ObjectFolder};
+pub use orphans::reap_orphans;
 pub use output::{Appended, Output, OutputFolder, write_file};
 pub use passphrase::ask_passphrase;
 pub use pipe::{NamedEnd, pipe};
@@ -85,7 +91,7 @@ pub use process::{
 };
 pub use program::{Ended, Program};
 pub use signals::{ReloadFlag, StopFlag, is_signalled};
-pub use spared::{check_folder, claim_output, is_device, keep_folder};
+pub use spared::{check_folder, claim_output, is_device, is_there, keep_folder};
 pub use tail::Tail;
 pub use takes::takes_a_line;
 pub use target::{Target, target};

@@ -122,6 +122,11 @@ pub fn is_device(path: &Path) -> bool {
     }
 }
 
+/// Whether something has this name, as far as the system says.
+pub fn is_there(path: &Path) -> bool {
+    path.try_exists().unwrap_or(true)
+}
+
 const OWN_FOLDER: &str = "lies in a folder that the program keeps for itself";
 
 /// Refuses a place where an output would destroy something of these.

@@ -30,6 +30,19 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// The volume has other stripes under the numbers of those that are archived, or none.
+    #[error(
+        "stripe {through} of the volume, the last one in the archive of sensor {sensor}, is not \
+         what was archived (the volume was put back to an older state, and recorded to?): archive \
+         it under another name (--sensor), with what both have; nothing that was archived is \
+         changed"
+    )]
+    PutBack {
+        /// The last stripe that is archived.
+        through: String,
+        /// Whose.
+        sensor: String,
+    },
     /// Another process merges objects of this sensor.
     #[error("objects of sensor {sensor} are being merged by {holder}, until {until} at the latest")]
     Leased {

@@ -152,8 +152,22 @@ impl Run<'_, '_> {
             Behind { lag_ns: lag.ns, lag_slots: lag.slots, ring_slots: lag.of_slots };
     }
 
+    /// A volume that was put back to an older state gives out the numbers of stripes again, from
+    /// there on: what is recorded under them is not what is archived.
+    fn check_same(&self) -> Result<(), Error> {
+        let Some(through) = self.position.through else { return Ok(()) };
+        let is_gone = self.source.newest().is_none_or(|newest| newest < through);
+        let mark = self.source.mark(through).zip(self.position.mark.as_ref());
+        if !is_gone && mark.is_none_or(|(now, archived)| now == *archived) {
+            return Ok(());
+        }
+        let sensor = self.options.sensor.to_string();
+        Err(Error::PutBack { through: through.to_string(), sensor })
+    }
+
     /// Archives the parts that are closed now; whether these were all before the look was too old.
     fn closed_parts(&mut self) -> Result<bool, Error> {
+        self.check_same()?;
         let looked = self.uploader.clock().boottime_ns();
         let parts = self.source.parts(self.position.through);
         let lost = |through| Some((through, self.source.lost_behind(through)?));
@@ -298,6 +312,8 @@ impl Run<'_, '_> {
         let archive_state = self.position.state.max(state);
         manifest.archive_state = Some(archive_state.name().to_owned());
         manifest.open = open.as_ref().map(|(open, _)| open.clone());
+        let mark = self.source.mark(whose.unit.last);
+        manifest.mark.clone_from(&mark);
         let pending = Pending { is_whole: true, manifest };
         if let Some((open, bytes)) = open {
             files.push((open.object.name, bytes));
@@ -310,7 +326,7 @@ impl Run<'_, '_> {
         }
         let name = commit(self.uploader, whose, &pending.manifest)?;
         self.memory.remember(whose.volume, &name);
-        self.position.state = archive_state;
+        (self.position.state, self.position.mark) = (archive_state, mark);
         self.archived(whose.unit, &objects, (&report, bytes));
         let open = pending.manifest.open.map(|open| open.object.name);
         if let Some(old) = core::mem::replace(&mut self.position.open_name, open) {
@@ -381,6 +397,7 @@ fn manifest(whose: &Whose<'_>, objects: &PartObjects<'_>, behind: Option<StripeI
         volume: whose.volume.to_string(),
         first: first.to_string(),
         last: last.to_string(),
+        mark: None,
         is_end,
         behind: behind.map(|behind| behind.to_string()),
         sessions: objects.sessions,

@@ -64,6 +64,10 @@ pub(crate) struct Manifest {
     pub(crate) first: String,
     /// Last stripe.
     pub(crate) last: String,
+    /// What distinguishes the last stripe from another one of its number. Versions before did not
+    /// say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) mark: Option<String>,
     /// No recorder ran behind it.
     pub(crate) is_end: bool,
     /// Last stripe of the part that was archived before.

@@ -31,6 +31,8 @@ pub trait Memory {
 pub(crate) struct Position {
     /// The last stripe that is archived.
     pub(crate) through: Option<StripeId>,
+    /// What distinguishes that one from another of its number.
+    pub(crate) mark: Option<String>,
     pub(crate) open: OpenSessions,
     /// The object that these are in.
     pub(crate) open_name: Option<String>,
@@ -69,7 +71,8 @@ pub(crate) fn resume(
     };
     memory.remember(volume, &name);
     let (through, state) = (manifest.last(), manifest.archive_state());
-    let mut position = Position { through, state, left, ..Position::default() };
+    let mark = manifest.mark;
+    let mut position = Position { through, mark, state, left, ..Position::default() };
     if let Some(open) = manifest.open {
         let bytes = uploader.get(&open.object.name)?;
         let bytes = bytes.filter(|bytes| open.object.wrong(bytes).is_none());

@@ -38,6 +38,13 @@ pub trait Source {
     /// The last stripe behind `read` that is overwritten, if any is.
     fn lost_behind(&self, read: StripeId) -> Option<StripeId>;
 
+    /// The newest stripe that is durable.
+    fn newest(&self) -> Option<StripeId>;
+
+    /// What distinguishes a stripe from every other one that was ever written under its number;
+    /// `None` where it is not held, or was erased.
+    fn mark(&self, stripe: StripeId) -> Option<String>;
+
     /// How far behind the newest stripe one is that was read.
     fn lag(&self, read: Option<StripeId>) -> Lag;
 
@@ -73,6 +80,11 @@ impl<'a> VolumeSource<'a> {
         let opened = ClosedParts::open(&options, clock)?;
         Ok(Self { options, clock, opened, parts: Vec::new() })
     }
+
+    /// Its packets and its index are encrypted.
+    pub fn is_encrypted(&self) -> bool {
+        self.opened.is_encrypted()
+    }
 }
 
 impl Source for VolumeSource<'_> {
@@ -96,6 +108,14 @@ impl Source for VolumeSource<'_> {
 
     fn lost_behind(&self, read: StripeId) -> Option<StripeId> {
         self.opened.lost_behind(read)
+    }
+
+    fn newest(&self) -> Option<StripeId> {
+        self.opened.newest()
+    }
+
+    fn mark(&self, stripe: StripeId) -> Option<String> {
+        self.opened.mark(stripe).map(|mark| units::hex(&mark))
     }
 
     fn lag(&self, read: Option<StripeId>) -> Lag {

@@ -87,6 +87,17 @@ impl Source for Reading<'_> {
         (lost > read).then_some(lost)
     }
 
+    fn newest(&self) -> Option<StripeId> {
+        (!self.ring.parts.is_empty()).then(|| stripe(10 * self.ring.parts.len()))
+    }
+
+    fn mark(&self, at: StripeId) -> Option<String> {
+        let place = usize::try_from(at.sequence).unwrap().checked_sub(1)? / 10;
+        let part = self.ring.parts.get(place).filter(|_| place >= self.ring.overwritten)?;
+        let first = part.rows.first().map(|row| row.start.0);
+        Some(format!("{at} {} {first:?}", part.epoch))
+    }
+
     fn lag(&self, _: Option<StripeId>) -> Lag {
         Lag::default()
     }
@@ -310,6 +321,37 @@ fn a_second_run_changes_nothing() {
     let report = run(&ring, &store);
     assert_eq!((report.parts, report.objects), (0, 0));
     assert_eq!(store.objects(), before);
+}
+
+/// A volume comes back from an image of before, and is recorded to: its stripes have the numbers of
+/// those that are archived.
+#[test]
+fn a_volume_that_was_put_back_is_refused_and_not_called_complete() {
+    let store = MemoryStore::default();
+    run(&ring(), &store);
+    let before = store.objects();
+    let put_back = |parts: usize, further: usize| {
+        let mut ring = ring();
+        ring.parts.truncate(parts);
+        let later = |number: usize| {
+            let at = 15 * HOUR + i64::try_from(number).unwrap();
+            Part { epoch: 2, rows: vec![row(7000, at, (at, at), false)], ..Part::default() }
+        };
+        ring.parts.extend((0..further).map(later));
+        run_with(&ring, &store, &Remembering::default(), &mut Vec::new())
+    };
+    for further in [0, 1, 2, 3] {
+        let refused = put_back(4, further);
+        assert!(matches!(refused, Err(Error::PutBack { .. })), "{further}: {refused:?}");
+    }
+    assert_eq!(store.objects(), before);
+    // Behind the same stripe it goes on.
+    assert_eq!(put_back(6, 1).unwrap().parts, 1);
+    // A stripe that is overwritten cannot be compared.
+    let mut ring = ring();
+    ring.parts.extend(vec![Part::default(); 4]);
+    ring.overwritten = 8;
+    assert_eq!(run(&ring, &store).parts, 2);
 }
 
 #[test]

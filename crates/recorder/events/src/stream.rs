@@ -50,6 +50,8 @@ pub enum EventKind {
     Member,
     /// The indexer ended before its time, or none can be started.
     IndexerEnded,
+    /// Rows that are to outlive their packets cannot be stored, or can be again.
+    RowsUnkept,
     /// Packets of an earlier recording cannot be read.
     Damage,
     /// One thread waits for too long for another one, or does so no more.
@@ -81,6 +83,7 @@ impl EventKind {
             Self::Withheld => "withheld",
             Self::Member => "member",
             Self::IndexerEnded => "indexer_ended",
+            Self::RowsUnkept => "rows_unkept",
             Self::Damage => "damage",
             Self::LongWait => "long_wait",
             Self::SlowWrite => "slow_write",
@@ -97,6 +100,7 @@ impl EventKind {
             Self::InterfaceDown
                 | Self::InterfaceUp
                 | Self::ClockStep
+                | Self::RowsUnkept
                 | Self::LongWait
                 | Self::Promise
                 | Self::Headroom

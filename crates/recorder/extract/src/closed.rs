@@ -120,6 +120,23 @@ impl ClosedParts {
         self.archive.volume()
     }
 
+    /// Its packets and its index are encrypted.
+    pub fn is_encrypted(&self) -> bool {
+        self.archive.reader.superblock().is_encrypted
+    }
+
+    /// The newest stripe that is durable.
+    pub fn newest(&self) -> Option<StripeId> {
+        self.archive.span().map(|span| span.acknowledged)
+    }
+
+    /// What distinguishes the slot of a stripe from every other one that was ever written under
+    /// this sequence. None where it is not held, or was erased.
+    pub fn mark(&self, stripe: StripeId) -> Option<[u8; 32]> {
+        let head = self.archive.reader.head(stripe.sequence)?;
+        (head.stripe.kind != Kind::Void).then_some(head.cid)
+    }
+
     /// No recorder runs: no session goes on.
     pub fn is_over(&self) -> bool {
         self.is_over

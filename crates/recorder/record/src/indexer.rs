@@ -28,6 +28,7 @@ use units::number::to_u64;
 use volume::Reader;
 
 use crate::backlog::{self, Backlog, Stretch};
+use crate::index_directory;
 use crate::index_parts::{Indexer, Resumes};
 use crate::index_queue::{FromRing, Queued};
 use crate::late::{self, Left};
@@ -87,6 +88,8 @@ pub(crate) struct Run<'a> {
     is_unlisted: bool,
     /// It was said that no indexer can be started.
     is_said: bool,
+    /// Segments in a row whose rows will not outlive their packets.
+    unkept: u64,
     /// Files of what lies before are gone.
     given_up_before: u64,
     report: IndexerReport,
@@ -120,6 +123,7 @@ impl<'a> Run<'a> {
             poison: Poison::of_earlier(parts.files),
             is_unlisted: false,
             is_said: false,
+            unkept: 0,
             given_up_before: 0,
             report: IndexerReport::default(),
             parts,
@@ -701,7 +705,10 @@ impl<'a> Run<'a> {
         for ready in self.pending.extract_if(.., durable) {
             let catalog = &mut self.parts.catalog;
             catalog.confirm(ready.entry.summary.first, ready.identity, self.parts.files);
-            catalog.store(ready.entry, &ready.parquet, self.parts.files);
+            let stored = catalog.keep(ready.entry, &ready.parquet, self.parts.files);
+            if catalog.keeps_rows() {
+                index_directory::show_kept(&mut self.unkept, stored, &self.parts.events);
+            }
             catalog.retire(shown.tail, self.parts.clock.realtime(), self.parts.files)?;
             self.poison.retire(shown.tail, self.parts.files);
         }

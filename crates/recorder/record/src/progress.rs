@@ -58,7 +58,9 @@ impl<'a> ProgressReporter<'a> {
         events: &Events,
     ) -> Self {
         let first = [recording_line(options)];
-        for line in first.iter().chain(&opened.setup).chain(advice) {
+        // Who asked for rows that outlive their packets is not told at the end alone.
+        let unkept = note.iter().filter(|_| options.keep_sessions.is_some());
+        for line in first.iter().chain(&opened.setup).chain(advice).chain(unkept) {
             events.say(EventKind::Setup, "", line.clone());
         }
         let geometry = opened.writer.geometry();

@@ -212,8 +212,26 @@ impl Catalog {
     /// were confirmed. A directory that cannot be written does not matter: the INDEX stripes have
     /// the same bytes.
     pub fn store(&mut self, entry: SegmentEntry, parquet: &[u8], files: &dyn Files) {
+        drop(self.keep(entry, parquet, files));
+    }
+
+    /// The same, for rows that are to outlive their packets: those live from the file alone.
+    ///
+    /// # Errors
+    /// When its file could not be stored; the segment is taken over all the same.
+    pub fn keep(
+        &mut self,
+        entry: SegmentEntry,
+        parquet: &[u8],
+        files: &dyn Files,
+    ) -> std::io::Result<()> {
         self.segments.insert(entry.summary.first, entry);
-        self.cache(entry.summary.first, parquet, files);
+        self.cache(entry.summary.first, parquet, files)
+    }
+
+    /// Rows are to outlive their packets.
+    pub fn keeps_rows(&self) -> bool {
+        self.keep_sessions.is_some()
     }
 
     /// The segments whose rows may show packets within `times`, oldest first.
@@ -257,7 +275,8 @@ impl Catalog {
         if segment.meta().first != first {
             return Err(Error::Metadata { field: "first" });
         }
-        self.cache(first, &parquet, files);
+        // A directory that cannot be written does not matter here.
+        drop(self.cache(first, &parquet, files));
         Ok(Some(segment))
     }
 
@@ -468,19 +487,21 @@ impl Catalog {
     }
 
     /// Without knowing which stripes it covers no file is worth having.
-    fn cache(&mut self, first: StripeId, parquet: &[u8], files: &dyn Files) {
-        let Some(&identity) = self.identities.get(&first) else { return };
+    fn cache(&mut self, first: StripeId, parquet: &[u8], files: &dyn Files) -> std::io::Result<()> {
+        let Some(&identity) = self.identities.get(&first) else {
+            return Err(std::io::Error::other("the ring does not say which stripes it is of"));
+        };
         let crc = checksum(CrcAlgorithm::Crc64Nvme, parquet);
         let name = FileName { first, crc, identity };
         let text = name.to_text();
         // A damaged file is found by its checksum and loaded again from the ring, as long as that
         // has it: only rows that are to outlive their packets need the file itself.
         let durable = |()| if self.keep_sessions.is_some() { files.sync(&text) } else { Ok(()) };
-        if files.write_atomic(&text, parquet).and_then(durable).is_ok() {
-            let names = self.files.entry(first).or_default();
-            names.retain(|known| *known != name);
-            names.push(name);
-        }
+        files.write_atomic(&text, parquet).and_then(durable)?;
+        let names = self.files.entry(first).or_default();
+        names.retain(|known| *known != name);
+        names.push(name);
+        Ok(())
     }
 
     fn check(&self, segment: Segment) -> Result<Segment> {

@@ -111,7 +111,7 @@ pub(super) fn check_answered(whole: &Whole) -> anyhow::Result<()> {
 
 /// The end of an answer.
 pub(super) fn ended(whole: &Whole, is_shown: bool) -> Verdict {
-    if is_shown || whole.state() != ::completeness::State::Complete {
+    if is_shown || whole.needs_word() {
         say_lines(&whole.to_string());
     }
     Verdict::of(whole.state())

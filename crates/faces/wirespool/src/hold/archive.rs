@@ -51,6 +51,10 @@ pub(crate) struct Flags {
     /// Go on while it is recorded, until Ctrl-C; a store that is away is waited for
     #[arg(long)]
     follow: bool,
+    /// Archive an encrypted volume: its sessions, with names and addresses, lie in the archive
+    /// unencrypted
+    #[arg(long)]
+    plain: bool,
     /// Store at most so many bytes a second
     #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
     rate: Option<u64>,
@@ -161,6 +165,15 @@ fn archive(flags: &Flags, volume: &Path, to: &StoreFlags, sensor: &Sensor) -> Ou
     let reading = ::extract::Options { recorder: ::extract::Recorder::default(), ..reading };
     let mut source =
         VolumeSource::open(reading, &SystemClock).map_err(|error| failed(volume, error))?;
+    if source.is_encrypted() && !flags.plain {
+        let volume = page::safe::path(volume);
+        return Err(Usage(format!(
+            "{volume} is encrypted, and an archive is plain Parquet: with --plain its names and \
+             addresses are for everybody who may read the archive; `wirespool extract --raw` \
+             copies what is encrypted as it is"
+        ))
+        .into());
+    }
     let cache = host::default_cache_directory().unwrap_or_default().join("archive");
     let memory = Remembered::new(&cache, store.url(), sensor);
     let mut progress = Progress::new("archive");

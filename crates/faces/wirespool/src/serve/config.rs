@@ -11,13 +11,13 @@ use anyhow::Context;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches as _, Subcommand};
 use page::safe::{path as shown, printable};
 use page::text::plural;
-use supervise::{Fault, Job, Key, Plan, Shape, Table, given_twice, read};
+use supervise::{Fault, Job, Key, Plan, Shape, Table, absent, given_twice, read};
 
-use super::flag_words::{why_of, why_of_value};
+use super::flag_words::{in_keys, why_of, why_of_value};
 use super::flags::ServingFlags;
 use crate::failure::{self, Faults, Outcome, Usage, Verdict};
 use crate::progress::{say, try_say};
-use crate::{record, stdout};
+use crate::{any, record, recorder, stdout};
 
 const RECORDER: &str = "recorder";
 const API: &str = "api";
@@ -34,7 +34,8 @@ const WATCHDOG: &str = "WATCHDOG_USEC";
 pub(super) enum ConfigCommand {
     /// Say whether a file can be used.
     ///
-    /// Prints one line for each fault, with its place. Nothing is started.
+    /// Prints one line for each fault, with its place, and a note for each volume, file and
+    /// interface that this machine does not have. Nothing is started.
     #[command(after_help = "\
 Examples:
   wirespool config check /etc/wirespool/wirespool.toml
@@ -174,37 +175,81 @@ fn of_text(text: &str) -> Result<Vec<Job>, Vec<Fault>> {
     let mut faults: Vec<Fault> = jobs.iter().flat_map(faults_of).collect();
     // The second recorder of a volume would be started, refused, and started again.
     faults.extend(given_twice(&jobs, (RECORDER, "volume"), &is_one));
+    faults.sort_by_key(|fault| fault.line);
     if faults.is_empty() { Ok(jobs) } else { Err(faults) }
 }
 
-/// What the verb itself finds wrong: values that are none, or all that it can say before it opens
+/// What the verb itself finds wrong: values that are none, and all that it can say before it opens
 /// anything.
 fn faults_of(job: &Job) -> Vec<Fault> {
-    let verb = if job.table == RECORDER { RECORD } else { SERVE };
-    let wrong_values = job.keys.iter().filter_map(|(key, _)| {
-        let error = command(verb).try_get_matches_from(job.words_of_key(&key.name)).err()?;
+    let fault_of = |(key, _): &(Key, Vec<String>)| {
+        let words = job.words_of_key(&key.name);
+        let error = command(verb_of(job)).try_get_matches_from(words).err()?;
         let why = format!("{}: {}", key.name, why_of_value(&error)?);
-        Some(Fault { line: job.line_of(&key.name), why })
-    });
-    let mut faults: Vec<Fault> = wrong_values.collect();
-    if faults.is_empty() {
-        let why = match command(verb).try_get_matches_from(job.words()) {
-            Ok(given) if job.table == RECORDER => record::check(&given),
-            Ok(given) => check_api(&given),
-            Err(error) => {
-                let table = tables().into_iter().find(|table| table.name == job.table);
-                let keys = table.map(|table| table.keys).unwrap_or_default();
-                Err(anyhow::anyhow!(why_of(&error, &keys)))
-            }
+        Some((key.name.clone(), Fault { line: job.line_of(&key.name), why }))
+    };
+    let (wrong, mut faults): (Vec<String>, Vec<Fault>) =
+        job.keys.iter().filter_map(fault_of).unzip();
+    let rest = wrong.iter().fold(job.clone(), |job, name| job.without(name));
+    faults.extend(faults_of_whole(rest, wrong.is_empty()));
+    faults
+}
+
+fn verb_of(job: &Job) -> &'static str {
+    if job.table == RECORDER { RECORD } else { SERVE }
+}
+
+/// Why a verb does not take its words.
+#[derive(PartialEq, Eq)]
+enum Refusal {
+    /// They do not go together.
+    Words(String),
+    /// What they stand for is wrong.
+    Sense(String),
+}
+
+/// What is wrong with keys whose values are right, each at the key without which it is gone.
+fn faults_of_whole(mut job: Job, is_whole: bool) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    while let Err(refusal) = refused(&job) {
+        let (Refusal::Words(why) | Refusal::Sense(why)) = &refusal;
+        // What is lacking may be what was wrong.
+        if matches!(refusal, Refusal::Words(_)) && !is_whole {
+            break;
+        }
+        let why = format!("[{}] {}", job.name, in_keys(why, &keys_of(&job)));
+        let Some(name) = key_of(&job, &refusal) else {
+            faults.push(Fault { line: job.line, why });
+            break;
         };
-        let why = why.err().map(|error| {
-            let text = failure::line(&error);
-            // Behind its first line a query is shown.
-            format!("[{}] {}", job.name, text.lines().next().unwrap_or_default())
-        });
-        faults.extend(why.map(|why| Fault { line: job.line, why }));
+        faults.push(Fault { line: job.line_of(&name), why });
+        job = job.without(&name);
     }
     faults
+}
+
+fn refused(job: &Job) -> Result<(), Refusal> {
+    let given = command(verb_of(job)).try_get_matches_from(job.words());
+    let given = given.map_err(|error| Refusal::Words(why_of(&error, &keys_of(job))))?;
+    let checked = if job.table == RECORDER { record::check(&given) } else { check_api(&given) };
+    // Behind its first line a query is shown.
+    let first = |error| failure::line(&error).lines().next().unwrap_or_default().to_owned();
+    checked.map_err(|error| Refusal::Sense(first(error)))
+}
+
+fn keys_of(job: &Job) -> Vec<Key> {
+    let table = tables().into_iter().find(|table| table.name == job.table);
+    table.map(|table| table.keys).unwrap_or_default()
+}
+
+/// The key that a refusal is of: without it there is none, or another one.
+fn key_of(job: &Job, refusal: &Refusal) -> Option<String> {
+    let names = || job.keys.iter().map(|(key, _)| key).filter(|key| !key.is_required);
+    let without = |key: &&Key| refused(&job.without(&key.name));
+    let is_other =
+        |key: &&Key| matches!(&without(key), Err(it @ Refusal::Sense(_)) if it != refusal);
+    let found = names().find(|key| without(key).is_ok()).or_else(|| names().find(is_other));
+    found.map(|key| key.name.clone())
 }
 
 fn check_api(given: &ArgMatches) -> anyhow::Result<()> {
@@ -219,6 +264,14 @@ fn is_one(one: &str, other: &str) -> bool {
 
 fn check(path: &Path) -> Outcome {
     let jobs = jobs(path)?;
+    let interfaces = network::interfaces().unwrap_or_default();
+    let is_interface = |name: &str| {
+        let name = name.to_owned();
+        any::is_asked(core::slice::from_ref(&name)) || interfaces.contains(&name)
+    };
+    for note in absent(&jobs, &is_interface) {
+        try_say(&format!("note: {}: {note}", shown(path)));
+    }
     let recorders = jobs.iter().filter(|job| job.table == RECORDER).count();
     let api = if recorders < jobs.len() { "and the API" } else { "and no API" };
     let recorders = plural(u64::try_from(recorders).unwrap_or(u64::MAX), "recorder");
@@ -251,6 +304,12 @@ pub(crate) fn reference() -> String {
     supervise::reference(&tables())
 }
 
+/// Who records to the volume of a job.
+fn recorder_of(job: &Job) -> Option<u32> {
+    let members: Vec<PathBuf> = job.values("member").iter().map(PathBuf::from).collect();
+    recorder::process(Path::new(job.values("volume").first()?), &members)
+}
+
 /// Of two services of one file each would wait for volumes, addresses and the audit of the other
 /// one, and get them when a part of it is started again. A lock keeps the second one away.
 fn alone(path: &Path) -> anyhow::Result<host::Locked> {
@@ -271,6 +330,7 @@ pub(super) fn serve_all(path: &Path) -> Outcome {
         program,
         // What records is not stopped for other words.
         may_stop: |job| job.table == API,
+        doing: recorder_of,
         listener,
         // The next parent could not start one of its own beside it.
         stoppable_words: parent.map(|it| format!("--parent={it}").into()).into_iter().collect(),

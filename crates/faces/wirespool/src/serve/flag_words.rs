@@ -32,6 +32,21 @@ pub(super) fn why_of(error: &clap::Error, keys: &[Key]) -> String {
     why.strip_prefix("error: ").unwrap_or(&why).to_owned()
 }
 
+/// A sentence that names flags, with the keys that they are; a command in it stays as it is.
+pub(super) fn in_keys(why: &str, keys: &[Key]) -> String {
+    let word = |word: &str| {
+        let start = word.trim_start_matches('(');
+        let end = start.trim_end_matches([',', ':', ';', ')', '.']);
+        let key = keys.iter().find(|key| format!("--{}", key.name.replace('_', "-")) == end);
+        key.map_or_else(|| word.to_owned(), |key| word.replacen(end, &key.name, 1))
+    };
+    let part = |(at, part): (usize, &str)| match at % 2 {
+        0 => part.split(' ').map(word).collect::<Vec<_>>().join(" "),
+        _ => part.to_owned(),
+    };
+    why.split('`').enumerate().map(part).collect::<Vec<_>>().join("`")
+}
+
 /// The key of what clap calls `--hold-dir <DIR>`, `<VOLUME>...`, or the first one of several flags,
 /// as in `<--interface <INTERFACE>|--read <FILE>>`.
 fn key_of<'k>(flag: &str, keys: &'k [Key]) -> Option<&'k str> {
@@ -41,4 +56,28 @@ fn key_of<'k>(flag: &str, keys: &'k [Key]) -> Option<&'k str> {
         words.contains(&&*long) || (key.is_positional && words.contains(&&*key.value))
     };
     keys.iter().find(is_it).map(|key| &*key.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use supervise::Shape;
+
+    use super::*;
+
+    #[test]
+    fn flags_in_a_sentence_become_keys_and_commands_stay() {
+        let key = |name: &str| Key {
+            name: name.to_owned(),
+            shape: Shape::One,
+            is_positional: false,
+            is_required: false,
+            value: String::new(),
+            default: None,
+            meaning: String::new(),
+        };
+        let keys = ["tls_cert", "tls_key", "audit"].map(key);
+        let said = "no TLS (--tls-cert, --tls-key); `x --audit FILE` makes --audit, not --other";
+        let meant = "no TLS (tls_cert, tls_key); `x --audit FILE` makes audit, not --other";
+        assert_eq!(in_keys(said, &keys), meant);
+    }
 }

@@ -102,18 +102,18 @@ pub(crate) struct ServingFlags {
     pub(super) identity: Option<PathBuf>,
     /// Requests that are answered at the same time; each is a process
     #[arg(long, value_name = "N", default_value_t = Bounds::default().workers)]
-    #[arg(value_parser = at_least_one)]
+    #[arg(value_parser = workers)]
     pub(super) workers: usize,
     /// Connections that are open at the same time
     #[arg(long, value_name = "N", default_value_t = Bounds::default().connections)]
-    #[arg(value_parser = at_least_one)]
+    #[arg(value_parser = connections)]
     pub(super) connections: usize,
-    /// How long an answer may take, 15m without it; it says when it was cut
-    #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
-    pub(super) max_time: Option<Duration>,
-    /// Bytes that an answer may have, 64G without it; it says when it was cut
-    #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
-    pub(super) max_bytes: Option<u64>,
+    /// How long an answer may take; it says when it was cut
+    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = arguments::duration)]
+    pub(super) max_time: Duration,
+    /// Bytes that an answer may have; it says when it was cut
+    #[arg(long, value_name = "SIZE", default_value = "64G", value_parser = arguments::size)]
+    pub(super) max_bytes: u64,
     /// End in order when this process has ended
     #[arg(long, value_name = "PROCESS.STARTED", hide = true)]
     pub(super) parent: Option<Parent>,
@@ -153,8 +153,8 @@ impl ServingFlags {
             bounds: Bounds {
                 workers: self.workers,
                 connections: self.connections,
-                time: self.max_time.unwrap_or(usual.time),
-                answer_bytes: self.max_bytes.unwrap_or(usual.answer_bytes),
+                time: self.max_time,
+                answer_bytes: self.max_bytes,
                 ..usual
             },
             worker_verb: WORKER,
@@ -169,6 +169,21 @@ impl ServingFlags {
 fn file_size(text: &str) -> Result<u64, String> {
     let size = arguments::size(text)?;
     Some(size).filter(|size| *size >= 64 << 10).ok_or_else(|| "64K or more".to_owned())
+}
+
+/// Each is a process that may use 8 GiB.
+fn workers(text: &str) -> Result<usize, String> {
+    between(text, 1024)
+}
+
+/// Each is a descriptor.
+fn connections(text: &str) -> Result<usize, String> {
+    between(text, 65_536)
+}
+
+fn between(text: &str, most: usize) -> Result<usize, String> {
+    let number = at_least_one(text)?;
+    (number <= most).then_some(number).ok_or_else(|| format!("a whole number from 1 to {most}"))
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {

@@ -295,6 +295,37 @@ fn merged_objects_have_the_same_sessions() {
 }
 
 #[test]
+fn what_is_recorded_to_a_volume_that_was_put_back_is_not_called_archived() {
+    let volume = Volume::empty();
+    let record = |first, count| {
+        let file = volume.file("sessions.pcap");
+        fs::write(&file, sessions(first, count)).unwrap();
+        volume.record(&["--read", &file]).done();
+    };
+    record(0, 20);
+    archive(&volume, &[]).done();
+    let image = volume.file("image");
+    fs::copy(&volume.path, &image).unwrap();
+    record(20, 20);
+    archive(&volume, &[]).done();
+    let archived = objects(Path::new(&volume.file("archive")));
+    fs::copy(&image, &volume.path).unwrap();
+    fs::remove_dir_all(&volume.index).unwrap();
+    let ends_before = archive(&volume, &[]);
+    assert_eq!(ends_before.code, Some(4), "{ends_before:?}");
+    for first in [40, 60] {
+        record(first, 20);
+        let refused = archive(&volume, &[]);
+        assert_eq!(refused.code, Some(4), "{refused:?}");
+        assert!(refused.err.contains("is not what was archived"), "{refused:?}");
+    }
+    assert_eq!(objects(Path::new(&volume.file("archive"))), archived);
+    let words = ["archive", &volume.path, "--to", &url(&volume), "--sensor", "dc1-2"];
+    let other = report(&run(&[&words[..], &["--json"]].concat()).done());
+    assert_eq!(other["sessions"], found(&volume).len(), "{other}");
+}
+
+#[test]
 fn what_cannot_be_archived_is_refused_in_one_line() {
     let volume = Volume::recorded();
     let to =

@@ -134,6 +134,23 @@ fn answers_are_those_of_a_plain_volume_and_the_disk_shows_nothing() {
 }
 
 #[test]
+fn an_encrypted_volume_is_archived_in_plain_only_where_that_is_said() {
+    let volume = Encrypted::new(1, "0");
+    volume.record(&["--read", CAPTURES]).done();
+    let (folder, key) = (volume.file("archive"), &volume.key);
+    let to = format!("file://{folder}");
+    let words = ["archive", volume.path(), "--to", &to, "--sensor", "dc1", "--identity", key];
+    let refused = run(&words);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.err.contains("is encrypted, and an archive is plain Parquet"), "{refused:?}");
+    let sessions = Path::new(&folder).join("sessions");
+    assert!(!sessions.exists());
+    run(&[&words[..], &["--plain"]].concat()).done();
+    run(&["archive", "verify", "--to", &to, "--sensor", "dc1"]).done();
+    assert!(sessions.exists());
+}
+
+#[test]
 fn without_a_private_key_one_line_says_what_to_do() {
     let volume = Encrypted::new(1, "0");
     volume.record(&["--read", CAPTURES]).done();

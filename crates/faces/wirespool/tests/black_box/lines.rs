@@ -34,6 +34,18 @@ impl Lines {
         }
     }
 
+    /// The same of several, in whatever order they come.
+    #[track_caller]
+    pub(crate) fn hear_all(&mut self, words: &[&str], patience: Duration) {
+        let mut missing = words.to_vec();
+        while let Some(next) = missing.first().copied() {
+            let line = self.lines.recv_timeout(patience);
+            let line = line.unwrap_or_else(|why| panic!("{why}: no {next:?} in {:?}", self.said));
+            missing.retain(|words| !line.contains(words));
+            self.said.push(line);
+        }
+    }
+
     /// All lines, once the program has ended.
     pub(crate) fn into_all(mut self) -> Vec<String> {
         self.said.extend(self.lines.iter());

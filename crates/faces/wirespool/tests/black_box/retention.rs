@@ -1,12 +1,13 @@
 //! A maximum age, and packets that are held beyond the ring.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 
 use crate::golden::{capture, extracted};
-use crate::machine::{Volume, run};
+use crate::machine::{Mounted, Volume, run, text};
 
 const HOUR_NS: u64 = 3_600_000_000_000;
 
@@ -31,6 +32,34 @@ fn record_old_and_new(volume: &Volume, arguments: &[&str], of_old: i32) -> u64 {
 fn inspected(volume: &Volume) -> Value {
     let json = run(&["inspect", &volume.path, "--json"]).done().out;
     serde_json::from_str(&json).unwrap()
+}
+
+/// Rows live from the index directory alone once the ring has overwritten their packets.
+#[test]
+fn rows_that_cannot_be_kept_are_said_to_be_lost_while_it_is_recorded() {
+    let volume = Volume::empty();
+    let options = ["-t", "tmpfs", "-o", "size=16k,mode=700", "none"];
+    let Some(index) = Mounted::new(&options) else { return };
+    let fill = index.folder.path().join("fill");
+    std::fs::write(&fill, vec![0; 16 << 10]).unwrap();
+    let folder = text(index.folder.path().to_path_buf());
+    let record = |name: &str, further: &[&str]| {
+        let file = volume.file(name);
+        std::fs::write(&file, capture(now_ns() - HOUR_NS / 6, 0..50)).unwrap();
+        let words = ["record", &volume.path, "--read", &file, "--pool", "4M"];
+        run(&[&words[..], &["--index-dir", &folder], further].concat()).done()
+    };
+    let keep = ["--keep-sessions", "180d"];
+    let full = record("full.pcap", &keep);
+    assert!(full.err.contains("do not outlive their packets (--keep-sessions)"), "{full:?}");
+    let without = record("without.pcap", &[]);
+    assert!(!without.err.contains("outlive"), "{without:?}");
+    std::fs::remove_file(&fill).unwrap();
+    let room = record("room.pcap", &keep);
+    assert!(!room.err.contains("outlive"), "{room:?}");
+    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o777)).unwrap();
+    let unusable = record("unusable.pcap", &keep);
+    assert!(unusable.err.contains("no row outlives its packets"), "{unusable:?}");
 }
 
 #[test]

@@ -662,6 +662,42 @@ fn the_work_ends_when_the_client_leaves_or_takes_nothing() {
     served.get("/api/v1/sessions?limit=1", &token).ok();
 }
 
+/// Whoever else asks is answered meanwhile, and at once.
+#[test]
+fn one_credential_with_endless_queries_keeps_no_other_waiting() {
+    let served = Served::with(large(), &["--workers", "4"]);
+    let [much, other] = ["much", "other"].map(|name| served.token(name, "sessions,extract"));
+    let endless = || {
+        let mut stream = served.connect();
+        // It takes nothing of the answer, which does not fit into what lies between.
+        send(&mut stream, "GET /api/v1/extract?query=", &much, &[]);
+        stream
+    };
+    let streams: Vec<TcpStream> = (0..90).map(|_| endless()).collect();
+    until("half of the places are taken", || served.workers().len() == 2);
+    until("its queue is full", || {
+        let metrics = served.get("/metrics", &other).ok().text();
+        let of = |name: &str| {
+            let line = metrics.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            line.trim().parse::<f64>().unwrap()
+        };
+        let own = "wirespool_queue_refused_total{room=\"own\"}";
+        let waiting = of("wirespool_queue_requests ");
+        (of(own), waiting, of("wirespool_workers_most_each ")) == (56.0, 32.0, 2.0)
+    });
+    let began = Instant::now();
+    for _ in 0..5 {
+        served.get("/api/v1/sessions?limit=1", &other).ok();
+    }
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    let refused = served.get("/api/v1/sessions?limit=1", &much);
+    refused.is_refused(429, "own-queue-full");
+    assert_eq!(refused.headers["retry-after"], "5");
+    drop(streams);
+    until("places are free again", || served.workers().is_empty());
+    served.get("/api/v1/sessions?limit=1", &much).ok();
+}
+
 #[test]
 fn an_answer_whose_process_ends_early_is_seen_to_have_no_end() {
     let served = Served::over(large());

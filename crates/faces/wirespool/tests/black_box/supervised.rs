@@ -25,10 +25,25 @@ impl Supervised {
     }
 
     pub(crate) fn with_input(volume: Volume, text: &str, input: Stdio) -> Self {
+        let with_input = |command: &mut Command| {
+            command.stdin(input);
+        };
+        Self::as_run_by(BINARY, with_input, volume, text)
+    }
+
+    /// The same, by a program that runs it.
+    fn as_run_by(
+        program: &str,
+        prepare: impl FnOnce(&mut Command),
+        volume: Volume,
+        text: &str,
+    ) -> Self {
         let file = volume.file("wirespool.toml");
         fs::write(&file, text).unwrap();
-        let mut command = Command::new(BINARY);
-        command.args(["serve", "--config", &file]).stdin(input).stdout(Stdio::null());
+        let mut command = Command::new(program);
+        command.stdin(Stdio::null());
+        prepare(&mut command);
+        command.args(["serve", "--config", &file]).stdout(Stdio::null());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let lines = Lines::of(child.stderr.take().unwrap());
         Self { volume, file, child, lines }
@@ -113,11 +128,25 @@ fn a_file_is_checked_with_a_line_for_each_fault() {
                 [api]\ntoken_file = '/data/tokens'\nworkers = 8\n";
     let checked = config(good, "check").done();
     assert!(checked.out.ends_with(": 1 recorder and the API, no fault\n"), "{checked:?}");
+    // They may be there where the file goes.
+    let elsewhere = good.replace("eth0", "absent0").replace("eth1", "absent1");
+    let checked = config(&elsewhere, "check").done();
+    for note in [
+        "line 2: volume: /data/spool is not there\n",
+        "line 3: interface: this machine has no interface absent0\n",
+        "line 9: token_file: /data/tokens is not there\n",
+    ] {
+        assert!(checked.err.contains(note), "{checked:?}");
+    }
+    assert_eq!(checked.err.matches("note: ").count(), 4, "{checked:?}");
+    let relative = config(&good.replace("/data/spool", "spool"), "check").done();
+    assert!(relative.err.contains("spool counts from the folder"), "{relative:?}");
     let shown = config(good, "show").done().out;
     for line in [
         "interface = [\"eth0\", \"eth1\"]",
         "erase = \"off\"",
         "# snaplen = \"0\"",
+        "# max_time = \"15m\"",
         "name = \"office\"",
         // What the API serves is what is recorded.
         "volumes = [\"/data/spool\"]",
@@ -134,12 +163,37 @@ fn a_file_is_checked_with_a_line_for_each_fault() {
         (good.replace("'30d'", "'1 x'\nsnaplen = -1\nsource = 'x'"), ":6: snaplen: \"-1\" is not"),
         (good.replace("'30d'", "'1 x'\nsnaplen = -1\nsource = 'x'"), ":7: source: \"x\" is not"),
         // What the verbs would say when they are started, again and again.
-        (good.replace("443=64k", "443 and hots=64k"), "[recorder.office] filter \"port 443 and"),
-        (good.replace("erase", "filter = 'hots 1'\nerase"), "[recorder.office] filter \"hots 1\""),
-        (good.replace("erase", "name = ''\nerase"), "[recorder.office] --name needs a name"),
-        (good.replace("token_file = '/data/tokens'", ""), "[api] "),
-        (good.replace("workers = 8", "listen = '0.0.0.0:8420'"), "[api] "),
-        (good.replace("workers = 8", "stenographer = '127.0.0.1:1234'"), "[api] "),
+        (
+            good.replace("443=64k", "443 and hots=64k"),
+            ":4: [recorder.office] filter \"port 443 and",
+        ),
+        (
+            good.replace("erase", "filter = 'hots 1'\nerase"),
+            ":6: [recorder.office] filter \"hots 1\"",
+        ),
+        (good.replace("erase", "name = ''\nerase"), ":6: [recorder.office] name needs a name"),
+        (good.replace("token_file = '/data/tokens'", ""), ": [api] whoever may connect"),
+        (good.replace("token_file = '/data/tokens'", ""), "give token_file FILE (`"),
+        (good.replace("workers = 8", "listen = '0.0.0.0:8420'"), ":10: [api] "),
+        (good.replace("workers = 8", "listen = '0.0.0.0:8420'"), "(tls_cert, tls_key)"),
+        (good.replace("workers = 8", "stenographer = '127.0.0.1:1234'"), ":10: [api] "),
+        (
+            good.replace("workers = 8", "requests_file = '/r'"),
+            ":10: [api] requests_file needs audit",
+        ),
+        // What is wrong elsewhere hides none of it.
+        (good.replace("443=64k", "443 and hots=64k").replace("30d", "3 dogs"), ":4: "),
+        (good.replace("443=64k", "443 and hots=64k").replace("30d", "3 dogs"), ":5: max_age"),
+        (
+            good.replace("443=64k", "x y=64k").replace("erase", "filter = 'hots 1'\nerase"),
+            ":4: [recorder.office] filter \"port x y\"",
+        ),
+        (
+            good.replace("443=64k", "x y=64k").replace("erase", "filter = 'hots 1'\nerase"),
+            ":6: [recorder.office] filter \"hots 1\"",
+        ),
+        (good.replace("workers = 8", "workers = 100000"), "a whole number from 1 to 1024"),
+        (good.replace("workers = 8", "connections = 99999999"), "from 1 to 65536"),
         (
             format!("{good}\n[recorder.second]\nvolume = '/data/spool'\ninterface = 'eth2'\n"),
             ":13: volume: /data/spool is that of [recorder.office] already",
@@ -260,12 +314,145 @@ fn a_recorder_goes_on_when_what_started_it_is_killed() {
     );
     let mut it = Supervised::start(volume, &text);
     let recorder = process(&it.hear("recorder.office: process"));
+    it.hear("recording taker into ");
     it.child.kill().unwrap();
     it.child.wait().unwrap();
     sleep(Duration::from_millis(500));
     assert!(is_running(recorder));
     signal("-INT", recorder);
     until("the end of the recorder", || !is_running(recorder));
+}
+
+/// One recording, through two services: a second recorder would get nothing, and stopping the first
+/// one would lose what comes meanwhile.
+#[test]
+fn the_next_service_takes_over_a_recorder_whose_service_was_killed() {
+    let test = "supervised::the_next_service_takes_over_a_recorder_whose_service_was_killed";
+    if !enter(PAIR, test) {
+        return;
+    }
+    let volume = Volume::empty();
+    let text = format!(
+        "[recorder.office]\nvolume = '{}'\ninterface = 'taker'\npool = '4M'\nkernel_ring = '1M'\n",
+        volume.path
+    );
+    let mut first = Supervised::start(volume, &text);
+    let recorder = process(&first.hear("recorder.office: process"));
+    first.hear("recording taker into ");
+    first.child.kill().unwrap();
+    first.child.wait().unwrap();
+
+    let again = |text: &str| {
+        fs::write(&first.file, text).unwrap();
+        let mut command = Command::new(BINARY);
+        command.args(["serve", "--config", &first.file]).stdin(Stdio::null());
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let lines = Lines::of(child.stderr.take().unwrap());
+        (child, lines)
+    };
+    let (mut second, mut lines) = again(&text);
+    let said = lines.hear("goes on, which a service that has ended had started", PATIENCE);
+    assert!(said.contains(&format!("process {recorder} ")), "{said}");
+    assert!(!said.contains("other keys"), "{said}");
+    // It is known to the one that took it over.
+    fs::write(&first.file, text.replace("'4M'", "'8M'")).unwrap();
+    signal("-HUP", second.id());
+    let said = lines.hear("pool changed", PATIENCE);
+    assert_eq!(process(&said), recorder, "{said}");
+    assert!(is_running(recorder) && children(second.id()).is_empty());
+    second.kill().unwrap();
+    second.wait().unwrap();
+
+    let (mut third, mut lines) = again(&text.replace("'4M'", "'8M'"));
+    let said = lines.hear("it has other keys than this file", PATIENCE);
+    assert_eq!(process(&said), recorder, "{said}");
+    // It ends as one of its own does, and is started again.
+    signal("-INT", recorder);
+    lines.hear("recorder.office: ended; it is started again", PATIENCE);
+    lines.hear("recording taker into ", PATIENCE);
+    let own = children(third.id());
+    signal("-KILL", third.id());
+    third.wait().unwrap();
+
+    let (mut fourth, mut lines) = again(&text.replace("'4M'", "'8M'"));
+    let said = lines.hear("goes on, which a service that has ended had started", PATIENCE);
+    assert!(!said.contains("other keys"), "{said}");
+    signal("-TERM", fourth.id());
+    lines.hear("ended in order", PATIENCE);
+    assert_eq!(fourth.wait().unwrap().code(), Some(0));
+    assert!(own.len() == 1 && !own.into_iter().any(is_running), "{:?}", lines.said);
+    // None of them ended without its end.
+    run(&["find", &first.volume.path, "", "--json"]).done();
+}
+
+/// What somebody else runs is named, and is not ended with the service.
+#[test]
+fn a_recorder_that_no_service_has_started_is_left_alone() {
+    let test = "supervised::a_recorder_that_no_service_has_started_is_left_alone";
+    if !enter(PAIR, test) {
+        return;
+    }
+    let volume = Volume::empty();
+    let mut command = Command::new(BINARY);
+    command.args(["record", &volume.path, "--interface", "taker", "--pool", "4M"]);
+    let mut other = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = Lines::of(other.stderr.take().unwrap());
+    lines.hear("recording taker into ", PATIENCE);
+    let text = format!(
+        "[recorder.office]\nvolume = '{}'\ninterface = 'taker'\npool = '4M'\nkernel_ring = '1M'\n",
+        volume.path
+    );
+    let mut it = Supervised::start(volume, &text);
+    let said = it.hear("it is left alone, and nothing is started beside it");
+    assert!(said.contains(&format!("process {} ", other.id())), "{said}");
+    signal("-INT", other.id());
+    assert!(other.wait().unwrap().success());
+    it.hear("recorder.office: recording taker into ");
+    assert_eq!(it.end(), Some(0), "{:?}", it.lines.said);
+}
+
+/// What others leave behind is waited for, and how a process of its own ended is not lost to that.
+#[test]
+fn the_first_process_of_a_container_leaves_no_zombie() {
+    let test = "supervised::the_first_process_of_a_container_leaves_no_zombie";
+    if !enter(PAIR, test) {
+        return;
+    }
+    let volume = Volume::empty();
+    let tokens = volume.file("tokens");
+    write_key(&tokens, "");
+    let text = format!(
+        "[recorder.office]\nvolume = '{}'\ninterface = 'taker'\npool = '4M'\nkernel_ring = '1M'\n\
+         [api]\nlisten = '127.0.0.1:0'\ntoken_file = '{tokens}'\n",
+        volume.path
+    );
+    let in_container = |command: &mut Command| {
+        command.args(["--pid", "--fork", "--kill-child", "--mount-proc", BINARY]);
+    };
+    let mut it = Supervised::as_run_by("unshare", in_container, volume, &text);
+    let both = ["recording taker into ", "listening at http://127.0.0.1:"];
+    it.lines.hear_all(&both, PATIENCE);
+    let [first] = children(it.child.id())[..] else { panic!("one process in it") };
+    let is_zombie = |pid: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z'))
+    };
+    for _ in 0..3 {
+        // Children of the recorder have children, and those of the API are in groups of their own.
+        let own = children(first);
+        let orphans: Vec<u32> = own.iter().flat_map(|pid| children(*pid)).collect();
+        let of_orphans: Vec<u32> = orphans.iter().flat_map(|pid| children(*pid)).collect();
+        assert!(!orphans.is_empty());
+        own.iter().for_each(|pid| signal("-KILL", *pid));
+        it.lines.hear_all(&both, PATIENCE);
+        let all = [own, orphans, of_orphans].concat();
+        until("what has ended is gone", || !all.iter().any(is_zombie));
+        until("new ones", || children(first).len() == 2);
+    }
+    let all = children(first);
+    signal("-TERM", first);
+    until("the end", || it.child.try_wait().unwrap().is_some());
+    assert!(!all.into_iter().any(is_running), "{:?}", it.lines.said);
 }
 
 /// The next parent could not start an API of its own beside it.

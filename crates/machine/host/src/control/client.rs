@@ -19,6 +19,8 @@ use crate::{Error, SystemClock};
 
 /// Between two attempts to connect to a program with too many who ask.
 const AGAIN_NS: i64 = NANOS_PER_SECOND / 100;
+/// A program with so many who ask is there all the same.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(1);
 /// More than any answer has.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 
@@ -37,6 +39,17 @@ pub fn ask(name: &str, question: &str, patience: Duration) -> Result<Option<Stri
         }
     }
     Ok(None)
+}
+
+/// The process that has the socket of this name, if one does and is seen here.
+pub fn answering_process(name: &str) -> Option<u32> {
+    let until_ns = after(CONNECT_PATIENCE);
+    Place::all().iter().find_map(|place| {
+        let peer = socket_peercred(&connected(place, name, until_ns).ok()?).ok()?;
+        // 0 stands for one in another namespace.
+        let process = u32::try_from(peer.pid.as_raw_pid()).ok().filter(|process| *process > 0);
+        process.filter(|_| place.trusts(&peer))
+    })
 }
 
 /// Names of the sockets that there are, our own and those of root and of services; who has one may
