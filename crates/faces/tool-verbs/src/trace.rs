@@ -284,7 +284,7 @@ pub(crate) fn runs_as(name: Option<&str>) -> Result<Option<User>, host::Error> {
 
 fn way(flags: &Flags) -> anyhow::Result<Way> {
     if let Some(interface) = &flags.via {
-        return Ok(Way::by(interface.clone()));
+        return Ok(Way::by(interface.clone())?);
     }
     let way = Way::default_route()?;
     way.context("this machine has no default route of IPv4; --via names an interface")
