@@ -22,7 +22,7 @@ mod set;
 
 use std::path::Path;
 
-pub use attempts::{AttemptEnd, ConnectAttempts, FailedAttempt};
+pub use attempts::{AttemptEnd, ConnectAttempts, FailedAttempt, NoRoute};
 pub use event::{BlockRequest, FilePage, Happened, Operation, Purpose, Sync, TraceEvent};
 use event::{Decoder, Kind, Set};
 use format::Format;
