@@ -48,8 +48,11 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         let number: u64 = number.parse().ok()?;
         number.checked_mul(*millis)
     });
-    let millis = millis.filter(|&millis| millis > 0).map(Duration::from_millis);
-    millis.ok_or_else(|| "write a number with ms, s, m, h or d, such as 300s or 180d".to_owned())
+    match millis {
+        Some(0) => Err("it must be more than 0, such as 100ms".to_owned()),
+        Some(millis) => Ok(Duration::from_millis(millis)),
+        None => Err("write a number with ms, s, m, h or d, such as 300s or 180d".to_owned()),
+    }
 }
 
 /// A public key as age writes it.
@@ -221,5 +224,7 @@ mod tests {
         for text in ["", "5", "s", "0s", "1.5h", "-1s", "5 m", "99999999999999999999d", "1w"] {
             assert!(duration(text).is_err(), "{text}");
         }
+        let nothing = duration("0s").unwrap_err();
+        assert!(nothing.contains("more than 0"), "{nothing}");
     }
 }

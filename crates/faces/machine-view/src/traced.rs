@@ -25,6 +25,14 @@ pub fn traced(report: &Report, into: Option<&PathBuf>) -> String {
         let others = u64::try_from(others).unwrap_or(u64::MAX);
         lines.push(format!("  and {others} more"));
     }
+    if report.left_out > 0 {
+        let others = report.left_out.saturating_sub(report.of_nobody_known);
+        lines.push(format!(
+            "left out: {} of other processes, {} of no known process",
+            plural(others, "packet"),
+            plural(report.of_nobody_known, "packet"),
+        ));
+    }
     if report.kernel_drops > 0 {
         lines.push(format!("LOST: the kernel dropped {}", plural(report.kernel_drops, "packet")));
     }
@@ -43,6 +51,7 @@ fn share(share: &Share) -> String {
 struct TracedJson {
     packets: u64,
     left_out: u64,
+    of_nobody_known: u64,
     kernel_drops: u64,
     processes: Vec<ShareJson>,
     notes: Vec<String>,
@@ -67,6 +76,7 @@ pub fn traced_json(report: &Report) -> String {
     safe::json_pretty(&TracedJson {
         packets: report.packets,
         left_out: report.left_out,
+        of_nobody_known: report.of_nobody_known,
         kernel_drops: report.kernel_drops,
         processes: processes.collect(),
         notes: report.notes.clone(),
@@ -89,10 +99,18 @@ mod tests {
             Share { owner, packets: 3, bytes: 2048 },
             Share { owner: None, packets: 1, bytes: 60 },
         ];
-        let report = Report { packets: 4, kernel_drops: 2, shares, ..Report::default() };
+        let report = Report {
+            packets: 4,
+            left_out: 9,
+            of_nobody_known: 1,
+            kernel_drops: 2,
+            shares,
+            ..Report::default()
+        };
         let text = traced(&report, Some(&PathBuf::from("a.pcapng")));
         let expected = "4 packets in a.pcapng\n  sh\\u{1b}[2J (process 7): 3 packets, 2.00 KiB\n  \
-            of no known process: 1 packet, 60 B\nLOST: the kernel dropped 2 packets\n";
+            of no known process: 1 packet, 60 B\nleft out: 8 packets of other processes, 1 packet \
+            of no known process\nLOST: the kernel dropped 2 packets\n";
         assert_eq!(text, expected);
         let json: serde_json::Value = serde_json::from_str(&traced_json(&report)).unwrap();
         assert_eq!(json["processes"][0]["process"], 7);

@@ -1,18 +1,19 @@
 //! `wirespool trace`.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::Write;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use ::trace::{Report, Seen, Senders, Watch, loopback_services, refused_on_loopback};
+use ::trace::{Family, Report, Seen, Senders, Watch, loopback_services, refused_on_loopback};
 use anyhow::{Context, bail};
 use capture::{LiveOptions, LiveSource, Source as _};
 use clap::Args;
 use host::processes::has_process;
 use host::{Launch, Output, StopFlag, SystemClock, User, not_started};
-use network::sockets::{Namespace, Owner, Owners, family};
+use network::sockets::{Namespace, Owner, Owners};
 use network::{Enclosure, Way, interfaces};
 use units::ByteSize;
 
@@ -216,7 +217,7 @@ fn enclosed(
     let mut look = || {
         processes.extend(enclosure.processes());
         let only = (processes.len() == 1).then(|| processes.first().copied()).flatten();
-        Seen::of_namespace(&mut owners, |_| true, only)
+        Seen::of_namespace(&mut owners, only)
     };
     let mut code = None;
     let mut is_asked_to_end = false;
@@ -232,8 +233,13 @@ fn enclosed(
     };
     let needs = senders.as_ref().err().map(ToString::to_string);
     let mut sent = || senders.as_mut().map(Senders::read).unwrap_or_default();
-    let watch =
-        Watch { look: &mut look, sent: &mut sent, is_over: &mut is_over, only_known: false };
+    let watch = Watch {
+        look: &mut look,
+        sent: &mut sent,
+        opened: &mut Vec::new,
+        is_over: &mut is_over,
+        only_known: false,
+    };
     let unnamed =
         needs.map(|needs| format!("processes that end at once have no name; it takes {needs}"));
     let lacks_ipv6 = enclosure.lacks_ipv6().then(|| LACKS_IPV6.to_owned());
@@ -246,29 +252,27 @@ fn enclosed(
 
 /// The packets of a running process, without those of other processes.
 fn of_running(flags: &Flags, process: u32) -> Outcome {
-    if family(process).is_empty() {
-        bail!("there is no process {process}");
-    }
+    let Some(family) = Family::of(process) else { bail!("there is no process {process}") };
     let namespace = Namespace::of_process(process)?;
     let sink = sink(flags)?;
     let stop = StopFlag::install()?;
     let of = Owner::of_process(process).to_string();
-    namespace.within(|| {
+    let missing = family.needs().map(|needs| {
+        format!(
+            "connections that last for less than 0.2 s may be missing; to see them takes {needs}"
+        )
+    });
+    namespace.within(move || {
+        let family = RefCell::new(family);
         let mut source = live(flags, interfaces()?)?;
-        let mut owners = Owners::default();
-        let mut processes = family(process);
-        let mut look = || {
-            let now = family(process);
-            if !now.is_empty() {
-                processes = now;
-            }
-            Seen::of_namespace(&mut owners, |owner| processes.contains(&owner), None)
+        let watch = Watch {
+            look: &mut || family.borrow_mut().look(),
+            sent: &mut Vec::new,
+            opened: &mut || family.borrow_mut().opened(),
+            is_over: &mut || Ok(stop.is_set() || !has_process(process)),
+            only_known: true,
         };
-        let mut is_over = || Ok(stop.is_set() || !has_process(process));
-        let mut sent = Vec::new;
-        let watch =
-            Watch { look: &mut look, sent: &mut sent, is_over: &mut is_over, only_known: true };
-        capture(flags, (&mut source, &of), sink, watch, Vec::new)?;
+        capture(flags, (&mut source, &of), sink, watch, || missing.into_iter().collect())?;
         Ok(Verdict::Clean)
     })?
 }
@@ -284,7 +288,7 @@ pub(crate) fn runs_as(name: Option<&str>) -> Result<Option<User>, host::Error> {
 
 fn way(flags: &Flags) -> anyhow::Result<Way> {
     if let Some(interface) = &flags.via {
-        return Ok(Way::by(interface.clone()));
+        return Ok(Way::by(interface.clone())?);
     }
     let way = Way::default_route()?;
     way.context("this machine has no default route of IPv4; --via names an interface")

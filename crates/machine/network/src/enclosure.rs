@@ -11,6 +11,7 @@ use crate::Error;
 use crate::forwarding::{Family, Forwarding, turn_on_for_good};
 use crate::guard::{Guard, end_all, processes_in};
 use crate::ipv6::Six;
+use crate::link::interfaces;
 use crate::namespace::{new_namespace, within};
 use crate::nat::{Rules, Translation};
 use crate::route;
@@ -41,9 +42,15 @@ impl Way {
     }
 
     /// By this interface; IPv6 only where its default route is by it, too.
-    pub fn by(interface: String) -> Self {
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn by(interface: String) -> Result<Self, Error> {
+        if !interfaces()?.contains(&interface) {
+            return Err(Error::NoInterface { interface });
+        }
         let interface_6 = route::default_interface_6().filter(|six| *six == interface);
-        Self { interface, interface_6 }
+        Ok(Self { interface, interface_6 })
     }
 }
 

@@ -9,6 +9,12 @@ pub enum Error {
     /// A system call failed, and no more is known of it.
     #[error(transparent)]
     Host(#[from] host::Error),
+    /// No interface of this machine has that name.
+    #[error("there is no interface {interface:?}; `ip link` lists those of this machine")]
+    NoInterface {
+        /// The name that was given.
+        interface: String,
+    },
     /// No network namespace, neither as oneself nor inside of a user namespace.
     #[error(
         "cannot make a network namespace; run as root, give the program the capabilities \

@@ -182,9 +182,8 @@ impl Replay<'_> {
         chosen.extend(self.some(&between, self.points / 2, 2));
         // With more points than the log has places, further states of those between flushes: right
         // behind a flush there is one state alone, but for liars.
-        let further = (1_u64..).flat_map(|variant| {
-            between.iter().map(move |point| Point { variant, ..*point })
-        });
+        let further = (1_u64..)
+            .flat_map(|variant| between.iter().map(move |point| Point { variant, ..*point }));
         let missing = self.points.saturating_sub(chosen.len());
         chosen.extend(further.take(if between.is_empty() { 0 } else { missing }));
         chosen.sort_unstable_by_key(|point| point.index);
@@ -201,7 +200,6 @@ impl Replay<'_> {
         });
         chosen.collect()
     }
-
 }
 
 /// Checks states, one after another, in a folder of its own.

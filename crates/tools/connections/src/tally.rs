@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use network::sockets::{DatagramSocket, Owner};
-use observe::tracepoints::{AttemptEnd, FailedAttempt};
+use observe::tracepoints::{AttemptEnd, FailedAttempt, NoRoute};
 
 /// Who tried to open a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -113,6 +113,10 @@ pub struct Failed {
     pub without_port: u64,
     /// Times that it was opened, and then reset by the other side.
     pub reset_open: u64,
+    /// Times that no route led there.
+    pub unrouted: u64,
+    /// Why, the last time.
+    pub no_route: Option<NoRoute>,
 }
 
 /// All of them, by process and whom it asked.
@@ -144,6 +148,10 @@ impl Failures {
                 failed.resets = failed.resets.saturating_add(1);
             }
             AttemptEnd::ResetOpen => failed.reset_open = failed.reset_open.saturating_add(1),
+            AttemptEnd::NoRoute(why) => {
+                failed.unrouted = failed.unrouted.saturating_add(1);
+                failed.no_route = Some(why);
+            }
             // It had no port yet: nothing was sent.
             AttemptEnd::Closed if attempt.local.port() == 0 => {
                 failed.without_port = failed.without_port.saturating_add(1);

@@ -252,7 +252,7 @@ impl Track {
     }
 }
 
-/// Looks at once and then every `interval_ns` until `duration_ns` are over or `go_on` says no;
+/// Looks at once, then every `interval_ns`, and when `duration_ns` are over, unless `go_on` says no;
 /// `go_on` is asked before every look and at least ten times a second.
 ///
 /// # Errors
@@ -281,6 +281,8 @@ pub fn watch(
         if at_ns >= due_ns {
             watch.take(at_ns, source.look()?);
             due_ns += interval_ns.max(1) * ((at_ns - due_ns) / interval_ns.max(1) + 1);
+            // One look has nothing to be compared with.
+            due_ns = due_ns.min(begun_ns.saturating_add(duration_ns));
         }
         let is_over = at_ns - begun_ns >= duration_ns;
         if is_over || go_on(watch.looks).is_break() {

@@ -358,4 +358,8 @@ fn a_watch_looks_when_it_is_time() {
         if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     assert_eq!(stopped.unwrap().looks, 1, "it is asked ten times a second");
+    // One that is shorter than the time between two looks has both ends of it to compare.
+    let times = (5 * NANOS_PER_SECOND, NANOS_PER_SECOND);
+    let short = watch(&mut source, &clock, times, &mut |_| ControlFlow::Continue(())).unwrap();
+    assert_eq!((short.looks, short.ns), (2, NANOS_PER_SECOND));
 }

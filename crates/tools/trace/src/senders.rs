@@ -1,12 +1,13 @@
 //! Whose packets are that the kernel has seen being sent: known of processes that end at once, too.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use host::processes::Stat;
 use network::sockets::Owner;
 use observe::tracepoints::{self, NotTraced};
 use units::Timestamp;
+
+use crate::names::Names;
 
 /// A packet is captured just before the kernel says who sends it. The clocks are read one after
 /// the other, and the process may lose its processor between the two.
@@ -14,8 +15,6 @@ const BEFORE_NS: i64 = 50_000;
 const AFTER_NS: i64 = 5_000_000;
 /// Packets that are remembered: a burst of a quarter of a million.
 const SENT_MAX: usize = 1 << 18;
-/// Processes that are remembered, and as many that have ended.
-const NAMES_MAX: usize = 1 << 14;
 
 /// A packet that a process sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,10 +31,7 @@ pub struct Sent {
 #[derive(Debug)]
 pub struct Senders {
     kernel: tracepoints::Senders,
-    /// Processes by number; `None` is a thread of the kernel.
-    known: BTreeMap<u32, Option<Arc<Owner>>>,
-    /// Names that processes had in the end.
-    ended: BTreeMap<u32, String>,
+    names: Names,
 }
 
 impl Senders {
@@ -45,46 +41,21 @@ impl Senders {
     /// The kernel has no such tracepoints, or they may not be listened to.
     pub fn open(end: &str) -> Result<Self, NotTraced> {
         let kernel = tracepoints::Senders::open(end)?;
-        Ok(Self { kernel, known: BTreeMap::new(), ended: BTreeMap::new() })
+        Ok(Self { kernel, names: Names::default() })
     }
 
     /// What was sent since the last time.
     pub fn read(&mut self) -> Vec<Sent> {
         let packets = self.kernel.sent();
-        if self.known.len() >= NAMES_MAX {
-            self.known.clear();
-        }
-        for packet in &packets {
-            // A process is looked up once, at its first packet: programs start by another name.
-            let found =
-                |process| Stat::of(process).map(|stat| (!stat.is_kernel).then_some(stat.name));
-            if !self.known.contains_key(&packet.process)
-                && let Some(found) = found(packet.process)
-            {
-                let owner = found.map(|name| Owner { process: packet.process, name });
-                self.known.insert(packet.process, owner.map(Arc::new));
-            }
-        }
+        packets.iter().for_each(|packet| self.names.meet(packet.process));
         // Behind the packets: who was gone already when it was looked for has ended by now.
-        if self.ended.len() >= NAMES_MAX {
-            self.ended.clear();
-        }
-        let ended = self.kernel.ended();
-        let gone: Vec<u32> = ended.iter().map(|(process, _)| *process).collect();
-        self.ended.extend(ended);
+        let ended = self.names.end(self.kernel.ended());
         let sent = packets.into_iter().filter_map(|packet| {
-            let owner = match self.known.get(&packet.process) {
-                Some(known) => Arc::clone(known.as_ref()?),
-                None => Arc::new(Owner {
-                    process: packet.process,
-                    name: self.ended.get(&packet.process).cloned().unwrap_or_default(),
-                }),
-            };
+            let owner = self.names.owner(packet.process)?;
             Some(Sent { at: Timestamp(packet.at_ns), bytes: packet.bytes, owner })
         });
         let sent = sent.collect();
-        // The next process of its number is another one.
-        self.known.retain(|process, _| !gone.contains(process));
+        self.names.forget(&ended);
         sent
     }
 }

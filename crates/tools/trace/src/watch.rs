@@ -10,8 +10,9 @@ use network::sockets::Owner;
 use units::Clock;
 use wire::{FiveTuple, LinkType, decode};
 
+use crate::held::Held;
 use crate::senders::Waiting;
-use crate::{Belongings, Output, Seen, Sent};
+use crate::{Belongings, Opened, Output, Seen, Sent, Whose};
 
 /// One wait for packets, after which sockets are looked at: those of a question to a name server
 /// live a few milliseconds.
@@ -47,9 +48,12 @@ pub struct Watch<'a> {
     pub look: &'a mut dyn FnMut() -> Result<Seen, network::Error>,
     /// Packets that processes have sent since the last time, where the kernel says so.
     pub sent: &'a mut dyn FnMut() -> Vec<Sent>,
+    /// Sockets that processes have opened since the last time, where the kernel says so.
+    pub opened: &'a mut dyn FnMut() -> Vec<Opened>,
     /// Whether it is over; asked all the time.
     pub is_over: &'a mut dyn FnMut() -> Result<bool, host::Error>,
-    /// Packets whose owner is not known are left out.
+    /// Packets of processes that are not asked for are left out, and those whose process is not
+    /// known after a while.
     pub only_known: bool,
 }
 
@@ -71,6 +75,8 @@ pub struct Report {
     pub packets: u64,
     /// Packets of other processes, or of none known, left out.
     pub left_out: u64,
+    /// Of these, those of none known.
+    pub of_nobody_known: u64,
     /// Packets that the kernel dropped.
     pub kernel_drops: u64,
     /// By process, those with the most bytes first.
@@ -89,41 +95,53 @@ pub fn watch<W: Write>(
     output: Output<W>,
     clock: &dyn Clock,
 ) -> Result<(Report, Option<W>), Error> {
+    let Watch { look, sent, opened, is_over, only_known } = watch;
     let mut state = State {
         output,
         known: Belongings::default(),
         waiting: Waiting::default(),
+        held: Held::default(),
+        only_known,
         link_types: source.interfaces().iter().map(|interface| interface.link_type).collect(),
         next_look_ns: i64::MIN,
         counts: BTreeMap::new(),
         report: Report::default(),
     };
-    let Watch { look, sent, is_over, only_known } = watch;
     let mut is_stopping = false;
+    // What is there already is known before the first packet.
+    state.look(look, clock)?;
     loop {
         match source.next_batch(WAIT)? {
             Next::Packets(batch) => {
                 state.waiting.extend(sent());
+                state.learn(opened());
                 for packet in batch {
-                    state.take(&packet, only_known, look, clock)?;
-                }
-                match state.output.flush() {
-                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                        state.report.is_broken_off = true;
-                        break;
-                    }
-                    written => written.map_err(Error::Output)?,
+                    state.take(&packet, look, clock)?;
                 }
             }
-            Next::Idle => state.look(look, clock)?,
+            Next::Idle => {
+                state.learn(opened());
+                state.look(look, clock)?;
+            }
             Next::Block(_) => {}
             Next::End => break,
+        }
+        state.release(clock.boottime_ns());
+        match state.output.flush() {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                state.report.is_broken_off = true;
+                break;
+            }
+            written => written.map_err(Error::Output)?,
         }
         if !is_stopping && is_over()? {
             is_stopping = true;
             source.begin_stop();
         }
     }
+    state.learn(opened());
+    // Nothing more will be known of those that wait.
+    state.release(i64::MAX);
     state.finish(source, clock)
 }
 
@@ -131,6 +149,8 @@ struct State<W: Write> {
     output: Output<W>,
     known: Belongings,
     waiting: Waiting,
+    held: Held,
+    only_known: bool,
     link_types: Vec<LinkType>,
     next_look_ns: i64,
     /// Packets and bytes by process.
@@ -139,10 +159,13 @@ struct State<W: Write> {
 }
 
 impl<W: Write> State<W> {
+    fn learn(&mut self, opened: Vec<Opened>) {
+        opened.into_iter().for_each(|one| self.known.take(one));
+    }
+
     fn take(
         &mut self,
         packet: &Packet<'_>,
-        only_known: bool,
         look: &mut dyn FnMut() -> Result<Seen, network::Error>,
         clock: &dyn Clock,
     ) -> Result<(), Error> {
@@ -153,20 +176,44 @@ impl<W: Write> State<W> {
         {
             self.known.tell(&tuple, sender);
         }
-        if self.known.owner(&tuple).is_none() {
+        if self.known.owner(&tuple).is_none() && self.known.whose(&tuple) != Whose::Others {
             self.look(look, clock)?;
         }
-        let owner = self.known.owner_or_only(&tuple).cloned();
-        if owner.is_none() && only_known {
-            self.report.left_out += 1;
-            return Ok(());
+        let is_known = self.known.whose(&tuple) != Whose::Unknown;
+        if self.only_known && !(is_known && self.held.is_empty()) {
+            self.held.push(packet, tuple, clock.boottime_ns());
+        } else {
+            self.decide(packet, &tuple);
         }
+        Ok(())
+    }
+
+    /// Decides about packets that have waited.
+    fn release(&mut self, now_ns: i64) {
+        let Self { held, known, .. } = self;
+        let mut ready = Vec::new();
+        while let Some(held) = held.next(now_ns, |it| known.whose(it) != Whose::Unknown) {
+            ready.push(held);
+        }
+        ready.iter().for_each(|held| self.decide(&held.packet(), &held.tuple));
+    }
+
+    /// Writes a packet, or leaves it out.
+    fn decide(&mut self, packet: &Packet<'_>, tuple: &FiveTuple) {
+        let owner = match self.known.whose(tuple) {
+            Whose::Of(owner) => Some(Arc::clone(owner)),
+            Whose::Others | Whose::Unknown if !self.only_known => None,
+            whose => {
+                self.report.left_out += 1;
+                self.report.of_nobody_known += u64::from(whose == Whose::Unknown);
+                return;
+            }
+        };
         self.output.packet(packet, owner.as_deref());
         self.report.packets += 1;
         let (packets, bytes) = self.counts.entry(owner).or_default();
         *packets += 1;
         *bytes += u64::from(packet.original_len);
-        Ok(())
     }
 
     /// Looks at the sockets, if it is time.

@@ -12,7 +12,7 @@ use capture::{FileOptions, FileSource, Interface, Next, Source};
 use format::pcapng::{ByteOrder, OptionCode, Options};
 use network::sockets::Endpoint;
 use testdata::Corpus;
-use trace::{Error, Output, Owner, Report, Seen, Watch, watch};
+use trace::{Error, Opened, Output, Owner, Report, Seen, Watch, watch};
 use units::{ManualClock, Timestamp};
 
 /// The client of the capture speaks from this address, to a server at that one.
@@ -27,14 +27,14 @@ fn owner(process: u32, name: &str) -> Arc<Owner> {
 }
 
 /// A socket of the client, connected to a port of the server.
-fn socket(protocol: u8, ports: [u16; 2], owner: &Arc<Owner>) -> (Endpoint, Arc<Owner>) {
+fn socket(protocol: u8, ports: [u16; 2], owner: &Arc<Owner>) -> (Endpoint, Option<Arc<Owner>>) {
     let end = |ip: &str, port| format!("{ip}:{port}").parse().unwrap();
     let (local, remote) = (end(CLIENT, ports[0]), end(SERVER, ports[1]));
-    (Endpoint { protocol, local, remote, inode: 1 }, Arc::clone(owner))
+    (Endpoint { protocol, local, remote, inode: 1 }, Some(Arc::clone(owner)))
 }
 
 /// Two processes with one connection each.
-fn two() -> [(Endpoint, Arc<Owner>); 2] {
+fn two() -> [(Endpoint, Option<Arc<Owner>>); 2] {
     [socket(6, [WEB, 80], &owner(11, "browser")), socket(17, [NAME, 53], &owner(22, "resolver"))]
 }
 
@@ -63,6 +63,7 @@ fn watched<W: Write>(
     let watching = Watch {
         look: &mut || Ok(seen.clone()),
         sent: &mut Vec::new,
+        opened: &mut Vec::new,
         is_over: &mut || Ok(false),
         only_known,
     };
@@ -164,7 +165,50 @@ fn packets_of_nobody_known_are_left_out_where_wished() {
     let (web, _) = stated(&small, WEB);
     let all = u64::try_from(packets(&path).len()).unwrap();
     assert_eq!((report.packets, report.left_out), (web, all - web));
+    assert_eq!(report.of_nobody_known, all - web);
     assert_eq!(report.shares.len(), 1);
+}
+
+#[test]
+fn what_is_known_after_a_packet_came_is_known_of_it_and_packets_stay_in_order() {
+    let (small, path) = capture();
+    // No look finds the sockets, and the kernel reports them when all is captured.
+    let reports = std::cell::Cell::new(0);
+    let connection = |ports: [u16; 2]| {
+        let end = |ip: &str, port| format!("{ip}:{port}").parse().unwrap();
+        [end(CLIENT, ports[0]), end(SERVER, ports[1])]
+    };
+    let mut opened = || {
+        reports.set(reports.get() + 1);
+        let [_, remote] = connection([NAME, 53]);
+        let asks = trace::Ends::Sender { protocol: 17, port: NAME, remote };
+        let web = Opened {
+            ends: trace::Ends::Connection(connection([WEB, 80])),
+            owner: Some(owner(11, "browser")),
+        };
+        // The first time the packets are still to come.
+        if reports.get() == 1 { vec![] } else { vec![web, Opened { ends: asks, owner: None }] }
+    };
+    let mut source = FileSource::open(&path, FileOptions::default()).unwrap();
+    let output = Output::new(Vec::new(), "a test", &interfaces(&path)).unwrap();
+    let watching = Watch {
+        look: &mut || Ok(Seen::default()),
+        sent: &mut Vec::new,
+        opened: &mut opened,
+        is_over: &mut || Ok(false),
+        only_known: true,
+    };
+    let clock = ManualClock::new(Timestamp(7));
+    let (report, bytes) = watch(&mut source, watching, output, &clock).unwrap();
+    let written = read(&bytes.unwrap());
+    let (web, name) = (stated(&small, WEB), stated(&small, NAME));
+    assert_eq!(report.packets, web.0);
+    assert!(written.iter().all(|packet| packet.3 == Some(11)));
+    let times = |packets: &[Written]| packets.iter().map(|packet| packet.0).collect::<Vec<_>>();
+    let mut original = times(&packets(&path));
+    original.retain(|at| times(&written).contains(at));
+    assert_eq!(times(&written), original);
+    assert_eq!(report.left_out - report.of_nobody_known, name.0, "those of another process");
 }
 
 #[test]
@@ -215,6 +259,7 @@ fn what_cannot_be_looked_at_ends_it() {
     let watching = Watch {
         look: &mut || Err(refused().into()),
         sent: &mut Vec::new,
+        opened: &mut Vec::new,
         is_over: &mut || Ok(false),
         only_known: false,
     };

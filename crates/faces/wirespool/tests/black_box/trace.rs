@@ -331,3 +331,42 @@ fn packets_of_a_program_that_runs_are_told_from_those_of_others() {
     let ran = run(&["trace", "--pid", "4194305", "-o", &file, "--force"]);
     assert_eq!((ran.code, ran.err.as_str()), (Some(3), "wirespool: there is no process 4194305\n"));
 }
+
+#[test]
+fn connections_of_children_that_end_at_once_are_kept() {
+    let name = "trace::connections_of_children_that_end_at_once_are_kept";
+    if !enter("ip link set lo up", name) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.pcapng").to_str().unwrap().to_owned();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let wanted = listener.local_addr().unwrap().port();
+    // Each connection is of a process of its own, which ends with it.
+    let script =
+        format!("while sleep 0.05; do bash -c 'exec 3<>/dev/tcp/127.0.0.1/{wanted}'; done");
+    let mut parent = Command::new("bash").args(["-c", &script]).spawn().unwrap();
+    let process = parent.id().to_string();
+    let mut program = Command::new(env!("CARGO_BIN_EXE_wirespool"))
+        .args(["trace", "--pid", &process, "-o", &file, "--json"])
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let asked: Vec<u16> =
+        (0..60).map(|_| listener.accept().map(|(_, from)| from.port()).unwrap()).collect();
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    assert!(program.wait().unwrap().success());
+    let mut said = String::new();
+    program.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    if said.contains("may be missing") {
+        return println!("not run: {said}");
+    }
+    let found = packets(&file);
+    let has = |port: &u16| found.iter().any(|(_, _, ports, _)| ports.contains(port));
+    // From the first one that it saw, but for those that its end may have cut.
+    let first = asked.iter().position(has).unwrap_or_else(|| panic!("none of them: {said}"));
+    let missing: Vec<_> = asked[first..58].iter().filter(|port| !has(port)).collect();
+    assert!(first < 50 && missing.is_empty(), "{first}, {missing:?}: {said}");
+}

@@ -38,9 +38,15 @@ pub struct Owners {
     /// The sockets of the last look.
     asked: BTreeSet<u32>,
     unseen_processes: usize,
+    preferred: BTreeSet<u32>,
 }
 
 impl Owners {
+    /// Of a socket that several processes have, one of these counts.
+    pub fn prefer(&mut self, processes: &BTreeSet<u32>) {
+        self.preferred.clone_from(processes);
+    }
+
     /// Learns the owners of these sockets; forgets those of others.
     pub fn learn(&mut self, inodes: impl Iterator<Item = u32>) {
         let wanted: BTreeSet<u32> = inodes.filter(|&inode| inode != 0).collect();
@@ -64,7 +70,9 @@ impl Owners {
 
     fn list(&mut self, wanted: &BTreeSet<u32>) {
         self.unseen_processes = 0;
-        for process in processes::processes() {
+        let (first, others): (Vec<u32>, Vec<u32>) =
+            processes::processes().into_iter().partition(|it| self.preferred.contains(it));
+        for process in first.into_iter().chain(others) {
             match sockets_of(process) {
                 Ok(inodes) => {
                     let mut owner = None;

@@ -7,16 +7,23 @@
 //! farewell, of which those count that a reset ended.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
 
+use super::event::IN_INTERRUPT;
 use super::format::{Field, Format};
 use super::not_traced::NotTraced;
+use super::openers::address;
 use super::place::{format_of, tracefs};
 use super::set::{Decode, Set, Traced};
 use crate::perf::{ring_size, settled_ns};
 
 const CHANGES: &str = "sock/inet_sock_set_state";
 const RESETS: &str = "tcp/tcp_receive_reset";
+/// Searches among routes, by family.
+const ROUTES: [(&str, bool); 2] =
+    [("fib/fib_table_lookup", true), ("fib6/fib6_table_lookup", false)];
+const CALLS: &str = "syscalls/sys_exit_connect";
 /// `include/net/tcp_states.h`
 const ESTABLISHED: u64 = 1;
 const SYN_SENT: u64 = 2;
@@ -39,6 +46,34 @@ pub enum AttemptEnd {
     ResetOpen,
     /// Another way: the program gave up, the kernel did, or a router refused it.
     Closed,
+    /// No route leads there, or one that refuses.
+    NoRoute(NoRoute),
+}
+
+/// Why no packet may be sent to an address (`fib_props` of `net/ipv4/fib_semantics.c`).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum NoRoute {
+    /// None matches, not even a default route: `ENETUNREACH`.
+    None,
+    /// A route of the type `unreachable`: `EHOSTUNREACH`.
+    Unreachable,
+    /// Of the type `prohibit`: `EACCES`.
+    Prohibit,
+    /// Of the type `blackhole`: `EINVAL`.
+    Blackhole,
+}
+
+impl NoRoute {
+    /// By the error of a call.
+    fn of_error(error: i32) -> Option<Self> {
+        match error {
+            libc::ENETUNREACH => Some(Self::None),
+            libc::EHOSTUNREACH => Some(Self::Unreachable),
+            libc::EACCES => Some(Self::Prohibit),
+            libc::EINVAL => Some(Self::Blackhole),
+            _ => None,
+        }
+    }
 }
 
 /// An attempt that failed.
@@ -61,11 +96,15 @@ pub struct FailedAttempt {
 pub struct ConnectAttempts {
     changes: Set<Decoder>,
     resets: Set<Decoder>,
+    /// `None` where the kernel has no such tracepoints.
+    routes: Option<Set<Decoder>>,
     waiting: Vec<Traced<Change>>,
     /// When each socket asked, and whose it is.
     pending: BTreeMap<u64, (u64, u32)>,
     /// Sockets that received a reset, and when.
     reset: BTreeMap<u64, u64>,
+    /// Of each thread the last address that no route leads to, the error, and when it was.
+    unrouted: BTreeMap<u32, (SocketAddr, i32, u64)>,
 }
 
 impl ConnectAttempts {
@@ -82,9 +121,11 @@ impl ConnectAttempts {
         Ok(Self {
             changes: Set::open(vec![changes], filter, ring_size(RING))?,
             resets: Set::open(vec![resets], "", ring_size(RING))?,
+            routes: routes(&place),
             waiting: Vec::new(),
             pending: BTreeMap::new(),
             reset: BTreeMap::new(),
+            unrouted: BTreeMap::new(),
         })
     }
 
@@ -92,6 +133,7 @@ impl ConnectAttempts {
     pub fn failed(&mut self) -> Vec<FailedAttempt> {
         self.changes.read(&mut self.waiting);
         self.resets.read(&mut self.waiting);
+        self.routes.iter_mut().for_each(|routes| routes.read(&mut self.waiting));
         self.waiting.sort_by_key(|change| change.time_ns);
         let until_ns = settled_ns();
         let ready = self.waiting.partition_point(|change| change.time_ns <= until_ns);
@@ -100,12 +142,30 @@ impl ConnectAttempts {
         // A reset comes just before the failure, which may be in the next batch; an old one has
         // ended another connection.
         self.reset.retain(|_, at_ns| until_ns.saturating_sub(*at_ns) < RESET_NS);
+        self.unrouted.retain(|_, (.., at_ns)| until_ns.saturating_sub(*at_ns) < RESET_NS);
         failed
     }
 
     fn take(&mut self, change: Traced<Change>) -> Option<FailedAttempt> {
-        let Traced { time_ns, process, happened, .. } = change;
+        let Traced { time_ns, process, thread, happened } = change;
         match happened {
+            Change::Unrouted { remote, error } => {
+                if self.unrouted.len() >= PENDING_MAX {
+                    self.unrouted.clear();
+                }
+                self.unrouted.insert(thread, (remote, error, time_ns));
+                None
+            }
+            Change::CallFailed { error } => {
+                let (remote, searched, at_ns) = self.unrouted.remove(&thread)?;
+                // A table without a match says so by EAGAIN, and the call by ENETUNREACH.
+                let is_same =
+                    searched == error || (searched, error) == (libc::EAGAIN, libc::ENETUNREACH);
+                let end = NoRoute::of_error(error).filter(|_| is_same).map(AttemptEnd::NoRoute)?;
+                let waited_ns = Some(time_ns.saturating_sub(at_ns));
+                let local = unspecified(remote);
+                Some(FailedAttempt { process, local, remote, waited_ns, end })
+            }
             Change::Asked { socket } => {
                 if self.pending.len() >= PENDING_MAX {
                     self.pending.clear();
@@ -141,17 +201,64 @@ impl ConnectAttempts {
 /// What a record says; a socket is told by its address in the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Change {
-    Asked { socket: u64 },
-    Failed { socket: u64, ends: [SocketAddr; 2], was_open: bool },
-    Reset { socket: u64 },
+    Asked {
+        socket: u64,
+    },
+    Failed {
+        socket: u64,
+        ends: [SocketAddr; 2],
+        was_open: bool,
+    },
+    Reset {
+        socket: u64,
+    },
+    /// The thread looked for a route to there.
+    Unrouted {
+        remote: SocketAddr,
+        error: i32,
+    },
+    /// Its `connect` failed.
+    CallFailed {
+        error: i32,
+    },
 }
 
-/// Reads the records of one of the two.
+/// The address of a socket that has none yet.
+fn unspecified(like: SocketAddr) -> SocketAddr {
+    match like {
+        SocketAddr::V4(_) => SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0),
+        SocketAddr::V6(_) => SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 0),
+    }
+}
+
+/// Searches that find no route, and calls that fail; `None` where the kernel has none of these
+/// tracepoints, or does not filter them.
+fn routes(place: &Path) -> Option<Set<Decoder>> {
+    let format = |name| format_of(place, name).ok();
+    let call = Decoder::calls(&format(CALLS)?)?;
+    let routes: Vec<Decoder> =
+        ROUTES.iter().filter_map(|(name, is_v4)| Decoder::routes(&format(name)?, *is_v4)).collect();
+    let both = routes.into_iter().chain([call]).collect();
+    Set::open(both, "", ring_size(RING)).ok()
+}
+
+/// Searches for TCP that end with an error, and calls that end with one of [`NoRoute`].
+const SEARCHES_WANTED: &str = "err < 0 && proto == 6";
+const CALLS_WANTED: &str = "ret == -101 || ret == -113 || ret == -13 || ret == -22";
+
+/// Reads the records of one tracepoint.
 #[derive(Clone, Debug)]
 struct Decoder {
     id: u16,
-    socket: Field,
-    changed: Option<Changed>,
+    fields: Fields,
+}
+
+#[derive(Clone, Debug)]
+enum Fields {
+    Changed { socket: Field, changed: Changed },
+    Reset { socket: Field },
+    Route { error: Field, target: Field, port: Field, flags: Field, is_v4: bool },
+    Call { result: Field },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -173,11 +280,27 @@ impl Decoder {
             ipv4: both("saddr", "daddr")?,
             ipv6: both("saddr_v6", "daddr_v6")?,
         };
-        Some(Self { id: format.id, socket: format.field("skaddr")?, changed: Some(changed) })
+        let fields = Fields::Changed { socket: format.field("skaddr")?, changed };
+        Some(Self { id: format.id, fields })
     }
 
     fn resets(format: &Format) -> Option<Self> {
-        Some(Self { id: format.id, socket: format.field("skaddr")?, changed: None })
+        Some(Self { id: format.id, fields: Fields::Reset { socket: format.field("skaddr")? } })
+    }
+
+    fn routes(format: &Format, is_v4: bool) -> Option<Self> {
+        let fields = Fields::Route {
+            error: format.field("err")?,
+            target: format.field("dst")?,
+            port: format.field("dport")?,
+            flags: format.field("common_flags")?,
+            is_v4,
+        };
+        Some(Self { id: format.id, fields })
+    }
+
+    fn calls(format: &Format) -> Option<Self> {
+        Some(Self { id: format.id, fields: Fields::Call { result: format.field("ret")? } })
     }
 }
 
@@ -185,12 +308,8 @@ impl Changed {
     fn ends(&self, record: &[u8]) -> Option<[SocketAddr; 2]> {
         let is_v4 = self.family.number(record)? == IPV4;
         let end = |ipv4: Field, ipv6: Field, port: Field| {
-            let ip = if is_v4 {
-                IpAddr::from(*ipv4.bytes(record)?.first_chunk::<4>()?)
-            } else {
-                IpAddr::from(*ipv6.bytes(record)?.first_chunk::<16>()?)
-            };
-            Some(SocketAddr::new(ip.to_canonical(), u16::try_from(port.number(record)?).ok()?))
+            let ip = address(if is_v4 { ipv4 } else { ipv6 }, is_v4, record)?;
+            Some(SocketAddr::new(ip, u16::try_from(port.number(record)?).ok()?))
         };
         let ([source4, target4], [source6, target6]) = (self.ipv4, self.ipv6);
         let [source_port, target_port] = self.ports;
@@ -205,19 +324,49 @@ impl Decode for Decoder {
         self.id
     }
 
-    fn decode(&self, record: &[u8], _processor: usize) -> Option<Change> {
-        let socket = self.socket.number(record)?;
-        let Some(changed) = &self.changed else { return Some(Change::Reset { socket }) };
-        let [before, after] = changed.states;
-        match (before.number(record)?, after.number(record)?) {
-            (CLOSE, SYN_SENT) => Some(Change::Asked { socket }),
-            (before @ (SYN_SENT | ESTABLISHED), CLOSE) => {
-                let was_open = before == ESTABLISHED;
-                Some(Change::Failed { socket, ends: changed.ends(record)?, was_open })
-            }
-            _ => None,
+    fn filter(&self) -> Option<&str> {
+        match self.fields {
+            Fields::Changed { .. } | Fields::Reset { .. } => None,
+            Fields::Route { .. } => Some(SEARCHES_WANTED),
+            Fields::Call { .. } => Some(CALLS_WANTED),
         }
     }
+
+    fn decode(&self, record: &[u8], _processor: usize) -> Option<Change> {
+        Some(match &self.fields {
+            Fields::Reset { socket } => Change::Reset { socket: socket.number(record)? },
+            Fields::Changed { socket, changed } => {
+                let socket = socket.number(record)?;
+                let [before, after] = changed.states;
+                match (before.number(record)?, after.number(record)?) {
+                    (CLOSE, SYN_SENT) => Change::Asked { socket },
+                    (before @ (SYN_SENT | ESTABLISHED), CLOSE) => {
+                        let was_open = before == ESTABLISHED;
+                        Change::Failed { socket, ends: changed.ends(record)?, was_open }
+                    }
+                    _ => return None,
+                }
+            }
+            // What an answer or a timer looks for is no process's.
+            Fields::Route { flags, .. } if flags.number(record)? & IN_INTERRUPT != 0 => {
+                return None;
+            }
+            Fields::Route { error, target, port, is_v4, .. } => {
+                let ip = address(*target, *is_v4, record)?;
+                let port = u16::try_from(port.number(record)?).ok()?;
+                Change::Unrouted {
+                    remote: SocketAddr::new(ip, port),
+                    error: errno(*error, record)?,
+                }
+            }
+            Fields::Call { result } => Change::CallFailed { error: errno(*result, record)? },
+        })
+    }
+}
+
+/// The number of an error, which the kernel has as a negative one.
+fn errno(field: Field, record: &[u8]) -> Option<i32> {
+    field.signed(record).and_then(i32::checked_neg)
 }
 
 #[cfg(test)]
@@ -253,5 +402,28 @@ mod tests {
         assert_eq!(ends, [(own, AttemptEnd::ResetOpen), (own, AttemptEnd::Reset)]);
         let refused = found.last().unwrap();
         assert!(refused.waited_ns.is_some_and(|ns| ns < 1_000_000_000), "{refused:?}");
+    }
+
+    #[test]
+    fn an_address_that_no_route_leads_to_is_seen_with_who_asked() {
+        let mut attempts = match ConnectAttempts::open() {
+            Ok(attempts) if attempts.routes.is_some() => attempts,
+            Ok(_) => return println!("not run: the kernel has no tracepoints of routes"),
+            Err(error) => return println!("not run: it takes {error}"),
+        };
+        // For documentation (RFC 3849): leads nowhere unless there is a default route.
+        let at: SocketAddr = "[2001:db8::1]:7323".parse().unwrap();
+        match TcpStream::connect(at).map_err(|error| error.raw_os_error()) {
+            Err(Some(libc::ENETUNREACH)) => {}
+            other => return println!("not run: a route leads to {at}: {other:?}"),
+        }
+        let until_ns = crate::perf::monotonic_ns() + 5_000_000_000;
+        let mut found = Vec::new();
+        while found.is_empty() && crate::perf::monotonic_ns() < until_ns {
+            found.extend(attempts.failed());
+            found.retain(|one| one.remote == at);
+        }
+        let ends: Vec<_> = found.iter().map(|one| (one.process, one.end)).collect();
+        assert_eq!(ends, [(std::process::id(), AttemptEnd::NoRoute(NoRoute::None))]);
     }
 }

@@ -66,6 +66,17 @@ impl Field {
         u32::try_from(self.number(record)?).ok()
     }
 
+    /// A number with a sign, of four or eight bytes, where it fits 32 bits.
+    #[expect(clippy::host_endian_bytes, reason = "the kernel of this machine wrote it")]
+    pub(super) fn signed(self, record: &[u8]) -> Option<i32> {
+        let bytes = self.bytes(record)?;
+        match bytes.len() {
+            4 => Some(i32::from_ne_bytes(*bytes.first_chunk()?)),
+            8 => i32::try_from(i64::from_ne_bytes(*bytes.first_chunk()?)).ok(),
+            _ => None,
+        }
+    }
+
     /// Characters up to the first zero.
     pub(super) fn text(self, record: &[u8]) -> Option<&[u8]> {
         self.bytes(record)?.split(|&byte| byte == 0).next()

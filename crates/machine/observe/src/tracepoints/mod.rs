@@ -15,18 +15,20 @@ mod event;
 mod format;
 mod mounted;
 mod not_traced;
+mod openers;
 mod place;
 mod senders;
 mod set;
 
 use std::path::Path;
 
-pub use attempts::{AttemptEnd, ConnectAttempts, FailedAttempt};
+pub use attempts::{AttemptEnd, ConnectAttempts, FailedAttempt, NoRoute};
 pub use event::{BlockRequest, FilePage, Happened, Operation, Purpose, Sync, TraceEvent};
 use event::{Decoder, Kind, Set};
 use format::Format;
 use host::DeviceNumber;
 pub use not_traced::NotTraced;
+pub use openers::{Opened, Openers};
 use place::{format_of, tracefs};
 pub use senders::{Senders, Sent, realtime_ahead_ns};
 pub use set::Traced;

@@ -43,6 +43,11 @@ pub(super) trait Decode {
     type Happened;
     /// The number that stands first in each of them.
     fn id(&self) -> u16;
+    /// Which of them are wanted, in the kernel's words, where that differs from what the others of
+    /// its set are filtered by.
+    fn filter(&self) -> Option<&str> {
+        None
+    }
     /// Of a record behind its header, of a processor by its place among those that are online;
     /// `None` where it is not whole, or says nothing here.
     fn decode(&self, record: &[u8], processor: usize) -> Option<Self::Happened>;
@@ -97,6 +102,7 @@ impl<D: Decode> Set<D> {
                     Err(error) if error.raw_os_error() == Some(libc::ESRCH) => continue,
                     opened => opened.map_err(refused)?,
                 };
+                let filter = decoder.filter().unwrap_or(filter);
                 if !filter.is_empty() {
                     set_filter(&event, filter).map_err(refused)?;
                 }

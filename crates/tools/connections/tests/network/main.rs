@@ -21,7 +21,7 @@ use network::paths::{
 use network::sockets::{
     DatagramSocket, NamespaceLook, Owner, SocketMemory, SynOptions, TcpInfo, TcpSocket, TcpState,
 };
-use observe::tracepoints::{AttemptEnd, FailedAttempt};
+use observe::tracepoints::{AttemptEnd, FailedAttempt, NoRoute};
 
 const SECOND: i64 = 1_000_000_000;
 

@@ -84,6 +84,36 @@ fn connections_that_are_reset_say_how_where_it_is_counted() {
     assert!(attempted(("10.0.0.2:9001", 0, AttemptEnd::ResetOpen), look(0)).is_clean());
 }
 
+#[test]
+fn an_address_without_a_route_is_told_by_the_type_of_the_route() {
+    let look = |_: u32| NamespaceLook::default();
+    let of = |count, why| attempted(("10.9.9.9:7001", count, AttemptEnd::NoRoute(why)), look);
+    let report = of(10, NoRoute::Unreachable);
+    assert_eq!(kinds(&report), ["tcp.no_route"]);
+    let found = &report.findings[0];
+    assert_eq!(found.severity, Severity::Problem);
+    assert_eq!(
+        found.what,
+        "poller (process 7) cannot connect to 10.9.9.9:7001: no route leads there"
+    );
+    let cause = "A route of this machine that contains 10.9.9.9 has the type unreachable.";
+    assert_eq!(found.cause, cause);
+    assert!(of(10, NoRoute::None).findings[0].cause.contains("there is no default route of IPv4"));
+    assert!(of(0, NoRoute::Unreachable).is_clean());
+    // Programs try IPv6 first, also where the machine has none.
+    let served = |number: u32| {
+        let closed = (0..number * 10).map(|index| {
+            let local = format!("10.0.0.1:{}", 40_000 + index);
+            socket(TcpState::TimeWait, 1000 + index, [&*local, "10.0.0.2:443"], None)
+        });
+        NamespaceLook { sockets: closed.collect(), ..NamespaceLook::default() }
+    };
+    let first = ("[2001:db8::7]:443", 10, AttemptEnd::NoRoute(NoRoute::None));
+    let report = attempted(first, served);
+    assert_eq!(kinds(&report), ["tcp.no_route"]);
+    assert!(report.is_clean(), "{report:#?}");
+}
+
 /// A client whose SYNs are answered with packets that it drops.
 fn asking(number: u32, dropped: u64) -> NamespaceLook {
     let ends = ["10.0.0.1:4000", "10.0.0.2:9001"];

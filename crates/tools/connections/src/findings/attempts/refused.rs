@@ -15,14 +15,14 @@ use findings::{Finding, Remedy, Severity};
 /// Fewer are no finding, nor is less than one a second.
 const COUNT_MIN: u64 = 10;
 /// So many a second stop a program rather than cost it something.
-const OFTEN_HZ: u64 = 5;
+pub(super) const OFTEN_HZ: u64 = 5;
 
-fn is_often(machine: &Machine<'_>, count: u64, times: u64) -> bool {
+pub(super) fn is_often(machine: &Machine<'_>, count: u64, times: u64) -> bool {
     let seconds = (machine.watch.ns_positive() / 1_000_000_000).max(1);
     count >= COUNT_MIN && count >= seconds.saturating_mul(times)
 }
 
-fn whom(place: &Place<'_>) -> String {
+pub(super) fn whom(place: &Place<'_>) -> String {
     let askers = place.askers();
     if askers.is_empty() {
         "a process that had asked before".to_owned()
@@ -69,7 +69,7 @@ pub(super) fn finding(
 }
 
 /// The same port at an address of the other family, where connections were opened meanwhile.
-fn answers_instead(
+pub(super) fn answers_instead(
     places: &Places<'_>,
     (inode, remote): (u64, SocketAddr),
     count: u64,
