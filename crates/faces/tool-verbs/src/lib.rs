@@ -1,10 +1,11 @@
 //! The verbs that look at disks, connections and this machine: qualify, diagnose, top, trace,
-//! bench, replay and prove; and the doors for programs that know other recorders: extcap, stenoread
-//! and stenocurl. Each has a module with its flags and its run.
+//! bench, replay and prove; the doors for programs that know other recorders: extcap, stenoread and
+//! stenocurl; and fields, which looks at nothing. Each has a module with its flags and its run.
 
 pub mod bench;
 pub mod diagnose;
 pub mod extcap;
+pub mod fields;
 pub mod prove;
 pub mod qualify;
 pub mod replay;

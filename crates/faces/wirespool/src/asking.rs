@@ -4,12 +4,13 @@
 use std::ffi::OsString;
 
 use clap::Subcommand;
+use tool_verbs::fields;
 
 #[cfg(not(feature = "sql"))]
 use crate::failure::Usage;
 #[cfg(feature = "sql")]
 use crate::sql;
-use crate::{extract, fields, find, fleet, tag};
+use crate::{extract, find, fleet, tag};
 
 use crate::failure::Outcome;
 

@@ -14,7 +14,6 @@ mod demo;
 mod evidence;
 mod extract;
 mod families;
-mod fields;
 mod find;
 mod fleet;
 mod generate;

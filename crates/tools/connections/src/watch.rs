@@ -252,8 +252,8 @@ impl Track {
     }
 }
 
-/// Looks at once, then every `interval_ns`, and when `duration_ns` are over, unless `go_on` says no;
-/// `go_on` is asked before every look and at least ten times a second.
+/// Looks at once, then every `interval_ns`, and when `duration_ns` are over, unless `go_on` says
+/// no; `go_on` is asked before every look and at least ten times a second.
 ///
 /// # Errors
 ///

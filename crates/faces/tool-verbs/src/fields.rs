@@ -15,13 +15,14 @@ Examples:
   wirespool fields
   wirespool fields | grep dns
   wirespool fields --json | jq '.[] | select(.kind == \"size\")'")]
-pub(crate) struct Flags {
+pub struct Flags {
     /// A JSON array of objects with name, aliases, kind and meaning
     #[arg(long)]
     json: bool,
 }
 
-pub(crate) fn run(flags: &Flags) -> Outcome {
+/// Prints them.
+pub fn run(flags: &Flags) -> Outcome {
     let fields = &*query::FIELDS;
     stdout::print(&if flags.json {
         session_view::fields_json(fields)
