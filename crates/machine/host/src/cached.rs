@@ -6,7 +6,7 @@ use core::ptr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat, fstat, openat};
+use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat, fstat, fstatfs, openat};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use units::number::real;
@@ -15,6 +15,8 @@ use crate::Error;
 
 /// `cachestat(2)`, Linux 6.5: one number on all architectures.
 const CACHESTAT: libc::c_long = 451;
+/// `OVERLAYFS_SUPER_MAGIC` of linux/magic.h: the root of most containers.
+const OVERLAYFS: i64 = 0x794c_7630;
 /// Bytes that are mapped at a time: a multiple of every page size.
 const WINDOW_BYTES: u64 = 1 << 30;
 
@@ -57,8 +59,12 @@ pub fn cached_share(path: &Path) -> Result<Option<f64>, Error> {
 }
 
 /// Pages as `cachestat(2)` counts them. `None` where there is none, where a sandbox refuses what it
-/// does not know, and of huge pages.
+/// does not know, of huge pages, and on overlayfs: the pages are those of the file below, and 0 is
+/// what it counts of this one.
 fn statistics(file: &OwnedFd) -> Option<u64> {
+    if fstatfs(file).ok()?.f_type == OVERLAYFS {
+        return None;
+    }
     let (range, mut found) = (Range { offset: 0, length: 0 }, Pages::default());
     // SAFETY: the kernel reads one `struct cachestat_range` and writes one `struct cachestat`,
     // which these are; the descriptor is open.

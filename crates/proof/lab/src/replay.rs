@@ -212,7 +212,6 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    #[expect(clippy::disallowed_methods, reason = "a tool makes folders")]
     fn new(replay: &Replay<'a>, number: usize) -> Result<Self> {
         let folder = replay.folder.join(number.to_string());
         fs::create_dir_all(&folder)?;

@@ -23,14 +23,26 @@ pub(crate) fn folder_on_disk() -> TempDir {
 /// The same on a block device; `None`, with the reason, where the file system has none of its own,
 /// as the root of a container has not.
 pub(crate) fn folder_on_block_device() -> Option<TempDir> {
-    const WITHOUT: [(i64, &str); 2] = [(0x794c_7630, "overlayfs"), (0x0102_1994, "tmpfs")];
+    const TMPFS: i64 = 0x0102_1994;
     let folder = folder_on_disk();
-    let magic = rustix::fs::statfs(folder.path()).unwrap().f_type;
-    let Some((_, name)) = WITHOUT.iter().find(|(known, _)| *known == magic) else {
-        return Some(folder);
-    };
-    println!("not run: the folder of the build is on {name}, not on a block device");
-    None
+    let is_without = [OVERLAYFS, TMPFS].contains(&file_system(folder.path()));
+    if is_without {
+        println!("not run: the folder of the build is on no block device");
+    }
+    Some(folder).filter(|_| !is_without)
+}
+
+/// The root of most containers.
+const OVERLAYFS: i64 = 0x794c_7630;
+
+/// Whether a file lies on overlayfs, which hands out files of other file systems.
+pub(crate) fn is_on_overlayfs(path: &Path) -> bool {
+    file_system(path) == OVERLAYFS
+}
+
+/// Its number in linux/magic.h.
+fn file_system(path: &Path) -> i64 {
+    rustix::fs::statfs(path).unwrap().f_type
 }
 
 /// What a run said.

@@ -4,13 +4,14 @@
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::fs::FileTypeExt as _;
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 
 use serde_json::Value;
 
 use super::{Served, large, send, until};
-use crate::machine::{Ran, Volume, run};
+use crate::machine::{Ran, Volume, is_on_overlayfs, run};
 
 /// A service with an audit in the folder of its volume.
 fn audited(volume: Volume, flags: &[&str]) -> (Served, String) {
@@ -311,6 +312,9 @@ fn what_cannot_be_put_down_is_not_answered() {
 #[test]
 fn a_file_that_is_made_unchangeable_while_it_is_open_has_requests_refused() {
     let (served, file) = audited(Volume::recorded(), &[]);
+    if is_on_overlayfs(Path::new(&file)) {
+        return println!("not run: on overlayfs an open file is written to all the same");
+    }
     let token = served.token("anna", "sessions");
     served.get("/api/v1/whoami", &token).ok();
     let chattr = |flag: &str| {
