@@ -16,8 +16,10 @@ use crate::windows::Windows;
 
 /// The column that says whether further rows follow.
 pub(crate) const CONTINUES: &str = "continues";
-/// The columns of addresses, which cost more than all others.
-const ADDRESSES: [&str; 2] = ["orig_ip", "resp_ip"];
+/// What names sessions, in pairs: the columns that cost most, of which only those decide whether a
+/// row is wanted that a query asks for.
+const NAMES_OF_SESSIONS: [[&str; 2]; 3] =
+    [["orig_ip", "resp_ip"], ["orig_port", "resp_port"], ["vlan", "vlan_inner"]];
 /// The column that says whether packets are still there: without it no row is shown.
 pub(crate) const PIECES: &str = "piece_sequences";
 
@@ -73,12 +75,14 @@ fn may_name(question: Question<'_>, stripes: &RangeInclusive<StripeId>) -> bool 
     question.named.is_none_or(|named| stripes.contains(&named.segment))
 }
 
-/// These columns, without addresses that the query does not ask for. It asks for both or none: a
-/// row may have been seen from the other side.
-fn without_addresses<'c>(mut columns: Vec<&'c str>, query: &Query) -> Vec<&'c str> {
+/// These columns, without ends and VLANs that the query does not ask for. It asks for both of a
+/// pair or none: a row may have been seen from the other side.
+fn without_ends<'c>(mut columns: Vec<&'c str>, query: &Query) -> Vec<&'c str> {
     let asked = query.columns();
-    if !ADDRESSES.iter().any(|address| asked.contains(address)) {
-        columns.retain(|column| !ADDRESSES.contains(column));
+    for pair in NAMES_OF_SESSIONS {
+        if !pair.iter().any(|column| asked.contains(column)) {
+            columns.retain(|column| !pair.contains(column));
+        }
     }
     columns
 }
@@ -174,14 +178,12 @@ impl Wanted<'_> {
         match self {
             Self::Query(query) => query.columns(),
             Self::Look(look) => of_sessions(look.query),
-            Self::Backwards(question) => {
-                without_addresses(of_sessions(question.query), question.query)
-            }
+            Self::Backwards(question) => without_ends(of_sessions(question.query), question.query),
             Self::Candidates(candidates) if candidates.are_of_known() => {
                 of_sessions(candidates.question.query)
             }
             Self::Candidates(Candidates { question: Question { query, .. }, .. }) => {
-                without_addresses(of_sessions(query), query)
+                without_ends(of_sessions(query), query)
             }
             Self::Sessions(_) => Identity::COLUMNS.to_vec(),
             Self::Rows(_) | Self::Windows(_) => vec!["proto"],
