@@ -480,7 +480,9 @@ impl Watched {
 
 /// Asks programs to end, and waits for them; how many failed or had to be killed.
 fn end(mut watched: Vec<Watched>, plan: &Plan) -> u64 {
-    watched.iter().for_each(|it| it.state.interrupt());
+    for it in &watched {
+        it.state.interrupt();
+    }
     let until_ns = SystemClock.boottime_ns().saturating_add(units::nanos(PATIENCE));
     let mut failed = 0;
     loop {

@@ -444,7 +444,9 @@ fn the_first_process_of_a_container_leaves_no_zombie() {
         let orphans: Vec<u32> = own.iter().flat_map(|pid| children(*pid)).collect();
         let of_orphans: Vec<u32> = orphans.iter().flat_map(|pid| children(*pid)).collect();
         assert!(!orphans.is_empty());
-        own.iter().for_each(|pid| signal("-KILL", *pid));
+        for pid in &own {
+            signal("-KILL", *pid);
+        }
         it.lines.hear_all(&both, PATIENCE);
         let all = [own, orphans, of_orphans].concat();
         until("what has ended is gone", || !all.iter().any(is_zombie));
