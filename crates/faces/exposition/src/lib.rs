@@ -313,9 +313,9 @@ impl Page {
         for (name, help, value) in counters {
             self.add((name, "counter", help), &[], value);
         }
-        const REFUSED: &str = "Requests beyond the room in the queue";
+        let refused = "Requests beyond the room in the queue";
         for (room, count) in counts.refused {
-            let of = ("wirespool_queue_refused_total", "counter", REFUSED);
+            let of = ("wirespool_queue_refused_total", "counter", refused);
             self.add(of, &[("room", room)], real(count));
         }
         if let Some(lines) = counts.audit_lines {

@@ -115,7 +115,7 @@ impl Queue {
     /// Hands all places out that somebody waits for and may have.
     fn hand_out(&self) {
         loop {
-            let next = self.lock().next();
+            let next = self.lock().grant();
             let Some((name, waiter)) = next else { break };
             // Where who waited has left, it is given back here, without the lock.
             drop(waiter.send(Place { queue: self.clone(), name }));

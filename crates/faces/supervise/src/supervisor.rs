@@ -5,8 +5,9 @@
 //! delays: an interface or a disk that is back is used at once, and a failed start costs
 //! milliseconds. Who may be stopped waits longer each time that it ends at once, up to 5 s. A
 //! program with wrong words (exit code 2) is not started again until they change. A recorder is
-//! never stopped to give it new words: it gets them when it is started the next time. Others are;
-//! one that fails with its new words gets those before back.
+//! never stopped to give it new words, or a new version: a second one with those takes its work
+//! over, and it ends when that has everything. Where the second one fails, the first one goes on.
+//! Others are stopped; one that fails with its new words gets those before back.
 //!
 //! A recorder whose supervisor was killed goes on. The next supervisor takes it over instead of
 //! starting a second one, which would get nothing: neither a packet nor its time is lost by that.
@@ -51,6 +52,10 @@ pub struct Plan {
     pub may_stop: fn(&Job) -> bool,
     /// The process that does a job which may not be stopped, whoever has started it.
     pub doing: fn(&Job) -> Option<u32>,
+    /// Whether a recorder with other words for these keys can take over from the one that runs.
+    pub may_hand_over: fn(&[String]) -> bool,
+    /// The word by which it does.
+    pub takes_over: &'static str,
     /// A socket for the jobs that may be stopped: who connects while none of them runs waits.
     pub listener: Option<HandedListener>,
     /// What those that may be stopped are given besides, behind the verb.
@@ -137,6 +142,14 @@ enum State {
         process: Adopted,
         since_ns: i64,
     },
+    /// What runs goes on until the new one has its work.
+    HandsOver {
+        old: Box<State>,
+        new: Daemon,
+        /// What the new one was started with.
+        job: Box<Job>,
+        since_ns: i64,
+    },
     StartsAt(i64),
     /// Its words are wrong.
     Waits,
@@ -162,7 +175,7 @@ impl All<'_> {
         for watched in &mut self.watched {
             watched.look(self.plan, now_ns);
         }
-        let own: Vec<u32> = self.watched.iter().filter_map(|it| it.state.id()).collect();
+        let own: Vec<u32> = self.watched.iter().flat_map(|it| it.state.ids()).collect();
         host::reap_orphans(&own);
     }
 
@@ -193,6 +206,9 @@ impl All<'_> {
                 true
             };
         }
+        for watched in &mut self.watched {
+            changed |= watched.renew(plan);
+        }
         if !changed {
             plan.say("the configuration was read again: nothing is new");
         }
@@ -218,6 +234,7 @@ impl Watched {
                     self.starts_again(lived_ns, plan, now_ns);
                 }
             }
+            State::HandsOver { .. } => self.look_at_both(plan, now_ns),
             State::StartsAt(at_ns) if now_ns >= *at_ns => self.start(plan, now_ns),
             State::StartsAt(_) | State::Waits => {}
         }
@@ -287,6 +304,77 @@ impl Watched {
         }
     }
 
+    /// Starts a program beside the one that runs, which is to take over from that.
+    fn hand_over(&mut self, plan: &Plan, now_ns: i64) -> Result<(), host::Error> {
+        let mut words: Vec<OsString> = self.job.words().into_iter().map(OsString::from).collect();
+        words.insert(words.len().min(1), OsString::from(plan.takes_over));
+        let new = Daemon::start(&plan.program, &words, Some(&self.job.name))?;
+        plan.say(&format!("{}: process {} takes over", self.job.name, new.id()));
+        let old = core::mem::replace(&mut self.state, State::Waits);
+        let job = Box::new(self.job.clone());
+        self.state = State::HandsOver { old: Box::new(old), new, job, since_ns: now_ns };
+        Ok(())
+    }
+
+    /// One takes over from the other, or fails to.
+    fn look_at_both(&mut self, plan: &Plan, now_ns: i64) {
+        let state = core::mem::replace(&mut self.state, State::Waits);
+        let State::HandsOver { mut old, mut new, job, since_ns } = state else {
+            self.state = state;
+            return;
+        };
+        let exit = new.ended().unwrap_or(None);
+        match (old.ended(), exit) {
+            (None, None) => self.state = State::HandsOver { old, new, job, since_ns },
+            (Some(_), None) => {
+                self.started_with = (*job != self.job).then_some(*job);
+                self.state = State::Runs { daemon: new, since_ns };
+            }
+            (None, Some(_)) => {
+                plan.say(&format!(
+                    "{}: process {} did not take over, and the one that runs goes on as it is; its \
+                     new keys count once it is started again, which stops it for a moment: kill \
+                     -INT {}",
+                    self.job.name,
+                    new.id(),
+                    old.ids().first().copied().unwrap_or_default()
+                ));
+                self.state = *old;
+            }
+            (Some(_), Some(exit)) => {
+                let lived_ns = now_ns.saturating_sub(since_ns);
+                self.started_with = None;
+                self.has_ended(exit, lived_ns, plan, now_ns);
+            }
+        }
+    }
+
+    /// Whether the program that runs was replaced by another version.
+    fn is_outdated(&self, plan: &Plan) -> bool {
+        let runs = matches!(self.state, State::Runs { .. } | State::Adopted { .. });
+        let Some(id) = self.state.ids().first().copied().filter(|_| runs) else { return false };
+        let running = host::program_mark(format!("/proc/{id}/exe").as_ref());
+        running.zip(host::program_mark(&plan.program)).is_some_and(|(old, new)| old != new)
+    }
+
+    /// Has a program of the new version take over, or started, where the file was replaced.
+    fn renew(&mut self, plan: &Plan) -> bool {
+        let is_outdated = self.is_outdated(plan);
+        match &self.state {
+            _ if !is_outdated => {}
+            State::Runs { daemon, .. } if (plan.may_stop)(&self.job) => {
+                plan.say(&format!("{}: started again as a new version", self.job.name));
+                daemon.interrupt();
+            }
+            _ => {
+                if let Err(error) = self.hand_over(plan, SystemClock.boottime_ns()) {
+                    plan.say(&format!("{}: no new version is started: {error}", self.job.name));
+                }
+            }
+        }
+        is_outdated
+    }
+
     fn has_ended(&mut self, exit: Exit, lived_ns: i64, plan: &Plan, now_ns: i64) {
         let how = match exit {
             Exit::Code(code) => format!("ended after {} with exit code {code}", duration(lived_ns)),
@@ -342,13 +430,20 @@ impl Watched {
 
     /// Takes other words over; whether there are any.
     fn change(&mut self, job: Job, plan: &Plan) -> bool {
-        let before = self.started_with.as_ref().unwrap_or(&self.job);
+        let before = match &self.state {
+            State::HandsOver { job, .. } => job,
+            _ => self.started_with.as_ref().unwrap_or(&self.job),
+        };
         let changes = before.changes(&job);
         let is_new = job.words() != self.job.words();
         let name = job.name.clone();
         let may_stop = (plan.may_stop)(&job);
         if changes.is_empty() {
-            (self.job, self.started_with) = (job, None);
+            self.job = job;
+            // Of one that hands over it is what it goes back to.
+            if !matches!(self.state, State::HandsOver { .. }) {
+                self.started_with = None;
+            }
             return is_new;
         }
         let old = core::mem::replace(&mut self.job, job);
@@ -362,12 +457,19 @@ impl Watched {
                     self.before = Some(Before { job: old, is_tried: false });
                 }
             }
-            State::Runs { .. } | State::Adopted { .. } => {
+            State::Runs { .. } | State::Adopted { .. } if (plan.may_hand_over)(&changes) => {
+                plan.say(&format!("{name}: {keys} changed"));
+                self.started_with.get_or_insert(old);
+                if let Err(error) = self.hand_over(plan, SystemClock.boottime_ns()) {
+                    plan.say(&format!("{name}: none with the new keys is started: {error}"));
+                }
+            }
+            State::Runs { .. } | State::Adopted { .. } | State::HandsOver { .. } => {
                 self.started_with.get_or_insert(old);
                 plan.say(&format!(
                     "{name}: {keys} changed; that counts once it is started again, which stops it \
                      for a moment: kill -INT {}",
-                    self.state.id().unwrap_or_default()
+                    self.state.ids().last().copied().unwrap_or_default()
                 ));
             }
             State::StartsAt(_) | State::Waits => self.state = State::StartsAt(i64::MIN),
@@ -378,7 +480,9 @@ impl Watched {
 
 /// Asks programs to end, and waits for them; how many failed or had to be killed.
 fn end(mut watched: Vec<Watched>, plan: &Plan) -> u64 {
-    watched.iter().for_each(|it| it.state.interrupt());
+    for it in &watched {
+        it.state.interrupt();
+    }
     let until_ns = SystemClock.boottime_ns().saturating_add(units::nanos(PATIENCE));
     let mut failed = 0;
     loop {
@@ -405,11 +509,13 @@ fn end(mut watched: Vec<Watched>, plan: &Plan) -> u64 {
 }
 
 impl State {
-    fn id(&self) -> Option<u32> {
+    /// The processes, the one that does the work first.
+    fn ids(&self) -> Vec<u32> {
         match self {
-            Self::Runs { daemon, .. } => Some(daemon.id()),
-            Self::Adopted { process, .. } => Some(process.id()),
-            Self::StartsAt(_) | Self::Waits => None,
+            Self::Runs { daemon, .. } => vec![daemon.id()],
+            Self::Adopted { process, .. } => vec![process.id()],
+            Self::HandsOver { old, new, .. } => [old.ids(), vec![new.id()]].concat(),
+            Self::StartsAt(_) | Self::Waits => Vec::new(),
         }
     }
 
@@ -417,6 +523,10 @@ impl State {
         match self {
             Self::Runs { daemon, .. } => daemon.interrupt(),
             Self::Adopted { process, .. } => process.interrupt(),
+            Self::HandsOver { old, new, .. } => {
+                new.interrupt();
+                old.interrupt();
+            }
             Self::StartsAt(_) | Self::Waits => {}
         }
     }
@@ -425,6 +535,10 @@ impl State {
         match self {
             Self::Runs { daemon, .. } => daemon.kill(),
             Self::Adopted { process, .. } => process.kill(),
+            Self::HandsOver { old, new, .. } => {
+                new.kill();
+                old.kill();
+            }
             Self::StartsAt(_) | Self::Waits => {}
         }
     }
@@ -432,17 +546,25 @@ impl State {
     /// Whether it failed, where it has ended.
     fn ended(&mut self) -> Option<bool> {
         match self {
-            Self::Runs { daemon, .. } => match daemon.ended() {
-                Ok(None) => None,
-                Ok(Some(exit)) => {
-                    Some(exit == Exit::Code(NEGATIVE) || matches!(exit, Exit::Signal(_)))
-                }
-                // It is not ours to wait for.
-                Err(_) => Some(true),
-            },
+            Self::Runs { daemon, .. } => has_failed(daemon),
             // What it said at its end is in its own log alone.
             Self::Adopted { process, .. } => process.has_ended().then_some(false),
+            Self::HandsOver { old, new, .. } => {
+                old.ended().zip(has_failed(new)).map(|(old, new)| old || new)
+            }
             Self::StartsAt(_) | Self::Waits => Some(false),
         }
+    }
+}
+
+/// Whether it failed, where it has ended.
+fn has_failed(daemon: &mut Daemon) -> Option<bool> {
+    match daemon.ended() {
+        Ok(exit) => exit.map(|exit| match exit {
+            Exit::Code(code) => code == NEGATIVE,
+            Exit::Signal(_) => true,
+        }),
+        // It is not ours to wait for.
+        Err(_) => Some(true),
     }
 }

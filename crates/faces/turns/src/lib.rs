@@ -6,7 +6,7 @@
 //! who has fewer in it.
 //!
 //! Memory is bounded by the places and the queue: who neither has a place nor waits is forgotten.
-//! No clock and no thread here: the caller locks, and hands over the places that [`Turns::next`]
+//! No clock and no thread here: the caller locks, and hands over the places that [`Turns::grant`]
 //! gives. Called by `server`.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -113,7 +113,7 @@ impl<W> Turns<W> {
         self.refusals
     }
 
-    /// Puts `waiter` into the queue of `name`. [`Self::next`] gives it a place, at once if one is
+    /// Puts `waiter` into the queue of `name`. [`Self::grant`] gives it a place, at once if one is
     /// free. Also the waiter that was pushed out for it, if there is one.
     ///
     /// # Errors
@@ -142,7 +142,7 @@ impl<W> Turns<W> {
     }
 
     /// Who gets a free place, if somebody waits who may have it: [`Self::end`] gives it back.
-    pub fn next(&mut self) -> Option<(String, W)> {
+    pub fn grant(&mut self) -> Option<(String, W)> {
         if self.running >= self.limits.running {
             return None;
         }
@@ -209,7 +209,7 @@ mod tests {
 
     /// Who has got places by now.
     fn granted(turns: &mut Turns<usize>) -> Vec<String> {
-        core::iter::from_fn(|| turns.next()).map(|(name, _)| name).collect()
+        core::iter::from_fn(|| turns.grant()).map(|(name, _)| name).collect()
     }
 
     #[test]

@@ -6,14 +6,16 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use ::record::{Control, Progress};
-use host::{ControlSocket, SystemClock, ask, control_sockets};
-use units::{Clock, Sleep};
+use ::record::{Control, Progress, TakeOver};
+use host::{Adopted, ControlSocket, SystemClock, ask, control_sockets};
+use units::{Clock, Sleep, Timestamp};
 
 use crate::progress::say;
 
 const STATUS: &str = "status";
 const SYNC: &str = "sync";
+/// Answered with a time in nanoseconds, or with nothing.
+const HAND_OVER: &str = "hand-over";
 const DONE: &str = "done";
 const LATE: &str = "late";
 
@@ -23,6 +25,10 @@ const SYNC_PATIENCE: Duration = Duration::from_secs(2);
 const MARGIN: Duration = Duration::from_secs(1);
 /// Each time some rows are written that might have been shared: not more often than this.
 const BETWEEN_SYNCS_NS: i64 = 100_000_000;
+/// A recorder that hands over flushes what it took to disks that may be slow.
+const END_PATIENCE: Duration = Duration::from_mins(1);
+/// Between two looks whether it has ended: packets wait meanwhile.
+const BETWEEN_LOOKS_NS: i64 = 2_000_000;
 /// Between two questions to one that does not answer yet.
 const BETWEEN_ASKS_NS: i64 = 50_000_000;
 
@@ -62,6 +68,10 @@ impl Answering {
                     state.as_ref().map(going).unwrap_or_default()
                 }
                 SYNC => sync(&control, &next_sync_ns),
+                HAND_OVER => {
+                    let at = control.hand_over(&SystemClock);
+                    at.map(|at| at.0.to_string()).unwrap_or_default()
+                }
                 _ => String::new(),
             };
             socket.serve(&answer, &|| ends.load(Ordering::Relaxed));
@@ -96,6 +106,38 @@ fn sync(control: &Control, next_ns: &AtomicI64) -> String {
     let is_done = control.sync(SYNC_PATIENCE);
     next_ns.fetch_max(SystemClock.boottime_ns() + BETWEEN_SYNCS_NS, Ordering::Relaxed);
     (if is_done { DONE } else { LATE }).to_owned()
+}
+
+/// Takes the interfaces over from the recorder of a volume, if one runs.
+pub fn take_over(volume: PathBuf, members: Vec<PathBuf>) -> TakeOver {
+    TakeOver::new(move || {
+        let Some(socket) = socket_of(&volume, &members) else { return Ok(None) };
+        let process = host::answering_process(&socket).and_then(Adopted::watch);
+        let Some(process) = process else { return Ok(None) };
+        let answer = ask(&socket, HAND_OVER, SYNC_PATIENCE + MARGIN);
+        let answer = answer.map_err(|error| crate::failure::line(&error.into()))?;
+        let from = answer.and_then(|answer| answer.parse().ok()).map(Timestamp);
+        let number = process.id();
+        let refused = || {
+            format!(
+                "process {number} does not hand over: it is of an older version, records by AF_XDP \
+                 or with the adapter's time, or hands over already"
+            )
+        };
+        let from = from.ok_or_else(refused)?;
+        let until_ns = SystemClock.boottime_ns().saturating_add(units::nanos(END_PATIENCE));
+        while !process.has_ended() {
+            let now_ns = SystemClock.boottime_ns();
+            if now_ns >= until_ns {
+                return Err(format!(
+                    "process {number} did not end within {} s",
+                    END_PATIENCE.as_secs()
+                ));
+            }
+            SystemClock.sleep_until(now_ns.saturating_add(BETWEEN_LOOKS_NS));
+        }
+        Ok(Some(from))
+    })
 }
 
 /// The name of a volume's socket; `None` where it cannot be opened.

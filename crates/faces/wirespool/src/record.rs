@@ -18,7 +18,7 @@ use session::Config;
 use crate::arguments::{self, Cpus, cpus};
 use crate::failure::{Outcome, Usage, Verdict, of_hold, of_record};
 use crate::progress::{Progress, say, say_lines};
-use crate::recorder::Answering;
+use crate::recorder::{self, Answering};
 use crate::{any, confinement, evidence, stdout, workers};
 
 /// Record packets into a volume.
@@ -81,6 +81,10 @@ pub(crate) struct Flags {
     /// Name of the recording, which inspect lists
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
+    /// Take over from the recorder of this volume that runs, without a gap: it goes on until this
+    /// one sees the same packets, and ends. For packet sockets with the kernel's time
+    #[arg(long, conflicts_with = "read")]
+    take_over: bool,
     /// Where index files are cached, best on a fast disk
     #[arg(long, value_name = "DIR")]
     index_dir: Option<PathBuf>,
@@ -474,7 +478,12 @@ pub(crate) fn run(mut flags: Flags) -> Outcome {
     let json = flags.json;
     let (hold, vlan_in_key) = (flags.standing.clone(), flags.vlan_in_key);
     let (is_confined, hold_dir) = (!flags.no_sandbox, flags.standing.hold_dir.clone());
+    let takes_over = flags.take_over;
     let mut options = options(flags)?;
+    if takes_over {
+        let (volume, members) = (options.volume.clone(), options.members.clone());
+        options.take_over = Some(recorder::take_over(volume, members));
+    }
     if is_confined {
         // Before anything is opened: it has nothing that a child should not have.
         let launcher = Arc::new(confinement::launcher(&options)?);

@@ -12,8 +12,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use crate::SPEAKS_AS;
 use crate::processes::Stat;
 
-/// A process that another one has started, and who that was has ended. It is not ended with this
-/// value. How it ends is not known: only who has started it hears that.
+/// A process that another one has started, such as a supervisor that has ended. It is not ended
+/// with this value. How it ends is not known: only who has started it hears that.
 #[derive(Debug)]
 pub struct Adopted {
     process: u32,
@@ -21,13 +21,17 @@ pub struct Adopted {
 }
 
 impl Adopted {
+    /// Watches a process until it ends; `None` where there is none of this number.
+    pub fn watch(process: u32) -> Option<Self> {
+        let pid = Pid::from_raw(i32::try_from(process).ok()?)?;
+        Some(Self { process, pidfd: pidfd_open(pid, PidfdFlags::empty()).ok()? })
+    }
+
     /// Takes over a process that a supervisor has started by this name
     /// ([`Daemon::start`](crate::Daemon::start)), if that supervisor is there no more.
     pub fn take_over(process: u32, name: &str) -> Option<Self> {
-        let pid = Pid::from_raw(i32::try_from(process).ok()?)?;
-        let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
         // What is read of it is of the process that the descriptor is of, if that has not ended.
-        let adopted = Self { process, pidfd };
+        let adopted = Self::watch(process)?;
         let is_left = is_started_as(process, name) && !has_supervisor(process);
         (is_left && !adopted.has_ended()).then_some(adopted)
     }

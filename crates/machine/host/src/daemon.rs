@@ -1,6 +1,7 @@
 //! A program that goes on without us: recorders under a supervisor that may end.
 
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -103,6 +104,13 @@ impl Daemon {
     pub fn kill(&self) {
         kill_process(Pid::from_child(&self.child), Signal::KILL).unwrap_or_default();
     }
+}
+
+/// Which program lies at a path, or is run by a process (`/proc/PID/exe`, also where its file was
+/// replaced since): its inode and the time of its last change.
+pub fn program_mark(path: &Path) -> Option<(u64, i64, i64)> {
+    let found = std::fs::metadata(path).ok()?;
+    Some((found.ino(), found.mtime(), found.mtime_nsec()))
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ pub use control::{
     ControlSocket, SYSTEM_FOLDER, answering_process, ask, control_sockets, make_system_folder,
 };
 pub use credential::open_credential;
-pub use daemon::{Daemon, Exit, SPEAKS_AS};
+pub use daemon::{Daemon, Exit, SPEAKS_AS, program_mark};
 pub use device_number::DeviceNumber;
 pub use directory::{Directory, Locked, OpenFile, default_cache_directory};
 pub use duplex::{Duplex, Heard};

@@ -9,9 +9,11 @@
 use core::time::Duration;
 
 use format::head::StripeId;
+use selection::AHEAD;
 use stage::Watched;
 use stage::sync::Arc;
 use stage::sync::atomic::{AtomicU64, Ordering};
+use units::{Clock, Timestamp};
 
 /// A handle on one recording; clones share it.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +27,13 @@ struct Shared {
     asked: AtomicU64,
     /// The newest one that was answered.
     answered: Watched<u64>,
+    /// See [`Control::hand_over`]: 0 where that cannot be, [`NEVER`] where it was not asked for,
+    /// else the time in nanoseconds.
+    until: AtomicU64,
 }
+
+/// No other recorder has asked for the interfaces.
+const NEVER: u64 = u64::MAX;
 
 impl Control {
     /// Makes everything durable that has been taken so far, and waits until readers of the volume
@@ -34,6 +42,30 @@ impl Control {
         let number = self.shared.asked.fetch_add(1, Ordering::Relaxed) + 1;
         let is_answered = |answered: &u64| *answered >= number;
         self.shared.answered.wait("an answer to a question", patience, is_answered)
+    }
+
+    /// Another process stores what the interfaces give from a time on, which is told: this
+    /// recording reads on for a moment, and ends. `None` where its packets cannot be divided by
+    /// their times.
+    pub fn hand_over(&self, clock: &dyn Clock) -> Option<Timestamp> {
+        let ahead = clock.realtime().plus_nanos(units::nanos(AHEAD));
+        let wanted = u64::try_from(ahead.0).ok()?;
+        // The first one who asks has them.
+        let set = |until: u64| (until == NEVER).then_some(wanted);
+        let set = self.shared.until.fetch_update(Ordering::Relaxed, Ordering::Relaxed, set);
+        set.ok().map(|_| ahead)
+    }
+
+    /// From now on it can hand over.
+    pub(crate) fn may_hand_over(&self) {
+        self.shared.until.store(NEVER, Ordering::Relaxed);
+    }
+
+    /// Up to when packets are to be stored, if another process stores the later ones.
+    #[inline]
+    pub(crate) fn until(&self) -> Option<Timestamp> {
+        let until = self.shared.until.load(Ordering::Relaxed);
+        i64::try_from(until).ok().filter(|until| *until > 0).map(Timestamp)
     }
 
     /// Number of the newest question.

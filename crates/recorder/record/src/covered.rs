@@ -7,6 +7,7 @@
 
 use core::ops::Range;
 
+use events::ClockWatch;
 use format::head::StripeId;
 use format::recorded::{Earlier, Recorded, RecordedClock};
 use units::{Clock, Timestamp};
@@ -14,7 +15,6 @@ use units::{Clock, Timestamp};
 use crate::claim::Claim;
 use crate::ledger::Ledger;
 use crate::options::Input;
-use crate::stamping::ClockWatch;
 
 /// A clock that falls back by more than this begins another stretch: packets after it have times
 /// that were claimed before.

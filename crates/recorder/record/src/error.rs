@@ -60,6 +60,9 @@ pub enum Error {
         /// Processors that the process may use.
         allowed: Vec<usize>,
     },
+    /// The recorder that runs does not hand its interfaces over.
+    #[error("cannot take over from the recorder that runs: {0}")]
+    TakeOver(String),
     /// A thread could not be started.
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),

@@ -7,8 +7,10 @@ use core::time::Duration;
 
 use capture::{Next, Source};
 use events::{EventKind, Events};
+use selection::{BEHIND, Share};
 use units::{Clock, Timestamp};
 
+use crate::control::Control;
 use crate::intake::{Intake, WriterGone};
 use crate::report::keep_notes;
 
@@ -40,6 +42,10 @@ pub(crate) struct Feed<'a> {
     wait: Duration,
     looked_ns: i64,
     events: Events,
+    /// Earlier packets are those of the recorder before; and who may say that later ones are those
+    /// of the next.
+    from: Timestamp,
+    control: Control,
 }
 
 impl<'a> Feed<'a> {
@@ -47,7 +53,7 @@ impl<'a> Feed<'a> {
         intake: Intake<'a>,
         clock: &'a dyn Clock,
         is_stopping: &'a AtomicBool,
-        (cut_after, events): (Duration, Events),
+        ((cut_after, events), (from, control)): ((Duration, Events), (Timestamp, Control)),
     ) -> Self {
         Self {
             intake,
@@ -58,7 +64,27 @@ impl<'a> Feed<'a> {
             wait: WAIT.min(cut_after / 2),
             looked_ns: i64::MIN,
             events,
+            from,
+            control,
         }
+    }
+
+    /// The times of which packets are stored here.
+    fn share(&self) -> Share {
+        Share { from: self.from, until: self.control.until().unwrap_or(Timestamp::MAX) }
+    }
+
+    /// Every packet of this recording up to this time was given to the intake.
+    fn has_seen(&mut self, through: Timestamp) {
+        let last = self.share().until;
+        let last = if last == Timestamp::MAX { last } else { last.plus_nanos(-1) };
+        self.intake.has_seen(through.min(last));
+    }
+
+    /// Another process has what comes, and this one what came before.
+    fn is_handed_over(&self) -> bool {
+        let until = self.control.until();
+        until.is_some_and(|until| self.clock.realtime() >= until.plus_nanos(units::nanos(BEHIND)))
     }
 
     /// Takes sources one after the other until they end, or the recording ends.
@@ -87,38 +113,44 @@ impl<'a> Feed<'a> {
                     self.intake.know(batch.interfaces());
                     let is_one = batch.interfaces().len() == 1;
                     let mut latest = None;
+                    let share = self.share();
                     for packet in batch {
                         latest = Some(packet.timestamp).filter(|_| is_one);
-                        self.intake.packet(&packet)?;
+                        if share.has(packet.timestamp) {
+                            self.intake.packet(&packet)?;
+                        } else {
+                            self.intake.leave(&packet);
+                        }
                     }
                     // A ring gives its packets in their order; of several it is not known what
                     // waits in the others.
-                    latest
-                        .filter(|_| !is_stopped)
-                        .into_iter()
-                        .for_each(|at| self.intake.has_seen(at));
+                    latest.filter(|_| !is_stopped).into_iter().for_each(|at| self.has_seen(at));
                 }
                 Ok(Next::Block(block)) => {
                     self.intake.block(&block)?;
                 }
                 Ok(Next::Idle) if !is_stopped => {
-                    self.intake.has_seen(began.plus_nanos(-IN_KERNEL_NS));
+                    self.has_seen(began.plus_nanos(-IN_KERNEL_NS));
                 }
                 Ok(Next::Idle) => {}
                 Ok(Next::End) => break,
                 Err(error) => self.break_off(&error),
             }
             self.intake.cut_if_due()?;
-            if self.look(source, look).is_break() {
+            if self.look(source, look).is_break() || self.is_handed_over() {
                 self.is_stopping.store(true, Ordering::Relaxed);
             }
             if !is_stopped && self.is_stopping.load(Ordering::Relaxed) {
+                let until = self.control.until();
+                let note =
+                    |at| format!("handed over: another recorder has the packets from {at} on");
+                keep_notes(&mut self.notes, until.map(note));
                 is_stopped = true;
                 stopped_at = self.clock.realtime();
                 source.begin_stop();
             }
         }
-        self.intake.has_seen(if is_stopped { stopped_at } else { self.clock.realtime() });
+        self.has_seen(if is_stopped { stopped_at } else { self.clock.realtime() });
         self.count(source);
         keep_notes(&mut self.notes, self.intake.take_left_out().notes());
         Ok(())

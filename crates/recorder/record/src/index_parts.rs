@@ -6,6 +6,7 @@ use indexer::{Death, Owner};
 use stage::Sender;
 use units::Clock;
 
+use crate::control::Control;
 use crate::late::Late;
 use crate::read_back::ReadBack;
 use crate::segment::SegmentLimits;
@@ -35,6 +36,7 @@ pub(crate) struct Indexer<'a> {
     pub(crate) status: SharedStatus,
     pub(crate) events: Events,
     pub(crate) waits: Waits,
+    pub(crate) control: Control,
     /// What there was no time for.
     pub(crate) late: Late,
     pub(crate) read_back: ReadBack<'a>,

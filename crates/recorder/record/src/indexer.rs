@@ -718,7 +718,13 @@ impl<'a> Run<'a> {
     /// The end of a recording: what is in hand, for a while what there was no time for, and the
     /// last segments. An indexer that dies meanwhile leaves something to be done again.
     fn finish(&mut self) {
-        let longest = if self.parts.may_wait { LATE_OF_FILES_NS } else { LATE_NS };
+        // Packets wait for who takes over, and that one can index what is left.
+        let is_handed_over = self.parts.control.until().is_some();
+        let longest = match self.parts.may_wait {
+            _ if is_handed_over => 0,
+            true => LATE_OF_FILES_NS,
+            false => LATE_NS,
+        };
         let give_up_ns = self.parts.clock.boottime_ns().saturating_add(longest);
         loop {
             let deaths = self.parts.owner.deaths();

@@ -61,6 +61,7 @@ pub(crate) fn indexer<'a>(
         clock,
         status: Arc::clone(status),
         waits: waits.clone(),
+        control: options.control.clone(),
         events: events.clone(),
         late,
         read_back,

@@ -257,6 +257,13 @@ impl<'a> Intake<'a> {
         unreachable!("a packet fits an empty column")
     }
 
+    /// Counts a packet that another recorder of the same interface stores.
+    pub(crate) fn leave(&mut self, packet: &Packet<'_>) {
+        let place = self.base + usize::try_from(packet.interface).expect("few interfaces");
+        let state = self.states.get_mut(place).expect("interfaces are known before packets");
+        state.counts.copies += 1;
+    }
+
     /// Keeps a name resolution or secrets block in the piece of the moment.
     pub(crate) fn block(&mut self, block: &[u8]) -> Result<(), WriterGone> {
         let longest = PieceBuilder::framed(self.pool.buffer_size(), self.frame).block_len_max();

@@ -17,6 +17,10 @@ use crate::report::{Progress, Report};
 use crate::storage::{Paths, Storage};
 use crate::{opening, settling, sources};
 
+/// Why interfaces are not taken over.
+const NOT_DIVIDED: &str = "packets by AF_XDP, or with the time of the adapter, cannot be divided \
+                           between two recorders (--source packet, --timestamps kernel)";
+
 /// Records until the sources end or `progress`, called about five times a second, breaks: then what
 /// was accepted is stored, sealed and acknowledged.
 pub fn record(
@@ -30,9 +34,26 @@ pub fn record(
     // Memory that card and processors share lies where the card is.
     let near = host::MemoryNear::interfaces(options.input.interfaces());
     let mut sources = sources::open(options, selection)?;
+    // The kernel keeps from now on what the recorder that runs does not take any more.
+    sources.from = match &options.take_over {
+        Some(_) if !sources.may_hand_over => return Err(Error::TakeOver(NOT_DIVIDED.to_owned())),
+        Some(take_over) => take_over.ask().map_err(Error::TakeOver)?,
+        None => None,
+    };
     let storage: Arc<dyn Storage> = Arc::new(Paths::new(options));
     let mut opened = opening::open((options, &*storage), 1 + sources.further.len(), clock)?;
     opened.setup.append(&mut sources.setup);
+    if let Some(from) = sources.from {
+        let waited_ns = clock.realtime().since(from).max(0);
+        opened.setup.push(format!(
+            "taken over from the recorder before, without a gap: packets from {from} on, which \
+             waited in the kernel rings for {} ms",
+            waited_ns / 1_000_000
+        ));
+    }
+    if sources.may_hand_over {
+        options.control.may_hand_over();
+    }
     drop(near);
     sources
         .advice
@@ -79,7 +100,9 @@ pub fn record_on(
     let mut sources = sources.into_iter();
     let (first, further) = (sources.by_ref().take(1).collect(), sources.collect());
     let (advice, setup, stamps) = Default::default();
-    let sources = Sources { first, further, advice, selection, setup, clock: stamps };
+    let (clock_of, may_hand_over, from) = (stamps, false, None);
+    let sources =
+        Sources { first, further, advice, selection, setup, clock: clock_of, may_hand_over, from };
     let base = Base { storage, files: Some(files), log: |_| (), sources };
     let report = pipeline::run(options, clock, base, opened, progress)?;
     report.assert_accounted();

@@ -50,7 +50,6 @@ mod pipeline;
 mod poison;
 mod progress;
 mod queues;
-mod reach;
 mod read_back;
 #[cfg(test)]
 mod recorded;
@@ -63,16 +62,14 @@ mod settled;
 mod settling;
 mod sources;
 mod spares;
-mod stamping;
 mod status;
-mod steps;
 mod storage;
 mod task;
 mod watchdog;
 mod way;
 
 pub use ::indexer::GaveWay;
-pub use ::selection::{Class, ClassError, Keep};
+pub use ::selection::{Class, ClassError, Keep, TakeOver};
 pub use account::{Account, Loss, QueueAccount};
 pub use change::{Change, Comeback, MemberChange};
 pub use control::Control;

@@ -11,7 +11,7 @@ use events::SlowLimit;
 use filters::PacketFilter;
 use indexer::Workers;
 use sandbox::Launcher;
-use selection::{Class, Selection};
+use selection::{Class, Selection, TakeOver};
 
 use crate::control::Control;
 use crate::settled::Settled;
@@ -155,6 +155,8 @@ pub struct Options {
     pub discard: Discard,
     /// Who may ask for more while it goes on.
     pub control: Control,
+    /// Takes the interfaces over from the recorder that runs.
+    pub take_over: Option<TakeOver>,
     /// Who starts the indexer.
     pub workers: Workers,
     /// Is called when everything is open.
@@ -213,6 +215,7 @@ impl Options {
             on_member_change: None,
             discard: Discard::Auto,
             control: Control::default(),
+            take_over: None,
             workers: Workers::default(),
             settled: Settled::default(),
             launcher: None,

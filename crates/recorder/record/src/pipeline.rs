@@ -8,7 +8,7 @@ use format::piece::Frame;
 use format::recorded::RecordedClock;
 use index::{Catalog, Files};
 use stage::{Joining, Receiver, Scope, channel};
-use units::Clock;
+use units::{Clock, Timestamp};
 use volume::Retention;
 use writer::WriterCounters;
 
@@ -83,7 +83,7 @@ pub(crate) fn run(
         let chosen = (options, retention, clock);
         let indexer = indexing::indexer(chosen, (&opened, said), (shared, owner, earlier));
         let (spares, spares_end) = spares::start(opening.clone(), tasks.clone());
-        let decides = (options, retention, (queues, sources.clock));
+        let decides = (options, retention, (queues, sources.clock, sources.from));
         let shared = (Arc::clone(&status), &ledger, waits.clone());
         let ring =
             ring_parts(decides, (&opened, &storage, clock), shared, (sealed, skips, spares))?;
@@ -103,6 +103,7 @@ pub(crate) fn run(
             may_wait,
             writer_failed: &failed,
             is_stopping: &is_stopping,
+            from: sources.from.unwrap_or(Timestamp::MIN),
             crash: recovery.gap(clock.realtime()),
             waits: waits.clone(),
             events: events.clone(),
@@ -118,15 +119,18 @@ pub(crate) fn run(
     })
 }
 
+/// Options, ages, and how many queues there are, whose clock they go by, and from when on.
+type Decides<'a> = (&'a Options, Retention, (usize, RecordedClock, Option<Timestamp>));
+
 /// What the ring writer decides by, and whom it hands things to.
 fn ring_parts<'a>(
-    (options, retention, (queues, stamps)): (&Options, Retention, (usize, RecordedClock)),
+    (options, retention, (queues, stamps, from)): Decides<'_>,
     (opened, storage, clock): (&Opened, &Arc<dyn Storage>, &'a dyn Clock),
     (status, ledger, waits): (SharedStatus, &'a Ledger, Waits),
     (indexer, skips, spares): (ToIndexer, Skips, Spares),
 ) -> Result<RingParts<'a>, Error> {
     let writer = &opened.writer;
-    let begins = (writer.acknowledged(), clock.realtime());
+    let begins = (writer.acknowledged(), from.unwrap_or_else(|| clock.realtime()));
     Ok(RingParts {
         columns: Columns::new(opened.pool.clone(), writer.geometry())?,
         clock,

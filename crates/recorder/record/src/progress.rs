@@ -3,7 +3,7 @@
 use core::ops::ControlFlow;
 
 use device::Pool;
-use events::{Disks, Event, EventKind, Events, Speaker, Watching};
+use events::{ClockSteps, Disks, Event, EventKind, Events, ReachBack, Speaker, Watching};
 use format::geometry::Geometry;
 use units::Clock;
 
@@ -13,10 +13,8 @@ use crate::links::Links;
 use crate::members::Notifier;
 use crate::opening::Opened;
 use crate::options::{Input, Options};
-use crate::reach::ReachBack;
 use crate::report::{Progress, Report, keep_notes};
 use crate::status::{SharedStatus, status_of};
-use crate::steps::ClockSteps;
 
 /// The callback that takes the progress of a recording, and may end it.
 pub(crate) type Progressing<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;

@@ -13,7 +13,7 @@ use format::piece::Frame;
 use format::recorded::RecordedClock;
 use selection::Selection;
 use stage::{Joining, Scope, Sender};
-use units::Clock;
+use units::{Clock, Timestamp};
 
 use crate::error::Error;
 use crate::feed::{Feed, Looking};
@@ -37,6 +37,10 @@ pub(crate) struct Sources {
     pub(crate) setup: Vec<String>,
     /// Who says when their packets came.
     pub(crate) clock: RecordedClock,
+    /// Another process that listens sees the same packets with the same times.
+    pub(crate) may_hand_over: bool,
+    /// Earlier packets are those of the recorder before.
+    pub(crate) from: Option<Timestamp>,
 }
 
 /// Notes of the queues, and where their sources broke off.
@@ -70,6 +74,8 @@ pub(crate) struct Feeding<'a> {
     pub(crate) writer_failed: &'a AtomicBool,
     /// Set when no queue is to take anything new.
     pub(crate) is_stopping: &'a AtomicBool,
+    /// Earlier packets are those of the recorder before.
+    pub(crate) from: Timestamp,
     /// What the recorder before this one lost.
     pub(crate) crash: Option<Gap>,
     pub(crate) options: &'a Options,
@@ -149,7 +155,8 @@ impl<'scope> Feeding<'scope> {
             waits: self.waits.clone(),
         });
         let more = (self.options.cut_after, self.events.clone());
-        Feed::new(intake, self.clock, self.is_stopping, more)
+        let share = (self.from, self.options.control.clone());
+        Feed::new(intake, self.clock, self.is_stopping, (more, share))
     }
 }
 

@@ -19,14 +19,16 @@ use crate::queues::Sources;
 /// Opens the inputs, of whose packets the selection is stored.
 pub(crate) fn open(options: &Options, selection: Selection) -> Result<Sources, Error> {
     check_cpus(&options.cpus)?;
-    let Inputs { sources, advice, setup, clock } = open_inputs(options)?;
+    let Inputs { sources, advice, setup, clock, is_by_xdp } = open_inputs(options)?;
     let is_live = matches!(options.input, Input::Interfaces(_));
     let mut sources = sources.into_iter();
     // Files come one after the other, queues beside each other.
     let first_count = if is_live { 1 } else { sources.len() };
     let first = sources.by_ref().take(first_count).collect();
     let further = sources.collect();
-    Ok(Sources { first, further, advice, selection, setup, clock })
+    // All who listen see a packet, with one time, which the clock of this machine gave.
+    let may_hand_over = is_live && !is_by_xdp && clock.of_kernel && !clock.of_adapter;
+    Ok(Sources { first, further, advice, selection, setup, clock, may_hand_over, from: None })
 }
 
 /// Sources, and what is said of them.
@@ -36,6 +38,7 @@ struct Inputs {
     advice: Vec<String>,
     setup: Vec<String>,
     clock: RecordedClock,
+    is_by_xdp: bool,
 }
 
 fn open_inputs(options: &Options) -> Result<Inputs, Error> {
@@ -82,14 +85,14 @@ fn open_interfaces(names: &[String], options: &Options) -> Result<Inputs, Error>
     let sources = LiveSource::open_queues(&live, count)?;
     let advice = sources.first().map(LiveSource::advice).unwrap_or_default();
     let clock = sources.first().map(LiveSource::clock).unwrap_or_default();
-    Ok(Inputs { sources: boxed_all(sources), advice, setup, clock })
+    Ok(Inputs { sources: boxed_all(sources), advice, setup, clock, is_by_xdp: false })
 }
 
 fn by_xdp(mut sources: Vec<XdpSource>) -> Inputs {
     let clock = RecordedClock { of_kernel: true, ..RecordedClock::default() };
     let advice = sources.first().map(XdpSource::advice).unwrap_or_default();
     let setup = sources.first_mut().map(Source::notes).unwrap_or_default();
-    Inputs { sources: boxed_all(sources), advice, setup, clock }
+    Inputs { sources: boxed_all(sources), advice, setup, clock, is_by_xdp: true }
 }
 
 fn boxed_all(sources: Vec<impl Source + 'static>) -> Vec<Box<dyn Source>> {

@@ -1,11 +1,14 @@
 //! What of the packets is stored on purpose: of each packet a recorder stores all, its first bytes
 //! or nothing, by its traffic class, and leaves out copies that a mirror port gives twice.
+//! And from when on, and up to when, where recorders follow each other.
 
 mod classes;
 mod duplicates;
+mod handover;
 mod selection;
 
 pub use classes::{Class, ClassError, Keep, memory_bytes_max};
+pub use handover::{AHEAD, BEHIND, Share, TakeOver};
 pub use selection::{Selected, Selection};
 
 #[cfg(test)]

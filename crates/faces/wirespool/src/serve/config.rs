@@ -24,7 +24,7 @@ const API: &str = "api";
 const RECORD: &str = "record";
 const SERVE: &str = "serve";
 /// What a recorder does once, at somebody's word, and not at each start; what it says at the end.
-const NOT_OF_RECORDERS: [&str; 4] = ["read", "clock_is_right", "without", "json"];
+const NOT_OF_RECORDERS: [&str; 5] = ["read", "clock_is_right", "without", "take_over", "json"];
 const NOT_OF_API: [&str; 2] = ["config", "parent"];
 /// The manager of services says how long it waits for a sign of life (`sd_watchdog_enabled(3)`).
 const WATCHDOG: &str = "WATCHDOG_USEC";
@@ -331,6 +331,9 @@ pub(super) fn serve_all(path: &Path) -> Outcome {
         // What records is not stopped for other words.
         may_stop: |job| job.table == API,
         doing: recorder_of,
+        // Of another volume the new recorder would take nothing over.
+        may_hand_over: |keys| !keys.iter().any(|key| key == "volume"),
+        takes_over: "--take-over",
         listener,
         // The next parent could not start one of its own beside it.
         stoppable_words: parent.map(|it| format!("--parent={it}").into()).into_iter().collect(),

@@ -28,6 +28,7 @@ mod forget;
 mod fuse;
 mod golden;
 mod guards;
+mod handover;
 mod hang;
 mod holes;
 mod hostile;

@@ -8,14 +8,14 @@ const STEP_NS: i64 = 50_000_000;
 
 /// Compares the wall clock with the time since boot, which does not step.
 #[derive(Debug, Default)]
-pub(crate) struct ClockSteps {
+pub struct ClockSteps {
     /// Wall clock less time since boot, at the last look.
     offset_ns: Option<i64>,
 }
 
 impl ClockSteps {
     /// By how much the clock was set forward, or back, since the last look.
-    pub(crate) fn look(&mut self, realtime: Timestamp, boottime_ns: i64) -> Option<i64> {
+    pub fn look(&mut self, realtime: Timestamp, boottime_ns: i64) -> Option<i64> {
         let offset_ns = realtime.0.saturating_sub(boottime_ns);
         let step_ns = offset_ns.saturating_sub(self.offset_ns.replace(offset_ns)?);
         (step_ns.abs() >= STEP_NS).then_some(step_ns)

@@ -10,7 +10,7 @@ const LOOK_NS: i64 = NANOS_PER_SECOND;
 
 /// Looks at the clocks, and remembers what they said.
 #[derive(Debug)]
-pub(crate) struct ClockWatch {
+pub struct ClockWatch {
     said: RecordedClock,
     steps: ClockSteps,
     next_ns: i64,
@@ -18,12 +18,12 @@ pub(crate) struct ClockWatch {
 
 impl ClockWatch {
     /// `said` names who stamps packets.
-    pub(crate) fn new(said: RecordedClock) -> Self {
+    pub fn new(said: RecordedClock) -> Self {
         Self { said, steps: ClockSteps::default(), next_ns: i64::MIN }
     }
 
     /// Looks at the clocks, if the last look was a second ago.
-    pub(crate) fn look(&mut self, clock: &dyn Clock) {
+    pub fn look(&mut self, clock: &dyn Clock) {
         let now_ns = clock.boottime_ns();
         if now_ns < self.next_ns {
             return;
@@ -34,7 +34,8 @@ impl ClockWatch {
         self.said.state = clock.state();
     }
 
-    pub(crate) fn said(&self) -> RecordedClock {
+    /// What is known by now.
+    pub fn said(&self) -> RecordedClock {
         self.said
     }
 }

@@ -13,7 +13,7 @@ const STEP_NS: i64 = NANOS_PER_SECOND;
 
 /// Watches the bytes that go to the members.
 #[derive(Debug)]
-pub(crate) struct ReachBack {
+pub struct ReachBack {
     /// Bytes of a whole ring, on all members.
     ring_bytes: u64,
     /// Times and bytes, oldest first.
@@ -21,12 +21,13 @@ pub(crate) struct ReachBack {
 }
 
 impl ReachBack {
-    pub(crate) fn new(ring_bytes: u64) -> Self {
+    /// Of a ring of so many bytes, of which nothing was seen.
+    pub fn new(ring_bytes: u64) -> Self {
         Self { ring_bytes, seen: VecDeque::with_capacity(64) }
     }
 
     /// Hears what was sent so far; says in nanoseconds what a whole ring holds at this rate.
-    pub(crate) fn note(&mut self, now_ns: i64, bytes: u64) -> Option<i64> {
+    pub fn note(&mut self, now_ns: i64, bytes: u64) -> Option<i64> {
         if self.seen.back().is_none_or(|&(last_ns, _)| now_ns - last_ns >= STEP_NS) {
             self.seen.push_back((now_ns, bytes));
         }

@@ -1,0 +1,196 @@
+//! A recorder that takes over from another one: every packet is stored once, no time is missing.
+
+#![expect(clippy::indexing_slicing, reason = "a test may stop at once")]
+
+use std::fs;
+use std::net::UdpSocket;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+use crate::lines::Lines;
+use crate::machine::{BINARY, PAIR, Volume, enter, run};
+use crate::supervised::{Supervised, process, signal};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Numbered datagrams leave `sender`, and arrive at `taker`, which is no host.
+const ADDRESSED: &str = "ip addr add 10.9.0.1/24 dev sender; \
+                         ip neigh add 10.9.0.2 lladdr 02:00:00:00:00:02 dev sender";
+
+/// Sends datagrams with their numbers, about 4000 a second, until dropped.
+struct Numbers {
+    ends: &'static AtomicBool,
+    thread: Option<JoinHandle<u64>>,
+}
+
+impl Numbers {
+    fn start(ends: &'static AtomicBool) -> Self {
+        let socket = UdpSocket::bind("10.9.0.1:5000").unwrap();
+        let body = move || {
+            let (began, mut next) = (Instant::now(), 0_u64);
+            while !ends.load(Ordering::Relaxed) {
+                let due = began.elapsed().as_micros() / 250;
+                while u128::from(next) < due {
+                    socket.send_to(&next.to_be_bytes(), "10.9.0.2:5000").unwrap();
+                    next += 1;
+                }
+                sleep(Duration::from_micros(250));
+            }
+            next
+        };
+        Self { ends, thread: Some(thread::spawn(body)) }
+    }
+
+    /// How many were sent.
+    fn end(mut self) -> u64 {
+        self.ends.store(true, Ordering::Relaxed);
+        self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+/// A recorder of `taker`, and what it says.
+struct Recorder {
+    child: Child,
+    lines: Lines,
+}
+
+impl Recorder {
+    fn start(volume: &Volume, further: &[&str]) -> Self {
+        let mut command = Command::new(BINARY);
+        command.args(["record", &volume.path, "--interface", "taker", "--pool", "8M"]);
+        command.args(["--source", "packet", "--index-dir", &volume.index]).args(further);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let lines = Lines::of(child.stderr.take().unwrap());
+        Self { child, lines }
+    }
+
+    #[track_caller]
+    fn hear(&mut self, words: &str) -> String {
+        self.lines.hear(words, PATIENCE)
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// The numbers that the volume has, in the order of their packets; the answer is complete.
+fn numbers(volume: &Volume, further: &[&str]) -> Vec<u64> {
+    let file = volume.file("numbers.pcap");
+    let words = ["extract", &volume.path, "udp and port 5000", "--format", "pcap", "-w", &file];
+    let index = ["--index-dir", &*volume.index, "--force"];
+    let ran = run(&[&words[..], &index, further].concat()).done();
+    assert!(ran.err.contains("complete") && !ran.err.contains("incomplete"), "{ran:?}");
+    let bytes = fs::read(&file).unwrap();
+    let (mut found, mut rest) = (Vec::new(), &bytes[24..]);
+    while rest.len() >= 16 {
+        let len = usize::try_from(u32::from_le_bytes(rest[8..12].try_into().unwrap())).unwrap();
+        let (packet, behind) = rest[16..].split_at(len);
+        found.push(u64::from_be_bytes(packet[42..50].try_into().unwrap()));
+        rest = behind;
+    }
+    found
+}
+
+/// All of them once, whatever order those of one moment have.
+#[track_caller]
+fn are_all_there_once(mut found: Vec<u64>, sent: u64) {
+    found.sort_unstable();
+    let wrong = found.windows(2).find(|pair| pair[0] + 1 != pair[1]);
+    assert_eq!(wrong, None, "{} of {sent}", found.len());
+    assert_eq!((found.first(), found.last()), (Some(&0), Some(&(sent - 1))));
+}
+
+#[test]
+fn recorders_take_over_from_each_other_without_a_packet_lost_or_twice() {
+    static ENDS: AtomicBool = AtomicBool::new(false);
+    let test = "handover::recorders_take_over_from_each_other_without_a_packet_lost_or_twice";
+    if !enter(&format!("{PAIR}; {ADDRESSED}"), test) {
+        return;
+    }
+    let volume = Volume::empty();
+    let mut recorder = Recorder::start(&volume, &[]);
+    recorder.hear("recording taker into ");
+    let sending = Numbers::start(&ENDS);
+    for _ in 0..4 {
+        sleep(Duration::from_millis(700));
+        let mut next = Recorder::start(&volume, &["--take-over"]);
+        let said = next.hear("taken over from the recorder before, without a gap");
+        println!("{}", said.trim());
+        let ended = recorder.child.wait().unwrap();
+        assert_eq!(ended.code(), Some(0), "{:?}", recorder.lines.said);
+        recorder = next;
+    }
+    sleep(Duration::from_millis(700));
+    let sent = sending.end();
+    sleep(Duration::from_millis(300));
+    signal("-INT", recorder.child.id());
+    assert_eq!(recorder.child.wait().unwrap().code(), Some(0), "{:?}", recorder.lines.said);
+    are_all_there_once(numbers(&volume, &[]), sent);
+    let inspected = run(&["inspect", &volume.path, "--json"]).done().out;
+    let inspected: serde_json::Value = serde_json::from_str(&inspected).unwrap();
+    assert_eq!(inspected["recordings"].as_array().unwrap().len(), 5, "{inspected}");
+}
+
+/// What does not take over changes nothing for the one that runs.
+#[test]
+fn a_recorder_that_cannot_take_over_leaves_the_other_one_as_it_is() {
+    let test = "handover::a_recorder_that_cannot_take_over_leaves_the_other_one_as_it_is";
+    if !enter(PAIR, test) {
+        return;
+    }
+    let volume = Volume::empty();
+    let alone = Recorder::start(&volume, &["--take-over"]);
+    let mut recorder = alone;
+    recorder.hear("recording taker into ");
+    let refused = ["record", &volume.path, "--interface", "absent", "--take-over"];
+    let refused = run(&refused);
+    assert_eq!(refused.code, Some(3), "{refused:?}");
+    sleep(Duration::from_millis(800));
+    assert!(recorder.child.try_wait().unwrap().is_none(), "{:?}", recorder.lines.said);
+    signal("-INT", recorder.child.id());
+    assert_eq!(recorder.child.wait().unwrap().code(), Some(0));
+}
+
+/// Other keys, without a stop.
+#[test]
+fn a_reload_hands_a_recorder_its_new_keys_without_a_packet_lost() {
+    static ENDS: AtomicBool = AtomicBool::new(false);
+    let test = "handover::a_reload_hands_a_recorder_its_new_keys_without_a_packet_lost";
+    if !enter(&format!("{PAIR}; {ADDRESSED}"), test) {
+        return;
+    }
+    let volume = Volume::empty();
+    let text = format!(
+        "[recorder.office]\nvolume = '{}'\nindex_dir = '{}'\ninterface = 'taker'\n\
+         source = 'packet'\npool = '4M'\n",
+        volume.path, volume.index
+    );
+    let mut it = Supervised::with_input(volume, &text, Stdio::null());
+    let first = process(&it.hear("recorder.office: process"));
+    it.hear("recording taker into ");
+    let sending = Numbers::start(&ENDS);
+    sleep(Duration::from_millis(500));
+    it.reload(&text.replace("4M", "8M"));
+    it.hear("recorder.office: pool changed");
+    let said = it.hear(" takes over");
+    it.hear("taken over from the recorder before, without a gap");
+    let second: u32 = said.split(' ').find_map(|word| word.parse().ok()).unwrap();
+    assert_ne!(first, second, "{said}");
+    let words = fs::read_to_string(format!("/proc/{second}/cmdline")).unwrap();
+    assert!(words.contains("--pool=8M"), "{words}");
+    // A key that the recorder refuses once it looks at the machine.
+    sleep(Duration::from_millis(500));
+    it.reload(&text.replace("'taker'", "['taker', 'absent']"));
+    it.hear("did not take over, and the one that runs goes on as it is");
+    assert!(fs::exists(format!("/proc/{second}")).unwrap());
+    sleep(Duration::from_millis(300));
+    let sent = sending.end();
+    sleep(Duration::from_millis(300));
+    assert_eq!(it.end(), Some(0));
+    are_all_there_once(numbers(&it.volume, &[]), sent);
+}
