@@ -16,8 +16,7 @@ use crate::windows::Windows;
 
 /// The column that says whether further rows follow.
 pub(crate) const CONTINUES: &str = "continues";
-/// What names sessions, in pairs: the columns that cost most, of which only those decide whether a
-/// row is wanted that a query asks for.
+/// What names sessions, in pairs: the columns that cost most to read.
 const NAMES_OF_SESSIONS: [[&str; 2]; 3] =
     [["orig_ip", "resp_ip"], ["orig_port", "resp_port"], ["vlan", "vlan_inner"]];
 /// The column that says whether packets are still there: without it no row is shown.
@@ -79,11 +78,10 @@ fn may_name(question: Question<'_>, stripes: &RangeInclusive<StripeId>) -> bool 
 /// pair or none: a row may have been seen from the other side.
 fn without_ends<'c>(mut columns: Vec<&'c str>, query: &Query) -> Vec<&'c str> {
     let asked = query.columns();
-    for pair in NAMES_OF_SESSIONS {
-        if !pair.iter().any(|column| asked.contains(column)) {
-            columns.retain(|column| !pair.contains(column));
-        }
-    }
+    columns.retain(|column| {
+        let pair = NAMES_OF_SESSIONS.iter().find(|pair| pair.contains(column));
+        pair.is_none_or(|pair| pair.iter().any(|column| asked.contains(column)))
+    });
     columns
 }
 

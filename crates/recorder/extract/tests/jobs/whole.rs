@@ -456,7 +456,7 @@ proptest! {
     #![proptest_config(cases(6250))]
 
     #[test]
-    #[ignore = "takes an hour: 100 000 questions"]
+    #[ignore = "takes two hours: 100 000 questions"]
     fn answers_are_those_of_one_row_each_at_length(
         talks in talks(),
         cuts in cuts(),
