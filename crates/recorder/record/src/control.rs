@@ -9,7 +9,6 @@
 use core::time::Duration;
 
 use format::head::StripeId;
-use selection::AHEAD;
 use stage::Watched;
 use stage::sync::Arc;
 use stage::sync::atomic::{AtomicU64, Ordering};
@@ -31,6 +30,10 @@ struct Shared {
     /// else the time in nanoseconds.
     until: AtomicU64,
 }
+
+/// Between a question for the interfaces and the time from which on they are the other recorder's:
+/// by then every queue has heard of it.
+const AHEAD: Duration = Duration::from_millis(150);
 
 /// No other recorder has asked for the interfaces.
 const NEVER: u64 = u64::MAX;

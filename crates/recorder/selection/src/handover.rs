@@ -16,8 +16,6 @@ use std::sync::Arc;
 
 use units::Timestamp;
 
-/// Between the question and the time: by then it has been heard by every queue.
-pub const AHEAD: Duration = Duration::from_millis(150);
 /// A packet of before the time may lie in a kernel ring for so long, with some margin for a queue
 /// that has much to do: a block that is not full is given after 50 ms.
 pub const BEHIND: Duration = Duration::from_millis(300);
