@@ -252,7 +252,7 @@ impl Track {
     }
 }
 
-/// Looks at once, then every `interval_ns`, and when `duration_ns` are over, unless `go_on` says no;
+/// Looks at once, then every `interval_ns` and when `duration_ns` are over, unless `go_on` says no;
 /// `go_on` is asked before every look and at least ten times a second.
 ///
 /// # Errors

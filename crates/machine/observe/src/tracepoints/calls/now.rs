@@ -48,8 +48,8 @@ pub fn filesystem_of(path: &Path) -> Option<(PathBuf, String)> {
     longest(&mounts, path)
 }
 
-/// The disk that a path is on, as its file system names it: `/dev/sda1`. `None` of one that is on no
-/// disk.
+/// The disk that a path is on, as its file system names it: `/dev/sda1`. `None` of one that is on
+/// none.
 pub fn disk_of(path: &Path) -> Option<String> {
     if path.starts_with("/dev") {
         return Some(path.display().to_string());

@@ -136,8 +136,8 @@ impl Why {
                  takes: it writes the same file, or truncates it."
             }
             Self::Requests => {
-                "The thread gave requests to the kernel (aio, io_uring) and waits until one of them \
-                 is done: the disk takes that long for what it was asked."
+                "The thread gave requests to the kernel (aio, io_uring) and waits until one of \
+                 them is done: the disk takes that long for what it was asked."
             }
             Self::Write => {
                 "Writes go to memory first, so that one that waits has a reason, and which it was \
