@@ -11,7 +11,7 @@ use crate::effects;
 use crate::filesystems::is_served;
 use crate::machine::Machine;
 use crate::reason::Reason;
-use crate::requests::Requests;
+use crate::requests::{Requested, Requests};
 use crate::seen::{
     CallSeen, CallWatch, LockSeen, Lookups, NameServer, SlowCall, THREADS_OF_USE, ThreadSeen,
     UseKey, count_waker,
@@ -138,8 +138,7 @@ impl Ledger {
         let [context, ..] = call.arguments;
         match shape.waits {
             Waits::Requests if name == "io_uring_enter" => {
-                let found = self.requests.waits_for(&self.descriptors, thread);
-                Requested { is_file: found.is_some(), place: found.flatten() }
+                self.requests.waits_for(&self.descriptors, thread)
             }
             // Nothing else is usual with aio.
             Waits::Requests => {
@@ -639,15 +638,6 @@ fn of_sleeping_lookup(machine: &mut dyn Machine, name: &str, call: &Call) -> Rea
         Some(_) => Reason::Pipe,
         None => Reason::Unknown,
     }
-}
-
-/// What a thread waits for that has given requests to the kernel.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Requested {
-    /// For nothing but files.
-    pub(crate) is_file: bool,
-    /// Which one, where that is known.
-    pub(crate) place: Option<usize>,
 }
 
 fn call_ns(call: &Call, reason: Reason) -> u64 {

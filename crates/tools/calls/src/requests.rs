@@ -49,6 +49,15 @@ struct Request {
     place: Option<usize>,
 }
 
+/// What a thread waits for that has given requests to the kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Requested {
+    /// For nothing but files.
+    pub(crate) is_file: bool,
+    /// Which one, where that is known.
+    pub(crate) place: Option<usize>,
+}
+
 /// What is under way.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
@@ -108,15 +117,10 @@ impl Requests {
         self.contexts.get(&(process, context)).copied()
     }
 
-    /// Whether a thread waits for nothing but files, and then for which: the one that was asked for
-    /// first.
-    pub(crate) fn waits_for(
-        &self,
-        descriptors: &Descriptors,
-        thread: u32,
-    ) -> Option<Option<usize>> {
+    /// What a thread waits for: of files the one that was asked for first.
+    pub(crate) fn waits_for(&self, descriptors: &Descriptors, thread: u32) -> Requested {
         let all = self.under_way.range((thread, 0)..=(thread, u64::MAX)).take(LOOKED_AT);
-        let mut first = None;
+        let mut found: Option<Requested> = None;
         for (_, request) in all {
             let target = request.place.and_then(|place| descriptors.target(place));
             let is_file = match request.what {
@@ -125,10 +129,10 @@ impl Requests {
                 For::Other => false,
             };
             if !is_file {
-                return None;
+                return Requested::default();
             }
-            first = first.or(Some(request.place));
+            found.get_or_insert(Requested { is_file, place: request.place });
         }
-        first
+        found.unwrap_or_default()
     }
 }
