@@ -1,12 +1,13 @@
 //! Two qualifications side by side, as a table and as JSON.
 
-use ::qualify::{Change, Compared, Diff, Order, Part, Subject};
+use ::qualify::{Change, Compared, Diff, Disturbance, Order, Part, Subject};
 use page::add;
 use page::safe::{json_pretty, printable};
 use page::table::{self, Column};
 use page::text::disk_rate as rate;
 use page::text::{grouped, nanos, permille, wrapped};
 use serde::Serialize;
+use units::ByteSize;
 
 /// Columns where there is no terminal.
 const WIDTH: usize = 100;
@@ -42,7 +43,12 @@ pub fn qualification_diff(diff: &Diff, width: Option<usize>) -> String {
     for words in &diff.unmatched {
         lines(&mut text, &format!("not compared: {words}"));
     }
-    add(&mut text, format_args!("{}\n", answer(diff)));
+    for (which, found) in ["before", "now"].into_iter().zip(&diff.disturbed) {
+        for disturbance in found {
+            lines(&mut text, &format!("disturbed {which}: {}", disturbed(disturbance)));
+        }
+    }
+    lines(&mut text, &answer(diff));
     text
 }
 
@@ -50,8 +56,45 @@ fn answer(diff: &Diff) -> String {
     let tolerance = permille(diff.tolerance_permille);
     match diff.has_fallen() {
         Some(true) => format!("the guarantee fell by more than {tolerance}"),
-        Some(false) => format!("the guarantee did not fall by more than {tolerance}"),
+        Some(false) => match lower_by_chance(diff) {
+            None => format!("the guarantee did not fall by more than {tolerance}"),
+            Some(by) => {
+                format!("the guarantee is {by} lower, and such runs differ by as much by chance")
+            }
+        },
+        None if diff.disturbed.iter().any(|found| !found.is_empty()) => {
+            "cannot tell whether the guarantee fell: the machine was busy; measure again when it \
+             is quiet"
+                .to_owned()
+        }
         None => "the guarantees cannot be compared".to_owned(),
+    }
+}
+
+/// By how much the guarantee is lower, where that is more than the tolerance.
+fn lower_by_chance(diff: &Diff) -> Option<String> {
+    let is_it = |it: &&Compared| matches!(it.subject, Subject::Guaranteed(..));
+    let lower = 1000_u64.saturating_sub(diff.compared.iter().find(is_it)?.ratio_permille);
+    (lower > diff.tolerance_permille).then(|| permille(lower))
+}
+
+/// What else the machine did, in words.
+pub(crate) fn disturbed(by: &Disturbance) -> String {
+    match by {
+        Disturbance::Processors { waited, others } => format!(
+            "other programs had {} of a processor, and work waited for one {} of the time",
+            permille(*others),
+            permille(*waited)
+        ),
+        Disturbance::Stolen(share) => {
+            format!(
+                "the host of this machine gave {} of its processors to others",
+                permille(*share)
+            )
+        }
+        Disturbance::Disk(bytes) => {
+            format!("other programs read and wrote {} on the disk", ByteSize(*bytes))
+        }
     }
 }
 
@@ -86,6 +129,7 @@ fn row(compared: &Compared) -> Vec<String> {
             Change::Same => "",
             Change::Better => "better",
             Change::Worse => "WORSE",
+            Change::Unclear => "cannot tell",
         }
         .to_owned(),
     ]
@@ -162,6 +206,8 @@ struct DiffJson<'a> {
     facts: Vec<FactJson<'a>>,
     compared: Vec<ComparedJson>,
     not_compared: &'a [String],
+    /// What disturbed the measurement before, and now.
+    disturbed: [Vec<String>; 2],
 }
 
 /// The same as JSON: rates in bytes a second, times in ns.
@@ -173,6 +219,7 @@ pub fn qualification_diff_json(diff: &Diff) -> String {
         facts: facts.collect(),
         compared: diff.compared.iter().map(compared_json).collect(),
         not_compared: &diff.unmatched,
+        disturbed: diff.disturbed.each_ref().map(|found| found.iter().map(disturbed).collect()),
     })
 }
 
@@ -213,6 +260,7 @@ fn compared_json(compared: &Compared) -> ComparedJson {
             Change::Same => "same",
             Change::Better => "better",
             Change::Worse => "worse",
+            Change::Unclear => "unclear",
         },
     }
 }

@@ -1,7 +1,7 @@
 use ::qualify::{
     Answer, Asked, Cause, Cpu, CpuStep, CurvePoint, Diff, Doubt, Drive, ExtentStep, Extents,
     FileLap, Files, Fill, FioRun, GroupLimit, Iops, IopsStep, Judged, Jump, JumpBy, Latencies,
-    Latency, Layer, LimitOf, Lost, Mix, Mixed, Need, Order, Part, PartResult, Passes,
+    Latency, Layer, LimitOf, Lost, Meanwhile, Mix, Mixed, Need, Order, Part, PartResult, Passes,
     Qualification, ReadLoad, ReadResult, Reads, Sample, Share, SlowWrite, Sweep, SweepStep, Target,
     TargetKind, Trace, Unread, Verdict, Verified, Window, WithReaders, parse_qualification,
     proposals, typical,
@@ -207,18 +207,21 @@ fn every_part() -> Qualification {
             of_device: latencies((1..=2000).map(|value| value * 5_000)),
             backlog_bytes_max: 6 << 20,
             slowest: vec![SlowWrite { latency_ns: 10_000_000, end_ns: 5, offset: 4096 }],
+            eighths: Vec::new(),
         }),
         PartResult::Mixed(Box::new(mixed())),
         PartResult::Reads(Reads {
             latency: latencies((1..=1000).map(|value| 5_000_000 + value * 10_000)),
             cache_hits: 12,
             hit_ns_max: Some(200_000),
+            eighths: Vec::new(),
         }),
         PartResult::Iops(Iops {
             steps: vec![IopsStep {
                 depth: 64,
                 ns: 1_000_000_000,
                 latency: latencies((1..=1500).map(|value| value * 1000)),
+                eighths: Vec::new(),
             }],
         }),
         PartResult::Files(files()),
@@ -232,6 +235,7 @@ fn every_part() -> Qualification {
         verdict: Some(verdict()),
         written: vec![0..4096, 8192..16384],
         written_bytes: None,
+        meanwhile: None,
         is_interrupted: false,
         unfinished: None,
         notes: vec!["buffered".to_owned()],
@@ -582,6 +586,18 @@ fn a_difference_names_what_changed() {
     assert_eq!((&first["what"], &first["change"]), (&"guaranteed".into(), &"worse".into()));
     let same = Diff::of(&old, &old, 50);
     assert!(qualification_diff(&same, None).contains("did not fall by more than 5.0 %"));
+    // Others were busy meanwhile.
+    let stolen = Meanwhile { ns: 100, processors: 1, stolen_ns: 30, ..Meanwhile::default() };
+    new.meanwhile = Some(stolen);
+    let text = qualification_diff(&Diff::of(&old, &new, 50), Some(80));
+    for expected in [
+        "cannot tell\n",
+        "disturbed now: the host of this machine gave 30.0 % of its processors to others\n",
+        "cannot tell whether the guarantee fell: the machine was busy;",
+    ] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+    assert!(text.lines().all(|line| line.len() <= 80), "{text}");
 }
 
 #[test]

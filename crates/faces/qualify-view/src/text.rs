@@ -610,8 +610,12 @@ pub(super) fn took(found: &Qualification) -> String {
         format!("; {} counted {}", layer.name, ByteSize(bytes))
     });
     let written = written + &all;
+    let busy = found.meanwhile.map_or_else(Vec::new, |it| it.disturbances());
+    let busy: Vec<String> = busy.iter().map(super::diff::disturbed).collect();
+    let busy =
+        if busy.is_empty() { String::new() } else { format!("; not alone: {}", busy.join("; ")) };
     let stopped = if found.is_interrupted { "; stopped before the end" } else { "" };
-    format!("{} from {begun} UTC on; {written}{stopped}", nanos(found.ns))
+    format!("{} from {begun} UTC on; {written}{busy}{stopped}", nanos(found.ns))
 }
 
 /// From the largest to the smallest.

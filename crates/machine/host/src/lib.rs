@@ -86,8 +86,8 @@ pub use pipe::{NamedEnd, pipe};
 pub use piped::Piped;
 pub use private::{change_private, may_replace, read_key, read_key_bytes, read_private};
 pub use process::{
-    CpuTime, cpu_time, file_size_limit_bytes, keep_freed_memory, memlock_limit_bytes,
-    memory_available_bytes, own_process, random_bytes, terminal_columns,
+    CpuTime, children_cpu_time, cpu_time, file_size_limit_bytes, keep_freed_memory,
+    memlock_limit_bytes, memory_available_bytes, own_process, random_bytes, terminal_columns,
 };
 pub use program::{Ended, Program};
 pub use signals::{ReloadFlag, StopFlag, is_signalled};

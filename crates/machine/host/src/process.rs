@@ -84,7 +84,7 @@ pub fn cpu_time() -> Result<CpuTime, Error> {
 }
 
 /// Processor time of the children that have ended and were waited for.
-pub(crate) fn children_cpu_time() -> Result<CpuTime, Error> {
+pub fn children_cpu_time() -> Result<CpuTime, Error> {
     cpu_time_of(libc::RUSAGE_CHILDREN)
 }
 

@@ -15,6 +15,15 @@ pub enum Error {
         /// The name that was given.
         interface: String,
     },
+    /// What may be known of a process of somebody else is not told.
+    #[error("process {process} belongs to another user; run as that user, or as root")]
+    OtherUser {
+        /// The process.
+        process: u32,
+    },
+    /// Only root may enter it.
+    #[error("it is in another network namespace, which only root may enter (CAP_SYS_ADMIN)")]
+    OtherNamespace,
     /// No network namespace, neither as oneself nor inside of a user namespace.
     #[error(
         "cannot make a network namespace; run as root, give the program the capabilities \

@@ -6,6 +6,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rustix::io::Errno;
@@ -70,10 +71,23 @@ pub(crate) fn within<T: Send>(
     work: impl FnOnce() -> T + Send,
 ) -> Result<T, Error> {
     on_a_thread(|| {
-        move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
-            .map_err(|errno| Error::system("enter a network namespace", errno))?;
+        // To enter the one that we are in takes as many rights as to enter another one.
+        if !is_here(namespace) {
+            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
+                .map_err(|errno| match errno {
+                    Errno::PERM => Error::OtherNamespace,
+                    errno => Error::system("enter a network namespace", errno),
+                })?;
+        }
         Ok(work())
     })?
+}
+
+/// Whether this thread is in it already.
+fn is_here(namespace: &File) -> bool {
+    let key = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+    let here = fs::metadata("/proc/thread-self/ns/net").map(key);
+    here.is_ok_and(|here| namespace.metadata().map(key).is_ok_and(|it| it == here))
 }
 
 /// Does something on a thread of its own, which what it changes for itself goes away with.

@@ -21,7 +21,7 @@ fn main() {
         println!("not run: ip cannot bring an interface up");
         return;
     }
-    match Enclosure::new(&Way::by("lo".to_owned()).unwrap()) {
+    match Enclosure::new(&Way::by("lo".to_owned()).expect("lo is there")) {
         Ok(enclosure) => {
             let found = enclosure.within(network::interfaces);
             let found = found.expect("a thread").expect("a list of interfaces");

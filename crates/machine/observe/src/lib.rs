@@ -22,6 +22,8 @@ pub mod tracepoints;
 pub mod untrusted;
 
 pub use perf::listed;
-pub use processor_counters::{ProcessorCounters, ProcessorTimes, processor_counters};
+pub use processor_counters::{
+    ProcessorCounters, ProcessorTimes, processor_counters, waited_for_processors_ns,
+};
 pub use processors::{ProcessorUse, processor_mhz, processor_temperature_c};
 pub use threads::thread_times;

@@ -95,6 +95,18 @@ pub struct ProcessorCounters {
     pub blocked: u64,
 }
 
+/// Time in which some work waited for a processor, since the start of the machine; `None` where the
+/// kernel does not count it (`Documentation/accounting/psi.rst`).
+pub fn waited_for_processors_ns() -> Option<u64> {
+    waited(&fs::read_to_string("/proc/pressure/cpu").ok()?)
+}
+
+fn waited(pressure: &str) -> Option<u64> {
+    let line = pressure.lines().find(|line| line.starts_with("some "))?;
+    let total_us = line.rsplit_once("total=")?.1.trim().parse::<u64>().ok()?;
+    Some(total_us.saturating_mul(1000))
+}
+
 /// Counters of all processors until now; `None` where they cannot be read.
 pub fn processor_counters() -> Option<ProcessorCounters> {
     counters(&fs::read_to_string("/proc/stat").ok()?)

@@ -115,6 +115,11 @@ impl<'m> Follower<'m> {
                     }
                 }
             }
+            CallHappened::Requested { .. }
+            | CallHappened::RequestFile { .. }
+            | CallHappened::RequestDone { .. } => {
+                self.ledger.request(self.machine, (process, thread), &happened);
+            }
             CallHappened::Forked { child } => self.forked(process, child),
             CallHappened::Executed => self.executed((process, thread), time_ns),
             CallHappened::Ended { name } => self.ended((process, thread), &name, time_ns),
@@ -260,6 +265,10 @@ impl<'m> Follower<'m> {
             (Left::Runnable, _) => Reason::Processor,
             (Left::Stopped, _) => Reason::Stopped,
             (left, Some(call)) => {
+                let requested = self.ledger.requested((it.process, thread), call);
+                if requested.is_file {
+                    return self.waits_for_request(thread, requested.place);
+                }
                 let reason = self.ledger.reason(self.machine, it.process, call);
                 match reason {
                     Reason::File if left == Left::Sleeping => {
@@ -272,6 +281,14 @@ impl<'m> Follower<'m> {
             (_, None) if it.is_known => Reason::PageFault,
             _ => Reason::Unknown,
         }
+    }
+
+    /// A thread has waited for a request to a file.
+    fn waits_for_request(&mut self, thread: u32, place: Option<usize>) -> Reason {
+        if let Some(call) = self.threads.get_mut(&thread).and_then(|it| it.call.as_mut()) {
+            call.requested = place;
+        }
+        Reason::File
     }
 
     fn forked(&mut self, parent: u32, child: u32) {

@@ -4,13 +4,14 @@ use core::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::path::Path;
 
-use observe::tracepoints::calls::call_name;
+use observe::tracepoints::calls::{CallHappened, call_name};
 
 use crate::descriptors::Descriptors;
 use crate::effects;
 use crate::filesystems::is_served;
 use crate::machine::Machine;
 use crate::reason::Reason;
+use crate::requests::{Requested, Requests};
 use crate::seen::{
     CallSeen, CallWatch, LockSeen, Lookups, NameServer, SlowCall, THREADS_OF_USE, ThreadSeen,
     UseKey, count_waker,
@@ -61,6 +62,7 @@ pub(crate) struct Ledger {
     shapes: BTreeMap<u32, (&'static str, Shape)>,
     slowest: BinaryHeap<Reverse<Slow>>,
     paths: usize,
+    requests: Requests,
     /// Added to times by `CLOCK_MONOTONIC`.
     pub(crate) realtime_ahead_ns: i64,
 }
@@ -100,6 +102,7 @@ impl Ledger {
             descriptors: Descriptors::default(),
             slowest: BinaryHeap::new(),
             paths: 0,
+            requests: Requests::default(),
             realtime_ahead_ns: 0,
         }
     }
@@ -107,6 +110,42 @@ impl Ledger {
     fn shape(&self, number: u32) -> (&'static str, Shape) {
         let known = self.shapes.get(&number).copied();
         known.unwrap_or_else(|| ("unknown", shape_of("unknown")))
+    }
+
+    /// What happened to requests that threads gave to the kernel.
+    pub(crate) fn request(
+        &mut self,
+        machine: &mut dyn Machine,
+        by: (u32, u32),
+        happened: &CallHappened,
+    ) {
+        match *happened {
+            CallHappened::Requested { request, operation } => {
+                self.requests.begin(by, request, operation);
+            }
+            CallHappened::RequestFile { request, descriptor } => {
+                let both = (machine, &mut self.descriptors);
+                self.requests.of_file(both, (request, descriptor));
+            }
+            CallHappened::RequestDone { request } => self.requests.end(request),
+            _ => {}
+        }
+    }
+
+    /// The file of the request that a thread waits for, and whether it waits for nothing but files.
+    pub(crate) fn requested(&self, (process, thread): (u32, u32), call: &Call) -> Requested {
+        let (name, shape) = self.shape(call.number);
+        let [context, ..] = call.arguments;
+        match shape.waits {
+            Waits::Requests if name == "io_uring_enter" => {
+                self.requests.waits_for(&self.descriptors, thread)
+            }
+            // Nothing else is usual with aio.
+            Waits::Requests => {
+                Requested { is_file: true, place: self.requests.of_context(process, context) }
+            }
+            _ => Requested::default(),
+        }
     }
 
     /// What a thread waits for that is in this call.
@@ -123,7 +162,7 @@ impl Ledger {
             Waits::FileLock => Reason::FileLock,
             Waits::Timer => Reason::Timer,
             Waits::Events if self.asked(process, call).is_some() => Reason::Network,
-            Waits::Events => Reason::Events,
+            Waits::Events | Waits::Requests => Reason::Events,
             Waits::Accept => Reason::Accept,
             Waits::Child => Reason::Child,
             Waits::Memory => Reason::Memory,
@@ -195,6 +234,8 @@ impl Ledger {
     pub(crate) fn take(&mut self, machine: &mut dyn Machine, made: &Done<'_>) {
         let (name, shape) = self.shape(made.call.number);
         let place = self.place(machine, made.process, made.call, shape);
+        // A ring or a context is nothing by itself.
+        let place = if shape.work == Work::Requests { made.call.requested } else { place };
         let asked = self.answered(made, shape, place);
         let is_idle = asked.is_none() && self.is_idle(made.call, shape, place);
         if let Some(value) = made.value {
@@ -220,7 +261,19 @@ impl Ledger {
                 arguments: &made.call.arguments,
                 pointed: made.call.pointed.as_ref(),
             };
+            self.submitted(machine, (name, value), &words);
             effects::apply(&mut self.descriptors, name, &words, value);
+        }
+    }
+
+    /// Requests were given to a context of aio.
+    fn submitted(&mut self, machine: &mut dyn Machine, call: (&str, i64), made: &Made<'_>) {
+        let ("io_submit", 1..) = call else { return };
+        let [context, ..] = *made.arguments;
+        if let Some(number) = text::submitted(made.pointed)
+            && let Some(place) = self.descriptors.place(machine, (made.process, number))
+        {
+            self.requests.submitted(made.process, context, place);
         }
     }
 
@@ -229,6 +282,9 @@ impl Ledger {
         let target = place.and_then(|place| self.descriptors.target(place));
         match (shape.waits, shape.work) {
             (Waits::Timer | Waits::Events | Waits::Accept | Waits::Child, _) => true,
+            (Waits::Requests, _) => {
+                call.waited_ns() > 0 && !call.reasons.contains_key(&Reason::File)
+            }
             (Waits::Futex, _) => futex_wait(call).is_some_and(|is_mutex| !is_mutex),
             (Waits::Descriptor, Work::Read) | (Waits::File, Work::Lookup)
                 if call.reasons.contains_key(&Reason::Pipe) =>
@@ -255,7 +311,7 @@ impl Ledger {
         let place = match shape.work {
             Work::Poll => self.asked(made.process, made.call)?,
             Work::Read | Work::Write | Work::Connect => place?,
-            Work::Sync | Work::Lookup | Work::Other => return None,
+            Work::Sync | Work::Lookup | Work::Requests | Work::Other => return None,
         };
         let target = self.descriptors.target(place)?;
         if !matches!(target, Target::Socket(_) | Target::Local(_)) {
@@ -323,6 +379,7 @@ impl Ledger {
         (place, asked): (Option<usize>, Option<usize>),
     ) {
         let target = asked.or(place);
+        self.lies_on(machine, target.filter(|_| call_ns(made.call, Reason::File) > 0));
         let key = UseKey { process: made.process, number: made.call.number, target };
         if self.seen.uses.len() >= USES_MAX && !self.seen.uses.contains_key(&key) {
             self.seen.left_out += 1;
@@ -345,6 +402,18 @@ impl Ledger {
         if let Some((process, _)) = waker {
             let name = || known_name(processes, machine, process);
             count_waker(&mut one.woken_by, process, name);
+        }
+    }
+
+    /// Learns which disk a file lies on that was waited for.
+    fn lies_on(&mut self, machine: &mut dyn Machine, target: Option<usize>) {
+        let Some(place) = target.filter(|place| !self.seen.disks.contains_key(place)) else {
+            return;
+        };
+        if let Some(Target::File(path)) = self.descriptors.target(place)
+            && self.seen.disks.len() < FILES_ASKED
+        {
+            self.seen.disks.insert(place, machine.disk(path));
         }
     }
 
@@ -384,6 +453,10 @@ impl Ledger {
         function: String,
     ) {
         let (_, shape) = self.shape(call.number);
+        // Where it waits for requests says nothing of their file.
+        if shape.work == Work::Requests {
+            return;
+        }
         let target = self.place(machine, process, call, shape);
         let key = UseKey { process, number: call.number, target };
         if self.seen.uses.len() < USES_MAX || self.seen.uses.contains_key(&key) {
@@ -517,7 +590,8 @@ impl Ledger {
             self.confirm(place);
         }
         self.seen.unanswered = unanswered;
-        let Self { mut seen, descriptors, slowest, .. } = self;
+        let Self { mut seen, descriptors, slowest, requests, .. } = self;
+        seen.left_out += requests.left_out;
         let (targets, left_out) = descriptors.into_targets();
         seen.targets = targets;
         seen.left_out += left_out;

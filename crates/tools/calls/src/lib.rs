@@ -15,6 +15,7 @@ mod live;
 mod machine;
 mod names;
 mod reason;
+mod requests;
 mod runs;
 mod seen;
 mod shape;

@@ -8,7 +8,9 @@ use network::sockets::{Endpoint, Namespace, endpoints, family};
 use observe::budgets::{Budget, budgets};
 use observe::cgroups;
 use observe::io::{link_of, network_of};
-use observe::tracepoints::calls::{CallEvent, CallTracer, Callers, NowIn, filesystem_of, now_in};
+use observe::tracepoints::calls::{
+    CallEvent, CallTracer, Callers, NowIn, disk_of, filesystem_of, now_in,
+};
 use observe::tracepoints::{NotTraced, monotonic_ns};
 
 use crate::machine::Machine;
@@ -120,7 +122,7 @@ impl Machine for Live {
 
     fn tracing(&self) -> Tracing {
         Tracing::Seen {
-            lost_calls: self.tracer.lost_calls(),
+            lost_calls: self.tracer.lost_calls().saturating_add(self.tracer.lost_requests()),
             lost_turns: self.tracer.lost_turns(),
             lost_pointers: self.tracer.lost_pointers(),
         }
@@ -181,6 +183,10 @@ impl Machine for Live {
 
     fn filesystem(&mut self, path: &Path) -> Option<String> {
         filesystem_of(path).map(|(_, kind)| kind)
+    }
+
+    fn disk(&mut self, path: &Path) -> Option<String> {
+        disk_of(path)
     }
 
     fn stands_in(&mut self, thread: u32) -> Option<String> {

@@ -33,6 +33,8 @@ pub trait Machine {
     fn forget(&mut self, number: u32);
     /// The kind of the file system that a path is on.
     fn filesystem(&mut self, path: &Path) -> Option<String>;
+    /// The disk that a path is on; `None` of one that is on none.
+    fn disk(&mut self, path: &Path) -> Option<String>;
     /// Where in the kernel a thread waits, by the name of the function.
     fn stands_in(&mut self, thread: u32) -> Option<String>;
     /// Whether a process has a file open so that each write to it is durable when it returns.

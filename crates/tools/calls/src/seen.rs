@@ -343,6 +343,8 @@ pub struct CallWatch {
     pub name_servers: BTreeMap<(u32, SocketAddr), NameServer>,
     /// File systems of files that were waited for, by place in [`Self::targets`].
     pub filesystems: BTreeMap<usize, String>,
+    /// Disks of files that were waited for, by place in [`Self::targets`]; `None` of one on none.
+    pub disks: BTreeMap<usize, Option<String>>,
     /// Files by place in [`Self::targets`] that were written and opened so that each write is
     /// durable when it returns (`O_SYNC`, `O_DSYNC`).
     pub durable: BTreeSet<usize>,

@@ -35,6 +35,8 @@ pub(crate) enum Waits {
     FileLock,
     Timer,
     Events,
+    /// Requests that were given to the kernel before.
+    Requests,
     Accept,
     Child,
     Memory,
@@ -57,6 +59,8 @@ pub enum Work {
     Connect,
     /// It waits for one of several descriptors.
     Poll,
+    /// It waits for requests that were given to the kernel before (aio, `io_uring`).
+    Requests,
     /// Anything else.
     Other,
 }
@@ -153,9 +157,9 @@ const SHAPES: &[Row] = &[
     ("wait4", &[Signed], Waits::Child, Work::Other),
     ("waitid", &[Number, Number], Waits::Child, Work::Other),
     ("vfork clone clone3 fork", &[], Waits::Child, Work::Other),
-    // It may be for connections as well, and nobody says so.
-    ("io_uring_enter", &[Descriptor, Number, Number], Waits::Events, Work::Other),
-    ("io_getevents io_submit io_destroy", &[Hex, Number, Number], Waits::File, Work::Other),
+    ("io_uring_enter", &[Descriptor, Number, Number], Waits::Requests, Work::Requests),
+    ("io_getevents", &[Hex, Number, Number], Waits::Requests, Work::Requests),
+    ("io_submit io_destroy", &[Hex, Number], Waits::File, Work::Other),
     ("mmap", &[Hex, Length, Hex, Hex, Descriptor, Offset], Waits::Memory, Work::Other),
     ("munmap mprotect madvise mremap brk mlock", &[Hex, Length, Hex], Waits::Memory, Work::Other),
     ("exit exit_group", &[Number], Waits::Unknown, Work::Other),

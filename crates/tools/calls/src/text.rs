@@ -47,6 +47,13 @@ pub(crate) fn polled(pointed: Option<&Pointed>) -> Vec<u32> {
     .collect()
 }
 
+/// The descriptor of the first request that is submitted (`struct iocb` of `linux/aio_abi.h`).
+pub(crate) fn submitted(pointed: Option<&Pointed>) -> Option<u32> {
+    const DESCRIPTOR: usize = 20;
+    let Some(Pointed::Submitted(bytes)) = pointed else { return None };
+    u32::try_from(host::native::i32_of(*bytes.get(DESCRIPTOR..)?.first_chunk()?)).ok()
+}
+
 /// The arguments, as far as they say something.
 pub(crate) fn arguments(made: &Made<'_>, shape: Shape, descriptors: &Descriptors) -> String {
     let each = shape.arguments.iter().zip(made.arguments);

@@ -19,12 +19,23 @@ pub(crate) struct Call {
     /// Who ended the last wait: process and thread.
     pub(crate) waker: Option<(u32, u32)>,
     pub(crate) takers: Vec<Taker>,
+    /// The file of the request that it waited for last.
+    pub(crate) requested: Option<usize>,
 }
 
 impl Call {
     pub(crate) fn new(number: u32, arguments: [u64; 6], begun_ns: u64) -> Self {
         let (reasons, takers) = (BTreeMap::new(), Vec::new());
-        Self { number, arguments, begun_ns, pointed: None, reasons, waker: None, takers }
+        Self {
+            number,
+            arguments,
+            begun_ns,
+            pointed: None,
+            reasons,
+            waker: None,
+            takers,
+            requested: None,
+        }
     }
 
     /// Time of waiting for anything but a processor.

@@ -71,6 +71,10 @@ impl Machine for MadeUp {
         path.starts_with("/slow").then(|| "fuse.slow".to_owned())
     }
 
+    fn disk(&mut self, path: &Path) -> Option<String> {
+        path.starts_with("/data").then(|| "/dev/sdb1".to_owned())
+    }
+
     fn stands_in(&mut self, _thread: u32) -> Option<String> {
         Some("percpu_rwsem_wait".to_owned())
     }
@@ -400,4 +404,66 @@ fn tables_are_bounded_and_what_did_not_fit_is_counted() {
     let found = seen(MadeUp { events: many.collect(), ..MadeUp::default() }, 10);
     assert!(found.left_out > 20_000, "{}", found.left_out);
     assert!(found.threads.len() <= 1 << 14 && found.processes.len() <= 1 << 14);
+}
+
+#[test]
+fn who_waits_for_requests_of_a_ring_waits_for_files_where_no_sockets_are_among_them() {
+    const READ: u8 = 22;
+    const ACCEPT: u8 = 13;
+    let links = BTreeMap::from([((7, 5), "/data/table".to_owned())]);
+    let ring = |operations: &[(u64, u8)]| {
+        let mut events = vec![enter(10, 7, "io_uring_enter", &[4, 1, 1])];
+        for &(request, operation) in operations {
+            events.push(at(11, 7, CallHappened::Requested { request, operation }));
+            if operation == READ {
+                events.push(at(11, 7, CallHappened::RequestFile { request, descriptor: 5 }));
+            }
+        }
+        events.extend([
+            switch(12, 7, Left::Sleeping, 0),
+            woke(52, 0, 7),
+            switch(52, 0, Left::Runnable, 7),
+            at(53, 7, CallHappened::RequestDone { request: operations[0].0 }),
+            back(54, 7, "io_uring_enter", 1),
+        ]);
+        let links = links.clone();
+        seen(MadeUp { events, links, ..MadeUp::default() }, 100)
+    };
+    let found = ring(&[(99, READ)]);
+    assert_eq!(found.reasons()[&Reason::File], 40 * MS);
+    let of = &found.uses_for(Work::Requests)[0];
+    assert_eq!(of.target(&found), Some(&Target::File("/data/table".into())));
+    assert_eq!((of.all.file_ns, found.calls["io_uring_enter"].count), (40 * MS, 1));
+    assert_eq!(found.disks[&of.target.unwrap()].as_deref(), Some("/dev/sdb1"));
+    // A server that reads files by the ring at which it waits for clients.
+    let found = ring(&[(99, READ), (98, ACCEPT)]);
+    assert_eq!(found.reasons().get(&Reason::File), None);
+    assert_eq!((found.calls.len(), found.idle["io_uring_enter"].count), (0, 1));
+}
+
+#[test]
+fn who_waits_for_aio_waits_for_the_file_that_was_submitted_to_that_context() {
+    let mut request = vec![0; 40];
+    request[20] = 5;
+    let events = vec![
+        enter(10, 7, "io_submit", &[0x1000, 1]),
+        at(10, 7, CallHappened::Pointed(Pointed::Submitted(request))),
+        back(11, 7, "io_submit", 1),
+        enter(12, 7, "io_getevents", &[0x1000, 1, 1]),
+        switch(12, 7, Left::Sleeping, 0),
+        woke(52, 0, 7),
+        switch(52, 0, Left::Runnable, 7),
+        back(54, 7, "io_getevents", 1),
+        // Nothing is known of that one.
+        enter(60, 7, "io_getevents", &[0x2000, 1, 1]),
+        switch(60, 7, Left::Sleeping, 0),
+        switch(70, 0, Left::Runnable, 7),
+        back(70, 7, "io_getevents", 0),
+    ];
+    let links = BTreeMap::from([((7, 5), "/data/table".to_owned())]);
+    let found = seen(MadeUp { events, links, ..MadeUp::default() }, 100);
+    let of = found.uses_for(Work::Requests);
+    let waits: Vec<_> = of.iter().map(|of| (of.target(&found).cloned(), of.all.file_ns)).collect();
+    let table = Target::File("/data/table".into());
+    assert_eq!(waits, [(None, 10 * MS), (Some(table), 40 * MS)]);
 }

@@ -1,7 +1,12 @@
-//! What was written, as the kernel counts it.
+//! What was written, as the kernel counts it, and what else the machine did.
 
 use std::collections::BTreeMap;
 
+use host::SystemClock;
+use units::Clock;
+use vitals::{MachineCounters, Meanwhile};
+
+use crate::number::between;
 use crate::report::{Target, WrittenBytes};
 
 /// Counters at the beginning.
@@ -10,12 +15,26 @@ pub(crate) struct Counted {
     own: Option<u64>,
     /// By the names of devices.
     disks: BTreeMap<String, u64>,
+    machine: MachineCounters,
+    begin_ns: i64,
 }
 
 impl Counted {
     /// From now on.
     pub(crate) fn begin() -> Self {
-        Self { own: observe::io::written_here(), disks: disks() }
+        Self {
+            own: observe::io::written_here(),
+            disks: disks(),
+            machine: MachineCounters::now(),
+            begin_ns: SystemClock.boottime_ns(),
+        }
+    }
+
+    /// What else the machine did until now.
+    pub(crate) fn meanwhile(&self, target: &Target) -> Meanwhile {
+        let ns = between(self.begin_ns, SystemClock.boottime_ns());
+        let disk = target.layers.first().map(|layer| &*layer.name);
+        MachineCounters::now().since(&self.machine, ns, disk)
     }
 
     /// What came until now; `None` where the kernel does not count it.

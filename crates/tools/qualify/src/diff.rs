@@ -5,16 +5,24 @@
 //! many: their ratios have a median, and order statistics that contain it 995 times of 1000; it
 //! changed when these leave 1 out and the median is off by more than a quarter of the tolerance. A
 //! percentile lies between two ranks in the same sense; it changed when the ranges of both do not
-//! touch and it differs by more than twice the tolerance.
+//! touch and it differs by more than twice the tolerance, and than it drifts within a run.
+//!
+//! Where others had a part in what one of the runs measured ([`Meanwhile`]), no difference
+//! is one of the target, and none is hidden by noise: whether there is one cannot be told.
 
-use crate::histogram::Latencies;
 use crate::judged::{Judged, Order};
-use crate::noise::{DEVIATIONS, Noise, counted, fill_ratios, shift, sweep_ratios};
+use crate::noise::{
+    DEVIATIONS, Noise, counted, drift, fill_ratios, shift, shift_of_timed, sweep_ratios,
+};
 use crate::number::{real, to_u64, to_usize, whole};
 use crate::plan::Part;
 use crate::report::{
-    Cpu, CpuStep, Files, Fill, Iops, Mixed, PartResult, Qualification, Sweep, Target, TargetKind,
+    Cpu, CpuStep, Files, Fill, Iops, Mixed, PartResult, Qualification, Reads, Sweep, Target,
+    TargetKind,
 };
+use vitals::Latencies;
+use vitals::{Disturbance, Meanwhile};
+use vitals::{Eighth, SHARES};
 
 /// A jump of less is not seen beside the transfer: noise of the fit.
 const JUMP_SEEN_NS: u64 = 1_000_000;
@@ -22,8 +30,10 @@ const JUMP_SEEN_NS: u64 = 1_000_000;
 const RATIOS_MIN: usize = 10;
 /// A guarantee below the mean rate by more than so many thousandths rests on slow stretches.
 const STALLED_PERMILLE: u64 = 10;
-/// Shares of latencies, in millionths.
-const SHARES: [u32; 4] = [500_000, 990_000, 999_000, 999_900];
+/// A percentile of few latencies, of which no drift is known, may be off by this factor besides.
+const TAIL: f64 = 2.0;
+/// From this share on, in millionths.
+const TAIL_SHARE: u32 = 990_000;
 
 /// What changed from one qualification to another.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,6 +42,8 @@ pub struct Diff {
     pub tolerance_permille: u64,
     /// Facts of target and question that differ: name, old, new.
     pub facts: Vec<(&'static str, String, String)>,
+    /// What disturbed the old and the new measurement.
+    pub disturbed: [Vec<Disturbance>; 2],
     /// What both have measured.
     pub compared: Vec<Compared>,
     /// What only one of them has, and so was not compared.
@@ -74,6 +86,8 @@ pub enum Change {
     Better,
     /// The new value is worse.
     Worse,
+    /// They differ by more than the tolerance, and others had a part in one of them.
+    Unclear,
 }
 
 /// A value of both.
@@ -99,6 +113,7 @@ impl Diff {
         let mut diff = Self {
             tolerance_permille,
             facts: facts(old, new),
+            disturbed: [old, new].map(disturbances),
             compared: Vec::new(),
             unmatched: Vec::new(),
         };
@@ -122,7 +137,7 @@ impl Diff {
     pub fn has_fallen(&self) -> Option<bool> {
         let guaranteed = |compared: &&Compared| matches!(compared.subject, Subject::Guaranteed(..));
         let first = self.compared.iter().find(guaranteed)?;
-        Some(first.change == Change::Worse)
+        (first.change != Change::Unclear).then_some(first.change == Change::Worse)
     }
 
     fn judged(&mut self, old: &Qualification, new: &Qualification) {
@@ -175,18 +190,19 @@ impl Diff {
             (PartResult::Latency(old), PartResult::Latency(new))
                 if old.offered_bytes_per_s == new.offered_bytes_per_s =>
             {
-                let latencies = (&old.from_arrival, &new.from_arrival);
-                self.percentiles(Subject::WriteLatency, latencies);
+                let [old, new] = [old, new].map(|it| (&it.from_arrival, &*it.eighths, it.ns));
+                self.percentiles(Subject::WriteLatency, old, new);
             }
             (PartResult::Latency(_), PartResult::Latency(_)) => {
                 self.unmatched.push("latency: other rates were offered".to_owned());
             }
             (PartResult::Reads(old), PartResult::Reads(new)) => {
-                self.percentiles(Subject::ReadLatency, (&old.latency, &new.latency));
+                self.percentiles(Subject::ReadLatency, timed(old), timed(new));
             }
             (PartResult::Mixed(old), PartResult::Mixed(new)) if is_same_load(old, new) => {
                 let rates = (old.beside_bytes_per_s, new.beside_bytes_per_s);
-                self.rate(Subject::BesideReaders, rates);
+                let shift = shift_of_timed([old.beside.ns(), new.beside.ns()]);
+                self.noisy_rate(Subject::BesideReaders, rates, (None, shift));
             }
             (PartResult::Mixed(_), PartResult::Mixed(_)) => {
                 self.unmatched.push("mixed: readers asked for something else".to_owned());
@@ -202,7 +218,11 @@ impl Diff {
         for step in &old.steps {
             if let Some(other) = new.steps.iter().find(|other| other.depth == step.depth) {
                 let rates = (step.writes_per_s(), other.writes_per_s());
-                self.rate(Subject::Iops(step.depth), rates);
+                let noise = drift(&all_real(&step.eighths), &all_real(&other.eighths));
+                // A drift that is known needs no guess of it.
+                let shift = noise.map_or_else(|| shift_of_timed([step.ns, other.ns]), |_| 1.0);
+                let may_be_off = (noise, shift);
+                self.noisy_rate(Subject::Iops(step.depth), rates, may_be_off);
             }
         }
     }
@@ -211,7 +231,11 @@ impl Diff {
     fn files(&mut self, old: &Files, new: &Files) {
         let is_same = old.file_bytes == new.file_bytes && old.laps.len() == new.laps.len();
         match old.laps.last().zip(new.laps.last()).filter(|_| is_same) {
-            Some((old, new)) => self.rate(Subject::LastLap, (old.rate(), new.rate())),
+            Some((old, new)) => {
+                let rates = (old.rate(), new.rate());
+                let shift = shift_of_timed([old.ns, new.ns]);
+                self.noisy_rate(Subject::LastLap, rates, (None, shift));
+            }
             None => self.unmatched.push("files: other files, or another number of laps".to_owned()),
         }
     }
@@ -245,10 +269,6 @@ impl Diff {
         };
         let between = Some((low, high));
         self.add((Subject::ByPlace(part), old, new), (median, between), change);
-    }
-
-    fn rate(&mut self, subject: Subject, rates: (u64, u64)) {
-        self.noisy_rate(subject, rates, (None, 1.0));
     }
 
     /// A rate that may be off by chance by this share, and by so many times the tolerance from one
@@ -287,6 +307,10 @@ impl Diff {
         (ratio, between): (f64, Option<(f64, f64)>),
         change: Change,
     ) {
+        // Of what is off, also by chance, nobody can say that it is the same.
+        let is_disturbed = self.disturbed.iter().any(|found| !found.is_empty());
+        let is_off = beyond(1000, permille(ratio), self.tolerance_permille).is_some();
+        let change = if is_disturbed && is_off { Change::Unclear } else { change };
         self.compared.push(Compared {
             subject,
             old,
@@ -297,18 +321,51 @@ impl Diff {
         });
     }
 
-    fn percentiles(&mut self, subject: fn(u32) -> Subject, (old, new): (&Latencies, &Latencies)) {
+    /// Percentiles of both: of all latencies, in parts of the time, and that time.
+    fn percentiles(&mut self, subject: fn(u32) -> Subject, old: Timed<'_>, new: Timed<'_>) {
+        let shift = shift_of_timed([old.2, new.2]);
         for share in SHARES {
-            let (Some(before), Some(after)) = (old.quantile_ns(share), new.quantile_ns(share))
+            let (Some(before), Some(after)) = (old.0.quantile_ns(share), new.0.quantile_ns(share))
             else {
                 continue;
             };
-            let (old_range, new_range) = (range(old, share), range(new, share));
+            let (old_range, new_range) = (range(old.0, share), range(new.0, share));
             let are_apart = old_range.1 < new_range.0 || new_range.1 < old_range.0;
-            let tolerance = if are_apart { 2 * self.tolerance_permille } else { u64::MAX };
-            self.time(subject(share), (before, after), tolerance);
+            let parts = |it: Timed<'_>| -> Vec<f64> {
+                it.1.iter().filter_map(|eighth| eighth.quantile_ns(share)).map(real).collect()
+            };
+            let noise = drift(&parts(old), &parts(new));
+            let unknown = if share >= TAIL_SHARE { TAIL } else { 1.0 };
+            let by_chance = noise.map_or(unknown, |noise| 1.0 + noise);
+            let shift = if noise.is_some() { 1.0 } else { shift };
+            let off = (1.0 + 2.0 * shift * real(self.tolerance_permille) / 1000.0) * by_chance;
+            let change = match beyond(before, after, permille(off - 1.0)).filter(|_| are_apart) {
+                None => Change::Same,
+                Some(true) => Change::Worse,
+                Some(false) => Change::Better,
+            };
+            let ratio = ratio(before, after);
+            let between = noise.map(|noise| (ratio / (1.0 + noise), ratio * (1.0 + noise)));
+            self.add((subject(share), before, after), (ratio, between), change);
         }
     }
+}
+
+/// Latencies, their percentiles in parts of the time, and the time.
+type Timed<'a> = (&'a Latencies, &'a [Eighth], u64);
+
+/// Of reads, of which one is under way at a time.
+fn timed(reads: &Reads) -> Timed<'_> {
+    let ns = reads.latency.mean_ns().saturating_mul(reads.latency.count());
+    (&reads.latency, &reads.eighths, ns)
+}
+
+fn disturbances(found: &Qualification) -> Vec<Disturbance> {
+    found.meanwhile.as_ref().map_or_else(Vec::new, Meanwhile::disturbances)
+}
+
+fn all_real(counts: &[u64]) -> Vec<f64> {
+    counts.iter().map(|count| real(*count)).collect()
 }
 
 /// Whether the guarantee rests on slow stretches rather than on the rate of the whole.

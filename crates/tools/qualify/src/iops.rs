@@ -10,6 +10,7 @@ use crate::number::{between, to_u64, to_usize};
 use crate::plan::{IOPS_DEPTHS, Part, Plan};
 use crate::report::{Iops, IopsStep};
 use crate::stream::Stream;
+use vitals::Eighths;
 
 /// The longest wait before the user is asked again whether to go on.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -36,6 +37,7 @@ fn step(bench: &mut Bench<'_>, plan: &Plan, depth: u32, time_ns: u64) -> Result<
     let mut stream = Stream::new(row_bytes, places, plan.verifies, &mut bench.random)?;
     let mut step = IopsStep { depth, ..IopsStep::default() };
     let (begin_ns, mut done) = (bench.now_ns(), Vec::new());
+    let mut eighths = Eighths::default();
     loop {
         let elapsed_ns = between(begin_ns, bench.now_ns());
         let is_over = bench.is_over(Part::Iops, elapsed_ns.min(time_ns), time_ns);
@@ -47,9 +49,17 @@ fn step(bench: &mut Bench<'_>, plan: &Plan, depth: u32, time_ns: u64) -> Result<
         if stream.is_idle() {
             writer.flush()?;
             step.ns = between(begin_ns, bench.now_ns());
+            step.eighths = eighths.counts();
             return Ok(step);
         }
         stream.reap(writer, PATIENCE, &mut done)?;
-        done.drain(..).for_each(|(_, done)| step.latency.add(done.latency_ns));
+        let elapsed_ns = between(begin_ns, bench.now_ns());
+        for (_, done) in done.drain(..) {
+            step.latency.add(done.latency_ns);
+            // What ends when no more is begun says nothing of how many end.
+            if elapsed_ns < time_ns {
+                eighths.add((elapsed_ns, time_ns), done.latency_ns);
+            }
+        }
     }
 }

@@ -197,6 +197,7 @@ mod tests {
             verdict: Some(verdict),
             written: Vec::new(),
             written_bytes: None,
+            meanwhile: None,
             is_interrupted: false,
             unfinished: None,
             notes: Vec::new(),

@@ -12,6 +12,7 @@ use crate::plan::{Part, Plan};
 use crate::readers::Readers;
 use crate::report::{Latency, SlowWrite};
 use crate::stream::{Done, Stream};
+use vitals::Eighths;
 
 /// Blocks under way at most; what arrives beyond waits.
 const DEPTH: usize = 16;
@@ -29,6 +30,7 @@ struct State {
     written: u64,
     /// Arrival of what is under way, by token.
     arrivals: Vec<i64>,
+    eighths: Eighths,
     result: Latency,
 }
 
@@ -49,9 +51,11 @@ impl State {
     }
 
     fn complete(&mut self, now_ns: i64, token: usize, done: Done) {
+        let part = (self.written, self.blocks);
         self.written += 1;
         let arrival_ns = self.arrivals.get(token).copied().unwrap_or(self.begin_ns);
         self.result.from_arrival.add(between(arrival_ns, now_ns));
+        self.eighths.add(part, between(arrival_ns, now_ns));
         self.result.of_device.add(done.latency_ns);
         let end_ns = between(self.begin_ns, now_ns);
         let slow = SlowWrite { latency_ns: done.latency_ns, end_ns, offset: done.offset };
@@ -88,6 +92,7 @@ pub(crate) fn run_beside(
         submitted: 0,
         written: 0,
         arrivals: vec![0; DEPTH],
+        eighths: Eighths::default(),
         result: Latency {
             offered_bytes_per_s: bytes_per_s,
             block_bytes: plan.block_bytes,
@@ -104,6 +109,7 @@ pub(crate) fn run_beside(
         writer.flush()?;
     }
     state.result.ns = between(state.begin_ns, bench.now_ns());
+    state.result.eighths = state.eighths.finish();
     Ok(state.result)
 }
 

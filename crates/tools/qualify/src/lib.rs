@@ -23,7 +23,6 @@ mod files;
 mod fill;
 mod fio;
 mod folder;
-mod histogram;
 mod identity;
 mod iops;
 mod judged;
@@ -68,7 +67,6 @@ pub use error::Error;
 pub use files::fio_arguments;
 pub use fio::parse_fio;
 pub use folder::Folder;
-pub use histogram::Latencies;
 pub use identity::{Other, other, report_id};
 pub use judged::{
     Answer, Asked, Doubt, Judged, Jump, JumpBy, Lost, Order, Share, Verdict, WithReaders,
@@ -95,3 +93,4 @@ pub use sizing::{Disk, Enough, MEMBERS_MAX, Need, Proposal, proposals, typical, 
 pub use target::{Consent, Opened, least_size, open};
 pub use trace::Trace;
 pub use traffic::Mix;
+pub use vitals::{Disturbance, Eighth, Latencies, Meanwhile};

@@ -5,6 +5,10 @@
 //! by their correlation. What changes from one run to the next and stays for all of it is in
 //! neither report: that is what a tolerance is for. It is larger for what took a moment only, which
 //! says less of the next moment.
+//!
+//! Of random writes and latencies there are no places. How they drift is seen between eighths of
+//! the time, and what drifts within a run does so from one run to the next: eighths of a run that
+//! are a tenth apart say no more of the next run than one of them.
 
 use crate::number::{real, to_u64, to_usize};
 use crate::plan::Part;
@@ -68,6 +72,22 @@ impl Noise {
             shift: shift([old, new].map(Fill::ns)),
         }
     }
+}
+
+/// Deviations that are known from sixteen values are so much wider (Student's t for 99.5 %).
+const FEW: f64 = 1.2;
+
+/// How far values of two runs may be apart by chance, of which each is known in parts of its time;
+/// as a share of 1. `None` where too few parts are known.
+pub(crate) fn drift(old: &[f64], new: &[f64]) -> Option<f64> {
+    let variance = |values: &[f64]| Some(deviation(&logs(values))?.powi(2));
+    let deviation = (variance(old)? + variance(new)?).sqrt();
+    Some((deviation * DEVIATIONS * FEW).exp() - 1.0)
+}
+
+/// The same as [`shift`], of what may have no time: that has none to say less of.
+pub(crate) fn shift_of_timed(ns: [u64; 2]) -> f64 {
+    if ns.contains(&0) { 1.0 } else { shift(ns) }
 }
 
 /// How much more than the tolerance runs that took so long may be apart.

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::bench::Bench;
 use crate::error::Error;
-use crate::histogram::Latencies;
 use crate::number::{between, real, to_u64, to_usize, whole};
 use crate::plan::ReadLoad;
+use vitals::Latencies;
 
 /// Bytes of a read of a stream: what an extract of a long session reads.
 const STREAM_BYTES: u64 = 1 << 20;

@@ -4,10 +4,11 @@ use device::{Pool, ROW_SIZE};
 
 use crate::bench::Bench;
 use crate::error::Error;
-use crate::histogram::Latencies;
 use crate::number::{between, real, to_u64};
 use crate::plan::{Part, Plan};
 use crate::report::Reads;
+use vitals::Eighths;
+use vitals::Latencies;
 
 /// A gap of this factor without a single read in it is one between a cache and a medium.
 const GAP: f64 = 3.0;
@@ -19,7 +20,7 @@ pub(crate) fn run(bench: &mut Bench<'_>, plan: &Plan) -> Result<Reads, Error> {
     let rows = bench.size_bytes() / to_u64(ROW_SIZE);
     let pool = Pool::new(1, ROW_SIZE)?;
     let mut row = pool.take().expect("a new pool has its buffer");
-    let mut latency = Latencies::default();
+    let (mut latency, mut eighths) = (Latencies::default(), Eighths::default());
     let begin_ns = bench.now_ns();
     let time_ns = u64::try_from(plan.reads_time.as_nanos()).unwrap_or(u64::MAX);
     for done in 0..plan.reads {
@@ -27,13 +28,18 @@ pub(crate) fn run(bench: &mut Bench<'_>, plan: &Plan) -> Result<Reads, Error> {
         let submitted_ns = bench.now_ns();
         bench.reader.read_at(offset, &mut row)?;
         let now_ns = bench.now_ns();
+        let elapsed_ns = between(begin_ns, now_ns);
         latency.add(between(submitted_ns, now_ns));
-        let is_late = between(begin_ns, now_ns) >= time_ns;
+        // It ends when so many are read, or when the time is over.
+        let is_by_time = real(elapsed_ns) / real(time_ns) > real(done) / real(plan.reads);
+        let part = if is_by_time { (elapsed_ns, time_ns) } else { (done, plan.reads) };
+        eighths.add(part, between(submitted_ns, now_ns));
+        let is_late = elapsed_ns >= time_ns;
         if bench.is_over(Part::Reads, done + 1, plan.reads) || is_late {
             break;
         }
     }
-    Ok(tell_hits_apart(latency))
+    Ok(Reads { eighths: eighths.finish(), ..tell_hits_apart(latency) })
 }
 
 /// Hits are what lies below the widest gap, if there is one.
@@ -49,7 +55,7 @@ fn tell_hits_apart(latency: Latencies) -> Reads {
         (below, last_ns) = (below + count, ns.max(1));
     }
     let (hit_ns_max, cache_hits) = widest.1.unzip();
-    Reads { latency, cache_hits: cache_hits.unwrap_or(0), hit_ns_max }
+    Reads { latency, cache_hits: cache_hits.unwrap_or(0), hit_ns_max, eighths: Vec::new() }
 }
 
 #[cfg(test)]

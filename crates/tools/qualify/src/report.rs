@@ -6,13 +6,15 @@ use blockdev::disk::Layer;
 use serde::{Deserialize, Serialize};
 use units::Timestamp;
 
-use crate::histogram::Latencies;
 use crate::judged::{Answer, Doubt, Verdict};
 use crate::limits::GroupLimit;
 use crate::number::{rate, real, whole};
 use crate::plan::{Part, ReadLoad};
 use crate::readers::ReadResult;
 use crate::trace::{POOLS_MIN, Trace};
+use vitals::Eighth;
+use vitals::Latencies;
+use vitals::Meanwhile;
 
 /// Pools of the curve that a fill gives, in bytes.
 pub const CURVE_POOLS: [u64; 9] =
@@ -37,6 +39,9 @@ pub struct Qualification {
     /// How much was written; `None` of a modelled disk, and where the kernel does not count it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_bytes: Option<WrittenBytes>,
+    /// What else the machine did; `None` of a modelled disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meanwhile: Option<Meanwhile>,
     /// It was broken off: parts may be missing.
     pub is_interrupted: bool,
     /// The part that was broken off and is not whole.
@@ -424,6 +429,9 @@ pub struct Latency {
     pub from_arrival: Latencies,
     /// From its submission to its end.
     pub of_device: Latencies,
+    /// Percentiles from arrival in each eighth of the time.
+    #[serde(default)]
+    pub eighths: Vec<Eighth>,
     /// The most bytes that had arrived and were not written: the pool that this rate needs.
     pub backlog_bytes_max: u64,
     /// The longest writes.
@@ -446,6 +454,9 @@ pub struct SlowWrite {
 pub struct Reads {
     /// Latencies of all reads.
     pub latency: Latencies,
+    /// Percentiles in each eighth of the time.
+    #[serde(default)]
+    pub eighths: Vec<Eighth>,
     /// Those that a cache answered: the faster ones, where a gap lies between them and the others.
     pub cache_hits: u64,
     /// The longest of those; `None` where there is no gap.
@@ -552,6 +563,9 @@ pub struct IopsStep {
     pub ns: u64,
     /// From submission to the end, of each.
     pub latency: Latencies,
+    /// Those that ended in each eighth of the time.
+    #[serde(default)]
+    pub eighths: Vec<u64>,
 }
 
 impl IopsStep {

@@ -99,6 +99,7 @@ fn begun(started: Timestamp) -> Qualification {
         verdict: None,
         written: Vec::new(),
         written_bytes: None,
+        meanwhile: None,
         is_interrupted: false,
         unfinished: None,
         notes: Vec::new(),

@@ -73,12 +73,12 @@ pub(crate) fn missed_ns(reads: &Reads) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::histogram::Latencies;
+    use vitals::Latencies;
 
     fn reads(buckets: &[(u64, u64)], cache_hits: u64) -> PartResult {
         let ends = (buckets[0].0, buckets[buckets.len() - 1].0, buckets[0].0);
         let latency = Latencies::from_buckets(buckets, ends);
-        PartResult::Reads(Reads { latency, cache_hits, hit_ns_max: None })
+        PartResult::Reads(Reads { latency, cache_hits, ..Reads::default() })
     }
 
     #[test]

@@ -22,6 +22,7 @@ use crate::members::Lent;
 use crate::number::{between, rate, to_u64, to_usize};
 use crate::plan::{Part, Plan, Provided};
 use crate::report::{Target, TargetKind, WrittenBytes};
+use vitals::Meanwhile;
 
 /// A first look reads so much, at so many places.
 const LOOK_BYTES: u64 = 8 << 20;
@@ -129,6 +130,11 @@ impl Opened {
     /// What was written since it was opened, its own files among it.
     pub fn written_bytes(&self) -> Option<WrittenBytes> {
         self.counted.until_now(&self.target)
+    }
+
+    /// What else the machine did since it was opened.
+    pub fn meanwhile(&self) -> Meanwhile {
+        self.counted.meanwhile(&self.target)
     }
 
     /// Leaves the target as promised: a file of our own is removed; a device that was written to

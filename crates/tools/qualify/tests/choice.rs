@@ -91,7 +91,7 @@ fn what_has_no_arm_gets_no_zones_however_its_rates_differ() {
     let mut found = qualified(SINGLE, &[Part::Sweep], None);
     assert_eq!(choice(&found, GIVEN).zones, 8);
     let latency = Latencies::from_buckets(&[(90_000, 1000)], (80_000, 90_000, 85_000));
-    found.parts.push(PartResult::Reads(Reads { latency, cache_hits: 0, hit_ns_max: None }));
+    found.parts.push(PartResult::Reads(Reads { latency, ..Reads::default() }));
     let chosen = choice(&found, GIVEN);
     assert_eq!((chosen.zones, chosen.extent_bytes), (1, None));
     let is_said = |reason: &Reason| matches!(reason, Reason::NoArm { access_ns: 80_000..=90_000 });

@@ -85,12 +85,12 @@ impl Family {
             .into_iter()
             .filter_map(|(process, ends, tries)| self.named(process, ends, tries))
             .collect();
-        opened.extend(happened.into_iter().filter_map(|one| self.take(one)));
+        opened.extend(happened.iter().filter_map(|one| self.take(one)));
         opened
     }
 
-    fn take(&mut self, happened: tracepoints::Opened) -> Option<Opened> {
-        let (process, ends) = match happened {
+    fn take(&mut self, happened: &tracepoints::Opened) -> Option<Opened> {
+        let (process, ends) = match *happened {
             tracepoints::Opened::Connection { process, ends } => (process, Ends::Connection(ends)),
             tracepoints::Opened::Sender { process, protocol, port, remote } => {
                 (process, Ends::Sender { protocol, port, remote })

@@ -44,19 +44,17 @@ impl Names {
 
     /// The process with its name; `None` is a thread of the kernel.
     pub(crate) fn owner(&self, process: u32) -> Option<Arc<Owner>> {
-        match self.known.get(&process) {
-            Some(known) => known.clone(),
-            None => {
-                let name = self.ended.get(&process).cloned().unwrap_or_default();
-                Some(Arc::new(Owner { process, name }))
-            }
+        if let Some(known) = self.known.get(&process) {
+            return known.clone();
         }
+        let name = self.ended.get(&process).cloned().unwrap_or_default();
+        Some(Arc::new(Owner { process, name }))
     }
 
     /// The next process of such a number is another one.
     pub(crate) fn forget(&mut self, ended: &[u32]) {
-        ended.iter().for_each(|process| {
+        for process in ended {
             self.known.remove(process);
-        });
+        }
     }
 }

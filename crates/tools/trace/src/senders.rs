@@ -47,7 +47,9 @@ impl Senders {
     /// What was sent since the last time.
     pub fn read(&mut self) -> Vec<Sent> {
         let packets = self.kernel.sent();
-        packets.iter().for_each(|packet| self.names.meet(packet.process));
+        for packet in &packets {
+            self.names.meet(packet.process);
+        }
         // Behind the packets: who was gone already when it was looked for has ended by now.
         let ended = self.names.end(self.kernel.ended());
         let sent = packets.into_iter().filter_map(|packet| {

@@ -160,7 +160,9 @@ struct State<W: Write> {
 
 impl<W: Write> State<W> {
     fn learn(&mut self, opened: Vec<Opened>) {
-        opened.into_iter().for_each(|one| self.known.take(one));
+        for one in opened {
+            self.known.take(one);
+        }
     }
 
     fn take(
@@ -195,7 +197,9 @@ impl<W: Write> State<W> {
         while let Some(held) = held.next(now_ns, |it| known.whose(it) != Whose::Unknown) {
             ready.push(held);
         }
-        ready.iter().for_each(|held| self.decide(&held.packet(), &held.tuple));
+        for held in &ready {
+            self.decide(&held.packet(), &held.tuple);
+        }
     }
 
     /// Writes a packet, or leaves it out.

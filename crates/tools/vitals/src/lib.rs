@@ -2,10 +2,14 @@
 //! does, disks as `iostat -x` does, pressure, interfaces. Each figure says what it is made of.
 //!
 //! Everything is computed from one look at the machine, or from two where it is a rate. What the
-//! tools call a figure, and where ours differ: `docs/diagnosis.md`.
+//! tools call a figure, and where ours differ: `docs/diagnosis.md`. Beside them, what a measurement
+//! of one's own needs: how latencies divide and drift, and what else the machine did meanwhile.
 
 mod devices;
+mod eighths;
 mod figures;
+mod latencies;
+mod meanwhile;
 mod memory;
 mod pressure;
 mod processors;
@@ -14,7 +18,10 @@ pub mod profile;
 use findings::Unseen;
 use units::number::{between, real};
 
+pub use eighths::{Eighth, Eighths, SHARES};
 pub use figures::{Entry, Figure, Look, Unit, Vitals};
+pub use latencies::Latencies;
+pub use meanwhile::{Disturbance, MachineCounters, Meanwhile};
 
 use figures::Interval;
 

@@ -40,6 +40,7 @@ pub(super) fn on_disk(
         if let Some(fio) = &fio {
             fio.run(&mut found, &plan, (&opened, stop))?;
         }
+        found.meanwhile = Some(opened.meanwhile());
         let before = found.written_bytes.map_or(0, |written| written.own);
         found.written_bytes = opened
             .written_bytes()

@@ -11,7 +11,7 @@ use format::pcapng::{ByteOrder, OptionCode, Options};
 use network::sockets::Namespace;
 use wire::{Address, LinkType, decode};
 
-use crate::machine::{Ran, enter, run};
+use crate::machine::{Ran, enter, run, run_unprivileged};
 
 /// A machine with one way out, to a machine in another namespace, whose process is in `FAR`.
 pub(crate) const WORLD: &str = "set -e
@@ -369,4 +369,16 @@ fn connections_of_children_that_end_at_once_are_kept() {
     let first = asked.iter().position(has).unwrap_or_else(|| panic!("none of them: {said}"));
     let missing: Vec<_> = asked[first..58].iter().filter(|port| !has(port)).collect();
     assert!(first < 50 && missing.is_empty(), "{first}, {missing:?}: {said}");
+}
+
+#[test]
+fn a_process_of_somebody_else_and_a_right_that_is_missing_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = std::process::id().to_string();
+    let Some(ran) = run_unprivileged(folder.path(), &["trace", "--pid", &own]) else { return };
+    let expected =
+        format!("wirespool: process {own} belongs to another user; run as that user, or as root\n");
+    assert_eq!((ran.code, ran.err.as_str()), (Some(3), expected.as_str()));
+    let ran = run(&["trace", "--via", "nosuch", "--", "true"]);
+    assert!(ran.err.contains("there is no interface \"nosuch\""), "{ran:?}");
 }

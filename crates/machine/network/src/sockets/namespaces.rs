@@ -154,7 +154,12 @@ impl Namespace {
 
     /// The one that a process is in.
     pub fn of_process(process: u32) -> Result<Self, Error> {
-        let (handle, inode) = opened(&network_of(process))?;
+        let path = network_of(process);
+        let denied = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+        if fs::metadata(&path).is_err_and(|error| denied(&error)) {
+            return Err(Error::OtherUser { process });
+        }
+        let (handle, inode) = opened(&path)?;
         Ok(Self { inode, name: None, process: Some(process), is_own: false, handle })
     }
 

@@ -157,6 +157,12 @@ pub fn written_here() -> Option<u64> {
     Some(written_bytes)
 }
 
+/// Bytes that disks have read for this process and those programs, and that they have written.
+pub fn moved_here() -> Option<u64> {
+    let (read_bytes, written_bytes) = transferred(host::own_process())?;
+    Some(read_bytes.saturating_add(written_bytes))
+}
+
 /// Bytes that disks have read for a process, and that it has changed; `None` where we may not look.
 pub(crate) fn transferred(process: u32) -> Option<(u64, u64)> {
     let text = fs::read_to_string(processes::place(process).join("io")).ok()?;

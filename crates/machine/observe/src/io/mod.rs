@@ -8,7 +8,8 @@ mod open_files;
 mod touched;
 
 pub use counters::{
-    DiskCounters, Process, ProcessCounters, disks, is_whole_disk, process, processes, written_here,
+    DiskCounters, Process, ProcessCounters, disks, is_whole_disk, moved_here, process, processes,
+    written_here,
 };
 pub use open_files::{
     OpenFile, backing_files, files_below, link_of, network_of, open_files, opened, writes_durably,

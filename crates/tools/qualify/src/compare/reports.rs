@@ -43,11 +43,15 @@ fn of_pair(first: &Qualification, other: &Qualification, at: u32) -> Vec<EffectF
     let sweeps = sweep(first)
         .zip(sweep(other))
         .map(|(a, b)| (Measure::Sweep, sweep_ratios(a, b), shift([a, b].map(Sweep::ns))));
+    let is_disturbed = [first, other].iter().any(|report| {
+        report.meanwhile.as_ref().is_some_and(|meanwhile| !meanwhile.disturbances().is_empty())
+    });
     let effects = fills.into_iter().chain(sweeps).filter_map(|(measure, ratios, shift)| {
         let found = of_places(at, measure, &logs(&ratios))?;
         let off = 1.0 + BETWEEN_RUNS * shift;
         let is_off = real(found.low) > 1000.0 * off || real(found.high) * off < 1000.0;
-        Some(EffectFound { differs: found.differs && is_off, ..found })
+        // What others had a part in says nothing of the target.
+        Some(EffectFound { differs: found.differs && is_off && !is_disturbed, ..found })
     });
     effects.collect()
 }

@@ -51,6 +51,7 @@ fn found(guaranteed: u64, parts: Vec<PartResult>) -> Qualification {
         verdict: Some(verdict),
         written: Vec::new(),
         written_bytes: None,
+        meanwhile: None,
         is_interrupted: false,
         unfinished: None,
         notes: Vec::new(),
@@ -190,7 +191,7 @@ fn readers_random_writes_files_and_processor_are_compared_when_they_are_alike() 
     let parts = |factor: u64| {
         let mut latency = Latencies::default();
         (0..100).for_each(|_| latency.add(1000));
-        let iops = IopsStep { depth: 8, ns: 1_000_000_000 * factor, latency };
+        let iops = IopsStep { depth: 8, ns: 1_000_000_000 * factor, latency, eighths: Vec::new() };
         let lap = FileLap { bytes: 1 << 30, ns: 1_000_000_000 * factor, ..FileLap::default() };
         let step = CpuStep {
             data_columns: 6,
@@ -227,4 +228,69 @@ fn readers_random_writes_files_and_processor_are_compared_when_they_are_alike() 
     }
     let diff = Diff::of(&parts(1), &other, 50);
     assert_eq!(diff.unmatched.len(), 2, "{:?}", diff.unmatched);
+}
+
+/// Random writes whose rate wanders, slower or faster for a while, beyond each run, too.
+fn wandering(random: &mut Random, state: &mut f64, (spread, factor): (f64, f64)) -> Qualification {
+    let mut unit = || real(random.below(2001)) / 1000.0 - 1.0;
+    let mut latency = Latencies::default();
+    let eighths: Vec<u64> = (0..8)
+        .map(|_| {
+            *state = 0.9 * *state + spread * unit();
+            whole(2000.0 * factor * f64::exp(*state))
+        })
+        .collect();
+    (0..eighths.iter().sum::<u64>()).for_each(|_| latency.add(100_000));
+    // Others run between two runs.
+    (0..8).for_each(|_| *state = 0.9 * *state + spread * unit());
+    let step = IopsStep { depth: 8, ns: 5_000_000_000, latency, eighths };
+    found(1, vec![PartResult::Iops(Iops { steps: vec![step] })])
+}
+
+#[test]
+fn random_writes_that_drift_differ_in_five_of_a_hundred_pairs_at_most_and_a_fifth_less_is_found() {
+    let mut random = Random::new(5);
+    let subject = Subject::Iops(8);
+    let (mut alarms, mut missed) = (0, 0);
+    for _ in 0..200 {
+        let mut state = 0.0;
+        let [old, new] = [(); 2].map(|()| wandering(&mut random, &mut state, (0.15, 1.0)));
+        alarms += u32::from(change(&Diff::of(&old, &new, 50), subject) != Change::Same);
+        let mut state = 0.0;
+        let [old, new] =
+            [1.0, 0.8].map(|factor| wandering(&mut random, &mut state, (0.01, factor)));
+        missed += u32::from(change(&Diff::of(&old, &new, 50), subject) != Change::Worse);
+    }
+    assert!(alarms <= 10, "{alarms} of 200 that drift");
+    assert!(missed <= 10, "{missed} of 200 that are a fifth less");
+}
+
+#[test]
+fn what_others_had_a_part_in_says_nothing_of_a_difference() {
+    let second = 1_000_000_000;
+    let quiet = Meanwhile {
+        ns: 20 * second,
+        processors: 2,
+        waited_ns: Some(second / 10),
+        own_bytes: 8 << 30,
+        others_bytes: Some(8 << 20),
+        ..Meanwhile::default()
+    };
+    let with =
+        |rate, meanwhile| Qualification { meanwhile: Some(meanwhile), ..found(rate, Vec::new()) };
+    let diff = |meanwhile| Diff::of(&with(100_000_000, quiet), &with(50_000_000, meanwhile), 50);
+    assert_eq!(diff(quiet).has_fallen(), Some(true));
+    let busy = Meanwhile { others_ns: 30 * second, waited_ns: Some(6 * second), ..quiet };
+    let stolen = Meanwhile { stolen_ns: 2 * second, ..quiet };
+    let disk = Meanwhile { others_bytes: Some(1 << 30), ..quiet };
+    for meanwhile in [busy, stolen, disk] {
+        let diff = diff(meanwhile);
+        assert_eq!(diff.has_fallen(), None, "{meanwhile:?}");
+        assert_eq!((diff.disturbed[0].len(), diff.disturbed[1].len()), (0, 1));
+        let of = change(&diff, Subject::Guaranteed(Part::Fill, Order::FirstToLast));
+        assert_eq!(of, Change::Unclear);
+    }
+    // Where nothing counts who waited: others that left the half of it idle did not disturb.
+    let unknown = Meanwhile { others_ns: 20 * second, waited_ns: None, ..quiet };
+    assert_eq!(unknown.disturbances(), []);
 }

@@ -53,6 +53,8 @@ pub enum Pointed {
     Address(Vec<u8>),
     /// What `poll(2)` waits for (`pollfd`): the first four at most.
     Polled(Vec<u8>),
+    /// The first request that is given to `io_submit(2)` (`iocb`): as far as its place in the file.
+    Submitted(Vec<u8>),
 }
 
 /// What happened to a thread.
@@ -97,6 +99,25 @@ pub enum CallHappened {
         /// Thread id of the new one.
         child: u32,
     },
+    /// It gave a request to a ring of `io_uring(7)`.
+    Requested {
+        /// Which one, as long as it is under way.
+        request: u64,
+        /// What it is for: `IORING_OP_READ` and so on.
+        operation: u8,
+    },
+    /// Of which file that request is; none is said of files that are registered with the ring.
+    RequestFile {
+        /// Which one.
+        request: u64,
+        /// The number of the file in the process.
+        descriptor: u32,
+    },
+    /// Some request is done.
+    RequestDone {
+        /// Which one.
+        request: u64,
+    },
     /// It runs another program from now on.
     Executed,
     /// It has ended.
@@ -119,13 +140,16 @@ pub(super) enum Kind {
     Forked,
     Executed,
     Ended,
+    Requested,
+    RequestFile,
+    RequestDone,
     /// Of our own program in the kernel.
     Pointed,
 }
 
 impl Kind {
     /// For tests that give any bytes.
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 11] = [
         Self::Entered,
         Self::Returned,
         Self::Switched,
@@ -133,6 +157,9 @@ impl Kind {
         Self::Forked,
         Self::Executed,
         Self::Ended,
+        Self::Requested,
+        Self::RequestFile,
+        Self::RequestDone,
         Self::Pointed,
     ];
 }
@@ -143,6 +170,7 @@ pub(super) const POINTED_ID: u16 = u16::MAX;
 pub(super) const PATH: u16 = 1;
 pub(super) const ADDRESS: u16 = 2;
 pub(super) const POLLED: u16 = 3;
+pub(super) const SUBMITTED: u16 = 4;
 /// Both, and the length in bytes.
 pub(super) const POINTED_HEAD: usize = 8;
 
@@ -166,6 +194,9 @@ impl CallDecoder {
             Kind::Forked => ["child_pid"; 5],
             Kind::Executed => ["pid"; 5],
             Kind::Ended => ["comm"; 5],
+            Kind::Requested => ["req", "opcode", "req", "req", "req"],
+            Kind::RequestFile => ["req", "fd", "req", "req", "req"],
+            Kind::RequestDone => ["req"; 5],
             Kind::Pointed => return Some(Self::of_program()),
         };
         let [one, two, three, four, five] = names.map(|name| format.field(name));
@@ -212,6 +243,15 @@ impl Decode for CallDecoder {
             Kind::Forked => CallHappened::Forked { child: one.short(record)? },
             Kind::Executed => CallHappened::Executed,
             Kind::Ended => CallHappened::Ended { name: *one.bytes(record)?.first_chunk()? },
+            Kind::Requested => CallHappened::Requested {
+                request: one.number(record)?,
+                operation: u8::try_from(two.number(record)?).ok()?,
+            },
+            Kind::RequestFile => CallHappened::RequestFile {
+                request: one.number(record)?,
+                descriptor: two.short(record)?,
+            },
+            Kind::RequestDone => CallHappened::RequestDone { request: one.number(record)? },
             Kind::Pointed => CallHappened::Pointed(pointed(record)?),
         })
     }
@@ -231,6 +271,7 @@ fn pointed(record: &[u8]) -> Option<Pointed> {
         PATH => Some(Pointed::Path(bytes.split(|&byte| byte == 0).next()?.to_vec())),
         ADDRESS => Some(Pointed::Address(bytes.to_vec())),
         POLLED => Some(Pointed::Polled(bytes.to_vec())),
+        SUBMITTED => Some(Pointed::Submitted(bytes.to_vec())),
         _ => None,
     }
 }

@@ -1,8 +1,9 @@
 //! System calls one by one, and what the scheduler does with the threads that make them.
 //!
-//! Three sets of rings, so that a storm of one kind takes no space from the others: calls, of some
-//! threads and what they start or of all; turns of processors, always of all, because who had the
-//! processor instead is asked for; and what pointers of calls lead to. Needs `CAP_PERFMON` and a
+//! Four sets of rings, so that a storm of one kind takes no space from the others: calls, and
+//! requests to rings of `io_uring(7)`, of some threads and what they start or of all; turns of
+//! processors, always of all, because who had the processor instead is asked for; and what pointers
+//! of calls lead to. Needs `CAP_PERFMON` and a
 //! tracefs that can be read; what pointers lead to needs `CAP_BPF`, too.
 
 mod event;
@@ -15,7 +16,7 @@ use std::path::Path;
 use event::{CallDecoder, Kind};
 pub use event::{CallEvent, CallHappened, Left, Pointed, Scheduled};
 pub use names::{call_name, error_name, open_flags};
-pub use now::{NowIn, filesystem_of, now_in, stands_in};
+pub use now::{NowIn, disk_of, filesystem_of, now_in, stands_in};
 use program::Pointers;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -29,6 +30,8 @@ use crate::perf::{self, ring_size, settled_ns};
 const CALL_RING: usize = 4 << 20;
 /// The same of turns: 10 000 of 200 bytes.
 const TURN_RING: usize = 2 << 20;
+/// The same of requests: 5000 of 100 bytes, each with its file and its end.
+const REQUEST_RING: usize = 2 << 20;
 /// Events at most; each is a descriptor.
 const EVENTS_MAX: usize = 1 << 14;
 
@@ -48,6 +51,8 @@ pub enum Callers {
 pub struct CallTracer {
     calls: Set<CallDecoder>,
     turns: Set<CallDecoder>,
+    /// `None` where the kernel has no rings for requests, or does not report them.
+    requests: Option<Set<CallDecoder>>,
     pointers: Result<Pointers, NotTraced>,
     /// Read, and not yet handed out.
     waiting: Vec<CallEvent>,
@@ -80,13 +85,18 @@ impl CallTracer {
                 threads.iter().filter_map(|thread| i32::try_from(*thread).ok()).collect()
             }
         };
-        let events = threads.len().saturating_mul(calls.len() * perf::online().len());
+        let requests = requests(&place).unwrap_or_default();
+        let each = (calls.len() + requests.len()) * perf::online().len();
+        let events = threads.len().saturating_mul(each);
         let is_of_all = threads.is_empty() || !may_open(events);
         let whose = if is_of_all { Whose::All } else { Whose::Of(&threads) };
         let calls = Set::open_of(whose, calls, "", ring_size(CALL_RING))?;
+        let requests = Some(requests)
+            .filter(|requests| !requests.is_empty())
+            .and_then(|it| Set::open_of(whose, it, "", ring_size(REQUEST_RING)).ok());
         let pointers = Pointers::open(&place, is_of_all && *callers == Callers::All);
         let turns = Set::open(turns, "", ring_size(TURN_RING))?;
-        let tracer = Self { calls, turns, pointers, waiting: Vec::new() };
+        let tracer = Self { calls, turns, requests, pointers, waiting: Vec::new() };
         if *callers == Callers::Started {
             tracer.want_pointers(std::process::id());
         }
@@ -126,8 +136,9 @@ impl CallTracer {
     }
 
     fn sets(&mut self) -> impl Iterator<Item = &mut Set<CallDecoder>> {
-        let Self { calls, turns, pointers, .. } = self;
-        [calls, turns].into_iter().chain(pointers.as_mut().ok().map(|it| &mut it.set))
+        let Self { calls, turns, requests, pointers, .. } = self;
+        let further = requests.iter_mut().chain(pointers.as_mut().ok().map(|it| &mut it.set));
+        [calls, turns].into_iter().chain(further)
     }
 
     fn take(&mut self, until_ns: u64, into: &mut Vec<CallEvent>) {
@@ -150,6 +161,11 @@ impl CallTracer {
         self.turns.lost()
     }
 
+    /// The same of requests to rings.
+    pub fn lost_requests(&self) -> u64 {
+        self.requests.as_ref().map_or(0, Set::lost)
+    }
+
     /// The same of what pointers lead to.
     pub fn lost_pointers(&self) -> u64 {
         self.pointers.as_ref().map_or(0, |pointers| pointers.set.lost())
@@ -162,6 +178,16 @@ fn decoders(place: &Path, wanted: &[(Kind, &'static str)]) -> Result<Vec<CallDec
         decoder.ok_or(NotTraced::NoTracepoint(name))
     };
     wanted.iter().map(decoder).collect()
+}
+
+/// What is reported of requests to rings: since Linux 6.0 all of these.
+fn requests(place: &Path) -> Result<Vec<CallDecoder>, NotTraced> {
+    let wanted = [
+        (Kind::Requested, "io_uring/io_uring_submit_req"),
+        (Kind::RequestFile, "io_uring/io_uring_file_get"),
+        (Kind::RequestDone, "io_uring/io_uring_complete"),
+    ];
+    decoders(place, &wanted)
 }
 
 /// Whether so many descriptors may be had, beside those that are needed anyway; the limit is raised

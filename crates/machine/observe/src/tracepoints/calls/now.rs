@@ -48,12 +48,31 @@ pub fn filesystem_of(path: &Path) -> Option<(PathBuf, String)> {
     longest(&mounts, path)
 }
 
+/// The disk that a path is on, as its file system names it: `/dev/sda1`. `None` of one that is on
+/// none.
+pub fn disk_of(path: &Path) -> Option<String> {
+    if path.starts_with("/dev") {
+        return Some(path.display().to_string());
+    }
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let (_, what) = above(&mounts, path)?;
+    let source = what.split(' ').nth(1)?;
+    source.starts_with("/dev/").then(|| source.replace("\\040", " "))
+}
+
 fn longest(mounts: &str, path: &Path) -> Option<(PathBuf, String)> {
-    let mount = |line: &str| {
+    let (place, what) = above(mounts, path)?;
+    Some((place, what.split(' ').next()?.to_owned()))
+}
+
+/// Where the file system of a path is mounted, and what stands behind that in its line: kind, what
+/// it is on, options.
+fn above<'a>(mounts: &'a str, path: &Path) -> Option<(PathBuf, &'a str)> {
+    let mount = |line: &'a str| {
         let (head, tail) = line.split_once(" - ")?;
         // Blanks in names are written as `\040`.
         let place = head.split(' ').nth(4)?.replace("\\040", " ");
-        Some((PathBuf::from(place), tail.split(' ').next()?.to_owned()))
+        Some((PathBuf::from(place), tail))
     };
     // Of several at one place the last one is seen.
     let above = mounts.lines().filter_map(mount).filter(|(place, _)| path.starts_with(place));

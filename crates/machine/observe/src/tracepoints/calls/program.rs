@@ -16,7 +16,7 @@ use std::path::Path;
 use host::native::{u32_bytes, u64_bytes};
 
 use super::call_name;
-use super::event::{ADDRESS, CallDecoder, PATH, POINTED_HEAD, POINTED_ID, POLLED};
+use super::event::{ADDRESS, CallDecoder, PATH, POINTED_HEAD, POINTED_ID, POLLED, SUBMITTED};
 use crate::perf::{self, Attributes, Ring, checked};
 use crate::tracepoints::format::Format;
 use crate::tracepoints::not_traced::NotTraced;
@@ -46,6 +46,8 @@ const WANTED_MAX: u32 = 1 << 14;
 const PATH_MAX: i32 = 255;
 const ADDRESS_MAX: i32 = 112;
 const POLLED_MAX: i32 = 32;
+/// Of `struct iocb`: operation, file, memory, length.
+const SUBMITTED_MAX: i32 = 40;
 
 /// Where a call has what is wanted: a path is the argument of this number; an address or an array
 /// has its length in the argument behind. Not zero, which is nothing.
@@ -54,9 +56,11 @@ enum Place {
     Path(i16),
     Address(i16),
     Polled(i16),
+    /// An array of pointers, of which the first one is followed.
+    Submitted(i16),
 }
 
-const PLACES: [(Place, &[&str]); 5] = [
+const PLACES: [(Place, &[&str]); 6] = [
     (
         Place::Path(0),
         &[
@@ -109,6 +113,7 @@ const PLACES: [(Place, &[&str]); 5] = [
     (Place::Address(1), &["connect", "bind"]),
     (Place::Address(4), &["sendto"]),
     (Place::Polled(0), &["poll", "ppoll"]),
+    (Place::Submitted(2), &["io_submit"]),
 ];
 /// More than any call's number.
 const NUMBERS: u32 = 1 << 10;
@@ -186,7 +191,7 @@ fn places() -> io::Result<OwnedFd> {
             call_name(number).is_some_and(|name| names.contains(&name))
         };
         if let Some(place) = PLACES.iter().position(has) {
-            update(&places, number, u32::try_from(place + 1).expect("five places"))?;
+            update(&places, number, u32::try_from(place + 1).expect("six places"))?;
         }
     }
     Ok(places)
@@ -372,7 +377,7 @@ fn reading(filter: Filter, fields: Fields, maps: Maps) -> Vec<u8> {
     it.put(LOAD_WORD, (R8, R0), 0, 0);
     it.leave_if(JUMP_IF_EQUAL, R8, 0);
     for (at, (place, _)) in PLACES.iter().enumerate() {
-        let code = i32::try_from(at + 1).expect("five places");
+        let code = i32::try_from(at + 1).expect("six places");
         it.jump(JUMP_IF_NOT_EQUAL, (R8, code), Label::Behind(at));
         let argument = |number: &i16| fields.first + 8 * number;
         let kind = match place {
@@ -387,6 +392,10 @@ fn reading(filter: Filter, fields: Fields, maps: Maps) -> Vec<u8> {
             Place::Polled(number) => {
                 sized(&mut it, (argument(number), POLLED_MAX), 3);
                 POLLED
+            }
+            Place::Submitted(number) => {
+                submitted(&mut it, argument(number));
+                SUBMITTED
             }
         };
         it.set(R1, i32::from(POINTED_ID) | i32::from(kind) << 16);
@@ -444,6 +453,21 @@ fn sized(it: &mut Assembler, (argument, most): (i16, i32), shift: i32) {
     it.leave_if(JUMP_IF_EQUAL, R3, 0);
     it.call(PROBE_READ_USER);
     it.leave_if(JUMP_IF_LESS_SIGNED, R0, 0);
+}
+
+/// Reads the first pointer of an array, and what that leads to; register 7 has how many bytes.
+fn submitted(it: &mut Assembler, argument: i16) {
+    zeros(it, SUBMITTED_MAX);
+    it.put(LOAD_DOUBLE, (R3, R6), argument, 0);
+    for bytes in [8, SUBMITTED_MAX] {
+        it.leave_if(JUMP_IF_EQUAL, R3, 0);
+        it.set_place(R1, BODY);
+        it.set(R2, bytes);
+        it.call(PROBE_READ_USER);
+        it.leave_if(JUMP_IF_LESS_SIGNED, R0, 0);
+        it.put(LOAD_DOUBLE, (R3, STACK), BODY, 0);
+    }
+    it.set(R7, SUBMITTED_MAX);
 }
 
 /// Writes to all of the body: whatever part is read, no old content of the stack leaves the kernel.

@@ -13,7 +13,7 @@ pub(super) fn findings(watch: &CallWatch) -> Vec<Finding> {
     for of in watch.uses_for(Work::Sync) {
         findings.extend(sync(watch, &of));
     }
-    for work in [Work::Write, Work::Read, Work::Lookup] {
+    for work in [Work::Write, Work::Read, Work::Lookup, Work::Requests] {
         for of in watch.uses_for(work) {
             let found = small(watch, &of, work).or_else(|| slow::finding(watch, &of, work));
             findings.extend(found);

@@ -52,6 +52,12 @@ pub(super) fn wakers(woken_by: &[Woken]) -> Option<String> {
     (!woken_by.is_empty()).then(|| format!("the waits were ended by {words}"))
 }
 
+/// The disk of what was used, in words.
+pub(super) fn disk_of(watch: &CallWatch, of: &UsesOf) -> Option<String> {
+    let disk = watch.disks.get(&of.target?)?.as_ref()?;
+    (*disk != of.target_name(watch)).then(|| format!("it lies on {disk}"))
+}
+
 /// The kind of file system of what was used, in words.
 pub(super) fn kind_of(watch: &CallWatch, of: &UsesOf) -> Option<String> {
     let kind = watch.filesystems.get(&of.target?)?;

@@ -8,7 +8,7 @@
 use ::calls::{CallWatch, Target, UsesOf, Work};
 use units::ByteSize;
 
-use super::measure::{is_share, kind_of, long, reach, slowest, waited, wakers};
+use super::measure::{disk_of, is_share, kind_of, long, reach, slowest, waited, wakers};
 use findings::words::plural;
 use findings::{Finding, Remedy, Severity};
 
@@ -34,12 +34,15 @@ enum Why {
     Locked,
     /// Any of the last four.
     Write,
+    /// Requests that were given to the kernel before.
+    Requests,
 }
 
 pub(super) fn finding(watch: &CallWatch, of: &UsesOf, work: Work) -> Option<Finding> {
     let (count, waited_ns) = (of.all.count, of.all.file_ns);
     // A path that is looked up is no descriptor's.
-    let is_file = of.target(watch).map_or(work == Work::Lookup, Target::is_file);
+    let has_none = matches!(work, Work::Lookup | Work::Requests);
+    let is_file = of.target(watch).map_or(has_none, Target::is_file);
     if !is_file || !is_share(waited_ns, watch.life_ns(of.process), WAITS) {
         return None;
     }
@@ -47,16 +50,22 @@ pub(super) fn finding(watch: &CallWatch, of: &UsesOf, work: Work) -> Option<Find
     let verb = match work {
         Work::Write => "writes to",
         Work::Lookup => "looking up",
+        Work::Requests => "its requests to",
         _ => "reads of",
     };
+    // Who waits for requests does not say how much they moved.
+    let bytes = match work {
+        Work::Requests => String::new(),
+        _ => format!(", {}", ByteSize(of.all.bytes)),
+    };
     let mut evidence = vec![format!(
-        "{} of {}, {}, {} waiting for each in the mean",
+        "{} of {}{bytes}, {} waiting for each in the mean",
         plural(usize::try_from(count).unwrap_or(usize::MAX), "call"),
         of.calls.join(" and "),
-        ByteSize(of.all.bytes),
         long(waited_ns / count.max(1))
     )];
     evidence.extend(kind_of(watch, of));
+    evidence.extend(disk_of(watch, of));
     let stands = of.all.stands_in.as_ref().filter(|_| why != Why::Server);
     evidence.extend(stands.map(|function| {
         format!("a call under way at the end waits in {function} of the kernel (/proc/PID/wchan)")
@@ -85,6 +94,7 @@ impl Why {
         match work {
             _ if of.is_of_server(watch) => Self::Server,
             Work::Lookup => Self::Lookup,
+            Work::Requests => Self::Requests,
             Work::Write if stands.contains("percpu_rwsem") => Self::Frozen,
             Work::Write if is_durable => Self::Durable,
             Work::Write if stands.contains("balance_dirty_pages") => Self::HeldBack,
@@ -125,6 +135,10 @@ impl Why {
                 "Another thread or process had the file's lock in the kernel, which each write \
                  takes: it writes the same file, or truncates it."
             }
+            Self::Requests => {
+                "The thread gave requests to the kernel (aio, io_uring) and waits until one of \
+                 them is done: the disk takes that long for what it was asked."
+            }
             Self::Write => {
                 "Writes go to memory first, so that one that waits has a reason, and which it was \
                  cannot be told from here: more is written than the disk takes, and the kernel \
@@ -150,6 +164,13 @@ impl Why {
                 Remedy::by_hand(
                     "ask ahead of time: larger pieces, readahead (posix_fadvise), several threads, \
                      or io_uring",
+                ),
+            ],
+            Self::Requests => vec![
+                disk,
+                Remedy::by_hand(
+                    "more requests at a time where the disk can do several, or other work until \
+                     they are done",
                 ),
             ],
             Self::Lookup => vec![

@@ -1,8 +1,7 @@
 //! Latencies by size, fine enough for a tail.
 
 use serde::{Deserialize, Serialize};
-
-use crate::number::to_usize;
+use units::number::to_u64;
 
 /// A latency is known to a 32nd: the five bits below the leading one choose the step.
 const STEP_BITS: u32 = 5;
@@ -135,6 +134,11 @@ impl Latencies {
     }
 }
 
+/// A bucket's place: there are some two thousand.
+fn to_usize(place: u64) -> usize {
+    usize::try_from(place).unwrap_or(usize::MAX)
+}
+
 /// Below 32 each latency has a bucket of its own.
 fn bucket_of(latency_ns: u64) -> usize {
     if latency_ns < STEPS {
@@ -147,7 +151,7 @@ fn bucket_of(latency_ns: u64) -> usize {
 
 /// The largest latency in a bucket.
 fn upper_bound(bucket: usize) -> u64 {
-    let bucket = crate::number::to_u64(bucket);
+    let bucket = to_u64(bucket);
     if bucket < STEPS {
         return bucket;
     }
