@@ -20,9 +20,9 @@ const NO_SQL: &str = "this build has no SQL; the packages have it, and \
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    Find(find::Flags),
+    Find(Box<find::Flags>),
     #[cfg(feature = "sql")]
-    Sql(sql::Flags),
+    Sql(Box<sql::Flags>),
     #[cfg(not(feature = "sql"))]
     #[command(hide = true, disable_help_flag = true)]
     Sql {

@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use capture::{Next, Source};
 use events::{EventKind, Events};
-use selection::{BEHIND, Share};
+use selection::{Division, Share};
 use units::{Clock, Timestamp};
 
 use crate::control::Control;
@@ -42,9 +42,9 @@ pub(crate) struct Feed<'a> {
     wait: Duration,
     looked_ns: i64,
     events: Events,
-    /// Earlier packets are those of the recorder before; and who may say that later ones are those
-    /// of the next.
-    from: Timestamp,
+    /// What is stored here, and not by the recorder before or the next one, of which `control`
+    /// says when it begins.
+    division: Division,
     control: Control,
 }
 
@@ -64,14 +64,14 @@ impl<'a> Feed<'a> {
             wait: WAIT.min(cut_after / 2),
             looked_ns: i64::MIN,
             events,
-            from,
+            division: Division::new(from),
             control,
         }
     }
 
     /// The times of which packets are stored here.
     fn share(&self) -> Share {
-        Share { from: self.from, until: self.control.until().unwrap_or(Timestamp::MAX) }
+        self.division.share(self.control.until())
     }
 
     /// Every packet of this recording up to this time was given to the intake.
@@ -82,9 +82,9 @@ impl<'a> Feed<'a> {
     }
 
     /// Another process has what comes, and this one what came before.
-    fn is_handed_over(&self) -> bool {
-        let until = self.control.until();
-        until.is_some_and(|until| self.clock.realtime() >= until.plus_nanos(units::nanos(BEHIND)))
+    fn is_handed_over(&mut self) -> bool {
+        let Some(until) = self.control.until() else { return false };
+        self.division.is_over(until, (self.clock.realtime(), self.clock.boottime_ns()))
     }
 
     /// Takes sources one after the other until they end, or the recording ends.
@@ -108,7 +108,9 @@ impl<'a> Feed<'a> {
         let (mut is_stopped, mut stopped_at) = (false, Timestamp::MIN);
         loop {
             let began = self.clock.realtime();
-            match source.next_batch(self.wait) {
+            let next = source.next_batch(self.wait);
+            self.division.look(self.clock.boottime_ns(), matches!(next, Ok(Next::Idle)));
+            match next {
                 Ok(Next::Packets(batch)) => {
                     self.intake.know(batch.interfaces());
                     let is_one = batch.interfaces().len() == 1;

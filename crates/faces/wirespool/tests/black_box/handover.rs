@@ -13,7 +13,7 @@ use crate::lines::Lines;
 use crate::machine::{BINARY, PAIR, Volume, enter, run};
 use crate::supervised::{Supervised, process, signal};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// Numbered datagrams leave `sender`, and arrive at `taker`, which is no host.
 const ADDRESSED: &str = "ip addr add 10.9.0.1/24 dev sender; \
                          ip neigh add 10.9.0.2 lladdr 02:00:00:00:00:02 dev sender";
@@ -160,8 +160,8 @@ fn a_recorder_that_cannot_take_over_leaves_the_other_one_as_it_is() {
 #[test]
 fn a_reload_hands_a_recorder_its_new_keys_without_a_packet_lost() {
     static ENDS: AtomicBool = AtomicBool::new(false);
-    let test = "handover::a_reload_hands_a_recorder_its_new_keys_without_a_packet_lost";
-    if !enter(&format!("{PAIR}; {ADDRESSED}"), test) {
+    let name = "handover::a_reload_hands_a_recorder_its_new_keys_without_a_packet_lost";
+    if !enter(&format!("{PAIR}; {ADDRESSED}"), name) {
         return;
     }
     let volume = Volume::empty();

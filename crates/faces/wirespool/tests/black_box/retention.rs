@@ -40,13 +40,13 @@ fn rows_that_cannot_be_kept_are_said_to_be_lost_while_it_is_recorded() {
     let volume = Volume::empty();
     let options = ["-t", "tmpfs", "-o", "size=16k,mode=700", "none"];
     let Some(index) = Mounted::new(&options) else { return };
-    let fill = index.folder.path().join("fill");
-    std::fs::write(&fill, vec![0; 16 << 10]).unwrap();
+    let ballast = index.folder.path().join("fill");
+    std::fs::write(&ballast, vec![0; 16 << 10]).unwrap();
     let folder = text(index.folder.path().to_path_buf());
     let record = |name: &str, further: &[&str]| {
-        let file = volume.file(name);
-        std::fs::write(&file, capture(now_ns() - HOUR_NS / 6, 0..50)).unwrap();
-        let words = ["record", &volume.path, "--read", &file, "--pool", "4M"];
+        let capture_file = volume.file(name);
+        std::fs::write(&capture_file, capture(now_ns() - HOUR_NS / 6, 0..50)).unwrap();
+        let words = ["record", &volume.path, "--read", &capture_file, "--pool", "4M"];
         run(&[&words[..], &["--index-dir", &folder], further].concat()).done()
     };
     let keep = ["--keep-sessions", "180d"];
@@ -54,7 +54,7 @@ fn rows_that_cannot_be_kept_are_said_to_be_lost_while_it_is_recorded() {
     assert!(full.err.contains("do not outlive their packets (--keep-sessions)"), "{full:?}");
     let without = record("without.pcap", &[]);
     assert!(!without.err.contains("outlive"), "{without:?}");
-    std::fs::remove_file(&fill).unwrap();
+    std::fs::remove_file(&ballast).unwrap();
     let room = record("room.pcap", &keep);
     assert!(!room.err.contains("outlive"), "{room:?}");
     std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o777)).unwrap();

@@ -121,11 +121,13 @@ fn config(text: &str, verb: &str) -> Ran {
     run(&["config", verb, file.to_str().unwrap()])
 }
 
+const GOOD: &str = "[recorder.office]\nvolume = '/data/spool'\ninterface = ['eth0', 'eth1']\n\
+                    class = 'port 443=64k'\nmax_age = '30d'\nerase = false\n\n\
+                    [api]\ntoken_file = '/data/tokens'\nworkers = 8\n";
+
 #[test]
-fn a_file_is_checked_with_a_line_for_each_fault() {
-    let good = "[recorder.office]\nvolume = '/data/spool'\ninterface = ['eth0', 'eth1']\n\
-                class = 'port 443=64k'\nmax_age = '30d'\nerase = false\n\n\
-                [api]\ntoken_file = '/data/tokens'\nworkers = 8\n";
+fn a_file_without_a_fault_has_notes_and_is_shown_whole() {
+    let good = GOOD;
     let checked = config(good, "check").done();
     assert!(checked.out.ends_with(": 1 recorder and the API, no fault\n"), "{checked:?}");
     // They may be there where the file goes.
@@ -155,6 +157,11 @@ fn a_file_is_checked_with_a_line_for_each_fault() {
         assert!(shown.contains(line), "{line}: {shown}");
     }
     assert_eq!(config(&shown, "show").done().out, shown);
+}
+
+#[test]
+fn a_file_is_checked_with_a_line_for_each_fault() {
+    let good = GOOD;
     for (text, words) in [
         (good.replace("max_age", "max_aeg"), ":5: "),
         (good.replace("max_age", "max_aeg"), "did you mean max_age?"),
@@ -325,8 +332,8 @@ fn a_recorder_goes_on_when_what_started_it_is_killed() {
 /// one would lose what comes meanwhile.
 #[test]
 fn the_next_service_takes_over_a_recorder_whose_service_was_killed() {
-    let test = "supervised::the_next_service_takes_over_a_recorder_whose_service_was_killed";
-    if !enter(PAIR, test) {
+    let name = "supervised::the_next_service_takes_over_a_recorder_whose_service_was_killed";
+    if !enter(PAIR, name) {
         return;
     }
     let volume = Volume::empty();
@@ -389,8 +396,8 @@ fn the_next_service_takes_over_a_recorder_whose_service_was_killed() {
 /// What somebody else runs is named, and is not ended with the service.
 #[test]
 fn a_recorder_that_no_service_has_started_is_left_alone() {
-    let test = "supervised::a_recorder_that_no_service_has_started_is_left_alone";
-    if !enter(PAIR, test) {
+    let name = "supervised::a_recorder_that_no_service_has_started_is_left_alone";
+    if !enter(PAIR, name) {
         return;
     }
     let volume = Volume::empty();
@@ -415,8 +422,8 @@ fn a_recorder_that_no_service_has_started_is_left_alone() {
 /// What others leave behind is waited for, and how a process of its own ended is not lost to that.
 #[test]
 fn the_first_process_of_a_container_leaves_no_zombie() {
-    let test = "supervised::the_first_process_of_a_container_leaves_no_zombie";
-    if !enter(PAIR, test) {
+    let name = "supervised::the_first_process_of_a_container_leaves_no_zombie";
+    if !enter(PAIR, name) {
         return;
     }
     let volume = Volume::empty();
