@@ -10,6 +10,9 @@ use crate::error::Error;
 use crate::folder::Folder;
 use crate::plan::{Part, Provided};
 
+/// What measuring on a bench gives.
+pub(crate) type Measured<T> = Result<T, Error>;
+
 /// Hears the part, what is done of it, and what there is of it in all; a break stops the
 /// qualification in order.
 pub type Tell<'a> = &'a mut dyn FnMut(Part, u64, u64) -> ControlFlow<()>;

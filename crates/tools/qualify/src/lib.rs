@@ -36,6 +36,7 @@ mod model;
 mod noise;
 mod number;
 mod partial;
+mod parts;
 mod plan;
 mod readers;
 mod reads;

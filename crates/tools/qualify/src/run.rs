@@ -5,10 +5,10 @@ use units::Timestamp;
 use crate::bench::Bench;
 use crate::error::Error;
 use crate::number::between;
-use crate::plan::{Ask, Part, Plan};
-use crate::report::{PartResult, Qualification, SweepStep, Target, TargetKind};
+use crate::parts;
+use crate::plan::{Ask, Plan};
+use crate::report::{Qualification, Target, TargetKind};
 use crate::verdict::judge;
-use crate::{cpu, extents, files, fill, iops, latency, mixed, reads, sweep};
 
 /// Runs the parts of the plan for which the bench has what they need. Ends early, and
 /// says so, when the caller stops it.
@@ -51,7 +51,7 @@ pub fn go_on(
         }
         let result = match done {
             Some(done) => done,
-            None => run_part(&mut bench, part, plan, (&found.parts, ask.pool_bytes))?,
+            None => parts::run(&mut bench, part, plan, (&found.parts, ask.pool_bytes))?,
         };
         found.parts.push(result);
         if is_new {
@@ -139,41 +139,4 @@ fn difference(was: &Target, is: &Target) -> Option<&'static str> {
         false => Some("path"),
         true => None,
     }
-}
-
-fn run_part(
-    bench: &mut Bench<'_>,
-    part: Part,
-    plan: &Plan,
-    (before, pool_bytes): (&[PartResult], u64),
-) -> Result<PartResult, Error> {
-    Ok(match part {
-        Part::Sweep => PartResult::Sweep(sweep::run(bench, &plan.sweep)?),
-        Part::Fill => PartResult::Fill(fill::first_to_last(bench, plan)?),
-        Part::Passes => PartResult::Passes(fill::passes(bench, plan)?),
-        Part::Ring => PartResult::Ring(fill::ring(bench, plan)?),
-        Part::Extents => PartResult::Extents(extents::run(bench, plan)?),
-        Part::Latency => {
-            let bytes_per_s =
-                plan.latency_bytes_per_s.unwrap_or_else(|| offered(before, pool_bytes));
-            PartResult::Latency(latency::run(bench, plan, bytes_per_s)?)
-        }
-        Part::Mixed => PartResult::Mixed(Box::new(mixed::run(bench, plan, pool_bytes)?)),
-        Part::Reads => PartResult::Reads(reads::run(bench, plan)?),
-        Part::Iops => PartResult::Iops(iops::run(bench, plan)?),
-        Part::Files => PartResult::Files(files::run(bench, plan)?),
-        Part::Cpu => PartResult::Cpu(cpu::run(bench, plan)?),
-    })
-}
-
-/// Four fifths of the lowest rate that a part before guaranteed or found; 100 MB/s where none did.
-fn offered(before: &[PartResult], pool_bytes: u64) -> u64 {
-    const UNKNOWN: u64 = 100_000_000;
-    let slowest = before.iter().filter_map(|part| match part {
-        PartResult::Fill(fill) | PartResult::Ring(fill) => Some(fill.believed(pool_bytes).1),
-        PartResult::Sweep(sweep) => sweep.steps.iter().map(SweepStep::rate).min(),
-        PartResult::Passes(passes) => Some(passes.first.rate().min(passes.second.rate())),
-        _ => None,
-    });
-    slowest.min().map_or(UNKNOWN, |rate| rate / 5 * 4).max(1)
 }
