@@ -5,35 +5,63 @@ use std::sync::Arc;
 use core::time::Duration;
 
 use device::Pool;
-use index::{Catalog, Files, IndexKeys};
+use index::{Catalog, IndexKeys};
 use indexer::{Owner, Setup};
 use stage::{Joining, Scope, Sender};
-use units::Clock;
-use volume::{Reader, Retention};
+use volume::Reader;
 
+use crate::columns;
+use crate::common::Common;
 use crate::error::Error;
 use crate::index_parts::Indexer;
-use crate::index_queue::FromRing;
+use crate::index_queue::{self, FromRing, ToIndexer};
 use crate::indexer::Run;
-use crate::late::Late;
+use crate::late::{Late, Skips};
 use crate::opening::Opened;
-use crate::options::{Input, Options};
-use crate::read_back::ReadBack;
+use crate::read_back::{OpenReader, ReadBack};
 use crate::segment::SegmentLimits;
-use crate::status::{IndexerReport, SharedStatus, status_of};
+use crate::status::{IndexerReport, status_of};
 use crate::task::Task;
-use crate::watchdog::Waits;
-use events::Events;
 
-/// Status, way to the ring writer, columns for it, index directory.
-pub(crate) type Shared<'a> = (&'a SharedStatus, Sender<Task>, Pool, &'a (dyn Files + Sync));
+/// Memory and the process, which are there before the first thread starts.
+pub(crate) struct Prepared {
+    owner: Owner,
+    /// Columns for the parts of an index.
+    pool: Pool,
+    /// What is read back.
+    readable: Pool,
+}
 
+/// The indexer, which sees the packets in the pool and what is read back.
+pub(crate) fn prepare(common: &Common<'_>, opened: &Opened) -> Result<Prepared, Error> {
+    let options = common.options;
+    let (pool, readable) = columns::index_pools(opened.writer.geometry())?;
+    let owner = Owner::new(Setup {
+        volume: opened.writer.superblock().volume_id,
+        hash_seed: u64::from_le_bytes(host::random_bytes()?),
+        sessions: options.sessions,
+        memories: vec![common.pool.clone(), readable.clone()],
+        workers: options.workers.clone(),
+    });
+    Ok(Prepared { owner, pool, readable })
+}
+
+/// The way of stripes from the ring writer to the indexer, and those for which there was no time.
+pub(crate) fn way(common: &Common<'_>) -> (ToIndexer, FromRing, Skips) {
+    let (sealed, sealed_queue) = index_queue::queue(common.pool.count(), common.may_wait);
+    (sealed, sealed_queue, Skips::default())
+}
+
+/// What the thread is made of.
 pub(crate) fn indexer<'a>(
-    (options, kept, clock): (&Options, Retention, &'a dyn Clock),
-    (opened, (waits, events)): (&Opened, (&Waits, &Events)),
-    (shared, owner, (late, read_back)): (Shared<'a>, Owner, (Late, ReadBack<'a>)),
+    common: &'a Common<'_>,
+    opened: &Opened,
+    Prepared { owner, pool, readable }: Prepared,
+    (skips, tasks): (&Skips, Sender<Task>),
+    open_reader: OpenReader<'a>,
 ) -> Indexer<'a> {
-    let (status, tasks, pool, files) = shared;
+    let Common { options, clock, .. } = *common;
+    let (kept, files) = (common.retention, &*common.files);
     // Rows do not outlive packets that are erased because of their age.
     let max_age = Duration::from_nanos(u64::try_from(kept.max_age_ns).expect("it is checked"));
     let bound = if kept.erases && kept.max_age_ns > 0 { max_age } else { Duration::MAX };
@@ -49,7 +77,7 @@ pub(crate) fn indexer<'a>(
     Indexer {
         owner,
         has_sessions: options.sessions.is_some(),
-        may_wait: matches!(options.input, Input::Files(_)),
+        may_wait: common.may_wait,
         limits: SegmentLimits::for_ring(geometry.slots, geometry.piece_bytes),
         epoch: opened.writer.epoch(),
         keys: IndexKeys::new(opened.keyring.clone()),
@@ -59,24 +87,13 @@ pub(crate) fn indexer<'a>(
         pool,
         data_columns: usize::from(geometry.data_columns),
         clock,
-        status: Arc::clone(status),
-        waits: waits.clone(),
+        status: Arc::clone(&common.status),
+        waits: common.waits.clone(),
         control: options.control.clone(),
-        events: events.clone(),
-        late,
-        read_back,
+        events: common.events.clone(),
+        late: Late::new(Arc::clone(skips)),
+        read_back: ReadBack::new(open_reader, readable),
     }
-}
-
-/// The indexer, which sees the packets in the pool and what is read back.
-pub(crate) fn owner(options: &Options, opened: &Opened, readable: &Pool) -> Result<Owner, Error> {
-    Ok(Owner::new(Setup {
-        volume: opened.writer.superblock().volume_id,
-        hash_seed: u64::from_le_bytes(host::random_bytes()?),
-        sessions: options.sessions,
-        memories: vec![opened.pool.clone(), readable.clone()],
-        workers: options.workers.clone(),
-    }))
 }
 
 pub(crate) type Indexed = Result<(IndexerReport, Catalog), index::Error>;
@@ -84,11 +101,9 @@ pub(crate) type Indexed = Result<(IndexerReport, Catalog), index::Error>;
 /// The last slots are given up when the indexer has ended.
 pub(crate) fn retire(
     (indexed, mut catalog): (IndexerReport, Catalog),
-    status: &SharedStatus,
-    clock: &dyn Clock,
-    files: &dyn Files,
+    Common { status, clock, files, .. }: &Common<'_>,
 ) -> Result<IndexerReport, index::Error> {
-    catalog.retire(status_of(status).tail, clock.realtime(), files)?;
+    catalog.retire(status_of(status).tail, clock.realtime(), files.as_ref())?;
     Ok(indexed)
 }
 

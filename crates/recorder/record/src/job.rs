@@ -9,11 +9,12 @@ use capture::Source;
 use index::Files;
 use units::Sleep;
 
+use crate::common::Base;
 use crate::error::Error;
 use crate::options::Options;
-use crate::pipeline::{self, Base};
-use crate::queues::Sources;
+use crate::pipeline;
 use crate::report::{Progress, Report};
+use crate::sources::Sources;
 use crate::storage::{Paths, Storage};
 use crate::{opening, settling, sources};
 

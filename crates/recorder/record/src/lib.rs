@@ -22,12 +22,15 @@
 
 mod account;
 mod backlog;
+mod caretakers;
 mod change;
 mod claim;
 mod columns;
+mod common;
 mod control;
 mod covered;
 mod discards;
+mod ending;
 mod error;
 mod expiry;
 mod feed;
@@ -47,7 +50,6 @@ mod opening;
 mod options;
 mod patrol;
 mod pipeline;
-mod poison;
 mod progress;
 mod queues;
 mod read_back;
@@ -67,6 +69,7 @@ mod storage;
 mod task;
 mod watchdog;
 mod way;
+mod writing;
 
 pub use ::indexer::GaveWay;
 pub use ::selection::{Class, ClassError, Keep, TakeOver};

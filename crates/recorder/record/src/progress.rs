@@ -8,6 +8,7 @@ use format::geometry::Geometry;
 use units::Clock;
 
 use crate::account::Account;
+use crate::common::Common;
 use crate::ledger::Ledger;
 use crate::links::Links;
 use crate::members::Notifier;
@@ -44,17 +45,13 @@ pub(crate) struct ProgressReporter<'a> {
     watching: Watching,
 }
 
-/// What the threads show of themselves.
-type Seen<'a> = (&'a SharedStatus, &'a Ledger, &'a Pool);
-
 impl<'a> ProgressReporter<'a> {
     pub(crate) fn new(
-        options: &Options,
+        common: &'a Common<'_>,
         (opened, advice, note): (&Opened, &[String], Option<String>),
-        ((status, ledger, pool), notifier): (Seen<'a>, Notifier),
-        (clock, progress): (&'a dyn Clock, Progressing<'a>),
-        events: &Events,
+        progress: Progressing<'a>,
     ) -> Self {
+        let Common { options, clock, ref status, ref ledger, ref pool, ref events, .. } = *common;
         let first = [recording_line(options)];
         // Who asked for rows that outlive their packets is not told at the end alone.
         let unkept = note.iter().filter(|_| options.keep_sessions.is_some());
@@ -72,7 +69,7 @@ impl<'a> ProgressReporter<'a> {
             reach: reach_back(options, geometry),
             slots: geometry.slots - u64::from(opened.writer.superblock().window),
             notes: advice.iter().chain(opened.writer.notes()).cloned().chain(note).collect(),
-            notifier,
+            notifier: Notifier::new(options, common.log),
             events: events.clone(),
             speaker: Speaker::default(),
             links: Links::default(),

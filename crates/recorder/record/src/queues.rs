@@ -1,47 +1,23 @@
 //! The queues of a recording: how many there are, and their threads. The first one is the thread
 //! that records; the others follow it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use core::ops::ControlFlow;
 
 use capture::Source;
-use device::Pool;
-use events::Events;
 use format::directory::Gap;
 use format::piece::Frame;
-use format::recorded::RecordedClock;
 use selection::Selection;
 use stage::{Joining, Scope, Sender};
-use units::{Clock, Timestamp};
+use units::Timestamp;
 
+use crate::common::Common;
 use crate::error::Error;
 use crate::feed::{Feed, Looking};
 use crate::intake::{Intake, IntakeParts, WriterGone};
-use crate::ledger::Ledger;
-use crate::options::Options;
+use crate::sources::Sources;
 use crate::task::Task;
-use crate::watchdog::Waits;
-
-/// Where packets come from.
-pub(crate) struct Sources {
-    /// Those of the first queue, one after the other.
-    pub(crate) first: Vec<Box<dyn Source>>,
-    /// One of each further queue.
-    pub(crate) further: Vec<Box<dyn Source>>,
-    /// What the user should know of them beforehand.
-    pub(crate) advice: Vec<String>,
-    /// What of their packets is stored.
-    pub(crate) selection: Selection,
-    /// What was decided, one line each.
-    pub(crate) setup: Vec<String>,
-    /// Who says when their packets came.
-    pub(crate) clock: RecordedClock,
-    /// Another process that listens sees the same packets with the same times.
-    pub(crate) may_hand_over: bool,
-    /// Earlier packets are those of the recorder before.
-    pub(crate) from: Option<Timestamp>,
-}
 
 /// Notes of the queues, and where their sources broke off.
 #[derive(Default)]
@@ -64,23 +40,13 @@ impl Fed {
 
 /// What the intakes of all queues share.
 pub(crate) struct Feeding<'a> {
-    pub(crate) ledger: &'a Ledger,
-    pub(crate) pool: Pool,
+    pub(crate) common: &'a Common<'a>,
     pub(crate) frame: Frame,
     pub(crate) tasks: Sender<Task>,
-    pub(crate) clock: &'a dyn Clock,
-    /// A file waits for a free column; a link does not.
-    pub(crate) may_wait: bool,
-    pub(crate) writer_failed: &'a AtomicBool,
-    /// Set when no queue is to take anything new.
-    pub(crate) is_stopping: &'a AtomicBool,
     /// Earlier packets are those of the recorder before.
     pub(crate) from: Timestamp,
     /// What the recorder before this one lost.
     pub(crate) crash: Option<Gap>,
-    pub(crate) options: &'a Options,
-    pub(crate) waits: Waits,
-    pub(crate) events: Events,
 }
 
 type Follower<'scope> = Joining<'scope, (Feed<'scope>, Result<(), WriterGone>)>;
@@ -99,14 +65,14 @@ impl<'scope> Feeding<'scope> {
             match self.follow(scope, (queue, sources.selection.clone()), source) {
                 Ok(follower) => followers.push(follower),
                 Err(error) => {
-                    self.is_stopping.store(true, Ordering::Relaxed);
+                    self.common.is_stopping.store(true, Ordering::Relaxed);
                     return Err(Error::Thread(error));
                 }
             }
         }
-        pin(cpu_of(0, &self.options.cpus), &mut first.notes);
+        pin(cpu_of(0, &self.common.options.cpus), &mut first.notes);
         let is_writer_gone = first.all(sources.first, look).is_err();
-        self.is_stopping.store(true, Ordering::Relaxed);
+        self.common.is_stopping.store(true, Ordering::Relaxed);
         let mut fed = Fed { is_writer_gone, ..Fed::default() };
         let mut ended = Vec::new();
         for follower in followers {
@@ -128,7 +94,8 @@ impl<'scope> Feeding<'scope> {
         (queue, selection): (usize, Selection),
         source: Box<dyn Source>,
     ) -> std::io::Result<Follower<'scope>> {
-        let (mut feed, cpu) = (self.feed(queue, selection), cpu_of(queue, &self.options.cpus));
+        let (mut feed, cpu) =
+            (self.feed(queue, selection), cpu_of(queue, &self.common.options.cpus));
         let body = move || {
             pin(cpu, &mut feed.notes);
             let result = feed.all(vec![source], &mut || ControlFlow::Continue(()));
@@ -138,25 +105,26 @@ impl<'scope> Feeding<'scope> {
     }
 
     fn feed(&mut self, queue: usize, selection: Selection) -> Feed<'scope> {
+        let Common { options, clock, .. } = *self.common;
         let intake = Intake::new(IntakeParts {
             queue,
-            name: self.options.name.as_deref().unwrap_or_default(),
-            ledger: self.ledger,
-            pool: self.pool.clone(),
+            name: options.name.as_deref().unwrap_or_default(),
+            ledger: &self.common.ledger,
+            pool: self.common.pool.clone(),
             frame: self.frame,
             tasks: self.tasks.clone(),
-            clock: self.clock,
-            may_wait: self.may_wait,
-            cut_after_ns: units::nanos(self.options.cut_after),
-            writer_failed: self.writer_failed,
+            clock,
+            may_wait: self.common.may_wait,
+            cut_after_ns: units::nanos(options.cut_after),
+            writer_failed: &self.common.has_failed,
             gaps: self.crash.take().into_iter().collect(),
             selection,
-            control: self.options.control.clone(),
-            waits: self.waits.clone(),
+            control: options.control.clone(),
+            waits: self.common.waits.clone(),
         });
-        let more = (self.options.cut_after, self.events.clone());
-        let share = (self.from, self.options.control.clone());
-        Feed::new(intake, self.clock, self.is_stopping, (more, share))
+        let more = (options.cut_after, self.common.events.clone());
+        let share = (self.from, options.control.clone());
+        Feed::new(intake, clock, &self.common.is_stopping, (more, share))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Opening what packets come from.
+//! What packets come from, and opening it.
 
 use std::path::PathBuf;
 use std::thread;
@@ -8,13 +8,32 @@ use core::num::NonZero;
 use capture::{FileOptions, FileSource, LiveOptions, LiveSource, Source, XdpSource};
 use format::recorded::RecordedClock;
 use selection::Selection;
-use units::ByteSize;
 use units::number::to_u64;
+use units::{ByteSize, Timestamp};
 
 use crate::error::Error;
 use crate::memory;
 use crate::options::{Input, Options, Way};
-use crate::queues::Sources;
+
+/// Where packets come from.
+pub(crate) struct Sources {
+    /// Those of the first queue, one after the other.
+    pub(crate) first: Vec<Box<dyn Source>>,
+    /// One of each further queue.
+    pub(crate) further: Vec<Box<dyn Source>>,
+    /// What the user should know of them beforehand.
+    pub(crate) advice: Vec<String>,
+    /// What of their packets is stored.
+    pub(crate) selection: Selection,
+    /// What was decided, one line each.
+    pub(crate) setup: Vec<String>,
+    /// Who says when their packets came.
+    pub(crate) clock: RecordedClock,
+    /// Another process that listens sees the same packets with the same times.
+    pub(crate) may_hand_over: bool,
+    /// Earlier packets are those of the recorder before.
+    pub(crate) from: Option<Timestamp>,
+}
 
 /// Opens the inputs, of whose packets the selection is stored.
 pub(crate) fn open(options: &Options, selection: Selection) -> Result<Sources, Error> {

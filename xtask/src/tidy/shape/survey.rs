@@ -64,8 +64,7 @@ impl Survey {
                 detail: measured.rounds.join("; "),
                 ..plain(Rule::FilesInCircles, &measured.folder, measured.in_circles)
             });
-            let lines = measured.lines.next_multiple_of(100);
-            figures.push(plain(Rule::CrateLines, &measured.folder, lines));
+            figures.push(plain(Rule::CrateLines, &measured.folder, measured.lines));
             let used = measured.used.iter();
             figures.extend(used.map(|(path, value)| plain(Rule::FilesUsed, path, *value)));
         }

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use format::head::{HEAD_BYTES, StripeId};
 use index::Files;
-use indexer::Stripe;
 use units::plural;
+
+use crate::owner::Stripe;
 
 /// Copies that are kept; each is a piece.
 const COPIES_MAX: usize = 16;
@@ -17,7 +18,7 @@ const PREFIX: &str = "poison-";
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(crate) struct Poison {
+pub struct Poison {
     /// Those that were counted; the first of many.
     known: BTreeSet<StripeId>,
     stripes: u64,
@@ -29,7 +30,7 @@ pub(crate) struct Poison {
 impl Poison {
     /// Takes note of a stripe, and puts a copy of its pieces into the index directory: each is a
     /// capture file of its own.
-    pub(crate) fn keep(&mut self, stripe: &Stripe, files: &dyn Files) {
+    pub fn keep(&mut self, stripe: &Stripe, files: &dyn Files) {
         if !self.give_up(stripe.id, stripe.packets) {
             return;
         }
@@ -47,7 +48,7 @@ impl Poison {
 
     /// Takes note of packets that stay without rows, from this stripe on; false where that was
     /// known.
-    pub(crate) fn give_up(&mut self, first: StripeId, packets: u64) -> bool {
+    pub fn give_up(&mut self, first: StripeId, packets: u64) -> bool {
         if self.known.contains(&first) {
             return false;
         }
@@ -63,7 +64,7 @@ impl Poison {
     }
 
     /// Copies do not outlive the packets in the ring.
-    pub(crate) fn retire(&mut self, tail: u64, files: &dyn Files) {
+    pub fn retire(&mut self, tail: u64, files: &dyn Files) {
         for (_, name) in self.copies.extract_if(.., |(stripe, _)| stripe.sequence < tail) {
             // A copy that cannot be removed is one more file in a directory of ours.
             files.remove(&name).unwrap_or_default();
@@ -71,7 +72,7 @@ impl Poison {
     }
 
     /// Takes over the copies that an earlier recording left.
-    pub(crate) fn of_earlier(files: &dyn Files) -> Self {
+    pub fn of_earlier(files: &dyn Files) -> Self {
         let sequence = |name: &str| name.strip_prefix(PREFIX)?.split('-').next()?.parse().ok();
         let copies = files.list().unwrap_or_default().into_iter().filter_map(|name| {
             let stripe = StripeId { sequence: sequence(&name)?, sub: 0 };
@@ -81,12 +82,12 @@ impl Poison {
     }
 
     /// Packets in them.
-    pub(crate) fn packets(&self) -> u64 {
+    pub fn packets(&self) -> u64 {
         self.packets
     }
 
     /// A line for the user, if there were any.
-    pub(crate) fn notes(&self) -> Option<String> {
+    pub fn notes(&self) -> Option<String> {
         if self.stripes == 0 {
             return None;
         }
