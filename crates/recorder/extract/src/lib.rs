@@ -8,7 +8,7 @@
 //!
 //! Stripes that no index covers, because of a crash, a running recorder or a recording without
 //! index, are indexed from their packets on the way. What is missing from an answer, and why, is in
-//! its [`Completeness`].
+//! its [`Completeness`](completeness::Completeness).
 //!
 //! Invariants: no byte leaves that was not verified; damage ends a piece at its first bad row and
 //! is reported; memory is bounded by the rows of segments that overlap in time, a few pieces, what

@@ -43,7 +43,7 @@ impl Found {
     }
 }
 
-/// Events of a [`crate::find()`].
+/// What a search calls back with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event<'a> {
     /// A session that matches.
