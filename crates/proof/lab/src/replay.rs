@@ -184,7 +184,7 @@ impl Replay<'_> {
         // behind a flush there is one state alone, but for liars.
         let further = (1_u64..)
             .flat_map(|variant| between.iter().map(move |point| Point { variant, ..*point }));
-        let missing = self.points.saturating_sub(chosen.len());
+        let missing = self.points.saturating_sub(flushes.len() + between.len());
         chosen.extend(further.take(if between.is_empty() { 0 } else { missing }));
         chosen.sort_unstable_by_key(|point| point.index);
         (chosen, flushes.len())
@@ -371,6 +371,8 @@ fn damage(disk: &mut [u8], entries: &[Entry<'_>], mut random: u64) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn replay() -> Replay<'static> {
@@ -391,10 +393,15 @@ mod tests {
         let marked = Entry::Write { offset: 3 * 8192, data: &mark };
         let entries = [write, Entry::Flush, marked, write, Entry::Flush, write, write];
         let (points, flushes) = replay().choose(&entries);
-        let told: Vec<(usize, usize, u64)> =
+        // Five places, and further states of those between flushes.
+        assert_eq!((points.len(), flushes), (100, 1));
+        let mut told: Vec<(usize, usize, u64)> =
             points.iter().map(|point| (point.index, point.durable, point.acknowledged)).collect();
+        told.dedup();
         assert_eq!(told, [(3, 2, 7), (4, 2, 7), (5, 5, 7), (6, 5, 7), (7, 5, 7)]);
-        assert_eq!(flushes, 1);
+        let at_once = |index| points.iter().filter(move |point| point.index == index);
+        let variants: BTreeSet<u64> = at_once(6).map(|point| point.variant).collect();
+        assert_eq!((variants.len(), at_once(5).count()), (at_once(6).count(), 1));
     }
 
     #[test]
