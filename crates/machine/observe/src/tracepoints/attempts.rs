@@ -10,26 +10,15 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
-use super::event::IN_INTERRUPT;
 use super::format::{Field, Format};
 use super::not_traced::NotTraced;
-use super::openers::address;
 use super::place::{format_of, tracefs};
-use super::set::{Decode, Set, Traced};
+use super::set::{Decode, Set, Traced, up_to};
+use super::sockets::{CHANGES, CLOSE, Changed, ESTABLISHED, ROUTES, Route, SYN_SENT};
 use crate::perf::{ring_size, settled_ns};
 
-const CHANGES: &str = "sock/inet_sock_set_state";
 const RESETS: &str = "tcp/tcp_receive_reset";
-/// Searches among routes, by family.
-const ROUTES: [(&str, bool); 2] =
-    [("fib/fib_table_lookup", true), ("fib6/fib6_table_lookup", false)];
 const CALLS: &str = "syscalls/sys_exit_connect";
-/// `include/net/tcp_states.h`
-const ESTABLISHED: u64 = 1;
-const SYN_SENT: u64 = 2;
-const CLOSE: u64 = 7;
-/// `AF_INET`
-const IPV4: u64 = 2;
 /// At 20 000 attempts a second on one processor, 120 bytes each, 0.1 s.
 const RING: usize = 256 << 10;
 /// Attempts that may be under way, and resets; with more than that all are forgotten.
@@ -134,10 +123,8 @@ impl ConnectAttempts {
         self.changes.read(&mut self.waiting);
         self.resets.read(&mut self.waiting);
         self.routes.iter_mut().for_each(|routes| routes.read(&mut self.waiting));
-        self.waiting.sort_by_key(|change| change.time_ns);
         let until_ns = settled_ns();
-        let ready = self.waiting.partition_point(|change| change.time_ns <= until_ns);
-        let ready: Vec<Traced<Change>> = self.waiting.drain(..ready).collect();
+        let ready: Vec<Traced<Change>> = up_to(&mut self.waiting, until_ns).collect();
         let failed = ready.into_iter().filter_map(|change| self.take(change)).collect();
         // A reset comes just before the failure, which may be in the next batch; an old one has
         // ended another connection.
@@ -255,33 +242,15 @@ struct Decoder {
 
 #[derive(Clone, Debug)]
 enum Fields {
-    Changed { socket: Field, changed: Changed },
+    Changed(Changed),
     Reset { socket: Field },
-    Route { error: Field, target: Field, port: Field, flags: Field, is_v4: bool },
+    Route { route: Route, error: Field },
     Call { result: Field },
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Changed {
-    states: [Field; 2],
-    family: Field,
-    ports: [Field; 2],
-    ipv4: [Field; 2],
-    ipv6: [Field; 2],
 }
 
 impl Decoder {
     fn changes(format: &Format) -> Option<Self> {
-        let both = |one: &str, other: &str| Some([format.field(one)?, format.field(other)?]);
-        let changed = Changed {
-            states: both("oldstate", "newstate")?,
-            family: format.field("family")?,
-            ports: both("sport", "dport")?,
-            ipv4: both("saddr", "daddr")?,
-            ipv6: both("saddr_v6", "daddr_v6")?,
-        };
-        let fields = Fields::Changed { socket: format.field("skaddr")?, changed };
-        Some(Self { id: format.id, fields })
+        Some(Self { id: format.id, fields: Fields::Changed(Changed::of(format)?) })
     }
 
     fn resets(format: &Format) -> Option<Self> {
@@ -289,31 +258,13 @@ impl Decoder {
     }
 
     fn routes(format: &Format, is_v4: bool) -> Option<Self> {
-        let fields = Fields::Route {
-            error: format.field("err")?,
-            target: format.field("dst")?,
-            port: format.field("dport")?,
-            flags: format.field("common_flags")?,
-            is_v4,
-        };
+        let (route, error) = (Route::of(format, is_v4)?, format.field("err")?);
+        let fields = Fields::Route { route, error };
         Some(Self { id: format.id, fields })
     }
 
     fn calls(format: &Format) -> Option<Self> {
         Some(Self { id: format.id, fields: Fields::Call { result: format.field("ret")? } })
-    }
-}
-
-impl Changed {
-    fn ends(&self, record: &[u8]) -> Option<[SocketAddr; 2]> {
-        let is_v4 = self.family.number(record)? == IPV4;
-        let end = |ipv4: Field, ipv6: Field, port: Field| {
-            let ip = address(if is_v4 { ipv4 } else { ipv6 }, is_v4, record)?;
-            Some(SocketAddr::new(ip, u16::try_from(port.number(record)?).ok()?))
-        };
-        let ([source4, target4], [source6, target6]) = (self.ipv4, self.ipv6);
-        let [source_port, target_port] = self.ports;
-        Some([end(source4, source6, source_port)?, end(target4, target6, target_port)?])
     }
 }
 
@@ -326,7 +277,7 @@ impl Decode for Decoder {
 
     fn filter(&self) -> Option<&str> {
         match self.fields {
-            Fields::Changed { .. } | Fields::Reset { .. } => None,
+            Fields::Changed(_) | Fields::Reset { .. } => None,
             Fields::Route { .. } => Some(SEARCHES_WANTED),
             Fields::Call { .. } => Some(CALLS_WANTED),
         }
@@ -335,10 +286,9 @@ impl Decode for Decoder {
     fn decode(&self, record: &[u8], _processor: usize) -> Option<Change> {
         Some(match &self.fields {
             Fields::Reset { socket } => Change::Reset { socket: socket.number(record)? },
-            Fields::Changed { socket, changed } => {
-                let socket = socket.number(record)?;
-                let [before, after] = changed.states;
-                match (before.number(record)?, after.number(record)?) {
+            Fields::Changed(changed) => {
+                let socket = changed.socket(record)?;
+                match changed.states(record)? {
                     (CLOSE, SYN_SENT) => Change::Asked { socket },
                     (before @ (SYN_SENT | ESTABLISHED), CLOSE) => {
                         let was_open = before == ESTABLISHED;
@@ -347,17 +297,8 @@ impl Decode for Decoder {
                     _ => return None,
                 }
             }
-            // What an answer or a timer looks for is no process's.
-            Fields::Route { flags, .. } if flags.number(record)? & IN_INTERRUPT != 0 => {
-                return None;
-            }
-            Fields::Route { error, target, port, is_v4, .. } => {
-                let ip = address(*target, *is_v4, record)?;
-                let port = u16::try_from(port.number(record)?).ok()?;
-                Change::Unrouted {
-                    remote: SocketAddr::new(ip, port),
-                    error: errno(*error, record)?,
-                }
+            Fields::Route { route, error } => {
+                Change::Unrouted { remote: route.remote(record)?, error: errno(*error, record)? }
             }
             Fields::Call { result } => Change::CallFailed { error: errno(*result, record)? },
         })

@@ -19,6 +19,7 @@ mod openers;
 mod place;
 mod senders;
 mod set;
+mod sockets;
 
 use std::path::Path;
 
@@ -32,6 +33,7 @@ pub use openers::{Opened, Openers};
 use place::{format_of, tracefs};
 pub use senders::{Senders, Sent, realtime_ahead_ns};
 pub use set::Traced;
+use set::up_to;
 
 pub use crate::perf::{monotonic_ns, processors};
 use crate::perf::{ring_size, settled_ns};
@@ -125,10 +127,7 @@ impl Tracer {
         let Self { requests, pages, folios, releases, waiting } = self;
         let further = pages.iter_mut().chain(folios).chain(releases);
         core::iter::once(requests).chain(further).for_each(|set| set.read(waiting));
-        // Each ring is in order already, so that this is a merge.
-        self.waiting.sort_by_key(|event| event.time_ns);
-        let ready = self.waiting.partition_point(|event| event.time_ns <= until_ns);
-        into.extend(self.waiting.drain(..ready));
+        into.extend(up_to(&mut self.waiting, until_ns));
     }
 
     /// Records of requests that did not come; before the end those that did not fit.

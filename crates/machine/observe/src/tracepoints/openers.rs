@@ -8,30 +8,22 @@
 //! before an answer.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 
-use super::event::IN_INTERRUPT;
 use super::format::{Field, Format};
 use super::not_traced::NotTraced;
 use super::place::{format_of, tracefs};
-use super::set::{Decode, Set, Traced};
+use super::set::{Decode, Set, Traced, up_to};
+use super::sockets::{CHANGES, Changed, LISTEN, ROUTES, Route, SYN_SENT};
 use crate::perf::{ring_size, settled_ns};
 
-const CHANGES: &str = "sock/inet_sock_set_state";
 /// A socket is connected, or its connection is there or given up, or it listens.
 const CHANGES_WANTED: &str = "protocol == 6 && ((oldstate == 7 && newstate == 2) || \
      (oldstate == 2 && (newstate == 1 || newstate == 7)) || (oldstate == 7 && newstate == 10))";
-const ROUTES: [(&str, bool); 2] =
-    [("fib/fib_table_lookup", true), ("fib6/fib6_table_lookup", false)];
 const ROUTES_WANTED: &str = "(proto == 6 || proto == 17) && sport != 0";
 const FORKS: &str = "sched/sched_process_fork";
 const ENDS: &str = "sched/sched_process_exit";
-/// `include/net/tcp_states.h`
-const SYN_SENT: u64 = 2;
-const LISTEN: u64 = 10;
-/// `AF_INET`
-const IPV4: u64 = 2;
 /// At 20 000 connections a second on one processor, five records of 120 bytes each, 0.1 s.
 const RING: usize = 1 << 20;
 /// Connections that are being opened; with more than that all are forgotten.
@@ -95,7 +87,7 @@ impl Openers {
     pub fn open() -> Result<Self, NotTraced> {
         let place = tracefs()?;
         let needed = [
-            Decoder::of(&place, CHANGES, Fields::changed)?,
+            Decoder::of(&place, CHANGES, |it| Some(Fields::Changed(Changed::of(it)?)))?,
             Decoder::of(&place, FORKS, |it| Some(Fields::Forked(it.field("child_pid")?)))?,
             Decoder::of(&place, ENDS, |it| Some(Fields::Ended(it.field("comm")?)))?,
         ];
@@ -110,10 +102,7 @@ impl Openers {
     /// What happened since the last time, until a few milliseconds ago, in the order of time.
     pub fn read(&mut self) -> Vec<Opened> {
         self.set.read(&mut self.waiting);
-        self.waiting.sort_by_key(|event| event.time_ns);
-        let until_ns = settled_ns();
-        let ready = self.waiting.partition_point(|event| event.time_ns <= until_ns);
-        let ready: Vec<Traced<Event>> = self.waiting.drain(..ready).collect();
+        let ready: Vec<Traced<Event>> = up_to(&mut self.waiting, settled_ns()).collect();
         ready.into_iter().filter_map(|event| self.take(event)).collect()
     }
 
@@ -161,20 +150,9 @@ struct Decoder {
 #[derive(Clone, Debug)]
 enum Fields {
     Changed(Changed),
-    Route { protocol: Field, ports: [Field; 2], target: Field, flags: Field, is_v4: bool },
+    Route { route: Route, protocol: Field, port: Field },
     Forked(Field),
     Ended(Field),
-}
-
-#[derive(Clone, Debug)]
-struct Changed {
-    socket: Field,
-    state: Field,
-    before: Field,
-    family: Field,
-    ports: [Field; 2],
-    ipv4: [Field; 2],
-    ipv6: [Field; 2],
 }
 
 impl Decoder {
@@ -190,61 +168,27 @@ impl Decoder {
 }
 
 impl Fields {
-    fn changed(format: &Format) -> Option<Self> {
-        let both = |one: &str, other: &str| Some([format.field(one)?, format.field(other)?]);
-        Some(Self::Changed(Changed {
-            socket: format.field("skaddr")?,
-            state: format.field("newstate")?,
-            before: format.field("oldstate")?,
-            family: format.field("family")?,
-            ports: both("sport", "dport")?,
-            ipv4: both("saddr", "daddr")?,
-            ipv6: both("saddr_v6", "daddr_v6")?,
-        }))
-    }
-
     fn route(format: &Format, is_v4: bool) -> Option<Self> {
         Some(Self::Route {
+            route: Route::of(format, is_v4)?,
             protocol: format.field("proto")?,
-            ports: [format.field("sport")?, format.field("dport")?],
-            target: format.field("dst")?,
-            flags: format.field("common_flags")?,
-            is_v4,
+            port: format.field("sport")?,
         })
     }
 }
 
-impl Changed {
-    fn event(&self, record: &[u8]) -> Option<Event> {
-        let socket = self.socket.number(record)?;
-        match self.state.number(record)? {
-            SYN_SENT => Some(Event::Asked { socket }),
-            LISTEN => Some(Event::Listens { at: self.end(record, 0)? }),
-            _ if self.before.number(record)? == SYN_SENT => {
-                let ends = [self.end(record, 0)?, self.end(record, 1)?];
-                Some(Event::Connected { socket, ends })
-            }
-            _ => None,
+/// What a change says of who opens what.
+fn event(changed: &Changed, record: &[u8]) -> Option<Event> {
+    let socket = changed.socket(record)?;
+    match changed.states(record)? {
+        (_, SYN_SENT) => Some(Event::Asked { socket }),
+        (_, LISTEN) => {
+            let [at, _] = changed.ends(record)?;
+            Some(Event::Listens { at })
         }
+        (SYN_SENT, _) => Some(Event::Connected { socket, ends: changed.ends(record)? }),
+        _ => None,
     }
-
-    /// Its own end, or the other one.
-    fn end(&self, record: &[u8], which: usize) -> Option<SocketAddr> {
-        let is_v4 = self.family.number(record)? == IPV4;
-        let ip = *(if is_v4 { self.ipv4 } else { self.ipv6 }).get(which)?;
-        let port = self.ports.get(which)?.number(record)?;
-        Some(SocketAddr::new(address(ip, is_v4, record)?, u16::try_from(port).ok()?))
-    }
-}
-
-pub(super) fn address(field: Field, is_v4: bool, record: &[u8]) -> Option<IpAddr> {
-    let bytes = field.bytes(record)?;
-    let ip = if is_v4 {
-        IpAddr::from(*bytes.first_chunk::<4>()?)
-    } else {
-        IpAddr::from(*bytes.first_chunk::<16>()?)
-    };
-    Some(ip.to_canonical())
 }
 
 impl Decode for Decoder {
@@ -264,18 +208,12 @@ impl Decode for Decoder {
 
     fn decode(&self, record: &[u8], _processor: usize) -> Option<Event> {
         match &self.fields {
-            Fields::Changed(changed) => changed.event(record),
-            // What an answer or a timer looks for is no process's.
-            Fields::Route { flags, .. } if flags.number(record)? & IN_INTERRUPT != 0 => None,
-            Fields::Route { protocol, ports: [port, to], target, is_v4, .. } => {
-                let [port, to] = [*port, *to].map(|it| it.short(record));
-                let ip = address(*target, *is_v4, record)?;
-                Some(Event::Routed {
-                    protocol: u8::try_from(protocol.number(record)?).ok()?,
-                    port: u16::try_from(port?).ok()?,
-                    remote: SocketAddr::new(ip, u16::try_from(to?).ok()?),
-                })
-            }
+            Fields::Changed(changed) => event(changed, record),
+            Fields::Route { route, protocol, port } => Some(Event::Routed {
+                remote: route.remote(record)?,
+                protocol: u8::try_from(protocol.number(record)?).ok()?,
+                port: u16::try_from(port.number(record)?).ok()?,
+            }),
             Fields::Forked(child) => Some(Event::Forked { child: child.short(record)? }),
             Fields::Ended(name) => {
                 let name = String::from_utf8_lossy(name.text(record)?).into_owned();

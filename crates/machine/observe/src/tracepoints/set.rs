@@ -4,6 +4,7 @@
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::vec::Drain;
 
 use host::native::{u32_of, u64_of};
 
@@ -35,6 +36,14 @@ pub struct Traced<H> {
     pub thread: u32,
     /// What the tracepoint reports.
     pub happened: H,
+}
+
+/// Takes those of `waiting` that happened up to a time, in the order of time.
+pub(super) fn up_to<H>(waiting: &mut Vec<Traced<H>>, until_ns: u64) -> Drain<'_, Traced<H>> {
+    // Each ring is in order already, so that this is a merge.
+    waiting.sort_by_key(|event| event.time_ns);
+    let ready = waiting.partition_point(|event| event.time_ns <= until_ns);
+    waiting.drain(..ready)
 }
 
 /// Reads the records of one kind.

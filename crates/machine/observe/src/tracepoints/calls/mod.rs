@@ -23,7 +23,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::format::Format;
 use super::not_traced::NotTraced;
 use super::place::{format_of, tracefs};
-use super::set::{self, Set, Whose};
+use super::set::{self, Set, Whose, up_to};
 use crate::perf::{self, ring_size, settled_ns};
 
 /// Of the ring of a processor: 25 000 calls of 150 bytes, beginning and end.
@@ -144,10 +144,7 @@ impl CallTracer {
     fn take(&mut self, until_ns: u64, into: &mut Vec<CallEvent>) {
         let mut waiting = core::mem::take(&mut self.waiting);
         self.sets().for_each(|set| set.read(&mut waiting));
-        // Each ring is in order already, so that this is a merge.
-        waiting.sort_by_key(|event| event.time_ns);
-        let ready = waiting.partition_point(|event| event.time_ns <= until_ns);
-        into.extend(waiting.drain(..ready));
+        into.extend(up_to(&mut waiting, until_ns));
         self.waiting = waiting;
     }
 
