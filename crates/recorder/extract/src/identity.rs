@@ -5,7 +5,7 @@ use core::net::IpAddr;
 
 use format::head::StripeId;
 use format::session_row::SessionRow;
-use index::Needed;
+use index::{Columns, Needed};
 use units::Timestamp;
 use wire::{Address, CommunityId, FiveTuple};
 
@@ -57,16 +57,7 @@ pub(crate) struct Identity {
 
 impl Identity {
     /// The columns that it is made of.
-    pub(crate) const COLUMNS: [&str; 8] = [
-        "proto",
-        "orig_ip",
-        "orig_port",
-        "resp_ip",
-        "resp_port",
-        "vlan",
-        "vlan_inner",
-        "session_age_ns",
-    ];
+    pub(crate) const COLUMNS: [&str; 8] = Columns::OF_SESSION;
 
     pub(crate) fn of(row: &SessionRow) -> Self {
         // Written later, the first rows of a session may have been seen from the other side.

@@ -21,21 +21,8 @@ use wire::FiveTuple;
 /// So many sessions of a segment are known, some 200 bytes each; rows of others are of sessions by
 /// themselves.
 const WHOLES_MAX: usize = 1 << 18;
-/// The columns that are read.
-const COLUMNS: [&str; 12] = [
-    "proto",
-    "orig_ip",
-    "orig_port",
-    "resp_ip",
-    "resp_port",
-    "vlan",
-    "vlan_inner",
-    "session_age_ns",
-    "continues",
-    "piece_sequences",
-    "piece_subs",
-    "piece_columns",
-];
+/// The columns that are read, besides those that tell sessions apart.
+const FURTHER: [&str; 4] = ["continues", "piece_sequences", "piece_subs", "piece_columns"];
 
 /// When a session began, and in which VLANs: with the ends, what it is known by.
 type Known = (Timestamp, [Option<u16>; 2]);
@@ -102,16 +89,21 @@ impl Around {
             united: BTreeMap::new(),
             gone_on: BTreeSet::new(),
         };
-        let (columns, mut count) = (Columns::Named(&COLUMNS), 0);
-        segment.rows(columns, &(Timestamp::MIN..=Timestamp::MAX), &mut |number, row| {
-            let pieces = row.pieces.iter().map(|span| span.piece);
-            let stripes = pieces.map(|it| StripeId { sequence: it.sequence, sub: it.sub });
-            around.covered.indexed.extend(stripes);
-            if count < WHOLES_MAX {
-                count += usize::from(around.add(number, &row));
-            }
-            ControlFlow::Continue(())
-        })?;
+        let columns = Columns::Named(&Columns::OF_SESSION).and(&FURTHER);
+        let mut count = 0;
+        segment.rows(
+            Columns::Named(&columns),
+            &(Timestamp::MIN..=Timestamp::MAX),
+            &mut |number, row| {
+                let pieces = row.pieces.iter().map(|span| span.piece);
+                let stripes = pieces.map(|it| StripeId { sequence: it.sequence, sub: it.sub });
+                around.covered.indexed.extend(stripes);
+                if count < WHOLES_MAX {
+                    count += usize::from(around.add(number, &row));
+                }
+                ControlFlow::Continue(())
+            },
+        )?;
         Ok(around)
     }
 

@@ -51,6 +51,18 @@ pub enum Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
+    /// Those that tell the rows of one session from others'.
+    pub const OF_SESSION: [&'static str; 8] = [
+        "proto",
+        "orig_ip",
+        "orig_port",
+        "resp_ip",
+        "resp_port",
+        "vlan",
+        "vlan_inner",
+        "session_age_ns",
+    ];
+
     /// Names of these columns and of `others`.
     pub fn and(&self, others: &[&'a str]) -> Vec<&'a str> {
         let own = COLUMNS.iter().filter(|column| self.contain(column)).map(|column| column.name);
