@@ -109,7 +109,7 @@ impl<'a> Feed<'a> {
         loop {
             let began = self.clock.realtime();
             let next = source.next_batch(self.wait);
-            self.division.look(self.clock.boottime_ns(), matches!(next, Ok(Next::Idle)));
+            self.division.look(self.clock, matches!(next, Ok(Next::Idle)));
             match next {
                 Ok(Next::Packets(batch)) => {
                     self.intake.know(batch.interfaces());

@@ -14,7 +14,7 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
-use units::Timestamp;
+use units::{Clock, Timestamp};
 
 /// A packet of before the time may lie in a kernel ring for so long, with some margin for a queue
 /// that has much to do: a block that is not full is given after 50 ms.
@@ -98,12 +98,13 @@ impl Division {
         Share { from: self.from, until: until.unwrap_or(Timestamp::MAX) }
     }
 
-    /// Called at `now_ns` since boot, with each batch of packets, or when the kernel rings are
-    /// empty: then no packet is left of before the hand-over.
-    pub fn look(&mut self, now_ns: i64, is_empty: bool) {
+    /// Called with each batch of packets, or when the kernel rings are empty: then no packet is
+    /// left of before the hand-over. The clock is asked only while that matters.
+    pub fn look(&mut self, clock: &dyn Clock, is_empty: bool) {
         if self.from == Timestamp::MIN {
             return;
         }
+        let now_ns = clock.boottime_ns();
         let ends_ns = *self.from_ends_ns.get_or_insert(now_ns.saturating_add(DRAINED_NS));
         if is_empty || now_ns >= ends_ns {
             self.from = Timestamp::MIN;
@@ -122,6 +123,8 @@ impl Division {
 
 #[cfg(test)]
 mod tests {
+    use units::ManualClock;
+
     use super::*;
 
     const SECOND: i64 = 1_000_000_000;
@@ -132,9 +135,11 @@ mod tests {
         let from = Timestamp(7_200 * SECOND);
         for is_empty in [true, false] {
             let mut division = Division::new(from);
-            division.look(5 * SECOND, false);
+            let clock = ManualClock::new(Timestamp(5 * SECOND));
+            division.look(&clock, false);
             assert!(!division.share(None).has(Timestamp(from.0 - 1)), "what the old one stores");
-            division.look(if is_empty { 6 } else { 15 } * SECOND, is_empty);
+            clock.advance_nanos(if is_empty { 1 } else { 10 } * SECOND);
+            division.look(&clock, is_empty);
             assert!(division.share(None).has(Timestamp(SECOND)), "{is_empty}");
         }
     }
