@@ -291,6 +291,22 @@ impl Drop for Client {
     }
 }
 
+/// Begins to trace a process that runs.
+fn traced(process: u32, file: &str) -> Child {
+    let process = process.to_string();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wirespool"));
+    command.args(["trace", "--pid", &process, "-o", file, "--json"]);
+    command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// What it says in the end, which is a good one.
+fn said_by(mut program: Child) -> String {
+    let mut said = String::new();
+    program.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert!(program.wait().unwrap().success(), "{said}");
+    said
+}
+
 #[test]
 fn packets_of_a_program_that_runs_are_told_from_those_of_others() {
     let name = "trace::packets_of_a_program_that_runs_are_told_from_those_of_others";
@@ -302,13 +318,7 @@ fn packets_of_a_program_that_runs_are_told_from_those_of_others() {
     let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
     let [wanted, other] = [0, 1].map(|at| listeners[at].local_addr().unwrap().port());
     let client = Client::start(wanted);
-    let process = client.0.id().to_string();
-    let mut program = Command::new(env!("CARGO_BIN_EXE_wirespool"))
-        .args(["trace", "--pid", &process, "-o", &file, "--json"])
-        .stdin(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let program = traced(client.0.id(), &file);
     let mut streams = Vec::new();
     for _ in 0..60 {
         let mut stream = TcpStream::connect(("127.0.0.1", other)).unwrap();
@@ -317,10 +327,7 @@ fn packets_of_a_program_that_runs_are_told_from_those_of_others() {
         std::thread::sleep(Duration::from_millis(20));
     }
     drop(client);
-    let ended = program.wait().unwrap();
-    let mut said = String::new();
-    program.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    assert!(ended.success(), "{said}");
+    let said = said_by(program);
     let found = packets(&file);
     assert!(found.len() >= 8, "{} packets: {said}", found.len());
     assert!(found.iter().all(|(.., ports, _)| ports.contains(&wanted)), "{said}");
@@ -346,20 +353,12 @@ fn connections_of_children_that_end_at_once_are_kept() {
     let script =
         format!("while sleep 0.05; do bash -c 'exec 3<>/dev/tcp/127.0.0.1/{wanted}'; done");
     let mut parent = Command::new("bash").args(["-c", &script]).spawn().unwrap();
-    let process = parent.id().to_string();
-    let mut program = Command::new(env!("CARGO_BIN_EXE_wirespool"))
-        .args(["trace", "--pid", &process, "-o", &file, "--json"])
-        .stdin(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let program = traced(parent.id(), &file);
     let asked: Vec<u16> =
         (0..60).map(|_| listener.accept().map(|(_, from)| from.port()).unwrap()).collect();
     parent.kill().unwrap();
     parent.wait().unwrap();
-    assert!(program.wait().unwrap().success());
-    let mut said = String::new();
-    program.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    let said = said_by(program);
     if said.contains("may be missing") {
         return println!("not run: {said}");
     }
