@@ -115,14 +115,15 @@ fn backwards(
     Ok(flow)
 }
 
-/// Reads the other columns of sessions that were chosen by a few. Those without an index have all.
+/// Reads the other columns of sessions that were chosen by a few. Rows without an index have all.
 fn fill(
     archive: &mut Archive,
     columns: Columns<'_>,
     found: &mut [Found],
     notes: &mut Notes,
 ) -> Flow {
-    let rows = found.iter().filter(|found| !found.is_provisional).flat_map(|found| &found.rows);
+    let has_all = |found: &&Found| found.is_provisional && found.rows.len() == 1;
+    let rows = found.iter().filter(|found| !has_all(found)).flat_map(|found| &found.rows);
     let rows: BTreeSet<RowId> = rows.filter_map(|id| RowId::parse(id)).collect();
     let query = Query::all();
     let mut joiner = Joiner::new(&query, archive.tail());
@@ -294,7 +295,7 @@ impl<'q> Newest<'q> {
         let identity = Identity::of(&row);
         let next = found(id.to_string(), *row, (self.tail, self.is_indexed));
         match self.group.entry(identity) {
-            Entry::Occupied(mut earlier) => join_in_part(earlier.get_mut(), next),
+            Entry::Occupied(mut earlier) => join(earlier.get_mut(), next),
             Entry::Vacant(place) => drop(place.insert(next)),
         }
     }
@@ -303,7 +304,7 @@ impl<'q> Newest<'q> {
     fn end_group(&mut self) {
         for (identity, mut found) in core::mem::take(&mut self.group) {
             if let Some(later) = self.part.remove(&identity) {
-                join_in_part(&mut found, later);
+                join(&mut found, later);
             }
             self.part.insert(identity, found);
         }
@@ -373,17 +374,14 @@ fn shown(tail: u64, (_, id): Place, over: Over) -> Found {
     }
 }
 
-/// Adds further rows that a part has of a session. Those of what its segment left out come first.
-fn join_in_part(one: &mut Found, mut other: Found) {
-    if other.session.start < one.session.start {
+/// Adds further rows of a session, which lie behind in the ring; but the rows that are made of what
+/// a segment left out are read before its others, or after them where it is searched twice.
+fn join(one: &mut Found, mut other: Found) {
+    let is_before = RowId::parse(&other.id) < RowId::parse(&one.id);
+    if is_before && other.session.start < one.session.start {
         core::mem::swap(one, &mut other);
     }
-    join(one, other);
-}
-
-/// Adds the later rows of a session.
-fn join(earlier: &mut Found, later: Found) {
-    earlier.rows.extend(later.rows);
-    earlier.packets = both(earlier.packets, later.packets);
-    earlier.session.join(later.session);
+    one.rows.extend(other.rows);
+    one.packets = both(one.packets, other.packets);
+    one.session.join(other.session);
 }

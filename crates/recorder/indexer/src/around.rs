@@ -163,12 +163,10 @@ impl Around {
     /// A session of the segment has this row, too.
     fn extend(&mut self, key: &Key, row: &mut SessionRow) {
         let wholes = self.wholes.get_mut(key).into_iter().flatten();
-        for whole in wholes.filter(|whole| whole.session_start == row.session_start) {
+        let start = row.session_start;
+        for whole in wholes.filter(|whole| whole.session_start == start) {
             (whole.start, whole.end) = (whole.start.min(row.start), whole.end.max(row.end));
-            if row.tuple != whole.tuple && row.tuple.reversed() == whole.tuple {
-                row.tuple = whole.tuple;
-                core::mem::swap(&mut row.orig, &mut row.resp);
-            }
+            row.turn_to(&whole.tuple);
             self.gone_on.extend(whole.last.drain(..));
         }
     }

@@ -262,16 +262,6 @@ impl Hot {
             syn_options: flow.syn_options,
         }
     }
-
-    fn udp_state(&self) -> (State, History) {
-        let mut history = History::default();
-        history.push(b'D');
-        if !self.answered {
-            return (State::S0, history);
-        }
-        history.push(b'd');
-        (State::Sf, history)
-    }
 }
 
 /// A session seen from its SYN-ACK on: its sender is the responder.
@@ -406,7 +396,7 @@ impl Detail {
         assert!(!hot.is_empty(), "only a slice with packets has a row");
         let (state, history) = match hot.key.proto() {
             Protocol::TCP => (self.tcp.state(), self.tcp.history),
-            Protocol::UDP => hot.udp_state(),
+            Protocol::UDP => State::of_datagrams(hot.answered),
             _ => (State::Oth, History::default()),
         };
         self.session_start = self.begin(hot);

@@ -116,6 +116,17 @@ impl State {
         Self::Oth,
     ];
 
+    /// Of a session of datagrams, with its history: all that is told is whether it was answered.
+    pub fn of_datagrams(is_answered: bool) -> (Self, History) {
+        let mut history = History::default();
+        history.push(b'D');
+        if !is_answered {
+            return (Self::S0, history);
+        }
+        history.push(b'd');
+        (Self::Sf, history)
+    }
+
     /// Zeek's word for it.
     pub fn name(self) -> &'static str {
         match self {
@@ -414,12 +425,23 @@ impl SessionRow {
         size_of::<Self>() + self.names.heap_bytes() + pieces
     }
 
+    /// Turns a row that was seen from the other side, so that its ends are those of `tuple`. To a
+    /// session that began there its datagrams are answers.
+    pub fn turn_to(&mut self, tuple: &FiveTuple) {
+        if self.tuple == *tuple || self.tuple.reversed() != *tuple {
+            return;
+        }
+        self.tuple = *tuple;
+        core::mem::swap(&mut self.orig, &mut self.resp);
+        if self.tuple.proto == Protocol::UDP {
+            (self.state, self.history) = State::of_datagrams(true);
+        }
+    }
+
     /// Takes a further row of the same session in: counters are added, names and state are those of
     /// the one that was recorded later. One that was seen from the other side is turned.
     pub fn join(&mut self, mut row: Self) {
-        if row.tuple != self.tuple && row.tuple.reversed() == self.tuple {
-            core::mem::swap(&mut row.orig, &mut row.resp);
-        }
+        row.turn_to(&self.tuple);
         // Where time has run backwards, a row that starts later was recorded earlier.
         let end = |row: &Self| row.pieces.last().map(|span| (span.piece, span.end));
         let is_earlier = end(&row).zip(end(self)).is_some_and(|(of_row, own)| of_row < own);
@@ -592,6 +614,19 @@ mod tests {
             first.join(later);
             assert_eq!(first.app.map(|it| it.by), expected);
         }
+    }
+
+    #[test]
+    fn datagrams_from_both_sides_are_an_answer_of_which_neither_row_knows() {
+        let mut first = row();
+        first.tuple.proto = Protocol::UDP;
+        first.tuple.orig_port = 7;
+        (first.state, first.history) = State::of_datagrams(false);
+        first.orig.packets = 1;
+        let answer = SessionRow { tuple: first.tuple.reversed(), ..first.clone() };
+        first.join(answer);
+        assert_eq!((first.state, first.history.as_str()), (State::Sf, "Dd"));
+        assert_eq!((first.orig.packets, first.resp.packets), (1, 1));
     }
 
     #[test]
