@@ -2,11 +2,12 @@
 //! that starts it again.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::lines::Lines;
 use crate::machine::{BINARY, Volume, command, run, write_key};
@@ -42,6 +43,20 @@ fn tokens(volume: &Volume) -> String {
     tokens
 }
 
+/// Until no thread of it goes on: each stops by itself, and one that was not told yet may accept.
+fn stop(process: u32) {
+    signal("-STOP", process);
+    let goes_on = |thread: io::Result<fs::DirEntry>| {
+        let stat = fs::read_to_string(thread.unwrap().path().join("stat")).unwrap_or_default();
+        !stat.rsplit(") ").next().is_some_and(|state| state.starts_with('T'))
+    };
+    let begun = Instant::now();
+    while fs::read_dir(format!("/proc/{process}/task")).unwrap().any(goes_on) {
+        assert!(begun.elapsed() < PATIENCE, "it goes on");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
 #[test]
 fn who_connects_while_the_service_is_started_again_waits() {
     let volume = Volume::recorded();
@@ -58,7 +73,7 @@ fn who_connects_while_the_service_is_started_again_waits() {
     assert!(line.contains(&address.to_string()), "what was handed over counts: {line}");
     assert!(health(&mut TcpStream::connect(address).unwrap()).contains("{\"ok\":true}"));
     // Stopped, it answers nobody; killed, it is gone, and the connection is still there.
-    signal("-STOP", service);
+    stop(service);
     let mut waiting = TcpStream::connect(address).unwrap();
     signal("-KILL", service);
     it.hear("api: was ended after");
