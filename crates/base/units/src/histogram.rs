@@ -1,8 +1,9 @@
 //! Lengths of time by size.
 
-/// Four steps per doubling: a latency is known to a quarter.
-const STEPS_PER_DOUBLING: u32 = 4;
-const BUCKET_COUNT: usize = 256;
+/// Steps per doubling, by so many bits below the leading one: a latency is known to an eighth.
+const STEP_BITS: u32 = 3;
+const STEPS: u64 = 1 << STEP_BITS;
+const BUCKET_COUNT: usize = 512;
 
 /// Latencies by size.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +25,7 @@ impl Histogram {
         self.count += 1;
         self.max_ns = self.max_ns.max(latency_ns);
         let bucket =
-            self.buckets.get_mut(bucket_of(latency_ns)).expect("256 buckets cover 64 bits");
+            self.buckets.get_mut(bucket_of(latency_ns)).expect("512 buckets cover 64 bits");
         *bucket += 1;
     }
 
@@ -40,8 +41,8 @@ impl Histogram {
     /// How many were within each doubling: its lower bound, and the count, from the first to the
     /// last that has any.
     pub fn doublings(&self) -> Vec<(u64, u64)> {
-        let steps = usize::try_from(STEPS_PER_DOUBLING).expect("four");
-        let of = |(at, four): (usize, &[u64])| (lower_bound(at * steps), four.iter().sum());
+        let steps = usize::try_from(STEPS).expect("eight");
+        let of = |(at, eight): (usize, &[u64])| (lower_bound(at * steps), eight.iter().sum());
         let all: Vec<(u64, u64)> = self.buckets.chunks(steps).enumerate().map(of).collect();
         let is_used = |(_, count): &(u64, u64)| *count > 0;
         let first = all.iter().position(is_used).unwrap_or(all.len());
@@ -66,7 +67,7 @@ impl Histogram {
     }
 
     /// The latency that `permille` of the operations did not exceed, rounded up by at most a
-    /// quarter; 0 when nothing was recorded.
+    /// eighth; 0 when nothing was recorded.
     pub fn quantile_ns(&self, permille: u64) -> u64 {
         let mut seen = 0_u64;
         for (bucket, &count) in self.buckets.iter().enumerate() {
@@ -80,19 +81,18 @@ impl Histogram {
     }
 }
 
-/// The two bits below the leading one choose the step.
+/// The bits below the leading one choose the step.
 fn bucket_of(latency_ns: u64) -> usize {
-    let value = latency_ns.max(u64::from(STEPS_PER_DOUBLING));
-    let doubling = value.ilog2();
-    let step = (value >> (doubling - 2)) & 3;
-    let bucket = u64::from((doubling - 2) * STEPS_PER_DOUBLING) + step;
-    usize::try_from(bucket).expect("at most 251")
+    let value = latency_ns.max(STEPS);
+    let shift = value.ilog2() - STEP_BITS;
+    let bucket = u64::from(shift) * STEPS + (value >> shift) % STEPS;
+    usize::try_from(bucket).expect("at most 495")
 }
 
 /// The largest latency in a bucket.
 fn upper_bound(bucket: usize) -> u64 {
-    let bucket = u64::try_from(bucket).expect("at most 255");
-    let next = u128::from(4 + bucket % 4 + 1) << (bucket / 4);
+    let bucket = u64::try_from(bucket).expect("at most 511");
+    let next = u128::from(STEPS + bucket % STEPS + 1) << (bucket / STEPS);
     u64::try_from(next - 1).unwrap_or(u64::MAX)
 }
 
@@ -106,11 +106,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_latency_is_known_to_a_quarter() {
-        for latency in [0_u64, 3, 4, 5, 7, 8, 100, 1_000_003, u64::MAX / 3, u64::MAX] {
+    fn a_latency_is_known_to_an_eighth() {
+        for latency in [0_u64, 3, 7, 8, 9, 15, 16, 100, 1_000_003, u64::MAX / 3, u64::MAX] {
             let bound = upper_bound(bucket_of(latency));
             assert!(bound >= latency, "{latency}");
-            assert!(bound / 5 <= latency.max(4) / 4, "{latency} became {bound}");
+            assert!(bound / 9 <= latency.max(8) / 8, "{latency} became {bound}");
         }
     }
 
@@ -121,7 +121,7 @@ mod tests {
         (1..=1000).for_each(|value| histogram.add(value * 1000));
         assert_eq!((histogram.count(), histogram.max_ns()), (1000, 1_000_000));
         for (permille, low, high) in
-            [(500, 500_000, 625_000), (990, 990_000, 1_000_000), (0, 1000, 1250)]
+            [(500, 500_000, 562_500), (990, 990_000, 1_000_000), (0, 1000, 1125)]
         {
             assert!((low..=high).contains(&histogram.quantile_ns(permille)), "{permille}");
         }
@@ -141,7 +141,7 @@ mod tests {
         assert!(Histogram::default().doublings().is_empty());
         let steps: Vec<(u64, u64, u64)> = one.steps().collect();
         assert_eq!(steps.iter().map(|(.., count)| count).sum::<u64>(), 101);
-        assert_eq!((steps[0], steps[1]), ((0, 5, 1), (896, 1024, 1)));
+        assert_eq!((steps[0], steps[1]), ((0, 9, 1), (960, 1024, 1)));
         assert!(steps.is_sorted_by(|one, next| one.1 <= next.0));
     }
 }

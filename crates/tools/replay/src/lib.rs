@@ -14,7 +14,6 @@
 mod error;
 mod frames;
 mod headers;
-mod histogram;
 mod job;
 mod load;
 mod options;

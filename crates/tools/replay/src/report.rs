@@ -3,8 +3,8 @@
 use core::ops::ControlFlow;
 
 use serde::Serialize;
+use units::Histogram;
 
-use crate::histogram::Histogram;
 use crate::sender::SenderTally;
 
 /// Packets of the input that are not sent, by reason; counted in the first loop.
@@ -41,9 +41,9 @@ pub struct Timing {
 
 impl Timing {
     pub(crate) fn of(histogram: &Histogram) -> Option<Self> {
-        (!histogram.is_empty()).then(|| Self {
-            p50_ns: histogram.quantile_ns(50),
-            p99_ns: histogram.quantile_ns(99),
+        (histogram.count() > 0).then(|| Self {
+            p50_ns: histogram.quantile_ns(500),
+            p99_ns: histogram.quantile_ns(990),
             max_ns: histogram.max_ns(),
         })
     }

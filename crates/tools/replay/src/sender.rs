@@ -6,10 +6,9 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use capture::{Error, Outlet};
 use units::number::to_u64;
-use units::{NANOS_PER_SECOND, Sleep};
+use units::{Histogram, NANOS_PER_SECOND, Sleep};
 
 use crate::frames::Chunk;
-use crate::histogram::Histogram;
 use crate::options::Rewrite;
 use crate::schedule::Pace;
 use crate::unique::renumber;
