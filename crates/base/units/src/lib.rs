@@ -17,7 +17,7 @@ mod times;
 pub use count::{grouped, plural};
 pub use hex::{hex, unhex};
 pub use histogram::Histogram;
-pub use random::Random;
+pub use random::{Random, mix};
 pub use size::{ByteSize, ParseSizeError};
 pub use text::{around, start_of};
 pub use time::{

@@ -1,5 +1,15 @@
 //! Chance as an argument: crates that need some take a source that the caller has seeded.
 
+/// The golden ratio: what `SplitMix64` adds for each number.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The finalizer of `SplitMix64`: a changed bit of the value changes half of the result. 0 stays 0.
+pub fn mix(value: u64) -> u64 {
+    let mixed = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
 /// `SplitMix64` (Steele, Lea, Flood 2014): every seed gives a sequence of full period, the same
 /// everywhere. Good enough to choose places, faults and flows; no secret.
 #[derive(Clone, Debug)]
@@ -20,10 +30,8 @@ impl Random {
     /// The next number.
     #[expect(clippy::should_implement_trait, reason = "a sequence without end is no iterator")]
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0 = self.0.wrapping_add(STEP);
+        mix(self.0)
     }
 
     /// A number below `bound`. Its bias, at most `bound` / 2^64, is of no account here.

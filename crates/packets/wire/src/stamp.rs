@@ -3,6 +3,8 @@
 //! Layout, big endian: the number (8 bytes), and a hash of it under the key of the run (8 bytes).
 //! What has a valid stamp was sent in this run, but for one in 2^64 strangers.
 
+use units::mix;
+
 /// Bytes at the end of a frame that a stamp takes.
 pub const STAMP_BYTES: usize = 16;
 
@@ -24,15 +26,9 @@ pub fn stamped(frame: &[u8], key: u64) -> Option<u64> {
     (hashed == hash(key, number)).then_some(number)
 }
 
-/// Two rounds of the finalizer of splitmix64: a changed bit changes half of the hash.
+/// A changed bit changes half of the hash.
 fn hash(key: u64, number: u64) -> u64 {
     mix(mix(key ^ 0x9e37_79b9_7f4a_7c15).wrapping_add(number))
-}
-
-fn mix(value: u64) -> u64 {
-    let mixed = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
 
 #[cfg(test)]

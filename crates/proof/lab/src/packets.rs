@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use units::Random;
+
 const HEADERS_BYTES: usize = 14 + 20 + 8;
 const LENGTH_MIN: u64 = 60;
 const LENGTH_MAX: u64 = 1514;
@@ -15,14 +17,13 @@ const RANGES_SHOWN: usize = 5;
 
 /// The frame with this number.
 pub(crate) fn frame(number: u64) -> Vec<u8> {
-    let mut state = mix(number);
-    let length = LENGTH_MIN + state % (LENGTH_MAX - LENGTH_MIN + 1);
+    let mut random = Random::new(number);
+    let length = LENGTH_MIN + random.below(LENGTH_MAX - LENGTH_MIN + 1);
     let length = usize::try_from(length).expect("a frame's length fits usize");
     let mut bytes = headers(number, length);
     bytes.extend(number.to_be_bytes());
     while bytes.len() < length {
-        state = mix(state);
-        bytes.extend(state.to_le_bytes());
+        bytes.extend(random.next().to_le_bytes());
     }
     bytes.truncate(length);
     bytes
@@ -54,14 +55,6 @@ fn internet_checksum(header: &[u8]) -> u16 {
         sum = (sum & 0xffff) + (sum >> 16);
     }
     !u16::try_from(sum).expect("carries are folded")
-}
-
-/// Splitmix64's finalizer: neighbours become strangers.
-pub(crate) fn mix(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }
 
 /// The number of a frame that is exactly as it was made.

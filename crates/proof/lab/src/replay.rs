@@ -20,11 +20,12 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
 use anyhow::{Context, Result, ensure};
+use units::Random;
 
 use crate::case::Slices;
 use crate::guest;
 use crate::log::{self, Entry};
-use crate::packets::{Found, mix};
+use crate::packets::Found;
 use crate::pcap;
 
 const ROW_BYTES: usize = 4096;
@@ -123,7 +124,7 @@ impl Replay<'_> {
             durable.advance(entries, point.durable);
             let lie_from = point.durable.saturating_sub(LIE_ENTRIES);
             past.advance(entries, lie_from.max(first));
-            let random = mix(self.seed ^ u64::try_from(point.index)? ^ mix(point.variant));
+            let random = chance(self.seed ^ u64::try_from(point.index)? ^ chance(point.variant));
             let mut disk = durable.bytes.clone();
             let behind = entries.get(point.durable..point.index).unwrap_or_default();
             damage(&mut disk, behind, random);
@@ -154,7 +155,7 @@ impl Replay<'_> {
             place.copy_from_slice(past.get(range.clone()).context("a member lies on the disk")?);
             let here: Vec<Entry<'_>> =
                 lied.iter().filter(|entry| entry.is_within(&range)).copied().collect();
-            damage(cut, &here, mix(random + number));
+            damage(cut, &here, chance(random + number));
         }
         Ok(())
     }
@@ -195,7 +196,7 @@ impl Replay<'_> {
         let stretch = points.len().div_ceil(count.max(1)).max(1);
         let chosen = points.chunks(stretch).zip(0_u64..).filter_map(|(chunk, number)| {
             let length = u64::try_from(chunk.len()).ok()?;
-            let at = mix(self.seed ^ mix(salt) ^ number).checked_rem(length)?;
+            let at = chance(self.seed ^ chance(salt) ^ number).checked_rem(length)?;
             chunk.get(usize::try_from(at).ok()?).copied()
         });
         chosen.collect()
@@ -337,6 +338,11 @@ impl Disk {
     }
 }
 
+/// A number that looks like chance, and is always the same for a subject.
+fn chance(subject: u64) -> u64 {
+    Random::new(subject).next()
+}
+
 /// Brings writes onto the disk, whole and in order.
 fn apply(disk: &mut [u8], entries: &[Entry<'_>]) {
     for entry in entries {
@@ -349,17 +355,16 @@ fn apply(disk: &mut [u8], entries: &[Entry<'_>]) {
 }
 
 /// Brings some of the writes onto the disk, and parts of some others.
-fn damage(disk: &mut [u8], entries: &[Entry<'_>], mut random: u64) {
+fn damage(disk: &mut [u8], entries: &[Entry<'_>], seed: u64) {
+    let mut random = Random::new(seed);
     for entry in entries {
         let Entry::Write { offset, data } = entry else { continue };
-        random = mix(random);
-        match random % 4 {
+        match random.below(4) {
             0 => {}
             1 => {
                 let sectors = (*offset..).step_by(SECTOR_BYTES).zip(data.chunks(SECTOR_BYTES));
                 for (offset, data) in sectors {
-                    random = mix(random);
-                    if random.is_multiple_of(2) {
+                    if random.below(2) == 0 {
                         apply(disk, &[Entry::Write { offset, data }]);
                     }
                 }

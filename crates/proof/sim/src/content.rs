@@ -7,8 +7,7 @@
 use format::head::{ENTERPRISE_NUMBER, HEAD_BYTES, Kind, OPTION_CUSTOM_BINARY_NO_COPY};
 use format::local::{LOCAL_FRAME_BYTES, fill_with_padding};
 use format::piece::LEAD_BYTES;
-
-use crate::random::mix;
+use units::mix;
 
 const INTERFACE_BYTES: usize = 44;
 /// Block type, length, interface, two halves of a timestamp, two lengths.

@@ -7,7 +7,7 @@ use encryption::Keyring;
 use format::claim::INTERVAL_MS;
 use format::head::{HeadKey, StripeId, VolumeId};
 use format::superblock::MemberEntry;
-use units::{Sleep, Timestamp};
+use units::{Sleep, Timestamp, mix};
 use volume::{Error, Identity, Reader, create_for};
 use writer::{Opener, Recovery, Writer, mount_members};
 
@@ -17,7 +17,7 @@ use crate::disks::Disks;
 use crate::keys::{keyring, random_key, recipients};
 use crate::plan::{Mode, Plan};
 use crate::quorum::{may_refuse, newest_start};
-use crate::random::{Random, mix};
+use crate::random::Random;
 use crate::truth::{Fate, Truth};
 
 /// Mounts that may fail one after the other before the user asks why.

@@ -9,10 +9,10 @@ use std::io::{Read, Seek, Write};
 use std::path::Path;
 
 use serde_json::{Value, json};
+use units::mix;
 
 use crate::counters::Counters;
 use crate::orders::Kind;
-use crate::random::mix;
 use crate::sum::Sum;
 use crate::took::Took;
 

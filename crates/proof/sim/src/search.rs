@@ -13,14 +13,14 @@ use format::head::{Head, HeadKey, Kind, PieceHead, StripeHead, StripeId, Totals,
 use format::superblock::{
     Mark, MemberEntry, SUPERBLOCK_COPIES, Superblock, TimeKnown, copy_offset,
 };
-use units::Timestamp;
+use units::{Timestamp, mix};
 use volume::{CreateOptions, Layout, Reader, geometry_for};
 use writer::{Opener, mount};
 
 use crate::check::{Verdict, Violation, broken};
 use crate::counters::Counters;
 use crate::history::Outcome;
-use crate::random::{Random, mix};
+use crate::random::Random;
 
 const KEY: HeadKey = HeadKey([2; 32]);
 const SHAPES: [(u8, u8); 6] = [(1, 0), (1, 0), (2, 0), (1, 1), (2, 1), (4, 2)];

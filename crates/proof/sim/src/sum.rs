@@ -1,9 +1,10 @@
 //! What histories come to together.
 
+use units::mix;
+
 use crate::check::Violation;
 use crate::counters::Counters;
 use crate::history::Outcome;
-use crate::random::mix;
 
 /// What all histories came to.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -20,6 +20,7 @@ use format::session_row::SessionRow;
 use format::stored_field::{Access, STORED_FIELDS, StoredField, StoredValue};
 use parquet::file::FOOTER_SIZE;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use units::Random;
 use units::number::to_u64;
 use wire::Address;
 
@@ -514,15 +515,7 @@ fn key(words: impl IntoIterator<Item = u64>) -> u64 {
 
 /// A key with further words.
 fn extended(key: u64, words: impl IntoIterator<Item = u64>) -> u64 {
-    words.into_iter().fold(key, |key, word| mix(key ^ word))
-}
-
-/// The finalizer of `SplitMix64`: every bit of the word moves half of the bits of the result.
-fn mix(word: u64) -> u64 {
-    let word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
+    words.into_iter().fold(key, |key, word| Random::new(key ^ word).next())
 }
 
 /// Bytes of the Parquet footer with its length and magic at its end.

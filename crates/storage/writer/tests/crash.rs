@@ -18,28 +18,11 @@ use core::time::Duration;
 use device::{Crash, Device, Fault, MUTATIONS, Modelled, Pool, ReadAt, Rule};
 use format::head::{HEAD_BYTES, HeadKey, Kind, StripeId, Totals, VolumeId};
 use format::superblock::{MemberEntry, TimeKnown};
-use units::{ManualClock, Timestamp};
+use units::{ManualClock, Random, Timestamp};
 use volume::{CreateOptions, Error, Identity, Layout, Reader, create, geometry_for};
 use writer::{Filled, FilledColumn, Opener, Writer, mount, verify};
 
 const PIECE_BYTES: u32 = 32 << 10;
-
-/// `SplitMix64`.
-struct Rng(u64);
-
-impl Rng {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-}
 
 /// What the test knows: every stripe submitted, by place, with its rows and the first bytes of its
 /// bodies.
@@ -65,7 +48,7 @@ struct Run {
     disks: Vec<Modelled>,
     clock: ManualClock,
     pool: Pool,
-    rng: Rng,
+    rng: Random,
     truth: Truth,
 }
 
@@ -103,7 +86,7 @@ impl Run {
             disks: reordering.map(|(disk, seed)| disk.with_reordering(seed)).collect(),
             clock: ManualClock::new(Timestamp(1)),
             pool: Pool::new(64 * members, PIECE_BYTES as usize).unwrap(),
-            rng: Rng(seed),
+            rng: Random::new(seed),
             truth: Truth::default(),
         }
     }

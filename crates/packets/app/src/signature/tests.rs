@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use units::Random;
 
 use super::*;
 
@@ -243,41 +244,23 @@ fn a_port_alone_names_what_is_at_home_there() {
     assert_eq!(name(Carrier::Tcp, 40_000), None);
 }
 
-/// Random numbers by `SplitMix64`.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
-    fn fill(&mut self, bytes: &mut [u8]) {
-        for chunk in bytes.chunks_mut(8) {
-            chunk.copy_from_slice(&self.next().to_le_bytes()[..chunk.len()]);
-        }
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        usize::try_from(self.next() % u64::try_from(limit).unwrap()).unwrap()
-    }
+fn below(random: &mut Random, limit: usize) -> usize {
+    usize::try_from(random.below(u64::try_from(limit).unwrap())).unwrap()
 }
 
 /// Random payloads of random length that get a name at once, of a million; `port` gives the
 /// responder's.
 fn named_of_a_million(mut port: impl FnMut(&mut Random, usize) -> (Carrier, u16)) -> u32 {
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     let mut bytes = [0; 1500];
     let mut named = 0;
     for number in 0..1_000_000 {
         let (carrier, port) = port(&mut random, number);
         // Short ones, ones of usual sizes, and any.
         let len = match number % 4 {
-            0 => 1 + random.below(64),
-            1 => [20, 32, 48, 92, 148, 250, 1200, 1350][random.below(8)],
-            _ => 1 + random.below(1500),
+            0 => 1 + below(&mut random, 64),
+            1 => [20, 32, 48, 92, 148, 250, 1200, 1350][below(&mut random, 8)],
+            _ => 1 + below(&mut random, 1500),
         };
         let bytes = &mut bytes[..len];
         random.fill(bytes);
@@ -293,7 +276,7 @@ fn named_of_a_million(mut port: impl FnMut(&mut Random, usize) -> (Carrier, u16)
 fn random_payload_has_no_name() {
     let named = named_of_a_million(|random, number| {
         let carrier = if number % 2 == 0 { Carrier::Tcp } else { Carrier::Udp };
-        (carrier, u16::try_from(random.below(65_536)).unwrap())
+        (carrier, u16::try_from(below(random, 65_536)).unwrap())
     });
     assert!(named < 10, "{named} of a million");
 }
@@ -306,7 +289,7 @@ fn random_payload_on_known_ports_has_hardly_a_name() {
         .flat_map(|carrier| (1..=u16::MAX).map(move |port| (carrier, port)))
         .filter(|&(carrier, port)| by_port(carrier, port).is_some())
         .collect();
-    let named = named_of_a_million(|random, _| known[random.below(known.len())]);
+    let named = named_of_a_million(|random, _| known[below(random, known.len())]);
     assert!(named < 30, "{named} of a million");
 }
 

@@ -7,10 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use capture::{Counters, Error, Interface, MadePackets, Next, Source};
 use device::Timeline;
 use units::number::to_u64;
-use units::{Clock, Sleep, Timestamp};
+use units::{Clock, Sleep, Timestamp, mix};
 use wire::LinkType;
-
-use crate::random::mix;
 
 /// Packets that the kernel ring holds.
 const RING: u64 = 64;

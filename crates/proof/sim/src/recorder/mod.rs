@@ -32,14 +32,14 @@ use format::superblock::{MemberEntry, Spare, TimeKnown};
 use index::{Content, Files, MemoryFiles};
 use indexer::{Fate as WorkerFate, Played, Seen, Workers};
 use record::{Account, Control, Error, Ground, Input, Options, Report};
-use units::{Clock, Timestamp};
+use units::{Clock, Timestamp, mix};
 use volume::{CreateOptions, Identity, Layout, Reader, create_for, geometry_for};
 
 use crate::check::{Verdict, Violation, broken};
 use crate::counters::Counters;
 use crate::history::{Outcome, bits, opener};
 use crate::keys::{encrypts, keyring, recipients};
-use crate::random::{Random, mix};
+use crate::random::Random;
 use age::{Ages, MachineClock};
 use fate::{Fate, Signals};
 use judge::{Found, Kept, Promise, check_claims, check_kept, check_promise, read_all};
