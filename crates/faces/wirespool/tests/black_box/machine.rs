@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use tempfile::TempDir;
 
@@ -323,7 +323,7 @@ impl Attached {
             println!("not run: needs root for loop devices");
             return None;
         }
-        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = stage::lock(&ONE_AT_A_TIME);
         let mut losetup = Command::new("losetup");
         losetup.args(["--find", "--show"]).args(options).arg(file);
         let output = losetup.output().expect("losetup runs");

@@ -75,5 +75,6 @@ mod turnover;
 mod two_writers;
 mod verbs;
 mod whole;
+mod wire_names;
 mod wireshark;
 mod wrong_clock;
