@@ -20,6 +20,8 @@ pub use channel::{Receiver, Sender, channel};
 pub use threads::{Joining, Scope, scope, spawn};
 pub use watched::Watched;
 
+use crate::sync::{Mutex, MutexGuard, PoisonError};
+
 /// Decides which of the threads on it runs, and what time it is.
 pub trait Stage: fmt::Debug + Send + Sync {
     /// The running thread may be interrupted here.
@@ -96,6 +98,12 @@ pub fn pass() {
     if let Some(Current(stage)) = current() {
         stage.pass();
     }
+}
+
+/// Waits for a lock. What a thread left that panicked meanwhile is taken as it is: a release ends
+/// with its first panic, and a test is to show that one, not what followed from it.
+pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Does nothing for about so long.

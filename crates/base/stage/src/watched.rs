@@ -31,7 +31,7 @@ impl<T> Watched<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, T> {
-        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+        crate::lock(&self.0.0)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The file of requests.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use page::safe::json_line;
 use units::number::to_u64;
@@ -98,7 +98,7 @@ impl Requests {
 
     /// Those that are wanted, and that `may_see` lets through.
     pub fn list(&self, wanted: Wanted, now: Timestamp, may_see: &dyn Fn(&Kept) -> bool) -> Listed {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = stage::lock(&self.known);
         let is_wanted = |kept: &&Kept| {
             wanted.state.is_none_or(|state| kept.state(now) == state) && may_see(kept)
         };
@@ -109,7 +109,7 @@ impl Requests {
 
     /// The request of this id, if `may_see` lets it through.
     pub fn find(&self, id: &str, may_see: &dyn Fn(&Kept) -> bool) -> Option<Kept> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = stage::lock(&self.known);
         known.iter().find(|kept| kept.id == id && may_see(kept)).cloned()
     }
 
@@ -194,7 +194,7 @@ impl Requests {
         now: Timestamp,
         change: &mut dyn FnMut(&mut Vec<Kept>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = stage::lock(&self.known);
         let mut changed = None;
         host::change_private(&self.path, BYTES_MAX, &mut |text| {
             let mut requests = parse(&self.path, text)?;

@@ -78,7 +78,7 @@ impl core::fmt::Debug for Queue {
 
 impl Shared {
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        stage::lock(&self.queue)
     }
 
     /// Waits a moment, or for a request.
@@ -167,7 +167,7 @@ impl Audit {
 
     /// Writes what waits, and that the service ended in order; the last line.
     pub fn stop(&self) -> Link {
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = stage::lock(&self.thread).take();
         if let Some(thread) = thread {
             self.shared.queue().is_stopping = true;
             self.shared.changed.notify_one();

@@ -127,7 +127,7 @@ impl<'c, T: Ranked> Board<'c, T> {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Vec<Feed<T>>> {
-        self.feeds.lock().unwrap_or_else(PoisonError::into_inner)
+        stage::lock(&self.feeds)
     }
 
     /// Waits for news, so long at most.

@@ -1,7 +1,7 @@
 //! The list of jobs.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::watch::{Receiver, Sender};
 
@@ -65,7 +65,7 @@ impl Jobs {
     /// # Errors
     /// When as many wait and run as may.
     pub fn add(&self, job: Job) -> Result<Going, Full> {
-        let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut list = stage::lock(&self.list);
         let going = || list.iter().filter(|entry| !entry.is_over());
         if going().filter(|entry| entry.job.borrow().by == job.by).count() >= OWN_GOING_MAX {
             return Err(Full::Own);
@@ -85,13 +85,13 @@ impl Jobs {
 
     /// All that are listed, the newest first.
     pub fn all(&self) -> Vec<Job> {
-        let list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        let list = stage::lock(&self.list);
         list.iter().rev().map(|entry| entry.job.borrow().clone()).collect()
     }
 
     /// One of them, as it stands and will stand.
     pub fn watch(&self, id: &str) -> Option<Receiver<Job>> {
-        let list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        let list = stage::lock(&self.list);
         let entry = list.iter().find(|entry| entry.job.borrow().id == id)?;
         Some(entry.job.subscribe())
     }
@@ -101,7 +101,7 @@ impl Jobs {
     /// # Errors
     /// When there is none of this id, or it has ended.
     pub fn end(&self, id: &str, why: &str) -> Result<(), NotEnded> {
-        let list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        let list = stage::lock(&self.list);
         let entry = list.iter().find(|entry| entry.job.borrow().id == id);
         let entry = entry.ok_or(NotEnded::Unknown)?;
         if entry.is_over() {
@@ -113,7 +113,7 @@ impl Jobs {
 
     /// Says so of all.
     pub fn end_all(&self, why: &str) {
-        let list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        let list = stage::lock(&self.list);
         for entry in list.iter().filter(|entry| !entry.is_over()) {
             entry.end.send_replace(Some(why.to_owned()));
         }
@@ -121,7 +121,7 @@ impl Jobs {
 
     /// How many wait or run.
     pub fn going(&self) -> usize {
-        let list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        let list = stage::lock(&self.list);
         list.iter().filter(|entry| !entry.is_over()).count()
     }
 }

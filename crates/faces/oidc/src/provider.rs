@@ -1,10 +1,11 @@
 //! A provider, with what is known of it.
 
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use data_encoding::BASE64;
 use serde::Deserialize;
+use stage::lock;
 use tokio::sync::Semaphore;
 use units::NANOS_PER_SECOND;
 
@@ -68,10 +69,6 @@ struct Refused {
     error: String,
 }
 
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn away(why: impl Into<String>) -> Wrong {
     Wrong::Away(why.into())
 }
@@ -111,7 +108,7 @@ impl Provider {
     ) -> Result<Begun, Wrong> {
         let _place = self.places.try_acquire().map_err(|_| Wrong::Busy)?;
         let discovery = self.discovery(now).await?;
-        let (secrets, cookie) = held(&self.flows).begin(from, random, now.boottime_ns);
+        let (secrets, cookie) = lock(&self.flows).begin(from, random, now.boottime_ns);
         let location = discovery.authorization.with(&[
             ("response_type", "code"),
             ("client_id", &self.settings.client.id),
@@ -131,7 +128,7 @@ impl Provider {
     /// When the login is none of this browser's, the provider is away, or what it says does not
     /// count.
     pub async fn finish(&self, returned: Returned<'_>, now: Moment) -> Result<Identity, Wrong> {
-        let secrets = held(&self.flows).take(returned, now.boottime_ns)?;
+        let secrets = lock(&self.flows).take(returned, now.boottime_ns)?;
         let _place = self.places.try_acquire().map_err(|_| Wrong::Busy)?;
         if returned.code.len() > CODE_BYTES_MAX {
             return Err(Wrong::Over);
@@ -157,7 +154,7 @@ impl Provider {
     }
 
     async fn discovery(&self, now: Moment) -> Result<Arc<Discovery>, Wrong> {
-        let known = held(&self.known).discovery.clone();
+        let known = lock(&self.known).discovery.clone();
         let is_fresh = |since_ns: i64| now.boottime_ns.saturating_sub(since_ns) < KNOWN_FOR_NS;
         if let Some((discovery, _)) = known.as_ref().filter(|(_, since_ns)| is_fresh(*since_ns)) {
             return Ok(Arc::clone(discovery));
@@ -167,7 +164,7 @@ impl Provider {
         let discovery = Discovery::parse(&bytes, &self.settings.issuer);
         let discovery = discovery.map_err(|why| away(page::safe::printable(&why)))?;
         let discovery = Arc::new(discovery);
-        held(&self.known).discovery = Some((Arc::clone(&discovery), now.boottime_ns));
+        lock(&self.known).discovery = Some((Arc::clone(&discovery), now.boottime_ns));
         Ok(discovery)
     }
 
@@ -177,14 +174,14 @@ impl Provider {
         discovery: &Discovery,
         (now, for_ns): (Moment, i64),
     ) -> Result<Arc<Keys>, Wrong> {
-        let known = held(&self.known).keys.clone();
+        let known = lock(&self.known).keys.clone();
         let is_fresh = |since_ns: i64| now.boottime_ns.saturating_sub(since_ns) < for_ns;
         if let Some((keys, _)) = known.as_ref().filter(|(_, since_ns)| is_fresh(*since_ns)) {
             return Ok(Arc::clone(keys));
         }
         let bytes = self.get(&discovery.keys, KEYS_BYTES_MAX).await.map_err(away)?;
         let keys = Arc::new(Keys::parse(&bytes).map_err(away)?);
-        held(&self.known).keys = Some((Arc::clone(&keys), now.boottime_ns));
+        lock(&self.known).keys = Some((Arc::clone(&keys), now.boottime_ns));
         Ok(keys)
     }
 

@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -61,7 +61,7 @@ impl Hashing {
 fn run_all(works: &Mutex<Receiver<Work>>) {
     loop {
         // Who waits for the next one holds it back from nobody.
-        let next = works.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let next = stage::lock(works).recv();
         match next {
             Ok(work) => work(),
             Err(_) => return,

@@ -71,7 +71,7 @@ impl Extracting<'_> {
             let manifest = parse_manifest(text).ok()?;
             Some(units::hex(&manifest.outputs.first()?.summary.sha256))
         });
-        let mut hashes = self.hashes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hashes = stage::lock(&self.hashes);
         *hashes.get_mut(sensor).expect("sensors are asked by their numbers") = of_manifest;
         of_statement(said.statement)
     }

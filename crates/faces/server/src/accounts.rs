@@ -6,7 +6,7 @@
 use core::net::IpAddr;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use host::SystemClock;
 use people::{
@@ -14,6 +14,7 @@ use people::{
     Password, People, Person, RelyingParty, Roles, SecondFactor, Used, Verifier, decoy, is_name,
 };
 use serde_json::{Value, json};
+use stage::lock;
 use units::{Clock as _, NANOS_PER_SECOND};
 
 use crate::Error;
@@ -55,10 +56,6 @@ pub(crate) struct Typed<'a> {
     pub(crate) key: Option<&'a Assertion>,
 }
 
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Accounts {
     pub(crate) fn open(
         file: PathBuf,
@@ -94,14 +91,14 @@ impl Accounts {
             return Ok(None);
         }
         let (link, secret) = FirstLink::new(host::random_bytes()?, SystemClock.boottime_ns());
-        *held(&self.first) = Some(link);
+        *lock(&self.first) = Some(link);
         Ok(Some(secret))
     }
 
     /// Whether this is the secret of the link, in time.
     pub(crate) fn check_first(&self, secret: &str) -> Result<(), Problem> {
         let fits = |link: &FirstLink| link.fits(secret, SystemClock.boottime_ns());
-        let counts = held(&self.first).as_ref().is_some_and(fits);
+        let counts = lock(&self.first).as_ref().is_some_and(fits);
         counts.then_some(()).ok_or_else(Problem::link_over)
     }
 
@@ -118,7 +115,7 @@ impl Accounts {
             people.add((&of, ADMINISTRATOR), chosen.verifier(), stamp.clone())
         })
         .await?;
-        *held(&self.first) = None;
+        *lock(&self.first) = None;
         self.find(name).ok_or_else(Problem::wrong_login)
     }
 
@@ -192,7 +189,7 @@ impl Accounts {
                 (Some(code), _) => self.check_code(typed.name, factor, code)?,
                 (None, Some(key)) => self.check_key(typed.name, factor, key)?,
                 (None, None) => {
-                    held(&self.lock_out).take_back(&attempt);
+                    lock(&self.lock_out).take_back(&attempt);
                     return Err(Problem::needs_code(self.ask_factor(typed.name, factor)?));
                 }
             };
@@ -200,12 +197,12 @@ impl Accounts {
                 return Err(Problem::wrong_code());
             }
         }
-        held(&self.lock_out).succeed(&attempt);
+        lock(&self.lock_out).succeed(&attempt);
         Ok(person)
     }
 
     fn check_code(&self, name: &str, factor: &SecondFactor, code: &str) -> Result<Used, Problem> {
-        let used_step = held(&self.used_steps).get(name).copied().unwrap_or(0);
+        let used_step = lock(&self.used_steps).get(name).copied().unwrap_or(0);
         let used = factor.check(code, SystemClock.realtime(), used_step);
         used.ok_or_else(Problem::wrong_code)
     }
@@ -217,7 +214,7 @@ impl Accounts {
         key: &Assertion,
     ) -> Result<Used, Problem> {
         let now_ns = SystemClock.boottime_ns();
-        let was_asked = |signed: &[u8]| held(&self.asked).take(name, signed, now_ns);
+        let was_asked = |signed: &[u8]| lock(&self.asked).take(name, signed, now_ns);
         let used = key.check(self.party()?, factor.keys(), was_asked);
         used.map(Used::Key).map_err(Problem::wrong_key)
     }
@@ -233,7 +230,7 @@ impl Accounts {
         let Some(party) = self.party.as_ref().filter(|_| !keys.is_empty()) else {
             return Ok(json!({"authenticator": factor.has_authenticator(), "key": null}));
         };
-        let challenge = held(&self.asked).begin(name, random()?, SystemClock.boottime_ns());
+        let challenge = lock(&self.asked).begin(name, random()?, SystemClock.boottime_ns());
         let (domain, origin) = (party.domain(), party.origin());
         let key =
             json!({"challenge": challenge, "rp_id": domain, "origin": origin, "credentials": keys});
@@ -242,12 +239,12 @@ impl Accounts {
 
     /// Has a key that is being registered asked something; its text form.
     pub(crate) fn ask_new_key(&self, name: &str) -> Result<String, Problem> {
-        Ok(held(&self.asked_new).begin(name, random()?, SystemClock.boottime_ns()))
+        Ok(lock(&self.asked_new).begin(name, random()?, SystemClock.boottime_ns()))
     }
 
     /// Uses up what a key that is being registered was asked.
     pub(crate) fn was_new_key_asked(&self, name: &str, signed: &[u8]) -> bool {
-        held(&self.asked_new).take(name, signed, SystemClock.boottime_ns())
+        lock(&self.asked_new).take(name, signed, SystemClock.boottime_ns())
     }
 
     async fn check_password(
@@ -258,14 +255,14 @@ impl Accounts {
         // What is no name is nobody's, and takes no room.
         let name = if is_name(typed.name) { typed.name } else { "" };
         let now_ns = SystemClock.boottime_ns();
-        let attempt = held(&self.lock_out).begin(name, from, now_ns).map_err(Problem::locked)?;
+        let attempt = lock(&self.lock_out).begin(name, from, now_ns).map_err(Problem::locked)?;
         let person = self.find(name).filter(|person| !person.is_disabled());
         let verifier = person.as_ref().map_or_else(|| self.decoy.clone(), Person::verifier);
         let password = Password::typed(typed.password);
         let password = password.map_err(|error| Problem::account_refused(&error))?;
         let fits = self.hashing.run(move || password.fits(&verifier)).await;
         let fits = fits.ok_or_else(|| {
-            held(&self.lock_out).take_back(&attempt);
+            lock(&self.lock_out).take_back(&attempt);
             Problem::busy()
         })?;
         let person = person.filter(|_| fits).ok_or_else(Problem::wrong_login)?;
@@ -275,7 +272,7 @@ impl Accounts {
     /// Marks a code as used; false where another login was first.
     async fn use_up(&self, name: &str, used: Used) -> Result<bool, Problem> {
         if let Used::Step(step) = used {
-            let mut steps = held(&self.used_steps);
+            let mut steps = lock(&self.used_steps);
             let newest = steps.entry(name.to_owned()).or_default();
             if step <= *newest {
                 return Ok(false);
@@ -304,21 +301,21 @@ impl Accounts {
     pub(crate) fn enrol(&self, name: &str) -> Result<Enrolment, Problem> {
         let enrolment = Enrolment::new(random()?);
         let until_ns = SystemClock.boottime_ns().saturating_add(ENROLMENT_NS);
-        held(&self.enrolments).insert(name.to_owned(), (enrolment.clone(), until_ns));
+        lock(&self.enrolments).insert(name.to_owned(), (enrolment.clone(), until_ns));
         Ok(enrolment)
     }
 
     /// Codes for who loses the authenticator, where this is one of its codes.
     pub(crate) async fn confirm(&self, name: &str, code: &str) -> Result<Vec<String>, Problem> {
-        let begun = held(&self.enrolments).get(name).cloned();
+        let begun = lock(&self.enrolments).get(name).cloned();
         let begun = begun.filter(|(_, until_ns)| SystemClock.boottime_ns() < *until_ns);
         let (enrolment, _) = begun.ok_or_else(Problem::no_enrolment)?;
         let confirmed = enrolment.confirm(code, SystemClock.realtime(), &random()?);
         let (factor, codes) = confirmed.ok_or_else(Problem::wrong_new_code)?;
         let (of, stamp) = (name.to_owned(), random()?);
         self.change(move |people| people.set_authenticator(&of, factor.clone(), stamp)).await?;
-        held(&self.enrolments).remove(name);
-        held(&self.used_steps).remove(name);
+        lock(&self.enrolments).remove(name);
+        lock(&self.used_steps).remove(name);
         Ok(codes)
     }
 

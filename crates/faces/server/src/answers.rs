@@ -2,7 +2,7 @@
 //! the manifest of an extract. The stream itself has no place for them.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use questions::Statement;
 use serde::Serialize;
@@ -51,7 +51,7 @@ impl Answers {
     /// Remembers one that begins.
     pub(crate) fn begin(&self, owner: &str, query: &str) -> Option<String> {
         let id = units::hex(&host::random_bytes::<16>().ok()?);
-        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut newest = stage::lock(&self.newest);
         newest.push_back(Answer {
             id: id.clone(),
             owner: owner.to_owned(),
@@ -70,7 +70,7 @@ impl Answers {
 
     /// Changes what is known of one.
     pub(crate) fn change(&self, id: &str, change: impl FnOnce(&mut Answer)) {
-        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut newest = stage::lock(&self.newest);
         if let Some(answer) = newest.iter_mut().rev().find(|answer| answer.id == id) {
             change(answer);
         }
@@ -82,7 +82,7 @@ impl Answers {
 
     /// One that this owner has asked for.
     pub(crate) fn of(&self, id: &str, owner: &str) -> Option<Answer> {
-        let newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        let newest = stage::lock(&self.newest);
         newest.iter().find(|answer| answer.id == id && answer.owner == owner).cloned()
     }
 }

@@ -1,6 +1,6 @@
 //! All that lets somebody in: tokens and certificates, people, and sessions of browsers.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use approvals::{Party, PartyKind};
 use host::SystemClock;
@@ -49,7 +49,7 @@ impl Credentials {
         let people = self.accounts.as_ref().map_or(Ok(false), Accounts::refresh);
         let tokens = self.access.refresh();
         let refreshed = tokens.and_then(|is_new| Ok(people? || is_new));
-        let mut has_told = self.has_told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut has_told = stage::lock(&self.has_told);
         match refreshed {
             Err(error) => (!core::mem::replace(&mut *has_told, true)).then_some(error),
             Ok(is_new) => {
@@ -75,7 +75,7 @@ impl Credentials {
 
     /// Whether the files can be read.
     pub(crate) fn are_known(&self) -> bool {
-        !*self.has_told.lock().unwrap_or_else(PoisonError::into_inner)
+        !*stage::lock(&self.has_told)
     }
 }
 

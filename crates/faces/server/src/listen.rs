@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use host::{HandedListener, SystemClock};
 use hyper::body::Incoming;
@@ -110,7 +110,7 @@ impl Doors {
 
     /// How many connections there are.
     pub(crate) fn count(&self) -> usize {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).connections.len()
+        stage::lock(&self.open).connections.len()
     }
 
     /// Begins to answer at an address; a line that says so.
@@ -183,7 +183,7 @@ impl Doors {
 
     /// Takes a connection in. `None` where all others are being answered.
     fn enter(&self) -> Option<(Guard, Arc<AtomicBool>)> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = stage::lock(&self.open);
         if open.connections.len() >= open.most {
             let idle = open.connections.iter().find(|(_, it)| !it.is_busy.load(Ordering::Relaxed));
             let number = *idle?.0;
@@ -203,7 +203,7 @@ impl Doors {
     }
 
     fn is_run_by(&self, number: u64, task: AbortHandle) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = stage::lock(&self.open);
         if let Some(connection) = open.connections.get_mut(&number) {
             connection.task = Some(task);
         }
@@ -253,7 +253,7 @@ struct Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        let mut open = self.doors.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = stage::lock(&self.doors.open);
         open.connections.remove(&self.number);
         self.doors.service.requests.note_connections(open.connections.len());
     }

@@ -6,7 +6,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use host::SystemClock;
 use hyper::StatusCode;
@@ -53,7 +53,7 @@ impl Log {
     /// The line of a request, or of a connection that came to none: whoever may connect can cause
     /// one.
     pub(crate) fn say_of_request(&self, line: &str) {
-        let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut budget = stage::lock(&self.budget);
         let is_within = budget.take(SystemClock.boottime_ns());
         drop(budget);
         self.write(is_within, line);

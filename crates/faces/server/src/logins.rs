@@ -4,7 +4,7 @@
 //! does. Pages of other origins cannot use the cookie (`SameSite=Strict`), scripts cannot read it
 //! (`HttpOnly`).
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use host::SystemClock;
 use hyper::header::{COOKIE, HeaderMap, HeaderValue};
@@ -23,7 +23,7 @@ pub(crate) struct Logins {
 
 impl Logins {
     fn sessions(&self) -> MutexGuard<'_, Sessions> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+        stage::lock(&self.sessions)
     }
 
     /// Begins a session; the cookie, unless there is no randomness. The one that the request came

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// Requests and connections of this service.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub(crate) struct Tally {
 
 impl Requests {
     pub(crate) fn note(&self, endpoint: &'static str, status: u16, (took_ns, bytes): (i64, u64)) {
-        let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut answered = stage::lock(&self.answered);
         let tally = answered.entry((endpoint, status)).or_default();
         tally.count = tally.count.saturating_add(1);
         tally.took_ns = tally.took_ns.saturating_add(took_ns.unsigned_abs());

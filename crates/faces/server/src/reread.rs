@@ -1,6 +1,6 @@
 //! What a file says, read again when a second has passed: a line that is taken out counts no more.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use host::SystemClock;
 use units::{Clock as _, NANOS_PER_SECOND};
@@ -29,7 +29,7 @@ impl<T> Reread<T> {
     }
 
     fn known(&self) -> MutexGuard<'_, Known<T>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        stage::lock(&self.known)
     }
 
     /// Tells `ask` what is said.

@@ -2,7 +2,6 @@
 //! most every few seconds.
 
 use core::sync::atomic::Ordering;
-use std::sync::PoisonError;
 
 use exposition::{Answered, Counts, Page};
 
@@ -21,7 +20,7 @@ pub(crate) async fn scrape(service: &Service) -> String {
 
 fn counts(service: &Service) -> Counts {
     let requests = &service.requests;
-    let answered = requests.answered.lock().unwrap_or_else(PoisonError::into_inner);
+    let answered = stage::lock(&requests.answered);
     let answered = answered.iter().map(|(&(endpoint, status), tally)| Answered {
         endpoint,
         status,

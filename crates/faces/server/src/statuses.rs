@@ -2,7 +2,7 @@
 
 use core::future::Future;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use host::SystemClock;
 use serde_json::Value;
@@ -34,7 +34,7 @@ impl Statuses {
         ask: impl Future<Output = Result<Value, Problem>>,
     ) -> Result<Value, Problem> {
         let own = {
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = stage::lock(&self.known);
             Arc::clone(known.entry(id.to_owned()).or_default())
         };
         let mut known = own.lock().await;

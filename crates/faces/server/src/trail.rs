@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use audit::{Audit, Credential, Ended, Event, FourEyes, Link, Request, Unwritten};
 use host::SystemClock;
@@ -94,7 +94,7 @@ impl Trail {
     }
 
     fn may_list_refused(&self) -> bool {
-        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut refused = stage::lock(&self.refused);
         refused.take(SystemClock.boottime_ns())
     }
 }
@@ -117,11 +117,11 @@ pub(crate) struct Told {
 
 impl Outcome {
     pub(crate) fn tell(&self, told: Told) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = told;
+        *stage::lock(&self.0) = told;
     }
 
     fn told(&self) -> Told {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        stage::lock(&self.0).clone()
     }
 }
 

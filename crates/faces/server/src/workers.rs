@@ -9,7 +9,7 @@ use core::time::Duration;
 use std::ffi::OsString;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream as StdStream;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
 use questions::{Answered, Ending, Question};
@@ -95,7 +95,7 @@ impl Drop for Waits<'_> {
 
 impl Queue {
     fn lock(&self) -> MutexGuard<'_, Turns> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        stage::lock(&self.0)
     }
 
     /// A place for `name`, when it is its turn.

@@ -22,7 +22,7 @@ mod tables;
 use core::ops::ControlFlow;
 use std::panic::resume_unwind;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -115,7 +115,7 @@ pub fn run(
     });
     // What still reads for an answer without a reader is not waited for.
     runtime.shutdown_background();
-    let completeness = missing.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let completeness = stage::lock(&missing).clone();
     answered.map(|()| Report { rows, completeness })
 }
 

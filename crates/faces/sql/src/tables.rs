@@ -3,7 +3,7 @@
 
 use core::fmt;
 use core::ops::{ControlFlow, RangeInclusive};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, TimestampNanosecondArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
@@ -67,7 +67,7 @@ impl Tables {
 
     /// Adds what an answer lacks. That it was ended early is no lack: the engine had enough.
     fn note(&self, found: &Completeness) {
-        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut missing = stage::lock(&self.missing);
         missing.add(found);
         (missing.limited, missing.unsought, missing.stopped) = (false, false, false);
     }

@@ -1,7 +1,7 @@
 //! The file of tags.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use page::safe::json_line;
 use units::number::to_u64;
@@ -76,7 +76,7 @@ impl Tags {
 
     /// Those that are wanted, and that `may_see` lets through.
     pub fn list(&self, wanted: Wanted<'_>, may_see: &dyn Fn(&Tag) -> bool) -> Listed {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = stage::lock(&self.known);
         let is_wanted = |tag: &&Tag| {
             let is_of = wanted.session.is_none_or(|session| tag.of.session_id == session);
             is_of && wanted.text.is_none_or(|text| tag.of.tag.contains(text)) && may_see(tag)
@@ -119,7 +119,7 @@ impl Tags {
         &self,
         change: &mut dyn FnMut(&mut Vec<Tag>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = stage::lock(&self.known);
         let mut changed = None;
         host::change_private(&self.path, BYTES_MAX, &mut |text| {
             let mut tags = parse(&self.path, text)?;

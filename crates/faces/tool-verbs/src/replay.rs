@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU64;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ::replay::{Input, Options, Pace, Report, Rewrite};
 use anyhow::bail;
@@ -244,7 +244,7 @@ impl Extracts {
         let extracts = self.clone();
         let open = move || -> Result<Box<dyn Source>, capture::Error> {
             let (source, extract) = extracted.clone().start()?;
-            extracts.0.lock().unwrap_or_else(PoisonError::into_inner).push(extract);
+            stage::lock(&extracts.0).push(extract);
             Ok(Box::new(source))
         };
         Input { open: Box::new(open), is_repeatable: true }
@@ -252,7 +252,7 @@ impl Extracts {
 
     /// Adds what is missing to a report. An extract that failed is why there was nothing to send.
     fn join(self, report: anyhow::Result<Report>) -> anyhow::Result<Report> {
-        let threads = core::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let threads = core::mem::take(&mut *stage::lock(&self.0));
         let mut missing = Vec::new();
         for thread in threads {
             let statement = thread.join().expect("a panic aborts")?;

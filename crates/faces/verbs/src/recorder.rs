@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 use ::record::{Control, Progress, TakeOver};
@@ -63,7 +63,7 @@ impl Answering {
             let next_sync_ns = AtomicI64::new(0);
             let answer = |question: &str| match question {
                 STATUS => {
-                    let state = shown.lock().unwrap_or_else(PoisonError::into_inner);
+                    let state = stage::lock(&shown);
                     let going = |state| volume_view::going_json(std::process::id(), state);
                     state.as_ref().map(going).unwrap_or_default()
                 }
@@ -87,7 +87,7 @@ impl Answering {
 
     /// Takes note of how the recording stands.
     pub fn note(&self, progress: &Progress) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress.clone());
+        *stage::lock(&self.state) = Some(progress.clone());
     }
 }
 

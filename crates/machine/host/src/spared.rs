@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
 use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::SystemTime;
 
 use format::superblock::{
@@ -55,7 +55,7 @@ static KNOWN: Mutex<Known> = Mutex::new(Known {
 
 /// Nothing is half written there when a thread ends early.
 fn known() -> MutexGuard<'static, Known> {
-    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+    stage::lock(&KNOWN)
 }
 
 fn insert<T: Ord>(set: &mut BTreeSet<T>, item: T) -> bool {

@@ -75,7 +75,7 @@ impl Launcher {
         let count = u64::try_from(self.programs.len()).expect("a length fits u64");
         let counted = Message::default().number(count);
         let named = self.programs.iter().fold(counted, |message, program| program.encode(message));
-        let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let connection = stage::lock(&self.connection);
         let socket = connection.socket.as_ref().expect("it is closed at the end");
         socket::send(socket, named.as_bytes(), &[])
     }
@@ -95,7 +95,7 @@ impl Launcher {
         let environment = program::environment(request.environment);
         let variables: Vec<OsString> =
             environment.into_iter().flat_map(|(name, value)| [name, value]).collect();
-        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connection = stage::lock(&self.connection);
         connection.asked += 1;
         let asked = connection.asked;
         let message = Message::default()

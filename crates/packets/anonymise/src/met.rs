@@ -1,7 +1,7 @@
 //! Stations that were met, with what they became: a key alone does not lead back to them.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Stations, and groups, that are remembered; more are counted.
 const STATIONS_MAX: usize = 1 << 16;
@@ -29,7 +29,7 @@ impl Met {
 
     fn locked(&self) -> MutexGuard<'_, Stations> {
         // Maps are whole whenever the lock is free.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        stage::lock(&self.0)
     }
 
     pub(crate) fn station(&self, new: [u8; 6], old: [u8; 6]) {

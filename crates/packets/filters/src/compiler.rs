@@ -10,7 +10,7 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_uint};
 use std::ptr;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -366,7 +366,7 @@ impl Session {
         let Ok(text) = CString::new(expression) else {
             return Err(refused(expression, "it contains a NUL byte".to_owned()));
         };
-        let _guard = COMPILER.lock().unwrap_or_else(PoisonError::into_inner);
+        let _guard = stage::lock(&COMPILER);
         let plain = self.code(&text, expression, false)?;
         let is_long = plain.instructions().len() > OPTIMISED_MAX;
         let code = if is_long && run_by == RunBy::Us {

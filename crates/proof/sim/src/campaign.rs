@@ -36,7 +36,7 @@ pub(crate) fn run(orders: Orders, failed: &(dyn Fn(u64, &str) + Sync)) -> Sum {
                 return;
             }
             let outcome = run_one(orders.of, seed, orders.trace);
-            let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut sum = stage::lock(&sum);
             if let Err(Violation(what)) = &outcome.verdict {
                 failed(seed, what);
                 stop.store(orders.stop_at_failure, Ordering::Relaxed);

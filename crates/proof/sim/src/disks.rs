@@ -6,7 +6,7 @@
 
 use core::time::Duration;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use device::{
     Completion, Crash, Device, Error, Modelled, ReadAt, Rule, Shared, Timeline, Timing, Work,
@@ -254,7 +254,7 @@ impl Disks {
     }
 
     fn lock(&self) -> MutexGuard<'_, Trigger> {
-        self.trigger.lock().unwrap_or_else(PoisonError::into_inner)
+        stage::lock(&self.trigger)
     }
 }
 
@@ -275,7 +275,7 @@ impl Tapped {
 
     /// A name for a submission, unlike any other.
     fn name(&mut self, token: u64) -> u64 {
-        let mut trigger = self.trigger.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut trigger = stage::lock(&self.trigger);
         trigger.submissions += 1;
         let name = trigger.submissions;
         drop(trigger);
@@ -285,7 +285,7 @@ impl Tapped {
 
     /// Keeps of what was reaped what is its own.
     fn sort(&mut self, reaped: Vec<Completion>, out: &mut Vec<Completion>) {
-        let mut trigger = self.trigger.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut trigger = stage::lock(&self.trigger);
         let is_stray = |name: &&u64| trigger.strays.contains_key(*name);
         let before: Vec<u64> = self.own.keys().filter(is_stray).copied().collect();
         let before: Vec<Completion> =
@@ -316,11 +316,11 @@ impl Tapped {
     }
 
     fn compare_nonces(&self, data: &[u8]) {
-        self.trigger.lock().unwrap_or_else(PoisonError::into_inner).nonces.take(data);
+        stage::lock(&self.trigger).nonces.take(data);
     }
 
     fn count(&self) -> MutexGuard<'_, Trigger> {
-        let mut trigger = self.trigger.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut trigger = stage::lock(&self.trigger);
         trigger.operations += 1;
         assert!(trigger.operations < OPERATIONS_MAX, "a call of the volume comes to no end");
         trigger

@@ -36,7 +36,7 @@ impl Clock for Beside<'_> {
 
 impl Sleep for Beside<'_> {
     fn sleep_until(&self, until_ns: i64) {
-        let mut beside = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut beside = stage::lock(&self.writer);
         let (writer, result) = &mut *beside;
         while self.boottime_ns() < until_ns {
             self.timeline.sleep_until(until_ns.min(self.boottime_ns() + POLL_NS));

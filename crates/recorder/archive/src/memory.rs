@@ -1,7 +1,7 @@
 //! A store in memory that fails as it is told.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use crate::store::{Listed, Store, StoreError};
 
@@ -55,7 +55,7 @@ impl MemoryStore {
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
-        work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut stage::lock(&self.state))
     }
 
     fn call<T>(

@@ -7,7 +7,7 @@
 //! over.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use units::{NANOS_PER_SECOND, Timestamp};
 
@@ -166,7 +166,7 @@ impl Events {
 
     /// No state in between could be left by a panic.
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        stage::lock(&self.waiting)
     }
 }
 

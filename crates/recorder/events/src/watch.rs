@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use device::{Device, Promise, Watch, WatchReader, Watched};
 use format::geometry::{ExtentOrder, Geometry};
@@ -127,7 +127,7 @@ impl Watches {
         let device = Watched::new(device, self.slow_limit_ns, self.promise);
         let path = path.display().to_string();
         let new = Seen { member, path, reader: device.reader() };
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = stage::lock(&self.seen);
         // One that came back is watched anew, in the place of what it was.
         seen.retain(|old| old.path != new.path);
         seen.push(new);
@@ -135,7 +135,7 @@ impl Watches {
     }
 
     fn seen(&self) -> Vec<Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        stage::lock(&self.seen).clone()
     }
 }
 

@@ -118,7 +118,7 @@ impl State {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        stage::lock(&self.state)
     }
 
     /// The directory is full: the recorder need not wait.

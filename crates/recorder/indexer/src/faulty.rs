@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 
 use device::Pool;
@@ -158,14 +158,14 @@ impl Answered {
     }
 
     fn count(&self, more: u64) {
-        let mut stripes = self.stripes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stripes = stage::lock(&self.stripes);
         *stripes = stripes.saturating_add(more);
         self.more.notify_all();
     }
 
     /// Until so many are answered, or no more answers come.
     fn wait_for(&self, stripes: u64) {
-        let answered = self.stripes.lock().unwrap_or_else(PoisonError::into_inner);
+        let answered = stage::lock(&self.stripes);
         let too_few = |answered: &mut u64| *answered < stripes;
         drop(self.more.wait_while(answered, too_few));
     }

@@ -9,13 +9,13 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use device::Pool;
 use format::directory::Summary;
 use format::piece::packets;
 use host::Heard;
-use stage::Key;
+use stage::{Key, lock};
 use units::Timestamp;
 use units::number::to_u64;
 
@@ -74,10 +74,6 @@ struct State {
     ends: Option<(i64, Ended)>,
     /// Nothing is said any more.
     is_silent: bool,
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The owner's end.

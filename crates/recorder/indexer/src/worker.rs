@@ -8,7 +8,7 @@
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use core::mem;
 use core::ops::Deref;
@@ -129,7 +129,7 @@ impl Output {
     fn send_with(&self, answer: &Answer, file: &[u8]) -> io::Result<()> {
         let mut frame = Vec::new();
         answer.encode(&mut frame);
-        let mut stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stream = stage::lock(&self.0);
         stream.write_all(&frame)?;
         stream.write_all(file)
     }

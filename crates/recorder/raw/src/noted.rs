@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use device::{Error, ROW_SIZE, ReadAt};
 use units::number::to_u64;
@@ -51,7 +51,7 @@ pub(crate) fn taken(pending: &Pending) -> Vec<(u64, Vec<u8>)> {
 }
 
 fn locked(pending: &Pending) -> std::sync::MutexGuard<'_, Noting> {
-    pending.lock().unwrap_or_else(PoisonError::into_inner)
+    stage::lock(pending)
 }
 
 /// A member, and what was read of it.

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, TryRecvError, TrySendError};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError, Weak};
 
 use core::time::Duration;
 
@@ -112,7 +112,7 @@ impl FromRing {
 
     /// A queue has no state that a panic could leave.
     fn lock(&self) -> MutexGuard<'_, Receiver<Queued>> {
-        self.stripes.lock().unwrap_or_else(PoisonError::into_inner)
+        stage::lock(&self.stripes)
     }
 
     fn took(&self) {

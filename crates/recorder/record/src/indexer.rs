@@ -8,7 +8,6 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
-use std::sync::PoisonError;
 use std::sync::mpsc::{RecvTimeoutError, TryRecvError, TrySendError};
 use std::thread;
 
@@ -381,7 +380,7 @@ impl<'a> Run<'a> {
 
     /// Shows what was left out, and how often the indexer ended.
     fn show_losses(&self) {
-        let mut status = self.parts.status.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut status = stage::lock(&self.parts.status);
         status.left_out = self.poison.packets();
         let deaths = self.parts.owner.deaths();
         if deaths > mem::replace(&mut status.indexer_deaths, deaths) {
@@ -469,12 +468,12 @@ impl<'a> Run<'a> {
     }
 
     fn now_unindexed(&self, packets: u64) {
-        let mut status = self.parts.status.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut status = stage::lock(&self.parts.status);
         status.unindexed = status.unindexed.saturating_add(packets);
     }
 
     fn now_indexed(&self, packets: u64) {
-        let mut status = self.parts.status.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut status = stage::lock(&self.parts.status);
         status.unindexed = status.unindexed.saturating_sub(packets);
         status.indexed_late = status.indexed_late.saturating_add(packets);
     }

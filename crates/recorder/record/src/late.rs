@@ -9,7 +9,7 @@
 //! not read back.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use format::head::StripeId;
 use indexer::{RunKind, Stripe, Times};
@@ -149,7 +149,7 @@ impl Late {
     }
 
     fn take_skips(&mut self) {
-        let mut skips = self.skips.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut skips = stage::lock(&self.skips);
         for skipped in skips.0.drain(..) {
             self.waiting.push(skipped);
         }

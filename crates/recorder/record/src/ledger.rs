@@ -5,7 +5,7 @@
 //! looks at what is stored first, and here afterwards, never finds more stored than taken.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use capture::Counters;
 use format::directory::Gap;
@@ -196,7 +196,7 @@ impl Ledger {
 
     /// A panic while it was locked takes the process down.
     fn lock(&self) -> MutexGuard<'_, Entries> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        stage::lock(&self.entries)
     }
 }
 

@@ -1,7 +1,6 @@
 //! The ring writer's thread: filled columns in, sealed stripes out, acknowledged in order.
 
 use std::collections::VecDeque;
-use std::sync::PoisonError;
 use std::sync::mpsc::RecvTimeoutError;
 
 use core::ops::Range;
@@ -190,7 +189,7 @@ impl RingWriter<'_> {
         self.drain()?;
         let unerased = self.expiry.finish(&mut self.writer, self.clock)?;
         self.note();
-        self.status.lock().unwrap_or_else(PoisonError::into_inner).unerased = unerased;
+        stage::lock(&self.status).unerased = unerased;
         self.say_recorded();
         let stopped = self.writer.stop(self.clock);
         self.report_expelled();
@@ -342,7 +341,7 @@ impl RingWriter<'_> {
     fn note_age(&self, times: Range<Timestamp>) {
         let through = self.writer.superblock().expired_at(self.clock.realtime());
         if times.start <= through {
-            let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut status = stage::lock(&self.status);
             status.withheld.add(times.start..times.end.min(through));
         }
     }
@@ -365,10 +364,10 @@ impl RingWriter<'_> {
 
     fn leave_out(&self, skipped: Skipped) {
         // Counted first: it is taken off again when it is indexed.
-        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut status = stage::lock(&self.status);
         status.unindexed += skipped.packets;
         drop(status);
-        self.skips.lock().unwrap_or_else(PoisonError::into_inner).push(skipped);
+        stage::lock(&self.skips).push(skipped);
     }
 
     fn append(&mut self, filled: Filled) -> Result<writer::Appended, volume::Error> {
@@ -426,7 +425,7 @@ impl RingWriter<'_> {
         let acknowledged = self.writer.acknowledged();
         // Asks the devices: not while others wait for the status.
         let has_let_go = self.writer.has_let_go();
-        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut status = stage::lock(&self.status);
         while let Some((_, interfaces)) =
             self.waiting.pop_front_if(|(stripe, _)| *stripe <= acknowledged)
         {
@@ -548,7 +547,7 @@ impl RingWriter<'_> {
     }
 
     fn changed(&self, member: u8, what: Change) {
-        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut status = stage::lock(&self.status);
         status.changes.note_change(self.writer.membership(), member, what);
     }
 

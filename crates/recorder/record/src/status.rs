@@ -1,7 +1,7 @@
 //! The state of the ring writer, as other threads see it, and in the end what the indexer did.
 
 use core::time::Duration;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use format::head::StripeId;
 use indexer::GaveWay;
@@ -75,7 +75,7 @@ pub(crate) type SharedStatus = Arc<Mutex<WriterStatus>>;
 
 /// Reads the status; a poisoned lock only means that another thread is going down.
 pub(crate) fn status_of(status: &SharedStatus) -> WriterStatus {
-    status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    stage::lock(status).clone()
 }
 
 /// What the indexer did.

@@ -10,7 +10,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use core::fmt;
 use core::time::Duration;
@@ -255,7 +255,7 @@ impl Waits {
 
     /// No state in between could be left by a panic.
     fn lock(&self) -> MutexGuard<'_, Register> {
-        self.shared.register.lock().unwrap_or_else(PoisonError::into_inner)
+        stage::lock(&self.shared.register)
     }
 }
 
@@ -299,7 +299,7 @@ fn run(
             log(&line);
             events.say(EventKind::LongWait, "", line);
         }
-        let mut status = status.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut status = stage::lock(status);
         status.long_waits = long_waits;
     }
 }

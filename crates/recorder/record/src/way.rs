@@ -1,7 +1,7 @@
 //! A way to the ring writer that can be taken away: the ring writer works until no thread has one,
 //! and a thread that a disk holds up would keep it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use stage::Sender;
 
@@ -21,11 +21,11 @@ impl Way {
 
     pub(crate) fn send(&self, task: Task) -> Result<(), Ended> {
         // The thread that closes it need not wait until there is space.
-        let way = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let way = stage::lock(&self.0).clone();
         way.and_then(|tasks| tasks.send(task).ok()).ok_or(Ended)
     }
 
     pub(crate) fn close(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *stage::lock(&self.0) = None;
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use bytes::Bytes;
 
@@ -48,7 +48,7 @@ pub struct MemoryFiles {
 impl MemoryFiles {
     fn files(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Vec<u8>>> {
         // A map is whole whenever the lock is free: no operation here can panic half-way.
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+        stage::lock(&self.files)
     }
 }
 

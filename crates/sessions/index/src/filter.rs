@@ -351,7 +351,7 @@ impl Place {
     pub(crate) fn of(key: u64, blocks: usize) -> Self {
         let block = (u128::from(key) * u128::from(to_u64(blocks))) >> u64::BITS;
         let block = usize::try_from(block).expect("smaller than the number of blocks");
-        Self { block, bits: mix(key) }
+        Self { block, bits: Random::new(key).next() }
     }
 
     /// Numbers of its bits in the block.

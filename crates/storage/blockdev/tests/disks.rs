@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use blockdev::signature::{Signature, probe};
 use blockdev::usage::{self, Use};
@@ -17,7 +17,7 @@ use blockdev::usage::{self, Use};
 /// claims.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+    stage::lock(&ALONE)
 }
 
 /// A loop device over a file, detached when dropped.

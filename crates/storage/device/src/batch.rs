@@ -13,7 +13,7 @@
 use core::mem::ManuallyDrop;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::thread;
 
 use io_uring::types::Fd;
@@ -59,7 +59,7 @@ impl Batch {
     /// Reads all of them from a file; `alone` does one of them the ordinary way.
     pub(crate) fn read(&self, file: impl AsFd, reads: &mut [Read<'_>], alone: Alone<'_>) {
         // Who panicked inside has left no memory.
-        let mut parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut parts = stage::lock(&self.0);
         let mut rest = reads;
         while !rest.is_empty() {
             let count = fitting(rest);
@@ -174,7 +174,7 @@ impl Parts {
 pub(crate) fn read_in_threads(reads: &mut [Read<'_>], alone: Alone<'_>) {
     let threads = THREADS.min(reads.len());
     let queue = Mutex::new(reads.iter_mut());
-    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let next = || stage::lock(&queue).next();
     let work = || {
         while let Some(read) = next() {
             alone(read);

@@ -8,7 +8,7 @@
 
 use core::time::Duration;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustix::io::Errno;
 
@@ -44,7 +44,7 @@ impl FaultSwitch {
     }
 
     fn lock(&self) -> MutexGuard<'_, Faults> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        stage::lock(&self.0)
     }
 }
 

@@ -6,7 +6,7 @@
 
 use core::time::Duration;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::bounce::Bounce;
 use crate::patience::{Call, Callee, give_back};
@@ -88,7 +88,7 @@ impl Guarded {
     }
 
     fn buffers(&self) -> MutexGuard<'_, Vec<Bounce>> {
-        self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
+        stage::lock(&self.buffers)
     }
 
     /// Writes exactly `data`.

@@ -1,8 +1,9 @@
 //! Counts what a device did and how long it took.
 
 use core::time::Duration;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use stage::lock;
 use units::Histogram;
 
 use crate::{Completion, Device, Error, Shared, to_u64};
@@ -40,10 +41,6 @@ impl MeterReader {
     pub fn read(&self) -> Meter {
         lock(&self.0).clone()
     }
-}
-
-fn lock(meter: &Mutex<Meter>) -> MutexGuard<'_, Meter> {
-    meter.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Metered {

@@ -11,8 +11,10 @@
 use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
 use std::thread;
+
+use stage::lock;
 
 use crate::Error;
 use crate::clock::monotonic_ns;
@@ -72,11 +74,6 @@ pub fn silent_paths() -> Vec<(PathBuf, bool)> {
 
 fn is_stopping() -> bool {
     IS_STOPPING.get().is_some_and(|is_stopping| is_stopping())
-}
-
-/// Nothing that is done under these locks can panic halfway.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Gives something back, and waits this long until that is done. What takes longer says nothing

@@ -280,7 +280,7 @@ impl Inner {
 
     /// A panic while the list was locked cannot leave it half changed.
     fn lock(&self) -> MutexGuard<'_, Free> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+        stage::lock(&self.free)
     }
 
     fn free_count(&self, free: &Free) -> usize {

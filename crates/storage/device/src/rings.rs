@@ -6,7 +6,7 @@
 //! for members that come back it makes some ahead.
 
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use io_uring::register::Restriction;
 use io_uring::{Builder, IoUring, opcode};
@@ -32,7 +32,7 @@ struct Reserve {
 /// Makes rings ahead, for devices that are opened when this process can make none any more. Those
 /// of devices that are closed go back there.
 pub fn reserve_rings(count: usize) {
-    let mut reserve = RESERVE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut reserve = stage::lock(&RESERVE);
     reserve.most = count;
     while reserve.rings.len() < count {
         // Without a ring threads write.
@@ -43,12 +43,12 @@ pub fn reserve_rings(count: usize) {
 
 /// A ring that was made ahead.
 pub(crate) fn take() -> Option<IoUring> {
-    RESERVE.lock().unwrap_or_else(PoisonError::into_inner).rings.pop()
+    stage::lock(&RESERVE).rings.pop()
 }
 
 /// Keeps a ring in which nothing is under way, if there is use for it.
 pub(crate) fn put_back(ring: IoUring) {
-    let mut reserve = RESERVE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut reserve = stage::lock(&RESERVE);
     if reserve.rings.len() < reserve.most {
         reserve.rings.push(ring);
     }

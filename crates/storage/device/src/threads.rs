@@ -86,7 +86,7 @@ impl Threads {
 impl Queues {
     /// A worker that panicked has aborted the process; the state is whole.
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        stage::lock(&self.state)
     }
 
     /// The next job, or `None` once stopping and empty.

@@ -6,7 +6,7 @@
 
 use core::fmt;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use units::{Clock, Sleep, Timestamp};
 
@@ -82,7 +82,7 @@ impl Timeline {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        stage::lock(&self.state)
     }
 }
 

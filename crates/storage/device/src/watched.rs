@@ -8,8 +8,9 @@
 //! guaranteed arrives.
 
 use core::time::Duration;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use stage::lock;
 use units::Histogram;
 
 use crate::clock::monotonic_ns;
@@ -130,10 +131,6 @@ pub struct Watched {
 /// Reads what a watched device did, wherever that works.
 #[derive(Debug, Clone)]
 pub struct WatchReader(Arc<Mutex<State>>);
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 impl WatchReader {
     /// What it did so far.

@@ -1,7 +1,7 @@
 //! The data keys of one volume that a process may use.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::file::{key_id_of, open_file, seal_file};
 use crate::identity::Identities;
@@ -47,7 +47,7 @@ impl Keyring {
 
     fn keys(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Entry>> {
         // A map is whole whenever the lock is free: no operation here can panic half-way.
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+        stage::lock(&self.keys)
     }
 
     /// Takes a wrapped key that lies on the disk; it may lie there several times, wrapped for

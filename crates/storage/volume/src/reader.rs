@@ -6,7 +6,7 @@
 //! give is computed from the others; what they cannot give either is named, never guessed.
 
 use core::ops::{Range, RangeInclusive};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use device::{Bounded, Buffer, LentRead, Pool, ReadAt, ReadBudget};
 use encryption::Keyring;
@@ -581,7 +581,7 @@ impl Reader {
         let stripes = slot.stripes.iter().map(|stripe| &stripe.head);
         let shown = stripes.take_while(|head| head.stripe.stripe <= span.acknowledged);
         let cids: Vec<[u8; 32]> = shown.clone().map(|head| head.cid).collect();
-        let mut agreed = self.agreed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut agreed = stage::lock(&self.agreed);
         if cids.iter().all(|cid| agreed.contains(cid)) {
             return true;
         }

@@ -3,7 +3,7 @@
 use core::ops::RangeInclusive;
 use core::time::Duration;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 
 use anyhow::Context;
@@ -92,7 +92,7 @@ pub struct Feed {
 }
 
 fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    value.lock().unwrap_or_else(PoisonError::into_inner)
+    stage::lock(value)
 }
 
 /// A source with what is to be waited for in the end.

@@ -2,7 +2,7 @@
 
 use core::ops::ControlFlow;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 use host::{StopFlag, SystemClock};
@@ -41,14 +41,14 @@ impl<T: Send + Sync + 'static> Watcher<T> {
                 let now_ns = SystemClock.boottime_ns();
                 if now_ns.saturating_sub(asked.load(Ordering::Relaxed)) > PATIENCE_NS {
                     // What was seen long ago is not shown as the present.
-                    *shown.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                    *stage::lock(&shown) = None;
                     eyes = None;
                     SystemClock.sleep_until(now_ns + NAP_NS);
                     continue;
                 }
                 let look = eyes.get_or_insert_with(&make);
                 let found = look(&mut || stopping.flow());
-                *shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(found));
+                *stage::lock(&shown) = Some(Arc::new(found));
             }
         };
         let thread = thread::Builder::new().name(name.to_owned()).spawn(body)?;
@@ -58,7 +58,7 @@ impl<T: Send + Sync + 'static> Watcher<T> {
     /// What was seen last, if anything was so far.
     pub fn seen(&self) -> Option<Arc<T>> {
         self.asked_ns.store(SystemClock.boottime_ns(), Ordering::Relaxed);
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        stage::lock(&self.seen).clone()
     }
 }
 

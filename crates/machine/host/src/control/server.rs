@@ -3,8 +3,8 @@
 use core::time::Duration;
 use std::io::{self, Read};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -180,7 +180,7 @@ impl Client {
 
 fn answer_all(questions: &Mutex<Receiver<Client>>, answer: &Answer<'_>) {
     loop {
-        let next = questions.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let next = stage::lock(questions).recv();
         let Ok(Client { stream, question, .. }) = next else { return };
         if let Some(line) = line_of(&question) {
             say(&stream, answer(line).as_bytes());

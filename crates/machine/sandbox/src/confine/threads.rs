@@ -92,7 +92,7 @@ struct Data {
 
 /// Keeps these capabilities, as far as the process has them, and what the ruleset leaves of files.
 pub(super) fn give_up(keep: CapabilitySet, landlock: Option<&OwnedFd>) -> GivenUp {
-    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _one = stage::lock(&ONE_AT_A_TIME);
     let held = capabilities(None).map(|held| held.permitted.bits()).unwrap_or_default();
     let steps = Steps {
         keep: keep.bits() & held,

@@ -3,7 +3,7 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use device::{Crash, Fault, MUTATIONS, Rule, Timeline};
 use encryption::Keyring;
@@ -40,11 +40,11 @@ pub(crate) struct Signals {
 
 impl Signals {
     pub(crate) fn promise(&self) -> Promise {
-        *self.promise.lock().unwrap_or_else(PoisonError::into_inner)
+        *stage::lock(&self.promise)
     }
 
     pub(crate) fn note(&self, change: impl FnOnce(&mut Promise)) {
-        change(&mut self.promise.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut stage::lock(&self.promise));
     }
 }
 

@@ -2,7 +2,7 @@
 //! that may be full.
 
 use core::time::Duration;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use capture::{Counters, Error, Interface, MadePackets, Next, Source};
 use device::Timeline;
@@ -54,7 +54,7 @@ impl Wire {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        stage::lock(&self.0)
     }
 
     /// From now on a packet comes after each such time.

@@ -23,7 +23,7 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use device::{Crash, ReadAt, Timing};
 use encryption::Keyring;
@@ -343,7 +343,7 @@ impl Course {
         let workers = Mutex::new(Random::new(random.next()));
         let deadly = random.pick(&[0, 0, 1, 3]);
         let plays = move |seen: Seen| {
-            let mut random = workers.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut random = stage::lock(&workers);
             let bits = random.below(28);
             let takes = Duration::from_nanos(random.below(1 << bits));
             let fate = match random.below(400) {

@@ -1,7 +1,7 @@
 //! The disks of a recorder, members and spares, under names that may change when it starts.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use blockdev::disk::Disk;
 use device::{Crash, Device, Modelled, ReadAt, Rule, Timeline, Timing};
@@ -48,7 +48,7 @@ impl Rack {
     }
 
     fn lock(&self) -> MutexGuard<'_, Shelves> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        stage::lock(&self.0)
     }
 
     pub(crate) fn timeline(&self) -> Timeline {

@@ -79,7 +79,7 @@ impl Turns {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        stage::lock(&self.state)
     }
 
     /// The running thread gives its turn to the chosen one, and waits for its next.

@@ -17,8 +17,9 @@ mod work;
 
 use core::ops::Range;
 use core::time::Duration;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use stage::lock;
 use units::{Random, Timestamp};
 
 use crate::fault::flip_a_bit;
@@ -306,11 +307,6 @@ impl Modelled {
         self.wait_until(now_ns, done_ns)?;
         result
     }
-}
-
-/// Who panicked with the disk has left it whole.
-fn lock(disk: &Mutex<Disk>) -> MutexGuard<'_, Disk> {
-    disk.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn silent() -> Error {

@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use device::{Buffer, Completion, Device, Error as DeviceError, Pool, ROW_SIZE, Shared};
 use format::checksum::RowAddress;
@@ -92,7 +92,7 @@ impl<'a, 'd> Striped<'a, 'd> {
 
     fn member(&self, at: usize) -> MutexGuard<'a, &'d mut dyn Device> {
         let member: &'a Mutex<_> = self.members.get(at).expect("a place lies on a member");
-        member.lock().unwrap_or_else(PoisonError::into_inner)
+        stage::lock(member)
     }
 
     fn all(&self) -> impl Iterator<Item = MutexGuard<'a, &'d mut dyn Device>> {
