@@ -21,11 +21,10 @@ pub(crate) const ROWS: [&[&str]; 16] = [
         "evidence",
         "found",
         "logs",
-        "recording",
         "selection",
         "vitals",
     ],
-    &["packet-output", "manifest"],
+    &["packet-output", "manifest", "recording"],
     &[
         "record",
         "extract",
