@@ -44,7 +44,7 @@ pub fn log(input: &[u8]) {
 pub fn recorder(input: &[u8]) -> bool {
     let Ok(text) = core::str::from_utf8(input) else { return false };
     let (now, before) = text.split_once("\n\n").unwrap_or((text, text));
-    let state = parse_recorder(now).map(|(state, _)| state).ok();
+    let state = parse_recorder(now).ok();
     let is_state = state.is_some();
     if state.is_some() {
         let report = diagnose(&Recording { state, ..Recording::default() });

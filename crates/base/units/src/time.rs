@@ -5,6 +5,8 @@ use core::str::FromStr;
 use core::sync::atomic::{AtomicI64, Ordering};
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// Nanoseconds in a second.
 pub const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
@@ -16,8 +18,8 @@ pub fn nanos(time: Duration) -> i64 {
 const SECONDS_PER_DAY: i64 = 86_400;
 
 /// A point in time: nanoseconds since 1970-01-01T00:00:00Z, leap seconds not counted (as in
-/// pcapng).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+/// pcapng). In JSON it is that number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Timestamp(pub i64);
 
 impl Timestamp {

@@ -131,7 +131,7 @@ impl Standing {
     /// Takes what its volume and its recorder say.
     pub fn take_status(&mut self, status: &Status, going: Option<&str>) {
         self.is_recording = status.is_open;
-        self.is_whole = status.is_whole();
+        self.is_whole = status.is_whole;
         let going = going.and_then(|text| serde_json::from_str::<Going>(text).ok());
         self.is_silent = self.is_recording && going.is_none();
         let Some(Going { total, pool_columns, pool_columns_free }) = going else { return };

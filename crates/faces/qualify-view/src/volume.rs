@@ -1,7 +1,8 @@
 //! A volume's members as they read now, beside what the volume keeps.
 
 use ::qualify::{Beside, Lost, Together, VolumeQualification, beside};
-use page::forms::{QualifiedJson, qualified};
+use format::superblock::Qualified;
+use page::forms::qualified;
 use page::text::{bits, day, disk_rate, nanos, permille, plural, wrapped};
 use page::{PlotStyle, add, safe};
 use serde::Serialize;
@@ -75,11 +76,11 @@ fn line(report: &VolumeQualification, beside: Beside) -> String {
 }
 
 #[derive(Serialize)]
-struct VolumeJson {
+struct VolumeJson<'a> {
     path: String,
     data_columns: u8,
     parity_columns: u8,
-    qualified: Option<QualifiedJson>,
+    qualified: Option<&'a Qualified>,
     guaranteed_bytes_per_s: Option<u64>,
     guaranteed_traffic_bit_per_s: Option<u64>,
     lost: Vec<Lost>,
@@ -117,7 +118,7 @@ pub fn volume_qualification_json(report: &VolumeQualification) -> String {
         guaranteed_bytes_per_s: together.as_ref().map(|it| it.guaranteed_bytes_per_s),
         guaranteed_traffic_bit_per_s: together.as_ref().map(|it| it.guaranteed_traffic_bit_per_s),
         lost: together.map(|together| together.lost).unwrap_or_default(),
-        qualified: report.kept.as_ref().map(QualifiedJson::new),
+        qualified: report.kept.as_ref(),
         absent: report.absent.clone(),
         members: members.collect(),
     })

@@ -58,78 +58,25 @@ fn verdict(found: &AnchorFindings) -> String {
     }
 }
 
-fn verdict_name(verdict: AnchorVerdict) -> &'static str {
-    match verdict {
-        AnchorVerdict::Same => "same",
-        AnchorVerdict::RolledBack => "rolled_back",
-        AnchorVerdict::Rewritten => "rewritten",
-        AnchorVerdict::Unreadable => "unreadable",
-        AnchorVerdict::NothingLeft => "nothing_left",
-        AnchorVerdict::OtherVolume => "other_volume",
-    }
-}
-
+/// A volume after an anchor of this name.
 #[derive(Serialize)]
-struct FindingsJson<'a> {
+struct AfterAnchor<'a> {
     anchor: &'a str,
-    verdict: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    volume_tail: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    volume_end: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    same: Option<RangeJson>,
-    same_contents: u64,
-    changed: Vec<RangeJson>,
-    changed_bodies: u64,
-    unreadable: Vec<RangeJson>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    missing: Option<RangeJson>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    passed: Option<RangeJson>,
-    passed_by_age: bool,
+    #[serde(flatten)]
+    found: &'a AnchorFindings,
     /// What is wrong with the anchor itself, or was found of it.
     attested: &'a [String],
     trusted: bool,
 }
 
-#[derive(Serialize)]
-struct RangeJson {
-    first: String,
-    last: String,
-    pieces: u64,
-}
-
-impl RangeJson {
-    fn new(range: &StripeRange) -> Self {
-        let StripeRange { first, last, pieces } = *range;
-        Self { first: first.to_string(), last: last.to_string(), pieces }
-    }
-}
-
 /// The same of several anchors as a JSON array: for each its name, what was found of the volume,
 /// the lines on who vouches for it, and whether all of those are right.
 pub fn anchors_json(found: &[(String, AnchorFindings, Vec<String>, bool)]) -> String {
-    fn one(
-        (name, found, attested, is_right): &(String, AnchorFindings, Vec<String>, bool),
-    ) -> FindingsJson<'_> {
-        let ranges = |ranges: &[StripeRange]| ranges.iter().map(RangeJson::new).collect();
-        FindingsJson {
-            anchor: name,
-            verdict: verdict_name(found.verdict),
-            volume_tail: found.held.map(|(tail, _)| tail),
-            volume_end: found.held.map(|(_, end)| end.to_string()),
-            same: found.same.as_ref().map(RangeJson::new),
-            same_contents: found.same_contents,
-            changed: ranges(&found.changed),
-            changed_bodies: found.changed_bodies,
-            unreadable: ranges(&found.unreadable),
-            missing: found.missing.as_ref().map(RangeJson::new),
-            passed: found.passed.as_ref().map(RangeJson::new),
-            passed_by_age: found.is_given_up,
-            attested,
-            trusted: *is_right,
-        }
-    }
-    safe::json_pretty(&found.iter().map(one).collect::<Vec<_>>())
+    let after = found.iter().map(|(anchor, found, attested, trusted)| AfterAnchor {
+        anchor,
+        found,
+        attested,
+        trusted: *trusted,
+    });
+    safe::json_pretty(&after.collect::<Vec<_>>())
 }

@@ -2,7 +2,6 @@
 
 use page::safe::{self, printable};
 use page::text::{Facts, plural, time};
-use serde::Serialize;
 use units::Timestamp;
 use upkeep::{Keys, Rekeyed};
 
@@ -64,54 +63,12 @@ pub fn rekeyed(report: &Rekeyed) -> String {
     text
 }
 
-#[derive(Serialize)]
-struct KeysJson<'a> {
-    recipients: &'a [String],
-    keys: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    oldest_made_ns: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    newest_made_ns: Option<i64>,
-    destroyed: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    destroyed_made_ns: Option<i64>,
-}
-
-impl<'a> KeysJson<'a> {
-    fn of(report: &'a Keys) -> Self {
-        let ns = |time: Timestamp| time.0;
-        Self {
-            recipients: &report.recipients,
-            keys: report.keys,
-            oldest_made_ns: report.made.map(|(oldest, _)| ns(oldest)),
-            newest_made_ns: report.made.map(|(_, newest)| ns(newest)),
-            destroyed: report.destroyed,
-            destroyed_made_ns: report.destroyed_made.map(ns),
-        }
-    }
-}
-
 /// The same as a JSON object.
 pub fn keys_json(report: &Keys) -> String {
-    safe::json_pretty(&KeysJson::of(report))
+    safe::json_pretty(report)
 }
 
 /// What became of the keys, as a JSON object.
 pub fn rekeyed_json(report: &Rekeyed) -> String {
-    #[derive(Serialize)]
-    struct Json<'a> {
-        #[serde(flatten)]
-        keys: KeysJson<'a>,
-        begun: bool,
-        rewrapped: usize,
-        left: usize,
-        absent: &'a [u8],
-    }
-    safe::json_pretty(&Json {
-        keys: KeysJson::of(&report.keys),
-        begun: report.has_begun,
-        rewrapped: report.rewrapped,
-        left: report.left,
-        absent: &report.absent,
-    })
+    safe::json_pretty(report)
 }

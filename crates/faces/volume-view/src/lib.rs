@@ -13,7 +13,6 @@ mod read;
 mod record;
 mod recordings;
 mod scrub;
-mod state;
 mod verification;
 mod volume;
 

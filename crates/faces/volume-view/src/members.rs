@@ -3,7 +3,7 @@
 use page::safe::{self, printable};
 use page::table::{Column, render};
 use page::text::{Facts, plural, size, time};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value};
 use units::ByteSize;
 use units::number::{permille, sum};
@@ -62,25 +62,10 @@ pub fn status(report: &Status, going: Option<&str>, width: Option<usize>) -> Str
             MemberState::Whole | MemberState::Absent | MemberState::Vacant => "-".to_owned(),
         };
         let place = safe::path(&member.path);
-        vec![number.to_string(), state(member.state).to_owned(), lacks, place]
+        vec![number.to_string(), member.state.word().to_owned(), lacks, place]
     };
     let rows: Vec<Vec<String>> = report.members.iter().enumerate().map(row).collect();
     format!("{}\n{}", facts.finish(), render(&COLUMNS, &rows, width))
-}
-
-fn state(state: MemberState) -> &'static str {
-    match state {
-        MemberState::Whole => "whole",
-        MemberState::Absent => "absent",
-        MemberState::Vacant => "vacant",
-        MemberState::Stale { .. } if is_left_out(state) => "left out",
-        MemberState::Stale { .. } => "stale",
-    }
-}
-
-/// It takes no part in what is written now.
-fn is_left_out(state: MemberState) -> bool {
-    matches!(state, MemberState::Stale { to: u64::MAX, .. })
 }
 
 fn shape(data: u8, parity: u8) -> String {
@@ -137,7 +122,7 @@ fn advice(report: &Status, comes_by_itself: &dyn Fn(usize) -> bool) -> Option<St
         return Some(format!("fill seat {member}{}", replace(member)));
     }
     let stale = find(|state| matches!(state, MemberState::Stale { .. }))?;
-    let is_left_out = report.members.get(stale).is_some_and(|member| is_left_out(member.state));
+    let is_left_out = report.members.get(stale).is_some_and(|member| member.state.is_left_out());
     Some(match (report.is_open, is_left_out) {
         (true, true) if comes_by_itself(stale) => format!(
             "the recorder takes member {stale} back as soon as it answers; if it is broken{}",
@@ -153,26 +138,13 @@ fn advice(report: &Status, comes_by_itself: &dyn Fn(usize) -> bool) -> Option<St
     })
 }
 
-/// A status as JSON has it. [`crate::read_status`] reads it again.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct StatusJson {
-    pub(crate) path: String,
-    pub(crate) volume_id: String,
-    pub(crate) data_columns: u8,
-    pub(crate) parity_columns: u8,
-    pub(crate) epoch: u32,
-    pub(crate) is_open: bool,
-    pub(crate) clean_stop: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) last_alive_ns: Option<i64>,
-    /// Follows from the others.
-    is_whole: bool,
-    pub(crate) members: Vec<MemberJson>,
-    pub(crate) spares: Vec<SpareJson>,
-    pub(crate) redundancy: Vec<RedundancyJson>,
-    /// How the recording stands.
+/// A status and how the recording stands. [`crate::read_status`] reads it again.
+#[derive(Serialize)]
+struct Standing<'a> {
     #[serde(flatten)]
-    pub(crate) going: Map<String, Value>,
+    status: &'a Status,
+    #[serde(flatten)]
+    going: Map<String, Value>,
 }
 
 /// What a recorder said; nothing where it is of another mind about JSON.
@@ -180,58 +152,9 @@ fn object(text: &str) -> Map<String, Value> {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-#[derive(Serialize, Deserialize)]
-pub(crate) struct MemberJson {
-    pub(crate) path: String,
-    pub(crate) state: String,
-    pub(crate) stale_bytes: u64,
-}
-
-#[derive(Serialize, Deserialize)]
-pub(crate) struct SpareJson {
-    pub(crate) path: String,
-    pub(crate) is_there: bool,
-}
-
-#[derive(Serialize, Deserialize)]
-pub(crate) struct RedundancyJson {
-    pub(crate) first_sequence: u64,
-    pub(crate) last_sequence: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) survives_members: Option<u8>,
-}
-
 /// The same as a JSON object.
-pub fn status_json(report: &Status, going: Option<&str>) -> String {
-    let members = report.members.iter().map(|member| MemberJson {
-        path: safe::path_value(&member.path),
-        state: state(member.state).to_owned(),
-        stale_bytes: member.stale_bytes,
-    });
-    let spares = report
-        .spares
-        .iter()
-        .map(|spare| SpareJson { path: safe::path_value(&spare.path), is_there: spare.is_there });
-    let redundancy = report.redundancy.iter().map(|part| RedundancyJson {
-        first_sequence: part.first,
-        last_sequence: part.last,
-        survives_members: part.spare_members,
-    });
-    safe::json_pretty(&StatusJson {
-        path: safe::path_value(&report.path),
-        volume_id: report.volume_id.to_string(),
-        data_columns: report.data_columns,
-        parity_columns: report.parity_columns,
-        epoch: report.epoch,
-        is_open: report.is_open,
-        clean_stop: report.clean_stop,
-        last_alive_ns: report.last_alive.map(|alive| alive.0),
-        is_whole: report.is_whole(),
-        members: members.collect(),
-        spares: spares.collect(),
-        redundancy: redundancy.collect(),
-        going: going.map(object).unwrap_or_default(),
-    })
+pub fn status_json(status: &Status, going: Option<&str>) -> String {
+    safe::json_pretty(&Standing { status, going: going.map(object).unwrap_or_default() })
 }
 
 /// What members were given back, in words.
@@ -258,54 +181,9 @@ pub fn resilvered(report: &Resilvered) -> String {
     lines.join("\n") + "\n"
 }
 
-#[derive(Serialize)]
-struct ResilveredJson {
-    bytes: u64,
-    is_complete: bool,
-    waits_for: Vec<u8>,
-    lost: Vec<LostJson>,
-}
-
-#[derive(Serialize)]
-struct LostJson {
-    stripe: String,
-    column: u8,
-    rows: Vec<u16>,
-}
-
-fn resilvered_value(report: &Resilvered) -> ResilveredJson {
-    let lost = report.lost.iter().map(|lost| LostJson {
-        stripe: lost.stripe.to_string(),
-        column: lost.column,
-        rows: lost.rows.clone(),
-    });
-    ResilveredJson {
-        bytes: report.bytes,
-        is_complete: report.is_complete(),
-        waits_for: report.waits_for.clone(),
-        lost: lost.collect(),
-    }
-}
-
 /// The same as a JSON object.
 pub fn resilvered_json(report: &Resilvered) -> String {
-    safe::json_pretty(&resilvered_value(report))
-}
-
-#[derive(Serialize)]
-struct JoinedJson {
-    path: String,
-    size_bytes: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    member: Option<u8>,
-}
-
-fn joined_value(joined: &Joined) -> JoinedJson {
-    JoinedJson {
-        path: safe::path_value(&joined.device.path),
-        size_bytes: joined.device.size_bytes,
-        member: joined.member,
-    }
+    safe::json_pretty(report)
 }
 
 /// What was erased, in words.
@@ -332,22 +210,9 @@ pub fn erased(report: &Erased) -> String {
     format!("{keys}{slots}")
 }
 
-#[derive(Serialize)]
-struct ErasedJson {
-    keys_destroyed: usize,
-    slots: u64,
-    left: u64,
-    stopped: bool,
-}
-
 /// What was erased, as JSON.
 pub fn erased_json(report: &Erased) -> String {
-    safe::json_pretty(&ErasedJson {
-        keys_destroyed: report.keys.len(),
-        slots: report.slots,
-        left: report.left,
-        stopped: report.is_stopped,
-    })
+    safe::json_pretty(report)
 }
 
 /// A device that became a member or a spare, in words.
@@ -363,16 +228,13 @@ pub fn joined(report: &Joined) -> String {
 /// The same as a JSON object, with what it was given where it took a member's place.
 pub fn joined_json(report: &Joined, given: Option<&Resilvered>) -> String {
     #[derive(Serialize)]
-    struct Json {
+    struct Given<'a> {
         #[serde(flatten)]
-        joined: JoinedJson,
+        joined: &'a Joined,
         #[serde(skip_serializing_if = "Option::is_none")]
-        resilvered: Option<ResilveredJson>,
+        resilvered: Option<&'a Resilvered>,
     }
-    safe::json_pretty(&Json {
-        joined: joined_value(report),
-        resilvered: given.map(resilvered_value),
-    })
+    safe::json_pretty(&Given { joined: report, resilvered: given })
 }
 
 /// A volume that has grown, in words.
@@ -389,15 +251,5 @@ pub fn grown(report: &Grown) -> String {
 
 /// The same as a JSON object.
 pub fn grown_json(report: &Grown) -> String {
-    #[derive(Serialize)]
-    struct Json {
-        joined: Vec<JoinedJson>,
-        data_columns: u8,
-        parity_columns: u8,
-    }
-    safe::json_pretty(&Json {
-        joined: report.joined.iter().map(joined_value).collect(),
-        data_columns: report.after.data_columns,
-        parity_columns: report.after.parity_columns,
-    })
+    safe::json_pretty(report)
 }

@@ -1,7 +1,7 @@
 //! What the disks of a volume were measured for, and what is asked of them now.
 
-use format::superblock::Superblock;
-use page::forms::QualifiedJson;
+use format::head::VolumeId;
+use format::superblock::{Qualified, Superblock};
 use page::safe::json_pretty;
 use serde::Serialize;
 use serde_json::Value;
@@ -20,23 +20,23 @@ pub struct QualificationReport {
 
 /// What the disks of a volume were measured for.
 #[derive(Serialize)]
-struct QualificationJson {
-    volume_id: String,
+struct OfVolume<'a> {
+    volume_id: VolumeId,
     /// What the volume keeps of it, for each member; absent where it was made without.
     #[serde(skip_serializing_if = "Option::is_none")]
-    qualified: Option<QualifiedJson>,
+    qualified: Option<&'a Qualified>,
     /// What the disks are asked for now, as `status` says it of a recorder that runs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    headroom: Option<Value>,
+    headroom: Option<&'a Value>,
     /// What each member does now, as `status` says it of a recorder that runs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    devices: Option<Value>,
+    devices: Option<&'a Value>,
     /// Reports that the service was given, as `qualify --json` writes them.
-    reports: Vec<ReportJson>,
+    reports: Vec<ReportOfVolume>,
 }
 
 #[derive(Serialize)]
-struct ReportJson {
+struct ReportOfVolume {
     file: String,
     /// The beginning of the BLAKE3 of the file.
     id: String,
@@ -54,16 +54,13 @@ pub fn qualification_json(
 ) -> String {
     let kept = superblock.qualified.as_ref();
     let is_of_volume = |id: &[u8; 16]| kept.is_some_and(|qualified| qualified.report == *id);
-    let reports = reports.into_iter().map(|QualificationReport { file, id, report }| ReportJson {
-        file,
-        id: hex(&id),
-        is_of_volume: is_of_volume(&id),
-        report,
+    let reports = reports.into_iter().map(|QualificationReport { file, id, report }| {
+        ReportOfVolume { file, id: hex(&id), is_of_volume: is_of_volume(&id), report }
     });
-    let of_disks = |key| disks.and_then(|disks| disks.get(key)).cloned();
-    json_pretty(&QualificationJson {
-        volume_id: superblock.volume_id.to_string(),
-        qualified: kept.map(QualifiedJson::new),
+    let of_disks = |key| disks.and_then(|disks| disks.get(key));
+    json_pretty(&OfVolume {
+        volume_id: superblock.volume_id,
+        qualified: kept,
         headroom: of_disks("headroom"),
         devices: of_disks("devices"),
         reports: reports.collect(),

@@ -1,23 +1,22 @@
 //! The status of a volume out of the JSON that [`crate::status_json`] makes of it, so that what a
 //! service says of its volumes is shown by the code that shows those of this machine.
 
-use format::head::VolumeId;
-use serde_json::Value;
-use units::{Timestamp, unhex};
-use upkeep::{MemberState, MemberStatus, Redundancy, SpareStatus, Status};
-
-use crate::members::StatusJson;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use upkeep::Status;
 
 /// JSON that is no status of a volume.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum NoStatus {
-    /// Not of this shape.
-    #[error("{0}")]
-    Json(serde_json::Error),
-    /// An id or a state that is none.
-    #[error("{0:?} is no {1}")]
-    Wrong(String, &'static str),
+#[error(transparent)]
+pub struct NoStatus(serde_json::Error);
+
+/// A status, and what is beside it.
+#[derive(Deserialize)]
+struct Standing {
+    #[serde(flatten)]
+    status: Status,
+    #[serde(flatten)]
+    going: Map<String, Value>,
 }
 
 /// The status, and what the recorder said of the recording that goes on, as
@@ -26,47 +25,17 @@ pub enum NoStatus {
 /// # Errors
 /// When it is none: see [`NoStatus`].
 pub fn read_status(status: Value) -> Result<(Status, Option<String>), NoStatus> {
-    let read: StatusJson = serde_json::from_value(status).map_err(NoStatus::Json)?;
-    let wrong_id = || NoStatus::Wrong(read.volume_id.clone(), "id of a volume");
-    let volume_id = VolumeId(unhex(&read.volume_id).ok_or_else(wrong_id)?);
-    let members = read.members.into_iter().map(|member| {
-        let state = match member.state.as_str() {
-            "whole" => MemberState::Whole,
-            "absent" => MemberState::Absent,
-            "vacant" => MemberState::Vacant,
-            "stale" => MemberState::Stale { from: 0, to: 0 },
-            "left out" => MemberState::Stale { from: 0, to: u64::MAX },
-            _ => return Err(NoStatus::Wrong(member.state, "state of a member")),
-        };
-        Ok(MemberStatus { path: member.path.into(), state, stale_bytes: member.stale_bytes })
-    });
-    let spares = read.spares.into_iter();
-    let spares =
-        spares.map(|spare| SpareStatus { path: spare.path.into(), is_there: spare.is_there });
-    let redundancy = read.redundancy.into_iter().map(|part| Redundancy {
-        first: part.first_sequence,
-        last: part.last_sequence,
-        spare_members: part.survives_members,
-    });
-    let going = (!read.going.is_empty()).then(|| page::safe::json_line(&read.going));
-    let status = Status {
-        path: read.path.into(),
-        volume_id,
-        data_columns: read.data_columns,
-        parity_columns: read.parity_columns,
-        members: members.collect::<Result<_, _>>()?,
-        spares: spares.collect(),
-        redundancy: redundancy.collect(),
-        epoch: read.epoch,
-        is_open: read.is_open,
-        clean_stop: read.clean_stop,
-        last_alive: read.last_alive_ns.map(Timestamp),
-    };
+    let Standing { status, going } = serde_json::from_value(status).map_err(NoStatus)?;
+    let going = (!going.is_empty()).then(|| page::safe::json_line(&going));
     Ok((status, going))
 }
 
 #[cfg(test)]
 mod tests {
+    use format::head::VolumeId;
+    use units::Timestamp;
+    use upkeep::{MemberState, MemberStatus, Redundancy, SpareStatus};
+
     use super::*;
     use crate::{status, status_json};
 
@@ -95,6 +64,7 @@ mod tests {
             is_open: true,
             clean_stop: false,
             last_alive: Some(Timestamp(1_700_000_000_000_000_000)),
+            is_whole: false,
         };
         let going = "{\"recording\":\"1 packet\",\"pid\":7,\"disk_lines\":[\"slow\"]}";
         for (report, going) in [

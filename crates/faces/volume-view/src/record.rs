@@ -1,9 +1,7 @@
 //! A recording that has ended, and how one is going.
 
+use ::record::{Account, Change, GaveWay, Loss, MemberChange, Progress, Report};
 use core::time::Duration;
-use std::collections::BTreeMap;
-
-use ::record::{Account, Change, Comeback, Event, GaveWay, Loss, MemberChange, Progress, Report};
 use format::directory::{Gap, GapCause};
 use page::safe::{json_pretty, printable};
 use page::table::{Column, render};
@@ -11,7 +9,7 @@ use page::text::{duration, grouped, plural, rate, took};
 use serde::Serialize;
 use units::ByteSize;
 
-use crate::disks::{self, DisksJson};
+use crate::disks;
 
 const ACCOUNT_COLUMNS: [Column; 9] = [
     Column { title: "INTERFACE", is_number: false, least: 10, rank: 0 },
@@ -65,10 +63,10 @@ pub fn recording(report: &Report, width: Option<usize>) -> String {
         plural(report.unindexed, "packet"),
     ));
     lines.extend(gave_way(&report.gave_way));
-    let ((columns, used), slowest_ns) = (report.pool_columns, report.writer.write_latency_ns_max);
+    let (columns, used) = (report.pool_columns, report.pool_columns_used_max);
     lines.push(format!(
         "at most {used} of {columns} columns of the pool in use; slowest write {}",
-        took(Duration::from_nanos(slowest_ns)),
+        took(Duration::from_nanos(report.writer.write_latency_ns_max)),
     ));
     lines.extend(disks::lines(&report.disks));
     lines.extend(left_out(total));
@@ -130,7 +128,7 @@ pub fn is_clean(report: &Report) -> bool {
 
 /// What was lost when, and what stood in the way.
 fn losses(report: &Report) -> Vec<String> {
-    let columns = report.pool_columns.0;
+    let columns = report.pool_columns;
     let line = |loss: &Loss| {
         let Gap { cause, packets, from, to, .. } = &loss.gap;
         let cause = match cause {
@@ -279,7 +277,7 @@ fn cells(name: &str, account: &Account) -> Vec<String> {
 pub fn recording_progress(progress: &Progress) -> String {
     let total = &progress.total;
     let lost = total.kernel_drops + total.writer_drops;
-    let used = progress.pool_count.saturating_sub(progress.pool_free) * 100;
+    let used = progress.pool_columns.saturating_sub(progress.pool_columns_free) * 100;
     format!(
         "{} offered, {} stored, {} lost; {} at {}; pool {} % used{}; {}",
         plural(total.offered, "packet"),
@@ -287,7 +285,7 @@ pub fn recording_progress(progress: &Progress) -> String {
         grouped(lost),
         ByteSize(progress.member_bytes),
         rate(progress.member_bytes, progress.elapsed_ns),
-        used / progress.pool_count.max(1),
+        used / progress.pool_columns.max(1),
         behind(progress),
         duration(progress.elapsed_ns),
     ) + &holds(progress)
@@ -342,224 +340,25 @@ fn gave_way(gave_way: &GaveWay) -> Option<String> {
     (!parts.is_empty()).then(|| format!("memory for sessions was used up: {}", parts.join(", ")))
 }
 
+/// A recording that goes on, of a process, and the same in a line, and a line for each disk.
 #[derive(Serialize)]
-struct GaveWayJson {
-    names: u64,
-    heads: u64,
-    pieces: u64,
-    sessions: u64,
-}
-
-#[derive(Serialize)]
-struct RecordingJson<'a> {
-    #[serde(flatten)]
-    total: &'a Account,
-    unindexed: u64,
-    /// Of those, packets that ended the indexer twice.
-    left_out: u64,
-    indexer_deaths: u64,
-    indexed_late: u64,
-    unread: u64,
-    /// What the indexer left out for lack of memory.
-    gave_way: GaveWayJson,
-    pool_columns: usize,
-    pool_columns_used_max: usize,
-    sessions: u64,
-    segments: u64,
-    index_bytes: u64,
-    member_bytes: u64,
-    discarded_bytes: u64,
-    stripes: u64,
-    flushes: u64,
-    write_latency_ns_max: u64,
-    opening_ns: i64,
-    elapsed_ns: i64,
-    closing_ns: i64,
-    cpu_ns: u64,
-    epoch: u32,
-    acknowledged: String,
-    recovered_clean: bool,
-    recovered_kept: u64,
-    recovered_voided: u64,
-    interfaces: &'a [Account],
-    members: Vec<ChangeJson<'a>>,
-    disks: DisksJson<'a>,
-    broken_off: &'a [String],
-    notes: &'a [String],
-    losses: Vec<LossJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct LossJson<'a> {
-    interface: &'a str,
-    queue: usize,
-    cause: &'static str,
-    packets: Option<u64>,
-    bytes: Option<u64>,
-    from_ns: i64,
-    to_ns: i64,
-    pool_free: usize,
-    unfinished_slots: usize,
-    stored_bytes_before: u64,
-    stored_bytes_behind: u64,
-}
-
-impl<'a> LossJson<'a> {
-    fn new(loss: &'a Loss) -> Self {
-        let [stored_bytes_before, stored_bytes_behind] = loss.stored_bytes;
-        Self {
-            interface: &loss.interface,
-            queue: loss.queue,
-            cause: loss.gap.cause.name(),
-            packets: loss.gap.packets,
-            bytes: loss.gap.bytes,
-            from_ns: loss.gap.from.0,
-            to_ns: loss.gap.to.0,
-            pool_free: loss.pool_free,
-            unfinished_slots: loss.unfinished_slots,
-            stored_bytes_before,
-            stored_bytes_behind,
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct ChangeJson<'a> {
-    member: u8,
-    path: &'a str,
-    change: &'static str,
-    /// What brings it back: `by_itself`, or `once_gone`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    comeback: Option<&'static str>,
-    text: String,
-}
-
-impl<'a> ChangeJson<'a> {
-    fn new(change: &'a MemberChange) -> Self {
-        let MemberChange { member, path, what } = change;
-        let (comeback, text) = (what.comeback().map(Comeback::word), change.to_string());
-        Self { member: *member, path, change: what.word(), comeback, text }
-    }
-
-    /// Of each member the last one, where the recording goes on without it.
-    fn away(changes: &'a [MemberChange]) -> Vec<Self> {
-        let last: BTreeMap<u8, &MemberChange> =
-            changes.iter().map(|change| (change.member, change)).collect();
-        let away = last.into_values().filter(|change| change.what.comeback().is_some());
-        away.map(Self::new).collect()
-    }
-}
-
-#[derive(Serialize)]
-struct EventJson<'a> {
-    at_ns: i64,
-    kind: &'static str,
-    text: &'a str,
-    /// The same in a line.
-    line: String,
-}
-
-impl<'a> EventJson<'a> {
-    fn new(event: &'a Event) -> Self {
-        let Event { kind, at, text } = event;
-        Self { at_ns: at.0, kind: kind.word(), text, line: format!("{at} {text}") }
-    }
-}
-
-/// A recording that goes on.
-#[derive(Serialize)]
-struct GoingJson<'a> {
-    /// Number of the process that records.
+struct Going<'a> {
     process: u32,
     #[serde(flatten)]
-    total: &'a Account,
-    unindexed: u64,
-    left_out: u64,
-    indexer_deaths: u64,
-    long_waits: &'a [String],
-    /// Members that the recording goes on without, and what brings them back.
-    members_away: Vec<ChangeJson<'a>>,
-    /// The newest things that happened, the oldest of them first.
-    events: Vec<EventJson<'a>>,
-    pool_columns: usize,
-    pool_columns_free: usize,
-    member_bytes: u64,
-    elapsed_ns: i64,
-    acknowledged: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    holds_ns: Option<i64>,
-    interfaces: &'a [Account],
-    disks: DisksJson<'a>,
-    /// The same in a line, and a line for each disk.
+    progress: &'a Progress,
     recording: String,
     disk_lines: Vec<String>,
 }
 
 /// How the recording of this process is going, as a JSON object.
 pub fn going_json(process: u32, progress: &Progress) -> String {
-    json_pretty(&GoingJson {
-        process,
-        total: &progress.total,
-        unindexed: progress.unindexed,
-        left_out: progress.left_out,
-        indexer_deaths: progress.indexer_deaths,
-        long_waits: &progress.long_waits,
-        members_away: ChangeJson::away(&progress.changes),
-        events: progress.events.iter().map(EventJson::new).collect(),
-        pool_columns: progress.pool_count,
-        pool_columns_free: progress.pool_free,
-        member_bytes: progress.member_bytes,
-        elapsed_ns: progress.elapsed_ns,
-        acknowledged: progress.acknowledged.to_string(),
-        holds_ns: progress.holds_ns,
-        interfaces: &progress.interfaces,
-        disks: DisksJson::new(&progress.disks),
-        recording: recording_progress(progress),
-        disk_lines: disks::lines(&progress.disks),
-    })
+    let recording = recording_progress(progress);
+    json_pretty(&Going { process, progress, recording, disk_lines: disks::lines(&progress.disks) })
 }
 
 /// A recording as a JSON object.
 pub fn recording_json(report: &Report) -> String {
-    json_pretty(&RecordingJson {
-        total: &report.total,
-        unindexed: report.unindexed,
-        left_out: report.left_out,
-        indexer_deaths: report.indexer_deaths,
-        indexed_late: report.indexed_late,
-        unread: report.unread,
-        gave_way: GaveWayJson {
-            names: report.gave_way.names,
-            heads: report.gave_way.heads,
-            pieces: report.gave_way.pieces,
-            sessions: report.gave_way.sessions,
-        },
-        pool_columns: report.pool_columns.0,
-        pool_columns_used_max: report.pool_columns.1,
-        sessions: report.rows,
-        segments: report.segments,
-        index_bytes: report.index_bytes,
-        member_bytes: report.writer.bytes,
-        discarded_bytes: report.writer.discarded_bytes,
-        stripes: report.writer.stripes,
-        flushes: report.writer.flushes,
-        write_latency_ns_max: report.writer.write_latency_ns_max,
-        opening_ns: report.opening_ns,
-        elapsed_ns: report.elapsed_ns,
-        closing_ns: report.closing_ns,
-        cpu_ns: u64::try_from(report.cpu.as_nanos()).unwrap_or(u64::MAX),
-        epoch: report.epoch,
-        acknowledged: report.acknowledged.to_string(),
-        recovered_clean: report.recovery.clean,
-        recovered_kept: report.recovery.kept,
-        recovered_voided: report.recovery.voided,
-        interfaces: &report.interfaces,
-        members: report.changes.iter().map(ChangeJson::new).collect(),
-        disks: DisksJson::new(&report.disks),
-        broken_off: &report.broken_off,
-        notes: &report.notes,
-        losses: report.losses.iter().map(LossJson::new).collect(),
-    })
+    json_pretty(report)
 }
 
 #[cfg(test)]
@@ -622,22 +421,22 @@ mod tests {
     #[test]
     fn what_recorders_say_is_read_again() {
         use diagnose::recorder::parse_recorder;
-        let mut progress = Progress { pool_count: 128, unindexed: 3, ..Progress::default() };
-        progress.disks.slow_count = 7;
-        let (state, process) = parse_recorder(&going_json(77, &progress)).unwrap();
-        assert_eq!((state.is_going, process), (true, Some(77)));
-        assert_eq!((state.pool_columns, state.unindexed, state.slow_writes), (128, 3, 7));
+        let mut progress = Progress { pool_columns: 128, unindexed: 3, ..Progress::default() };
+        progress.disks.slow_writes = 7;
+        let state = parse_recorder(&going_json(77, &progress)).unwrap();
+        assert_eq!((state.process, &state.now), (Some(77), &progress));
 
-        let report = Report { unread: 5, ..Report::default() };
-        let (state, process) = parse_recorder(&recording_json(&report)).unwrap();
-        assert_eq!((state.is_going, process, state.unread), (false, None, 5));
+        let report = Report { unread: 5, pool_columns: 64, ..Report::default() };
+        let state = parse_recorder(&recording_json(&report)).unwrap();
+        assert_eq!((state.process, state.unread, state.now.pool_columns), (None, 5, 64));
         assert!(parse_recorder("{}").is_err());
     }
 
     #[test]
     fn the_report_of_a_recording_is_read_as_it_was_written() {
         use ::prove::parse_recording;
-        let report = Report { pool_columns: (9, 3), epoch: 4, ..Report::default() };
+        let report =
+            Report { pool_columns: 9, pool_columns_used_max: 3, epoch: 4, ..Report::default() };
         let read = parse_recording(&recording_json(&report), Duration::from_secs(1)).unwrap();
         assert_eq!((read.pool_columns, read.epoch, read.cpu.as_secs()), (9, 4, 1));
         let error = parse_recording("{}", Duration::ZERO).unwrap_err().to_string();

@@ -2,36 +2,35 @@
 
 use page::safe::{self, printable};
 use page::text::{grouped, plural};
-use serde::Serialize;
 use units::ByteSize;
 use units::number::to_u64;
-use upkeep::{BadCopy, BadStripe, Fate, GivenUp, Scrubbed};
+use upkeep::{BadCopy, Fate, Scrubbed};
 
 use crate::verification::{DAMAGE_SHOWN, NOT_CHECKED, bad_stripe, overwritten};
 
 /// A scrub, in words: the verdict first, then each damaged place and what became of it.
 pub fn scrubbed(report: &Scrubbed) -> String {
-    let ring = &report.ring;
+    let read = &report.read;
     let mut lines = vec![verdict(report)];
     lines.push(format!(
         "read {} in {} of {}: {} data, {} index and {} other stripes",
-        ByteSize(ring.bytes),
-        plural(ring.slots, "slot"),
+        ByteSize(read.bytes),
+        plural(read.slots, "slot"),
         plural(to_u64(report.members.len()), "member"),
-        grouped(ring.data_stripes),
-        grouped(ring.index_stripes),
-        grouped(ring.other_stripes),
+        grouped(read.data_stripes),
+        grouped(read.index_stripes),
+        grouped(read.other_stripes),
     ));
     if !report.absent.is_empty() {
         let absent: Vec<String> = report.absent.iter().map(u8::to_string).collect();
         lines.push(format!("not here, and so not checked: member {}", absent.join(", ")));
     }
-    lines.extend(ring.given_up.iter().map(|member| format!("not checked any more: {member}")));
-    if ring.degraded > 0 {
-        let count = plural(ring.degraded, "stripe");
+    lines.extend(report.given_up.iter().map(|member| format!("not checked any more: {member}")));
+    if report.degraded > 0 {
+        let count = plural(report.degraded, "stripe");
         lines.push(format!("{count} with pieces that a member never had; resilver writes them"));
     }
-    lines.extend(overwritten(ring));
+    lines.extend(overwritten(report.overwritten));
     let found: Vec<String> = lines_of(report).collect();
     let more = to_u64(found.len().saturating_sub(DAMAGE_SHOWN));
     lines.extend(found.into_iter().take(DAMAGE_SHOWN));
@@ -87,10 +86,10 @@ fn verdict(report: &Scrubbed) -> String {
         repaired: count(&|fate| *fate == Fate::Repaired),
         repairable: count(&|fate| *fate == Fate::Repairable),
         passing: count(&|fate| *fate == Fate::Passing),
-        lost: count(&is_lost) + to_u64(report.ring.parity_wrong.len()),
+        lost: count(&is_lost) + to_u64(report.parity_wrong.len()),
     };
     let is_untouched = counts.repaired + counts.repairable + counts.passing + counts.lost == 0;
-    let whole = if is_untouched && !report.ring.given_up.is_empty() {
+    let whole = if is_untouched && !report.given_up.is_empty() {
         NOT_CHECKED.to_owned()
     } else {
         counts.in_words()
@@ -118,7 +117,7 @@ fn lines_of(report: &Scrubbed) -> impl Iterator<Item = String> {
         let place = bad_stripe(bad);
         format!("{place}: {}", words(fate))
     });
-    let wrong = report.ring.parity_wrong.iter().map(|stripe| {
+    let wrong = report.parity_wrong.iter().map(|stripe| {
         format!(
             "stripe {stripe}: parity was computed wrongly when it was written; the data is good"
         )
@@ -141,116 +140,9 @@ fn words(fate: &Fate) -> String {
     }
 }
 
-#[derive(Serialize)]
-#[expect(clippy::struct_excessive_bools, reason = "each answers a question of its own")]
-struct ScrubbedJson<'a> {
-    path: String,
-    volume_id: String,
-    dry_run: bool,
-    clean: bool,
-    sound: bool,
-    complete: bool,
-    members: Vec<MemberJson>,
-    absent: &'a [u8],
-    slots: u64,
-    bytes: u64,
-    data_stripes: u64,
-    index_stripes: u64,
-    other_stripes: u64,
-    degraded: u64,
-    overwritten: u64,
-    superblocks: Vec<CopyJson>,
-    damage: Vec<PlaceJson<'a>>,
-    parity_wrong: Vec<String>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    given_up: &'a [GivenUp],
-}
-
-#[derive(Serialize)]
-struct MemberJson {
-    member: u8,
-    path: String,
-}
-
-#[derive(Serialize)]
-struct CopyJson {
-    member: u8,
-    copy: u8,
-    old: bool,
-    fate: &'static str,
-}
-
-#[derive(Serialize)]
-struct PlaceJson<'a> {
-    stripe: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    member: Option<u8>,
-    slot_offset: u64,
-    row_offsets: &'a [u64],
-    fate: &'static str,
-    #[serde(skip_serializing_if = "<[u64]>::is_empty")]
-    lost_row_offsets: &'a [u64],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cause: Option<&'a str>,
-}
-
 /// A scrub as a JSON object.
 pub fn scrubbed_json(report: &Scrubbed) -> String {
-    let ring = &report.ring;
-    let members = report.members.iter();
-    let members = members
-        .map(|found| MemberJson { member: found.member, path: safe::path_value(&found.path) });
-    let copies = report.copies.iter();
-    let copies = copies.map(|bad| CopyJson {
-        member: bad.member,
-        copy: bad.copy,
-        old: bad.is_old,
-        fate: name(&bad.fate),
-    });
-    safe::json_pretty(&ScrubbedJson {
-        path: safe::path_value(&report.path),
-        volume_id: report.volume_id.to_string(),
-        dry_run: report.dry_run,
-        clean: report.is_clean(),
-        sound: report.is_sound,
-        complete: report.is_complete,
-        members: members.collect(),
-        absent: &report.absent,
-        slots: ring.slots,
-        bytes: ring.bytes,
-        data_stripes: ring.data_stripes,
-        index_stripes: ring.index_stripes,
-        other_stripes: ring.other_stripes,
-        degraded: ring.degraded,
-        overwritten: ring.overwritten,
-        superblocks: copies.collect(),
-        damage: report.damage.iter().map(place).collect(),
-        parity_wrong: ring.parity_wrong.iter().map(ToString::to_string).collect(),
-        given_up: &ring.given_up,
-    })
-}
-
-fn place((bad, fate): &(BadStripe, Fate)) -> PlaceJson<'_> {
-    PlaceJson {
-        stripe: bad.stripe.to_string(),
-        member: bad.member,
-        slot_offset: bad.slot_offset,
-        row_offsets: &bad.row_offsets,
-        fate: name(fate),
-        lost_row_offsets: if let Fate::Partly(lost) = fate { lost } else { &[] },
-        cause: if let Fate::Failed(cause) = fate { Some(cause) } else { None },
-    }
-}
-
-fn name(fate: &Fate) -> &'static str {
-    match fate {
-        Fate::Repaired => "repaired",
-        Fate::Repairable => "repairable",
-        Fate::Partly(_) => "partly lost",
-        Fate::Passing => "passing",
-        Fate::Failed(_) => "failed",
-        _ => "lost",
-    }
+    safe::json_pretty(report)
 }
 
 #[cfg(test)]

@@ -2,10 +2,9 @@
 
 use page::safe::{self, printable};
 use page::text::{grouped, plural};
-use serde::Serialize;
 use units::ByteSize;
 use units::number::to_u64;
-use upkeep::{BadStripe, GivenUp, Verification, VerifyReport};
+use upkeep::{BadStripe, Verification};
 
 /// Lines of damage that are shown; the JSON has them all.
 pub(crate) const DAMAGE_SHOWN: usize = 20;
@@ -15,19 +14,19 @@ pub(crate) const NOT_CHECKED: &str = "not checked to the end; nothing is damaged
 
 /// A verification, in words: the verdict first, then each damaged place.
 pub fn verification(report: &Verification) -> String {
-    let ring = &report.ring;
+    let read = &report.read;
     let mut lines = vec![verdict(report)];
     lines.push(format!(
         "read {} in {}: {} data, {} index and {} other stripes, {}, {}",
-        ByteSize(ring.bytes),
-        plural(ring.slots, "slot"),
-        grouped(ring.data_stripes),
-        grouped(ring.index_stripes),
-        grouped(ring.other_stripes),
-        plural(ring.packets, "packet"),
+        ByteSize(read.bytes),
+        plural(read.slots, "slot"),
+        grouped(read.data_stripes),
+        grouped(read.index_stripes),
+        grouped(read.other_stripes),
+        plural(report.packets, "packet"),
         plural(report.sessions, "session row"),
     ));
-    lines.extend(overwritten(ring));
+    lines.extend(overwritten(report.overwritten));
     let damage: Vec<String> = damage_lines(report).collect();
     let more = damage.len().saturating_sub(DAMAGE_SHOWN);
     lines.extend(damage.into_iter().take(DAMAGE_SHOWN));
@@ -38,17 +37,17 @@ pub fn verification(report: &Verification) -> String {
 }
 
 /// The slots that a recorder took back while they were read.
-pub(crate) fn overwritten(ring: &VerifyReport) -> Option<String> {
-    let passed = plural(ring.overwritten, "slot");
-    (ring.overwritten > 0).then(|| format!("{passed} overwritten by the recorder meanwhile"))
+pub(crate) fn overwritten(slots: u64) -> Option<String> {
+    let passed = plural(slots, "slot");
+    (slots > 0).then(|| format!("{passed} overwritten by the recorder meanwhile"))
 }
 
 fn verdict(report: &Verification) -> String {
-    match (report.is_clean(), report.is_complete) {
+    match (report.is_clean, report.is_complete) {
         (true, true) => "clean: every acknowledged byte is as it was written".to_owned(),
         (true, false) => "stopped early; nothing is damaged in what was read".to_owned(),
         (false, _) => {
-            let stripes = report.damage.len() + report.ring.parity_wrong.len();
+            let stripes = report.damage.len() + report.parity_wrong.len();
             let others = report.index_damage.len() + report.bad_copies.len();
             if stripes + others == 0 {
                 return NOT_CHECKED.to_owned();
@@ -77,17 +76,16 @@ fn damage_lines(report: &Verification) -> impl Iterator<Item = String> {
         let remedy = if bad.repairable { "; the other members have it" } else { "" };
         bad_stripe(bad) + remedy
     });
-    let wrong =
-        report.ring.parity_wrong.iter().map(|stripe| {
-            format!("stripe {stripe}: parity was computed wrongly when it was written")
-        });
+    let wrong = report
+        .parity_wrong
+        .iter()
+        .map(|stripe| format!("stripe {stripe}: parity was computed wrongly when it was written"));
     let indexes = report.index_damage.iter().map(|damage| {
         let (at, offset) = (damage.index, damage.slot_offset);
         let reason = printable(&damage.reason);
         format!("index at stripe {at}, slot at byte {offset}: {reason}")
     });
-    let given_up =
-        report.ring.given_up.iter().map(|member| format!("not checked any more: {member}"));
+    let given_up = report.given_up.iter().map(|member| format!("not checked any more: {member}"));
     given_up.chain(copies).chain(stripes).chain(wrong).chain(indexes)
 }
 
@@ -111,85 +109,7 @@ pub(crate) fn bad_stripe(bad: &BadStripe) -> String {
     }
 }
 
-#[derive(Serialize)]
-struct VerificationJson<'a> {
-    path: String,
-    volume_id: String,
-    clean: bool,
-    complete: bool,
-    slots: u64,
-    bytes: u64,
-    data_stripes: u64,
-    index_stripes: u64,
-    other_stripes: u64,
-    packets: u64,
-    indexes: u64,
-    sessions: u64,
-    overwritten: u64,
-    superblocks: Vec<[u8; 2]>,
-    damage: Vec<DamageJson<'a>>,
-    parity_wrong: Vec<String>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    given_up: &'a [GivenUp],
-    index_damage: Vec<IndexDamageJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct DamageJson<'a> {
-    stripe: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    member: Option<u8>,
-    repairable: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    body_whole: Option<bool>,
-    slot_offset: u64,
-    row_offsets: &'a [u64],
-}
-
-#[derive(Serialize)]
-struct IndexDamageJson<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    segment: Option<String>,
-    stripe: String,
-    slot_offset: u64,
-    reason: &'a str,
-}
-
 /// A verification as a JSON object.
 pub fn verification_json(report: &Verification) -> String {
-    let ring = &report.ring;
-    let damage = report.damage.iter().map(|bad| DamageJson {
-        stripe: bad.stripe.to_string(),
-        member: bad.member,
-        repairable: bad.repairable,
-        body_whole: bad.is_body_whole,
-        slot_offset: bad.slot_offset,
-        row_offsets: &bad.row_offsets,
-    });
-    let index_damage = report.index_damage.iter().map(|bad| IndexDamageJson {
-        segment: bad.segment.map(|segment| segment.to_string()),
-        stripe: bad.index.to_string(),
-        slot_offset: bad.slot_offset,
-        reason: &bad.reason,
-    });
-    safe::json_pretty(&VerificationJson {
-        path: safe::path_value(&report.path),
-        volume_id: report.volume_id.to_string(),
-        clean: report.is_clean(),
-        complete: report.is_complete,
-        slots: ring.slots,
-        bytes: ring.bytes,
-        data_stripes: ring.data_stripes,
-        index_stripes: ring.index_stripes,
-        other_stripes: ring.other_stripes,
-        packets: ring.packets,
-        indexes: report.indexes,
-        sessions: report.sessions,
-        overwritten: ring.overwritten,
-        superblocks: report.bad_copies.iter().map(|&(member, copy)| [member, copy]).collect(),
-        damage: damage.collect(),
-        parity_wrong: ring.parity_wrong.iter().map(ToString::to_string).collect(),
-        given_up: &ring.given_up,
-        index_damage: index_damage.collect(),
-    })
+    safe::json_pretty(report)
 }

@@ -227,7 +227,7 @@ impl Demo {
 
     fn verify(&mut self) -> anyhow::Result<()> {
         let report = upkeep::verify(&self.volume, &[], &mut |_, _| self.go_on())?;
-        self.is_clean &= report.is_clean() && report.is_complete;
+        self.is_clean &= report.is_clean && report.is_complete;
         step(&format!("wirespool verify: {}", volume_view::verification(&report).trim_end()))
     }
 }

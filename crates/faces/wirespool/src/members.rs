@@ -60,7 +60,7 @@ pub(crate) fn status(flags: &StatusFlags) -> Outcome {
         volume_view::status(&report, going.as_deref(), stdout::width())
     };
     stdout::print(&text)?;
-    Ok(Verdict::clean_if(report.is_whole()))
+    Ok(Verdict::clean_if(report.is_whole))
 }
 
 /// A volume, and how its report is given.
@@ -153,7 +153,7 @@ pub(crate) fn resilver(flags: &ResilverFlags) -> Outcome {
     let text =
         if json { volume_view::resilvered_json(&report) } else { volume_view::resilvered(&report) };
     stdout::print(&text)?;
-    Ok(Verdict::clean_if(report.is_complete() && report.lost.is_empty()))
+    Ok(Verdict::clean_if(report.is_complete && report.lost.is_empty()))
 }
 
 /// Put a new device into the place of a member.
@@ -191,7 +191,7 @@ pub(crate) fn replace(flags: &ReplaceFlags) -> Outcome {
     } else {
         volume_view::joined(&joined) + &volume_view::resilvered(&given)
     })?;
-    Ok(Verdict::clean_if(given.is_complete() && given.lost.is_empty()))
+    Ok(Verdict::clean_if(given.is_complete && given.lost.is_empty()))
 }
 
 /// Add members to a volume, or a spare.

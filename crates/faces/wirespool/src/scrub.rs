@@ -108,5 +108,5 @@ pub(crate) fn verify(flags: &VerifyFlags) -> Outcome {
         volume_view::verification(&report)
     };
     stdout::print(&text)?;
-    Ok(Verdict::clean_if(report.is_clean() && report.is_complete))
+    Ok(Verdict::clean_if(report.is_clean && report.is_complete))
 }

@@ -40,7 +40,7 @@ impl Work<'_> {
             self.flow()
         });
         let report = report.map_err(|error| Refused::because(&error))?;
-        let is_clean = report.is_clean() && report.is_complete;
+        let is_clean = report.is_clean && report.is_complete;
         Ok((is_clean, volume_view::verification_json(&report), seen()))
     }
 

@@ -111,9 +111,9 @@ impl Work<'_> {
     }
 
     fn findings(&self, for_ms: u64) -> Result<String, Refused> {
-        let told = self.told().map(|text| parse_recorder(&text)).transpose();
-        let told = told.map_err(|error| Refused::because(&error))?;
-        let (state, process) = told.map_or((None, None), |(state, process)| (Some(state), process));
+        let state = self.told().map(|text| parse_recorder(&text)).transpose();
+        let state = state.map_err(|error| Refused::because(&error))?;
+        let process = state.as_ref().and_then(|state| state.process);
         let (threads, functions) = process.map_or((Vec::new(), None), |process| {
             let (threads, functions) = self.threads(process, for_ms);
             (threads, Some(functions))

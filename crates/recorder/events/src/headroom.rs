@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use units::NANOS_PER_SECOND;
 
 /// What counts as now: shorter stretches are the pool's business.
@@ -15,10 +15,11 @@ const NEAR: (u64, u64) = (85, 75);
 const ABOVE: (u64, u64) = (100, 95);
 
 /// How traffic stands to what is guaranteed.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     /// Well below.
+    #[default]
     Calm,
     /// Traffic comes near the guarantee.
     Near,
@@ -27,7 +28,7 @@ pub enum Level {
 }
 
 /// Traffic beside what is guaranteed, in bytes a second on all members. Fields are keys in JSON.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Headroom {
     /// What was found to be guaranteed.
     pub guaranteed_bytes_per_s: u64,

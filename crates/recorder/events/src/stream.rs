@@ -9,6 +9,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Serialize, Serializer};
 use units::{NANOS_PER_SECOND, Timestamp};
 
 /// Events between two looks; of more, only their number is known.
@@ -21,7 +23,8 @@ const SUBJECTS_MAX: usize = 256;
 const EVERY_NS: i64 = 60 * NANOS_PER_SECOND;
 
 /// What sort of thing happened.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EventKind {
     /// What was decided when the recording began. Said always, and each but once.
@@ -33,6 +36,7 @@ pub enum EventKind {
     /// An interface was removed.
     InterfaceGone,
     /// An input broke off.
+    #[serde(rename = "input_broken_off")]
     InputBroken,
     /// What a source has found: the adapter gives no times, the interface refuses frames, ...
     Source,
@@ -59,6 +63,7 @@ pub enum EventKind {
     /// A write took too long.
     SlowWrite,
     /// A member gives less than it was qualified for, or enough again.
+    #[serde(rename = "slower_than_qualified")]
     Promise,
     /// Traffic is near what the disks guarantee, above, or well below it again.
     Headroom,
@@ -67,32 +72,6 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// One word for programs.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Setup => "setup",
-            Self::InterfaceDown => "interface_down",
-            Self::InterfaceUp => "interface_up",
-            Self::InterfaceGone => "interface_gone",
-            Self::InputBroken => "input_broken_off",
-            Self::Source => "source",
-            Self::DropsBegin => "drops_begin",
-            Self::DropsEnd => "drops_end",
-            Self::ClockStep => "clock_step",
-            Self::ClockDoubt => "clock_doubt",
-            Self::Withheld => "withheld",
-            Self::Member => "member",
-            Self::IndexerEnded => "indexer_ended",
-            Self::RowsUnkept => "rows_unkept",
-            Self::Damage => "damage",
-            Self::LongWait => "long_wait",
-            Self::SlowWrite => "slow_write",
-            Self::Promise => "slower_than_qualified",
-            Self::Headroom => "headroom",
-            Self::TooMany => "too_many",
-        }
-    }
-
     /// The report of the recording repeats it: nothing else there says it.
     pub fn is_for_report(self) -> bool {
         matches!(
@@ -110,14 +89,28 @@ impl EventKind {
 }
 
 /// Something that happened.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 pub struct Event {
+    /// When it was heard of.
+    #[serde(rename = "at_ns")]
+    pub at: Timestamp,
     /// What sort of thing.
     pub kind: EventKind,
-    /// When it was heard of.
-    pub at: Timestamp,
     /// The same in words.
     pub text: String,
+}
+
+/// As it is read, and the same in a line.
+impl Serialize for Event {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Self { at, kind, text } = self;
+        let mut map = to.serialize_map(Some(4))?;
+        map.serialize_entry("at_ns", at)?;
+        map.serialize_entry("kind", kind)?;
+        map.serialize_entry("text", text)?;
+        map.serialize_entry("line", &format_args!("{at} {text}"))?;
+        map.end()
+    }
 }
 
 /// Where events arise: what happened, and to what.
@@ -191,7 +184,7 @@ impl Speaker {
     pub fn hear(&mut self, news: Vec<News>, (now_ns, at): (i64, Timestamp)) -> Vec<Event> {
         let mut said = self.held(now_ns);
         for News { kind, subject, text } in news {
-            said.extend(self.one(Event { kind, at, text }, subject, now_ns));
+            said.extend(self.one(Event { at, kind, text }, subject, now_ns));
         }
         for event in said.iter().filter(|event| event.kind != EventKind::Setup) {
             if self.recent.len() == RECENT {

@@ -9,9 +9,10 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use device::{Device, Promise, Watch, WatchReader, Watched};
+use device::{Cell, Device, Promise, WatchReader, Watched};
 use format::geometry::{ExtentOrder, Geometry};
 use format::superblock::{Qualified, Superblock};
+use serde::{Deserialize, Serialize};
 use units::{ByteSize, Timestamp};
 
 use crate::headroom::{Headroom, Level};
@@ -38,17 +39,20 @@ pub enum SlowLimit {
 }
 
 /// A write that took longer than the limit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct SlowWrite {
     /// When it was done.
+    #[serde(rename = "at_ns")]
     pub at: Timestamp,
     /// Member; `None` of a spare, before it took a place.
     pub member: Option<u8>,
     /// First byte on it.
     pub offset: u64,
     /// Length in bytes.
+    #[serde(rename = "bytes")]
     pub len: u64,
     /// Zone of the ring; `None` outside of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<u16>,
     /// From submission to completion.
     pub latency_ns: u64,
@@ -57,31 +61,89 @@ pub struct SlowWrite {
 }
 
 /// What one device did.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct DiskWatch {
     /// Member; `None` of a spare, before it took a place.
     pub member: Option<u8>,
     /// Path of the member.
     pub path: String,
-    /// What the device of the member did.
-    pub watch: Watch,
+    /// Writes that were done.
+    pub writes: u64,
+    /// Bytes of these writes.
+    pub bytes: u64,
+    /// Half of the writes took no longer.
+    pub p50_ns: u64,
+    /// 99 percent of them.
+    pub p99_ns: u64,
+    /// 99.9 percent of them.
+    pub p99_9_ns: u64,
+    /// The longest write.
+    pub max_ns: u64,
+    /// Most writes under way at once.
+    pub depth_max: u32,
+    /// Time at full load.
+    pub loaded_ns: u64,
+    /// Bytes done meanwhile.
+    pub loaded_bytes: u64,
+    /// Writes above the limit.
+    pub slow_writes: u64,
+    /// Stretches of full load in which it gave less than was guaranteed.
+    pub slower_than_qualified: u64,
+    /// The last one is not made up for.
+    pub is_slower_than_qualified: bool,
+    /// The most that would have waited in any stretch.
+    pub backlog_bytes_max: u64,
+    /// By 64ths of the surface: writes, bytes, mean and longest latency in nanoseconds.
+    pub places: Vec<[u64; 4]>,
+}
+
+impl DiskWatch {
+    fn new(Seen { member, path, reader }: Seen) -> Self {
+        let watch = reader.read();
+        let [p50_ns, p99_ns, p99_9_ns] =
+            [500, 990, 999].map(|permille| watch.latency.quantile_ns(permille));
+        let place = |cell: &Cell| {
+            let mean_ns = cell.latency_ns_sum / cell.writes.max(1);
+            [cell.writes, cell.bytes, mean_ns, cell.latency_ns_max]
+        };
+        Self {
+            member,
+            path,
+            writes: watch.writes,
+            bytes: watch.bytes,
+            p50_ns,
+            p99_ns,
+            p99_9_ns,
+            max_ns: watch.latency.max_ns(),
+            depth_max: watch.depth_max,
+            loaded_ns: watch.loaded_ns,
+            loaded_bytes: watch.loaded_bytes,
+            slow_writes: watch.slow,
+            slower_than_qualified: watch.broken,
+            is_slower_than_qualified: watch.is_broken,
+            backlog_bytes_max: watch.backlog_bytes_max,
+            places: watch.cells.iter().map(place).collect(),
+        }
+    }
 }
 
 /// What all members did so far.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Disks {
-    /// What the volume's members were qualified for.
+    /// What the volume's members were qualified for. Not read again.
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     pub qualified: Option<Qualified>,
-    /// By device, in the order of opening.
-    pub disks: Vec<DiskWatch>,
+    /// Traffic beside what is guaranteed; `None` without a qualification, and of files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headroom: Option<Headroom>,
     /// Writes above it are slow; 0: none is.
     pub slow_limit_ns: u64,
     /// Number of slow writes.
-    pub slow_count: u64,
+    pub slow_writes: u64,
     /// The newest of them, the oldest first.
     pub slow: Vec<SlowWrite>,
-    /// Traffic beside what is guaranteed; `None` without a qualification, and of files.
-    pub headroom: Option<Headroom>,
+    /// By device, in the order of opening.
+    pub devices: Vec<DiskWatch>,
 }
 
 /// The devices that are watched; clones share them.
@@ -196,12 +258,9 @@ impl Watching {
                 events.say(EventKind::SlowWrite, &seen.path, line);
             }
         }
-        let disks: Vec<DiskWatch> = seen
-            .into_iter()
-            .map(|Seen { member, path, reader }| DiskWatch { member, path, watch: reader.read() })
-            .collect();
-        for disk in &disks {
-            self.look_at_promise(disk, events);
+        let devices: Vec<DiskWatch> = seen.into_iter().map(DiskWatch::new).collect();
+        for device in &devices {
+            self.look_at_promise(device, events);
         }
         if let Some(headroom) = &mut self.headroom
             && let Some(level) = headroom.note(now_ns, offered_bytes)
@@ -210,11 +269,11 @@ impl Watching {
         }
         Disks {
             qualified: self.qualified,
-            slow_count: disks.iter().map(|disk| disk.watch.slow).sum(),
-            disks,
-            slow_limit_ns: self.watches.slow_limit_ns,
-            slow: self.slow.iter().copied().collect(),
             headroom: self.headroom.clone(),
+            slow_limit_ns: self.watches.slow_limit_ns,
+            slow_writes: devices.iter().map(|device| device.slow_writes).sum(),
+            slow: self.slow.iter().copied().collect(),
+            devices,
         }
     }
 
@@ -227,7 +286,7 @@ impl Watching {
 
     fn look_at_promise(&mut self, disk: &DiskWatch, events: &Events) {
         let Some(qualified) = &self.qualified else { return };
-        let (count, is_on) = (disk.watch.broken, disk.watch.is_broken);
+        let (count, is_on) = (disk.slower_than_qualified, disk.is_slower_than_qualified);
         let place = self.broken.iter().position(|(path, ..)| *path == disk.path);
         let known = place.and_then(|place| self.broken.get_mut(place));
         let before = known.as_ref().map_or((0, false), |known| (known.1, known.2));

@@ -160,7 +160,8 @@ impl Standing {
         state.tail = progress.tail;
         state.acknowledged = progress.acknowledged.sequence;
         state.slots = progress.slots;
-        state.is_calm = !self.is_live || progress.pool_free * 4 >= progress.pool_count * 3;
+        state.is_calm =
+            !self.is_live || progress.pool_columns_free * 4 >= progress.pool_columns * 3;
         self.shared.changed.notify_all();
         while !self.is_live && state.is_urgent() && !state.is_stuck && !self.thread.is_finished() {
             let waited = self.shared.changed.wait_timeout(state, LOOK);

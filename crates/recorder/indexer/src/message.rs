@@ -8,6 +8,7 @@
 use format::directory::Summary;
 use format::head::{StripeId, VolumeId};
 use index::LeftOut;
+use serde::Serialize;
 use session::{Config, Stats};
 use units::number::to_u64;
 use units::{Timestamp, start_of};
@@ -173,7 +174,7 @@ pub(crate) enum Request {
 }
 
 /// What was left out because its memory was used up, in the order in which it is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct GaveWay {
     /// Payloads that were not looked at for names.
     pub names: u64,

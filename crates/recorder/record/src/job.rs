@@ -7,13 +7,14 @@ use core::ops::ControlFlow;
 
 use capture::Source;
 use index::Files;
+use recording::Progress;
 use units::Sleep;
 
 use crate::common::Base;
 use crate::error::Error;
 use crate::options::Options;
 use crate::pipeline;
-use crate::report::{Progress, Report};
+use crate::report::Report;
 use crate::sources::Sources;
 use crate::storage::{Paths, Storage};
 use crate::{opening, settling, sources};

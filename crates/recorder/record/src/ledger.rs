@@ -10,8 +10,8 @@ use std::sync::{Mutex, MutexGuard};
 use capture::Counters;
 use format::directory::Gap;
 use format::piece::Statistics;
+use recording::{Account, Loss, QueueAccount, both};
 
-use crate::account::{Account, Loss, QueueAccount, both};
 use crate::claim::Claim;
 
 /// What one queue has counted of one interface.
@@ -97,14 +97,21 @@ impl Ledger {
     /// bytes that the queue had stored before and behind it.
     pub(crate) fn lose(&self, queue: usize, gap: Gap, standing: (usize, usize, [u64; 2])) {
         let (pool_free, unfinished_slots, stored_bytes) = standing;
+        let [stored_bytes_before, stored_bytes_behind] = stored_bytes;
         let mut entries = self.lock();
         if entries.losses.len() < LOSSES_MAX {
             let place = gap.interface.and_then(|number| usize::try_from(number).ok());
             let name = place.and_then(|place| entries.names.get(place)).cloned();
             let interface = name.unwrap_or_default();
-            let standing =
-                Loss { gap, interface, queue, pool_free, unfinished_slots, stored_bytes };
-            entries.losses.push(standing);
+            entries.losses.push(Loss {
+                interface,
+                queue,
+                gap,
+                pool_free,
+                unfinished_slots,
+                stored_bytes_before,
+                stored_bytes_behind,
+            });
         }
     }
 

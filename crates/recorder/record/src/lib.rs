@@ -20,10 +20,8 @@
 //! Invariant, asserted at the end of every run: per interface, offered = stored + cut + copies +
 //! kernel drops + writer drops + in flight.
 
-mod account;
 mod backlog;
 mod caretakers;
-mod change;
 mod claim;
 mod columns;
 mod common;
@@ -72,15 +70,13 @@ mod way;
 mod writing;
 
 pub use ::indexer::GaveWay;
+pub use ::recording::{Account, Change, Comeback, Loss, MemberChange, Progress, QueueAccount};
 pub use ::selection::{Class, ClassError, Keep, TakeOver};
-pub use account::{Account, Loss, QueueAccount};
-pub use change::{Change, Comeback, MemberChange};
 pub use control::Control;
-pub use device::Cell;
 pub use error::Error;
 pub use events::{DiskWatch, Disks, Event, EventKind, Headroom, Level, SlowLimit, SlowWrite};
 pub use job::{Ground, record, record_on};
 pub use options::{Discard, Input, MaxAge, Options, Queues, Way};
-pub use report::{Progress, Report};
+pub use report::Report;
 pub use settled::{Held, Settled};
 pub use storage::{OpenedDevice, Storage};

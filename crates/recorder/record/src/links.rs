@@ -1,9 +1,8 @@
 //! What the counters of the interfaces say of them: down, up again, losing packets, no more.
 
 use events::{EventKind, Events};
+use recording::Account;
 use units::{NANOS_PER_SECOND, Timestamp};
-
-use crate::account::Account;
 
 /// Drops have ended when there were none for so long.
 const CALM_NS: i64 = 5 * NANOS_PER_SECOND;

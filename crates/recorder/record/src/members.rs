@@ -5,11 +5,11 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use events::{EventKind, Events};
+use recording::{Change, Comeback, MemberChange};
 use sandbox::{Child, Launcher, Program, Request};
 use volume::Membership;
 use writer::Recovery;
 
-use crate::change::{Change, Comeback, MemberChange};
 use crate::options::Options;
 
 /// How long the end of a recording waits for each command that was started.

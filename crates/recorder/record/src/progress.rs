@@ -5,16 +5,16 @@ use core::ops::ControlFlow;
 use device::Pool;
 use events::{ClockSteps, Disks, Event, EventKind, Events, ReachBack, Speaker, Watching};
 use format::geometry::Geometry;
+use recording::{Account, Progress};
 use units::Clock;
 
-use crate::account::Account;
 use crate::common::Common;
 use crate::ledger::Ledger;
 use crate::links::Links;
 use crate::members::Notifier;
 use crate::opening::Opened;
 use crate::options::{Input, Options};
-use crate::report::{Progress, Report, keep_notes};
+use crate::report::{Report, keep_notes};
 use crate::status::{SharedStatus, status_of};
 
 /// The callback that takes the progress of a recording, and may end it.
@@ -110,8 +110,8 @@ impl<'a> ProgressReporter<'a> {
             total: Account::sum(&accounts),
             interfaces: accounts,
             member_bytes: shown.counters.bytes,
-            pool_free: self.pool.free_count(),
-            pool_count: self.pool.count(),
+            pool_columns: self.pool.count(),
+            pool_columns_free: self.pool.free_count(),
             unindexed: shown.unindexed,
             left_out: shown.left_out,
             indexer_deaths: shown.indexer_deaths,
@@ -207,7 +207,8 @@ impl<'a> ProgressReporter<'a> {
         report.broken_off = broken_off;
         report.losses = ledger.losses();
         report.total = Account::sum(&report.interfaces);
-        report.pool_columns = (pool.count(), pool.count() - pool.least_free_count());
+        report.pool_columns = pool.count();
+        report.pool_columns_used_max = pool.count() - pool.least_free_count();
         (report.unindexed, report.indexed_late) = (shown.unindexed, shown.indexed_late);
         report.left_out = shown.left_out;
         if shown.unerased > 0 {

@@ -6,7 +6,6 @@ use std::sync::mpsc::RecvTimeoutError;
 use core::ops::Range;
 use core::time::Duration;
 
-use crate::change::{Change, Comeback};
 use crate::columns::{Columns, Taken, Urgency};
 use crate::control::{Questions, Step};
 use crate::covered::Covered;
@@ -23,6 +22,7 @@ use format::head::{Kind, StripeId, Totals};
 use format::piece::{InterfaceUse, PieceBuilder};
 use format::superblock::Spare;
 use indexer::Times;
+use recording::{Change, Comeback};
 use stage::Receiver;
 use units::{Clock, Timestamp};
 use volume::{NewPlace, Seat};

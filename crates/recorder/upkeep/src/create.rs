@@ -17,9 +17,10 @@ use format::head::{HeadKey, VolumeId};
 use format::superblock::{MemberEntry, Qualified, Spare, Superblock, TimeKnown};
 use guard::{Consent, Overwrite};
 use host::Target;
+use serde::Serialize;
 use units::Clock;
 use units::number::to_u64;
-use volume::{Identity, Layout, Usable};
+use volume::{Identity, Layout, Usable, path_text};
 
 use crate::{Error, Progress};
 
@@ -108,19 +109,22 @@ pub struct Created {
 }
 
 /// A member that was made.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct CreatedMember {
     /// Where it lies: of a whole disk, its new partition.
+    #[serde(serialize_with = "path_text")]
     pub path: PathBuf,
     /// Size in bytes.
     pub size_bytes: u64,
-    /// What was destroyed.
-    pub destroyed: Option<String>,
-    /// A partition table was written.
-    pub partitioned: bool,
     /// The file is sparse.
     pub sparse: bool,
+    /// A partition table was written.
+    pub partitioned: bool,
+    /// What was destroyed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destroyed: Option<String>,
     /// How it is driven, where that is not the best way.
+    #[serde(skip)]
     pub notes: Vec<String>,
 }
 

@@ -1,5 +1,7 @@
 //! What became of something damaged.
 
+use serde::{Serialize, Serializer};
+
 /// What became of something damaged.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -19,14 +21,36 @@ pub enum Fate {
     Failed(String),
 }
 
+impl Fate {
+    /// Which it is, for programs.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Repaired => "repaired",
+            Self::Repairable => "repairable",
+            Self::Lost => "lost",
+            Self::Partly(_) => "partly lost",
+            Self::Passing => "passing",
+            Self::Failed(_) => "failed",
+        }
+    }
+}
+
+/// As its name alone.
+impl Serialize for Fate {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name())
+    }
+}
+
 /// A superblock copy that was not what the newest one on its member says.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct BadCopy {
     /// Number of the member.
     pub member: u8,
     /// Which of the four.
     pub copy: u8,
     /// Whole, and of an earlier state: no damage.
+    #[serde(rename = "old")]
     pub is_old: bool,
     /// What became of it.
     pub fate: Fate,

@@ -43,7 +43,7 @@ pub fn forget(
 ) -> Result<(), Error> {
     let path = || PathBuf::from(&target.volume);
     let status = crate::status(&target.volume, &target.members)?;
-    if !status.is_whole() {
+    if !status.is_whole {
         return Err(Error::Absent { path: path() });
     }
     let mut opened = Opened::new(target, clock)?;

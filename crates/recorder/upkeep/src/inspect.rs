@@ -8,16 +8,19 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use format::directory::SegmentEntry;
-use format::head::{Head, Kind, StripeId};
+use format::geometry::Geometry;
+use format::head::{Head, Kind, StripeId, VolumeId};
 use format::piece::interfaces_in_front;
-use format::superblock::Superblock;
+use format::superblock::Qualified;
 use index::{LeftOut, Segment};
+use serde::{Serialize, Serializer};
 use units::Timestamp;
 use units::number::real;
-use volume::{Reader, RowsWanted, Span};
+use volume::{Reader, RowsWanted, Span, path_text};
 
 use crate::Error;
 use crate::segments::{self, Segments};
+use crate::shape::shape;
 
 /// Heads that are tried when some cannot be read or hold no packets.
 const NEIGHBOURS: u64 = 64;
@@ -26,15 +29,18 @@ const NEIGHBOURS: u64 = 64;
 const SLOTS_FOR_RATE: u64 = 8;
 
 /// What a member is good for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
 pub enum MemberState {
     /// Holds every piece that it should.
     Whole,
     /// Missed the stripes from one sequence up to another one, or up to now.
     Stale {
         /// First sequence missed.
+        #[serde(rename = "stale_from")]
         from: u64,
         /// First sequence that is whole again; `u64::MAX` when none is yet.
+        #[serde(rename = "clean_from", skip_serializing_if = "is_never")]
         to: u64,
     },
     /// Not found.
@@ -43,78 +49,159 @@ pub enum MemberState {
     Vacant,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_never(sequence: &u64) -> bool {
+    *sequence == u64::MAX
+}
+
+impl MemberState {
+    /// In one word, without the stripes that it lacks.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Whole => "whole",
+            Self::Stale { .. } if self.is_left_out() => "left out",
+            Self::Stale { .. } => "stale",
+            Self::Absent => "absent",
+            Self::Vacant => "vacant",
+        }
+    }
+
+    /// The state of such a word, where which stripes it lacks does not matter.
+    pub(crate) fn of_word(word: &str) -> Option<Self> {
+        let stale = |to| Self::Stale { from: 0, to };
+        let all = [Self::Whole, stale(0), stale(u64::MAX), Self::Absent, Self::Vacant];
+        all.into_iter().find(|state| state.word() == word)
+    }
+
+    /// It takes no part in what is written now.
+    pub fn is_left_out(self) -> bool {
+        matches!(self, Self::Stale { to: u64::MAX, .. })
+    }
+}
+
+/// A member of a volume as it is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct InspectedMember {
+    /// Where it was when the superblock was written; empty when that was too long.
+    pub path: String,
+    /// What it is good for.
+    #[serde(flatten)]
+    pub state: MemberState,
+    /// Of an absent one: why what lies in its place is not it, where there is anything.
+    #[serde(skip)]
+    pub why_absent: Option<String>,
+}
+
 /// A volume as it is.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Inspection {
     /// The member that was named.
+    #[serde(serialize_with = "path_text")]
     pub path: PathBuf,
-    /// What each member is good for, by number.
-    pub members: Vec<MemberState>,
-    /// Of absent members: why what lies in their place is not they, where there is anything.
-    pub why_absent: Vec<(u8, String)>,
-    /// Bytes of the smallest member at hand.
-    pub smallest_member_bytes: u64,
-    /// Identity, shape, members and epochs.
-    pub superblock: Superblock,
-    /// What may be read; `None` while nothing is acknowledged.
-    pub span: Option<Span>,
-    /// The newest sequence on the ring.
-    pub newest: Option<u64>,
-    /// The last writer stopped in order; not so while one is writing.
-    pub clean_stop: bool,
+    /// Id of the volume.
+    pub volume_id: VolumeId,
+    /// When it was made.
+    #[serde(rename = "created_ns")]
+    pub created: Timestamp,
+    /// The members, by number.
+    pub members: Vec<InspectedMember>,
+    /// Shape of new stripes, and of the ring on each member.
+    #[serde(flatten, serialize_with = "shape")]
+    pub geometry: Geometry,
+    /// What was measured of each member before it was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub qualified: Option<Qualified>,
+    /// Slots of the ring.
+    pub slots: u64,
     /// Slots that hold something.
     pub slots_used: u64,
     /// Slots written in the volume's life.
     pub slots_written: u64,
+    /// Stripes that may be under way at a time.
+    pub window: u16,
+    /// Texts of the public keys of those who can read what is recorded; none where all can.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub recipients: Vec<String>,
+    /// Packets older than this are not served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_age_ns: Option<i64>,
+    /// Packets up to here are given out no more, because of their age.
+    #[serde(rename = "expired_through_ns", skip_serializing_if = "Option::is_none")]
+    pub expired_through: Option<Timestamp>,
+    /// Whether what is older is erased, too.
+    #[serde(skip_serializing_if = "is_false")]
+    pub erases: bool,
+    /// Number of the newest opening.
+    pub epoch: u32,
+    /// The last writer stopped in order; not so while one is writing.
+    pub clean_stop: bool,
+    /// Oldest sequence that may be read; `None` while nothing is acknowledged.
+    #[serde(rename = "tail_sequence", skip_serializing_if = "Option::is_none")]
+    pub tail: Option<u64>,
+    /// The newest sequence on the ring.
+    #[serde(rename = "newest_sequence", skip_serializing_if = "Option::is_none")]
+    pub newest: Option<u64>,
+    /// Newest stripe that is durable; `None` while none is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub acknowledged: Option<StripeId>,
     /// Earliest and latest packet.
+    #[serde(flatten, serialize_with = "bounds")]
     pub times: Option<(Timestamp, Timestamp)>,
-    /// Openings of the volume that the ring still holds packets of, oldest first.
-    pub recordings: Vec<Recording>,
+    /// What a full ring holds at the rate of the newest recording, in nanoseconds.
+    #[serde(rename = "reach_full_ns", skip_serializing_if = "Option::is_none")]
+    pub reach_ns: Option<i64>,
     /// Session index of the volume.
     pub index: IndexSummary,
-    /// How far back the ring reaches.
-    pub reach: Option<Reach>,
-    /// Of an encrypted volume: who can read it, and how many data keys it has.
-    pub encryption: Option<Encryption>,
+    /// Openings of the volume that the ring still holds packets of, oldest first.
+    pub recordings: Vec<Recording>,
+    /// Bytes of the smallest member at hand.
+    #[serde(skip)]
+    pub smallest_member_bytes: u64,
 }
 
-/// To whom a volume is encrypted.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Encryption {
-    /// Texts of their public keys.
-    pub recipients: Vec<String>,
-    /// Data keys that lie on the members.
-    pub keys: usize,
-}
-
-fn encryption(reader: &Reader) -> Option<Encryption> {
-    reader.superblock().is_encrypted.then(|| {
-        let log = reader.key_log();
-        Encryption { recipients: log.recipients(), keys: log.keys().count() }
-    })
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// What one opening of the volume for recording left in the ring.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Recording {
     /// As given with `record --name`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Epoch of the recording.
     pub epoch: u32,
     /// Oldest sequence left.
+    #[serde(rename = "first_sequence")]
     pub first: u64,
     /// Newest sequence.
+    #[serde(rename = "last_sequence")]
     pub last: u64,
     /// Earliest and latest packet left.
+    #[serde(flatten, serialize_with = "bounds")]
     pub times: Option<(Timestamp, Timestamp)>,
     /// Packets and session rows, as far as they are indexed.
+    #[serde(flatten, serialize_with = "counts")]
     pub indexed: Option<(u64, u64)>,
     /// Share that the ring has not taken; `None` when it took an unknown part.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub share_left: Option<f64>,
 }
 
+#[expect(clippy::ref_option, reason = "serde gives a reference")]
+fn bounds<S: Serializer>(times: &Option<(Timestamp, Timestamp)>, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(times.iter().flat_map(|(from, to)| [("start_ns", from), ("end_ns", to)]))
+}
+
+#[expect(clippy::ref_option, reason = "serde gives a reference")]
+fn counts<S: Serializer>(indexed: &Option<(u64, u64)>, to: S) -> Result<S::Ok, S::Error> {
+    let named = |(packets, sessions)| [("packets", packets), ("sessions", sessions)];
+    to.collect_map(indexed.iter().copied().flat_map(named))
+}
+
 /// The index as the ring's directories describe it.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct IndexSummary {
     /// Number of segments.
     pub segments: u64,
@@ -126,31 +213,24 @@ pub struct IndexSummary {
     pub bytes: u64,
     /// Segments with packets that are in no row.
     pub segments_unindexed: u64,
-    /// Stripes that shall have no rows, because they ended the indexer twice, of the newest
-    /// [`LEFT_OUT_SEGMENTS_MAX`] segments with packets that are in no row.
-    pub left_out: Vec<LeftOut>,
     /// Segments with gaps.
     pub segments_with_gaps: u64,
+    /// Stripes that shall have no rows, because they ended the indexer twice, of the newest
+    /// [`LEFT_OUT_SEGMENTS_MAX`] segments with packets that are in no row.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
     /// The INDEX stripe where the directories cannot be read on.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub broken_at: Option<StripeId>,
 }
 
 /// So many segments at most are read for what was left out of them.
 pub const LEFT_OUT_SEGMENTS_MAX: usize = 64;
 
-/// How far back the ring reaches.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Reach {
-    /// From the earliest to the latest packet held, in nanoseconds.
-    pub held_ns: i64,
-    /// What a full ring holds at the rate of the newest recording.
-    pub full_ns: i64,
-}
-
 /// Looks at a volume; writes nothing, takes no lock.
 pub fn inspect(path: &Path, members: &[PathBuf]) -> Result<Inspection, Error> {
     let reader = crate::open(path, members)?;
-    let superblock = reader.superblock().clone();
+    let superblock = reader.superblock();
     let slots = superblock.geometry.slots;
     let newest = reader.newest().map(|newest| newest.sequence);
     // Lap 0 is never written: the first sequence is N.
@@ -161,36 +241,50 @@ pub fn inspect(path: &Path, members: &[PathBuf]) -> Result<Inspection, Error> {
     let expired = superblock.expired_through;
     let times = recordings.iter().filter_map(|recording| recording.times).reduce(cover);
     let times = times.map(|(from, to)| (from.max(expired), to.max(expired)));
+    let entries = superblock.members.iter().map(|entry| &entry.path);
+    let members = reader.membership().numbers().zip(entries);
+    let expired_through = Some(expired).filter(|&through| through > Timestamp::MIN);
     Ok(Inspection {
         path: path.to_path_buf(),
-        members: reader
-            .membership()
-            .numbers()
-            .map(|member| member_state(&reader, member))
-            .collect(),
-        why_absent: why_absent(path, &reader),
-        smallest_member_bytes: reader.smallest_member_bytes(),
-        span: reader.span(),
-        newest,
-        clean_stop: reader.has_stopped_in_order(),
+        volume_id: superblock.volume_id,
+        created: superblock.created,
+        members: members.map(|(number, at)| member(path, &reader, number, at)).collect(),
+        geometry: superblock.geometry,
+        qualified: superblock.qualified,
+        slots,
         slots_used: slots_written.min(slots),
         slots_written,
+        window: superblock.window,
+        recipients: recipients(&reader),
+        max_age_ns: Some(superblock.max_age_ns).filter(|&age| age > 0),
+        expired_through,
+        erases: superblock.erases,
+        epoch: superblock.joined_epoch,
+        clean_stop: reader.has_stopped_in_order(),
+        tail: reader.span().map(|span| span.tail),
+        newest,
+        acknowledged: reader.span().map(|span| span.acknowledged),
         times,
-        reach: reach(slots, times, &recordings),
-        recordings,
+        reach_ns: reach(slots, times, &recordings),
         index: summary(&reader, &segments),
-        encryption: encryption(&reader),
-        superblock,
+        recordings,
+        smallest_member_bytes: reader.smallest_member_bytes(),
     })
 }
 
-fn why_absent(path: &Path, reader: &Reader) -> Vec<(u8, String)> {
-    let absent = reader.membership().absent();
-    let reason = |member: u8| {
-        let reason = volume::why_absent(path, reader.superblock(), member)?;
-        Some((member, reason.to_string()))
-    };
-    absent.filter_map(reason).collect()
+fn recipients(reader: &Reader) -> Vec<String> {
+    let is_encrypted = reader.superblock().is_encrypted;
+    if is_encrypted { reader.key_log().recipients() } else { Vec::new() }
+}
+
+fn member(path: &Path, reader: &Reader, number: u8, at: &str) -> InspectedMember {
+    let is_absent = reader.membership().absent().any(|absent| absent == number);
+    let why_absent = is_absent.then(|| volume::why_absent(path, reader.superblock(), number));
+    InspectedMember {
+        path: at.to_owned(),
+        state: member_state(reader, number),
+        why_absent: why_absent.flatten().map(|reason| reason.to_string()),
+    }
 }
 
 /// What a member is good for.
@@ -352,8 +446,8 @@ fn reach(
     slots: u64,
     times: Option<(Timestamp, Timestamp)>,
     recordings: &[Recording],
-) -> Option<Reach> {
-    let (from, to) = times?;
+) -> Option<i64> {
+    times?;
     let newest = recordings.last()?;
     let (start, end) = newest.times?;
     let (used, lasted) = (newest.last + 1 - newest.first, end.since(start));
@@ -361,8 +455,7 @@ fn reach(
         return None;
     }
     let full = i128::from(lasted) * i128::from(slots) / i128::from(used);
-    let full_ns = i64::try_from(full).unwrap_or(i64::MAX);
-    Some(Reach { held_ns: to.since(from), full_ns })
+    Some(i64::try_from(full).unwrap_or(i64::MAX))
 }
 
 fn to_usize(count: u64) -> usize {

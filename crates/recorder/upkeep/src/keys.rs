@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use encryption::{Identities, Keyring, Recipients};
 use format::key_log::KeyLog;
+use serde::{Serialize, Serializer};
 use units::{Sleep, Timestamp};
 use volume::Reader;
 
@@ -12,18 +13,26 @@ use crate::turnover::Opened;
 use crate::{Error, Target};
 
 /// Who can read a volume, and which of its keys are there.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Keys {
     /// Texts of the public keys that data keys are wrapped to; none where nothing is encrypted.
     pub recipients: Vec<String>,
     /// Data keys on the members.
     pub keys: usize,
     /// When the oldest and the newest of them were made.
+    #[serde(flatten, serialize_with = "made")]
     pub made: Option<(Timestamp, Timestamp)>,
     /// Keys that were destroyed and whose numbers are still known.
     pub destroyed: usize,
     /// When the newest of those was made: nothing that was recorded before is readable.
+    #[serde(rename = "destroyed_made_ns", skip_serializing_if = "Option::is_none")]
     pub destroyed_made: Option<Timestamp>,
+}
+
+#[expect(clippy::ref_option, reason = "serde gives a reference")]
+fn made<S: Serializer>(times: &Option<(Timestamp, Timestamp)>, to: S) -> Result<S::Ok, S::Error> {
+    let named = |(oldest, newest)| [("oldest_made_ns", oldest), ("newest_made_ns", newest)];
+    to.collect_map(times.iter().copied().flat_map(named))
 }
 
 impl Keys {
@@ -62,11 +71,13 @@ pub struct Rekeying {
 }
 
 /// What a change of recipients came to.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Rekeyed {
     /// As it is now.
+    #[serde(flatten)]
     pub keys: Keys,
     /// It was not encrypted before: what is recorded from now on is.
+    #[serde(rename = "begun")]
     pub has_begun: bool,
     /// Keys that were wrapped anew.
     pub rewrapped: usize,

@@ -19,6 +19,7 @@ mod map;
 mod nameless;
 mod scrub;
 mod segments;
+mod shape;
 mod status;
 mod turnover;
 mod verify;
@@ -33,18 +34,19 @@ pub use error::Error;
 pub use fate::{BadCopy, Fate};
 pub use forget::{IndexFiles, forget, segments_of};
 pub use inspect::{
-    Encryption, IndexSummary, Inspection, LEFT_OUT_SEGMENTS_MAX, MemberState, Reach, Recording,
+    IndexSummary, InspectedMember, Inspection, LEFT_OUT_SEGMENTS_MAX, MemberState, Recording,
     inspect,
 };
 pub use keys::{Keys, Rekeyed, Rekeying, keys, rekey};
 pub use map::{Cell, Content, Grid, RingMap, map};
 pub use scrub::{Scrubbed, scrub};
+pub use shape::RingLayout;
 pub use status::{MemberStatus, SpareStatus, Status, status};
 pub use turnover::{Grown, Joined, NewMember, Target, add_spare, grow, replace, resilver};
 pub use verify::{BadStripe, IndexDamage, Verification, verify};
 pub use volume::GivenUp;
 pub use volume::Redundancy;
-pub use writer::{Erased, LostRows, Resilvered, VerifyReport};
+pub use writer::{Erased, LostRows, ReadBack, Resilvered};
 
 use core::ops::ControlFlow;
 use std::path::{Path, PathBuf};

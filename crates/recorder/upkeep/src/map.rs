@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use format::geometry::Geometry;
 use format::head::Kind;
+use serde::Serialize;
 use units::Timestamp;
 use units::number::to_u64;
 use volume::{Look, Reader, Span};
@@ -32,61 +33,81 @@ pub struct Grid {
 }
 
 /// A ring over the surface.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct RingMap {
-    /// Shape of the volume.
-    pub geometry: Geometry,
-    /// What may be read; `None` while nothing is acknowledged.
-    pub span: Option<Span>,
-    /// Newest sequence on the ring.
-    pub newest: Option<u64>,
     /// Cells in a row; the last row of a zone may have fewer.
     pub columns: u64,
     /// Slots of a cell; the last cell of a zone may have fewer.
     pub slots_per_cell: u64,
-    /// Cells by place: outside to inside, row by row.
-    pub cells: Vec<Cell>,
-    /// Places of slots in which the index of a segment begins.
-    pub index_places: Vec<u64>,
-    /// When the ring wrote its parts, in equal steps from the newest stripe to the oldest one
-    /// held.
-    pub written: Vec<Option<Timestamp>>,
     /// Every so many cells one slot was looked at.
     pub sampled_every: u64,
+    /// When the ring wrote its parts, in equal steps from the newest stripe to the oldest one
+    /// held.
+    #[serde(rename = "written_ns")]
+    pub written: Vec<Option<Timestamp>>,
+    /// Places of slots in which the index of a segment begins.
+    pub index_places: Vec<u64>,
+    /// Cells by place: outside to inside, row by row.
+    pub cells: Vec<Cell>,
+    /// Shape of the volume.
+    #[serde(skip)]
+    pub geometry: Geometry,
+    /// What may be read; `None` while nothing is acknowledged.
+    #[serde(skip)]
+    pub span: Option<Span>,
+    /// Newest sequence on the ring.
+    #[serde(skip)]
+    pub newest: Option<u64>,
     /// State of the slots, by member.
+    #[serde(skip)]
     pub members: Vec<MemberState>,
 }
 
 /// Neighbouring slots on the surface.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Cell {
     /// Place of its first slot, counted from the first slot of the surface.
     pub place: u64,
     /// Number of slots of the cell.
     pub slots: u64,
     /// Sequence in its middle slot, if that was ever written.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u64>,
     /// What the middle slot holds.
+    #[serde(flatten)]
     pub content: Content,
     /// The newest stripe lies in it.
+    #[serde(rename = "head", skip_serializing_if = "is_false")]
     pub is_head: bool,
     /// The oldest stripe that is shown lies in it.
+    #[serde(rename = "tail", skip_serializing_if = "is_false")]
     pub is_tail: bool,
     /// The index of a segment begins in it.
+    #[serde(rename = "index", skip_serializing_if = "is_false")]
     pub has_index: bool,
     /// Members that do not show the middle slot, though they should.
+    #[serde(rename = "damaged_members", skip_serializing_if = "Vec::is_empty")]
     pub damaged: Vec<u8>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
 /// What a slot holds, as far as it was looked at.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(tag = "content", rename_all = "snake_case")]
 pub enum Content {
     /// Nothing: the first lap has not come here.
     Unwritten,
     /// A slot with stripes.
     Written,
-    /// Stripes, then nothing: the slot was left early, with this share of it unused, in percent.
-    LeftEarly(u8),
+    /// Stripes, then nothing: the slot was left early.
+    LeftEarly {
+        /// Share of it that is unused.
+        unused_percent: u8,
+    },
     /// An opening of the volume.
     Opening,
     /// Something old or half new: ahead of the head, where a crash may have left anything.
@@ -230,7 +251,8 @@ fn content(look: &Look, rows: u16) -> Content {
         (Kind::Epoch, _) => Content::Opening,
         (_, Some(row)) => {
             let unused = u32::from(rows - row) * 100 / u32::from(rows);
-            Content::LeftEarly(u8::try_from(unused).expect("at most 100 percent"))
+            let unused_percent = u8::try_from(unused).expect("at most 100 percent");
+            Content::LeftEarly { unused_percent }
         }
         _ => Content::Written,
     }

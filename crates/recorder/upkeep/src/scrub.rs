@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use format::head::VolumeId;
+use format::head::{StripeId, VolumeId};
+use serde::{Serialize, Serializer};
 use units::Sleep;
-use volume::{MemberAt, Reader};
-use writer::{Outcome, Owner, ScrubOptions, VerifyReport};
+use volume::{GivenUp, MemberAt, Reader, path_text};
+use writer::{Outcome, Owner, ReadBack, ScrubOptions};
 
 use crate::fate::{BadCopy, Fate};
 use crate::turnover::opener;
@@ -13,38 +14,75 @@ use crate::verify::{BadStripe, locate, row_offset};
 use crate::{Error, Progress, nameless};
 
 /// What a scrub found and did.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each answers a question of its own")]
 pub struct Scrubbed {
     /// The member that was named.
+    #[serde(serialize_with = "path_text")]
     pub path: PathBuf,
     /// Id of the volume.
     pub volume_id: VolumeId,
+    /// Nothing was to be written.
+    pub dry_run: bool,
+    /// Nothing was damaged.
+    #[serde(rename = "clean")]
+    pub is_clean: bool,
+    /// Nothing is damaged any more.
+    #[serde(rename = "sound")]
+    pub is_sound: bool,
+    /// Everything was read; not so when it was broken off.
+    #[serde(rename = "complete")]
+    pub is_complete: bool,
     /// The members that were read.
     pub members: Vec<MemberAt>,
     /// Members of the volume that are not here.
     pub absent: Vec<u8>,
-    /// Nothing was to be written.
-    pub dry_run: bool,
     /// What was read, in numbers.
-    pub ring: VerifyReport,
-    /// Damage in the ring, and what became of it.
-    pub damage: Vec<(BadStripe, Fate)>,
+    #[serde(flatten)]
+    pub read: ReadBack,
+    /// Stripes of which a piece is missing on a member that is absent or stale there, though all
+    /// of its rows can be had.
+    pub degraded: u64,
+    /// Stripes that the writer passed while they were waiting to be read.
+    pub overwritten: u64,
     /// Superblock copies that were not as they should be.
+    #[serde(rename = "superblocks")]
     pub copies: Vec<BadCopy>,
-    /// Everything was read; not so when it was broken off.
-    pub is_complete: bool,
-    /// Nothing is damaged any more.
-    pub is_sound: bool,
+    /// Damage in the ring, and what became of it.
+    #[serde(serialize_with = "places")]
+    pub damage: Vec<(BadStripe, Fate)>,
+    /// Stripes whose parity does not follow from their data: only the data can be trusted.
+    pub parity_wrong: Vec<StripeId>,
+    /// Members that failed too often or for too long, and were not read to the end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub given_up: Vec<GivenUp>,
 }
 
-impl Scrubbed {
-    /// Nothing was damaged.
-    pub fn is_clean(&self) -> bool {
-        self.damage.is_empty()
-            && self.copies.iter().all(|copy| copy.is_old)
-            && self.ring.parity_wrong.is_empty()
-            && self.ring.given_up.is_empty()
-    }
+/// Where something was damaged, and what became of it.
+#[derive(Serialize)]
+struct Place<'a> {
+    stripe: StripeId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    member: Option<u8>,
+    slot_offset: u64,
+    row_offsets: &'a [u64],
+    fate: &'a Fate,
+    #[serde(skip_serializing_if = "<[u64]>::is_empty")]
+    lost_row_offsets: &'a [u64],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<&'a str>,
+}
+
+fn places<S: Serializer>(damage: &[(BadStripe, Fate)], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(damage.iter().map(|(bad, fate)| Place {
+        stripe: bad.stripe,
+        member: bad.member,
+        slot_offset: bad.slot_offset,
+        row_offsets: &bad.row_offsets,
+        fate,
+        lost_row_offsets: if let Fate::Partly(lost) = fate { lost } else { &[] },
+        cause: if let Fate::Failed(cause) = fate { Some(cause) } else { None },
+    }))
 }
 
 /// Checks everything that is acknowledged and, unless it is a dry run, repairs what the other
@@ -93,20 +131,28 @@ pub fn scrub(
         is_old: bad.is_old,
         fate: fate(&bad.outcome, &|_| 0),
     });
-    let (damage, copies) = (damage.collect(), nameless::copies(&lost, dry_run).chain(copies));
-    let copies = copies.collect();
-    let membership = reader.membership();
+    let damage: Vec<_> = damage.collect();
+    let copies: Vec<BadCopy> = nameless::copies(&lost, dry_run).chain(copies).collect();
+    let (membership, ring) = (reader.membership(), report.verified);
     Ok(Scrubbed {
         path: path.to_path_buf(),
         volume_id: reader.superblock().volume_id,
+        dry_run,
+        is_clean: damage.is_empty()
+            && copies.iter().all(|copy| copy.is_old)
+            && ring.parity_wrong.is_empty()
+            && ring.given_up.is_empty(),
+        is_sound,
+        is_complete: report.is_complete,
         absent: membership.numbers().filter(|&it| membership.of(it).is_none()).collect(),
         members: found,
-        dry_run,
-        ring: report.verified,
-        damage,
+        read: ring.read,
+        degraded: ring.degraded,
+        overwritten: ring.overwritten,
         copies,
-        is_complete: report.is_complete,
-        is_sound,
+        damage,
+        parity_wrong: ring.parity_wrong,
+        given_up: ring.given_up,
     })
 }
 

@@ -3,36 +3,52 @@
 use std::path::{Path, PathBuf};
 
 use format::head::VolumeId;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use units::Timestamp;
-use volume::{Reader, Redundancy};
+use volume::{Reader, Redundancy, path_text};
 
 use crate::Error;
 use crate::inspect::{MemberState, member_state};
 
 /// A member and what it is good for.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MemberStatus {
     /// Where it is, or was.
+    #[serde(serialize_with = "path_text")]
     pub path: PathBuf,
-    /// What it is good for.
+    /// What it is good for. Reports have it in a word, and do not say which stripes it lacks.
+    #[serde(serialize_with = "word", deserialize_with = "of_word")]
     pub state: MemberState,
     /// Bytes that it lacks.
     pub stale_bytes: u64,
 }
 
 /// A device that waits to take a member's place.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SpareStatus {
     /// Where it is, or was.
+    #[serde(serialize_with = "path_text")]
     pub path: PathBuf,
     /// Whether the device is present.
     pub is_there: bool,
 }
 
+fn word<S: Serializer>(state: &MemberState, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(state.word())
+}
+
+fn of_word<'de, D: Deserializer<'de>>(from: D) -> Result<MemberState, D::Error> {
+    let word = String::deserialize(from)?;
+    let wrong = || D::Error::custom(format_args!("{word:?} is no state of a member"));
+    MemberState::of_word(&word).ok_or_else(wrong)
+}
+
 /// A volume as its superblocks describe it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Status {
     /// The member that was named.
+    #[serde(serialize_with = "path_text")]
     pub path: PathBuf,
     /// Id of the volume.
     pub volume_id: VolumeId,
@@ -40,12 +56,6 @@ pub struct Status {
     pub data_columns: u8,
     /// Columns of new stripes that hold parity: as many members may be lost when all is well.
     pub parity_columns: u8,
-    /// State of the members, by number.
-    pub members: Vec<MemberStatus>,
-    /// In the order in which they are taken.
-    pub spares: Vec<SpareStatus>,
-    /// Of the whole ring, oldest first; empty while nothing is acknowledged.
-    pub redundancy: Vec<Redundancy>,
     /// Number of the newest opening.
     pub epoch: u32,
     /// A process has the volume open for writing.
@@ -53,14 +63,16 @@ pub struct Status {
     /// The last writer stopped in order; not so while one is writing.
     pub clean_stop: bool,
     /// The newest sign of life of a writer.
+    #[serde(rename = "last_alive_ns", skip_serializing_if = "Option::is_none")]
     pub last_alive: Option<Timestamp>,
-}
-
-impl Status {
-    /// Every stripe has all the redundancy that its shape gives.
-    pub fn is_whole(&self) -> bool {
-        self.members.iter().all(|member| member.state == MemberState::Whole)
-    }
+    /// Every stripe has all the redundancy that its shape gives: follows from the members.
+    pub is_whole: bool,
+    /// State of the members, by number.
+    pub members: Vec<MemberStatus>,
+    /// In the order in which they are taken.
+    pub spares: Vec<SpareStatus>,
+    /// Of the whole ring, oldest first; empty while nothing is acknowledged.
+    pub redundancy: Vec<Redundancy>,
 }
 
 /// Looks at a volume; writes nothing, takes no lock.
@@ -88,18 +100,20 @@ pub fn status(path: &Path, members: &[PathBuf]) -> Result<Status, Error> {
         SpareStatus { path: place.unwrap_or_else(|| PathBuf::from(&spare.path)), is_there }
     };
     let is_open = found.iter().any(|found| device::is_open_for_writing(&found.path));
+    let members: Vec<MemberStatus> = reader.membership().numbers().map(member).collect();
     Ok(Status {
         path: path.to_path_buf(),
         volume_id: superblock.volume_id,
         data_columns: superblock.geometry.data_columns,
         parity_columns: superblock.geometry.parity_columns,
-        members: reader.membership().numbers().map(member).collect(),
-        spares: superblock.spares.iter().map(spare).collect(),
-        redundancy: redundancy_without(&reader, None),
         epoch: superblock.joined_epoch,
         is_open,
         clean_stop: reader.has_stopped_in_order(),
         last_alive: reader.last_alive(),
+        is_whole: members.iter().all(|member| member.state == MemberState::Whole),
+        members,
+        spares: superblock.spares.iter().map(spare).collect(),
+        redundancy: redundancy_without(&reader, None),
     })
 }
 

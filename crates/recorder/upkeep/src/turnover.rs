@@ -10,6 +10,8 @@ use std::path::PathBuf;
 use device::Device;
 use format::geometry::{Geometry, RESERVED_BYTES};
 use format::superblock::Spare;
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
 use units::{Clock, Sleep};
 use volume::{MemberAt, NewPlace, Reader};
 use writer::{Opener, Resilvered, Writer};
@@ -43,23 +45,39 @@ pub struct NewMember {
 }
 
 /// A device that became a member or a spare.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Joined {
     /// The device.
+    #[serde(flatten, serialize_with = "place")]
     pub device: CreatedMember,
     /// Its number; `None` for a spare.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub member: Option<u8>,
 }
 
+fn place<S: Serializer>(device: &CreatedMember, to: S) -> Result<S::Ok, S::Error> {
+    let mut map = to.serialize_map(Some(2))?;
+    map.serialize_entry("path", &device.path.to_string_lossy())?;
+    map.serialize_entry("size_bytes", &device.size_bytes)?;
+    map.end()
+}
+
 /// The shape that a volume has grown to.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Grown {
     /// Members that joined.
     pub joined: Vec<Joined>,
     /// The shape before.
+    #[serde(skip)]
     pub before: Geometry,
     /// The shape from now on.
+    #[serde(flatten, serialize_with = "columns")]
     pub after: Geometry,
+}
+
+fn columns<S: Serializer>(shape: &Geometry, to: S) -> Result<S::Ok, S::Error> {
+    let Geometry { data_columns, parity_columns, .. } = *shape;
+    to.collect_map([("data_columns", data_columns), ("parity_columns", parity_columns)])
 }
 
 /// A volume opened by this process alone.

@@ -8,71 +8,81 @@ use encryption::key_id_of;
 use format::geometry::ROW_BYTES;
 use format::head::{StripeId, VolumeId};
 use index::{Columns, Segment};
-use volume::Reader;
-use writer::{Damage, LostBody, ScrubOptions, VerifyReport};
+use serde::Serialize;
+use volume::{GivenUp, Reader, path_text};
+use writer::{Damage, LostBody, ReadBack, ScrubOptions};
 
 use crate::segments::{self, ALWAYS};
 use crate::{Error, Progress};
 
 /// What a verification found.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Verification {
     /// The member that was read.
+    #[serde(serialize_with = "path_text")]
     pub path: PathBuf,
     /// Id of the volume.
     pub volume_id: VolumeId,
+    /// Nothing is damaged, and every member was read.
+    #[serde(rename = "clean")]
+    pub is_clean: bool,
+    /// Everything was read; not so when it was broken off.
+    #[serde(rename = "complete")]
+    pub is_complete: bool,
     /// What was read, in numbers.
-    pub ring: VerifyReport,
-    /// Stripes that are not as they were acknowledged.
-    pub damage: Vec<BadStripe>,
-    /// Superblock copies that are not as they should be: member, copy.
-    pub bad_copies: Vec<(u8, u8)>,
+    #[serde(flatten)]
+    pub read: ReadBack,
+    /// Packets in the stripes that were read.
+    pub packets: u64,
     /// Segment indexes that were joined, decoded and counted.
     pub indexes: u64,
     /// Session rows in them.
     pub sessions: u64,
+    /// Stripes that the writer passed while they were waiting to be read.
+    pub overwritten: u64,
+    /// Superblock copies that are not as they should be: member, copy.
+    #[serde(rename = "superblocks")]
+    pub bad_copies: Vec<(u8, u8)>,
+    /// Stripes that are not as they were acknowledged.
+    pub damage: Vec<BadStripe>,
+    /// Stripes whose parity does not follow from their data: only the data can be trusted.
+    pub parity_wrong: Vec<StripeId>,
+    /// Members that failed too often or for too long, and were not read to the end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub given_up: Vec<GivenUp>,
     /// Indexes that cannot be read. Their packets are not concerned.
     pub index_damage: Vec<IndexDamage>,
-    /// Everything was read; not so when it was broken off.
-    pub is_complete: bool,
-}
-
-impl Verification {
-    /// Nothing is damaged.
-    pub fn is_clean(&self) -> bool {
-        self.damage.is_empty()
-            && self.bad_copies.is_empty()
-            && self.ring.parity_wrong.is_empty()
-            && self.index_damage.is_empty()
-            && self.ring.given_up.is_empty()
-    }
 }
 
 /// A stripe that is not as it was acknowledged.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct BadStripe {
     /// The damaged stripe.
     pub stripe: StripeId,
     /// The member whose piece is damaged; `None` when no member has a readable head of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub member: Option<u8>,
+    /// The other members give back what is damaged.
+    pub repairable: bool,
+    /// Of a stripe without any head: whether its body is as it was sealed, as far as the head
+    /// behind it says.
+    #[serde(rename = "body_whole", skip_serializing_if = "Option::is_none")]
+    pub is_body_whole: Option<bool>,
     /// Byte offset of its slot on the member.
     pub slot_offset: u64,
     /// Byte offsets of the rows of 4096 bytes that do not match; empty when the head is
     /// unreadable.
     pub row_offsets: Vec<u64>,
-    /// The other members give back what is damaged.
-    pub repairable: bool,
-    /// Of a stripe without any head: whether its body is as it was sealed, as far as the head
-    /// behind it says.
-    pub is_body_whole: Option<bool>,
 }
 
 /// An index that cannot be read.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct IndexDamage {
     /// Its segment, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub segment: Option<StripeId>,
     /// First stripe of the index.
+    #[serde(rename = "stripe")]
     pub index: StripeId,
     /// Byte offset of that slot on the member.
     pub slot_offset: u64,
@@ -92,27 +102,37 @@ pub fn verify(
     let report = writer::scrub(&reader, None, options, progress)
         .map_err(|source| Error::of_volume(path, source))?;
     let is_complete = report.is_complete;
-    let damage = report.findings.iter().map(|found| locate(&found.damage)).collect();
-    let mut verification = Verification {
+    let ring = report.verified;
+    let mut found = Verification {
         path: path.to_path_buf(),
         volume_id: reader.superblock().volume_id,
-        damage,
+        is_clean: false,
+        is_complete,
+        read: ring.read,
+        packets: ring.packets,
+        indexes: 0,
+        sessions: 0,
+        overwritten: ring.overwritten,
         bad_copies: report
             .copies
             .iter()
             .filter(|bad| !bad.is_old)
             .map(|bad| (bad.member, bad.copy))
             .collect(),
-        ring: report.verified,
-        indexes: 0,
-        sessions: 0,
+        damage: report.findings.iter().map(|found| locate(&found.damage)).collect(),
+        parity_wrong: ring.parity_wrong,
+        given_up: ring.given_up,
         index_damage: Vec::new(),
-        is_complete,
     };
     if is_complete {
-        verify_indexes(&reader, &mut verification);
+        verify_indexes(&reader, &mut found);
     }
-    Ok(verification)
+    found.is_clean = found.damage.is_empty()
+        && found.bad_copies.is_empty()
+        && found.parity_wrong.is_empty()
+        && found.index_damage.is_empty()
+        && found.given_up.is_empty();
+    Ok(found)
 }
 
 /// From rows of a stripe to bytes of the member.

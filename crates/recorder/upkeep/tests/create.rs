@@ -52,13 +52,18 @@ fn a_new_volume_is_written_whole_and_holds_nothing() {
     assert!(seen.is_sorted());
 
     let inspection = inspect(&options.members[0], &[]).unwrap();
-    assert_eq!(inspection.superblock, created.superblock);
-    assert_eq!((inspection.span, inspection.slots_used, inspection.clean_stop), (None, 0, false));
-    assert!(inspection.recordings.is_empty() && inspection.reach.is_none());
+    let found = volume::open_superblocks(&options.members[0], &[]).unwrap();
+    assert_eq!(*found.superblock(), created.superblock);
+    assert_eq!(
+        (inspection.volume_id, inspection.geometry),
+        (found.superblock().volume_id, created.superblock.geometry)
+    );
+    assert_eq!((inspection.tail, inspection.slots_used, inspection.clean_stop), (None, 0, false));
+    assert!(inspection.recordings.is_empty() && inspection.reach_ns.is_none());
     let verification =
         verify(&options.members[0], &[], &mut |_, _| ControlFlow::Continue(())).unwrap();
-    assert!(verification.is_clean() && verification.is_complete);
-    assert_eq!(verification.ring.slots, 0);
+    assert!(verification.is_clean && verification.is_complete);
+    assert_eq!(verification.read.slots, 0);
 }
 
 #[test]

@@ -117,7 +117,7 @@ impl Volume {
 
     fn is_clean(&self) -> bool {
         let found = verify(&self.members[0], &[], &mut on).unwrap();
-        found.is_clean() && found.is_complete && found.ring.data_stripes > 0
+        found.is_clean && found.is_complete && found.read.data_stripes > 0
     }
 
     fn states(&self) -> Vec<MemberState> {
@@ -140,7 +140,7 @@ fn row_at(slot: u64, row: u64) -> u64 {
 #[test]
 fn a_scrub_makes_good_what_the_other_members_have_byte_for_byte() {
     let volume = Volume::recorded(3, 1, 20);
-    assert!(volume.is_clean() && volume.scrub(false).is_clean());
+    assert!(volume.is_clean() && volume.scrub(false).is_clean);
     let before = volume.bytes();
     // A row of a body, a whole piece, and the first copy of the superblock.
     damage(&volume.members[1], row_at(7, 5));
@@ -149,7 +149,7 @@ fn a_scrub_makes_good_what_the_other_members_have_byte_for_byte() {
     let damaged = volume.bytes();
 
     let dry = volume.scrub(true);
-    assert!(dry.dry_run && dry.is_complete && !dry.is_sound && !dry.is_clean());
+    assert!(dry.dry_run && dry.is_complete && !dry.is_sound && !dry.is_clean);
     assert_eq!(volume.bytes(), damaged, "a dry run writes nothing");
     assert!(dry.damage.iter().all(|(_, fate)| *fate == Fate::Repairable), "{:?}", dry.damage);
     let mut members: Vec<_> = dry.damage.iter().map(|(bad, _)| bad.member).collect();
@@ -161,14 +161,14 @@ fn a_scrub_makes_good_what_the_other_members_have_byte_for_byte() {
     assert_eq!(copies, [(1, 0)]);
 
     let done = volume.scrub(false);
-    assert!(done.is_sound && !done.is_clean());
+    assert!(done.is_sound && !done.is_clean);
     assert!(done.damage.iter().all(|(_, fate)| *fate == Fate::Repaired), "{:?}", done.damage);
     // What says who holds the volume may differ; the ring may not.
     let ring = usize::try_from(2 * MIB).unwrap();
     let ring = ring..before[0].len() - ring;
     let after = volume.bytes();
     assert!(after.iter().zip(&before).all(|(is, was)| is[ring.clone()] == was[ring.clone()]));
-    assert!(volume.is_clean() && volume.scrub(false).is_clean());
+    assert!(volume.is_clean() && volume.scrub(false).is_clean);
 }
 
 #[test]
@@ -210,9 +210,9 @@ fn a_scrub_is_refused_beside_a_writer_and_a_dry_run_is_not() {
     let held = device::open(&volume.members[0], &device::Options::default()).unwrap();
     let refused = scrub(&volume.members[0], &[], false, &volume.clock, &mut on);
     assert!(matches!(&refused, Err(Error::Recording { path }) if *path == volume.members[0]));
-    assert!(volume.scrub(true).is_clean());
+    assert!(volume.scrub(true).is_clean);
     drop(held);
-    assert!(volume.scrub(false).is_clean());
+    assert!(volume.scrub(false).is_clean);
 }
 
 #[test]
@@ -248,11 +248,11 @@ fn a_member_that_missed_something_gets_it_back() {
     let stopped = resilver(&volume.target(), &volume.clock, &mut |_, _| ControlFlow::Break(()));
     assert!(stopped.unwrap().is_stopped);
     let report = resilver(&volume.target(), &volume.clock, &mut on).unwrap();
-    assert!(report.is_complete() && report.bytes > 0 && report.lost.is_empty(), "{report:?}");
+    assert!(report.is_complete && report.bytes > 0 && report.lost.is_empty(), "{report:?}");
     assert_eq!(volume.states(), [MemberState::Whole; 3]);
     assert!(volume.is_clean());
     let again = resilver(&volume.target(), &volume.clock, &mut on).unwrap();
-    assert_eq!((again.bytes, again.is_complete()), (0, true));
+    assert_eq!((again.bytes, again.is_complete), (0, true));
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn a_device_takes_the_place_of_a_member_with_all_that_the_others_have() {
     let target = volume.target();
     let (joined, report) = replace(&target, (1, &new), &volume.clock, &mut on).unwrap();
     assert_eq!((joined.member, &joined.device.path), (Some(1), &new.path));
-    assert!(report.is_complete() && report.lost.is_empty() && report.bytes > 0, "{report:?}");
+    assert!(report.is_complete && report.lost.is_empty() && report.bytes > 0, "{report:?}");
     volume.members[1] = new.path;
     assert_eq!(volume.states(), [MemberState::Whole; 3]);
     assert!(volume.is_clean());
@@ -297,11 +297,11 @@ fn a_volume_grows_and_keeps_what_it_has() {
     let numbers: Vec<_> = grown.joined.iter().map(|joined| joined.member).collect();
     assert_eq!(numbers, [Some(2), Some(3)]);
     volume.members.extend(new.map(|new| new.path));
-    let held = verify(&volume.members[0], &[], &mut on).unwrap().ring.data_stripes;
+    let held = verify(&volume.members[0], &[], &mut on).unwrap().read.data_stripes;
     assert_eq!(held, 10);
     volume.record(&volume.members, 10);
     assert!(volume.is_clean());
-    assert_eq!(verify(&volume.members[0], &[], &mut on).unwrap().ring.data_stripes, 20);
+    assert_eq!(verify(&volume.members[0], &[], &mut on).unwrap().read.data_stripes, 20);
     assert_eq!(volume.states(), [MemberState::Whole; 4]);
 }
 
@@ -331,7 +331,7 @@ fn a_spare_is_known_and_no_member() {
     assert_eq!((spares, seen.members.len()), (vec![(&spare.path, true)], 2));
     fs::remove_file(&spare.path).unwrap();
     let seen = status(&volume.members[0], &[]).unwrap();
-    assert!(seen.is_whole() && !seen.spares[0].is_there);
+    assert!(seen.is_whole && !seen.spares[0].is_there);
 }
 
 /// A clock that says a time, on a machine that has run for a minute.
@@ -376,18 +376,18 @@ fn nothing_is_erased_where_nobody_says_what_is_too_old() {
 #[test]
 fn nothing_is_erased_by_a_clock_that_nothing_explains() {
     let volume = Volume::recorded(2, 1, 20);
-    let held = verify(&volume.members[0], &[], &mut on).unwrap().ring.data_stripes;
+    let held = verify(&volume.members[0], &[], &mut on).unwrap().read.data_stripes;
     // Three years later.
     let minute = ManualClock::new(Timestamp(60_000_000_000));
     let late = Says(Timestamp(NOW.0 + 100_000_000_000_000_000), minute);
     let hour = Some(Duration::from_hours(1));
     let refused = erase(&erasing(&volume, hour), &late, &mut on).unwrap_err();
     assert!(matches!(refused, Error::ClockDoubt { .. }), "{refused}");
-    assert_eq!(verify(&volume.members[0], &[], &mut on).unwrap().ring.data_stripes, held);
+    assert_eq!(verify(&volume.members[0], &[], &mut on).unwrap().read.data_stripes, held);
     // Unless somebody vouches for it.
     let vouched = Erasing { clock_is_right: true, ..erasing(&volume, hour) };
     let erased = erase(&vouched, &late, &mut on).unwrap();
     assert!(erased.slots > 0 && !erased.is_stopped, "{erased:?}");
     let left = verify(&volume.members[0], &[], &mut on).unwrap();
-    assert!(left.is_clean() && left.ring.data_stripes < held, "{}", left.ring.data_stripes);
+    assert!(left.is_clean && left.read.data_stripes < held, "{}", left.read.data_stripes);
 }

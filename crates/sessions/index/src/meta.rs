@@ -9,6 +9,7 @@ use core::str::FromStr;
 
 use format::directory::{Gap, GapCause, Summary};
 use format::head::{SEQUENCE_MAX, StripeId, VolumeId};
+use serde::Serialize;
 use units::Timestamp;
 use wire::LinkType;
 
@@ -65,11 +66,13 @@ pub struct SegmentMeta {
 }
 
 /// Stripes that stay without rows for good.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct LeftOut {
     /// First of them.
+    #[serde(rename = "first_stripe")]
     pub first: StripeId,
     /// Last of them.
+    #[serde(rename = "last_stripe")]
     pub last: StripeId,
     /// Packets in them.
     pub packets: u64,

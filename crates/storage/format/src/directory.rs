@@ -14,6 +14,7 @@
 use std::collections::BTreeMap;
 
 use crc_fast::{CrcAlgorithm, Digest, checksum};
+use serde::{Deserialize, Serialize};
 use units::Timestamp;
 use units::number::to_u64;
 
@@ -41,7 +42,8 @@ const _: () = assert!(CHECKSUM_AT + 8 == HEADER_SIZE && HEADER_SIZE.is_multiple_
 const _: () = assert!(PART_CAPACITY_MIN >= 2 * (HEADER_SIZE + ENTRY_SIZE + TRAILER_SIZE + 3));
 
 /// Why packets are missing.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum GapCause {
     /// Lost in the network interface or its driver.
     InterfaceDrops,
@@ -73,19 +75,22 @@ impl GapCause {
 }
 
 /// A stretch in which packets are known to be missing.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Gap {
     /// Cause of the gap.
     pub cause: GapCause,
-    /// Interface, where the loss can be laid to one.
+    /// Interface, where the loss can be laid to one. Reports have its name.
+    #[serde(skip)]
     pub interface: Option<u32>,
     /// Packets lost; `None` is unknown, not zero.
     pub packets: Option<u64>,
     /// Bytes lost; `None` is unknown, not zero.
     pub bytes: Option<u64>,
     /// The loss happened at or after this time.
+    #[serde(rename = "from_ns")]
     pub from: Timestamp,
     /// The loss happened at or before this time.
+    #[serde(rename = "to_ns")]
     pub to: Timestamp,
 }
 

@@ -10,6 +10,8 @@ use crate::field::{get, get_i64, get_u16, get_u32, get_u64, put};
 use crate::geometry::{GEOMETRY_BYTES, Geometry, MEMBERS_MAX, ROW_BYTES};
 use crate::local::{LOCAL_FRAME_BYTES, LOCAL_PADDING};
 use crate::recorded::Recorded;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use units::Timestamp;
 
 mod error;
@@ -157,6 +159,21 @@ pub struct VolumeId(pub [u8; 16]);
 impl core::fmt::Display for VolumeId {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// As its text.
+impl Serialize for VolumeId {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for VolumeId {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        let wrong = || D::Error::custom(format_args!("{text:?} is no id of a volume"));
+        units::unhex(&text).map(Self).ok_or_else(wrong)
     }
 }
 

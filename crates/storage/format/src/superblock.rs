@@ -9,6 +9,7 @@ use crate::checksum::crc32c;
 use crate::field::{get, get_i64, get_u16, get_u32, get_u64, put};
 use crate::geometry::{GEOMETRY_BYTES, Geometry, MEMBERS_MAX, RESERVED_BYTES, ROW_BYTES};
 use crate::head::{EPOCH_MAX, HeadError, HeadKey, SEQUENCE_MAX, StripeId, VolumeId};
+use serde::{Serialize, Serializer};
 use thiserror::Error;
 use units::{Clock, Timestamp};
 
@@ -161,7 +162,8 @@ impl EarlierShape {
 }
 
 /// On what the rates of a qualification stand.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum QualifiedBy {
     /// The surface was written in the order of the ring.
     Writing,
@@ -172,11 +174,12 @@ pub enum QualifiedBy {
 }
 
 /// What a qualification found of each member before the volume was made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Qualified {
     /// On what it stands.
     pub by: QualifiedBy,
     /// Time at which the qualification began.
+    #[serde(rename = "started_ns")]
     pub at: Timestamp,
     /// The highest constant arrival, in bytes a second, that never overflows the pool; not 0.
     pub guaranteed_bytes_per_s: u64,
@@ -187,7 +190,12 @@ pub struct Qualified {
     /// The longest write that was seen, in nanoseconds; 0 where none was timed.
     pub longest_write_ns: u64,
     /// The beginning of the BLAKE3 of the report's file.
+    #[serde(serialize_with = "in_hex")]
     pub report: [u8; 16],
+}
+
+fn in_hex<S: Serializer>(bytes: &[u8; 16], to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&units::hex(bytes))
 }
 
 impl Qualified {

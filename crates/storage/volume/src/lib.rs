@@ -45,7 +45,7 @@ pub use index_stripes::IndexFile;
 pub use layout::Layout;
 pub use locate::{
     MemberAt, find_members, lacks_superblock, open_found, open_members, open_reader,
-    open_superblocks, place_of, place_of_spare, why_absent,
+    open_superblocks, path_text, place_of, place_of_spare, why_absent,
 };
 pub use look::Look;
 pub use membership::{Membership, Redundancy, Seat, Settled, check_own_seat};

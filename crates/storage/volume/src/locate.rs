@@ -14,16 +14,23 @@ use std::path::{Path, PathBuf};
 
 use device::{ReadAt, patiently, side_by_side};
 use format::superblock::{Spare, Superblock, SuperblockError};
+use serde::{Serialize, Serializer};
 
 use crate::{Error, Reader, superblocks};
 
 /// A member that was found.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct MemberAt {
     /// Number of the member.
     pub member: u8,
     /// Path of the member.
+    #[serde(serialize_with = "path_text")]
     pub path: PathBuf,
+}
+
+/// A path in a report, for serde: bytes that are no text are replaced, as JSON is text.
+pub fn path_text<S: Serializer>(path: &impl AsRef<Path>, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&path.as_ref().to_string_lossy())
 }
 
 /// A member that was found, its device, and what that says.

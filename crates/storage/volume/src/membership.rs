@@ -5,6 +5,7 @@ use core::ops::Range;
 use format::geometry::Geometry;
 use format::head::HeadKey;
 use format::superblock::{MemberEntry, Superblock};
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
@@ -39,13 +40,16 @@ pub struct Settled {
 }
 
 /// A part of the ring, and how many members more may be lost without losing any of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Redundancy {
     /// First sequence.
+    #[serde(rename = "first_sequence")]
     pub first: u64,
     /// Last sequence.
+    #[serde(rename = "last_sequence")]
     pub last: u64,
     /// Members that may be lost; `None` where rows are missing already.
+    #[serde(rename = "survives_members", skip_serializing_if = "Option::is_none")]
     pub spare_members: Option<u8>,
 }
 

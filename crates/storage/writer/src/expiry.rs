@@ -3,7 +3,9 @@
 use core::ops::ControlFlow;
 
 use format::key_row::DestroyedKey;
+use serde::{Serialize, Serializer};
 use units::Clock;
+use units::number::to_u64;
 use volume::{Error, Reader};
 
 use crate::Writer;
@@ -12,17 +14,23 @@ use crate::Writer;
 const SLOTS_AT_ONCE: u64 = 1024;
 
 /// Result of erasing.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Erased {
     /// Keys that were destroyed first, of a volume that is encrypted: by their end nobody can read
     /// any more what they encrypted, whatever is still to be overwritten.
+    #[serde(rename = "keys_destroyed", serialize_with = "count")]
     pub keys: Vec<DestroyedKey>,
     /// Slots that were given up now.
     pub slots: u64,
     /// Slots that were given up, now or before, and are not overwritten.
     pub left: u64,
     /// It was broken off.
+    #[serde(rename = "stopped")]
     pub is_stopped: bool,
+}
+
+fn count<S: Serializer>(keys: &[DestroyedKey], to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_u64(to_u64(keys.len()))
 }
 
 /// Erases everything that is older than `age_ns` and has expired, on a volume that no recorder has

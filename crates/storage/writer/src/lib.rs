@@ -43,7 +43,7 @@ pub use scrub::{
     verify,
 };
 pub use sealing::RandomKey;
-pub use verify::{Damage, LostBody, VerifyReport};
+pub use verify::{Damage, LostBody, ReadBack, VerifyReport};
 pub use writer::{
     Appended, Filled, FilledColumn, Forgotten, Plan, Repair, Returning, Writer, WriterCounters,
 };

@@ -15,6 +15,7 @@ use core::ops::{ControlFlow, Range};
 
 use device::Pool;
 use format::head::{HEAD_BYTES, Head, StripeId};
+use serde::Serialize;
 use units::Clock;
 use volume::repair::rebuild;
 use volume::seal::to_slot_end;
@@ -31,7 +32,7 @@ const BATCH_SLOTS: usize = 4;
 const RUNS_MAX: usize = BATCH_SLOTS;
 
 /// Rows that no longer can be computed: those of a piece stay lost with it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LostRows {
     /// The stripe.
     pub stripe: StripeId,
@@ -278,23 +279,19 @@ fn differing(image: &[u8], found: &[u8]) -> Vec<Range<usize>> {
 }
 
 /// What was given back.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Resilvered {
     /// Bytes written.
     pub bytes: u64,
-    /// What no other member could give, either.
-    pub lost: Vec<LostRows>,
+    /// Nothing is left to do.
+    pub is_complete: bool,
     /// Members that are absent and without which the work cannot go on.
     pub waits_for: Vec<u8>,
+    /// What no other member could give, either.
+    pub lost: Vec<LostRows>,
     /// It was broken off.
+    #[serde(skip)]
     pub is_stopped: bool,
-}
-
-impl Resilvered {
-    /// Nothing is left to do.
-    pub fn is_complete(&self) -> bool {
-        self.waits_for.is_empty() && !self.is_stopped
-    }
 }
 
 /// Makes every member whole that has a gap, on a volume without a running recorder; `progress`
@@ -321,6 +318,7 @@ pub fn resilver(
         }
     }
     report.bytes = writer.counters().repaired_bytes - before;
+    report.is_complete = report.waits_for.is_empty() && !report.is_stopped;
     Ok(report)
 }
 

@@ -5,6 +5,7 @@ use core::ops::Range;
 
 use format::checksum::body_crc;
 use format::head::{HEAD_BYTES, Kind, StripeHead, StripeId};
+use serde::Serialize;
 use volume::slot_view::{SlotBytes, SlotView, StripeView};
 use volume::{GivenUp, Reader, Span};
 
@@ -39,21 +40,28 @@ pub enum LostBody {
     Altered,
 }
 
-/// What a verification found.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct VerifyReport {
+/// What was read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct ReadBack {
     /// Slots read.
     pub slots: u64,
+    /// Bytes read, of all members.
+    pub bytes: u64,
     /// Stripes verified, by what they hold.
     pub data_stripes: u64,
     /// INDEX stripes.
     pub index_stripes: u64,
     /// All other stripes.
     pub other_stripes: u64,
+}
+
+/// What a verification found.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct VerifyReport {
+    /// What was read.
+    pub read: ReadBack,
     /// Packets in the verified stripes, by their heads.
     pub packets: u64,
-    /// Bytes read, of all members.
-    pub bytes: u64,
     /// Stripes that the writer passed while they were waiting to be read.
     pub overwritten: u64,
     /// Stripes of which a piece is missing on a member that is absent or stale there, though all
@@ -73,9 +81,9 @@ impl VerifyReport {
     /// Counts a stripe.
     pub(crate) fn count(&mut self, stripe: &StripeHead) {
         match stripe.kind {
-            Kind::Data => self.data_stripes += 1,
-            Kind::Index => self.index_stripes += 1,
-            _ => self.other_stripes += 1,
+            Kind::Data => self.read.data_stripes += 1,
+            Kind::Index => self.read.index_stripes += 1,
+            _ => self.read.other_stripes += 1,
         }
         self.packets = self.packets.saturating_add(stripe.totals.packets);
     }

@@ -32,6 +32,7 @@ use format::head::{HEAD_BYTES, Kind, StripeHead, StripeId, Totals};
 use format::recorded::Recorded;
 use format::superblock::Superblock;
 use parity::Codec;
+use serde::Serialize;
 use units::number::to_u64;
 use units::{Clock, Timestamp};
 use volume::seal::{Previous, Sealed, address, empty_head, rest, row_offset, to_slot_end};
@@ -117,23 +118,26 @@ pub struct Appended {
     pub len: usize,
 }
 
-/// What a writer has done so far.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// What a writer has done so far. The report of a recording has some of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct WriterCounters {
+    /// Bytes sent to the members, heads and parity included.
+    #[serde(rename = "member_bytes")]
+    pub bytes: u64,
+    /// Bytes that members were told to discard ahead of the head.
+    pub discarded_bytes: u64,
     /// Stripes submitted.
     pub stripes: u64,
-    /// Bytes sent to the members, heads and parity included.
-    pub bytes: u64,
     /// Flushes completed, of all members.
     pub flushes: u64,
     /// Longest time from submission to completion of a write.
     pub write_latency_ns_max: u64,
     /// Rows of each member left unused where a slot was closed early.
+    #[serde(skip)]
     pub closed_rows: u64,
     /// Bytes of acknowledged stripes written anew.
+    #[serde(skip)]
     pub repaired_bytes: u64,
-    /// Bytes that members were told to discard ahead of the head.
-    pub discarded_bytes: u64,
 }
 
 /// The only one who writes to an open volume.

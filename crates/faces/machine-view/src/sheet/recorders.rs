@@ -1,7 +1,7 @@
 //! Recorders that run, by what they say of themselves.
 
-use serde::Deserialize;
-use units::number::{per_second, permille};
+use recording::{Progress, State, parse_recorder};
+use units::number::{per_second, permille, to_u64};
 
 use super::{Cell, Sheet, SheetColumn, SheetLine};
 
@@ -16,60 +16,20 @@ pub enum RecorderGrouping {
     Disk,
 }
 
-/// What a recorder answers while it records, as far as it is shown here.
-#[derive(Deserialize)]
-struct Going {
-    process: u32,
-    #[serde(flatten)]
-    total: Account,
-    unindexed: u64,
-    pool_columns: u64,
-    pool_columns_free: u64,
-    member_bytes: u64,
-    elapsed_ns: u64,
-    interfaces: Vec<Account>,
-    disks: Disks,
-}
-
-#[derive(Deserialize)]
-struct Account {
-    #[serde(default)]
-    name: String,
-    offered: u64,
-    stored: u64,
-    cut: u64,
-    kernel_drops: u64,
-    writer_drops: u64,
-    interface_drops: Option<u64>,
-}
-
-#[derive(Deserialize)]
-struct Disks {
-    devices: Vec<Device>,
-}
-
-#[derive(Deserialize)]
-struct Device {
-    path: String,
-    writes: u64,
-    slow_writes: u64,
-    p50_ns: u64,
-    max_ns: u64,
-    is_slower_than_qualified: bool,
-}
-
 /// A recorder with how it stood a moment before, if it ran then.
 struct Pair {
-    now: Going,
-    before: Option<Going>,
+    now: Progress,
+    process: u32,
+    before: Option<Progress>,
 }
 
 impl Pair {
     /// What was added a second since then, or since it began.
-    fn per_second(&self, now: u64, of: impl Fn(&Going) -> Option<u64>) -> u64 {
+    fn per_second(&self, now: u64, of: impl Fn(&Progress) -> Option<u64>) -> u64 {
         let before = self.before.as_ref().and_then(of).unwrap_or(0);
         let before_ns = self.before.as_ref().map_or(0, |before| before.elapsed_ns);
-        per_second(now.saturating_sub(before), self.now.elapsed_ns.saturating_sub(before_ns))
+        let ns = u64::try_from(self.now.elapsed_ns.saturating_sub(before_ns)).unwrap_or(0);
+        per_second(now.saturating_sub(before), ns)
     }
 }
 
@@ -79,11 +39,12 @@ pub fn recorders_sheet(
     before: &[(String, String)],
     grouping: RecorderGrouping,
 ) -> Sheet {
-    let read = |text: &String| serde_json::from_str::<Going>(text).ok();
+    let read = |text: &String| parse_recorder(text).ok();
     let pairs = now.iter().filter_map(|(id, state)| {
         let before = before.iter().find(|(other, _)| other == id);
-        let before = before.and_then(|(_, state)| read(state));
-        Some((id, Pair { now: read(state)?, before }))
+        let before = before.and_then(|(_, state)| Some(read(state)?.now));
+        let State { process, now, .. } = read(state)?;
+        Some((id, Pair { now, process: process?, before }))
     });
     let pairs: Vec<(&String, Pair)> = pairs.collect();
     let mut sheet = match grouping {
@@ -116,20 +77,20 @@ fn recorders(pairs: &[(&String, Pair)]) -> Sheet {
         SheetColumn::number("written_bytes_per_s", "WRITTEN", 1),
     ];
     let line = |(id, pair): &(&String, Pair)| {
-        let Pair { now, .. } = pair;
+        let Pair { now, process, .. } = pair;
         let used = now.pool_columns.saturating_sub(now.pool_columns_free);
         let packets = pair.per_second(now.total.offered, |it| Some(it.total.offered));
         vec![
             Cell::Text((*id).clone()),
-            Cell::Id(now.process.into()),
-            Cell::Nanos(now.elapsed_ns),
+            Cell::Id((*process).into()),
+            Cell::Nanos(u64::try_from(now.elapsed_ns).unwrap_or(0)),
             Cell::PerSecond(packets),
             Cell::Count(now.total.stored),
             Cell::Count(now.total.cut),
             Cell::Count(now.total.kernel_drops),
             Cell::Count(now.total.writer_drops),
             Cell::Count(now.unindexed),
-            Cell::Permille(permille(used, now.pool_columns)),
+            Cell::Permille(permille(to_u64(used), to_u64(now.pool_columns))),
             Cell::BytesPerSecond(pair.per_second(now.member_bytes, |it| Some(it.member_bytes))),
         ]
     };
@@ -148,12 +109,12 @@ fn interfaces(pairs: &[(&String, Pair)]) -> Sheet {
     ];
     let rows = pairs.iter().flat_map(|(_, pair)| {
         pair.now.interfaces.iter().map(move |account| {
-            let offered = |it: &Going| {
+            let offered = |it: &Progress| {
                 Some(it.interfaces.iter().find(|other| other.name == account.name)?.offered)
             };
             vec![
                 Cell::Text(account.name.clone()),
-                Cell::Id(pair.now.process.into()),
+                Cell::Id(pair.process.into()),
                 Cell::PerSecond(pair.per_second(account.offered, offered)),
                 Cell::Count(account.stored),
                 Cell::Count(account.kernel_drops),
@@ -177,13 +138,13 @@ fn disks(pairs: &[(&String, Pair)]) -> Sheet {
     ];
     let rows = pairs.iter().flat_map(|(_, pair)| {
         pair.now.disks.devices.iter().map(move |device| {
-            let writes = |it: &Going| {
+            let writes = |it: &Progress| {
                 Some(it.disks.devices.iter().find(|other| other.path == device.path)?.writes)
             };
             let qualified = if device.is_slower_than_qualified { "slower" } else { "yes" };
             vec![
                 Cell::Text(device.path.clone()),
-                Cell::Id(pair.now.process.into()),
+                Cell::Id(pair.process.into()),
                 Cell::PerSecond(pair.per_second(device.writes, writes)),
                 Cell::Count(device.slow_writes),
                 Cell::Nanos(device.p50_ns),

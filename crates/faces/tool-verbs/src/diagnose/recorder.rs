@@ -45,13 +45,13 @@ pub(super) fn run(flags: &Flags) -> Outcome {
         ::diagnose::recorder::parse_recorder(text)
             .map_err(|error| Usage(format!("{from}: not the report of a recording: {error}")))
     };
-    let told = match &flags.report {
+    let state = match &flags.report {
         Some(path) => Some(parse(&host::read_text(path)?, &page::safe::path_value(path))?),
         None => recorder::state(&flags.volume, &flags.reading.members())
             .map(|text| parse(&text, "the recorder"))
             .transpose()?,
     };
-    let (state, process) = told.map_or((None, None), |(state, process)| (Some(state), process));
+    let process = state.as_ref().and_then(|state| state.process);
     let (threads, functions) = match process {
         Some(process) => {
             let (threads, functions) = look(process, nanos(flags.duration)?)?;

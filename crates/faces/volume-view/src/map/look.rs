@@ -28,8 +28,10 @@ pub(super) fn look(map: &RingMap, cell: &Cell) -> Look {
         Content::Unwritten => Look::Unwritten,
         Content::AheadOfHead => Look::AheadOfHead,
         Content::Opening => Look::Opening,
-        Content::LeftEarly(unused) if unused >= UNUSED_SHOWN => Look::LeftEarly(age),
-        Content::LeftEarly(_) | Content::Written => Look::Age(age),
+        Content::LeftEarly { unused_percent } if unused_percent >= UNUSED_SHOWN => {
+            Look::LeftEarly(age)
+        }
+        Content::LeftEarly { .. } | Content::Written => Look::Age(age),
     }
 }
 

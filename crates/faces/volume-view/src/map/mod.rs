@@ -7,9 +7,8 @@ mod svg;
 use core::fmt::Write as _;
 
 use page::text::grouped;
-use serde::Serialize;
-use units::{ByteSize, Timestamp};
-use upkeep::{Cell, Content, Grid, MemberState, RingMap};
+use units::ByteSize;
+use upkeep::{Cell, Grid, MemberState, RingMap};
 
 use look::{Look, ages, lacks, look, rows};
 pub use ring::ring_json;
@@ -147,86 +146,4 @@ fn legend(map: &RingMap, seen: &[char]) -> String {
         line("", &format!("e, v and !: one slot in {every} letters was looked at"));
     }
     text
-}
-
-/// A map in JSON.
-#[derive(Serialize)]
-pub(crate) struct MapJson<'a> {
-    columns: u64,
-    slots_per_cell: u64,
-    sampled_every: u64,
-    written_ns: Vec<Option<i64>>,
-    index_places: &'a [u64],
-    cells: Vec<CellJson<'a>>,
-}
-
-/// Neighbouring slots on the surface.
-#[derive(Serialize)]
-struct CellJson<'a> {
-    /// Of its first slot, counted from the first slot of the surface.
-    place: u64,
-    slots: u64,
-    /// Of its middle slot, if that was ever written.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sequence: Option<u64>,
-    /// Of its middle slot: `unwritten`, `written`, `left_early`, `opening`, `ahead_of_head` or
-    /// `damaged`.
-    content: &'static str,
-    /// Of a slot that was left early.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unused_percent: Option<u8>,
-    /// The newest stripe lies in it.
-    #[serde(default, skip_serializing_if = "is_false")]
-    head: bool,
-    /// The oldest stripe that is shown lies in it.
-    #[serde(default, skip_serializing_if = "is_false")]
-    tail: bool,
-    /// The index of a segment begins in it.
-    #[serde(default, skip_serializing_if = "is_false")]
-    index: bool,
-    /// Members that do not show the middle slot, though they should.
-    #[serde(default, skip_serializing_if = "<[u8]>::is_empty")]
-    damaged_members: &'a [u8],
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-fn is_false(flag: &bool) -> bool {
-    !flag
-}
-
-impl<'a> MapJson<'a> {
-    pub(crate) fn new(map: &'a RingMap) -> Self {
-        Self {
-            columns: map.columns,
-            slots_per_cell: map.slots_per_cell,
-            sampled_every: map.sampled_every,
-            written_ns: map.written.iter().map(|time| time.map(|Timestamp(ns)| ns)).collect(),
-            index_places: &map.index_places,
-            cells: map.cells.iter().map(CellJson::new).collect(),
-        }
-    }
-}
-
-impl<'a> CellJson<'a> {
-    fn new(cell: &'a Cell) -> Self {
-        let (content, unused_percent) = match cell.content {
-            Content::Unwritten => ("unwritten", None),
-            Content::Written => ("written", None),
-            Content::LeftEarly(unused) => ("left_early", Some(unused)),
-            Content::Opening => ("opening", None),
-            Content::AheadOfHead => ("ahead_of_head", None),
-            Content::Damaged => ("damaged", None),
-        };
-        Self {
-            place: cell.place,
-            slots: cell.slots,
-            sequence: cell.sequence,
-            content,
-            unused_percent,
-            head: cell.is_head,
-            tail: cell.is_tail,
-            index: cell.has_index,
-            damaged_members: &cell.damaged,
-        }
-    }
 }

@@ -1,19 +1,18 @@
 //! The ring in cells, with its members and what is held of it, for who draws it elsewhere.
 
+use format::head::{StripeId, VolumeId};
 use page::safe::{json_pretty, path_value};
 use serde::Serialize;
 use units::Timestamp;
 use units::number::to_u64;
-use upkeep::{Cell, Content, RingMap, Status};
+use upkeep::{Cell, Content, MemberState, RingMap, Status};
 
-use super::CellJson;
 use super::look::age;
-use crate::state::StateJson;
 
 /// The ring of a volume over the surface of its members.
 #[derive(Serialize)]
-struct RingJson<'a> {
-    volume_id: String,
+struct Ring<'a> {
+    volume_id: VolumeId,
     data_columns: u8,
     parity_columns: u8,
     zones: u16,
@@ -35,23 +34,23 @@ struct RingJson<'a> {
     newest_sequence: Option<u64>,
     /// Newest stripe that is durable.
     #[serde(skip_serializing_if = "Option::is_none")]
-    acknowledged: Option<String>,
+    acknowledged: Option<StripeId>,
     /// Segments whose index lies in the ring.
     segments: u64,
     /// When the ring wrote its parts, in equal steps from the newest stripe to the oldest one.
-    written_ns: Vec<Option<i64>>,
-    members: Vec<RingMemberJson>,
+    written_ns: &'a [Option<Timestamp>],
+    members: Vec<RingMember>,
     /// From outside to inside, zone by zone.
-    cells: Vec<RingCellJson<'a>>,
+    cells: Vec<RingCell<'a>>,
 }
 
 /// A member of the volume.
 #[derive(Serialize)]
-struct RingMemberJson {
+struct RingMember {
     number: u8,
     path: String,
     #[serde(flatten)]
-    state: StateJson,
+    state: MemberState,
     /// Bytes that it lacks.
     stale_bytes: u64,
     /// Cells of which it does not show the slot that was looked at.
@@ -59,9 +58,9 @@ struct RingMemberJson {
 }
 
 #[derive(Serialize)]
-struct RingCellJson<'a> {
+struct RingCell<'a> {
     #[serde(flatten)]
-    cell: CellJson<'a>,
+    cell: &'a Cell,
     zone: u64,
     /// Of what is held the tenth that it lies in: 0 is the newest.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,14 +81,14 @@ pub fn ring_json(map: &RingMap, status: &Status, holds: &[u64]) -> String {
     let zones = u64::from(geometry.zones).max(1);
     let zone_slots = (geometry.slots / zones).max(1);
     let holds = holds.iter().copied().chain(core::iter::repeat(0));
-    let cells = map.cells.iter().zip(holds).map(|(cell, holds)| RingCellJson {
-        cell: CellJson::new(cell),
+    let cells = map.cells.iter().zip(holds).map(|(cell, holds)| RingCell {
+        cell,
         zone: cell.place / zone_slots,
         age: has_age(cell).then(|| age(map, cell)),
         holds,
     });
-    json_pretty(&RingJson {
-        volume_id: status.volume_id.to_string(),
+    json_pretty(&Ring {
+        volume_id: status.volume_id,
         data_columns: geometry.data_columns,
         parity_columns: geometry.parity_columns,
         zones: geometry.zones,
@@ -100,9 +99,9 @@ pub fn ring_json(map: &RingMap, status: &Status, holds: &[u64]) -> String {
         sampled_every: map.sampled_every,
         tail_sequence: map.span.map(|span| span.tail),
         newest_sequence: map.newest,
-        acknowledged: map.span.map(|span| span.acknowledged.to_string()),
+        acknowledged: map.span.map(|span| span.acknowledged),
         segments: to_u64(map.index_places.len()),
-        written_ns: map.written.iter().map(|time| time.map(|Timestamp(ns)| ns)).collect(),
+        written_ns: &map.written,
         members: members(map, status),
         cells: cells.collect(),
     })
@@ -113,11 +112,11 @@ fn has_age(cell: &Cell) -> bool {
     is_held && cell.sequence.is_some()
 }
 
-fn members(map: &RingMap, status: &Status) -> Vec<RingMemberJson> {
-    let member = |(number, member): (u8, &upkeep::MemberStatus)| RingMemberJson {
+fn members(map: &RingMap, status: &Status) -> Vec<RingMember> {
+    let member = |(number, member): (u8, &upkeep::MemberStatus)| RingMember {
         number,
         path: path_value(&member.path),
-        state: StateJson::new(member.state),
+        state: member.state,
         stale_bytes: member.stale_bytes,
         damaged_cells: to_u64(
             map.cells.iter().filter(|cell| cell.damaged.contains(&number)).count(),

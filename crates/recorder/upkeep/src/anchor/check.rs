@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use evidence::{Body, Listed};
 use format::head::{StripeId, VolumeId};
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
 use units::number::to_u64;
 use volume::{Reader, Span};
 
@@ -26,7 +28,7 @@ pub struct AnchorToCheck {
 }
 
 /// Stripes from one to another.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct StripeRange {
     /// The first.
     pub first: StripeId,
@@ -37,7 +39,8 @@ pub struct StripeRange {
 }
 
 /// What can be said of a volume after an anchor.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum AnchorVerdict {
     /// All that the anchor lists and the ring still holds is as it was.
     Same,
@@ -54,16 +57,16 @@ pub enum AnchorVerdict {
 }
 
 /// A volume after an anchor.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct AnchorFindings {
     /// What can be said.
     pub verdict: AnchorVerdict,
     /// Oldest slot that the volume holds, and its newest acknowledged stripe; `None` where it holds
     /// nothing.
+    #[serde(flatten, serialize_with = "ends")]
     pub held: Option<(u64, StripeId)>,
-    /// What lies in front of the oldest slot was given up for its age, not overwritten.
-    pub is_given_up: bool,
     /// Pieces that are as they were, of stripes from the first to the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub same: Option<StripeRange>,
     /// Of those, with a hash of their body.
     pub same_contents: u64,
@@ -73,10 +76,25 @@ pub struct AnchorFindings {
     pub changed_bodies: u64,
     /// Stripes that cannot be read.
     pub unreadable: Vec<StripeRange>,
-    /// Stripes that the ring has passed, or that were given up.
-    pub passed: Option<StripeRange>,
     /// Stripes behind the volume's end.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<StripeRange>,
+    /// Stripes that the ring has passed, or that were given up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passed: Option<StripeRange>,
+    /// What lies in front of the oldest slot was given up for its age, not overwritten.
+    #[serde(rename = "passed_by_age")]
+    pub is_given_up: bool,
+}
+
+#[expect(clippy::ref_option, reason = "serde gives a reference")]
+fn ends<S: Serializer>(held: &Option<(u64, StripeId)>, to: S) -> Result<S::Ok, S::Error> {
+    let mut map = to.serialize_map(None)?;
+    if let Some((tail, end)) = held {
+        map.serialize_entry("volume_tail", tail)?;
+        map.serialize_entry("volume_end", end)?;
+    }
+    map.end()
 }
 
 /// Compares a volume with what anchors saw of it. May run beside a recorder.

@@ -1,5 +1,7 @@
 //! The id of a stripe, by which stripes are ordered.
 
+use serde::{Serialize, Serializer};
+
 use crate::field::{get_u16, get_u64, put};
 
 /// Highest sequence: a ring that writes a million stripes a second comes there in 36 000 years. A
@@ -48,5 +50,12 @@ impl StripeId {
 impl core::fmt::Display for StripeId {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "{}.{}", self.sequence, self.sub)
+    }
+}
+
+/// As its text.
+impl Serialize for StripeId {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
     }
 }

@@ -232,9 +232,9 @@ fn run(
             let outcome = settle(mend, owner.as_deref_mut());
             report.findings.push(Finding { damage, outcome });
         }
-        report.verified.slots += 1;
-        report.verified.bytes += slot_bytes;
-        let flow = progress(report.verified.bytes, total);
+        report.verified.read.slots += 1;
+        report.verified.read.bytes += slot_bytes;
+        let flow = progress(report.verified.read.bytes, total);
         report.is_complete = flow.is_continue() || sequence == span.acknowledged.sequence;
         flow
     })?;

@@ -69,7 +69,7 @@ impl Patrol {
             return None;
         }
         self.next = sequence + 1;
-        self.verified.slots += 1;
+        self.verified.read.slots += 1;
         Some(self.look(sequence, acknowledged))
     }
 
@@ -80,7 +80,7 @@ impl Patrol {
         let Some(span) = self.reader.span() else { return Vec::new() };
         self.reader.with_heads(|heads| self.bytes.fill(heads, sequence));
         let (reader, bytes) = (&self.reader, &self.bytes);
-        self.verified.bytes += bytes.total_len();
+        self.verified.read.bytes += bytes.total_len();
         let mut checker = Checker::new(reader, Some(self.codec));
         let damaged = checker.slot(span, sequence, bytes, &mut self.verified);
         let wanted = damaged.into_iter().map(|damage| {

@@ -20,7 +20,7 @@ fn a_whole_volume_is_clean_and_stays_as_it_is() {
         let slots_ahead = usize::from(parity) * 3;
         let report = ring.scrub(slots_ahead);
         assert!(report.is_clean() && report.is_complete, "{data}+{parity}: {report:?}");
-        assert!(report.verified.index_stripes > 200, "{report:?}");
+        assert!(report.verified.read.index_stripes > 200, "{report:?}");
         ring.is_as_before();
     }
 }
@@ -231,8 +231,8 @@ fn a_break_stops_between_two_slots_and_says_so() {
         if told.len() == 5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     let report = report.unwrap();
-    assert!(!report.is_complete && report.verified.slots == 5);
-    assert_eq!(told.last().unwrap().0, report.verified.bytes);
+    assert!(!report.is_complete && report.verified.read.slots == 5);
+    assert_eq!(told.last().unwrap().0, report.verified.read.bytes);
     let totals: BTreeSet<u64> = told.iter().map(|told| told.1).collect();
     assert_eq!(totals.len(), 1);
 }

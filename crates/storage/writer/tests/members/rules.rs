@@ -151,7 +151,7 @@ fn what_nobody_can_give_back_is_erased() {
     let mut ring = Ring::new(2, 1);
     let (mut writer, offset) = with_a_lost_slot(&mut ring, None);
     let done = make_whole(&ring, &ring.disks, &mut writer);
-    assert!(!done.lost.is_empty() && done.is_complete(), "{done:?}");
+    assert!(!done.lost.is_empty() && done.is_complete, "{done:?}");
     let mut row = [1; HEAD_BYTES];
     ReadAt::read_at(&ring.disks[1].clone(), offset, &mut row).unwrap();
     assert!(row.iter().all(|&byte| byte == 0));
@@ -177,7 +177,7 @@ fn where_a_resilver_stops_for_the_writer_the_gap_stays() {
     let before = writer.membership().gap(1);
     assert!(before.start < first && first < before.end, "{before:?}");
     let done = make_whole(&ring, &ring.disks, &mut writer);
-    assert!(done.is_complete() && done.bytes > 0, "{done:?}");
+    assert!(done.is_complete && done.bytes > 0, "{done:?}");
     let after = writer.membership().gap(1);
     assert_eq!(after, before.start..first);
 }

@@ -99,11 +99,12 @@ pub(super) fn remedies(pool: Pool) -> Vec<Remedy> {
 
 #[cfg(test)]
 mod tests {
+    use events::{Disks, Headroom};
     use format::directory::{Gap, GapCause};
-    use recording::{Whole, bursts};
+    use recording::{Account, Loss, Progress, Whole, bursts};
     use units::Timestamp;
 
-    use super::super::{Headroom, Loss, Recording, State, diagnose};
+    use super::super::{Recording, State, diagnose};
     use super::*;
 
     const S: i64 = 1_000_000_000;
@@ -114,15 +115,30 @@ mod tests {
         Gap { cause, interface: None, packets: Some(1), bytes, from, to }
     }
 
-    fn loss(queue: u64, (from, to): (i64, i64), stored: [u64; 2]) -> Loss {
+    fn loss(queue: usize, times: (i64, i64), stored: [u64; 2]) -> Loss {
+        let [stored_bytes_before, stored_bytes_behind] = stored;
         Loss {
-            is_kernel: false,
-            packets: Some(1),
+            interface: "eth0".to_owned(),
+            queue,
+            gap: gap(times, None),
             pool_free: 0,
             unfinished_slots: 1,
-            queue,
-            times: (Timestamp(from), Timestamp(to)),
-            stored_bytes: Some(stored),
+            stored_bytes_before,
+            stored_bytes_behind,
+        }
+    }
+
+    /// An hour in which 110 packets were offered, of disks that guarantee 0.9 GB/s.
+    fn hour(member_bytes: u64) -> Progress {
+        let mut headroom = Headroom::default();
+        headroom.guaranteed_bytes_per_s = 900_000_000;
+        headroom.offered_bytes_per_s_max = 1_200_000_000;
+        Progress {
+            total: Account { offered: 110, stored: 100, ..Account::default() },
+            elapsed_ns: 3600 * S,
+            member_bytes,
+            disks: Disks { headroom: Some(headroom), ..Disks::default() },
+            ..Progress::default()
         }
     }
 
@@ -140,15 +156,8 @@ mod tests {
                 loss(queue, (second * S, (second + 1) * S), [stored, stored + 400_000_000])
             })
         });
-        let state = State {
-            losses: losses.collect(),
-            elapsed_ns: 3600 * S,
-            offered: 110,
-            stored: 100,
-            member_bytes: 3_600_000_000,
-            headroom: Some(Headroom { guaranteed: 900_000_000, offered_max: 1_200_000_000 }),
-            ..State::default()
-        };
+        let now = hour(3_600_000_000);
+        let state = State { losses: losses.collect(), now, ..State::default() };
         let found =
             diagnose(&Recording { gaps: burst(), state: Some(state), ..Recording::default() });
         let finding = found.findings.iter().find(|it| it.kind == "recorder.writer_drops").unwrap();
@@ -186,14 +195,7 @@ mod tests {
     #[test]
     fn what_arrived_as_a_rule_is_what_was_sent_and_what_was_lost() {
         // 1.1 GB/s arrive for the whole hour, and 0.9 are guaranteed.
-        let state = State {
-            elapsed_ns: 3600 * S,
-            offered: 110,
-            stored: 100,
-            member_bytes: 3_600_000_000_000,
-            headroom: Some(Headroom { guaranteed: 900_000_000, offered_max: 1_200_000_000 }),
-            ..State::default()
-        };
+        let state = State { now: hour(3_600_000_000_000), ..State::default() };
         let found =
             diagnose(&Recording { gaps: burst(), state: Some(state), ..Recording::default() });
         let finding = found.findings.iter().find(|it| it.kind == "recorder.writer_drops").unwrap();

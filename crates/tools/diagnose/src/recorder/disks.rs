@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use events::DiskWatch;
+use recording::State;
 use units::number::{permille, sum};
 
-use super::{Member, State};
 use findings::words::{percent, plural};
 use findings::{Finding, Remedy, Severity};
 
@@ -23,8 +24,8 @@ pub(super) fn findings(state: &State) -> Vec<Finding> {
 }
 
 fn headroom(state: &State) -> Option<Finding> {
-    let headroom = state.headroom?;
-    let (offered, guaranteed) = (headroom.offered_max, headroom.guaranteed);
+    let headroom = state.now.disks.headroom.as_ref()?;
+    let (offered, guaranteed) = (headroom.offered_bytes_per_s_max, headroom.guaranteed_bytes_per_s);
     if offered.saturating_mul(10) < guaranteed.saturating_mul(NEAR_TENTHS) {
         return None;
     }
@@ -57,16 +58,17 @@ fn headroom(state: &State) -> Option<Finding> {
 
 /// Members that give less than they did.
 fn drift(state: &State) -> Option<Finding> {
-    let slower: Vec<&Member> =
-        state.members.iter().filter(|member| member.times_slower > 0).collect();
+    let devices = state.now.disks.devices.iter();
+    let slower: Vec<&DiskWatch> =
+        devices.filter(|device| device.slower_than_qualified > 0).collect();
     if slower.is_empty() {
         return None;
     }
-    let is_now = slower.iter().any(|member| member.is_slower);
-    let line = |member: &&Member| {
-        let now = if member.is_slower { ", and does now" } else { "" };
-        let times = plural(usize::try_from(member.times_slower).unwrap_or(usize::MAX), "time");
-        format!("{}: gave less under full load {times}{now}", member.path)
+    let is_now = slower.iter().any(|device| device.is_slower_than_qualified);
+    let line = |device: &&DiskWatch| {
+        let now = if device.is_slower_than_qualified { ", and does now" } else { "" };
+        let times = usize::try_from(device.slower_than_qualified).unwrap_or(usize::MAX);
+        format!("{}: gave less under full load {}{now}", device.path, plural(times, "time"))
     };
     Some(Finding {
         kind: "recorder.drift",
@@ -101,13 +103,13 @@ fn drift(state: &State) -> Option<Finding> {
 
 /// Slow writes, and what most of them have in common.
 fn slow_writes(state: &State) -> Option<Finding> {
-    if state.slow_writes < SLOW_LEAST {
+    if state.now.disks.slow_writes < SLOW_LEAST {
         return None;
     }
     let mut evidence = vec![format!(
         "{} writes took longer than {} ms",
-        state.slow_writes,
-        state.slow_limit_ns / 1_000_000
+        state.now.disks.slow_writes,
+        state.now.disks.slow_limit_ns / 1_000_000
     )];
     let pointed = [one_member(state), one_zone(state), one_place(state)];
     let points = pointed.iter().any(Option::is_some);
@@ -115,7 +117,7 @@ fn slow_writes(state: &State) -> Option<Finding> {
     Some(Finding {
         kind: "recorder.slow_writes",
         severity: if points { Severity::Warning } else { Severity::Note },
-        reach: usize::try_from(state.slow_writes).unwrap_or(usize::MAX),
+        reach: usize::try_from(state.now.disks.slow_writes).unwrap_or(usize::MAX),
         what: "some writes took far longer than others".to_owned(),
         evidence,
         cause: if points {
@@ -134,16 +136,16 @@ fn slow_writes(state: &State) -> Option<Finding> {
 }
 
 fn one_member(state: &State) -> Option<String> {
-    let all = sum(state.members.iter().map(|member| member.slow_writes));
-    let worst = state.members.iter().max_by_key(|member| member.slow_writes)?;
-    let points =
-        state.members.len() > 1 && permille(worst.slow_writes, all) >= 10 * POINTS_AT && all > 0;
+    let devices = &state.now.disks.devices;
+    let all = sum(devices.iter().map(|device| device.slow_writes));
+    let worst = devices.iter().max_by_key(|device| device.slow_writes)?;
+    let points = devices.len() > 1 && permille(worst.slow_writes, all) >= 10 * POINTS_AT && all > 0;
     points.then(|| format!("{} of them on {}", percent(worst.slow_writes, all), worst.path))
 }
 
 fn one_zone(state: &State) -> Option<String> {
     let mut zones: BTreeMap<u16, u64> = BTreeMap::new();
-    for zone in state.slow.iter().filter_map(|slow| slow.zone) {
+    for zone in state.now.disks.slow.iter().filter_map(|slow| slow.zone) {
         *zones.entry(zone).or_default() += 1;
     }
     let all = sum(zones.values().copied());
@@ -154,19 +156,20 @@ fn one_zone(state: &State) -> Option<String> {
 
 /// A part of one member's surface whose longest write is far above that of every other part.
 fn one_place(state: &State) -> Option<String> {
-    state.members.iter().find_map(|member| {
-        let written = member.places.iter().filter(|(writes, _)| *writes > 0).count();
-        let mut longest: Vec<u64> = member.places.iter().map(|(_, longest)| *longest).collect();
+    let limit_ns = state.now.disks.slow_limit_ns;
+    state.now.disks.devices.iter().find_map(|device| {
+        let written = device.places.iter().filter(|[writes, ..]| *writes > 0).count();
+        let mut longest: Vec<u64> = device.places.iter().map(|[.., longest]| *longest).collect();
         let worst = longest.iter().copied().max()?;
         let place = longest.iter().position(|&one| one == worst)?;
         longest.remove(place);
         let next = longest.into_iter().max().unwrap_or(0);
-        let points = written >= 8 && worst > state.slow_limit_ns && worst > next.saturating_mul(4);
+        let points = written >= 8 && worst > limit_ns && worst > next.saturating_mul(4);
         points.then(|| {
-            let parts = member.places.len();
+            let parts = device.places.len();
             format!(
                 "{}: the longest by far in part {} of {parts} of its surface",
-                member.path,
+                device.path,
                 place + 1
             )
         })
@@ -175,7 +178,7 @@ fn one_place(state: &State) -> Option<String> {
 
 /// The recorder drops the index before it drops packets.
 fn index(state: &State) -> Option<Finding> {
-    let behind = state.unindexed.max(state.unread);
+    let behind = state.now.unindexed.max(state.unread);
     if behind == 0 {
         return None;
     }
@@ -188,7 +191,7 @@ fn index(state: &State) -> Option<Finding> {
             format!("{} packets were not looked at for names", state.unread),
             format!(
                 "{} packets have no row yet; they are indexed when there is time",
-                state.unindexed
+                state.now.unindexed
             ),
         ],
         cause: "Sessions, names and the index had too little processor time for what arrived."
@@ -201,25 +204,32 @@ fn index(state: &State) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use units::Timestamp;
+    use events::{Disks, Headroom, SlowWrite};
+    use recording::Progress;
 
-    use super::super::{Headroom, Recording, SlowWrite, diagnose};
+    use super::super::{Recording, diagnose};
     use super::*;
+
+    fn of_disks(disks: Disks) -> State {
+        State { now: Progress { disks, ..Progress::default() }, ..State::default() }
+    }
 
     fn kinds(state: State) -> Vec<(&'static str, Severity)> {
         let found = diagnose(&Recording { state: Some(state), ..Recording::default() });
         found.findings.iter().map(|finding| (finding.kind, finding.severity)).collect()
     }
 
-    fn member(path: &str, slow_writes: u64) -> Member {
-        Member { path: path.to_owned(), slow_writes, ..Member::default() }
+    fn device(path: &str, slow_writes: u64) -> DiskWatch {
+        DiskWatch { path: path.to_owned(), slow_writes, ..DiskWatch::default() }
     }
 
     #[test]
     fn what_arrives_is_set_beside_what_is_guaranteed() {
-        let of = |offered_max| {
-            let headroom = Some(Headroom { guaranteed: 100, offered_max });
-            kinds(State { headroom, ..State::default() })
+        let of = |offered_bytes_per_s_max| {
+            let mut headroom = Headroom::default();
+            headroom.guaranteed_bytes_per_s = 100;
+            headroom.offered_bytes_per_s_max = offered_bytes_per_s_max;
+            kinds(of_disks(Disks { headroom: Some(headroom), ..Disks::default() }))
         };
         assert_eq!(of(89), []);
         assert_eq!(of(90), [("recorder.headroom", Severity::Warning)]);
@@ -228,9 +238,13 @@ mod tests {
 
     #[test]
     fn a_disk_that_gives_less_than_it_did_is_named() {
-        let slower = Member { times_slower: 2, is_slower: true, ..member("/dev/sdc", 0) };
-        let members = vec![member("/dev/sdb", 0), slower];
-        let state = State { members, ..State::default() };
+        let slower = DiskWatch {
+            slower_than_qualified: 2,
+            is_slower_than_qualified: true,
+            ..device("/dev/sdc", 0)
+        };
+        let devices = vec![device("/dev/sdb", 0), slower];
+        let state = of_disks(Disks { devices, ..Disks::default() });
         let found = diagnose(&Recording { state: Some(state), ..Recording::default() });
         let finding = &found.findings[0];
         assert_eq!((finding.kind, finding.severity), ("recorder.drift", Severity::Problem));
@@ -239,28 +253,28 @@ mod tests {
 
     #[test]
     fn slow_writes_point_at_a_member_a_zone_or_nothing() {
-        let slow =
-            |zone| SlowWrite { at: Timestamp(0), member: Some(0), zone: Some(zone), latency_ns: 1 };
-        let even = State {
+        let slow = |zone| SlowWrite { zone: Some(zone), latency_ns: 1, ..SlowWrite::default() };
+        let even = Disks {
             slow_writes: 10,
             slow: (0..10).map(slow).collect(),
-            members: vec![member("a", 5), member("b", 5)],
-            ..State::default()
+            devices: vec![device("a", 5), device("b", 5)],
+            ..Disks::default()
         };
-        assert_eq!(kinds(even.clone()), [("recorder.slow_writes", Severity::Note)]);
-        let evidence = |state: State| {
-            let found = diagnose(&Recording { state: Some(state), ..Recording::default() });
+        assert_eq!(kinds(of_disks(even.clone())), [("recorder.slow_writes", Severity::Note)]);
+        let evidence = |disks: Disks| {
+            let state = Some(of_disks(disks));
+            let found = diagnose(&Recording { state, ..Recording::default() });
             assert_eq!(found.findings[0].severity, Severity::Warning);
             found.findings[0].evidence[1].clone()
         };
-        let one = State { members: vec![member("a", 1), member("b", 9)], ..even.clone() };
+        let one = Disks { devices: vec![device("a", 1), device("b", 9)], ..even.clone() };
         assert_eq!(evidence(one), "90 % of them on b");
-        let zone = State { slow: [slow(3); 9].into(), ..even.clone() };
+        let zone = Disks { slow: [slow(3); 9].into(), ..even.clone() };
         assert_eq!(evidence(zone), "100 % of the slowest in zone 3");
-        let mut places = vec![(9, 10); 16];
-        places[4] = (9, 90);
-        let place = Member { places, ..member("a", 5) };
-        let surface = State { members: vec![place, member("b", 5)], slow_limit_ns: 50, ..even };
+        let mut places = vec![[9, 0, 0, 10]; 16];
+        places[4] = [9, 0, 0, 90];
+        let place = DiskWatch { places, ..device("a", 5) };
+        let surface = Disks { devices: vec![place, device("b", 5)], slow_limit_ns: 50, ..even };
         assert!(evidence(surface).ends_with("part 5 of 16 of its surface"));
     }
 

@@ -101,8 +101,9 @@ fn words(
 }
 
 /// Free columns at the losses of one kind, least and most.
-fn free_columns(losses: &[Loss], is_kernel: bool) -> Option<(u64, u64)> {
-    let free = || losses.iter().filter(|loss| loss.is_kernel == is_kernel).map(|it| it.pool_free);
+fn free_columns(losses: &[Loss], is_kernel: bool) -> Option<(usize, usize)> {
+    let is_of = |loss: &&Loss| (loss.gap.cause == GapCause::KernelDrops) == is_kernel;
+    let free = || losses.iter().filter(is_of).map(|loss| loss.pool_free);
     Some((free().min()?, free().max()?))
 }
 
@@ -118,12 +119,12 @@ fn kernel_drops(state: Option<&State>, evidence: &mut Vec<String>) -> Words {
         if let Some((least, most)) = free_columns(&state.losses, true) {
             evidence.push(format!(
                 "{least} to {most} of {} columns of the pool were free at that time",
-                state.pool_columns
+                state.now.pool_columns
             ));
         }
-        for interface in &state.interfaces {
-            let drops = sum(interface.queues.iter().map(|(_, drops)| *drops));
-            let worst = interface.queues.iter().map(|(_, drops)| *drops).max().unwrap_or(0);
+        for interface in &state.now.interfaces {
+            let drops = || interface.queues.iter().map(|queue| queue.kernel_drops);
+            let (drops, worst) = (sum(drops()), drops().max().unwrap_or(0));
             if interface.queues.len() > 1 && drops > 0 && permille(worst, drops) >= 900 {
                 evidence.push(format!(
                     "{}: one of {} queues has {} of the drops",
@@ -153,13 +154,13 @@ fn writer_drops(gaps: &[&Gap], state: Option<&State>, evidence: &mut Vec<String>
             evidence.push(format!(
                 "{least} to {most} of {} columns of the pool were free, at most {slots} stripes \
                  were being written",
-                state.pool_columns
+                state.now.pool_columns
             ));
         }
-        let slowest = state.members.iter().max_by_key(|member| member.max_ns);
-        if let Some(member) = slowest {
-            let ms = member.max_ns / 1_000_000;
-            evidence.push(format!("longest write {ms} ms, on {}", member.path));
+        let slowest = state.now.disks.devices.iter().max_by_key(|device| device.max_ns);
+        if let Some(device) = slowest {
+            let ms = device.max_ns / 1_000_000;
+            evidence.push(format!("longest write {ms} ms, on {}", device.path));
         }
     }
     let pool = recording::pool(&seen, state.map(Whole::of).unwrap_or_default());
@@ -173,9 +174,10 @@ fn writer_drops(gaps: &[&Gap], state: Option<&State>, evidence: &mut Vec<String>
 
 #[cfg(test)]
 mod tests {
+    use recording::{Account, Progress, QueueAccount};
     use units::Timestamp;
 
-    use super::super::{Interface, diagnose};
+    use super::super::diagnose;
     use super::*;
 
     fn gap(cause: GapCause, packets: Option<u64>) -> Gap {
@@ -190,17 +192,18 @@ mod tests {
             gap(GapCause::WriterDrops, Some(8)),
             gap(GapCause::KernelDrops, None),
         ];
-        let loss = |is_kernel, pool_free| Loss {
-            is_kernel,
-            packets: Some(1),
+        let loss = |cause, pool_free| Loss {
+            interface: "eth0".to_owned(),
+            queue: 0,
+            gap: gap(cause, Some(1)),
             pool_free,
             unfinished_slots: 3,
-            queue: 0,
-            times: (Timestamp(0), Timestamp(0)),
-            stored_bytes: None,
+            stored_bytes_before: 0,
+            stored_bytes_behind: 0,
         };
-        let losses = vec![loss(false, 0), loss(true, 90)];
-        let state = State { losses, pool_columns: 128, ..State::default() };
+        let losses = vec![loss(GapCause::WriterDrops, 0), loss(GapCause::KernelDrops, 90)];
+        let now = Progress { pool_columns: 128, ..Progress::default() };
+        let state = State { losses, now, ..State::default() };
         let found = diagnose(&Recording { gaps, state: Some(state), ..Recording::default() });
         let kinds: Vec<&str> = found.findings.iter().map(|finding| finding.kind).collect();
         assert_eq!(kinds, ["recorder.writer_drops", "recorder.kernel_drops"]);
@@ -213,12 +216,14 @@ mod tests {
 
     #[test]
     fn one_queue_with_all_of_the_load_is_told() {
-        let interface = Interface {
+        let queue = |kernel_drops| QueueAccount { kernel_drops, ..QueueAccount::default() };
+        let interface = Account {
             name: "eth0".to_owned(),
-            queues: vec![(1000, 99), (10, 1)],
-            interface_drops: None,
+            queues: vec![queue(99), queue(1)],
+            ..Account::default()
         };
-        let state = State { interfaces: vec![interface], ..State::default() };
+        let now = Progress { interfaces: vec![interface], ..Progress::default() };
+        let state = State { now, ..State::default() };
         let gaps = vec![gap(GapCause::KernelDrops, Some(100))];
         let found = diagnose(&Recording { gaps, state: Some(state), ..Recording::default() });
         assert!(found.findings[0].evidence[1].contains("one of 2 queues has 99 %"), "{found:?}");

@@ -13,7 +13,7 @@ mod watch;
 
 use findings::words::plural;
 use findings::{Diagnosis, Found, Unseen};
-pub use recording::{Headroom, Interface, Loss, Member, SlowWrite, State, parse_recorder};
+pub use recording::{State, parse_recorder};
 pub use seen::{Functions, HotFunction, Recording, Thread};
 pub use watch::watch;
 
@@ -22,7 +22,9 @@ pub fn diagnose(recording: &Recording) -> Diagnosis {
     let mut looked_at = vec![format!("{} of the volume", plural(recording.gaps.len(), "gap"))];
     let mut unseen = Vec::new();
     match &recording.state {
-        Some(state) if state.is_going => looked_at.push("the recorder that runs".to_owned()),
+        Some(state) if state.process.is_some() => {
+            looked_at.push("the recorder that runs".to_owned())
+        }
         Some(_) => looked_at.push("the report of a recording".to_owned()),
         None => unseen.push(Unseen {
             what: "how its disks and queues did".to_owned(),

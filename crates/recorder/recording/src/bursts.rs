@@ -1,10 +1,12 @@
 //! Stretches in which more arrived than the disks wrote, and whether a larger pool bridges them.
 
-use format::directory::Gap;
+use format::directory::{Gap, GapCause};
 use units::Timestamp;
 use units::number::{per_second, sum};
 
-use crate::state::{Loss, State};
+use crate::account::Loss;
+use crate::progress::Progress;
+use crate::state::State;
 
 /// Losses so near to each other are of one burst: a column that comes free ends a gap.
 const NEAR_NS: i64 = 2_000_000_000;
@@ -76,17 +78,17 @@ pub fn bursts(gaps: &[&Gap], losses: &[Loss]) -> Vec<Burst> {
 /// What all queues that lost something stored from their first loss in a burst to their last. Of
 /// many losses the recorder keeps the first ones: their rate stands for the rest.
 fn written(all: &[Loss], burst: &Burst) -> Option<u64> {
-    let is_within = |(from, to): (Timestamp, Timestamp)| from >= burst.from && to <= burst.to;
-    let losses = || all.iter().filter(|loss| !loss.is_kernel && is_within(loss.times));
-    let mut queues: Vec<u64> = losses().map(|loss| loss.queue).collect();
+    let is_within = |gap: &Gap| gap.from >= burst.from && gap.to <= burst.to;
+    let is_of_writer = |gap: &Gap| gap.cause != GapCause::KernelDrops;
+    let losses = || all.iter().filter(|it| is_of_writer(&it.gap) && is_within(&it.gap));
+    let mut queues: Vec<usize> = losses().map(|loss| loss.queue).collect();
     queues.sort_unstable();
     queues.dedup();
-    let of_queue = |queue: u64| {
+    let of_queue = |queue: usize| {
         let of = || losses().filter(move |loss| loss.queue == queue);
-        let stored = || of().filter_map(|loss| loss.stored_bytes);
-        let first = stored().map(|[before, _]| before).min()?;
-        let last = stored().map(|[_, behind]| behind).max()?;
-        let (from, to) = (of().map(|it| it.times.0).min()?, of().map(|it| it.times.1).max()?);
+        let first = of().map(|loss| loss.stored_bytes_before).min()?;
+        let last = of().map(|loss| loss.stored_bytes_behind).max()?;
+        let (from, to) = (of().map(|it| it.gap.from).min()?, of().map(|it| it.gap.to).max()?);
         let ns = u64::try_from(to.0.saturating_sub(from.0)).ok().filter(|ns| *ns >= RATE_NS)?;
         Some(per_second(last.saturating_sub(first), ns))
     };
@@ -139,14 +141,15 @@ pub struct Whole {
 impl Whole {
     /// As a recorder says it.
     pub fn of(state: &State) -> Self {
-        let elapsed_ns = u64::try_from(state.elapsed_ns).unwrap_or(0);
-        let sent = u128::from(state.member_bytes) * u128::from(state.offered);
-        let offered = sent.checked_div(u128::from(state.stored)).filter(|_| elapsed_ns > 0);
+        let Progress { elapsed_ns, member_bytes, total, disks, .. } = &state.now;
+        let elapsed_ns = u64::try_from(*elapsed_ns).unwrap_or(0);
+        let sent = u128::from(*member_bytes) * u128::from(total.offered);
+        let offered = sent.checked_div(u128::from(total.stored)).filter(|_| elapsed_ns > 0);
         let offered = offered.map(|bytes| u64::try_from(bytes).unwrap_or(u64::MAX));
         Self {
             elapsed_ns,
             offered_bytes_per_s: offered.map(|bytes| per_second(bytes, elapsed_ns)),
-            guaranteed_bytes_per_s: state.headroom.map(|headroom| headroom.guaranteed),
+            guaranteed_bytes_per_s: disks.headroom.as_ref().map(|it| it.guaranteed_bytes_per_s),
         }
     }
 }
@@ -173,8 +176,6 @@ pub fn pool(bursts: &[Burst], whole: Whole) -> Pool {
 
 #[cfg(test)]
 mod tests {
-    use format::directory::GapCause;
-
     use super::*;
 
     const S: i64 = 1_000_000_000;

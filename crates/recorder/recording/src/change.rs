@@ -2,6 +2,9 @@
 
 use core::fmt;
 
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
+
 /// A change of what a member is good for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemberChange {
@@ -11,6 +14,21 @@ pub struct MemberChange {
     pub path: String,
     /// What became of it.
     pub what: Change,
+}
+
+/// With what brings it back, where something does, and all of it in words.
+impl Serialize for MemberChange {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("member", &self.member)?;
+        map.serialize_entry("path", &self.path)?;
+        map.serialize_entry("change", self.what.word())?;
+        if let Some(comeback) = self.what.comeback() {
+            map.serialize_entry("comeback", &comeback)?;
+        }
+        map.serialize_entry("text", &format_args!("{self}"))?;
+        map.end()
+    }
 }
 
 /// What became of a member.
@@ -42,23 +60,14 @@ pub enum Change {
 }
 
 /// What brings a member back that a recording goes on without.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Comeback {
     /// It is looked for, and taken back as soon as it is there and answers.
     ByItself,
     /// It failed although it was there: a disk that fails writes would be taken back and fail again
     /// for ever. It must have been gone meanwhile, or the recording begins anew.
     OnceGone,
-}
-
-impl Comeback {
-    /// One word for programs.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::ByItself => "by_itself",
-            Self::OnceGone => "once_gone",
-        }
-    }
 }
 
 impl fmt::Display for Comeback {

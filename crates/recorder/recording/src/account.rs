@@ -1,13 +1,13 @@
 //! Every packet is in exactly one counter.
 
 use format::directory::Gap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What became of the packets of one interface, or of all. Fields are keys in JSON, in this order.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Account {
     /// Name of the interface; empty for the sum.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// Packets that arrived and passed the filter.
     pub offered: u64,
@@ -38,13 +38,13 @@ pub struct Account {
     /// How often the interface went down.
     pub times_down: u64,
     /// The same by queue; none for the sum.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<QueueAccount>,
 }
 
 /// What one queue has counted of one interface: received is taken, kernel drops, writer drops, and
 /// what is in its kernel ring.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct QueueAccount {
     /// Packets that the kernel gave to this queue, those it then dropped included.
     pub received: u64,
@@ -95,25 +95,27 @@ impl Account {
 }
 
 /// Packets that were lost together, and how the recorder stood when that was noticed.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Loss {
-    /// Why, where, how many, and between which times; as it is stored.
-    pub gap: Gap,
     /// Name of the interface.
     pub interface: String,
     /// Queue of the interface, from 0.
     pub queue: usize,
+    /// Why, how many, and between which times; as it is stored.
+    #[serde(flatten)]
+    pub gap: Gap,
     /// Free columns of the pool.
     pub pool_free: usize,
     /// Slots whose writes had not ended.
     pub unfinished_slots: usize,
-    /// Bytes of packets that the queue had stored before the first of these packets, and behind the
-    /// last.
-    pub stored_bytes: [u64; 2],
+    /// Bytes of packets that the queue had stored before the first of these packets.
+    pub stored_bytes_before: u64,
+    /// The same behind the last of them.
+    pub stored_bytes_behind: u64,
 }
 
 /// What one part does not know, the sum does not know.
-pub(crate) fn both(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+pub fn both(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     a.zip(b).map(|(a, b)| a + b)
 }
 
