@@ -376,6 +376,29 @@ mod tests {
     }
 
     #[test]
+    fn json_has_its_names_and_their_order() {
+        let asked = Trial {
+            ask: Ask::Packets(7),
+            sent: Sent::default(),
+            notes: vec!["a note".to_owned()],
+            is_stopped: true,
+            ..trial()
+        };
+        let limit = Some(Limit::Recorder { lossless: 1, lossy: 2 });
+        let found = Found { limit, trials: vec![trial(), asked] };
+        assert_eq!(limit_json(&found), include_str!("prove_frozen.json"));
+        let limit = Some(Limit::Nothing { lossy: 2 });
+        let nothing = "{\n  \"verdict\": \"lost\",\n  \"limited_by\": \"recorder\",\n  \
+            \"lossless_packets_per_s\": null,\n  \"lossy_packets_per_s\": 2,\n  \
+            \"trials\": []\n}\n";
+        assert_eq!(limit_json(&Found { limit, trials: Vec::new() }), nothing);
+        let stopped = "{\n  \"verdict\": \"cannot judge\",\n  \"limited_by\": null,\n  \
+            \"lossless_packets_per_s\": null,\n  \"lossy_packets_per_s\": null,\n  \
+            \"trials\": []\n}\n";
+        assert_eq!(limit_json(&Found::default()), stopped);
+    }
+
+    #[test]
     fn a_search_says_who_is_the_limit() {
         let found = |limit| Found { limit, trials: vec![trial()] };
         let sender = found(Some(Limit::Sender { lossless: 125_000 }));

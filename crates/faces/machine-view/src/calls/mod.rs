@@ -216,3 +216,6 @@ fn by_target(watch: &CallWatch) -> Vec<(&UseKey, String, &Use)> {
     sorted.sort_by_key(|(_, _, seen)| Reverse(seen.total_ns));
     sorted
 }
+
+#[cfg(test)]
+mod tests;

@@ -185,14 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn json_has_everything() {
-        let json: serde_json::Value = serde_json::from_str(&diagnosis_json(&report())).unwrap();
-        assert_eq!(json["findings"][0]["kind"], "tcp.syn_cookies");
-        assert_eq!(json["findings"][0]["severity"], "problem");
-        assert_eq!(
-            json["findings"][0]["remedies"][1]["now"][0],
-            "sysctl -w net.ipv4.tcp_timestamps=1"
-        );
-        assert_eq!(json["unseen"][0]["needs"], "root");
+    fn json_has_its_names_and_their_order() {
+        assert_eq!(diagnosis_json(&report()), include_str!("frozen.json"));
     }
 }

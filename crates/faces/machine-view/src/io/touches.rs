@@ -90,6 +90,7 @@ pub fn touches(all: &Touches, width: Option<usize>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt as _;
     use std::path::PathBuf;
 
     use super::*;
@@ -107,10 +108,13 @@ mod tests {
             touch(&one, at),
             "00:00:01.500  cat (process 77)  open read  /data/\\u{1b}[2Jx\n"
         );
-        let json: serde_json::Value = serde_json::from_str(&touch_json(&one, at)).unwrap();
+        let path = PathBuf::from(std::ffi::OsStr::from_bytes(b"/data/\x1bx\xff"));
+        let json = touch_json(&Touch { kinds: TouchKind::ALL.to_vec(), path, ..one }, at);
         assert_eq!(
-            (&json["kinds"][1], &json["time_ns"]),
-            (&"read".into(), &1_500_000_000_i64.into())
+            json,
+            "{\"time_ns\":1500000000,\"process\":77,\"name\":\"cat\",\"kinds\":[\"open\",\"read\",\
+             \"write\",\"close\",\"attributes\",\"create\",\"remove\",\"move\"],\
+             \"path\":\"/data/\\u001bx\\ufffd\"}\n"
         );
     }
 

@@ -20,7 +20,7 @@ pub use held::{GroupSeen, Groups, Wait};
 pub use host::DeviceNumber;
 pub use live::{Live, Target};
 pub use observe::cgroups::{DiskLimit, GroupLook, Limited, Unit};
-pub use observe::io::{DiskCounters, Touch, TouchKind};
+pub use observe::io::{DiskCounters, ProcessCounters, Touch, TouchKind};
 pub use observe::tracepoints::{Operation, Sync};
 pub use requests::Request;
 pub use tally::{
