@@ -27,7 +27,7 @@ mod watch;
 
 pub use live::{Live, Whom};
 pub use machine::Machine;
-pub use reason::Reason;
+pub use reason::{Reason, serialize_reasons};
 pub use seen::{
     CallSeen, CallWatch, LockSeen, Lookups, NameServer, ProcessSeen, Quota, SlowCall, Taker,
     ThreadSeen, Tracing, Use, UseKey, Woken,

@@ -37,6 +37,7 @@ fn watch() -> CallWatch {
         begun_ns: 100,
         ended_ns: 9_100,
         calls: 3,
+        ran_ns: 7_800,
         reasons: reasons.into(),
         takers: vec![Taker { thread: 99, name: "hog".to_owned(), ns: 400 }],
     };

@@ -97,8 +97,9 @@ fn block(head: &str, text: &str, width: usize) -> String {
     heads.zip(lines).map(|(head, line)| head + &line + "\n").collect()
 }
 
+/// A report with what follows from it.
 #[derive(Serialize)]
-pub(crate) struct DiagnosisJson<'a> {
+pub(crate) struct Explained<'a> {
     version: u32,
     #[serde(flatten)]
     report: &'a Diagnosis,
@@ -116,10 +117,10 @@ struct Consequence {
 
 /// The same as JSON.
 pub fn diagnosis_json(report: &Diagnosis) -> String {
-    json_pretty(&DiagnosisJson::of(report))
+    json_pretty(&Explained::of(report))
 }
 
-impl<'a> DiagnosisJson<'a> {
+impl<'a> Explained<'a> {
     pub(crate) fn of(report: &'a Diagnosis) -> Self {
         let follows = |finding| {
             let follows_from = report.explanation(finding)?;

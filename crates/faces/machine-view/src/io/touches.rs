@@ -27,26 +27,17 @@ fn kinds(touch: &Touch) -> String {
     touch.kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(" ")
 }
 
+/// A touch, and when it was.
 #[derive(Serialize)]
-struct TouchJson<'a> {
+struct Timed<'a> {
     time_ns: i64,
-    process: u32,
-    name: &'a str,
-    kinds: Vec<&'a str>,
-    path: &'a str,
+    #[serde(flatten)]
+    touch: &'a Touch,
 }
 
 /// One object in a line.
 pub fn touch_json(touch: &Touch, at: Timestamp) -> String {
-    let path = touch.path.to_string_lossy();
-    let json = TouchJson {
-        time_ns: at.0,
-        process: touch.process,
-        name: &touch.name,
-        kinds: touch.kinds.iter().map(|kind| kind.name()).collect(),
-        path: &path,
-    };
-    json_line(&json)
+    json_line(&Timed { time_ns: at.0, touch })
 }
 
 /// Files with those who touched them, the most often touched first.

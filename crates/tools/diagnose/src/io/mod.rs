@@ -9,6 +9,7 @@ mod findings;
 mod held;
 mod live;
 mod requests;
+mod serialize;
 mod shares;
 mod syncs;
 mod tally;
