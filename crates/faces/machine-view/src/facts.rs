@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use diagnose::machine::{Difference, FACTS_VERSION};
+use diagnose::machine::{Difference, FACTS_VERSION, SavedFacts};
 use page::safe::{json_pretty, printable};
 use page::text::plural;
 use serde::Serialize;
@@ -10,15 +10,9 @@ use serde::Serialize;
 /// Where there is no terminal to fit.
 const WIDTH: usize = 100;
 
-#[derive(Serialize)]
-struct FactsJson<'a> {
-    version: u32,
-    facts: &'a BTreeMap<String, String>,
-}
-
 /// Facts as a file that [`diagnose::machine::parse_facts`] reads.
 pub fn facts_json(facts: &BTreeMap<String, String>) -> String {
-    json_pretty(&FactsJson { version: FACTS_VERSION, facts })
+    json_pretty(&SavedFacts::of(facts))
 }
 
 /// What differs, in words: one line a fact, the reason behind the first of each kind.
@@ -62,15 +56,16 @@ fn format_line(head: &str, line: &str, width: usize) -> String {
     kept + "~\n"
 }
 
+/// The differences, and the version of the facts.
 #[derive(Serialize)]
-struct DifferencesJson<'a> {
+struct Compared<'a> {
     version: u32,
     differences: &'a [Difference],
 }
 
 /// The same as JSON.
 pub fn differences_json(found: &[Difference]) -> String {
-    json_pretty(&DifferencesJson { version: FACTS_VERSION, differences: found })
+    json_pretty(&Compared { version: FACTS_VERSION, differences: found })
 }
 
 #[cfg(test)]
