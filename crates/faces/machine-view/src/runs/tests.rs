@@ -114,7 +114,7 @@ fn small() -> Series {
         cut: 1.5e9,
         factors: vec![separation("number", Level::Below(1.5), Level::From(1.5))],
         signs: vec![separation("word", Level::Is("a".to_owned()), Level::Is("b".to_owned()))],
-        parts: vec![Part { name: "the kernel", lower_ns: 1e9, upper_ns: 2e9 }],
+        parts: vec![Part { name: "the kernel", lower: 1e9, upper: 2e9 }],
     };
     small.judged = Some(Judged {
         median: 1e9,
@@ -138,16 +138,21 @@ fn small() -> Series {
 fn json_has_its_names_and_their_order() {
     let mut machine = series("b", 1e-6);
     (machine.runs, machine.judged) = (Vec::new(), None);
-    machine.subject = Subject {
-        name: "b".to_owned(),
-        unit: Unit::BytesPerSecond,
-        parameters: Vec::new(),
-    };
+    machine.subject =
+        Subject { name: "b".to_owned(), unit: Unit::BytesPerSecond, parameters: Vec::new() };
     let found = Contest { is_interrupted: true, ..contest(vec![small(), machine]) };
     let against = |verdict, unit| Held {
         name: "a",
         unit,
-        against: Against { before: 1e9, now: 2e9, ratio: 2.0, low: 1.5, high: 2.5, p: 0.5, verdict },
+        against: Against {
+            before: 1e9,
+            now: 2e9,
+            ratio: 2.0,
+            low: 1.5,
+            high: 2.5,
+            p: 0.5,
+            verdict,
+        },
     };
     let held = [
         against(Verdict::Better, Unit::Nanoseconds),
