@@ -106,8 +106,9 @@ mod tests {
             )
         );
         assert_eq!(differences(&[], None), "no fact differs\n");
-        let text = "{\n  \"version\": 1,\n  \"differences\": [\n    {\n      \"name\": \"a\",\n      \
-            \"theirs\": null,\n      \"ours\": \"1\",\n      \"why\": \"costs\"\n    }\n  ]\n}\n";
+        let text = "{\n  \"version\": 1,\n  \"differences\": [\n    {\n      \"name\": \"a\",\n\
+            \x20     \"theirs\": null,\n      \"ours\": \"1\",\n      \"why\": \"costs\"\n    }\n\
+            \x20 ]\n}\n";
         assert_eq!(differences_json(&found[..1]), text);
     }
 }

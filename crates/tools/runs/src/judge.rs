@@ -1,5 +1,5 @@
-//! What the runs of a subject say: how long they take, how much they differ, and why. Fields are keys
-//! in JSON, in this order; the names of the first are hyperfine's.
+//! What the runs of a subject say: how long they take, how much they differ, and why. Fields are
+//! keys in JSON, in this order; the names of the first are hyperfine's.
 
 use serde::{Serialize, Serializer};
 use statistics::{

@@ -1,4 +1,5 @@
-//! One run: what is run, how, and what was recorded with it. Fields are keys in JSON, in this order.
+//! One run: what is run, how, and what was recorded with it. Fields are keys in JSON, in this
+//! order.
 
 use core::time::Duration;
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! Requests added up: by disk, by process, by file, over time and place. Fields are keys in JSON, in
-//! this order.
+//! Requests added up: by disk, by process, by file, over time and place. Fields are keys in JSON,
+//! in this order.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
