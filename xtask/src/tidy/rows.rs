@@ -114,7 +114,7 @@ const OWNED: [(&str, &[usize]); 15] = [
     ("io-uring", &BOUNDARY),
     ("libloading", &BOUNDARY),
     ("signal-hook", &BOUNDARY),
-    ("serde", &[0, 2, 4, 5, 6, 7, 8, 9, 10]),
+    ("serde", &[0, 1, 2, 4, 5, 6, 7, 8, 9, 10]),
     ("serde_json", &[6, 7, 8, 9, 10, TOOLS]),
     ("datafusion", &[9]),
     ("tokio", &[8, 9, 10]),

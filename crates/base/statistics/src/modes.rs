@@ -1,5 +1,6 @@
 //! Whether a sample has two modes, and where they part.
 
+use serde::Serialize;
 use units::number::{floor, real_usize};
 
 use crate::dip::dip;
@@ -26,7 +27,7 @@ pub enum Rule {
 }
 
 /// One of two modes.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Mode {
     /// Number of values in the mode.
     pub count: usize,

@@ -1,5 +1,6 @@
 //! What one thing is of another, measured in turn.
 
+use serde::Serialize;
 use units::number::{floor, real_usize};
 
 use crate::sample::Sample;
@@ -8,7 +9,7 @@ use crate::sample::Sample;
 const CONFIDENCE: f64 = 0.95;
 
 /// A ratio of two things that were measured side by side.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Effect {
     /// The second over the first.
     pub ratio: f64,

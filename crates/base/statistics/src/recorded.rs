@@ -2,13 +2,15 @@
 
 use core::fmt;
 
+use serde::{Serialize, Serializer};
 use units::Random;
 use units::number::real_usize;
 
 use crate::factor::{Explanation, Factor, Levels, explain};
 
 /// A number, or a word.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(untagged)]
 pub enum Cell {
     /// It is cut where that separates best.
     Number(f64),
@@ -34,13 +36,14 @@ pub struct Column {
 }
 
 /// A column that separates two modes.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Separation {
     /// What it is called.
     pub name: String,
     /// How much of the modes it says, 1 for all: [`Explanation::share`].
     pub share: f64,
     /// The chance that one of the columns says as much by accident.
+    #[serde(rename = "chance")]
     pub p: f64,
     /// What the lower mode goes with.
     pub lower: Level,
@@ -66,6 +69,13 @@ impl fmt::Display for Level {
             Self::From(cut) => write!(f, "from {cut}"),
             Self::Is(word) => f.write_str(word),
         }
+    }
+}
+
+/// In words.
+impl Serialize for Level {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
     }
 }
 

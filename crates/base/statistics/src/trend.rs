@@ -1,5 +1,6 @@
 //! Slow drift.
 
+use serde::Serialize;
 use units::number::real_usize;
 
 use crate::change::CHANGE_LEAST;
@@ -55,11 +56,12 @@ pub fn trend(points: &[(f64, f64)]) -> Option<Trend> {
 }
 
 /// A series that rises or falls bit by bit.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Drift {
     /// From the first value to the last, as a share of the median.
     pub share: f64,
     /// The chance of as much without a drift.
+    #[serde(rename = "chance")]
     pub p: f64,
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use diagnose::machine::{Difference, FACTS_VERSION};
+use diagnose::machine::{Difference, FACTS_VERSION, SavedFacts};
 use page::safe::{json_pretty, printable};
 use page::text::plural;
 use serde::Serialize;
@@ -10,15 +10,9 @@ use serde::Serialize;
 /// Where there is no terminal to fit.
 const WIDTH: usize = 100;
 
-#[derive(Serialize)]
-struct FactsJson<'a> {
-    version: u32,
-    facts: &'a BTreeMap<String, String>,
-}
-
 /// Facts as a file that [`diagnose::machine::parse_facts`] reads.
 pub fn facts_json(facts: &BTreeMap<String, String>) -> String {
-    json_pretty(&FactsJson { version: FACTS_VERSION, facts })
+    json_pretty(&SavedFacts::of(facts))
 }
 
 /// What differs, in words: one line a fact, the reason behind the first of each kind.
@@ -62,15 +56,16 @@ fn format_line(head: &str, line: &str, width: usize) -> String {
     kept + "~\n"
 }
 
+/// The differences, and the version of the facts.
 #[derive(Serialize)]
-struct DifferencesJson<'a> {
+struct Compared<'a> {
     version: u32,
     differences: &'a [Difference],
 }
 
 /// The same as JSON.
 pub fn differences_json(found: &[Difference]) -> String {
-    json_pretty(&DifferencesJson { version: FACTS_VERSION, differences: found })
+    json_pretty(&Compared { version: FACTS_VERSION, differences: found })
 }
 
 #[cfg(test)]
@@ -91,7 +86,9 @@ mod tests {
     #[test]
     fn facts_come_back_as_they_were_saved() {
         let facts = BTreeMap::from([("a.b".to_owned(), "1 [2]".to_owned())]);
-        assert_eq!(parse_facts(&facts_json(&facts)).unwrap(), facts);
+        let text = "{\n  \"version\": 1,\n  \"facts\": {\n    \"a.b\": \"1 [2]\"\n  }\n}\n";
+        assert_eq!(facts_json(&facts), text);
+        assert_eq!(parse_facts(text).unwrap(), facts);
         assert!(matches!(parse_facts("{}"), Err(FactsError::Other(_))));
         let later = r#"{"version": 2, "machine": {}}"#;
         assert!(matches!(parse_facts(later), Err(FactsError::Version(2))));
@@ -109,8 +106,9 @@ mod tests {
             )
         );
         assert_eq!(differences(&[], None), "no fact differs\n");
-        let json: serde_json::Value = serde_json::from_str(&differences_json(&found)).unwrap();
-        assert_eq!(json["differences"][0]["ours"], "1");
-        assert!(json["differences"][0]["theirs"].is_null());
+        let text = "{\n  \"version\": 1,\n  \"differences\": [\n    {\n      \"name\": \"a\",\n\
+            \x20     \"theirs\": null,\n      \"ours\": \"1\",\n      \"why\": \"costs\"\n    }\n\
+            \x20 ]\n}\n";
+        assert_eq!(differences_json(&found[..1]), text);
     }
 }

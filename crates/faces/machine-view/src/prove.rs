@@ -112,8 +112,8 @@ fn recorder(trial: &Trial) -> String {
         "recorder: {} of CPU time, {} s/GB, {} s/million packets; longest write {}; \
          pool: {} of {} columns used at most{freezes}{unindexed}",
         took(recorder.cpu),
-        seconds(trial.cpu_ns_per_gigabyte()),
-        seconds(trial.cpu_ns_per_million()),
+        seconds(recorder.cpu_ns_per_gigabyte),
+        seconds(recorder.cpu_ns_per_million_packets),
         nanos(recorder.write_latency_ns_max),
         recorder.pool_columns_used_max,
         recorder.pool_columns,
@@ -177,120 +177,33 @@ fn bits_at(found: &Found, packets_per_second: u64) -> String {
     bits(u64::try_from(per_second).unwrap_or(u64::MAX))
 }
 
+/// A run with its verdict.
 #[derive(Serialize)]
-struct Proved {
-    verdict: &'static str,
-    offered: u64,
-    stored: u64,
-    altered: u64,
-    interface_drops: u64,
-    kernel_drops: u64,
-    writer_drops: u64,
-    unexplained: u64,
-    duplicated: u64,
-    reordered: u64,
-    strangers: u64,
-    asked_packets_per_s: Option<u64>,
-    asked_bits_per_s: Option<u64>,
-    frame_bytes: u64,
-    elapsed_ns: i64,
-    packets_per_s: Option<u64>,
-    bits_per_s: Option<u64>,
-    recorder: RecorderJson,
-    findings: Vec<String>,
-    notes: Vec<String>,
-    stopped: bool,
+struct Judged<'a> {
+    verdict: Verdict,
+    #[serde(flatten)]
+    trial: &'a Trial,
 }
 
-#[derive(Serialize)]
-struct RecorderJson {
-    stored: u64,
-    kernel_drops: u64,
-    writer_drops: u64,
-    ring_freezes: Option<u64>,
-    unindexed: u64,
-    cpu_ns: u64,
-    cpu_ns_per_gigabyte: Option<u64>,
-    cpu_ns_per_million_packets: Option<u64>,
-    write_latency_ns_max: u64,
-    pool_columns: u64,
-    pool_columns_used_max: u64,
-}
-
-impl RecorderJson {
-    fn new(trial: &Trial) -> Self {
-        let recorder = &trial.recorder;
-        Self {
-            stored: recorder.stored,
-            kernel_drops: recorder.kernel_drops,
-            writer_drops: recorder.writer_drops,
-            ring_freezes: recorder.ring_freezes,
-            unindexed: recorder.unindexed,
-            cpu_ns: u64::try_from(recorder.cpu.as_nanos()).unwrap_or(u64::MAX),
-            cpu_ns_per_gigabyte: trial.cpu_ns_per_gigabyte(),
-            cpu_ns_per_million_packets: trial.cpu_ns_per_million(),
-            write_latency_ns_max: recorder.write_latency_ns_max,
-            pool_columns: recorder.pool_columns,
-            pool_columns_used_max: recorder.pool_columns_used_max,
-        }
-    }
-}
-
-impl Proved {
-    fn new(trial: &Trial) -> Self {
-        let Trial { account, sent, .. } = trial;
-        Self {
-            verdict: word(trial.verdict()),
-            offered: account.offered,
-            stored: account.stored,
-            altered: account.altered,
-            interface_drops: account.interface_drops,
-            kernel_drops: account.kernel_drops,
-            writer_drops: account.writer_drops,
-            unexplained: account.unexplained,
-            duplicated: account.duplicated,
-            reordered: account.reordered,
-            strangers: account.strangers,
-            asked_packets_per_s: match trial.ask {
-                Ask::Packets(per_second) => Some(per_second),
-                Ask::Bits(_) | Ask::Top => None,
-            },
-            asked_bits_per_s: match trial.ask {
-                Ask::Bits(per_second) => Some(per_second),
-                Ask::Packets(_) | Ask::Top => None,
-            },
-            frame_bytes: sent.bytes,
-            elapsed_ns: sent.elapsed_ns,
-            packets_per_s: sent.packets_per_second(),
-            bits_per_s: sent.bits_per_second(),
-            recorder: RecorderJson::new(trial),
-            findings: trial.findings.iter().map(ToString::to_string).collect(),
-            notes: trial.notes.clone(),
-            stopped: trial.is_stopped,
-        }
-    }
-}
-
-fn word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Lossless => "lossless",
-        Verdict::Lost => "lost",
-        Verdict::CannotJudge => "cannot judge",
+impl<'a> Judged<'a> {
+    fn of(trial: &'a Trial) -> Self {
+        Self { verdict: trial.verdict(), trial }
     }
 }
 
 /// A run, as JSON.
 pub fn proved_json(trial: &Trial) -> String {
-    json_pretty(&Proved::new(trial))
+    json_pretty(&Judged::of(trial))
 }
 
+/// Where a search ended, and its runs.
 #[derive(Serialize)]
-struct FoundJson {
-    verdict: &'static str,
+struct Ended<'a> {
+    verdict: Verdict,
     limited_by: Option<&'static str>,
     lossless_packets_per_s: Option<u64>,
     lossy_packets_per_s: Option<u64>,
-    trials: Vec<Proved>,
+    trials: Vec<Judged<'a>>,
 }
 
 /// A search, as JSON.
@@ -303,12 +216,12 @@ pub fn limit_json(found: &Found) -> String {
         Some(Limit::Sender { lossless }) => (Some("sender"), Some(lossless), None),
         Some(Limit::Nothing { lossy }) => (Some("recorder"), None, Some(lossy)),
     };
-    json_pretty(&FoundJson {
-        verdict: word(found.verdict()),
+    json_pretty(&Ended {
+        verdict: found.verdict(),
         limited_by,
         lossless_packets_per_s: lossless,
         lossy_packets_per_s: lossy,
-        trials: found.trials.iter().map(Proved::new).collect(),
+        trials: found.trials.iter().map(Judged::of).collect(),
     })
 }
 
@@ -327,6 +240,7 @@ mod tests {
             strangers: 1,
             ..Account::default()
         };
+        let sent = Sent { packets: 2000, bytes: 2_000_000, elapsed_ns: 16_000_000 };
         let recorder = Recorder {
             stored: 1992,
             cpu: Duration::from_millis(4),
@@ -338,10 +252,10 @@ mod tests {
         };
         Trial {
             ask: Ask::Bits(1_000_000_000),
-            sent: Sent { packets: 2000, bytes: 2_000_000, elapsed_ns: 16_000_000 },
+            sent,
             account,
             read: 1992,
-            recorder,
+            recorder: recorder.offered(&sent),
             findings: vec![Finding::Lost(5..14)],
             notes: Vec::new(),
             is_stopped: false,
@@ -373,6 +287,31 @@ mod tests {
         assert_eq!(json["verdict"], "lost");
         assert_eq!(json["asked_bits_per_s"], 1_000_000_000);
         assert_eq!(json["recorder"]["pool_columns_used_max"], 3);
+    }
+
+    #[test]
+    fn json_has_its_names_and_their_order() {
+        let none = Sent::default();
+        let asked = Trial {
+            ask: Ask::Packets(7),
+            sent: none,
+            recorder: trial().recorder.offered(&none),
+            notes: vec!["a note".to_owned()],
+            is_stopped: true,
+            ..trial()
+        };
+        let limit = Some(Limit::Recorder { lossless: 1, lossy: 2 });
+        let found = Found { limit, trials: vec![trial(), asked] };
+        assert_eq!(limit_json(&found), include_str!("prove_frozen.json"));
+        let limit = Some(Limit::Nothing { lossy: 2 });
+        let nothing = "{\n  \"verdict\": \"lost\",\n  \"limited_by\": \"recorder\",\n  \
+            \"lossless_packets_per_s\": null,\n  \"lossy_packets_per_s\": 2,\n  \
+            \"trials\": []\n}\n";
+        assert_eq!(limit_json(&Found { limit, trials: Vec::new() }), nothing);
+        let stopped = "{\n  \"verdict\": \"cannot judge\",\n  \"limited_by\": null,\n  \
+            \"lossless_packets_per_s\": null,\n  \"lossy_packets_per_s\": null,\n  \
+            \"trials\": []\n}\n";
+        assert_eq!(limit_json(&Found::default()), stopped);
     }
 
     #[test]

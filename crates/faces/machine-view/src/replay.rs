@@ -166,5 +166,13 @@ mod tests {
         assert!(replayed(&clean).starts_with("all packets were sent\n"));
         let unknown = Report { interface_drops: None, ..clean };
         assert!(replayed(&unknown).starts_with("all packets were sent (drops of the interface"));
+        let told = Report {
+            broken_off: vec!["broken".to_owned()],
+            notes: vec!["a note".to_owned()],
+            unchanged: 4,
+            refusals: 5,
+            ..unknown
+        };
+        assert_eq!(replayed_json(&told), include_str!("replay_frozen.json"));
     }
 }

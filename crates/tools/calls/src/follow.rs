@@ -388,6 +388,9 @@ impl<'m> Follower<'m> {
         for seen in self.ledger.seen.processes.values_mut().filter(|seen| seen.ended_ns == 0) {
             seen.ended_ns = length_ns;
         }
+        for seen in self.ledger.seen.threads.values_mut() {
+            seen.ran_ns = seen.life_ns().saturating_sub(seen.reasons.values().sum());
+        }
         self.name_takers();
         let mut watch = self.ledger.finish();
         watch.ns = length_ns;

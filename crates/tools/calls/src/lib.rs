@@ -27,13 +27,12 @@ mod watch;
 
 pub use live::{Live, Whom};
 pub use machine::Machine;
-pub use reason::Reason;
+pub use reason::{Reason, serialize_reasons};
 pub use seen::{
     CallSeen, CallWatch, LockSeen, Lookups, NameServer, ProcessSeen, Quota, SlowCall, Taker,
     ThreadSeen, Tracing, Use, UseKey, Woken,
 };
 pub use shape::{Shape, Work, shape_of};
 pub use target::{Ends, Target};
-pub use text::error_label;
 pub use uses::UsesOf;
 pub use watch::watch;

@@ -1,5 +1,9 @@
 //! Why a thread has no processor.
 
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
+
 /// What a thread waits for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Reason {
@@ -94,4 +98,22 @@ impl Reason {
                 | Self::Stopped
         )
     }
+}
+
+/// Times by their reasons, for serde: a list, with what each reason means.
+pub fn serialize_reasons<S: Serializer>(
+    times: &BTreeMap<Reason, u64>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Time {
+        reason: &'static str,
+        ns: u64,
+        is_by_design: bool,
+    }
+    to.collect_seq(times.iter().map(|(reason, ns)| Time {
+        reason: reason.name(),
+        ns: *ns,
+        is_by_design: reason.is_by_design(),
+    }))
 }

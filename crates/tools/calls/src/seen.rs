@@ -1,13 +1,15 @@
-//! What a watch of system calls has seen.
+//! What a watch of system calls has seen. Fields are keys in JSON, in this order.
 
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use serde::{Serialize, Serializer};
 use units::Histogram;
 
-use crate::reason::Reason;
+use crate::names::error_label;
+use crate::reason::{Reason, serialize_reasons};
 use crate::target::Target;
 
 /// How well calls were seen.
@@ -33,11 +35,12 @@ impl Default for Tracing {
 }
 
 /// All calls of one kind.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct CallSeen {
     /// How many returned.
     pub count: u64,
     /// Those that failed, by the number of the error.
+    #[serde(serialize_with = "serialize_errors")]
     pub errors: BTreeMap<i32, u64>,
     /// Time in them.
     pub total_ns: u64,
@@ -46,7 +49,42 @@ pub struct CallSeen {
     /// Bytes that were read or written.
     pub bytes: u64,
     /// How long they took.
+    #[serde(flatten, serialize_with = "serialize_times")]
     pub times: Histogram,
+}
+
+fn serialize_errors<S: Serializer>(errors: &BTreeMap<i32, u64>, to: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Failed {
+        error: String,
+        count: u64,
+    }
+    let failed =
+        |(number, count): (&i32, &u64)| Failed { error: error_label(*number), count: *count };
+    to.collect_seq(errors.iter().map(failed))
+}
+
+fn serialize_times<S: Serializer>(times: &Histogram, to: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Bucket {
+        from_ns: u64,
+        count: u64,
+    }
+    #[derive(Serialize)]
+    struct Times {
+        p50_ns: u64,
+        p99_ns: u64,
+        max_ns: u64,
+        buckets: Vec<Bucket>,
+    }
+    let bucket = |(from_ns, count)| Bucket { from_ns, count };
+    let times = Times {
+        p50_ns: times.quantile_ns(500),
+        p99_ns: times.quantile_ns(990),
+        max_ns: times.max_ns(),
+        buckets: times.doublings().into_iter().map(bucket).collect(),
+    };
+    times.serialize(to)
 }
 
 impl CallSeen {
@@ -68,29 +106,35 @@ pub struct UseKey {
 }
 
 /// Calls of one process and kind, for one file or socket.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Use {
     /// How many returned or are under way.
     pub count: u64,
     /// Time in them.
     pub total_ns: u64,
     /// Of that with a processor.
+    #[serde(skip)]
     pub ran_ns: u64,
     /// Without one, waiting for anything else.
     pub waited_ns: u64,
     /// Of that for files.
+    #[serde(skip)]
     pub file_ns: u64,
     /// Waiting between a message that was sent and its answer.
+    #[serde(skip)]
     pub answer_ns: u64,
     /// Bytes that were read or written.
     pub bytes: u64,
     /// Those that read or wrote something, but no more than 512 bytes.
+    #[serde(skip)]
     pub small: u64,
     /// Who ended the waits: a few of them.
     pub woken_by: Vec<Woken>,
     /// Threads that made them, some of them.
+    #[serde(skip)]
     pub threads: BTreeSet<u32>,
     /// Where in the kernel a call that is under way at the end waits, where that is known.
+    #[serde(skip)]
     pub stands_in: Option<String>,
 }
 
@@ -98,7 +142,7 @@ pub struct Use {
 pub(crate) const THREADS_OF_USE: usize = 64;
 
 /// Who ended waits.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Woken {
     /// Process id.
     pub process: u32,
@@ -191,13 +235,15 @@ pub struct NameServer {
 }
 
 /// A process that was seen.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct ProcessSeen {
     /// The name that it had last.
     pub name: String,
     /// Where it begins in the watch, from the beginning of the watch.
+    #[serde(rename = "begin_ns")]
     pub begun_ns: u64,
     /// The same of its end.
+    #[serde(rename = "end_ns")]
     pub ended_ns: u64,
 }
 
@@ -209,21 +255,27 @@ impl ProcessSeen {
 }
 
 /// A thread that was seen.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct ThreadSeen {
     /// Its process.
     pub process: u32,
     /// The name that it had last.
     pub name: String,
-    /// From the beginning of the watch.
-    pub begun_ns: u64,
-    /// The same.
-    pub ended_ns: u64,
     /// Calls that returned.
     pub calls: u64,
+    /// From the beginning of the watch.
+    #[serde(rename = "begin_ns")]
+    pub begun_ns: u64,
+    /// The same.
+    #[serde(rename = "end_ns")]
+    pub ended_ns: u64,
+    /// How long it had a processor; known at the end of the watch.
+    pub ran_ns: u64,
     /// Time without a processor.
+    #[serde(rename = "off_processor", serialize_with = "serialize_reasons")]
     pub reasons: BTreeMap<Reason, u64>,
     /// Who had the processor instead: a few of them.
+    #[serde(rename = "processor_taken_by")]
     pub takers: Vec<Taker>,
 }
 
@@ -232,15 +284,10 @@ impl ThreadSeen {
     pub fn life_ns(&self) -> u64 {
         self.ended_ns.saturating_sub(self.begun_ns)
     }
-
-    /// How long it had a processor.
-    pub fn ran_ns(&self) -> u64 {
-        self.life_ns().saturating_sub(self.reasons.values().sum())
-    }
 }
 
 /// Who had a processor that another one wanted.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Taker {
     /// Thread id.
     pub thread: u32,
@@ -251,25 +298,28 @@ pub struct Taker {
 }
 
 /// A call that took long.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct SlowCall {
-    /// How long.
-    pub ns: u64,
-    /// When it began, ns since 1970.
-    pub at_ns: i64,
-    /// Process id.
-    pub process: u32,
-    /// Name of the process at that time.
-    pub process_name: String,
-    /// Thread id.
-    pub thread: u32,
     /// Name of the call.
     pub call: String,
     /// In words: what its descriptor leads to, path, offset, length.
     pub arguments: String,
     /// In words; `None` while it is under way.
     pub result: Option<String>,
+    /// When it began, ns since 1970.
+    #[serde(rename = "start_ns")]
+    pub at_ns: i64,
+    /// How long.
+    #[serde(rename = "duration_ns")]
+    pub ns: u64,
+    /// Process id.
+    pub process: u32,
+    /// Name of the process at that time.
+    pub process_name: String,
+    /// Thread id.
+    pub thread: u32,
     /// Time without a processor, by reason.
+    #[serde(rename = "off_processor", serialize_with = "serialize_reasons")]
     pub reasons: BTreeMap<Reason, u64>,
     /// Who ended its last wait.
     pub woken_by: Option<String>,
@@ -395,7 +445,7 @@ impl CallWatch {
     /// How long the threads of a process had processors, together.
     pub fn ran_ns(&self, process: u32) -> u64 {
         let of = self.threads.values().filter(|seen| seen.process == process);
-        of.map(ThreadSeen::ran_ns).sum()
+        of.map(|seen| seen.ran_ns).sum()
     }
 
     /// How long a process was there; of an unknown one the whole watch.

@@ -198,7 +198,7 @@ fn a_read_that_waits_for_a_file_is_charged_to_the_file_and_its_queueing_to_who_h
     assert_eq!(of[0].target(&found), Some(&Target::File("/slow/a".into())));
     assert_eq!(of[0].all.woken_by[0].process, 50);
     assert_eq!(found.filesystems[&of[0].target.unwrap()], "fuse.slow");
-    assert_eq!(found.threads[&7].ran_ns(), 50 * MS);
+    assert_eq!(found.threads[&7].ran_ns, 50 * MS);
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn a_thread_that_makes_no_calls_is_followed_where_its_process_is_asked_for() {
     let found = seen(MadeUp { events: events(), whom, ..MadeUp::default() }, 100);
     let reasons = &found.threads[&7].reasons;
     assert_eq!((reasons[&Reason::WakeUp], reasons[&Reason::Processor]), (40 * MS, 25 * MS));
-    assert_eq!((found.threads.len(), found.threads[&7].ran_ns()), (1, 35 * MS));
+    assert_eq!((found.threads.len(), found.threads[&7].ran_ns), (1, 35 * MS));
     // Of all processes those count that make calls.
     assert!(seen(MadeUp { events: events(), ..MadeUp::default() }, 100).threads.is_empty());
 }

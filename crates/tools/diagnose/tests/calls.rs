@@ -21,7 +21,8 @@ const CONNECT: u32 = 42;
 /// Ten seconds of one process with one thread.
 fn watch() -> CallWatch {
     let process = ProcessSeen { name: "server".to_owned(), begun_ns: 0, ended_ns: 10 * SECOND };
-    let thread = ThreadSeen { process: 7, ended_ns: 10 * SECOND, ..ThreadSeen::default() };
+    let (ended_ns, ran_ns) = (10 * SECOND, 10 * SECOND);
+    let thread = ThreadSeen { process: 7, ended_ns, ran_ns, ..ThreadSeen::default() };
     let names = [(FSYNC, "fsync"), (READ, "read"), (WRITE, "write"), (FLOCK, "flock")];
     CallWatch {
         ns: 10 * SECOND,

@@ -1,5 +1,7 @@
 //! Every packet offered is in exactly one place.
 
+use serde::Serialize;
+
 /// What those who pass packets on say that they lost. They may count packets of strangers, too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Drops {
@@ -11,8 +13,9 @@ pub struct Drops {
     pub writer: u64,
 }
 
-/// What became of the packets offered, and what else was found.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// What became of the packets offered, and what else was found. Fields are keys in JSON, in this
+/// order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Account {
     /// Packets that the sending interface took.
     pub offered: u64,

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::ops::Range;
 
+use serde::{Serialize, Serializer};
 use units::number::to_u64;
 use wire::stamped;
 
@@ -34,6 +35,13 @@ pub enum Finding {
         /// The later one.
         behind: u64,
     },
+}
+
+/// In words.
+impl Serialize for Finding {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
 }
 
 impl fmt::Display for Finding {

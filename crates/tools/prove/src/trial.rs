@@ -1,6 +1,9 @@
-//! One run: what was asked for, what happened, and the verdict.
+//! One run: what was asked for, what happened, and the verdict. Fields are keys in JSON, in this
+//! order.
 
 use core::time::Duration;
+
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::account::Account;
 use crate::judge::Finding;
@@ -21,12 +24,31 @@ pub enum Ask {
     Top,
 }
 
+impl Serialize for Ask {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        #[derive(Default, Serialize)]
+        struct Rates {
+            asked_packets_per_s: Option<u64>,
+            asked_bits_per_s: Option<u64>,
+        }
+        let none = Rates::default();
+        let rates = match *self {
+            Self::Packets(rate) => Rates { asked_packets_per_s: Some(rate), ..none },
+            Self::Bits(rate) => Rates { asked_bits_per_s: Some(rate), ..none },
+            Self::Top => none,
+        };
+        rates.serialize(to)
+    }
+}
+
 /// What the sender did.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Sent {
     /// Packets that the interface took.
+    #[serde(skip)]
     pub packets: u64,
     /// Their bytes, as frames.
+    #[serde(rename = "frame_bytes")]
     pub bytes: u64,
     /// From before the first to after the last.
     pub elapsed_ns: i64,
@@ -62,19 +84,41 @@ impl Sent {
     }
 }
 
+/// What was sent, with its rates.
+fn serialize_sent<S: Serializer>(sent: &Sent, to: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct WithRates<'a> {
+        #[serde(flatten)]
+        sent: &'a Sent,
+        packets_per_s: Option<u64>,
+        bits_per_s: Option<u64>,
+    }
+    let (packets_per_s, bits_per_s) = (sent.packets_per_second(), sent.bits_per_second());
+    WithRates { sent, packets_per_s, bits_per_s }.serialize(to)
+}
+
 /// What the recorder says of itself.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Recorder {
     /// Packets that it says it stored.
     pub stored: u64,
-    /// Packets stored without a row in the index.
-    pub unindexed: u64,
     /// Packets that the kernel dropped.
     pub kernel_drops: u64,
     /// Packets that found no free column.
     pub writer_drops: u64,
     /// Times that the kernel's ring was full; `None` is unknown.
     pub ring_freezes: Option<u64>,
+    /// Packets stored without a row in the index.
+    pub unindexed: u64,
+    /// Processor time of the process, from its start to its end.
+    #[serde(rename = "cpu_ns", serialize_with = "serialize_ns", skip_deserializing)]
+    pub cpu: Duration,
+    /// Of that for a gigabyte (10^9) of frames offered; `None` of nothing.
+    #[serde(skip_deserializing)]
+    pub cpu_ns_per_gigabyte: Option<u64>,
+    /// For a million packets offered.
+    #[serde(skip_deserializing)]
+    pub cpu_ns_per_million_packets: Option<u64>,
     /// The longest write.
     pub write_latency_ns_max: u64,
     /// Columns of the pool.
@@ -82,21 +126,44 @@ pub struct Recorder {
     /// Most of them in use at a time.
     pub pool_columns_used_max: u64,
     /// Number of this opening of the volume.
+    #[serde(skip_serializing)]
     pub epoch: u32,
-    /// Processor time of the process, from its start to its end.
-    pub cpu: Duration,
+}
+
+fn serialize_ns<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_u64(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+}
+
+impl Recorder {
+    /// With its processor time for what was offered.
+    #[must_use]
+    pub fn offered(self, sent: &Sent) -> Self {
+        let per = |unit: u128, count: u64| {
+            let nanos = self.cpu.as_nanos().checked_mul(unit)?;
+            u64::try_from(nanos.checked_div(u128::from(count))?).ok()
+        };
+        Self {
+            cpu_ns_per_gigabyte: per(1_000_000_000, sent.bytes),
+            cpu_ns_per_million_packets: per(1_000_000, sent.packets),
+            ..self
+        }
+    }
 }
 
 /// A run that has ended.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Trial {
+    /// Where each packet went.
+    #[serde(flatten)]
+    pub account: Account,
     /// The rate that was asked for.
+    #[serde(flatten)]
     pub ask: Ask,
     /// What the sender did.
+    #[serde(flatten, serialize_with = "serialize_sent")]
     pub sent: Sent,
-    /// Where each packet went.
-    pub account: Account,
     /// Packets read out of the volume.
+    #[serde(skip)]
     pub read: u64,
     /// What the recorder says.
     pub recorder: Recorder,
@@ -105,6 +172,7 @@ pub struct Trial {
     /// What makes the run say nothing, or less than it seems, one line each.
     pub notes: Vec<String>,
     /// It was stopped before its end.
+    #[serde(rename = "stopped")]
     pub is_stopped: bool,
 }
 
@@ -129,13 +197,15 @@ impl Found {
 }
 
 /// What a run shows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Each packet is there, once, unchanged and in its place, and the recorder says so.
     Lossless,
     /// Something is not as it was sent, or the recorder's counters are not true.
     Lost,
     /// Nothing was lost, but not what was asked for was offered.
+    #[serde(rename = "cannot judge")]
     CannotJudge,
 }
 
@@ -165,22 +235,6 @@ impl Trial {
     pub fn is_true(&self) -> bool {
         self.recorder.stored == self.read
     }
-
-    /// Processor time of the recorder in nanoseconds for each `unit` of `count`; `None` of nothing.
-    fn cpu_ns_per(&self, unit: u128, count: u64) -> Option<u64> {
-        let nanos = self.recorder.cpu.as_nanos().checked_mul(unit)?;
-        u64::try_from(nanos.checked_div(u128::from(count))?).ok()
-    }
-
-    /// Processor time of the recorder for a gigabyte (10^9) of frames offered.
-    pub fn cpu_ns_per_gigabyte(&self) -> Option<u64> {
-        self.cpu_ns_per(1_000_000_000, self.sent.bytes)
-    }
-
-    /// Processor time of the recorder for a million packets offered.
-    pub fn cpu_ns_per_million(&self) -> Option<u64> {
-        self.cpu_ns_per(1_000_000, self.sent.packets)
-    }
 }
 
 #[cfg(test)]
@@ -193,11 +247,7 @@ mod tests {
             sent: Sent { packets: 2000, bytes: 128_000, elapsed_ns: 2_000_000_000 },
             account: Account { offered: 2000, stored: 2000, ..Account::default() },
             read: 2000,
-            recorder: Recorder {
-                stored: 2000,
-                cpu: Duration::from_millis(4),
-                ..Recorder::default()
-            },
+            recorder: Recorder { stored: 2000, ..Recorder::default() },
             findings: Vec::new(),
             notes: Vec::new(),
             is_stopped: false,
@@ -227,10 +277,11 @@ mod tests {
 
     #[test]
     fn processor_time_is_told_for_what_was_offered() {
-        let trial = trial();
         // 4 ms for 128 kB and 2000 packets.
-        assert_eq!(trial.cpu_ns_per_gigabyte(), Some(31_250_000_000));
-        assert_eq!(trial.cpu_ns_per_million(), Some(2_000_000_000));
-        assert_eq!(Trial { sent: Sent::default(), ..trial }.cpu_ns_per_million(), None);
+        let recorder = Recorder { cpu: Duration::from_millis(4), ..Recorder::default() };
+        let told = recorder.offered(&trial().sent);
+        assert_eq!(told.cpu_ns_per_gigabyte, Some(31_250_000_000));
+        assert_eq!(told.cpu_ns_per_million_packets, Some(2_000_000_000));
+        assert_eq!(told.offered(&Sent::default()).cpu_ns_per_million_packets, None);
     }
 }

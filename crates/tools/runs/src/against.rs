@@ -1,5 +1,6 @@
 //! A series against one of another day.
 
+use serde::{Serialize, Serializer};
 use statistics::{Sample, interval, mann_whitney};
 use units::Random;
 
@@ -24,8 +25,26 @@ pub enum Verdict {
     Unclear,
 }
 
-/// A series against a former one.
-#[derive(Clone, Copy, PartialEq, Debug)]
+impl Verdict {
+    /// The verdict as files say it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Better => "faster",
+            Self::Same => "no change",
+            Self::Worse => "slower",
+            Self::Unclear => "unclear",
+        }
+    }
+}
+
+impl Serialize for Verdict {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name())
+    }
+}
+
+/// A series against a former one. Fields are keys in JSON, in this order.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Against {
     /// Median of the former.
     pub before: f64,
@@ -38,6 +57,7 @@ pub struct Against {
     /// Upper end of the interval.
     pub high: f64,
     /// The chance of ranks that differ as much without a difference.
+    #[serde(rename = "chance")]
     pub p: f64,
     /// What to make of it.
     pub verdict: Verdict,

@@ -1,6 +1,8 @@
 //! Runs of another day, read from a file.
 
 use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde::de::value::Error as ValueError;
 
 use crate::run::{Subject, Unit};
 
@@ -42,13 +44,15 @@ impl core::fmt::Display for FormerError {
 
 impl core::error::Error for FormerError {}
 
+/// What is read of a file.
 #[derive(Deserialize)]
-struct FileJson {
-    results: Vec<ResultJson>,
+struct Results {
+    results: Vec<Told>,
 }
 
+/// What both programs tell of a command.
 #[derive(Deserialize)]
-struct ResultJson {
+struct Told {
     command: String,
     /// hyperfine has none: its times are seconds.
     unit: Option<String>,
@@ -57,16 +61,16 @@ struct ResultJson {
 
 /// Reads what `--export-json` wrote, ours or hyperfine's.
 pub fn parse_former(text: &str) -> Result<Vec<Former>, FormerError> {
-    let file: FileJson = serde_json::from_str(text).map_err(FormerError::Form)?;
-    let former = |result: ResultJson| {
-        let (unit, scale) = match result.unit.as_deref() {
-            None | Some("s") => (Unit::Nanoseconds, 1e9),
-            Some("B/s") => (Unit::BytesPerSecond, 1.0),
-            Some("1/s") => (Unit::PerSecond, 1.0),
-            Some(unit) => return Err(FormerError::Unit(unit.to_owned())),
-        };
-        let values = result.times.into_iter().map(|value| value * scale).collect();
-        Ok(Former { name: result.command, unit, values })
+    let file: Results = serde_json::from_str(text).map_err(FormerError::Form)?;
+    let former = |told: Told| {
+        let unit = told.unit.map_or(Ok(Unit::Nanoseconds), |name| {
+            let known: Result<Unit, ValueError> =
+                Unit::deserialize(name.as_str().into_deserializer());
+            known.map_err(|_| FormerError::Unit(name))
+        })?;
+        let scale = if unit == Unit::Nanoseconds { 1e9 } else { 1.0 };
+        let values = told.times.into_iter().map(|value| value * scale).collect();
+        Ok(Former { name: told.command, unit, values })
     };
     file.results.into_iter().map(former).collect()
 }

@@ -1,5 +1,7 @@
-//! What the runs of a subject say: how long they take, how much they differ, and why.
+//! What the runs of a subject say: how long they take, how much they differ, and why. Fields are
+//! keys in JSON, in this order; the names of the first are hyperfine's.
 
+use serde::{Serialize, Serializer};
 use statistics::{
     CHANGE_LEAST, Cell, Change, Column, Drift, Effect, Mode, Modes, Sample, Separation, changes,
     drift, interval, modes, paired, separations,
@@ -15,29 +17,34 @@ pub const EFFECT_LEAST: f64 = CHANGE_LEAST;
 const SIGN_SHARE_MIN: f64 = 0.5;
 
 /// What a series says.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Judged {
-    /// Median of the values.
-    pub median: f64,
-    /// The interval that holds the median with 95 %.
-    pub low: f64,
-    /// Upper end of the interval.
-    pub high: f64,
     /// Mean of the values.
     pub mean: f64,
     /// The standard deviation; `None` of one run.
+    #[serde(rename = "stddev")]
     pub standard_deviation: Option<f64>,
-    /// A width that outliers do not change, as a share of the median.
-    pub spread: f64,
+    /// Median of the values.
+    pub median: f64,
     /// The smallest value.
     pub min: f64,
     /// The largest value.
     pub max: f64,
-    /// Places of the runs far outside; of two modes, outside of their own.
+    /// The interval that holds the median with 95 %.
+    #[serde(rename = "median_low")]
+    pub low: f64,
+    /// Upper end of the interval.
+    #[serde(rename = "median_high")]
+    pub high: f64,
+    /// A width that outliers do not change, as a share of the median.
+    pub spread: f64,
+    /// Places of the runs far outside; of two modes, outside of their own. In JSON numbers from 1.
+    #[serde(serialize_with = "serialize_outliers")]
     pub outliers: Vec<usize>,
     /// Two modes, and what separates them.
     pub modes: Option<TwoModes>,
     /// Places from which on it was different.
+    #[serde(serialize_with = "serialize_changes")]
     pub changes: Vec<Change>,
     /// Where it changed bit by bit.
     pub drift: Option<Drift>,
@@ -48,16 +55,61 @@ impl Judged {
     pub fn has_findings(&self) -> bool {
         self.modes.is_some() || !self.changes.is_empty() || self.drift.is_some()
     }
+
+    /// The same of values that are all so many times as large: in another unit.
+    #[must_use]
+    pub fn scaled(&self, by: f64) -> Self {
+        let change = |change: &Change| Change {
+            before: change.before * by,
+            after: change.after * by,
+            ..*change
+        };
+        Self {
+            mean: self.mean * by,
+            standard_deviation: self.standard_deviation.map(|deviation| deviation * by),
+            median: self.median * by,
+            min: self.min * by,
+            max: self.max * by,
+            low: self.low * by,
+            high: self.high * by,
+            spread: self.spread,
+            outliers: self.outliers.clone(),
+            modes: self.modes.as_ref().map(|modes| modes.scaled(by)),
+            changes: self.changes.iter().map(change).collect(),
+            drift: self.drift,
+        }
+    }
+}
+
+fn serialize_outliers<S: Serializer>(places: &[usize], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(places.iter().map(|place| place + 1))
+}
+
+fn serialize_changes<S: Serializer>(changes: &[Change], to: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct AtRun {
+        run: usize,
+        before: f64,
+        after: f64,
+        chance: f64,
+    }
+    to.collect_seq(changes.iter().map(|&Change { at, before, after, p }| AtRun {
+        run: at + 1,
+        before,
+        after,
+        chance: p,
+    }))
 }
 
 /// Two modes.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TwoModes {
     /// The mode of the smaller values.
     pub lower: Mode,
     /// The mode of the larger values.
     pub upper: Mode,
     /// Where the larger ones begin.
+    #[serde(skip)]
     pub cut: f64,
     /// What was given to the runs, or found beside them, and separates the modes: causes.
     pub factors: Vec<Separation>,
@@ -67,15 +119,29 @@ pub struct TwoModes {
     pub parts: Vec<Part>,
 }
 
+impl TwoModes {
+    fn scaled(&self, by: f64) -> Self {
+        let mode = |mode: Mode| Mode { median: mode.median * by, ..mode };
+        let part = |part: &Part| Part { lower: part.lower * by, upper: part.upper * by, ..*part };
+        Self {
+            lower: mode(self.lower),
+            upper: mode(self.upper),
+            cut: self.cut * by,
+            parts: self.parts.iter().map(part).collect(),
+            ..self.clone()
+        }
+    }
+}
+
 /// A part of the time of programs.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Part {
     /// What it went to.
     pub name: &'static str,
-    /// Its median in the lower mode, in nanoseconds.
-    pub lower_ns: f64,
+    /// Its median in the lower mode, in the unit of the values: nanoseconds.
+    pub lower: f64,
     /// Its median in the upper mode.
-    pub upper_ns: f64,
+    pub upper: f64,
 }
 
 /// Everything that a series says; `None` without runs, or where a value is no number. `several`
@@ -197,7 +263,7 @@ fn parts(runs: &[Run], is_upper: &[bool]) -> Vec<Part> {
         Sample::new(times.map(|time| time.as_secs_f64() * 1e9)).map(|times| times.median())
     };
     let part = |(name, of): (&'static str, Of)| {
-        Some(Part { name, lower_ns: median(of, false)?, upper_ns: median(of, true)? })
+        Some(Part { name, lower: median(of, false)?, upper: median(of, true)? })
     };
     parts.into_iter().filter_map(part).collect()
 }

@@ -1,5 +1,6 @@
 //! How often, and in which order.
 
+use serde::Serialize;
 use statistics::Draw as _;
 use units::{NANOS_PER_SECOND, Random};
 
@@ -75,7 +76,8 @@ impl Rounds {
 }
 
 /// The order within a round.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Order {
     /// Forth and back: A B, B A, A B.
     Turns,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use capture::{Next, Packet, Source};
 use network::sockets::Owner;
+use serde::{Serialize, Serializer};
 use units::Clock;
 use wire::{FiveTuple, LinkType, decode};
 
@@ -57,10 +58,11 @@ pub struct Watch<'a> {
     pub only_known: bool,
 }
 
-/// What a process had of the packets.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// What a process had of the packets. Fields are keys in JSON, in this order.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Share {
     /// Whose they are; `None` where no socket says.
+    #[serde(flatten, serialize_with = "serialize_owner")]
     pub owner: Option<Arc<Owner>>,
     /// Number of packets.
     pub packets: u64,
@@ -68,8 +70,21 @@ pub struct Share {
     pub bytes: u64,
 }
 
-/// Result of a trace.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// The process and its name, both null where it is not known.
+#[expect(clippy::ref_option, reason = "serde hands over references")]
+fn serialize_owner<S: Serializer>(owner: &Option<Arc<Owner>>, to: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Whose<'a> {
+        process: Option<u32>,
+        name: Option<&'a str>,
+    }
+    let owner = owner.as_deref();
+    let process = owner.map(|owner| owner.process);
+    Whose { process, name: owner.map(|owner| owner.name.as_str()) }.serialize(to)
+}
+
+/// Result of a trace. Fields are keys in JSON, in this order.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Report {
     /// Packets written.
     pub packets: u64,
@@ -80,10 +95,12 @@ pub struct Report {
     /// Packets that the kernel dropped.
     pub kernel_drops: u64,
     /// By process, those with the most bytes first.
+    #[serde(rename = "processes")]
     pub shares: Vec<Share>,
     /// What an operator should know, one line each.
     pub notes: Vec<String>,
     /// The reader of the output went away.
+    #[serde(skip)]
     pub is_broken_off: bool,
 }
 

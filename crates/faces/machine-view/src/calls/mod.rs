@@ -157,7 +157,7 @@ fn threads(watch: &CallWatch) -> Table {
     // Those that wait for nothing to do come last.
     let weight = |seen: &ThreadSeen| {
         let counts = seen.reasons.iter().filter(|(reason, _)| !reason.is_by_design());
-        counts.map(|(_, ns)| ns).sum::<u64>() + seen.ran_ns()
+        counts.map(|(_, ns)| ns).sum::<u64>() + seen.ran_ns
     };
     sorted.sort_by_key(|(_, seen)| Reverse(weight(seen)));
     let rows = sorted.into_iter().map(|(thread, seen)| {
@@ -170,7 +170,7 @@ fn threads(watch: &CallWatch) -> Table {
             printable(&seen.name),
             printable(&watch.process_label(seen.process)),
             grouped(seen.calls),
-            share(seen.ran_ns(), seen.life_ns()),
+            share(seen.ran_ns, seen.life_ns()),
             share(queued, seen.life_ns()),
             waits(&others),
             taker.map_or_else(String::new, |it| {
@@ -216,3 +216,6 @@ fn by_target(watch: &CallWatch) -> Vec<(&UseKey, String, &Use)> {
     sorted.sort_by_key(|(_, _, seen)| Reverse(seen.total_ns));
     sorted
 }
+
+#[cfg(test)]
+mod tests;

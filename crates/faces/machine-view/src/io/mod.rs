@@ -51,7 +51,7 @@ fn overview(watch: &IoWatch) -> Table {
     }
 }
 
-pub(super) fn name(operation: Operation) -> &'static str {
+fn name(operation: Operation) -> &'static str {
     match operation {
         Operation::Read => "read",
         Operation::Write => "write",

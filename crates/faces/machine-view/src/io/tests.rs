@@ -1,6 +1,9 @@
 use std::collections::BTreeMap;
 
-use diagnose::io::{Content, DiskCounters, FileKey, IoWatch, Tracing};
+use diagnose::io::{
+    Content, DiskCounters, Faults, FileKey, IoWatch, Limited, ProcessCounters, Tracing, Wait,
+};
+use findings::Diagnosis;
 
 use super::*;
 
@@ -106,6 +109,79 @@ fn a_page_has_plots_of_each_disk_and_the_tables() {
     }
     let nothing = page(&IoWatch::default());
     assert!(nothing.contains("Nothing.") && !nothing.contains("<svg"), "{nothing}");
+}
+
+/// One of everything that is shown as JSON.
+fn full() -> IoWatch {
+    let mut watch = watch();
+    let device = DeviceNumber { major: 8, minor: 0 };
+    let amount = |count| Amount { count, bytes: count * 4096 };
+    let disk = watch.disks.get_mut(&device).unwrap();
+    let reads = disk.operations.get_mut(&Operation::Read).unwrap();
+    (reads.readahead, reads.metadata) = (amount(2), amount(1));
+    reads.sizes.insert(12, 12);
+    disk.places.cells.insert((2, 3), [4096, 8192]);
+    let kernel = ProcessSeen {
+        name: "flusher".to_owned(),
+        is_kernel: true,
+        readahead: amount(1),
+        writes: amount(3),
+        later: amount(4),
+        others: 5,
+        ..ProcessSeen::default()
+    };
+    watch.processes.insert(9, kernel);
+    let faults = Faults { count: 3, in_memory: 4, ..Faults::default() };
+    let log = FileSeen {
+        readahead: amount(1),
+        partial_pages: amount(2),
+        writes: amount(30),
+        by: [(9, [amount(0), amount(30)])].into(),
+        changed_by: [(77, 6)].into(),
+        mapped_by: [(5, faults)].into(),
+        ..FileSeen::default()
+    };
+    watch.files.insert(Content::Journal(device), log);
+    let limit = |is_write, unit| DiskLimit {
+        device,
+        is_write,
+        unit,
+        per_second: 1_000_000,
+        file: "io.max",
+        unlimited: "8:0 wbps=max".to_owned(),
+    };
+    let limited = Limited {
+        folder: "/sys/fs/cgroup/a".into(),
+        name: "/a".to_owned(),
+        reaches_below: true,
+        limits: vec![limit(true, Unit::Bytes), limit(false, Unit::Requests)],
+    };
+    watch.groups.push(GroupSeen {
+        limited,
+        standing_ns: 500,
+        moved: BTreeMap::new(),
+        waits: [(77, Wait { ns: 400, ..Wait::default() })].into(),
+        held: [(device, [amount(1), amount(2)])].into(),
+        stalled_us: Some(3),
+    });
+    let counters = ProcessCounters {
+        name: "cat".to_owned(),
+        asked_bytes: 1,
+        read_bytes: 2,
+        written_bytes: 3,
+        cancelled_bytes: 4,
+    };
+    watch.process_counters.insert(77, counters);
+    (watch.unmatched, watch.unplaced, watch.own) = (1, 2, amount(3));
+    watch
+}
+
+#[test]
+fn json_has_its_names_and_their_order() {
+    assert_eq!(io_json(&full(), &Diagnosis::default()), include_str!("frozen.json"));
+    let refused =
+        IoWatch { tracing: Tracing::Refused("root".to_owned()), ns: 5, ..IoWatch::default() };
+    assert_eq!(io_json(&refused, &Diagnosis::default()), include_str!("frozen_refused.json"));
 }
 
 #[test]

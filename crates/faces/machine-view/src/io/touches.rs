@@ -27,26 +27,17 @@ fn kinds(touch: &Touch) -> String {
     touch.kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(" ")
 }
 
+/// A touch, and when it was.
 #[derive(Serialize)]
-struct TouchJson<'a> {
+struct Timed<'a> {
     time_ns: i64,
-    process: u32,
-    name: &'a str,
-    kinds: Vec<&'a str>,
-    path: &'a str,
+    #[serde(flatten)]
+    touch: &'a Touch,
 }
 
 /// One object in a line.
 pub fn touch_json(touch: &Touch, at: Timestamp) -> String {
-    let path = touch.path.to_string_lossy();
-    let json = TouchJson {
-        time_ns: at.0,
-        process: touch.process,
-        name: &touch.name,
-        kinds: touch.kinds.iter().map(|kind| kind.name()).collect(),
-        path: &path,
-    };
-    json_line(&json)
+    json_line(&Timed { time_ns: at.0, touch })
 }
 
 /// Files with those who touched them, the most often touched first.
@@ -90,6 +81,7 @@ pub fn touches(all: &Touches, width: Option<usize>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt as _;
     use std::path::PathBuf;
 
     use super::*;
@@ -107,10 +99,13 @@ mod tests {
             touch(&one, at),
             "00:00:01.500  cat (process 77)  open read  /data/\\u{1b}[2Jx\n"
         );
-        let json: serde_json::Value = serde_json::from_str(&touch_json(&one, at)).unwrap();
+        let path = PathBuf::from(std::ffi::OsStr::from_bytes(b"/data/\x1bx\xff"));
+        let json = touch_json(&Touch { kinds: TouchKind::ALL.to_vec(), path, ..one }, at);
         assert_eq!(
-            (&json["kinds"][1], &json["time_ns"]),
-            (&"read".into(), &1_500_000_000_i64.into())
+            json,
+            "{\"time_ns\":1500000000,\"process\":77,\"name\":\"cat\",\"kinds\":[\"open\",\"read\",\
+             \"write\",\"close\",\"attributes\",\"create\",\"remove\",\"move\"],\
+             \"path\":\"/data/\\u001bx\\ufffd\"}\n"
         );
     }
 

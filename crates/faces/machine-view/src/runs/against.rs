@@ -64,23 +64,13 @@ fn line(held: &Held<'_>) -> String {
     let name = printable(held.name);
     let verdict = match verdict {
         Verdict::Unclear => "too few runs to say",
-        verdict => word(verdict),
+        verdict => verdict.name(),
     };
     format!("{name}: {before} to {now}, {change} ({low} to {high}): {verdict}")
 }
 
 fn percent_signed(share: f64) -> String {
     if share >= 0.0 { format!("+{}", percent(share)) } else { percent(share) }
-}
-
-/// As files say it.
-pub(super) fn word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Better => "faster",
-        Verdict::Same => "no change",
-        Verdict::Worse => "slower",
-        Verdict::Unclear => "unclear",
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use core::fmt::Write as _;
 
-use ::runs::{Contest, Unit};
+use ::runs::Contest;
 use page::safe::csv_cell;
 use statistics::Cell;
 
@@ -19,7 +19,7 @@ pub fn runs_csv(found: &Contest) -> String {
         names.join(",")
     );
     for series in &found.series {
-        let scale = if series.subject.unit == Unit::Nanoseconds { 1e-9 } else { 1.0 };
+        let scale = series.subject.unit.scale();
         for run in &series.runs {
             let used = run.ran.taken.map_or(",,,,".to_owned(), |taken| {
                 let code = taken.code.map_or(String::new(), |code| code.to_string());

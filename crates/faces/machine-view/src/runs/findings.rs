@@ -100,7 +100,7 @@ fn two_modes(lines: &mut Lines, series: &Series, modes: &TwoModes) {
     }
     let differ = (upper.median - lower.median).abs();
     let parts = modes.parts.iter().filter_map(|part| {
-        let more = part.upper_ns - part.lower_ns;
+        let more = part.upper - part.lower;
         (more > PART_MIN * differ)
             .then(|| format!("{} more for {}", measure(unit, more), part.name))
     });

@@ -1,8 +1,8 @@
 use ::runs::{
-    CpuTime, Fact, Order, Parameter, Plan, Ran as One, Rounds, Run, Subject, Taken, Unit, judge,
-    parse_former,
+    Against, CpuTime, Fact, Judged, Order, Parameter, Part, Plan, Ran as One, Rounds, Run, Subject,
+    Taken, TwoModes, Unit, Verdict, judge, parse_former,
 };
-use statistics::Cell;
+use statistics::{Cell, Change, Drift, Effect, Level, Mode, Separation};
 use units::Random;
 
 use super::*;
@@ -90,6 +90,77 @@ fn the_json_has_the_keys_of_hyperfine_and_is_read_again() {
     let former = parse_former(&text).unwrap();
     let is_near = |(a, b): (&f64, f64)| (a - b).abs() < 1.0;
     assert!(former[0].values.iter().zip(found.series[0].values()).all(is_near));
+}
+
+/// What was judged, with one of everything, of two runs.
+fn small() -> Series {
+    let mut small = series("a", 1.0);
+    small.runs.truncate(2);
+    small.runs[1].ran.facts.extend([
+        Fact { name: "size".to_owned(), value: Some(Cell::Number(2.5)) },
+        Fact { name: "unknown".to_owned(), value: None },
+    ]);
+    let change = Change { at: 1, before: 1e9, after: 2e9, p: 0.25 };
+    let separation = |name: &str, lower, upper| Separation {
+        name: name.to_owned(),
+        share: 0.75,
+        p: 0.125,
+        lower,
+        upper,
+    };
+    let modes = TwoModes {
+        lower: Mode { count: 3, median: 1e9 },
+        upper: Mode { count: 4, median: 2e9 },
+        cut: 1.5e9,
+        factors: vec![separation("number", Level::Below(1.5), Level::From(1.5))],
+        signs: vec![separation("word", Level::Is("a".to_owned()), Level::Is("b".to_owned()))],
+        parts: vec![Part { name: "the kernel", lower: 1e9, upper: 2e9 }],
+    };
+    small.judged = Some(Judged {
+        median: 1e9,
+        low: 2e9,
+        high: 3e9,
+        mean: 4e9,
+        standard_deviation: Some(5e9),
+        spread: 0.5,
+        min: 6e9,
+        max: 7e9,
+        outliers: vec![0],
+        modes: Some(modes),
+        changes: vec![change],
+        drift: Some(Drift { share: 0.5, p: 0.25 }),
+    });
+    small.effect = Some(Effect { ratio: 1.5, low: 1.25, high: 1.75, confidence: 0.95 });
+    small
+}
+
+#[test]
+fn json_has_its_names_and_their_order() {
+    let mut machine = series("b", 1e-6);
+    (machine.runs, machine.judged) = (Vec::new(), None);
+    machine.subject =
+        Subject { name: "b".to_owned(), unit: Unit::BytesPerSecond, parameters: Vec::new() };
+    let found = Contest { is_interrupted: true, ..contest(vec![small(), machine]) };
+    let against = |verdict, unit| Held {
+        name: "a",
+        unit,
+        against: Against {
+            before: 1e9,
+            now: 2e9,
+            ratio: 2.0,
+            low: 1.5,
+            high: 2.5,
+            p: 0.5,
+            verdict,
+        },
+    };
+    let held = [
+        against(Verdict::Better, Unit::Nanoseconds),
+        against(Verdict::Same, Unit::PerSecond),
+        against(Verdict::Worse, Unit::PerSecond),
+        against(Verdict::Unclear, Unit::PerSecond),
+    ];
+    assert_eq!(runs_json(&found, &held), include_str!("frozen.json"));
 }
 
 #[test]

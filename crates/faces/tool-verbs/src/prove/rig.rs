@@ -87,12 +87,13 @@ impl Rig<'_> {
         let interface = dropped(counters, self.counters()?);
         program.interrupt();
         let ended = program.wait(STOP_MAX)?;
-        let recorder = ::prove::parse_recording(&ended.output, ended.cpu.total())
-            .map_err(|_| ended_early(&ended))?;
-        let (kernel, writer) = (recorder.kernel_drops, recorder.writer_drops);
-        let drops = Drops { interface, kernel, writer };
         let sent =
             Sent { packets: report.packets, bytes: report.bytes, elapsed_ns: report.elapsed_ns };
+        let recorder = ::prove::parse_recording(&ended.output, ended.cpu.total())
+            .map_err(|_| ended_early(&ended))?
+            .offered(&sent);
+        let (kernel, writer) = (recorder.kernel_drops, recorder.writer_drops);
+        let drops = Drops { interface, kernel, writer };
         let mut notes = report.broken_off;
         let judged = self.judge((before.next, recorder.epoch), (key, sent.packets), drops)?;
         if recorder.stored != judged.read {

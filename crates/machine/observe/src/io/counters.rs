@@ -8,9 +8,11 @@ use std::path::Path;
 
 use host::DeviceNumber;
 use host::processes::{self, Stat};
+use serde::Serialize;
 
-/// What a disk, a partition or a device built on others has done since it is there.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// What a disk, a partition or a device built on others has done since it is there. Fields are keys
+/// in JSON, in this order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct DiskCounters {
     /// Reads that ended.
     pub reads: u64,
@@ -24,10 +26,6 @@ pub struct DiskCounters {
     pub written_bytes: u64,
     /// Time they took.
     pub write_ms: u64,
-    /// Time in which any was under way.
-    pub busy_ms: u64,
-    /// Time of all that were under way, added.
-    pub weighted_ms: u64,
     /// Discards that ended; 0 before Linux 4.18.
     pub discards: u64,
     /// Bytes discarded.
@@ -36,6 +34,10 @@ pub struct DiskCounters {
     pub flushes: u64,
     /// Time they took.
     pub flush_ms: u64,
+    /// Time in which any was under way.
+    pub busy_ms: u64,
+    /// Time of all that were under way, added.
+    pub weighted_ms: u64,
 }
 
 impl DiskCounters {
@@ -118,16 +120,18 @@ fn disk(line: &str) -> Option<(DeviceNumber, (String, DiskCounters))> {
     (counts.len() >= 11 && counters.requests() > 0).then_some((device, (name, counters)))
 }
 
-/// What a process has had done since it began.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// What a process has had done since it began. Fields are keys in JSON, in this order.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct ProcessCounters {
     /// Its name, as the kernel has it.
     pub name: String,
     /// Bytes that it asked for, of whatever can be read, and was given (`rchar`).
+    #[serde(skip)]
     pub asked_bytes: u64,
     /// Bytes that disks read for it.
     pub read_bytes: u64,
     /// Bytes that it has changed in files, which go to a disk at some time.
+    #[serde(rename = "changed_bytes")]
     pub written_bytes: u64,
     /// Of these what was taken back before: files that were cut or removed.
     pub cancelled_bytes: u64,

@@ -20,6 +20,7 @@ use host::native::{i32_of, u32_of, u64_of};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
+use serde::{Serialize, Serializer};
 
 use super::counters::process;
 
@@ -92,7 +93,8 @@ impl TouchKind {
 }
 
 /// A file was touched; the kernel puts several times of one process into one where it can.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// Fields are keys in JSON, in this order.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Touch {
     /// Process that did it.
     pub process: u32,
@@ -101,7 +103,19 @@ pub struct Touch {
     /// What was done.
     pub kinds: Vec<TouchKind>,
     /// Path of the file.
+    #[serde(serialize_with = "serialize_path")]
     pub path: PathBuf,
+}
+
+impl Serialize for TouchKind {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name())
+    }
+}
+
+/// A path of any bytes is text in JSON.
+fn serialize_path<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&path.to_string_lossy())
 }
 
 /// File systems that are watched.

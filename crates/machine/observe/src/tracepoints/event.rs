@@ -1,12 +1,14 @@
 //! What the kernel's records of disks and pages say.
 
 use host::DeviceNumber;
+use serde::Serialize;
 
 use super::format::{Field, Format};
 use super::set::{self, Decode, Traced};
 
 /// What a disk is asked to do.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Operation {
     /// A read.
     Read,

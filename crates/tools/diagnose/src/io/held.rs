@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use host::DeviceNumber;
 use observe::cgroups::{DiskLimit, GroupLook, Limited, Member, Moved, Unit};
 use observe::tracepoints::{BlockRequest, Operation};
+use serde::{Serialize, Serializer};
 use units::number::between;
 
 use super::tally::Amount;
@@ -30,20 +31,28 @@ pub trait Groups {
 }
 
 /// A group with limits, as it was seen.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct GroupSeen {
-    /// The group, and its limits.
+    /// The group, and its limits. In JSON its name.
+    #[serde(rename = "name", serialize_with = "serialize_name")]
     pub limited: Limited,
     /// How long any of its threads waited for a disk.
     pub standing_ns: u64,
     /// What it moved in that time.
+    #[serde(skip)]
     pub moved: BTreeMap<DeviceNumber, Moved>,
     /// Its processes that waited.
+    #[serde(skip)]
     pub waits: BTreeMap<u32, Wait>,
     /// Reads, and writes, that the kernel held back, and sent off later, by disk.
+    #[serde(skip)]
     pub held: BTreeMap<DeviceNumber, [Amount; 2]>,
     /// How long the group stood still as a whole, where the kernel counts that.
     pub stalled_us: Option<u64>,
+}
+
+fn serialize_name<S: Serializer>(limited: &Limited, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&limited.name)
 }
 
 /// How long a process waited.

@@ -9,6 +9,7 @@ mod findings;
 mod held;
 mod live;
 mod requests;
+mod serialize;
 mod shares;
 mod syncs;
 mod tally;
@@ -20,7 +21,7 @@ pub use held::{GroupSeen, Groups, Wait};
 pub use host::DeviceNumber;
 pub use live::{Live, Target};
 pub use observe::cgroups::{DiskLimit, GroupLook, Limited, Unit};
-pub use observe::io::{DiskCounters, Touch, TouchKind};
+pub use observe::io::{DiskCounters, ProcessCounters, Touch, TouchKind};
 pub use observe::tracepoints::{Operation, Sync};
 pub use requests::Request;
 pub use tally::{

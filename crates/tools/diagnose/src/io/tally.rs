@@ -1,15 +1,17 @@
-//! Requests added up: by disk, by process, by file, over time and place.
+//! Requests added up: by disk, by process, by file, over time and place. Fields are keys in JSON,
+//! in this order.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 
 use host::DeviceNumber;
 use observe::tracepoints::Operation;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use units::Histogram;
 
 use super::files::FileKey;
 use super::requests::Request;
+use super::serialize::{serialize_sizes, serialize_times};
 
 /// How many, and their bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -33,24 +35,30 @@ impl Amount {
 }
 
 /// One kind of requests to a disk.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct OperationSeen {
     /// All requests.
+    #[serde(flatten)]
     pub all: Amount,
-    /// Of these, those that no program had asked for yet.
-    pub readahead: Amount,
-    /// Of these, those of the file system itself.
-    pub metadata: Amount,
     /// Those that begin where one of the last 16 of their kind ended.
     pub sequential: u64,
+    /// Of all, those that no program had asked for yet.
+    pub readahead: Amount,
+    /// Of all, those of the file system itself.
+    pub metadata: Amount,
     /// From when they were made until they went to the disk, where that was seen.
+    #[serde(serialize_with = "serialize_times")]
     pub queue: Histogram,
     /// From then until the disk had done them.
+    #[serde(serialize_with = "serialize_times")]
     pub device: Histogram,
     /// Latencies of both together.
+    #[serde(serialize_with = "serialize_times")]
     pub total: Histogram,
     /// How many, by size: the power of two that the bytes do not exceed.
+    #[serde(serialize_with = "serialize_sizes")]
     pub sizes: BTreeMap<u32, u64>,
+    #[serde(skip)]
     ends: VecDeque<u64>,
 }
 
@@ -89,19 +97,36 @@ impl OperationSeen {
 const PROCESSES_MAX: usize = 1 << 14;
 
 /// A disk.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct DiskSeen {
-    /// Statistics by kind of operation.
-    pub operations: BTreeMap<Operation, OperationSeen>,
     /// Most requests that it had at the same time.
+    #[serde(rename = "in_flight_max")]
     pub under_way_max: u32,
     /// Time that it took for all requests, added: divided by the time of the watch it is how many
     /// it had in the mean.
+    #[serde(rename = "in_flight_ns")]
     pub device_ns: u64,
+    /// Statistics by kind of operation.
+    #[serde(serialize_with = "serialize_operations")]
+    pub operations: BTreeMap<Operation, OperationSeen>,
     /// Places of requests over time.
     pub places: Places,
     /// Whose requests they were.
+    #[serde(skip)]
     pub by: BTreeMap<u32, PartOfDisk>,
+}
+
+fn serialize_operations<S: Serializer>(
+    all: &BTreeMap<Operation, OperationSeen>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct OfKind<'a> {
+        operation: Operation,
+        #[serde(flatten)]
+        seen: &'a OperationSeen,
+    }
+    to.collect_seq(all.iter().map(|(operation, seen)| OfKind { operation: *operation, seen }))
 }
 
 /// What one process had of a disk.
@@ -133,7 +158,7 @@ pub struct PauseSeen {
 }
 
 /// A process.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct ProcessSeen {
     /// Name of the process.
     pub name: String,
@@ -146,12 +171,15 @@ pub struct ProcessSeen {
     /// What it wrote.
     pub writes: Amount,
     /// Written by the kernel later, of what it had changed.
+    #[serde(rename = "written_later")]
     pub later: Amount,
     /// Flushes and discards.
     pub others: u64,
     /// From when its requests were made until they were done.
+    #[serde(serialize_with = "serialize_times")]
     pub total: Histogram,
     /// The same of all together.
+    #[serde(skip)]
     pub total_ns: u64,
 }
 
@@ -258,9 +286,10 @@ impl Faults {
 }
 
 /// What was read and written of a file, or of something else.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct FileSeen {
     /// The disk that it lies on.
+    #[serde(skip)]
     pub disk: DeviceNumber,
     /// What was read.
     pub reads: Amount,
@@ -270,14 +299,18 @@ pub struct FileSeen {
     pub partial_pages: Amount,
     /// What was written.
     pub writes: Amount,
+    /// From when requests were made until they were done.
+    #[serde(serialize_with = "serialize_times")]
+    pub total: Histogram,
     /// By whom, read and written.
+    #[serde(skip)]
     pub by: BTreeMap<u32, [Amount; 2]>,
     /// Who changed it, and how many pages: all of those that the kernel keeps as one.
+    #[serde(skip)]
     pub changed_by: BTreeMap<u32, u64>,
     /// Who touched pages of its mapping, and how often.
+    #[serde(skip)]
     pub mapped_by: BTreeMap<u32, Faults>,
-    /// From when requests were made until they were done.
-    pub total: Histogram,
 }
 
 impl FileSeen {
@@ -366,6 +399,24 @@ impl Default for Places {
             begun_ns: None,
             cells: BTreeMap::new(),
         }
+    }
+}
+
+impl Serialize for Places {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Cell {
+            after_ns: u64,
+            offset_bytes: u64,
+            read_bytes: u64,
+            written_bytes: u64,
+        }
+        to.collect_seq(self.cells.iter().map(|((column, row), [read, written])| Cell {
+            after_ns: column * self.column_ns,
+            offset_bytes: row * self.row_bytes,
+            read_bytes: *read,
+            written_bytes: *written,
+        }))
     }
 }
 

@@ -1,19 +1,31 @@
-//! Facts of a machine that were saved, read again.
+//! Facts of a machine as they are saved, and read again.
+
+use std::borrow::Cow;
 
 use observe::facts::Facts;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Of the file.
 pub const FACTS_VERSION: u32 = 1;
 
-#[derive(Deserialize)]
-struct VersionJson {
+/// The file, in JSON.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SavedFacts<'a> {
     version: u32,
+    facts: Cow<'a, Facts>,
 }
 
+impl<'a> SavedFacts<'a> {
+    /// A file of these.
+    pub fn of(facts: &'a Facts) -> Self {
+        Self { version: FACTS_VERSION, facts: Cow::Borrowed(facts) }
+    }
+}
+
+/// What files of all versions have.
 #[derive(Deserialize)]
-struct FactsJson {
-    facts: Facts,
+struct Version {
+    version: u32,
 }
 
 /// Why a file has no facts.
@@ -43,11 +55,11 @@ impl core::error::Error for FactsError {}
 /// Reads what was written of a machine.
 pub fn parse_facts(text: &str) -> Result<Facts, FactsError> {
     // Before the facts, which another version may have in another form.
-    let VersionJson { version } = serde_json::from_str(text).map_err(FactsError::Other)?;
+    let Version { version } = serde_json::from_str(text).map_err(FactsError::Other)?;
     match version {
         FACTS_VERSION => {}
         version => return Err(FactsError::Version(version)),
     }
-    let read: FactsJson = serde_json::from_str(text).map_err(FactsError::Other)?;
-    Ok(read.facts)
+    let read: SavedFacts<'_> = serde_json::from_str(text).map_err(FactsError::Other)?;
+    Ok(read.facts.into_owned())
 }

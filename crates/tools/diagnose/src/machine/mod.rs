@@ -15,7 +15,7 @@ mod space;
 mod tasks;
 
 pub use compare::{Difference, compare};
-pub use file::{FACTS_VERSION, FactsError, parse_facts};
+pub use file::{FACTS_VERSION, FactsError, SavedFacts, parse_facts};
 pub use live::watch;
 pub use seen::{BudgetUse, MachineWatch, TaskUse};
 

@@ -102,7 +102,7 @@ fn two_modes_ten_percent_apart_are_found_with_their_cause_and_its_sign() {
     assert_eq!(names, ["processor"], "{modes:?}");
     assert_eq!(modes.factors[0].upper.to_string(), "cpu 1");
     let waiting = modes.parts.iter().find(|part| part.name == "waiting").unwrap();
-    let more = waiting.upper_ns - waiting.lower_ns;
+    let more = waiting.upper - waiting.lower;
     assert!((0.9e6..1.1e6).contains(&more), "{modes:?}");
 }
 

@@ -43,7 +43,7 @@ fn quota(watch: &CallWatch, process: u32, seen: &ThreadSeen) -> Option<Finding> 
     if !quota.is_often() || !is_share(ns, seen.life_ns(), 20) {
         return None;
     }
-    let ran = format!("it ran for {}", percent(seen.ran_ns(), seen.life_ns()));
+    let ran = format!("it ran for {}", percent(seen.ran_ns, seen.life_ns()));
     Some(Finding {
         kind: "calls.held_back",
         severity: Severity::Warning,
@@ -75,7 +75,7 @@ fn held_back(watch: &CallWatch, process: u32, seen: &ThreadSeen) -> Option<Findi
             long(ns),
             long(seen.life_ns())
         ),
-        evidence: vec![format!("it ran for {}", percent(seen.ran_ns(), seen.life_ns()))],
+        evidence: vec![format!("it ran for {}", percent(seen.ran_ns, seen.life_ns()))],
         cause: "The processor had to wake up first: it is virtual, and its host lets it wait; or \
                 it sleeps deeply. Or a group above this machine's has used up its time, as with a \
                 container's limit that is not seen from inside: no group that is seen has."
@@ -145,7 +145,7 @@ fn finding(watch: &CallWatch, process: u32, (thread, seen): (u32, &ThreadSeen)) 
         evidence: vec![
             format!(
                 "thread {thread} ran for {}, and queued for {}",
-                percent(seen.ran_ns(), seen.life_ns()),
+                percent(seen.ran_ns, seen.life_ns()),
                 percent(queued_ns, seen.life_ns())
             ),
             format!("its processor was had by {}", some(words.into_iter())),
