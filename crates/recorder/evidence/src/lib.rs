@@ -8,6 +8,7 @@
 mod anchor;
 mod approval;
 mod attested;
+mod case;
 mod clock_use;
 mod coverage;
 mod der;
@@ -34,6 +35,7 @@ pub use attested::{
     Attested, Distrust, LIST_SUFFIX, SIGNATURE_SUFFIX, STAMP_REQUEST_SUFFIX, STAMP_SUFFIX, Trust,
     Vouched,
 };
+pub use case::CaseInfo;
 pub use clock_use::{ClockUse, TimesBy};
 pub use coverage::{Coverage, coverage};
 pub use hashing::{Hasher, Hashes, Hashing};

@@ -12,7 +12,8 @@ mod manifest;
 mod text;
 mod verify;
 
-pub use asked::{Asked, CaseInfo, Limits};
+pub use asked::{Asked, Limits};
+pub use evidence::CaseInfo;
 pub use hold::{HoldSummary, parse_hold};
 pub use manifest::{Manifest, PieceRead};
 pub use text::{

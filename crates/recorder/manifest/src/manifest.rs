@@ -1,12 +1,12 @@
 //! What an answer was made of, so that it can be checked later.
 
 use completeness::Completeness;
-use evidence::{ClockUse, OutputSummary};
+use evidence::{CaseInfo, ClockUse, OutputSummary};
 use format::head::VolumeId;
 use format::session_row::PieceId;
 use units::Timestamp;
 
-use crate::asked::{Asked, CaseInfo};
+use crate::asked::Asked;
 
 /// A piece whose packets were looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

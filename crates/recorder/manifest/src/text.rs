@@ -1,13 +1,10 @@
 //! The form of a manifest as text, and reading it: what is compared with the files that it is of.
 
 use completeness::State;
-use evidence::OutputSummary;
-use evidence::{Seal, SealTextError, split_sealed};
+use evidence::{CaseInfo, OutputSummary, Seal, SealTextError, split_sealed};
 use format::head::{StripeId, VolumeId};
 use serde::{Deserialize, Serialize};
 use units::{Timestamp, hex, unhex};
-
-use crate::asked::CaseInfo;
 
 /// Of the manifests that are written. Version 1 had no seal.
 pub const MANIFEST_VERSION: u16 = 2;
