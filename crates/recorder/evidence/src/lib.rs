@@ -12,6 +12,7 @@ mod case;
 mod clock_use;
 mod coverage;
 mod der;
+mod form;
 mod hashing;
 mod key;
 mod listed;
@@ -36,8 +37,9 @@ pub use attested::{
     Vouched,
 };
 pub use case::CaseInfo;
-pub use clock_use::{ClockUse, TimesBy};
+pub use clock_use::{ClockSteps, ClockUse, TimesBy};
 pub use coverage::{Coverage, coverage};
+pub use form::hex_digits;
 pub use hashing::{Hasher, Hashes, Hashing};
 pub use key::{AskPassphrase, KeyError, NAMESPACE, PublicKey, SigningKey};
 pub use listed::{Body, LISTED_BYTES, ListError, Listed, ListedStripes, list_header};
