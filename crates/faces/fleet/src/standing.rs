@@ -264,8 +264,9 @@ pub fn reports(reports: &[Report], width: Option<usize>) -> String {
     text
 }
 
+/// What a sensor said of itself, and what to make of it.
 #[derive(Serialize)]
-struct ReportJson<'a> {
+struct Judged<'a> {
     sensor: &'a str,
     condition: &'static str,
     #[serde(flatten)]
@@ -275,19 +276,19 @@ struct ReportJson<'a> {
 }
 
 #[derive(Serialize)]
-struct ReportsJson<'a> {
-    sensors: Vec<ReportJson<'a>>,
+struct Reports<'a> {
+    sensors: Vec<Judged<'a>>,
 }
 
 /// The same as a JSON object.
 pub fn reports_json(reports: &[Report]) -> String {
-    let each = reports.iter().map(|report| ReportJson {
+    let each = reports.iter().map(|report| Judged {
         sensor: &report.sensor,
         condition: report.condition(),
         standing: report.outcome.as_ref().ok(),
         reasons: report.reasons(),
     });
-    json_pretty(&ReportsJson { sensors: each.collect() })
+    json_pretty(&Reports { sensors: each.collect() })
 }
 
 #[cfg(test)]

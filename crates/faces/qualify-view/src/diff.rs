@@ -177,14 +177,14 @@ fn percentile(share: u32) -> String {
 }
 
 #[derive(Serialize)]
-struct FactJson<'a> {
+struct Fact<'a> {
     name: &'a str,
     old: &'a str,
     new: &'a str,
 }
 
 #[derive(Serialize)]
-struct ComparedJson {
+struct Value {
     what: &'static str,
     part: Option<&'static str>,
     order: Option<&'static str>,
@@ -200,11 +200,11 @@ struct ComparedJson {
 }
 
 #[derive(Serialize)]
-struct DiffJson<'a> {
+struct Told<'a> {
     has_fallen: Option<bool>,
     tolerance_permille: u64,
-    facts: Vec<FactJson<'a>>,
-    compared: Vec<ComparedJson>,
+    facts: Vec<Fact<'a>>,
+    compared: Vec<Value>,
     not_compared: &'a [String],
     /// What disturbed the measurement before, and now.
     disturbed: [Vec<String>; 2],
@@ -212,8 +212,8 @@ struct DiffJson<'a> {
 
 /// The same as JSON: rates in bytes a second, times in ns.
 pub fn qualification_diff_json(diff: &Diff) -> String {
-    let facts = diff.facts.iter().map(|(name, old, new)| FactJson { name, old, new });
-    json_pretty(&DiffJson {
+    let facts = diff.facts.iter().map(|(name, old, new)| Fact { name, old, new });
+    json_pretty(&Told {
         has_fallen: diff.has_fallen(),
         tolerance_permille: diff.tolerance_permille,
         facts: facts.collect(),
@@ -223,7 +223,7 @@ pub fn qualification_diff_json(diff: &Diff) -> String {
     })
 }
 
-fn compared_json(compared: &Compared) -> ComparedJson {
+fn compared_json(compared: &Compared) -> Value {
     let order_name = |order: Order| match order {
         Order::FirstToLast => "first_to_last",
         Order::ZoneLevelled => "zone_levelled",
@@ -245,7 +245,7 @@ fn compared_json(compared: &Compared) -> ComparedJson {
         Subject::Iops(count) | Subject::Cpu(count) => Some(count),
         _ => None,
     };
-    ComparedJson {
+    Value {
         what,
         part: part.map(Part::name),
         order: order.map(order_name),

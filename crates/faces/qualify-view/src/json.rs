@@ -10,7 +10,7 @@ pub use compare::comparison_json;
 
 /// The first fields are those that a script asks for; they repeat the verdict.
 #[derive(Serialize)]
-struct QualificationJson<'a> {
+struct Told<'a> {
     version: u32,
     guaranteed_bytes_per_s: Option<u64>,
     mean_bytes_per_s: Option<u64>,
@@ -26,7 +26,7 @@ struct QualificationJson<'a> {
 pub fn qualification_json(found: &Qualification) -> String {
     let first = found.verdict.as_ref().and_then(|verdict| verdict.judged.first());
     let traffic = found.verdict.as_ref().map(|verdict| verdict.guaranteed_traffic_bit_per_s);
-    json_pretty(&QualificationJson {
+    json_pretty(&Told {
         version: FILE_VERSION,
         guaranteed_bytes_per_s: first.map(|judged| judged.guaranteed_bytes_per_s),
         mean_bytes_per_s: first.map(|judged| judged.mean_bytes_per_s),

@@ -37,16 +37,15 @@ pub fn qualify_plan(
         column("rebuilt in", true, 5),
         column("", false, 0),
     ];
-    let rows: Vec<Vec<String>> =
-        proposals.iter().map(|proposal| row(need, disks, proposal)).collect();
+    let rows: Vec<Vec<String>> = proposals.iter().map(|proposal| row(disks, proposal)).collect();
     text.push_str(&table::render(&columns, &rows, width));
-    let short = proposals.iter().filter(|proposal| !proposal.fits());
-    let short = short.map(|proposal| missing(need, disks, proposal));
+    let short = proposals.iter().filter(|proposal| !proposal.fits);
+    let short = short.map(|proposal| missing(need, proposal));
     let sources = disks.iter().map(|disk| printable(&format!("{}: {}", disk.name, disk.source)));
     for line in short.chain(sources).flat_map(|line| wrapped(&line, wide, 2)) {
         add(&mut text, format_args!("{line}\n"));
     }
-    if !proposals.iter().any(Proposal::fits) {
+    if !proposals.iter().any(|proposal| proposal.fits) {
         text.push_str("nothing of this fits\n");
     }
     text
@@ -74,13 +73,13 @@ fn asked(need: &Need) -> Vec<String> {
 }
 
 /// What disks that do not fit come to, and how many of them would do.
-fn missing(need: &Need, disks: &[Disk], proposal: &Proposal) -> String {
-    let name = disks.get(proposal.disk).map_or("", |disk| disk.name.as_str());
-    let lost = proposal.bytes_per_s_lost.iter().flatten().min();
-    let carried = lost.copied().unwrap_or(proposal.bytes_per_s).min(proposal.bytes_per_s);
+fn missing(need: &Need, proposal: &Proposal) -> String {
+    let name = &proposal.name;
+    let (all, lost) = (proposal.traffic_bit_per_s, proposal.traffic_bit_per_s_lost);
+    let lost = lost.into_iter().flatten().min();
     let mut facts = Vec::new();
     if !proposal.is_fast_enough {
-        let (carried, asked) = (bits(need.mix.bits_of(carried)), bits(need.bits_per_s));
+        let (carried, asked) = (bits(lost.unwrap_or(all).min(all)), bits(need.bits_per_s));
         let while_lost = if lost.is_some() { ", also while a disk is replaced" } else { "" };
         facts.push(format!("carries {carried} of {asked}{while_lost}"));
     }
@@ -91,16 +90,16 @@ fn missing(need: &Need, disks: &[Disk], proposal: &Proposal) -> String {
     let would = match proposal.enough {
         Some(enough) if enough.volumes > 1 => format!(
             "{} would do: {} volumes of {} that share the traffic",
-            plural(u64::from(enough.disks()), "disk"),
+            plural(u64::from(enough.disks), "disk"),
             enough.volumes,
             side_by_side(enough.data, enough.parity),
         ),
         Some(enough) if enough.parity == 0 => {
-            format!("{} would do", plural(u64::from(enough.disks()), "disk"))
+            format!("{} would do", plural(u64::from(enough.disks), "disk"))
         }
         Some(enough) => format!(
             "{} would do ({})",
-            plural(u64::from(enough.disks()), "disk"),
+            plural(u64::from(enough.disks), "disk"),
             side_by_side(enough.data, enough.parity)
         ),
         None => "no number of such disks does".to_owned(),
@@ -114,12 +113,10 @@ fn side_by_side(data: u32, parity: u8) -> String {
     if parity > 0 { format!("{data}+{parity}") } else { data.to_string() }
 }
 
-fn row(need: &Need, disks: &[Disk], proposal: &Proposal) -> Vec<String> {
+fn row(disks: &[Disk], proposal: &Proposal) -> Vec<String> {
     let Proposal { data, parity, .. } = *proposal;
     let disk = disks.get(proposal.disk);
-    let traffic = |bytes_per_s: u64| bits(need.mix.bits_of(bytes_per_s));
-    let lost =
-        |at: usize| proposal.bytes_per_s_lost.get(at).copied().flatten().map_or_else(dash, traffic);
+    let [one, two] = proposal.traffic_bit_per_s_lost.map(|lost| lost.map_or_else(dash, bits));
     let by_reading = disk.is_some_and(|disk| disk.is_by_reading);
     let answer = match (proposal.is_fast_enough, proposal.is_large_enough) {
         (true, true) if by_reading => "fits, if it writes as it reads",
@@ -129,13 +126,13 @@ fn row(need: &Need, disks: &[Disk], proposal: &Proposal) -> Vec<String> {
         (false, false) => "TOO SLOW, TOO SMALL",
     };
     vec![
-        disk.map_or_else(String::new, |disk| printable(&disk.name)),
+        printable(&proposal.name),
         side_by_side(data, parity),
         terabytes(proposal.usable_bytes),
         days(proposal.held_ns),
-        traffic(proposal.bytes_per_s),
-        lost(0),
-        lost(1),
+        bits(proposal.traffic_bit_per_s),
+        one,
+        two,
         margin(proposal.margin_permille),
         proposal.rebuild_ns.map_or_else(dash, nanos),
         answer.to_owned(),
@@ -167,42 +164,9 @@ fn margin(permille: i64) -> String {
     format!("{sign}{}.{} %", size / 10, size % 10)
 }
 
+/// What is asked for, with what follows of it, and what disks come to.
 #[derive(Serialize)]
-struct DiskJson<'a> {
-    name: &'a str,
-    source: &'a str,
-    size_bytes: u64,
-    is_by_reading: bool,
-}
-
-#[derive(Serialize)]
-struct EnoughJson {
-    volumes: u32,
-    data_disks: u32,
-    parity_disks: u8,
-    disks: u32,
-}
-
-#[derive(Serialize)]
-struct ProposalJson<'a> {
-    disk: &'a str,
-    data_disks: u32,
-    parity_disks: u8,
-    usable_bytes: u64,
-    held_ns: u64,
-    bytes_per_s: u64,
-    traffic_bit_per_s: u64,
-    traffic_bit_per_s_lost: [Option<u64>; 2],
-    rebuild_ns: Option<u64>,
-    margin_permille: i64,
-    is_fast_enough: bool,
-    is_large_enough: bool,
-    fits: bool,
-    enough: Option<EnoughJson>,
-}
-
-#[derive(Serialize)]
-struct PlanJson<'a> {
+struct Plan<'a> {
     bits_per_s: u64,
     mean_bits_per_s: u64,
     needed_bytes_per_s: u64,
@@ -210,42 +174,13 @@ struct PlanJson<'a> {
     mix: &'a str,
     mean_frame_bytes: u64,
     pool_bytes: u64,
-    disks: Vec<DiskJson<'a>>,
-    proposals: Vec<ProposalJson<'a>>,
+    disks: &'a [Disk],
+    proposals: &'a [Proposal],
 }
 
 /// The same as JSON.
 pub fn qualify_plan_json(need: &Need, disks: &[Disk], proposals: &[Proposal]) -> String {
-    let proposal_json = |proposal: &Proposal| ProposalJson {
-        disk: disks.get(proposal.disk).map_or("", |disk| disk.name.as_str()),
-        data_disks: proposal.data,
-        parity_disks: proposal.parity,
-        usable_bytes: proposal.usable_bytes,
-        held_ns: proposal.held_ns,
-        bytes_per_s: proposal.bytes_per_s,
-        traffic_bit_per_s: need.mix.bits_of(proposal.bytes_per_s),
-        traffic_bit_per_s_lost: proposal
-            .bytes_per_s_lost
-            .map(|lost| lost.map(|bytes_per_s| need.mix.bits_of(bytes_per_s))),
-        rebuild_ns: proposal.rebuild_ns,
-        margin_permille: proposal.margin_permille,
-        is_fast_enough: proposal.is_fast_enough,
-        is_large_enough: proposal.is_large_enough,
-        fits: proposal.fits(),
-        enough: proposal.enough.map(|enough| EnoughJson {
-            volumes: enough.volumes,
-            data_disks: enough.data,
-            parity_disks: enough.parity,
-            disks: enough.disks(),
-        }),
-    };
-    let of_disks = disks.iter().map(|disk| DiskJson {
-        name: &disk.name,
-        source: &disk.source,
-        size_bytes: disk.size_bytes,
-        is_by_reading: disk.is_by_reading,
-    });
-    json_pretty(&PlanJson {
+    json_pretty(&Plan {
         bits_per_s: need.bits_per_s,
         mean_bits_per_s: need.mean_bits_per_s,
         needed_bytes_per_s: need.mix.bytes_of(need.bits_per_s),
@@ -253,7 +188,7 @@ pub fn qualify_plan_json(need: &Need, disks: &[Disk], proposals: &[Proposal]) ->
         mix: &need.mix.name,
         mean_frame_bytes: need.mix.mean_frame_bytes(),
         pool_bytes: need.pool_bytes,
-        disks: of_disks.collect(),
-        proposals: proposals.iter().map(proposal_json).collect(),
+        disks,
+        proposals,
     })
 }

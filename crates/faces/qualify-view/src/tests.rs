@@ -584,6 +584,7 @@ fn a_difference_names_what_changed() {
     );
     let first = &json["compared"][0];
     assert_eq!((&first["what"], &first["change"]), (&"guaranteed".into(), &"worse".into()));
+    assert_eq!(qualification_diff_json(&diff), include_str!("diff/frozen.json"));
     let same = Diff::of(&old, &old, 50);
     assert!(qualification_diff(&same, None).contains("did not fall by more than 5.0 %"));
     // Others were busy meanwhile.
@@ -630,6 +631,8 @@ fn a_plan_fits_its_terminal() {
     let json: serde_json::Value =
         serde_json::from_str(&qualify_plan_json(&need, &disks, &few)).unwrap();
     assert_eq!(json["proposals"][0]["enough"]["disks"], 14);
+    let json = qualify_plan_json(&need, &disks, &[&found[..], &few[..]].concat());
+    assert_eq!(json, include_str!("plan/frozen.json"));
     let narrow = qualify_plan(&Need { days: 30, ..need }, &disks, &few, Some(60));
     assert!(narrow.lines().all(|line| line.len() <= 60), "{narrow}");
 }

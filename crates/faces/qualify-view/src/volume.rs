@@ -76,7 +76,7 @@ fn line(report: &VolumeQualification, beside: Beside) -> String {
 }
 
 #[derive(Serialize)]
-struct VolumeJson<'a> {
+struct Volume<'a> {
     path: String,
     data_columns: u8,
     parity_columns: u8,
@@ -85,11 +85,11 @@ struct VolumeJson<'a> {
     guaranteed_traffic_bit_per_s: Option<u64>,
     lost: Vec<Lost>,
     absent: Vec<u8>,
-    members: Vec<MemberJson>,
+    members: Vec<OfMember>,
 }
 
 #[derive(Serialize)]
-struct MemberJson {
+struct OfMember {
     member: u8,
     read_mean_bytes_per_s: Option<u64>,
     mean_to_qualified_permille: Option<u64>,
@@ -102,7 +102,7 @@ pub fn volume_qualification_json(report: &VolumeQualification) -> String {
     let members = report.members.iter().map(|(number, found)| {
         let beside = beside(found, report.kept.as_ref());
         let text = qualification_json(found);
-        MemberJson {
+        OfMember {
             member: *number,
             read_mean_bytes_per_s: beside.map(|beside| beside.mean_bytes_per_s),
             mean_to_qualified_permille: beside.and_then(|beside| beside.permille),
@@ -111,7 +111,7 @@ pub fn volume_qualification_json(report: &VolumeQualification) -> String {
         }
     });
     let together = report.together();
-    safe::json_pretty(&VolumeJson {
+    safe::json_pretty(&Volume {
         path: safe::path_value(&report.path),
         data_columns: report.data_columns,
         parity_columns: report.parity_columns,

@@ -142,13 +142,10 @@ impl<'a> Download<'a> {
             let is_sealed = manifest
                 .sealed
                 .is_some_and(|(text, seal)| seal.check(text.as_bytes(), &nobody).is_ok());
-            let summary = match &*manifest.outputs {
-                [output] => &output.summary,
-                _ => return false,
-            };
+            let [output] = &*manifest.outputs else { return false };
             is_sealed
-                && summary.bytes == self.bytes
-                && (summary.sha256, summary.blake3) == (hashes.sha256, hashes.blake3)
+                && output.bytes == self.bytes
+                && (output.sha256, output.blake3) == (hashes.sha256, hashes.blake3)
         });
         let why = "its manifest is not that of the bytes that came";
         if is_it { Ok(text) } else { Err(self.there.unlike(why)) }

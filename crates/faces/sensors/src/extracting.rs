@@ -69,7 +69,7 @@ impl Extracting<'_> {
         blocks.splitter.finish().map_err(|error| Fault::Unlike(error.to_string()))?;
         let of_manifest = manifest.as_deref().and_then(|text| {
             let manifest = parse_manifest(text).ok()?;
-            Some(units::hex(&manifest.outputs.first()?.summary.sha256))
+            Some(units::hex(&manifest.outputs.first()?.sha256))
         });
         let mut hashes = stage::lock(&self.hashes);
         *hashes.get_mut(sensor).expect("sensors are asked by their numbers") = of_manifest;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use evidence::{Attested, Coverage, SIGNATURE_SUFFIX, STAMP_SUFFIX, Signer, Stamp};
-use manifest::{ExpectedOutput, VerifyExtractError};
+use evidence::{Attested, Coverage, OutputSummary, SIGNATURE_SUFFIX, STAMP_SUFFIX, Signer, Stamp};
+use manifest::VerifyExtractError;
 
 /// Why an extract cannot be compared with its manifest.
 #[derive(Debug, thiserror::Error)]
@@ -93,9 +93,9 @@ pub fn signer(signer: &Signer) -> String {
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn unlike_file(output: &ExpectedOutput, path: &Path) -> Result<Option<String>, NotCompared> {
+pub fn unlike_file(output: &OutputSummary, path: &Path) -> Result<Option<String>, NotCompared> {
     let mut file = host::open_input(path)?;
-    match manifest::verify_extract(&output.summary, &mut file) {
+    match manifest::verify_extract(output, &mut file) {
         Ok(()) => Ok(None),
         Err(VerifyExtractError::Read(source)) => {
             Err(NotCompared::Read { path: path.to_path_buf(), source })
@@ -108,10 +108,7 @@ pub fn unlike_file(output: &ExpectedOutput, path: &Path) -> Result<Option<String
 ///
 /// # Errors
 /// When it or a file cannot be read.
-pub fn unlike_folder(
-    outputs: &[ExpectedOutput],
-    folder: &Path,
-) -> Result<Vec<String>, NotCompared> {
+pub fn unlike_folder(outputs: &[OutputSummary], folder: &Path) -> Result<Vec<String>, NotCompared> {
     let mut there: BTreeSet<PathBuf> =
         host::files_in(folder)?.into_iter().map(|(path, _)| path).collect();
     let mut findings = Vec::new();

@@ -90,7 +90,7 @@ pub fn fields(fields: &[Field]) -> String {
 }
 
 #[derive(Serialize)]
-struct FieldJson {
+struct Listed {
     name: &'static str,
     aliases: &'static [&'static str],
     kind: String,
@@ -99,7 +99,7 @@ struct FieldJson {
 
 /// The fields as a JSON array.
 pub fn fields_json(fields: &[Field]) -> String {
-    let json = |field: &Field| FieldJson {
+    let json = |field: &Field| Listed {
         name: field.name,
         aliases: field.aliases,
         kind: field.kind.to_string(),

@@ -31,8 +31,8 @@ pub use explain::{explain, explain_json, fields, fields_json, unmet_names};
 pub use gaps::gaps_json;
 pub use hold::{holds, holds_json};
 pub use manifest::{
-    anchor_json, approval_json, completeness_json, manifest_json, manifest_of, receipt_json,
-    request_json, sealed_json, witness_line,
+    anchor_json, approval_json, completeness_json, made_json, manifest_json, manifest_of,
+    receipt_json, request_json, sealed_json, witness_line,
 };
 pub use packet::packet_lines;
 pub use plot::{plot, plot_json};

@@ -21,7 +21,7 @@ const FLAGS: [(u8, &str); 8] = [
 const ACK: u8 = 16;
 
 #[derive(Serialize)]
-struct PacketJson<'a> {
+struct PacketLine<'a> {
     number: usize,
     time_ns: i64,
     length: u32,
@@ -85,7 +85,7 @@ fn packet_line(number: usize, link_type: LinkType, packet: &EnhancedPacket<'_>) 
         _ => None,
     };
     let payload_at = decoded.payload.as_ptr().addr().checked_sub(packet.data.as_ptr().addr());
-    json_line(&PacketJson {
+    json_line(&PacketLine {
         number,
         time_ns: packet.time.cast_signed(),
         length: packet.original_len,

@@ -253,7 +253,7 @@ fn rate(bytes: u64, nanos: i64) -> String {
 }
 
 #[derive(Serialize)]
-struct BucketJson {
+struct Stretch {
     start_ns: i64,
     end_ns: i64,
     bytes: serde_json::Map<String, serde_json::Value>,
@@ -263,7 +263,7 @@ struct BucketJson {
 pub fn plot_json(traffic: &Traffic) -> String {
     let line = |(begin, counts): (Timestamp, &[u64])| {
         let bytes = traffic.series().iter().zip(counts).filter(|(_, bytes)| **bytes > 0);
-        let json = BucketJson {
+        let json = Stretch {
             start_ns: begin.0,
             end_ns: begin.plus_nanos(traffic.width_ns()).0,
             bytes: bytes.map(|(name, bytes)| (name.clone(), (*bytes).into())).collect(),

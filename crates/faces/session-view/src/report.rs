@@ -1,12 +1,12 @@
 //! The report on an extract for people: what was asked for, what came out, who vouches for it, and
 //! what all of that proves.
 
-use evidence::{Attested, Coverage, Maker, SIGNATURE_SUFFIX, STAMP_SUFFIX};
+use evidence::{Attested, Coverage, Maker, OutputSummary, SIGNATURE_SUFFIX, STAMP_SUFFIX};
 use manifest::CaseInfo;
 use page::text::grouped;
 use page::{Cell, Document};
 use serde::Deserialize;
-use units::{ByteSize, Timestamp};
+use units::{ByteSize, Timestamp, hex};
 
 use crate::compared::{covered, signer, stamped};
 
@@ -73,20 +73,11 @@ struct Manifest {
     #[serde(default)]
     statement: Vec<String>,
     #[serde(default)]
-    outputs: Vec<Output>,
+    outputs: Vec<OutputSummary>,
     #[serde(default)]
     clocks: Vec<Clock>,
     #[serde(default)]
     pieces: Vec<serde::de::IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-struct Output {
-    #[serde(default)]
-    file: Option<String>,
-    packets: u64,
-    bytes: u64,
-    sha256: String,
 }
 
 #[derive(Deserialize)]
@@ -183,12 +174,12 @@ fn asked(page: &mut Document, manifest: &Manifest) {
 
 fn came_out(page: &mut Document, of: &CheckedExtract<'_>, manifest: &Manifest) {
     page.section("What came out");
-    let row = |output: &Output| {
+    let row = |output: &OutputSummary| {
         vec![
             Cell::long(output.file.clone().unwrap_or_else(|| "a pipe".to_owned())),
             Cell::number(grouped(output.packets)),
             Cell::number(ByteSize(output.bytes).to_string()),
-            Cell::long(output.sha256.clone()),
+            Cell::long(hex(&output.sha256)),
         ]
     };
     let rows: Vec<Vec<Cell>> = manifest.outputs.iter().map(row).collect();

@@ -1,18 +1,12 @@
 //! Volumes salvaged.
 
 use extract::{Loss, SalvageReport, Unopened};
-use format::geometry::{Geometry, ROW_BYTES};
 use page::safe::json_pretty;
 use page::text::{grouped, plural, times};
-use serde::Serialize;
 use units::number::to_u64;
 
 /// Losses that are shown; the JSON has them all.
 const LOSSES_SHOWN: usize = 20;
-
-/// An Enhanced Packet Block without a packet's bytes: type, two lengths of the block, interface,
-/// time, two lengths of the packet (draft-ietf-opsawg-pcapng, section 4.3).
-const PACKET_BLOCK_BYTES_MIN: u64 = 32;
 
 /// A salvage, in words: what was found, what was written, then what is lost.
 pub fn salvaged(report: &SalvageReport) -> String {
@@ -48,8 +42,8 @@ pub fn salvaged(report: &SalvageReport) -> String {
 }
 
 fn losses(report: &SalvageReport) -> Vec<String> {
-    let losses = &report.losses;
-    let (packets, unknown) = (lost_packets(losses), unknown_stripes(losses));
+    let SalvageReport { losses, sums, .. } = report;
+    let (packets, unknown) = (sums.lost_packets, sums.unknown_stripes);
     let stripes = to_u64(losses.len());
     let mut lines = Vec::new();
     if losses.is_empty() {
@@ -60,7 +54,7 @@ fn losses(report: &SalvageReport) -> Vec<String> {
         lines.push(format!("lost: {} of {of}", plural(packets, "packet")));
     }
     if unknown > 0 {
-        let most = grouped(unknown.saturating_mul(packets_max(&report.geometry)));
+        let most = grouped(sums.unknown_packets_at_most);
         lines.push(format!(
             "lost: {} without a readable head; how many packets they held is unknown, at most \
              {most}",
@@ -73,21 +67,6 @@ fn losses(report: &SalvageReport) -> Vec<String> {
         lines.push(format!("and {} more; --json lists them all", grouped(more)));
     }
     lines
-}
-
-fn lost_packets(losses: &[Loss]) -> u64 {
-    units::number::sum(losses.iter().filter_map(|loss| loss.packets))
-}
-
-/// Stripes of which nothing says how many packets they held.
-fn unknown_stripes(losses: &[Loss]) -> u64 {
-    to_u64(losses.iter().filter(|loss| loss.packets.is_none()).count())
-}
-
-/// As many as fit into a slot if none of them had a byte.
-fn packets_max(geometry: &Geometry) -> u64 {
-    let body_bytes = geometry.piece_bytes - ROW_BYTES;
-    u64::from(geometry.data_columns) * u64::from(body_bytes) / PACKET_BLOCK_BYTES_MIN
 }
 
 fn line(loss: &Loss) -> String {
@@ -109,76 +88,7 @@ fn numbers(members: &[u8]) -> String {
     members.iter().map(u8::to_string).collect::<Vec<_>>().join(", ")
 }
 
-#[derive(Serialize)]
-struct SalvageJson<'a> {
-    volume_id: String,
-    data_columns: u8,
-    parity_columns: u8,
-    has_key: bool,
-    members: &'a [u8],
-    absent: &'a [u8],
-    strangers: &'a [usize],
-    unopened: Vec<UnopenedJson>,
-    acknowledged: String,
-    through: String,
-    packets: u64,
-    lost_packets: u64,
-    unknown_stripes: u64,
-    unknown_packets_at_most: u64,
-    complete: bool,
-    losses: Vec<LossJson>,
-}
-
-#[derive(Serialize)]
-struct UnopenedJson {
-    /// Among those named, from 0, as those of strangers.
-    place: usize,
-    error: String,
-}
-
-#[derive(Serialize)]
-struct LossJson {
-    stripe: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    packets: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    of_packets: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    from_ns: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    to_ns: Option<i64>,
-}
-
 /// A salvage as a JSON object.
 pub fn salvaged_json(report: &SalvageReport) -> String {
-    let losses = report.losses.iter().map(|loss| LossJson {
-        stripe: loss.stripe.to_string(),
-        packets: loss.packets,
-        of_packets: loss.of_packets,
-        from_ns: loss.times.map(|(from, _)| from.0),
-        to_ns: loss.times.map(|(_, to)| to.0),
-    });
-    let unopened = report
-        .unopened
-        .iter()
-        .map(|Unopened { place, error }| UnopenedJson { place: *place, error: error.to_string() });
-    let unknown = unknown_stripes(&report.losses);
-    json_pretty(&SalvageJson {
-        volume_id: report.volume_id.to_string(),
-        data_columns: report.geometry.data_columns,
-        parity_columns: report.geometry.parity_columns,
-        has_key: report.has_key,
-        members: &report.members,
-        absent: &report.absent,
-        strangers: &report.strangers,
-        unopened: unopened.collect(),
-        acknowledged: report.acknowledged.to_string(),
-        through: report.through.to_string(),
-        packets: report.extract.packets,
-        lost_packets: lost_packets(&report.losses),
-        unknown_stripes: unknown,
-        unknown_packets_at_most: unknown.saturating_mul(packets_max(&report.geometry)),
-        complete: report.losses.is_empty() && !report.extract.manifest.completeness.stopped,
-        losses: losses.collect(),
-    })
+    json_pretty(report)
 }

@@ -16,28 +16,14 @@ use crate::top::{name, text};
 const COLUMNS_MAX: usize = 1024;
 
 #[derive(Serialize)]
-struct SummaryJson<'a> {
-    total: MeasureJson,
-    traffic: TrafficJson<'a>,
-    top: Vec<FieldJson>,
+struct Summary<'a> {
+    total: &'a Measure,
+    traffic: Drawn<'a>,
+    top: Vec<TopOf>,
 }
 
 #[derive(Serialize)]
-struct MeasureJson {
-    sessions: u64,
-    packets: u64,
-    bytes: u64,
-}
-
-impl From<&Measure> for MeasureJson {
-    fn from(measure: &Measure) -> Self {
-        let &Measure { sessions, packets, bytes } = measure;
-        Self { sessions, packets, bytes }
-    }
-}
-
-#[derive(Serialize)]
-struct TrafficJson<'a> {
+struct Drawn<'a> {
     width_ns: i64,
     series: Vec<&'a str>,
     /// The last series is no protocol: it is what so many further ones share.
@@ -50,7 +36,7 @@ struct TrafficJson<'a> {
     buckets: Vec<(i64, Vec<u64>)>,
 }
 
-impl<'a> TrafficJson<'a> {
+impl<'a> Drawn<'a> {
     fn new(chart: Option<&'a Chart>, conditions: Option<&[String]>) -> Self {
         let Some(chart) = chart else {
             let (series, buckets) = (Vec::new(), Vec::new());
@@ -76,25 +62,25 @@ impl<'a> TrafficJson<'a> {
 }
 
 #[derive(Serialize)]
-struct FieldJson {
+struct TopOf {
     field: &'static str,
     /// How many values there are.
     distinct: usize,
-    absent: MeasureJson,
+    absent: Measure,
     /// Sessions with values beyond those that are counted one by one.
-    uncounted: MeasureJson,
-    values: Vec<ValueJson>,
+    uncounted: Measure,
+    values: Vec<ValueOf>,
 }
 
 #[derive(Serialize)]
-struct ValueJson {
+struct ValueOf {
     value: Value<'static>,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'static str>,
     text: String,
     query: String,
     #[serde(flatten)]
-    measure: MeasureJson,
+    measure: Measure,
 }
 
 /// Values of a field that a plot tells apart: with what is without it and all others as many series
@@ -163,34 +149,35 @@ pub fn summary_json(
 ) -> String {
     let (traffic, conditions) = over_time.parts();
     let chart = Chart::new(traffic, COLUMNS_MAX);
-    json_line(&SummaryJson {
-        total: total.into(),
-        traffic: TrafficJson::new(chart.as_ref(), conditions),
+    json_line(&Summary {
+        total,
+        traffic: Drawn::new(chart.as_ref(), conditions),
         top: tops.into_iter().map(|(field, top)| of_field(field, top, weight, limit)).collect(),
     })
 }
 
-fn of_field(field: &'static Field, top: Top, weight: Weight, limit: usize) -> FieldJson {
+fn of_field(field: &'static Field, top: Top, weight: Weight, limit: usize) -> TopOf {
     let (distinct, absent, uncounted) = (top.values(), top.absent, top.uncounted);
-    let rows = top.rows(weight, limit).into_iter().map(|row| ValueJson {
+    let rows = top.rows(weight, limit).into_iter().map(|row| ValueOf {
         name: name(field.kind, &row.value),
         text: text(field.kind, &row.value, Zone::Utc),
         query: field.condition(row.value.reading()),
-        measure: (&row.measure).into(),
+        measure: row.measure,
         value: row.value.into(),
     });
-    FieldJson {
-        field: field.name,
-        distinct,
-        absent: (&absent).into(),
-        uncounted: (&uncounted).into(),
-        values: rows.collect(),
-    }
+    TopOf { field: field.name, distinct, absent, uncounted, values: rows.collect() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const TOP: &str = concat!(
+        r#"{"field":"orig_ip","distinct":1,"absent":{"sessions":0,"packets":0,"bytes":0},"#,
+        r#""uncounted":{"sessions":0,"packets":0,"bytes":0},"values":[{"value":"2001:db8::1","#,
+        r#""text":"2001:db8::1","query":"orig_ip = 2001:db8::1","sessions":1,"packets":3,"#,
+        r#""bytes":1500}]"#
+    );
 
     #[test]
     fn each_value_comes_with_the_query_that_selects_it() {
@@ -204,6 +191,8 @@ mod tests {
         }
         let total = Measure::of(&found);
         let text = summary_json(&total, &traffic, tops.into(), (Weight::Sessions, 1));
+        let (_, top) = text.split_once("\"top\":[").unwrap();
+        assert_eq!(top.split_once("},{").unwrap().0, TOP);
         let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(summary["total"]["sessions"], 1);
         assert_eq!(summary["top"][0]["values"][0]["sessions"], 1);

@@ -66,14 +66,13 @@ pub fn top(
 }
 
 #[derive(Serialize)]
-struct RowJson<'a> {
+struct Row<'a> {
     field: &'a str,
     value: serde_json::Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
-    sessions: u64,
-    packets: u64,
-    bytes: u64,
+    #[serde(flatten)]
+    measure: Measure,
     share: f64,
 }
 
@@ -81,7 +80,7 @@ struct RowJson<'a> {
 pub fn top_json(field: &Field, top: Top, weight: Weight, limit: usize) -> String {
     let total = top.total.weight(weight);
     let line = |row: TopRow| {
-        let json = RowJson {
+        let json = Row {
             field: field.name,
             value: match &row.value {
                 TopValue::Number(number) => (*number).into(),
@@ -90,9 +89,7 @@ pub fn top_json(field: &Field, top: Top, weight: Weight, limit: usize) -> String
                 value => text(field.kind, value, Zone::Utc).into(),
             },
             name: name(field.kind, &row.value),
-            sessions: row.measure.sessions,
-            packets: row.measure.packets,
-            bytes: row.measure.bytes,
+            measure: row.measure,
             share: share(row.measure.weight(weight), total),
         };
         json_line(&json)
@@ -176,6 +173,28 @@ mod tests {
         ] {
             assert_eq!(text(kind, &value, Zone::Utc), expected);
         }
+    }
+
+    #[test]
+    fn a_line_of_json_says_everything_under_names_that_stay() {
+        let line = |name: &str| {
+            let field = Field::find(name).unwrap();
+            let mut top = Top::new(field);
+            top.add(&crate::session::tests::found("/"));
+            top_json(field, top, Weight::Bytes, 5)
+        };
+        let proto = concat!(
+            r#"{"field":"proto","value":6,"name":"tcp","sessions":1,"packets":3,"bytes":1500,"#,
+            r#""share":1.0}"#,
+            "\n"
+        );
+        assert_eq!(line("proto"), proto);
+        let orig_ip = concat!(
+            r#"{"field":"orig_ip","value":"2001:db8::1","sessions":1,"packets":3,"bytes":1500,"#,
+            r#""share":1.0}"#,
+            "\n"
+        );
+        assert_eq!(line("orig_ip"), orig_ip);
     }
 
     #[test]

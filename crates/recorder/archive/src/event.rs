@@ -80,8 +80,8 @@ pub enum Event {
     },
 }
 
-/// What a run has archived.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// What a run has archived. Fields are keys in JSON, in this order.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Report {
     /// Parts of the ring.
     pub parts: u64,
@@ -98,15 +98,20 @@ pub struct Report {
     /// Slots that were overwritten before they were archived.
     pub overwritten_slots: u64,
     /// What was known of sessions that were open is lost in the store.
+    #[serde(skip)]
     pub has_lost_open: bool,
     /// How far behind the archive is.
+    #[serde(flatten)]
     pub behind: Behind,
+    /// It was stopped.
+    #[serde(rename = "stopped")]
+    pub is_stopped: bool,
     /// What is missing from what was archived.
+    #[serde(skip)]
     pub completeness: Completeness,
     /// What can be said of all that is archived of the volume, by this run and those before.
+    #[serde(skip)]
     pub archive_state: State,
-    /// It was stopped.
-    pub is_stopped: bool,
 }
 
 /// So many gaps and damaged stripes are listed: a run may go on for years.

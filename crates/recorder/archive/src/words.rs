@@ -49,23 +49,16 @@ fn lag(behind: &Behind) -> String {
     format!("{} behind the recorder, {share} of the ring", page::text::duration(lag_ns))
 }
 
+/// What a run has archived and where, with what can be said of it.
 #[derive(Serialize)]
-struct ArchivedJson<'a> {
+struct Done<'a> {
     event: &'static str,
     url: &'a str,
     sensor: &'a str,
-    parts: u64,
-    sessions: u64,
-    objects: u64,
-    bytes: u64,
-    open_sessions: u64,
-    cut_sessions: u64,
-    overwritten_slots: u64,
     #[serde(flatten)]
-    behind: Behind,
-    stopped: bool,
-    state: &'static str,
-    archive_state: &'static str,
+    report: &'a Report,
+    state: State,
+    archive_state: State,
     statement: String,
 }
 
@@ -122,21 +115,13 @@ pub fn archived(report: &Report, (url, sensor): (&str, &str)) -> String {
 
 /// The same for programs.
 pub fn archived_json(report: &Report, (url, sensor): (&str, &str)) -> String {
-    page::safe::json_line(&ArchivedJson {
+    page::safe::json_line(&Done {
         event: "done",
         url,
         sensor,
-        parts: report.parts,
-        sessions: report.sessions,
-        objects: report.objects,
-        bytes: report.bytes,
-        open_sessions: report.open_sessions,
-        cut_sessions: report.cut_sessions,
-        overwritten_slots: report.overwritten_slots,
-        behind: report.behind,
-        stopped: report.is_stopped,
-        state: report.state().name(),
-        archive_state: report.archive_state.name(),
+        report,
+        state: report.state(),
+        archive_state: report.archive_state,
         statement: statement(report),
     })
 }
@@ -208,4 +193,35 @@ pub fn compacted(report: &CompactReport, url: &str) -> String {
 /// The same for programs.
 pub fn compacted_json(report: &CompactReport) -> String {
     page::safe::json_pretty(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Behind;
+
+    #[test]
+    fn what_is_done_is_said_under_names_that_stay() {
+        let report = Report {
+            parts: 1,
+            sessions: 2,
+            objects: 3,
+            bytes: 4,
+            open_sessions: 5,
+            cut_sessions: 6,
+            overwritten_slots: 7,
+            behind: Behind { lag_ns: 8, lag_slots: 9, ring_slots: 10 },
+            is_stopped: true,
+            archive_state: State::Unknown,
+            ..Report::default()
+        };
+        let said = archived_json(&report, ("s3://b", "west"));
+        let front = concat!(
+            r#"{"event":"done","url":"s3://b","sensor":"west","parts":1,"sessions":2,"objects":3,"#,
+            r#""bytes":4,"open_sessions":5,"cut_sessions":6,"overwritten_slots":7,"lag_ns":8,"#,
+            r#""lag_slots":9,"ring_slots":10,"stopped":true,"state":"incomplete","#,
+            r#""archive_state":"unknown","statement":""#,
+        );
+        assert!(said.starts_with(front), "{said}");
+    }
 }

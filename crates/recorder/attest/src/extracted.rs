@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use evidence::{Attested, SIGNATURE_SUFFIX, STAMP_SUFFIX, Trust, Vouched};
+use evidence::{Attested, OutputSummary, SIGNATURE_SUFFIX, STAMP_SUFFIX, Trust, Vouched};
 use host::SystemClock;
-use manifest::{ExpectedOutput, ReadManifest, parse_manifest};
+use manifest::{ReadManifest, parse_manifest};
 use session_view::CheckedExtract;
 use units::Clock as _;
 
@@ -108,7 +108,7 @@ fn attest(
 }
 
 /// The only output, or the one with the name of the file.
-fn choose<'a>(outputs: &'a [ExpectedOutput], file: &Path) -> Result<&'a ExpectedOutput, Error> {
+fn choose<'a>(outputs: &'a [OutputSummary], file: &Path) -> Result<&'a OutputSummary, Error> {
     if let [only] = outputs {
         return Ok(only);
     }

@@ -5,8 +5,9 @@
 //! statement that every answer has, in text, manifest and JSON.
 //!
 //! Called by `extract` and by whoever shows its answers. Not here: how damage is found (`volume`),
-//! how a statement is shown as JSON (`session-view`).
+//! pages and tables of statements (`session-view`).
 
+pub mod form;
 mod standing;
 mod statement;
 

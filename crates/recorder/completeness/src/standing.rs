@@ -9,8 +9,11 @@ use core::ops::RangeInclusive;
 
 use format::head::{Kind, StripeHead};
 use format::recorded::{ALIVE_NS, Recorded};
+use serde::Serialize;
 use units::{Times, Timestamp};
 use volume::{Reader, Said, Span};
+
+use crate::form;
 
 /// Slots that are looked at for the first head that is held.
 const BACK: usize = 256;
@@ -19,7 +22,8 @@ const STRETCHES: usize = 16;
 const STRETCHES_IN_TIME: usize = 4096;
 
 /// How a stretch of recording ended.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum StretchEnd {
     /// The recorder stopped in order.
     InOrder,
@@ -31,27 +35,33 @@ pub enum StretchEnd {
     Going,
 }
 
-/// A stretch of time that was recorded.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+/// A stretch of time that was recorded. Fields are keys in JSON, in this order.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 pub struct Stretch {
     /// From this time on, as far as the ring holds it.
+    #[serde(rename = "from_ns", serialize_with = "form::ns")]
     pub from: Timestamp,
     /// Up to this time.
+    #[serde(rename = "to_ns", serialize_with = "form::ns")]
     pub through: Timestamp,
     /// Interfaces were recorded; else files were read, and the times are those of their packets.
+    #[serde(rename = "source", serialize_with = "form::source")]
     pub is_live: bool,
     /// Names of interfaces, as many as heads have space for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<String>,
     /// How many there were.
     pub interface_count: u16,
     /// How the stretch ended.
     pub end: StretchEnd,
     /// What lay before is overwritten or erased.
+    #[serde(skip)]
     pub is_cut: bool,
 }
 
 /// Why it is not known whether packets are missing.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Doubt {
     /// A recorder ended without a stop.
     Crash,

@@ -9,11 +9,13 @@ use core::fmt;
 
 use format::directory::{Gap, GapCause};
 use format::head::StripeId;
-use serde::Serialize;
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
 use units::number::to_u64;
 use units::{Times, Timestamp, plural};
 use volume::GivenUp;
 
+use crate::form;
 use crate::standing::{Doubt, Standing, Stretch, StretchEnd};
 
 /// Stretches of time of a kind that a text lists.
@@ -36,17 +38,33 @@ pub enum DamageKind {
     Malformed(usize),
 }
 
+/// What is known of the place of damage.
+impl Serialize for DamageKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut place = serializer.serialize_map(None)?;
+        match self {
+            Self::Missing | Self::Locked => {}
+            Self::Rows(rows) => place.serialize_entry("rows", rows)?,
+            Self::Malformed(offset) => place.serialize_entry("malformed_from", offset)?,
+        }
+        place.end()
+    }
+}
+
 /// A stripe that was wanted and is damaged.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub struct Damage {
     /// The damaged stripe.
+    #[serde(serialize_with = "form::shown")]
     pub stripe: StripeId,
     /// Kind of the damage.
+    #[serde(flatten)]
     pub kind: DamageKind,
 }
 
 /// What can be said of an answer. Later is worse, and the worst of the parts is that of the whole.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum State {
     /// Everything that was asked for is there.
     #[default]
@@ -83,6 +101,10 @@ pub struct Disorder {
 }
 
 impl Disorder {
+    fn is_none(&self) -> bool {
+        self.packets == 0
+    }
+
     /// A packet of `timestamp` comes behind one of `latest`.
     pub fn note(&mut self, latest: Timestamp, timestamp: Timestamp) {
         if timestamp < latest {
@@ -92,10 +114,12 @@ impl Disorder {
     }
 }
 
-/// What is missing from an answer. An unknown number of packets is not zero.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// What is missing from an answer. An unknown number of packets is not zero. Fields are keys in
+/// JSON, in this order.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Completeness {
     /// Losses while recording, in the time range of the query, by their times.
+    #[serde(serialize_with = "form::gaps")]
     pub gaps: Vec<Gap>,
     /// Damaged stripes that were needed, ascending.
     pub damage: Vec<Damage>,
@@ -111,26 +135,40 @@ pub struct Completeness {
     pub left_out_packets: u64,
     /// Where names were asked for: packets that the recorder had no time to look at for some.
     pub unread_packets: u64,
-    /// Something that was asked for lies at or before this time, and is not given out any more.
-    pub expired_through: Option<Timestamp>,
-    /// Of that so much was met and withheld: hull of its times.
-    pub withheld: Option<(Timestamp, Timestamp)>,
-    /// Packets up to this time were erased for their age, and were asked for; what they were is not
-    /// known any more, nor that the clock was right which expired them.
-    pub erased_through: Option<Timestamp>,
     /// Packets of a link type for which the packet filter means nothing, or that the file cannot
     /// hold beside its own: they were left out.
     pub unfit_packets: u64,
     /// Secrets and names beside packets that were met, and that belong to no packet of the answer,
     /// as far as can be told. No loss: of what was asked for nothing is missing.
+    #[serde(skip_serializing_if = "form::is_zero")]
     pub secrets_left_out: u64,
     /// Sessions that were named by their ids and are not there.
     pub unknown_sessions: u64,
-    /// Packets that are not in the order of time. No loss.
-    pub disorder: Disorder,
     /// Members that failed too often or for too long, and were not read any more. No loss: the
     /// others stood in for them, or what is missing is damage.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub given_up: Vec<GivenUp>,
+    /// Packets that are not in the order of time. No loss.
+    #[serde(rename = "out_of_order", skip_serializing_if = "Disorder::is_none")]
+    pub disorder: Disorder,
+    /// Something that was asked for lies at or before this time, and is not given out any more.
+    #[serde(
+        rename = "expired_through_ns",
+        serialize_with = "form::some_ns",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub expired_through: Option<Timestamp>,
+    /// Packets up to this time were erased for their age, and were asked for; what they were is not
+    /// known any more, nor that the clock was right which expired them.
+    #[serde(
+        rename = "erased_through_ns",
+        serialize_with = "form::some_ns",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub erased_through: Option<Timestamp>,
+    /// Of what has expired so much was met and withheld: hull of its times.
+    #[serde(serialize_with = "form::hull", skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<(Timestamp, Timestamp)>,
     /// What is beyond the limit was left out: there is something.
     pub limited: bool,
     /// As many were found as the limit allows; whether there are more was not looked at.
@@ -140,12 +178,16 @@ pub struct Completeness {
     /// When the interfaces were recorded. No loss: it says what an answer is complete of.
     pub recorded: Vec<Stretch>,
     /// Times that were asked for, and in which no recorder ran.
+    #[serde(rename = "not_recorded", serialize_with = "form::times")]
     pub unrecorded: Times,
     /// Times that were asked for, and that are overwritten or erased.
+    #[serde(rename = "not_held", serialize_with = "form::times")]
     pub overwritten: Times,
     /// Times of packets that were forgotten on request; of which they were is not known any more.
+    #[serde(serialize_with = "form::times", skip_serializing_if = "Times::is_empty")]
     pub forgotten: Times,
     /// Times of which it is not known whether packets are missing.
+    #[serde(rename = "not_known", serialize_with = "form::times_with")]
     pub doubts: Vec<(Doubt, Times)>,
 }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use units::{Timestamp, hex};
 
+use crate::case::CaseInfo;
 use crate::maker::Maker;
 use crate::seal::{SealError, SealTextError, Signer, split_sealed};
 use crate::trusted::TrustedKeys;
@@ -25,15 +26,9 @@ pub struct RequestForm {
     pub made_by: Maker,
     /// The sessions that are asked for; its times are absolute.
     pub query: String,
-    /// The case that it belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub case: Option<String>,
-    /// Why it is made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub purpose: Option<String>,
-    /// Who asks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub requester: Option<String>,
+    /// What it is for, and who asks.
+    #[serde(flatten)]
+    pub case: CaseInfo,
     /// After this time nothing is handed out for it any more.
     pub valid_until_ns: i64,
 }
@@ -227,6 +222,22 @@ mod tests {
             format!("{name} ssh-ed25519 {blob}\n")
         };
         TrustedKeys::parse(&keys.iter().map(line).collect::<String>()).unwrap()
+    }
+
+    #[test]
+    fn a_request_says_everything_under_names_that_stay() {
+        let [program, host, user] = ["wirespool 1", "h", "u"].map(str::to_owned);
+        let words = |words: &str| Some(words.to_owned());
+        let case = CaseInfo { case: words("7"), purpose: words("test"), requester: words("me") };
+        let made_by = Maker { program, host, user, called_by: None };
+        let request = RequestForm { made_ns: 5, made_by, case, ..request() };
+        let said = concat!(
+            r#"{"request_version":1,"made_ns":5,"#,
+            r#""made_by":{"program":"wirespool 1","host":"h","user":"u"},"query":"host 10.0.0.1","#,
+            r#""case":"7","purpose":"test","requester":"me","valid_until_ns":100}"#,
+        );
+        assert_eq!(serde_json::to_string(&request).unwrap(), said);
+        assert_eq!(read_request(said).unwrap(), request);
     }
 
     #[test]

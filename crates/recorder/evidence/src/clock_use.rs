@@ -1,9 +1,13 @@
 //! The clock that packets of an answer have their times from, as recorders knew it.
 
+use serde::Serialize;
 use units::Timestamp;
 
+use crate::form;
+
 /// Where packets have their times from.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TimesBy {
     /// The recorder's kernel, when it took them from the driver.
     Kernel,
@@ -11,48 +15,49 @@ pub enum TimesBy {
     /// did not stamp.
     Adapter,
     /// Of some interfaces the kernel, of others their adapters.
+    #[serde(rename = "kernel and adapters")]
     Both,
     /// Files that were read: whoever wrote them.
     Files,
     /// Heads do not say it: they are of a recorder that did not know how.
+    #[serde(rename = "unknown")]
     Unsaid,
-}
-
-impl TimesBy {
-    /// As manifests say it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Kernel => "kernel",
-            Self::Adapter => "adapter",
-            Self::Both => "kernel and adapters",
-            Self::Files => "files",
-            Self::Unsaid => "unknown",
-        }
-    }
 }
 
 /// What recorders said of the clock in the heads of some pieces: those of one opening of the
 /// volume, with times from the same clock, which was synchronised for all of them or for none.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Fields are keys in JSON, in this order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct ClockUse {
     /// Number of the opening.
     pub epoch: u32,
     /// Where packets have their times from.
     pub times_by: TimesBy,
     /// Whether the kernel called its clock synchronised; `None` where it said nothing.
+    #[serde(rename = "synchronised", skip_serializing_if = "Option::is_none")]
     pub is_synchronised: Option<bool>,
     /// Pieces.
     pub pieces: u64,
-    /// Earliest packet in their stripes.
-    pub from: Timestamp,
-    /// Latest packet there.
-    pub to: Timestamp,
+    /// Earliest and latest packet in their stripes; without packets the later one is first.
+    #[serde(flatten, serialize_with = "form::hull")]
+    pub times: (Timestamp, Timestamp),
     /// The largest error that the kernel estimated for its clock, us.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated_error_us: Option<u64>,
     /// The largest error that it gave as possible, us.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub largest_error_us: Option<u64>,
-    /// How often the recorder had seen its clock being set up to the last of the pieces ...
+    /// How often its clock was set; `None` where the recorder did not take packets itself, and so
+    /// has not looked.
+    #[serde(flatten)]
+    pub set: Option<ClockSteps>,
+}
+
+/// How often a recorder had seen its clock being set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct ClockSteps {
+    /// Up to the last of the pieces.
     pub steps: u16,
-    /// ... and how often after the first of them.
+    /// Of these after the first of the pieces.
     pub steps_between: u16,
 }

@@ -8,9 +8,11 @@
 mod anchor;
 mod approval;
 mod attested;
+mod case;
 mod clock_use;
 mod coverage;
 mod der;
+mod form;
 mod hashing;
 mod key;
 mod listed;
@@ -34,8 +36,10 @@ pub use attested::{
     Attested, Distrust, LIST_SUFFIX, SIGNATURE_SUFFIX, STAMP_REQUEST_SUFFIX, STAMP_SUFFIX, Trust,
     Vouched,
 };
-pub use clock_use::{ClockUse, TimesBy};
+pub use case::CaseInfo;
+pub use clock_use::{ClockSteps, ClockUse, TimesBy};
 pub use coverage::{Coverage, coverage};
+pub use form::hex_digits;
 pub use hashing::{Hasher, Hashes, Hashing};
 pub use key::{AskPassphrase, KeyError, NAMESPACE, PublicKey, SigningKey};
 pub use listed::{Body, LISTED_BYTES, ListError, Listed, ListedStripes, list_header};

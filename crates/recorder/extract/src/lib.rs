@@ -74,7 +74,7 @@ pub use find::{FindReport, Sought, find, find_columns};
 pub use find_rows::{RowEvent, find_rows};
 pub use follow::follow;
 pub use kept::{KeptRows, index_files, is_held, is_of_forgotten, kept_rows, names_of_forgotten};
-pub use losses::Loss;
+pub use losses::{Loss, LossSums};
 pub use met::NamesMet;
 pub use needed::{Needed, needed};
 pub use packet_writer::Progress;

@@ -1,21 +1,57 @@
 //! What is lost of a volume, stripe by stripe: exact, because every head of a stripe says how many
 //! packets all of its pieces hold.
 
-use completeness::{Completeness, DamageKind};
+use completeness::{Completeness, DamageKind, form};
+use format::geometry::{Geometry, ROW_BYTES};
 use format::head::{Head, StripeId};
+use serde::Serialize;
 use units::Timestamp;
+use units::number::{sum, to_u64};
 
-/// Packets that were stored and cannot be had.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// An Enhanced Packet Block without a packet's bytes: type, two lengths of the block, interface,
+/// time, two lengths of the packet (draft-ietf-opsawg-pcapng, section 4.3).
+const PACKET_BLOCK_BYTES_MIN: u64 = 32;
+
+/// Packets that were stored and cannot be had. Fields are keys in JSON, in this order.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Loss {
     /// Stripe with the lost packets.
+    #[serde(serialize_with = "form::shown")]
     pub stripe: StripeId,
     /// How many; `None` where no head of the stripe is left to say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub packets: Option<u64>,
     /// Of so many in the stripe.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub of_packets: Option<u64>,
     /// Earliest and latest packet of the stripe.
+    #[serde(flatten, serialize_with = "form::hull")]
     pub times: Option<(Timestamp, Timestamp)>,
+}
+
+/// What losses come to. Fields are keys in JSON, in this order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct LossSums {
+    /// Packets of the losses that are counted.
+    pub lost_packets: u64,
+    /// Stripes of which nothing says how many packets they held.
+    pub unknown_stripes: u64,
+    /// As many packets as fit into those, if none of them had a byte.
+    pub unknown_packets_at_most: u64,
+}
+
+impl LossSums {
+    /// Those of a volume of this shape.
+    pub fn of(losses: &[Loss], geometry: &Geometry) -> Self {
+        let unknown_stripes = to_u64(losses.iter().filter(|loss| loss.packets.is_none()).count());
+        let body_bytes = u64::from(geometry.piece_bytes - ROW_BYTES);
+        let of_stripe = u64::from(geometry.data_columns) * body_bytes / PACKET_BLOCK_BYTES_MIN;
+        Self {
+            lost_packets: sum(losses.iter().filter_map(|loss| loss.packets)),
+            unknown_stripes,
+            unknown_packets_at_most: unknown_stripes.saturating_mul(of_stripe),
+        }
+    }
 }
 
 /// Counts what is found against what was stored. Stripes come in order, all columns of each.

@@ -3,7 +3,7 @@
 use core::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use evidence::{ClockUse, TimesBy};
+use evidence::{ClockSteps, ClockUse, TimesBy};
 use format::head::{Head, StripeId};
 use format::session_row::PieceId;
 
@@ -49,16 +49,18 @@ impl ReadPieces {
             self.clocks.insert(key, one);
             return;
         };
-        let first = (known.steps - known.steps_between).min(one.steps);
-        let steps = known.steps.max(one.steps);
+        let set = known.set.zip(one.set).map(|(known, ClockSteps { steps: one, .. })| {
+            let first = (known.steps - known.steps_between).min(one);
+            let steps = known.steps.max(one);
+            ClockSteps { steps, steps_between: steps - first }
+        });
+        let (from, to) = one.times;
         *known = ClockUse {
             pieces: known.pieces + 1,
-            from: known.from.min(one.from),
-            to: known.to.max(one.to),
+            times: (known.times.0.min(from), known.times.1.max(to)),
             estimated_error_us: known.estimated_error_us.max(one.estimated_error_us),
             largest_error_us: known.largest_error_us.max(one.largest_error_us),
-            steps,
-            steps_between: steps - first,
+            set,
             ..*known
         };
     }
@@ -92,17 +94,18 @@ fn clock_of(head: &Head) -> ClockUse {
         },
         (_, None) => TimesBy::Unsaid,
     };
+    // Only a recorder that took packets itself has looked.
+    let is_looked_at = !matches!(times_by, TimesBy::Files | TimesBy::Unsaid);
     let state = said.and_then(|said| said.state);
     ClockUse {
         epoch: stripe.epoch,
         times_by,
         is_synchronised: state.map(|state| state.is_synchronised),
         pieces: 1,
-        from: stripe.time_min,
-        to: stripe.time_max,
+        times: (stripe.time_min, stripe.time_max),
         estimated_error_us: state.map(|state| state.estimated_error_us),
         largest_error_us: state.map(|state| state.largest_error_us),
-        steps: said.map_or(0, |said| said.steps),
-        steps_between: 0,
+        set: is_looked_at
+            .then(|| ClockSteps { steps: said.map_or(0, |said| said.steps), steps_between: 0 }),
     }
 }

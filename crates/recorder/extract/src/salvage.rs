@@ -8,12 +8,15 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 
+use completeness::form;
 use device::{LentRead, Read, ReadAt, Reading};
 use encryption::{Identities, Keyring};
 use format::geometry::Geometry;
 use format::head::{StripeId, VolumeId};
 use packet_output::Target;
 use query::Query;
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
 use units::Clock;
 use units::number::to_u64;
 use volume::Salvaged;
@@ -21,7 +24,7 @@ use volume::Salvaged;
 use crate::archive::Archive;
 use crate::explain::Stopwatch;
 use crate::extract::run;
-use crate::losses::{Loss, Losses};
+use crate::losses::{Loss, LossSums, Losses};
 use crate::packet_writer::Telling;
 use crate::{Error, ExtractReport, Options, Progress, Request};
 
@@ -34,21 +37,26 @@ pub struct Salvaging {
 
 /// A device that was named and does not let itself be opened now: what it holds is not in the
 /// result.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Unopened {
     /// Its place among those named, from 0.
     pub place: usize,
     /// What it answers, or for how long it has not.
+    #[serde(serialize_with = "form::shown")]
     pub error: device::Error,
 }
 
-/// Result of a salvage.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// Result of a salvage. Fields are keys in JSON, in this order.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct SalvageReport {
     /// Id of the volume.
+    #[serde(serialize_with = "form::shown")]
     pub volume_id: VolumeId,
     /// Newest shape of the volume.
+    #[serde(flatten, serialize_with = "columns")]
     pub geometry: Geometry,
+    /// Some superblock was left, so that heads could be checked by their key.
+    pub has_key: bool,
     /// Members that were found, and those that were not.
     pub members: Vec<u8>,
     /// Members of the volume that are not here.
@@ -57,16 +65,34 @@ pub struct SalvageReport {
     pub strangers: Vec<usize>,
     /// Devices that fail or hang when they are opened.
     pub unopened: Vec<Unopened>,
-    /// Some superblock was left, so that heads could be checked by their key.
-    pub has_key: bool,
     /// Highest watermark that the heads name.
+    #[serde(serialize_with = "form::shown")]
     pub acknowledged: StripeId,
     /// The newest stripe that was read: above the watermark as far as stripes are whole.
+    #[serde(serialize_with = "form::shown")]
     pub through: StripeId,
     /// The packets written.
+    #[serde(rename = "packets", serialize_with = "packets")]
     pub extract: ExtractReport,
+    /// What the losses come to.
+    #[serde(flatten)]
+    pub sums: LossSums,
+    /// Nothing is lost, and it was not stopped.
+    #[serde(rename = "complete")]
+    pub is_complete: bool,
     /// What was stored and cannot be had, in ring order.
     pub losses: Vec<Loss>,
+}
+
+fn columns<S: Serializer>(geometry: &Geometry, to: S) -> Result<S::Ok, S::Error> {
+    let mut columns = to.serialize_map(None)?;
+    columns.serialize_entry("data_columns", &geometry.data_columns)?;
+    columns.serialize_entry("parity_columns", &geometry.parity_columns)?;
+    columns.end()
+}
+
+fn packets<S: Serializer>(extract: &ExtractReport, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_u64(extract.packets)
 }
 
 /// How often a search reports how far it is.
@@ -232,6 +258,7 @@ pub fn salvage(
     let telling = Telling { progress, losses: Some(&mut losses) };
     let extract = run(&mut archive, Stopwatch::start(clock), &request, target, telling)?;
     let (reader, membership) = (&archive.reader, archive.reader.membership());
+    let losses = losses.into_list();
     Ok(SalvageReport {
         volume_id: reader.superblock().volume_id,
         geometry: *reader.geometry(),
@@ -242,14 +269,125 @@ pub fn salvage(
         has_key,
         acknowledged,
         through: reader.span().map_or(acknowledged, |span| span.acknowledged),
+        sums: LossSums::of(&losses, reader.geometry()),
+        is_complete: losses.is_empty() && !extract.manifest.completeness.stopped,
         extract,
-        losses: losses.into_list(),
+        losses,
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use completeness::Completeness;
+    use format::geometry::ExtentOrder;
+    use manifest::{Asked, CaseInfo, Manifest};
+    use units::Timestamp;
+
     use super::*;
+    use crate::{Explain, NamesMet};
+
+    const SAID: &str = r#"{
+  "volume_id": "1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f",
+  "data_columns": 2,
+  "parity_columns": 1,
+  "has_key": true,
+  "members": [
+    0,
+    2
+  ],
+  "absent": [
+    1
+  ],
+  "strangers": [
+    3
+  ],
+  "unopened": [
+    {
+      "place": 4,
+      "error": "given up after 3 reads that failed and took 60 s"
+    }
+  ],
+  "acknowledged": "8.0",
+  "through": "9.0",
+  "packets": 5,
+  "lost_packets": 1,
+  "unknown_stripes": 1,
+  "unknown_packets_at_most": 130816,
+  "complete": false,
+  "losses": [
+    {
+      "stripe": "3.0",
+      "packets": 1,
+      "of_packets": 4,
+      "from_ns": 1,
+      "to_ns": 2
+    },
+    {
+      "stripe": "4.0"
+    }
+  ]
+}"#;
+
+    #[test]
+    fn a_salvage_says_everything_under_names_that_stay() {
+        let stripe = |sequence| StripeId { sequence, sub: 0 };
+        let times = Some((Timestamp(1), Timestamp(2)));
+        let error = device::Error::GivenUp { failed: 3, seconds: 60 };
+        let geometry = Geometry {
+            data_columns: 2,
+            parity_columns: 1,
+            order: ExtentOrder::FirstToLast,
+            zones: 1,
+            piece_bytes: 2 << 20,
+            slots: 100,
+            slot0_offset: 0,
+            slots_per_extent: 1,
+            usable_begin: 0,
+            usable_end: 300 << 20,
+        };
+        let manifest = Manifest {
+            case: CaseInfo::default(),
+            query: String::new(),
+            asked: Asked::default(),
+            made: Timestamp(0),
+            volume: VolumeId([0x1f; 16]),
+            from: Timestamp::MIN,
+            to: Timestamp::MAX,
+            rows: 0,
+            outputs: Vec::new(),
+            pieces: Vec::new(),
+            clocks: Vec::new(),
+            completeness: Completeness::default(),
+        };
+        let extract = ExtractReport {
+            packets: 5,
+            rewritten_packets: 0,
+            manifest,
+            explain: Explain::default(),
+            reader_gone: false,
+            met: NamesMet::default(),
+        };
+        let losses = vec![
+            Loss { stripe: stripe(3), packets: Some(1), of_packets: Some(4), times },
+            Loss { stripe: stripe(4), packets: None, of_packets: None, times: None },
+        ];
+        let report = SalvageReport {
+            volume_id: VolumeId([0x1f; 16]),
+            geometry,
+            members: vec![0, 2],
+            absent: vec![1],
+            strangers: vec![3],
+            unopened: vec![Unopened { place: 4, error }],
+            has_key: true,
+            acknowledged: stripe(8),
+            through: stripe(9),
+            extract,
+            sums: LossSums::of(&losses, &geometry),
+            is_complete: false,
+            losses,
+        };
+        assert_eq!(serde_json::to_string_pretty(&report).unwrap(), SAID);
+    }
 
     #[test]
     fn a_search_tells_what_it_reads_and_can_be_stopped() {

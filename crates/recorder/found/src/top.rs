@@ -57,8 +57,8 @@ pub enum TopValue {
     Flag(bool),
 }
 
-/// What sessions sum up to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// What sessions sum up to. Fields are keys in JSON.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Measure {
     /// Number of sessions.
     pub sessions: u64,

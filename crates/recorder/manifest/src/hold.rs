@@ -1,8 +1,8 @@
 //! Holds: extracts that were put aside with their manifests.
 
+use evidence::CaseInfo;
 use serde::{Deserialize, Serialize};
 
-use crate::asked::CaseInfo;
 use crate::text::ManifestError;
 
 /// A hold as its manifest describes it.

@@ -89,6 +89,7 @@ impl<'a> Stream<'a> {
         self.flush()?;
         let Hashes { sha256, blake3 } = self.hashing.finish();
         Ok(OutputSummary {
+            file: None,
             link_type: self.link_type,
             packets: self.packets,
             bytes: self.bytes,

@@ -4,6 +4,8 @@
 //! guarantee K times what one guarantees with a K-th of the pool, and parity disks get what a data
 //! disk gets. Rates become traffic by the same [`Mix`] as in a verdict.
 
+use serde::Serialize;
+
 use crate::judged::Order;
 use crate::laps::{Laps, jump, plan_of};
 use crate::number::{real, whole};
@@ -40,7 +42,7 @@ pub struct Need {
 }
 
 /// A kind of disk.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Disk {
     /// What it is called.
     pub name: String,
@@ -49,11 +51,15 @@ pub struct Disk {
     /// Size of one disk.
     pub size_bytes: u64,
     /// How it is written.
+    #[serde(skip)]
     pub order: Order,
     /// Its rates come from reading: it may write more slowly.
     pub is_by_reading: bool,
+    #[serde(skip)]
     mean_bytes_per_s: u64,
+    #[serde(skip)]
     jump_ns: u64,
+    #[serde(skip)]
     basis: Basis,
 }
 
@@ -153,14 +159,20 @@ fn on_curve(curve: &[CurvePoint], pool_bytes: u64) -> u64 {
     before.bytes_per_s
 }
 
-/// Disks side by side as a volume.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// Disks side by side as a volume. Fields are keys in JSON, in this order.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Proposal {
     /// Which of the disks.
+    #[serde(skip)]
     pub disk: usize,
+    /// Its name.
+    #[serde(rename = "disk")]
+    pub name: String,
     /// Disks of data.
+    #[serde(rename = "data_disks")]
     pub data: u32,
     /// Disks of parity: as many may be lost.
+    #[serde(rename = "parity_disks")]
     pub parity: u8,
     /// Bytes of the ring.
     pub usable_bytes: u64,
@@ -168,9 +180,11 @@ pub struct Proposal {
     pub held_ns: u64,
     /// Bytes a second, all disks well.
     pub bytes_per_s: u64,
+    /// The same as bits a second on the link.
+    pub traffic_bit_per_s: u64,
     /// The same while one, and while two members are gone and replaced; `None` where that loses
     /// what is held.
-    pub bytes_per_s_lost: [Option<u64>; 2],
+    pub traffic_bit_per_s_lost: [Option<u64>; 2],
     /// Until new members hold everything, at the rate asked for; `None` where there is no time, or
     /// no parity.
     pub rebuild_ns: Option<u64>,
@@ -180,38 +194,26 @@ pub struct Proposal {
     pub is_fast_enough: bool,
     /// It keeps packets long enough.
     pub is_large_enough: bool,
+    /// It does all that is needed.
+    pub fits: bool,
     /// How many such disks would do, where these do not; `None` where no number is known to.
     pub enough: Option<Enough>,
 }
 
-/// Disks of the same kind, with the same parity, that do all that is needed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Disks of the same kind, with the same parity, that do all that is needed. Fields are keys in
+/// JSON, in this order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Enough {
     /// Volumes that share the traffic and the pool.
     pub volumes: u32,
     /// Disks of data of each volume.
+    #[serde(rename = "data_disks")]
     pub data: u32,
     /// Disks of parity of each volume.
+    #[serde(rename = "parity_disks")]
     pub parity: u8,
-}
-
-impl Enough {
     /// The disks of all volumes.
-    pub fn disks(&self) -> u32 {
-        self.volumes * (self.data + u32::from(self.parity))
-    }
-}
-
-impl Proposal {
-    /// Whether it does all that is needed.
-    pub fn fits(&self) -> bool {
-        self.is_fast_enough && self.is_large_enough
-    }
-
-    /// Members of the volume.
-    pub fn members(&self) -> u32 {
-        self.data + u32::from(self.parity)
-    }
+    pub disks: u32,
 }
 
 /// What each kind of disk comes to with each parity: the fewest that fit, or else as many as a
@@ -231,7 +233,7 @@ pub fn proposals(
             }
             let least = if members.is_some() { most } else { fewest(need, disk).clamp(1, most) };
             let of = |data| propose(need, (number, disk), data, parity);
-            let fitting = (least..=most).map(of).find(Proposal::fits);
+            let fitting = (least..=most).map(of).find(|proposal| proposal.fits);
             proposals.push(fitting.unwrap_or_else(|| {
                 let enough = enough(need, disk, parity);
                 Proposal { enough, ..of(most) }
@@ -273,7 +275,8 @@ fn enough(need: &Need, disk: &Disk, parity: u8) -> Option<Enough> {
         }
     }
     let volumes = high.div_ceil(MEMBERS_MAX - u32::from(parity));
-    Some(Enough { volumes, data: high.div_ceil(volumes), parity })
+    let data = high.div_ceil(volumes);
+    Some(Enough { volumes, data, parity, disks: volumes * (data + u32::from(parity)) })
 }
 
 fn usable(bytes: u64) -> u64 {
@@ -286,7 +289,7 @@ fn propose(need: &Need, (number, disk): (usize, &Disk), data: u32, parity: u8) -
     let guaranteed = |pool_bytes: u64| disks * disk.guaranteed(pool_bytes / disks);
     let bytes_per_s = guaranteed(need.pool_bytes);
     let rebuilding = guaranteed(while_rebuilding(need.pool_bytes));
-    let lost = |members: u8| (members <= parity).then_some(rebuilding);
+    let lost = |members: u8| (members <= parity).then(|| need.mix.bits_of(rebuilding));
     let usable_bytes = disks * usable(disk.size_bytes);
     let mean = need.mix.bytes_of(need.mean_bits_per_s).max(1);
     let held_ns = u128::from(usable_bytes) * 1_000_000_000 / u128::from(mean);
@@ -294,18 +297,23 @@ fn propose(need: &Need, (number, disk): (usize, &Disk), data: u32, parity: u8) -
     let one = (disk.size_bytes, disk.mean_bytes_per_s);
     let ratio = whole(real(bytes_per_s) * 1000.0 / real(needed.max(1)));
     let worst = if parity > 0 { rebuilding } else { bytes_per_s };
+    let is_fast_enough = worst >= needed;
+    let is_large_enough = held_ns >= u128::from(need.days) * u128::from(DAY_NS);
     Proposal {
         disk: number,
+        name: disk.name.clone(),
         data,
         parity,
         usable_bytes,
         held_ns: u64::try_from(held_ns).unwrap_or(u64::MAX),
         bytes_per_s,
-        bytes_per_s_lost: [lost(1), lost(2)],
+        traffic_bit_per_s: need.mix.bits_of(bytes_per_s),
+        traffic_bit_per_s_lost: [lost(1), lost(2)],
         rebuild_ns: (parity > 0).then(|| rebuild_ns(one, disk.jump_ns, spare)).flatten(),
         margin_permille: i64::try_from(ratio).unwrap_or(i64::MAX - 1000) - 1000,
-        is_fast_enough: worst >= needed,
-        is_large_enough: held_ns >= u128::from(need.days) * u128::from(DAY_NS),
+        is_fast_enough,
+        is_large_enough,
+        fits: is_fast_enough && is_large_enough,
         enough: None,
     }
 }

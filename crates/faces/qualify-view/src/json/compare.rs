@@ -5,12 +5,12 @@ use page::safe::json_pretty;
 use serde::Serialize;
 
 #[derive(Serialize)]
-struct FileJson<'a> {
+struct File<'a> {
     version: u32,
     comparison: &'a Comparison,
 }
 
 /// A comparison, as JSON.
 pub fn comparison_json(found: &Comparison) -> String {
-    json_pretty(&FileJson { version: FILE_VERSION, comparison: found })
+    json_pretty(&File { version: FILE_VERSION, comparison: found })
 }

@@ -68,7 +68,7 @@ fn plan(ask: &PlanAsk, json: bool) -> Outcome {
     })?;
     let is_proven =
         |proposal: &Proposal| disks.get(proposal.disk).is_some_and(|disk| !disk.is_by_reading);
-    let fitting: Vec<&Proposal> = found.iter().filter(|proposal| proposal.fits()).collect();
+    let fitting: Vec<&Proposal> = found.iter().filter(|proposal| proposal.fits).collect();
     Ok(if fitting.is_empty() {
         Verdict::Negative
     } else if fitting.into_iter().any(is_proven) {

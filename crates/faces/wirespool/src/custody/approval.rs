@@ -57,15 +57,12 @@ pub(crate) fn request(flags: &RequestFlags) -> Outcome {
     let query = arguments::query(&flags.query.join(" "))?;
     let key = signing_key(&flags.sign)?;
     let now = SystemClock.realtime();
-    let CaseInfo { case, purpose, requester } = flags.case.info();
     let request = RequestForm {
         request_version: APPROVAL_VERSION,
         made_ns: now.0,
         made_by: maker().clone(),
         query: query.to_string(),
-        case,
-        purpose,
-        requester,
+        case: flags.case.info(),
         valid_until_ns: now.plus_nanos(nanos(flags.valid_for)).0,
     };
     let wanted = Wanted { key: Some(&key), has_request: false };
@@ -112,7 +109,7 @@ pub(crate) fn approve(flags: &ApproveFlags) -> Outcome {
     let make = |key: Option<&_>| session_view::approval_json(&approval, key);
     statement.finish(&wanted, &make).map_err(of_attest)?;
     let mut said = format!("approved: {}\n", request.query);
-    for (name, text) in case_of(&request).lines() {
+    for (name, text) in request.case.lines() {
         said.extend([name, ": ", text, "\n"]);
     }
     said.extend(["until: ", &Timestamp(request.valid_until_ns).to_string(), "\n"]);
@@ -144,14 +141,8 @@ impl ApprovedFlags {
         let checked = check_approval(&asked, &said, &keys, SystemClock.realtime());
         let Approved { request: form, named } =
             checked.with_context(|| page::safe::path(request))?;
-        let case = case_of(&form);
-        Ok(Some((form.query, case, named)))
+        Ok(Some((form.query, form.case, named)))
     }
-}
-
-fn case_of(request: &RequestForm) -> CaseInfo {
-    let RequestForm { case, purpose, requester, .. } = request.clone();
-    CaseInfo { case, purpose, requester }
 }
 
 fn read(path: &Path) -> anyhow::Result<String> {

@@ -72,6 +72,7 @@ fn manifest_of(
     copied: Copied,
 ) -> Manifest {
     let output = OutputSummary {
+        file: None,
         link_type: None,
         packets: copied.packets,
         bytes: copied.bytes,

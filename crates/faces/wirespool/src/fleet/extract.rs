@@ -85,7 +85,8 @@ pub(super) fn run(flags: &Flags) -> Outcome {
     }
     let (packets, bytes, hashes) = merged.finish(&whole.to_string(), &whole.parts)?;
     let (sha256, blake3) = (hashes.sha256, hashes.blake3);
-    let summary = OutputSummary { link_type: None, packets, bytes, sha256, blake3 };
+    let file = places.file.map(name_of);
+    let summary = OutputSummary { file, link_type: None, packets, bytes, sha256, blake3 };
     output.map(Output::finish).transpose()?;
     if let Some(statement) = manifest {
         let extracted = Extracted {
@@ -93,9 +94,8 @@ pub(super) fn run(flags: &Flags) -> Outcome {
             query: &query,
             parameters: &parameters,
             made: SystemClock.realtime(),
-            file: places.file.map(name_of),
-            output: summary,
             whole: &whole,
+            outputs: [summary],
             hashes: &extracting.hashes(),
         };
         places.finish(statement, &|key| manifest_json(&extracted, maker(), key))?;

@@ -21,7 +21,7 @@ fn the_published_arrays_guarantee_what_was_computed_of_them() {
     // RAID 0 of two, and 350 MB/s of traffic: it lost packets, and carries them in levelled order.
     let raid0 = propose_one(&need(2_700_000_000, "640", 2 << 30), "hdd-8tb", 0, Some(2));
     is_between(raid0.bytes_per_s, 384, 412);
-    assert!(raid0.fits() && raid0.bytes_per_s_lost == [None, None]);
+    assert!(raid0.fits && raid0.traffic_bit_per_s_lost == [None, None]);
     // RAID 6 of 8 x 8 TB: near 10 Gigabit Ethernet, and not there.
     let eight = propose_one(&need(10_000_000_000, "640", 4 << 30), "hdd-8tb", 2, Some(8));
     is_between(eight.bytes_per_s, 1170, 1230);
@@ -43,10 +43,15 @@ fn the_fewest_disks_that_fit_are_proposed() {
     let ten_gigabit = need(10_000_000_000, "640", 4 << 30);
     for parity in 0..=2 {
         let found = propose_one(&ten_gigabit, "hdd-8tb", parity, None);
-        assert_eq!((found.data, found.parity, found.fits()), (7, parity, true), "{found:?}");
-        let fewer = propose_one(&ten_gigabit, "hdd-8tb", parity, Some(found.members() - 1));
-        assert!(!fewer.fits());
-        let lost = found.bytes_per_s_lost.map(|rate| rate.is_some());
+        assert_eq!((found.data, found.parity, found.fits), (7, parity, true), "{found:?}");
+        let fewer = propose_one(
+            &ten_gigabit,
+            "hdd-8tb",
+            parity,
+            Some(found.data + u32::from(found.parity) - 1),
+        );
+        assert!(!fewer.fits);
+        let lost = found.traffic_bit_per_s_lost.map(|rate| rate.is_some());
         assert_eq!(lost, [parity >= 1, parity >= 2]);
     }
 }
@@ -56,32 +61,33 @@ fn days_need_disks_as_well() {
     let thirty = Need { days: 30, ..need(10_000_000_000, "640", 4 << 30) };
     // A tenth of 1.28 GB/s for 30 days are 332 TB: more than 22 data disks of 8 TB.
     let found = propose_one(&thirty, "hdd-8tb", 2, None);
-    assert_eq!((found.members(), found.is_fast_enough, found.is_large_enough), (24, true, false));
+    assert_eq!((found.data, found.parity), (22, 2));
+    assert_eq!((found.is_fast_enough, found.is_large_enough), (true, false));
     let days = found.held_ns / DAY_NS;
     assert_eq!(days, 15, "22 x 7.96 TB at 128 MB/s");
     let found = propose_one(&Need { days: 10, ..thirty }, "hdd-8tb", 2, None);
-    assert_eq!((found.data, found.fits()), (14, true), "111 TB of packets in 7.96 TB each");
+    assert_eq!((found.data, found.fits), (14, true), "111 TB of packets in 7.96 TB each");
 }
 
 #[test]
 fn what_does_not_fit_says_how_many_disks_would() {
     let ten_gigabit = need(10_000_000_000, "640", 4 << 30);
     let found = propose_one(&ten_gigabit, "hdd-8tb", 2, Some(8));
-    let enough = Enough { volumes: 1, data: 7, parity: 2 };
-    assert_eq!((found.enough, enough.disks()), (Some(enough), 9));
+    let enough = Enough { volumes: 1, data: 7, parity: 2, disks: 9 };
+    assert_eq!(found.enough, Some(enough));
     assert_eq!(propose_one(&ten_gigabit, "hdd-8tb", 2, Some(9)).enough, None, "it fits");
     // 332 TB of packets in 7.96 TB each are 42 disks of data: two volumes of 21.
     let thirty = Need { days: 30, ..ten_gigabit };
     let found = propose_one(&thirty, "hdd-8tb", 2, None);
     let enough = found.enough.unwrap();
-    assert_eq!((enough.volumes, enough.data, enough.disks()), (2, 21, 46));
+    assert_eq!((enough.volumes, enough.data, enough.disks), (2, 21, 46));
     let each = Need {
         bits_per_s: thirty.bits_per_s / 2,
         mean_bits_per_s: thirty.mean_bits_per_s / 2,
         pool_bytes: thirty.pool_bytes / 2,
         ..thirty.clone()
     };
-    assert!(propose_one(&each, "hdd-8tb", 2, Some(23)).fits(), "each volume with its half");
+    assert!(propose_one(&each, "hdd-8tb", 2, Some(23)).fits, "each volume with its half");
     let never = Need { days: 36_500, ..thirty };
     assert_eq!(propose_one(&never, "hdd-8tb", 2, None).enough, None);
 }
