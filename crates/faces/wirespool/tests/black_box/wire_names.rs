@@ -2,8 +2,8 @@
 //! themselves: programs of others read them, so a change of one is a change of the product.
 //!
 //! A snapshot has a line for each place in the output, of all elements of a list together. Where a
-//! change is meant, `INSTA_UPDATE=always` takes it over, and the changelog names it. What depends on the machine (`diagnose`, `top`, `bench`, `prove`) is held beside its
-//! types.
+//! change is meant, `INSTA_UPDATE=always` takes it over, and the changelog names it. What depends
+//! on the machine (`diagnose`, `top`, `bench`, `prove`) is held beside its types.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
