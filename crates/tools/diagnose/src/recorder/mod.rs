@@ -23,7 +23,7 @@ pub fn diagnose(recording: &Recording) -> Diagnosis {
     let mut unseen = Vec::new();
     match &recording.state {
         Some(state) if state.process.is_some() => {
-            looked_at.push("the recorder that runs".to_owned())
+            looked_at.push("the recorder that runs".to_owned());
         }
         Some(_) => looked_at.push("the report of a recording".to_owned()),
         None => unseen.push(Unseen {
