@@ -227,7 +227,7 @@ impl<'a> Look<'a> {
         let first_column = self.shown.iter().filter(|((_, column), _)| *column == 0);
         let count = |kind| first_column.clone().filter(|(_, shown)| shown.kind == kind).count();
         let counted = (count(Kind::Data), count(Kind::Index));
-        let reported = (report.data_stripes, report.index_stripes);
+        let reported = (report.read.data_stripes, report.read.index_stripes);
         let as_numbers = |(data, index)| (u64::try_from(data).ok(), u64::try_from(index).ok());
         if as_numbers(counted) != (Some(reported.0), Some(reported.1)) {
             return broken(format!("{counted:?} stripes can be read, verify has {reported:?}"));
