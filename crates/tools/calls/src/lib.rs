@@ -34,6 +34,5 @@ pub use seen::{
 };
 pub use shape::{Shape, Work, shape_of};
 pub use target::{Ends, Target};
-pub use text::error_label;
 pub use uses::UsesOf;
 pub use watch::watch;

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use serde::{Serialize, Serializer};
 use units::Histogram;
 
+use crate::names::error_label;
 use crate::reason::{Reason, serialize_reasons};
 use crate::target::Target;
-use crate::text::error_label;
 
 /// How well calls were seen.
 #[derive(Clone, PartialEq, Eq, Debug)]

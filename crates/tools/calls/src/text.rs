@@ -1,8 +1,9 @@
 //! Calls in words.
 
-use observe::tracepoints::calls::{Pointed, error_name, open_flags};
+use observe::tracepoints::calls::{Pointed, open_flags};
 
 use crate::descriptors::Descriptors;
+use crate::names::error_label;
 use crate::shape::{Argument, Shape};
 use crate::target::address;
 
@@ -158,11 +159,6 @@ pub(crate) fn error(value: i64) -> Option<i32> {
 /// A result, with the name of an error.
 pub(crate) fn result(value: i64) -> String {
     error(value).map_or_else(|| value.to_string(), error_label)
-}
-
-/// The name of an error by its number, such as `ENOENT`.
-pub fn error_label(number: i32) -> String {
-    error_name(number).map_or_else(|| format!("error {number}"), ToOwned::to_owned)
 }
 
 #[cfg(test)]

@@ -25,8 +25,8 @@ struct Watched<'a> {
     slowest: &'a [SlowCall],
     #[serde(serialize_with = "serialize_reasons")]
     off_processor: BTreeMap<Reason, u64>,
-    processes: Vec<Process<'a>>,
-    threads: Vec<Thread<'a>>,
+    processes: Vec<OfProcess<'a>>,
+    threads: Vec<OfThread<'a>>,
     uses: Vec<OneUse<'a>>,
 }
 
@@ -50,7 +50,7 @@ struct Call<'a> {
 }
 
 #[derive(Serialize)]
-struct Process<'a> {
+struct OfProcess<'a> {
     process: u32,
     #[serde(flatten)]
     seen: &'a ProcessSeen,
@@ -59,7 +59,7 @@ struct Process<'a> {
 }
 
 #[derive(Serialize)]
-struct Thread<'a> {
+struct OfThread<'a> {
     thread: u32,
     #[serde(flatten)]
     seen: &'a ThreadSeen,
@@ -108,14 +108,14 @@ fn call<'a>((call, seen): (&'a String, &'a CallSeen)) -> Call<'a> {
     Call { call, seen }
 }
 
-fn thread<'a>((thread, seen): (&u32, &'a ThreadSeen)) -> Thread<'a> {
-    Thread { thread: *thread, seen }
+fn thread<'a>((thread, seen): (&u32, &'a ThreadSeen)) -> OfThread<'a> {
+    OfThread { thread: *thread, seen }
 }
 
-fn process<'a>(watch: &CallWatch, (process, seen): (&u32, &'a ProcessSeen)) -> Process<'a> {
+fn process<'a>(watch: &CallWatch, (process, seen): (&u32, &'a ProcessSeen)) -> OfProcess<'a> {
     let (lookups, missing) =
         watch.lookups.get(process).map_or((0, 0), |lookups| (lookups.count, lookups.missing));
-    Process { process: *process, seen, lookups, missing }
+    OfProcess { process: *process, seen, lookups, missing }
 }
 
 fn uses(watch: &CallWatch) -> Vec<OneUse<'_>> {

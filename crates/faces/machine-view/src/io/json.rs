@@ -19,12 +19,12 @@ struct Watched<'a> {
     diagnosis: Explained<'a>,
     duration_ns: i64,
     tracing: Traced<'a>,
-    disks: Vec<Device<'a, DiskSeen>>,
-    processes: Vec<Process<'a, ProcessSeen>>,
+    disks: Vec<OfDevice<'a, DiskSeen>>,
+    processes: Vec<OfProcess<'a, ProcessSeen>>,
     files: Vec<File<'a>>,
     cgroups: Vec<Group<'a>>,
-    counters: Vec<Device<'a, DiskCounters>>,
-    process_counters: Vec<Process<'a, ProcessCounters>>,
+    counters: Vec<OfDevice<'a, DiskCounters>>,
+    process_counters: Vec<OfProcess<'a, ProcessCounters>>,
 }
 
 /// How completely requests were seen; what is not known is null.
@@ -40,7 +40,7 @@ struct Traced<'a> {
 }
 
 #[derive(Serialize)]
-struct Device<'a, T> {
+struct OfDevice<'a, T> {
     name: String,
     device: String,
     #[serde(flatten)]
@@ -48,7 +48,7 @@ struct Device<'a, T> {
 }
 
 #[derive(Serialize)]
-struct Process<'a, T> {
+struct OfProcess<'a, T> {
     process: u32,
     #[serde(flatten)]
     seen: &'a T,
@@ -81,7 +81,7 @@ struct Group<'a> {
     #[serde(flatten)]
     seen: &'a GroupSeen,
     limits: Vec<Limit<'a>>,
-    waits: Vec<Waited<'a>>,
+    waits: Vec<Waiter<'a>>,
 }
 
 /// A limit, and what was seen of the group at its disk.
@@ -98,7 +98,7 @@ struct Limit<'a> {
 }
 
 #[derive(Serialize)]
-struct Waited<'a> {
+struct Waiter<'a> {
     process: u32,
     name: &'a str,
     waited_ns: u64,
@@ -122,12 +122,12 @@ pub fn io_json(watch: &IoWatch, report: &Diagnosis) -> String {
     })
 }
 
-fn device<T>(name: String, device: DeviceNumber, seen: &T) -> Device<'_, T> {
-    Device { name, device: device.to_string(), seen }
+fn device<T>(name: String, device: DeviceNumber, seen: &T) -> OfDevice<'_, T> {
+    OfDevice { name, device: device.to_string(), seen }
 }
 
-fn process<'a, T>((process, seen): (&u32, &'a T)) -> Process<'a, T> {
-    Process { process: *process, seen }
+fn process<'a, T>((process, seen): (&u32, &'a T)) -> OfProcess<'a, T> {
+    OfProcess { process: *process, seen }
 }
 
 fn group<'a>(watch: &'a IoWatch, seen: &'a GroupSeen) -> Group<'a> {
@@ -143,7 +143,7 @@ fn group<'a>(watch: &'a IoWatch, seen: &'a GroupSeen) -> Group<'a> {
         file: limit.file,
         held_back: seen.held_of(limit),
     };
-    let wait = |(process, wait): (&u32, &'a Wait)| Waited {
+    let wait = |(process, wait): (&u32, &'a Wait)| Waiter {
         process: *process,
         name: name_of(watch, *process),
         waited_ns: wait.ns,
