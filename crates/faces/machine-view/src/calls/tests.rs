@@ -16,7 +16,9 @@ fn watch() -> CallWatch {
         bytes: 512,
         ..CallSeen::default()
     };
-    [1_000, 2_000, 3_000].into_iter().for_each(|ns| call.times.add(ns));
+    for ns in [1_000, 2_000, 3_000] {
+        call.times.add(ns);
+    }
     let reasons = [(Reason::Processor, 500), (Reason::Timer, 700)];
     let slow = SlowCall {
         call: "fsync".to_owned(),
