@@ -77,11 +77,8 @@ fn missing() -> Completeness {
     }
 }
 
-fn text(words: &str) -> Option<String> {
-    Some(words.to_owned())
-}
-
 fn full() -> Manifest {
+    let text = |words: &str| Some(words.to_owned());
     let kernel = ClockUse {
         epoch: 3,
         times_by: TimesBy::Kernel,
