@@ -48,8 +48,8 @@ impl MadeUp {
                 }
                 let text = String::from_utf8_lossy(&bytes[..len]).into_owned();
                 let path = text.split(' ').nth(1).unwrap_or_default().to_owned();
-                held(&heard).push(text);
-                let answer = held(&known).get(&path).cloned();
+                lock(&heard).push(text);
+                let answer = lock(&known).get(&path).cloned();
                 let (first, body) =
                     answer.unwrap_or_else(|| ("404 Not Found".to_owned(), String::new()));
                 let answer = format!(
@@ -74,7 +74,7 @@ impl MadeUp {
 
     fn says(&self, path: &str, head: &str, body: &Value) {
         let body = body.as_str().map_or_else(|| body.to_string(), str::to_owned);
-        held(&self.answers).insert(path.to_owned(), (head.to_owned(), body));
+        lock(&self.answers).insert(path.to_owned(), (head.to_owned(), body));
     }
 
     fn provider(&self) -> Provider {
@@ -140,7 +140,7 @@ async fn a_login_goes_there_and_back() {
     }
     let anna = login(&made_up, &provider, (2, NOW), |_| ()).await.unwrap();
     assert_eq!((&*anna.name, &*anna.role), ("anna", "analyst"));
-    let asked = held(&made_up.asked).join("\n");
+    let asked = lock(&made_up.asked).join("\n");
     assert!(asked.to_lowercase().contains("authorization: basic d2lyzxnwb29s"), "{asked}");
     assert!(asked.contains("code_verifier=") && !asked.contains("a+secret&"), "{asked}");
 }
@@ -199,7 +199,7 @@ async fn keys_are_changed_and_asked_for_again_not_too_often() {
     let returned = Returned { code: "c", state: &state, issuer: None, cookie };
     assert!(provider.finish(returned, later).await.is_ok());
     let of_keys = |asked: &Vec<String>| asked.iter().filter(|it| it.contains("/keys")).count();
-    assert_eq!(of_keys(&held(&made_up.asked)), 2);
+    assert_eq!(of_keys(&lock(&made_up.asked)), 2);
 }
 
 #[tokio::test]
