@@ -54,10 +54,12 @@ fn shape(output: &str) -> String {
     shape.into_iter().map(line).collect()
 }
 
+/// What was printed, once it was compared.
 #[track_caller]
-fn holds(name: &str, arguments: &[&str]) {
+fn holds(name: &str, arguments: &[&str]) -> String {
     let ran = run(&[arguments, &["--json"]].concat()).done();
     insta::assert_snapshot!(name, shape(&ran.out));
+    ran.out
 }
 
 /// Three members with a recording, and their folder.
@@ -131,9 +133,7 @@ fn names_of_qualifications_stay() {
     let folder = tempfile::tempdir().unwrap();
     let report = text(folder.path().join("report.json"));
     let model = ["qualify", "--model", PROFILE, "--rate", "1G"];
-    holds("qualify-model", &model);
-    let ran = run(&[&model[..], &["--json"]].concat()).done();
-    fs::write(&report, ran.out).unwrap();
+    fs::write(&report, holds("qualify-model", &model)).unwrap();
     holds("qualify-diff", &["qualify", "diff", &report, &report]);
     let plan = ["qualify", "plan", "--rate", "10G", "--mean", "1G", "--days", "10"];
     holds("qualify-plan", &plan);
