@@ -4,8 +4,8 @@ use std::io::Write;
 #[cfg(feature = "sql")]
 use std::sync::Arc;
 
-#[cfg(feature = "sql")]
 use ::found::Found;
+#[cfg(feature = "sql")]
 use ::sql::SessionBatches;
 #[cfg(feature = "sql")]
 use host::Output;
