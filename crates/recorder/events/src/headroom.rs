@@ -29,6 +29,7 @@ pub enum Level {
 
 /// Traffic beside what is guaranteed, in bytes a second on all members. Fields are keys in JSON.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Headroom {
     /// What was found to be guaranteed.
     pub guaranteed_bytes_per_s: u64,

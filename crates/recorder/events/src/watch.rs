@@ -40,6 +40,7 @@ pub enum SlowLimit {
 
 /// A write that took longer than the limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SlowWrite {
     /// When it was done.
     #[serde(rename = "at_ns")]
@@ -62,6 +63,7 @@ pub struct SlowWrite {
 
 /// What one device did.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct DiskWatch {
     /// Member; `None` of a spare, before it took a place.
     pub member: Option<u8>,
@@ -129,6 +131,7 @@ impl DiskWatch {
 
 /// What all members did so far.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Disks {
     /// What the volume's members were qualified for. Not read again.
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]

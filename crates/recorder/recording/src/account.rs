@@ -3,11 +3,13 @@
 use format::directory::Gap;
 use serde::{Deserialize, Serialize};
 
-/// What became of the packets of one interface, or of all. Fields are keys in JSON, in this order.
+/// What became of the packets of one interface, or of all. Fields are keys in JSON, in this order;
+/// what the program of an earlier version did not say is 0.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Account {
     /// Name of the interface; empty for the sum.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// Packets that arrived and passed the filter.
     pub offered: u64,
@@ -38,13 +40,14 @@ pub struct Account {
     /// How often the interface went down.
     pub times_down: u64,
     /// The same by queue; none for the sum.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<QueueAccount>,
 }
 
 /// What one queue has counted of one interface: received is taken, kernel drops, writer drops, and
 /// what is in its kernel ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct QueueAccount {
     /// Packets that the kernel gave to this queue, those it then dropped included.
     pub received: u64,
@@ -100,6 +103,7 @@ pub struct Loss {
     /// Name of the interface.
     pub interface: String,
     /// Queue of the interface, from 0.
+    #[serde(default)]
     pub queue: usize,
     /// Why, how many, and between which times; as it is stored.
     #[serde(flatten)]
@@ -109,8 +113,10 @@ pub struct Loss {
     /// Slots whose writes had not ended.
     pub unfinished_slots: usize,
     /// Bytes of packets that the queue had stored before the first of these packets.
+    #[serde(default)]
     pub stored_bytes_before: u64,
     /// The same behind the last of them.
+    #[serde(default)]
     pub stored_bytes_behind: u64,
 }
 

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::account::Account;
 use crate::change::MemberChange;
 
-/// A recording under way. What has a default is not in the report of one that has ended, or not
-/// read again.
+/// A recording under way. What has a default is not in the report of one that has ended, was not
+/// said by programs of earlier versions, or is not read again.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Progress {
     /// Sums over all interfaces.
@@ -19,8 +19,10 @@ pub struct Progress {
     /// Packets stored for which the indexer has had no time so far.
     pub unindexed: u64,
     /// Packets that stay without an index, because they ended the indexer twice.
+    #[serde(default)]
     pub left_out: u64,
     /// How often the indexer ended before its time, and another one was started.
+    #[serde(default)]
     pub indexer_deaths: u64,
     /// Waits inside the recorder that are too long now: which thread, for what, how long.
     #[serde(default)]
@@ -37,6 +39,7 @@ pub struct Progress {
     #[serde(default)]
     pub pool_columns_free: usize,
     /// Bytes sent to all members.
+    #[serde(default)]
     pub member_bytes: u64,
     /// Time since the start.
     pub elapsed_ns: i64,

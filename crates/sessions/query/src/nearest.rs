@@ -38,7 +38,8 @@ mod tests {
             ("dnsname", Some("dns.name")),
             ("dsnname", Some("dns.name")),
             ("part", Some("port")),
-            ("parts", None),
+            ("parts", Some("port")),
+            ("parcel", None),
             ("x", None),
         ] {
             assert_eq!(nearest(word, known.into_iter()), meant, "{word}");
