@@ -11,7 +11,6 @@ use units::number::to_u64;
 /// What was lost for one reason.
 #[derive(Serialize)]
 struct Lost {
-    #[serde(serialize_with = "form::cause")]
     cause: GapCause,
     gaps: u64,
     /// Packets of the gaps in which they were counted.

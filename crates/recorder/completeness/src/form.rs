@@ -1,9 +1,7 @@
-//! How JSON has what a statement stands on: times in nanoseconds since 1970, volumes and stripes by
-//! their names, and gaps as the directories of a volume have them.
+//! How JSON has what a statement stands on: stretches of time without the bounds that are none, and
+//! gaps with their interfaces, without what is not known of them.
 //!
 //! Functions are those of serde's attributes, for reports of all jobs.
-
-use core::fmt::Display;
 
 use format::directory::{Gap, GapCause};
 use serde::{Serialize, Serializer};
@@ -13,15 +11,17 @@ use units::{Times, Timestamp};
 #[derive(Serialize)]
 struct Between {
     #[serde(skip_serializing_if = "Option::is_none")]
-    from_ns: Option<i64>,
+    from_ns: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    to_ns: Option<i64>,
+    to_ns: Option<Timestamp>,
 }
 
 impl Between {
     fn of((from, to): (Timestamp, Timestamp)) -> Self {
-        let from_ns = (!is_no_begin(&from)).then_some(from.0);
-        Self { from_ns, to_ns: (!is_no_end(&to)).then_some(to.0) }
+        Self {
+            from_ns: Some(from).filter(|from| !is_no_begin(from)),
+            to_ns: Some(to).filter(|to| !is_no_end(to)),
+        }
     }
 }
 
@@ -29,7 +29,6 @@ impl Between {
 #[derive(Serialize)]
 #[serde(remote = "Gap")]
 struct GapForm {
-    #[serde(serialize_with = "cause")]
     cause: GapCause,
     #[serde(skip_serializing_if = "Option::is_none")]
     interface: Option<u32>,
@@ -37,9 +36,9 @@ struct GapForm {
     packets: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
-    #[serde(rename = "from_ns", serialize_with = "ns")]
+    #[serde(rename = "from_ns")]
     from: Timestamp,
-    #[serde(rename = "to_ns", serialize_with = "ns")]
+    #[serde(rename = "to_ns")]
     to: Timestamp,
 }
 
@@ -53,30 +52,6 @@ pub fn gaps<S: Serializer>(gaps: &[Gap], to: S) -> Result<S::Ok, S::Error> {
     to.collect_seq(gaps.iter().map(One))
 }
 
-/// A cause by its name.
-///
-/// # Errors
-/// Those of the serializer.
-pub fn cause<S: Serializer>(cause: &GapCause, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(cause.name())
-}
-
-/// Nanoseconds since 1970.
-///
-/// # Errors
-/// Those of the serializer.
-pub fn ns<S: Serializer>(at: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_i64(at.0)
-}
-
-/// Something as people read it.
-///
-/// # Errors
-/// Those of the serializer.
-pub fn shown<S: Serializer>(it: &impl Display, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(it)
-}
-
 /// Whether a time stands for no bound.
 pub fn is_no_begin(from: &Timestamp) -> bool {
     *from == Timestamp::MIN
@@ -87,11 +62,6 @@ pub fn is_no_end(to: &Timestamp) -> bool {
     *to == Timestamp::MAX
 }
 
-#[expect(clippy::ref_option, reason = "serde hands over references")]
-pub(crate) fn some_ns<S: Serializer>(at: &Option<Timestamp>, to: S) -> Result<S::Ok, S::Error> {
-    at.map(|at| at.0).serialize(to)
-}
-
 /// First and last time; nothing where there are none.
 ///
 /// # Errors
@@ -100,7 +70,7 @@ pub fn hull<S: Serializer>(
     times: &Option<(Timestamp, Timestamp)>,
     to: S,
 ) -> Result<S::Ok, S::Error> {
-    times.map(|(from, to)| Between { from_ns: Some(from.0), to_ns: Some(to.0) }).serialize(to)
+    times.map(|(from, to)| Between { from_ns: Some(from), to_ns: Some(to) }).serialize(to)
 }
 
 pub(crate) fn times<S: Serializer>(times: &Times, to: S) -> Result<S::Ok, S::Error> {

@@ -39,10 +39,10 @@ pub enum StretchEnd {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 pub struct Stretch {
     /// From this time on, as far as the ring holds it.
-    #[serde(rename = "from_ns", serialize_with = "form::ns")]
+    #[serde(rename = "from_ns")]
     pub from: Timestamp,
     /// Up to this time.
-    #[serde(rename = "to_ns", serialize_with = "form::ns")]
+    #[serde(rename = "to_ns")]
     pub through: Timestamp,
     /// Interfaces were recorded; else files were read, and the times are those of their packets.
     #[serde(rename = "source", serialize_with = "form::source")]

@@ -55,7 +55,6 @@ impl Serialize for DamageKind {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub struct Damage {
     /// The damaged stripe.
-    #[serde(serialize_with = "form::shown")]
     pub stripe: StripeId,
     /// Kind of the damage.
     #[serde(flatten)]
@@ -152,19 +151,11 @@ pub struct Completeness {
     #[serde(rename = "out_of_order", skip_serializing_if = "Disorder::is_none")]
     pub disorder: Disorder,
     /// Something that was asked for lies at or before this time, and is not given out any more.
-    #[serde(
-        rename = "expired_through_ns",
-        serialize_with = "form::some_ns",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "expired_through_ns", skip_serializing_if = "Option::is_none")]
     pub expired_through: Option<Timestamp>,
     /// Packets up to this time were erased for their age, and were asked for; what they were is not
     /// known any more, nor that the clock was right which expired them.
-    #[serde(
-        rename = "erased_through_ns",
-        serialize_with = "form::some_ns",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(rename = "erased_through_ns", skip_serializing_if = "Option::is_none")]
     pub erased_through: Option<Timestamp>,
     /// Of what has expired so much was met and withheld: hull of its times.
     #[serde(serialize_with = "form::hull", skip_serializing_if = "Option::is_none")]

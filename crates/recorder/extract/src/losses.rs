@@ -16,7 +16,6 @@ const PACKET_BLOCK_BYTES_MIN: u64 = 32;
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Loss {
     /// Stripe with the lost packets.
-    #[serde(serialize_with = "form::shown")]
     pub stripe: StripeId,
     /// How many; `None` where no head of the stripe is left to say it.
     #[serde(skip_serializing_if = "Option::is_none")]

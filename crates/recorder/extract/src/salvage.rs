@@ -8,14 +8,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 
-use completeness::form;
 use device::{LentRead, Read, ReadAt, Reading};
 use encryption::{Identities, Keyring};
-use format::geometry::Geometry;
+use format::geometry::{Geometry, serialize_columns};
 use format::head::{StripeId, VolumeId};
 use packet_output::Target;
 use query::Query;
-use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use units::Clock;
 use units::number::to_u64;
@@ -42,7 +40,7 @@ pub struct Unopened {
     /// Its place among those named, from 0.
     pub place: usize,
     /// What it answers, or for how long it has not.
-    #[serde(serialize_with = "form::shown")]
+    #[serde(serialize_with = "in_words")]
     pub error: device::Error,
 }
 
@@ -50,10 +48,9 @@ pub struct Unopened {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct SalvageReport {
     /// Id of the volume.
-    #[serde(serialize_with = "form::shown")]
     pub volume_id: VolumeId,
     /// Newest shape of the volume.
-    #[serde(flatten, serialize_with = "columns")]
+    #[serde(flatten, serialize_with = "serialize_columns")]
     pub geometry: Geometry,
     /// Some superblock was left, so that heads could be checked by their key.
     pub has_key: bool,
@@ -66,10 +63,8 @@ pub struct SalvageReport {
     /// Devices that fail or hang when they are opened.
     pub unopened: Vec<Unopened>,
     /// Highest watermark that the heads name.
-    #[serde(serialize_with = "form::shown")]
     pub acknowledged: StripeId,
     /// The newest stripe that was read: above the watermark as far as stripes are whole.
-    #[serde(serialize_with = "form::shown")]
     pub through: StripeId,
     /// The packets written.
     #[serde(rename = "packets", serialize_with = "packets")]
@@ -84,11 +79,8 @@ pub struct SalvageReport {
     pub losses: Vec<Loss>,
 }
 
-fn columns<S: Serializer>(geometry: &Geometry, to: S) -> Result<S::Ok, S::Error> {
-    let mut columns = to.serialize_map(None)?;
-    columns.serialize_entry("data_columns", &geometry.data_columns)?;
-    columns.serialize_entry("parity_columns", &geometry.parity_columns)?;
-    columns.end()
+fn in_words<S: Serializer>(error: &device::Error, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(error)
 }
 
 fn packets<S: Serializer>(extract: &ExtractReport, to: S) -> Result<S::Ok, S::Error> {

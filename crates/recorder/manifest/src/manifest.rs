@@ -46,21 +46,13 @@ pub struct Manifest {
     #[serde(skip)]
     pub made: Timestamp,
     /// Id of the volume.
-    #[serde(rename = "volume_id", serialize_with = "form::shown")]
+    #[serde(rename = "volume_id")]
     pub volume: VolumeId,
     /// Packets were taken from this time on; `Timestamp::MIN` is no bound.
-    #[serde(
-        rename = "from_ns",
-        serialize_with = "form::ns",
-        skip_serializing_if = "form::is_no_begin"
-    )]
+    #[serde(rename = "from_ns", skip_serializing_if = "form::is_no_begin")]
     pub from: Timestamp,
     /// And up to this time; `Timestamp::MAX` is no bound.
-    #[serde(
-        rename = "to_ns",
-        serialize_with = "form::ns",
-        skip_serializing_if = "form::is_no_end"
-    )]
+    #[serde(rename = "to_ns", skip_serializing_if = "form::is_no_end")]
     pub to: Timestamp,
     /// Sessions with packets in the outputs, counted once a row of the index.
     pub rows: u64,

@@ -47,11 +47,7 @@ impl Noting {
 
 /// Takes what waits to be put down.
 pub(crate) fn taken(pending: &Pending) -> Vec<(u64, Vec<u8>)> {
-    core::mem::take(&mut locked(pending).waiting)
-}
-
-fn locked(pending: &Pending) -> std::sync::MutexGuard<'_, Noting> {
-    stage::lock(pending)
+    core::mem::take(&mut stage::lock(pending).waiting)
 }
 
 /// A member, and what was read of it.
@@ -78,7 +74,7 @@ impl ReadAt for Noted {
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {
         self.device.read_at(offset, into)?;
-        locked(&self.pending).note(offset, into);
+        stage::lock(&self.pending).note(offset, into);
         Ok(())
     }
 }

@@ -129,7 +129,7 @@ pub struct Inspection {
     #[serde(rename = "expired_through_ns", skip_serializing_if = "Option::is_none")]
     pub expired_through: Option<Timestamp>,
     /// Whether what is older is erased, too.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub erases: bool,
     /// Number of the newest opening.
     pub epoch: u32,
@@ -157,11 +157,6 @@ pub struct Inspection {
     /// Bytes of the smallest member at hand.
     #[serde(skip)]
     pub smallest_member_bytes: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-fn is_false(flag: &bool) -> bool {
-    !flag
 }
 
 /// What one opening of the volume for recording left in the ring.

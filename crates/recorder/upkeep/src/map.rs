@@ -77,22 +77,17 @@ pub struct Cell {
     #[serde(flatten)]
     pub content: Content,
     /// The newest stripe lies in it.
-    #[serde(rename = "head", skip_serializing_if = "is_false")]
+    #[serde(rename = "head", skip_serializing_if = "core::ops::Not::not")]
     pub is_head: bool,
     /// The oldest stripe that is shown lies in it.
-    #[serde(rename = "tail", skip_serializing_if = "is_false")]
+    #[serde(rename = "tail", skip_serializing_if = "core::ops::Not::not")]
     pub is_tail: bool,
     /// The index of a segment begins in it.
-    #[serde(rename = "index", skip_serializing_if = "is_false")]
+    #[serde(rename = "index", skip_serializing_if = "core::ops::Not::not")]
     pub has_index: bool,
     /// Members that do not show the middle slot, though they should.
     #[serde(rename = "damaged_members", skip_serializing_if = "Vec::is_empty")]
     pub damaged: Vec<u8>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-fn is_false(flag: &bool) -> bool {
-    !flag
 }
 
 /// What a slot holds, as far as it was looked at.

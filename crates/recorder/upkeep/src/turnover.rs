@@ -8,7 +8,7 @@ use core::ops::ControlFlow;
 use std::path::PathBuf;
 
 use device::Device;
-use format::geometry::{Geometry, RESERVED_BYTES};
+use format::geometry::{Geometry, RESERVED_BYTES, serialize_columns};
 use format::superblock::Spare;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
@@ -71,13 +71,8 @@ pub struct Grown {
     #[serde(skip)]
     pub before: Geometry,
     /// The shape from now on.
-    #[serde(flatten, serialize_with = "columns")]
+    #[serde(flatten, serialize_with = "serialize_columns")]
     pub after: Geometry,
-}
-
-fn columns<S: Serializer>(shape: &Geometry, to: S) -> Result<S::Ok, S::Error> {
-    let Geometry { data_columns, parity_columns, .. } = *shape;
-    to.collect_map([("data_columns", data_columns), ("parity_columns", parity_columns)])
 }
 
 /// A volume opened by this process alone.

@@ -1,5 +1,7 @@
 //! The shape of a volume, the same in every superblock and echoed in every head.
 
+use serde::Serializer;
+
 use crate::field::{get, get_u16, get_u32, get_u64, put};
 use crate::head::HeadError;
 
@@ -56,6 +58,15 @@ pub struct Geometry {
     pub usable_begin: u64,
     /// End of that range.
     pub usable_end: u64,
+}
+
+/// The numbers of columns alone, among the members of a report; for attributes of serde.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn serialize_columns<S: Serializer>(geometry: &Geometry, to: S) -> Result<S::Ok, S::Error> {
+    let Geometry { data_columns, parity_columns, .. } = *geometry;
+    to.collect_map([("data_columns", data_columns), ("parity_columns", parity_columns)])
 }
 
 impl Geometry {
