@@ -15,7 +15,7 @@ const NEAR: (u64, u64) = (85, 75);
 const ABOVE: (u64, u64) = (100, 95);
 
 /// How traffic stands to what is guaranteed.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     /// Well below.
@@ -37,7 +37,8 @@ pub struct Headroom {
     pub offered_bytes_per_s: u64,
     /// The most of any ten seconds.
     pub offered_bytes_per_s_max: u64,
-    /// How near the traffic is to the guarantee.
+    /// How near the traffic is to the guarantee. Not read again.
+    #[serde(skip_deserializing)]
     pub level: Level,
     /// How often traffic came near, and how often above.
     pub warnings: u64,

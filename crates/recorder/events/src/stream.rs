@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde::ser::SerializeMap as _;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 use units::{NANOS_PER_SECOND, Timestamp};
 
 /// Events between two looks; of more, only their number is known.
@@ -23,7 +23,7 @@ const SUBJECTS_MAX: usize = 256;
 const EVERY_NS: i64 = 60 * NANOS_PER_SECOND;
 
 /// What sort of thing happened.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EventKind {
@@ -89,10 +89,9 @@ impl EventKind {
 }
 
 /// Something that happened.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
     /// When it was heard of.
-    #[serde(rename = "at_ns")]
     pub at: Timestamp,
     /// What sort of thing.
     pub kind: EventKind,
@@ -100,7 +99,7 @@ pub struct Event {
     pub text: String,
 }
 
-/// As it is read, and the same in a line.
+/// In its parts, and in a line.
 impl Serialize for Event {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let Self { at, kind, text } = self;

@@ -31,7 +31,7 @@ pub struct Progress {
     #[serde(rename = "members_away", serialize_with = "away", skip_deserializing)]
     pub changes: Vec<MemberChange>,
     /// The newest things that happened and were said, the oldest of them first.
-    #[serde(default)]
+    #[serde(skip_deserializing)]
     pub events: Vec<Event>,
     /// All columns of the pool.
     pub pool_columns: usize,

@@ -27,3 +27,22 @@ pub struct State {
 pub fn parse_recorder(text: &str) -> Result<State, serde_json::Error> {
     serde_json::from_str(text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recorder_of_another_version_is_read_and_other_json_is_not() {
+        let later = r#"{"process":7,"offered":5,"unindexed":0,"pool_columns":8,"elapsed_ns":1,
+            "interfaces":[],"disks":{"headroom":{"guaranteed_bytes_per_s":9,"level":"new"}},
+            "events":[{"at_ns":1,"kind":"new","text":""}],"new":1}"#;
+        let State { process, now, .. } = parse_recorder(later).unwrap();
+        assert_eq!((process, now.total.offered, now.pool_columns), (Some(7), 5, 8));
+        let headroom = now.disks.headroom.unwrap();
+        assert_eq!(headroom.guaranteed_bytes_per_s, 9);
+        for other in ["{}", r#"{"offered":5}"#, "[]"] {
+            assert!(parse_recorder(other).is_err(), "{other}");
+        }
+    }
+}
