@@ -333,6 +333,29 @@ fn what_a_volume_is_good_for() {
 }
 
 #[test]
+fn a_status_is_shown_as_it_was() {
+    let mut report = status();
+    for (member, stale_bytes) in report.members.iter_mut().zip([0, 4096, 1 << 30, 0, 0]) {
+        (member.path, member.stale_bytes) = ("d\u{1b}[31m".into(), stale_bytes);
+    }
+    let going = "{\"recording\":\"1 packet\",\"pid\":7,\"disk_lines\":[\"slow\"]}";
+    for (report, going) in [
+        (report.clone(), Some(going)),
+        (Status { last_alive: None, redundancy: Vec::new(), ..report }, None),
+    ] {
+        let text = view::status_json(&report, going);
+        let (read, said) = view::read_status(serde_json::from_str(&text).unwrap()).unwrap();
+        assert_eq!(view::status_json(&read, said.as_deref()), text);
+        let shown = view::status(&report, going, None);
+        assert_eq!(view::status(&read, said.as_deref(), None), shown);
+        for (old, new) in [("\"whole\"", "\"well\""), ("abab", "abag"), ("\"epoch\": 3,", "")] {
+            let wrong = serde_json::from_str(&text.replacen(old, new, 1)).unwrap();
+            assert!(view::read_status(wrong).is_err(), "{old}");
+        }
+    }
+}
+
+#[test]
 fn what_becomes_of_members() {
     let device = CreatedMember {
         path: "/dev/a".into(),
