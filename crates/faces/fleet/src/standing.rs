@@ -6,7 +6,9 @@
 use page::safe::{json_pretty, printable};
 use page::table::{Column, LongTable};
 use page::text::{duration, grouped, plural};
+use recording::{Account, State, parse_recorder};
 use serde::{Deserialize, Serialize};
+use units::number::to_u64;
 use upkeep::Status;
 
 use crate::part::Fault;
@@ -87,25 +89,6 @@ pub struct Standing {
     pub unsaid: Vec<String>,
 }
 
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Going {
-    total: Total,
-    pool_columns: u64,
-    pool_columns_free: u64,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Total {
-    #[serde(rename = "kernel_drops")]
-    kernel: u64,
-    #[serde(rename = "writer_drops")]
-    writer: u64,
-    #[serde(rename = "interface_drops")]
-    interface: Option<u64>,
-}
-
 #[derive(Deserialize)]
 struct Recordings {
     recordings: Vec<Recording>,
@@ -132,13 +115,14 @@ impl Standing {
     pub fn take_status(&mut self, status: &Status, going: Option<&str>) {
         self.is_recording = status.is_open;
         self.is_whole = status.is_whole;
-        let going = going.and_then(|text| serde_json::from_str::<Going>(text).ok());
+        let going = going.and_then(|text| parse_recorder(text).ok());
         self.is_silent = self.is_recording && going.is_none();
-        let Some(Going { total, pool_columns, pool_columns_free }) = going else { return };
-        let known = [total.kernel, total.writer, total.interface.unwrap_or(0)];
+        let Some(State { now, .. }) = going else { return };
+        let Account { kernel_drops, writer_drops, interface_drops, .. } = now.total;
+        let known = [kernel_drops, writer_drops, interface_drops.unwrap_or(0)];
         self.lost_packets = Some(known.into_iter().fold(0, u64::saturating_add));
-        let percent = pool_columns_free.saturating_mul(100).checked_div(pool_columns);
-        self.pool_free_percent = percent;
+        let [free, all] = [now.pool_columns_free, now.pool_columns].map(to_u64);
+        self.pool_free_percent = free.saturating_mul(100).checked_div(all);
     }
 
     /// Takes what it says of its recordings, at this time of its own.
@@ -294,6 +278,7 @@ pub fn reports_json(reports: &[Report]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use recording::Progress;
     use serde_json::Value;
 
     #[test]
@@ -308,6 +293,32 @@ mod tests {
         assert!(!offset(2_500_000_000, 2_000_000_000).is_wrong());
         assert!(offset(-2_500_000_000, 1_000_000).is_wrong());
         assert_eq!(offset(-2_500_000_000, 1_000_000).in_words(), "-2.5 s +-1.0 ms");
+    }
+
+    #[test]
+    fn what_a_recorder_lost_is_said_by_its_sensor() {
+        let total = Account {
+            kernel_drops: 3,
+            writer_drops: u64::MAX - 10,
+            interface_drops: Some(4),
+            ..Account::default()
+        };
+        let now = Progress { total, pool_columns: 8, pool_columns_free: 2, ..Progress::default() };
+        let status: Status = serde_json::from_value(serde_json::json!({
+            "path": "/v", "volume_id": "ab".repeat(16), "data_columns": 1, "parity_columns": 0,
+            "epoch": 1, "is_open": true, "clean_stop": false, "is_whole": true, "members": [],
+            "spares": [], "redundancy": [],
+        }))
+        .unwrap();
+        let mut standing = Standing::default();
+        standing.take_status(&status, Some(&serde_json::to_string(&now).unwrap()));
+        assert_eq!(standing.lost_packets, Some(u64::MAX - 3));
+        assert_eq!(standing.pool_free_percent, Some(25));
+        assert!(!standing.is_silent && standing.faults()[0].ends_with(" packets lost"));
+        for going in [None, Some("{}")] {
+            standing.take_status(&status, going);
+            assert!(standing.is_silent, "{going:?}");
+        }
     }
 
     #[test]
