@@ -567,9 +567,14 @@ impl<'a> Scan<'a> {
     /// are few.
     fn selected(&self, segment: Segment, times: RangeInclusive<Timestamp>) -> Result<Found, Error> {
         let meta = segment.meta();
+        let has_rest = meta.unindexed_packets > 0;
         let mut needed = Vec::new();
         if !matches!(self.wanted, Wanted::Nothing) {
-            for one in self.wanted.needed(&(meta.time_min..=meta.time_max)) {
+            for mut one in self.wanted.needed(&(meta.time_min..=meta.time_max)) {
+                if has_rest {
+                    // Of a session that has but one row here some may still be made.
+                    one.sums.clear();
+                }
                 let groups = segment.groups_with(&one, &times)?;
                 needed.push((one, groups));
             }
@@ -581,7 +586,6 @@ impl<'a> Scan<'a> {
             rest.make_contiguous().reverse();
         }
         let deciding = self.wanted.columns();
-        let has_rest = meta.unindexed_packets > 0;
         let (chosen, gone_on) = (VecDeque::new(), BTreeSet::new());
         let mut found = Found { segment, times, deciding, needed, chosen, rest, gone_on };
         // Which rows are the last ones is known when those are made that it does not have.

@@ -54,6 +54,7 @@ fn needed_by(query: &Query, with_rare: bool) -> Needed {
                 needed.values.push((field, value));
             }
             Required::Ports(first, last) => needed.ports.push(first..=last),
+            Required::Sum(columns, least) => needed.sums.push((columns, least)),
             _ => {}
         }
     }

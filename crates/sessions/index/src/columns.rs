@@ -14,6 +14,10 @@ pub(crate) const ADDRESS_COLUMNS: [&str; 2] = ["orig_ip", "resp_ip"];
 /// Those by which ports are.
 pub(crate) const PORT_COLUMNS: [&str; 2] = ["orig_port", "resp_port"];
 
+/// Those that tell whether a session has other rows: how long before a row it began, and whether it
+/// went on behind it.
+pub(crate) const PART_COLUMNS: [&str; 2] = ["session_age_ns", "continues"];
+
 /// The columns that every reading needs: other times are differences to the first.
 pub(crate) const TIME_COLUMNS: [&str; 2] = ["start_ns", "duration_ns"];
 

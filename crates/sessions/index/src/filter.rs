@@ -395,19 +395,17 @@ pub struct Needed {
     /// Each has the port of originator or responder. Filters know no ports: rows are ruled out by
     /// their columns.
     pub ports: Vec<RangeInclusive<u16>>,
+    /// Of each of these sums of columns a session of one row has at least so much. Filters know
+    /// none; rows of sessions that have others are not ruled out by them.
+    pub sums: Vec<(&'static [&'static str], u64)>,
 }
 
 impl Needed {
     /// Whether a filter can rule out nothing by it.
     pub(crate) fn is_unfiltered(&self) -> bool {
-        let Self { hosts, names, community_ids, values, ports: _ } = self;
+        let Self { hosts, names, community_ids, values, ports: _, sums: _ } = self;
         let is_empty = hosts.is_empty() && names.is_empty() && community_ids.is_empty();
         is_empty && values.is_empty()
-    }
-
-    /// Whether the ends of a row decide anything.
-    pub(crate) fn is_of_ends(&self) -> bool {
-        !self.hosts.is_empty() || !self.ports.is_empty()
     }
 
     /// Those that rule out most first, of a filter with keys of values or without.

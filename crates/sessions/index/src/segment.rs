@@ -31,11 +31,11 @@ use units::number::to_u64;
 use crate::chunks::Chunks;
 use crate::columns::{Access, COLUMNS, Column, NO_SPAN, Presence, TIME_COLUMNS, Width, blank};
 use crate::content::{Content, Source};
-use crate::ends::Ends;
 use crate::error::{Error, Result};
 use crate::filter::{Filter, Needed, Trailer};
 use crate::layout::GROUP_ROWS;
 use crate::meta::{Interface, KEY, SegmentMeta};
+use crate::narrow::Narrow;
 use crate::{names, shape};
 
 /// Rows decoded at a time: bounds the memory of a reading to about 1 MB beside the compressed file.
@@ -192,7 +192,7 @@ impl Segment {
 
     /// As [`Self::rows`], but only rows that may have what is needed; those that have other ends
     /// than the hosts and ports are left out. The filter rules most row groups out; of the others
-    /// the columns of addresses and ports are read first, if they decide anything.
+    /// the columns of addresses, ports and counters are read first, if they decide anything.
     pub fn rows_with(
         &self,
         needed: &Needed,
@@ -235,8 +235,8 @@ impl Segment {
         visit: &mut dyn FnMut(u64, SessionRow) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
         let Some(group) = self.groups().nth(group) else { return Ok(ControlFlow::Continue(())) };
-        let places = match Ends::of(needed) {
-            Some(ends) => self.places_with(&group, &ends)?,
+        let places = match Narrow::of(needed) {
+            Some(narrow) => self.places_with(&group, &narrow)?,
             None => None,
         };
         let mut visit = in_times(times, visit);
@@ -307,20 +307,20 @@ impl Segment {
         Ok(())
     }
 
-    /// Where in the group the rows lie that have these ends; `None`: they are too many to be picked
-    /// one by one.
-    fn places_with(&self, group: &Group<'_>, ends: &Ends) -> Result<Option<Vec<usize>>> {
+    /// Where in the group the rows lie that are such; `None`: they are too many to be picked one by
+    /// one.
+    fn places_with(&self, group: &Group<'_>, narrow: &Narrow<'_>) -> Result<Option<Vec<usize>>> {
         let mut places = Vec::new();
         let mut first = 0;
         // These alone: the times of all rows would cost more.
-        let names = ends.columns();
+        let names = narrow.columns();
         let wanted = |column: &Column| names.contains(&column.name);
         let reader = self.reader((group.number, None), &wanted)?;
         for batch in reader.with_batch_size(GROUP_ROWS).build()? {
             let batch = batch?;
             group.check_end(to_u64(first), &batch)?;
             let mut has = vec![true; batch.num_rows()];
-            ends.narrow(&batch, &mut has)?;
+            narrow.narrow(&batch, &mut has)?;
             places.extend((first..).zip(has).filter_map(|(place, has)| has.then_some(place)));
             first += batch.num_rows();
         }
@@ -429,7 +429,7 @@ impl Segment {
     }
 }
 
-/// Where more rows than one of so many have the ends that are needed, all are read.
+/// Where more rows than one of so many have what is needed, all are read.
 const PICKED_ONE_OF: usize = 4;
 
 /// The column by which rows know what their source is called.

@@ -130,21 +130,33 @@ impl LogReader {
     }
 }
 
-/// The events of a whole log, and how many of its lines, comments apart, are about no session. One
-/// event of Suricata, or a list of them, may go over several lines.
+/// The events of a whole log, and how many of its lines, comments apart, are about no session, or
+/// are no events: a log that is being written ends within one. One event of Suricata, or a list of
+/// them, may go over several lines.
 ///
 /// # Errors
-/// Some line is of neither log.
+/// No line is of either log.
 pub fn log_events(text: &str) -> Result<(Vec<LogEvent>, u64), NoLog> {
     let mut reader = LogReader::default();
-    let by_line = text.lines().map(|line| reader.line(line)).collect::<Result<Vec<_>, _>>();
-    if let Ok(events) = by_line {
-        let is_text = |line: &str| !line.trim().is_empty() && !line.starts_with('#');
-        let lines = text.lines().zip(&events);
-        let nameless = lines.filter(|(line, event)| event.is_none() && is_text(line)).count();
-        return Ok((events.into_iter().flatten().collect(), to_u64(nameless)));
+    let by_line: Vec<_> = text.lines().map(|line| reader.line(line)).collect();
+    if by_line.iter().any(Result::is_err)
+        && let Ok(events) = over_several_lines(text)
+    {
+        return Ok((events, 0));
     }
-    let mut events = Vec::new();
+    let is_text = |line: &str| !line.trim().is_empty() && !line.starts_with('#');
+    let is_event = |found: &Result<Option<_>, _>| matches!(found, Ok(Some(_)));
+    if by_line.iter().any(Result::is_err) && !by_line.iter().any(is_event) {
+        return Err(NoLog);
+    }
+    let lines = text.lines().zip(&by_line);
+    let nameless = lines.filter(|(line, found)| !is_event(found) && is_text(line)).count();
+    Ok((by_line.into_iter().flatten().flatten().collect(), to_u64(nameless)))
+}
+
+/// Of a text that is one event, or a list.
+fn over_several_lines(text: &str) -> Result<Vec<LogEvent>, NoLog> {
+    let (mut reader, mut events) = (LogReader::default(), Vec::new());
     for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
         let values = match value.map_err(|_| NoLog)? {
             Value::Array(values) => values,
@@ -154,7 +166,7 @@ pub fn log_events(text: &str) -> Result<(Vec<LogEvent>, u64), NoLog> {
             events.extend(reader.line(&value.to_string())?);
         }
     }
-    Ok((events, 0))
+    Ok(events)
 }
 
 /// A line is of no log that is known.

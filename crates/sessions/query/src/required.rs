@@ -19,4 +19,7 @@ pub enum Required {
     SessionId(String),
     /// A port from the first to the last one as originator's or responder's.
     Ports(u16, u16),
+    /// At least so much in the sum of these stored columns, over all its rows; a duration is that
+    /// of its only row.
+    Sum(&'static [&'static str], u64),
 }

@@ -6,6 +6,8 @@
 
 use core::ops::Not;
 
+use format::kind::Kind;
+
 use crate::field::Field;
 
 /// Where a row stands among those of its session, as far as it says.
@@ -93,6 +95,23 @@ impl Scope {
     }
 }
 
+/// The stored columns whose sum over the rows of a session the field is, where it counts something;
+/// of a duration the column of a session with one row.
+pub(crate) fn summands(field: &'static Field) -> Option<&'static [&'static str]> {
+    if field.name == "duration_ns" {
+        return Some(&["duration_ns"]);
+    }
+    if !matches!(field.kind, Kind::Count | Kind::Bytes) || Scope::of(field) != Scope::Sum {
+        return None;
+    }
+    let is_own = |column: &&str| {
+        let end = column.strip_prefix("orig_").or_else(|| column.strip_prefix("resp_"));
+        *column == field.name || end == Some(field.name)
+    };
+    let columns = field.columns();
+    columns.iter().all(is_own).then_some(columns)
+}
+
 /// The same field of the other end.
 pub(crate) fn mirrored(field: &Field) -> Option<&'static Field> {
     let name = match field.name.split_once('_')? {
@@ -125,6 +144,18 @@ mod tests {
         assert_eq!(names(shown.collect()), names(all.collect()));
         let last = FIELDS.iter().filter(|field| Scope::of(field) == Scope::Last);
         assert_eq!(names(last.collect()), ["state", "history", "continues"]);
+    }
+
+    #[test]
+    fn what_counts_is_a_sum_of_columns_and_nothing_else_is() {
+        let of = |name| summands(Field::find(name).unwrap());
+        assert_eq!(of("duration"), Some(&["duration_ns"][..]));
+        assert_eq!(of("bytes"), Some(&["orig_frame_bytes", "resp_frame_bytes"][..]));
+        assert_eq!(of("orig_packets"), Some(&["orig_packets"][..]));
+        assert_eq!(of("fragments"), Some(&["fragments"][..]));
+        for name in ["session_age_ns", "vni", "teid", "port", "icmp_type", "http_status", "start"] {
+            assert_eq!(of(name), None, "{name}");
+        }
     }
 
     #[test]

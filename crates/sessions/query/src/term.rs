@@ -16,7 +16,7 @@ use crate::address::AddressSet;
 use crate::field::{Field, Reading, Row, has_ports};
 use crate::operator::{Comparison, Join, MENTIONS};
 use crate::required::Required;
-use crate::scope::{Part, Scope, Truth, mirrored};
+use crate::scope::{Part, Scope, Truth, mirrored, summands};
 use crate::value::Value;
 
 /// The most levels of a query. Parsing, evaluation and printing recurse, so the limit keeps them
@@ -347,6 +347,14 @@ impl Test {
                 if field.is_of_payload =>
             {
                 Some(Required::Value(field.name, number.to_string()))
+            }
+            Self::Compare(field, comparison, Value::Number(number)) => {
+                let least = match comparison {
+                    Comparison::Equal | Comparison::AtLeast => *number,
+                    Comparison::More => number.saturating_add(1),
+                    Comparison::Less | Comparison::AtMost => return None,
+                };
+                summands(field).map(|columns| Required::Sum(columns, least))
             }
             Self::Compare(field, Comparison::Equal, Value::Text(pattern)) => {
                 let text = pattern.whole()?;

@@ -88,17 +88,20 @@ fn a_host_costs_a_small_part_of_the_file() {
     assert!(read < file.len() / 5, "{read} of {} bytes", file.len());
 }
 
-/// Rows that are read for these ports, and may be others where most have them.
-fn read_ports(segment: &Segment, ports: RangeInclusive<u16>) -> Vec<FiveTuple> {
+/// Rows that are read for this, and may be others where most have it.
+fn read_needed(segment: &Segment, needed: &Needed) -> Vec<FiveTuple> {
     let mut found = Vec::new();
     let mut visit = |_, row: SessionRow| {
         found.push(row.tuple);
         ControlFlow::Continue(())
     };
     let times = Timestamp::MIN..=Timestamp::MAX;
-    let needed = Needed { ports: vec![ports], ..Needed::default() };
-    segment.rows_with(&needed, Columns::All, &times, &mut visit).unwrap();
+    segment.rows_with(needed, Columns::All, &times, &mut visit).unwrap();
     found
+}
+
+fn read_ports(segment: &Segment, ports: RangeInclusive<u16>) -> Vec<FiveTuple> {
+    read_needed(segment, &Needed { ports: vec![ports], ..Needed::default() })
 }
 
 #[test]
@@ -116,6 +119,38 @@ fn rows_of_a_rare_port_alone_are_read_and_none_of_them_is_missing() {
     assert_eq!(read_ports(&segment, 60_002..=u16::MAX), []);
     // Nearly all have it.
     assert_eq!(read_ports(&segment, 443..=443).len(), rows.len());
+}
+
+#[test]
+fn rows_of_large_sessions_are_read_and_those_of_sessions_with_other_rows() {
+    let mut rows = rows(20_000);
+    for row in &mut rows {
+        (row.orig.packets, row.resp.packets) = (3, 2);
+        (row.end, row.session_start, row.continues) = (row.start, row.start, false);
+    }
+    rows[1].orig.packets = 7;
+    (rows[2].orig.packets, rows[2].resp.packets) = (0, u64::MAX);
+    rows[9_000].end = rows[9_000].start.plus_nanos(500);
+    // One that goes on, one that did, and one that began later, when the clock was set back.
+    rows[9_001].continues = true;
+    rows[9_002].session_start = rows[9_002].start.plus_nanos(-1);
+    rows[9_003].session_start = rows[9_003].start.plus_nanos(1);
+    let segment = open(encode(&meta(), &rows).unwrap().parquet).unwrap().unwrap();
+    let tuples: Vec<FiveTuple> = rows.iter().map(|row| row.tuple).collect();
+    let packets: &[&str] = &["orig_packets", "resp_packets"];
+    let read = |sums: &[(&'static [&'static str], u64)]| {
+        let tuples_read =
+            read_needed(&segment, &Needed { sums: sums.to_vec(), ..Needed::default() });
+        let place = |tuple: &FiveTuple| tuples.iter().position(|it| it == tuple).unwrap();
+        tuples_read.iter().map(place).collect::<Vec<_>>()
+    };
+    assert_eq!(read(&[(packets, 6)]), [1, 2, 9_001, 9_002]);
+    assert_eq!(read(&[(packets, 10)]), [2, 9_001, 9_002]);
+    assert_eq!(read(&[(&["duration_ns"], 500)]), [9_000, 9_001, 9_002]);
+    assert_eq!(read(&[(&["duration_ns"], 501), (packets, 6)]), [9_001, 9_002]);
+    // A column that the file does not have rules nothing out.
+    assert_eq!(read(&[(&["packets_of_tomorrow"], 1)]).len(), rows.len());
+    assert_eq!(read(&[(packets, 5)]).len(), rows.len());
 }
 
 #[test]

@@ -772,6 +772,7 @@ fn a_text_mentions_what_stands_in_it_by_itself() {
 fn what_is_required_no_match_can_do_without() {
     let host = |text: &str| Required::Host(text.parse().unwrap());
     let name = |text: &str| Required::Name(text.to_owned());
+    let sum = |columns, least| Required::Sum(columns, least);
     for (text, required) in [
         ("", vec![]),
         ("tcp and port 443", vec![Required::Ports(443, 443)]),
@@ -798,7 +799,13 @@ fn what_is_required_no_match_can_do_without() {
         ("sni *.example.com or http.user_agent curl", vec![]),
         ("ja4 T13D1516H2", vec![Required::Value("ja4", "t13d1516h2".to_owned())]),
         ("http.status = 404", vec![Required::Value("http_status", "404".to_owned())]),
-        ("http.status > 404 and packets = 3 and cert.issuer *a*", vec![]),
+        ("http.status > 404 and cert.issuer *a*", vec![]),
+        ("packets = 3", vec![sum(&["orig_packets", "resp_packets"], 3)]),
+        (
+            "duration > 1s and orig_frame_bytes >= 10",
+            vec![sum(&["duration_ns"], 1_000_000_001), sum(&["orig_frame_bytes"], 10)],
+        ),
+        ("duration < 1s and bytes <= 1k and session_age_ns > 1s and packets != 1", vec![]),
         ("http.host = \"a\\*b\"", vec![name("a*b")]),
         ("sni != example.com", vec![]),
         (
