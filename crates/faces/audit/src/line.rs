@@ -7,6 +7,9 @@ use units::Timestamp;
 /// which may be escaped by six.
 pub(crate) const LINE_BYTES_MAX: usize = 512 << 10;
 
+/// What every line begins with.
+pub(crate) const BEGINS: &str = "{\"prev\":\"";
+
 /// A line.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Line {

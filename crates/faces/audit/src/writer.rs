@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use units::{Clock as _, hex};
 
 use crate::chain::Link;
-use crate::line::{Event, Line, Removed};
+use crate::line::{BEGINS, Event, Line, Removed};
 use crate::reading::{Tail, end_of};
 use crate::{Error, rotation};
 
@@ -227,7 +227,7 @@ impl Writer {
     /// Opens the file and finds where the chain ends; faults of the file.
     fn begin(&mut self) -> Result<u64, Error> {
         let path = self.files.path.clone();
-        let ledger = Ledger::open(&path)?;
+        let ledger = Ledger::open(&path, BEGINS)?;
         let mut faults = 0;
         if ledger.size_bytes() > 0 {
             let (tail, found) = end_of(&path)?;
@@ -394,7 +394,7 @@ impl Writer {
     /// it. The chain goes on at the path.
     fn go_on_elsewhere(&mut self) -> Result<(), Error> {
         let before = self.end;
-        let ledger = Ledger::open(&self.files.path)?;
+        let ledger = Ledger::open(&self.files.path, BEGINS)?;
         let path = page::safe::path(&self.files.path);
         if ledger.size_bytes() == 0 {
             (self.tell)(&format!("the audit {path} was renamed or removed: a further file begins"));
@@ -428,7 +428,7 @@ impl Writer {
     fn turn_over(&mut self) {
         let (path, full) = (&self.files.path, rotation::full_name(&self.files.path, self.end.seq));
         let Some(ledger) = &self.ledger else { return };
-        let opened = ledger.rename(&full).and_then(|()| Ledger::open(path));
+        let opened = ledger.rename(&full).and_then(|()| Ledger::open(path, BEGINS));
         let next = match opened {
             Ok(next) => next,
             Err(error) => {

@@ -11,7 +11,7 @@ use rustix::fs::{Advice, FlockOperation, OFlags, fadvise, flock};
 use rustix::io::Errno;
 use units::{Clock as _, NANOS_PER_SECOND, Sleep as _};
 
-use crate::draft::draft_file;
+use crate::draft::{draft_file, is_draft};
 use crate::{Error, SystemClock};
 
 /// Who has a folder to itself makes files durable, which a busy disk takes a while for.
@@ -101,6 +101,21 @@ impl Directory {
     /// Path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Removes what processes that were killed had begun to write, and what others are writing.
+    pub fn remove_drafts(&self) -> Result<(), Error> {
+        let fail = |error| Error::path("tidy up", &self.path, error);
+        for entry in fs::read_dir(&self.path).map_err(fail)? {
+            let entry = entry.map_err(fail)?;
+            if is_draft(&entry.file_name()) {
+                match fs::remove_file(entry.path()) {
+                    Err(error) if error.kind() != ErrorKind::NotFound => return Err(fail(error)),
+                    Ok(()) | Err(_) => {}
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The content of a file, or `None` if there is none of that name.

@@ -6,7 +6,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "a boundary crate opens files")]
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io;
 use std::os::fd::AsRawFd as _;
@@ -65,6 +65,11 @@ pub(crate) fn make_public(file: &File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(0o666 & !umask()))
 }
 
+/// Who is of its group may read it, if the umask lets them.
+pub(crate) fn show_to_group(file: &File) -> io::Result<()> {
+    file.set_permissions(Permissions::from_mode(0o640 & !umask()))
+}
+
 /// The mask of this process, which there is no other way to read without changing it
 /// (`proc_pid_status(5)`); all of others where the kernel does not say.
 pub(crate) fn umask() -> u32 {
@@ -82,6 +87,11 @@ fn way_to(file: &File) -> PathBuf {
 pub(crate) fn draft_folder(path: &Path) -> io::Result<PathBuf> {
     let made = attempts(path, &|draft| DirBuilder::new().mode(0o700).create(draft));
     made.map(|(draft, ())| draft)
+}
+
+/// Whether a file of this name is one, of whatever process.
+pub(crate) fn is_draft(name: &OsStr) -> bool {
+    name.as_bytes().starts_with(b".") && name.as_bytes().ends_with(b".draft")
 }
 
 fn attempts<T>(path: &Path, make: &dyn Fn(&Path) -> io::Result<T>) -> io::Result<(PathBuf, T)> {

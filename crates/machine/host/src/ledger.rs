@@ -5,7 +5,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FlockOperation, OFlags, RenameFlags, flock, renameat_with};
@@ -35,13 +35,15 @@ pub struct NotAppended {
 }
 
 impl Ledger {
-    /// Opens a ledger, or begins one for its owner's eyes only.
+    /// Opens a ledger, or begins one for its owner's eyes only. One that is there begins with the
+    /// text `begins`, as all of its kind do: nothing is written behind another file.
     ///
     /// # Errors
-    /// When another process has it, when others could change it, or it is no file.
-    pub fn open(path: &Path) -> Result<Self, Error> {
+    /// When another process has it, when others could change it, or it is no such file.
+    pub fn open(path: &Path, begins: &str) -> Result<Self, Error> {
         let fail = |error: io::Error| Error::path("open", path, error);
         let refuse = |why| Err(Error::UnsafeFile { path: path.to_path_buf(), why });
+        crate::spared::check_grown(path)?;
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true).mode(0o600);
         // A pipe without a reader is no reason to wait.
@@ -65,8 +67,25 @@ impl Ledger {
             return refuse("others may change it: chmod go-w");
         }
         lock(&file, path)?;
+        // What another process has written meanwhile counts.
+        let size_bytes = file.metadata().map_err(fail)?.len();
+        if size_bytes > 0 && !begins_with(&file, begins).map_err(fail)? {
+            return refuse("it has something else in it: name another file");
+        }
         sync_folder(path).map_err(fail)?;
-        Ok(Self { path: path.to_path_buf(), file, size_bytes: found.len(), is_begun })
+        Ok(Self { path: path.to_path_buf(), file, size_bytes, is_begun })
+    }
+
+    /// Whether what it ends with is a line without its line feed.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn is_torn(&self) -> Result<bool, Error> {
+        let Some(last) = self.size_bytes.checked_sub(1) else { return Ok(false) };
+        let mut end = [0];
+        let read = self.file.read_exact_at(&mut end, last);
+        read.map_err(|error| Error::path("read", &self.path, error))?;
+        Ok(end != *b"\n")
     }
 
     /// Lets it go where nothing came of what it was opened for: one that was begun for that, and is
@@ -147,6 +166,13 @@ pub fn remove_file(path: &Path) -> Result<(), Error> {
     std::fs::remove_file(path).map_err(|error| Error::path("remove", path, error))
 }
 
+/// Of a file that is shorter, what it has.
+fn begins_with(file: &File, text: &str) -> io::Result<bool> {
+    let mut found = vec![0; text.len()];
+    let read = file.read_at(&mut found, 0)?;
+    Ok(found.get(..read) == text.as_bytes().get(..read))
+}
+
 fn lock(file: &File, path: &Path) -> Result<(), Error> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(()),
@@ -178,10 +204,10 @@ mod tests {
     fn one_process_writes_it_and_others_cannot_change_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger");
-        let mut ledger = Ledger::open(&path).unwrap();
+        let mut ledger = Ledger::open(&path, "").unwrap();
         ledger.append(b"one\n").unwrap();
         // A lock is of an open file, so this is as good as another process.
-        let error = Ledger::open(&path).unwrap_err().to_string();
+        let error = Ledger::open(&path, "").unwrap_err().to_string();
         assert!(error.ends_with("another process writes it"), "{error}");
         assert!(is_ledger_open(&path));
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
@@ -190,20 +216,20 @@ mod tests {
         drop(ledger);
         assert!(!is_ledger_open(&path));
         drop(copy);
-        let mut ledger = Ledger::open(&path).unwrap();
+        let mut ledger = Ledger::open(&path, "").unwrap();
         ledger.append(b"two\n").unwrap();
         assert_eq!((std::fs::read(&path).unwrap(), ledger.size_bytes()), (b"one\ntwo\n".into(), 8));
         drop(ledger);
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o620)).unwrap();
-        assert!(Ledger::open(&path).is_err());
-        assert!(Ledger::open(folder.path()).is_err());
+        assert!(Ledger::open(&path, "").is_err());
+        assert!(Ledger::open(folder.path(), "").is_err());
     }
 
     #[test]
     fn a_renamed_one_is_noticed_and_no_name_is_taken_from_another() {
         let folder = tempfile::tempdir().unwrap();
         let (path, other) = (folder.path().join("ledger"), folder.path().join("other"));
-        let ledger = Ledger::open(&path).unwrap();
+        let ledger = Ledger::open(&path, "").unwrap();
         assert!(ledger.is_in_place());
         std::fs::write(&other, "").unwrap();
         assert!(ledger.rename(&other).is_err());

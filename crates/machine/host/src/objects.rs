@@ -1,16 +1,18 @@
 //! A folder as a store of objects: each is whole under its name or not there, and durable before
-//! its name is.
+//! its name is. Its owner and, as far as the umask permits, the group may read them: they name hosts.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use crate::Error;
-use crate::draft::{draft_file, make_public};
+use crate::draft::{draft_file, show_to_group};
 use crate::ledger::sync_folder;
+use crate::spared;
 
 /// A folder with objects in its folders.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,6 +41,9 @@ impl ObjectFolder {
     }
 
     /// Stores an object in place of the one of that name. Returns once both are durable.
+    ///
+    /// # Errors
+    /// When it cannot be written, or the folder is one that the program keeps for itself.
     pub fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         self.write(name, bytes, |draft, path| fs::rename(draft, path).map(|()| true)).map(|_| ())
     }
@@ -56,6 +61,7 @@ impl ObjectFolder {
     ) -> Result<bool, Error> {
         let path = self.path(name);
         let fail = |error| Error::path("write", &path, error);
+        spared::check_folder(&self.root)?;
         make_folder(path.parent().unwrap_or(&self.root)).map_err(fail)?;
         // What a killed process leaves of it has a hidden name, and is no object.
         let (draft, file) = draft_file(&path).map_err(fail)?;
@@ -132,7 +138,7 @@ fn make_folder(path: &Path) -> io::Result<()> {
     if let Some(above) = path.parent().filter(|above| !above.as_os_str().is_empty()) {
         make_folder(above)?;
     }
-    match fs::create_dir(path) {
+    match fs::DirBuilder::new().mode(0o750).create(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         Err(_) if !path.is_dir() => Err(io::ErrorKind::NotADirectory.into()),
         // Another process may have made it, and not flushed it so far.
@@ -142,7 +148,7 @@ fn make_folder(path: &Path) -> io::Result<()> {
 
 fn fill(mut file: &File, bytes: &[u8]) -> io::Result<()> {
     // Where there are no permissions to be set there are none that keep a reader out.
-    drop(make_public(file));
+    drop(show_to_group(file));
     file.write_all(bytes)?;
     file.sync_all()
 }

@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with, syncfs};
+use rustix::fs::{CWD, FallocateFlags, OFlags, RenameFlags, fallocate, renameat_with, syncfs};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
@@ -68,6 +68,22 @@ impl Output {
             (Draft::Hidden(draft), file)
         };
         Ok(Self { path: path.to_path_buf(), file, draft, overwrite })
+    }
+
+    /// Takes space for so many bytes, where the file system can do that: later they find it.
+    ///
+    /// # Errors
+    /// When there is not so much.
+    pub fn reserve(&self, bytes: u64) -> Result<(), Error> {
+        if matches!(self.draft, Draft::Itself) {
+            return Ok(());
+        }
+        match fallocate(&self.file, FallocateFlags::KEEP_SIZE, 0, bytes) {
+            Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => {
+                Err(Error::path("write", &self.path, errno))
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     /// Writes all of it and gives the file its name.

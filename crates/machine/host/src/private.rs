@@ -8,7 +8,9 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, fchown};
 use std::path::Path;
 
 use rustix::fs::{Access, FlockOperation, access, flock};
-use rustix::process::geteuid;
+use rustix::process::{
+    DumpableBehavior, Resource, Rlimit, geteuid, set_dumpable_behavior, setrlimit,
+};
 use units::{Clock as _, NANOS_PER_SECOND, Sleep as _};
 
 use crate::draft::{draft_file, folder_of};
@@ -31,14 +33,27 @@ pub fn read_key(path: &Path) -> Result<String, Error> {
     String::from_utf8(read_key_bytes(path)?).map_err(not_text)
 }
 
-/// The same of one that need not be text.
+/// The same of one that need not be text. From then on a crash of this process leaves no core file,
+/// which would have the key in it.
 pub fn read_key_bytes(path: &Path) -> Result<Vec<u8>, Error> {
+    leave_no_core();
     let fail = |error| Error::path("read", path, error);
     let file = File::open(path).map_err(fail)?;
     keep_input(&file);
     check_owner(&file, path)?;
     check_mode(&file, path)?;
     read_whole(&file, path, KEY_BYTES_MAX)
+}
+
+/// What a crash hands to a program (`core(5)`) is kept back as far as that honours the limit; root
+/// says besides that there is nothing to be had. Of others the kernel would keep `/proc/self`.
+fn leave_no_core() {
+    // Where it is refused there is as much protection as before.
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    setrlimit(Resource::Core, none).unwrap_or_default();
+    if geteuid().is_root() {
+        set_dumpable_behavior(DumpableBehavior::NotDumpable).unwrap_or_default();
+    }
 }
 
 /// The same of a file that may have so many bytes, and of a longer one nothing.

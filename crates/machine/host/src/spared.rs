@@ -146,6 +146,19 @@ pub(crate) fn check(path: &Path) -> Result<(), Error> {
     why.map_or(Ok(()), |why| Err(Error::Spared { path: path.to_path_buf(), why }))
 }
 
+/// Refuses a file to whose end something would be written, and which is one of these; the program's
+/// own folders may have such a file.
+///
+/// # Errors
+/// [`Error::Spared`]
+pub(crate) fn check_grown(path: &Path) -> Result<(), Error> {
+    let why = match fs::metadata(path) {
+        Ok(found) => why_spared(path, &found),
+        Err(_) => is_among_devices(path).then_some(AMONG_DEVICES),
+    };
+    why.map_or(Ok(()), |why| Err(Error::Spared { path: path.to_path_buf(), why }))
+}
+
 const AMONG_DEVICES: &str = "lies among devices, where no file has its place";
 
 fn why_spared(path: &Path, found: &Metadata) -> Option<&'static str> {

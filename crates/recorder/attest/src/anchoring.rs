@@ -68,12 +68,19 @@ pub fn make_anchor(of: &Anchoring<'_>, progress: Progress<'_>) -> Result<Made, E
     for path in of.witness.into_iter().chain([&*list_path]) {
         host::claim_output(path)?;
     }
-    let mut witness = of.witness.map(Ledger::open).transpose()?;
+    let mut witness = of.witness.map(open_witness).transpose()?;
     let made = make(of, previous.as_ref(), &list_path, witness.as_mut(), progress);
     if let (Err(_), Some(witness)) = (&made, witness) {
         witness.abandon();
     }
     made
+}
+
+/// A file of witness lines, or a new one; not among files that the program manages.
+fn open_witness(path: &Path) -> Result<Ledger, Error> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    host::check_folder(folder.unwrap_or(Path::new(".")))?;
+    Ok(Ledger::open(path, evidence::WITNESS_BEGINS)?)
 }
 
 fn make(
@@ -96,7 +103,10 @@ fn make(
     let (text, note) =
         statement.finish(&of.wanted, &|key| session_view::anchor_json(&form, key))?;
     if let Some((witness, path)) = witness.zip(of.witness) {
-        let line = session_view::witness_line(&witness_of(&form, &text));
+        let mut line = session_view::witness_line(&witness_of(&form, &text));
+        if witness.is_torn()? {
+            line.insert(0, '\n');
+        }
         let fail = |source| Error::Append { path: path.to_path_buf(), source };
         witness.append(line.as_bytes()).map_err(|error| fail(error.source))?;
     }

@@ -52,6 +52,15 @@ impl Statement {
         })
     }
 
+    /// Takes space for so long a text, for what must not be lost once it has happened.
+    ///
+    /// # Errors
+    /// When there is not so much.
+    pub fn reserve(&self, bytes: u64) -> Result<(), Error> {
+        let files = [Some(&self.file), self.signature.as_ref(), self.request.as_ref()];
+        files.into_iter().flatten().try_for_each(|file| Ok(file.reserve(bytes)?))
+    }
+
     /// Writes them; gives the text of the statement, and what is to be done with the question for
     /// an authority of time stamps.
     ///

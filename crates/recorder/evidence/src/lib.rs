@@ -30,7 +30,7 @@ pub use anchor::{
 };
 pub use approval::{
     APPROVAL_SUFFIX, APPROVAL_VERSION, ApprovalError, ApprovalForm, Approved, ApprovedForm,
-    RequestForm, check_approval, read_request,
+    RequestForm, check_approval, check_request,
 };
 pub use attested::{
     Attested, Distrust, LIST_SUFFIX, SIGNATURE_SUFFIX, STAMP_REQUEST_SUFFIX, STAMP_SUFFIX, Trust,
@@ -52,4 +52,4 @@ pub use seal::{
 pub use ssh::{SshSignatureError, check_ssh_signature};
 pub use stamp::{Authorities, Stamp, StampError, check_stamp, sha256, stamp_request};
 pub use trusted::{Trusted, TrustedKeys};
-pub use witness::{WitnessError, WitnessForm, Witnessed, witness_lines};
+pub use witness::{WITNESS_BEGINS, WitnessError, WitnessForm, Witnessed, witness_lines};

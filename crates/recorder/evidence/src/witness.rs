@@ -8,6 +8,9 @@ use units::{Timestamp, unhex};
 
 use crate::anchor::parse_stripe;
 
+/// What every line begins with.
+pub const WITNESS_BEGINS: &str = "{\"made_ns\":";
+
 /// A line as JSON has it, in this order.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WitnessForm {
@@ -49,12 +52,19 @@ pub struct WitnessError {
 /// Reads a witness file.
 ///
 /// # Errors
-/// When a line is none. What is left of a line at the end, without a line feed, is left out: who
-/// wrote it was interrupted.
+/// When a line is none. What is left of a line whose writer was interrupted has no end, and is left
+/// out.
 pub fn witness_lines(text: &str) -> Result<Vec<Witnessed>, WitnessError> {
     let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
     let read = |(line, text): (usize, &str)| parse_line(text).ok_or(WitnessError { line });
-    (1..).zip(whole.lines()).filter(|(_, text)| !text.is_empty()).map(read).collect()
+    let lines = (1..).zip(whole.lines());
+    lines.filter(|(_, text)| !text.is_empty() && !is_torn(text)).map(read).collect()
+}
+
+/// What is left of a line, behind which others were written.
+fn is_torn(text: &str) -> bool {
+    let begins = text.starts_with(WITNESS_BEGINS) || WITNESS_BEGINS.starts_with(text);
+    begins && !text.ends_with('}')
 }
 
 fn parse_line(text: &str) -> Option<Witnessed> {
@@ -86,6 +96,8 @@ mod tests {
         assert_eq!((lines[0].made, lines[0].newest.sequence), (Timestamp(5), 12));
         assert_eq!(lines[1].newest_cid, [0x0b; 32]);
         assert_eq!(witness_lines(""), Ok(Vec::new()));
+        let torn = format!("{}\n{line}\n", &line[..40]);
+        assert_eq!(witness_lines(&torn).unwrap().len(), 1);
         let broken = format!("{line}\nhello\n");
         assert_eq!(witness_lines(&broken), Err(WitnessError { line: 2 }));
     }
