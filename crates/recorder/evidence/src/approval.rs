@@ -6,9 +6,10 @@ use thiserror::Error;
 use units::{Timestamp, hex};
 
 use crate::case::CaseInfo;
+use crate::key::PublicKey;
 use crate::maker::Maker;
 use crate::seal::{SealError, SealTextError, Signer, split_sealed};
-use crate::trusted::TrustedKeys;
+use crate::trusted::{TrustedKeys, fits_pattern};
 
 /// Version of the requests and approvals that are written.
 pub const APPROVAL_VERSION: u16 = 1;
@@ -139,11 +140,31 @@ pub fn check_approval(
     Ok(Approved { request: asked, named })
 }
 
-/// A request, whoever signed it.
+/// Checks a request before somebody consents to it with the key `own`: it is signed, by whomever
+/// else, is as it was when it was signed, and has not ended.
 ///
 /// # Errors
-/// When it is none.
-pub fn read_request(text: &str) -> Result<RequestForm, ApprovalError> {
+/// When nothing could be handed out for it.
+pub fn check_request(
+    text: &str,
+    own: &PublicKey,
+    now: Timestamp,
+) -> Result<RequestForm, ApprovalError> {
+    let request = read_request(text)?;
+    let of_request = "request";
+    let (body, seal) = split_sealed(text).map_err(|it| ApprovalError::Text(of_request, it))?;
+    let signer = seal.check(body.as_bytes(), &TrustedKeys::default());
+    let signer = signer.map_err(|error| ApprovalError::Seal(of_request, error))?;
+    let signer = signer.ok_or(ApprovalError::Seal(of_request, SealError::Unsigned))?;
+    if signer.key == *own {
+        return Err(ApprovalError::OnePerson(name_of(&signer)));
+    }
+    let until = Timestamp(request.valid_until_ns);
+    if until < now { Err(ApprovalError::Over(until)) } else { Ok(request) }
+}
+
+/// A request, whoever signed it.
+fn read_request(text: &str) -> Result<RequestForm, ApprovalError> {
     let request: RequestForm =
         serde_json::from_str(text).map_err(|error| ApprovalError::Json("request", error))?;
     match request.request_version {
@@ -170,14 +191,20 @@ fn signer_of(
     Ok(signer)
 }
 
-/// Somebody may have several keys under one name.
+/// Somebody may have several keys under one name, and a principal may be a pattern that fits it
+/// (`ssh-keygen(1)`, ALLOWED SIGNERS).
 fn shares_a_name(one: &Signer, other: &Signer) -> bool {
     let names = |signer: &Signer| -> Vec<String> {
         let name = signer.trusted.as_ref().and_then(|trusted| trusted.name.as_deref());
-        name.unwrap_or_default().split(',').map(|it| it.trim().to_lowercase()).collect()
+        let names = name.unwrap_or_default().split(',').map(|it| it.trim().to_lowercase());
+        names.filter(|name| !name.is_empty()).collect()
     };
     let theirs = names(other);
-    names(one).iter().any(|name| !name.is_empty() && theirs.contains(name))
+    let fits = |one: &str, other: &str| {
+        fits_pattern(one.as_bytes(), other.as_bytes())
+            || fits_pattern(other.as_bytes(), one.as_bytes())
+    };
+    names(one).iter().any(|name| theirs.iter().any(|other| fits(name, other)))
 }
 
 fn name_of(signer: &Signer) -> String {
@@ -261,10 +288,36 @@ mod tests {
         let second = sealed(&RequestForm { query: "tcp".to_owned(), ..request() }, &alice);
         let error = check(&second, &by(&bob), &keys, 1).unwrap_err().to_string();
         assert!(error.contains("another request"), "{error}");
-        // Two keys of one person are one person.
-        let keys = trusted(&[(&alice, "alice@lab"), (&bob, "Alice@lab,ops")]);
-        let error = check(&text, &by(&bob), &keys, 1).unwrap_err().to_string();
-        assert!(error.contains("both asked and approved"), "{error}");
+        // Two keys of one person are one person, however the list names it.
+        for (one, other) in [
+            ("alice@lab", "Alice@lab,ops"),
+            ("alice@lab", "\"alice@lab\""),
+            ("\"ops,alice a@lab\"", "alice?a@lab"),
+            ("*@lab", "alice@lab"),
+        ] {
+            let keys = trusted(&[(&alice, one), (&bob, other)]);
+            let error = check(&text, &by(&bob), &keys, 1).unwrap_err().to_string();
+            assert!(error.contains("both asked and approved"), "{one} {other}: {error}");
+        }
         assert!(check(&text, &by(&bob), &TrustedKeys::default(), 1).is_err(), "nobody counts");
+    }
+
+    #[test]
+    fn nobody_consents_to_what_nothing_would_be_handed_out_for() {
+        let [alice, bob] = [1, 2].map(|seed| SigningKey::new([seed; 32]));
+        let text = sealed(&request(), &alice);
+        let check = |text: &str, key: &SigningKey, now| {
+            check_request(text, &key.public(), Timestamp(now)).map_err(|error| error.to_string())
+        };
+        assert_eq!(check(&text, &bob, 100).unwrap().query, "host 10.0.0.1");
+        assert!(check(&text, &alice, 1).unwrap_err().contains("both asked and approved"));
+        assert!(check(&text, &bob, 101).unwrap_err().contains("ended"));
+        let changed = text.replace("10.0.0.1", "10.0.0.2");
+        assert!(check(&changed, &bob, 1).unwrap_err().contains("changed"));
+        let body = serde_json::to_string_pretty(&request()).unwrap();
+        let body = body.strip_suffix("\n}").unwrap();
+        let seal = serde_json::to_string(&SealForm::new(&Seal::of(body.as_bytes(), None))).unwrap();
+        let unsigned = format!("{body}{BEFORE_SEAL}{seal}{AFTER_SEAL}");
+        assert!(check(&unsigned, &bob, 1).unwrap_err().contains("not signed"));
     }
 }

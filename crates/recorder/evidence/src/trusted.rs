@@ -1,6 +1,8 @@
 //! Public keys that somebody trusts: a PEM file, `KEY.pub` of OpenSSH, or an `allowed_signers` file
 //! (ssh-keygen(1), ALLOWED SIGNERS).
 
+use std::collections::BTreeSet;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use units::Timestamp;
@@ -19,10 +21,8 @@ pub struct Trusted {
     pub key: PublicKey,
     /// Whose it is: principals of `allowed_signers`, the comment of a public key; none in PEM.
     pub name: Option<String>,
-    /// Signatures count from this time on, by what is signed.
-    pub valid_from: Timestamp,
-    /// And up to this time.
-    pub valid_to: Timestamp,
+    /// Signatures count from one of these times on up to the other, by what is signed.
+    pub valid: Vec<(Timestamp, Timestamp)>,
 }
 
 /// Keys that are trusted; of none every signature is from somebody unknown.
@@ -39,26 +39,38 @@ impl TrustedKeys {
         if let Some(key) = PublicKey::from_pem(text) {
             return Ok(Self(vec![Trusted::plain(key, None)]));
         }
-        let (mut keys, mut other) = (Vec::new(), None);
+        let (mut keys, mut other) = (Self::default(), None);
         for line in text.lines().map(str::trim) {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
             match parse_line(line) {
-                Ok(key) => keys.push(key),
+                Ok(key) => keys.add(key),
                 Err(error) => other = other.or(error),
             }
         }
         if keys.is_empty() {
             return Err(other.unwrap_or(KeyError::None { kind: "public" }));
         }
-        Ok(Self(keys))
+        Ok(keys)
     }
 
-    /// The entry of a key, the one that is valid for longest where it has several.
+    /// What is said of a key: it counts when any of its lines says so.
     pub fn find(&self, key: &PublicKey) -> Option<&Trusted> {
-        let same = self.0.iter().filter(|trusted| trusted.key == *key);
-        same.max_by_key(|trusted| trusted.valid_to.since(trusted.valid_from))
+        self.0.iter().find(|trusted| trusted.key == *key)
+    }
+
+    /// Takes a line.
+    fn add(&mut self, line: Trusted) {
+        let Some(known) = self.0.iter_mut().find(|known| known.key == line.key) else {
+            self.0.push(line);
+            return;
+        };
+        known.valid.extend(line.valid);
+        if known.name != line.name {
+            let names = known.name.take().into_iter().chain(line.name).collect::<Vec<_>>();
+            known.name = Some(names.join(","));
+        }
     }
 
     /// No key is trusted.
@@ -75,12 +87,12 @@ impl From<PublicKey> for TrustedKeys {
 
 impl Trusted {
     fn plain(key: PublicKey, name: Option<String>) -> Self {
-        Self { key, name, valid_from: Timestamp::MIN, valid_to: Timestamp::MAX }
+        Self { key, name, valid: vec![(Timestamp::MIN, Timestamp::MAX)] }
     }
 
     /// Whether a signature made at this time counts.
     pub fn is_valid_at(&self, time: Timestamp) -> bool {
-        (self.valid_from..=self.valid_to).contains(&time)
+        self.valid.iter().any(|&(from, to)| (from..=to).contains(&time))
     }
 }
 
@@ -105,24 +117,63 @@ fn parse_line(line: &str) -> Result<Trusted, Option<KeyError>> {
     let named = |name: &str| Some(name.to_owned()).filter(|name| !name.is_empty());
     let mut trusted = match front {
         [] => return Ok(Trusted::plain(PublicKey(key), named(&comment))),
-        [principals, ..] => Trusted::plain(PublicKey(key), named(principals)),
+        [principals, ..] => Trusted::plain(PublicKey(key), named(principals.trim_matches('"'))),
     };
+    // OpenSSH takes one word of options, each once, and no line with one that it does not know.
+    if front.len() > 2 {
+        return Err(Some(KeyError::Options));
+    }
     let options = front.get(1).map(String::as_str).unwrap_or_default();
-    for option in split_quoted(options, ',') {
+    let (mut seen, mut from, mut to) = (BTreeSet::new(), Timestamp::MIN, Timestamp::MAX);
+    for option in split_quoted(options, ',').into_iter().filter(|option| !option.is_empty()) {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
         let value = value.trim_matches('"');
-        let time = || parse_time(value).ok_or(None);
-        match name.to_ascii_lowercase().as_str() {
+        let time = || parse_time(value).ok_or(Some(KeyError::Options));
+        let name = name.to_ascii_lowercase();
+        if !seen.insert(name.clone()) {
+            return Err(Some(KeyError::Options));
+        }
+        match name.as_str() {
             "cert-authority" => return Err(Some(KeyError::OtherUse)),
-            "namespaces" if !value.split(',').any(|it| it == NAMESPACE || it == "*") => {
-                return Err(Some(KeyError::OtherUse));
-            }
-            "valid-after" => trusted.valid_from = time()?,
-            "valid-before" => trusted.valid_to = time()?,
-            _ => {}
+            "namespaces" if !has_name(value, NAMESPACE) => return Err(Some(KeyError::OtherUse)),
+            "namespaces" => {}
+            "valid-after" => from = time()?,
+            "valid-before" => to = time()?,
+            _ => return Err(Some(KeyError::Options)),
         }
     }
+    trusted.valid = vec![(from, to)];
     Ok(trusted)
+}
+
+/// Whether a list of patterns has the name: one that begins with `!` takes it out.
+fn has_name(patterns: &str, name: &str) -> bool {
+    let fits = |pattern: &str| fits_pattern(pattern.trim().as_bytes(), name.as_bytes());
+    let is_out = patterns.split(',').filter_map(|it| it.trim().strip_prefix('!')).any(fits);
+    !is_out && patterns.split(',').any(fits)
+}
+
+/// `*` stands for any letters, `?` for one (`ssh_config(5)`, PATTERNS).
+pub(crate) fn fits_pattern(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut at, mut of) = (0, 0);
+    // Where the last `*` stood, and how far the text was then.
+    let mut star: Option<(usize, usize)> = None;
+    while of < text.len() {
+        match (pattern.get(at), text.get(of)) {
+            (Some(b'*'), _) => {
+                star = Some((at, of));
+                at += 1;
+            }
+            (Some(b'?'), _) => (at, of) = (at + 1, of + 1),
+            (Some(one), Some(other)) if one == other => (at, of) = (at + 1, of + 1),
+            _ => {
+                let Some((star_at, star_of)) = star else { return false };
+                star = Some((star_at, star_of + 1));
+                (at, of) = (star_at + 1, star_of + 1);
+            }
+        }
+    }
+    pattern.get(at..).unwrap_or_default().iter().all(|letter| *letter == b'*')
 }
 
 /// The words of a line; blanks in quotes do not separate.
@@ -190,6 +241,33 @@ mod tests {
     }
 
     #[test]
+    fn lines_count_as_they_do_for_openssh() {
+        let refused = [
+            format!("a namespaces=\"*,!wirespool\" {}", line(1)),
+            format!("a valid-before=\"20200101\",valid-before=\"20300101\" {}", line(1)),
+            format!("a namespaces=\"wirespool\" valid-before=\"20200101\" {}", line(1)),
+            format!("a no-such-option {}", line(1)),
+            format!("a valid-before=\"yesterday\" {}", line(1)),
+        ];
+        for text in refused {
+            assert!(TrustedKeys::parse(&text).is_err(), "{text}");
+        }
+        assert!(TrustedKeys::parse(&format!("a namespaces=\"wire*\" {}", line(1))).is_ok());
+        // A key that was renewed has two lines.
+        let text = format!(
+            "al valid-before=\"20200101\" {one}\nal valid-after=\"20210101\",\
+             valid-before=\"20220101\" {one}\n",
+            one = line(1)
+        );
+        let keys = TrustedKeys::parse(&text).unwrap();
+        let known = keys.find(&PublicKey([1; 32])).unwrap();
+        let at = |text: &str| known.is_valid_at(text.parse().unwrap());
+        assert!(at("2019-01-01T00:00:00Z") && at("2021-06-01T00:00:00Z"));
+        assert!(!at("2020-06-01T00:00:00Z") && !at("2023-01-01T00:00:00Z"));
+        assert_eq!(known.name.as_deref(), Some("al"));
+    }
+
+    #[test]
     fn a_public_key_is_a_line_with_a_comment() {
         let keys = TrustedKeys::parse(&format!("{} who@where now\n", line(9))).unwrap();
         let name = keys.find(&PublicKey([9; 32])).unwrap().name.as_deref();
@@ -210,6 +288,26 @@ mod tests {
             (&format!("a namespaces=\"git\" {}", line(1)), KeyError::OtherUse),
         ] {
             assert_eq!(TrustedKeys::parse(text), Err(error), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_fits_as_a_shell_has_it() {
+        let fits = |pattern: &str, text: &str| fits_pattern(pattern.as_bytes(), text.as_bytes());
+        for (pattern, text, expected) in [
+            ("", "", true),
+            ("a", "a", true),
+            ("a", "b", false),
+            ("a", "ab", false),
+            ("*", "", true),
+            ("*@lab", "alice@lab", true),
+            ("*@lab", "alice@lab.example", false),
+            ("a*c*e", "abcde", true),
+            ("a*c*e", "abcd", false),
+            ("?*", "", false),
+            ("a?c", "abc", true),
+        ] {
+            assert_eq!(fits(pattern, text), expected, "{pattern} {text}");
         }
     }
 }

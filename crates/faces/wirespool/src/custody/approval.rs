@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ::evidence::{
     APPROVAL_SUFFIX, APPROVAL_VERSION, ApprovalForm, Approved, ApprovedForm, RequestForm,
-    check_approval, read_request,
+    check_approval, check_request,
 };
 use ::manifest::CaseInfo;
 use anyhow::Context as _;
@@ -75,7 +75,8 @@ pub(crate) fn request(flags: &RequestFlags) -> Outcome {
 /// Approve a request of somebody else for an extract.
 ///
 /// Shows what was asked for, and writes the consent beside it, to REQUEST.approved, signed with a
-/// key of who approves.
+/// key of who approves. A request that was changed, has ended, or is signed by that very key or by
+/// none is refused.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -90,12 +91,16 @@ pub(crate) struct ApproveFlags {
     /// What there is to say of it
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
+    /// Replace an approval that is there
+    #[arg(long)]
+    force: bool,
 }
 
 pub(crate) fn approve(flags: &ApproveFlags) -> Outcome {
     let text = read(&flags.request)?;
-    let request = read_request(&text).with_context(|| page::safe::path(&flags.request))?;
     let key = signing_key(&flags.sign)?;
+    let request = check_request(&text, &key.public(), SystemClock.realtime())
+        .with_context(|| page::safe::path(&flags.request))?;
     let approval = ApprovalForm {
         approval_version: APPROVAL_VERSION,
         made_ns: SystemClock.realtime().0,
@@ -105,7 +110,7 @@ pub(crate) fn approve(flags: &ApproveFlags) -> Outcome {
     };
     let path = with_suffix(&flags.request, APPROVAL_SUFFIX);
     let wanted = Wanted { key: Some(&key), has_request: false };
-    let statement = Statement::begin(&path, &wanted, false).map_err(of_attest)?;
+    let statement = Statement::begin(&path, &wanted, flags.force).map_err(of_attest)?;
     let make = |key: Option<&_>| session_view::approval_json(&approval, key);
     statement.finish(&wanted, &make).map_err(of_attest)?;
     let mut said = format!("approved: {}\n", request.query);
@@ -123,7 +128,8 @@ pub(crate) struct ApprovedFlags {
     /// Hand out what this request asks for, in the place of a query, when FILE.approved beside it
     /// is signed by another person
     #[arg(long, value_name = "FILE", requires = "approvers",
-        conflicts_with_all = ["query", "case", "purpose", "requester", "remote", "raw", "around"])]
+        conflicts_with_all = ["query", "case", "purpose", "requester", "remote", "raw", "around",
+            "tags", "mmdb"])]
     approved: Option<PathBuf>,
     /// Whose keys count, for asking and for approving: a list of allowed signers of OpenSSH
     #[arg(long, value_name = "FILE", requires = "approved")]
