@@ -46,6 +46,11 @@ pub enum Error {
     /// It ends too early.
     #[error("the raw extract is cut off after {0} bytes: copy it again")]
     CutOff(u64),
+    /// It goes on behind its end.
+    #[error(
+        "the raw extract ends after {0} bytes, and more follow, which no hash covers: cut them off"
+    )]
+    Further(u64),
     /// Its hash is not that of its bytes.
     #[error("the raw extract was changed or damaged on the way: copy it again")]
     Hash,

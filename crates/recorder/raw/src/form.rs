@@ -203,6 +203,16 @@ impl<'a> Source<'a> {
         Ok(())
     }
 
+    fn check_end(&mut self) -> Result<(), Error> {
+        let mut further = [0];
+        match self.from.read(&mut further) {
+            Ok(0) => Ok(()),
+            Ok(_) => Err(Error::Further(self.bytes)),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => self.check_end(),
+            Err(error) => Err(Error::Read(error)),
+        }
+    }
+
     /// The next record; `None` at the end, whose hash is right.
     pub(crate) fn next(&mut self) -> Result<Option<Record<'_>>, Error> {
         let mut head = [0; RECORD_BYTES];
@@ -226,7 +236,11 @@ impl<'a> Source<'a> {
                 let mut hash = [0; HASH_BYTES];
                 self.take(&mut hash)?;
                 self.hash = Some(*self.hasher.finalize().as_bytes());
-                if hash == expected { Ok(None) } else { Err(Error::Hash) }
+                if hash != expected {
+                    return Err(Error::Hash);
+                }
+                // What is behind its end is under no hash.
+                self.check_end().map(|()| None)
             }
             _ => Err(Error::Place(at)),
         }
@@ -279,5 +293,9 @@ mod tests {
             assert!(read(&changed).is_err(), "byte {at}");
         }
         assert!(matches!(read(b"\x0a\x0d\x0d\x0a"), Err(Error::Magic)));
+        for more in [&b"\0"[..], b"more", &whole] {
+            let longer = [&whole, more].concat();
+            assert!(matches!(read(&longer), Err(Error::Further(at)) if at == to_u64(whole.len())));
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Opening a raw extract: members full of holes, in a folder of their own.
 
-use core::ops::RangeInclusive;
+use core::ops::{ControlFlow, RangeInclusive};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -34,15 +34,23 @@ pub struct Restored {
 }
 
 /// Makes the members in an empty folder. The file may be anybody's: nothing of it is believed
-/// before its hash was, and no file grows beyond what it holds but for holes.
+/// before its hash was, and no file grows beyond what it holds but for holes. `progress` gets the
+/// bytes so far, and may stop it.
 ///
 /// # Errors
-/// When it is no raw extract, or not whole, or files cannot be written.
-pub fn restore(from: &mut dyn Read, folder: &Path) -> Result<Restored, Error> {
+/// When it is no raw extract, or not whole, or files cannot be written; [`Error::Stopped`].
+pub fn restore(
+    from: &mut dyn Read,
+    folder: &Path,
+    progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+) -> Result<Restored, Error> {
     let (mut source, heading) = Source::begin(from)?;
     let mut members: BTreeMap<u8, (PathBuf, Box<dyn Device>, u64)> = BTreeMap::new();
     loop {
         let at = source.bytes;
+        if progress(at).is_break() {
+            return Err(Error::Stopped);
+        }
         let Some(Record { member, offset, content }) = source.next()? else { break };
         let size = heading.sizes.get(usize::from(member)).copied().unwrap_or(0);
         let len = to_u64(content.len());
@@ -81,6 +89,6 @@ const ROW: u64 = 4096;
 fn open_member(path: &Path, size_bytes: u64) -> Result<Box<dyn Device>, Error> {
     assert_eq!(to_u64(ROW_SIZE), ROW, "rows of members");
     let options = CreateOptions { size_bytes, sparse: true, overwrite: false };
-    device::create_file(path, &options, &mut |_, _| core::ops::ControlFlow::Continue(()))?;
+    device::create_file(path, &options, &mut |_, _| ControlFlow::Continue(()))?;
     Ok(device::open(path, &device::Options::default())?)
 }

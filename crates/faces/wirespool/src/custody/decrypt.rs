@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use attest::with_suffix;
 use clap::Args;
 use host::{StopFlag, SystemClock, TemporaryDirectory};
-use units::{Clock, Timestamp, hex};
+use units::{ByteSize, Clock, Timestamp, hex};
 
 use crate::arguments::KeyFlags;
 use crate::evidence::maker;
@@ -80,9 +80,16 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let manifest = places.begin()?;
     let identities = flags.keys.identities()?;
 
+    // Before there is a folder that has to go again.
+    let stop = StopFlag::install()?;
     let folder = folder_for(file)?;
     let mut input = host::open_input(&flags.file)?;
-    let restored = ::raw::restore(&mut input, folder.path());
+    let mut progress = Progress::new("decrypt");
+    let restored = ::raw::restore(&mut input, folder.path(), &mut |bytes| {
+        progress.text(&|| format!("{} read", ByteSize(bytes)));
+        stop.flow()
+    });
+    progress.finish();
     let restored = restored.with_context(|| page::safe::path(&flags.file))?;
     let [volume, members @ ..] = &*restored.members else {
         bail!("{} holds no member of a volume", page::safe::path(&flags.file));
@@ -97,8 +104,9 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     };
     let text = with_times(&own, &restored);
     let query = arguments::query(&text)?;
-    let request = Request { case: case_of(flags), ..Request::new(&query, &text) };
-    let report = write(&options, &request, &places, restored.made);
+    let case = case_of(flags, &restored);
+    let request = Request { case, ..Request::new(&query, &text) };
+    let report = write((&options, &request), &places, restored.made, &stop);
     let report = report.map_err(|error| named(error, flags))?;
     let mut of = report.manifest;
     of.made = SystemClock.realtime();
@@ -126,8 +134,8 @@ fn with_times(own: &str, restored: &Restored) -> String {
     own.into_iter().chain(bounds).collect::<Vec<String>>().join(" and ")
 }
 
-/// What is given, else what the manifest beside the raw extract says.
-fn case_of(flags: &Flags) -> CaseInfo {
+/// What is given, else what the manifest beside the raw extract says, if it is of that very file.
+fn case_of(flags: &Flags, restored: &Restored) -> CaseInfo {
     let given = flags.case.info();
     if given != CaseInfo::default() {
         return given;
@@ -135,16 +143,20 @@ fn case_of(flags: &Flags) -> CaseInfo {
     let path = with_suffix(&flags.file, ".json");
     // Without a manifest, or with one that cannot be read, nothing is known of a case.
     let Ok(text) = host::read_input_text(&path, MANIFEST_BYTES_MAX) else { return given };
-    parse_manifest(&text).map(|manifest| manifest.case).unwrap_or_default()
+    let Ok(manifest) = parse_manifest(&text) else { return given };
+    if !manifest.outputs.iter().any(|output| output.blake3 == restored.blake3) {
+        say_lines(&format!("{} is of another file: not used", page::safe::path(&path)));
+        return given;
+    }
+    manifest.case
 }
 
 fn write(
-    options: &Options,
-    request: &Request<'_>,
+    (options, request): (&Options, &Request<'_>),
     places: &Places<'_>,
     made: Timestamp,
+    stop: &StopFlag,
 ) -> anyhow::Result<ExtractReport> {
-    let stop = StopFlag::install()?;
     let mut progress = Progress::new("decrypt");
     let mut output = output_file::create_named(places.file, places.force)?;
     let mut pipe = stdout::bytes();
