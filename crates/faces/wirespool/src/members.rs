@@ -351,7 +351,7 @@ pub(crate) fn erase(flags: EraseFlags) -> Outcome {
     let target = target.target();
     let erasing = Erasing { target, max_age, clock_is_right, keys_alone: keys_only, index_dir };
     let mut done = upkeep::Erased::default();
-    receipt.around(|| {
+    receipt.around(0, || {
         let erase =
             |progress: upkeep::Progress<'_>| upkeep::erase(&erasing, &SystemClock, progress);
         done = with_progress("erase", erase)?;

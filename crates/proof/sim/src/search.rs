@@ -264,6 +264,7 @@ fn superblock(ring: &Ring, member: u8) -> Superblock {
         erases: false,
         qualified: None,
         given_up_before: 0,
+        forgetting: None,
         erased_before: 0,
         mark,
         time: TimeKnown::default(),

@@ -17,14 +17,14 @@ use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use completeness::Completeness;
+use completeness::{Completeness, Damage};
 use extract::{KeptRows, Options, RowEvent, Sought, Times, find_rows};
 use format::directory::SegmentEntry;
 use format::head::{Head, Kind, StripeId, VolumeId};
 use query::Query;
 use units::{Clock, Sleep, Timestamp};
 use upkeep::{IndexFiles, Target};
-use volume::Reader;
+use volume::{Reader, Slot, Span};
 use writer::Forgotten;
 
 /// Slots that are looked through for the parts of an index.
@@ -67,6 +67,8 @@ pub struct Plan {
     pub packet_slots: u64,
     /// Slots with an index that names them.
     pub index_slots: u64,
+    /// Slots that an earlier call had begun to overwrite and was broken off.
+    pub begun_slots: u64,
     /// Bytes of all of these on all members.
     pub bytes: u64,
     /// Hull of the times of all packets that go.
@@ -119,6 +121,7 @@ pub fn plan(
         other_packets: 0,
         packet_slots: 0,
         index_slots: 0,
+        begun_slots: 0,
         bytes: 0,
         times: None,
         completeness,
@@ -134,6 +137,12 @@ pub fn plan(
     plan.packet_slots = units::number::to_u64(held.len());
     plan.index_slots = units::number::to_u64(indexes.len());
     held.append(&mut indexes);
+    let mut begun = begun_slots(&reader, span);
+    let is_begun = |damage: &Damage| begun.contains(&damage.stripe.sequence);
+    plan.completeness.damage.retain(|damage| !is_begun(damage));
+    begun.retain(|sequence| !held.contains(sequence));
+    plan.begun_slots = units::number::to_u64(begun.len());
+    held.append(&mut begun);
     for sequence in held {
         plan.add(&reader, sequence)?;
     }
@@ -179,7 +188,10 @@ fn search(
 impl Plan {
     /// Counts what a slot holds.
     fn add(&mut self, reader: &Reader, sequence: u64) -> Result<(), Error> {
-        let heads = reader.heads(sequence).ok_or(Error::Unreadable(sequence))?;
+        let heads = reader.heads(sequence);
+        let is_begun = heads.is_none();
+        // What was begun has its first head, and zeros behind it.
+        let heads = heads.unwrap_or_else(|| reader.leading_heads(sequence));
         let is_data =
             |head: &&Head| head.stripe.kind == Kind::Data && head.stripe.totals.packets > 0;
         let stripes = || heads.iter().filter(is_data).map(|head| &head.stripe);
@@ -187,7 +199,10 @@ impl Plan {
         let sealed = heads.iter().map(|head| head.stripe.realtime).min();
         let sealed = sealed.ok_or(Error::Unreadable(sequence))?;
         let times = stripes().map(|stripe| (stripe.time_min, stripe.time_max));
-        let times = times.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
+        let mut times = times.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
+        if let Some(next) = reader.head(sequence + 1).filter(|_| is_begun) {
+            times = times.map(|(from, to)| (from, to.max(next.stripe.realtime)));
+        }
         if let Some((from, to)) = times {
             let (first, last) = self.times.unwrap_or((from, to));
             self.times = Some((first.min(from), last.max(to)));
@@ -226,7 +241,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Whether nothing matches.
+    /// Whether nothing matches, and nothing was begun.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty() && self.kept_rows == 0
     }
@@ -236,8 +251,8 @@ impl Plan {
         self.slots.iter().map(|slot| slot.sequence).collect()
     }
 
-    /// Removes the files, then overwrites the slots on every member: first those with packets, then
-    /// those with an index, so that who breaks it off finds what is left again.
+    /// Removes the files, then overwrites the slots on every member; who breaks it off finds what is
+    /// left again. Also of an empty plan, for what no query can find goes then.
     ///
     /// # Errors
     /// As [`upkeep::forget`].
@@ -252,6 +267,26 @@ impl Plan {
         let index = IndexFiles { folder: index_dir, stays: &stays, made: &made };
         Ok(upkeep::forget(target, &self.slots, &index, clock)?)
     }
+}
+
+/// Slots that an earlier call was overwriting when it was broken off: of those that it may have
+/// begun the ones that cannot be read. It begins only where everything can.
+fn begun_slots(reader: &Reader, span: Span) -> BTreeSet<u64> {
+    let Some((first, last)) = reader.superblock().forgetting else { return BTreeSet::new() };
+    let range = first.max(span.tail)..=last.min(span.acknowledged.sequence);
+    let mut memory = Vec::new();
+    let mut is_begun = |sequence: &u64| {
+        let columns: Vec<u8> =
+            (0..reader.membership().geometry_at(*sequence).data_columns).collect();
+        memory.resize_with(columns.len(), Vec::new);
+        let is_whole = |slot: &Slot| {
+            slot.missing(*sequence, span.acknowledged).is_empty()
+                && slot.stripes.iter().all(|stripe| stripe.bad_rows.is_empty())
+        };
+        let is_bad = |slot: Result<Slot, _>| !slot.is_ok_and(|slot| is_whole(&slot));
+        reader.sealed_slots(*sequence, &columns, &mut memory).into_iter().any(is_bad)
+    };
+    range.filter(|sequence| is_begun(sequence)).collect()
 }
 
 /// Slots with the indexes of these segments, and of those that have rows of packets in these slots:

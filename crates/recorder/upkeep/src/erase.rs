@@ -46,15 +46,36 @@ pub fn erase(
     }
     drop(reader);
     let mut opened = Opened::new(target, clock)?;
-    let retention = Retention::of(opened.writer.superblock());
     let age = max_age.map(units::nanos);
-    let age_ns = age.unwrap_or(retention.max_age_ns);
+    let erased = expired(&mut opened, (age, *clock_is_right, *keys_alone), clock, progress);
+    if let Err(Error::ClockDoubt { .. }) = erased {
+        opened.close(clock)?;
+        return erased;
+    }
+    let erased = erased?;
+    opened.close(clock)?;
+    drop_index(&crate::open(&target.volume, &target.members)?, index_dir.as_deref(), clock)?;
+    Ok(erased)
+}
+
+/// Declares expired what is older than `age_ns`, or than the volume's own maximum age, and erases
+/// it, with what an older lap left. Without either age that alone.
+///
+/// # Errors
+/// [`Error::ClockDoubt`] before anything is changed.
+pub(crate) fn expired(
+    opened: &mut Opened,
+    (age_ns, clock_is_right, keys_alone): (Option<i64>, bool, bool),
+    clock: &dyn Sleep,
+    progress: Progress<'_>,
+) -> Result<Erased, Error> {
+    let retention = Retention::of(opened.writer.superblock());
+    let age_ns = age_ns.unwrap_or(retention.max_age_ns);
     let doubt = opened.writer.clock_doubt(age_ns, clock).filter(|_| !clock_is_right);
     if let Some(doubt) = doubt {
-        opened.close(clock)?;
-        return Err(Error::ClockDoubt { path: target.volume.clone(), doubt });
+        return Err(Error::ClockDoubt { path: opened.path(), doubt });
     }
-    let set = if *clock_is_right {
+    let set = if clock_is_right {
         opened.writer.expire_by_clock(retention, age_ns, clock)
     } else {
         opened.writer.expire(retention, age_ns, clock)
@@ -62,11 +83,8 @@ pub fn erase(
     set.map_err(|error| opened.named(error))?;
     let members = opened.members.clone();
     let open = |_: &Writer| Reader::of_members(volume::open_members(&members)?);
-    let erased = writer::erase(&mut opened.writer, (age_ns, *keys_alone), &open, clock, progress);
-    let erased = erased.map_err(|error| opened.named(error))?;
-    opened.close(clock)?;
-    drop_index(&crate::open(&target.volume, &target.members)?, index_dir.as_deref(), clock)?;
-    Ok(erased)
+    let erased = writer::erase(&mut opened.writer, (age_ns, keys_alone), &open, clock, progress);
+    erased.map_err(|error| opened.named(error))
 }
 
 fn check(path: &Path, reader: &Reader, max_age: Option<Duration>) -> Result<(), Error> {
@@ -77,7 +95,11 @@ fn check(path: &Path, reader: &Reader, max_age: Option<Duration>) -> Result<(), 
 /// Removes the files of segments that the ring gives out no more.
 fn drop_index(reader: &Reader, folder: Option<&Path>, clock: &dyn Clock) -> Result<(), Error> {
     let volume = reader.superblock().volume_id;
-    let files = host::Directory::open(&host::index_folder(folder, &volume.to_string())?)?;
+    let folder = host::index_folder(folder, &volume.to_string())?;
+    if !host::is_there(&folder) {
+        return Ok(());
+    }
+    let files = host::Directory::open(&folder)?;
     let tail = reader.span().map_or(0, |span| span.tail);
     let mut catalog = Catalog::new(volume, tail, None);
     catalog.add(&segments::read(reader).entries);
@@ -85,5 +107,6 @@ fn drop_index(reader: &Reader, folder: Option<&Path>, clock: &dyn Clock) -> Resu
     let nothing = |lasts: &[_]| vec![None; lasts.len()];
     let dropped = catalog.add_files(&files, &nothing);
     let retired = dropped.and_then(|()| catalog.retire(tail, clock.realtime(), &files));
-    Ok(retired.and_then(|()| catalog.drop_groups(&files))?)
+    retired.and_then(|()| catalog.drop_groups(&files))?;
+    Ok(files.remove_drafts()?)
 }

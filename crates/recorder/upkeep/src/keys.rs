@@ -7,7 +7,6 @@ use encryption::{Identities, Keyring, Recipients};
 use format::key_log::KeyLog;
 use serde::{Serialize, Serializer};
 use units::{Sleep, Timestamp};
-use volume::Reader;
 
 use crate::turnover::Opened;
 use crate::{Error, Target};
@@ -96,12 +95,18 @@ pub struct Rekeyed {
 /// [`Error::LastRecipient`]; when the volume cannot be opened for writing.
 pub fn rekey(rekeying: &Rekeying, clock: &dyn Sleep) -> Result<Rekeyed, Error> {
     let Rekeying { target, identities, .. } = rekeying;
+    // What is wrong with the wish is said before anything is written.
     let reader = crate::open(&target.volume, &target.members)?;
-    let recipients = rekeying.recipients(&reader)?;
-    let parsed = Recipients::parse(&recipients)?;
-    let is_encrypted = reader.superblock().is_encrypted;
+    Recipients::parse(&rekeying.recipients(reader.key_log().recipients())?)?;
     drop(reader);
     let mut opened = Opened::new(target, clock)?;
+    // Somebody else may have changed them until the volume was ours.
+    let recipients = match rekeying.recipients(opened.writer.key_log().recipients()) {
+        Ok(recipients) => recipients,
+        Err(error) => return Err(opened.close(clock).err().unwrap_or(error)),
+    };
+    let parsed = Recipients::parse(&recipients)?;
+    let is_encrypted = opened.writer.superblock().is_encrypted;
     let volume_id = opened.writer.superblock().volume_id.0;
     let ids: BTreeSet<u64> = opened.writer.key_log().keys().map(|key| key.id).collect();
     let keyring = Keyring::new(volume_id, identities.clone());
@@ -131,9 +136,8 @@ pub fn rekey(rekeying: &Rekeying, clock: &dyn Sleep) -> Result<Rekeyed, Error> {
 }
 
 impl Rekeying {
-    /// Of the volume afterwards, each once.
-    fn recipients(&self, reader: &Reader) -> Result<Vec<String>, Error> {
-        let known = reader.key_log().recipients();
+    /// Of the volume afterwards, each once; `known` are those that it has.
+    fn recipients(&self, known: Vec<String>) -> Result<Vec<String>, Error> {
         if let Some(strange) = self.remove.iter().find(|text| !known.contains(text)) {
             let (text, known) = (strange.clone(), known.join(", "));
             return Err(Error::NoSuchRecipient { path: self.target.volume.clone(), text, known });

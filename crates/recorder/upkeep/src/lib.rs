@@ -32,7 +32,7 @@ pub use create::{CreateOptions, Created, CreatedMember, create};
 pub use erase::{Erasing, erase};
 pub use error::Error;
 pub use fate::{BadCopy, Fate};
-pub use forget::{IndexFiles, forget, segments_of};
+pub use forget::{IndexFiles, forget, segments_of, settle};
 pub use inspect::{
     IndexSummary, InspectedMember, Inspection, LEFT_OUT_SEGMENTS_MAX, MemberState, Recording,
     inspect,

@@ -171,13 +171,17 @@ impl Opened {
         }
     }
 
+    /// Where its first member is.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.members.first().map(|member| member.path.clone()).unwrap_or_default()
+    }
+
     pub(crate) fn named(&self, error: volume::Error) -> Error {
-        let path = self.members.first().map(|member| member.path.clone()).unwrap_or_default();
-        Error::of_volume(&path, error)
+        Error::of_volume(&self.path(), error)
     }
 
     pub(crate) fn close(self, clock: &dyn Clock) -> Result<(), Error> {
-        let path = self.members.first().map(|member| member.path.clone()).unwrap_or_default();
+        let path = self.path();
         self.writer.close(clock).map(|_| ()).map_err(|error| Error::of_volume(&path, error))
     }
 }

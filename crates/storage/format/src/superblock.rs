@@ -75,7 +75,9 @@ mod at {
     pub(super) const EARLY_FROM: usize = 496;
     pub(super) const EXPLAINED_BOOT: usize = 504;
     pub(super) const MEMBERS: usize = 512;
-    pub(super) const END: usize = MEMBERS + super::MEMBERS_MAX * super::MEMBER_ENTRY_BYTES;
+    pub(super) const FORGET_FIRST: usize = MEMBERS + super::MEMBERS_MAX * super::MEMBER_ENTRY_BYTES;
+    pub(super) const FORGET_LAST: usize = FORGET_FIRST + 8;
+    pub(super) const END: usize = FORGET_LAST + 8;
 }
 
 /// Byte offsets within the entry of a member.
@@ -360,6 +362,9 @@ pub struct Superblock {
     pub erases: bool,
     /// No path serves stripes of sequences before this one, whatever their slots still hold.
     pub given_up_before: u64,
+    /// The first and the last sequence of slots that were about to be forgotten on request: that was
+    /// begun and is not done.
+    pub forgetting: Option<(u64, u64)>,
     /// What was measured of each member before the volume was made.
     pub qualified: Option<Qualified>,
     /// On this member nothing is left of stripes before this sequence. Each member says it for
@@ -506,6 +511,9 @@ impl Superblock {
         }
         put(&mut page, at::GIVEN_UP_BEFORE, &self.given_up_before.to_le_bytes());
         put(&mut page, at::ERASED_BEFORE, &self.erased_before.to_le_bytes());
+        let (first, last) = self.forgetting.unwrap_or_default();
+        put(&mut page, at::FORGET_FIRST, &first.to_le_bytes());
+        put(&mut page, at::FORGET_LAST, &last.to_le_bytes());
         self.mark.encode(&mut page);
         self.time.encode(&mut page);
         put(&mut page, at::CREATED, &self.created.0.to_le_bytes());
@@ -583,6 +591,8 @@ impl Superblock {
             qualified: Qualified::decode(page)?,
             given_up_before: get_u64(page, at::GIVEN_UP_BEFORE),
             erased_before: get_u64(page, at::ERASED_BEFORE),
+            forgetting: Some((get_u64(page, at::FORGET_FIRST), get_u64(page, at::FORGET_LAST)))
+                .filter(|slots| *slots != (0, 0)),
             mark: Mark::decode(page)?,
             time: TimeKnown::decode(page),
             created: Timestamp(get_i64(page, at::CREATED)),
@@ -620,11 +630,21 @@ impl Superblock {
     }
 
     /// Sequences of what was recorded; 0 where nothing was.
-    fn past(&self) -> [u64; 7] {
+    fn past(&self) -> [u64; 8] {
         let Mark { acknowledged, until, .. } = self.mark;
         let Self { joined_start, previous_start, given_up_before, erased_before, .. } = *self;
         let (marked, early) = (acknowledged.sequence, self.time.early_before);
-        [joined_start, previous_start, given_up_before, erased_before, marked, until, early]
+        let forgetting = self.forgetting.map_or(0, |(first, last)| first.max(last));
+        [
+            joined_start,
+            previous_start,
+            given_up_before,
+            erased_before,
+            marked,
+            until,
+            early,
+            forgetting,
+        ]
     }
 
     /// Identity of the member or spare that it lies on.
@@ -773,6 +793,7 @@ mod tests {
             }),
             given_up_before: 8,
             erased_before: 9,
+            forgetting: Some((25, 26)),
             mark: Mark {
                 acknowledged: StripeId { sequence: 100, sub: 2 },
                 until: 103,
@@ -879,19 +900,21 @@ mod tests {
             previous_start: 0,
             given_up_before: 0,
             erased_before: 0,
+            forgetting: None,
             mark: Mark::default(),
             time: TimeKnown::default(),
             ..superblock()
         };
         let is_refused = |it: &Superblock| Superblock::decode(&it.encode(0), 0).is_err();
         assert!(!is_refused(&none(0)) && !is_refused(&none(1)));
-        let pasts: [fn(&mut Superblock); 9] = [
+        let pasts: [fn(&mut Superblock); 10] = [
             |it| it.joined_epoch = 1,
             |it| it.joined_start = 1,
             |it| it.previous_epoch = 1,
             |it| it.previous_start = 1,
             |it| it.given_up_before = 1,
             |it| it.erased_before = 1,
+            |it| it.forgetting = Some((1, 1)),
             |it| it.mark.until = 1,
             |it| it.time.early_before = 1,
             |it| it.mark.acknowledged = StripeId { sequence: 1, sub: 0 },

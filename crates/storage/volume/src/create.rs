@@ -170,6 +170,7 @@ pub fn create_for(
         erases: false,
         qualified: options.qualified,
         given_up_before: 0,
+        forgetting: None,
         erased_before: 0,
         mark: Mark::default(),
         time: options.time,

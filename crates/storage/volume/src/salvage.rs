@@ -203,6 +203,7 @@ fn superblock_from_heads(devices: &[&dyn ReadAt]) -> Option<Superblock> {
         erases: false,
         qualified: None,
         given_up_before: 0,
+        forgetting: None,
         erased_before: 0,
         mark: Mark::default(),
         time: TimeKnown::default(),

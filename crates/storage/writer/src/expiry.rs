@@ -34,8 +34,9 @@ fn count<S: Serializer>(keys: &[DestroyedKey], to: S) -> Result<S::Ok, S::Error>
 }
 
 /// Erases everything that is older than `age_ns` and has expired, on a volume that no recorder has
-/// open; `progress` gets (bytes done, bytes in all, as far as known) and may stop it. What an
-/// earlier writer left undone is done first. With `keys_alone` nothing is overwritten.
+/// open, and what slots in front of the head still hold of an older lap; `progress` gets (bytes
+/// done, bytes in all, as far as known) and may stop it. What an earlier writer left undone is done
+/// first. With `keys_alone` nothing is overwritten.
 pub fn erase(
     writer: &mut Writer,
     (age_ns, keys_alone): (i64, bool),
@@ -72,6 +73,9 @@ pub fn erase(
         let found = open_reader(writer)?.expired_until(sequences.clone(), through);
         if erased.is_stopped || found == sequences.start {
             erased.left = writer.left_to_erase();
+            if !erased.is_stopped {
+                writer.erase_older_lap(clock)?;
+            }
             return Ok(erased);
         }
         writer.give_up_before(found, clock)?;

@@ -35,7 +35,7 @@ use parity::Codec;
 use serde::Serialize;
 use units::number::to_u64;
 use units::{Clock, Timestamp};
-use volume::seal::{Previous, Sealed, address, empty_head, rest, row_offset, to_slot_end};
+use volume::seal::{Previous, Sealed, address, empty_head, rest, row_offset};
 use volume::{Error, Membership, Reader, mark};
 
 use crate::expelled::Expelled;
@@ -558,13 +558,13 @@ impl Writer {
     }
 
     /// Leaves the current slot: a VOID head behind its last stripe, whose block reaches to the
-    /// slot's end: its row, and the last one. Where expired packets are erased, those that an older
-    /// lap left in between go, too.
+    /// slot's end. Nothing stays behind it that an older lap left there: no age and no request
+    /// would reach it.
     fn close_slot(&mut self, clock: &dyn Clock, clean_stop: bool) -> Result<(), Error> {
         self.wait_for_room(clock)?;
         let columns = self.geometry().columns();
         let mut buffers = Vec::new();
-        for _ in 0..2 * columns {
+        for _ in 0..columns {
             buffers.push(self.wait_for_buffer(|it| &it.rows, clock)?);
         }
         if self.next_row == 0 && !clean_stop {
@@ -578,26 +578,19 @@ impl Writer {
         let head = StripeHead { clean_stop, recorded, ..self.stripe_head(Kind::Void, clock) };
         let sealed = Sealed::new(head);
         let stripe = sealed.stripe();
-        let alone = stripe.first_row == last_row;
-        let all = (self.is_erasing() && !alone).then(|| rest(stripe)).transpose()?;
+        let behind = (stripe.first_row < last_row).then(|| rest(stripe)).transpose()?;
         let number = self.number();
         let now_ns = clock.boottime_ns();
         for column in 0..columns {
             let member = stripe.geometry.member_of(stripe.stripe.sequence, column);
             let Some(writer) = self.writers.get_mut(member) else { continue };
             let page = sealed.page(self.membership.superblock(), column, 0, Vec::new());
-            let mut row_of = |bytes: &[u8]| {
-                let mut buffer = buffers.pop().expect("two for every column");
-                buffer.copy_from_slice(bytes);
-                (buffer.freeze(), HEAD_BYTES)
-            };
-            let end = if let Some(all) = &all {
-                (stripe.first_row + 1, (all.clone(), all.len()))
-            } else {
-                (last_row, row_of(&to_slot_end(stripe, alone.then_some(&page), last_row)))
-            };
-            let head = (!alone).then(|| (stripe.first_row, row_of(&page)));
-            for (part, (row, data)) in (0..).zip([end].into_iter().chain(head)) {
+            let mut buffer = buffers.pop().expect("one for every column");
+            buffer.copy_from_slice(&page);
+            let head = (stripe.first_row, (buffer.freeze(), HEAD_BYTES));
+            let behind =
+                behind.clone().map(|rows| (stripe.first_row + 1, (rows.clone(), rows.len())));
+            for (part, (row, data)) in (0..).zip(behind.into_iter().chain([head])) {
                 writer.submit((number, part), row_offset(stripe, row), data, now_ns);
             }
         }

@@ -168,6 +168,7 @@ fn disk(
         erases: false,
         qualified: None,
         given_up_before: 0,
+        forgetting: None,
         erased_before: 0,
         mark,
         time: TimeKnown::default(),

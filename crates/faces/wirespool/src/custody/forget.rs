@@ -33,15 +33,20 @@ pub(crate) struct ReceiptFlags {
 }
 
 impl ReceiptFlags {
-    /// Begins the files, before anything is erased; writes them with what the job says of it.
+    /// Begins the files, before anything is erased, with space for a receipt that names `slots`;
+    /// writes them with what the job says of it. A receipt that cannot be written all the same is
+    /// printed: what happened cannot be asked for again.
     pub(crate) fn around(
         &self,
+        slots: u64,
         job: impl FnOnce() -> anyhow::Result<ReceiptForm>,
     ) -> anyhow::Result<()> {
         let key = self.sign.as_deref().map(signing_key).transpose()?;
         let wanted = Wanted { key: key.as_ref(), has_request: false };
         let begin = |path: &PathBuf| Statement::begin(path, &wanted, false).map_err(of_attest);
         let statement = self.receipt.as_ref().map(begin).transpose()?;
+        let bytes = RECEIPT_BYTES.saturating_add(slots.saturating_mul(SLOT_BYTES));
+        statement.iter().try_for_each(|it| it.reserve(bytes)).map_err(of_attest)?;
         let receipt = ReceiptForm {
             receipt_version: RECEIPT_VERSION,
             reason: self.reason.clone(),
@@ -51,11 +56,20 @@ impl ReceiptFlags {
         let receipt = ReceiptForm { made_ns: SystemClock.realtime().0, ..receipt };
         if let Some(statement) = statement {
             let make = |key: Option<&_>| session_view::receipt_json(&receipt, key);
-            statement.finish(&wanted, &make).map_err(of_attest)?;
+            if let Err(error) = statement.finish(&wanted, &make) {
+                stdout::print(&make(wanted.key))?;
+                let text =
+                    "it is done, and the receipt, which stands on standard output, is in no file";
+                return Err(of_attest(error).context(text));
+            }
         }
         Ok(())
     }
 }
+
+/// Most of a receipt without slots, and what the number of one takes in it.
+const RECEIPT_BYTES: u64 = 64 << 10;
+const SLOT_BYTES: u64 = 32;
 
 /// Erase the packets of somebody from a volume.
 ///
@@ -63,7 +77,8 @@ impl ReceiptFlags {
 /// them, and how many other packets lie in the same slots and go with them, for a slot is
 /// overwritten whole. With --yes it does it: the slots are overwritten with zeros on every member,
 /// so that neither parity nor index has them any more, and the index files in the index directory
-/// that name them are removed. Rows that outlive their packets (--keep-sessions) go with the index
+/// that name them are removed. What no query finds any more goes, too, whoever it is of, also where
+/// nothing matches: what is beyond the maximum age, and what an older lap left in front of the head. Rows that outlive their packets (--keep-sessions) go with the index
 /// file that has them, and with them all others of overwritten packets in it. Later answers about
 /// these times say that packets were erased on request. Not while a recorder runs, and only when
 /// every member is there and whole. It may be broken off and done again. Copies elsewhere stay:
@@ -108,6 +123,11 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
             "{volume} is being recorded to: stop the recorder first; nothing was changed"
         );
     }
+    let (volume, members) = (options.volume.clone(), options.members.clone());
+    let target = Target { volume, members, without: Vec::new() };
+    if flags.yes {
+        upkeep::settle(&target, &SystemClock)?;
+    }
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("forget");
     let plan = ::forget::plan(&options, &query, &SystemClock, &mut |done, of| {
@@ -121,19 +141,15 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     if !is_whole {
         say_lines(&plan.completeness.to_string());
     }
-    if plan.is_empty() {
-        return Ok(Verdict::Negative);
-    }
     if flags.yes && is_whole {
-        flags.receipt.around(|| {
-            let (volume, members) = (options.volume.clone(), options.members.clone());
-            let target = Target { volume, members, without: Vec::new() };
+        let slots = plan.packet_slots + plan.index_slots + plan.begun_slots;
+        flags.receipt.around(slots, || {
             plan.carry_out(&target, options.index_dir.as_deref(), &SystemClock)?;
             Ok(receipt_of(&plan, &text))
         })?;
         stdout::print("erased on every member\n")?;
     }
-    Ok(Verdict::clean_if(is_whole))
+    Ok(if plan.is_empty() { Verdict::Negative } else { Verdict::clean_if(is_whole) })
 }
 
 fn receipt_of(plan: &Plan, query: &str) -> ReceiptForm {
@@ -145,7 +161,7 @@ fn receipt_of(plan: &Plan, query: &str) -> ReceiptForm {
         other_packets: Some(plan.other_packets),
         kept_rows: Some(plan.kept_rows),
         other_kept_rows: Some(plan.other_kept_rows),
-        slots: plan.packet_slots + plan.index_slots,
+        slots: plan.packet_slots + plan.index_slots + plan.begun_slots,
         sequences: plan.sequences(),
         ..ReceiptForm::default()
     }
@@ -153,11 +169,17 @@ fn receipt_of(plan: &Plan, query: &str) -> ReceiptForm {
 
 fn described(plan: &Plan, (is_whole, is_wanted): (bool, bool)) -> String {
     if plan.is_empty() {
-        let text = if is_whole {
-            "no packet of these sessions is in the volume, and no row in the index directory"
-        } else {
-            "no packet of these sessions is in what could be looked at; there may be some in the \
-             rest"
+        let text = match (is_whole, is_wanted) {
+            (true, true) => "no answer gives out a packet or row of these sessions",
+            (true, false) => {
+                "no answer gives out a packet or row of these sessions; what is hidden from answers \
+                 (beyond the maximum age, or about to be overwritten) cannot be searched: --yes \
+                 takes it off the disks"
+            }
+            (false, _) => {
+                "no packet of these sessions is in what could be looked at; there may be some in \
+                 the rest: nothing was changed"
+            }
         };
         return format!("{text}\n");
     }
@@ -190,9 +212,17 @@ fn described(plan: &Plan, (is_whole, is_wanted): (bool, bool)) -> String {
     } else {
         String::new()
     };
+    let begun = match plan.begun_slots {
+        0 => String::new(),
+        slots => format!(
+            "\nbegun before:     {}, which a call that was broken off has made unreadable",
+            plural(slots, "slot")
+        ),
+    };
     let index_dir = page::safe::path(&plan.index_dir);
     let index = format!(
         "index files:      of {index_dir}; a recorder with another --index-dir has its own"
     );
-    format!("{forgotten}\n{lost}\n{over}{kept}\n{index}{todo}\n")
+    let hidden = "hidden:           what is beyond the maximum age or of an older lap goes, too";
+    format!("{forgotten}\n{lost}\n{over}{begun}{kept}\n{hidden}\n{index}{todo}\n")
 }

@@ -244,6 +244,46 @@ fn rows_that_outlive_their_packets_are_forgotten_as_well_and_no_others_without_a
     assert_eq!(forget(11, &["--yes"]).code, Some(1), "nothing is left to forget");
 }
 
+/// What no query finds is somebody's as well: what the ring is about to overwrite, what a slot that
+/// was closed early has behind its end, and what is beyond the maximum age.
+#[test]
+fn what_answers_do_not_give_out_is_taken_off_the_disks_too() {
+    let volume = Volume::of_size("24M");
+    let record = |host: u8, count, seconds_ago, more: &[&str]| {
+        let file = volume.file("part.pcap");
+        std::fs::write(&file, from_host(host, count, seconds_ago)).unwrap();
+        volume.record(&[&["--read", &file], more].concat()).done();
+    };
+    let left = |host: u8| {
+        let bytes = std::fs::read(&volume.path).unwrap();
+        let canary = [192, 168, 0, host, 192, 168, 0, 2];
+        bytes.windows(canary.len()).filter(|part| *part == canary).count()
+    };
+    let forget = |host: u8| {
+        let query = format!("host 192.168.0.{host}");
+        let index = ["--index-dir", &*volume.index];
+        run(&[&["forget", &volume.path, &query, "--yes"], &index[..]].concat())
+    };
+    // More than a lap, in recordings that each end within a slot; then somebody else.
+    for round in 0..9 {
+        record(31, 3000, 4000 - round * 100, &[]);
+    }
+    record(32, 10_000, 2000, &[]);
+    assert!(left(31) > 0, "the ring still has some");
+    let ran = forget(31);
+    assert!(matches!(ran.code, Some(0 | 1)), "{ran:?}");
+    assert_eq!(left(31), 0, "{ran:?}");
+    assert!(left(32) > 0);
+
+    // Older than the maximum age, and not erased.
+    record(33, 200, 1500, &[]);
+    record(34, 3, 2, &["--max-age", "10m"]);
+    assert!(left(33) > 0);
+    let ran = forget(33);
+    assert_eq!((ran.code, left(33)), (Some(1), 0), "{ran:?}");
+    assert_eq!(left(34), 3);
+}
+
 /// Whenever it is killed, what is left can be read, and it can be done again.
 #[test]
 fn a_kill_leaves_a_volume_that_is_read_and_can_be_made_to_forget() {

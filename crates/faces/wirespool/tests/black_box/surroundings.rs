@@ -114,13 +114,8 @@ fn who_could_not_look_at_everything_does_not_say_that_nothing_is_there() {
     volume.record(&["--read", &format!("{CAPTURES}/dns.pcap"), "--no-index"]).done();
     let forget = ["forget", &volume.path, "host 8.8.8.8", "--yes"];
     let none = run(&["forget", &volume.path, "host 10.9.8.7"]);
-    assert_eq!(
-        (none.code, &*none.out),
-        (
-            Some(1),
-            "no packet of these sessions is in the volume, and no row in the index directory\n"
-        )
-    );
+    let nothing = "no answer gives out a packet or row of these sessions; what is hidden";
+    assert!(none.code == Some(1) && none.out.starts_with(nothing), "{none:?}");
 
     // The stripe with the packets is damaged, and there is nothing else that names them.
     let bytes = std::fs::read(&volume.path).unwrap();

@@ -81,6 +81,7 @@ fn create(mut disk: Modelled, ring: &Ring<'_>) -> Result<Superblock> {
         qualified: None,
         time: TimeKnown::default(),
         given_up_before: 0,
+        forgetting: None,
         erased_before: 0,
         mark: Mark::default(),
         created: Timestamp(0),

@@ -119,12 +119,6 @@ impl Writer {
         Ok(())
     }
 
-    /// Expired packets are erased, or were within a lap.
-    pub(super) fn is_erasing(&self) -> bool {
-        let superblock = self.superblock();
-        superblock.erases || superblock.given_up_before > self.oldest_in_slots()
-    }
-
     /// The slot that the head is about to take is being erased.
     pub(super) fn is_erasing_ahead(&self) -> bool {
         let next = self.next.sequence;
@@ -149,8 +143,9 @@ impl Writer {
 
     /// Takes acknowledged slots off all members and says in their heads what is forgotten; done
     /// when this returns. First all that lies behind the heads goes, durably, then the heads: a
-    /// crash in between leaves what cannot be read and nothing that can. Call
-    /// [`Writer::leave_slot`] before.
+    /// crash in between leaves what cannot be read and nothing that can. Which slots that may be
+    /// stands in the superblocks until then ([`Superblock::forgetting`]); those that an earlier call
+    /// had begun are to be among `slots`. Call [`Writer::leave_slot`] before.
     ///
     /// # Errors
     /// When so many members fail that no others could go on.
@@ -160,6 +155,9 @@ impl Writer {
     pub fn forget(&mut self, slots: &[Forgotten], clock: &dyn Clock) -> Result<(), Error> {
         let range = self.erasable().start..self.told.sequence;
         assert!(slots.iter().all(|slot| range.contains(&slot.sequence)), "only what is held");
+        let sequences = || slots.iter().map(|slot| slot.sequence);
+        let forgetting = sequences().min().zip(sequences().max());
+        self.store(clock, |own| Superblock { forgetting, ..own })?;
         for row in [ROWS_BEHIND, HEAD_ROW] {
             for &Forgotten { sequence, times: (time_min, time_max), index } in slots {
                 let head = self.empty_void(sequence, clock);
@@ -170,7 +168,21 @@ impl Writer {
             }
             self.drain(clock)?;
         }
-        Ok(())
+        self.store(clock, |own| Superblock { forgetting: None, ..own })
+    }
+
+    /// Takes off all members what the slots in front of the head still hold of an older lap: no
+    /// reader is shown it, and no query finds it. Call [`Writer::leave_slot`] before.
+    ///
+    /// # Errors
+    /// When so many members fail that no others could go on.
+    pub fn erase_older_lap(&mut self, clock: &dyn Clock) -> Result<(), Error> {
+        self.give_up_before(self.tail(), clock)?;
+        while self.erase_next(clock)? {
+            self.poll_at_once(clock)?;
+        }
+        self.drain(clock)?;
+        self.note_erased(clock)
     }
 
     fn empty_void(&self, sequence: u64, clock: &dyn Clock) -> StripeHead {

@@ -3,10 +3,13 @@
 
 use core::ops::ControlFlow;
 
-use device::{Crash, Modelled, ReadAt};
+use device::{Crash, Fault, MUTATIONS, Modelled, ReadAt, Rule};
 use format::head::{HEAD_BYTES, StripeId};
+use units::Timestamp;
 use volume::{Error, Reader, Retention, salvage};
-use writer::{Erased, Opener, Owner, Repair, ScrubOptions, Writer, erase, mount, resilver, scrub};
+use writer::{
+    Erased, Forgotten, Opener, Owner, Repair, ScrubOptions, Writer, erase, mount, resilver, scrub,
+};
 
 use crate::ring::{Ring, boxed};
 
@@ -237,4 +240,92 @@ fn a_running_reader_takes_what_is_erased_for_overwritten() {
     let mut buffer = vec![0; reader.piece_bytes()];
     let error = reader.slot(tail + 1, 0, &mut buffer).unwrap_err();
     assert!(matches!(error, Error::Overwritten(_)), "{error:?}");
+}
+
+/// Sequences of held slots that cannot be read in full.
+fn unreadable(reader: &Reader) -> Vec<u64> {
+    let span = reader.span().unwrap();
+    let columns: Vec<u8> = (0..reader.geometry().data_columns).collect();
+    let mut memory = vec![Vec::new(); columns.len()];
+    let held = span.tail..=span.acknowledged.sequence;
+    let mut is_bad = |sequence: &u64| {
+        let slots = reader.sealed_slots(*sequence, &columns, &mut memory);
+        slots.into_iter().any(|slot| {
+            let slot = slot.unwrap();
+            !slot.missing(*sequence, span.acknowledged).is_empty()
+                || slot.stripes.iter().any(|stripe| !stripe.bad_rows.is_empty())
+        })
+    };
+    held.filter(|sequence| is_bad(sequence)).collect()
+}
+
+#[test]
+fn what_a_broken_off_forgetting_made_unreadable_is_known_and_can_be_finished() {
+    let forgotten = |sequence| Forgotten {
+        sequence,
+        times: (Timestamp(1), Timestamp(2)),
+        index: StripeId::default(),
+    };
+    let mut seen = [0; 3];
+    for after in 0..36 {
+        let mut ring = Ring::new(2, 1);
+        let mut writer = ring.mount();
+        ring.append(&mut writer, 20).unwrap();
+        writer.leave_slot(&ring.timeline).unwrap();
+        let wanted: Vec<u64> = writer.erasable().skip(1).step_by(2).take(3).collect();
+        let slots: Vec<Forgotten> = wanted.iter().copied().map(forgotten).collect();
+        for disk in &ring.disks {
+            disk.add_rule(Rule::new(Fault::Error, MUTATIONS).after(after));
+        }
+        // It may come to nothing.
+        let _interrupted = writer.forget(&slots, &ring.timeline);
+        drop(writer);
+        let crash = |disk: &Modelled| disk.crash(Crash::Rows { seed: after });
+        let left: Vec<Modelled> = ring.disks.iter().map(crash).collect();
+        let (mut writer, _) = mount(boxed(&left), &Opener::alone(&ring.timeline)).unwrap();
+        let reader = Reader::open(readers(&left)).unwrap();
+        let (bad, begun) = (unreadable(&reader), reader.superblock().forgetting);
+        let may_be = |at: &u64| begun.is_some_and(|(first, last)| (first..=last).contains(at));
+        assert!(bad.iter().all(may_be), "{after}: {bad:?} of {begun:?}");
+        assert!(bad.iter().all(|sequence| wanted.contains(sequence)), "{after}: {bad:?}");
+        seen[usize::from(begun.is_some()) + usize::from(!bad.is_empty())] += 1;
+        writer.leave_slot(&ring.timeline).unwrap();
+        let rest: Vec<Forgotten> = bad.into_iter().map(forgotten).collect();
+        writer.forget(&rest, &ring.timeline).unwrap();
+        assert_eq!(writer.superblock().forgetting, None);
+        drop(writer);
+        assert_eq!(unreadable(&Reader::open(readers(&left)).unwrap()), []);
+    }
+    assert!(seen.iter().all(|count| *count > 0), "all come: {seen:?}");
+}
+
+#[test]
+fn nothing_of_an_older_lap_stays_in_front_of_the_head() {
+    let mut ring = Ring::new(2, 1);
+    let mut writer = ring.mount();
+    // Three laps, and a slot that is left in the middle.
+    ring.append(&mut writer, 200).unwrap();
+    writer.leave_slot(&ring.timeline).unwrap();
+    writer.erase_older_lap(&ring.timeline).unwrap();
+    writer.close(&ring.timeline).unwrap();
+    let reader = ring.reader();
+    let (span, geometry) = (reader.span().unwrap(), *reader.geometry());
+    let promised: Vec<u64> =
+        (span.tail..=span.acknowledged.sequence).map(|it| geometry.slot_offset(it)).collect();
+    let mut slot = vec![0; reader.piece_bytes()];
+    let mut others = 0;
+    for number in 0..geometry.slots {
+        let offset = geometry.slot_offset(number);
+        if promised.contains(&offset) {
+            continue;
+        }
+        others += 1;
+        for disk in &ring.disks {
+            ReadAt::read_at(disk, offset, &mut slot).unwrap();
+            let behind = &slot[HEAD_BYTES..slot.len() - 4];
+            assert!(behind.iter().all(|byte| *byte == 0), "slot {number}");
+        }
+    }
+    assert!(others > 0, "some are in front of the head");
+    assert_eq!(unreadable(&reader), [], "nothing that is promised is gone");
 }
