@@ -50,7 +50,9 @@ impl fmt::Display for LoadError {
         f.write_str(match self {
             Self::Size => "frames have 60 to 9014 bytes",
             Self::Flows => "2 to 1000000 flows",
-            Self::Empty => "the capture has no whole Ethernet frame to send",
+            Self::Empty => {
+                "no frame can be sent: each is longer than the MTU permits, cut, or no Ethernet"
+            }
         })
     }
 }

@@ -172,8 +172,8 @@ impl Diff {
         match (old, new) {
             (PartResult::Sweep(old), PartResult::Sweep(new)) => {
                 let ratios = sweep_ratios(old, new);
-                let (means, ns) = ([old, new].map(mean_of_sweep), [old, new].map(Sweep::ns));
-                self.by_place(Part::Sweep, (means, shift(ns)), ratios);
+                let (mean, ns) = (mean_of_sweep(old), [old, new].map(Sweep::ns));
+                self.by_place(Part::Sweep, (mean, shift(ns)), ratios);
             }
             (PartResult::Fill(old), PartResult::Fill(new)) => self.fills(Part::Fill, old, new),
             (PartResult::Ring(old), PartResult::Ring(new)) => self.fills(Part::Ring, old, new),
@@ -252,11 +252,13 @@ impl Diff {
     }
 
     fn fills(&mut self, part: Part, old: &Fill, new: &Fill) {
-        let (rates, ns) = ([old.rate(), new.rate()], [old.ns(), new.ns()]);
-        self.by_place(part, (rates, shift(ns)), fill_ratios(old, new));
+        let ns = [old.ns(), new.ns()];
+        self.by_place(part, (old.rate(), shift(ns)), fill_ratios(old, new));
     }
 
-    fn by_place(&mut self, part: Part, ([old, new], shift): ([u64; 2], f64), mut ratios: Vec<f64>) {
+    /// The rate now is what the change at the same places makes of the one before: the mean of all
+    /// places would be another one.
+    fn by_place(&mut self, part: Part, (old, shift): (u64, f64), mut ratios: Vec<f64>) {
         if ratios.len() < RATIOS_MIN {
             return;
         }
@@ -267,7 +269,7 @@ impl Diff {
             (true, _, true) => Change::Worse,
             _ => Change::Same,
         };
-        let between = Some((low, high));
+        let (between, new) = (Some((low, high)), whole(real(old) * median));
         self.add((Subject::ByPlace(part), old, new), (median, between), change);
     }
 

@@ -30,9 +30,16 @@ pub(crate) fn doubts(
     if first.is_by_reading {
         return doubts;
     }
-    let run = parts.iter().filter(|part| part.part() == first.basis).find_map(PartResult::run);
-    if let Some(fill) = run {
-        doubts.extend(cached(target, fill).or_else(|| short(fill)));
+    let basis = || parts.iter().filter(|part| part.part() == first.basis);
+    if let Some(fill) = basis().find_map(PartResult::run) {
+        doubts.extend(cached(target, fill).or_else(|| short(fill.bytes(), fill.ns())));
+    } else {
+        // Places that were written one after another fill a cache as well.
+        let sweeps = basis().filter_map(|part| match part {
+            PartResult::Sweep(sweep) if sweep.is_write => Some(sweep),
+            _ => None,
+        });
+        doubts.extend(sweeps.filter_map(|sweep| short(sweep.bytes(), sweep.ns())));
     }
     doubts
 }
@@ -75,8 +82,7 @@ fn cached(target: &Target, fill: &Fill) -> Option<Doubt> {
     })
 }
 
-fn short(fill: &Fill) -> Option<Doubt> {
-    let (bytes, ns) = (fill.bytes(), fill.ns());
+fn short(bytes: u64, ns: u64) -> Option<Doubt> {
     let needed = real(bytes) * real(PROVEN_NS) / real(ns.max(1));
     (bytes > 0 && ns < PROVEN_NS).then(|| Doubt::Short { bytes, ns, needed_bytes: whole(needed) })
 }

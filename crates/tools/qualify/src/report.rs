@@ -213,6 +213,11 @@ impl Sweep {
     pub fn ns(&self) -> u64 {
         self.steps.iter().map(|step| step.ns).sum()
     }
+
+    /// Bytes of its steps together.
+    pub fn bytes(&self) -> u64 {
+        self.steps.iter().map(|step| step.bytes).sum()
+    }
 }
 
 /// One place of a sweep.

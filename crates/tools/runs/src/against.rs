@@ -17,11 +17,11 @@ const CONFIDENCE_EACH: f64 = 0.975;
 pub enum Verdict {
     /// Better beyond the tolerance, and not by chance.
     Better,
-    /// Within the tolerance, or within what chance does.
+    /// Within the tolerance.
     Same,
     /// Worse beyond the tolerance, and not by chance.
     Worse,
-    /// So far apart, and of so few runs, that there is no saying.
+    /// Beyond the tolerance, and by so few runs, or such different ones, that it may be chance.
     Unclear,
 }
 
@@ -83,10 +83,10 @@ pub fn against(
     let is_larger = ratio > 1.0;
     let verdict = if !differs {
         Verdict::Same
-    } else if least_p(before.len(), now.len()) >= P_MAX {
+    } else if least_p(before.len(), now.len()) >= P_MAX || p >= P_MAX || (low <= 1.0 && high >= 1.0)
+    {
+        // It may be chance, and nothing rules out that it is not.
         Verdict::Unclear
-    } else if p >= P_MAX || (low <= 1.0 && high >= 1.0) {
-        Verdict::Same
     } else if is_larger == unit.more_is_better() {
         Verdict::Better
     } else {

@@ -221,12 +221,11 @@ fn factors(runs: &[Run], several: bool) -> Vec<Column> {
         Cell::Number((real(run.begin_ns) / 1e6).round() / 1e3)
     });
     let facts = runs.first().map_or(&[][..], |run| &run.ran.facts[..]);
-    let facts = facts.iter().enumerate().map(|(at, fact)| {
-        let value = |run: &Run| {
-            let value = run.ran.facts.get(at).and_then(|fact| fact.value.clone());
-            value.unwrap_or_else(|| Cell::Word("unknown".to_owned()))
-        };
-        column(&fact.name, &value)
+    let facts = facts.iter().enumerate().filter_map(|(at, fact)| {
+        let value = |run: &Run| run.ran.facts.get(at).and_then(|fact| fact.value.clone());
+        // What is known of some runs only, as of long ones, goes with how long they take.
+        let cells = runs.iter().map(value).collect::<Option<Vec<Cell>>>()?;
+        Some(Column { name: fact.name.clone(), cells })
     });
     [order, since].into_iter().chain(facts).collect()
 }

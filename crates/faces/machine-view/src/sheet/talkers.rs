@@ -47,12 +47,13 @@ pub fn talkers_sheet(talkers: &[Talker], grouping: Grouping, seen_ns: [i64; 3]) 
 /// That windows are longer than what was seen of them.
 fn short_of(seen_ns: [i64; 3]) -> Option<String> {
     let short = WINDOWS.into_iter().zip(seen_ns);
-    let mut short = short.filter(|(window, seen_ns)| *seen_ns < window * NANOS_PER_SECOND);
-    let (first, seen_ns) = short.next()?;
-    let windows =
-        short.fold(format!("{first} s"), |text, (window, _)| format!("{text} and {window} s"));
-    let seen = page::text::nanos(seen_ns.unsigned_abs());
-    Some(format!("seen for {seen} so far: the rates of {windows} are over that time"))
+    let short = short.filter(|(window, seen_ns)| *seen_ns < window * NANOS_PER_SECOND);
+    let seen = short.map(|(window, seen_ns)| {
+        format!("{} of {window} s", page::text::nanos(seen_ns.unsigned_abs()))
+    });
+    let seen: Vec<String> = seen.collect();
+    (!seen.is_empty())
+        .then(|| format!("seen so far: {}; the rates are over that time", seen.join(", ")))
 }
 
 /// Seconds that the head shows.

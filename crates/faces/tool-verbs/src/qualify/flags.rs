@@ -64,8 +64,8 @@ Examples:
   wirespool qualify plan --rate 10G --mean 1G --days 10
 
 Exit code 0 when it was done and the rate fits, 1 when the rate does not, or rows read back were not
-those written, 5 when what was measured does not say: reading proves no writing, a cache or a limit
-may be what was measured, and a run may have been stopped.")]
+those written, 5 when what was measured does not say whether --rate fits (reading proves no writing,
+a cache or a limit may be what was measured), and when it was stopped.")]
 pub struct Flags {
     #[command(subcommand)]
     pub(super) command: Option<Command>,

@@ -34,6 +34,11 @@ pub(super) struct Port {
     pub(super) is_gone: bool,
 }
 
+/// Longest frame of an interface with this MTU.
+fn longest_of(mtu: usize) -> u32 {
+    u32::try_from(mtu.saturating_add(LINK_HEADER_MAX)).unwrap_or(u32::MAX)
+}
+
 /// What is reported once.
 #[derive(Clone, Copy, Default, Debug)]
 struct Told {
@@ -52,7 +57,6 @@ impl Port {
             Error::System { name: name.to_owned(), operation, source }
         });
         let mtu = asked?.mtu;
-        let longest = u32::try_from(mtu.saturating_add(LINK_HEADER_MAX)).unwrap_or(u32::MAX);
         Ok(Self {
             socket,
             name: name.to_owned(),
@@ -60,7 +64,7 @@ impl Port {
             losses,
             drops_at_start,
             too_long_at_start,
-            longest,
+            longest: longest_of(mtu),
             looks: 0,
             told: Told::default(),
             times_down: 0,
@@ -105,6 +109,15 @@ impl Port {
         self.told.merged |= longest.is_some_and(|longest| longest > self.longest);
     }
 
+    /// Whether no frame of now may be longer than was thought: somebody may have raised the MTU.
+    fn is_longest_of_now(&mut self) -> bool {
+        let Ok(link) = self.socket.link(&self.name) else { return true };
+        let longest = longest_of(link.mtu);
+        let is_raised = longest > self.longest;
+        self.longest = self.longest.max(longest);
+        !is_raised
+    }
+
     /// What the packets and counters so far show of the interface's settings, once each.
     pub(super) fn findings(&mut self, notes: &mut Vec<String>) {
         if !self.is_first {
@@ -119,7 +132,8 @@ impl Port {
             ));
             self.told.too_long = true;
         }
-        if core::mem::take(&mut self.told.merged) {
+        if core::mem::take(&mut self.told.merged) && self.is_longest_of_now() {
+            let name = &self.name;
             notes.push(format!(
                 "interface {name} gave frames longer than its MTU: segments merged on the way, or \
                  not yet cut; ethtool -K {name} lro off gro off tso off gso off"

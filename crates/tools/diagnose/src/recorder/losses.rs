@@ -12,15 +12,17 @@ use findings::words::{percent, plural};
 use findings::{Finding, Remedy, Severity};
 
 pub(super) fn findings(recording: &Recording) -> Vec<Finding> {
-    let mut by_cause: BTreeMap<GapCause, Vec<&Gap>> = BTreeMap::new();
+    let mut by_cause: BTreeMap<(GapCause, bool), Vec<&Gap>> = BTreeMap::new();
     for gap in &recording.gaps {
-        by_cause.entry(gap.cause).or_default().push(gap);
+        // What a card loses is counted; what passed while its interface was away is not.
+        let is_away = gap.cause == GapCause::InterfaceDrops && gap.packets.is_none();
+        by_cause.entry((gap.cause, is_away)).or_default().push(gap);
     }
     let state = recording.state.as_ref();
     by_cause.into_iter().map(|(cause, gaps)| finding(cause, &gaps, state)).collect()
 }
 
-fn finding(cause: GapCause, gaps: &[&Gap], state: Option<&State>) -> Finding {
+fn finding(cause: (GapCause, bool), gaps: &[&Gap], state: Option<&State>) -> Finding {
     let packets = sum(gaps.iter().filter_map(|gap| gap.packets));
     let is_counted = gaps.iter().all(|gap| gap.packets.is_some());
     let count = match (is_counted, packets) {
@@ -52,7 +54,7 @@ struct Words {
 }
 
 fn words(
-    cause: GapCause,
+    (cause, is_away): (GapCause, bool),
     gaps: &[&Gap],
     state: Option<&State>,
     evidence: &mut Vec<String>,
@@ -60,6 +62,20 @@ fn words(
     match cause {
         GapCause::KernelDrops => kernel_drops(state, evidence),
         GapCause::WriterDrops => writer_drops(gaps, state, evidence),
+        GapCause::InterfaceDrops if is_away => Words {
+            kind: "recorder.interface_away",
+            what: "may have passed while an interface was down, or not there",
+            why:
+                "The interface was set down, lost its link's other end, was removed, or was moved \
+                  to another namespace. What passed meanwhile came to no recorder, and nothing \
+                  counted it."
+                    .to_owned(),
+            remedies: vec![Remedy {
+                what: "see who sets it down, and when".to_owned(),
+                now: vec!["ip -timestamp monitor link".to_owned()],
+                for_good: Vec::new(),
+            }],
+        },
         GapCause::InterfaceDrops => Words {
             kind: "recorder.interface_drops",
             what: "were lost in the network card or its driver",
