@@ -62,7 +62,9 @@ fn close_part(schema: &mut Value, is_part: bool) {
             ("properties" | "$defs", Value::Object(named)) => named.values_mut().for_each(close),
             (key, Value::Array(several)) if PARTS.contains(&key) => {
                 let is_part = is_part || has_members;
-                several.iter_mut().for_each(|one| close_part(one, is_part));
+                for one in several {
+                    close_part(one, is_part);
+                }
             }
             ("prefixItems", Value::Array(several)) => several.iter_mut().for_each(close),
             ("items" | "additionalProperties", of) => close(of),
@@ -83,8 +85,8 @@ fn settings() -> SchemaSettings {
 /// A schema without what only Rust knows.
 fn reworded(schema: &mut Schema) {
     // `uint64` and the like are of no vocabulary, and strict validators refuse them.
-    let is_number = |format: &&str| format.contains("int") || ["double", "float"].contains(format);
-    if schema.get("format").and_then(Value::as_str).filter(is_number).is_some() {
+    let is_number = |format: &str| format.contains("int") || ["double", "float"].contains(&format);
+    if schema.get("format").and_then(Value::as_str).is_some_and(is_number) {
         schema.remove("format");
     }
     if let Some(Value::String(text)) = schema.get_mut("description") {
