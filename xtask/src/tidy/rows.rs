@@ -103,11 +103,11 @@ pub(crate) const TOOLS: usize = 15;
 
 /// Libraries that belong to certain rows: the operating system to the system boundary, arguments
 /// to the binary and its verbs, what waits for many clients to the row of the server. A report
-/// derives its serialization where it is declared, in a job, in what jobs stand on, or in a crate
-/// of the boundary; so do the times and ids that reports are made of. A job, and what jobs have for
-/// evidence, reads JSON that it or others wrote; only `page`, which knows no job, writes it
-/// (`boundary` checks that). Tests may use them anywhere.
-const OWNED: [(&str, &[usize]); 15] = [
+/// derives its serialization and its schema where it is declared, in a job, in what jobs stand on,
+/// or in a crate of the boundary; so do the times and ids that reports are made of. A job, and what
+/// jobs have for evidence, reads JSON that it or others wrote; only `page`, which knows no job,
+/// writes it (`boundary` checks that). Tests may use them anywhere.
+const OWNED: [(&str, &[usize]); 16] = [
     ("blazesym", &BOUNDARY),
     ("libc", &BOUNDARY),
     ("rustix", &BOUNDARY),
@@ -115,6 +115,7 @@ const OWNED: [(&str, &[usize]); 15] = [
     ("libloading", &BOUNDARY),
     ("signal-hook", &BOUNDARY),
     ("serde", &[0, 1, 2, 4, 5, 6, 7, 8, 9, 10]),
+    ("schemars", &[0, 1, 2, 4, 5, 6, 7, 8, 9, 10]),
     ("serde_json", &[6, 7, 8, 9, 10, TOOLS]),
     ("datafusion", &[9]),
     ("tokio", &[8, 9, 10]),

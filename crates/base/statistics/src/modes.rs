@@ -1,5 +1,6 @@
 //! Whether a sample has two modes, and where they part.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use units::number::{floor, real_usize};
 
@@ -27,7 +28,7 @@ pub enum Rule {
 }
 
 /// One of two modes.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Mode {
     /// Number of values in the mode.
     pub count: usize,

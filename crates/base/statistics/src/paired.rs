@@ -1,5 +1,6 @@
 //! What one thing is of another, measured in turn.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use units::number::{floor, real_usize};
 
@@ -9,7 +10,7 @@ use crate::sample::Sample;
 const CONFIDENCE: f64 = 0.95;
 
 /// A ratio of two things that were measured side by side.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Effect {
     /// The second over the first.
     pub ratio: f64,

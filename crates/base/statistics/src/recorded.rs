@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use units::Random;
 use units::number::real_usize;
@@ -9,7 +10,7 @@ use units::number::real_usize;
 use crate::factor::{Explanation, Factor, Levels, explain};
 
 /// A number, or a word.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Cell {
     /// It is cut where that separates best.
@@ -36,7 +37,7 @@ pub struct Column {
 }
 
 /// A column that separates two modes.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Separation {
     /// What it is called.
     pub name: String,
@@ -52,7 +53,8 @@ pub struct Separation {
 }
 
 /// Values of a column that belong together.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, JsonSchema)]
+#[schemars(with = "String", inline)]
 pub enum Level {
     /// Numbers below this one.
     Below(f64),

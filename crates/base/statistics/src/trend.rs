@@ -1,5 +1,6 @@
 //! Slow drift.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use units::number::real_usize;
 
@@ -56,7 +57,7 @@ pub fn trend(points: &[(f64, f64)]) -> Option<Trend> {
 }
 
 /// A series that rises or falls bit by bit.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Drift {
     /// From the first value to the last, as a share of the median.
     pub share: f64,

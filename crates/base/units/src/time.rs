@@ -5,6 +5,7 @@ use core::str::FromStr;
 use core::sync::atomic::{AtomicI64, Ordering};
 use core::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Nanoseconds in a second.
@@ -19,7 +20,10 @@ const SECONDS_PER_DAY: i64 = 86_400;
 
 /// A point in time: nanoseconds since 1970-01-01T00:00:00Z, leap seconds not counted (as in
 /// pcapng). In JSON it is that number.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
+)]
+#[schemars(inline)]
 pub struct Timestamp(pub i64);
 
 impl Timestamp {

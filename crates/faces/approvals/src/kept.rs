@@ -1,6 +1,7 @@
 //! A request as it is kept, and what may become of it.
 
 use evidence::ApprovedForm;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use units::Timestamp;
@@ -48,7 +49,9 @@ pub enum OverBy {
 }
 
 /// How a request stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "RequestState")]
 pub enum State {
     /// Nobody has approved it.
     Waiting,

@@ -1,19 +1,22 @@
 //! A request as it is shown, without the marks of credentials.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use units::Timestamp;
 
-use crate::kept::Kept;
-use crate::party::Party;
+use crate::kept::{Kept, State};
+use crate::party::{Party, PartyKind};
 use crate::request::Approval;
 
 /// A request as it is shown. Fields are keys in JSON, in this order.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Request")]
 pub struct Shown<'a> {
     id: &'a str,
-    state: &'static str,
+    state: State,
     is_yours: bool,
     query: &'a str,
+    /// What who asked saw at most; the query has it, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     filter: Option<&'a str>,
     volume: &'a str,
@@ -24,32 +27,37 @@ pub struct Shown<'a> {
     requester: ShownParty<'a>,
     made_ns: i64,
     until_ns: i64,
+    /// Who has approved it.
     #[serde(skip_serializing_if = "Option::is_none")]
     approver: Option<ShownParty<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     approved_ns: Option<i64>,
+    /// As the manifest of its extract has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     approval_blake3: Option<String>,
+    /// What the approver has said.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'a str>,
+    /// Who has withdrawn or refused it.
     #[serde(skip_serializing_if = "Option::is_none")]
     ended_by: Option<ShownParty<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ended_ns: Option<i64>,
+    /// What they have said.
     #[serde(skip_serializing_if = "Option::is_none")]
     ended_note: Option<&'a str>,
 }
 
 /// Who asked, approved or ended it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct ShownParty<'a> {
     name: &'a str,
-    kind: &'static str,
+    kind: PartyKind,
 }
 
 impl<'a> ShownParty<'a> {
     fn of(party: &'a Party) -> Self {
-        Self { name: &party.name, kind: party.kind.word() }
+        Self { name: &party.name, kind: party.kind }
     }
 }
 
@@ -60,7 +68,7 @@ impl<'a> Shown<'a> {
         let (approval, over) = (approval.as_ref(), over.as_ref());
         Self {
             id,
-            state: kept.state(now).word(),
+            state: kept.state(now),
             is_yours: asked.requester == *who,
             query: &asked.query,
             filter: asked.filter.as_deref(),

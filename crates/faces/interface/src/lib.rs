@@ -1,16 +1,13 @@
 //! What the service answers, as a table: each endpoint with its path, its method, who may ask it
 //! and its parameters; the scopes of credentials; and the `OpenAPI` document made of all that.
 //!
-//! The server routes and checks requests by it. Not here: what an answer says (the views; a test
-//! compares answers with the document), and how it is sent (`server`).
+//! The server routes and checks requests by it. Not here: what an answer says and its schema (the
+//! types of the views and of `server`; tests compare answers with the document), and how it is sent
+//! (`server`).
 
 mod endpoint;
-mod form;
-mod kept;
-mod looks;
 mod openapi;
 mod parameters;
-mod schemas;
 mod scope;
 mod table;
 

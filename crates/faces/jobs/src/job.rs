@@ -1,11 +1,13 @@
 //! A job.
 
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// What a job does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "JobKind")]
 pub enum Kind {
     /// All of a volume is read and compared with its checksums.
     Verify,
@@ -30,8 +32,9 @@ impl Kind {
 }
 
 /// How a job stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "JobState")]
 pub enum State {
     /// It waits for its turn.
     Waiting,
@@ -53,7 +56,7 @@ impl State {
 }
 
 /// A job, and how it stands.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Job {
     /// Of this job.
     pub id: String,
@@ -86,6 +89,7 @@ pub struct Job {
     pub is_clean: Option<bool>,
     /// Of a job that is done: what the verb prints with `--json`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Map<String, Value>>")]
     pub result: Option<Value>,
     /// Of one that failed or was cancelled: why, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,7 +119,8 @@ impl Job {
 }
 
 /// Jobs of a service.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Jobs")]
 pub struct JobList {
     /// The newest first, without their results.
     pub jobs: Vec<Job>,

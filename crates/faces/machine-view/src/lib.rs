@@ -17,7 +17,7 @@ mod tables;
 mod traced;
 
 pub use calls::{calls, calls_json};
-pub use diagnosis::{DiagnosisPage, diagnosis, diagnosis_html, diagnosis_json};
+pub use diagnosis::{DiagnosisPage, Explained, diagnosis, diagnosis_html, diagnosis_json};
 pub use facts::{differences, differences_json, facts_json};
 pub use io::{io, io_json, touch, touch_json, touches};
 pub use prove::{limit, limit_json, proved, proved_json, trial_in_short};

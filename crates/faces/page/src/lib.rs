@@ -11,6 +11,7 @@ mod parquet_file;
 mod plots;
 mod rows;
 pub mod safe;
+pub mod schema;
 mod spark;
 pub mod table;
 pub mod text;

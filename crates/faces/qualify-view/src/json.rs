@@ -2,15 +2,18 @@
 
 use ::qualify::{self as q, FILE_VERSION, Qualification};
 use page::safe::json_pretty;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 mod compare;
 
-pub use compare::comparison_json;
+pub use compare::{ComparisonFile, comparison_json};
 
-/// The first fields are those that a script asks for; they repeat the verdict.
-#[derive(Serialize)]
-struct Told<'a> {
+/// A qualification with what scripts ask for in front, which repeats the verdict. Times are in
+/// nanoseconds, sizes in bytes, rates in bytes a second unless said; null is not known.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct QualificationFile<'a> {
+    #[schemars(extend("const" = FILE_VERSION))]
     version: u32,
     guaranteed_bytes_per_s: Option<u64>,
     mean_bytes_per_s: Option<u64>,
@@ -19,6 +22,7 @@ struct Told<'a> {
     #[serde(flatten)]
     found: &'a Qualification,
     /// What follows from the parts, beside what the disk claims: computed anew by every reader.
+    #[schemars(default)]
     seen: q::Seen,
 }
 
@@ -26,7 +30,7 @@ struct Told<'a> {
 pub fn qualification_json(found: &Qualification) -> String {
     let first = found.verdict.as_ref().and_then(|verdict| verdict.judged.first());
     let traffic = found.verdict.as_ref().map(|verdict| verdict.guaranteed_traffic_bit_per_s);
-    json_pretty(&Told {
+    json_pretty(&QualificationFile {
         version: FILE_VERSION,
         guaranteed_bytes_per_s: first.map(|judged| judged.guaranteed_bytes_per_s),
         mean_bytes_per_s: first.map(|judged| judged.mean_bytes_per_s),

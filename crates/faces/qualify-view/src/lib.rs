@@ -19,7 +19,7 @@ pub use compare::comparison;
 pub use csv::qualification_csv;
 pub use diff::{qualification_diff, qualification_diff_json};
 pub use html::{comparison_html, comparison_svg, qualification_html, qualification_svg};
-pub use json::{comparison_json, qualification_json};
+pub use json::{ComparisonFile, QualificationFile, comparison_json, qualification_json};
 pub use plan::{qualify_plan, qualify_plan_json};
 pub use text::{qualification, qualify_estimate};
 pub use volume::{volume_qualification, volume_qualification_json};

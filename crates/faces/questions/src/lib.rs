@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use evidence::ApprovedForm;
 use found::Weight;
 use manifest::CaseInfo;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use units::hex;
@@ -398,17 +399,20 @@ pub struct Hashes {
 }
 
 /// What is missing from an answer.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Statement {
     /// `complete`, `incomplete` or `unknown`.
+    #[schemars(extend("enum" = ["complete", "incomplete", "unknown"]))]
     pub state: String,
     /// The same where a limit that was asked for, and reached, is no verdict.
     #[serde(default)]
+    #[schemars(extend("enum" = ["complete", "incomplete", "unknown"]))]
     pub state_within_limit: String,
     /// The same in words, as `find` and `extract` print it.
     pub text: String,
     /// What cut the answer: `time`, `bytes` or `limit`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["time", "bytes", "limit"]))]
     pub cut_by: Option<String>,
     /// What a recorder did not do for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -420,6 +424,7 @@ pub struct Statement {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<u64>,
     /// As in the manifest of an extract.
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub completeness: serde_json::Value,
 }
 

@@ -13,8 +13,8 @@ use approvals::{Party, PartyKind};
 use hyper::header::{AUTHORIZATION, HeaderMap};
 use people::{Scope, checked_filter, hash_of, is_name, is_same};
 use questions::narrowed;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
 use units::{Timestamp, hex, unhex};
 
 use crate::Error;
@@ -60,7 +60,7 @@ pub(crate) enum Shown {
 }
 
 /// How somebody stands who has logged in at the provider.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Guest {
     pub(crate) role: String,
     /// What the provider knows them by.
@@ -68,7 +68,7 @@ pub(crate) struct Guest {
 }
 
 /// How a person stands.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Standing {
     pub(crate) role: String,
     /// Nothing else is permitted before.
@@ -81,11 +81,23 @@ pub(crate) struct Standing {
 }
 
 /// A key of a person, as it is shown.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub(crate) struct ShownKey {
     id: String,
     name: String,
     since: String,
+}
+
+/// A line of the file of tokens, without its hash.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Token")]
+pub(crate) struct ShownToken {
+    name: String,
+    scopes: Vec<&'static str>,
+    is_certificate: bool,
+    /// RFC 3339; null: never.
+    expires: Option<String>,
+    filter: Option<String>,
 }
 
 impl ShownKey {
@@ -261,7 +273,7 @@ impl Access {
     }
 
     /// The lines, without their hashes.
-    pub(crate) fn shown(&self) -> Vec<Value> {
+    pub(crate) fn shown(&self) -> Vec<ShownToken> {
         self.lines.with(|lines| lines.iter().map(Line::shown).collect())
     }
 
@@ -309,15 +321,14 @@ impl Access {
 }
 
 impl Line {
-    fn shown(&self) -> Value {
-        let scopes: Vec<&str> = self.scopes.iter().map(|scope| scope.word()).collect();
-        json!({
-            "name": self.name,
-            "scopes": scopes,
-            "is_certificate": self.secret == Secret::Certificate,
-            "expires": self.expires.map(|at| at.to_string()),
-            "filter": self.filter,
-        })
+    fn shown(&self) -> ShownToken {
+        ShownToken {
+            name: self.name.clone(),
+            scopes: self.scopes.iter().map(|scope| scope.word()).collect(),
+            is_certificate: self.secret == Secret::Certificate,
+            expires: self.expires.map(|at| at.to_string()),
+            filter: self.filter.clone(),
+        }
     }
 
     /// Digits of the hash: the token does not follow from them.

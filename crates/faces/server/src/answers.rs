@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 
 use questions::Statement;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// So many answers are remembered, and so many bytes of their manifests.
@@ -12,7 +13,7 @@ const ANSWERS_MAX: usize = 256;
 const BYTES_MAX: usize = 64 << 20;
 
 /// An answer that was begun.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct Answer {
     pub(crate) id: String,
     #[serde(skip)]
@@ -32,7 +33,7 @@ pub(crate) struct Answer {
 }
 
 /// How far an answer is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Progress {
     Going,

@@ -16,7 +16,8 @@ use manifest::CaseInfo;
 use people::Scope;
 use query::Query;
 use questions::ExtractWanted;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use units::number::to_u64;
 use units::{Clock as _, Timestamp, hex};
 
@@ -76,6 +77,19 @@ fn may_see(caller: &Caller, kept: &Kept) -> bool {
     kept.asked.requester == caller.party() || may_approve(caller, &kept.asked)
 }
 
+/// Requests that a credential may see, the newest first.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Requests")]
+pub(crate) struct RequestList<'a> {
+    requests: Vec<Shown<'a>>,
+    /// How many there are, also where fewer are shown.
+    count: u64,
+    /// `limit`, where fewer are shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["limit"]))]
+    cut_by: Option<&'static str>,
+}
+
 impl Asking<'_> {
     fn list(self) -> Result<Reply, Problem> {
         let given = self.given;
@@ -87,10 +101,8 @@ impl Asking<'_> {
         let wanted = Wanted { state, limit: usize::try_from(limit).unwrap_or(usize::MAX) };
         let listed = self.requests.list(wanted, self.now, &|kept| may_see(self.caller, kept));
         let shown: Vec<Shown<'_>> = listed.requests.iter().map(|kept| self.shown(kept)).collect();
-        let mut said = json!({ "requests": shown, "count": listed.count });
-        if let (true, Some(said)) = (listed.count > to_u64(shown.len()), said.as_object_mut()) {
-            said.insert("cut_by".to_owned(), "limit".into());
-        }
+        let cut_by = (listed.count > to_u64(shown.len())).then_some("limit");
+        let said = RequestList { requests: shown, count: listed.count, cut_by };
         Ok(reply(JSON, Body::text(page::safe::json_pretty(&said))))
     }
 

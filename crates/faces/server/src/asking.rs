@@ -13,7 +13,10 @@ use questions::{
     Behind, Cursor, ExtractWanted, Form, Narrowed, Order, PacketsWanted, RowForm, SessionsWanted,
     SortWanted, SqlWanted, SummaryWanted, Walk, What,
 };
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
+use session_view::ListedField;
 use units::{Clock as _, Timestamp};
 
 use crate::accept::wanted_of;
@@ -47,7 +50,6 @@ pub(crate) async fn answer(
     (what, id, given): (Matter, &str, &Given),
 ) -> Result<Reply, Problem> {
     match what {
-        Matter::OpenApi => Ok(reply(JSON, Body::text(document()))),
         Matter::Settings => Ok(reply(JSON, Body::text(service.settings.clone()))),
         Matter::Fields => Ok(reply(JSON, Body::text(fields()))),
         Matter::Volumes => volumes(service).await,
@@ -76,50 +78,69 @@ pub(crate) fn range(query: &str) -> [Option<String>; 2] {
     [bound(from, i64::MIN), bound(until, i64::MAX)]
 }
 
+/// Whether the service is well, and of who has a credential why.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Health<'a> {
+    ok: bool,
+    #[serde(flatten)]
+    why: Option<HealthWhy<'a>>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of JSON")]
+struct HealthWhy<'a> {
+    is_stopping: bool,
+    workers_start: bool,
+    audit_written: bool,
+    /// Processes that answer now.
+    workers: usize,
+    /// Questions that wait for one.
+    queue: usize,
+    volumes: Vec<&'a str>,
+    volumes_unread: Vec<&'a str>,
+}
+
 /// Of who has no credential whether it is well, and of others why.
 pub(crate) fn health(service: &Service, caller: Option<&Caller>) -> Reply {
     let is_stopping = service.is_stopping.load(Ordering::Relaxed);
-    let can_start = service.workers.can_start();
-    let knows_credentials = service.credentials.are_known();
-    let writes_audit = service.trail.is_well();
-    let is_well = !is_stopping && can_start && knows_credentials && writes_audit;
-    let mut said = json!({ "ok": is_well });
-    if let (Some(_), Some(said)) = (caller, said.as_object_mut()) {
-        said.insert("is_stopping".to_owned(), is_stopping.into());
-        said.insert("workers_start".to_owned(), can_start.into());
-        said.insert("audit_written".to_owned(), writes_audit.into());
+    let workers_start = service.workers.can_start();
+    let audit_written = service.trail.is_well();
+    let ok = !is_stopping && workers_start && service.credentials.are_known() && audit_written;
+    let why = caller.map(|_| {
         let fill = service.workers.fill();
-        said.insert("workers".to_owned(), fill.running.into());
-        said.insert("queue".to_owned(), fill.waiting.into());
-        let names = service.volumes.iter().map(|volume| volume.name.clone());
-        said.insert("volumes".to_owned(), names.collect());
-        let unread = service.volumes.iter().filter(|volume| !volume.is_read());
-        let unread = unread.map(|volume| volume.name.clone());
-        said.insert("volumes_unread".to_owned(), unread.collect());
-    }
-    let mut reply = reply(JSON, Body::text(page::safe::json_line(&said)));
-    if !is_well {
+        let named = |are_unread: bool| {
+            let volumes = service.volumes.iter();
+            let volumes = volumes.filter(move |volume| !are_unread || !volume.is_read());
+            volumes.map(|volume| volume.name.as_str()).collect()
+        };
+        HealthWhy {
+            is_stopping,
+            workers_start,
+            audit_written,
+            workers: fill.running,
+            queue: fill.waiting,
+            volumes: named(false),
+            volumes_unread: named(true),
+        }
+    });
+    let mut reply = reply(JSON, Body::text(page::safe::json_line(&Health { ok, why })));
+    if !ok {
         *reply.status_mut() = hyper::StatusCode::SERVICE_UNAVAILABLE;
     }
     reply
 }
 
-/// The interface as `OpenAPI`.
-fn document() -> String {
-    static TEXT: OnceLock<String> = OnceLock::new();
-    let of = || interface::document(&session_view::session_schema());
-    let text = || page::safe::json_pretty(&of());
-    TEXT.get_or_init(text).clone()
+/// What a query can ask for here.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Fields {
+    fields: Vec<ListedField>,
 }
 
-/// What a query can ask for here.
 fn fields() -> String {
     static TEXT: OnceLock<String> = OnceLock::new();
-    let of_rows = || query::FIELDS.iter().copied().filter(|field| !field.needs_atlas());
-    let text = || {
-        let fields = session_view::fields_json(&of_rows().collect::<Vec<_>>());
-        format!("{{\"fields\":{fields}}}")
-    };
+    let of_rows = query::FIELDS.iter().filter(|field| !field.needs_atlas());
+    let text =
+        || page::safe::json_pretty(&Fields { fields: of_rows.map(ListedField::of).collect() });
     TEXT.get_or_init(text).clone()
 }
 

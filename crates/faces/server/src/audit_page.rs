@@ -3,9 +3,11 @@
 
 use std::path::PathBuf;
 
-use audit::{Filter, Link, Verified};
+use audit::{Fault, Filter, Line, Link, Verified};
 use interface::{JSON, Matter};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
 use units::hex;
 
 use crate::body::{Body, Reply, reply};
@@ -16,6 +18,50 @@ use crate::received::Received;
 const PAGE: u64 = 100;
 const PAGE_MAX: u64 = 1000;
 
+/// Lines of the audit, the newest first.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct AuditPage {
+    lines: Vec<PagedLine>,
+    /// What `before` has to be for the next page; null on the last one.
+    next: Option<u64>,
+    check: AuditCheck,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct PagedLine {
+    #[schemars(with = "Map<String, Value>")]
+    line: Line,
+    /// A request that has begun may go on, or was broken off.
+    has_end: bool,
+}
+
+/// What a check of the audit found.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct AuditCheck {
+    is_whole: bool,
+    /// Whole lines.
+    lines: u64,
+    /// Number of the first line.
+    first: Option<u64>,
+    /// Number of the last line.
+    last: u64,
+    /// Hash of the last line.
+    head: String,
+    /// Lines that are none, of which the next line said so.
+    torn: u64,
+    faults_count: u64,
+    /// The first of them.
+    faults: Vec<FoundFault>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "AuditFault")]
+struct FoundFault {
+    file: Option<String>,
+    line: u64,
+    why: String,
+}
+
 /// Answers what is asked about the audit.
 pub(crate) async fn answer(received: &Received<'_>, what: Matter) -> Result<Reply, Problem> {
     let service = received.service;
@@ -24,18 +70,17 @@ pub(crate) async fn answer(received: &Received<'_>, what: Matter) -> Result<Repl
     let end = service.trail.end();
     // It reads as much as a disk gives: one at a time.
     let _place = service.audit_reads.try_acquire().map_err(|_| Problem::busy())?;
-    let said = match what {
-        Matter::AuditCheck => {
-            let checked = tokio::task::spawn_blocking(move || audit::verify_live(&path, end)).await;
-            let checked = checked.map_err(|_| Problem::worker_ended())?;
-            shown_check(&checked.map_err(|error| Problem::audit_unread(&error))?)
-        }
-        _ => page(received, path, end).await?,
-    };
+    if what == Matter::AuditCheck {
+        let checked = tokio::task::spawn_blocking(move || audit::verify_live(&path, end)).await;
+        let checked = checked.map_err(|_| Problem::worker_ended())?;
+        let checked = checked.map_err(|error| Problem::audit_unread(&error))?;
+        return Ok(reply(JSON, Body::text(page::safe::json_line(&AuditCheck::of(&checked)))));
+    }
+    let said = page(received, path, end).await?;
     Ok(reply(JSON, Body::text(page::safe::json_line(&said))))
 }
 
-async fn page(received: &Received<'_>, path: PathBuf, end: Link) -> Result<Value, Problem> {
+async fn page(received: &Received<'_>, path: PathBuf, end: Link) -> Result<AuditPage, Problem> {
     let given = received.given;
     let limit = usize::try_from(given.at_most("limit", PAGE, PAGE_MAX)?).unwrap_or(0);
     let before = given.number("before")?;
@@ -45,27 +90,27 @@ async fn page(received: &Received<'_>, path: PathBuf, end: Link) -> Result<Value
     let read = move || audit::page(&path, &filter, (before, limit), end);
     let read = tokio::task::spawn_blocking(read).await.map_err(|_| Problem::worker_ended())?;
     let page = read.map_err(|error| Problem::audit_unread(&error))?;
-    let lines: Vec<Value> = page
-        .lines
-        .iter()
-        .map(|(line, has_end)| json!({"line": line, "has_end": has_end}))
-        .collect();
-    Ok(json!({"lines": lines, "next": page.next, "check": shown_check(&page.verified)}))
+    let line = |(line, has_end)| PagedLine { line, has_end };
+    let check = AuditCheck::of(&page.verified);
+    Ok(AuditPage { lines: page.lines.into_iter().map(line).collect(), next: page.next, check })
 }
 
-fn shown_check(verified: &Verified) -> Value {
-    let faults = verified.faults.iter().map(|(path, fault)| {
-        let file = path.file_name().map(|name| name.to_string_lossy().into_owned());
-        json!({"file": file, "line": fault.line, "why": fault.why})
-    });
-    json!({
-        "is_whole": verified.is_whole(),
-        "lines": verified.lines,
-        "first": verified.first,
-        "last": verified.end.seq,
-        "head": hex(&verified.end.hash),
-        "torn": verified.torn,
-        "faults_count": verified.faults_count,
-        "faults": faults.collect::<Vec<Value>>(),
-    })
+impl AuditCheck {
+    fn of(verified: &Verified) -> Self {
+        let fault = |(path, fault): &(PathBuf, Fault)| FoundFault {
+            file: path.file_name().map(|name| name.to_string_lossy().into_owned()),
+            line: fault.line,
+            why: fault.why.to_string(),
+        };
+        Self {
+            is_whole: verified.is_whole(),
+            lines: verified.lines,
+            first: verified.first,
+            last: verified.end.seq,
+            head: hex(&verified.end.hash),
+            torn: verified.torn,
+            faults_count: verified.faults_count,
+            faults: verified.faults.iter().map(fault).collect(),
+        }
+    }
 }

@@ -5,11 +5,12 @@ use host::SystemClock;
 use hyper::header::{AUTHORIZATION, SET_COOKIE};
 use interface::JSON;
 use people::{Assertion, Holder, Person, hash_of};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use units::Clock as _;
 
-use crate::access::{Caller, bearer};
+use crate::access::{Caller, Guest, Standing, bearer};
 use crate::accounts::Typed;
 use crate::body::{Body, Reply, reply};
 use crate::problem::Problem;
@@ -33,6 +34,43 @@ struct First {
     link: String,
     name: String,
     password: String,
+}
+
+/// Who a caller is, and what there is.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Caller")]
+pub(crate) struct CallerSaid<'a> {
+    name: &'a str,
+    scopes: Vec<&'static str>,
+    /// A query that is asked besides whatever is asked.
+    filter: Option<&'a str>,
+    /// How a person stands.
+    person: Option<&'a Standing>,
+    /// How somebody stands who has logged in at the identity provider.
+    guest: Option<&'a Guest>,
+    /// Which files the service has.
+    manages: Manages,
+    /// The address of the page at which keys can be used.
+    keys_at: Option<&'a str>,
+    volumes: Vec<Served>,
+    version: &'a str,
+    now_ns: i64,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of JSON")]
+struct Manages {
+    people: bool,
+    tokens: bool,
+    audit: bool,
+    requests: bool,
+}
+
+/// A volume that is served.
+#[derive(Serialize, JsonSchema)]
+struct Served {
+    name: String,
+    id: String,
 }
 
 /// What one can log in with, for the page.
@@ -114,28 +152,27 @@ pub(crate) fn logout(received: &Received<'_>) -> Reply {
 }
 
 pub(crate) fn whoami(service: &Service, caller: &Caller) -> Reply {
-    let volumes = service.volumes.iter();
-    let volumes: Vec<Value> =
-        volumes.map(|volume| json!({"name": volume.name, "id": volume.id()})).collect();
-    let scopes: Vec<&str> = caller.scopes.iter().map(|scope| scope.word()).collect();
-    let said = json!({
-        "name": caller.name,
-        "scopes": scopes,
-        "filter": caller.filter,
-        "person": caller.person,
-        "guest": caller.guest,
-        "manages": {
-            "people": service.credentials.accounts.is_some(),
-            "tokens": service.credentials.access.file().is_some(),
-            "audit": service.trail.path().is_some(),
-            "requests": service.approvals.is_some(),
+    let accounts = service.credentials.accounts.as_ref();
+    let said = CallerSaid {
+        name: &caller.name,
+        scopes: caller.scopes.iter().map(|scope| scope.word()).collect(),
+        filter: caller.filter.as_deref(),
+        person: caller.person.as_ref(),
+        guest: caller.guest.as_ref(),
+        manages: Manages {
+            people: accounts.is_some(),
+            tokens: service.credentials.access.file().is_some(),
+            audit: service.trail.path().is_some(),
+            requests: service.approvals.is_some(),
         },
-        "keys_at": service.credentials.accounts.as_ref().and_then(|it| it.party().ok()).map(
-            people::RelyingParty::origin
-        ),
-        "volumes": volumes,
-        "version": service.version,
-        "now_ns": SystemClock.realtime().0,
-    });
+        keys_at: accounts.and_then(|it| it.party().ok()).map(people::RelyingParty::origin),
+        volumes: service
+            .volumes
+            .iter()
+            .map(|it| Served { name: it.name.clone(), id: it.id().to_owned() })
+            .collect(),
+        version: &service.version,
+        now_ns: SystemClock.realtime().0,
+    };
     reply(JSON, Body::text(page::safe::json_line(&said)))
 }

@@ -11,7 +11,8 @@ use interface::JSON;
 use manifest::HoldSummary;
 use query::Query;
 use questions::HoldWanted;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use units::{Clock as _, Timestamp};
 
 use crate::access::Caller;
@@ -29,6 +30,17 @@ pub(crate) fn wanted(
     let Holds { folder, size_max } = folder(service)?.clone();
     let bytes_max = service.bounds.answer_bytes;
     Ok(HoldWanted { query, now_ns, only_range, folder, size_max, bytes_max })
+}
+
+/// Holds that a credential may know of.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Holds")]
+pub(crate) struct HoldList {
+    holds: Vec<HoldSummary>,
+    /// Of these holds' packets.
+    bytes: u64,
+    /// That all holds of the service may take.
+    bytes_most: u64,
 }
 
 /// The folder of holds, if this service has one.
@@ -52,7 +64,7 @@ pub(crate) async fn list(
         may_see(caller, hold) && named.map_or(is_served, |volume| is_of(volume.id()))
     });
     let used: u64 = seen.iter().map(|hold| hold.bytes).sum();
-    let said = json!({ "holds": seen, "bytes": used, "bytes_most": holds.size_max });
+    let said = HoldList { holds: seen, bytes: used, bytes_most: holds.size_max };
     Ok(reply(JSON, Body::text(page::safe::json_pretty(&said))))
 }
 

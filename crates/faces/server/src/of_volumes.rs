@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use hyper::header::HeaderMap;
-use interface::Matter;
+use interface::{JSON, Matter};
 
 use crate::access::Caller;
-use crate::body::Reply;
+use crate::body::{Body, Reply, reply};
 use crate::given::Given;
 use crate::log::Entry;
 use crate::problem::Problem;
 use crate::service::Service;
-use crate::{approving, asking, job_runs, looking, tagging};
+use crate::{approving, asking, job_runs, looking, openapi, tagging};
 
 /// Answers what is asked of volumes and of the service.
 pub(crate) async fn answer(
@@ -27,6 +27,7 @@ pub(crate) async fn answer(
         return Err(Problem::no_audit());
     }
     match what {
+        Matter::OpenApi => Ok(reply(JSON, Body::text(openapi::document()))),
         what if what.is_looked_at() => {
             looking::answer(service, (caller, headers), (what, given)).await
         }

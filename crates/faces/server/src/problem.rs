@@ -4,8 +4,9 @@ use hyper::StatusCode;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use people::WrongKey;
 use questions::{Refused, Why};
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::Error;
 use crate::body::{Body, Reply};
@@ -15,11 +16,12 @@ const PREFIX: &str = "urn:wirespool:problem:";
 /// Seconds after which one may ask again.
 const RETRY_AFTER_S: HeaderValue = HeaderValue::from_static("5");
 
-/// Why a request is not answered.
-#[derive(Clone, Debug, Serialize)]
+/// Why a request is not answered (RFC 9457).
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct Problem(Box<Details>);
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(inline)]
 struct Details {
     /// A word that scripts may rely on.
     #[serde(rename = "type")]
@@ -36,13 +38,14 @@ struct Details {
     retry_after_s: Option<i64>,
     /// What counts as a second factor of who has shown the password.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Map<String, Value>>")]
     second_factor: Option<Value>,
     #[serde(skip)]
     allow: Option<HeaderValue>,
 }
 
 /// Where a query is wrong.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 struct InQuery {
     /// Bytes from the start of the query.
     at: usize,

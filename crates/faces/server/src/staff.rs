@@ -3,7 +3,8 @@
 use host::SystemClock;
 use interface::{JSON, Matter};
 use people::{Person, Role};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use units::Clock as _;
 
 use crate::accounts::{Accounts, random};
@@ -41,28 +42,65 @@ pub(crate) async fn answer(received: Received<'_>, what: Matter) -> Result<Reply
 }
 
 fn list(accounts: &Accounts) -> Reply {
-    let people = accounts.people();
-    let people: Vec<Value> = people.all().iter().map(shown).collect();
-    let roles: Vec<Value> = accounts.roles.all().iter().map(shown_role).collect();
-    reply(JSON, Body::text(page::safe::json_pretty(&json!({"people": people, "roles": roles}))))
+    let (people, roles) = (accounts.people(), accounts.roles.all());
+    let said = People {
+        people: people.all().iter().map(ShownPerson::of).collect(),
+        roles: roles.iter().map(ShownRole::of).collect(),
+    };
+    reply(JSON, Body::text(page::safe::json_pretty(&said)))
 }
 
-fn shown(person: &Person) -> Value {
-    json!({
-        "name": person.name(),
-        "role": person.role(),
-        "is_disabled": person.is_disabled(),
-        "must_change_password": person.must_change(),
-        "has_second_factor": person.second_factor().is_some(),
-        "keys": person.second_factor().map_or(0, |factor| factor.keys().len()),
-        "recovery_codes": person.second_factor().map_or(0, people::SecondFactor::recovery_left),
-        "since": person.since(),
-    })
+/// Who may log in, and the roles.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct People<'a> {
+    people: Vec<ShownPerson<'a>>,
+    roles: Vec<ShownRole<'a>>,
 }
 
-fn shown_role(role: &Role) -> Value {
-    let scopes: Vec<&str> = role.scopes.iter().map(|scope| scope.word()).collect();
-    json!({"name": role.name, "scopes": scopes, "filter": role.filter})
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Person")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of JSON")]
+struct ShownPerson<'a> {
+    name: &'a str,
+    role: &'a str,
+    is_disabled: bool,
+    must_change_password: bool,
+    has_second_factor: bool,
+    keys: usize,
+    /// That are left.
+    recovery_codes: usize,
+    since: &'a str,
+}
+
+impl<'a> ShownPerson<'a> {
+    fn of(person: &'a Person) -> Self {
+        let factor = person.second_factor();
+        Self {
+            name: person.name(),
+            role: person.role(),
+            is_disabled: person.is_disabled(),
+            must_change_password: person.must_change(),
+            has_second_factor: factor.is_some(),
+            keys: factor.map_or(0, |factor| factor.keys().len()),
+            recovery_codes: factor.map_or(0, people::SecondFactor::recovery_left),
+            since: person.since(),
+        }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Role")]
+struct ShownRole<'a> {
+    name: &'a str,
+    scopes: Vec<&'static str>,
+    filter: Option<&'a str>,
+}
+
+impl<'a> ShownRole<'a> {
+    fn of(role: &'a Role) -> Self {
+        let scopes = role.scopes.iter().map(|scope| scope.word()).collect();
+        Self { name: &role.name, scopes, filter: role.filter.as_deref() }
+    }
 }
 
 /// The role that is asked for.
@@ -95,6 +133,14 @@ async fn password(received: &Received<'_>) -> Result<Reply, Problem> {
     Ok(shown_once(received.id, made.as_deref()))
 }
 
+/// A person whose password was made here.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct NewPerson<'a> {
+    name: &'a str,
+    /// It is shown this once.
+    password: Option<&'a str>,
+}
+
 fn shown_once(name: &str, password: Option<&str>) -> Reply {
-    reply(JSON, Body::text(page::safe::json_line(&json!({"name": name, "password": password}))))
+    reply(JSON, Body::text(page::safe::json_line(&NewPerson { name, password })))
 }

@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use hyper::header::{HeaderName, HeaderValue, LINK};
-use questions::{Answered, Ending, Question, Walk, What};
-use serde_json::json;
+use questions::{Answered, Ending, Question, Statement, Walk, What};
+use schemars::JsonSchema;
+use serde::Serialize;
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::time::timeout;
 
@@ -197,13 +198,10 @@ impl Pump {
         }
         let next_cursor = answered.next.as_ref().map(|next| next.to_text(&self.walk));
         let behind = self.object.as_mut().map(|object| {
-            let rest = json!({
-                "next_cursor": next_cursor,
-                "count": answered.count,
-                "answer": self.id,
-                "statement": answered.statement,
-            });
-            object.end(&page::safe::json_part(&rest))
+            let (count, answer) = (answered.count, &self.id);
+            let statement = &answered.statement;
+            let next_cursor = next_cursor.as_deref();
+            object.end(&page::safe::json_part(&Rest { next_cursor, count, answer, statement }))
         });
         self.outcome.tell(Told {
             cut_by: answered.statement.cut_by.clone(),
@@ -224,6 +222,18 @@ impl Pump {
             None => Ok(()),
         }
     }
+}
+
+/// What an answer has behind what a worker writes.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Rest<'a> {
+    /// Where to go on after an answer of sessions that was cut.
+    next_cursor: Option<&'a str>,
+    /// How many sessions, packets or rows there are.
+    count: u64,
+    /// Id of this answer.
+    answer: &'a str,
+    statement: &'a Statement,
 }
 
 /// What a worker writes on its way to be an object of JSON.

@@ -132,7 +132,7 @@ async fn add(
     let kept = made.clone();
     let added = tokio::task::spawn_blocking(move || tags.add(&kept)).await;
     added.map_err(|_| Problem::worker_ended())?.map_err(|error| Problem::not_tagged(&error))?;
-    let statement = serde_json::to_value(&answered.statement).unwrap_or_default();
+    let statement = answered.statement;
     let said = Tagged { count: to_u64(made.len()), tags: made, statement };
     Ok(reply(JSON, Body::text(page::safe::json_pretty(&said))))
 }

@@ -4,14 +4,25 @@ use std::path::Path;
 
 use interface::{JSON, Matter};
 use people::Scope;
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::json;
 use units::Timestamp;
 
-use crate::access::new_token;
+use crate::access::{ShownToken, new_token};
 use crate::body::{Body, Reply, reply};
 use crate::problem::Problem;
 use crate::received::Received;
 use crate::{Error, token_file};
+
+/// The lines of the file of tokens.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Tokens")]
+pub(crate) struct TokenList {
+    tokens: Vec<ShownToken>,
+    /// The service may write the file of tokens.
+    can_change: bool,
+}
 
 /// Answers what an administrator asks about tokens.
 pub(crate) async fn answer(received: Received<'_>, what: Matter) -> Result<Reply, Problem> {
@@ -25,10 +36,8 @@ pub(crate) async fn answer(received: Received<'_>, what: Matter) -> Result<Reply
 }
 
 fn list(received: &Received<'_>, file: &Path) -> Reply {
-    let said = json!({
-        "tokens": received.service.credentials.access.shown(),
-        "can_change": host::may_replace(file),
-    });
+    let tokens = received.service.credentials.access.shown();
+    let said = TokenList { tokens, can_change: host::may_replace(file) };
     reply(JSON, Body::text(page::safe::json_pretty(&said)))
 }
 

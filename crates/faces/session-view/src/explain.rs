@@ -4,6 +4,7 @@ use extract::{Explain, NamesMet};
 use page::safe::{json_line, json_pretty, printable};
 use page::text::{duration, grouped, plural};
 use query::{Field, Query};
+use schemars::JsonSchema;
 use serde::Serialize;
 use units::ByteSize;
 
@@ -89,23 +90,31 @@ pub fn fields(fields: &[Field]) -> String {
     fields.iter().map(line).collect()
 }
 
-#[derive(Serialize)]
-struct Listed {
+/// A field that a query can ask for.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Field")]
+pub struct ListedField {
     name: &'static str,
     aliases: &'static [&'static str],
     kind: String,
     meaning: &'static str,
 }
 
+impl ListedField {
+    /// A field as it is listed.
+    pub fn of(field: &Field) -> Self {
+        Self {
+            name: field.name,
+            aliases: field.aliases,
+            kind: field.kind.to_string(),
+            meaning: field.meaning,
+        }
+    }
+}
+
 /// The fields as a JSON array.
 pub fn fields_json(fields: &[Field]) -> String {
-    let json = |field: &Field| Listed {
-        name: field.name,
-        aliases: field.aliases,
-        kind: field.kind.to_string(),
-        meaning: field.meaning,
-    };
-    json_pretty(&fields.iter().map(json).collect::<Vec<_>>())
+    json_pretty(&fields.iter().map(ListedField::of).collect::<Vec<_>>())
 }
 
 #[cfg(test)]

@@ -4,12 +4,12 @@ use completeness::form;
 use extract::GapsReport;
 use format::directory::{Gap, GapCause};
 use page::safe::json_pretty;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use units::number::to_u64;
 
 /// What was lost for one reason.
-#[derive(Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Lost {
     cause: GapCause,
     gaps: u64,
@@ -20,21 +20,24 @@ struct Lost {
 }
 
 /// Gaps, and what they come to.
-#[derive(Serialize)]
-struct Missing<'a> {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Gaps")]
+pub struct Missing<'a, S> {
     /// By their begin, the earliest first.
     #[serde(serialize_with = "form::gaps")]
+    #[schemars(with = "Vec<form::GapForm>")]
     gaps: &'a [Gap],
     /// How many there are, also where fewer are shown.
     count: u64,
     /// Of all of them; only causes that there are.
     lost: Vec<Lost>,
-    statement: Value,
+    /// What is missing besides.
+    statement: S,
 }
 
 /// The gaps of a report as a JSON object: the first `limit` of them, sums of all, and a statement
 /// of what is missing besides.
-pub fn gaps_json(report: &GapsReport, limit: usize, statement: Value) -> String {
+pub fn gaps_json(report: &GapsReport, limit: usize, statement: impl Serialize) -> String {
     json_pretty(&Missing {
         gaps: report.gaps.get(..limit).unwrap_or(&report.gaps),
         count: to_u64(report.gaps.len()),
@@ -106,7 +109,7 @@ mod tests {
             gap(GapCause::KernelDrops, Some(u64::MAX), 3),
         ];
         let report = GapsReport { gaps, ..GapsReport::default() };
-        let text = gaps_json(&report, 1, Value::Null);
+        let text = gaps_json(&report, 1, ());
         assert_eq!(text, ONE_OF_THREE);
     }
 }

@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use format::pcapng::{Blocks, ByteOrder, EnhancedPacket, View};
 use page::safe::json_line;
+use schemars::JsonSchema;
 use serde::Serialize;
 use wire::{Address, Decoded, LinkType, TcpHeader, Transport, decode};
 
@@ -20,17 +21,23 @@ const FLAGS: [(u8, &str); 8] = [
 ];
 const ACK: u8 = 16;
 
-#[derive(Serialize)]
-struct PacketLine<'a> {
+/// A packet: what its headers say, and its bytes.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Packet")]
+pub struct PacketLine<'a> {
+    /// From 1.
     number: usize,
     time_ns: i64,
+    /// Bytes on the wire.
     length: u32,
+    /// Bytes that were captured of them.
     captured: usize,
     /// As registries of link types number them (LINKTYPE_ of pcap).
     link_type: u16,
     source: String,
     destination: String,
     protocol: String,
+    /// What the headers say, in a line.
     info: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     seq: Option<u32>,
@@ -41,12 +48,15 @@ struct PacketLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     window: Option<u16>,
     payload_len: u32,
+    /// Where the payload begins in the captured bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     payload_at: Option<usize>,
+    #[schemars(with = "String", extend("contentEncoding" = "base64"))]
     data: Encoded<'a>,
 }
 
 /// Bytes as base64 (RFC 4648).
+#[derive(Debug)]
 struct Encoded<'a>(&'a [u8]);
 
 impl Serialize for Encoded<'_> {

@@ -1,8 +1,11 @@
 //! The form of a session in JSON, for programs that check or generate by it.
 
+use std::borrow::Cow;
+
 use found::Found;
 use query::{Field, Kind};
-use serde_json::{Map, Value as Json, json};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::{Map, json};
 
 use crate::session::{FIELDS, Read, Value, fieldless};
 
@@ -59,24 +62,33 @@ impl SessionField {
     }
 }
 
-/// A JSON Schema of what [`json_line`](crate::json_line) writes: every key with its type and, where
-/// a query knows the field, its meaning. Keys that are absent from a session have no value.
-pub fn session_schema() -> Json {
-    let mut properties = Map::new();
-    for field in SessionField::all() {
-        let mut property = match field.values {
-            FieldType::Texts => json!({"type": "array", "items": {"type": "string"}}),
-            FieldType::Integers => json!({"type": "array", "items": {"type": "integer"}}),
-            FieldType::Integer => json!({"type": "integer"}),
-            FieldType::Flag => json!({"type": "boolean"}),
-            FieldType::Text => json!({"type": "string"}),
-        };
-        if let (Some(meaning), Some(property)) = (field.meaning(), property.as_object_mut()) {
-            property.insert("description".to_owned(), meaning.into());
-        }
-        properties.insert(field.name.to_owned(), property);
+/// The schema of what [`json_line`](crate::json_line) writes: every key with its type and, where a
+/// query knows the field, its meaning. Keys that are absent from a session have no value.
+#[derive(Debug)]
+pub struct Session;
+
+impl JsonSchema for Session {
+    fn schema_name() -> Cow<'static, str> {
+        "Session".into()
     }
-    json!({"type": "object", "properties": properties, "additionalProperties": false})
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let mut properties = Map::new();
+        for field in SessionField::all() {
+            let mut property = match field.values {
+                FieldType::Texts => json!({"type": "array", "items": {"type": "string"}}),
+                FieldType::Integers => json!({"type": "array", "items": {"type": "integer"}}),
+                FieldType::Integer => json!({"type": "integer"}),
+                FieldType::Flag => json!({"type": "boolean"}),
+                FieldType::Text => json!({"type": "string"}),
+            };
+            if let (Some(meaning), Some(property)) = (field.meaning(), property.as_object_mut()) {
+                property.insert("description".to_owned(), meaning.into());
+            }
+            properties.insert(field.name.to_owned(), property);
+        }
+        json_schema!({"type": "object", "properties": properties})
+    }
 }
 
 /// The field of this name, and not one that has it as another word.
@@ -107,11 +119,14 @@ fn type_of(name: &str) -> FieldType {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value as Json;
+
     use super::*;
 
     #[test]
     fn a_session_is_as_its_schema_says() {
-        let schema = session_schema();
+        let schema = Session::json_schema(&mut SchemaGenerator::default());
+        let schema = schema.as_value();
         let row = crate::json_line(&crate::session::tests::found("/a"));
         let row: Map<String, Json> = serde_json::from_str(&row).unwrap();
         for (key, value) in row {

@@ -5,6 +5,7 @@ use found::{Found, Measure, Top, TopRow, Traffic, Weight};
 use page::safe::json_line;
 use page::text::Zone;
 use query::Field;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::by_value::TrafficByValue;
@@ -15,16 +16,19 @@ use crate::top::{name, text};
 /// A screen has not many more pixels.
 const COLUMNS_MAX: usize = 1024;
 
-#[derive(Serialize)]
-struct Summary<'a> {
+/// What sessions sum up to.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Summary<'a> {
     total: &'a Measure,
     traffic: Drawn<'a>,
     top: Vec<TopOf>,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Drawn<'a> {
+    /// Of a bucket.
     width_ns: i64,
+    /// Protocols or values, in the order of a bucket's counts.
     series: Vec<&'a str>,
     /// The last series is no protocol: it is what so many further ones share.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,7 +65,7 @@ impl<'a> Drawn<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct TopOf {
     field: &'static str,
     /// How many values there are.
@@ -72,12 +76,14 @@ struct TopOf {
     values: Vec<ValueOf>,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct ValueOf {
+    #[schemars(with = "serde_json::Value", extend("type" = ["string", "integer", "boolean"]))]
     value: Value<'static>,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'static str>,
     text: String,
+    /// It selects this value.
     query: String,
     #[serde(flatten)]
     measure: Measure,

@@ -1,10 +1,10 @@
 //! A tag.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// Which session is tagged with what: a line that `wirespool tag` prints.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct OfSession {
     /// Id of the session.
     pub session_id: String,
@@ -26,7 +26,7 @@ pub struct OfSession {
 }
 
 /// A tag that is kept.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Tag {
     /// Of this tag.
     pub id: String,
@@ -45,18 +45,20 @@ pub struct Tag {
 }
 
 /// What was tagged just now.
-#[derive(Debug, Serialize)]
-pub struct Tagged {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Tagged")]
+pub struct Tagged<S> {
     /// A tag for each session that was found.
     pub tags: Vec<Tag>,
     /// How many these are.
     pub count: u64,
     /// What is missing from the sessions that were looked through.
-    pub statement: Value,
+    pub statement: S,
 }
 
 /// Tags that are kept.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Tags")]
 pub struct TagList {
     /// The newest first.
     pub tags: Vec<Tag>,
@@ -66,5 +68,6 @@ pub struct TagList {
     pub count_most: u64,
     /// `limit`, where fewer are shown.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["limit"]))]
     pub cut_by: Option<&'static str>,
 }

@@ -18,15 +18,15 @@ mod volume;
 
 pub use anchor::{anchor_findings, anchors_json};
 pub use keys::{keys, keys_json, rekeyed, rekeyed_json};
-pub use map::{map, map_grid, map_svg, map_svg_grid, ring_json};
+pub use map::{Ring, map, map_grid, map_svg, map_svg_grid, ring_json};
 pub use members::{
-    erased, erased_json, grown, grown_json, joined, joined_json, resilvered, resilvered_json,
-    status, status_json,
+    Standing, erased, erased_json, grown, grown_json, joined, joined_json, resilvered,
+    resilvered_json, status, status_json,
 };
-pub use qualification::{QualificationReport, qualification_json};
+pub use qualification::{OfVolume, QualificationReport, qualification_json};
 pub use read::{NoStatus, read_status};
 pub use record::{going_json, is_clean, recording, recording_json, recording_progress};
-pub use recordings::recordings_json;
+pub use recordings::{Recordings, recordings_json};
 pub use scrub::{scrubbed, scrubbed_json};
 pub use verification::{verification, verification_json};
-pub use volume::{created, created_json, inspection, inspection_json};
+pub use volume::{WithMap, created, created_json, inspection, inspection_json};

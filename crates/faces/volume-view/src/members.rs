@@ -3,6 +3,7 @@
 use page::safe::{self, printable};
 use page::table::{Column, render};
 use page::text::{Facts, plural, size, time};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use units::ByteSize;
@@ -139,8 +140,8 @@ fn advice(report: &Status, comes_by_itself: &dyn Fn(usize) -> bool) -> Option<St
 }
 
 /// A status and how the recording stands. [`crate::read_status`] reads it again.
-#[derive(Serialize)]
-struct Standing<'a> {
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Standing<'a> {
     #[serde(flatten)]
     status: &'a Status,
     #[serde(flatten)]

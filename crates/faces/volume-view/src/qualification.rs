@@ -3,8 +3,9 @@
 use format::head::VolumeId;
 use format::superblock::{Qualified, Superblock};
 use page::safe::json_pretty;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use units::hex;
 
 /// The report of a qualification in a file.
@@ -19,29 +20,33 @@ pub struct QualificationReport {
 }
 
 /// What the disks of a volume were measured for.
-#[derive(Serialize)]
-struct OfVolume<'a> {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "QualificationOfVolume")]
+pub struct OfVolume<'a> {
     volume_id: VolumeId,
     /// What the volume keeps of it, for each member; absent where it was made without.
     #[serde(skip_serializing_if = "Option::is_none")]
     qualified: Option<&'a Qualified>,
     /// What the disks are asked for now, as `status` says it of a recorder that runs.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Map<String, Value>>")]
     headroom: Option<&'a Value>,
     /// What each member does now, as `status` says it of a recorder that runs.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<Map<String, Value>>>")]
     devices: Option<&'a Value>,
     /// Reports that the service was given, as `qualify --json` writes them.
     reports: Vec<ReportOfVolume>,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct ReportOfVolume {
     file: String,
     /// The beginning of the BLAKE3 of the file.
     id: String,
     /// The volume was made by this report.
     is_of_volume: bool,
+    #[schemars(with = "Map<String, Value>")]
     report: Value,
 }
 

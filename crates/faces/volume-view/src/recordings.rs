@@ -1,13 +1,14 @@
 //! Recordings of a volume as JSON.
 
 use page::safe::json_pretty;
+use schemars::JsonSchema;
 use serde::Serialize;
 use units::Timestamp;
 use upkeep::Recording;
 
 /// Recordings that the ring holds something of.
-#[derive(Serialize)]
-struct Recordings {
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Recordings {
     /// The oldest first.
     recordings: Vec<Recording>,
     /// Who asks sees a part of them: of their times, and without counts.

@@ -9,6 +9,7 @@ use page::forms;
 use page::safe::{self, printable};
 use page::table::{Column, render};
 use page::text::{Facts, duration, grouped, plural, size, time, times};
+use schemars::JsonSchema;
 use serde::Serialize;
 use units::{ByteSize, Timestamp};
 use upkeep::{
@@ -277,8 +278,9 @@ fn percent(share: f64) -> String {
 }
 
 /// A volume as it is, with a map if there is one.
-#[derive(Serialize)]
-struct WithMap<'a> {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Inspection")]
+pub struct WithMap<'a> {
     #[serde(flatten)]
     report: &'a Inspection,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -92,8 +92,7 @@ impl Work<'_> {
         found.completeness.limited |= is_cut;
         found.completeness = self.visible(&found.completeness);
         let said = self.statement(&plural(count, "gap"), &found.completeness, (cut_by, notes));
-        let said = serde_json::to_value(&said).unwrap_or_default();
-        Ok(session_view::gaps_json(&found, limit, said))
+        Ok(session_view::gaps_json(&found, limit, &said))
     }
 
     /// What the recorder says of itself, where one runs.

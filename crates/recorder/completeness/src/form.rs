@@ -4,6 +4,7 @@
 //! Functions are those of serde's attributes, for reports of all jobs.
 
 use format::directory::{Gap, GapCause};
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use units::{Times, Timestamp};
 
@@ -26,14 +27,18 @@ impl Between {
 }
 
 /// A gap, of which what is not known is left out.
-#[derive(Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(remote = "Gap")]
-struct GapForm {
+#[schemars(rename = "Gap")]
+pub struct GapForm {
     cause: GapCause,
+    /// Where the loss can be laid to one.
     #[serde(skip_serializing_if = "Option::is_none")]
     interface: Option<u32>,
+    /// Absent is unknown, not zero.
     #[serde(skip_serializing_if = "Option::is_none")]
     packets: Option<u64>,
+    /// Absent is unknown, not zero.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
     #[serde(rename = "from_ns")]

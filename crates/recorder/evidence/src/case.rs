@@ -1,10 +1,11 @@
 //! What an extract is made for.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What an extract is made for, in the words of who makes it. Nothing of it is checked. Fields are
 /// keys in JSON, in this order.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CaseInfo {
     /// The case that it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]

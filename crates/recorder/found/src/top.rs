@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use format::session_row::SessionRow;
 use query::{Atlas, Field, Reading};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Timestamp;
 use wire::Address;
@@ -58,7 +59,7 @@ pub enum TopValue {
 }
 
 /// What sessions sum up to. Fields are keys in JSON.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 pub struct Measure {
     /// Number of sessions.
     pub sessions: u64,

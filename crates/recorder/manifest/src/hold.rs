@@ -1,12 +1,14 @@
 //! Holds: extracts that were put aside with their manifests.
 
 use evidence::CaseInfo;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::text::ManifestError;
 
 /// A hold as its manifest describes it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Hold")]
 pub struct HoldSummary {
     /// Name of its file.
     pub file: String,

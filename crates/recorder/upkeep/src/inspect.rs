@@ -13,6 +13,7 @@ use format::head::{Head, Kind, StripeId, VolumeId};
 use format::piece::interfaces_in_front;
 use format::superblock::Qualified;
 use index::{LeftOut, Segment};
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use units::Timestamp;
 use units::number::real;
@@ -20,7 +21,7 @@ use volume::{Reader, RowsWanted, Span, path_text};
 
 use crate::Error;
 use crate::segments::{self, Segments};
-use crate::shape::shape;
+use crate::shape::{ShapeForm, shape};
 
 /// Heads that are tried when some cannot be read or hold no packets.
 const NEIGHBOURS: u64 = 64;
@@ -29,7 +30,7 @@ const NEIGHBOURS: u64 = 64;
 const SLOTS_FOR_RATE: u64 = 8;
 
 /// What a member is good for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum MemberState {
     /// Holds every piece that it should.
@@ -80,7 +81,7 @@ impl MemberState {
 }
 
 /// A member of a volume as it is.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct InspectedMember {
     /// Where it was when the superblock was written; empty when that was too long.
     pub path: String,
@@ -93,7 +94,7 @@ pub struct InspectedMember {
 }
 
 /// A volume as it is.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Inspection {
     /// The member that was named.
     #[serde(serialize_with = "path_text")]
@@ -107,6 +108,7 @@ pub struct Inspection {
     pub members: Vec<InspectedMember>,
     /// Shape of new stripes, and of the ring on each member.
     #[serde(flatten, serialize_with = "shape")]
+    #[schemars(with = "ShapeForm")]
     pub geometry: Geometry,
     /// What was measured of each member before it was made.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -146,6 +148,7 @@ pub struct Inspection {
     pub acknowledged: Option<StripeId>,
     /// Earliest and latest packet.
     #[serde(flatten, serialize_with = "bounds")]
+    #[schemars(with = "Option<Bounds>")]
     pub times: Option<(Timestamp, Timestamp)>,
     /// What a full ring holds at the rate of the newest recording, in nanoseconds.
     #[serde(rename = "reach_full_ns", skip_serializing_if = "Option::is_none")]
@@ -160,7 +163,7 @@ pub struct Inspection {
 }
 
 /// What one opening of the volume for recording left in the ring.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Recording {
     /// As given with `record --name`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -175,28 +178,43 @@ pub struct Recording {
     pub last: u64,
     /// Earliest and latest packet left.
     #[serde(flatten, serialize_with = "bounds")]
+    #[schemars(with = "Option<Bounds>")]
     pub times: Option<(Timestamp, Timestamp)>,
     /// Packets and session rows, as far as they are indexed.
     #[serde(flatten, serialize_with = "counts")]
+    #[schemars(with = "Option<Counts>")]
     pub indexed: Option<(u64, u64)>,
     /// Share that the ring has not taken; `None` when it took an unknown part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share_left: Option<f64>,
 }
 
+/// How reports say times, where there are any.
+#[derive(Serialize, JsonSchema)]
+struct Bounds {
+    start_ns: Timestamp,
+    end_ns: Timestamp,
+}
+
 #[expect(clippy::ref_option, reason = "serde gives a reference")]
 fn bounds<S: Serializer>(times: &Option<(Timestamp, Timestamp)>, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_map(times.iter().flat_map(|(from, to)| [("start_ns", from), ("end_ns", to)]))
+    times.map(|(start_ns, end_ns)| Bounds { start_ns, end_ns }).serialize(to)
+}
+
+/// How reports say counts, where they are known.
+#[derive(Serialize, JsonSchema)]
+struct Counts {
+    packets: u64,
+    sessions: u64,
 }
 
 #[expect(clippy::ref_option, reason = "serde gives a reference")]
 fn counts<S: Serializer>(indexed: &Option<(u64, u64)>, to: S) -> Result<S::Ok, S::Error> {
-    let named = |(packets, sessions)| [("packets", packets), ("sessions", sessions)];
-    to.collect_map(indexed.iter().copied().flat_map(named))
+    indexed.map(|(packets, sessions)| Counts { packets, sessions }).serialize(to)
 }
 
 /// The index as the ring's directories describe it.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 pub struct IndexSummary {
     /// Number of segments.
     pub segments: u64,

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use format::geometry::Geometry;
 use format::head::Kind;
+use schemars::JsonSchema;
 use serde::Serialize;
 use units::Timestamp;
 use units::number::to_u64;
@@ -33,7 +34,7 @@ pub struct Grid {
 }
 
 /// A ring over the surface.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct RingMap {
     /// Cells in a row; the last row of a zone may have fewer.
     pub columns: u64,
@@ -64,7 +65,7 @@ pub struct RingMap {
 }
 
 /// Neighbouring slots on the surface.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Cell {
     /// Place of its first slot, counted from the first slot of the surface.
     pub place: u64,
@@ -91,7 +92,7 @@ pub struct Cell {
 }
 
 /// What a slot holds, as far as it was looked at.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(tag = "content", rename_all = "snake_case")]
 pub enum Content {
     /// Nothing: the first lap has not come here.

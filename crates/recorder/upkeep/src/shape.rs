@@ -1,11 +1,11 @@
 //! The shape of a volume, as reports say it.
 
 use format::geometry::{ExtentOrder, Geometry};
-use serde::ser::SerializeMap as _;
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 /// Order and place of the ring on each member.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct RingLayout {
     /// Zones of the surface that the ring visits in turn.
     pub zones: u16,
@@ -37,12 +37,17 @@ impl From<&Geometry> for RingLayout {
     }
 }
 
+/// A shape as it stands among the members of a report.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ShapeForm {
+    data_columns: u8,
+    parity_columns: u8,
+    piece_bytes: u32,
+    layout: RingLayout,
+}
+
 /// A shape among the members of a report, for serde.
 pub(crate) fn shape<S: Serializer>(geometry: &Geometry, to: S) -> Result<S::Ok, S::Error> {
-    let mut map = to.serialize_map(None)?;
-    map.serialize_entry("data_columns", &geometry.data_columns)?;
-    map.serialize_entry("parity_columns", &geometry.parity_columns)?;
-    map.serialize_entry("piece_bytes", &geometry.piece_bytes)?;
-    map.serialize_entry("layout", &RingLayout::from(geometry))?;
-    map.end()
+    let Geometry { data_columns, parity_columns, piece_bytes, .. } = *geometry;
+    ShapeForm { data_columns, parity_columns, piece_bytes, layout: geometry.into() }.serialize(to)
 }

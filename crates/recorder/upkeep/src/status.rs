@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use format::head::VolumeId;
+use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use units::Timestamp;
@@ -12,20 +13,21 @@ use crate::Error;
 use crate::inspect::{MemberState, member_state};
 
 /// A member and what it is good for.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct MemberStatus {
     /// Where it is, or was.
     #[serde(serialize_with = "path_text")]
     pub path: PathBuf,
     /// What it is good for. Reports have it in a word, and do not say which stripes it lacks.
     #[serde(serialize_with = "word", deserialize_with = "of_word")]
+    #[schemars(with = "String")]
     pub state: MemberState,
     /// Bytes that it lacks.
     pub stale_bytes: u64,
 }
 
 /// A device that waits to take a member's place.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SpareStatus {
     /// Where it is, or was.
     #[serde(serialize_with = "path_text")]
@@ -45,7 +47,7 @@ fn of_word<'de, D: Deserializer<'de>>(from: D) -> Result<MemberState, D::Error> 
 }
 
 /// A volume as its superblocks describe it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Status {
     /// The member that was named.
     #[serde(serialize_with = "path_text")]

@@ -8,6 +8,7 @@ use encryption::key_id_of;
 use format::geometry::ROW_BYTES;
 use format::head::{StripeId, VolumeId};
 use index::{Columns, Segment};
+use schemars::JsonSchema;
 use serde::Serialize;
 use volume::{GivenUp, Reader, path_text};
 use writer::{Damage, LostBody, ReadBack, ScrubOptions};
@@ -16,7 +17,7 @@ use crate::segments::{self, ALWAYS};
 use crate::{Error, Progress};
 
 /// What a verification found.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Verification {
     /// The member that was read.
     #[serde(serialize_with = "path_text")]
@@ -55,7 +56,7 @@ pub struct Verification {
 }
 
 /// A stripe that is not as it was acknowledged.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct BadStripe {
     /// The damaged stripe.
     pub stripe: StripeId,
@@ -76,7 +77,7 @@ pub struct BadStripe {
 }
 
 /// An index that cannot be read.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct IndexDamage {
     /// Its segment, if that is known.
     #[serde(skip_serializing_if = "Option::is_none")]

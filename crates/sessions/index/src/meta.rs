@@ -9,6 +9,7 @@ use core::str::FromStr;
 
 use format::directory::{Gap, GapCause, Summary};
 use format::head::{SEQUENCE_MAX, StripeId, VolumeId};
+use schemars::JsonSchema;
 use serde::Serialize;
 use units::Timestamp;
 use wire::LinkType;
@@ -66,7 +67,7 @@ pub struct SegmentMeta {
 }
 
 /// Stripes that stay without rows for good.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct LeftOut {
     /// First of them.
     #[serde(rename = "first_stripe")]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use format::claim::{INTERVAL_MS, INTERVAL_ROTATING_MS};
 use host::{DeviceNumber, children};
 use rustix::fs::{FileType, stat};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -36,7 +37,7 @@ pub fn of(path: &Path) -> Result<Option<Disk>, Error> {
 }
 
 /// A block device as sysfs describes it. What it does not have is absent.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Layer {
     /// The kernel's name: `sda`, `md0`, `nvme0n1p2`.
     pub name: String,
@@ -65,6 +66,7 @@ pub struct Layer {
     #[serde(default)]
     pub keeps_writes: bool,
     /// What the drive reports of itself, where [`layers_with_drives`] asked it.
+    #[serde(default)]
     pub drive: Option<Drive>,
 }
 

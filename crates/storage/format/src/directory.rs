@@ -14,6 +14,7 @@
 use std::collections::BTreeMap;
 
 use crc_fast::{CrcAlgorithm, Digest, checksum};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Timestamp;
 use units::number::to_u64;
@@ -42,7 +43,9 @@ const _: () = assert!(CHECKSUM_AT + 8 == HEADER_SIZE && HEADER_SIZE.is_multiple_
 const _: () = assert!(PART_CAPACITY_MIN >= 2 * (HEADER_SIZE + ENTRY_SIZE + TRAILER_SIZE + 3));
 
 /// Why packets are missing.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum GapCause {
     /// Lost in the network interface or its driver.

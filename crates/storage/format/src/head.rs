@@ -10,6 +10,7 @@ use crate::field::{get, get_i64, get_u16, get_u32, get_u64, put};
 use crate::geometry::{GEOMETRY_BYTES, Geometry, MEMBERS_MAX, ROW_BYTES};
 use crate::local::{LOCAL_FRAME_BYTES, LOCAL_PADDING};
 use crate::recorded::Recorded;
+use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use units::Timestamp;
@@ -153,7 +154,8 @@ pub const EPOCH_MAX: u32 = u32::MAX - 16;
 const TOTAL_MAX: u64 = 1 << 40;
 
 /// What identifies a volume in its heads.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, JsonSchema)]
+#[schemars(with = "String", inline, extend("pattern" = "^[0-9a-f]{32}$"))]
 pub struct VolumeId(pub [u8; 16]);
 
 impl core::fmt::Display for VolumeId {

@@ -9,6 +9,7 @@ use crate::checksum::crc32c;
 use crate::field::{get, get_i64, get_u16, get_u32, get_u64, put};
 use crate::geometry::{GEOMETRY_BYTES, Geometry, MEMBERS_MAX, RESERVED_BYTES, ROW_BYTES};
 use crate::head::{EPOCH_MAX, HeadError, HeadKey, SEQUENCE_MAX, StripeId, VolumeId};
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use thiserror::Error;
 use units::{Clock, Timestamp};
@@ -164,7 +165,7 @@ impl EarlierShape {
 }
 
 /// On what the rates of a qualification stand.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum QualifiedBy {
     /// The surface was written in the order of the ring.
@@ -176,7 +177,7 @@ pub enum QualifiedBy {
 }
 
 /// What a qualification found of each member before the volume was made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Qualified {
     /// On what it stands.
     pub by: QualifiedBy,
@@ -193,6 +194,7 @@ pub struct Qualified {
     pub longest_write_ns: u64,
     /// The beginning of the BLAKE3 of the report's file.
     #[serde(serialize_with = "in_hex")]
+    #[schemars(with = "String", extend("pattern" = "^[0-9a-f]{32}$"))]
     pub report: [u8; 16],
 }
 

@@ -5,6 +5,7 @@ use core::ops::Range;
 use format::geometry::Geometry;
 use format::head::HeadKey;
 use format::superblock::{MemberEntry, Superblock};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -40,7 +41,7 @@ pub struct Settled {
 }
 
 /// A part of the ring, and how many members more may be lost without losing any of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Redundancy {
     /// First sequence.
     #[serde(rename = "first_sequence")]

@@ -13,6 +13,7 @@ use encryption::Keyring;
 use format::geometry::Geometry;
 use format::head::{HEAD_BYTES, Head, StripeId};
 use format::superblock::Superblock;
+use schemars::JsonSchema;
 use serde::Serialize;
 use units::Timestamp;
 
@@ -78,7 +79,7 @@ pub struct StripeInSlot {
 
 /// A member that is not read any more, because too much of what was read of it failed, or took too
 /// long to fail.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema)]
 pub struct GivenUp {
     /// Number of the member.
     pub member: u8,

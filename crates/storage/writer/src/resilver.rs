@@ -15,6 +15,7 @@ use core::ops::{ControlFlow, Range};
 
 use device::Pool;
 use format::head::{HEAD_BYTES, Head, StripeId};
+use schemars::JsonSchema;
 use serde::Serialize;
 use units::Clock;
 use volume::repair::rebuild;
@@ -32,7 +33,7 @@ const BATCH_SLOTS: usize = 4;
 const RUNS_MAX: usize = BATCH_SLOTS;
 
 /// Rows that no longer can be computed: those of a piece stay lost with it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct LostRows {
     /// The stripe.
     pub stripe: StripeId,
@@ -279,7 +280,7 @@ fn differing(image: &[u8], found: &[u8]) -> Vec<Range<usize>> {
 }
 
 /// What was given back.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 pub struct Resilvered {
     /// Bytes written.
     pub bytes: u64,

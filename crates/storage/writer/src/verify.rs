@@ -5,6 +5,7 @@ use core::ops::Range;
 
 use format::checksum::body_crc;
 use format::head::{HEAD_BYTES, Kind, StripeHead, StripeId};
+use schemars::JsonSchema;
 use serde::Serialize;
 use volume::slot_view::{SlotBytes, SlotView, StripeView};
 use volume::{GivenUp, Reader, Span};
@@ -41,7 +42,7 @@ pub enum LostBody {
 }
 
 /// What was read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 pub struct ReadBack {
     /// Slots read.
     pub slots: u64,

@@ -1,5 +1,6 @@
 //! All that a diagnosis says, in its order.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::finding::{Severity, Unseen};
@@ -8,7 +9,7 @@ use crate::share::Share;
 use crate::subject::Found;
 
 /// All that was found.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 pub struct Diagnosis {
     /// What was looked at, in words.
     pub looked_at: Vec<String>,

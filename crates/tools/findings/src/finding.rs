@@ -1,9 +1,10 @@
 //! What a diagnosis says.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// How bad it is.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// It costs nothing now; it explains something, or may cost later.
@@ -26,7 +27,7 @@ impl Severity {
 }
 
 /// Something that can be done.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Remedy {
     /// The remedy in words.
     pub what: String,
@@ -66,7 +67,7 @@ impl Remedy {
 }
 
 /// One finding. Fields are keys in JSON, in this order.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Finding {
     /// What programs know it by, such as `tcp.syn_cookies`.
     pub kind: &'static str,
@@ -85,7 +86,7 @@ pub struct Finding {
 }
 
 /// Something that could not be seen.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema)]
 pub struct Unseen {
     /// What could not be seen.
     pub what: String,

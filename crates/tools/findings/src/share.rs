@@ -1,11 +1,12 @@
 //! Who has the processors and disks of a machine, and who waits for them.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::subject::Subjects;
 
 /// Who has, or waits for, something that there is only so much of.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Share {
     /// What it is about.
     pub of: &'static str,

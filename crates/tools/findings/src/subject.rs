@@ -3,6 +3,7 @@
 use core::ops::Deref;
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::finding::Finding;
@@ -32,7 +33,8 @@ pub enum Subject {
 pub type Subjects = BTreeSet<Subject>;
 
 /// A finding, and what it is about. It reads as the finding itself.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Finding")]
 pub struct Found {
     /// What is said.
     #[serde(flatten)]

@@ -1,5 +1,6 @@
 //! What is asked of a target, and what it is judged to be.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::GroupLimit;
@@ -7,7 +8,7 @@ use crate::plan::Part;
 use crate::traffic::Mix;
 
 /// The order in which the surface is written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
     /// From the first byte to the last: files, flash.
@@ -17,7 +18,7 @@ pub enum Order {
 }
 
 /// Rates of one order of writing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Judged {
     /// The part that it follows from.
     pub basis: Part,
@@ -46,7 +47,7 @@ pub struct Judged {
 }
 
 /// The time of a jump from zone to zone.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Jump {
     /// How long it takes.
     pub ns: u64,
@@ -55,7 +56,7 @@ pub struct Jump {
 }
 
 /// How the time of a jump is known.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JumpBy {
     /// The part `extents` found it, by writing.
@@ -67,7 +68,7 @@ pub enum JumpBy {
 }
 
 /// Whether a rate is carried.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// The target carries the traffic.
@@ -79,7 +80,7 @@ pub enum Answer {
 }
 
 /// Verdict of a qualification.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// By order and part; the first is the one that the answer stands on.
     pub judged: Vec<Judged>,
@@ -90,6 +91,7 @@ pub struct Verdict {
     /// The guaranteed rate as bits a second on the link.
     pub guaranteed_traffic_bit_per_s: u64,
     /// The same with reads beside it, where that was measured.
+    #[serde(default)]
     pub with_readers: Option<WithReaders>,
     /// The rate asked for, if any.
     pub asked: Option<Asked>,
@@ -105,7 +107,7 @@ pub struct Verdict {
 }
 
 /// Why a rate that was measured is no guarantee.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum Doubt {
     /// What was written lies in memory, and is gone with it.
@@ -158,7 +160,7 @@ pub enum Doubt {
 }
 
 /// The guarantee with reads beside the writes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct WithReaders {
     /// The pool that what readers cost was found with.
     pub pool_bytes: u64,
@@ -173,7 +175,7 @@ pub struct WithReaders {
 }
 
 /// A rate that was asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Asked {
     /// Bits a second on the link.
     pub bits_per_s: u64,
@@ -186,7 +188,7 @@ pub struct Asked {
 }
 
 /// What is guaranteed where only the first part of the surface is used.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Share {
     /// Of the surface, from its first byte on.
     pub percent: u8,
@@ -205,7 +207,7 @@ pub struct Share {
 }
 
 /// What is guaranteed while members are gone and new ones are given what they lack.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Lost {
     /// Members that are gone.
     pub members: u8,

@@ -4,12 +4,13 @@ use std::path::Path;
 
 use blockdev::disk;
 use observe::cgroups::{self, Limited, Unit};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
 /// How much a control group may do at a disk.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct GroupLimit {
     /// Its name within the hierarchy, such as `/system.slice/backup.service`.
     pub group: String,
@@ -26,7 +27,9 @@ pub struct GroupLimit {
 }
 
 /// What a limit counts.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitOf {
     /// Bytes a second.

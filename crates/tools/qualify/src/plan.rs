@@ -5,13 +5,16 @@ use core::str::FromStr;
 use core::time::Duration;
 
 use device::ROW_SIZE;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::number::to_u64;
 use crate::traffic::Mix;
 
 /// A part of a qualification.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
     /// Rates at places of the surface.
@@ -170,7 +173,7 @@ pub struct Plan {
 }
 
 /// What readers ask for.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ReadLoad {
     /// Streams that read on from places of their own.
     pub streams: u32,

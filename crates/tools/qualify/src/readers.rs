@@ -6,6 +6,7 @@
 //! up is seen late, never early, so that no guarantee is too high by it.
 
 use device::{Buffer, Pool, ROW_SIZE};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bench::Bench;
@@ -21,7 +22,7 @@ const STREAM_BYTES: u64 = 1 << 20;
 const BURST: u64 = 8;
 
 /// Result of the readers.
-#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ReadResult {
     /// Bytes of the streams.
     pub stream_bytes: u64,

@@ -3,6 +3,7 @@
 use core::ops::Range;
 
 use blockdev::disk::Layer;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Timestamp;
 
@@ -21,12 +22,12 @@ pub const CURVE_POOLS: [u64; 9] =
     [16 << 20, 64 << 20, 256 << 20, 512 << 20, 1 << 30, 2 << 30, 4 << 30, 8 << 30, 16 << 30];
 
 /// A whole qualification.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Qualification {
     /// What was looked at.
     pub target: Target,
     /// Time at which the qualification began.
-    #[serde(rename = "started_ns", with = "as_ns")]
+    #[serde(rename = "started_ns")]
     pub started: Timestamp,
     /// How long it took; of a modelled disk, in its own time.
     pub ns: u64,
@@ -45,13 +46,15 @@ pub struct Qualification {
     /// It was broken off: parts may be missing.
     pub is_interrupted: bool,
     /// The part that was broken off and is not whole.
+    #[serde(default)]
     pub unfinished: Option<Part>,
     /// What the user should know of how it was measured.
     pub notes: Vec<String>,
 }
 
 /// Bytes written, as the kernel counts them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct WrittenBytes {
     /// By this program, and by programs that it ran: files of its own and what was removed again
     /// among it.
@@ -59,21 +62,6 @@ pub struct WrittenBytes {
     /// To the disk or partition that the target is on, by everybody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk: Option<u64>,
-}
-
-/// A time as nanoseconds since 1970.
-mod as_ns {
-    use serde::{Deserialize, Deserializer, Serializer};
-    use units::Timestamp;
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over references")]
-    pub(super) fn serialize<S: Serializer>(time: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_i64(time.0)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
-        i64::deserialize(from).map(Timestamp)
-    }
 }
 
 impl Qualification {
@@ -106,7 +94,7 @@ impl Qualification {
 }
 
 /// What a target is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
     /// A file made for it, and removed.
@@ -120,7 +108,7 @@ pub enum TargetKind {
 }
 
 /// What was looked at.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
     /// Kind of the target.
     pub kind: TargetKind,
@@ -139,30 +127,41 @@ pub struct Target {
 }
 
 /// What one part found.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "part", rename_all = "snake_case")]
 pub enum PartResult {
     /// Rates at places of the surface.
+    #[schemars(with = "Sweep")]
     Sweep(Sweep),
     /// The surface written from the first byte to the last.
+    #[schemars(with = "Fill")]
     Fill(Fill),
     /// Two fills, the second from the middle on.
+    #[schemars(with = "Passes")]
     Passes(Passes),
     /// The surface written in the order of a zone-levelled ring.
+    #[schemars(with = "Fill")]
     Ring(Fill),
     /// Throughput by the bytes between two jumps.
+    #[schemars(with = "Extents")]
     Extents(Extents),
     /// Latency of writes that arrive at a constant rate.
+    #[schemars(with = "Latency")]
     Latency(Latency),
     /// Writing beside readers.
+    #[schemars(with = "Mixed")]
     Mixed(Box<Mixed>),
     /// Latency of random reads.
+    #[schemars(with = "Reads")]
     Reads(Reads),
     /// Random writes of 4 KiB.
+    #[schemars(with = "Iops")]
     Iops(Iops),
     /// Files of a directory, written and removed.
+    #[schemars(with = "Files")]
     Files(Files),
     /// Processor time for checksums and parity.
+    #[schemars(with = "Cpu")]
     Cpu(Cpu),
 }
 
@@ -195,7 +194,7 @@ impl PartResult {
 }
 
 /// Rates at places of the surface, each from a run of blocks of its own.
-#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Sweep {
     /// Written, and not read.
     pub is_write: bool,
@@ -221,7 +220,7 @@ impl Sweep {
 }
 
 /// One place of a sweep.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SweepStep {
     /// Byte offset at which it begins.
     pub offset: u64,
@@ -256,7 +255,7 @@ impl Sweep {
 }
 
 /// A stretch of writing.
-#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Fill {
     /// Bytes of a block.
     pub block_bytes: u64,
@@ -314,7 +313,7 @@ impl Fill {
 }
 
 /// Some of a fill's writes, one after another.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Window {
     /// When the last of them was done, since the beginning of the fill.
     pub end_ns: u64,
@@ -329,7 +328,7 @@ pub struct Window {
 }
 
 /// When and where a write was done.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {
     /// Since the beginning of the fill.
     pub end_ns: u64,
@@ -338,7 +337,7 @@ pub struct Sample {
 }
 
 /// What a pool of this size makes of a disk.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct CurvePoint {
     /// Bytes of memory between capture and disk.
     pub pool_bytes: u64,
@@ -347,7 +346,7 @@ pub struct CurvePoint {
 }
 
 /// Rows that were read back behind a fill.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Verified {
     /// Rows looked at.
     pub rows: u64,
@@ -356,7 +355,7 @@ pub struct Verified {
 }
 
 /// Two fills that lie differently in time: what follows the place, and what the bytes written.
-#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Passes {
     /// From the first byte on.
     pub first: Fill,
@@ -373,7 +372,7 @@ pub struct Passes {
 }
 
 /// What the rate of a target follows.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// Nothing: it is the same within a few percent.
@@ -390,7 +389,7 @@ pub enum Cause {
 }
 
 /// Throughput by the bytes between two jumps.
-#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Extents {
     /// By extent, the smallest first.
     pub steps: Vec<ExtentStep>,
@@ -404,7 +403,7 @@ pub struct Extents {
 }
 
 /// One size of extents.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ExtentStep {
     /// Bytes from one jump to the next.
     pub extent_bytes: u64,
@@ -422,7 +421,7 @@ impl ExtentStep {
 }
 
 /// Writes that arrive at a constant rate whatever the disk does.
-#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
     /// Bytes a second that arrived.
     pub offered_bytes_per_s: u64,
@@ -444,7 +443,9 @@ pub struct Latency {
 }
 
 /// One of the longest writes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema,
+)]
 pub struct SlowWrite {
     /// From submission to its end.
     pub latency_ns: u64,
@@ -455,7 +456,7 @@ pub struct SlowWrite {
 }
 
 /// Reads of 4 KiB at random places, one at a time.
-#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Reads {
     /// Latencies of all reads.
     pub latency: Latencies,
@@ -469,14 +470,14 @@ pub struct Reads {
 }
 
 /// Processor time by the columns of parity.
-#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Cpu {
     /// Without parity, with P, with P and Q.
     pub steps: Vec<CpuStep>,
 }
 
 /// Checksums, and so many columns of parity.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct CpuStep {
     /// Columns of data in a stripe.
     pub data_columns: u32,
@@ -496,7 +497,7 @@ impl CpuStep {
 }
 
 /// Files written and removed.
-#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Files {
     /// Bytes that the files may take, the tenth that stays free included.
     pub budget_bytes: u64,
@@ -513,7 +514,7 @@ pub struct Files {
 }
 
 /// As many bytes as the directory takes.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct FileLap {
     /// Bytes written.
     pub bytes: u64,
@@ -535,7 +536,7 @@ impl FileLap {
 }
 
 /// What fio said of the same job.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct FioRun {
     /// Its version, as it calls itself.
     pub version: String,
@@ -553,14 +554,14 @@ impl FioRun {
 }
 
 /// Random writes of 4 KiB.
-#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Iops {
     /// By the writes under way, the fewest first.
     pub steps: Vec<IopsStep>,
 }
 
 /// So many under way.
-#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct IopsStep {
     /// Writes under way at a time.
     pub depth: u32,
@@ -588,7 +589,7 @@ impl Iops {
 }
 
 /// Writing without and with readers.
-#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Mixed {
     /// What the readers asked for.
     pub load: ReadLoad,

@@ -1,5 +1,6 @@
 //! What a measurement shows of a disk, beside what the disk claims to be.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::report::{Cause, Extents, PartResult, Passes, Reads};
@@ -12,7 +13,7 @@ const NO_ARM_NS: u64 = 1_000_000;
 const CLEANING: u64 = 500;
 
 /// What was seen. What no part could show is `None`.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Seen {
     /// It has an arm that must move and platters that must turn.
     pub turns: Option<bool>,

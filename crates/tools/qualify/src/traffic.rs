@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use capture::{Next, Source};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::number::{real, whole};
@@ -21,7 +22,7 @@ const HEAD_AND_INDEX: f64 = 1.0 + 1.0 / 512.0 + 0.01;
 const WAIT: Duration = Duration::from_millis(50);
 
 /// Frames as they come on a link: how long, and what that costs.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Mix {
     /// What it is called.
     pub name: String,

@@ -1,5 +1,6 @@
 //! Latencies of each eighth of a measurement: how they drift, which a histogram does not say.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::latencies::Latencies;
@@ -7,7 +8,7 @@ use crate::latencies::Latencies;
 const EIGHTHS: u64 = 8;
 
 /// Percentiles of one eighth; what too few latencies say nothing of is `None`.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Eighth {
     /// Half took no longer.
     pub p50_ns: Option<u64>,

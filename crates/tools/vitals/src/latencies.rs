@@ -1,5 +1,6 @@
 //! Latencies by size, fine enough for a tail.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::number::to_u64;
 
@@ -8,7 +9,7 @@ const STEP_BITS: u32 = 5;
 const STEPS: u64 = 1 << STEP_BITS;
 
 /// Latencies by size, in steps of about 3 %.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "Shape", into = "Shape")]
 pub struct Latencies {
     /// Counts by bucket, up to the last that is not empty.
@@ -20,7 +21,7 @@ pub struct Latencies {
 }
 
 /// What is written of latencies: what scripts ask for, and the histogram, which has all of it.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 struct Shape {
     count: u64,
     min_ns: u64,

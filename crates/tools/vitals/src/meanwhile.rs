@@ -4,6 +4,7 @@
 use core::time::Duration;
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::number::to_u64;
 
@@ -21,7 +22,8 @@ const FOREIGN: u64 = 30;
 const FOREIGN_BYTES: u64 = 64 << 20;
 
 /// What else the machine did.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Meanwhile {
     /// How long it was watched.
     pub ns: u64,

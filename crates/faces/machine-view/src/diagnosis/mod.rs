@@ -5,6 +5,7 @@ mod html;
 mod sockets;
 
 use findings::{Diagnosis, Finding, Share, Unseen};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use html::{DiagnosisPage, diagnosis_html};
@@ -98,8 +99,9 @@ fn block(head: &str, text: &str, width: usize) -> String {
 }
 
 /// A report with what follows from it.
-#[derive(Serialize)]
-pub(crate) struct Explained<'a> {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Diagnosis")]
+pub struct Explained<'a> {
     version: u32,
     #[serde(flatten)]
     report: &'a Diagnosis,
@@ -109,7 +111,7 @@ pub(crate) struct Explained<'a> {
 }
 
 /// Places among the findings, counted from 0.
-#[derive(Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Consequence {
     finding: usize,
     follows_from: usize,

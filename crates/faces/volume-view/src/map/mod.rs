@@ -11,7 +11,7 @@ use units::ByteSize;
 use upkeep::{Cell, Grid, MemberState, RingMap};
 
 use look::{Look, ages, lacks, look, rows};
-pub use ring::ring_json;
+pub use ring::{Ring, ring_json};
 pub use svg::map_svg;
 
 /// Cells of a row where standard output is no terminal.

@@ -2,6 +2,7 @@
 
 use format::head::{StripeId, VolumeId};
 use page::safe::{json_pretty, path_value};
+use schemars::JsonSchema;
 use serde::Serialize;
 use units::Timestamp;
 use units::number::to_u64;
@@ -10,8 +11,8 @@ use upkeep::{Cell, Content, MemberState, RingMap, Status};
 use super::look::age;
 
 /// The ring of a volume over the surface of its members.
-#[derive(Serialize)]
-struct Ring<'a> {
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Ring<'a> {
     volume_id: VolumeId,
     data_columns: u8,
     parity_columns: u8,
@@ -45,7 +46,7 @@ struct Ring<'a> {
 }
 
 /// A member of the volume.
-#[derive(Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct RingMember {
     number: u8,
     path: String,
@@ -57,7 +58,8 @@ struct RingMember {
     damaged_cells: u64,
 }
 
-#[derive(Serialize)]
+/// Neighbouring slots on the surface.
+#[derive(Debug, Serialize, JsonSchema)]
 struct RingCell<'a> {
     #[serde(flatten)]
     cell: &'a Cell,

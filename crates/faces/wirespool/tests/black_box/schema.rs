@@ -1,6 +1,15 @@
-//! Reports of `qualify` against their schema.
+//! Schemas of reports, and reports against them.
 
+use std::fs;
+use std::path::Path;
+
+use machine_view::Explained;
+use page::schema::{close, schema_json};
+use qualify_view::{ComparisonFile, QualificationFile};
 use serde_json::{Value, json};
+use session_view::Session;
+use upkeep::Verification;
+use volume_view::{Standing, WithMap};
 
 use crate::machine::{run, text};
 
@@ -11,19 +20,6 @@ const PROFILE: &str =
 
 /// The schema allows fields that it does not know, for later programs; here each must be known.
 fn strict(schema: &str) -> Value {
-    fn close(schema: &mut Value) {
-        match schema {
-            Value::Object(object) => {
-                object.values_mut().for_each(close);
-                // The properties of an object may themselves be called so.
-                if object.get("properties").is_some_and(Value::is_object) {
-                    object.insert("additionalProperties".to_owned(), false.into());
-                }
-            }
-            Value::Array(array) => array.iter_mut().for_each(close),
-            _ => {}
-        }
-    }
     let mut schema = serde_json::from_str(schema).unwrap();
     close(&mut schema);
     schema
@@ -46,6 +42,36 @@ fn report(arguments: &[&str]) -> Value {
 }
 
 #[test]
+fn files_of_schemas_are_what_the_types_of_reports_say() {
+    let documents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs");
+    let is_update = std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always");
+    for (name, schema) in [
+        (
+            "qualification.schema.json",
+            schema_json::<QualificationFile<'_>>("A qualification by wirespool, version 1"),
+        ),
+        (
+            "comparison.schema.json",
+            schema_json::<ComparisonFile<'_>>(
+                "A comparison by wirespool qualify --compare, version 1",
+            ),
+        ),
+        ("schemas/diagnose.json", schema_json::<Explained<'_>>("wirespool diagnose --json")),
+        ("schemas/find.json", schema_json::<Session>("A line of wirespool find --json")),
+        ("schemas/inspect.json", schema_json::<WithMap<'_>>("wirespool inspect --json")),
+        ("schemas/status.json", schema_json::<Standing<'_>>("wirespool status --json")),
+        ("schemas/verify.json", schema_json::<Verification>("wirespool verify --json")),
+    ] {
+        let path = documents.join(name);
+        if is_update {
+            fs::write(&path, &schema).unwrap();
+        }
+        let is_so = fs::read_to_string(&path).is_ok_and(|file| file == schema);
+        assert!(is_so, "docs/{name} is not what its type says: INSTA_UPDATE=always writes it");
+    }
+}
+
+#[test]
 fn reports_are_as_the_schema_says_and_have_nothing_else() {
     let strict = strict(SCHEMA);
     let disks = ["--data-disks", "2", "--parity-disks", "1", "--rate", "1G", "--size", "64G"];
@@ -57,7 +83,7 @@ fn reports_are_as_the_schema_says_and_have_nothing_else() {
     let own = report(&[&path, "--size", "64M", "--part", "fill", "--part", "reads"]);
     check(&strict, &own);
     let file = text(folder.path().join("file"));
-    std::fs::write(&file, vec![1; 16 << 20]).unwrap();
+    fs::write(&file, vec![1; 16 << 20]).unwrap();
     check(&strict, &report(&[&file, "--blocks", "1"]));
 }
 
@@ -71,7 +97,7 @@ fn comparisons_are_as_their_schema_says_and_have_nothing_else() {
     check(&strict(COMPARISON), &found);
     let strict = strict(COMPARISON);
     let validator = jsonschema::validator_for(&strict).unwrap();
-    assert!(!validator.is_valid(&serde_json::json!({ "version": 1, "comparison": {} })));
+    assert!(!validator.is_valid(&json!({ "version": 1, "comparison": {} })));
 }
 
 #[test]

@@ -2,10 +2,11 @@
 
 use core::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a drive tells.
-#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Drive {
     /// In degrees Celsius.
     pub temperature_c: Option<i32>,
@@ -23,7 +24,7 @@ pub struct Drive {
 
 /// The figures of a health log that tell of a drive's end. Of what a drive does not keep there is
 /// none.
-#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Health {
     /// The drive itself says that it fails, or may not be relied on.
     pub is_failing: bool,
@@ -44,7 +45,7 @@ pub struct Health {
 }
 
 /// A link of the PCI bus: what it runs at, and what the device could.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Link {
     /// As the kernel says it: `8.0 GT/s PCIe`.
     pub speed: String,
@@ -64,7 +65,7 @@ impl Link {
 }
 
 /// How the tracks of a drive with platters lie, as far as it tells.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Recording {
     /// Shingled, and the drive hides it: it slows down without a warning.
@@ -78,7 +79,7 @@ pub enum Recording {
 }
 
 /// Something that could not be read.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Unread {
     /// What.
     pub what: String,

@@ -1,5 +1,6 @@
 //! The id of a stripe, by which stripes are ordered.
 
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use crate::field::{get_u16, get_u64, put};
@@ -9,7 +10,8 @@ use crate::field::{get_u16, get_u64, put};
 pub const SEQUENCE_MAX: u64 = 1 << 60;
 
 /// A stripe: which slot's life, and which of the stripes in that slot. Orders as written.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, JsonSchema)]
+#[schemars(with = "String", inline, extend("pattern" = "^[0-9]+\\.[0-9]+$"))]
 pub struct StripeId {
     /// Never reused in a volume's life; 0 stands before the first stripe.
     pub sequence: u64,

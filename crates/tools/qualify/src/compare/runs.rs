@@ -1,11 +1,12 @@
 //! Runs of contestants, and what they say.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::number::{rate, real, whole};
 
 /// What a comparison found.
-#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// Written to; else they were read, because one of them may only be read.
     pub is_write: bool,
@@ -18,7 +19,7 @@ pub struct Comparison {
 }
 
 /// What was found of one of the targets.
-#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Contender {
     /// What it is called.
     pub name: String,
@@ -31,6 +32,7 @@ pub struct Contender {
     /// What a run guarantees: the median.
     pub guaranteed_bytes_per_s: u64,
     /// Share of the variance that lies between runs, in thousandths; `None` of too few windows.
+    #[schemars(range(max = 1000))]
     pub between_runs: Option<u64>,
     /// Where its rates have two modes.
     pub modes: Option<TwoModes>,
@@ -43,7 +45,7 @@ pub struct Contender {
 }
 
 /// Two modes of a rate.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TwoModes {
     /// Rate of the slower mode.
     pub lower_bytes_per_s: u64,
@@ -56,7 +58,7 @@ pub struct TwoModes {
 }
 
 /// A rate that changed.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RateChange {
     /// When, since the comparison began.
     pub begin_ns: u64,
@@ -73,7 +75,7 @@ pub struct RateChange {
 }
 
 /// A factor that separates two modes.
-#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct FactorFound {
     /// What it is called.
     pub name: String,
@@ -86,9 +88,10 @@ pub struct FactorFound {
 }
 
 /// A target against the first one.
-#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct EffectFound {
-    /// The place of the target among all.
+    /// The place of the target among all, from 1.
+    #[schemars(range(min = 1))]
     pub target: u32,
     /// The measure that is compared.
     pub measure: Measure,
@@ -105,7 +108,7 @@ pub struct EffectFound {
 }
 
 /// A measure that is compared.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
     /// Bytes a second.
@@ -118,7 +121,7 @@ pub enum Measure {
 }
 
 /// One run of one target.
-#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
     /// Number of the round, from 0.
     pub round: u32,
@@ -137,6 +140,7 @@ pub struct Run {
     /// Longest write of the run.
     pub latency_ns_max: u64,
     /// Time of processors that this program had meanwhile; `None` where nothing counts it.
+    #[serde(default)]
     pub cpu_ns: Option<u64>,
     /// Windows of at least a quarter of a second.
     pub windows: Vec<RateWindow>,
@@ -158,7 +162,7 @@ impl Run {
 }
 
 /// Some of the bytes of a run.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RateWindow {
     /// Bytes of the window.
     pub bytes: u64,
@@ -174,7 +178,7 @@ impl RateWindow {
 }
 
 /// Something that was recorded.
-#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Fact {
     /// What it is called.
     pub name: String,
