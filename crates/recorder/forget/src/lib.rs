@@ -22,7 +22,7 @@ use extract::{KeptRows, Options, RowEvent, Sought, Times, find_rows};
 use format::directory::SegmentEntry;
 use format::head::{Head, Kind, StripeId, VolumeId};
 use query::Query;
-use units::{Clock, Sleep, Timestamp};
+use units::{Clock, EachSequence, Sequence, Sleep, Timestamp};
 use upkeep::{IndexFiles, Target};
 use volume::Reader;
 use writer::Forgotten;
@@ -45,7 +45,7 @@ pub enum Error {
     Upkeep(#[from] upkeep::Error),
     /// A head of a slot that is to be overwritten cannot be read.
     #[error("slot {0} cannot be read: scrub the volume first, or give up the slot by its age")]
-    Unreadable(u64),
+    Unreadable(Sequence),
 }
 
 /// What is to be forgotten, and what goes with it.
@@ -89,7 +89,7 @@ struct Found {
     kept_rows: u64,
     packets: u64,
     /// Slots that hold packets of them.
-    held: BTreeSet<u64>,
+    held: BTreeSet<Sequence>,
     /// Segments that have a row of them.
     segments: BTreeSet<StripeId>,
 }
@@ -107,7 +107,7 @@ pub fn plan(
     let reader = volume::open_reader(&options.volume, &options.members)?;
     let volume = reader.superblock().volume_id;
     let options = &with_kept_rows(options, volume)?;
-    let tail = reader.span().map_or(u64::MAX, |span| span.tail);
+    let tail = reader.span().map_or(Sequence::MAX, |span| span.tail);
     let (Found { rows, kept_rows, packets, mut held, mut segments }, completeness) =
         search(options, query, (tail, clock), progress)?;
     let mut plan = Plan {
@@ -154,7 +154,7 @@ fn with_kept_rows(options: &Options, volume: VolumeId) -> Result<Options, Error>
 fn search(
     options: &Options,
     query: &Query,
-    (tail, clock): (u64, &dyn Clock),
+    (tail, clock): (Sequence, &dyn Clock),
     progress: &mut dyn FnMut(usize, usize) -> ControlFlow<()>,
 ) -> Result<(Found, Completeness), Error> {
     let mut found = Found::default();
@@ -178,7 +178,7 @@ fn search(
 
 impl Plan {
     /// Counts what a slot holds.
-    fn add(&mut self, reader: &Reader, sequence: u64) -> Result<(), Error> {
+    fn add(&mut self, reader: &Reader, sequence: Sequence) -> Result<(), Error> {
         let heads = reader.heads(sequence).ok_or(Error::Unreadable(sequence))?;
         let is_data =
             |head: &&Head| head.stripe.kind == Kind::Data && head.stripe.totals.packets > 0;
@@ -232,7 +232,7 @@ impl Plan {
     }
 
     /// Sequences of all slots that go.
-    pub fn sequences(&self) -> Vec<u64> {
+    pub fn sequences(&self) -> Vec<Sequence> {
         self.slots.iter().map(|slot| slot.sequence).collect()
     }
 
@@ -259,9 +259,9 @@ impl Plan {
 /// added to the segments.
 fn index_slots(
     reader: &Reader,
-    held: &BTreeSet<u64>,
+    held: &BTreeSet<Sequence>,
     segments: &mut BTreeSet<StripeId>,
-) -> BTreeSet<u64> {
+) -> BTreeSet<Sequence> {
     let entries = upkeep::segments_of(reader);
     let by_first: BTreeMap<StripeId, &SegmentEntry> =
         entries.iter().map(|entry| (entry.summary.first, entry)).collect();
@@ -280,11 +280,11 @@ fn index_slots(
 }
 
 /// Slots with the parts of an index; data may lie between them.
-fn parts_of(reader: &Reader, entry: &SegmentEntry) -> BTreeSet<u64> {
-    let newest = reader.span().map_or(0, |span| span.acknowledged.sequence);
+fn parts_of(reader: &Reader, entry: &SegmentEntry) -> BTreeSet<Sequence> {
+    let newest = reader.span().map_or(Sequence(0), |span| span.acknowledged.sequence);
     let end = newest.min(entry.index.sequence.saturating_add(BETWEEN_PARTS));
     let (mut found, mut left) = (BTreeSet::new(), usize::from(entry.parts));
-    for sequence in entry.index.sequence..=end {
+    for sequence in (entry.index.sequence..=end).each() {
         if left == 0 {
             break;
         }

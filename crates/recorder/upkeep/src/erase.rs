@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use core::time::Duration;
 
 use index::Catalog;
-use units::{Clock, Sleep};
+use units::{Clock, Sequence, Sleep};
 use volume::{Reader, Retention};
 use writer::{Erased, Writer};
 
@@ -78,7 +78,7 @@ fn check(path: &Path, reader: &Reader, max_age: Option<Duration>) -> Result<(), 
 fn drop_index(reader: &Reader, folder: Option<&Path>, clock: &dyn Clock) -> Result<(), Error> {
     let volume = reader.superblock().volume_id;
     let files = host::Directory::open(&host::index_folder(folder, &volume.to_string())?)?;
-    let tail = reader.span().map_or(0, |span| span.tail);
+    let tail = reader.span().map_or(Sequence(0), |span| span.tail);
     let mut catalog = Catalog::new(volume, tail, None);
     catalog.add(&segments::read(reader).entries);
     // Of the others only those count that lie before the tail.

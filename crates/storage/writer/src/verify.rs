@@ -6,6 +6,7 @@ use core::ops::Range;
 use format::checksum::body_crc;
 use format::head::{HEAD_BYTES, Kind, StripeHead, StripeId};
 use serde::Serialize;
+use units::Sequence;
 use volume::slot_view::{SlotBytes, SlotView, StripeView};
 use volume::{GivenUp, Reader, Span};
 
@@ -103,7 +104,7 @@ impl VerifyReport {
     /// What is damaged in the slot of `sequence`.
     pub(crate) fn damage_in(
         reader: &Reader,
-        (sequence, span): (u64, Span),
+        (sequence, span): (Sequence, Span),
         (view, bytes): (&SlotView, &SlotBytes),
     ) -> Vec<Damage> {
         let slot_offset = reader.geometry().slot_offset(sequence);

@@ -3,8 +3,8 @@
 use format::head::{StripeId, VolumeId};
 use page::safe::{json_pretty, path_value};
 use serde::Serialize;
-use units::Timestamp;
 use units::number::to_u64;
+use units::{Sequence, Timestamp};
 use upkeep::{Cell, Content, MemberState, RingMap, Status};
 
 use super::look::age;
@@ -28,10 +28,10 @@ struct Ring<'a> {
     sampled_every: u64,
     /// Oldest sequence that is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
-    tail_sequence: Option<u64>,
+    tail_sequence: Option<Sequence>,
     /// Newest sequence on the ring.
     #[serde(skip_serializing_if = "Option::is_none")]
-    newest_sequence: Option<u64>,
+    newest_sequence: Option<Sequence>,
     /// Newest stripe that is durable.
     #[serde(skip_serializing_if = "Option::is_none")]
     acknowledged: Option<StripeId>,

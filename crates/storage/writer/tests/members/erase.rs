@@ -5,6 +5,7 @@ use core::ops::ControlFlow;
 
 use device::{Crash, Modelled, ReadAt};
 use format::head::{HEAD_BYTES, StripeId};
+use units::{EachSequence, Sequence};
 use volume::{Error, Reader, Retention, salvage};
 use writer::{Erased, Opener, Owner, Repair, ScrubOptions, Writer, erase, mount, resilver, scrub};
 
@@ -28,14 +29,14 @@ fn erase_all(ring: &Ring, disks: &[Modelled], writer: &mut Writer) -> Erased {
 /// Slots of the disk in which a body of any stripe is left, and the oldest sequence in their heads.
 fn bodies_left(reader: &Reader, disk: &Modelled) -> usize {
     let geometry = *reader.geometry();
-    let left = |sequence: &u64| {
+    let left = |sequence: &Sequence| {
         let mut slot = vec![0; reader.piece_bytes()];
         disk.clone().read_at(geometry.slot_offset(*sequence), &mut slot).unwrap();
         let rows = slot.chunks_exact(HEAD_BYTES);
         // Bodies of these stripes are rows of one byte; heads and ends of blocks are not.
         rows.into_iter().any(|row| row[0] != 0 && row.iter().all(|byte| *byte == row[0]))
     };
-    (geometry.slots..2 * geometry.slots).filter(left).count()
+    (geometry.slots..2 * geometry.slots).map(Sequence).filter(left).count()
 }
 
 fn check_sound(disks: &[Modelled]) {
@@ -89,7 +90,7 @@ fn a_slot_that_a_mount_would_judge_is_not_given_up() {
     let mut writer = ring.mount();
     ring.append(&mut writer, 30).unwrap();
     let before = writer.acknowledged();
-    writer.give_up_before(u64::MAX, &ring.timeline).unwrap();
+    writer.give_up_before(Sequence::MAX, &ring.timeline).unwrap();
     assert!(writer.superblock().given_up_before <= before.sequence);
     drop(writer);
     ring.disks = ring.disks.iter().map(|disk| disk.crash(Crash::LoseAll)).collect();
@@ -104,7 +105,7 @@ fn what_a_crash_left_undone_the_next_writer_finishes() {
     let mut writer = ring.mount();
     ring.append(&mut writer, 200).unwrap();
     writer.leave_slot(&ring.timeline).unwrap();
-    writer.give_up_before(u64::MAX, &ring.timeline).unwrap();
+    writer.give_up_before(Sequence::MAX, &ring.timeline).unwrap();
     let left = writer.left_to_erase();
     assert!(left > 10, "{left}");
     writer.erase_next(&ring.timeline).unwrap();
@@ -204,7 +205,7 @@ fn a_salvage_without_superblocks_brings_nothing_back() {
     let span = reader.span().unwrap();
     let mut buffer = vec![0; reader.piece_bytes()];
     let mut bodies: Vec<StripeId> = Vec::new();
-    for sequence in span.tail..=span.acknowledged.sequence {
+    for sequence in (span.tail..=span.acknowledged.sequence).each() {
         let Ok(slot) = reader.slot(sequence, 0, &mut buffer) else { continue };
         bodies.extend(
             slot.stripes
