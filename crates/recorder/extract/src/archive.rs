@@ -332,7 +332,7 @@ impl Archive {
         if first > last {
             return None;
         }
-        let mut sequences = first.sequence..=last.sequence;
+        let sequences = first.sequence..=last.sequence;
         let begin = if is_short(first, last) {
             let stripes = first..=last;
             sequences.each().find(|&sequence| match heads.get(&sequence) {

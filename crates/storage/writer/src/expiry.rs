@@ -5,7 +5,7 @@ use core::ops::ControlFlow;
 use format::key_row::DestroyedKey;
 use serde::{Serialize, Serializer};
 use units::number::to_u64;
-use units::{Clock, Sequence};
+use units::Clock;
 use volume::{Error, Reader};
 
 use crate::Writer;

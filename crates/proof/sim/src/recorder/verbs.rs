@@ -5,7 +5,6 @@
 
 use device::{Crash, Device, ReadAt};
 use format::superblock::{SUPERBLOCK_COPIES, Spare, copy_offset};
-use units::Sequence;
 use volume::{Error, Reader, Recognized, recognize, restore_superblocks, salvage};
 use writer::{Writer, mount, mount_without, resilver};
 

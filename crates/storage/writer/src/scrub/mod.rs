@@ -18,7 +18,7 @@ use core::ops::ControlFlow;
 
 use device::Device;
 use parity::Codec;
-use units::{Clock, Sequence};
+use units::Clock;
 use volume::{Error, Reader, superblocks};
 
 use crate::claim::{Claiming, Opener};

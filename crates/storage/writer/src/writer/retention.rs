@@ -5,7 +5,7 @@
 //! right.
 
 use format::superblock::{Superblock, TimeKnown};
-use units::{Clock, Sequence, Timestamp};
+use units::{Clock, Timestamp};
 use volume::{Error, Retention, mark};
 
 use super::Writer;
