@@ -14,7 +14,7 @@ use format::geometry::{Geometry, PIECE_BYTES_MIN};
 use format::head::{HEAD_BYTES, HeadKey, Kind, VolumeId};
 use format::piece::{EncodedInterface, InterfaceFields, PacketParts, PieceBuilder, Statistics};
 use format::superblock::{MemberEntry, SUPERBLOCK_COPIES, copy_offset};
-use units::{ManualClock, Timestamp};
+use units::{ManualClock, Sequence, Timestamp};
 use volume::{CreateOptions, Identity, Reader, create, salvage};
 use wire::LinkType;
 use writer::{Filled, FilledColumn, Opener, mount, verify};
@@ -183,14 +183,16 @@ fn edit(disk: &Modelled, geometry: &Geometry, edit: &[u8; 12]) {
             superblock_put_right(page);
         }),
         2 => {
-            let offset = geometry.slot_offset(u64::from(which)) + u64::from(value[7] & 3) * 4096;
+            let offset =
+                geometry.slot_offset(Sequence(u64::from(which))) + u64::from(value[7] & 3) * 4096;
             disk.damage(offset, |page| {
                 change(page, 1200);
                 head_put_right(page);
             });
         }
         _ => {
-            let offset = geometry.slot_offset(u64::from(which)) + u64::from(value[7] & 3) * 4096;
+            let offset =
+                geometry.slot_offset(Sequence(u64::from(which))) + u64::from(value[7] & 3) * 4096;
             disk.damage(offset, |page| change(page, HEAD_BYTES));
         }
     }

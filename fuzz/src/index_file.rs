@@ -13,7 +13,7 @@ use format::checksum::crc32c;
 use format::head::{StripeId, VolumeId};
 use format::session_row::{PieceId, PieceSpan, SessionRow};
 use index::{Columns, Needed, Segment, SegmentMeta};
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 use wire::{Address, FiveTuple, Protocol};
 
 /// Length of the Parquet footer and its magic.
@@ -41,7 +41,7 @@ fn row(number: u8) -> SessionRow {
     row.names.sni = Some(format!("www{}.example", number % 3));
     row.names.dns_names = (0..number % 4).map(|at| format!("n{at}.example")).collect();
     row.names.http_path = vec!["/a/path".to_owned(); usize::from(number % 3)];
-    let piece = PieceId { sequence: 70 + u64::from(number), sub: 0, column: 0 };
+    let piece = PieceId { sequence: Sequence(70 + u64::from(number)), sub: 0, column: 0 };
     row.pieces = vec![PieceSpan { piece, begin: 4, end: 8 }; usize::from(number % 3)];
     row
 }
@@ -55,7 +55,7 @@ fn whole(rows: u8) -> &'static [u8] {
         _ => (&FILES[2], 40),
     };
     file.get_or_init(|| {
-        let stripe = |sequence| StripeId { sequence, sub: 0 };
+        let stripe = |sequence| StripeId { sequence: Sequence(sequence), sub: 0 };
         let meta = SegmentMeta::new(VolumeId([7; 16]), 3, stripe(70), stripe(90));
         let rows: Vec<SessionRow> = (0..count).map(row).collect();
         index::encode(&meta, &rows).expect("rows can be encoded").parquet

@@ -1,4 +1,4 @@
-//! Time, sizes and counts, and clock and chance as arguments.
+//! Time, sizes and counts, numbers of a volume, and clock and chance as arguments.
 //!
 //! The bottom row of crates: types that every crate uses, without I/O and without a clock of
 //! their own. Crates take `&dyn Clock`; only `host` implements it with the system's clocks, the
@@ -9,6 +9,7 @@ mod hex;
 mod histogram;
 pub mod number;
 mod random;
+mod sequence;
 mod size;
 mod text;
 mod time;
@@ -18,6 +19,7 @@ pub use count::{grouped, plural};
 pub use hex::{hex, unhex};
 pub use histogram::Histogram;
 pub use random::{Random, mix};
+pub use sequence::{EachSequence, Sequence};
 pub use size::{ByteSize, ParseSizeError};
 pub use text::{around, start_of};
 pub use time::{

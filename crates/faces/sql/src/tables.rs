@@ -238,7 +238,7 @@ impl Scan {
     fn pieces_batch(&self, rows: &[extract::PieceRow]) -> Result<RecordBatch> {
         let signed = |number: Option<u64>| number.map(u64::cast_signed);
         let columns = vec![
-            numbers(rows, |row| signed(Some(row.stripe.sequence))),
+            numbers(rows, |row| signed(Some(row.stripe.sequence.get()))),
             numbers(rows, |row| Some(row.stripe.sub.into())),
             numbers(rows, |row| Some(row.column.into())),
             numbers(rows, |row| Some(row.epoch.into())),

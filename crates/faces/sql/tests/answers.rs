@@ -23,7 +23,7 @@ use index::SegmentMeta;
 use session::{Config, PacketView, Table};
 use sql::{Error, Event, Report, Source, run};
 use testdata::Corpus;
-use units::{ManualClock, Timestamp};
+use units::{ManualClock, Sequence, Timestamp};
 
 const FILE: &str = "protocols.pcap";
 
@@ -86,7 +86,7 @@ fn parquet(capture: &Path) -> Vec<u8> {
                         link_type: wire::LinkType::ETHERNET,
                         original_len: packet.original_len,
                         data: packet.head,
-                        piece: PieceId { sequence: 0, sub: 0, column: 0 },
+                        piece: PieceId { sequence: Sequence(0), sub: 0, column: 0 },
                         begin,
                         end: begin + 4,
                     };
@@ -99,7 +99,7 @@ fn parquet(capture: &Path) -> Vec<u8> {
         }
     }
     table.finish(&mut rows);
-    let id = StripeId { sequence: 1, sub: 0 };
+    let id = StripeId { sequence: Sequence(1), sub: 0 };
     let meta = SegmentMeta {
         time_max: Timestamp(i64::MAX / 2),
         ..SegmentMeta::new(VolumeId([1; 16]), 1, id, id)

@@ -86,7 +86,7 @@ fn redundancy(report: &Status) -> String {
     if all {
         return format!("all that is held {}", say(newest));
     }
-    let slots = |part: &Redundancy| part.last.saturating_sub(part.first).saturating_add(1);
+    let slots = |part: &Redundancy| part.last.since(part.first).saturating_add(1);
     let total = sum(report.redundancy.iter().map(slots));
     let worst = report.redundancy.iter().min_by_key(|part| part.spare_members);
     let worst = worst.expect("there is a newest part");

@@ -37,6 +37,7 @@ pub fn recordings_json(all: &[Recording], times: Option<(Timestamp, Timestamp)>)
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
+    use units::Sequence;
 
     use super::*;
 
@@ -51,7 +52,11 @@ mod tests {
             indexed: Some((7, 2)),
             share_left: Some(1.0),
         };
-        let all = [recording(10, 0, 99), recording(20, 100, 199), recording(30, 200, 299)];
+        let all = [
+            recording(Sequence(10), 0, 99),
+            recording(Sequence(20), 100, 199),
+            recording(Sequence(30), 200, 299),
+        ];
         let read = |within| serde_json::from_str::<Value>(&recordings_json(&all, within)).unwrap();
         assert_eq!(read(None)["recordings"].as_array().unwrap().len(), 3);
         let part = read(Some((Timestamp(150), Timestamp(200))));

@@ -11,7 +11,7 @@ use page::table::{Column, render};
 use page::text::{Facts, duration, grouped, plural, size, time, times};
 use schemars::JsonSchema;
 use serde::Serialize;
-use units::{ByteSize, Timestamp};
+use units::{ByteSize, Sequence, Timestamp};
 use upkeep::{
     Created, CreatedMember, InspectedMember, Inspection, MemberState, Recording, RingLayout,
     RingMap,
@@ -181,7 +181,9 @@ fn condition(state: MemberState) -> String {
         MemberState::Whole => String::new(),
         MemberState::Absent => ": not found".to_owned(),
         MemberState::Vacant => "none: the seat is empty".to_owned(),
-        MemberState::Stale { from, to: u64::MAX } => format!(": missed stripes {from} up to now"),
+        MemberState::Stale { from, to: Sequence::MAX } => {
+            format!(": missed stripes {from} up to now")
+        }
         MemberState::Stale { from, to } => format!(": missed stripes {from} to {}", to - 1),
     }
 }

@@ -14,7 +14,7 @@ use record::{
     Account, Change, Comeback, DiskWatch, Disks, Event, EventKind, GaveWay, Loss, MemberChange,
     Progress, QueueAccount, Report, SlowWrite,
 };
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 use upkeep::{
     AnchorFindings, AnchorVerdict, BadCopy, BadStripe, Cell, Content, Created, CreatedMember,
     Erased, Fate, GivenUp, Grown, IndexDamage, IndexSummary, InspectedMember, Inspection, Joined,
@@ -32,7 +32,7 @@ macro_rules! frozen {
 }
 
 const fn stripe(sequence: u64, sub: u16) -> StripeId {
-    StripeId { sequence, sub }
+    StripeId { sequence: Sequence(sequence), sub }
 }
 
 fn qualified(by: QualifiedBy) -> Qualified {
@@ -66,8 +66,8 @@ fn superblock() -> Superblock {
     let entry = |path: &str| MemberEntry {
         uuid: [6; 16],
         path: path.to_owned(),
-        stale_from: 5,
-        clean_from: 7,
+        stale_from: Sequence(5),
+        clean_from: Sequence(7),
     };
     Superblock {
         volume_id: VolumeId([0xab; 16]),
@@ -77,20 +77,20 @@ fn superblock() -> Superblock {
         geometry: geometry(),
         prepared_epoch: 4,
         joined_epoch: 3,
-        joined_start: 99,
+        joined_start: Sequence(99),
         previous_epoch: 2,
-        previous_start: 88,
+        previous_start: Sequence(88),
         previous_members: 1,
         joined_members: 1,
         expired_through: Timestamp(77),
         max_age_ns: 7,
         erases: true,
         qualified: Some(qualified(QualifiedBy::Writing)),
-        given_up_before: 8,
-        erased_before: 9,
+        given_up_before: Sequence(8),
+        erased_before: Sequence(9),
         mark: Mark {
             acknowledged: stripe(100, 2),
-            until: 103,
+            until: Sequence(103),
             is_stopped: true,
             at: Timestamp(19),
         },
@@ -98,7 +98,7 @@ fn superblock() -> Superblock {
             explained: Timestamp(20),
             boottime_ns: 21,
             boot: 24,
-            early_before: 22,
+            early_before: Sequence(22),
             early_from: Timestamp(23),
         },
         created: Timestamp(12),
@@ -223,7 +223,7 @@ fn a_recording_that_goes_on() {
         left_out: 6,
         indexer_deaths: 7,
         long_waits: vec!["ring waits".to_owned()],
-        tail: 8,
+        tail: Sequence(8),
         acknowledged: stripe(9, 1),
         slots: 10,
         news: vec![event(EventKind::Setup)],
@@ -299,8 +299,8 @@ fn a_recording_that_has_ended() {
 fn states() -> [MemberState; 5] {
     [
         MemberState::Whole,
-        MemberState::Stale { from: 7, to: 9 },
-        MemberState::Stale { from: 7, to: u64::MAX },
+        MemberState::Stale { from: Sequence(7), to: Sequence(9) },
+        MemberState::Stale { from: Sequence(7), to: Sequence::MAX },
         MemberState::Absent,
         MemberState::Vacant,
     ]
@@ -316,8 +316,8 @@ fn status() -> Status {
         members: states().map(member).to_vec(),
         spares: vec![SpareStatus { path: "/dev/f".into(), is_there: false }],
         redundancy: vec![
-            Redundancy { first: 0, last: 9, spare_members: None },
-            Redundancy { first: 10, last: 20, spare_members: Some(1) },
+            Redundancy { first: Sequence(0), last: Sequence(9), spare_members: None },
+            Redundancy { first: Sequence(10), last: Sequence(20), spare_members: Some(1) },
         ],
         epoch: 3,
         is_open: true,
@@ -379,7 +379,8 @@ fn what_becomes_of_members() {
     let after = Geometry { data_columns: 3, ..geometry() };
     let grown = Grown { joined: vec![joined(Some(3))], before: geometry(), after };
     frozen!(view::grown_json(&grown), "grown.json");
-    let key = DestroyedKey { id: 1, from: 2, made: Timestamp(3), destroyed: Timestamp(4) };
+    let key =
+        DestroyedKey { id: 1, from: Sequence(2), made: Timestamp(3), destroyed: Timestamp(4) };
     let erased = Erased { keys: vec![key], slots: 5, left: 6, is_stopped: true };
     frozen!(view::erased_json(&erased), "erased.json");
     let created = Created {
@@ -410,8 +411,8 @@ fn recordings() -> Vec<Recording> {
     let whole = Recording {
         name: Some("monday".to_owned()),
         epoch: 1,
-        first: 2,
-        last: 3,
+        first: Sequence(2),
+        last: Sequence(3),
         times: Some((Timestamp(4), Timestamp(5))),
         indexed: Some((6, 7)),
         share_left: Some(0.5),
@@ -424,7 +425,7 @@ fn map() -> RingMap {
     let cell = |content| Cell {
         place: 10,
         slots: 2,
-        sequence: Some(3),
+        sequence: Some(Sequence(3)),
         content,
         is_head: content == Content::Written,
         is_tail: content == Content::Damaged,
@@ -441,8 +442,8 @@ fn map() -> RingMap {
     ];
     RingMap {
         geometry: geometry(),
-        span: Some(Span { tail: 1, acknowledged: stripe(2, 1) }),
-        newest: Some(3),
+        span: Some(Span { tail: Sequence(1), acknowledged: stripe(2, 1) }),
+        newest: Some(Sequence(3)),
         columns: 4,
         slots_per_cell: 5,
         cells: contents.map(cell).to_vec(),
@@ -476,8 +477,8 @@ fn inspection() -> Inspection {
         erases: true,
         epoch: 3,
         clean_stop: true,
-        tail: Some(2),
-        newest: Some(4),
+        tail: Some(Sequence(2)),
+        newest: Some(Sequence(4)),
         acknowledged: Some(stripe(3, 1)),
         times: Some((Timestamp(7), Timestamp(8))),
         reach_ns: Some(10),
@@ -591,7 +592,7 @@ fn a_volume_after_anchors() {
     let range = StripeRange { first: stripe(1, 0), last: stripe(2, 1), pieces: 3 };
     let whole = AnchorFindings {
         verdict: AnchorVerdict::Same,
-        held: Some((4, stripe(5, 0))),
+        held: Some((Sequence(4), stripe(5, 0))),
         is_given_up: true,
         same: Some(range),
         same_contents: 6,

@@ -8,8 +8,8 @@ use anyhow::Result;
 use capture::{FileOptions, FileSource, Next, Source};
 use format::session_row::PieceId;
 use session::PacketView;
-use units::Timestamp;
 use units::number::to_u64;
+use units::{Sequence, Timestamp};
 use wire::LinkType;
 
 /// Packets of 64 bytes in a piece of 2 MiB: about how often the table sees a new piece.
@@ -94,7 +94,7 @@ impl Packets {
             original_len: place.original_len,
             data: self.bytes.get(place.start..place.end).expect("a place lies in the bytes"),
             piece: PieceId {
-                sequence: to_u64(first_piece + number / PIECE_PACKETS),
+                sequence: Sequence(to_u64(first_piece + number / PIECE_PACKETS)),
                 sub: 0,
                 column: 0,
             },

@@ -9,6 +9,7 @@ use format::checksum::{RowAddress, body_crc};
 use format::head::{BODY_ROWS_MAX, HEAD_BYTES};
 use parity::{Codec, Path};
 use serde_json::json;
+use units::Sequence;
 use units::number::real;
 
 use crate::outcome::Outcome;
@@ -20,7 +21,7 @@ const DATA_COLUMNS: [usize; 5] = [2, 4, 6, 10, 22];
 /// The geometry that the goal is about, where the caches have it.
 const GOAL_COLUMNS: usize = 6;
 const GOAL_GB: f64 = 12.0;
-const STRIPE: RowAddress = RowAddress { epoch: 1, sequence: 1000, sub: 0, column: 0 };
+const STRIPE: RowAddress = RowAddress { epoch: 1, sequence: Sequence(1000), sub: 0, column: 0 };
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Options {

@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use format::head::StripeId;
 use shuttle::thread;
+use units::Sequence;
 
 use crate::control::{Control, Questions, Step};
 use crate::pool::{Buffer, Pool};
@@ -125,7 +126,7 @@ pub fn questions_are_answered() {
         })
     });
     let mut questions = Questions::new(control.clone(), 1);
-    let stripe = StripeId { sequence: 7, sub: 0 };
+    let stripe = StripeId { sequence: Sequence(7), sub: 0 };
     while control.asked() == 0 {
         thread::yield_now();
     }

@@ -2,6 +2,7 @@
 //! of each stripe no more pieces than the parity bears, each time of another member.
 
 use device::{Fault, Operation, ROW_SIZE, Rule};
+use units::Sequence;
 use units::number::to_u64;
 
 use crate::faults::Place;
@@ -24,7 +25,7 @@ pub(crate) struct Astray {
 /// The place of a piece: slot, its first row, and its rows with the head.
 #[derive(Clone, Copy, Debug)]
 struct Target {
-    sequence: u64,
+    sequence: Sequence,
     first_row: u16,
     rows: u16,
 }
@@ -35,7 +36,7 @@ impl History {
     pub(crate) fn send_astray(
         &mut self,
         present: u32,
-        (sequence, rows, room): (u64, u16, u16),
+        (sequence, rows, room): (Sequence, u16, u16),
     ) -> Option<Astray> {
         let Mode::Rot { columns, .. } = self.plan.mode else { return None };
         let is_borne = self.plan.geometry.parity_columns > 0 && rows > 0 && rows <= room;

@@ -7,6 +7,7 @@ use core::ops::ControlFlow;
 
 use format::geometry::Geometry;
 use format::head::{HEAD_BYTES, Kind, StripeId};
+use units::{EachSequence, Sequence};
 use volume::{Error, Reader, Span, StripeInSlot};
 use writer::{Damage, VerifyReport, verify};
 
@@ -84,7 +85,7 @@ impl<'a> Look<'a> {
             return broken(format!("EXPIRED: {} is shown, given up before {given_up}", span.tail));
         }
         let mut buffer = vec![0; self.reader.piece_bytes()];
-        for sequence in span.tail..=span.acknowledged.sequence {
+        for sequence in (span.tail..=span.acknowledged.sequence).each() {
             for column in 0..self.geometry().data_columns {
                 self.read_slot(sequence, column, &mut buffer)?;
             }
@@ -97,7 +98,7 @@ impl<'a> Look<'a> {
         Ok(Some(span))
     }
 
-    fn read_slot(&mut self, sequence: u64, column: u8, buffer: &mut [u8]) -> Verdict {
+    fn read_slot(&mut self, sequence: Sequence, column: u8, buffer: &mut [u8]) -> Verdict {
         let slot = match self.reader.slot(sequence, column, buffer) {
             Ok(slot) => slot,
             Err(Error::Overwritten(_) | Error::Damaged(_)) => return Ok(()),

@@ -4,6 +4,7 @@
 use device::{Fault, MUTATIONS, Modelled, Operation, ROW_SIZE, ReadAt, Rule};
 use format::head::StripeId;
 use format::superblock::{SUPERBLOCK_COPIES, Superblock, copy_offset};
+use units::Sequence;
 use units::number::to_u64;
 
 use crate::check::{Look, Scene, Verdict, Violation, broken};
@@ -21,7 +22,7 @@ const READS: &[Operation] = &[Operation::Read];
 /// A row of the ring on one member.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
-    pub(crate) sequence: u64,
+    pub(crate) sequence: Sequence,
     pub(crate) row: u16,
     pub(crate) member: u8,
 }
@@ -137,7 +138,8 @@ impl History {
         let found = rows.map(|in_slot| {
             let (mut now, mut content) = ([0; ROW_SIZE], [0; ROW_SIZE]);
             let offset = geometry.slot_offset(sequence) + in_slot;
-            if !is_lost && !disk_read(&disk, geometry.slot_offset(other) + in_slot, &mut content) {
+            if !is_lost && !disk_read(&disk, geometry.offset_of_slot(other) + in_slot, &mut content)
+            {
                 content.fill(0);
             }
             let is_new = !disk_read(&disk, offset, &mut now) || now != content;
@@ -158,8 +160,8 @@ impl History {
     }
 
     /// The ring may have gone on over the slots of the sequences below.
-    pub(crate) fn passed_below(&self) -> u64 {
-        let newest = self.truth.facts.last_key_value().map_or(0, |(id, _)| id.sequence);
+    pub(crate) fn passed_below(&self) -> Sequence {
+        let newest = self.truth.facts.last_key_value().map_or(Sequence(0), |(id, _)| id.sequence);
         // An expelled member and a stop add a stripe each that was not handed over.
         let newest = newest.max(self.settled_below) + 3;
         (newest + u64::from(self.plan.window)).saturating_sub(self.plan.geometry.slots)
@@ -226,7 +228,7 @@ impl History {
             }
             4 => {
                 let slot = self.random.below(self.plan.geometry.slots);
-                let from = self.plan.geometry.slot_offset(slot) + in_slot(row);
+                let from = self.plan.geometry.offset_of_slot(slot) + in_slot(row);
                 ("fault: row of another slot", disk_read(&disk, from, &mut other))
             }
             _ => {
@@ -274,7 +276,7 @@ impl History {
                 let rows = u64::from(self.plan.geometry.rows_per_slot());
                 let row = self.random.below(rows) * to_u64(ROW_SIZE);
                 let slot = self.random.below(self.plan.geometry.slots);
-                self.strike(&disk, self.plan.geometry.slot_offset(slot) + row);
+                self.strike(&disk, self.plan.geometry.offset_of_slot(slot) + row);
                 self.counters.add("fault: rows damaged on a bad member", 1);
             }
             if self.cycle > 0 && self.mounts_without_bad() && self.random.percent(1) {

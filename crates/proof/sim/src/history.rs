@@ -7,7 +7,7 @@ use encryption::Keyring;
 use format::claim::INTERVAL_MS;
 use format::head::{HeadKey, StripeId, VolumeId};
 use format::superblock::MemberEntry;
-use units::{Sleep, Timestamp, mix};
+use units::{Sequence, Sleep, Timestamp, mix};
 use volume::{Error, Identity, Reader, create_for};
 use writer::{Opener, Recovery, Writer, mount_members};
 
@@ -71,7 +71,7 @@ pub(crate) struct History {
     /// Members that something befell since the mount: what was in flight may miss them.
     pub(crate) troubled: u32,
     /// Damage is done below this sequence only: the watermark above it is on the disks.
-    pub(crate) settled_below: u64,
+    pub(crate) settled_below: Sequence,
     /// Earlier states of the bad members.
     pub(crate) snapshots: Vec<(u8, Modelled)>,
     /// The writer stopped in order and nothing was damaged since.
@@ -108,7 +108,7 @@ impl History {
             cycle: 0,
             bad,
             troubled: 0,
-            settled_below: 0,
+            settled_below: Sequence(0),
             snapshots: Vec::new(),
             stopped: false,
             is_fatal: false,
@@ -195,7 +195,7 @@ impl History {
     }
 
     pub(crate) fn note_stripe(&mut self, id: StripeId) {
-        self.note(id.sequence << 16 | u64::from(id.sub));
+        self.note(id.sequence.get() << 16 | u64::from(id.sub));
     }
 
     /// Of the members in `among` those whose superblock can be read and is theirs: who looks for
@@ -425,7 +425,7 @@ impl History {
             // Epochs may have begun unseen: what the disks say of them decides. One that fails in
             // the mount may have been asked before.
             let kept = self.truth.facts.iter().rev().find(|(_, fact)| fact.fate == Fate::Kept);
-            let known = (u32::from(data), kept.map_or(0, |(id, _)| id.sequence));
+            let known = (u32::from(data), kept.map_or(Sequence(0), |(id, _)| id.sequence));
             if [here, present].iter().any(|&here| may_refuse(&self.disks, here, known)) {
                 self.counters.add("mounts refused by what the superblocks say", 1);
                 return Ok(());
@@ -524,14 +524,15 @@ impl History {
             Err(error) => return broken(format!("a reader cannot open what is mounted: {error}")),
         };
         let epoch = writer.acknowledged();
-        let (slots, window) = (self.plan.geometry.slots, u64::from(self.plan.window));
+        let (geometry, window) = (self.plan.geometry, u64::from(self.plan.window));
         let given_up = writer.superblock().given_up_before;
         if !(self.truth.given_up..=self.truth.giving_up).contains(&given_up) {
             let known = self.truth.given_up..=self.truth.giving_up;
             return broken(format!("given up before {given_up}, by what is known {known:?}"));
         }
         self.truth.given_up = given_up;
-        let tail = (epoch.sequence + 1 + window).saturating_sub(slots).max(slots).max(given_up);
+        let tail = (epoch.sequence + 1 + window).saturating_sub(geometry.slots);
+        let tail = tail.max(geometry.first_sequence()).max(given_up);
         let expected = Some(volume::Span { tail, acknowledged: epoch });
         // Where a bad member is needed for a quorum, a reader may see no quorum of the new epoch.
         let reader = if reader.span() != expected && !self.mounts_without_bad() {

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 
 use encryption::LEAD_BYTES;
 use format::head::{HEAD_BYTES, Head};
+use units::Sequence;
 
 /// What decides the key and the nonces of a body: number of the data key, epoch, sequence, number
 /// in its slot, column.
-type Place = (u64, u32, u64, u16, u8);
+type Place = (u64, u32, Sequence, u16, u8);
 
 /// What was encrypted where. A body shows it by its tags, which hang on every byte of it.
 #[derive(Debug, Default)]
@@ -71,11 +72,11 @@ mod tests {
             extra_blocks: false,
             key_id,
             epoch,
-            stripe: StripeId { sequence: 50, sub: 0 },
+            stripe: StripeId { sequence: Sequence(50), sub: 0 },
             first_row: 0,
             rows: 1,
             acknowledged: StripeId::default(),
-            previous: StripeId { sequence: 49, sub: 0 },
+            previous: StripeId { sequence: Sequence(49), sub: 0 },
             index: StripeId::default(),
             time_min: Timestamp(0),
             time_max: Timestamp(0),

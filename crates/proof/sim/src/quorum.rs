@@ -3,6 +3,7 @@
 
 use device::{Modelled, ReadAt};
 use format::superblock::{SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock, copy_offset};
+use units::Sequence;
 
 use crate::disks::Disks;
 
@@ -18,9 +19,9 @@ fn newest_copy(disk: &Modelled) -> Option<Superblock> {
 }
 
 /// Where the newest epoch starts that the superblocks of those in `here` name; 0: none.
-pub(crate) fn newest_start(disks: &Disks, here: u32) -> u64 {
+pub(crate) fn newest_start(disks: &Disks, here: u32) -> Sequence {
     let found = disks.among(here).filter_map(|(_, disk)| newest_copy(disk));
-    found.map(|own| own.joined_start).max().unwrap_or(0)
+    found.map(|own| own.joined_start).max().unwrap_or_default()
 }
 
 /// Members needed of so many.
@@ -30,7 +31,7 @@ fn quorum(members: u32, data: u32) -> u32 {
 
 /// Whether those in `here` need not be enough for a mount. `used_to` is the newest sequence that
 /// surely lies on the ring.
-pub(crate) fn may_refuse(disks: &Disks, here: u32, (data, used_to): (u32, u64)) -> bool {
+pub(crate) fn may_refuse(disks: &Disks, here: u32, (data, used_to): (u32, Sequence)) -> bool {
     let found: Vec<(u32, Superblock)> = disks
         .among(here)
         .filter_map(|(member, disk)| Some((1 << member, newest_copy(disk)?)))

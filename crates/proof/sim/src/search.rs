@@ -13,7 +13,7 @@ use format::head::{Head, HeadKey, Kind, PieceHead, StripeHead, StripeId, Totals,
 use format::superblock::{
     Mark, MemberEntry, SUPERBLOCK_COPIES, Superblock, TimeKnown, copy_offset,
 };
-use units::{Timestamp, mix};
+use units::{Sequence, Timestamp, mix};
 use volume::{CreateOptions, Layout, Reader, geometry_for};
 use writer::{Opener, mount};
 
@@ -40,9 +40,9 @@ struct Ring {
     geometry: Geometry,
     window: u16,
     member_bytes: u64,
-    newest: u64,
+    newest: Sequence,
     /// Slots of these sequences hold nothing on any member.
-    hole: Range<u64>,
+    hole: Range<Sequence>,
     mark: Mark,
 }
 
@@ -106,21 +106,22 @@ impl Ring {
             1 => slots - 1 - random.below(300.min(slots)),
             _ => random.below(slots),
         };
-        let newest = lap * slots + place;
-        let first = slots.max(newest + 1 - slots.min(newest + 1));
+        let newest = Sequence(lap * slots + place);
+        let first = geometry.first_sequence().max(newest.next().saturating_sub(slots));
         let mark = mark(&geometry, (newest, u64::from(window)), random);
-        let hole = if random.percent(20) { 0..0 } else { hole((first, newest), random) };
+        let hole =
+            if random.percent(20) { Range::default() } else { hole((first, newest), random) };
         Self { geometry, window, member_bytes, newest, hole, mark }
     }
 
     /// Oldest sequence that the ring may hold.
-    fn first(&self) -> u64 {
-        let slots = self.geometry.slots;
-        slots.max((self.newest + 1).saturating_sub(slots))
+    fn first(&self) -> Sequence {
+        let oldest = self.newest.next().saturating_sub(self.geometry.slots);
+        self.geometry.first_sequence().max(oldest)
     }
 
     /// Newest sequence of which something can be read; `None`: nothing at all.
-    fn newest_readable(&self) -> Option<u64> {
+    fn newest_readable(&self) -> Option<Sequence> {
         let newest =
             if self.hole.contains(&self.newest) { self.hole.start - 1 } else { self.newest };
         (newest >= self.first()).then_some(newest)
@@ -128,7 +129,7 @@ impl Ring {
 }
 
 /// Of any size, anywhere, often around the end.
-fn hole((first, newest): (u64, u64), random: &mut Random) -> Range<u64> {
+fn hole((first, newest): (Sequence, Sequence), random: &mut Random) -> Range<Sequence> {
     let count = newest + 1 - first;
     let len = (1 << random.below(u64::from(count.ilog2()) + 1)) + random.below(3) - 1;
     let len = len.clamp(1, count);
@@ -141,15 +142,15 @@ fn hole((first, newest): (u64, u64), random: &mut Random) -> Range<u64> {
 }
 
 /// What a writer that came to `newest` has last put into the superblocks.
-fn mark(geometry: &Geometry, (newest, window): (u64, u64), random: &mut Random) -> Mark {
+fn mark(geometry: &Geometry, (newest, window): (Sequence, u64), random: &mut Random) -> Mark {
     let slots = geometry.slots;
-    let interval = |sequence: u64| {
+    let interval = |sequence: Sequence| {
         let first_lap = if slots < FIRST_LAP { (slots / 4).max(1) } else { FIRST_LAP };
-        let is_first = sequence < 2 * slots;
+        let is_first = sequence < Sequence(2 * slots);
         if is_first { first_lap } else { first_lap.max(slots / LATER_SHARE) }
     };
     // On a later lap marks are rarer: the last one may still be of the lap before.
-    let back = random.below(interval(newest).min(newest - slots) + 1);
+    let back = random.below(interval(newest).min(newest - geometry.first_sequence()) + 1);
     let sequence = newest - back;
     let back = back.min(interval(sequence));
     let sequence = sequence.max(newest - back);
@@ -169,7 +170,7 @@ fn uuid(member: u8) -> [u8; 16] {
 }
 
 /// A member's head of the only stripe of a slot: DATA of full length over a body of zeros.
-fn head(geometry: Geometry, member: u8, sequence: u64, zeros: &Bodies) -> [u8; ROW_SIZE] {
+fn head(geometry: Geometry, member: u8, sequence: Sequence, zeros: &Bodies) -> [u8; ROW_SIZE] {
     let rows = geometry.rows_per_slot() - 1;
     let column = geometry.column_of(sequence, member);
     let address = RowAddress { epoch: 1, sequence, sub: 0, column };
@@ -224,8 +225,8 @@ fn disk(ring: &Ring, member: u8, (timing, timeline): (&Timing, &Timeline)) -> Mo
     let zeros = Bodies { row, body };
     let original = move |offset: u64, row: &mut [u8; ROW_SIZE]| {
         let Some(slot) = geometry.slot_at(offset) else { return };
-        let sequence = newest - (newest - slot) % geometry.slots;
-        let is_head = geometry.slot_offset(slot) == offset;
+        let sequence = geometry.last_of_slot(slot, newest);
+        let is_head = geometry.offset_of_slot(slot) == offset;
         if is_head && sequence >= first && !hole.contains(&sequence) {
             *row = head(geometry, member, sequence, &zeros);
         }
@@ -254,18 +255,18 @@ fn superblock(ring: &Ring, member: u8) -> Superblock {
         geometry,
         prepared_epoch: 1,
         joined_epoch: 1,
-        joined_start: geometry.slots,
+        joined_start: geometry.first_sequence(),
         previous_epoch: 0,
-        previous_start: 0,
+        previous_start: Sequence(0),
         previous_members: 0,
         joined_members: (1 << members) - 1,
         expired_through: Timestamp::MIN,
         max_age_ns: 0,
         erases: false,
         qualified: None,
-        given_up_before: 0,
+        given_up_before: Sequence(0),
         forgetting: None,
-        erased_before: 0,
+        erased_before: Sequence(0),
         mark,
         time: TimeKnown::default(),
         created: Timestamp(0),
@@ -291,7 +292,7 @@ fn look(ring: &Ring, random: &mut Random, counters: &mut Counters) -> Verdict<u6
     let readers = disks.iter().map(|disk| -> Box<dyn ReadAt> { Box::new(disk.clone()) });
     let reader = Reader::open(readers.collect())
         .map_err(|error| Violation(format!("a reader cannot open it: {error}")))?;
-    let seen = reader.newest().map_or(0, |newest| newest.sequence);
+    let seen = reader.newest().map_or(Sequence(0), |newest| newest.sequence);
     let Range { start, end } = ring.hole;
     // A reader looks at one slot in a few of a long hole.
     let is_seen = end - start <= 2 * u64::from(ring.window) || ring.newest + 1 - end >= 16;
@@ -330,7 +331,7 @@ fn look(ring: &Ring, random: &mut Random, counters: &mut Counters) -> Verdict<u6
     counters.peak("search: most reads of a mount on a member", reads);
     counters.peak("search: longest mount, ms", took_ns / 1_000_000);
     count(ring, counters);
-    Ok(epoch)
+    Ok(epoch.get())
 }
 
 /// The steps of the search, the windows around its answer, judgement, and what is looked at of a
@@ -349,7 +350,7 @@ fn count(ring: &Ring, counters: &mut Counters) {
     counters.add("search: rings of 2^23 slots and more", is(geometry.slots >= 1 << 23));
     counters.add("search: slots of 512 rows", is(geometry.rows_per_slot() == 512));
     counters.add("search: W of 64", is(ring.window == 64));
-    counters.add("search: on the first lap", is(*newest < 2 * geometry.slots));
+    counters.add("search: on the first lap", is(*newest < Sequence(2 * geometry.slots)));
     counters.add("search: holes", is(!hole.is_empty()));
     counters.add("search: holes over the newest stripe", is(hole.contains(newest)));
     let share = (hole.end - hole.start) * 100 / geometry.slots;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use format::geometry::Geometry;
 use format::head::{Kind, StripeId};
+use units::Sequence;
 
 /// What became of a stripe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,7 +70,7 @@ impl Fact {
     pub(crate) fn columns(
         &self,
         geometry: &Geometry,
-        (sequence, row): (u64, Option<u16>),
+        (sequence, row): (Sequence, Option<u16>),
         readable: u32,
         doubtful: u32,
     ) -> Columns {
@@ -105,7 +106,7 @@ pub(crate) struct Truth {
     /// Highest watermark that a writer or a finished mount has shown.
     pub(crate) acknowledged: StripeId,
     /// Newest stripe that must stay, closing ones included.
-    pub(crate) tail: u64,
+    pub(crate) tail: Sequence,
     /// A stripe that may be on the disks under an unknown number.
     pub(crate) pending: Option<Pending>,
     /// An epoch may have begun since the last mount that ended: what it decided may show.
@@ -119,13 +120,13 @@ pub(crate) struct Truth {
     /// epoch counts only together with theirs.
     pub(crate) joined: u32,
     /// By member: sequences of which it may hold nothing that counts.
-    pub(crate) gaps: BTreeMap<u8, Range<u64>>,
+    pub(crate) gaps: BTreeMap<u8, Range<Sequence>>,
     /// What lies before this sequence was given up for certain ...
-    pub(crate) given_up: u64,
+    pub(crate) given_up: Sequence,
     /// ... and what lies before this one perhaps.
-    pub(crate) giving_up: u64,
+    pub(crate) giving_up: Sequence,
     /// By sequence: members of which rows outside of all stripes here were damaged.
-    pub(crate) closing_damage: BTreeMap<u64, u32>,
+    pub(crate) closing_damage: BTreeMap<Sequence, u32>,
 }
 
 impl Default for Truth {
@@ -133,15 +134,15 @@ impl Default for Truth {
         Self {
             facts: BTreeMap::new(),
             acknowledged: StripeId::default(),
-            tail: 0,
+            tail: Sequence(0),
             pending: None,
             epoch_unseen: false,
             stop: StripeId::default(),
             deciders: u32::MAX,
             joined: u32::MAX,
             gaps: BTreeMap::new(),
-            given_up: 0,
-            giving_up: 0,
+            given_up: Sequence(0),
+            giving_up: Sequence(0),
             closing_damage: BTreeMap::new(),
         }
     }
@@ -171,9 +172,9 @@ impl Truth {
     /// An epoch may begin without `member`: it is not known whether it holds what is not
     /// acknowledged, and what it holds from `sequence` on counts for nothing by itself. What it
     /// missed is one range: a second gap reaches back to the first.
-    pub(crate) fn doubt(&mut self, member: u8, sequence: u64) {
+    pub(crate) fn doubt(&mut self, member: u8, sequence: Sequence) {
         let before = self.gaps.get(&member).map_or(sequence, |gap| gap.start);
-        let gap = sequence.min(before)..u64::MAX;
+        let gap = sequence.min(before)..Sequence::MAX;
         for (id, fact) in &mut self.facts {
             if fact.fate == Fate::InFlight || gap.contains(&id.sequence) {
                 fact.holders &= !(1 << member);
@@ -197,7 +198,7 @@ impl Truth {
     }
 
     /// What `member` holds in a slot is not certain.
-    pub(crate) fn doubt_slot(&mut self, sequence: u64, member: u8) {
+    pub(crate) fn doubt_slot(&mut self, sequence: Sequence, member: u8) {
         let slot = StripeId { sequence, sub: 0 }..=StripeId { sequence, sub: u16::MAX };
         for (_, fact) in self.facts.range_mut(slot) {
             fact.holders &= !(1 << member);
@@ -206,7 +207,7 @@ impl Truth {
 
     /// The members in `present` take part from `sequence` on; gaps that the ring has passed are
     /// none.
-    pub(crate) fn take_part(&mut self, present: u32, sequence: u64) {
+    pub(crate) fn take_part(&mut self, present: u32, sequence: Sequence) {
         for (member, gap) in &mut self.gaps {
             if present & (1 << member) != 0 {
                 gap.end = gap.end.min(sequence);
@@ -217,7 +218,7 @@ impl Truth {
     }
 
     /// The ring has passed everything below `tail`.
-    pub(crate) fn forget_below(&mut self, tail: u64) {
+    pub(crate) fn forget_below(&mut self, tail: Sequence) {
         self.tail = tail;
         self.facts = self.facts.split_off(&StripeId { sequence: tail, sub: 0 });
         self.closing_damage = self.closing_damage.split_off(&tail);

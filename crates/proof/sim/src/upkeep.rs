@@ -4,6 +4,7 @@
 use core::ops::ControlFlow;
 
 use format::head::StripeId;
+use units::Sequence;
 use volume::{Error, Reader};
 use writer::{Finding, Outcome, Owner, ScrubOptions, Writer, resilver, scrub};
 
@@ -63,7 +64,7 @@ impl History {
 
     /// The members in `present` hold everything from `first` on that K others had. What lies below
     /// the ring is about to overwrite.
-    fn made_whole(&mut self, present: u32, first: u64) {
+    fn made_whole(&mut self, present: u32, first: Sequence) {
         let geometry = self.plan.geometry;
         let data = u32::from(geometry.data_columns);
         let healed: Vec<u8> = numbers(present & !self.bad).collect();

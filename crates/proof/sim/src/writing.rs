@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use device::{Crash, Fault, MUTATIONS, Operation, Rule};
 use format::head::{HEAD_BYTES, Kind, StripeId, Totals};
-use units::Timestamp;
+use units::{EachSequence, Sequence, Timestamp};
 use volume::Error;
 use writer::{Filled, FilledColumn, Returning, Writer};
 
@@ -277,11 +277,11 @@ impl History {
     fn check_erased(&mut self, writer: &Writer, member: u8) -> Verdict {
         let geometry = self.plan.geometry;
         // A crash may have left in a slot what came after, and no mount kept: that is not old.
-        let handed = self.truth.facts.last_key_value().map_or(0, |(id, _)| id.sequence);
+        let handed = self.truth.facts.last_key_value().map_or(Sequence(0), |(id, _)| id.sequence);
         let newest = writer.acknowledged().sequence.max(handed);
         let mut slot = vec![0; usize::try_from(geometry.piece_bytes).expect("at most 2 MiB")];
-        let oldest = (newest + 2).saturating_sub(geometry.slots).max(geometry.slots);
-        for sequence in oldest..writer.superblock().given_up_before {
+        let oldest = (newest + 2).saturating_sub(geometry.slots).max(geometry.first_sequence());
+        for sequence in (oldest..writer.superblock().given_up_before).each() {
             let offset = geometry.slot_offset(sequence);
             for device in self.disks.readers(1 << member) {
                 let read = device.read_at(offset, &mut slot);

@@ -250,7 +250,7 @@ impl Run<'_, '_> {
 
     fn overwritten(&mut self, (through, last): (StripeId, StripeId), next: &Bounds) -> Lost {
         let first = through.after();
-        let slots = (last.sequence + 1).saturating_sub(first.sequence);
+        let slots = last.sequence.next().since(first.sequence);
         self.uploader.tell(&Event::Overwritten {
             first: first.to_string(),
             last: last.to_string(),

@@ -191,6 +191,8 @@ pub(crate) fn sensor_of(name: &str) -> Option<Sensor> {
 
 #[cfg(test)]
 mod tests {
+    use units::Sequence;
+
     use super::*;
 
     #[test]
@@ -210,7 +212,12 @@ mod tests {
             let unit = Unit { first: stripe(first), last: stripe(last), is_end };
             manifest(&"s".parse().unwrap(), VolumeId([0; 16]), unit)
         };
-        let units = [unit(1, 9, false), unit(9, 9, true), unit(10, 10, false), unit(10, 10, true)];
+        let units = [
+            unit(Sequence(1), Sequence(9), false),
+            unit(Sequence(9), Sequence(9), true),
+            unit(Sequence(10), Sequence(10), false),
+            unit(Sequence(10), Sequence(10), true),
+        ];
         assert!(units.is_sorted(), "{units:?}");
     }
 

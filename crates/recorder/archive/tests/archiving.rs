@@ -22,7 +22,7 @@ use format::head::{StripeId, VolumeId};
 use format::session_row::SessionRow;
 use found::Found;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use units::{Clock, ManualClock, NANOS_PER_SECOND, Timestamp};
+use units::{Clock, ManualClock, NANOS_PER_SECOND, Sequence, Timestamp};
 use wire::{Address, FiveTuple, Protocol};
 
 const VOLUME: VolumeId = VolumeId([7; 16]);
@@ -47,7 +47,7 @@ struct Ring {
 }
 
 fn stripe(sequence: usize) -> StripeId {
-    StripeId { sequence: u64::try_from(sequence).unwrap(), sub: 0 }
+    StripeId { sequence: Sequence(u64::try_from(sequence).unwrap()), sub: 0 }
 }
 
 fn bounds(place: usize, part: &Part) -> Bounds {
@@ -92,7 +92,7 @@ impl Source for Reading<'_> {
     }
 
     fn mark(&self, at: StripeId) -> Option<String> {
-        let place = usize::try_from(at.sequence).unwrap().checked_sub(1)? / 10;
+        let place = usize::try_from(at.sequence.get()).unwrap().checked_sub(1)? / 10;
         let part = self.ring.parts.get(place).filter(|_| place >= self.ring.overwritten)?;
         let first = part.rows.first().map(|row| row.start.0);
         Some(format!("{at} {} {first:?}", part.epoch))

@@ -10,7 +10,7 @@ use core::ops::RangeInclusive;
 use format::head::{Kind, StripeHead};
 use format::recorded::{ALIVE_NS, Recorded};
 use serde::Serialize;
-use units::{Times, Timestamp};
+use units::{EachSequence, Times, Timestamp};
 use volume::{Reader, Said, Span};
 
 use crate::form;
@@ -196,7 +196,7 @@ impl Known {
             }
             let (before, has_packets) = reader.said_before(&said);
             let Some(before) = before.filter(|before| before.recorded.start < start) else {
-                let is_first_lap = span.tail <= reader.geometry().slots;
+                let is_first_lap = span.tail <= reader.geometry().first_sequence();
                 self.is_begin = is_first_lap && !has_packets;
                 return;
             };
@@ -338,7 +338,7 @@ impl Standing {
 /// first head that is held had come when that was sealed, and what that head says is stored may
 /// have been overwritten. A clock that was set back makes that later than when it was sealed.
 fn held_from(reader: &Reader, span: Span, is_live: bool) -> Option<Timestamp> {
-    let slots = (span.tail..=span.acknowledged.sequence).take(BACK);
+    let slots = (span.tail..=span.acknowledged.sequence).each().take(BACK);
     let mut heads = slots.flat_map(|sequence| reader.leading_heads(sequence));
     if is_live {
         let StripeHead { realtime, recorded, .. } = heads.next()?.stripe;

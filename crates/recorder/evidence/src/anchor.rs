@@ -192,11 +192,13 @@ pub(crate) fn parse_stripe(text: &str) -> Option<StripeId> {
 
 #[cfg(test)]
 mod tests {
+    use units::Sequence;
+
     use super::*;
 
     #[test]
     fn a_stripe_is_read_as_it_is_written() {
-        let stripe = StripeId { sequence: 4091, sub: 2 };
+        let stripe = StripeId { sequence: Sequence(4091), sub: 2 };
         assert_eq!(parse_stripe("4091.2"), Some(stripe));
         for text in
             ["", "4091", "4091.", "+4091.2", "4091.02", "4091.65536", "1152921504606846977.0"]

@@ -4,6 +4,7 @@
 
 use format::head::{SEQUENCE_MAX, StripeId, VolumeId};
 use thiserror::Error;
+use units::Sequence;
 
 /// Bytes of a record, and of the header.
 pub const LISTED_BYTES: usize = 80;
@@ -74,7 +75,7 @@ impl Listed {
             Body::Hash(hash) => (HAS_BODY, hash),
         };
         let StripeId { sequence, sub } = self.stripe;
-        let place = [&sequence.to_le_bytes()[..], &sub.to_le_bytes()].concat();
+        let place = [&sequence.get().to_le_bytes()[..], &sub.to_le_bytes()].concat();
         let mut out = [0; LISTED_BYTES];
         fill(&mut out, [&place, &[self.column, flags], &[0; 4], &self.cid, &hash]);
         out
@@ -92,7 +93,7 @@ impl Listed {
             UNREADABLE => Body::Unreadable,
             _ => Body::None,
         };
-        let sequence = u64::from_le_bytes(*sequence);
+        let sequence = Sequence(u64::from_le_bytes(*sequence));
         let stripe = StripeId { sequence, sub: u16::from_le_bytes(*sub) };
         let listed = Self { stripe, column: *column, cid: *cid, body };
         (sequence <= SEQUENCE_MAX).then_some(listed)
@@ -143,7 +144,12 @@ mod tests {
 
     fn listed(sequence: u64, column: u8, body: Body) -> Listed {
         let mark = u8::try_from(sequence).unwrap();
-        Listed { stripe: StripeId { sequence, sub: 3 }, column, cid: [mark; 32], body }
+        Listed {
+            stripe: StripeId { sequence: Sequence(sequence), sub: 3 },
+            column,
+            cid: [mark; 32],
+            body,
+        }
     }
 
     fn file(records: &[Listed]) -> Vec<u8> {
@@ -163,7 +169,8 @@ mod tests {
         ];
         let read = ListedStripes::parse(&file(&records)).unwrap();
         assert_eq!((read.volume, &read.records[..]), (VolumeId([9; 16]), &records[..]));
-        let cid = |sequence| read.cid_of(StripeId { sequence, sub: 3 }).copied();
+        let cid =
+            |sequence| read.cid_of(StripeId { sequence: Sequence(sequence), sub: 3 }).copied();
         assert_eq!((cid(7), cid(8), cid(9)), (Some([7; 32]), None, Some([9; 32])));
         assert!(ListedStripes::parse(&file(&[])).unwrap().records.is_empty());
     }

@@ -1,6 +1,7 @@
 //! The receipt of an erasure: what was taken off a volume, when, by whom and why.
 
 use serde::Serialize;
+use units::Sequence;
 
 use crate::maker::Maker;
 
@@ -43,7 +44,7 @@ pub struct ReceiptForm {
     pub slots: u64,
     /// Their sequences, where they were single ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub sequences: Vec<u64>,
+    pub sequences: Vec<Sequence>,
     /// Numbers of data keys that were destroyed on every member.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<u64>,

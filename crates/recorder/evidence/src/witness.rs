@@ -80,6 +80,8 @@ fn parse_line(text: &str) -> Option<Witnessed> {
 
 #[cfg(test)]
 mod tests {
+    use units::Sequence;
+
     use super::*;
 
     #[test]
@@ -93,7 +95,7 @@ mod tests {
         );
         let lines = witness_lines(&format!("{line}\n\n{line}\n{}", &line[..40])).unwrap();
         assert_eq!(lines.len(), 2);
-        assert_eq!((lines[0].made, lines[0].newest.sequence), (Timestamp(5), 12));
+        assert_eq!((lines[0].made, lines[0].newest.sequence), (Timestamp(5), Sequence(12)));
         assert_eq!(lines[1].newest_cid, [0x0b; 32]);
         assert_eq!(witness_lines(""), Ok(Vec::new()));
         let torn = format!("{}\n{line}\n", &line[..40]);

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use format::head::{Head, StripeId};
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 
 use crate::archive::{Archive, Part, is_data};
 use crate::order::{Order, Placed, placed};
@@ -38,7 +38,7 @@ impl Claim {
 }
 
 /// The earliest packet of a slot by its heads; the smallest number where they do not say it.
-pub(crate) fn earliest(archive: &Archive, sequence: u64, first: Option<&Head>) -> Timestamp {
+pub(crate) fn earliest(archive: &Archive, sequence: Sequence, first: Option<&Head>) -> Timestamp {
     let time_min = |heads: &[Head]| {
         let data = heads.iter().filter(|head| is_data(head));
         data.map(|head| head.stripe.time_min).min()
@@ -65,7 +65,7 @@ impl Bounds {
     }
 
     /// No packet of this slot or a later one is earlier.
-    fn bound(&mut self, archive: &Archive, sequence: u64, claim: Option<Claim>) -> Timestamp {
+    fn bound(&mut self, archive: &Archive, sequence: Sequence, claim: Option<Claim>) -> Timestamp {
         let earliest = |parts: &[Placed], at: usize| {
             parts.get(at).map_or(Timestamp::MAX, |placed| placed.edge)
         };
@@ -99,7 +99,7 @@ impl Bounds {
 pub(crate) struct Batch {
     pub(crate) places: Vec<Place>,
     /// By sequence: no packet of the slot is earlier. Empty where slots are read in ring order.
-    floors: BTreeMap<u64, Timestamp>,
+    floors: BTreeMap<Sequence, Timestamp>,
     /// The piece that was met last.
     last: Option<(StripeId, Option<Claim>)>,
 }
@@ -182,7 +182,7 @@ impl Ahead {
     /// Reads the heads of the next slots; false where there are none.
     fn look(&mut self, archive: &Archive) -> bool {
         let rest = self.places.get(self.seen..).unwrap_or_default();
-        let next: Vec<u64> = rest.iter().take(LOOKED_AT).map(|place| place.sequence).collect();
+        let next: Vec<Sequence> = rest.iter().take(LOOKED_AT).map(|place| place.sequence).collect();
         let heads = archive.reader.first_heads(&next);
         for (sequence, head) in next.iter().zip(&heads) {
             let time = earliest(archive, *sequence, head.as_ref());
@@ -222,7 +222,7 @@ impl Ahead {
     }
 
     /// All of a batch was read, but for slots from the one of `until` on.
-    pub(crate) fn done(&mut self, batch: &Batch, until: Option<u64>) {
+    pub(crate) fn done(&mut self, batch: &Batch, until: Option<Sequence>) {
         if !batch.is_in_ring_order() {
             return;
         }

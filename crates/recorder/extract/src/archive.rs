@@ -12,7 +12,7 @@ use format::head::{Head, Kind, StripeId, VolumeId};
 use index::{Catalog, Files, Identity, IndexKeys, LookUp, Needed, Segment};
 use indexer::{SegmentsBefore, Workers};
 use packet_output::MergeMemory;
-use units::Timestamp;
+use units::{EachSequence, Sequence, Timestamp};
 use volume::{Reader, Span};
 
 use crate::cache::{self, NoCache};
@@ -137,7 +137,7 @@ impl Archive {
     /// A volume without a running recorder.
     pub(crate) fn of_reader(reader: Reader, options: &Options, now: Timestamp) -> Self {
         let volume = reader.superblock().volume_id;
-        let tail = reader.span().map_or(0, |span| span.tail);
+        let tail = reader.span().map_or(Sequence(0), |span| span.tail);
         Self {
             catalog: Catalog::new(volume, tail, options.keep_sessions),
             cache: Box::new(NoCache),
@@ -162,7 +162,7 @@ impl Archive {
     /// Up to when packets were erased, if any were that such a range of time asks for.
     pub(crate) fn erased_through(&self, times: &RangeInclusive<Timestamp>) -> Option<Timestamp> {
         let superblock = self.reader.superblock();
-        let is_erased = superblock.given_up_before > superblock.geometry.slots;
+        let is_erased = superblock.given_up_before > superblock.geometry.first_sequence();
         let through = is_erased.then_some(superblock.expired_through);
         through.filter(|through| times.start() <= through)
     }
@@ -182,9 +182,9 @@ impl Archive {
     }
 
     /// The slots that are held, oldest first.
-    pub(crate) fn sequences(&self) -> impl Iterator<Item = u64> + use<> {
+    pub(crate) fn sequences(&self) -> impl Iterator<Item = Sequence> + use<> {
         let span = self.span();
-        span.into_iter().flat_map(|span| span.tail..=span.acknowledged.sequence)
+        span.into_iter().flat_map(|span| (span.tail..=span.acknowledged.sequence).each())
     }
 
     /// The same with all columns that hold packets.
@@ -193,7 +193,7 @@ impl Archive {
     }
 
     /// A slot with all columns that hold packets.
-    pub(crate) fn place(&self, sequence: u64) -> Place {
+    pub(crate) fn place(&self, sequence: Sequence) -> Place {
         let geometry = self.reader.membership().geometry_at(sequence);
         Place { sequence, columns: (1 << geometry.data_columns) - 1 }
     }
@@ -229,7 +229,7 @@ impl Archive {
     fn index_before(&self, at: StripeId) -> Option<StripeId> {
         let tail = self.span()?.tail;
         let mut buffer = vec![0; self.reader.piece_bytes()];
-        let near = (tail..=at.sequence).rev().take(4);
+        let near = (tail..=at.sequence).each().rev().take(4);
         near.filter_map(|sequence| self.reader.slot(sequence, 0, &mut buffer).ok())
             .flat_map(|slot| slot.stripes.into_iter().rev())
             .map(|stripe| stripe.head.stripe)
@@ -243,13 +243,13 @@ impl Archive {
     }
 
     /// Oldest sequence that is held.
-    pub(crate) fn tail(&self) -> u64 {
-        self.span().map_or(u64::MAX, |span| span.tail)
+    pub(crate) fn tail(&self) -> Sequence {
+        self.span().map_or(Sequence::MAX, |span| span.tail)
     }
 
     /// Whether the ring has passed `sequence` since the volume was opened: then what looks like
     /// damage is none.
-    pub(crate) fn has_passed(&self, sequence: u64) -> bool {
+    pub(crate) fn has_passed(&self, sequence: Sequence) -> bool {
         let path = self.path.as_deref();
         let now = path.and_then(|path| volume::open_reader(path, &self.members).ok());
         let tail = now.and_then(|reader| reader.span()).map(|span| span.tail);
@@ -306,7 +306,7 @@ impl Archive {
     }
 
     /// The first heads of these slots that can be read, read at the same time.
-    fn first_heads(&self, slots: BTreeSet<u64>) -> BTreeMap<u64, Head> {
+    fn first_heads(&self, slots: BTreeSet<Sequence>) -> BTreeMap<Sequence, Head> {
         let slots = Vec::from_iter(slots);
         let heads = slots.iter().copied().zip(self.reader.first_heads(&slots));
         heads.filter_map(|(slot, head)| Some((slot, head?))).collect()
@@ -317,20 +317,25 @@ impl Archive {
     fn holes(
         &self,
         between: &[(StripeId, StripeId)],
-        heads: &BTreeMap<u64, Head>,
+        heads: &BTreeMap<Sequence, Head>,
     ) -> Vec<Option<Part>> {
         between.iter().map(|&(first, last)| self.hole(first, last, heads)).collect()
     }
 
     /// One of [`Self::holes`], by the first heads of its slots.
-    fn hole(&self, first: StripeId, last: StripeId, heads: &BTreeMap<u64, Head>) -> Option<Part> {
+    fn hole(
+        &self,
+        first: StripeId,
+        last: StripeId,
+        heads: &BTreeMap<Sequence, Head>,
+    ) -> Option<Part> {
         if first > last {
             return None;
         }
-        let mut sequences = first.sequence..=last.sequence;
+        let sequences = first.sequence..=last.sequence;
         let begin = if is_short(first, last) {
             let stripes = first..=last;
-            sequences.find(|&sequence| match heads.get(&sequence) {
+            sequences.each().find(|&sequence| match heads.get(&sequence) {
                 Some(head) if self.fills_slot(head) => holds_packets(head, &stripes),
                 _ => self.may_hold_packets(sequence, stripes.clone()),
             })?
@@ -341,7 +346,7 @@ impl Archive {
         let time_min = if is_short(first, last) {
             // Behind the first stripe of a slot its recording went on.
             let first = heads.get(&begin).and_then(not_before);
-            let found = slots.filter_map(|slot| heads.get(&slot)).filter(|it| is_data(it));
+            let found = slots.each().filter_map(|slot| heads.get(&slot)).filter(|it| is_data(it));
             let rest = found.map(|head| head.stripe.time_min).min();
             first.map(|first| rest.map_or(first, |it| it.min(first)))
         } else {
@@ -353,7 +358,7 @@ impl Archive {
     }
 
     /// The earliest packet of many slots, if they are of one stretch of recording.
-    fn earliest_of_stretch(&self, slots: &RangeInclusive<u64>) -> Option<Timestamp> {
+    fn earliest_of_stretch(&self, slots: &RangeInclusive<Sequence>) -> Option<Timestamp> {
         let first = self.reader.head(*slots.start()).filter(is_data)?.stripe;
         let (begin, end) = (first.recorded?, self.reader.head(*slots.end())?.stripe.recorded?);
         let is_one = begin.start == end.start;
@@ -371,7 +376,7 @@ impl Archive {
     /// False where the stripes of the slot that lie within `stripes` are all of other kinds.
     pub(crate) fn may_hold_packets(
         &self,
-        sequence: u64,
+        sequence: Sequence,
         stripes: RangeInclusive<StripeId>,
     ) -> bool {
         let heads = self.reader.heads(sequence);
@@ -388,7 +393,8 @@ impl Archive {
     /// read.
     pub(crate) fn before(&mut self, part: &Part) -> Option<SegmentsBefore> {
         let slots = part.first.sequence.max(self.tail())..=part.last.sequence;
-        let mut heads = slots.take(SLOTS_OF_FIRST).flat_map(|slot| self.reader.leading_heads(slot));
+        let mut heads =
+            slots.each().take(SLOTS_OF_FIRST).flat_map(|slot| self.reader.leading_heads(slot));
         let first = heads.find(|head| head.stripe.stripe >= part.first && is_data(head))?;
         let (epoch, at) = (first.stripe.epoch, first.stripe.time_min);
         drop(heads);
@@ -412,7 +418,7 @@ impl Archive {
     /// where they are not whole either.
     pub(crate) fn reload(&mut self, entry: &SegmentEntry) -> Result<Option<Segment>, Error> {
         let (reader, keys) = (&self.reader, self.index_keys());
-        let tail = reader.span().map_or(u64::MAX, |span| span.tail);
+        let tail = reader.span().map_or(Sequence::MAX, |span| span.tail);
         let mut load = |entry: &SegmentEntry| {
             let held = entry.index.sequence >= tail;
             let file = held.then(|| reader.index(entry.index).ok())??;
@@ -440,9 +446,9 @@ fn identity(reader: &Reader, last: StripeId) -> Option<Identity> {
 }
 
 /// The slots of those pairs of stripes between which there are few.
-fn slots_of_short(between: &[(StripeId, StripeId)]) -> BTreeSet<u64> {
+fn slots_of_short(between: &[(StripeId, StripeId)]) -> BTreeSet<Sequence> {
     let short = between.iter().filter(|(first, last)| is_short(*first, *last));
-    short.flat_map(|(first, last)| first.sequence..=last.sequence).collect()
+    short.flat_map(|(first, last)| (first.sequence..=last.sequence).each()).collect()
 }
 
 /// Few enough slots to look at their heads.

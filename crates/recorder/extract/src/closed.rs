@@ -16,7 +16,7 @@ use format::session_row::SessionRow;
 use found::Found;
 use index::Columns;
 use query::Query;
-use units::{Clock, Timestamp};
+use units::{Clock, EachSequence, Sequence, Timestamp};
 
 use crate::archive::{Archive, Part};
 use crate::identity::{Identity, RowId};
@@ -150,7 +150,7 @@ impl ClosedParts {
     }
 
     /// The oldest sequence that is held; `None` where nothing is.
-    pub fn tail(&self) -> Option<u64> {
+    pub fn tail(&self) -> Option<Sequence> {
         self.archive.span().map(|span| span.tail)
     }
 
@@ -175,13 +175,14 @@ impl ClosedParts {
         let first = read.map_or(StripeId::default(), StripeId::after);
         let unread = first..=span.acknowledged;
         let heads = (from..=span.acknowledged.sequence)
+            .each()
             .take(LAG_SLOTS)
             .flat_map(|sequence| self.archive.reader.leading_heads(sequence));
         let packets = heads.map(|head| head.stripe).filter(|stripe| stripe.kind == Kind::Data);
         let oldest = { packets }.find(|stripe| unread.contains(&stripe.stripe));
         // Behind the last packets lies their index.
         let Some(oldest) = oldest else { return Lag { of_slots, ..Lag::default() } };
-        let slots = span.acknowledged.sequence.saturating_sub(from).saturating_add(1);
+        let slots = span.acknowledged.sequence.since(from).saturating_add(1);
         Lag { slots, of_slots, ns: self.archive.now.since(oldest.realtime).max(0) }
     }
 
@@ -363,5 +364,5 @@ impl OpenSessions {
 
 /// The session of a first row, which names no packets: none of them has left the ring.
 fn first_of(id: String, row: SessionRow, is_indexed: bool) -> Found {
-    found(id, row, (0, is_indexed))
+    found(id, row, (Sequence(0), is_indexed))
 }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 
 use crate::ahead::earliest;
 use crate::archive::Archive;
@@ -24,20 +24,20 @@ struct Earliest {
 /// Slots that are to be read.
 #[derive(Debug, Default)]
 pub(crate) struct Due {
-    slots: BTreeMap<u64, Earliest>,
-    by_time: BTreeSet<(Timestamp, u64)>,
+    slots: BTreeMap<Sequence, Earliest>,
+    by_time: BTreeSet<(Timestamp, Sequence)>,
 }
 
 impl Due {
     /// A row that begins at `start` has packets in the slot of `sequence`.
-    pub(crate) fn add(&mut self, sequence: u64, start: Timestamp) {
+    pub(crate) fn add(&mut self, sequence: Sequence, start: Timestamp) {
         let known = self.slots.get(&sequence).copied();
         if known.is_none_or(|known| !known.is_of_heads && start < known.time) {
             self.set(sequence, Earliest { time: start, is_of_heads: false });
         }
     }
 
-    fn set(&mut self, sequence: u64, earliest: Earliest) {
+    fn set(&mut self, sequence: Sequence, earliest: Earliest) {
         if let Some(known) = self.slots.insert(sequence, earliest) {
             self.by_time.remove(&(known.time, sequence));
         }
@@ -50,7 +50,7 @@ impl Due {
     }
 
     /// Takes the slot that comes first, if it may have packets before `time`.
-    pub(crate) fn take_before(&mut self, time: Timestamp) -> Option<(Timestamp, u64)> {
+    pub(crate) fn take_before(&mut self, time: Timestamp) -> Option<(Timestamp, Sequence)> {
         let first = self.by_time.first().copied().filter(|(earliest, _)| *earliest < time)?;
         self.by_time.remove(&first);
         self.slots.remove(&first.1);
@@ -61,10 +61,11 @@ impl Due {
     pub(crate) fn look(&mut self, archive: &Archive, time: Timestamp) {
         loop {
             let first = self.by_time.iter().take(LOOKED_AT).take_while(|(at, _)| *at < time);
-            let is_open = |sequence: &u64| {
+            let is_open = |sequence: &Sequence| {
                 self.slots.get(sequence).is_some_and(|earliest| !earliest.is_of_heads)
             };
-            let mut open: Vec<u64> = first.map(|(_, sequence)| *sequence).filter(is_open).collect();
+            let mut open: Vec<Sequence> =
+                first.map(|(_, sequence)| *sequence).filter(is_open).collect();
             if open.is_empty() {
                 return;
             }
@@ -86,12 +87,12 @@ mod tests {
     fn slots_come_by_the_earliest_row_that_names_them() {
         let mut due = Due::default();
         for (sequence, start) in [(7, 30), (5, 20), (7, 10), (7, 40), (6, 20), (9, 50)] {
-            due.add(sequence, Timestamp(start));
+            due.add(Sequence(sequence), Timestamp(start));
         }
         assert_eq!(due.earliest(), Timestamp(10));
         let mut taken = Vec::new();
         while let Some((Timestamp(time), sequence)) = due.take_before(Timestamp(50)) {
-            taken.push((time, sequence));
+            taken.push((time, sequence.get()));
         }
         assert_eq!(taken, [(10, 7), (20, 5), (20, 6)]);
         assert_eq!(due.earliest(), Timestamp(50));

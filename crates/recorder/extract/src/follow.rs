@@ -9,7 +9,7 @@ use packet_output::MergeMemory;
 use packet_output::Outputs;
 use packet_output::Target;
 use query::Query;
-use units::{NANOS_PER_SECOND, Sleep};
+use units::{NANOS_PER_SECOND, Sequence, Sleep};
 
 use crate::archive::Archive;
 use crate::packet_writer::{PacketWriter, Progress, Telling};
@@ -49,10 +49,10 @@ pub fn follow(
             clock.sleep_until(clock.boottime_ns() + LOOK_NS);
             continue;
         }
-        if seen.is_some_and(|seen| archive.tail() > seen.sequence + 1) {
-            notes.completeness.retired_pieces += archive.tail() - seen.map_or(0, |it| it.sequence);
+        let first = seen.map_or(Sequence(0), |seen| seen.sequence);
+        if seen.is_some() && archive.tail() > first.next() {
+            notes.completeness.retired_pieces += archive.tail() - first;
         }
-        let first = seen.map_or(0, |seen| seen.sequence);
         let places = archive.places().filter(|place| place.sequence >= first);
         let places: Vec<Place> = places.collect();
         let is_new = |stripe| Some(stripe) > seen && Some(stripe) <= newest;

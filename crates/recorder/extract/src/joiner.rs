@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use format::session_row::SessionRow;
 use found::{Event, Found, Held};
 use query::Query;
-use units::Timestamp;
 use units::number::to_u64;
+use units::{Sequence, Timestamp};
 use wire::CommunityId;
 
 use crate::candidates::part_of;
@@ -31,7 +31,7 @@ pub(crate) type Show<'s> = dyn FnMut(Event<'_>) -> ControlFlow<()> + 's;
 /// What was joined so far.
 pub(crate) struct Joiner<'q> {
     query: &'q Query,
-    tail: u64,
+    tail: Sequence,
     is_indexed: bool,
     /// No row behind those of this part starts earlier.
     later_min: Timestamp,
@@ -56,7 +56,7 @@ pub(crate) struct Joiner<'q> {
 
 impl<'q> Joiner<'q> {
     /// Of a volume that holds stripes from `tail` on.
-    pub(crate) fn new(query: &'q Query, tail: u64) -> Self {
+    pub(crate) fn new(query: &'q Query, tail: Sequence) -> Self {
         Self {
             query,
             tail,
@@ -260,7 +260,11 @@ impl<'q> Joiner<'q> {
 }
 
 /// The session of a first row, in a volume that holds stripes from `tail` on.
-pub(crate) fn found(id: String, session: SessionRow, (tail, is_indexed): (u64, bool)) -> Found {
+pub(crate) fn found(
+    id: String,
+    session: SessionRow,
+    (tail, is_indexed): (Sequence, bool),
+) -> Found {
     Found {
         rows: vec![id.clone()],
         id,
@@ -271,7 +275,7 @@ pub(crate) fn found(id: String, session: SessionRow, (tail, is_indexed): (u64, b
     }
 }
 
-fn held(row: &SessionRow, tail: u64) -> Held {
+fn held(row: &SessionRow, tail: Sequence) -> Held {
     let retired = row.pieces.iter().filter(|span| span.piece.sequence < tail).count();
     match retired {
         0 => Held::Held,

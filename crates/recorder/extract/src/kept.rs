@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use format::head::StripeId;
 use format::session_row::SessionRow;
 use index::{Columns, Files, Segment};
-use units::{Clock, Times, Timestamp};
+use units::{Clock, Sequence, Times, Timestamp};
 
 use crate::archive::Archive;
 use crate::wanted::PIECES;
@@ -61,7 +61,7 @@ pub fn kept_rows(
 }
 
 /// Whether the ring has any packet of a row.
-pub fn is_held(row: &SessionRow, tail: u64) -> bool {
+pub fn is_held(row: &SessionRow, tail: Sequence) -> bool {
     row.pieces.iter().any(|span| span.piece.sequence >= tail)
 }
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use format::session_row::{PieceId, PieceSpan, SessionRow};
 use packet_output::SessionStart;
 use session::Key;
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 use wire::FiveTuple;
 
 use crate::due::Due;
@@ -82,7 +82,7 @@ pub(crate) struct Matching {
 pub(crate) struct DuePieces {
     pub(crate) pieces: BTreeMap<PieceId, PieceMatch>,
     /// By time: no packet wanted of the slot is earlier.
-    pub(crate) slots: Vec<(Timestamp, u64)>,
+    pub(crate) slots: Vec<(Timestamp, Sequence)>,
 }
 
 impl Matching {
@@ -92,7 +92,7 @@ impl Matching {
         owner: Owner,
         slice: &SessionRow,
         vlan_in_key: bool,
-        (slots, tail): (&RangeInclusive<u64>, u64),
+        (slots, tail): (&RangeInclusive<Sequence>, Sequence),
     ) -> u64 {
         let key = Key::of_slice(slice, vlan_in_key);
         let row = self.next_row;

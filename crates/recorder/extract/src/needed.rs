@@ -4,7 +4,7 @@ use core::ops::RangeInclusive;
 
 use completeness::Completeness;
 use format::head::StripeId;
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 use volume::Reader;
 
 use crate::Options;
@@ -14,7 +14,7 @@ use crate::archive::Archive;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Needed {
     /// Sequences of slots with packets, oldest first; runs may touch each other.
-    pub slots: Vec<RangeInclusive<u64>>,
+    pub slots: Vec<RangeInclusive<Sequence>>,
     /// First parts of the indexes of these packets.
     pub indexes: Vec<StripeId>,
     /// What heads say of these times; damage is found by who reads the slots.

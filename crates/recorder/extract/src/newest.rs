@@ -17,8 +17,8 @@ use format::session_row::SessionRow;
 use found::{Event, Found};
 use index::Columns;
 use query::{Part, Query};
-use units::Timestamp;
 use units::number::to_u64;
+use units::{Sequence, Timestamp};
 
 use crate::archive::Archive;
 use crate::candidates::{Question, part_of};
@@ -179,7 +179,7 @@ struct Newest<'q> {
     query: &'q Query,
     /// It asks for the ids of rows.
     by_id: bool,
-    tail: u64,
+    tail: Sequence,
     limit: usize,
     /// Rows that end before are not read at first. Where the clock was set back, later rows of a
     /// session may, although its first one does not.
@@ -200,7 +200,7 @@ struct Newest<'q> {
 }
 
 impl<'q> Newest<'q> {
-    fn new(query: &'q Query, tail: u64, limit: u64) -> Self {
+    fn new(query: &'q Query, tail: Sequence, limit: u64) -> Self {
         Self {
             query,
             by_id: query.columns().contains(&"session_id"),
@@ -367,7 +367,7 @@ impl<'q> Newest<'q> {
 }
 
 /// A session as it is handed out.
-fn shown(tail: u64, (_, id): Place, over: Over) -> Found {
+fn shown(tail: Sequence, (_, id): Place, over: Over) -> Found {
     match over {
         Over::Whole(row, is_indexed) => found(id.to_string(), *row, (tail, is_indexed)),
         Over::Joined(found) => *found,

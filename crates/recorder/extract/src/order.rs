@@ -3,7 +3,7 @@
 use core::ops::RangeInclusive;
 
 use format::head::StripeId;
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 
 use crate::archive::Part;
 
@@ -93,7 +93,7 @@ pub(crate) fn parts_before(parts: &[Placed], begin: StripeId) -> usize {
 
 /// The parts whose rows may have pieces in some slots: those that lie there, and the next segment,
 /// for rows may name pieces of the one before theirs.
-pub(crate) fn parts_with(parts: Vec<Part>, slots: &RangeInclusive<u64>) -> Vec<Part> {
+pub(crate) fn parts_with(parts: Vec<Part>, slots: &RangeInclusive<Sequence>) -> Vec<Part> {
     let is_behind = |part: &Part| part.first.sequence > *slots.end();
     let next = parts.iter().position(|part| part.segment.is_some() && is_behind(part));
     let until = next.map_or(parts.len(), |next| next + 1);
@@ -106,7 +106,8 @@ mod tests {
     use super::*;
 
     fn part(first: u64, last: u64, time: i64) -> Part {
-        let [first, last] = [first, last].map(|sequence| StripeId { sequence, sub: 0 });
+        let [first, last] =
+            [first, last].map(|sequence| StripeId { sequence: Sequence(sequence), sub: 0 });
         Part { first, last, time_min: Timestamp(time), segment: None }
     }
 

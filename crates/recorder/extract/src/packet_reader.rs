@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use format::head::StripeId;
 use format::session_row::PieceId;
 use index::Columns;
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 
 use crate::Error;
 use crate::ahead::Ahead;
@@ -31,7 +31,7 @@ const WAITING_MAX: usize = 4 << 20;
 
 /// The job under way.
 pub(crate) struct PacketReader<'a, 't> {
-    slots: RangeInclusive<u64>,
+    slots: RangeInclusive<Sequence>,
     matching: Matching,
     writer: PacketWriter<'a, 't>,
     watch: Stopwatch<'a>,
@@ -43,7 +43,7 @@ impl<'a, 't> PacketReader<'a, 't> {
         writer: PacketWriter<'a, 't>,
         watch: Stopwatch<'a>,
     ) -> Self {
-        let slots = request.slots.clone().unwrap_or(0..=u64::MAX);
+        let slots = request.slots.clone().unwrap_or(Sequence(0)..=Sequence::MAX);
         Self { slots, matching: Matching::default(), writer, watch }
     }
 
@@ -247,7 +247,7 @@ impl<'a, 't> PacketReader<'a, 't> {
         notes: &mut Notes,
     ) -> Result<ControlFlow<()>, Error> {
         let row_read = row_reads::read(archive, due.iter());
-        let mut columns = BTreeMap::<u64, u32>::new();
+        let mut columns = BTreeMap::<Sequence, u32>::new();
         let mut stripes = BTreeSet::new();
         for piece in due.keys().filter(|piece| !row_read.contains_key(piece)) {
             // Rows of a forged index name columns that no stripe has: nothing is found there.
@@ -261,7 +261,7 @@ impl<'a, 't> PacketReader<'a, 't> {
         if self.take_rows(row_read, &mut due, notes)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
-        let floors: BTreeMap<u64, Timestamp> =
+        let floors: BTreeMap<Sequence, Timestamp> =
             slots.iter().map(|&(time, sequence)| (sequence, time)).collect();
         let place = |(_, sequence)| Some(Place { sequence, columns: *columns.get(&sequence)? });
         let places: Vec<Place> = slots.into_iter().filter_map(place).collect();

@@ -24,8 +24,8 @@ use indexer::{
     Times,
 };
 use session::Config;
-use units::Timestamp;
 use units::number::to_u64;
+use units::{EachSequence, Timestamp};
 
 use crate::Error;
 use crate::archive::{Archive, Part};
@@ -166,6 +166,7 @@ impl<'a> Builder<'a> {
         let archive = self.archive;
         let tail = archive.tail();
         let places: Vec<Place> = (stripes.start().sequence.max(tail)..=stripes.end().sequence)
+            .each()
             .filter(|&sequence| archive.may_hold_packets(sequence, stripes.clone()))
             .map(|sequence| archive.place(sequence))
             .collect();

@@ -9,6 +9,7 @@ use filters::PacketFilter;
 use manifest::{Asked, CaseInfo, Limits};
 use packet_output::Contents;
 use query::Query;
+use units::Sequence;
 use units::number::to_u64;
 
 use crate::identity::RowId;
@@ -24,7 +25,7 @@ pub struct Request<'a> {
     /// All packets of the sessions selected, whatever their time.
     pub whole_sessions: bool,
     /// Packets in slots of these sequences alone: each packet of the ring lies in one.
-    pub slots: Option<RangeInclusive<u64>>,
+    pub slots: Option<RangeInclusive<Sequence>>,
     /// These sessions alone, all of their rows.
     pub sessions: Option<SessionIds>,
     /// Not the packets of the rows selected, but all packets of the volume from so long before the

@@ -273,7 +273,7 @@ mod tests {
     use completeness::Completeness;
     use format::geometry::ExtentOrder;
     use manifest::{Asked, CaseInfo, Manifest};
-    use units::Timestamp;
+    use units::{Sequence, Timestamp};
 
     use super::*;
     use crate::{Explain, NamesMet};
@@ -360,8 +360,8 @@ mod tests {
             met: NamesMet::default(),
         };
         let losses = vec![
-            Loss { stripe: stripe(3), packets: Some(1), of_packets: Some(4), times },
-            Loss { stripe: stripe(4), packets: None, of_packets: None, times: None },
+            Loss { stripe: stripe(Sequence(3)), packets: Some(1), of_packets: Some(4), times },
+            Loss { stripe: stripe(Sequence(4)), packets: None, of_packets: None, times: None },
         ];
         let report = SalvageReport {
             volume_id: VolumeId([0x1f; 16]),
@@ -371,8 +371,8 @@ mod tests {
             strangers: vec![3],
             unopened: vec![Unopened { place: 4, error }],
             has_key: true,
-            acknowledged: stripe(8),
-            through: stripe(9),
+            acknowledged: stripe(Sequence(8)),
+            through: stripe(Sequence(9)),
             extract,
             sums: LossSums::of(&losses, &geometry),
             is_complete: false,

@@ -11,8 +11,8 @@ use format::head::StripeId;
 use format::session_row::SessionRow;
 use index::{Columns, LookUp, Needed, Segment, SegmentMeta};
 use indexer::{Around, Covered, SegmentsBefore};
-use units::Timestamp;
 use units::number::to_u64;
+use units::{Sequence, Timestamp};
 
 use crate::Error;
 use crate::archive::{Archive, Part};
@@ -176,7 +176,7 @@ pub(crate) struct Scan<'a> {
     pub(crate) columns: Columns<'a>,
     pub(crate) times: RangeInclusive<Timestamp>,
     /// Rows without pieces in slots of these sequences need not be looked for.
-    pub(crate) slots: Option<RangeInclusive<u64>>,
+    pub(crate) slots: Option<RangeInclusive<Sequence>>,
     /// Of the parts; within a part rows come by their start.
     pub(crate) order: Order,
     /// Parts before it were scanned before.
@@ -720,7 +720,7 @@ impl<'a> Scan<'a> {
             Ok(ControlFlow::Continue(()))
         })?;
         if let (Some(encoded), Some(entry)) = (encoded, part.segment) {
-            let place = (entry.index.sequence > 0).then_some((entry.index, entry.parts));
+            let place = (entry.index.sequence > Sequence(0)).then_some((entry.index, entry.parts));
             let (catalog, cache) = (&mut self.archive.catalog, self.archive.cache.as_ref());
             catalog.store(encoded.entry(place), &encoded.parquet, cache);
         }

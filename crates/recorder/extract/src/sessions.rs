@@ -9,7 +9,7 @@ use format::head::StripeId;
 use found::Event;
 use index::Columns;
 use query::Query;
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 
 use crate::Error;
 use crate::archive::Archive;
@@ -53,9 +53,10 @@ struct Begin {
 }
 
 impl Begin {
-    const OF_THE_RING: Self = Self { stripe: StripeId { sequence: 0, sub: 0 }, row: None };
+    const OF_THE_RING: Self =
+        Self { stripe: StripeId { sequence: Sequence(0), sub: 0 }, row: None };
     const BEHIND_THE_RING: Self =
-        Self { stripe: StripeId { sequence: u64::MAX, sub: u16::MAX }, row: None };
+        Self { stripe: StripeId { sequence: Sequence::MAX, sub: u16::MAX }, row: None };
 
     fn has_read(&self, id: RowId) -> bool {
         self.row.map_or(id.segment < self.stripe, |row| id <= row)

@@ -4,6 +4,7 @@ use core::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
+use units::Sequence;
 use volume::{Reader, Slot};
 
 use crate::Error;
@@ -16,7 +17,7 @@ const BUFFERS: usize = 2;
 /// A slot to be read, and which of its columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
-    pub(crate) sequence: u64,
+    pub(crate) sequence: Sequence,
     /// Bit c stands for column c.
     pub(crate) columns: u32,
 }
@@ -30,7 +31,7 @@ impl Place {
 
 /// A slot as it was read.
 pub(crate) struct SlotRead<'a> {
-    pub(crate) sequence: u64,
+    pub(crate) sequence: Sequence,
     pub(crate) columns: Vec<ColumnRead<'a>>,
 }
 

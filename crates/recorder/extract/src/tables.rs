@@ -5,7 +5,7 @@ use core::ops::{ControlFlow, RangeInclusive};
 use completeness::Completeness;
 use format::directory::Gap;
 use format::head::{Head, Kind, StripeId};
-use units::{Clock, Times, Timestamp};
+use units::{Clock, Sequence, Times, Timestamp};
 
 use crate::archive::Archive;
 use crate::find::Opened;
@@ -56,7 +56,7 @@ pub fn pieces(
 ) -> Result<(), Error> {
     let archive = Archive::without_index(options, clock.realtime())?;
     let Some(span) = archive.span() else { return Ok(()) };
-    let sequences: Vec<u64> = archive.sequences().collect();
+    let sequences: Vec<Sequence> = archive.sequences().collect();
     for chunk in sequences.chunks(HEADS_AT_ONCE) {
         for (first, &sequence) in archive.reader.first_heads(chunk).into_iter().zip(chunk) {
             let heads = match first {

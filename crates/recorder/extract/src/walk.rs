@@ -8,7 +8,7 @@ use format::directory::Gap;
 use format::head::{Head, Kind, StripeId};
 use format::piece::{self, InterfaceInPiece, StoredPacket};
 use units::number::to_u64;
-use units::{Clock, Times, Timestamp};
+use units::{Clock, Sequence, Times, Timestamp};
 use volume::{Reader, StripeInSlot};
 
 use crate::archive::Archive;
@@ -170,7 +170,7 @@ type Found<'a> = (&'a StripeInSlot, &'a [u8]);
 /// The wanted data pieces of one column of a slot; notes wanted stripes that are not there.
 fn found_in<'a>(
     archive: &Archive,
-    (sequence, column): (u64, &'a ColumnRead<'a>),
+    (sequence, column): (Sequence, &'a ColumnRead<'a>),
     notes: &mut Notes,
     wanted: &dyn Fn(StripeId) -> bool,
 ) -> Vec<Found<'a>> {
@@ -252,13 +252,13 @@ pub fn packets<V>(options: &Options, clock: &dyn Clock, visit: V) -> Result<Walk
 where
     V: FnMut(&VolumePacket<'_>) -> ControlFlow<()>,
 {
-    packets_from(options, 0, clock, visit)
+    packets_from(options, Sequence(0), clock, visit)
 }
 
 /// The same, of stripes from the sequence `first` on.
 pub fn packets_from<V>(
     options: &Options,
-    first: u64,
+    first: Sequence,
     clock: &dyn Clock,
     mut visit: V,
 ) -> Result<WalkReport, Error>

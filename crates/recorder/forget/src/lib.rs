@@ -22,7 +22,7 @@ use extract::{KeptRows, Options, RowEvent, Sought, Times, find_rows};
 use format::directory::SegmentEntry;
 use format::head::{Head, Kind, StripeId, VolumeId};
 use query::Query;
-use units::{Clock, Sleep, Timestamp};
+use units::{Clock, EachSequence, Sequence, Sleep, Timestamp};
 use upkeep::{IndexFiles, Target};
 use volume::{Reader, Slot, Span};
 use writer::Forgotten;
@@ -45,7 +45,7 @@ pub enum Error {
     Upkeep(#[from] upkeep::Error),
     /// A head of a slot that is to be overwritten cannot be read.
     #[error("slot {0} cannot be read: scrub the volume first, or give up the slot by its age")]
-    Unreadable(u64),
+    Unreadable(Sequence),
 }
 
 /// What is to be forgotten, and what goes with it.
@@ -91,7 +91,7 @@ struct Found {
     kept_rows: u64,
     packets: u64,
     /// Slots that hold packets of them.
-    held: BTreeSet<u64>,
+    held: BTreeSet<Sequence>,
     /// Segments that have a row of them.
     segments: BTreeSet<StripeId>,
 }
@@ -109,7 +109,7 @@ pub fn plan(
     let reader = volume::open_reader(&options.volume, &options.members)?;
     let volume = reader.superblock().volume_id;
     let options = &with_kept_rows(options, volume)?;
-    let tail = reader.span().map_or(u64::MAX, |span| span.tail);
+    let tail = reader.span().map_or(Sequence::MAX, |span| span.tail);
     let (Found { rows, kept_rows, packets, mut held, mut segments }, completeness) =
         search(options, query, (tail, clock), progress)?;
     let mut plan = Plan {
@@ -163,7 +163,7 @@ fn with_kept_rows(options: &Options, volume: VolumeId) -> Result<Options, Error>
 fn search(
     options: &Options,
     query: &Query,
-    (tail, clock): (u64, &dyn Clock),
+    (tail, clock): (Sequence, &dyn Clock),
     progress: &mut dyn FnMut(usize, usize) -> ControlFlow<()>,
 ) -> Result<(Found, Completeness), Error> {
     let mut found = Found::default();
@@ -187,7 +187,7 @@ fn search(
 
 impl Plan {
     /// Counts what a slot holds.
-    fn add(&mut self, reader: &Reader, sequence: u64) -> Result<(), Error> {
+    fn add(&mut self, reader: &Reader, sequence: Sequence) -> Result<(), Error> {
         let heads = reader.heads(sequence);
         let is_begun = heads.is_none();
         // What was begun has its first head, and zeros behind it.
@@ -200,7 +200,7 @@ impl Plan {
         let sealed = sealed.ok_or(Error::Unreadable(sequence))?;
         let times = stripes().map(|stripe| (stripe.time_min, stripe.time_max));
         let mut times = times.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
-        if let Some(next) = reader.head(sequence + 1).filter(|_| is_begun) {
+        if let Some(next) = reader.head(sequence.next()).filter(|_| is_begun) {
             times = times.map(|(from, to)| (from, to.max(next.stripe.realtime)));
         }
         if let Some((from, to)) = times {
@@ -247,7 +247,7 @@ impl Plan {
     }
 
     /// Sequences of all slots that go.
-    pub fn sequences(&self) -> Vec<u64> {
+    pub fn sequences(&self) -> Vec<Sequence> {
         self.slots.iter().map(|slot| slot.sequence).collect()
     }
 
@@ -271,11 +271,11 @@ impl Plan {
 
 /// Slots that an earlier call was overwriting when it was broken off: of those that it may have
 /// begun the ones that cannot be read. It begins only where everything can.
-fn begun_slots(reader: &Reader, span: Span) -> BTreeSet<u64> {
+fn begun_slots(reader: &Reader, span: Span) -> BTreeSet<Sequence> {
     let Some((first, last)) = reader.superblock().forgetting else { return BTreeSet::new() };
     let range = first.max(span.tail)..=last.min(span.acknowledged.sequence);
     let mut memory = Vec::new();
-    let mut is_begun = |sequence: &u64| {
+    let mut is_begun = |sequence: &Sequence| {
         let columns: Vec<u8> =
             (0..reader.membership().geometry_at(*sequence).data_columns).collect();
         memory.resize_with(columns.len(), Vec::new);
@@ -286,7 +286,7 @@ fn begun_slots(reader: &Reader, span: Span) -> BTreeSet<u64> {
         let is_bad = |slot: Result<Slot, _>| !slot.is_ok_and(|slot| is_whole(&slot));
         reader.sealed_slots(*sequence, &columns, &mut memory).into_iter().any(is_bad)
     };
-    range.filter(|sequence| is_begun(sequence)).collect()
+    range.each().filter(|sequence| is_begun(sequence)).collect()
 }
 
 /// Slots with the indexes of these segments, and of those that have rows of packets in these slots:
@@ -294,9 +294,9 @@ fn begun_slots(reader: &Reader, span: Span) -> BTreeSet<u64> {
 /// added to the segments.
 fn index_slots(
     reader: &Reader,
-    held: &BTreeSet<u64>,
+    held: &BTreeSet<Sequence>,
     segments: &mut BTreeSet<StripeId>,
-) -> BTreeSet<u64> {
+) -> BTreeSet<Sequence> {
     let entries = upkeep::segments_of(reader);
     let by_first: BTreeMap<StripeId, &SegmentEntry> =
         entries.iter().map(|entry| (entry.summary.first, entry)).collect();
@@ -315,11 +315,11 @@ fn index_slots(
 }
 
 /// Slots with the parts of an index; data may lie between them.
-fn parts_of(reader: &Reader, entry: &SegmentEntry) -> BTreeSet<u64> {
-    let newest = reader.span().map_or(0, |span| span.acknowledged.sequence);
+fn parts_of(reader: &Reader, entry: &SegmentEntry) -> BTreeSet<Sequence> {
+    let newest = reader.span().map_or(Sequence(0), |span| span.acknowledged.sequence);
     let end = newest.min(entry.index.sequence.saturating_add(BETWEEN_PARTS));
     let (mut found, mut left) = (BTreeSet::new(), usize::from(entry.parts));
-    for sequence in entry.index.sequence..=end {
+    for sequence in (entry.index.sequence..=end).each() {
         if left == 0 {
             break;
         }

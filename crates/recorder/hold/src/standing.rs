@@ -17,7 +17,7 @@ use extract::{ExtractReport, Request};
 use host::{Directory, SystemClock};
 use query::Query;
 use record::Progress;
-use units::{ByteSize, Clock as _};
+use units::{ByteSize, Clock as _, Sequence};
 
 use crate::{Aside, Error, Room, no_signature, put_aside, used_bytes};
 
@@ -88,31 +88,31 @@ struct Shared {
 /// What recorder and holder know of each other.
 #[derive(Clone, Debug, Default)]
 struct State {
-    tail: u64,
-    acknowledged: u64,
+    tail: Sequence,
+    acknowledged: Sequence,
     slots: u64,
     is_calm: bool,
     has_ended: bool,
     /// Everything before it was put aside, or is lost.
-    next: u64,
+    next: Sequence,
     /// The directory is full: the recorder does not wait.
     is_stuck: bool,
 }
 
 impl State {
     /// The stretch to be put aside now.
-    fn due(&self) -> Option<RangeInclusive<u64>> {
+    fn due(&self) -> Option<RangeInclusive<Sequence>> {
         let reached = self.acknowledged + 1 + self.slots / AHEAD;
         let end = reached.checked_sub(self.slots)?.min(self.acknowledged.checked_sub(1)?);
         let least = (self.slots / STRETCH).max(1);
-        let is_due = self.slots > 0 && self.next > 0 && end + 1 >= self.next + least;
+        let is_due = self.slots > 0 && self.next > Sequence(0) && end + 1 >= self.next + least;
         is_due.then_some(self.next..=end)
     }
 
     /// The head is near what is not put aside.
     fn is_urgent(&self) -> bool {
         let near = self.acknowledged + 1 + self.slots / AHEAD / 2;
-        self.next > 0 && near >= self.next + self.slots
+        self.next > Sequence(0) && near >= self.next + self.slots
     }
 }
 
@@ -170,7 +170,7 @@ impl Standing {
     }
 
     /// The recording is over: what is due of files is still put aside.
-    pub fn finish(self, acknowledged: u64) -> Done {
+    pub fn finish(self, acknowledged: Sequence) -> Done {
         let mut state = self.shared.lock();
         state.acknowledged = acknowledged.max(state.acknowledged);
         state.tail = state.tail.max((state.acknowledged + 1).saturating_sub(state.slots));
@@ -236,7 +236,7 @@ impl Holder {
 
     /// Begins where an earlier recording stopped, and counts what the ring has overtaken.
     fn note_missed(&mut self, state: &State) {
-        if state.next == 0 {
+        if state.next == Sequence(0) {
             let next = self.load().unwrap_or(state.tail);
             self.shared.lock().next = next;
         }
@@ -256,7 +256,7 @@ impl Holder {
     }
 
     /// Puts one stretch aside; false when it has to be tried again later.
-    fn stretch(&mut self, slots: RangeInclusive<u64>) -> bool {
+    fn stretch(&mut self, slots: RangeInclusive<Sequence>) -> bool {
         let used = used_bytes(&self.order.folder).unwrap_or(0);
         if self.refused.is_some_and(|then| used >= then) {
             return false;
@@ -296,11 +296,11 @@ impl Holder {
             }
         }
         self.refused = None;
-        self.advance(last + 1);
+        self.advance(last.next());
         true
     }
 
-    fn put_aside(&self, slots: &RangeInclusive<u64>) -> Result<Aside, Error> {
+    fn put_aside(&self, slots: &RangeInclusive<Sequence>) -> Result<Aside, Error> {
         let Order { query_text, folder, budget, options, is_live, manifest, .. } = &self.order;
         let query = Query::parse(query_text, SystemClock.realtime());
         let query = query.map_err(|error| Error::Query(error.render(query_text)))?;
@@ -326,7 +326,7 @@ impl Holder {
     }
 
     /// Everything before `next` is done with.
-    fn advance(&self, next: u64) {
+    fn advance(&self, next: Sequence) {
         let mut state = self.shared.lock();
         (state.next, state.is_stuck) = (next, false);
         drop(state);
@@ -339,7 +339,7 @@ impl Holder {
     }
 
     /// Where this query stands, if it is the one that was asked before.
-    fn load(&self) -> Option<u64> {
+    fn load(&self) -> Option<Sequence> {
         let bytes = self.marks.read(&self.mark).ok()??;
         let text = String::from_utf8(bytes).ok()?;
         let (next, query) = text.strip_suffix('\n')?.split_once('\n')?;
@@ -374,15 +374,17 @@ mod tests {
 
     #[test]
     fn a_stretch_is_due_an_eighth_of_the_ring_before_the_head() {
-        let state =
-            |acknowledged, next| State { acknowledged, next, slots: 320, ..State::default() };
+        let state = |acknowledged, next| {
+            let (acknowledged, next) = (Sequence(acknowledged), Sequence(next));
+            State { acknowledged, next, slots: 320, ..State::default() }
+        };
         // On the first lap nothing is about to be overwritten.
         assert_eq!(state(320 + 200, 320).due(), None);
         // Behind 608 the head needs 40 slots more to 329: a whole stretch.
         assert_eq!(state(607, 320).due(), None);
-        assert_eq!(state(608, 320).due(), Some(320..=329));
+        assert_eq!(state(608, 320).due(), Some(Sequence(320)..=Sequence(329)));
         assert_eq!(state(608, 321).due(), None);
-        assert_eq!(state(608 + 320, 320).due(), Some(320..=649));
+        assert_eq!(state(608 + 320, 320).due(), Some(Sequence(320)..=Sequence(649)));
         assert!(!state(618, 320).is_urgent() && state(619, 320).is_urgent());
         assert_eq!(State::default().due(), None);
     }

@@ -177,7 +177,7 @@ mod tests {
     use format::head::VolumeId;
     use format::session_row::{PieceId, PieceSpan};
     use index::{Encoded, SegmentMeta, encode};
-    use units::NANOS_PER_SECOND;
+    use units::{NANOS_PER_SECOND, Sequence};
     use wire::{Address, Protocol};
 
     use super::*;
@@ -192,7 +192,7 @@ mod tests {
         (row.start, row.end, row.continues) = (second(at_s), second(at_s), continues);
         row.orig.packets = 1;
         let sequence = u64::try_from(at_s).unwrap();
-        let piece = PieceId { sequence, sub: 0, column: 0 };
+        let piece = PieceId { sequence: Sequence(sequence), sub: 0, column: 0 };
         row.pieces = vec![PieceSpan { piece, begin: 0, end: 4 }];
         row
     }
@@ -201,7 +201,7 @@ mod tests {
         let stripe = |sequence| StripeId { sequence, sub: 0 };
         let meta = SegmentMeta {
             unindexed_packets: 9,
-            ..SegmentMeta::new(VolumeId([1; 16]), 1, stripe(0), stripe(999))
+            ..SegmentMeta::new(VolumeId([1; 16]), 1, stripe(Sequence(0)), stripe(Sequence(999)))
         };
         let Encoded { parquet, .. } = encode(&meta, rows).unwrap();
         Around::of(&Segment::open(parquet.into()).unwrap()).unwrap()
@@ -222,7 +222,8 @@ mod tests {
         let of_segment =
             [row(UDP, 0, 0, true), row(UDP, 0, 100, false), row((Protocol::UDP, 7), 20, 20, false)];
         let mut around = around(&of_segment);
-        let stripes = [0, 20, 100].map(|sequence| StripeId { sequence, sub: 0 });
+        let stripes =
+            [0, 20, 100].map(|sequence| StripeId { sequence: Sequence(sequence), sub: 0 });
         assert_eq!(around.covered.indexed, stripes.into());
         let rows = vec![
             // Between its rows, and behind them; by itself for as long as it may be silent.

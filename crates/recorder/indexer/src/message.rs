@@ -11,7 +11,7 @@ use index::LeftOut;
 use serde::Serialize;
 use session::{Config, Stats};
 use units::number::to_u64;
-use units::{Timestamp, start_of};
+use units::{Sequence, Timestamp, start_of};
 
 /// Both sides are the same program, unless two versions were mixed.
 pub(crate) const VERSION: u32 = 2;
@@ -300,7 +300,7 @@ impl Out<'_> {
     }
 
     fn stripe(&mut self, StripeId { sequence, sub }: StripeId) {
-        self.u64(sequence);
+        self.u64(sequence.get());
         self.u32(sub.into());
     }
 
@@ -361,7 +361,7 @@ impl<'a> In<'a> {
     }
 
     fn stripe(&mut self) -> Option<StripeId> {
-        Some(StripeId { sequence: self.u64()?, sub: self.u32()?.try_into().ok()? })
+        Some(StripeId { sequence: Sequence(self.u64()?), sub: self.u32()?.try_into().ok()? })
     }
 
     fn timeout(&mut self, into: &mut Option<i64>) -> Option<()> {

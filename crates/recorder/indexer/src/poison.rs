@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use format::head::{HEAD_BYTES, StripeId};
 use index::Files;
-use units::plural;
+use units::{Sequence, plural};
 
 use crate::owner::Stripe;
 
@@ -64,7 +64,7 @@ impl Poison {
     }
 
     /// Copies do not outlive the packets in the ring.
-    pub fn retire(&mut self, tail: u64, files: &dyn Files) {
+    pub fn retire(&mut self, tail: Sequence, files: &dyn Files) {
         for (_, name) in self.copies.extract_if(.., |(stripe, _)| stripe.sequence < tail) {
             // A copy that cannot be removed is one more file in a directory of ours.
             files.remove(&name).unwrap_or_default();

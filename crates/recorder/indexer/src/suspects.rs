@@ -94,10 +94,12 @@ impl Suspects {
 
 #[cfg(test)]
 mod tests {
+    use units::Sequence;
+
     use super::*;
 
     fn id(sequence: u64) -> StripeId {
-        StripeId { sequence, sub: 0 }
+        StripeId { sequence: Sequence(sequence), sub: 0 }
     }
 
     #[test]

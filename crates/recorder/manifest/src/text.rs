@@ -4,7 +4,7 @@ use completeness::State;
 use evidence::{CaseInfo, OutputSummary, Seal, SealTextError, hex_digits, split_sealed};
 use format::head::{StripeId, VolumeId};
 use serde::Deserialize;
-use units::{Timestamp, unhex};
+use units::{Sequence, Timestamp, unhex};
 
 /// Of the manifests that are written. Version 1 had no seal.
 pub const MANIFEST_VERSION: u16 = 2;
@@ -55,7 +55,7 @@ struct ManifestRead {
 /// The stripe that a piece is of.
 #[derive(Deserialize)]
 struct StripeOf {
-    sequence: u64,
+    sequence: Sequence,
     sub: u16,
     cid: Option<Cid>,
 }

@@ -13,7 +13,7 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
 use format::session_row::PieceId;
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 
 use crate::error::Error;
 
@@ -62,7 +62,7 @@ struct Run {
 
 impl Run {
     const EMPTY: Self = Self {
-        piece: PieceId { sequence: 0, sub: 0, column: 0 },
+        piece: PieceId { sequence: Sequence(0), sub: 0, column: 0 },
         bytes: Vec::new(),
         packets: Vec::new(),
         next: 0,
@@ -214,6 +214,7 @@ impl Merger {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use units::Sequence;
 
     use super::*;
 
@@ -240,7 +241,7 @@ mod tests {
             merger.push(input, (Timestamp(time), place), encode).unwrap();
             *next += 1;
         }
-        let piece = PieceId { sequence, sub: 0, column: 0 };
+        let piece = PieceId { sequence: Sequence(sequence), sub: 0, column: 0 };
         merger.close(piece, &mut emit(out)).unwrap();
     }
 

@@ -11,7 +11,7 @@ use format::head::{Head, Kind, StripeHead, StripeId, VolumeId};
 use format::session_row::PieceId;
 use manifest::PieceRead;
 use units::number::to_u64;
-use units::{Clock, Timestamp};
+use units::{Clock, EachSequence, Sequence, Timestamp};
 use volume::{MemberAt, Reader, Slot, StripeInSlot};
 
 use crate::Error;
@@ -92,7 +92,7 @@ pub fn copy(
         times,
     };
     walk.put_down()?;
-    let slots: BTreeSet<u64> = found.slots.into_iter().flatten().collect();
+    let slots: BTreeSet<Sequence> = found.slots.into_iter().flat_map(EachSequence::each).collect();
     let total = to_u64(slots.len());
     for (done, sequence) in (1..).zip(slots) {
         walk.slot(sequence)?;
@@ -188,7 +188,7 @@ impl Walk<'_, '_> {
     }
 
     /// Reads a slot, from the other members where one is damaged, and puts down what was read.
-    fn slot(&mut self, sequence: u64) -> Result<(), Error> {
+    fn slot(&mut self, sequence: Sequence) -> Result<(), Error> {
         self.refuse_plain(sequence)?;
         let columns = self.reader.membership().geometry_at(sequence).data_columns;
         let columns: Vec<u8> = (0..columns).collect();
@@ -209,7 +209,7 @@ impl Walk<'_, '_> {
     }
 
     /// Packets that are not encrypted do not leave as such.
-    fn refuse_plain(&self, sequence: u64) -> Result<(), Error> {
+    fn refuse_plain(&self, sequence: Sequence) -> Result<(), Error> {
         let heads = self.reader.leading_heads(sequence);
         let has_packets = |head: &&StripeHead| head.kind == Kind::Data && head.totals.packets > 0;
         let mut stripes = heads.iter().map(|head| &head.stripe).filter(has_packets);

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use format::head::StripeId;
 use indexer::{Closing, RunKind, Stripe, Times};
+use units::Sequence;
 use volume::Reader;
 
 use crate::read_back::{Found, ReadBack, Slot};
@@ -60,7 +61,7 @@ pub(crate) enum Step {
 pub(crate) struct Backlog {
     stretches: VecDeque<Stretch>,
     /// The slot that is read next, while the first stretch is under way.
-    at: Option<u64>,
+    at: Option<Sequence>,
     /// Stripes that were read and not handed over.
     read: VecDeque<Stripe>,
     /// Parts of slots that could not be read.
@@ -85,7 +86,7 @@ impl Backlog {
         let Some(span) = reader.span() else { return };
         let tail = StripeId { sequence: span.tail, sub: 0 };
         let (first, last) = (indexed.map_or(tail, StripeId::after).max(tail), span.acknowledged);
-        let slots = last.sequence.saturating_sub(first.sequence);
+        let slots = last.sequence.since(first.sequence);
         let bytes = slots.saturating_mul(reader.geometry().piece_bytes.into());
         if bytes <= CATCH_UP_BYTES_MAX && first <= last {
             let (packets, times, is_counted, is_given_up) = (0, Times::NONE, false, false);
@@ -172,7 +173,7 @@ impl Backlog {
     /// The next thing to do for the first stretch, once it is durable.
     pub(crate) fn next(
         &mut self,
-        (tail, acknowledged): (u64, StripeId),
+        (tail, acknowledged): (Sequence, StripeId),
         from: &mut ReadBack<'_>,
     ) -> Step {
         loop {

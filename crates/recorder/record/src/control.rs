@@ -166,6 +166,8 @@ impl Questions {
 
 #[cfg(test)]
 mod tests {
+    use units::Sequence;
+
     use super::*;
 
     #[test]
@@ -181,17 +183,17 @@ mod tests {
         assert!(!control.sync(Duration::ZERO) && !control.sync(Duration::ZERO));
         let mut questions = Questions::new(control.clone(), 2);
         assert!(!questions.hear(0, 2) && questions.hear(1, 1));
-        questions.await_stripe(stripe(7));
-        assert_eq!(questions.step(stripe(6), false), Step::Wait);
-        assert_eq!(questions.step(stripe(7), false), Step::Tell);
-        questions.await_head(stripe(8));
-        assert_eq!(questions.step(stripe(7), false), Step::Wait);
+        questions.await_stripe(stripe(Sequence(7)));
+        assert_eq!(questions.step(stripe(Sequence(6)), false), Step::Wait);
+        assert_eq!(questions.step(stripe(Sequence(7)), false), Step::Tell);
+        questions.await_head(stripe(Sequence(8)));
+        assert_eq!(questions.step(stripe(Sequence(7)), false), Step::Wait);
         assert!(answered(0));
-        assert_eq!(questions.step(stripe(8), false), Step::Rest);
+        assert_eq!(questions.step(stripe(Sequence(8)), false), Step::Rest);
         assert!(answered(1));
         assert!(questions.hear(1, 2));
-        questions.await_stripe(stripe(8));
-        assert_eq!(questions.step(stripe(8), true), Step::Rest);
+        questions.await_stripe(stripe(Sequence(8)));
+        assert_eq!(questions.step(stripe(Sequence(8)), true), Step::Rest);
         assert!(answered(2) && !questions.is_pending());
         questions.end();
         assert!(control.sync(Duration::ZERO));

@@ -108,6 +108,8 @@ impl Covered {
 
 #[cfg(test)]
 mod tests {
+    use units::Sequence;
+
     use std::path::PathBuf;
 
     use super::*;
@@ -119,12 +121,12 @@ mod tests {
     }
 
     fn stripe(sequence: u64) -> StripeId {
-        StripeId { sequence, sub: 0 }
+        StripeId { sequence: Sequence(sequence), sub: 0 }
     }
 
     fn through(covered: &mut Covered, ledger: &Ledger) -> (u64, i64, i64) {
         let Recorded { start, from, through, .. } = covered.stretch(ledger, stripe(99)).unwrap();
-        (start.sequence, from.0 / S, through.0 / S)
+        (start.sequence.get(), from.0 / S, through.0 / S)
     }
 
     #[test]

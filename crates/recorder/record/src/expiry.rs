@@ -14,7 +14,7 @@ use core::time::Duration;
 use format::head::StripeId;
 use format::superblock::Superblock;
 use stage::{Receiver, Sender, channel};
-use units::{Clock, NANOS_PER_SECOND, Timestamp};
+use units::{Clock, NANOS_PER_SECOND, Sequence, Timestamp};
 use volume::{Reader, Retention};
 use writer::{ClockDoubt, Writer};
 
@@ -86,9 +86,9 @@ pub(crate) struct Expiry {
     seen_ns: Option<i64>,
     seeker: Option<Seeker>,
     /// What the seeker looks at.
-    asked: Option<Range<u64>>,
+    asked: Option<Range<Sequence>>,
     /// The newest slot with packets or index, and when it got the first of them.
-    slot: Option<(u64, i64)>,
+    slot: Option<(Sequence, i64)>,
 }
 
 impl Expiry {
@@ -201,7 +201,7 @@ impl Expiry {
     fn leave_slot(&mut self, writer: &mut Writer, clock: &dyn Clock) -> Result<(), volume::Error> {
         let open_ns = (self.retention.max_age_ns / OPEN_SHARE).min(OPEN_NS_MAX);
         let is_due =
-            |&mut (_, since_ns): &mut (u64, i64)| clock.boottime_ns() - since_ns >= open_ns;
+            |&mut (_, since_ns): &mut (Sequence, i64)| clock.boottime_ns() - since_ns >= open_ns;
         if self.seeker.is_some() && self.slot.take_if(is_due).is_some() {
             writer.leave_slot(clock)?;
         }
@@ -250,17 +250,17 @@ impl Expiry {
 
 /// A thread that looks for slots that hold nothing but what is expired.
 struct Seeker {
-    ask: Sender<(Range<u64>, Timestamp)>,
-    answers: Receiver<u64>,
+    ask: Sender<(Range<Sequence>, Timestamp)>,
+    answers: Receiver<Sequence>,
 }
 
 impl Seeker {
     fn start(storage: Arc<dyn Storage>) -> std::io::Result<Self> {
-        let (ask, asked) = channel::<(Range<u64>, Timestamp)>(1);
+        let (ask, asked) = channel::<(Range<Sequence>, Timestamp)>(1);
         let (answer, answers) = channel(1);
         let body = move || {
             while let Ok((slots, through)) = asked.recv() {
-                let find = || -> Result<u64, volume::Error> {
+                let find = || -> Result<Sequence, volume::Error> {
                     let found = storage.find_any()?;
                     let reader = Reader::of_members(storage.open_members(&found)?)?;
                     Ok(reader.expired_until(slots.clone(), through))

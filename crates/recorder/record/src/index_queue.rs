@@ -124,12 +124,13 @@ impl FromRing {
 mod tests {
     use format::head::StripeId;
     use indexer::Times;
+    use units::Sequence;
 
     use super::*;
 
     fn stripe(sub: u16) -> SealedStripe {
         SealedStripe {
-            stripe: StripeId { sequence: 1, sub },
+            stripe: StripeId { sequence: Sequence(1), sub },
             slot_cid: [0; 32],
             columns: Vec::new(),
             starts: Vec::new(),

@@ -22,8 +22,8 @@ use format::piece::fill_with_block;
 use index::{Catalog, Encoded, Identity};
 use indexer::{Closing, Death, Event, Piece, Poison, Rest, RunKind, SegmentsBefore, Stripe};
 use stage::channel;
-use units::Timestamp;
 use units::number::to_u64;
+use units::{Sequence, Timestamp};
 use volume::Reader;
 
 use crate::backlog::{self, Backlog, Stretch};
@@ -89,7 +89,7 @@ pub(crate) struct Run<'a> {
     /// Segments in a row whose rows will not outlive their packets.
     unkept: u64,
     /// Files of what lies before are gone.
-    given_up_before: u64,
+    given_up_before: Sequence,
     report: IndexerReport,
 }
 
@@ -122,7 +122,7 @@ impl<'a> Run<'a> {
             is_unlisted: false,
             is_said: false,
             unkept: 0,
-            given_up_before: 0,
+            given_up_before: Sequence(0),
             report: IndexerReport::default(),
             parts,
         }

@@ -15,7 +15,7 @@ use format::head::StripeId;
 use index::Files;
 use stage::{Joining, Receiver, Scope, Sender, channel};
 use units::number::to_u64;
-use units::{Clock, Timestamp, plural};
+use units::{Clock, Sequence, Timestamp, plural};
 use writer::{Patrol, Wanted};
 
 use crate::error::Error;
@@ -43,7 +43,7 @@ const VERSION: u64 = 1;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Mark {
     began: Timestamp,
-    next: u64,
+    next: Sequence,
 }
 
 impl Mark {
@@ -51,13 +51,15 @@ impl Mark {
         let bytes = files.read(FILE).ok()??;
         let (words, []) = bytes.as_chunks::<8>() else { return None };
         let [version, began, next] = words else { return None };
-        let (began, next) = (i64::from_le_bytes(*began), u64::from_le_bytes(*next));
-        (u64::from_le_bytes(*version) == VERSION).then_some(Self { began: Timestamp(began), next })
+        let began = Timestamp(i64::from_le_bytes(*began));
+        let next = Sequence(u64::from_le_bytes(*next));
+        (u64::from_le_bytes(*version) == VERSION).then_some(Self { began, next })
     }
 
     /// Without it a restart begins anew: no reason to stop.
     fn store(self, files: &dyn Files) {
-        let words = [VERSION.to_le_bytes(), self.began.0.to_le_bytes(), self.next.to_le_bytes()];
+        let (began, next) = (self.began.0.to_le_bytes(), self.next.get().to_le_bytes());
+        let words = [VERSION.to_le_bytes(), began, next];
         let stored = files.write_atomic(FILE, words.as_flattened());
         stored.and_then(|()| files.sync(FILE)).unwrap_or_default();
     }
@@ -103,16 +105,16 @@ impl Patroller<'_> {
         let mut mark = Mark::load(self.files);
         loop {
             let pass = match mark {
-                Some(mark) if mark.next > 0 => mark,
+                Some(mark) if mark.next > Sequence(0) => mark,
                 Some(mark) if self.age(mark) < every => {
                     let left = every.saturating_sub(self.age(mark));
                     rest(ended, left.min(Duration::from_mins(1)))?;
                     continue;
                 }
-                _ => Mark { began: self.clock.realtime(), next: 1 },
+                _ => Mark { began: self.clock.realtime(), next: Sequence(1) },
             };
             self.pass(pass, ended, done)?;
-            let complete = Mark { next: 0, ..pass };
+            let complete = Mark { next: Sequence(0), ..pass };
             complete.store(self.files);
             mark = Some(complete);
         }
@@ -140,7 +142,7 @@ impl Patroller<'_> {
                     rest(ended, PAUSE)?;
                     continue;
                 }
-                if patrol.next() % SLOTS_A_MARK == 0 {
+                if patrol.next().get().is_multiple_of(SLOTS_A_MARK) {
                     Mark { next: patrol.next(), ..mark }.store(self.files);
                 }
                 let took_ns = self.clock.boottime_ns().saturating_sub(begun_ns);
@@ -155,7 +157,7 @@ impl Patroller<'_> {
         Ok(())
     }
 
-    fn open(&self, next: u64) -> Option<Patrol> {
+    fn open(&self, next: Sequence) -> Option<Patrol> {
         let _waiting = self.waits.begin_by_look(Wait::ScrubForMembers);
         let reader = self.storage.reader().ok()?;
         Patrol::new(reader, next).ok()
@@ -287,7 +289,7 @@ mod tests {
     fn a_mark_is_read_as_it_was_stored_and_nothing_else_is_one() {
         let files = MemoryFiles::default();
         assert_eq!(Mark::load(&files), None);
-        let mark = Mark { began: Timestamp(-5), next: 77 };
+        let mark = Mark { began: Timestamp(-5), next: Sequence(77) };
         mark.store(&files);
         assert_eq!(Mark::load(&files), Some(mark));
         for bytes in [&b""[..], &[1; 23], &[2; 24], &[1; 32]] {
@@ -314,8 +316,8 @@ mod tests {
         };
         let seat = Seat { member: 0, epoch: 1, uuid: [1; 16] };
         let data = pool.take().unwrap().freeze();
-        let repair = Repair { seat, sequence: 9, first_row: 0, data, len: 4096 };
-        let stripe = StripeId { sequence: 9, sub: 0 };
+        let repair = Repair { seat, sequence: Sequence(9), first_row: 0, data, len: 4096 };
+        let stripe = StripeId { sequence: Sequence(9), sub: 0 };
         let (rows, repairable) = (Vec::new(), true);
         let damage = Damage {
             stripe,

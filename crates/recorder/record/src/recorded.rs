@@ -9,7 +9,7 @@ use format::head::{HeadKey, Kind, VolumeId};
 use format::superblock::MemberEntry;
 use host::SystemClock;
 use indexer::Times;
-use units::Timestamp;
+use units::{EachSequence, Timestamp};
 use volume::{CreateOptions, Identity, Reader};
 
 use crate::late::Skipped;
@@ -61,7 +61,8 @@ pub(crate) fn recorded(folder: &Path) -> std::path::PathBuf {
 /// The stripes with packets.
 pub(crate) fn data_stripes(reader: &Reader) -> Vec<Skipped> {
     let span = reader.span().unwrap();
-    let heads = (span.tail..=span.acknowledged.sequence).flat_map(|at| reader.leading_heads(at));
+    let heads =
+        (span.tail..=span.acknowledged.sequence).each().flat_map(|at| reader.leading_heads(at));
     let data = heads.filter(|head| head.stripe.kind == Kind::Data);
     let skipped = |head: format::head::Head| {
         let times = Times { min: head.stripe.time_min, max: head.stripe.time_max };

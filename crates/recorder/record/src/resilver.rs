@@ -13,6 +13,7 @@ use core::time::Duration;
 
 use device::Pool;
 use stage::{Receiver, Sender, channel};
+use units::Sequence;
 use units::number::to_u64;
 use writer::{Batch, Resilver};
 
@@ -131,7 +132,7 @@ impl Resilverer {
 
     fn one(&self, mut work: Resilver) -> Result<(), Ended> {
         // Slots below this were refused, and stay in the gap.
-        let (mut bytes, mut refused_below) = (0, 0);
+        let (mut bytes, mut refused_below) = (0, Sequence(0));
         let mut said_ns = status_of(&self.status).now_ns;
         loop {
             let ended = self.give_way().is_err();
@@ -193,7 +194,7 @@ impl Resilverer {
         }
     }
 
-    fn say(&self, work: &Resilver, from: u64, done: Option<u64>) -> Result<(), Ended> {
+    fn say(&self, work: &Resilver, from: Sequence, done: Option<u64>) -> Result<(), Ended> {
         let clean_from = work.clean_from().max(from);
         let done = done.map(|bytes| (bytes, work.lost().len()));
         self.send(Task::Cleaned { seat: work.seat(), clean_from, done })
@@ -248,7 +249,7 @@ mod tests {
             }
         };
         let seat = volume::Seat { member: 0, epoch: 1, uuid: [1; 16] };
-        let cleaned = || Task::Cleaned { seat, clean_from: 9, done: None };
+        let cleaned = || Task::Cleaned { seat, clean_from: Sequence(9), done: None };
         std::thread::scope(|scope| {
             let work = scope.spawn(move || {
                 let are_sent = (0..2).all(|_| resilverer.send(cleaned()).is_ok());

@@ -24,7 +24,7 @@ use format::superblock::Spare;
 use indexer::Times;
 use recording::{Change, Comeback};
 use stage::Receiver;
-use units::{Clock, Timestamp};
+use units::{Clock, Sequence, Timestamp};
 use volume::{NewPlace, Seat};
 use writer::{Filled, Returning, Writer, WriterCounters};
 
@@ -554,7 +554,7 @@ impl RingWriter<'_> {
     fn cleaned(
         &mut self,
         seat: Seat,
-        clean_from: u64,
+        clean_from: Sequence,
         done: Option<(u64, usize)>,
     ) -> Result<(), volume::Error> {
         match self.writer.set_clean_from(seat, clean_from, self.clock) {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use format::head::StripeId;
 use indexer::GaveWay;
+use units::Sequence;
 use writer::{ClockDoubt, Recovery, Writer, WriterCounters};
 
 use crate::expiry::Withheld;
@@ -14,9 +15,9 @@ use crate::members::{self, Changes};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WriterStatus {
     pub(crate) acknowledged: StripeId,
-    pub(crate) tail: u64,
+    pub(crate) tail: Sequence,
     /// Everything before was given up, and is being erased.
-    pub(crate) given_up_before: u64,
+    pub(crate) given_up_before: Sequence,
     /// In the end: slots of that which are not yet erased.
     pub(crate) unerased: u64,
     pub(crate) counters: WriterCounters,
@@ -39,7 +40,7 @@ pub(crate) struct WriterStatus {
     /// Number of the opening that goes on: members come and go with it.
     pub(crate) epoch: u32,
     /// Oldest sequence that may still be written anew.
-    pub(crate) repairable_from: u64,
+    pub(crate) repairable_from: Sequence,
     /// Writes with smaller numbers are durable.
     pub(crate) durable_below: u64,
     /// Members that take no part.

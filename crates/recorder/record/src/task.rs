@@ -6,7 +6,7 @@ use format::head::{StripeId, Totals};
 use format::piece::{PieceBuilder, Statistics};
 use format::superblock::Spare;
 use stage::Sender;
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 use volume::{NewPlace, Seat};
 use writer::{Repair, Returning};
 
@@ -25,7 +25,7 @@ pub(crate) enum Task {
     Repair { repair: Repair, answer: Sender<Result<u64, volume::Error>> },
     /// A member lacks nothing from `clean_from` on; `done` has bytes written and pieces lost when
     /// nothing is left to do.
-    Cleaned { seat: Seat, clean_from: u64, done: Option<(u64, usize)> },
+    Cleaned { seat: Seat, clean_from: Sequence, done: Option<(u64, usize)> },
     /// An absent member is there again.
     Returned { returning: Returning, place: Option<NewPlace>, takes_discards: bool },
     /// A spare that may take the place of an absent member.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use events::{Disks, Event};
 use format::head::StripeId;
 use serde::{Deserialize, Serialize, Serializer};
+use units::Sequence;
 
 use crate::account::Account;
 use crate::change::MemberChange;
@@ -56,7 +57,7 @@ pub struct Progress {
     pub disks: Disks,
     /// Oldest sequence that the ring holds for certain.
     #[serde(skip)]
-    pub tail: u64,
+    pub tail: Sequence,
     /// Slots that the ring holds for certain, once it has gone round.
     #[serde(skip)]
     pub slots: u64,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use core::time::Duration;
 
 use index::Catalog;
-use units::{Clock, Sleep};
+use units::{Clock, Sequence, Sleep};
 use volume::{Reader, Retention};
 use writer::{Erased, Writer};
 
@@ -100,7 +100,7 @@ fn drop_index(reader: &Reader, folder: Option<&Path>, clock: &dyn Clock) -> Resu
         return Ok(());
     }
     let files = host::Directory::open(&folder)?;
-    let tail = reader.span().map_or(0, |span| span.tail);
+    let tail = reader.span().map_or(Sequence(0), |span| span.tail);
     let mut catalog = Catalog::new(volume, tail, None);
     catalog.add(&segments::read(reader).entries);
     // Of the others only those count that lie before the tail.

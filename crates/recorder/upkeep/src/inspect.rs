@@ -15,8 +15,8 @@ use format::superblock::Qualified;
 use index::{LeftOut, Segment};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
-use units::Timestamp;
 use units::number::real;
+use units::{EachSequence, Sequence, Timestamp};
 use volume::{Reader, RowsWanted, Span, path_text};
 
 use crate::Error;
@@ -39,10 +39,10 @@ pub enum MemberState {
     Stale {
         /// First sequence missed.
         #[serde(rename = "stale_from")]
-        from: u64,
-        /// First sequence that is whole again; `u64::MAX` when none is yet.
+        from: Sequence,
+        /// First sequence that is whole again; `Sequence::MAX` when none is yet.
         #[serde(rename = "clean_from", skip_serializing_if = "is_never")]
-        to: u64,
+        to: Sequence,
     },
     /// Not found.
     Absent,
@@ -51,8 +51,8 @@ pub enum MemberState {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-fn is_never(sequence: &u64) -> bool {
-    *sequence == u64::MAX
+fn is_never(sequence: &Sequence) -> bool {
+    *sequence == Sequence::MAX
 }
 
 impl MemberState {
@@ -69,14 +69,15 @@ impl MemberState {
 
     /// The state of such a word, where which stripes it lacks does not matter.
     pub(crate) fn of_word(word: &str) -> Option<Self> {
-        let stale = |to| Self::Stale { from: 0, to };
-        let all = [Self::Whole, stale(0), stale(u64::MAX), Self::Absent, Self::Vacant];
+        let stale = |to| Self::Stale { from: Sequence(0), to };
+        let all =
+            [Self::Whole, stale(Sequence(0)), stale(Sequence::MAX), Self::Absent, Self::Vacant];
         all.into_iter().find(|state| state.word() == word)
     }
 
     /// It takes no part in what is written now.
     pub fn is_left_out(self) -> bool {
-        matches!(self, Self::Stale { to: u64::MAX, .. })
+        matches!(self, Self::Stale { to: Sequence::MAX, .. })
     }
 }
 
@@ -139,10 +140,10 @@ pub struct Inspection {
     pub clean_stop: bool,
     /// Oldest sequence that may be read; `None` while nothing is acknowledged.
     #[serde(rename = "tail_sequence", skip_serializing_if = "Option::is_none")]
-    pub tail: Option<u64>,
+    pub tail: Option<Sequence>,
     /// The newest sequence on the ring.
     #[serde(rename = "newest_sequence", skip_serializing_if = "Option::is_none")]
-    pub newest: Option<u64>,
+    pub newest: Option<Sequence>,
     /// Newest stripe that is durable; `None` while none is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acknowledged: Option<StripeId>,
@@ -172,10 +173,10 @@ pub struct Recording {
     pub epoch: u32,
     /// Oldest sequence left.
     #[serde(rename = "first_sequence")]
-    pub first: u64,
+    pub first: Sequence,
     /// Newest sequence.
     #[serde(rename = "last_sequence")]
-    pub last: u64,
+    pub last: Sequence,
     /// Earliest and latest packet left.
     #[serde(flatten, serialize_with = "bounds")]
     #[schemars(with = "Option<Bounds>")]
@@ -244,10 +245,9 @@ pub const LEFT_OUT_SEGMENTS_MAX: usize = 64;
 pub fn inspect(path: &Path, members: &[PathBuf]) -> Result<Inspection, Error> {
     let reader = crate::open(path, members)?;
     let superblock = reader.superblock();
-    let slots = superblock.geometry.slots;
+    let geometry = superblock.geometry;
     let newest = reader.newest().map(|newest| newest.sequence);
-    // Lap 0 is never written: the first sequence is N.
-    let slots_written = newest.map_or(0, |newest| (newest + 1).saturating_sub(slots));
+    let slots_written = newest.map_or(0, |newest| newest.next().since(geometry.first_sequence()));
     let segments = segments::read(&reader);
     let recordings =
         reader.span().map_or(Vec::new(), |span| recordings(&reader, span, &segments.entries));
@@ -264,8 +264,8 @@ pub fn inspect(path: &Path, members: &[PathBuf]) -> Result<Inspection, Error> {
         members: members.map(|(number, at)| member(path, &reader, number, at)).collect(),
         geometry: superblock.geometry,
         qualified: superblock.qualified,
-        slots,
-        slots_used: slots_written.min(slots),
+        slots: geometry.slots,
+        slots_used: slots_written.min(geometry.slots),
         slots_written,
         window: superblock.window,
         recipients: recipients(&reader),
@@ -278,7 +278,7 @@ pub fn inspect(path: &Path, members: &[PathBuf]) -> Result<Inspection, Error> {
         newest,
         acknowledged: reader.span().map(|span| span.acknowledged),
         times,
-        reach_ns: reach(slots, times, &recordings),
+        reach_ns: reach(geometry.slots, times, &recordings),
         index: summary(&reader, &segments),
         recordings,
         smallest_member_bytes: reader.smallest_member_bytes(),
@@ -304,7 +304,7 @@ fn member(path: &Path, reader: &Reader, number: u8, at: &str) -> InspectedMember
 pub(crate) fn member_state(reader: &Reader, member: u8) -> MemberState {
     let membership = reader.membership();
     let gap = membership.gap(member);
-    let tail = reader.span().map_or(0, |span| span.tail);
+    let tail = reader.span().map_or(Sequence(0), |span| span.tail);
     if membership.is_vacant(member) {
         MemberState::Vacant
     } else if membership.of(member).is_none() {
@@ -369,12 +369,12 @@ fn recordings(reader: &Reader, span: Span, entries: &[SegmentEntry]) -> Vec<Reco
 }
 
 /// The first readable head from `first` on.
-fn next_head(reader: &Reader, first: u64, last: u64) -> Option<Head> {
-    (first..=last).take(to_usize(NEIGHBOURS)).find_map(|sequence| reader.head(sequence))
+fn next_head(reader: &Reader, first: Sequence, last: Sequence) -> Option<Head> {
+    (first..=last).each().take(to_usize(NEIGHBOURS)).find_map(|sequence| reader.head(sequence))
 }
 
 /// The last sequence of an epoch that `first` belongs to: epochs only rise along the ring.
-fn end_of_epoch(reader: &Reader, epoch: u32, first: u64, last: u64) -> u64 {
+fn end_of_epoch(reader: &Reader, epoch: u32, first: Sequence, last: Sequence) -> Sequence {
     let (mut inside, mut outside) = (first, last + 1);
     while outside - inside > 1 {
         let middle = inside + (outside - inside) / 2;
@@ -389,16 +389,15 @@ fn end_of_epoch(reader: &Reader, epoch: u32, first: u64, last: u64) -> u64 {
 fn recording(
     reader: &Reader,
     epoch: u32,
-    (first, last): (u64, u64),
+    (first, last): (Sequence, Sequence),
     entries: &[SegmentEntry],
 ) -> Recording {
     let of_epoch = |entry: &&SegmentEntry| (first..=last).contains(&entry.summary.last.sequence);
     let own: Vec<&SegmentEntry> = entries.iter().filter(of_epoch).collect();
     let by_index = own.iter().filter(|entry| entry.summary.packets > 0);
     let by_index = by_index.map(|entry| (entry.summary.time_min, entry.summary.time_max));
-    let ends = (first..=last)
-        .take(to_usize(NEIGHBOURS))
-        .chain((first..=last).rev().take(to_usize(NEIGHBOURS)));
+    let all = (first..=last).each();
+    let ends = all.clone().take(to_usize(NEIGHBOURS)).chain(all.rev().take(to_usize(NEIGHBOURS)));
     // The newest slot may hold many short stripes, all of them acknowledged but for the last ones.
     let acknowledged = reader.span().map(|span| span.acknowledged);
     let newest = reader.leading_heads(last).into_iter();
@@ -442,7 +441,7 @@ fn name_in_pieces(reader: &Reader, heads: &[Head]) -> Option<String> {
 
 /// A recording is whole while its EPOCH stripe is there; where the newest one began is also in the
 /// superblock. Slots that were erased for somebody belong to the recording behind them, too.
-fn share_left(reader: &Reader, epoch: u32, first: u64, last: u64) -> Option<f64> {
+fn share_left(reader: &Reader, epoch: u32, first: Sequence, last: Sequence) -> Option<f64> {
     let superblock = reader.superblock();
     let head = reader.head(first);
     if head.is_some_and(|head| head.stripe.kind == Kind::Epoch) {
@@ -450,7 +449,7 @@ fn share_left(reader: &Reader, epoch: u32, first: u64, last: u64) -> Option<f64>
     }
     let is_newest = epoch == superblock.joined_epoch && first >= superblock.joined_start;
     let start = is_newest.then_some(superblock.joined_start)?;
-    let count = |from: u64| real((last + 1).saturating_sub(from));
+    let count = |from: Sequence| real(last.next().since(from));
     Some(count(first) / count(start).max(1.0))
 }
 

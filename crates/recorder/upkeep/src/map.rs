@@ -10,8 +10,8 @@ use format::geometry::Geometry;
 use format::head::Kind;
 use schemars::JsonSchema;
 use serde::Serialize;
-use units::Timestamp;
 use units::number::to_u64;
+use units::{EachSequence, Sequence, Timestamp};
 use volume::{Look, Reader, Span};
 
 use crate::inspect::{MemberState, member_state};
@@ -58,7 +58,7 @@ pub struct RingMap {
     pub span: Option<Span>,
     /// Newest sequence on the ring.
     #[serde(skip)]
-    pub newest: Option<u64>,
+    pub newest: Option<Sequence>,
     /// State of the slots, by member.
     #[serde(skip)]
     pub members: Vec<MemberState>,
@@ -73,7 +73,7 @@ pub struct Cell {
     pub slots: u64,
     /// Sequence in its middle slot, if that was ever written.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sequence: Option<u64>,
+    pub sequence: Option<Sequence>,
     /// What the middle slot holds.
     #[serde(flatten)]
     pub content: Content,
@@ -118,7 +118,7 @@ pub fn map(path: &Path, members: &[PathBuf], grid: Grid) -> Result<RingMap, Erro
     let geometry = *reader.geometry();
     let (columns, slots_per_cell) = divide(&geometry, grid);
     let newest = reader.newest().map(|newest| newest.sequence);
-    let place = |sequence: u64| place_of(&geometry, sequence);
+    let place = |sequence: Sequence| place_of(&geometry, sequence);
     let entries = segments::read(&reader).entries;
     let mut index_places: Vec<u64> =
         entries.iter().map(|entry| place(entry.index.sequence)).collect();
@@ -154,7 +154,7 @@ fn divide(geometry: &Geometry, grid: Grid) -> (u64, u64) {
 }
 
 /// Place of a sequence's slot, counted from the first slot of the surface.
-fn place_of(geometry: &Geometry, sequence: u64) -> u64 {
+fn place_of(geometry: &Geometry, sequence: Sequence) -> u64 {
     (geometry.slot_offset(sequence) - geometry.slot0_offset) / u64::from(geometry.piece_bytes)
 }
 
@@ -186,7 +186,8 @@ fn written(reader: &Reader, span: Span) -> Vec<Option<Timestamp>> {
     let (first, last) = (span.tail, span.acknowledged.sequence);
     let at = |step: u64| {
         let middle = last - (last - first) / AGES * step;
-        let near = (middle..=last).take(usize::try_from(NEIGHBOURS).expect("a small number"));
+        let near =
+            (middle..=last).each().take(usize::try_from(NEIGHBOURS).expect("a small number"));
         near.into_iter().find_map(|sequence| reader.head(sequence))
     };
     (0..=AGES).map(|step| at(step).map(|head| head.stripe.realtime)).collect()
@@ -195,7 +196,7 @@ fn written(reader: &Reader, span: Span) -> Vec<Option<Timestamp>> {
 impl RingMap {
     /// Place among the cells of the one with this sequence; `None` where the ring does not show it,
     /// or any more.
-    pub fn cell_of(&self, sequence: u64) -> Option<usize> {
+    pub fn cell_of(&self, sequence: Sequence) -> Option<usize> {
         let is_shown = self.span.is_some_and(|span| sequence >= span.tail)
             && self.newest.is_some_and(|newest| sequence <= newest);
         let place = is_shown.then(|| place_of(&self.geometry, sequence))?;
@@ -233,12 +234,10 @@ impl RingMap {
 }
 
 /// The sequence that the ring wrote last at a place; `None` when it was never there.
-fn sequence_at(geometry: &Geometry, place: u64, newest: u64) -> Option<u64> {
+fn sequence_at(geometry: &Geometry, place: u64, newest: Sequence) -> Option<Sequence> {
     let offset = geometry.slot0_offset + place * u64::from(geometry.piece_bytes);
-    let slot = geometry.slot_at(offset)?;
-    let behind = (newest - slot % geometry.slots) % geometry.slots;
-    // Lap 0 is never written: the first sequence is N.
-    (newest - behind >= geometry.slots).then_some(newest - behind)
+    let written = geometry.last_of_slot(geometry.slot_at(offset)?, newest);
+    (written >= geometry.first_sequence()).then_some(written)
 }
 
 fn content(look: &Look, rows: u16) -> Content {

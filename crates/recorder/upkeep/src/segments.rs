@@ -5,7 +5,7 @@ use core::ops::RangeInclusive;
 use format::directory::SegmentEntry;
 use format::head::{Kind, StripeId};
 use index::Catalog;
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 use volume::Reader;
 
 /// All of time.
@@ -28,7 +28,7 @@ pub(crate) fn forgotten(reader: &Reader, at: StripeId) -> Option<StripeId> {
 
 /// Follows the directories from the newest INDEX back to the tail.
 pub(crate) fn read(reader: &Reader) -> Segments {
-    let tail = reader.span().map_or(0, |span| span.tail);
+    let tail = reader.span().map_or(Sequence(0), |span| span.tail);
     let mut catalog = Catalog::new(reader.superblock().volume_id, tail, None);
     let mut broken = None;
     let mut next = reader.newest_index();

@@ -6,7 +6,7 @@ use format::head::VolumeId;
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 use volume::{Reader, Redundancy, path_text};
 
 use crate::Error;
@@ -84,13 +84,13 @@ pub fn status(path: &Path, members: &[PathBuf]) -> Result<Status, Error> {
     reader.find_newest().map_err(of_volume)?;
     let superblock = reader.superblock();
     let piece_bytes = u64::from(superblock.geometry.piece_bytes);
-    let newest = reader.newest().map_or(0, |newest| newest.sequence);
+    let newest = reader.newest().map_or(Sequence(0), |newest| newest.sequence);
     let member = |number: u8| {
         let state = member_state(&reader, number);
         let at = found.iter().find(|found| found.member == number).map(|found| found.path.clone());
         let entry = superblock.members.get(usize::from(number)).expect("a member has its entry");
         let slots = match state {
-            MemberState::Stale { from, to } => to.min(newest + 1).saturating_sub(from),
+            MemberState::Stale { from, to } => to.min(newest + 1).since(from),
             MemberState::Whole | MemberState::Absent | MemberState::Vacant => 0,
         };
         let path = at.unwrap_or_else(|| PathBuf::from(&entry.path));

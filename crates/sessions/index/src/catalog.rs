@@ -23,7 +23,7 @@ use crc_fast::{CrcAlgorithm, checksum};
 use format::directory::{DIRECTORY_MAX, SegmentEntry, Summary};
 use format::head::{StripeId, VolumeId};
 use format::session_row::SessionRow;
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 
 use crate::error::{Error, Result};
 use crate::file_name::{FileName, Identity};
@@ -56,7 +56,7 @@ pub enum LookUp {
 #[derive(Debug)]
 pub struct Catalog {
     volume: VolumeId,
-    tail: u64,
+    tail: Sequence,
     keep_sessions: Option<Duration>,
     segments: BTreeMap<StripeId, SegmentEntry>,
     /// By first stripe. Which of them count depends on `identities`.
@@ -83,7 +83,7 @@ pub type IdentitiesOf<'a> = &'a dyn Fn(&[StripeId]) -> Vec<Option<Identity>>;
 impl Catalog {
     /// An empty catalog of a volume whose oldest stripe has the sequence `tail`. With
     /// `keep_sessions`, rows outlive their packets by at most this time.
-    pub fn new(volume: VolumeId, tail: u64, keep_sessions: Option<Duration>) -> Self {
+    pub fn new(volume: VolumeId, tail: Sequence, keep_sessions: Option<Duration>) -> Self {
         let (segments, files) = (BTreeMap::new(), BTreeMap::new());
         let (identities, groups) = (BTreeMap::new(), Vec::new());
         Self { volume, tail, keep_sessions, segments, files, identities, groups }
@@ -377,7 +377,7 @@ impl Catalog {
     ///
     /// # Panics
     /// If `tail` is smaller than it was.
-    pub fn retire(&mut self, tail: u64, now: Timestamp, files: &dyn Files) -> Result<()> {
+    pub fn retire(&mut self, tail: Sequence, now: Timestamp, files: &dyn Files) -> Result<()> {
         assert!(tail >= self.tail, "the tail of a ring only moves forward");
         self.tail = tail;
         let keep_from = self.keep_sessions.map(|keep| {
@@ -517,7 +517,7 @@ impl Catalog {
 
 /// Whether the ring holds its INDEX, as far as is known: no stripe has the sequence 0.
 fn is_placed(entry: &SegmentEntry) -> bool {
-    entry.index.sequence > 0
+    entry.index.sequence > Sequence(0)
 }
 
 fn entry_of(segment: &Segment) -> SegmentEntry {

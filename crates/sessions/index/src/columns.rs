@@ -5,7 +5,7 @@ pub(crate) use format::stored_field::{
 };
 
 use format::session_row::{PieceId, PieceSpan, SessionRow};
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 use wire::{Address, FiveTuple, Protocol};
 
 /// The columns by which hosts are looked for.
@@ -23,7 +23,7 @@ pub(crate) const TIME_COLUMNS: [&str; 2] = ["start_ns", "duration_ns"];
 
 /// A piece before its columns are read.
 pub(crate) const NO_SPAN: PieceSpan =
-    PieceSpan { piece: PieceId { sequence: 0, sub: 0, column: 0 }, begin: 0, end: 0 };
+    PieceSpan { piece: PieceId { sequence: Sequence(0), sub: 0, column: 0 }, begin: 0, end: 0 };
 
 /// A slice before its columns are read.
 pub(crate) fn blank() -> SessionRow {

@@ -21,7 +21,7 @@ impl Identity {
     /// this `CID`.
     pub fn new(last: StripeId, slot_cid: &[u8; 32]) -> Self {
         let mut digest = Digest::new(CrcAlgorithm::Crc64Nvme);
-        digest.update(&last.sequence.to_le_bytes());
+        digest.update(&last.sequence.get().to_le_bytes());
         digest.update(&last.sub.to_le_bytes());
         digest.update(slot_cid);
         Self(digest.finalize())

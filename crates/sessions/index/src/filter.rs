@@ -20,8 +20,8 @@ use format::session_row::SessionRow;
 use format::stored_field::{Access, STORED_FIELDS, StoredField, StoredValue};
 use parquet::file::FOOTER_SIZE;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
-use units::Random;
 use units::number::to_u64;
+use units::{Random, Sequence};
 use wire::Address;
 
 use crate::content::Source;
@@ -121,7 +121,7 @@ impl Trailer {
         let sub = fields.u16()?;
         let [groups, columns, blocks] = [fields.size()?, fields.size()?, fields.size()?];
         let volume = VolumeId(fields.take()?);
-        let sequence = u64::from_le_bytes(fields.take()?);
+        let sequence = Sequence(u64::from_le_bytes(fields.take()?));
         let (table_crc, footer_crc) = (fields.u32()?, fields.u32()?);
         let segment_blocks = fields.size()?;
         let table_len = groups.checked_mul(columns)?.checked_mul(CRC_BYTES)?;
@@ -239,7 +239,7 @@ pub(crate) fn insert(
             .extend(u32::try_from(count).expect("counts of a segment fit 32 bits").to_le_bytes());
     }
     trailer.extend(meta.volume.0);
-    trailer.extend(meta.first.sequence.to_le_bytes());
+    trailer.extend(meta.first.sequence.get().to_le_bytes());
     trailer.extend(crc32c(&table).to_le_bytes());
     trailer.extend(crc32c(&footer).to_le_bytes());
     let segment_blocks = u32::try_from(segment_blocks).expect("counts of a segment fit 32 bits");

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use format::checksum::crc32c;
 use format::head::{StripeId, VolumeId};
+use units::Sequence;
 use units::number::to_u64;
 
 use crate::content::Source;
@@ -207,8 +208,8 @@ pub(crate) fn make(
     Ok(written)
 }
 
-fn order(member: &Member) -> (u64, u16) {
-    (member.name.first.sequence, member.name.first.sub)
+fn order(member: &Member) -> StripeId {
+    member.name.first
 }
 
 /// Writes a group of these files, without those that cannot be read; false where too few are left.
@@ -265,7 +266,7 @@ fn encode_head(volume: VolumeId, shape: Shape, members: &[(Member, Bytes)]) -> V
     for (Member { name, behind }, _) in members {
         // No stripe has the sequence 0.
         for stripe in [name.first, behind.unwrap_or_default()] {
-            head.extend(stripe.sequence.to_le_bytes());
+            head.extend(stripe.sequence.get().to_le_bytes());
             head.extend(stripe.sub.to_le_bytes());
             head.extend([0; 6]);
         }
@@ -281,11 +282,11 @@ fn decode_member(bytes: &[u8; MEMBER_BYTES]) -> Option<Member> {
     let number = |at: usize| Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
     let stripe = |at: usize| {
         let sub = u16::from_le_bytes(*bytes.get(at + 8..)?.first_chunk()?);
-        Some(StripeId { sequence: number(at)?, sub })
+        Some(StripeId { sequence: Sequence(number(at)?), sub })
     };
     let identity = Identity::from_u64(number(40)?);
     let name = FileName { first: stripe(0)?, crc: number(32)?, identity };
-    Some(Member { name, behind: stripe(16).filter(|behind| behind.sequence > 0) })
+    Some(Member { name, behind: stripe(16).filter(|behind| behind.sequence > Sequence(0)) })
 }
 
 /// Appends a block: a row for each of its bits, with a bit for each member, and their checksum.

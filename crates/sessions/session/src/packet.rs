@@ -1,7 +1,7 @@
 //! A packet as it comes to the table.
 
 use format::session_row::PieceId;
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 use wire::LinkType;
 
 /// One packet as the table sees it.
@@ -33,7 +33,7 @@ impl PacketView<'_> {
         link_type: LinkType::ETHERNET,
         original_len: 0,
         data: &[],
-        piece: PieceId { sequence: 0, sub: 0, column: 0 },
+        piece: PieceId { sequence: Sequence(0), sub: 0, column: 0 },
         begin: 0,
         end: 0,
     };

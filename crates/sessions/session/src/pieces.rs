@@ -283,6 +283,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
+    use units::Sequence;
 
     proptest! {
         #[test]
@@ -300,7 +301,7 @@ mod tests {
             let mut sequence = 0;
             for (begin, (session, piece)) in (0_u32..).step_by(4).zip(notes) {
                 sequence = piece.unwrap_or(sequence + u64::from(begin % 3 == 0));
-                let piece = PieceId { sequence, sub: 0, column: 0 };
+                let piece = PieceId { sequence: Sequence(sequence), sub: 0, column: 0 };
                 if !pieces.enter(piece) {
                     for (places, _) in &mut sessions {
                         places.forget_number();

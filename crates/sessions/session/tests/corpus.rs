@@ -18,7 +18,7 @@ use capture::{FileOptions, FileSource, Interface, Next, Packet, Source};
 use format::session_row::{Names, PieceId};
 use session::{Config, PacketView, SessionRow, Table};
 use testdata::Corpus;
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 
 /// One row of a reference table, by column name.
 type Row = BTreeMap<String, String>;
@@ -193,7 +193,7 @@ fn sessions(path: &Path) -> Vec<SessionRow> {
             link_type: interfaces[usize::try_from(packet.interface).unwrap()].link_type,
             original_len: packet.original_len,
             data: &packet.data,
-            piece: PieceId { sequence: 0, sub: 0, column: 0 },
+            piece: PieceId { sequence: Sequence(0), sub: 0, column: 0 },
             begin,
             end: begin + 1,
         })

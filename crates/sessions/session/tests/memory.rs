@@ -8,7 +8,7 @@ use std::alloc::System;
 use format::session_row::PieceId;
 use session::{Before, Config, PacketView, SessionRow, Table};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 use wire::{Address, FiveTuple, LinkType, Protocol};
 
 #[global_allocator]
@@ -78,7 +78,7 @@ impl Bench {
             link_type: LinkType::RAW,
             original_len: u32::MAX,
             data: &data,
-            piece: PieceId { sequence: self.piece, sub: 0, column: 0 },
+            piece: PieceId { sequence: Sequence(self.piece), sub: 0, column: 0 },
             begin: 0,
             end: 4,
         };

@@ -9,6 +9,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use encryption::{DataKey, Place, TAIL_BYTES};
+use units::Sequence;
 
 /// Body of the largest piece.
 const BODY_BYTES: usize = 511 * 4096;
@@ -23,7 +24,7 @@ fn main() {
     let key = DataKey::new([7; 32]).of_epoch(1);
     let place = |sequence: usize| Place {
         volume_id: [1; 16],
-        sequence: u64::try_from(sequence).unwrap_or(0),
+        sequence: Sequence(u64::try_from(sequence).unwrap_or(0)),
         sub: 0,
         column: 0,
         len: BODY_BYTES,

@@ -8,6 +8,7 @@
 use core::ops::Range;
 
 use ring::aead::NONCE_LEN;
+use units::Sequence;
 
 use crate::key::{Chunks, DataKey, TAG_BYTES};
 
@@ -24,7 +25,7 @@ pub struct Place {
     /// Id of the volume.
     pub volume_id: [u8; 16],
     /// Sequence of the stripe.
-    pub sequence: u64,
+    pub sequence: Sequence,
     /// Number of the stripe in its slot.
     pub sub: u16,
     /// Column of the piece.
@@ -49,7 +50,7 @@ impl Place {
         let chunk = u8::try_from(chunk).expect("a body has at most 32 chunks");
         let (sequence, rest) = nonce.split_at_mut(8);
         let (sub, rest) = rest.split_at_mut(2);
-        sequence.copy_from_slice(&self.sequence.to_le_bytes());
+        sequence.copy_from_slice(&self.sequence.get().to_le_bytes());
         sub.copy_from_slice(&self.sub.to_le_bytes());
         rest.copy_from_slice(&[self.column, chunk]);
         nonce
@@ -148,7 +149,7 @@ mod tests {
     const ROW: usize = 4096;
 
     fn place(rows: usize) -> Place {
-        Place { volume_id: [7; 16], sequence: 99, sub: 3, column: 1, len: rows * ROW }
+        Place { volume_id: [7; 16], sequence: Sequence(99), sub: 3, column: 1, len: rows * ROW }
     }
 
     fn key() -> BodyKey {
@@ -216,7 +217,7 @@ mod tests {
         let (here, plain) = (place(20), body(20, 1));
         let elsewhere = [
             Place { volume_id: [8; 16], ..here },
-            Place { sequence: 98, ..here },
+            Place { sequence: Sequence(98), ..here },
             Place { sub: 2, ..here },
             Place { column: 0, ..here },
         ];
@@ -247,8 +248,8 @@ mod tests {
         let here = place(300);
         let mut nonces = vec![here.nonce(0), here.nonce(18)];
         let others = [
-            Place { sequence: 100, ..here },
-            Place { sequence: 99 << 8, ..here },
+            Place { sequence: Sequence(100), ..here },
+            Place { sequence: Sequence(99 << 8), ..here },
             Place { sub: 3 << 8, ..here },
             Place { column: 2, ..here },
         ];

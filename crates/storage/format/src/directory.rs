@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 use crc_fast::{CrcAlgorithm, Digest, checksum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::Timestamp;
 use units::number::to_u64;
+use units::{Sequence, Timestamp};
 
 use crate::head::{SEQUENCE_MAX, StripeId};
 
@@ -348,7 +348,7 @@ impl<'a> Part<'a> {
         for field in [VERSION, self.number, self.parts, self.segment.sub] {
             checked.extend(field.to_le_bytes());
         }
-        for field in [self.segment.sequence, self.total, self.offset, self.crc] {
+        for field in [self.segment.sequence.get(), self.total, self.offset, self.crc] {
             checked.extend(field.to_le_bytes());
         }
         checked.extend(listed.to_le_bytes());
@@ -405,7 +405,8 @@ impl Assembler {
 fn encode_entry(entry: &SegmentEntry) -> [u8; ENTRY_SIZE] {
     let SegmentEntry { summary, index, parts, bytes } = entry;
     let mut out = Vec::with_capacity(ENTRY_SIZE);
-    for field in [summary.first.sequence, summary.last.sequence, index.sequence, *bytes] {
+    let [first, last, index_at] = [summary.first, summary.last, *index].map(|it| it.sequence.get());
+    for field in [first, last, index_at, *bytes] {
         out.extend(field.to_le_bytes());
     }
     for time in [summary.time_min, summary.time_max] {
@@ -427,7 +428,8 @@ fn encode_entry(entry: &SegmentEntry) -> [u8; ENTRY_SIZE] {
 
 fn decode_entry(bytes: &[u8; ENTRY_SIZE]) -> Result<SegmentEntry, PartError> {
     let mut fields = Fields(bytes);
-    let (first, last, index, file) = (fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?);
+    let (first, last, index) = (fields.sequence()?, fields.sequence()?, fields.sequence()?);
+    let file = fields.u64()?;
     let time_min = Timestamp(i64::from_le_bytes(fields.take()?));
     let time_max = Timestamp(i64::from_le_bytes(fields.take()?));
     let (sessions, packets) = (fields.u64()?, fields.u64()?);
@@ -493,7 +495,7 @@ impl Header {
             return Err(PartError::Version { version });
         }
         let (number, parts, sub) = (fields.u16()?, fields.u16()?, fields.u16()?);
-        let segment = StripeId { sequence: fields.u64()?, sub };
+        let segment = StripeId { sequence: fields.sequence()?, sub };
         let (total, offset, crc) = (fields.u64()?, fields.u64()?, fields.u64()?);
         let (listed, _reserved) = (usize::from(fields.u16()?), fields.u16()?);
         let payload_len = to_usize(u32::from_le_bytes(fields.take()?));
@@ -538,6 +540,10 @@ impl Fields<'_> {
 
     fn u64(&mut self) -> Result<u64, PartError> {
         self.take().map(u64::from_le_bytes)
+    }
+
+    fn sequence(&mut self) -> Result<Sequence, PartError> {
+        self.u64().map(Sequence)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The shape of a volume, the same in every superblock and echoed in every head.
 
 use serde::Serializer;
+use units::Sequence;
 
 use crate::field::{get, get_u16, get_u32, get_u64, put};
 use crate::head::HeadError;
@@ -82,14 +83,14 @@ impl Geometry {
 
     /// The member that holds a column of the stripes of `sequence`: columns rotate, so that every
     /// member carries its share of parity and of reading.
-    pub fn member_of(&self, sequence: u64, column: u8) -> u8 {
-        self.rotate(column, sequence % u64::from(self.columns()))
+    pub fn member_of(&self, sequence: Sequence, column: u8) -> u8 {
+        self.rotate(column, sequence.get() % u64::from(self.columns()))
     }
 
     /// The column that a member holds of the stripes of `sequence`.
-    pub fn column_of(&self, sequence: u64, member: u8) -> u8 {
+    pub fn column_of(&self, sequence: Sequence, member: u8) -> u8 {
         let columns = u64::from(self.columns());
-        self.rotate(member, columns - sequence % columns)
+        self.rotate(member, columns - sequence.get() % columns)
     }
 
     fn rotate(&self, number: u8, by: u64) -> u8 {
@@ -97,14 +98,29 @@ impl Geometry {
         u8::try_from(rotated).expect("at most 24 columns")
     }
 
+    /// The first sequence that is ever written: lap 0 is not.
+    pub fn first_sequence(&self) -> Sequence {
+        Sequence(self.slots)
+    }
+
     /// Slot of a sequence.
-    pub fn slot(&self, sequence: u64) -> u64 {
-        sequence % self.slots
+    pub fn slot(&self, sequence: Sequence) -> u64 {
+        sequence.get() % self.slots
+    }
+
+    /// The last sequence up to `newest` whose slot this is; one below [`Self::first_sequence`]
+    /// where the ring has not come there.
+    pub fn last_of_slot(&self, slot: u64, newest: Sequence) -> Sequence {
+        newest - (newest.get() - slot) % self.slots
     }
 
     /// Byte offset of the slot of `sequence` on every member.
-    pub fn slot_offset(&self, sequence: u64) -> u64 {
-        let slot = self.slot(sequence);
+    pub fn slot_offset(&self, sequence: Sequence) -> u64 {
+        self.offset_of_slot(self.slot(sequence))
+    }
+
+    /// Byte offset of a slot on every member.
+    pub fn offset_of_slot(&self, slot: u64) -> u64 {
         let place = match self.order {
             ExtentOrder::FirstToLast => slot,
             ExtentOrder::ZoneLevelled => self.zone_levelled_place(slot),
@@ -124,7 +140,7 @@ impl Geometry {
         (zone * extents_per_zone + in_zone) * extent_slots + within
     }
 
-    /// The slot at a byte of a member, and so the inverse of [`Geometry::slot_offset`]; `None`
+    /// The slot at a byte of a member, and so the inverse of [`Geometry::offset_of_slot`]; `None`
     /// outside the ring.
     pub fn slot_at(&self, offset: u64) -> Option<u64> {
         let place = offset.checked_sub(self.slot0_offset)? / u64::from(self.piece_bytes);
@@ -235,12 +251,12 @@ mod tests {
             let geometry = levelled(zones, extents);
             assert_eq!(geometry.check(), Ok(()));
             let mut places: Vec<_> =
-                (0..geometry.slots).map(|slot| geometry.slot_offset(slot)).collect();
+                (0..geometry.slots).map(|slot| geometry.offset_of_slot(slot)).collect();
             places.sort_unstable();
             let in_order = Geometry { order: ExtentOrder::FirstToLast, ..geometry };
             assert_eq!(
                 places,
-                (0..geometry.slots).map(|slot| in_order.slot_offset(slot)).collect::<Vec<_>>()
+                (0..geometry.slots).map(|slot| in_order.offset_of_slot(slot)).collect::<Vec<_>>()
             );
         }
     }
@@ -248,12 +264,12 @@ mod tests {
     #[test]
     fn columns_rotate_over_the_members() {
         let geometry = Geometry { data_columns: 4, parity_columns: 2, ..levelled(1, 7) };
-        for sequence in [0, 1, 5, 6, 7, u64::MAX] {
+        for sequence in [0, 1, 5, 6, 7, u64::MAX].map(Sequence) {
             let members: Vec<u8> =
                 (0..6).map(|column| geometry.member_of(sequence, column)).collect();
             for (column, &member) in (0..).zip(&members) {
                 assert_eq!(geometry.column_of(sequence, member), column);
-                assert_eq!(u64::from(member), (u64::from(column) + sequence % 6) % 6);
+                assert_eq!(u64::from(member), (u64::from(column) + sequence.get() % 6) % 6);
             }
         }
     }
@@ -262,7 +278,7 @@ mod tests {
     fn the_ring_visits_every_zone_in_each_cycle() {
         let geometry = levelled(4, 12);
         let zone_of = |extent: u64| {
-            (geometry.slot_offset(extent * 4) - geometry.slot0_offset)
+            (geometry.offset_of_slot(extent * 4) - geometry.slot0_offset)
                 / u64::from(PIECE_BYTES_MIN)
                 / 4
                 / 3

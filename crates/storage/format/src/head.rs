@@ -13,7 +13,7 @@ use crate::recorded::Recorded;
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 
 mod error;
 mod stripe;
@@ -480,7 +480,7 @@ impl StripeHead {
         {
             return Err(HeadError::Counts);
         }
-        let previous_columns = if previous.sequence == 0 { 0 } else { columns };
+        let previous_columns = if previous.sequence == Sequence(0) { 0 } else { columns };
         Ok(Self {
             volume_id: VolumeId(get(page, at::VOLUME_ID)),
             geometry,

@@ -13,7 +13,7 @@ use core::ops::Range;
 use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 
 use crate::head::{HeadKey, VolumeId};
 use crate::key_row::{
@@ -139,7 +139,7 @@ impl KeyLog {
     }
 
     /// Numbers of all keys there ever were that still have a place, and since when each was used.
-    fn begins(&self) -> BTreeMap<u64, u64> {
+    fn begins(&self) -> BTreeMap<u64, Sequence> {
         let destroyed = self.destroyed().map(|key| (key.id, key.from));
         self.keys().map(|key| (key.id, key.from)).chain(destroyed).collect()
     }
@@ -159,7 +159,7 @@ impl KeyLog {
     ///
     /// # Errors
     /// [`KeyLogError::Full`].
-    pub fn add(&mut self, key: WrappedKey, tail: u64) -> Result<u32, KeyLogError> {
+    pub fn add(&mut self, key: WrappedKey, tail: Sequence) -> Result<u32, KeyLogError> {
         let entry = KeyEntry::Key(key);
         if self.rows.len() < to_usize(KEY_ROWS) {
             return Ok(self.put_last(entry));
@@ -237,7 +237,7 @@ impl KeyLog {
     }
 
     /// Destroys the keys that others had followed before the stripe `tail`; gives them.
-    pub fn destroy_before(&mut self, tail: u64, now: Timestamp) -> Vec<DestroyedKey> {
+    pub fn destroy_before(&mut self, tail: Sequence, now: Timestamp) -> Vec<DestroyedKey> {
         let begins = self.begins();
         let mut destroyed = BTreeMap::new();
         for row in &mut self.rows {
@@ -259,7 +259,7 @@ impl KeyLog {
 
     /// A stripe such that no earlier one is younger than `through`, as far as keys say it. One that
     /// was made by a clock that had been set back says nothing, nor does any behind a younger one.
-    pub fn followed_through(&self, through: Timestamp) -> Option<u64> {
+    pub fn followed_through(&self, through: Timestamp) -> Option<Sequence> {
         let made: BTreeMap<u64, &WrappedKey> = self.keys().map(|key| (key.id, key)).collect();
         let old = made.values().take_while(|key| key.made <= through);
         let mut latest = Timestamp::MIN;
@@ -294,7 +294,7 @@ impl KeyLog {
     }
 
     /// A row of keys alone, each of which another one had followed before the stripe `tail`.
-    fn retired_row(&self, tail: u64) -> Option<u32> {
+    fn retired_row(&self, tail: Sequence) -> Option<u32> {
         let is_recipient = |entry: &KeyEntry| matches!(entry, KeyEntry::Recipient(_));
         let begins = self.begins();
         let followed = |row: &KeyRow| {
@@ -364,7 +364,7 @@ fn without_end(mut rows: Vec<Option<KeyRow>>) -> Vec<Option<KeyRow>> {
 mod tests {
     use super::*;
 
-    fn key(id: u64, from: u64) -> WrappedKey {
+    fn key(id: u64, from: Sequence) -> WrappedKey {
         WrappedKey { id, from, made: Timestamp(0), wrapped: vec![7; 1000] }
     }
 
@@ -376,7 +376,7 @@ mod tests {
         let mut id = 0;
         loop {
             assert_eq!(log.next_id(), id + 1);
-            match log.add(key(id + 1, 1000 + id), 0) {
+            match log.add(key(id + 1, Sequence(1000 + id)), Sequence(0)) {
                 Ok(_) => id += 1,
                 Err(KeyLogError::Full) => break,
                 Err(error) => panic!("{error}"),
@@ -390,16 +390,19 @@ mod tests {
         assert_eq!(log.rows[1].entries.len(), 3);
         let last_of_second = log.rows[1].newest_key();
         let followed_at = log.keys().find(|key| key.id == last_of_second + 1).unwrap().from;
-        assert!(matches!(log.add(key(id + 1, 9000), followed_at - 1), Err(KeyLogError::Full)));
-        assert_eq!(log.add(key(id + 1, 9000), followed_at).unwrap(), 1);
+        assert!(matches!(
+            log.add(key(id + 1, Sequence(9000)), followed_at - 1),
+            Err(KeyLogError::Full)
+        ));
+        assert_eq!(log.add(key(id + 1, Sequence(9000)), followed_at).unwrap(), 1);
         // The next ones go there, too.
-        assert_eq!(log.add(key(id + 2, 9001), followed_at).unwrap(), 1);
+        assert_eq!(log.add(key(id + 2, Sequence(9001)), followed_at).unwrap(), 1);
         assert_eq!(log.next_id(), id + 3);
         assert_eq!(log.recipients(), ["age1a", "age1b"]);
     }
 
     fn made(id: u64, hour: i64, len: usize) -> WrappedKey {
-        WrappedKey { id, from: 100 * id, made: Timestamp(hour), wrapped: vec![1; len] }
+        WrappedKey { id, from: Sequence(100 * id), made: Timestamp(hour), wrapped: vec![1; len] }
     }
 
     fn wrapped(ids: core::ops::RangeInclusive<u64>, len: usize) -> BTreeMap<u64, Vec<u8>> {
@@ -418,7 +421,7 @@ mod tests {
         for (old, new) in [(300, 300), (300, 700), (700, 300), (1, 3000)] {
             let mut log = KeyLog::new(&["age1a".to_owned(), "age1b".to_owned()]).unwrap();
             for id in 1..=40 {
-                log.add(made(id, 0, old), 0).unwrap();
+                log.add(made(id, 0, old), Sequence(0)).unwrap();
             }
             let recipients = ["age1b".to_owned(), "age1c".to_owned()];
             let [joined, alone] = log.rewrapped(&recipients, &wrapped(1..=39, new)).unwrap();
@@ -455,7 +458,7 @@ mod tests {
     fn keys_that_have_no_room_leave_all_as_it_was() {
         let mut log = KeyLog::new(&["age1a".to_owned()]).unwrap();
         let mut id = 0;
-        while log.add(made(id + 1, 0, 1000), 0).is_ok() {
+        while log.add(made(id + 1, 0, 1000), Sequence(0)).is_ok() {
             id += 1;
         }
         let recipients = ["age1a".to_owned()];
@@ -468,18 +471,18 @@ mod tests {
     fn keys_before_a_stripe_are_destroyed_and_their_numbers_never_used_again() {
         let mut log = KeyLog::new(&["age1a".to_owned()]).unwrap();
         for id in 1..=10 {
-            log.add(made(id, 0, 500), 0).unwrap();
+            log.add(made(id, 0, 500), Sequence(0)).unwrap();
         }
-        assert_eq!(log.destroy_before(199, Timestamp(5)), []);
+        assert_eq!(log.destroy_before(Sequence(199), Timestamp(5)), []);
         let before = log.clone();
-        let gone = log.destroy_before(500, Timestamp(5));
+        let gone = log.destroy_before(Sequence(500), Timestamp(5));
         assert_eq!(gone.iter().map(|key| key.id).collect::<Vec<_>>(), [1, 2, 3, 4]);
         assert_eq!(log.destroyed().count(), 4);
         assert_eq!(log.keys().map(|key| key.id).min(), Some(5));
         assert_eq!(before.changed_rows(&log), 0..1);
         assert_eq!(log.changed_rows(&log), 0..0);
-        assert_eq!(log.destroy_before(500, Timestamp(6)), []);
-        log.destroy_before(u64::MAX, Timestamp(7));
+        assert_eq!(log.destroy_before(Sequence(500), Timestamp(6)), []);
+        log.destroy_before(Sequence::MAX, Timestamp(7));
         // The newest is in use.
         assert_eq!(log.keys().map(|key| key.id).collect::<Vec<_>>(), [10]);
         assert_eq!(log.next_id(), 11);
@@ -490,18 +493,18 @@ mod tests {
         let of = |hours: &[i64]| {
             let mut log = KeyLog::new(&["age1a".to_owned()]).unwrap();
             for (id, hour) in (1..).zip(hours) {
-                log.add(made(id, *hour, 10), 0).unwrap();
+                log.add(made(id, *hour, 10), Sequence(0)).unwrap();
             }
             log.followed_through(Timestamp(100))
         };
         assert_eq!(of(&[]), None);
-        assert_eq!(of(&[50]), Some(100));
-        assert_eq!(of(&[50, 100, 101, 102]), Some(200));
+        assert_eq!(of(&[50]), Some(Sequence(100)));
+        assert_eq!(of(&[50, 100, 101, 102]), Some(Sequence(200)));
         // Set back for one start.
-        assert_eq!(of(&[90, 1, 101]), Some(100));
+        assert_eq!(of(&[90, 1, 101]), Some(Sequence(100)));
         assert_eq!(of(&[150, 1, 50]), None);
         // Far ahead: what follows is not judged before that time has come.
-        assert_eq!(of(&[50, 9000, 60, 70]), Some(100));
+        assert_eq!(of(&[50, 9000, 60, 70]), Some(Sequence(100)));
     }
 
     #[test]

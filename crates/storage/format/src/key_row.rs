@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 
 use thiserror::Error;
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 
 use crate::claim::{CLAIM_BYTES, CLAIM_OFFSET};
 use crate::field::{get, get_i64, get_u16, get_u32, get_u64, put};
@@ -88,7 +88,7 @@ pub struct WrappedKey {
     /// Its number, as heads name it; from 1.
     pub id: u64,
     /// No stripe of an earlier sequence was encrypted with it.
-    pub from: u64,
+    pub from: Sequence,
     /// When it was made.
     pub made: Timestamp,
     /// The key, encrypted to the recipients: a file of age.
@@ -101,7 +101,7 @@ pub struct DestroyedKey {
     /// Its number; from 1.
     pub id: u64,
     /// No stripe of an earlier sequence was encrypted with it.
-    pub from: u64,
+    pub from: Sequence,
     /// When it was made.
     pub made: Timestamp,
     /// When it was destroyed.
@@ -134,7 +134,7 @@ impl KeyEntry {
     }
 
     /// Number of the key, since when, and when it was made.
-    fn of_key(&self) -> Option<(u64, u64, Timestamp)> {
+    fn of_key(&self) -> Option<(u64, Sequence, Timestamp)> {
         match self {
             Self::Recipient(_) => None,
             Self::Key(key) => Some((key.id, key.from, key.made)),
@@ -217,7 +217,7 @@ impl KeyRow {
             let length = u16::try_from(content.len()).expect("an entry fits a row");
             if let Some((id, from, made)) = it.of_key() {
                 put(&mut page, place + entry::ID, &id.to_le_bytes());
-                put(&mut page, place + entry::FROM, &from.to_le_bytes());
+                put(&mut page, place + entry::FROM, &from.get().to_le_bytes());
                 put(&mut page, place + entry::MADE, &made.0.to_le_bytes());
             }
             put(&mut page, place + entry::KIND, &[it.kind()]);
@@ -279,7 +279,7 @@ fn entry_of(rest: &[u8]) -> Option<(KeyEntry, &[u8])> {
     let length = usize::from(get_u16(header, entry::LENGTH));
     let (content, behind) = rest.split_at_checked(length)?;
     let id = || Some(get_u64(header, entry::ID)).filter(|id| *id > 0);
-    let from = || Some(get_u64(header, entry::FROM)).filter(|from| *from <= SEQUENCE_MAX);
+    let from = || Some(Sequence(get_u64(header, entry::FROM))).filter(|from| *from <= SEQUENCE_MAX);
     let made = Timestamp(get_i64(header, entry::MADE));
     let entry = match kind {
         RECIPIENT => KeyEntry::Recipient(core::str::from_utf8(content).ok()?.to_owned()),
@@ -306,7 +306,7 @@ mod tests {
 
     fn wrapped(id: u64, len: usize) -> KeyEntry {
         let wrapped = vec![u8::try_from(id % 251).unwrap(); len];
-        KeyEntry::Key(WrappedKey { id, from: 40 + id, made: Timestamp(-5), wrapped })
+        KeyEntry::Key(WrappedKey { id, from: Sequence(40 + id), made: Timestamp(-5), wrapped })
     }
 
     fn row() -> KeyRow {
@@ -316,7 +316,7 @@ mod tests {
 
     fn revised() -> KeyRow {
         let (made, destroyed) = (Timestamp(-5), Timestamp(9));
-        let gone = KeyEntry::Destroyed(DestroyedKey { id: 7, from: 50, made, destroyed });
+        let gone = KeyEntry::Destroyed(DestroyedKey { id: 7, from: Sequence(50), made, destroyed });
         KeyRow { revision: 3, entries: vec![wrapped(6, 300), gone] }
     }
 

@@ -4,7 +4,7 @@
 //! Layout: docs/format.md, Recorded. It lies in the head behind the MAC, outside of the common
 //! part, so it has no say in a stripe's identity; checksum and MAC cover it.
 
-use units::{ClockState, Timestamp, start_of};
+use units::{ClockState, Sequence, Timestamp, start_of};
 
 use crate::field::{get_i64, get_u16, get_u32, get_u64, put};
 use crate::head::{HEAD_BYTES, SEQUENCE_MAX, StripeId};
@@ -174,7 +174,7 @@ impl Recorded {
     }
 
     pub(crate) fn encode(&self, page: &mut [u8; HEAD_BYTES]) {
-        put(page, at::START, &self.start.sequence.to_le_bytes());
+        put(page, at::START, &self.start.sequence.get().to_le_bytes());
         put(page, at::START + 8, &self.start.sub.to_le_bytes());
         put(page, at::KIND, &[if self.is_live { KIND_LIVE } else { KIND_FILES }]);
         let goes_on = if self.goes_on { FLAG_GOES_ON } else { 0 };
@@ -204,8 +204,10 @@ impl Recorded {
     /// `None` where nothing is said, or nothing that is known here.
     pub(crate) fn decode(page: &[u8; HEAD_BYTES]) -> Option<Self> {
         let (kind, flags) = (*page.get(at::KIND)?, *page.get(at::FLAGS)?);
-        let start =
-            StripeId { sequence: get_u64(page, at::START), sub: get_u16(page, at::START + 8) };
+        let start = StripeId {
+            sequence: Sequence(get_u64(page, at::START)),
+            sub: get_u16(page, at::START + 8),
+        };
         let is_live = kind == KIND_LIVE;
         if !(is_live || kind == KIND_FILES) || start.sequence > SEQUENCE_MAX {
             return None;
@@ -240,7 +242,7 @@ mod tests {
     use super::*;
 
     fn of(names: &[String]) -> Recorded {
-        let start = StripeId { sequence: 77, sub: 3 };
+        let start = StripeId { sequence: Sequence(77), sub: 3 };
         let through = Timestamp(20);
         let earlier = Earlier { latest: Timestamp(-7), lost: Timestamp::MIN };
         let earlier = (names.len() > 1).then_some(earlier);

@@ -9,7 +9,7 @@ use core::ops::{Deref, DerefMut};
 use core::str::FromStr;
 use std::sync::{Arc, OnceLock};
 
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 use wire::{AppBy, CommunityId, FiveTuple, PackedNames, Protocol, Recognised, TcpOptions, Tunnel};
 
 pub use wire::Names;
@@ -18,7 +18,7 @@ pub use wire::Names;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PieceId {
     /// Sequence of the stripe.
-    pub sequence: u64,
+    pub sequence: Sequence,
     /// Which of the short stripes in the slot, from 0.
     pub sub: u16,
     /// Column of the stripe.
@@ -557,7 +557,7 @@ mod tests {
 
     #[test]
     fn what_was_recorded_last_says_the_state_and_no_name_is_lost_whatever_the_clock_did() {
-        let piece = PieceId { sequence: 1, sub: 0, column: 0 };
+        let piece = PieceId { sequence: Sequence(1), sub: 0, column: 0 };
         let of = |(begin, end), state, names: &[&str]| {
             let mut row = row();
             row.tuple.proto = Protocol::TCP;

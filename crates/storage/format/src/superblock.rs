@@ -12,7 +12,7 @@ use crate::head::{EPOCH_MAX, HeadError, HeadKey, SEQUENCE_MAX, StripeId, VolumeI
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use thiserror::Error;
-use units::{Clock, Timestamp};
+use units::{Clock, Sequence, Timestamp};
 
 /// Bytes of a superblock.
 pub const SUPERBLOCK_BYTES: usize = 4096;
@@ -102,7 +102,7 @@ mod earlier {
 pub const GENERATION_MAX: u64 = 1 << 60;
 
 /// `clean_from` of a member that took no part in the newest epoch.
-pub const NEVER: u64 = u64::MAX;
+pub const NEVER: Sequence = Sequence::MAX;
 
 const MEMBER: u8 = 1;
 const SPARE: u8 = 2;
@@ -130,10 +130,10 @@ pub struct MemberEntry {
     pub path: String,
     /// From this sequence on, up to `clean_from`, it has missed what the others did. Where the
     /// range is empty it is whole.
-    pub stale_from: u64,
+    pub stale_from: Sequence,
     /// Stripes from this sequence on are whole on it again; [`NEVER`] when it took no part in the
     /// newest epoch that this superblock joined.
-    pub clean_from: u64,
+    pub clean_from: Sequence,
 }
 
 /// A device that takes the place of a member that fails.
@@ -149,7 +149,7 @@ pub struct Spare {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EarlierShape {
     /// Stripes of sequences below this, and not of a still earlier shape, have it.
-    pub until: u64,
+    pub until: Sequence,
     /// Data columns, K.
     pub data_columns: u8,
     /// Parity columns, P.
@@ -250,7 +250,7 @@ pub struct Mark {
     /// Everything up to here was acknowledged; sequence 0: nothing is known.
     pub acknowledged: StripeId,
     /// Nothing is written beyond this sequence before a superblock says so; 0: no such promise.
-    pub until: u64,
+    pub until: Sequence,
     /// The writer stopped there in order: this is the newest stripe of its epoch.
     pub is_stopped: bool,
     /// When that was known; 0 together with sequence 0.
@@ -260,28 +260,29 @@ pub struct Mark {
 impl Mark {
     /// A sign of life of the writer; `None` where nothing is known.
     pub fn last_alive(&self) -> Option<Timestamp> {
-        (self.acknowledged.sequence > 0).then_some(self.at)
+        (self.acknowledged.sequence > Sequence(0)).then_some(self.at)
     }
 
     fn encode(&self, page: &mut [u8; SUPERBLOCK_BYTES]) {
-        put(page, at::MARK_SEQUENCE, &self.acknowledged.sequence.to_le_bytes());
+        put(page, at::MARK_SEQUENCE, &self.acknowledged.sequence.get().to_le_bytes());
         put(page, at::MARK_SUB, &self.acknowledged.sub.to_le_bytes());
         put(page, at::MARK_STOPPED, &[u8::from(self.is_stopped)]);
         put(page, at::MARK_AT, &self.at.0.to_le_bytes());
-        put(page, at::MARK_UNTIL, &self.until.to_le_bytes());
+        put(page, at::MARK_UNTIL, &self.until.get().to_le_bytes());
     }
 
     fn decode(page: &[u8; SUPERBLOCK_BYTES]) -> Result<Self, SuperblockError> {
         let [stopped] = get(page, at::MARK_STOPPED);
-        let (sequence, sub) = (get_u64(page, at::MARK_SEQUENCE), get_u16(page, at::MARK_SUB));
+        let (sequence, sub) =
+            (Sequence(get_u64(page, at::MARK_SEQUENCE)), get_u16(page, at::MARK_SUB));
         let mark = Self {
             acknowledged: StripeId { sequence, sub },
-            until: get_u64(page, at::MARK_UNTIL),
+            until: Sequence(get_u64(page, at::MARK_UNTIL)),
             is_stopped: stopped == 1,
             at: Timestamp(get_i64(page, at::MARK_AT)),
         };
         let nothing = Self { until: mark.until, ..Self::default() };
-        let is_valid = stopped <= 1 && (sequence > 0 || mark == nothing);
+        let is_valid = stopped <= 1 && (sequence > Sequence(0) || mark == nothing);
         is_valid.then_some(mark).ok_or(SuperblockError::Values)
     }
 }
@@ -297,7 +298,7 @@ pub struct TimeKnown {
     /// Which boot of which machine that counts from; 0: not known.
     pub boot: u64,
     /// Stripes before this sequence may have been written by a clock that was behind; 0: none.
-    pub early_before: u64,
+    pub early_before: Sequence,
     /// They count as written at this time, whatever their heads say.
     pub early_from: Timestamp,
 }
@@ -312,7 +313,7 @@ impl TimeKnown {
     fn encode(&self, page: &mut [u8; SUPERBLOCK_BYTES]) {
         put(page, at::EXPLAINED, &self.explained.0.to_le_bytes());
         put(page, at::EXPLAINED_BOOTTIME, &self.boottime_ns.to_le_bytes());
-        put(page, at::EARLY_BEFORE, &self.early_before.to_le_bytes());
+        put(page, at::EARLY_BEFORE, &self.early_before.get().to_le_bytes());
         put(page, at::EARLY_FROM, &self.early_from.0.to_le_bytes());
         put(page, at::EXPLAINED_BOOT, &self.boot.to_le_bytes());
     }
@@ -322,7 +323,7 @@ impl TimeKnown {
             explained: Timestamp(get_i64(page, at::EXPLAINED)),
             boottime_ns: get_i64(page, at::EXPLAINED_BOOTTIME),
             boot: get_u64(page, at::EXPLAINED_BOOT),
-            early_before: get_u64(page, at::EARLY_BEFORE),
+            early_before: Sequence(get_u64(page, at::EARLY_BEFORE)),
             early_from: Timestamp(get_i64(page, at::EARLY_FROM)),
         }
     }
@@ -346,12 +347,12 @@ pub struct Superblock {
     /// Newest epoch that this member joined (JOIN).
     pub joined_epoch: u32,
     /// Sequence of the EPOCH stripe of `joined_epoch`.
-    pub joined_start: u64,
+    pub joined_start: Sequence,
     /// The last epoch before it that surely came up: every writer that could go on without knowing
     /// of this one knows that one. 0: none.
     pub previous_epoch: u32,
     /// Sequence of its EPOCH stripe.
-    pub previous_start: u64,
+    pub previous_start: Sequence,
     /// Members that joined it.
     pub previous_members: u32,
     /// Members that joined it: bit m stands for member m.
@@ -363,15 +364,15 @@ pub struct Superblock {
     /// What is older than that is also erased from the members.
     pub erases: bool,
     /// No path serves stripes of sequences before this one, whatever their slots still hold.
-    pub given_up_before: u64,
+    pub given_up_before: Sequence,
     /// The first and the last sequence of slots that were about to be forgotten on request: that was
     /// begun and is not done.
-    pub forgetting: Option<(u64, u64)>,
+    pub forgetting: Option<(Sequence, Sequence)>,
     /// What was measured of each member before the volume was made.
     pub qualified: Option<Qualified>,
     /// On this member nothing is left of stripes before this sequence. Each member says it for
     /// itself.
-    pub erased_before: u64,
+    pub erased_before: Sequence,
     /// How far the ring had come.
     pub mark: Mark,
     /// How late it is.
@@ -444,7 +445,7 @@ pub fn kept_path(path: &str) -> &str {
 impl MemberEntry {
     /// A member of a new volume.
     pub fn new(uuid: [u8; 16], path: String) -> Self {
-        Self { uuid, path, stale_from: 0, clean_from: 0 }
+        Self { uuid, path, stale_from: Sequence(0), clean_from: Sequence(0) }
     }
 
     fn encode(&self, kind: u8, page: &mut [u8; SUPERBLOCK_BYTES], start: usize) {
@@ -453,13 +454,13 @@ impl MemberEntry {
         let len = u8::try_from(path.len()).expect("at most 88");
         put(page, start + entry::PRESENT, &[kind, len]);
         put(page, start + entry::PATH, path);
-        put(page, start + entry::STALE_FROM, &self.stale_from.to_le_bytes());
-        put(page, start + entry::CLEAN_FROM, &self.clean_from.to_le_bytes());
+        put(page, start + entry::STALE_FROM, &self.stale_from.get().to_le_bytes());
+        put(page, start + entry::CLEAN_FROM, &self.clean_from.get().to_le_bytes());
     }
 
     /// A device that is about to take a member's place: nothing is on it.
     pub fn blank(uuid: [u8; 16], path: String) -> Self {
-        Self { uuid, path, stale_from: 0, clean_from: NEVER }
+        Self { uuid, path, stale_from: Sequence(0), clean_from: NEVER }
     }
 
     /// A seat without a device: a volume is made without this member, or it was called gone for
@@ -501,9 +502,9 @@ impl Superblock {
         self.geometry.encode(&mut page, at::GEOMETRY);
         put(&mut page, at::PREPARED_EPOCH, &self.prepared_epoch.to_le_bytes());
         put(&mut page, at::JOINED_EPOCH, &self.joined_epoch.to_le_bytes());
-        put(&mut page, at::JOINED_START, &self.joined_start.to_le_bytes());
+        put(&mut page, at::JOINED_START, &self.joined_start.get().to_le_bytes());
         put(&mut page, at::PREVIOUS_EPOCH, &self.previous_epoch.to_le_bytes());
-        put(&mut page, at::PREVIOUS_START, &self.previous_start.to_le_bytes());
+        put(&mut page, at::PREVIOUS_START, &self.previous_start.get().to_le_bytes());
         put(&mut page, at::PREVIOUS_MEMBERS, &self.previous_members.to_le_bytes());
         put(&mut page, at::EXPIRED_THROUGH, &self.expired_through.0.to_le_bytes());
         put(&mut page, at::MAX_AGE, &self.max_age_ns.to_le_bytes());
@@ -511,11 +512,11 @@ impl Superblock {
         if let Some(qualified) = &self.qualified {
             qualified.encode(&mut page);
         }
-        put(&mut page, at::GIVEN_UP_BEFORE, &self.given_up_before.to_le_bytes());
-        put(&mut page, at::ERASED_BEFORE, &self.erased_before.to_le_bytes());
+        put(&mut page, at::GIVEN_UP_BEFORE, &self.given_up_before.get().to_le_bytes());
+        put(&mut page, at::ERASED_BEFORE, &self.erased_before.get().to_le_bytes());
         let (first, last) = self.forgetting.unwrap_or_default();
-        put(&mut page, at::FORGET_FIRST, &first.to_le_bytes());
-        put(&mut page, at::FORGET_LAST, &last.to_le_bytes());
+        put(&mut page, at::FORGET_FIRST, &first.get().to_le_bytes());
+        put(&mut page, at::FORGET_LAST, &last.get().to_le_bytes());
         self.mark.encode(&mut page);
         self.time.encode(&mut page);
         put(&mut page, at::CREATED, &self.created.0.to_le_bytes());
@@ -524,7 +525,7 @@ impl Superblock {
         put(&mut page, at::PARENT, &self.parent);
         for (number, shape) in self.earlier.iter().enumerate() {
             let start = at::EARLIER + number * EARLIER_ENTRY_BYTES;
-            put(&mut page, start + earlier::UNTIL, &shape.until.to_le_bytes());
+            put(&mut page, start + earlier::UNTIL, &shape.until.get().to_le_bytes());
             let columns = [shape.data_columns, shape.parity_columns];
             put(&mut page, start + earlier::COLUMNS, &columns);
         }
@@ -582,19 +583,20 @@ impl Superblock {
             geometry,
             prepared_epoch: get_u32(page, at::PREPARED_EPOCH),
             joined_epoch: get_u32(page, at::JOINED_EPOCH),
-            joined_start: get_u64(page, at::JOINED_START),
+            joined_start: Sequence(get_u64(page, at::JOINED_START)),
             previous_epoch: get_u32(page, at::PREVIOUS_EPOCH),
-            previous_start: get_u64(page, at::PREVIOUS_START),
+            previous_start: Sequence(get_u64(page, at::PREVIOUS_START)),
             previous_members: get_u32(page, at::PREVIOUS_MEMBERS),
             joined_members: get_u32(page, at::JOINED_MEMBERS),
             expired_through: Timestamp(get_i64(page, at::EXPIRED_THROUGH)),
             max_age_ns,
             erases: erases == 1,
             qualified: Qualified::decode(page)?,
-            given_up_before: get_u64(page, at::GIVEN_UP_BEFORE),
-            erased_before: get_u64(page, at::ERASED_BEFORE),
+            given_up_before: Sequence(get_u64(page, at::GIVEN_UP_BEFORE)),
+            erased_before: Sequence(get_u64(page, at::ERASED_BEFORE)),
             forgetting: Some((get_u64(page, at::FORGET_FIRST), get_u64(page, at::FORGET_LAST)))
-                .filter(|slots| *slots != (0, 0)),
+                .filter(|slots| *slots != (0, 0))
+                .map(|(first, last)| (Sequence(first), Sequence(last))),
             mark: Mark::decode(page)?,
             time: TimeKnown::decode(page),
             created: Timestamp(get_i64(page, at::CREATED)),
@@ -612,7 +614,10 @@ impl Superblock {
     fn is_in_range(&self) -> bool {
         let shapes = self.earlier.iter().map(|shape| shape.until);
         let gaps = self.members.iter().flat_map(|member| {
-            [member.stale_from, if member.clean_from == NEVER { 0 } else { member.clean_from }]
+            [
+                member.stale_from,
+                if member.clean_from == NEVER { Sequence(0) } else { member.clean_from },
+            ]
         });
         let epochs = [self.prepared_epoch, self.joined_epoch, self.previous_epoch];
         let past = self.past();
@@ -627,16 +632,16 @@ impl Superblock {
     /// It speaks of something that was recorded.
     fn has_past(&self) -> bool {
         let epochs = [self.joined_epoch, self.previous_epoch];
-        self.past().into_iter().any(|sequence| sequence > 0)
+        self.past().into_iter().any(|sequence| sequence > Sequence(0))
             || epochs.iter().any(|epoch| *epoch > 0)
     }
 
     /// Sequences of what was recorded; 0 where nothing was.
-    fn past(&self) -> [u64; 8] {
+    fn past(&self) -> [Sequence; 8] {
         let Mark { acknowledged, until, .. } = self.mark;
         let Self { joined_start, previous_start, given_up_before, erased_before, .. } = *self;
         let (marked, early) = (acknowledged.sequence, self.time.early_before);
-        let forgetting = self.forgetting.map_or(0, |(first, last)| first.max(last));
+        let forgetting = self.forgetting.map_or(Sequence(0), |(first, last)| first.max(last));
         [
             joined_start,
             previous_start,
@@ -661,7 +666,7 @@ impl Superblock {
     }
 
     /// The shape of the stripes of `sequence`.
-    pub fn geometry_at(&self, sequence: u64) -> Geometry {
+    pub fn geometry_at(&self, sequence: Sequence) -> Geometry {
         self.earlier.iter().find(|shape| sequence < shape.until).map_or(self.geometry, |shape| {
             let EarlierShape { data_columns, parity_columns, .. } = *shape;
             Geometry { data_columns, parity_columns, ..self.geometry }
@@ -716,8 +721,8 @@ fn decode_members(
             MEMBER if spares.is_empty() => members.push(MemberEntry {
                 uuid,
                 path,
-                stale_from: get_u64(bytes, entry::STALE_FROM),
-                clean_from: get_u64(bytes, entry::CLEAN_FROM),
+                stale_from: Sequence(get_u64(bytes, entry::STALE_FROM)),
+                clean_from: Sequence(get_u64(bytes, entry::CLEAN_FROM)),
             }),
             SPARE => spares.push(Spare { uuid, path }),
             _ => return Err(SuperblockError::Values),
@@ -735,8 +740,8 @@ fn decode_earlier(
     let entries = entries.chunks_exact(EARLIER_ENTRY_BYTES).take(EARLIER_SHAPES_MAX);
     let mut shapes: Vec<EarlierShape> = Vec::new();
     for bytes in entries {
-        let until = get_u64(bytes, earlier::UNTIL);
-        if until == 0 {
+        let until = Sequence(get_u64(bytes, earlier::UNTIL));
+        if until == Sequence(0) {
             break;
         }
         let [data_columns, parity_columns] = get(bytes, earlier::COLUMNS);
@@ -776,9 +781,9 @@ mod tests {
             },
             prepared_epoch: 4,
             joined_epoch: 3,
-            joined_start: 99,
+            joined_start: Sequence(99),
             previous_epoch: 2,
-            previous_start: 88,
+            previous_start: Sequence(88),
             previous_members: 1,
             joined_members: 1,
             expired_through: Timestamp(-3),
@@ -793,12 +798,12 @@ mod tests {
                 longest_write_ns: 17,
                 report: [18; 16],
             }),
-            given_up_before: 8,
-            erased_before: 9,
-            forgetting: Some((25, 26)),
+            given_up_before: Sequence(8),
+            erased_before: Sequence(9),
+            forgetting: Some((Sequence(25), Sequence(26))),
             mark: Mark {
-                acknowledged: StripeId { sequence: 100, sub: 2 },
-                until: 103,
+                acknowledged: StripeId { sequence: Sequence(100), sub: 2 },
+                until: Sequence(103),
                 is_stopped: true,
                 at: Timestamp(19),
             },
@@ -806,7 +811,7 @@ mod tests {
                 explained: Timestamp(20),
                 boottime_ns: 21,
                 boot: 24,
-                early_before: 22,
+                early_before: Sequence(22),
                 early_from: Timestamp(23),
             },
             created: Timestamp(12),
@@ -816,13 +821,13 @@ mod tests {
             members: vec![MemberEntry {
                 uuid: [6; 16],
                 path: "/srv/ring".to_owned(),
-                stale_from: 5,
-                clean_from: 7,
+                stale_from: Sequence(5),
+                clean_from: Sequence(7),
             }],
             spares: vec![Spare { uuid: [7; 16], path: "/srv/spare".to_owned() }],
             earlier: vec![
-                EarlierShape { until: 50, data_columns: 1, parity_columns: 0 },
-                EarlierShape { until: 60, data_columns: 1, parity_columns: 0 },
+                EarlierShape { until: Sequence(50), data_columns: 1, parity_columns: 0 },
+                EarlierShape { until: Sequence(60), data_columns: 1, parity_columns: 0 },
             ],
         }
     }
@@ -832,7 +837,7 @@ mod tests {
         let before = superblock();
         let geometry = Geometry { data_columns: 4, parity_columns: 1, ..before.geometry };
         let shape = |until, data_columns, parity_columns| {
-            let shape = EarlierShape { until, data_columns, parity_columns };
+            let shape = EarlierShape { until: Sequence(until), data_columns, parity_columns };
             assert!(shape.grew_to(&geometry) && !shape.grew_to(&before.geometry));
             shape
         };
@@ -842,7 +847,7 @@ mod tests {
             ..superblock()
         };
         let columns = |sequence| superblock.geometry_at(sequence).columns();
-        assert_eq!([49, 50, 59, 60].map(columns), [3, 4, 4, 5]);
+        assert_eq!([49, 50, 59, 60].map(|at| columns(Sequence(at))), [3, 4, 4, 5]);
     }
 
     #[test]
@@ -877,7 +882,7 @@ mod tests {
 
     #[test]
     fn a_mark_beyond_any_ring_or_of_nothing_is_out_of_bounds() {
-        let beyond = (SEQUENCE_MAX + 1).to_le_bytes();
+        let beyond = (SEQUENCE_MAX + 1).get().to_le_bytes();
         assert_eq!(spoilt(at::MARK_SEQUENCE, &beyond), Err(SuperblockError::Values));
         assert_eq!(spoilt(at::MARK_SEQUENCE, &[0; 8]), Err(SuperblockError::Values));
         assert_eq!(spoilt(at::MARK_UNTIL, &beyond), Err(SuperblockError::Values));
@@ -897,12 +902,12 @@ mod tests {
         let none = |prepared_epoch| Superblock {
             prepared_epoch,
             joined_epoch: 0,
-            joined_start: 0,
+            joined_start: Sequence(0),
             previous_epoch: 0,
-            previous_start: 0,
-            given_up_before: 0,
-            erased_before: 0,
+            previous_start: Sequence(0),
+            given_up_before: Sequence(0),
             forgetting: None,
+            erased_before: Sequence(0),
             mark: Mark::default(),
             time: TimeKnown::default(),
             ..superblock()
@@ -911,15 +916,15 @@ mod tests {
         assert!(!is_refused(&none(0)) && !is_refused(&none(1)));
         let pasts: [fn(&mut Superblock); 10] = [
             |it| it.joined_epoch = 1,
-            |it| it.joined_start = 1,
+            |it| it.joined_start = Sequence(1),
             |it| it.previous_epoch = 1,
-            |it| it.previous_start = 1,
-            |it| it.given_up_before = 1,
-            |it| it.erased_before = 1,
-            |it| it.forgetting = Some((1, 1)),
-            |it| it.mark.until = 1,
-            |it| it.time.early_before = 1,
-            |it| it.mark.acknowledged = StripeId { sequence: 1, sub: 0 },
+            |it| it.previous_start = Sequence(1),
+            |it| it.given_up_before = Sequence(1),
+            |it| it.erased_before = Sequence(1),
+            |it| it.forgetting = Some((Sequence(1), Sequence(1))),
+            |it| it.mark.until = Sequence(1),
+            |it| it.time.early_before = Sequence(1),
+            |it| it.mark.acknowledged = StripeId { sequence: Sequence(1), sub: 0 },
         ];
         for (number, give_past) in pasts.into_iter().enumerate() {
             let (mut unprepared, mut prepared) = (none(0), none(1));

@@ -22,7 +22,7 @@ fn levelled(zones: u16, extents: u64, slots_per_extent: u32, piece_bytes: u32) -
 }
 
 fn place(geometry: &Geometry, slot: u64) -> u64 {
-    (geometry.slot_offset(slot) - geometry.slot0_offset) / u64::from(geometry.piece_bytes)
+    (geometry.offset_of_slot(slot) - geometry.slot0_offset) / u64::from(geometry.piece_bytes)
 }
 
 /// Ring order of extents as `zone_levelling.py` has it, word for word.
@@ -57,9 +57,9 @@ proptest! {
         let extents = extents_per_zone * u64::from(zones);
         let geometry = levelled(zones, extents, slots_per_extent, PIECE_BYTES_MAX);
         let slot = any % geometry.slots;
-        prop_assert_eq!(geometry.slot_at(geometry.slot_offset(slot) + within), Some(slot));
+        prop_assert_eq!(geometry.slot_at(geometry.offset_of_slot(slot) + within), Some(slot));
         let offset = geometry.slot0_offset + slot * u64::from(geometry.piece_bytes) + within;
-        let there = geometry.slot_offset(geometry.slot_at(offset).unwrap());
+        let there = geometry.offset_of_slot(geometry.slot_at(offset).unwrap());
         prop_assert_eq!(there, offset - within);
         prop_assert!(place(&geometry, slot) < geometry.slots);
         // Within an extent the ring goes straight on.

@@ -9,7 +9,7 @@ use format::head::{HeadKey, VolumeId};
 use format::key_log::KeyLog;
 use format::key_row::key_row_offsets;
 use format::superblock::{Mark, MemberEntry, Qualified, Spare, Superblock, TimeKnown, window_max};
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 
 use crate::layout::Placed;
 use crate::{Error, Layout, superblocks};
@@ -160,18 +160,18 @@ pub fn create_for(
         geometry,
         prepared_epoch: 0,
         joined_epoch: 0,
-        joined_start: 0,
+        joined_start: Sequence(0),
         previous_epoch: 0,
-        previous_start: 0,
+        previous_start: Sequence(0),
         previous_members: 0,
         joined_members: 0,
         expired_through: Timestamp::MIN,
         max_age_ns: options.max_age_ns,
         erases: false,
         qualified: options.qualified,
-        given_up_before: 0,
+        given_up_before: Sequence(0),
         forgetting: None,
-        erased_before: 0,
+        erased_before: Sequence(0),
         mark: Mark::default(),
         time: options.time,
         created: identity.created,

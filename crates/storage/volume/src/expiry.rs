@@ -9,7 +9,7 @@ use core::ops::Range;
 
 use format::head::{Head, Kind};
 use format::superblock::Superblock;
-use units::Timestamp;
+use units::{EachSequence, Sequence, Timestamp};
 
 use crate::Reader;
 
@@ -36,9 +36,9 @@ impl Reader {
     /// The first of `sequences` of which something is not expired at `through`; their end when all
     /// is. Needs superblocks alone; every slot of them must be closed. A few that never held
     /// anything are no reason to give up any: who gives up slots says that packets were erased.
-    pub fn expired_until(&self, sequences: Range<u64>, through: Timestamp) -> u64 {
+    pub fn expired_until(&self, sequences: Range<Sequence>, through: Timestamp) -> Sequence {
         let (mut until, mut is_worth_it) = (sequences.start, false);
-        for sequence in sequences.clone() {
+        for sequence in sequences.clone().each() {
             let Some(has_held) = self.expired(sequence, through) else { break };
             is_worth_it |= has_held;
             until = sequence + 1;
@@ -48,7 +48,7 @@ impl Reader {
     }
 
     /// Of a slot of which all has expired whether it holds packets or index.
-    fn expired(&self, sequence: u64, through: Timestamp) -> Option<bool> {
+    fn expired(&self, sequence: Sequence, through: Timestamp) -> Option<bool> {
         if let Some(heads) = self.heads(sequence) {
             let is_held = |head: &Head| matches!(head.stripe.kind, Kind::Data | Kind::Index);
             let has_expired = heads.iter().all(|head| has_expired(head, through));
@@ -56,7 +56,8 @@ impl Reader {
         }
         // Where a head is lost, what follows says how long ago it was recorded at the latest.
         let reach = 2 * u64::from(self.superblock().window);
-        let next = (sequence + 1..=sequence + reach).find_map(|sequence| self.head(sequence));
+        let next =
+            (sequence + 1..=sequence + reach).each().find_map(|sequence| self.head(sequence));
         next.is_some_and(|head| head.stripe.realtime <= through).then_some(true)
     }
 }

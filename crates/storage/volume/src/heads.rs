@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use format::checksum::{RowAddress, body_crc};
 use format::geometry::{Geometry, ROW_BYTES};
 use format::head::{HEAD_BYTES, Head, Kind, StripeHead};
+use units::Sequence;
 
 use crate::membership::Membership;
 
@@ -72,13 +73,19 @@ impl<'a> Heads<'a> {
         let present = self.membership.present();
         let members: Vec<u8> = present.filter(|&it| self.membership.is_fresh(it)).collect();
         let offsets: Vec<u64> =
-            slots.iter().map(|&slot| self.geometry().slot_offset(slot)).collect();
+            slots.iter().map(|&slot| self.geometry().offset_of_slot(slot)).collect();
         self.fetch_from(&members, &offsets, HEAD_BYTES);
+    }
+
+    /// The first heads of the slots of these sequences will be asked for.
+    pub(crate) fn expect_firsts(&self, sequences: &[Sequence]) {
+        let slots: Vec<u64> = sequences.iter().map(|&at| self.geometry().slot(at)).collect();
+        self.expect(&slots);
     }
 
     /// Reads the slot of `sequence` of all members whose memory is not empty, as
     /// [`Self::read_slot`] does of one.
-    pub(crate) fn read_slots(&self, sequence: u64, members: &mut [Vec<u8>]) {
+    pub(crate) fn read_slots(&self, sequence: Sequence, members: &mut [Vec<u8>]) {
         let slot = self.geometry().slot(sequence);
         let Some(read_all) = self.slots else {
             self.expect_slot(sequence);
@@ -87,14 +94,14 @@ impl<'a> Heads<'a> {
             }
             return;
         };
-        for member in read_all(self.geometry().slot_offset(slot), members) {
+        for member in read_all(self.geometry().offset_of_slot(slot), members) {
             let bytes = members.get_mut(usize::from(member)).expect("it is one of them");
             self.read_rows(member, slot, bytes);
         }
     }
 
     /// The slot of `sequence` will be read from all members at hand.
-    fn expect_slot(&self, sequence: u64) {
+    fn expect_slot(&self, sequence: Sequence) {
         let geometry = self.geometry();
         let members: Vec<u8> = self.membership.present().collect();
         let len = usize::try_from(geometry.piece_bytes).expect("at most 2 MiB");
@@ -103,7 +110,7 @@ impl<'a> Heads<'a> {
     }
 
     /// The first and the last row of the slot of `sequence` will be asked for.
-    pub(crate) fn expect_ends(&self, sequence: u64) {
+    pub(crate) fn expect_ends(&self, sequence: Sequence) {
         let first = self.geometry().slot_offset(sequence);
         let last = first + u64::from(self.geometry().piece_bytes - ROW_BYTES);
         let members: Vec<u8> = self.membership.present().collect();
@@ -146,7 +153,7 @@ impl<'a> Heads<'a> {
             return None;
         }
         let mut page = [0; HEAD_BYTES];
-        (self.read)(member, self.geometry().slot_offset(slot), &mut page).ok()?;
+        (self.read)(member, self.geometry().offset_of_slot(slot), &mut page).ok()?;
         let head = self.decode(member, &page)?;
         // A misdirected write shows here: position and content disagree.
         let belongs = head.stripe.stripe.sub == 0
@@ -156,7 +163,7 @@ impl<'a> Heads<'a> {
     }
 
     /// The head in row `row` of the slot of `sequence`, as any fresh member shows it.
-    pub(crate) fn head_at(&self, sequence: u64, row: u16) -> Option<Head> {
+    pub(crate) fn head_at(&self, sequence: Sequence, row: u16) -> Option<Head> {
         let offset = self.geometry().slot_offset(sequence) + u64::from(row) * u64::from(ROW_BYTES);
         let mut fresh =
             self.membership.present().filter(|&member| self.membership.is_fresh(member));
@@ -179,7 +186,7 @@ impl<'a> Heads<'a> {
     pub(crate) fn last_row(
         &self,
         member: u8,
-        sequence: u64,
+        sequence: Sequence,
         into: &mut [u8; HEAD_BYTES],
     ) -> Option<()> {
         let last = u64::from(self.geometry().piece_bytes - ROW_BYTES);
@@ -234,10 +241,10 @@ impl<'a> Heads<'a> {
 
     /// Heads at these places, sequence and row, will be asked for by [`Self::head_at`], which
     /// normally asks the first fresh member alone.
-    pub(crate) fn expect_at(&self, places: &[(u64, u16)]) {
+    pub(crate) fn expect_at(&self, places: &[(Sequence, u16)]) {
         let mut fresh =
             self.membership.present().filter(|&member| self.membership.is_fresh(member));
-        let offset = |&(sequence, row): &(u64, u16)| {
+        let offset = |&(sequence, row): &(Sequence, u16)| {
             self.geometry().slot_offset(sequence) + u64::from(row) * u64::from(ROW_BYTES)
         };
         if let Some(member) = fresh.next() {
@@ -256,7 +263,7 @@ impl<'a> Heads<'a> {
             buffer.fill(0);
             return;
         }
-        let offset = self.geometry().slot_offset(slot);
+        let offset = self.geometry().offset_of_slot(slot);
         if (self.read)(member, offset, buffer).is_err() {
             self.read_rows(member, slot, buffer);
         }
@@ -264,7 +271,7 @@ impl<'a> Heads<'a> {
 
     /// Reads a slot row by row: one that cannot be read costs only itself.
     pub(crate) fn read_rows(&self, member: u8, slot: u64, buffer: &mut [u8]) {
-        let offset = self.geometry().slot_offset(slot);
+        let offset = self.geometry().offset_of_slot(slot);
         for (row, bytes) in buffer.chunks_exact_mut(HEAD_BYTES).enumerate() {
             let at = u64::try_from(row).expect("at most 512 rows") * u64::from(ROW_BYTES);
             if (self.read)(member, offset + at, bytes).is_err() {
@@ -291,7 +298,7 @@ impl<'a> Heads<'a> {
 
     /// The head in row `row` of a member's slot, if it is one of `sequence` and belongs there,
     /// whether it counts or not.
-    pub fn head_in(&self, member: u8, buffer: &[u8], row: u16, sequence: u64) -> Option<Head> {
+    pub fn head_in(&self, member: u8, buffer: &[u8], row: u16, sequence: Sequence) -> Option<Head> {
         let at = usize::from(row) * HEAD_BYTES;
         let head = self.decode(member, buffer.get(at..)?.first_chunk()?)?;
         let belongs = head.stripe.stripe.sequence == sequence && head.stripe.first_row == row;

@@ -2,6 +2,7 @@
 
 use format::directory::{Assembler, Part, PartError, SegmentEntry};
 use format::head::{Kind, StripeId};
+use units::EachSequence;
 
 use crate::{Error, Reader, RowsWanted};
 
@@ -29,7 +30,7 @@ impl Reader {
         // volume names it.
         let closing = self.last_head().filter(|head| head.stripe.clean_stop);
         let pointer = closing.map(|head| head.stripe.index).or_else(|| {
-            let near = (span.tail..=span.acknowledged.sequence).rev().take(4);
+            let near = (span.tail..=span.acknowledged.sequence).each().rev().take(4);
             near.filter_map(|sequence| self.last_head_of(sequence))
                 .map(|head| head.stripe.index)
                 .next()

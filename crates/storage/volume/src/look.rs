@@ -1,6 +1,7 @@
 //! A quick look at one slot: what its heads say, without reading and verifying bodies.
 
 use format::head::{HEAD_BYTES, Head};
+use units::Sequence;
 
 use crate::Reader;
 use crate::heads::Heads;
@@ -20,7 +21,7 @@ pub struct Look {
 impl Reader {
     /// Looks at the slot of `sequence`: a head from each member, and the two rows that say how far
     /// it is used.
-    pub fn look(&self, sequence: u64) -> Look {
+    pub fn look(&self, sequence: Sequence) -> Look {
         let membership = self.membership();
         self.with_heads(|heads| {
             let slot = heads.geometry().slot(sequence);
@@ -44,7 +45,7 @@ impl Reader {
 
 /// The last bytes of a slot are the length of the block that reaches to its end. Where a closing
 /// head opened that block, the length says in which row.
-fn left_at(heads: &Heads<'_>, sequence: u64) -> Option<u16> {
+fn left_at(heads: &Heads<'_>, sequence: Sequence) -> Option<u16> {
     let mut members = heads.membership().present();
     members.find_map(|member| {
         let mut row = [0; HEAD_BYTES];

@@ -8,7 +8,7 @@
 use format::geometry::Geometry;
 use format::head::{SEQUENCE_MAX, StripeId};
 use format::superblock::{Mark, Superblock};
-use units::Clock;
+use units::{Clock, Sequence};
 
 /// Slots that are written before the superblocks are, and that a mount may have to look at one by
 /// one, on the first lap: behind what is written nothing can be read there.
@@ -22,7 +22,7 @@ const LATER_SHARE: u64 = 8;
 
 /// The ring surely came to here: what is acknowledged, the EPOCH stripe of the newest joined epoch,
 /// or where stripes begin that were not given up; 0 before the first.
-pub(crate) fn reached(superblock: &Superblock) -> u64 {
+pub(crate) fn reached(superblock: &Superblock) -> Sequence {
     let Superblock { joined_start, given_up_before, mark, .. } = superblock;
     (*joined_start).max(*given_up_before).max(mark.acknowledged.sequence)
 }
@@ -31,10 +31,10 @@ pub(crate) fn reached(superblock: &Superblock) -> u64 {
 /// Up to W slots ahead of it may hold the remains of stripes that were in flight when a writer
 /// crashed, and so neither the old nor a new stripe. Lap 0 is never written: the first sequence is
 /// N. What was given up is being erased.
-pub fn tail_behind(newest: u64, superblock: &Superblock) -> u64 {
+pub fn tail_behind(newest: Sequence, superblock: &Superblock) -> Sequence {
     let slots = superblock.geometry.slots;
     let held_from = (newest + 1 + u64::from(superblock.window)).saturating_sub(slots);
-    held_from.max(slots).max(superblock.given_up_before)
+    held_from.max(superblock.geometry.first_sequence()).max(superblock.given_up_before)
 }
 
 /// The ring ends there: the writer stopped in order, and no writer has begun since.
@@ -58,7 +58,7 @@ pub fn of(
 
 /// What is said before anything is written at `from` in the name of an epoch to come: it does not
 /// raise what is acknowledged before it has come up.
-pub fn of_epoch(superblock: &Superblock, from: u64) -> Mark {
+pub fn of_epoch(superblock: &Superblock, from: Sequence) -> Mark {
     let until = until(superblock, from).max(superblock.mark.until);
     Mark { until, ..superblock.mark }
 }
@@ -71,14 +71,14 @@ pub fn is_due(superblock: &Superblock, acknowledged: StripeId) -> bool {
 
 /// A writer asks [`is_due`] before each stripe, and is at most W slots ahead of what is
 /// acknowledged; closing a slot and beginning an epoch take one more each.
-fn until(superblock: &Superblock, from: u64) -> u64 {
+fn until(superblock: &Superblock, from: Sequence) -> Sequence {
     let ahead = interval(&superblock.geometry, from) + 2 * u64::from(superblock.window) + 2;
     (from + ahead).min(SEQUENCE_MAX)
 }
 
-fn interval(geometry: &Geometry, sequence: u64) -> u64 {
+fn interval(geometry: &Geometry, sequence: Sequence) -> u64 {
     let is_small = geometry.slots < FIRST_LAP;
     let first_lap = if is_small { (geometry.slots / SMALL_SHARE).max(1) } else { FIRST_LAP };
-    let is_first_lap = sequence < 2 * geometry.slots;
+    let is_first_lap = sequence < Sequence(2 * geometry.slots);
     if is_first_lap { first_lap } else { first_lap.max(geometry.slots / LATER_SHARE) }
 }

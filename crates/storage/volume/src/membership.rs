@@ -7,6 +7,7 @@ use format::head::HeadKey;
 use format::superblock::{MemberEntry, Superblock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use units::Sequence;
 
 use crate::Error;
 
@@ -35,7 +36,7 @@ pub struct Settled {
     /// Its number; 0: none.
     pub epoch: u32,
     /// Sequence of its EPOCH stripe: what lies up to there is acknowledged.
-    pub start: u64,
+    pub start: Sequence,
     /// Who joined it.
     pub members: u32,
 }
@@ -45,10 +46,10 @@ pub struct Settled {
 pub struct Redundancy {
     /// First sequence.
     #[serde(rename = "first_sequence")]
-    pub first: u64,
+    pub first: Sequence,
     /// Last sequence.
     #[serde(rename = "last_sequence")]
-    pub last: u64,
+    pub last: Sequence,
     /// Members that may be lost; `None` where rows are missing already.
     #[serde(rename = "survives_members", skip_serializing_if = "Option::is_none")]
     pub spare_members: Option<u8>,
@@ -145,7 +146,7 @@ impl Membership {
     }
 
     /// Shape of the stripes of `sequence`: a volume that has grown holds older ones, too.
-    pub fn geometry_at(&self, sequence: u64) -> Geometry {
+    pub fn geometry_at(&self, sequence: Sequence) -> Geometry {
         self.superblock.geometry_at(sequence)
     }
 
@@ -159,8 +160,8 @@ impl Membership {
             let own = Superblock {
                 member,
                 joined_epoch: 0,
-                joined_start: 0,
-                erased_before: 0,
+                joined_start: Sequence(0),
+                erased_before: Sequence(0),
                 ..superblock.clone()
             };
             *self.superblocks.get_mut(usize::from(member)).expect("a place for it") = Some(own);
@@ -211,29 +212,30 @@ impl Membership {
     /// One that the others count as theirs, but that does not know it, has lost its newest past (a
     /// snapshot was put back, a lying cache lost its power): it counts up to the last epoch that it
     /// remembers.
-    pub fn gap(&self, member: u8) -> Range<u64> {
+    pub fn gap(&self, member: u8) -> Range<Sequence> {
         let Some(entry) = self.superblock.members.get(usize::from(member)) else {
-            return 0..u64::MAX;
+            return Sequence(0)..Sequence::MAX;
         };
         let was_whole = entry.stale_from >= entry.clean_from;
         match self.of(member) {
-            Some(own) if was_whole && !self.is_fresh(member) => own.joined_start..u64::MAX,
+            Some(own) if was_whole && !self.is_fresh(member) => own.joined_start..Sequence::MAX,
             _ => entry.stale_from..entry.clean_from,
         }
     }
 
     /// Whether the member is at hand and holds every piece of the stripes of `sequence` that it
     /// should, as far as the others know.
-    pub fn is_whole_at(&self, member: u8, sequence: u64) -> bool {
+    pub fn is_whole_at(&self, member: u8, sequence: Sequence) -> bool {
         self.of(member).is_some() && !self.gap(member).contains(&sequence)
     }
 
     /// What the `sequences` have when a member is taken away, or as they are; cut where a member's
     /// gap begins or ends, or the shape changed.
-    pub fn redundancy(&self, sequences: Range<u64>, taken: Option<u8>) -> Vec<Redundancy> {
+    pub fn redundancy(&self, sequences: Range<Sequence>, taken: Option<u8>) -> Vec<Redundancy> {
         let gaps = self.numbers().map(|member| self.gap(member));
         let shapes = self.superblock.earlier.iter().map(|shape| shape.until);
-        let mut cuts: Vec<u64> = gaps.flat_map(|gap| [gap.start, gap.end]).chain(shapes).collect();
+        let mut cuts: Vec<Sequence> =
+            gaps.flat_map(|gap| [gap.start, gap.end]).chain(shapes).collect();
         cuts.extend([sequences.start, sequences.end]);
         cuts.retain(|cut| (sequences.start..=sequences.end).contains(cut));
         cuts.sort_unstable();
@@ -257,7 +259,7 @@ impl Membership {
     /// its place held before.
     pub(crate) fn is_newcomer(&self, member: u8) -> bool {
         let entry = self.superblock.members.get(usize::from(member));
-        let came = (0, self.superblock.joined_start);
+        let came = (Sequence(0), self.superblock.joined_start);
         entry.is_some_and(|entry| (entry.stale_from, entry.clean_from) == came)
     }
 

@@ -12,6 +12,8 @@
 //! Nothing is shown by it, what it judged is judged again, and a mount needs a quorum of the epoch
 //! before, too. [Two histories, when a member that returned made up the quorum of the new epoch.]
 
+use units::{EachSequence, Sequence};
+
 use crate::Error;
 use crate::heads::Heads;
 use crate::membership::Membership;
@@ -35,7 +37,8 @@ pub fn settle(
     let all = membership.absent().next().is_none();
     if membership.superblock().joined_epoch == 0 {
         // Nothing was ever recorded: a volume begins with all that it was made with.
-        let made_with = membership.numbers().filter(|&member| !membership.gap(member).contains(&0));
+        let made_with =
+            membership.numbers().filter(|&member| !membership.gap(member).contains(&Sequence(0)));
         let needed = made_with.clone().count();
         let whole = made_with.clone().all(|member| is_here(&member) || gone.contains(&member));
         return if whole { Ok(()) } else { Err(refusal(membership, needed)) };
@@ -108,7 +111,7 @@ fn quorum(membership: &Membership, members: u32, gone: &[u8]) -> usize {
 fn refusal(membership: &Membership, needed: usize) -> Error {
     let newest = membership.superblock().joined_epoch;
     let expected = |member: &u8| match newest {
-        0 => !membership.gap(*member).contains(&0),
+        0 => !membership.gap(*member).contains(&Sequence(0)),
         _ => membership.of_newest_epoch().any(|number| number == *member),
     };
     let missing: Vec<u8> = membership
@@ -129,7 +132,7 @@ pub fn epoch_used(heads: &Heads<'_>) -> bool {
     if superblock.mark.acknowledged.sequence >= start {
         return true;
     }
-    (start + 1..=start + u64::from(superblock.window) + 1).any(|sequence| {
+    (start + 1..=start + u64::from(superblock.window) + 1).each().any(|sequence| {
         let slot = heads.geometry().slot(sequence);
         let bytes = SlotBytes::read(heads, sequence);
         membership.present().any(|member| {

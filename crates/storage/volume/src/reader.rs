@@ -15,7 +15,7 @@ use format::head::{HEAD_BYTES, Head, StripeId};
 use format::superblock::Superblock;
 use schemars::JsonSchema;
 use serde::Serialize;
-use units::Timestamp;
+use units::{EachSequence, Sequence, Timestamp};
 
 use crate::ahead::Ahead;
 use crate::heads::{Heads, Unreadable, bad_rows, body_in, body_range};
@@ -29,7 +29,7 @@ use crate::{Error, mark, quorum, superblocks};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
     /// Oldest sequence that the ring may still hold.
-    pub tail: u64,
+    pub tail: Sequence,
     /// Watermark: the newest acknowledged stripe.
     pub acknowledged: StripeId,
 }
@@ -48,7 +48,7 @@ pub struct Slot {
 impl Slot {
     /// The first stripes of the parts that are not shown, between those that are and behind them,
     /// of the slot of `sequence` of a ring that is acknowledged up to `newest`.
-    pub fn missing(&self, sequence: u64, newest: StripeId) -> Vec<StripeId> {
+    pub fn missing(&self, sequence: Sequence, newest: StripeId) -> Vec<StripeId> {
         let mut next = StripeId { sequence, sub: 0 };
         let mut missing = Vec::new();
         for stripe in &self.stripes {
@@ -228,7 +228,7 @@ impl Reader {
     }
 
     /// The heads in the slot of `sequence` that fresh members show.
-    fn newest_heads(&self, heads: &Heads<'_>, sequence: u64) -> Vec<Head> {
+    fn newest_heads(&self, heads: &Heads<'_>, sequence: Sequence) -> Vec<Head> {
         self.heads(sequence).unwrap_or_else(|| {
             let slot = heads.geometry().slot(sequence);
             let bytes = SlotBytes::read(heads, sequence);
@@ -257,7 +257,7 @@ impl Reader {
 
     /// A member is to show the stripe of `sequence` by itself: it has missed nothing there, and was
     /// not given up.
-    pub fn shows(&self, member: u8, sequence: u64) -> bool {
+    pub fn shows(&self, member: u8, sequence: Sequence) -> bool {
         let device = self.members.get(usize::from(member)).and_then(Option::as_ref);
         self.membership.is_whole_at(member, sequence)
             && device.is_some_and(|device| !device.is_given_up())
@@ -282,7 +282,7 @@ impl Reader {
     /// The watermark as the later heads of the newest slots say it, those that name the hash of the
     /// head before them: first heads alone lag behind.
     pub(crate) fn watermark_of_newest(&self, newest: &Newest) -> StripeId {
-        self.unproven(newest).fold(newest.acknowledged, |watermark, sequence| {
+        self.unproven(newest).each().fold(newest.acknowledged, |watermark, sequence| {
             let view = self.with_heads(|heads| {
                 let bytes = SlotBytes::read(heads, sequence);
                 SlotView::walk(heads, sequence, newest.acknowledged, &bytes)
@@ -296,7 +296,7 @@ impl Reader {
 
     /// The slots from the watermark to the newest head, a lap at most: heads that say otherwise are
     /// forged.
-    fn unproven(&self, newest: &Newest) -> RangeInclusive<u64> {
+    fn unproven(&self, newest: &Newest) -> RangeInclusive<Sequence> {
         let lap = newest.sequence.saturating_sub(self.geometry().slots);
         newest.acknowledged.sequence.max(lap)..=newest.sequence
     }
@@ -306,7 +306,7 @@ impl Reader {
     pub(crate) fn show_whole_stripes_behind(&mut self) {
         let Some(newest) = self.newest.clone() else { return };
         let mut shown = newest.acknowledged;
-        for sequence in self.unproven(&newest) {
+        for sequence in self.unproven(&newest).each() {
             let view = self.with_heads(|heads| {
                 let bytes = SlotBytes::read(heads, sequence);
                 SlotView::walk(heads, sequence, newest.acknowledged, &bytes)
@@ -402,7 +402,7 @@ impl Reader {
     ///
     /// # Panics
     /// When the buffer is not as long as a piece, or the volume has no such column.
-    pub fn slot(&self, sequence: u64, column: u8, buffer: &mut [u8]) -> Result<Slot, Error> {
+    pub fn slot(&self, sequence: Sequence, column: u8, buffer: &mut [u8]) -> Result<Slot, Error> {
         let span = self.span_at(sequence)?;
         let member = self.member_of(sequence, column);
         if self.shows(member, sequence) {
@@ -421,7 +421,7 @@ impl Reader {
     /// When there is not as much memory as columns, or the volume has no such column.
     pub fn slots(
         &self,
-        sequence: u64,
+        sequence: Sequence,
         columns: &[u8],
         memory: &mut [Vec<u8>],
     ) -> Vec<Result<Slot, Error>> {
@@ -440,7 +440,7 @@ impl Reader {
     /// When there is not as much memory as columns, or the volume has no such column.
     pub fn sealed_slots(
         &self,
-        sequence: u64,
+        sequence: Sequence,
         columns: &[u8],
         memory: &mut [Vec<u8>],
     ) -> Vec<Result<Slot, Error>> {
@@ -471,14 +471,14 @@ impl Reader {
         columns.iter().zip(memory).zip(spans).map(verify).collect()
     }
 
-    fn member_of(&self, sequence: u64, column: u8) -> u8 {
+    fn member_of(&self, sequence: Sequence, column: u8) -> u8 {
         let geometry = self.membership.geometry_at(sequence);
         assert!(column < geometry.columns(), "stripes of {sequence} have column {column}");
         geometry.member_of(sequence, column)
     }
 
     /// What may be read, if it reaches back to `sequence`.
-    fn span_at(&self, sequence: u64) -> Result<Span, Error> {
+    fn span_at(&self, sequence: Sequence) -> Result<Span, Error> {
         let first = StripeId { sequence, sub: 0 };
         let span = self.span().ok_or(Error::Damaged(first))?;
         if sequence < span.tail { Err(Error::Overwritten(first)) } else { Ok(span) }
@@ -488,7 +488,7 @@ impl Reader {
     fn verified(
         &self,
         span: Span,
-        sequence: u64,
+        sequence: Sequence,
         column: u8,
         buffer: &mut [u8],
     ) -> Result<Slot, Error> {
@@ -510,7 +510,7 @@ impl Reader {
     }
 
     /// Whether the slot of `sequence` holds something newer by now.
-    fn has_passed(&self, sequence: u64) -> bool {
+    fn has_passed(&self, sequence: Sequence) -> bool {
         let now = self.with_heads(|heads| heads.first_of_slot(self.geometry().slot(sequence)));
         now.is_some_and(|head| head.stripe.stripe.sequence > sequence)
     }
@@ -518,7 +518,7 @@ impl Reader {
     /// A writer has passed the slot since the reader was opened, or may be writing, discarding or
     /// erasing it. A writer is at most W slots ahead of what is acknowledged: what lies W slots
     /// before a slot that it changes is surely newer by now.
-    pub fn is_passed(&self, sequence: u64) -> bool {
+    pub fn is_passed(&self, sequence: Sequence) -> bool {
         let window = u64::from(self.superblock().window);
         self.has_passed(sequence)
             || self.has_passed(sequence - window)
@@ -527,7 +527,7 @@ impl Reader {
 
     /// It was given up since the reader was opened, and may be half erased. What a member says that
     /// has missed the newest epoch was cut short, and nothing is erased by it.
-    fn is_given_up(&self, sequence: u64) -> bool {
+    fn is_given_up(&self, sequence: Sequence) -> bool {
         let known = self.superblock().newness();
         let devices: Vec<&dyn ReadAt> = self.members.iter().flatten().map(seen).collect();
         let superblocks = superblocks::load_from_all(&devices).into_iter();
@@ -537,7 +537,13 @@ impl Reader {
 
     /// The slot, which was read from the member of the column, as that alone has it; `None` when
     /// anything in it needs the others.
-    fn slot_of_member(&self, span: Span, sequence: u64, column: u8, buffer: &[u8]) -> Option<Slot> {
+    fn slot_of_member(
+        &self,
+        span: Span,
+        sequence: Sequence,
+        column: u8,
+        buffer: &[u8],
+    ) -> Option<Slot> {
         let member = self.member_of(sequence, column);
         if !self.shows(member, sequence) {
             return None;
@@ -596,7 +602,7 @@ impl Reader {
         are_agreed
     }
 
-    fn slot_of_all(&self, span: Span, sequence: u64, column: u8, buffer: &mut [u8]) -> Slot {
+    fn slot_of_all(&self, span: Span, sequence: Sequence, column: u8, buffer: &mut [u8]) -> Slot {
         self.with_heads(|heads| {
             let bytes = SlotBytes::read(heads, sequence);
             let view = SlotView::walk(heads, sequence, span.acknowledged, &bytes);
@@ -638,7 +644,7 @@ impl Reader {
     }
 
     /// The first head of the slot of `sequence`, without its body: for tables and directories.
-    pub fn head(&self, sequence: u64) -> Option<Head> {
+    pub fn head(&self, sequence: Sequence) -> Option<Head> {
         let slot = self.geometry().slot(sequence);
         self.with_heads(|heads| heads.first_of_slot(slot))
             .filter(|head| head.stripe.stripe.sequence == sequence)
@@ -646,19 +652,21 @@ impl Reader {
 
     /// The first heads of the slots of `sequences`, as [`Self::head`] gives each, read at the same
     /// time.
-    pub fn first_heads(&self, sequences: &[u64]) -> Vec<Option<Head>> {
+    pub fn first_heads(&self, sequences: &[Sequence]) -> Vec<Option<Head>> {
         self.with_heads(|heads| {
-            let slots: Vec<u64> = sequences.iter().map(|&at| self.geometry().slot(at)).collect();
-            heads.expect(&slots);
-            let found = slots.into_iter().map(|slot| heads.first_of_slot(slot)).zip(sequences);
+            heads.expect_firsts(sequences);
+            let slot = |sequence| self.geometry().slot(sequence);
             let is_it = |head: &Head, sequence| head.stripe.stripe.sequence == sequence;
-            found.map(|(head, &sequence)| head.filter(|head| is_it(head, sequence))).collect()
+            let first = |&sequence: &Sequence| {
+                heads.first_of_slot(slot(sequence)).filter(|head| is_it(head, sequence))
+            };
+            sequences.iter().map(first).collect()
         })
     }
 
     /// The heads of all stripes of a slot, read one by one without the bodies. `None` where one of
     /// them cannot be read or the slot is not used to its end.
-    pub fn heads(&self, sequence: u64) -> Option<Vec<Head>> {
+    pub fn heads(&self, sequence: Sequence) -> Option<Vec<Head>> {
         let heads = self.leading_heads(sequence);
         let last = &heads.last()?.stripe;
         let is_used_up = last.first_row + 1 + last.rows == self.geometry().rows_per_slot();
@@ -666,7 +674,7 @@ impl Reader {
     }
 
     /// The heads of a slot up to the first one that cannot be read, or that is not there yet.
-    pub fn leading_heads(&self, sequence: u64) -> Vec<Head> {
+    pub fn leading_heads(&self, sequence: Sequence) -> Vec<Head> {
         let mut heads: Vec<Head> = Vec::new();
         let (mut row, mut sub) = (0, 0);
         while row < self.geometry().rows_per_slot() {
@@ -684,7 +692,7 @@ impl Reader {
     }
 
     /// The head of the last acknowledged stripe of a slot.
-    pub(crate) fn last_head_of(&self, sequence: u64) -> Option<Head> {
+    pub(crate) fn last_head_of(&self, sequence: Sequence) -> Option<Head> {
         let acknowledged = self.span()?.acknowledged;
         let mut heads = self.heads(sequence).or_else(|| {
             let mut buffer = vec![0; self.piece_bytes()];
@@ -762,11 +770,11 @@ impl Reader {
 
     /// Reads the slot of `sequence` of one member, unreadable rows as zeros, into a buffer of
     /// `pool`. `None` when the member keeps that one, and there is no other.
-    pub fn slot_buffer(&self, member: u8, sequence: u64, pool: &Pool) -> Option<Buffer> {
+    pub fn slot_buffer(&self, member: u8, sequence: Sequence, pool: &Pool) -> Option<Buffer> {
         let slot = self.geometry().slot(sequence);
         let buffer = pool.take()?;
         let (buffer, result) = match self.device(member) {
-            Some(device) => device.read_buffer(self.geometry().slot_offset(slot), buffer),
+            Some(device) => device.read_buffer(self.geometry().offset_of_slot(slot), buffer),
             None => (Some(buffer), Err(device::Error::Interrupted)),
         };
         let mut buffer = buffer.or_else(|| pool.take())?;

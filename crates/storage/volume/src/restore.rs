@@ -7,6 +7,7 @@
 use device::{Device, ReadAt};
 use format::head::{HEAD_BYTES, Head, HeadKey};
 use format::superblock::Superblock;
+use units::{EachSequence, Sequence};
 
 use crate::{Error, Reader, superblocks};
 
@@ -40,7 +41,7 @@ pub fn recognize(reader: &Reader, device: &dyn ReadAt) -> Recognized {
     let beyond = newest + 2 * u64::from(volume.window) + 2;
     let oldest = newest.saturating_sub(SLOTS_ASKED).max(span.tail);
     let of_slot = |sequence| head_of(device, volume, sequence);
-    let heads: Vec<Head> = (oldest..=beyond).rev().filter_map(of_slot).collect();
+    let heads: Vec<Head> = (oldest..=beyond).each().rev().filter_map(of_slot).collect();
     let Some(first) = heads.first() else { return Recognized::Stranger };
     let (member, uuid) = (first.piece.member, first.piece.member_uuid);
     let is_one =
@@ -60,7 +61,7 @@ pub fn recognize(reader: &Reader, device: &dyn ReadAt) -> Recognized {
 }
 
 /// The first head in the slot of `sequence`, of whatever lap, if it is one of the volume.
-fn head_of(device: &dyn ReadAt, volume: &Superblock, sequence: u64) -> Option<Head> {
+fn head_of(device: &dyn ReadAt, volume: &Superblock, sequence: Sequence) -> Option<Head> {
     let mut page = [0; HEAD_BYTES];
     let key: &HeadKey = &volume.head_key;
     device.read_at(volume.geometry.slot_offset(sequence), &mut page).ok()?;
@@ -89,7 +90,7 @@ pub fn restore_superblocks(
     if actual < expected {
         return Err(Error::Shrunk { actual, expected });
     }
-    let own = Superblock { member, erased_before: 0, ..volume.clone() };
-    let stale = Superblock { joined_epoch: 0, joined_start: 0, ..own.clone() };
+    let own = Superblock { member, erased_before: Sequence(0), ..volume.clone() };
+    let stale = Superblock { joined_epoch: 0, joined_start: Sequence(0), ..own.clone() };
     superblocks::store(device, if is_current { &own } else { &stale })
 }

@@ -10,6 +10,7 @@ use device::LentRead;
 use encryption::CHUNK_BYTES;
 use format::geometry::ROW_BYTES;
 use format::head::{HEAD_BYTES, Head, StripeId};
+use units::Sequence;
 
 use crate::Reader;
 use crate::heads::{Heads, row_address};
@@ -50,7 +51,7 @@ type Place = (u16, Option<Head>);
 struct Pending {
     place: usize,
     member: u8,
-    sequence: u64,
+    sequence: Sequence,
     first_row: u16,
     /// The head before it in its slot.
     before: Option<Head>,

@@ -7,6 +7,7 @@
 
 use format::head::{Head, Kind, StripeId};
 use format::recorded::{Earlier, Recorded};
+use units::{EachSequence, Sequence};
 
 use crate::Reader;
 
@@ -95,9 +96,9 @@ impl Reader {
         before: StripeId,
         mut acknowledged: Acknowledged,
     ) -> (Option<Said>, bool) {
-        let tail = self.span().map_or(u64::MAX, |span| span.tail);
+        let tail = self.span().map_or(Sequence::MAX, |span| span.tail);
         let (mut begun, mut has_packets) = (None::<Said>, false);
-        for sequence in (tail..=before.sequence).rev().take(BACK) {
+        for sequence in (tail..=before.sequence).each().rev().take(BACK) {
             for head in self.leading_heads(sequence).iter().rev() {
                 acknowledged = acknowledged.and(head);
                 let stripe = head.stripe.stripe;

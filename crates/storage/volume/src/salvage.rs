@@ -17,7 +17,7 @@ use format::checksum::body_crc;
 use format::geometry::{Geometry, RESERVED_BYTES, ROW_BYTES};
 use format::head::{HEAD_BYTES, Head, HeadKey, StripeId, VolumeId};
 use format::superblock::{EarlierShape, Mark, MemberEntry, Superblock, TimeKnown};
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 
 use crate::search::{Known, Newest};
 use crate::{Error, Reader, create, superblocks};
@@ -193,18 +193,18 @@ fn superblock_from_heads(devices: &[&dyn ReadAt]) -> Option<Superblock> {
         // So that the ring is looked for.
         prepared_epoch: 1,
         joined_epoch: 0,
-        joined_start: 0,
+        joined_start: Sequence(0),
         previous_epoch: 0,
-        previous_start: 0,
+        previous_start: Sequence(0),
         previous_members: 0,
         joined_members: 0,
         expired_through: Timestamp::MIN,
         max_age_ns: 0,
         erases: false,
         qualified: None,
-        given_up_before: 0,
+        given_up_before: Sequence(0),
         forgetting: None,
-        erased_before: 0,
+        erased_before: Sequence(0),
         mark: Mark::default(),
         time: TimeKnown::default(),
         created: Timestamp(0),
@@ -218,8 +218,8 @@ fn superblock_from_heads(devices: &[&dyn ReadAt]) -> Option<Superblock> {
 }
 
 /// The shapes that the ring's stripes have, each with the first sequence seen of it, ascending.
-fn shapes(devices: &[&dyn ReadAt], (volume_id, geometry): Candidate) -> Vec<(u64, Geometry)> {
-    let mut seen: BTreeMap<u64, Geometry> = BTreeMap::new();
+fn shapes(devices: &[&dyn ReadAt], (volume_id, geometry): Candidate) -> Vec<(Sequence, Geometry)> {
+    let mut seen: BTreeMap<Sequence, Geometry> = BTreeMap::new();
     let all: Vec<u64> = (0..geometry.slots).collect();
     for slots in all.chunks(HEADS_AT_ONCE) {
         for head in first_heads(devices, &geometry, slots, None).into_iter().flatten() {
@@ -229,7 +229,7 @@ fn shapes(devices: &[&dyn ReadAt], (volume_id, geometry): Candidate) -> Vec<(u64
             }
         }
     }
-    let mut shapes: Vec<(u64, Geometry)> = Vec::new();
+    let mut shapes: Vec<(Sequence, Geometry)> = Vec::new();
     for (sequence, shape) in seen {
         if shapes.last().is_none_or(|(_, last)| *last != shape) {
             shapes.push((sequence, shape));
@@ -264,7 +264,7 @@ fn first_heads(
     key: Option<&HeadKey>,
 ) -> Vec<Vec<Head>> {
     let reads_of = |device: &dyn ReadAt| {
-        let offsets = slots.iter().map(|&slot| geometry.slot_offset(slot));
+        let offsets = slots.iter().map(|&slot| geometry.offset_of_slot(slot));
         let is_inside = |offset: &u64| offset + u64::from(ROW_BYTES) <= device.size_bytes();
         let page = |offset| LentRead::new(offset, vec![0; HEAD_BYTES]);
         offsets.filter(is_inside).map(page).collect()

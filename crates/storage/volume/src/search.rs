@@ -16,6 +16,7 @@ use core::cmp::Ordering;
 use core::ops::Range;
 
 use format::head::{Head, StripeId};
+use units::{EachSequence, Sequence};
 
 use crate::heads::Heads;
 use crate::membership::Membership;
@@ -38,9 +39,9 @@ const COLLECTED_AT_ONCE: usize = 256;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Newest {
     /// Highest sequence on the ring, readable or not.
-    pub sequence: u64,
+    pub sequence: Sequence,
     /// Highest sequence in the heads that were read.
-    pub seen: u64,
+    pub seen: Sequence,
     /// First part of the newest INDEX, as that head knows it.
     pub index: StripeId,
     /// Highest watermark in the heads that were read, and in the superblocks.
@@ -60,9 +61,9 @@ pub struct Known {
     /// W of the writer.
     pub(crate) window: u16,
     /// The ring surely came to here, as the superblocks say it; 0 before the first.
-    pub(crate) reached: u64,
+    pub(crate) reached: Sequence,
     /// And no further than to here; 0: nothing says so.
-    pub(crate) until: u64,
+    pub(crate) until: Sequence,
     /// Everything up to here was acknowledged.
     pub(crate) marked: StripeId,
     /// The ring ends where it surely came to: the last writer stopped there in order.
@@ -70,7 +71,7 @@ pub struct Known {
     /// Heads of later epochs do not count for the watermark: their mount has shown nothing yet.
     pub(crate) settled_epoch: u32,
     /// Sequence of its EPOCH stripe, which is acknowledged with everything before; 0: not known.
-    pub(crate) settled_start: u64,
+    pub(crate) settled_start: Sequence,
 }
 
 impl Known {
@@ -114,13 +115,13 @@ pub fn newest(heads: &Heads<'_>, known: Known, care: Care) -> Result<Option<Newe
     if let Some(found) = by_bisection(heads, known).filter(plausible) {
         return Ok(Some(found));
     }
-    if known.reached == 0 && anchor(heads, known).is_none() {
+    if known.reached == Sequence(0) && anchor(heads, known).is_none() {
         // No epoch was ever joined: whatever was written lies in the first slots.
         return Ok(None);
     }
     let found = scan(heads, known);
     match &found {
-        None if known.reached > 0 => Err(Error::Inconsistent {
+        None if known.reached > Sequence(0) => Err(Error::Inconsistent {
             slot: heads.geometry().slot(known.reached),
             reason: "an epoch was joined, but no head is readable",
         }),
@@ -132,13 +133,13 @@ pub fn newest(heads: &Heads<'_>, known: Known, care: Care) -> Result<Option<Newe
 /// do not say, or not of this ring.
 fn behind_reached(heads: &Heads<'_>, known: Known, care: Care) -> Option<Newest> {
     let (reach, end) = (2 * u64::from(known.window), known.until.max(known.reached) + 1);
-    if known.until == 0 || known.reached == 0 {
+    if known.until == Sequence(0) || known.reached == Sequence(0) {
         return None;
     }
     // After an orderly stop nothing is behind.
     let high = if known.is_stopped { known.reached + 1 } else { end };
     let (low, high) = narrowed(heads, (known.reached, high), reach);
-    let first = low - reach.min(low);
+    let first = low.saturating_sub(reach);
     let stride = match care {
         Care::EverySlot => 1,
         Care::OneOfAFew => (reach / 8).max(1),
@@ -148,9 +149,10 @@ fn behind_reached(heads: &Heads<'_>, known: Known, care: Care) -> Option<Newest>
     } else {
         stride
     };
-    let far = low + reach..high + reach;
+    let far = (low + reach..high + reach).each();
     let strided = far.step_by(usize::try_from(stride).unwrap_or(usize::MAX));
-    let found = collect(heads, (first..low + reach).chain(strided), known, false);
+    let looked_at = (first..low + reach).each().chain(strided);
+    let found = collect_near(heads, looked_at, known);
     let Some(found) = found.filter(|found| found.seen >= first) else {
         return before_hole(heads, known, first);
     };
@@ -161,20 +163,24 @@ fn behind_reached(heads: &Heads<'_>, known: Known, care: Care) -> Option<Newest>
     if stride == 1 || found.seen < low + reach {
         return Some(found);
     }
-    collect(heads, found.seen - reach..found.seen + stride + reach, known, false)
+    collect_near(heads, (found.seen - reach..found.seen + stride + reach).each(), known)
 }
 
 /// Between the first, which was written, and the second, which was not: places in the ring that are
 /// closer together, as far as readable heads bring them. Most between them may say nothing.
-fn narrowed(heads: &Heads<'_>, (low, high): (u64, u64), reach: u64) -> (u64, u64) {
+fn narrowed(
+    heads: &Heads<'_>,
+    (low, high): (Sequence, Sequence),
+    reach: u64,
+) -> (Sequence, Sequence) {
     let (mut low, mut high) = (low, high);
     loop {
         let before = high - low;
         if before <= reach {
             return (low, high);
         }
-        let places = spread(low, high, GRID_MIN.min(before - 1));
-        heads.expect(&places);
+        let places = between(low, high, GRID_MIN.min(before - 1));
+        heads.expect_firsts(&places);
         for sequence in places {
             match heads.first_of_slot(heads.geometry().slot(sequence)) {
                 Some(head) if head.stripe.stripe.sequence >= sequence => low = sequence,
@@ -193,28 +199,28 @@ fn narrowed(heads: &Heads<'_>, (low, high): (u64, u64), reach: u64) -> (u64, u64
 
 /// Where `end` and what lies around it say nothing: the newest heads before. They say where the
 /// newest INDEX is; the end of the ring is known by the superblocks.
-fn before_hole(heads: &Heads<'_>, known: Known, end: u64) -> Option<Newest> {
+fn before_hole(heads: &Heads<'_>, known: Known, end: Sequence) -> Option<Newest> {
     let geometry = heads.geometry();
-    let is_there = |sequence: u64| {
+    let is_there = |sequence: Sequence| {
         let head = heads.first_of_slot(geometry.slot(sequence));
         head.is_some_and(|head| head.stripe.stripe.sequence == sequence)
     };
-    let lap = end.saturating_sub(geometry.slots).max(geometry.slots);
+    let lap = end.saturating_sub(geometry.slots).max(geometry.first_sequence());
     let distances = (0..64).map(|power| 1 << power).map_while(|distance| end.checked_sub(distance));
     let near = distances.take_while(|&sequence| sequence >= lap).find(|&at| is_there(at));
     // A hole of more than half of the ring leaves the rest between two of these distances.
     let mut there = near.or_else(|| {
-        let places = spread(lap, end, PLACES_OF_A_LAP.min(end.saturating_sub(lap)));
-        heads.expect(&places);
+        let places = between(lap, end, PLACES_OF_A_LAP.min(end.since(lap)));
+        heads.expect_firsts(&places);
         places.into_iter().rev().find(|&at| is_there(at))
     })?;
-    let mut hidden = u64::midpoint(there, end);
+    let mut hidden = there + (end - there) / 2;
     while hidden - there > 1 {
-        let middle = there.midpoint(hidden);
+        let middle = there + (hidden - there) / 2;
         *(if is_there(middle) { &mut there } else { &mut hidden }) = middle;
     }
     let reach = 2 * u64::from(known.window);
-    collect(heads, there - reach.min(there)..there + reach, known, false)
+    collect_near(heads, (there.saturating_sub(reach)..there + reach).each(), known)
 }
 
 /// Searches for a mount: in the slots around `newest` the heads in all rows count, because writes
@@ -225,11 +231,12 @@ fn before_hole(heads: &Heads<'_>, known: Known, end: u64) -> Option<Newest> {
 /// head that it found.
 pub fn newest_in_all_rows(heads: &Heads<'_>, known: Known, newest: Newest) -> Newest {
     let window = u64::from(known.window);
-    let first = newest.sequence - (2 * window).min(newest.sequence);
-    let ahead = newest.sequence + 1..=newest.sequence + window;
+    let first = newest.sequence.saturating_sub(2 * window);
+    let ahead = (newest.sequence + 1..=newest.sequence + window).each();
+    let looked_at = (first..=newest.sequence).each();
     let mut all = InAllRows { heads, known, until: newest.sequence, newest, last: None };
-    heads.expect(&(first..=all.until).collect::<Vec<_>>());
-    (first..=all.until).for_each(|sequence| all.slot(sequence));
+    heads.expect_firsts(&looked_at.clone().collect::<Vec<_>>());
+    looked_at.for_each(|sequence| all.slot(sequence));
     if !all.ends_in_order() {
         ahead.for_each(|sequence| all.slot(sequence));
     }
@@ -241,14 +248,14 @@ struct InAllRows<'a> {
     heads: &'a Heads<'a>,
     known: Known,
     /// The search by first heads knows the ring up to here.
-    until: u64,
+    until: Sequence,
     newest: Newest,
     /// The highest head of all.
     last: Option<Head>,
 }
 
 impl InAllRows<'_> {
-    fn slot(&mut self, sequence: u64) {
+    fn slot(&mut self, sequence: Sequence) {
         let geometry = self.heads.geometry();
         let slot = geometry.slot(sequence);
         let full = |head: &Head| head.stripe.rows + 1 == geometry.rows_per_slot();
@@ -323,7 +330,7 @@ fn by_bisection(heads: &Heads<'_>, known: Known) -> Option<Newest> {
     let window = u64::from(known.window);
     let reach = (2 * window).min(slots);
     let slot_of = |head: &Head| heads.geometry().slot(head.stripe.stripe.sequence);
-    let lap = |head: &Head| head.stripe.stripe.sequence / slots;
+    let lap = |head: &Head| head.stripe.stripe.sequence.get() / slots;
     let anchor = anchor(heads, known)?;
     let anchor_lap = lap(&anchor);
     let (mut low, mut high) = (slot_of(&anchor), slots);
@@ -356,7 +363,7 @@ fn by_bisection(heads: &Heads<'_>, known: Known) -> Option<Newest> {
     let first = low + slots - reach.min(slots - 1);
     let around = (first..=first + 2 * reach).map(|slot| slot % slots);
     let newest = collect(heads, around, known, false)?;
-    let bisected = anchor_lap * slots + low;
+    let bisected = Sequence(anchor_lap * slots + low);
     (newest.seen <= bisected + window).then_some(newest)
 }
 
@@ -384,6 +391,11 @@ fn grid(low: u64, high: u64, reads_ahead: bool) -> Vec<u64> {
     spread(low, high, most)
 }
 
+/// So many sequences between `low` and `high`.
+fn between(low: Sequence, high: Sequence, count: u64) -> Vec<Sequence> {
+    spread(low.get(), high.get(), count).into_iter().map(Sequence).collect()
+}
+
 /// So many places between `low` and `high`.
 fn spread(low: u64, high: u64, count: u64) -> Vec<u64> {
     (1..=count).map(|step| low + (high - low) * step / (count + 1)).collect()
@@ -394,9 +406,18 @@ pub(crate) fn scan(heads: &Heads<'_>, known: Known) -> Option<Newest> {
     collect(heads, 0..heads.geometry().slots, known, true)
 }
 
+/// The first heads of the slots of these sequences.
+fn collect_near(
+    heads: &Heads<'_>,
+    sequences: impl Iterator<Item = Sequence>,
+    known: Known,
+) -> Option<Newest> {
+    collect(heads, sequences.map(|sequence| heads.geometry().slot(sequence)), known, false)
+}
+
 fn collect(
     heads: &Heads<'_>,
-    sequences: impl Iterator<Item = u64>,
+    slots: impl Iterator<Item = u64>,
     known: Known,
     scanned_all: bool,
 ) -> Option<Newest> {
@@ -404,10 +425,9 @@ fn collect(
     let acknowledged = known.marked.max(settled);
     let index = StripeId::default();
     let sequence = known.reached;
-    let none = Newest { sequence, seen: 0, index, acknowledged, epoch: 0, scanned_all };
-    let geometry = heads.geometry();
-    let lap = usize::try_from(geometry.slots).unwrap_or(usize::MAX);
-    let mut slots = sequences.map(|sequence| geometry.slot(sequence)).take(lap).peekable();
+    let none = Newest { sequence, seen: Sequence(0), index, acknowledged, epoch: 0, scanned_all };
+    let lap = usize::try_from(heads.geometry().slots).unwrap_or(usize::MAX);
+    let mut slots = slots.take(lap).peekable();
     let mut newest: Option<Newest> = None;
     while slots.peek().is_some() {
         let part: Vec<u64> = slots.by_ref().take(COLLECTED_AT_ONCE).collect();

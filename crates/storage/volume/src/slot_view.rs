@@ -9,6 +9,7 @@
 use device::Buffer;
 use format::checksum::body_crc;
 use format::head::{HEAD_BYTES, Head, PieceHead, StripeHead, StripeId};
+use units::Sequence;
 use units::number::to_u64;
 
 use crate::heads::{Heads, bad_rows, has_trailer};
@@ -24,14 +25,14 @@ pub struct SlotBytes {
 
 impl SlotBytes {
     /// Reads the slot of `sequence` from the members at hand.
-    pub fn read(heads: &Heads<'_>, sequence: u64) -> Self {
+    pub fn read(heads: &Heads<'_>, sequence: Sequence) -> Self {
         let mut bytes = Self::default();
         bytes.fill(heads, sequence);
         bytes
     }
 
     /// The same into the memory of an earlier slot.
-    pub fn fill(&mut self, heads: &Heads<'_>, sequence: u64) {
+    pub fn fill(&mut self, heads: &Heads<'_>, sequence: Sequence) {
         heads.read_slots(sequence, self.prepare(heads.membership()));
     }
 
@@ -160,7 +161,7 @@ impl SlotView {
     /// Walks the stripes of `sequence`.
     pub fn walk(
         heads: &Heads<'_>,
-        sequence: u64,
+        sequence: Sequence,
         acknowledged: StripeId,
         bytes: &SlotBytes,
     ) -> Self {
@@ -179,7 +180,7 @@ impl SlotView {
 
 struct Walk<'a> {
     heads: &'a Heads<'a>,
-    sequence: u64,
+    sequence: Sequence,
     acknowledged: StripeId,
     bytes: &'a SlotBytes,
 }

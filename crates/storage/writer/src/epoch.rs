@@ -11,7 +11,7 @@ use core::ops::Range;
 use device::Pool;
 use format::head::{EPOCH_MAX, HEAD_BYTES, Kind, SEQUENCE_MAX, StripeHead, StripeId};
 use format::superblock::{GENERATION_MAX, MemberEntry, NEVER, Superblock};
-use units::Clock;
+use units::{Clock, Sequence};
 use volume::seal::{Previous, Sealed, empty_head, rest, row_offset};
 use volume::{Error, Membership, mark};
 
@@ -27,7 +27,7 @@ const EPOCH_LAST: u32 = EPOCH_MAX - (1 << 16);
 pub(crate) fn prepare(
     writers: &mut MemberWriters,
     seen: u32,
-    last: u64,
+    last: Sequence,
     clock: &dyn Clock,
 ) -> Result<u32, Failed> {
     let numbers = writers.iter().map(|writer| {
@@ -57,7 +57,7 @@ pub(crate) struct Beginning<'a> {
     pub(crate) gone: &'a [u8],
     /// The first slot in which stripes may be of less than all members, or judged anew: what a
     /// member that takes no part does not know.
-    pub(crate) judged_from: u64,
+    pub(crate) judged_from: Sequence,
     /// Everything up to here is kept, nothing above it exists.
     pub(crate) last: StripeId,
     /// First part of the newest INDEX.
@@ -75,7 +75,7 @@ pub(crate) fn join(
 ) -> Result<Previous, Failed> {
     let Beginning { epoch, gone, judged_from, last, index, explained } = beginning;
     let start = StripeId { sequence: last.sequence + 1, sub: 0 };
-    if start.sequence > SEQUENCE_MAX / 2 {
+    if start.sequence > Sequence(SEQUENCE_MAX.get() / 2) {
         return Err(Failed::of_nobody(Error::Exhausted("stripes")));
     }
     let superblock = Superblock { prepared_epoch: epoch, ..before.superblock().clone() };
@@ -95,7 +95,7 @@ pub(crate) fn join(
             return MemberEntry::vacant();
         }
         // What every slot has been written over is missed by no member.
-        let is_held = |gap: &Range<u64>| gap.end.saturating_add(slots) > last.sequence;
+        let is_held = |gap: &Range<Sequence>| gap.end.saturating_add(slots) > last.sequence;
         let gap = Some(before.gap(member)).filter(is_held).unwrap_or_default();
         let (stale_from, clean_from) = match writers.get(member) {
             Some(_) if before.is_fresh(member) => (entry.stale_from, entry.clean_from),

@@ -4,8 +4,8 @@ use core::ops::ControlFlow;
 
 use format::key_row::DestroyedKey;
 use serde::{Serialize, Serializer};
-use units::Clock;
 use units::number::to_u64;
+use units::Clock;
 use volume::{Error, Reader};
 
 use crate::Writer;
@@ -49,7 +49,7 @@ pub fn erase(
     let piece_bytes = u64::from(writer.geometry().piece_bytes);
     let first = writer.erasable().start;
     let keys = writer.destroy_keys(age_ns, clock)?;
-    let slots = writer.superblock().given_up_before.saturating_sub(first);
+    let slots = writer.superblock().given_up_before.since(first);
     let left = writer.left_to_erase();
     let mut erased = Erased { keys, slots, left, is_stopped: false };
     if keys_alone {

@@ -6,7 +6,7 @@
 
 use format::superblock::{Superblock, TimeKnown};
 use thiserror::Error;
-use units::{Clock, NANOS_PER_SECOND, Timestamp};
+use units::{Clock, NANOS_PER_SECOND, Sequence, Timestamp};
 
 use crate::Recovery;
 
@@ -148,7 +148,7 @@ impl Explained {
             Some(ClockDoubt::Back { explained, .. }) => {
                 let mark = own.mark;
                 let last = if mark.is_stopped { mark.acknowledged.sequence } else { mark.until };
-                let is_first = time.early_before == 0;
+                let is_first = time.early_before == Sequence(0);
                 time.early_from = if is_first { explained } else { explained.max(time.early_from) };
                 time.early_before = last + 1;
             }

@@ -12,6 +12,7 @@ use device::{Completion, Device, ROW_SIZE, Row, Shared};
 use format::claim::CLAIM_OFFSET;
 use format::geometry::ROW_BYTES;
 use format::superblock::Superblock;
+use units::Sequence;
 use volume::{Error, superblocks};
 
 use crate::claim::{Hold, Kept};
@@ -98,7 +99,7 @@ pub(crate) struct MemberWriter {
     reading: usize,
     takes_discards: bool,
     /// The sequences whose slots are being discarded.
-    discarding: Option<Range<u64>>,
+    discarding: Option<Range<Sequence>>,
     /// Since when a caller waits for the end of that.
     discard_awaited_ns: Option<i64>,
     discards_rest_until_ns: i64,
@@ -482,14 +483,14 @@ impl MemberWriter {
     }
 
     /// The sequences whose slots are being discarded: nothing may be written there.
-    pub(crate) fn discarding(&self) -> Option<&Range<u64>> {
+    pub(crate) fn discarding(&self) -> Option<&Range<Sequence>> {
         self.discarding.as_ref()
     }
 
     /// Starts discarding slots, if the member takes it now; gives the bytes.
     pub(crate) fn discard(
         &mut self,
-        slots: Range<u64>,
+        slots: Range<Sequence>,
         (offset, len): (u64, u64),
         now_ns: i64,
     ) -> u64 {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use device::{Pool, Row};
 use format::claim::CLAIM_OFFSET;
 use format::superblock::{SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock};
-use units::Clock;
+use units::{Clock, Sequence};
 use volume::check_own_seat;
 use volume::heads::{Expected, Heads, Unreadable};
 use volume::{Error, Membership, superblocks};
@@ -426,7 +426,7 @@ impl MemberWriters {
     /// Starts discarding slots on the members that take it; gives the bytes of all.
     pub(crate) fn discard(
         &mut self,
-        slots: &Range<u64>,
+        slots: &Range<Sequence>,
         place: (u64, u64),
         clock: &dyn Clock,
     ) -> u64 {
@@ -435,14 +435,14 @@ impl MemberWriters {
     }
 
     /// The sequences whose slots members discard at this moment.
-    pub(crate) fn discarding(&self) -> impl Iterator<Item = &Range<u64>> {
+    pub(crate) fn discarding(&self) -> impl Iterator<Item = &Range<Sequence>> {
         self.iter().filter_map(MemberWriter::discarding)
     }
 
     /// A caller waits for such discards: from now on a member that does not answer is late.
     pub(crate) fn await_discards(
         &mut self,
-        is_meant: impl Fn(&Range<u64>) -> bool,
+        is_meant: impl Fn(&Range<Sequence>) -> bool,
         clock: &dyn Clock,
     ) {
         let now_ns = clock.boottime_ns();

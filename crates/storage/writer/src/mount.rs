@@ -19,7 +19,7 @@
 use device::Device;
 use format::head::{Head, Kind, StripeHead, StripeId};
 use format::superblock::Superblock;
-use units::Clock;
+use units::{Clock, EachSequence, Sequence};
 use volume::repair::rebuild;
 use volume::seal::{Previous, Sealed, empty_head, row_offset};
 use volume::search::{self, Care, Known};
@@ -201,7 +201,8 @@ fn mount_on(
 ) -> Result<(Previous, Keys, Judged), Failed> {
     let membership = &settled(writers, gone, clock)?;
     let found = find_newest(writers, membership, clock)?;
-    let (seen, last) = found.as_ref().map_or((0, 0), |newest| (newest.epoch, newest.sequence));
+    let (seen, last) =
+        found.as_ref().map_or((0, Sequence(0)), |newest| (newest.epoch, newest.sequence));
     let epoch = epoch::prepare(writers, seen, last, clock)?;
     let superblock = Superblock { prepared_epoch: epoch, ..membership.superblock().clone() };
     let judged = match &found {
@@ -217,7 +218,7 @@ fn mount_on(
     let beginning = Beginning {
         epoch,
         gone,
-        judged_from: found.map_or(0, |newest| newest.acknowledged.sequence),
+        judged_from: found.map_or(Sequence(0), |newest| newest.acknowledged.sequence),
         last: judged.last,
         index: judged.index,
         explained: explain(&judged.recovery),
@@ -238,8 +239,8 @@ fn find_newest(
     let newest = writers.with_heads(membership, clock, |heads| -> Result<Newest, Error> {
         // Without any readable first head a later stripe may still have landed in the first slots.
         let newest = search::newest(heads, known, Care::EverySlot)?.unwrap_or(Newest {
-            sequence: membership.geometry().slots,
-            seen: 0,
+            sequence: membership.geometry().first_sequence(),
+            seen: Sequence(0),
             index: StripeId::default(),
             acknowledged: StripeId::default(),
             epoch: 0,
@@ -262,7 +263,8 @@ struct Judged {
 impl Judged {
     /// Lap 0 is never written: the first sequence is N.
     fn of_fresh_ring(superblock: &Superblock) -> Self {
-        let last = StripeId { sequence: superblock.geometry.slots - 1, sub: u16::MAX };
+        let last =
+            StripeId { sequence: superblock.geometry.first_sequence().previous(), sub: u16::MAX };
         Self { last, index: StripeId::default(), recovery: Recovery::default() }
     }
 
@@ -303,8 +305,8 @@ impl Judge<'_> {
     fn all(&self, writers: &mut MemberWriters) -> Result<Judged, Failed> {
         let newest = self.newest;
         let reach = 2 * u64::from(self.superblock.window);
-        let slots = self.superblock.geometry.slots;
-        let lowest = slots.max(newest.sequence.saturating_sub(reach));
+        let first = self.superblock.geometry.first_sequence();
+        let lowest = first.max(newest.sequence.saturating_sub(reach));
         let mut judged = Judged::of_fresh_ring(self.superblock);
         judged.recovery.scanned_all = newest.scanned_all;
         let acknowledged = newest.acknowledged.sequence;
@@ -313,7 +315,7 @@ impl Judge<'_> {
             // The newest of them is judged with what follows.
             judged.recovery.damaged = acknowledged - 1 - newest.seen;
         }
-        for sequence in newest.acknowledged.sequence.max(lowest)..=newest.sequence {
+        for sequence in (newest.acknowledged.sequence.max(lowest)..=newest.sequence).each() {
             writers.renew(self.clock)?;
             self.slot(writers, sequence, &mut judged)?;
         }
@@ -325,7 +327,7 @@ impl Judge<'_> {
     fn slot(
         &self,
         writers: &mut MemberWriters,
-        sequence: u64,
+        sequence: Sequence,
         judged: &mut Judged,
     ) -> Result<(), Failed> {
         let acknowledged = self.newest.acknowledged;
@@ -405,7 +407,7 @@ struct Verdict {
 impl Verdict {
     /// Rules: VOID only above the watermark; whole data beats VOID; the first stripe above the
     /// watermark that is not whole ends its slot.
-    fn of(sequence: u64, slot: &SlotView, acknowledged: StripeId) -> Self {
+    fn of(sequence: Sequence, slot: &SlotView, acknowledged: StripeId) -> Self {
         let mut verdict = Self { stripes: 0, kept: 0, damaged: 0, void: None };
         let mut next = StripeId { sequence, sub: 0 };
         for stripe in &slot.stripes {

@@ -17,7 +17,7 @@ use device::Pool;
 use format::head::{HEAD_BYTES, Head, StripeId};
 use schemars::JsonSchema;
 use serde::Serialize;
-use units::Clock;
+use units::{Clock, EachSequence, Sequence};
 use volume::repair::rebuild;
 use volume::seal::to_slot_end;
 use volume::slot_view::{SlotBytes, SlotView, StripeView};
@@ -60,9 +60,9 @@ pub struct Resilver {
     reader: Reader,
     seat: Seat,
     /// Everything from here on is clean or rebuilt.
-    next: u64,
+    next: Sequence,
     /// Where the member's gap begins.
-    stale_from: u64,
+    stale_from: Sequence,
     memory: Pool,
     slots: Vec<SlotBytes>,
     /// A slot as the member should hold it.
@@ -74,7 +74,7 @@ impl Resilver {
     /// Members that take part and lack something that the ring still holds.
     pub fn needed(reader: &Reader) -> Vec<u8> {
         let membership = reader.membership();
-        let tail = reader.span().map_or(0, |span| span.tail);
+        let tail = reader.span().map_or(Sequence(0), |span| span.tail);
         let lacks = |&member: &u8| {
             let gap = membership.gap(member);
             membership.is_fresh(member) && !gap.is_empty() && gap.end > tail
@@ -109,13 +109,13 @@ impl Resilver {
     }
 
     /// Everything from this sequence on is clean, once what was rebuilt is durable.
-    pub fn clean_from(&self) -> u64 {
+    pub fn clean_from(&self) -> Sequence {
         self.next
     }
 
     /// Sequences left to do, while the ring holds what it does from `tail` on.
-    pub fn left(&self, tail: u64) -> u64 {
-        self.next.saturating_sub(self.stale_from.max(tail))
+    pub fn left(&self, tail: Sequence) -> u64 {
+        self.next.since(self.stale_from.max(tail))
     }
 
     /// What could not be computed so far.
@@ -128,14 +128,14 @@ impl Resilver {
     ///
     /// # Errors
     /// [`Error::Stalled`] when the member still holds the memory of earlier batches.
-    pub fn next_batch(&mut self, tail: u64) -> Result<Batch, Error> {
+    pub fn next_batch(&mut self, tail: Sequence) -> Result<Batch, Error> {
         let end = self.stale_from.max(tail);
         let size = u64::try_from(BATCH_SLOTS).expect("a small number");
         let first = end.max(self.next.saturating_sub(size));
         let mut batch = Batch { rows: Vec::new(), is_last: first <= end, waits: false };
         let span = self.reader.span().filter(|_| first < self.next);
         let Some(span) = span else { return Ok(Batch { is_last: true, ..batch }) };
-        let sequences: Vec<u64> = (first..self.next).collect();
+        let sequences: Vec<Sequence> = (first..self.next).each().collect();
         self.read(&sequences);
         let slots = core::mem::take(&mut self.slots);
         let mut image = core::mem::take(&mut self.image);
@@ -164,7 +164,7 @@ impl Resilver {
     }
 
     /// Rows of a slot, in memory that the writer may hold.
-    fn copy(&self, sequence: u64, run: Range<usize>, image: &[u8]) -> Option<Repair> {
+    fn copy(&self, sequence: Sequence, run: Range<usize>, image: &[u8]) -> Option<Repair> {
         let rows = image.get(run.start * HEAD_BYTES..run.end * HEAD_BYTES)?;
         let mut data = self.memory.take()?;
         data.get_mut(..rows.len())?.copy_from_slice(rows);
@@ -178,10 +178,10 @@ impl Resilver {
     }
 
     /// The slots of `sequences` on every member at hand, each member by a thread.
-    fn read(&mut self, sequences: &[u64]) {
+    fn read(&mut self, sequences: &[Sequence]) {
         self.slots.resize_with(sequences.len(), SlotBytes::default);
         let reader = &self.reader;
-        let mut shares: Vec<Vec<(u64, &mut Vec<u8>)>> = Vec::new();
+        let mut shares: Vec<Vec<(Sequence, &mut Vec<u8>)>> = Vec::new();
         for (&sequence, slot) in sequences.iter().zip(&mut self.slots) {
             let buffers = slot.prepare(reader.membership());
             shares.resize_with(buffers.len().max(shares.len()), Vec::new);
@@ -189,7 +189,7 @@ impl Resilver {
                 share.push((sequence, buffer));
             }
         }
-        let read = |member: u8, share: Vec<(u64, &mut Vec<u8>)>| {
+        let read = |member: u8, share: Vec<(Sequence, &mut Vec<u8>)>| {
             reader.with_heads(|heads| {
                 for (sequence, buffer) in share.into_iter().filter(|(_, it)| !it.is_empty()) {
                     heads.read_slot(member, heads.geometry().slot(sequence), buffer);
@@ -208,7 +208,7 @@ impl Resilver {
     fn rebuild(
         &self,
         span: Span,
-        sequence: u64,
+        sequence: Sequence,
         bytes: &SlotBytes,
         image: &mut [u8],
     ) -> Vec<LostRows> {

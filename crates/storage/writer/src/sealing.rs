@@ -10,8 +10,8 @@ use format::head::{HEAD_BYTES, StripeHead};
 use format::key_log::{KeyLog, KeyMember};
 use format::key_row::{KEY_ROWS, WrappedKey, key_row_offsets};
 use format::superblock::Superblock;
-use units::Clock;
 use units::number::to_u64;
+use units::{Clock, Sequence};
 use volume::seal::place_of;
 use volume::{Error, Membership};
 
@@ -134,7 +134,7 @@ impl Keys {
     pub(crate) fn make(
         &mut self,
         superblock: &Superblock,
-        (from, tail): (u64, u64),
+        (from, tail): (Sequence, Sequence),
         clock: &dyn Clock,
     ) -> Result<Option<NewKey>, Error> {
         let sealing = self.sealing.as_mut().ok_or(Error::KeysLost)?;

@@ -7,6 +7,7 @@ use format::checksum::body_crc;
 use format::head::{HEAD_BYTES, Kind, StripeHead, StripeId};
 use schemars::JsonSchema;
 use serde::Serialize;
+use units::Sequence;
 use volume::slot_view::{SlotBytes, SlotView, StripeView};
 use volume::{GivenUp, Reader, Span};
 
@@ -104,7 +105,7 @@ impl VerifyReport {
     /// What is damaged in the slot of `sequence`.
     pub(crate) fn damage_in(
         reader: &Reader,
-        (sequence, span): (u64, Span),
+        (sequence, span): (Sequence, Span),
         (view, bytes): (&SlotView, &SlotBytes),
     ) -> Vec<Damage> {
         let slot_offset = reader.geometry().slot_offset(sequence);

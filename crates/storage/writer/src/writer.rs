@@ -34,7 +34,7 @@ use format::superblock::Superblock;
 use parity::Codec;
 use serde::Serialize;
 use units::number::to_u64;
-use units::{Clock, Timestamp};
+use units::{Clock, Sequence, Timestamp};
 use volume::seal::{Previous, Sealed, address, empty_head, rest, row_offset};
 use volume::{Error, Membership, Reader, mark};
 
@@ -175,7 +175,7 @@ pub struct Writer {
     /// Of expelled members: what they have under way keeps its memory.
     gone: Vec<MemberWriter>,
     /// Slots up to that of this sequence were discarded, or are behind the head.
-    discarded_through: u64,
+    discarded_through: Sequence,
     keys: Keys,
     /// Too few members are left.
     stopped: bool,
@@ -214,7 +214,7 @@ impl Writer {
             counters: WriterCounters::default(),
             expelled: Vec::new(),
             gone: Vec::new(),
-            discarded_through: 0,
+            discarded_through: Sequence(0),
             keys,
             stopped: false,
             membership,
@@ -264,7 +264,7 @@ impl Writer {
     }
 
     /// Oldest sequence that the ring holds for certain.
-    pub fn tail(&self) -> u64 {
+    pub fn tail(&self) -> Sequence {
         mark::tail_behind(self.next.sequence, self.superblock())
     }
 
@@ -334,7 +334,7 @@ impl Writer {
         let window = self.window_of_stripes();
         let reach = self.next.sequence - self.acknowledged.sequence;
         let in_flight = to_u64(self.in_flight.len());
-        let is_discarded = |slots: &Range<u64>| slots.contains(&self.next.sequence);
+        let is_discarded = |slots: &Range<Sequence>| slots.contains(&self.next.sequence);
         in_flight < window
             && reach <= window
             && !self.writers.discarding().any(is_discarded)

@@ -16,7 +16,7 @@ use format::directory::{Summary, split};
 use format::head::{HEAD_BYTES, Head, HeadKey, Kind, StripeId, VolumeId};
 use format::pcapng::{Blocks, ByteOrder};
 use format::superblock::{MemberEntry, SUPERBLOCK_COPIES, copy_offset};
-use units::{ManualClock, Timestamp};
+use units::{EachSequence, ManualClock, Timestamp};
 use volume::{CreateOptions, Error, Identity, Reader, create};
 use writer::{Filled, LostBody, Opener, Writer, mount, verify};
 
@@ -86,7 +86,7 @@ fn every_closed_slot_is_whole_pcapng_blocks_to_its_end() {
     let reader = ring.reader();
     let span = reader.span().unwrap();
     let mut buffer = vec![0; reader.piece_bytes()];
-    for sequence in span.tail..=span.acknowledged.sequence {
+    for sequence in (span.tail..=span.acknowledged.sequence).each() {
         let slot = reader.slot(sequence, 0, &mut buffer).unwrap();
         let blocks = Blocks::new(&buffer, ByteOrder::Little);
         assert!(slot.closed && blocks.into_iter().all(|block| block.is_ok()), "slot of {sequence}");
@@ -113,7 +113,7 @@ fn any_one_damaged_head_hides_only_its_own_stripe() {
     let (ring, stripes) = Ring::written();
     let reader = ring.reader();
     let (span, newest) = (reader.span().unwrap(), *stripes.last().unwrap());
-    for sequence in span.tail..newest.sequence {
+    for sequence in (span.tail..newest.sequence).each() {
         let damaged = Ring { disk: ring.disk.snapshot(), ..Ring::new() };
         damaged.flip(reader.geometry().slot_offset(sequence));
         let reader = damaged.reader();

@@ -11,7 +11,7 @@ use format::head::{HeadKey, Kind, StripeId, VolumeId};
 use format::superblock::{
     Mark, MemberEntry, SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock, copy_offset,
 };
-use units::{ManualClock, Timestamp};
+use units::{EachSequence, ManualClock, Sequence, Timestamp};
 use volume::{CreateOptions, Identity, Reader, create};
 use writer::{Filled, Opener, Recovery, Writer, mount, verify};
 
@@ -94,14 +94,14 @@ impl Ring {
     }
 
     /// The same where these sequences are zeroed on every member, as far as the ring holds them.
-    fn without(&self, hole: Range<u64>) -> Self {
+    fn without(&self, hole: Range<Sequence>) -> Self {
         let disks: Vec<Modelled> = self.disks.iter().map(Modelled::snapshot).collect();
         let clock = ManualClock::new(Timestamp(2));
         let pool = self.pool.clone();
         let (slots, newest, end) = (self.slots, self.newest, self.end);
         let ring = Self { disks, clock, pool, slots, newest, end };
         let geometry = *ring.reader().geometry();
-        for sequence in hole {
+        for sequence in hole.each() {
             for row in 0..u64::from(geometry.rows_per_slot()) {
                 let offset = geometry.slot_offset(sequence) + row * 4096;
                 ring.disks.iter().for_each(|disk| disk.damage(offset, |bytes| bytes.fill(0)));
@@ -130,12 +130,16 @@ impl Ring {
     }
 
     /// What is in `hole` is lost, is called damaged, and nothing else comes to harm.
-    fn check(&self, hole: Range<u64>) {
+    fn check(&self, hole: Range<Sequence>) {
         let what = format!("{hole:?} of {} slots, {:?} at {:?}", self.slots, self.end, self.newest);
         let damaged = self.without(hole.clone());
         let reader = damaged.reader();
         let (found, shown) = (reader.newest().unwrap(), reader.span().unwrap().acknowledged);
-        let last_readable = (0..=self.newest.sequence).rev().find(|at| !hole.contains(at)).unwrap();
+        let last_readable = (Sequence(0)..=self.newest.sequence)
+            .each()
+            .rev()
+            .find(|at| !hole.contains(at))
+            .unwrap();
         // A reader looks at one slot in W / 4 of a long hole, a mount at each.
         let is_seen = hole.end - hole.start <= 128 || self.newest.sequence + 1 - hole.end >= 16;
         let at_least = if is_seen { last_readable } else { hole.start - 1 };
@@ -148,9 +152,10 @@ impl Ring {
         let span = reader.span().unwrap();
         let span = span.tail..=span.acknowledged.sequence;
         // Where the end itself is lost, a slot may hold no more what was a lap before.
-        let is_lost = |at: u64| hole.contains(&at) || hole.contains(&(at + self.slots));
-        let named: Vec<u64> = report.damage.iter().map(|found| found.stripe.sequence).collect();
-        assert_eq!(named, span.filter(|at| is_lost(*at)).collect::<Vec<_>>(), "{what}");
+        let is_lost = |at: Sequence| hole.contains(&at) || hole.contains(&(at + self.slots));
+        let named: Vec<Sequence> =
+            report.damage.iter().map(|found| found.stripe.sequence).collect();
+        assert_eq!(named, span.each().filter(|at| is_lost(*at)).collect::<Vec<_>>(), "{what}");
 
         let (mut writer, recovery) = damaged.mount();
         assert_eq!(recovery.clean, self.end == End::InOrder, "{what}");
@@ -160,6 +165,7 @@ impl Ring {
         writer.close(&damaged.clock).unwrap();
         let after = damaged.reader();
         let mut kept = (after.span().unwrap().tail..=self.newest.sequence)
+            .each()
             .filter(|sequence| !is_lost(*sequence));
         let gone = kept.find(|&sequence| after.head(sequence).is_none());
         assert_eq!(gone, None, "{what}: could be read, and was written over");
@@ -167,9 +173,9 @@ impl Ring {
 
     /// Holes of many sizes all over the ring, and close around its end.
     fn check_all(&self) {
-        let (first, newest) = (self.slots.max(self.newest.sequence + 1 - self.slots), self.newest);
-        let newest = newest.sequence;
-        let begins = [first, u64::midpoint(first, newest), newest - (newest - first) / 5];
+        let newest = self.newest.sequence;
+        let first = Sequence(self.slots).max(newest + 1 - self.slots);
+        let begins = [first, first + (newest - first) / 2, newest - (newest - first) / 5];
         let ends = [1, 2, 5, 20, 40, 100].map(|back| newest.saturating_sub(back).max(first));
         for begin in begins.into_iter().chain(ends) {
             for len in [1, 3, 20, 60, 131, 300] {
@@ -255,7 +261,7 @@ fn without_marks_the_search_sees_past_as_many_slots_as_a_crash_may_tear() {
     let (newest, window) = (ring.newest.sequence, 64);
     // Where the first probes are, all of them of the lap before.
     for slot in [ring.slots / 2, ring.slots * 3 / 4] {
-        let sequence = newest - (newest - slot) % ring.slots;
+        let sequence = newest - (newest.get() - slot) % ring.slots;
         for len in [1, 2, window - 1] {
             let damaged = ring.without(sequence - len / 2..sequence + len.div_ceil(2));
             damaged.forget_marks();

@@ -15,7 +15,7 @@ use format::head::{Head, HeadKey, Kind, PieceHead, StripeHead, StripeId, Totals,
 use format::superblock::{
     Mark, MemberEntry, SUPERBLOCK_COPIES, Superblock, TimeKnown, copy_offset,
 };
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 use volume::{CreateOptions, Layout, Reader, geometry_for};
 use writer::{Opener, Recovery, mount};
 
@@ -38,7 +38,7 @@ fn body_crc_of_zeros(rows: u16) -> u64 {
 }
 
 /// A member's head of the only stripe of a slot: DATA of full length over a body of zeros.
-fn head(geometry: Geometry, member: u8, sequence: u64) -> [u8; ROW_SIZE] {
+fn head(geometry: Geometry, member: u8, sequence: Sequence) -> [u8; ROW_SIZE] {
     let rows = geometry.rows_per_slot() - 1;
     let zeros = vec![0; ROW_SIZE];
     let column = geometry.column_of(sequence, member);
@@ -82,17 +82,17 @@ struct Ring {
     members: u8,
     parity_columns: u8,
     zones: u16,
-    newest: u64,
+    newest: Sequence,
 }
 
 impl Ring {
     fn of_one(zones: u16) -> Self {
-        Self { member_bytes: SIZE, members: 1, parity_columns: 0, zones, newest: 0 }
+        Self { member_bytes: SIZE, members: 1, parity_columns: 0, zones, newest: Sequence(0) }
     }
 
     fn of_ten() -> Self {
         let member_bytes = SIZE_OF_TEN;
-        Self { member_bytes, members: 10, parity_columns: 2, zones: 1, newest: 0 }
+        Self { member_bytes, members: 10, parity_columns: 2, zones: 1, newest: Sequence(0) }
     }
 
     /// Its geometry and its window.
@@ -112,14 +112,14 @@ impl Ring {
         let slots = self.slots();
         let shares = [100, slots / 1000, slots / 3, slots / 2, slots - 100];
         let newest = shares.into_iter().flat_map(move |share| [slots + share, 7 * slots + share]);
-        newest.map(move |newest| Self { newest, ..self })
+        newest.map(move |newest| Self { newest: Sequence(newest), ..self })
     }
 }
 
 /// What a disk holds nothing of, though it was written, and what its superblocks say of the ring.
 #[derive(Clone, Debug, Default)]
 struct Hole {
-    sequences: Range<u64>,
+    sequences: Range<Sequence>,
     mark: Mark,
 }
 
@@ -141,10 +141,12 @@ fn disk(
     let Hole { sequences: hole, mark } = hole;
     let original = move |offset: u64, row: &mut [u8; ROW_SIZE]| {
         let Some(slot) = geometry.slot_at(offset) else { return };
-        let sequence = newest - (newest - slot) % geometry.slots;
-        let is_head = geometry.slot_offset(slot) == offset;
+        let sequence = geometry.last_of_slot(slot, newest);
+        let is_head = geometry.offset_of_slot(slot) == offset;
         let is_head = is_head && !hole.contains(&sequence);
-        if is_head && sequence >= geometry.slots.max(newest - geometry.slots + discarded + 1) {
+        if is_head
+            && sequence >= geometry.first_sequence().max(newest - geometry.slots + discarded + 1)
+        {
             *row = head(geometry, member, sequence);
         }
     };
@@ -158,18 +160,18 @@ fn disk(
         geometry,
         prepared_epoch: 1,
         joined_epoch: 1,
-        joined_start: geometry.slots,
+        joined_start: geometry.first_sequence(),
         previous_epoch: 0,
-        previous_start: 0,
+        previous_start: Sequence(0),
         previous_members: 0,
         joined_members: (1 << ring.members) - 1,
         expired_through: Timestamp::MIN,
         max_age_ns: 0,
         erases: false,
         qualified: None,
-        given_up_before: 0,
+        given_up_before: Sequence(0),
         forgetting: None,
-        erased_before: 0,
+        erased_before: Sequence(0),
         mark,
         time: TimeKnown::default(),
         created: Timestamp(0),
@@ -196,7 +198,7 @@ struct Mounted {
     jumps: u64,
     recovery: Recovery,
     /// Where the new epoch begins.
-    epoch: u64,
+    epoch: Sequence,
 }
 
 fn mounted(ring: Ring, timing: &Timing, discarded: u64, hole: &Hole) -> Mounted {
@@ -245,7 +247,7 @@ fn the_search_sees_past_a_short_hole_wherever_it_asks() {
     assert!(slots > 4096, "{slots} slots");
     let lens = [1, u64::from(window) - 1];
     for (share, len) in [1, 8, 15].into_iter().flat_map(|share| lens.map(|len| (share, len))) {
-        let asked = 7 * slots + slots * share / 16;
+        let asked = Sequence(7 * slots + slots * share / 16);
         // In the lap before, behind the newest; and in the newest lap, before it.
         let behind = Ring { newest: asked - 1, ..ring };
         let before = Ring { newest: asked + len, ..ring };
@@ -263,9 +265,9 @@ fn the_search_sees_past_a_short_hole_wherever_it_asks() {
 /// The superblocks were written half of the way that they allow before the newest stripe.
 fn mark_before(ring: Ring) -> Mark {
     let ((geometry, window), newest) = (ring.shape(), ring.newest);
-    let is_first_lap = newest < 2 * geometry.slots;
+    let is_first_lap = newest < Sequence(2 * geometry.slots);
     let way = if is_first_lap { 576 } else { geometry.slots / 8 };
-    let sequence = (newest - way / 2).max(geometry.slots);
+    let sequence = (newest - way / 2).max(geometry.first_sequence());
     let until = sequence + way + 2 * u64::from(window) + 2;
     let acknowledged = StripeId { sequence, sub: 0 };
     Mark { acknowledged, until, is_stopped: false, at: Timestamp(1) }
@@ -274,7 +276,7 @@ fn mark_before(ring: Ring) -> Mark {
 #[test]
 fn a_hole_of_most_of_a_ring_is_seen_past_without_a_look_at_every_slot() {
     let slots = Ring::of_one(1).slots();
-    let ring = Ring { newest: 7 * slots + slots / 3, ..Ring::of_one(1) };
+    let ring = Ring { newest: Sequence(7 * slots + slots / 3), ..Ring::of_one(1) };
     for percent in [51, 60, 75, 88, 97] {
         let sequences = ring.newest + 1 - slots / 100 * percent..ring.newest + 1;
         let begin = sequences.start;
@@ -302,13 +304,13 @@ fn mounted_with_holes(rings: impl Iterator<Item = Ring>) {
         let (slots, newest) = (ring.slots(), ring.newest);
         let hard_disk = Timing::hard_disk(ZoneProfile::level(ring.member_bytes, 200e6));
         let len = slots / 100;
-        let first = (newest + 1 - slots).max(slots);
+        let first = (newest + 1 - slots).max(Sequence(slots));
         let begins =
             [first, newest - 2 * len, newest + 1 - len, newest + 1 - len / 2, newest - 600]
                 .into_iter()
-                .chain([u64::midpoint(first, newest), newest - len - 300, newest + 200 - slots]);
-        let leaves_something = |begin: &u64| {
-            *begin >= first && begin + 300 < newest && (*begin > first || first + len <= newest)
+                .chain([first + (newest - first) / 2, newest - len - 300, newest + 200 - slots]);
+        let leaves_something = |begin: &Sequence| {
+            *begin >= first && *begin + 300 < newest && (*begin > first || first + len <= newest)
         };
         for begin in begins.filter(leaves_something) {
             // A hole that reaches beyond the end lies in the oldest slots, too.

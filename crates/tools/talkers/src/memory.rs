@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use capture::Packet;
 use format::session_row::PieceId;
 use session::PacketView;
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 use wire::LinkType;
 
 /// Bytes of a chunk: larger than any packet, small against the whole.
@@ -53,7 +53,7 @@ impl Chunk {
             link_type: link_type.unwrap_or(LinkType::ETHERNET),
             original_len: record.original_len,
             data: self.bytes.get(range).expect("a record lies in its chunk"),
-            piece: PieceId { sequence: self.number, sub: 0, column: 0 },
+            piece: PieceId { sequence: Sequence(self.number), sub: 0, column: 0 },
             begin: record.begin,
             end: record.end,
         }

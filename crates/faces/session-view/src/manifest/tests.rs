@@ -5,7 +5,7 @@ use format::directory::{Gap, GapCause};
 use format::head::{StripeId, VolumeId};
 use format::session_row::PieceId;
 use manifest::{Asked, CaseInfo, Limits, PieceRead};
-use units::{Times, Timestamp};
+use units::{Sequence, Times, Timestamp};
 
 use super::*;
 
@@ -48,7 +48,7 @@ fn missing() -> Completeness {
     let after = Times::of(Timestamp(97), Timestamp::MAX);
     Completeness {
         gaps: vec![gap(GapCause::KernelDrops, Some(7)), gap(GapCause::Crash, None)],
-        damage: (8..).zip(kinds).map(|(sequence, kind)| damage(sequence, kind)).collect(),
+        damage: (8..).zip(kinds).map(|(sequence, kind)| damage(Sequence(sequence), kind)).collect(),
         retired_pieces: 1,
         missing_packets: 2,
         unindexed_packets: 3,
@@ -131,7 +131,7 @@ fn full() -> Manifest {
         rows: 12,
         outputs: vec![output.clone(), OutputSummary { packets: 1, ..output }],
         pieces: vec![PieceRead {
-            piece: PieceId { sequence: 8, sub: 1, column: 2 },
+            piece: PieceId { sequence: Sequence(8), sub: 1, column: 2 },
             body_crc: 0xfe,
             cid: [0x11; 32],
             packets: 11,

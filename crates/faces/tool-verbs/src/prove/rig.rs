@@ -12,7 +12,7 @@ use anyhow::{Context, bail};
 use capture::{FileOptions, FileSource, Outlet, Source, Transmitter};
 use host::{Ended, Program, StopFlag, SystemClock};
 use network::{LinkCounters, link_counters};
-use units::{Clock, NANOS_PER_SECOND, Sleep};
+use units::{Clock, NANOS_PER_SECOND, Sequence, Sleep};
 
 use crate::failure::{USAGE, Usage, of_extract};
 use crate::progress::Progress;
@@ -56,7 +56,7 @@ pub(super) fn go_on(stop: &StopFlag) -> ControlFlow<()> {
 struct Standing {
     epoch: u32,
     /// The first sequence that is not written yet.
-    next: u64,
+    next: Sequence,
 }
 
 impl Rig<'_> {
@@ -71,7 +71,7 @@ impl Rig<'_> {
 
     fn standing(&self) -> Result<Standing, volume::Error> {
         let reader = volume::open_reader(&self.volume, &[])?;
-        let next = reader.span().map_or(0, |span| span.acknowledged.sequence);
+        let next = reader.span().map_or(Sequence(0), |span| span.acknowledged.sequence);
         Ok(Standing { epoch: reader.superblock().joined_epoch, next })
     }
 
@@ -175,7 +175,7 @@ impl Rig<'_> {
     /// Reads what was recorded from a sequence on, in one opening of the volume.
     fn judge(
         &self,
-        (first, epoch): (u64, u32),
+        (first, epoch): (Sequence, u32),
         (key, sent): (u64, u64),
         drops: Drops,
     ) -> anyhow::Result<Judged> {

@@ -39,7 +39,7 @@ pub(super) fn look(map: &RingMap, cell: &Cell) -> Look {
 pub(super) fn age(map: &RingMap, cell: &Cell) -> u8 {
     let Some((span, sequence)) = map.span.zip(cell.sequence) else { return 0 };
     let newest = span.acknowledged.sequence;
-    let step = newest.saturating_sub(sequence) * AGES / (newest + 1 - span.tail);
+    let step = newest.since(sequence) * AGES / (newest + 1 - span.tail);
     u8::try_from(step.min(AGES - 1)).expect("a single digit")
 }
 

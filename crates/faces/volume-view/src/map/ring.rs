@@ -4,8 +4,8 @@ use format::head::{StripeId, VolumeId};
 use page::safe::{json_pretty, path_value};
 use schemars::JsonSchema;
 use serde::Serialize;
-use units::Timestamp;
 use units::number::to_u64;
+use units::{Sequence, Timestamp};
 use upkeep::{Cell, Content, MemberState, RingMap, Status};
 
 use super::look::age;
@@ -29,10 +29,10 @@ pub struct Ring<'a> {
     sampled_every: u64,
     /// Oldest sequence that is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
-    tail_sequence: Option<u64>,
+    tail_sequence: Option<Sequence>,
     /// Newest sequence on the ring.
     #[serde(skip_serializing_if = "Option::is_none")]
-    newest_sequence: Option<u64>,
+    newest_sequence: Option<Sequence>,
     /// Newest stripe that is durable.
     #[serde(skip_serializing_if = "Option::is_none")]
     acknowledged: Option<StripeId>,

@@ -107,8 +107,8 @@ fn heading(map: &RingMap, title: &str) -> String {
     let held = match (map.span, ages(map)) {
         (Some(span), Some((oldest, newest))) => format!(
             "stripes {} to {}, written {oldest} to {newest} UTC",
-            grouped(span.tail.max(geometry.slots)),
-            grouped(span.acknowledged.sequence)
+            grouped(span.tail.max(geometry.first_sequence()).get()),
+            grouped(span.acknowledged.sequence.get())
         ),
         _ => "never written".to_owned(),
     };

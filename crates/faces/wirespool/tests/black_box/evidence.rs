@@ -252,7 +252,7 @@ fn each_piece_is_named_with_its_stripe_and_what_it_gave() {
     assert_eq!(stripes.len(), pieces.len());
     for ((head, body), piece) in stripes.iter().zip(pieces) {
         let (packets, blocks) = packet_blocks(body);
-        assert_eq!(head.stripe.stripe.sequence, number(&piece["sequence"]));
+        assert_eq!(head.stripe.stripe.sequence.get(), number(&piece["sequence"]));
         assert_eq!(piece["cid"], units::hex(&head.cid));
         assert_eq!(piece["packets"], packets);
         assert_eq!(piece["blake3"], blake3::hash(&blocks).to_hex().to_string());

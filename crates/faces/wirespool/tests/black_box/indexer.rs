@@ -402,7 +402,7 @@ fn poison_arrives(name: &str, loops: u32) {
         cut_after: Duration::from_millis(50),
         index_dir: Some(volume.index.clone().into()),
         workers: Workers::new(Arc::new(Faulty::new(move |seen| {
-            let stripe = seen.stripe.filter(|stripe| stripe.sequence % 20 == 10)?;
+            let stripe = seen.stripe.filter(|stripe| stripe.sequence.get() % 20 == 10)?;
             *counted.lock().unwrap().entry(stripe).or_default() += 1;
             Some(Fate::Crashes)
         }))),
@@ -462,7 +462,9 @@ fn what_ended_the_indexer_twice_is_told_by_inspect_find_and_verify() {
         pool_bytes: Some(4 << 20),
         index_dir: Some(volume.index.clone().into()),
         workers: Workers::new(Arc::new(Faulty::new(move |seen| {
-            seen.stripe.is_some_and(|stripe| is_poison(stripe.sequence)).then_some(Fate::Crashes)
+            seen.stripe
+                .is_some_and(|stripe| is_poison(stripe.sequence.get()))
+                .then_some(Fate::Crashes)
         }))),
         ..defaults
     };

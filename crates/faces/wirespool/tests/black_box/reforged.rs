@@ -27,7 +27,7 @@ impl Reforged {
         let geometry = superblock.geometry;
         let mut heads = Vec::new();
         for slot in 0..geometry.slots {
-            let begin = usize::try_from(geometry.slot_offset(slot)).unwrap();
+            let begin = usize::try_from(geometry.offset_of_slot(slot)).unwrap();
             let mut row = 0;
             while row < usize::from(geometry.rows_per_slot()) {
                 let at = begin + row * ROW;

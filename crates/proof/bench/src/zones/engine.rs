@@ -10,8 +10,8 @@ use format::head::{HeadKey, Kind, VolumeId};
 use format::superblock::{
     Mark, MemberEntry, SUPERBLOCK_COPIES, Superblock, TimeKnown, copy_offset,
 };
-use units::Timestamp;
 use units::number::real;
+use units::{Sequence, Timestamp};
 use writer::{Filled, Opener, Writer, mount};
 
 use super::setting::{PIECE_BYTES, Ring};
@@ -70,9 +70,9 @@ fn create(mut disk: Modelled, ring: &Ring<'_>) -> Result<Superblock> {
         geometry: ring.geometry(),
         prepared_epoch: 0,
         joined_epoch: 0,
-        joined_start: 0,
+        joined_start: Sequence(0),
         previous_epoch: 0,
-        previous_start: 0,
+        previous_start: Sequence(0),
         previous_members: 0,
         joined_members: 0,
         expired_through: Timestamp::MIN,
@@ -80,9 +80,9 @@ fn create(mut disk: Modelled, ring: &Ring<'_>) -> Result<Superblock> {
         erases: false,
         qualified: None,
         time: TimeKnown::default(),
-        given_up_before: 0,
+        given_up_before: Sequence(0),
         forgetting: None,
-        erased_before: 0,
+        erased_before: Sequence(0),
         mark: Mark::default(),
         created: Timestamp(0),
         window: ring.window(),

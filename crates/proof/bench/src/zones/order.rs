@@ -18,7 +18,7 @@ pub(super) fn by_formula(ring: &Ring<'_>) -> Trace {
     let mut trace = Trace::default();
     let mut position = geometry.slot0_offset;
     for extent in 0..ring.extents {
-        let offset = geometry.slot_offset(extent * u64::from(ring.slots_per_extent));
+        let offset = geometry.offset_of_slot(extent * u64::from(ring.slots_per_extent));
         let seconds = real(extent_bytes) / profile.rate_at(offset + extent_bytes / 2);
         let jump_ns = if offset == position { 0 } else { ring.published.jump_ns };
         let transfer = Duration::from_secs_f64(seconds).as_nanos();
@@ -43,7 +43,7 @@ pub(super) fn on_disk(ring: &Ring<'_>) -> Result<Trace> {
             disk.reap(Some(Duration::from_mins(1)), &mut done);
         }
         done.clear();
-        disk.submit_write(slot, geometry.slot_offset(slot), data.clone(), len);
+        disk.submit_write(slot, geometry.offset_of_slot(slot), data.clone(), len);
         let now_ns = timeline.now_ns();
         trace.push((now_ns - before_ns).unsigned_abs(), ring.bytes_per_piece());
         before_ns = now_ns;

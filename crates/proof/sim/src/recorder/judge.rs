@@ -6,8 +6,8 @@ use format::directory::{Gap, SegmentEntry, Summary};
 use format::head::{HEAD_BYTES, Kind, StripeId};
 use format::piece::packets;
 use index::IndexKeys;
-use units::Timestamp;
 use units::number::to_u64;
+use units::{EachSequence, Sequence, Timestamp};
 use volume::{Error, Reader, RowsWanted, Slot};
 
 use crate::check::{Verdict, broken};
@@ -26,7 +26,7 @@ pub(crate) struct Kept {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
     /// First sequence that it gives out; `None`: it shows nothing.
-    pub(crate) tail: Option<u64>,
+    pub(crate) tail: Option<Sequence>,
     pub(crate) packets: BTreeMap<u64, (StripeId, Timestamp)>,
     /// Losses that are stored, oldest first.
     pub(crate) gaps: Vec<(StripeId, Gap)>,
@@ -42,7 +42,7 @@ pub(crate) fn read_all(reader: &Reader) -> Verdict<Found> {
     let Some(span) = reader.span() else { return Ok(found) };
     found.tail = Some(span.tail);
     let mut buffer = vec![0; reader.piece_bytes()];
-    for sequence in span.tail..=span.acknowledged.sequence {
+    for sequence in (span.tail..=span.acknowledged.sequence).each() {
         for column in 0..reader.membership().geometry_at(sequence).data_columns {
             read_slot(reader, (sequence, column), &mut buffer, &mut found)?;
         }
@@ -80,7 +80,7 @@ fn check_rows(reader: &Reader, (slot, column): (&Slot, u8), buffer: &[u8]) -> Ve
 
 fn read_slot(
     reader: &Reader,
-    (sequence, column): (u64, u8),
+    (sequence, column): (Sequence, u8),
     buffer: &mut [u8],
     found: &mut Found,
 ) -> Verdict {
@@ -118,7 +118,7 @@ fn read_slot(
 }
 
 /// Every segment that a directory names says in its file which one it is.
-fn read_indexes(reader: &Reader, tail: u64) -> Verdict<Vec<Summary>> {
+fn read_indexes(reader: &Reader, tail: Sequence) -> Verdict<Vec<Summary>> {
     let Some(newest) = reader.newest_index() else { return Ok(Vec::new()) };
     let Some(directory) = reader.directory(newest) else { return Ok(Vec::new()) };
     let mut segments = Vec::new();
@@ -142,7 +142,7 @@ fn read_indexes(reader: &Reader, tail: u64) -> Verdict<Vec<Summary>> {
 /// that it covers: there must be no packet in them that it has no row for. `packets` are all that
 /// ever were in the ring, in any order, by their stripes.
 pub(crate) fn check_claims(
-    (found, tail): (&Found, u64),
+    (found, tail): (&Found, Sequence),
     packets: &(impl Iterator<Item = StripeId> + Clone),
 ) -> Verdict<u64> {
     let held = found.segments.iter().filter(|it| !it.unindexed && it.first.sequence >= tail);
@@ -174,7 +174,7 @@ pub(crate) struct Promise {
 
 /// The packets of a recording that must be there, judged by a reader behind it.
 pub(crate) fn check_promise(
-    (offered, start): (&[Offered], u64),
+    (offered, start): (&[Offered], Sequence),
     (first, dropped): (usize, u64),
     found: &Found,
 ) -> Verdict<u64> {
@@ -199,7 +199,7 @@ pub(crate) fn check_promise(
 /// Packets that were seen on the disks must stay until the ring takes them.
 pub(crate) fn check_kept(
     kept: &BTreeMap<u64, Kept>,
-    (found, from): (&Found, u64),
+    (found, from): (&Found, Sequence),
     may_lack: impl Fn(&Kept) -> bool,
 ) -> Verdict {
     let lost = kept.iter().find(|(number, kept)| {

@@ -32,7 +32,7 @@ use format::superblock::{MemberEntry, Spare, TimeKnown};
 use index::{Content, Files, MemoryFiles};
 use indexer::{Fate as WorkerFate, Played, Seen, Workers};
 use record::{Account, Control, Error, Ground, Input, Options, Report};
-use units::{Clock, Timestamp, mix};
+use units::{Clock, Sequence, Timestamp, mix};
 use volume::{CreateOptions, Identity, Layout, Reader, create_for, geometry_for};
 
 use crate::check::{Verdict, Violation, broken};
@@ -103,7 +103,7 @@ struct Course {
 struct Owed {
     offered: Vec<Offered>,
     /// First sequence of the recording.
-    start: u64,
+    start: Sequence,
     /// The first so many of them, but for so many that found no space.
     first: usize,
     dropped: u64,
@@ -114,7 +114,7 @@ struct Recorded {
     report: Option<Report>,
     has_crashed: bool,
     /// First sequence of its epoch.
-    start: u64,
+    start: Sequence,
 }
 
 impl Course {
@@ -418,10 +418,10 @@ impl Course {
     }
 
     /// All that a reader shows now.
-    fn acknowledged(&self) -> u64 {
+    fn acknowledged(&self) -> Sequence {
         let reader = Reader::open(self.readers(u32::MAX));
         let span = reader.ok().and_then(|reader| reader.span());
-        span.map_or(0, |span| span.acknowledged.sequence)
+        span.map_or(Sequence(0), |span| span.acknowledged.sequence)
     }
 
     /// The members that lie on these disks.
@@ -456,7 +456,7 @@ impl Course {
         );
         if is_refusal && absent > 0 {
             self.counters.add("recordings refused", 1);
-            return Ok(Recorded { report: None, has_crashed: true, start: 0 });
+            return Ok(Recorded { report: None, has_crashed: true, start: Sequence(0) });
         }
         broken(format!("a recording without a crash, absent {absent:b}, ends: {error}"))
     }
@@ -493,7 +493,7 @@ impl Course {
         self.count(&found);
         let shown = reader.span().map(|span| span.acknowledged).unwrap_or_default();
         let is_hidden = |kept: &Kept| !is_decided && kept.stripe > shown;
-        let tail = found.tail.unwrap_or(0);
+        let tail = found.tail.unwrap_or_default();
         check_kept(&self.kept, (&found, tail), is_hidden)?;
         if is_decided {
             return self.decide(recorded, (&reader, &found));
@@ -544,7 +544,7 @@ impl Course {
     /// It is certain what stays.
     fn decide(&mut self, recorded: &Recorded, (reader, found): (&Reader, &Found)) -> Verdict {
         self.judge_tail(reader, found)?;
-        check_kept(&self.kept, (found, found.tail.unwrap_or(0)), |_| false)?;
+        check_kept(&self.kept, (found, found.tail.unwrap_or_default()), |_| false)?;
         for Owed { offered, start, first, dropped } in core::mem::take(&mut self.owed) {
             let missing = check_promise((&offered, start), (first, dropped), found)?;
             self.counters.add("recorder: packets promised", u64::try_from(first).unwrap_or(0));
@@ -555,7 +555,7 @@ impl Course {
         }
         self.keep(found)?;
         let all = self.kept.values().chain(self.damaged.values()).map(|kept| kept.stripe);
-        let claims = check_claims((found, found.tail.unwrap_or(0)), &all)?;
+        let claims = check_claims((found, found.tail.unwrap_or_default()), &all)?;
         self.counters.add("recorder: segments that cover all they say", claims);
         let report = recorded.report.as_ref();
         let unreadable = report.map_or(0, |report| report.unreadable);
@@ -570,7 +570,7 @@ impl Course {
 
     /// What was given up before the ring needed its place was old enough.
     fn judge_tail(&self, reader: &Reader, found: &Found) -> Verdict {
-        let tail = found.tail.unwrap_or(0);
+        let tail = found.tail.unwrap_or_default();
         let Some(span) = reader.span() else { return Ok(()) };
         let superblock = reader.superblock();
         // The head of an orderly stop lies above what it acknowledges.
@@ -585,7 +585,7 @@ impl Course {
     }
 
     /// Numbers of a recording that ended in order: all it says is stored is there.
-    fn judge_report(&mut self, report: &Report, start: u64, found: &Found) -> Verdict {
+    fn judge_report(&mut self, report: &Report, start: Sequence, found: &Found) -> Verdict {
         let handed = self.wire.offered();
         let total = &report.total;
         let count = to_u64(handed.len());
@@ -608,7 +608,7 @@ impl Course {
     /// What is there now must stay, and what is not must not come back.
     fn keep(&mut self, found: &Found) -> Verdict {
         let handed = core::mem::take(&mut self.undecided);
-        let tail = found.tail.unwrap_or(0);
+        let tail = found.tail.unwrap_or_default();
         self.kept.retain(|_, kept| kept.stripe.sequence >= tail);
         self.damaged.retain(|_, kept| kept.stripe.sequence >= tail);
         for (&number, &(stripe, timestamp)) in &found.packets {
@@ -654,7 +654,7 @@ impl Course {
             let left: Vec<u8> = left.iter().map(|(member, _)| *member).collect();
             Violation(format!("with the members {left:?} alone: {what}"))
         };
-        check_kept(&self.kept, (&found, found.tail.unwrap_or(0)), |kept| !is_bearable(kept))
+        check_kept(&self.kept, (&found, found.tail.unwrap_or_default()), |kept| !is_bearable(kept))
             .map_err(say)
     }
 }

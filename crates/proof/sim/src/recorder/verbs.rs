@@ -41,7 +41,7 @@ impl Course {
         let found = read_all(&reader)?;
         self.shape = (reader.geometry().data_columns, reader.geometry().parity_columns);
         drop(writer);
-        check_kept(&self.kept, (&found, found.tail.unwrap_or(0)), |_| false)
+        check_kept(&self.kept, (&found, found.tail.unwrap_or_default()), |_| false)
             .map_err(|Violation(what)| Violation(format!("behind a verb: {what}")))
     }
 
@@ -211,7 +211,7 @@ impl Course {
             return Ok(());
         }
         let found = read_all(&self.unlocked(salvaged.reader))?;
-        let tail = found.tail.unwrap_or(0);
+        let tail = found.tail.unwrap_or_default();
         check_kept(&self.kept, (&found, tail), |_| false)
             .map_err(|Violation(what)| Violation(format!("salvaged: {what}")))
     }

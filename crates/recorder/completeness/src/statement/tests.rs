@@ -1,6 +1,7 @@
 //! The algebra of statements: docs/extract.md, Complete, incomplete, unknown.
 
 use proptest::prelude::*;
+use units::Sequence;
 
 use super::*;
 
@@ -37,7 +38,7 @@ fn damage() -> impl Strategy<Value = (StripeId, DamageKind)> {
         prop::collection::vec(0_u16..3, 1..3).prop_map(DamageKind::Rows),
         (0_usize..3).prop_map(DamageKind::Malformed),
     ];
-    ((0_u64..5).prop_map(|sequence| StripeId { sequence, sub: 0 }), kind)
+    ((0_u64..5).prop_map(|sequence| StripeId { sequence: Sequence(sequence), sub: 0 }), kind)
 }
 
 fn stretch() -> impl Strategy<Value = Stretch> {

@@ -16,7 +16,7 @@ use manifest::verify_extract;
 use packet_output::Target;
 use query::Query;
 use session::Config;
-use units::{ManualClock, NANOS_PER_SECOND, Timestamp, plural};
+use units::{EachSequence, ManualClock, NANOS_PER_SECOND, Timestamp, plural};
 use wire::LinkType;
 
 use crate::reader::{Capture, read};
@@ -494,7 +494,7 @@ fn stripes(volume: &Volume, kind: format::head::Kind) -> Vec<(StripeId, u64)> {
     let span = reader.span().unwrap();
     let mut buffer = vec![0; reader.piece_bytes()];
     let mut found = Vec::new();
-    for sequence in span.tail..=span.acknowledged.sequence {
+    for sequence in (span.tail..=span.acknowledged.sequence).each() {
         let slot = reader.slot(sequence, 0, &mut buffer).unwrap();
         for stripe in slot.stripes.iter().filter(|stripe| stripe.head.stripe.kind == kind) {
             let row = u64::from(stripe.head.stripe.first_row) + 1;

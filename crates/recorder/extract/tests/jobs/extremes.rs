@@ -10,7 +10,7 @@ use found::{Event, Top, Traffic as Plotted};
 use packet_output::Target;
 use query::{Field, Query};
 use session::Config;
-use units::{ManualClock, Timestamp};
+use units::{ManualClock, Sequence, Timestamp};
 
 use crate::reader::read;
 use crate::recorder::{How, Packet, Traffic, Volume, ethernet};
@@ -129,7 +129,7 @@ fn rows_of_a_forged_index_find_nothing_more_and_end_nothing() {
     let forgeries: [fn(&mut SessionRow); 7] = [
         |row| row.pieces.iter_mut().for_each(|span| span.piece.column = 23),
         |row| row.pieces.iter_mut().for_each(|span| span.piece.column = 255),
-        |row| row.pieces.iter_mut().for_each(|span| span.piece.sequence = u64::MAX),
+        |row| row.pieces.iter_mut().for_each(|span| span.piece.sequence = Sequence::MAX),
         |row| row.pieces.iter_mut().for_each(|span| span.piece.sub = u16::MAX),
         |row| row.pieces.iter_mut().for_each(|span| (span.begin, span.end) = (4, u32::MAX / 4 * 4)),
         |row| {

@@ -20,7 +20,7 @@ use format::superblock::MemberEntry;
 use index::{Encoded, SegmentMeta};
 use session::{Config, PacketView, Table};
 use tempfile::TempDir;
-use units::{ManualClock, Timestamp};
+use units::{ManualClock, Sequence, Timestamp};
 use volume::{CreateOptions, Identity, create};
 use wire::LinkType;
 use writer::{Filled, FilledColumn, Opener, Writer, mount};
@@ -126,7 +126,7 @@ pub(crate) struct Volume {
     clock: ManualClock,
     directory: Vec<SegmentEntry>,
     /// Stripes for which the indexer came too late.
-    pub(crate) without_rows: BTreeSet<u64>,
+    pub(crate) without_rows: BTreeSet<Sequence>,
 }
 
 impl Volume {
@@ -204,7 +204,7 @@ impl Volume {
 struct Run<'a> {
     clock: &'a ManualClock,
     directory: &'a mut Vec<SegmentEntry>,
-    without_rows: &'a mut BTreeSet<u64>,
+    without_rows: &'a mut BTreeSet<Sequence>,
     writer: Writer,
     pool: Pool,
     table: Table,

@@ -1,6 +1,7 @@
 use super::*;
 use format::head::{StripeId, VolumeId};
 use format::session_row::{Direction, State};
+use units::Sequence;
 use wire::{Address, FiveTuple, Protocol};
 
 fn row(start: i64, port: u16) -> SessionRow {
@@ -20,7 +21,7 @@ fn row(start: i64, port: u16) -> SessionRow {
 }
 
 fn meta(sequence: u64) -> SegmentMeta {
-    let at = StripeId { sequence, sub: 0 };
+    let at = StripeId { sequence: Sequence(sequence), sub: 0 };
     SegmentMeta {
         time_min: Timestamp(0),
         time_max: Timestamp(0),

@@ -1,5 +1,6 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
+use units::Sequence;
 
 use super::*;
 
@@ -19,13 +20,13 @@ pub(crate) fn closing() -> Closing {
     let at = |sequence, sub| StripeId { sequence, sub };
     Closing {
         run_kind: RunKind::Past,
-        first: at(1, 2),
-        last: at(u64::MAX, u16::MAX),
+        first: at(Sequence(1), 2),
+        last: at(Sequence::MAX, u16::MAX),
         epoch: 3,
         times: Times { min: Timestamp(-1), max: Timestamp(i64::MAX) },
         packets: 4,
         missed_packets: 5,
-        left_out: vec![LeftOut { first: at(6, 0), last: at(7, 1), packets: 8 }],
+        left_out: vec![LeftOut { first: at(Sequence(6), 0), last: at(Sequence(7), 1), packets: 8 }],
         index_bytes_max: u64::MAX,
         rest: Rest::Last,
     }
@@ -47,7 +48,7 @@ pub(crate) fn stripe() -> StripeAt {
     };
     StripeAt {
         run_kind: RunKind::Live,
-        stripe: StripeId { sequence: 9, sub: 1 },
+        stripe: StripeId { sequence: Sequence(9), sub: 1 },
         epoch: 7,
         is_late: true,
         without_names: false,
@@ -57,8 +58,8 @@ pub(crate) fn stripe() -> StripeAt {
 
 pub(crate) fn answers() -> Vec<Answer> {
     let summary = Summary {
-        first: StripeId { sequence: 1, sub: 0 },
-        last: StripeId { sequence: 2, sub: 3 },
+        first: StripeId { sequence: Sequence(1), sub: 0 },
+        last: StripeId { sequence: Sequence(2), sub: 3 },
         time_min: Timestamp(i64::MIN),
         time_max: Timestamp(i64::MAX),
         sessions: 4,
@@ -72,7 +73,7 @@ pub(crate) fn answers() -> Vec<Answer> {
         Taken { packets: 1, unread: 2, rows: 3, row_bytes: 4, malformed: Some((5, 6)), gave_way };
     vec![
         Answer::Hello { version: 1, notes: vec!["no Landlock".to_owned()] },
-        Answer::Taken(StripeId { sequence: 8, sub: 9 }, taken),
+        Answer::Taken(StripeId { sequence: Sequence(8), sub: 9 }, taken),
         Answer::Segment(SegmentHead { summary, parquet_bytes: 7 }),
         Answer::Failed("why".to_owned()),
     ]

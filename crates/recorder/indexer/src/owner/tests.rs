@@ -8,7 +8,7 @@ use device::Buffer;
 use format::head::HEAD_BYTES;
 use format::piece::{EncodedInterface, InterfaceFields, PacketParts, PieceBuilder};
 use host::SystemClock;
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 use wire::LinkType;
 
 use super::*;
@@ -61,7 +61,7 @@ fn piece_at(pool: &Pool, count: u8, from_ns: i64) -> Piece {
 }
 
 fn id(sequence: u64) -> StripeId {
-    StripeId { sequence, sub: 0 }
+    StripeId { sequence: Sequence(sequence), sub: 0 }
 }
 
 fn stripe(pool: &Pool, sequence: u64) -> Stripe {
@@ -176,9 +176,9 @@ fn a_stripe_that_ends_two_workers_is_poison_and_the_others_have_rows() {
     let mut seen = Vec::new();
     while !owner.is_idle() {
         match next(&mut owner) {
-            Event::Taken(stripe, _) => seen.push(("taken", stripe.id.sequence)),
+            Event::Taken(stripe, _) => seen.push(("taken", stripe.id.sequence.get())),
             Event::Died(death) => seen.push(("died", u64::from(death.by_itself))),
-            Event::Poison(stripe) => seen.push(("poison", stripe.id.sequence)),
+            Event::Poison(stripe) => seen.push(("poison", stripe.id.sequence.get())),
             other => panic!("{other:?}"),
         }
     }
@@ -198,7 +198,7 @@ fn poison_among_others_is_not_sent_again_and_a_suspect_is_sent_alone() {
     let ended = Arc::new(Mutex::new(Vec::new()));
     let ends = Arc::clone(&ended);
     let launch = faulty(Fate::Crashes, u32::MAX, move |seen| {
-        let is_meant = seen.stripe.is_some_and(|stripe| stripe.sequence % 2 == 0);
+        let is_meant = seen.stripe.is_some_and(|stripe| stripe.sequence.get() % 2 == 0);
         ends.lock().unwrap().extend(seen.stripe.filter(|_| is_meant));
         is_meant
     });

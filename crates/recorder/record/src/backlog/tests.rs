@@ -1,10 +1,11 @@
 use format::head::HEAD_BYTES;
+use units::Sequence;
 
 use super::*;
 use crate::recorded::{data_stripes, pool, recorded};
 
 /// The packets of each stretch without damage that a backlog makes of one stretch.
-fn all_of(backlog: &mut Backlog, held: (u64, StripeId), from: &mut ReadBack<'_>) -> Vec<u64> {
+fn all_of(backlog: &mut Backlog, held: (Sequence, StripeId), from: &mut ReadBack<'_>) -> Vec<u64> {
     let (mut all, mut packets) = (Vec::new(), 0);
     loop {
         match backlog.next(held, from) {

@@ -1,4 +1,4 @@
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 
 use super::*;
 use crate::recorded::{PACKETS, data_stripes, pool, recorded};
@@ -97,7 +97,7 @@ fn what_cannot_be_read_stays_without_rows_and_is_counted() {
 }
 
 fn at(sequence: u64) -> StripeId {
-    StripeId { sequence, sub: 0 }
+    StripeId { sequence: Sequence(sequence), sub: 0 }
 }
 
 /// A stripe of three packets, which came at the time of its number.
@@ -169,7 +169,10 @@ fn a_range_is_not_read_and_counts_in_every_segment_that_has_a_part_of_it() {
     let last = all.last().unwrap().stripe;
     assert!(late.is_waiting());
     assert!(packets_of(&late.next(last, &mut from)).is_some());
-    assert!(matches!(late.next(StripeId { sequence: 0, sub: 0 }, &mut from), Step::Unreadable));
+    assert!(matches!(
+        late.next(StripeId { sequence: Sequence(0), sub: 0 }, &mut from),
+        Step::Unreadable
+    ));
     assert!(matches!(late.next(last, &mut from), Step::NotNow));
     // Nothing is left to be read, but packets to be reported.
     assert!(!late.is_waiting());

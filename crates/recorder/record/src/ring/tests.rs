@@ -14,7 +14,7 @@ use format::recorded::RecordedClock;
 use format::superblock::MemberEntry;
 use host::SystemClock;
 use stage::channel;
-use units::Timestamp;
+use units::{EachSequence, Timestamp};
 use volume::{CreateOptions, Identity, Retention};
 use wire::LinkType;
 
@@ -193,6 +193,7 @@ fn is_never_stuck(shape: (usize, u8), reason: Reason) {
     });
     let reader = volume::open_reader(&paths[0], &paths[1..]).unwrap();
     let heads = (reader.span().unwrap().tail..=reader.span().unwrap().acknowledged.sequence)
+        .each()
         .flat_map(|at| reader.leading_heads(at));
     let data: u64 = heads
         .filter(|head| head.stripe.kind == Kind::Data)

@@ -140,13 +140,13 @@ fn check_packets(reader: &Reader, series: &mut Series) {
         let found = complete.iter().find(|(known, _)| *known == round).map(|(_, count)| *count);
         // What lies before the oldest visible packet has been overwritten by later ones.
         let is_gone = complete.first().is_some_and(|(oldest, _)| *oldest > round);
-        let has_lapped = span.tail > reader.geometry().slots;
+        let has_lapped = span.tail > reader.geometry().first_sequence();
         assert!(
             found.unwrap_or(0) >= *told || (found.is_none() && is_gone && has_lapped),
             "{told} packets of round {round} were acknowledged, there are {found:?}"
         );
     }
-    series.last = span.acknowledged.sequence / reader.geometry().slots;
+    series.last = span.acknowledged.sequence.get() / reader.geometry().slots;
 }
 
 /// Rows of the segments in the ring; none points beyond the watermark.

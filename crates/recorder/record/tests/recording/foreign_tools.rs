@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use testdata::Corpus;
+use units::{EachSequence, Sequence};
 use volume::Reader;
 
 use crate::child::{Recorder, Task, await_release};
@@ -125,14 +126,14 @@ fn wraps(reader: &Reader) -> bool {
 
 /// Takes the slots of these sequences out with `dd`; where the ring wraps in between, with two of
 /// them.
-fn dd(volume: &Path, reader: &Reader, sequences: RangeInclusive<u64>, to: &Path) {
+fn dd(volume: &Path, reader: &Reader, sequences: RangeInclusive<Sequence>, to: &Path) {
     let geometry = reader.geometry();
     let piece = u64::from(geometry.piece_bytes);
     drop(fs::remove_file(to));
     let mut next = *sequences.start();
     while next <= *sequences.end() {
         let to_ring_end = geometry.slots - geometry.slot(next);
-        let count = to_ring_end.min(sequences.end() + 1 - next);
+        let count = to_ring_end.min(sequences.end().next() - next);
         let status = Command::new("dd")
             .arg(format!("if={}", volume.display()))
             .arg(format!("of={}", to.display()))
@@ -146,9 +147,9 @@ fn dd(volume: &Path, reader: &Reader, sequences: RangeInclusive<u64>, to: &Path)
     }
 }
 
-fn contents(reader: &Reader, sequences: RangeInclusive<u64>) -> Run {
+fn contents(reader: &Reader, sequences: RangeInclusive<Sequence>) -> Run {
     let mut run = Run { packets: Vec::new(), link_types: BTreeSet::new() };
-    for stripe in sequences.flat_map(|sequence| stripes_of_slot(reader, sequence)) {
+    for stripe in sequences.each().flat_map(|sequence| stripes_of_slot(reader, sequence)) {
         run.link_types.extend(stripe.interfaces.iter().map(|(_, link_type)| *link_type));
         run.packets.extend(stripe.packets.into_iter().map(|(_, packet)| packet));
     }
@@ -248,10 +249,10 @@ fn check_all_runs(volume: &Path, end: End) -> usize {
     let slots = last + 1 - first;
     assert!(wraps(&reader) || end != End::Laps);
     let mut runs = vec![first..=last];
-    runs.extend((first..=last).map(|sequence| sequence..=sequence));
+    runs.extend((first..=last).each().map(|sequence| sequence..=sequence));
     // Multiples of two numbers without a common divisor come everywhere.
     let places = (1..=8).map(|number| first + number * 37 % slots);
-    runs.extend(places.map(|from| from..=(from + (from * 11 % slots)).min(last)));
+    runs.extend(places.map(|from| from..=(from + from.get() * 11 % slots).min(last)));
     let single = slots as usize;
     let file = volume.with_extension("pcapng");
     for (number, run) in runs.iter().enumerate() {

@@ -21,6 +21,7 @@ use format::pcapng::{
 };
 use host::SystemClock;
 use record::{Input, Report, record};
+use units::EachSequence;
 use wire::LinkType;
 
 use crate::volumes::{folder, new_volume, open, options, packets_of_volume, run, stripes};
@@ -124,7 +125,7 @@ fn a_file_does_not_choose_the_number_of_its_interface() {
     let mut buffer = vec![0; reader.piece_bytes()];
     let span = reader.span().unwrap();
     let mut numbers = Vec::new();
-    for sequence in span.tail..=span.acknowledged.sequence {
+    for sequence in (span.tail..=span.acknowledged.sequence).each() {
         let slot = reader.slot(sequence, 0, &mut buffer).unwrap();
         for stripe in slot.stripes.iter().filter(|it| it.head.stripe.kind == Kind::Data) {
             let mut walk = format::piece::packets(volume::Reader::body(&stripe.head, &buffer));

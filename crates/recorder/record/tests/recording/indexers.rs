@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use indexer::{Fate, Faulty, Seen, Workers};
 use record::{Input, Report};
+use units::Sequence;
 
 use crate::numbered;
 use crate::volumes::{new_volume, options, packets_of_file, packets_of_volume, run, stripes};
@@ -30,7 +31,7 @@ fn recorded(folder: &Path, ends: impl Fn(Seen) -> Option<Fate> + Send + Sync + '
 #[test]
 fn stripes_that_end_the_indexer_are_left_out_and_all_others_have_rows() {
     let folder = tempfile::tempdir().unwrap();
-    let is_poison = |sequence: u64| sequence % 11 == 3;
+    let is_poison = |sequence: Sequence| sequence.get() % 11 == 3;
     let report = recorded(folder.path(), move |seen| {
         seen.stripe.is_some_and(|stripe| is_poison(stripe.sequence)).then_some(Fate::Crashes)
     });

@@ -16,7 +16,7 @@ use format::head::Kind;
 use host::SystemClock;
 use record::{Input, Options, Queues, Report, record};
 use testdata::Corpus;
-use units::{Clock, Sleep, Timestamp};
+use units::{Clock, Sequence, Sleep, Timestamp};
 
 use crate::namespace::enter;
 use crate::numbered::{identify, packet};
@@ -314,7 +314,7 @@ fn a_trickle_makes_many_short_stripes_in_one_slot() {
     });
     let reader = open(&volume);
     let stripes = stripes(&reader);
-    let slots: Vec<u64> = stripes.iter().map(|stripe| stripe.id.sequence).collect();
+    let slots: Vec<Sequence> = stripes.iter().map(|stripe| stripe.id.sequence).collect();
     println!("60 packets in {} short stripes", stripes.len());
     assert!(stripes.len() > 8 && slots.iter().all(|slot| *slot == slots[0]));
     let (found, _) = stored(&volume);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use host::SystemClock;
 use record::{Input, record};
+use units::Sequence;
 
 use crate::numbered;
 use crate::volumes::{
@@ -105,7 +106,10 @@ fn recording_goes_on_without_a_member_and_with_it_again() {
         let reader = open(&volume.members[1]);
         assert_clean(&reader);
         let entry = &reader.superblock().members[1];
-        assert!(entry.stale_from < entry.clean_from && entry.clean_from < u64::MAX, "{entry:?}");
+        assert!(
+            entry.stale_from < entry.clean_from && entry.clean_from < Sequence::MAX,
+            "{entry:?}"
+        );
         // Another one may fail now: what member 1 missed is on the others.
         if shape.1 == 2 {
             volume.hide(2);

@@ -13,7 +13,7 @@ use format::piece::packets;
 use format::superblock::{MemberEntry, TimeKnown};
 use host::SystemClock;
 use record::{Input, Options, Report, record};
-use units::Timestamp;
+use units::{EachSequence, Sequence, Timestamp};
 use volume::{CreateOptions, Identity, Reader, create};
 use writer::verify;
 
@@ -99,7 +99,7 @@ pub(crate) struct Stripe {
 }
 
 /// The acknowledged data pieces of one slot, stripe by stripe.
-pub(crate) fn stripes_of_slot(reader: &Reader, sequence: u64) -> Vec<Stripe> {
+pub(crate) fn stripes_of_slot(reader: &Reader, sequence: Sequence) -> Vec<Stripe> {
     let mut pieces: Vec<(u8, Stripe)> = (0..reader.geometry().data_columns)
         .flat_map(|column| pieces_of_slot(reader, sequence, column))
         .collect();
@@ -107,7 +107,7 @@ pub(crate) fn stripes_of_slot(reader: &Reader, sequence: u64) -> Vec<Stripe> {
     pieces.into_iter().map(|(_, stripe)| stripe).collect()
 }
 
-fn pieces_of_slot(reader: &Reader, sequence: u64, column: u8) -> Vec<(u8, Stripe)> {
+fn pieces_of_slot(reader: &Reader, sequence: Sequence, column: u8) -> Vec<(u8, Stripe)> {
     let mut buffer = vec![0; reader.piece_bytes()];
     let slot = reader.slot(sequence, column, &mut buffer).unwrap();
     let data = slot.stripes.iter().filter(|stripe| stripe.head.stripe.kind == Kind::Data);
@@ -136,7 +136,7 @@ fn pieces_of_slot(reader: &Reader, sequence: u64, column: u8) -> Vec<(u8, Stripe
 pub(crate) fn stripes(reader: &Reader) -> Vec<Stripe> {
     let Some(span) = reader.span() else { return Vec::new() };
     let sequences = span.tail..=span.acknowledged.sequence;
-    sequences.flat_map(|sequence| stripes_of_slot(reader, sequence)).collect()
+    sequences.each().flat_map(|sequence| stripes_of_slot(reader, sequence)).collect()
 }
 
 /// Everything acknowledged, on a volume that verifies.

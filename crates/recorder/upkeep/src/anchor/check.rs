@@ -6,6 +6,7 @@ use evidence::{Body, Listed};
 use format::head::{StripeId, VolumeId};
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
+use units::Sequence;
 use units::number::to_u64;
 use volume::{Reader, Span};
 
@@ -64,7 +65,7 @@ pub struct AnchorFindings {
     /// Oldest slot that the volume holds, and its newest acknowledged stripe; `None` where it holds
     /// nothing.
     #[serde(flatten, serialize_with = "ends")]
-    pub held: Option<(u64, StripeId)>,
+    pub held: Option<(Sequence, StripeId)>,
     /// Pieces that are as they were, of stripes from the first to the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same: Option<StripeRange>,
@@ -88,7 +89,7 @@ pub struct AnchorFindings {
 }
 
 #[expect(clippy::ref_option, reason = "serde gives a reference")]
-fn ends<S: Serializer>(held: &Option<(u64, StripeId)>, to: S) -> Result<S::Ok, S::Error> {
+fn ends<S: Serializer>(held: &Option<(Sequence, StripeId)>, to: S) -> Result<S::Ok, S::Error> {
     let mut map = to.serialize_map(None)?;
     if let Some((tail, end)) = held {
         map.serialize_entry("volume_tail", tail)?;
@@ -182,7 +183,7 @@ impl Comparison {
         Self {
             is_same_volume: superblock.volume_id == anchor.volume,
             span,
-            is_given_up: span.map_or(given_up > 0, |span| given_up >= span.tail),
+            is_given_up: span.map_or(given_up > Sequence(0), |span| given_up >= span.tail),
             last: None,
             same: Ranges::default(),
             same_contents: 0,

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use evidence::{Body, list_header};
 use format::head::{StripeId, VolumeId};
-use units::Timestamp;
+use units::{EachSequence, Timestamp};
 use volume::Reader;
 
 pub use self::check::{AnchorFindings, AnchorToCheck, AnchorVerdict, StripeRange, check_anchors};
@@ -86,7 +86,7 @@ pub fn anchor(
     let mut slots = Slots::new(&reader);
     let (mut records, mut unreadable) = (0, 0);
     let mut ends: Option<(StripeId, slots::Found)> = None;
-    for sequence in from..=to {
+    for sequence in (from..=to).each() {
         let (found, _state) = slots.read(sequence, options.contents);
         for found in found.into_iter().filter(|it| it.listed.stripe >= after) {
             put(&found.listed.encode())?;

@@ -2,8 +2,8 @@
 
 use evidence::{Body, Listed};
 use format::head::Head;
-use units::Timestamp;
 use units::number::to_u64;
+use units::{Sequence, Timestamp};
 use volume::{Reader, Slot, StripeInSlot};
 
 /// A record, and what its head says besides.
@@ -43,7 +43,7 @@ impl<'r> Slots<'r> {
 
     /// The acknowledged stripes of a slot, by stripe and column, with hashes of their bodies or
     /// without.
-    pub(super) fn read(&mut self, sequence: u64, contents: bool) -> (Vec<Found>, SlotState) {
+    pub(super) fn read(&mut self, sequence: Sequence, contents: bool) -> (Vec<Found>, SlotState) {
         let acknowledged = self.reader.span().map(|span| span.acknowledged);
         if !contents && let Some(heads) = self.reader.heads(sequence) {
             let shown = heads.iter().filter(|head| Some(head.stripe.stripe) <= acknowledged);

@@ -5,7 +5,7 @@ use format::session_row::{Direction, History, Names, PieceId, PieceSpan, Session
 use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 use wire::{
     Address, App, AppBy, FiveTuple, Protocol, Recognised, Ssh, TcpOptions, Tls, Tunnel, TunnelKind,
 };
@@ -223,9 +223,13 @@ fn names() -> impl Strategy<Value = Names> {
 }
 
 fn pieces() -> impl Strategy<Value = Vec<PieceSpan>> {
-    let plain = (0_u64..2000).prop_map(|sequence| PieceId { sequence, sub: 0, column: 0 });
-    let other = (0..=SEQUENCE_MAX, any::<u16>(), 0..24_u8)
-        .prop_map(|(sequence, sub, column)| PieceId { sequence, sub, column });
+    let plain = (0_u64..2000).prop_map(|sequence| PieceId {
+        sequence: Sequence(sequence),
+        sub: 0,
+        column: 0,
+    });
+    let other = (0..=SEQUENCE_MAX.get(), any::<u16>(), 0..24_u8)
+        .prop_map(|(sequence, sub, column)| PieceId { sequence: Sequence(sequence), sub, column });
     let pieces = prop_oneof![vec(plain, 0..20), vec(other, 0..20)];
     // Blocks lie at multiples of 4.
     let words = (0..u32::MAX / 8, 0..u32::MAX / 8);

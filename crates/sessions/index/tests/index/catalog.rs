@@ -8,7 +8,7 @@ use index::{
     Catalog, Encoded, Error, Files, Identity, LookUp, MemoryFiles, Needed, Packets, SegmentMeta,
     encode,
 };
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 use wire::{Address, FiveTuple, Protocol};
 
 use crate::examples::{empty, piece};
@@ -16,7 +16,7 @@ use crate::examples::{empty, piece};
 const VOLUME: VolumeId = VolumeId([7; 16]);
 
 fn stripe(sequence: u64) -> StripeId {
-    StripeId { sequence, sub: 0 }
+    StripeId { sequence: Sequence(sequence), sub: 0 }
 }
 
 /// Segment `number` has the stripes from 100 times its number on, and the second of its number.
@@ -47,7 +47,7 @@ fn directory(numbers: core::ops::Range<u64>) -> Vec<SegmentEntry> {
 }
 
 fn catalog(keep_sessions: Option<Duration>, files: &MemoryFiles) -> Catalog {
-    let mut catalog = Catalog::new(VOLUME, 0, keep_sessions);
+    let mut catalog = Catalog::new(VOLUME, Sequence(0), keep_sessions);
     for number in 1..5 {
         catalog.confirm(stripe(100 * number), Some(identity(number, 0)), files);
         catalog.store(entry(number), &parquet(number), files);
@@ -62,12 +62,12 @@ fn identity(number: u64, past: u8) -> Identity {
 
 /// A ring that has the stripes of the first past.
 fn ring(lasts: &[StripeId]) -> Vec<Option<Identity>> {
-    lasts.iter().map(|last| Some(identity(last.sequence / 100, 0))).collect()
+    lasts.iter().map(|last| Some(identity(last.sequence.get() / 100, 0))).collect()
 }
 
 fn numbers(catalog: &Catalog) -> Vec<u64> {
     let all = catalog.select(&(Timestamp::MIN..=Timestamp::MAX));
-    all.iter().map(|entry| entry.summary.first.sequence / 100).collect()
+    all.iter().map(|entry| entry.summary.first.sequence.get() / 100).collect()
 }
 
 fn nothing(_: &SegmentEntry) -> Option<Vec<u8>> {
@@ -76,7 +76,7 @@ fn nothing(_: &SegmentEntry) -> Option<Vec<u8>> {
 
 #[test]
 fn directories_are_followed_to_the_oldest_segment_in_the_ring() {
-    let mut catalog = Catalog::new(VOLUME, 250, None);
+    let mut catalog = Catalog::new(VOLUME, Sequence(250), None);
     assert!(catalog.older_directory().is_none());
     assert!(catalog.add(&directory(6..9)));
     assert_eq!(catalog.older_directory(), Some(entry(6).index));
@@ -91,7 +91,7 @@ fn the_next_directory_lists_what_the_ring_holds_newest_first() {
     let files = MemoryFiles::default();
     let mut catalog = catalog(Some(Duration::MAX), &files);
     catalog.store(encoded(5).entry(None), &parquet(5), &files);
-    catalog.retire(200, Timestamp(0), &files).unwrap();
+    catalog.retire(Sequence(200), Timestamp(0), &files).unwrap();
     assert_eq!(numbers(&catalog), [1, 2, 3, 4, 5]);
     assert_eq!(catalog.directory(), directory(2..5));
 }
@@ -116,7 +116,7 @@ fn a_file_that_is_missing_or_damaged_is_loaded_again() {
     files.write_atomic(&names[1], &damaged).unwrap();
     let mut loaded = Vec::new();
     for entry in catalog.select(&(Timestamp::MIN..=Timestamp::MAX)) {
-        let number = entry.summary.first.sequence / 100;
+        let number = entry.summary.first.sequence.get() / 100;
         let segment = catalog.open(&entry, &files, &mut |_| {
             loaded.push(number);
             Some(parquet(number))
@@ -132,7 +132,7 @@ fn a_file_that_is_missing_or_damaged_is_loaded_again() {
 
 #[test]
 fn a_segment_that_nobody_has_is_none() {
-    let mut catalog = Catalog::new(VOLUME, 0, None);
+    let mut catalog = Catalog::new(VOLUME, Sequence(0), None);
     catalog.add(&directory(1..2));
     let entry = catalog.select(&(Timestamp::MIN..=Timestamp::MAX))[0];
     let opened = catalog.open(&entry, &MemoryFiles::default(), &mut nothing);
@@ -141,7 +141,7 @@ fn a_segment_that_nobody_has_is_none() {
 
 #[test]
 fn what_is_loaded_must_be_the_segment_asked_for() {
-    let mut catalog = Catalog::new(VOLUME, 0, None);
+    let mut catalog = Catalog::new(VOLUME, Sequence(0), None);
     catalog.add(&directory(1..2));
     let entry = catalog.select(&(Timestamp::MIN..=Timestamp::MAX))[0];
     let other = SegmentMeta { volume: VolumeId([8; 16]), ..meta(1) };
@@ -163,7 +163,7 @@ fn segments_without_a_directory_are_found_by_their_files() {
     *bytes.last_mut().unwrap() ^= 1;
     damaged.replace_range(..20, "00000000000000000900");
     files.write_atomic(&damaged, &bytes).unwrap();
-    let mut catalog = Catalog::new(VOLUME, 0, None);
+    let mut catalog = Catalog::new(VOLUME, Sequence(0), None);
     catalog.add(&directory(4..6));
     catalog.add_files(&files, &ring).unwrap();
     assert_eq!(numbers(&catalog), [1, 2, 3, 4, 5]);
@@ -181,17 +181,17 @@ fn of_segments_that_share_stripes_one_counts() {
         let meta = SegmentMeta { time_min, time_max, packets: 10, ..of };
         let identity = Identity::new(last, &[0; 32]);
         let encoded = encode(&meta, &[]).unwrap();
-        let mut before = Catalog::new(VOLUME, 0, None);
+        let mut before = Catalog::new(VOLUME, Sequence(0), None);
         before.confirm(first, Some(identity), &files);
         before.store(encoded.entry(None), &encoded.parquet, &files);
-        let mut catalog = Catalog::new(VOLUME, 0, None);
+        let mut catalog = Catalog::new(VOLUME, Sequence(0), None);
         catalog.add(&directory(1..5));
         let ring = |lasts: &[StripeId]| vec![Some(identity); lasts.len()];
         catalog.add_files(&files, &ring).unwrap();
         let all = catalog.select(&(Timestamp::MIN..=Timestamp::MAX));
         let spans: Vec<_> = all.iter().map(|it| (it.summary.first, it.summary.last)).collect();
         assert!(spans.is_sorted_by(|one, next| one.1 < next.0), "{spans:?}");
-        let is_apart = matches!(first.sequence, 50 | 198 | 550);
+        let is_apart = matches!(first.sequence.get(), 50 | 198 | 550);
         assert_eq!(spans.len(), 4 + usize::from(is_apart), "{first} to {last}");
     }
 }
@@ -204,7 +204,7 @@ fn a_file_counts_only_while_the_ring_has_its_stripes() {
         let found = catalog.look_up(&entry(number), &files, &Needed::default());
         matches!(found, LookUp::Found(_))
     };
-    let mut catalog = Catalog::new(VOLUME, 0, None);
+    let mut catalog = Catalog::new(VOLUME, Sequence(0), None);
     catalog.add(&directory(1..4));
     catalog.add_files(&files, &|lasts| lasts.iter().map(|_| None).collect()).unwrap();
     assert_eq!(numbers(&catalog), [1, 2, 3], "segment 4 is in no directory and not in the ring");
@@ -228,12 +228,12 @@ fn files_of_a_future_that_was_given_up_are_removed_by_the_next_writer() {
     drop(catalog(None, &files));
     let outdated = "00000000000000000100-00000-0123456789abcdef.parquet";
     files.write_atomic(outdated, b"of an earlier version").unwrap();
-    let mut catalog = Catalog::new(VOLUME, 0, None);
+    let mut catalog = Catalog::new(VOLUME, Sequence(0), None);
     catalog.drop_future(stripe(200), &files).unwrap();
     let held: Vec<String> = files.list().unwrap().iter().map(|name| name[17..20].into()).collect();
     assert_eq!(held, ["100", "200"]);
     // What no directory names goes with the ring all the same.
-    catalog.retire(200, Timestamp(0), &files).unwrap();
+    catalog.retire(Sequence(200), Timestamp(0), &files).unwrap();
     assert_eq!(files.list().unwrap().len(), 1);
 }
 
@@ -241,9 +241,9 @@ fn files_of_a_future_that_was_given_up_are_removed_by_the_next_writer() {
 fn a_segment_retires_when_its_last_stripe_is_overwritten() {
     let files = MemoryFiles::default();
     let mut catalog = catalog(None, &files);
-    catalog.retire(297, Timestamp(0), &files).unwrap();
+    catalog.retire(Sequence(297), Timestamp(0), &files).unwrap();
     assert_eq!(numbers(&catalog), [2, 3, 4]);
-    catalog.retire(298, Timestamp(0), &files).unwrap();
+    catalog.retire(Sequence(298), Timestamp(0), &files).unwrap();
     assert_eq!(numbers(&catalog), [3, 4]);
     assert_eq!(files.list().unwrap().len(), 2);
     assert!(!catalog.add(&directory(1..3)), "retired segments do not come back");
@@ -254,13 +254,13 @@ fn kept_sessions_outlive_their_packets_by_the_time_given() {
     let files = MemoryFiles::default();
     let keep = Some(Duration::from_secs(10));
     let mut catalog = catalog(keep, &files);
-    catalog.retire(400, Timestamp(12 * units::NANOS_PER_SECOND), &files).unwrap();
+    catalog.retire(Sequence(400), Timestamp(12 * units::NANOS_PER_SECOND), &files).unwrap();
     assert_eq!(numbers(&catalog), [2, 3, 4]);
-    let mut reopened = Catalog::new(VOLUME, 400, keep);
+    let mut reopened = Catalog::new(VOLUME, Sequence(400), keep);
     reopened.add(&directory(4..5));
     reopened.add_files(&files, &ring).unwrap();
     assert_eq!(numbers(&reopened), [2, 3, 4]);
-    reopened.retire(400, Timestamp(14 * units::NANOS_PER_SECOND), &files).unwrap();
+    reopened.retire(Sequence(400), Timestamp(14 * units::NANOS_PER_SECOND), &files).unwrap();
     assert_eq!(numbers(&reopened), [4]);
 }
 
@@ -281,7 +281,7 @@ fn a_row_is_alive_while_one_of_its_pieces_is() {
         (&[], None, None),
     ] {
         slice.pieces = pieces.iter().copied().map(piece).collect();
-        let catalog = Catalog::new(VOLUME, 200, keep_sessions);
+        let catalog = Catalog::new(VOLUME, Sequence(200), keep_sessions);
         assert_eq!(catalog.shows(&slice), expect, "{pieces:?}");
     }
 }

@@ -4,7 +4,7 @@ use format::directory::{Gap, GapCause};
 use format::head::{StripeId, VolumeId};
 use format::session_row::{PieceId, PieceSpan, SessionRow, State};
 use index::{Interface, LeftOut, SegmentMeta};
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 use wire::{FiveTuple, LinkType};
 
 /// The opening that segments and rows are of.
@@ -14,8 +14,8 @@ pub(crate) fn meta() -> SegmentMeta {
     SegmentMeta {
         volume: VolumeId([0xab; 16]),
         epoch: EPOCH,
-        first: StripeId { sequence: 120, sub: 0 },
-        last: StripeId { sequence: 640, sub: 2 },
+        first: StripeId { sequence: Sequence(120), sub: 0 },
+        last: StripeId { sequence: Sequence(640), sub: 2 },
         time_min: Timestamp(1_795_171_222_000_000_000),
         time_max: Timestamp(1_795_171_282_000_000_000),
         packets: 1_500_000,
@@ -33,15 +33,19 @@ pub(crate) fn meta() -> SegmentMeta {
         recording: None,
         vlan_in_key: true,
         left_out: vec![LeftOut {
-            first: StripeId { sequence: 11, sub: 0 },
-            last: StripeId { sequence: 11, sub: 3 },
+            first: StripeId { sequence: Sequence(11), sub: 0 },
+            last: StripeId { sequence: Sequence(11), sub: 3 },
             packets: 4,
         }],
     }
 }
 
 pub(crate) fn piece(sequence: u64) -> PieceSpan {
-    PieceSpan { piece: PieceId { sequence, sub: 0, column: 0 }, begin: 0, end: 0 }
+    PieceSpan {
+        piece: PieceId { sequence: Sequence(sequence), sub: 0, column: 0 },
+        begin: 0,
+        end: 0,
+    }
 }
 
 /// A row without packets.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use format::head::{StripeId, VolumeId};
 use format::session_row::SessionRow;
 use index::{Catalog, Files as _, Identity, LookUp, MemoryFiles, Needed, SegmentMeta, encode};
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 use wire::{Address, CommunityId, FiveTuple, Protocol};
 
 use crate::examples::{empty, meta, piece};
@@ -16,7 +16,7 @@ const SEGMENTS: u64 = 150;
 const ROWS: u64 = 20;
 
 fn stripe(segment: u64) -> StripeId {
-    StripeId { sequence: 100 + 10 * segment, sub: 0 }
+    StripeId { sequence: Sequence(100 + 10 * segment), sub: 0 }
 }
 
 fn host(number: u64) -> IpAddr {
@@ -39,7 +39,7 @@ fn row(segment: u64, row: u64) -> SessionRow {
     slice.names.sni = Some(format!("N{number}.example"));
     slice.names.tls.get_or_insert_default().ja4 = Some(format!("T13D{number}"));
     slice.names.http_status = vec![u16::try_from(number).unwrap(), 200];
-    slice.pieces = vec![piece(stripe(segment).sequence)];
+    slice.pieces = vec![piece(stripe(segment).sequence.get())];
     slice
 }
 
@@ -64,7 +64,7 @@ fn store(catalog: &mut Catalog, segment: u64, files: &MemoryFiles) {
 }
 
 fn catalog(files: &MemoryFiles, segments: u64) -> Catalog {
-    let mut catalog = Catalog::new(VOLUME, 0, None);
+    let mut catalog = Catalog::new(VOLUME, Sequence(0), None);
     (0..segments).for_each(|segment| store(&mut catalog, segment, files));
     catalog
 }
@@ -202,7 +202,7 @@ fn groups_double_and_follow_their_segments() {
     assert_eq!(groups(&files).len(), 1, "it has doubled");
     assert!(groups(&files)[0].ends_with("-128.groups"), "{:?}", groups(&files));
     // The ring passes all of them.
-    catalog.retire(1_000_000, Timestamp(0), &files).unwrap();
+    catalog.retire(Sequence(1_000_000), Timestamp(0), &files).unwrap();
     make(&mut catalog, &files).unwrap();
     assert_eq!(groups(&files).len(), 0);
 }
@@ -256,7 +256,7 @@ fn a_group_counts_only_for_the_files_that_it_was_made_of() {
 
 /// The same segments, known from a directory, with the files as they are.
 fn reopened(catalog: &Catalog, files: &MemoryFiles) -> Catalog {
-    let mut again = Catalog::new(VOLUME, 0, None);
+    let mut again = Catalog::new(VOLUME, Sequence(0), None);
     again.add(&catalog.select(&(Timestamp::MIN..=Timestamp::MAX)));
     again.add_files(files, &|_| Vec::new()).unwrap();
     for segment in 0..70 {
@@ -274,7 +274,7 @@ fn the_newest_segment_of_a_group_vouches_for_all_before_it() {
     make(&mut catalog, &files).unwrap();
     let entries = catalog.select(&(Timestamp::MIN..=Timestamp::MAX));
     let open = || {
-        let mut again = Catalog::new(VOLUME, 0, None);
+        let mut again = Catalog::new(VOLUME, Sequence(0), None);
         again.add(&entries);
         again.add_files(&files, &|_| Vec::new()).unwrap();
         again
@@ -293,7 +293,7 @@ fn the_newest_segment_of_a_group_vouches_for_all_before_it() {
     assert!((0..70).all(|segment| again.is_confirmed(stripe(segment))));
     assert_eq!(follow.len(), 69, "nothing is known of what lies before the first");
     // Where the segment before is not known, what lies between is looked at.
-    let mut again = Catalog::new(VOLUME, 0, None);
+    let mut again = Catalog::new(VOLUME, Sequence(0), None);
     again.add(
         &entries
             .iter()

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use format::session_row::{Direction, Names, PieceSpan, SessionRow, State};
 use index::{Segment, column_sizes, encode};
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 use wire::{Address, FiveTuple, Protocol, TcpOptions};
 
 use crate::examples::{empty, meta, piece};
@@ -83,7 +83,7 @@ fn random_mix() -> Vec<SessionRow> {
         }
         let end = begin + 32 + u32::try_from(frame).unwrap().next_multiple_of(4);
         match row.pieces.last_mut() {
-            Some(last) if last.piece.sequence == sequence => last.end = end,
+            Some(last) if last.piece.sequence == Sequence(sequence) => last.end = end,
             _ => row.pieces.push(PieceSpan { begin, end, ..piece(sequence) }),
         }
         begin = end;

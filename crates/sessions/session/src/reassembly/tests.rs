@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use units::NANOS_PER_SECOND;
+use units::{NANOS_PER_SECOND, Sequence};
 use wire::LinkType;
 
 use super::*;
@@ -162,7 +162,7 @@ fn rows_of(packets: &[Vec<u8>]) -> Vec<SessionRow> {
             link_type: LinkType::RAW,
             original_len: u32::try_from(data.len()).unwrap(),
             data,
-            piece: PieceId { sequence: 0, sub: 0, column: 0 },
+            piece: PieceId { sequence: Sequence(0), sub: 0, column: 0 },
             begin,
             end: begin + 1,
         };

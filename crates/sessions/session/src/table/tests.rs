@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use format::session_row::{PieceId, PieceSpan, State};
 use proptest::prelude::*;
-use units::NANOS_PER_SECOND;
+use units::{NANOS_PER_SECOND, Sequence};
 use wire::{
     Address, App, AppBy, FiveTuple, Fragment, IcmpHeader, LinkType, Protocol, TcpHeader, TcpOptions,
 };
@@ -44,7 +44,7 @@ fn tcp(seconds: i64, from: u8, to: u8, flags: u8, seq: u32) -> Made {
 }
 
 fn piece(number: u64) -> PieceId {
-    PieceId { sequence: number, sub: 0, column: 0 }
+    PieceId { sequence: Sequence(number), sub: 0, column: 0 }
 }
 
 struct Bench {

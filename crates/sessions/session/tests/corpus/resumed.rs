@@ -2,6 +2,7 @@
 //! rows of the first, and sessions come out as one table makes them.
 
 use session::Before;
+use units::Sequence;
 
 use super::*;
 
@@ -47,7 +48,7 @@ fn both_ways(
                 link_type: interface.link_type,
                 original_len: packet.original_len,
                 data: &packet.data,
-                piece: PieceId { sequence, sub: 0, column: 0 },
+                piece: PieceId { sequence: Sequence(sequence), sub: 0, column: 0 },
                 begin,
                 end: begin + 4,
             };

@@ -3,7 +3,7 @@
 
 use format::session_row::PieceId;
 use session::PacketView;
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 use wire::LinkType;
 
 /// A protocol number, a port of the responder, and who sends.
@@ -285,7 +285,7 @@ pub(crate) fn view(data: &[u8], number: u32) -> PacketView<'_> {
         link_type: LinkType::RAW,
         original_len: u32::try_from(data.len()).unwrap(),
         data,
-        piece: PieceId { sequence: 1, sub: 0, column: 0 },
+        piece: PieceId { sequence: Sequence(1), sub: 0, column: 0 },
         begin: number,
         end: number + 1,
     }

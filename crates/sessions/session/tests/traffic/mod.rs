@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use format::session_row::PieceId;
 use session::{Config, PacketView, SessionRow, Stats, Table};
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 use wire::LinkType;
 
 /// Packets that a program sends at most.
@@ -298,7 +298,7 @@ impl<F: FnMut(Option<&PacketView<'_>>)> Traffic<F> {
             link_type: LinkType::RAW,
             original_len,
             data: &packet,
-            piece: PieceId { sequence: self.piece, sub: 0, column: 0 },
+            piece: PieceId { sequence: Sequence(self.piece), sub: 0, column: 0 },
             begin: self.begin,
             end: self.begin.saturating_add(4),
         };

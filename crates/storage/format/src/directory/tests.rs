@@ -1,12 +1,13 @@
 use proptest::prelude::*;
+use units::Sequence;
 
 use super::*;
 
 fn entry(number: u64) -> SegmentEntry {
     SegmentEntry {
         summary: Summary {
-            first: StripeId { sequence: 10 * number, sub: 1 },
-            last: StripeId { sequence: 10 * number + 7, sub: 3 },
+            first: StripeId { sequence: Sequence(10 * number), sub: 1 },
+            last: StripeId { sequence: Sequence(10 * number + 7), sub: 3 },
             time_min: Timestamp(-5),
             time_max: Timestamp(1_795_171_222_000_000_000),
             sessions: 100_000,
@@ -15,7 +16,7 @@ fn entry(number: u64) -> SegmentEntry {
             gaps: number.is_multiple_of(3),
             unread: number.is_multiple_of(5),
         },
-        index: StripeId { sequence: 10 * number + 8, sub: 2 },
+        index: StripeId { sequence: Sequence(10 * number + 8), sub: 2 },
         parts: 3,
         bytes: 5_000_000,
     }
@@ -34,7 +35,7 @@ fn join(blocks: &[Vec<u8>]) -> Option<Vec<u8>> {
 fn the_directory_lists_itself_first_and_then_the_newest() {
     let own = entry(3000);
     let blocks = split(&[7; 5000], &own.summary, &older(3000), 2 << 20);
-    let at = StripeId { sequence: 40_000, sub: 9 };
+    let at = StripeId { sequence: Sequence(40_000), sub: 9 };
     let entries = Part::decode(&blocks[0]).unwrap().directory(at);
     assert_eq!(blocks.len(), 1);
     assert_eq!(entries.len(), DIRECTORY_MAX);

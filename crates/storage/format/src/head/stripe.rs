@@ -2,19 +2,20 @@
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
+use units::Sequence;
 
 use crate::field::{get_u16, get_u64, put};
 
 /// Highest sequence: a ring that writes a million stripes a second comes there in 36 000 years. A
 /// higher one is damage, or made to overflow what is computed with it.
-pub const SEQUENCE_MAX: u64 = 1 << 60;
+pub const SEQUENCE_MAX: Sequence = Sequence(1 << 60);
 
 /// A stripe: which slot's life, and which of the stripes in that slot. Orders as written.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, JsonSchema)]
 #[schemars(with = "String", inline, extend("pattern" = "^[0-9]+\\.[0-9]+$"))]
 pub struct StripeId {
     /// Never reused in a volume's life; 0 stands before the first stripe.
-    pub sequence: u64,
+    pub sequence: Sequence,
     /// From 0 within the slot.
     pub sub: u16,
 }
@@ -40,12 +41,12 @@ impl StripeId {
     }
 
     pub(super) fn encode(self, page: &mut [u8], offset: usize) {
-        put(page, offset, &self.sequence.to_le_bytes());
+        put(page, offset, &self.sequence.get().to_le_bytes());
         put(page, offset + 8, &self.sub.to_le_bytes());
     }
 
     pub(super) fn decode(page: &[u8], offset: usize) -> Self {
-        Self { sequence: get_u64(page, offset), sub: get_u16(page, offset + 8) }
+        Self { sequence: Sequence(get_u64(page, offset)), sub: get_u16(page, offset + 8) }
     }
 }
 

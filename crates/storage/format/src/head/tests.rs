@@ -2,6 +2,7 @@ use super::*;
 use crate::geometry::{ExtentOrder, PIECE_BYTES_MIN, RESERVED_BYTES};
 use crate::pcapng::{BlockHeader, ByteOrder, OptionCode, View};
 use proptest::prelude::*;
+use units::Sequence;
 
 const KEY: HeadKey = HeadKey([7; 32]);
 
@@ -29,12 +30,12 @@ fn head(kind: Kind) -> Head {
         extra_blocks: true,
         key_id: None,
         epoch: 3,
-        stripe: StripeId { sequence: 41, sub: 2 },
+        stripe: StripeId { sequence: Sequence(41), sub: 2 },
         first_row: 1,
         rows: if kind.closes_slot() { 0 } else { 2 },
-        acknowledged: StripeId { sequence: 40, sub: 7 },
-        previous: StripeId { sequence: 41, sub: 1 },
-        index: StripeId { sequence: 12, sub: 0 },
+        acknowledged: StripeId { sequence: Sequence(40), sub: 7 },
+        previous: StripeId { sequence: Sequence(41), sub: 1 },
+        index: StripeId { sequence: Sequence(12), sub: 0 },
         time_min: Timestamp(-5),
         time_max: Timestamp(1_700_000_000_000_000_000),
         realtime: Timestamp(17),
@@ -51,7 +52,7 @@ fn head(kind: Kind) -> Head {
         previous_manifest: vec![21, 22, 23],
         recorded: (kind != Kind::Key).then(|| {
             let names = ["eth0".to_owned()];
-            Recorded::new(true, StripeId { sequence: 40, sub: 0 }, Timestamp(3), &names)
+            Recorded::new(true, StripeId { sequence: Sequence(40), sub: 0 }, Timestamp(3), &names)
         }),
     };
     let rows = usize::from(stripe.rows);
@@ -179,7 +180,7 @@ proptest! {
 
 #[test]
 fn places_of_stripes_follow_one_another() {
-    let at = |sequence, sub| StripeId { sequence, sub };
+    let at = |sequence, sub| StripeId { sequence: Sequence(sequence), sub };
     assert_eq!((at(7, 3).after(), at(7, 3).before()), (at(7, 4), at(7, 2)));
     assert_eq!((at(7, u16::MAX).after(), at(8, 0).before()), (at(8, 0), at(7, u16::MAX)));
     let last = at(u64::MAX, u16::MAX);

@@ -1,6 +1,6 @@
 //! The table of the stored fields.
 
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 use wire::{Address, App, AppBy, Recognised, TcpOptions, Tunnel, TunnelKind};
 
 use super::{Access, Layout, NumberOf, Presence, StoredField, Width, field};
@@ -606,9 +606,10 @@ pub static STORED_FIELDS: &[StoredField] = &[
         Layout::Delta,
         Access::Pieces(
             Presence::Always,
-            |span| span.piece.sequence.store(),
+            |span| span.piece.sequence.get().store(),
             |span, stored| {
-                let sequence = u64::load(stored).filter(|sequence| *sequence <= SEQUENCE_MAX);
+                let sequence =
+                    u64::load(stored).map(Sequence).filter(|sequence| *sequence <= SEQUENCE_MAX);
                 span.piece.sequence = sequence?;
                 Some(())
             },

@@ -13,10 +13,10 @@ use format::pcapng::{
 use format::piece::{EncodedInterface, InterfaceFields, PacketParts, PieceBuilder, Statistics};
 use format::recorded::Recorded;
 use format::superblock::{EarlierShape, Mark, MemberEntry, Spare, Superblock, TimeKnown};
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 use wire::LinkType;
 
-fn at(sequence: u64, sub: u16) -> StripeId {
+fn at(sequence: Sequence, sub: u16) -> StripeId {
     StripeId { sequence, sub }
 }
 
@@ -49,12 +49,12 @@ fn head(kind: Kind) -> Head {
         extra_blocks: true,
         key_id: None,
         epoch: 3,
-        stripe: at(41, 2),
+        stripe: at(Sequence(41), 2),
         first_row: 1,
         rows,
-        acknowledged: at(40, 7),
-        previous: at(41, 1),
-        index: at(12, 0),
+        acknowledged: at(Sequence(40), 7),
+        previous: at(Sequence(41), 1),
+        index: at(Sequence(12), 0),
         time_min: Timestamp(-5),
         time_max: Timestamp(1_700_000_000_000_000_000),
         realtime: Timestamp(17),
@@ -64,7 +64,7 @@ fn head(kind: Kind) -> Head {
         manifest: vec![11, 12, 13],
         previous_manifest: vec![21, 22, 23],
         recorded: (kind != Kind::Key)
-            .then(|| Recorded::new(true, at(40, 0), Timestamp(3), &["eth0".to_owned()])),
+            .then(|| Recorded::new(true, at(Sequence(40), 0), Timestamp(3), &["eth0".to_owned()])),
     };
     let piece = PieceHead {
         member: 1,
@@ -86,18 +86,23 @@ pub(crate) fn superblocks() -> [(&'static str, Superblock); 2] {
         geometry: geometry(1, 0),
         prepared_epoch: 4,
         joined_epoch: 3,
-        joined_start: 99,
+        joined_start: Sequence(99),
         previous_epoch: 2,
-        previous_start: 88,
+        previous_start: Sequence(88),
         previous_members: 1,
         joined_members: 1,
         expired_through: Timestamp(-3),
         max_age_ns: 7,
         erases: true,
         qualified: None,
-        given_up_before: 8,
-        erased_before: 9,
-        mark: Mark { acknowledged: at(100, 2), until: 103, is_stopped: true, at: Timestamp(19) },
+        given_up_before: Sequence(8),
+        erased_before: Sequence(9),
+        mark: Mark {
+            acknowledged: at(Sequence(100), 2),
+            until: Sequence(103),
+            is_stopped: true,
+            at: Timestamp(19),
+        },
         time: TimeKnown::default(),
         created: Timestamp(12),
         window: 4,
@@ -114,7 +119,7 @@ pub(crate) fn superblocks() -> [(&'static str, Superblock); 2] {
         joined_members: 7,
         members: vec![member(3), member(4), member(5)],
         spares: vec![Spare { uuid: [7; 16], path: "/dev/spare".to_owned() }],
-        earlier: vec![EarlierShape { until: 50, data_columns: 1, parity_columns: 1 }],
+        earlier: vec![EarlierShape { until: Sequence(50), data_columns: 1, parity_columns: 1 }],
         ..alone.clone()
     };
     [("alone", alone), ("several", several)]
@@ -124,9 +129,15 @@ pub(crate) fn key_rows() -> [(&'static str, KeyRow); 3] {
     let recipient = KeyEntry::Recipient("age1t7rxyev2z3rw82stdlrrepyc39nvn86l5078zq".to_owned());
     let key = |id: u64| {
         let (from, made) = (1000 * id, Timestamp(5));
-        KeyEntry::Key(WrappedKey { id, from, made, wrapped: b"age-encryption.org/v1".to_vec() })
+        KeyEntry::Key(WrappedKey {
+            id,
+            from: Sequence(from),
+            made,
+            wrapped: b"age-encryption.org/v1".to_vec(),
+        })
     };
-    let gone = DestroyedKey { id: 3, from: 7, made: Timestamp(5), destroyed: Timestamp(6) };
+    let gone =
+        DestroyedKey { id: 3, from: Sequence(7), made: Timestamp(5), destroyed: Timestamp(6) };
     let keys = KeyRow { revision: 0, entries: Vec::from([recipient.clone(), key(1), key(2)]) };
     let revised = KeyRow { revision: 2, entries: Vec::from([KeyEntry::Destroyed(gone), key(4)]) };
     let alone = KeyRow { revision: 0, entries: Vec::from([recipient]) };
@@ -228,8 +239,8 @@ pub(crate) fn bodies() -> [(&'static str, Vec<u8>); 2] {
 pub(crate) fn parts() -> [(&'static str, Vec<u8>); 3] {
     let entry = |number: u64| SegmentEntry {
         summary: Summary {
-            first: at(10 * number, 1),
-            last: at(10 * number + 7, 3),
+            first: at(Sequence(10 * number), 1),
+            last: at(Sequence(10 * number + 7), 3),
             time_min: Timestamp(-5),
             time_max: Timestamp(1_795_171_222_000_000_000),
             sessions: 100_000,
@@ -238,7 +249,7 @@ pub(crate) fn parts() -> [(&'static str, Vec<u8>); 3] {
             gaps: number.is_multiple_of(3),
             unread: false,
         },
-        index: at(10 * number + 8, 2),
+        index: at(Sequence(10 * number + 8), 2),
         parts: 3,
         bytes: 5_000_000,
     };

@@ -4,7 +4,7 @@
 use device::{Device, Modelled};
 use format::head::{HeadKey, VolumeId};
 use format::superblock::{MemberEntry, NEVER, Superblock};
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 
 use super::*;
 use crate::{CreateOptions, Identity, create, superblocks};
@@ -13,8 +13,8 @@ use crate::{CreateOptions, Identity, create, superblocks};
 const BEFORE: u32 = 4;
 const NEWEST: u32 = 5;
 /// Where they start.
-const BEFORE_START: u64 = 2000;
-const NEWEST_START: u64 = 2100;
+const BEFORE_START: Sequence = Sequence(2000);
+const NEWEST_START: Sequence = Sequence(2100);
 
 /// A volume of which an epoch was settled, and another one begun.
 struct Story {

@@ -4,7 +4,7 @@
 use device::{Device, Modelled};
 use format::head::{HeadKey, Kind, VolumeId};
 use format::superblock::{MemberEntry, Superblock};
-use units::{ManualClock, Timestamp};
+use units::{ManualClock, Sequence, Timestamp};
 
 use super::*;
 use crate::heads::Unreadable;
@@ -12,7 +12,7 @@ use crate::seal::{Sealed, empty_head, to_slot_end};
 use crate::{CreateOptions, Identity, create, superblocks};
 
 /// The slot that the members show; it lies before the newest epoch, which all have joined.
-const SEQUENCE: u64 = 1000;
+const SEQUENCE: Sequence = Sequence(1000);
 
 /// Two data columns and one of parity.
 struct Story {
@@ -107,8 +107,8 @@ impl Story {
     }
 }
 
-const NOTHING: StripeId = StripeId { sequence: 0, sub: 0 };
-const ALL: StripeId = StripeId { sequence: SEQUENCE + 10, sub: 0 };
+const NOTHING: StripeId = StripeId { sequence: Sequence(0), sub: 0 };
+const ALL: StripeId = StripeId { sequence: Sequence(SEQUENCE.get() + 10), sub: 0 };
 
 #[test]
 fn whole_data_beats_a_void() {

@@ -3,6 +3,7 @@
 
 use format::head::{HEAD_BYTES, Head, Kind, StripeId};
 use parity::Codec;
+use units::Sequence;
 use volume::heads::{Heads, body_in};
 use volume::seal::address;
 use volume::slot_view::{SlotBytes, SlotView, StripeView, is_torn_behind};
@@ -38,7 +39,7 @@ impl<'a> Checker<'a> {
     pub(crate) fn slot(
         &mut self,
         span: Span,
-        sequence: u64,
+        sequence: Sequence,
         bytes: &SlotBytes,
         report: &mut VerifyReport,
     ) -> Vec<Damage> {
@@ -90,7 +91,7 @@ impl<'a> Checker<'a> {
     }
 
     /// The member has begun to write the slot anew.
-    fn shows_newer(&self, sequence: u64, member: u8, bytes: &SlotBytes) -> bool {
+    fn shows_newer(&self, sequence: Sequence, member: u8, bytes: &SlotBytes) -> bool {
         let slot = self.reader.geometry().slot(sequence);
         let heads =
             self.reader.with_heads(|heads| heads.all_in_slot(member, slot, bytes.of(member)));
@@ -103,7 +104,7 @@ impl<'a> Checker<'a> {
         &mut self,
         heads: &Heads<'_>,
         span: Span,
-        sequence: u64,
+        sequence: Sequence,
         bytes: &SlotBytes,
     ) -> Option<Vec<Head>> {
         let mut stripes: Vec<Head> = Vec::new();

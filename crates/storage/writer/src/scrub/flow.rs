@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, Scope};
 
 use device::{Buffer, Pool};
+use units::{EachSequence, Sequence};
 use volume::slot_view::SlotBytes;
 use volume::{Error, Reader};
 
@@ -18,9 +19,9 @@ use volume::{Error, Reader};
 /// When there is no memory for reading ahead.
 pub(super) fn each_slot(
     reader: &Reader,
-    sequences: RangeInclusive<u64>,
+    sequences: RangeInclusive<Sequence>,
     ahead: usize,
-    work: &mut dyn FnMut(u64, &SlotBytes) -> ControlFlow<()>,
+    work: &mut dyn FnMut(Sequence, &SlotBytes) -> ControlFlow<()>,
 ) -> Result<(), Error> {
     if ahead == 0 {
         in_turn(reader, sequences, work);
@@ -44,7 +45,7 @@ pub(super) fn each_slot(
             in_turn(reader, sequences, work);
             return;
         };
-        for sequence in sequences {
+        for sequence in sequences.each() {
             let buffers = queues.iter().map(Queue::next).collect();
             if work(sequence, &SlotBytes::of_buffers(buffers)).is_break() {
                 return;
@@ -56,11 +57,11 @@ pub(super) fn each_slot(
 
 fn in_turn(
     reader: &Reader,
-    sequences: RangeInclusive<u64>,
-    work: &mut dyn FnMut(u64, &SlotBytes) -> ControlFlow<()>,
+    sequences: RangeInclusive<Sequence>,
+    work: &mut dyn FnMut(Sequence, &SlotBytes) -> ControlFlow<()>,
 ) {
     let mut bytes = SlotBytes::default();
-    for sequence in sequences {
+    for sequence in sequences.each() {
         reader.with_heads(|heads| bytes.fill(heads, sequence));
         if work(sequence, &bytes).is_break() {
             return;
@@ -86,7 +87,7 @@ impl Queue {
 fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
     (reader, pool): (&'scope Reader, &'scope Pool),
-    (member, sequences): (u8, RangeInclusive<u64>),
+    (member, sequences): (u8, RangeInclusive<Sequence>),
     ahead: usize,
 ) -> Option<Queue> {
     let (sender, queue) = sync_channel(ahead);
@@ -99,10 +100,10 @@ fn start<'scope>(
 fn read(
     reader: &Reader,
     pool: &Pool,
-    (member, sequences): (u8, RangeInclusive<u64>),
+    (member, sequences): (u8, RangeInclusive<Sequence>),
     queue: &SyncSender<Buffer>,
 ) {
-    for sequence in sequences {
+    for sequence in sequences.each() {
         let buffer = reader.slot_buffer(member, sequence, pool);
         if queue.send(buffer.expect("every member has its share")).is_err() {
             return;

@@ -7,7 +7,7 @@
 use device::Pool;
 use format::head::StripeId;
 use parity::Codec;
-use units::Clock;
+use units::{Clock, Sequence};
 use volume::slot_view::SlotBytes;
 use volume::{Error, Newest, Reader, Span};
 
@@ -37,21 +37,21 @@ pub struct Patrol {
     codec: Codec,
     memory: Pool,
     bytes: SlotBytes,
-    next: u64,
+    next: Sequence,
     verified: VerifyReport,
 }
 
 impl Patrol {
     /// Begins at `next`, or at the tail if that is behind it. The reader was opened after the
     /// writer joined its epoch; when a member is expelled or comes back, a new one is needed.
-    pub fn new(reader: Reader, next: u64) -> Result<Self, Error> {
+    pub fn new(reader: Reader, next: Sequence) -> Result<Self, Error> {
         let memory = Pool::new(REPAIRS_MAX, reader.piece_bytes())?;
         let (bytes, verified) = (SlotBytes::default(), VerifyReport::default());
         Ok(Self { codec: Codec::new()?, reader, memory, bytes, next, verified })
     }
 
     /// Everything before it was checked.
-    pub fn next(&self) -> u64 {
+    pub fn next(&self) -> Sequence {
         self.next
     }
 
@@ -62,7 +62,7 @@ impl Patrol {
 
     /// Checks the next slot of what is acknowledged; `None` when there is none. `tail` and
     /// `acknowledged` are the writer's of this moment.
-    pub fn step(&mut self, tail: u64, acknowledged: StripeId) -> Option<Vec<Wanted>> {
+    pub fn step(&mut self, tail: Sequence, acknowledged: StripeId) -> Option<Vec<Wanted>> {
         let sequence = self.next.max(tail);
         // The newest slot is still being written.
         if sequence >= acknowledged.sequence {
@@ -74,7 +74,7 @@ impl Patrol {
     }
 
     /// Checks a slot again.
-    pub fn look(&mut self, sequence: u64, acknowledged: StripeId) -> Vec<Wanted> {
+    pub fn look(&mut self, sequence: Sequence, acknowledged: StripeId) -> Vec<Wanted> {
         let epoch = self.reader.superblock().joined_epoch;
         self.reader.show_through(Newest::of_writer(acknowledged, epoch));
         let Some(span) = self.reader.span() else { return Vec::new() };
@@ -113,7 +113,7 @@ fn wanted(
 }
 
 /// The runs of rows in buffers of their own.
-fn writes(memory: &Pool, reader: &Reader, mend: &Mend, sequence: u64) -> Vec<Repair> {
+fn writes(memory: &Pool, reader: &Reader, mend: &Mend, sequence: Sequence) -> Vec<Repair> {
     let slot_offset = reader.geometry().slot_offset(sequence);
     let mut repairs = Vec::new();
     for (first_row, bytes) in mend.rows(slot_offset) {

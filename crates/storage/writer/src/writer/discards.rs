@@ -7,8 +7,8 @@
 //! fast the writer is. One run of slots is under way at a time; the head waits where it meets one,
 //! and a member that made it wait long gets no discards for a minute.
 
-use units::Clock;
 use units::number::to_u64;
+use units::{Clock, EachSequence, Sequence};
 use volume::Error;
 
 use super::Writer;
@@ -71,10 +71,10 @@ impl Writer {
         let geometry = *self.geometry();
         let piece_bytes = u64::from(geometry.piece_bytes);
         let offset = geometry.slot_offset(first);
-        let is_behind = |(place, sequence): &(u64, u64)| {
+        let is_behind = |(place, sequence): &(u64, Sequence)| {
             geometry.slot_offset(*sequence) == offset + place * piece_bytes
         };
-        let together = (0..).zip(first..end).take_while(is_behind).count();
+        let together = (0..).zip((first..end).each()).take_while(is_behind).count();
         let together = to_u64(together);
         let len = together * piece_bytes;
         self.discarded_through = first + together - 1;

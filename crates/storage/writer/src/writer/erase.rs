@@ -12,7 +12,7 @@ use core::ops::Range;
 
 use format::head::{Kind, StripeHead, StripeId};
 use format::superblock::Superblock;
-use units::{Clock, Timestamp};
+use units::{Clock, Sequence, Timestamp};
 use volume::Error;
 use volume::seal::{Sealed, empty_head, row_offset};
 
@@ -24,7 +24,7 @@ use crate::member_writer::MemberWriter;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Forgotten {
     /// Its sequence.
-    pub sequence: u64,
+    pub sequence: Sequence,
     /// When the packets were recorded that it held: its head goes on to say so.
     pub times: (Timestamp, Timestamp),
     /// The newest INDEX before it, which the way to older ones leads over.
@@ -42,7 +42,7 @@ impl Writer {
     ///
     /// # Errors
     /// When so many members fail that no others could go on.
-    pub fn give_up_before(&mut self, sequence: u64, clock: &dyn Clock) -> Result<(), Error> {
+    pub fn give_up_before(&mut self, sequence: Sequence, clock: &dyn Clock) -> Result<(), Error> {
         let before = sequence.min(self.told.sequence);
         if before <= self.superblock().given_up_before {
             return Ok(());
@@ -54,7 +54,7 @@ impl Writer {
     }
 
     /// Sequences that may be given up next, from the oldest that a slot still holds.
-    pub fn erasable(&self) -> Range<u64> {
+    pub fn erasable(&self) -> Range<Sequence> {
         let first = self.oldest_in_slots().max(self.superblock().given_up_before);
         first..self.told.sequence.max(first)
     }
@@ -62,13 +62,13 @@ impl Writer {
     /// Slots that were given up and are not yet erased.
     pub fn left_to_erase(&self) -> u64 {
         let from = self.erasure.done().max(self.oldest_in_slots());
-        self.superblock().given_up_before.saturating_sub(from)
+        self.superblock().given_up_before.since(from)
     }
 
     /// Slots of earlier sequences hold newer stripes.
-    fn oldest_in_slots(&self) -> u64 {
-        let slots = self.geometry().slots;
-        (self.next.sequence + 1).saturating_sub(slots).max(slots)
+    fn oldest_in_slots(&self) -> Sequence {
+        let geometry = self.geometry();
+        self.next.sequence.next().saturating_sub(geometry.slots).max(geometry.first_sequence())
     }
 
     /// Begins to erase the next slots of what was given up, a few at a time; false when nothing is
@@ -129,16 +129,16 @@ impl Writer {
     /// land behind what is written there. It is waited for, as the head would.
     fn is_discarding_held(&mut self, clock: &dyn Clock) -> bool {
         let holder = self.erasure.next + self.geometry().slots;
-        let is_meant = |slots: &Range<u64>| slots.contains(&holder);
+        let is_meant = |slots: &Range<Sequence>| slots.contains(&holder);
         self.writers.await_discards(is_meant, clock);
         self.writers.discarding().any(is_meant)
     }
 
     /// Some of the slots that these sequences are going to take are being erased.
-    pub(super) fn is_erasing_under(&self, sequences: &Range<u64>) -> bool {
+    pub(super) fn is_erasing_under(&self, sequences: &Range<Sequence>) -> bool {
         let slots = self.geometry().slots;
         let mut under_way = self.erasure.under_way.iter();
-        under_way.any(|(sequence, _)| sequences.contains(&(sequence + slots)))
+        under_way.any(|(sequence, _)| sequences.contains(&(*sequence + slots)))
     }
 
     /// Takes acknowledged slots off all members and says in their heads what is forgotten; done
@@ -185,14 +185,14 @@ impl Writer {
         self.note_erased(clock)
     }
 
-    fn empty_void(&self, sequence: u64, clock: &dyn Clock) -> StripeHead {
+    fn empty_void(&self, sequence: Sequence, clock: &dyn Clock) -> StripeHead {
         let place = (StripeId { sequence, sub: 0 }, 0);
         let head = empty_head(self.superblock(), Kind::Void, place, clock);
         StripeHead { epoch: self.epoch(), acknowledged: self.acknowledged, ..head }
     }
 
     /// False when members that do not answer hold the memory.
-    fn erase(&mut self, sequence: u64, clock: &dyn Clock) -> Result<bool, Error> {
+    fn erase(&mut self, sequence: Sequence, clock: &dyn Clock) -> Result<bool, Error> {
         let head = self.empty_void(sequence, clock);
         let number = self.overwrite(head, &[ROWS_BEHIND, HEAD_ROW], clock)?;
         self.erasure.under_way.extend(number.map(|number| (sequence, number)));

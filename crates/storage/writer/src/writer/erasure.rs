@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use device::{Buffer, Pool, Shared};
 use format::geometry::MEMBERS_MAX;
 use format::head::{HEAD_BYTES, StripeHead};
+use units::Sequence;
 use volume::Error;
 use volume::seal::rest;
 
@@ -17,9 +18,9 @@ pub(super) const SLOTS_AT_ONCE: usize = 4;
 #[derive(Debug)]
 pub(super) struct Erasure {
     /// The next sequence.
-    pub(super) next: u64,
+    pub(super) next: Sequence,
     /// Sequences being erased, with the numbers of their writes, in order.
-    pub(super) under_way: VecDeque<(u64, u64)>,
+    pub(super) under_way: VecDeque<(Sequence, u64)>,
     /// Writes with larger numbers began when no repair was wanted any more what was given up.
     pub(super) settled_above: u64,
     /// Of single rows for heads, and what every slot gets behind its head, once they were needed.
@@ -39,7 +40,7 @@ impl Erasure {
     }
 
     /// Nothing is left, on any member, of what lies before this sequence.
-    pub(super) fn done(&self) -> u64 {
+    pub(super) fn done(&self) -> Sequence {
         self.under_way.front().map_or(self.next, |&(sequence, _)| sequence)
     }
 

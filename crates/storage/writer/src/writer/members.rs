@@ -9,7 +9,7 @@ use device::Device;
 use format::geometry::{Geometry, MEMBERS_MAX, RESERVED_BYTES};
 use format::head::StripeId;
 use format::superblock::{EARLIER_SHAPES_MAX, EarlierShape, MemberEntry, Spare, Superblock};
-use units::Clock;
+use units::{Clock, Sequence};
 use volume::{Error, MemberFailure, NewPlace, check_own_seat, columns_for, superblocks};
 
 use super::erasure::Erasure;
@@ -40,7 +40,7 @@ impl Returning {
 }
 
 /// What all agree on in an epoch, from what they agreed on before and the sequence it starts with.
-type Next = Box<dyn FnOnce(&Superblock, u64) -> Superblock>;
+type Next = Box<dyn FnOnce(&Superblock, Sequence) -> Superblock>;
 
 /// What is different from an epoch on, besides who is there.
 #[derive(Default)]
@@ -285,7 +285,7 @@ impl Writer {
             entries.push(MemberEntry::blank(spare.uuid, spare.path));
             devices.push((member, device));
         }
-        let superblock = move |before: &Superblock, start: u64| {
+        let superblock = move |before: &Superblock, start: Sequence| {
             let mut after = before.clone();
             let Geometry { data_columns, parity_columns, .. } = before.geometry;
             after.earlier.retain(|shape| shape.until > tail);

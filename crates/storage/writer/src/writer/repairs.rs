@@ -10,8 +10,8 @@ use core::ops::Range;
 use device::Shared;
 use format::geometry::ROW_BYTES;
 use format::head::StripeId;
-use units::Clock;
 use units::number::to_u64;
+use units::{Clock, Sequence};
 use volume::{Error, Seat};
 
 use super::Writer;
@@ -22,7 +22,7 @@ pub struct Repair {
     /// The member that gets the repair.
     pub seat: Seat,
     /// The slot's sequence.
-    pub sequence: u64,
+    pub sequence: Sequence,
     /// First row in the slot.
     pub first_row: u16,
     /// Bytes that belong there.
@@ -34,11 +34,11 @@ pub struct Repair {
 impl Writer {
     /// Sequences of which pieces may be written anew: acknowledged to the end of their slot, and
     /// not so old that the head may reach them while such a write is under way, nor given up.
-    pub fn repairable(&self) -> Range<u64> {
-        let slots = self.geometry().slots;
+    pub fn repairable(&self) -> Range<Sequence> {
+        let geometry = self.geometry();
         let ahead = 2 * u64::from(self.superblock().window);
-        let first = (self.next.sequence + ahead + 1).saturating_sub(slots).max(slots);
-        let first = first.max(self.superblock().given_up_before);
+        let first = (self.next.sequence + ahead + 1).saturating_sub(geometry.slots);
+        let first = first.max(geometry.first_sequence()).max(self.superblock().given_up_before);
         first..self.acknowledged.sequence.max(first)
     }
 
@@ -73,7 +73,7 @@ impl Writer {
     pub fn set_clean_from(
         &mut self,
         seat: Seat,
-        clean_from: u64,
+        clean_from: Sequence,
         clock: &dyn Clock,
     ) -> Result<(), Error> {
         self.check_seat(seat)?;

@@ -8,7 +8,7 @@ use format::claim::{CLAIM_BYTES, CLAIM_OFFSET};
 use format::geometry::{Geometry, PIECE_BYTES_MIN, ROW_BYTES};
 use format::head::{HEAD_BYTES, Head, HeadKey, Kind, VolumeId};
 use format::superblock::MemberEntry;
-use units::Timestamp;
+use units::{Sequence, Timestamp};
 use volume::{CreateOptions, Identity, Reader, create};
 use writer::{Filled, Opener, Owner, ScrubOptions, ScrubReport, mount, scrub};
 
@@ -87,18 +87,18 @@ impl Ring {
 
     /// First and last sequence that may be repaired as a whole: the head that closes the newest
     /// slot lies above the watermark.
-    pub(crate) fn repairable(&self) -> (u64, u64) {
+    pub(crate) fn repairable(&self) -> (Sequence, Sequence) {
         let reader = self.reader();
         let span = reader.span().unwrap();
         (span.tail + u64::from(reader.superblock().window), span.acknowledged.sequence - 1)
     }
 
-    pub(crate) fn row(&self, sequence: u64, row: u64) -> u64 {
+    pub(crate) fn row(&self, sequence: Sequence, row: u64) -> u64 {
         self.geometry.slot_offset(sequence) + row * u64::from(ROW_BYTES)
     }
 
     /// Rows that mean something: behind a head that closes its slot that is only the last one.
-    pub(crate) fn rows_of(reader: &Reader, sequence: u64) -> Vec<u64> {
+    pub(crate) fn rows_of(reader: &Reader, sequence: Sequence) -> Vec<u64> {
         let heads = reader.heads(sequence).unwrap();
         let of_head = |head: &Head| {
             let (first, rows) = (head.stripe.first_row, head.stripe.rows);

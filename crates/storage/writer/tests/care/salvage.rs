@@ -4,6 +4,7 @@ use device::{Modelled, ReadAt, Timing};
 use format::geometry::{Geometry, PIECE_BYTES_MIN, RESERVED_BYTES, ROW_BYTES};
 use format::head::{HEAD_BYTES, Head, HeadKey, StripeId};
 use format::superblock::{Spare, copy_offset};
+use units::{EachSequence, Sequence};
 use volume::{Error, Reader, Salvaged, salvage};
 use writer::{Opener, mount};
 
@@ -52,7 +53,7 @@ fn contents(reader: &Reader) -> Vec<Piece> {
     let span = reader.span().unwrap();
     let mut found = Vec::new();
     let mut buffer = vec![0; reader.piece_bytes()];
-    for sequence in span.tail..=span.acknowledged.sequence {
+    for sequence in (span.tail..=span.acknowledged.sequence).each() {
         for column in 0..reader.membership().geometry_at(sequence).data_columns {
             let Ok(slot) = reader.slot(sequence, column, &mut buffer) else { continue };
             for stripe in slot.stripes.iter().filter(|it| it.bad_rows.is_empty()) {
@@ -225,7 +226,7 @@ fn a_packet_that_holds_a_forged_head_does_not_pass() {
     let before = contents(&reader);
     (0..3).for_each(|member| ring.zero_superblocks(member, 0..4));
     let rows = u16::try_from(PIECE_BYTES_MIN / ROW_BYTES).unwrap();
-    for sequence in span.tail..=span.acknowledged.sequence {
+    for sequence in (span.tail..=span.acknowledged.sequence).each() {
         let heads = reader.heads(sequence).unwrap();
         for member in 0..3_u8 {
             let disk = &ring.disks[usize::from(member)];
@@ -241,7 +242,7 @@ fn a_packet_that_holds_a_forged_head_does_not_pass() {
                 });
                 // Every third slot has lost all of its first heads, and holds forgeries behind
                 // them; in the others they lie where a closed slot says that nothing does.
-                let is_lost = sequence % 3 == 0 && sequence < span.acknowledged.sequence;
+                let is_lost = sequence.get() % 3 == 0 && sequence < span.acknowledged.sequence;
                 if (is_lost && !is_ours) || is_closed {
                     let stripe = StripeId { sequence, sub: row };
                     let page = forged(&model, (stripe, row), ring.geometry);
@@ -262,7 +263,7 @@ fn a_packet_that_holds_a_forged_head_does_not_pass() {
         .map(|(stripe, column, _)| (*stripe, *column))
         .collect();
     assert_eq!(invented, [], "nothing but what was recorded");
-    let kept = before.iter().filter(|piece| piece.0.sequence % 3 != 0);
+    let kept = before.iter().filter(|piece| piece.0.sequence.get() % 3 != 0);
     let lost = kept.filter(|piece| !found.contains(piece));
     let lost: Vec<_> = lost.map(|(stripe, column, _)| (*stripe, *column)).collect();
     assert_eq!(lost, [], "the other slots are whole");
@@ -280,7 +281,7 @@ fn a_forged_volume_inside_of_packets_does_not_win_the_vote() {
     let model = Head::decode(&page, Some(&KEY)).unwrap();
     // The first slots are lost, and what lies there claims another shape.
     for slot in 0..20 {
-        let sequence = 2 * other.slots + slot;
+        let sequence = Sequence(2 * other.slots + slot);
         let mut head = model.clone();
         head.stripe.stripe = StripeId { sequence, sub: 0 };
         head.stripe.geometry = other;

@@ -8,6 +8,7 @@ use device::{Fault, MUTATIONS, ReadAt, Rule};
 use format::geometry::{PIECE_BYTES_MIN, ROW_BYTES};
 use format::head::{HEAD_BYTES, Head, StripeId};
 use format::superblock::{Superblock, copy_offset};
+use units::{EachSequence, Sequence};
 use volume::Error;
 use writer::{Opener, Outcome, Owner, Patrol, ScrubOptions, Writer, mount, patrol, scrub};
 
@@ -53,11 +54,12 @@ fn any_row_of_any_member_is_repaired_to_what_it_was() {
     let rows = u64::from(PIECE_BYTES_MIN / ROW_BYTES);
     for row in 0..rows {
         let reader = ring.reader();
-        let means_something = |sequence: &u64| Ring::rows_of(&reader, *sequence).contains(&row);
-        let damaged: Vec<u64> = (first..=last).filter(means_something).collect();
+        let means_something =
+            |sequence: &Sequence| Ring::rows_of(&reader, *sequence).contains(&row);
+        let damaged: Vec<Sequence> = (first..=last).each().filter(means_something).collect();
         for sequence in damaged {
             // The last four bytes end the block of a closing head; the others may be anything.
-            let member = usize::try_from((sequence + row) % 3).unwrap();
+            let member = usize::try_from((sequence.get() + row) % 3).unwrap();
             let at = ring.row(sequence, row);
             ring.disks[member].damage(at, |row| row[HEAD_BYTES - 1] ^= 4);
         }
@@ -72,7 +74,7 @@ fn any_row_of_any_member_is_repaired_to_what_it_was() {
 fn as_many_members_as_parity_may_be_blank() {
     let ring = Ring::recorded(4, 2);
     let (first, last) = ring.repairable();
-    for sequence in first..=last {
+    for sequence in (first..=last).each() {
         for member in [1, 4] {
             for row in 0..u64::from(PIECE_BYTES_MIN / ROW_BYTES) {
                 ring.disks[member].damage(ring.row(sequence, row), |row| row.fill(0));
@@ -85,7 +87,7 @@ fn as_many_members_as_parity_may_be_blank() {
     assert!(ring.look().is_clean());
     // Behind a head that closes its slot lies whatever an older lap left there, in one member's
     // slots or another's; all else is equal.
-    for sequence in first..=last {
+    for sequence in (first..=last).each() {
         for row in Ring::rows_of(&reader, sequence) {
             let at = usize::try_from(ring.row(sequence, row)).unwrap();
             for (disk, before) in ring.disks.iter().zip(&ring.before) {
@@ -102,8 +104,9 @@ fn more_damage_than_parity_is_named_row_by_row_and_the_rest_is_repaired() {
     let ring = Ring::recorded(4, 1);
     let (first, last) = ring.repairable();
     let reader = ring.reader();
-    let full = |sequence: &u64| reader.heads(*sequence).is_some_and(|it| it[0].stripe.rows == 3);
-    let sequence = (first..=last).find(full).unwrap();
+    let full =
+        |sequence: &Sequence| reader.heads(*sequence).is_some_and(|it| it[0].stripe.rows == 3);
+    let sequence = (first..=last).each().find(full).unwrap();
     // Row 0 of the body on two members, row 2 on one of them.
     for (member, row) in [(0, 1), (3, 1), (3, 3)] {
         ring.flip(member, ring.row(sequence, row));
@@ -243,8 +246,9 @@ fn parity_that_does_not_follow_from_the_data_is_found() {
     let ring = Ring::recorded(2, 2);
     let (first, last) = ring.repairable();
     let reader = ring.reader();
-    let full = |sequence: &u64| reader.heads(*sequence).is_some_and(|it| it[0].stripe.rows == 3);
-    let sequence = (first..last).rev().find(full).unwrap();
+    let full =
+        |sequence: &Sequence| reader.heads(*sequence).is_some_and(|it| it[0].stripe.rows == 3);
+    let sequence = (first..last).each().rev().find(full).unwrap();
     let at = ring.row(sequence, 0);
     let member = |column| usize::from(ring.geometry.member_of(sequence, column));
     // The last column is Q.
@@ -300,11 +304,11 @@ fn damage_is_repaired_beside_a_writer() {
     };
     // Behind the slots that the mount has brought near the head.
     let first = first + 4;
-    let damaged = (first..=last).step_by(7);
+    let damaged = (first..=last).each().step_by(7);
     for (number, sequence) in damaged.clone().enumerate() {
         ring.flip(number % 4, ring.row(sequence, u64::from(number % 2 == 0)));
     }
-    let mut next = 0;
+    let mut next = Sequence(0);
     let mut repaired = 0;
     loop {
         let mut work = Patrol::new(reader(&writer), next).unwrap();

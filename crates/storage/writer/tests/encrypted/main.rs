@@ -21,7 +21,7 @@ use format::key_row::key_row_offsets;
 use format::pcapng::{Blocks, ByteOrder};
 use format::piece::LEAD_BYTES;
 use format::superblock::{MemberEntry, Spare};
-use units::{Clock, Random, Sleep, Timestamp};
+use units::{Clock, EachSequence, Random, Sleep, Timestamp};
 use volume::{CreateOptions, Error, Identity, Reader, RowsWanted, create_for};
 use writer::{Filled, FilledColumn, Opener, Writer, mount, resilver, verify};
 
@@ -186,7 +186,7 @@ fn shown_to(disks: &[Modelled], secret: &str) -> usize {
     let span = reader.span().unwrap();
     let mut buffer = vec![0; reader.piece_bytes()];
     let mut shown = 0;
-    for sequence in span.tail..=span.acknowledged.sequence {
+    for sequence in (span.tail..=span.acknowledged.sequence).each() {
         let slot = reader.slot(sequence, 0, &mut buffer).unwrap();
         let data = slot.stripes.iter().filter(|it| it.head.stripe.kind == Kind::Data);
         shown += data.filter(|it| it.bad_rows.is_empty()).count();
@@ -361,7 +361,7 @@ fn an_encrypted_piece_is_one_block_of_a_local_type() {
     let reader = reader_on(&ring.disks);
     let span = reader.span().unwrap();
     let piece_bytes = reader.piece_bytes();
-    for sequence in span.tail..=span.acknowledged.sequence {
+    for sequence in (span.tail..=span.acknowledged.sequence).each() {
         let mut slot = vec![0; piece_bytes];
         let offset = reader.geometry().slot_offset(sequence);
         ReadAt::read_at(&ring.disks[0], offset, &mut slot).unwrap();

@@ -9,7 +9,7 @@ use device::{Modelled, Pool, ReadAt, Timeline};
 use format::geometry::PIECE_BYTES_MIN;
 use format::head::{HEAD_BYTES, HeadKey, Kind, Totals, VolumeId};
 use format::superblock::{MemberEntry, TimeKnown};
-use units::{Clock, NANOS_PER_SECOND, Sleep, Timestamp};
+use units::{Clock, NANOS_PER_SECOND, Sequence, Sleep, Timestamp};
 use volume::{CreateOptions, Identity, Reader, Retention, create};
 use writer::{Filled, FilledColumn, Opener, Writer, mount};
 
@@ -72,7 +72,7 @@ const ERASES: Start = Start { age: Age::Erases, ..RIGHT };
 /// What was recorded: where, when, which time it has, and whether the recorder doubted its clock.
 #[derive(Debug)]
 struct Kept {
-    sequence: u64,
+    sequence: Sequence,
     at_ns: i64,
     time: Timestamp,
     is_doubted: bool,

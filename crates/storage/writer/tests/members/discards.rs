@@ -2,6 +2,7 @@
 //! it, whatever crash comes, and the next mount finds the head as fast as ever.
 
 use device::{Crash, Fault, Modelled, OPERATIONS, Operation, Rule};
+use units::Sequence;
 use writer::{Opener, mount};
 
 use crate::ring::{Ring, boxed};
@@ -45,7 +46,7 @@ fn nothing_promised_is_discarded_and_a_crash_finds_the_head_without_a_scan() {
         drop(after);
         ring.check(&crashed, acknowledged);
     }
-    assert!(writer.acknowledged().sequence > 4 * slots, "several laps");
+    assert!(writer.acknowledged().sequence > Sequence(4 * slots), "several laps");
     let [first, second, other] = [0, 1, 2].map(|member: usize| ring.disks[member].work());
     assert_eq!(other.discarded_bytes, 0, "it did not ask for it");
     assert_eq!(first.discarded_bytes, second.discarded_bytes);
@@ -79,7 +80,7 @@ fn no_slot_is_erased_while_it_is_discarded() {
     let slow = Rule::new(Fault::Slow { latency_ns: second }, DISCARDS);
     ring.disks[0].add_rule(slow);
     writer.leave_slot(&ring.timeline).unwrap();
-    writer.give_up_before(u64::MAX, &ring.timeline).unwrap();
+    writer.give_up_before(Sequence::MAX, &ring.timeline).unwrap();
     writer.drain(&ring.timeline).unwrap();
     writer.discard_ahead(0, true);
     writer.poll(None, &ring.timeline).unwrap();

@@ -5,7 +5,7 @@ use core::ops::ControlFlow;
 
 use device::{Crash, Fault, MUTATIONS, Modelled, ReadAt, Rule};
 use format::head::{HEAD_BYTES, StripeId};
-use units::Timestamp;
+use units::{EachSequence, Sequence, Timestamp};
 use volume::{Error, Reader, Retention, salvage};
 use writer::{
     Erased, Forgotten, Opener, Owner, Repair, ScrubOptions, Writer, erase, mount, resilver, scrub,
@@ -31,14 +31,14 @@ fn erase_all(ring: &Ring, disks: &[Modelled], writer: &mut Writer) -> Erased {
 /// Slots of the disk in which a body of any stripe is left, and the oldest sequence in their heads.
 fn bodies_left(reader: &Reader, disk: &Modelled) -> usize {
     let geometry = *reader.geometry();
-    let left = |sequence: &u64| {
+    let left = |sequence: &Sequence| {
         let mut slot = vec![0; reader.piece_bytes()];
         disk.clone().read_at(geometry.slot_offset(*sequence), &mut slot).unwrap();
         let rows = slot.chunks_exact(HEAD_BYTES);
         // Bodies of these stripes are rows of one byte; heads and ends of blocks are not.
         rows.into_iter().any(|row| row[0] != 0 && row.iter().all(|byte| *byte == row[0]))
     };
-    (geometry.slots..2 * geometry.slots).filter(left).count()
+    (geometry.slots..2 * geometry.slots).map(Sequence).filter(left).count()
 }
 
 fn check_sound(disks: &[Modelled]) {
@@ -92,7 +92,7 @@ fn a_slot_that_a_mount_would_judge_is_not_given_up() {
     let mut writer = ring.mount();
     ring.append(&mut writer, 30).unwrap();
     let before = writer.acknowledged();
-    writer.give_up_before(u64::MAX, &ring.timeline).unwrap();
+    writer.give_up_before(Sequence::MAX, &ring.timeline).unwrap();
     assert!(writer.superblock().given_up_before <= before.sequence);
     drop(writer);
     ring.disks = ring.disks.iter().map(|disk| disk.crash(Crash::LoseAll)).collect();
@@ -107,7 +107,7 @@ fn what_a_crash_left_undone_the_next_writer_finishes() {
     let mut writer = ring.mount();
     ring.append(&mut writer, 200).unwrap();
     writer.leave_slot(&ring.timeline).unwrap();
-    writer.give_up_before(u64::MAX, &ring.timeline).unwrap();
+    writer.give_up_before(Sequence::MAX, &ring.timeline).unwrap();
     let left = writer.left_to_erase();
     assert!(left > 10, "{left}");
     writer.erase_next(&ring.timeline).unwrap();
@@ -207,7 +207,7 @@ fn a_salvage_without_superblocks_brings_nothing_back() {
     let span = reader.span().unwrap();
     let mut buffer = vec![0; reader.piece_bytes()];
     let mut bodies: Vec<StripeId> = Vec::new();
-    for sequence in span.tail..=span.acknowledged.sequence {
+    for sequence in (span.tail..=span.acknowledged.sequence).each() {
         let Ok(slot) = reader.slot(sequence, 0, &mut buffer) else { continue };
         bodies.extend(
             slot.stripes
@@ -243,12 +243,12 @@ fn a_running_reader_takes_what_is_erased_for_overwritten() {
 }
 
 /// Sequences of held slots that cannot be read in full.
-fn unreadable(reader: &Reader) -> Vec<u64> {
+fn unreadable(reader: &Reader) -> Vec<Sequence> {
     let span = reader.span().unwrap();
     let columns: Vec<u8> = (0..reader.geometry().data_columns).collect();
     let mut memory = vec![Vec::new(); columns.len()];
     let held = span.tail..=span.acknowledged.sequence;
-    let mut is_bad = |sequence: &u64| {
+    let mut is_bad = |sequence: &Sequence| {
         let slots = reader.sealed_slots(*sequence, &columns, &mut memory);
         slots.into_iter().any(|slot| {
             let slot = slot.unwrap();
@@ -256,7 +256,7 @@ fn unreadable(reader: &Reader) -> Vec<u64> {
                 || slot.stripes.iter().any(|stripe| !stripe.bad_rows.is_empty())
         })
     };
-    held.filter(|sequence| is_bad(sequence)).collect()
+    held.each().filter(|sequence| is_bad(sequence)).collect()
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn what_a_broken_off_forgetting_made_unreadable_is_known_and_can_be_finished() {
         let mut writer = ring.mount();
         ring.append(&mut writer, 20).unwrap();
         writer.leave_slot(&ring.timeline).unwrap();
-        let wanted: Vec<u64> = writer.erasable().skip(1).step_by(2).take(3).collect();
+        let wanted: Vec<Sequence> = writer.erasable().each().skip(1).step_by(2).take(3).collect();
         let slots: Vec<Forgotten> = wanted.iter().copied().map(forgotten).collect();
         for disk in &ring.disks {
             disk.add_rule(Rule::new(Fault::Error, MUTATIONS).after(after));
@@ -285,7 +285,7 @@ fn what_a_broken_off_forgetting_made_unreadable_is_known_and_can_be_finished() {
         let (mut writer, _) = mount(boxed(&left), &Opener::alone(&ring.timeline)).unwrap();
         let reader = Reader::open(readers(&left)).unwrap();
         let (bad, begun) = (unreadable(&reader), reader.superblock().forgetting);
-        let may_be = |at: &u64| begun.is_some_and(|(first, last)| (first..=last).contains(at));
+        let may_be = |at: &Sequence| begun.is_some_and(|(first, last)| (first..=last).contains(at));
         assert!(bad.iter().all(may_be), "{after}: {bad:?} of {begun:?}");
         assert!(bad.iter().all(|sequence| wanted.contains(sequence)), "{after}: {bad:?}");
         seen[usize::from(begun.is_some()) + usize::from(!bad.is_empty())] += 1;
@@ -311,11 +311,11 @@ fn nothing_of_an_older_lap_stays_in_front_of_the_head() {
     let reader = ring.reader();
     let (span, geometry) = (reader.span().unwrap(), *reader.geometry());
     let promised: Vec<u64> =
-        (span.tail..=span.acknowledged.sequence).map(|it| geometry.slot_offset(it)).collect();
+        (span.tail..=span.acknowledged.sequence).each().map(|it| geometry.slot_offset(it)).collect();
     let mut slot = vec![0; reader.piece_bytes()];
     let mut others = 0;
     for number in 0..geometry.slots {
-        let offset = geometry.slot_offset(number);
+        let offset = geometry.slot_offset(Sequence(number));
         if promised.contains(&offset) {
             continue;
         }

@@ -3,6 +3,7 @@
 
 use device::{Crash, Device, Fault, MUTATIONS, Modelled, Rule};
 use format::head::{HEAD_BYTES, Kind, StripeId};
+use units::EachSequence;
 use volume::Reader;
 use writer::{Opener, mount};
 
@@ -73,7 +74,7 @@ impl Cut {
 fn shows_only_what_was_written(ring: &Ring, reader: &Reader) {
     let span = reader.span().unwrap();
     let mut buffer = vec![0; reader.piece_bytes()];
-    for sequence in span.tail..=span.acknowledged.sequence {
+    for sequence in (span.tail..=span.acknowledged.sequence).each() {
         for column in 0..reader.geometry().data_columns {
             let Ok(slot) = reader.slot(sequence, column, &mut buffer) else { continue };
             for piece in slot.stripes {

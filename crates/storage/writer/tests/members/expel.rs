@@ -5,7 +5,7 @@ use core::ops::ControlFlow;
 
 use device::{Crash, Device as _, Fault, MUTATIONS, Modelled, OPERATIONS, Operation, Rule};
 use format::superblock::SUPERBLOCK_BYTES;
-use units::Clock;
+use units::{Clock, Sequence};
 use volume::{Error, Retention};
 use writer::{Candidate, Opener, mount, mount_members, mount_without, verify};
 
@@ -48,7 +48,7 @@ fn a_writer_goes_on_without_a_member_and_loses_nothing() {
             // It comes back as it was: stale, and no harm.
             let (writer, _) = mount(boxed(&crashed), &Opener::alone(&ring.timeline)).unwrap();
             let entry = &writer.superblock().members[1];
-            assert!(entry.stale_from < entry.clean_from && entry.clean_from < u64::MAX);
+            assert!(entry.stale_from < entry.clean_from && entry.clean_from < Sequence::MAX);
             drop(writer);
             ring.check(&crashed, acknowledged);
         }

@@ -5,7 +5,7 @@ use core::ops::ControlFlow;
 
 use device::{Crash, Device, Fault, MUTATIONS, Modelled, ReadAt, Rule};
 use format::superblock::Spare;
-use units::Clock;
+use units::{Clock, Sequence};
 use volume::{Error, Reader};
 use writer::{
     Opener, Resilver, Resilvered, Returning, Writer, mount, mount_without, resilver, verify,
@@ -56,7 +56,7 @@ fn a_member_that_was_away_is_made_whole() {
 
         let mut writer = ring.mount();
         let gap = writer.membership().gap(1);
-        assert!(!gap.is_empty() && gap.end < u64::MAX, "{gap:?}");
+        assert!(!gap.is_empty() && gap.end < Sequence::MAX, "{gap:?}");
         let disks = ring.disks.clone();
         let report = make_whole(&ring, &disks, &mut writer);
         assert_eq!((report.lost, report.waits_for), (vec![], vec![]));

@@ -3,6 +3,7 @@
 
 use device::{Crash, Fault, MUTATIONS, Modelled, Pool, ReadAt, Rule};
 use format::head::HEAD_BYTES;
+use units::Sequence;
 use volume::{Error, Reader};
 use writer::{Opener, Repair, Resilver, Returning, Writer, mount};
 
@@ -104,7 +105,7 @@ fn a_repair_keeps_off_the_slots_that_the_writer_takes_next() {
     let mut ring = Ring::new(2, 1);
     let mut writer = ring.mount();
     let slots = writer.geometry().slots;
-    while writer.next().sequence < 2 * slots + slots / 2 {
+    while writer.next().sequence < Sequence(2 * slots + slots / 2) {
         ring.append_rows(&mut writer, 3).unwrap();
         writer.drain(&ring.timeline).unwrap();
     }
@@ -184,7 +185,7 @@ fn where_a_resilver_stops_for_the_writer_the_gap_stays() {
 
 /// The rows that some of the disks do not give back of the data in a stripe that begins its slot;
 /// `None`: nothing of it.
-fn lost_rows(disks: &[Modelled], sequence: u64) -> Option<Vec<u16>> {
+fn lost_rows(disks: &[Modelled], sequence: Sequence) -> Option<Vec<u16>> {
     let reader = Reader::open(readers(disks)).unwrap();
     let mut buffer = vec![0; reader.piece_bytes()];
     let mut lost = Vec::new();

@@ -52,7 +52,7 @@ const ASKED: [(&str, bool, Ask); 9] = [
         let reader = reader.unwrap();
         let columns = reader.geometry().data_columns;
         let wanted = |&(stripe, ..): &(StripeId, u8, u8)| {
-            let column = u8::try_from(stripe.sequence % u64::from(columns)).unwrap();
+            let column = u8::try_from(stripe.sequence.get() % u64::from(columns)).unwrap();
             RowsWanted { stripe, column, rows: Vec::from([core::ops::Range { start: 0, end: 1 }]) }
         };
         let wanted: Vec<RowsWanted> = ring.appended.iter().take(2).map(wanted).collect();
@@ -212,7 +212,7 @@ fn the_last_member_that_has_something_is_not_given_up_as_soon() {
     let disk = &ring.disks[1];
     // A first row of every second slot.
     for slot in (0..geometry.slots).step_by(2) {
-        disk.spoil(geometry.slot_offset(slot));
+        disk.spoil(geometry.offset_of_slot(slot));
     }
     let slow = Fault::Slow { latency_ns: 30_000_000_000 };
     disk.add_rule(Rule::new(slow, &[Operation::Read]));
