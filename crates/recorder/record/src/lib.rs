@@ -21,6 +21,7 @@
 //! kernel drops + writer drops + in flight.
 
 mod backlog;
+mod before;
 mod caretakers;
 mod claim;
 mod columns;
@@ -64,6 +65,7 @@ mod sources;
 mod spares;
 mod status;
 mod storage;
+mod succession;
 mod task;
 mod watchdog;
 mod way;
@@ -71,7 +73,7 @@ mod writing;
 
 pub use ::indexer::GaveWay;
 pub use ::recording::{Account, Change, Comeback, Loss, MemberChange, Progress, QueueAccount};
-pub use ::selection::{Class, ClassError, Keep, TakeOver};
+pub use ::selection::{Class, ClassError, Keep, TakeOver, Taken};
 pub use control::Control;
 pub use error::Error;
 pub use events::{DiskWatch, Disks, Event, EventKind, Headroom, Level, SlowLimit, SlowWrite};

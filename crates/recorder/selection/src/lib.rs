@@ -8,7 +8,7 @@ mod handover;
 mod selection;
 
 pub use classes::{Class, ClassError, Keep, memory_bytes_max};
-pub use handover::{Division, Share, TakeOver};
+pub use handover::{Division, ORDER_NS, TakeOver, Taken, is_step, wall_offset_ns};
 pub use selection::{Selected, Selection};
 
 #[cfg(test)]
