@@ -77,8 +77,8 @@ impl Launcher {
         stage::lock(&self.connection).own.process.pid()
     }
 
-    /// Starts a child. Where the launcher has ended, or says nothing because it was stopped, the one
-    /// in reserve starts it, and the other one ends.
+    /// Starts a child. Where the launcher has ended, or was stopped and says nothing, the one in
+    /// reserve starts it, and the other one ends.
     ///
     /// # Errors
     /// When both are gone or silent, or could not start it.

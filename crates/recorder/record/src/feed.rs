@@ -50,12 +50,10 @@ pub(crate) struct Feed<'a> {
     pub(crate) kept: Option<Box<dyn Source>>,
 }
 
-/// How a source ended.
+/// Whether a source gives nothing any more, or gives another recorder's packets from now on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum End {
-    /// It gives nothing any more.
     Drained,
-    /// What it gives from now on is another recorder's.
     HandedOver,
 }
 

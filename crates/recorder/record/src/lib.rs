@@ -21,7 +21,6 @@
 //! kernel drops + writer drops + in flight.
 
 mod backlog;
-mod before;
 mod caretakers;
 mod claim;
 mod columns;

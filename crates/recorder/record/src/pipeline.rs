@@ -19,7 +19,7 @@ use crate::report::Report;
 use crate::spares::{self, Opening};
 use crate::writing::{self, Begin};
 
-/// Runs one recording on an opened volume, of which each queue stores its share. What it has handed over is given back with the report.
+/// Runs one recording, of which each queue stores its share. What is handed over is given back.
 pub(crate) fn run(
     options: &Options,
     clock: &dyn Clock,

@@ -8,12 +8,11 @@ use core::num::NonZero;
 use capture::{FileOptions, FileSource, LiveOptions, LiveSource, Source, XdpSource};
 use format::directory::Gap;
 use format::recorded::RecordedClock;
-use selection::Selection;
+use selection::{Before, Selection};
 use units::number::to_u64;
 use units::{ByteSize, Timestamp};
 use writer::Recovery;
 
-use crate::before::Before;
 use crate::error::Error;
 use crate::memory;
 use crate::options::{Input, Options, Way};

@@ -1,19 +1,17 @@
 //! Recorders that follow each other: what a new one takes over, and what the old one goes on with
 //! where the new one failed.
 //!
-//! Who hands over closes the volume and keeps its sources, which keep what they gave since the time
-//! that was agreed. It ends when the new recorder has stored something. Until then the sources of
-//! both have every packet of behind that time, as far as the kernel rings reach.
+//! Who hands over closes the volume, and keeps its sources with what they gave since the time that
+//! was agreed. It ends when the new recorder has stored something.
 
 use core::time::Duration;
 
 use capture::Source;
 use format::recorded::RecordedClock;
 use recording::Account;
-use selection::Taken;
+use selection::{Before, Taken};
 use units::{Clock, NANOS_PER_SECOND, Sleep};
 
-use crate::before::Before;
 use crate::error::Error;
 use crate::opening::{self, Opened};
 use crate::options::Options;
@@ -24,7 +22,6 @@ use crate::storage::Storage;
 /// Why interfaces are not taken over.
 const NOT_DIVIDED: &str = "packets by AF_XDP, or with the time of the adapter, cannot be divided \
                            between two recorders (--source packet, --timestamps kernel)";
-const CLOCK_WAS_SET: &str = "the clock was set each time; it goes on";
 
 /// How often a recorder is asked while the clock is being set.
 const ASKED_MAX: usize = 3;
@@ -48,14 +45,13 @@ pub(crate) fn open(options: &Options, clock: &dyn Clock) -> Result<Sources, Erro
             Taken::Nobody => return Ok(sources),
             Taken::From(from) => {
                 let from_ns = clock.boottime_ns().saturating_sub(clock.realtime().since(from));
-                let again = None;
-                sources.before = Some(Before { from, from_ns, held_from: opened, again });
+                sources.before = Some(Before { from, from_ns, held_from: opened, again: None });
                 return Ok(sources);
             }
             Taken::ClockWasSet => {}
         }
     }
-    Err(Error::TakeOver(CLOCK_WAS_SET.to_owned()))
+    Err(Error::TakeOver("the clock was set each time; it goes on".to_owned()))
 }
 
 /// Waits until another recorder has stored what was handed over to it. Where it does not, what to
@@ -80,17 +76,13 @@ pub(crate) fn wait(
     let mut kept = kept;
     let again = kept.iter_mut().map(|source| source.rewind()).collect();
     let mut kept = kept.into_iter();
-    let before = Before {
-        from: until,
-        from_ns: options.control.until_ns(),
-        held_from: until,
-        again: Some(again),
-    };
+    let (from_ns, again) = (options.control.until_ns(), Some(again));
+    let before = Before { from: until, from_ns, held_from: until, again };
     let sources = Sources {
         first: kept.by_ref().take(1).collect(),
         further: kept.collect(),
-        advice: Vec::new(),
         selection: options.selection()?,
+        advice: Vec::new(),
         setup: Vec::new(),
         clock: stamps,
         may_hand_over: true,

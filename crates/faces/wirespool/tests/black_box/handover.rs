@@ -252,7 +252,7 @@ fn a_recorder_that_dies_while_it_takes_over_costs_no_packet() {
     let sending = Numbers::start(&ENDS);
     let (mut gone_on, mut taken) = (0, 0);
     // The old one reads on for 450 ms before it lets go, and the new one opens the volume then.
-    for after_ms in [0, 30, 100, 200, 400].into_iter().chain((440..640).step_by(10)) {
+    for after_ms in [0, 100, 400].into_iter().chain((440..640).step_by(40)).chain([800, 1000]) {
         sleep(Duration::from_millis(300));
         let mut next = Recorder::taking_over(&volume, &[]);
         sleep(Duration::from_millis(after_ms));
@@ -273,7 +273,7 @@ fn a_recorder_that_dies_while_it_takes_over_costs_no_packet() {
         assert!(recorder.child.try_wait().unwrap().is_none(), "{:?}", recorder.lines.said);
     }
     println!("{gone_on} times the old one went on, {taken} times the new one");
-    assert!(gone_on >= 5, "{gone_on}");
+    assert!(gone_on >= 3, "{gone_on}");
     sleep(Duration::from_millis(700));
     let sent = sending.end();
     sleep(Duration::from_millis(300));

@@ -71,8 +71,8 @@ impl Keeping {
         counters.ring_freezes += self.lost.freezes;
     }
 
-    /// Counters, which are those of this moment, of a queue that begins anew with what it keeps; how
-    /// many packets come once more.
+    /// Counters of this moment become those of a queue that begins anew with what it keeps; gives
+    /// how many packets come once more.
     pub(super) fn rewind(self, counters: &mut Counters) -> u64 {
         let gone = counters.kernel_drops + counters.delivered - self.in_hand;
         *counters = Counters {

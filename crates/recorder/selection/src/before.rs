@@ -1,35 +1,29 @@
-//! What a recorder has of the one before it: which packets are its own, and what of the others waits
-//! in its kernel rings.
+//! What a recorder has of the one before it: its own packets, and those that wait of the others.
 
-use selection::Division;
 use units::{Clock, Timestamp};
 
-use crate::opening::Opened;
+use crate::handover::Division;
 
 /// What a recorder has of the one before it.
 #[derive(Clone, Debug)]
-pub(crate) struct Before {
+pub struct Before {
     /// Packets from this time on are stored here.
-    pub(crate) from: Timestamp,
+    pub from: Timestamp,
     /// When that was, in time since boot.
-    pub(crate) from_ns: i64,
+    pub from_ns: i64,
     /// Packets from this time on are in the kernel rings, as far as there was room.
-    pub(crate) held_from: Timestamp,
+    pub held_from: Timestamp,
     /// Where this recorder was the one before: the packets that come once more, by queue and
     /// interface.
-    pub(crate) again: Option<Vec<Vec<u64>>>,
+    pub again: Option<Vec<Vec<u64>>>,
 }
 
 impl Before {
     /// What of the packets of each queue is stored here, and from when on. A recorder that did not
-    /// stop in order has stored what it says of itself, and no more.
-    pub(crate) fn divide(&mut self, opened: &Opened, queues: usize) -> Vec<Division> {
+    /// stop in order has `stored` packets up to a time, and no more.
+    pub fn divide(&mut self, stored: Option<Timestamp>, queues: usize) -> Vec<Division> {
         let until = self.from;
-        if !opened.recovery.clean
-            && let (Some(said), _) = opened.reader.said()
-        {
-            self.from = said.recorded.through.plus_nanos(1);
-        }
+        self.from = stored.map_or(until, |through| through.plus_nanos(1));
         let of_queue = |queue: usize| match &self.again {
             Some(again) => {
                 let packets = again.get(queue).cloned().unwrap_or_default();
@@ -41,7 +35,7 @@ impl Before {
     }
 
     /// What the user is told of it; `why` this recorder goes on, where it does.
-    pub(crate) fn line(&self, why: Option<&str>, clock: &dyn Clock) -> String {
+    pub fn line(&self, why: Option<&str>, clock: &dyn Clock) -> String {
         let from = self.from;
         let waited_ms = clock.boottime_ns().saturating_sub(self.from_ns).max(0) / 1_000_000;
         match why {
