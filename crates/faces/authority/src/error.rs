@@ -34,6 +34,15 @@ pub enum Error {
         /// What is wrong.
         why: String,
     },
+    /// The newest certificate of a key was revoked.
+    #[error(
+        "{}: what was issued for this key is revoked; move it away, and there will be a new one",
+        safe::path(key)
+    )]
+    Revoked {
+        /// The key.
+        key: PathBuf,
+    },
     /// A name that no certificate has.
     #[error("{0:?} is no name: letters, digits, - _ and . are, 40 at most")]
     Name(String),

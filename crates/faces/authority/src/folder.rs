@@ -108,7 +108,7 @@ impl Authority {
     /// Makes a certificate, for the key that is there or a new one.
     ///
     /// # Errors
-    /// When the name or an address is none, or a file cannot be written.
+    /// When the name or an address is none, the key was revoked, or a file cannot be written.
     pub fn enrol(&mut self, wanted: &Wanted, now_s: i64) -> Result<Enrolled, Error> {
         let Wanted { kind, name, addresses, days } = wanted;
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
@@ -122,6 +122,10 @@ impl Authority {
         let path = |end: &str| self.folder.join(format!("{}-{name}.{end}", kind.name()));
         let (key_path, certificate_path) = (path("key"), path("pem"));
         let is_renewed = host::target(&key_path)? != Target::Absent;
+        // Who has the old certificate has the key, too.
+        if is_renewed && self.ledger.is_revoked(kind, name) {
+            return Err(Error::Revoked { key: key_path });
+        }
         let key = if is_renewed { read_pair(&key_path)? } else { KeyPair::generate()? };
         let text = certificate(&self.key, &key, &issued, (addresses, now_s))?;
         // A line for a certificate that was not made after all does no harm.

@@ -82,6 +82,12 @@ impl Ledger {
         Ok(Self { issued: issued.collect::<Result<_, _>>()? })
     }
 
+    /// Whether the newest that was issued to this name is revoked.
+    pub(crate) fn is_revoked(&self, kind: Kind, name: &str) -> bool {
+        let newest = self.issued.iter().rev().find(|it| it.kind == kind && it.name == name);
+        newest.is_some_and(|it| it.revoked_s.is_some())
+    }
+
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         for Issued { serial, kind, name, until_s, revoked_s } in &self.issued {

@@ -16,6 +16,7 @@ use core::time::Duration;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use host::processes::Stat;
 use host::{Adopted, Daemon, Exit, HandedListener, ReloadFlag, StopFlag, SystemClock};
 use page::text::{duration, plural};
 use units::{Clock as _, NANOS_PER_SECOND, Sleep as _};
@@ -35,6 +36,10 @@ const SHORT_NS: i64 = NANOS_PER_SECOND;
 const SAY_EVERY_NS: i64 = 60 * NANOS_PER_SECOND;
 /// All have so long to end in order: a recorder flushes what it took to disks that may be slow.
 const PATIENCE: Duration = Duration::from_mins(1);
+/// One that is to take over from another has so long: that one may take a minute to let go.
+const TAKES_OVER_NS: i64 = 120 * NANOS_PER_SECOND;
+/// How often it is looked whether a program was stopped.
+const STOPPED_LOOK_NS: i64 = NANOS_PER_SECOND;
 /// Wrong words: the same ones do not help.
 const USAGE: i32 = 2;
 /// The exit code of a program that did its work, and lost something.
@@ -88,7 +93,8 @@ pub fn supervise(
     read: &ReadJobs<'_>,
     (stop, reload): (&StopFlag, &ReloadFlag),
 ) -> Supervision {
-    let mut all = All { plan, watched: jobs.into_iter().map(Watched::new).collect() };
+    let watched = jobs.into_iter().map(Watched::new).collect();
+    let mut all = All { plan, watched, stopped_look_ns: i64::MIN };
     all.look();
     host::tell_manager("READY=1");
     let mut told_ns = SystemClock.boottime_ns();
@@ -124,6 +130,8 @@ struct Watched {
     /// How often it ended since that was said, and when.
     ends: u64,
     said_ns: Option<i64>,
+    /// Processes that a signal has stopped, as was said.
+    stopped: Vec<u32>,
 }
 
 struct Before {
@@ -159,13 +167,16 @@ impl Watched {
     fn new(job: Job) -> Self {
         let state = State::StartsAt(i64::MIN);
         let (started_with, before, again_ns) = (None, None, AGAIN_NS);
-        Self { job, started_with, before, again_ns, state, ends: 0, said_ns: None }
+        let stopped = Vec::new();
+        Self { job, started_with, before, again_ns, state, ends: 0, said_ns: None, stopped }
     }
 }
 
 struct All<'a> {
     plan: &'a Plan,
     watched: Vec<Watched>,
+    /// When it was looked at last which processes are stopped.
+    stopped_look_ns: i64,
 }
 
 impl All<'_> {
@@ -174,6 +185,10 @@ impl All<'_> {
         let now_ns = SystemClock.boottime_ns();
         for watched in &mut self.watched {
             watched.look(self.plan, now_ns);
+        }
+        if now_ns.saturating_sub(self.stopped_look_ns) >= STOPPED_LOOK_NS {
+            self.stopped_look_ns = now_ns;
+            self.watched.iter_mut().for_each(|watched| watched.name_stopped(self.plan));
         }
         let own: Vec<u32> = self.watched.iter().flat_map(|it| it.state.ids()).collect();
         host::reap_orphans(&own);
@@ -238,6 +253,24 @@ impl Watched {
             State::StartsAt(at_ns) if now_ns >= *at_ns => self.start(plan, now_ns),
             State::StartsAt(_) | State::Waits => {}
         }
+    }
+
+    /// A process that a signal has stopped does not end, and does nothing. Who has stopped it may
+    /// want that, so it is named and left alone.
+    fn name_stopped(&mut self, plan: &Plan) {
+        let is_stopped = |id: &u32| Stat::of(*id).is_some_and(|stat| stat.is_stopped);
+        let stopped: Vec<u32> = self.state.ids().into_iter().filter(is_stopped).collect();
+        let name = &self.job.name;
+        for id in stopped.iter().filter(|id| !self.stopped.contains(id)) {
+            plan.say(&format!(
+                "{name}: process {id} was stopped by a signal and does nothing: kill -CONT {id}, \
+                 or kill -KILL {id} to have it started again"
+            ));
+        }
+        for id in self.stopped.iter().filter(|id| !stopped.contains(id)) {
+            plan.say(&format!("{name}: process {id} is not stopped any more"));
+        }
+        self.stopped = stopped;
     }
 
     /// Takes over who does the job already; whether nothing is to be started.
@@ -325,7 +358,13 @@ impl Watched {
         };
         let exit = new.ended().unwrap_or(None);
         match (old.ended(), exit) {
-            (None, None) => self.state = State::HandsOver { old, new, job, since_ns },
+            (None, None) => {
+                // Its end is heard at the next look.
+                if now_ns.saturating_sub(since_ns) >= TAKES_OVER_NS {
+                    new.kill();
+                }
+                self.state = State::HandsOver { old, new, job, since_ns };
+            }
             (Some(_), None) => {
                 self.started_with = (*job != self.job).then_some(*job);
                 self.state = State::Runs { daemon: new, since_ns };

@@ -6,16 +6,20 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-use ::record::{Control, Progress, TakeOver};
-use host::{Adopted, ControlSocket, SystemClock, ask, control_sockets};
+use ::record::{Control, Progress, TakeOver, Taken};
+use host::{Adopted, ControlSocket, LastResort, Said, SystemClock, Talk, ask, control_sockets};
 use units::{Clock, Sleep, Timestamp};
 
 use crate::progress::say;
 
 const STATUS: &str = "status";
 const SYNC: &str = "sync";
-/// Answered with a time in nanoseconds, or with nothing.
+/// A talk: it is answered with a time in nanoseconds, or with nothing, and once the volume is free
+/// with [`FREE`], or with [`CLOCK_WAS_SET`]. Who asks says [`STORED`] when it has stored something.
 const HAND_OVER: &str = "hand-over";
+const FREE: &str = "free";
+const CLOCK_WAS_SET: &str = "clock-was-set";
+const STORED: &str = "stored";
 const DONE: &str = "done";
 const LATE: &str = "late";
 
@@ -27,8 +31,13 @@ const MARGIN: Duration = Duration::from_secs(1);
 const BETWEEN_SYNCS_NS: i64 = 100_000_000;
 /// A recorder that hands over flushes what it took to disks that may be slow.
 const END_PATIENCE: Duration = Duration::from_mins(1);
-/// Between two looks whether it has ended: packets wait meanwhile.
-const BETWEEN_LOOKS_NS: i64 = 2_000_000;
+/// Between two looks whether the other end of a hand-over is there.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+/// Who takes over ends itself where it has stored nothing for so long since the volume was free,
+/// also when it is stopped: the one that runs then goes on.
+const STORES_WITHIN: Duration = Duration::from_secs(10);
+/// Longer than that: it has ended by then.
+const STORED_PATIENCE: Duration = Duration::from_secs(12);
 /// Between two questions to one that does not answer yet.
 const BETWEEN_ASKS_NS: i64 = 50_000_000;
 
@@ -59,6 +68,7 @@ impl Answering {
         let state = Arc::new(Mutex::new(None));
         let is_ending = Arc::new(AtomicBool::new(false));
         let (shown, ends) = (Arc::clone(&state), Arc::clone(&is_ending));
+        let is_over = move || ends.load(Ordering::Relaxed);
         let body = move || {
             let next_sync_ns = AtomicI64::new(0);
             let answer = |question: &str| match question {
@@ -68,15 +78,24 @@ impl Answering {
                     state.as_ref().map(going).unwrap_or_default()
                 }
                 SYNC => sync(&control, &next_sync_ns),
-                HAND_OVER => {
-                    let at = control.hand_over(&SystemClock);
-                    at.map(|at| at.0.to_string()).unwrap_or_default()
-                }
                 _ => String::new(),
             };
-            socket.serve(&answer, &|| ends.load(Ordering::Relaxed));
+            let converse = |question: &str, talk: Talk| {
+                if question != HAND_OVER {
+                    return Some(talk);
+                }
+                hand_over(talk, (&control, &socket), &is_over);
+                None
+            };
+            socket.serve((&answer, &converse), &is_over);
         };
-        let thread = thread::Builder::new().name("control".to_owned()).spawn(body).ok()?;
+        let thread = match thread::Builder::new().name("control".to_owned()).spawn(body) {
+            Ok(thread) => thread,
+            Err(error) => {
+                say(&format!("cannot start a thread: {error}; readers see durable packets only"));
+                return None;
+            }
+        };
         Some(Self { state, is_ending, socket: path, thread: Some(thread) })
     }
 
@@ -108,15 +127,53 @@ fn sync(control: &Control, next_ns: &AtomicI64) -> String {
     (if is_done { DONE } else { LATE }).to_owned()
 }
 
-/// Takes the interfaces over from the recorder of a volume, if one runs.
-pub fn take_over(volume: PathBuf, members: Vec<PathBuf>) -> TakeOver {
+/// Hands this recording over to who asks, until that one has stored something, or is gone.
+fn hand_over(
+    mut talk: Talk,
+    (control, socket): (&Control, &ControlSocket),
+    is_ending: &dyn Fn() -> bool,
+) {
+    let Some(at) = control.hand_over(&SystemClock) else {
+        talk.say("");
+        return;
+    };
+    talk.say(&at.0.to_string());
+    let has_let_go = loop {
+        if is_ending() {
+            return;
+        }
+        if let Some(has_let_go) = control.has_let_go(BETWEEN_LOOKS) {
+            break has_let_go;
+        }
+    };
+    if !has_let_go {
+        talk.say(CLOCK_WAS_SET);
+        return;
+    }
+    // The other one answers at a socket of this name from now on, if it is of the same user.
+    let is_hidden = socket.hide();
+    talk.say(FREE);
+    let is_stored = talk.hear(STORED_PATIENCE) == Said::Line(STORED.to_owned());
+    if !is_stored && is_hidden {
+        socket.show();
+    }
+    control.is_taken(is_stored);
+}
+
+/// Takes the interfaces over from the recorder of a volume, if one runs, for the recording that
+/// `control` is of.
+pub fn take_over(volume: PathBuf, members: Vec<PathBuf>, control: Control) -> TakeOver {
     TakeOver::new(move || {
-        let Some(socket) = socket_of(&volume, &members) else { return Ok(None) };
+        let Some(socket) = socket_of(&volume, &members) else { return Ok(Taken::Nobody) };
         let process = host::answering_process(&socket).and_then(Adopted::watch);
-        let Some(process) = process else { return Ok(None) };
-        let answer = ask(&socket, HAND_OVER, SYNC_PATIENCE + MARGIN);
-        let answer = answer.map_err(|error| crate::failure::line(&error.into()))?;
-        let from = answer.and_then(|answer| answer.parse().ok()).map(Timestamp);
+        let Some(process) = process else { return Ok(Taken::Nobody) };
+        let talk = Talk::begin(&socket, HAND_OVER, SYNC_PATIENCE);
+        let talk = talk.map_err(|error| crate::failure::line(&error.into()))?;
+        let Some(mut talk) = talk else { return Ok(Taken::Nobody) };
+        let from = match talk.hear(SYNC_PATIENCE + MARGIN) {
+            Said::Line(line) => line.parse().ok().map(Timestamp),
+            Said::Nothing | Said::Gone => None,
+        };
         let number = process.id();
         let refused = || {
             format!(
@@ -126,18 +183,39 @@ pub fn take_over(volume: PathBuf, members: Vec<PathBuf>) -> TakeOver {
         };
         let from = from.ok_or_else(refused)?;
         let until_ns = SystemClock.boottime_ns().saturating_add(units::nanos(END_PATIENCE));
-        while !process.has_ended() {
-            let now_ns = SystemClock.boottime_ns();
-            if now_ns >= until_ns {
-                return Err(format!(
-                    "process {number} did not end within {} s",
-                    END_PATIENCE.as_secs()
-                ));
+        while SystemClock.boottime_ns() < until_ns {
+            match talk.hear(BETWEEN_LOOKS) {
+                Said::Line(line) if line == CLOCK_WAS_SET => return Ok(Taken::ClockWasSet),
+                Said::Line(_) => {
+                    let told = confirm(talk, control.clone()).map(|()| Taken::From(from));
+                    return told.map_err(|error| error.to_string());
+                }
+                Said::Nothing => {}
+                // It ends, for whatever reason: its disks may be slow.
+                Said::Gone if process.has_ended() => return Ok(Taken::From(from)),
+                Said::Gone => SystemClock.sleep_until(after(BETWEEN_LOOKS)),
             }
-            SystemClock.sleep_until(now_ns.saturating_add(BETWEEN_LOOKS_NS));
         }
-        Ok(Some(from))
+        let seconds = END_PATIENCE.as_secs();
+        Err(format!("process {number} did not let go within {seconds} s"))
     })
+}
+
+/// Tells the recorder before as soon as this one has stored something.
+fn confirm(mut talk: Talk, control: Control) -> std::io::Result<()> {
+    let last_resort = LastResort::after(STORES_WITHIN);
+    let body = move || {
+        // Asked once, as soon as there is who answers: disks may be slow.
+        while !control.sync(STORES_WITHIN) {}
+        talk.say(STORED);
+        drop(last_resort);
+    };
+    // Without a thread this one ends, and the recorder before goes on.
+    thread::Builder::new().name("stored".to_owned()).spawn(body).map(drop)
+}
+
+fn after(time: Duration) -> i64 {
+    SystemClock.boottime_ns().saturating_add(units::nanos(time))
 }
 
 /// The name of a volume's socket; `None` where it cannot be opened.

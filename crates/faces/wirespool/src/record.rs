@@ -482,7 +482,8 @@ pub(crate) fn run(mut flags: Flags) -> Outcome {
     let mut options = options(flags)?;
     if takes_over {
         let (volume, members) = (options.volume.clone(), options.members.clone());
-        options.take_over = Some(recorder::take_over(volume, members));
+        let control = options.control.clone();
+        options.take_over = Some(recorder::take_over(volume, members, control));
     }
     if is_confined {
         // Before anything is opened: it has nothing that a child should not have.

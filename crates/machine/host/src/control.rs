@@ -8,6 +8,7 @@
 mod client;
 mod place;
 mod server;
+mod talk;
 
 use core::time::Duration;
 
@@ -22,6 +23,7 @@ pub(crate) use place::own_folders;
 pub use place::{SYSTEM_FOLDER, make_system_folder};
 pub use server::ControlSocket;
 pub(crate) use server::read_any_question;
+pub use talk::{Said, Talk};
 
 /// Waits until a descriptor is ready for this, or until a moment since boot; false when it is not.
 fn wait(descriptor: impl AsFd, what: PollFlags, until_ns: i64) -> bool {

@@ -23,6 +23,7 @@ mod error;
 mod given_back;
 mod input;
 mod install;
+mod last_resort;
 mod launch;
 mod ledger;
 mod listener;
@@ -59,7 +60,8 @@ pub use caches::{CachedVolume, index_folder, open_index};
 pub use claimant::{claimant, host_name, is_gone};
 pub use clock::SystemClock;
 pub use control::{
-    ControlSocket, SYSTEM_FOLDER, answering_process, ask, control_sockets, make_system_folder,
+    ControlSocket, SYSTEM_FOLDER, Said, Talk, answering_process, ask, control_sockets,
+    make_system_folder,
 };
 pub use credential::open_credential;
 pub use daemon::{Daemon, Exit, SPEAKS_AS, program_mark};
@@ -72,6 +74,7 @@ pub use input::{
     open_input, read_input, read_input_bytes, read_input_text, read_stdin_text, read_text,
 };
 pub use install::{install_link, is_wireshark_folder, wireshark_folders};
+pub use last_resort::LastResort;
 pub use launch::{Launch, Launched, not_started};
 pub use ledger::{Ledger, NotAppended, is_ledger_open, remove_file};
 pub use listener::{HandedListener, handed_listener};

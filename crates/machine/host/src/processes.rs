@@ -55,6 +55,8 @@ pub struct Stat {
     pub is_alive: bool,
     /// It sleeps, and no signal wakes it: it waits for a disk, mostly.
     pub is_waiting: bool,
+    /// A signal has stopped it (SIGSTOP, or Ctrl-Z at a terminal), or a debugger has.
+    pub is_stopped: bool,
     /// Who started it, or took it over.
     pub parent: u32,
     /// It is a thread of the kernel.
@@ -95,6 +97,7 @@ impl Stat {
             name: name.to_owned(),
             is_alive: !matches!(state, "Z" | "X"),
             is_waiting: state == "D",
+            is_stopped: matches!(state, "T" | "t"),
             parent,
             is_kernel: flags & KERNEL_THREAD != 0,
             ran_ns: in_user.saturating_add(in_kernel).saturating_mul(TICK_NS),
@@ -140,6 +143,7 @@ mod tests {
             name: "a (b) S 2 c".to_owned(),
             is_alive: true,
             is_waiting: false,
+            is_stopped: false,
             parent: 5,
             is_kernel: true,
             ran_ns: 500_000_000,

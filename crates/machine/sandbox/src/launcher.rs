@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io::{self, ErrorKind::NotFound};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use crate::child::Child;
 use crate::deadline::Deadline;
@@ -33,19 +33,28 @@ fn of_machine(error: io::Error) -> io::Error {
     }
 }
 
-/// A process that starts children for this one, also when this one may no longer.
+/// A process that starts children for this one, also when this one may no longer, and another one
+/// in reserve, which takes its place when it has ended.
 #[derive(Debug)]
 pub struct Launcher {
     connection: Mutex<Connection>,
-    process: Process,
     programs: Vec<Program>,
 }
 
 #[derive(Debug)]
 struct Connection {
-    /// Closed to end the launcher.
-    socket: Option<OwnedFd>,
+    /// The one that is asked.
+    own: Started,
+    reserve: Option<Started>,
     asked: u64,
+}
+
+/// A launcher that was started.
+#[derive(Debug)]
+struct Started {
+    /// Closed to end it.
+    socket: Option<OwnedFd>,
+    process: Process,
 }
 
 impl Launcher {
@@ -57,55 +66,72 @@ impl Launcher {
     /// # Errors
     /// When the system refuses.
     pub fn start(verb: &str, programs: Vec<Program>) -> Result<Self, Error> {
+        let own = Started::new(verb, &programs)?;
+        // Without one in reserve children are started all the same.
+        let reserve = Started::new(verb, &programs).ok();
+        Ok(Self { connection: Mutex::new(Connection { own, reserve, asked: 0 }), programs })
+    }
+
+    /// The number of the process that is asked.
+    pub fn pid(&self) -> u32 {
+        stage::lock(&self.connection).own.process.pid()
+    }
+
+    /// Starts a child. Where the launcher has ended, or was stopped and says nothing, the one in
+    /// reserve starts it, and the other one ends.
+    ///
+    /// # Errors
+    /// When both are gone or silent, or could not start it.
+    pub fn spawn(&self, request: &Request<'_>) -> Result<Child, Error> {
+        let is_it = |program: &Program| program == request.program;
+        let index = self.programs.iter().position(is_it).ok_or(Error::NotNamed)?;
+        let mut connection = stage::lock(&self.connection);
+        match connection.spawn(index, request) {
+            Err(Error::LauncherGone | Error::LauncherSilent) if connection.use_reserve() => {
+                connection.spawn(index, request)
+            }
+            result => result,
+        }
+    }
+}
+
+impl Connection {
+    fn spawn(&mut self, index: usize, request: &Request<'_>) -> Result<Child, Error> {
+        let environment = program::environment(request.environment);
+        let variables: Vec<OsString> =
+            environment.into_iter().flat_map(|(name, value)| [name, value]).collect();
+        self.asked += 1;
+        let message = Message::default()
+            .number(self.asked)
+            .number(u64::try_from(index).expect("a length fits u64"))
+            .texts(variables.iter());
+        let socket = self.own.socket.as_ref().expect("it is closed at the end");
+        socket::send(socket, message.as_bytes(), request.descriptors)
+            .map_err(|_| Error::LauncherGone)?;
+        answer(socket, self.asked)
+    }
+
+    /// Whether there was one.
+    fn use_reserve(&mut self) -> bool {
+        let Some(reserve) = self.reserve.take() else { return false };
+        self.own = reserve;
+        true
+    }
+}
+
+impl Started {
+    fn new(verb: &str, programs: &[Program]) -> Result<Self, Error> {
         let started = |error| Error::system("start the launcher", error);
         let (here, there) = socket::pair().map_err(started)?;
         let has_commands = programs.iter().any(|program| !program.is_ours());
         let environment = if has_commands { Environment::Same } else { Environment::Only(&[]) };
         let process = start_myself(&[OsString::from(verb)], &[there.as_fd()], environment);
-        let launcher = Self {
-            connection: Mutex::new(Connection { socket: Some(here), asked: 0 }),
-            process: process.map_err(of_machine).map_err(started)?,
-            programs,
-        };
-        launcher.name_programs().map_err(started)?;
-        Ok(launcher)
-    }
-
-    fn name_programs(&self) -> io::Result<()> {
-        let count = u64::try_from(self.programs.len()).expect("a length fits u64");
+        let process = process.map_err(of_machine).map_err(started)?;
+        let count = u64::try_from(programs.len()).expect("a length fits u64");
         let counted = Message::default().number(count);
-        let named = self.programs.iter().fold(counted, |message, program| program.encode(message));
-        let connection = stage::lock(&self.connection);
-        let socket = connection.socket.as_ref().expect("it is closed at the end");
-        socket::send(socket, named.as_bytes(), &[])
-    }
-
-    /// The number of its process.
-    pub fn pid(&self) -> u32 {
-        self.process.pid()
-    }
-
-    /// Starts a child.
-    ///
-    /// # Errors
-    /// When the launcher is gone or silent, or could not start it.
-    pub fn spawn(&self, request: &Request<'_>) -> Result<Child, Error> {
-        let is_it = |program: &Program| program == request.program;
-        let index = self.programs.iter().position(is_it).ok_or(Error::NotNamed)?;
-        let environment = program::environment(request.environment);
-        let variables: Vec<OsString> =
-            environment.into_iter().flat_map(|(name, value)| [name, value]).collect();
-        let mut connection = stage::lock(&self.connection);
-        connection.asked += 1;
-        let asked = connection.asked;
-        let message = Message::default()
-            .number(asked)
-            .number(u64::try_from(index).expect("a length fits u64"))
-            .texts(variables.iter());
-        let socket = connection.socket.as_ref().expect("it is closed at the end");
-        socket::send(socket, message.as_bytes(), request.descriptors)
-            .map_err(|_| Error::LauncherGone)?;
-        answer(socket, asked)
+        let named = programs.iter().fold(counted, |message, program| program.encode(message));
+        socket::send(&here, named.as_bytes(), &[]).map_err(started)?;
+        Ok(Self { socket: Some(here), process })
     }
 }
 
@@ -138,10 +164,10 @@ fn answer(socket: &OwnedFd, asked: u64) -> Result<Child, Error> {
     }
 }
 
-impl Drop for Launcher {
+impl Drop for Started {
     /// Ends it, and with it its children; commands of the user's go on.
     fn drop(&mut self) {
-        self.connection.get_mut().unwrap_or_else(PoisonError::into_inner).socket = None;
+        self.socket = None;
         let deadline = Deadline::after(END_PATIENCE);
         // The kernel ends with this process what does not end here.
         if let Ok(true) = socket::wait(self.process.pidfd(), deadline) {

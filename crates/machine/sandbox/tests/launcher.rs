@@ -40,7 +40,7 @@ const TESTS: [Test; 15] = [
     ("starting_again_and_again_leaves_nothing_open", starting_again_leaves_nothing_open),
     ("an_indexer_of_a_confined_launcher_gives_up_as_much_as_any", an_indexer_is_confined),
     ("nobody_outlives_a_killed_recorder", nobody_outlives_a_killed_recorder),
-    ("a_killed_launcher_takes_its_children_along_and_is_reported", a_killed_launcher),
+    ("a_killed_launcher_takes_its_children_along_and_has_a_successor", a_killed_launcher),
     ("nobody_becomes_a_child_without_a_parent", nobody_becomes_a_child_without_a_parent),
 ];
 
@@ -417,6 +417,14 @@ fn a_killed_launcher() {
         assert_eq!(ended(child).how, How::Unknown);
         wait_until("a child is gone", &|| !is_there(child.pid()));
     }
+    // The one in reserve starts the next ones, until it has ended, too.
+    let first = launcher.pid();
+    let mut next = start().unwrap();
+    assert_ne!(launcher.pid(), first);
+    assert!(next.is_running().unwrap());
+    signal(launcher.pid(), Signal::KILL);
+    assert_eq!(ended(&mut next).how, How::Unknown);
+    wait_until("a child is gone", &|| !is_there(next.pid()));
     assert!(matches!(start(), Err(Error::LauncherGone)));
     let before = Instant::now();
     drop(launcher);

@@ -38,6 +38,19 @@ pub trait Source: Send {
     /// Ends the intake: no packet is accepted that comes from here on, those already accepted are
     /// still handed out, then comes [`Next::End`]. A file ends after what has been read of it.
     fn begin_stop(&mut self);
+
+    /// Keeps packets in the kernel's memory, from the first of this time or later on, also when
+    /// they were handed out: another process is to store them, and may fail to. Meanwhile counters
+    /// have only what was handed out, and was dropped before. Sources that nobody takes over keep
+    /// none.
+    fn keep_from(&mut self, _at: Timestamp) {}
+
+    /// Begins anew with the packets that were kept, and all that came since: counters, too. What
+    /// found no room meanwhile is among them as dropped. Gives how many packets of each interface
+    /// come once more.
+    fn rewind(&mut self) -> Vec<u64> {
+        vec![0; self.interfaces().len()]
+    }
 }
 
 /// What a source had to give.

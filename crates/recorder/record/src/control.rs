@@ -9,9 +9,10 @@
 use core::time::Duration;
 
 use format::head::StripeId;
+use selection::{is_step, wall_offset_ns};
 use stage::Watched;
 use stage::sync::Arc;
-use stage::sync::atomic::{AtomicU64, Ordering};
+use stage::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use units::{Clock, Timestamp};
 
 /// A handle on one recording; clones share it.
@@ -29,6 +30,24 @@ struct Shared {
     /// See [`Control::hand_over`]: 0 where that cannot be, [`NEVER`] where it was not asked for,
     /// else the time in nanoseconds.
     until: AtomicU64,
+    /// How far the clock was ahead of the time since boot then.
+    wall_offset_ns: AtomicI64,
+    /// How far a hand-over is.
+    handing: Watched<Handing>,
+}
+
+/// How far a hand-over is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Handing {
+    /// This recording goes on, or has not closed the volume.
+    #[default]
+    Kept,
+    /// The volume is free.
+    LetGo,
+    /// The other one has stored something.
+    Taken,
+    /// The other one has ended, or nothing was heard of it.
+    Failed,
 }
 
 /// Between a question for the interfaces and the time from which on they are the other recorder's:
@@ -48,19 +67,68 @@ impl Control {
     }
 
     /// Another process stores what the interfaces give from a time on, which is told: this
-    /// recording reads on for a moment, and ends. `None` where its packets cannot be divided by
-    /// their times.
+    /// recording reads on for a moment, and lets go ([`Self::has_let_go`]). Then it waits for
+    /// [`Self::is_taken`]. `None` where its packets cannot be divided by their times.
     pub fn hand_over(&self, clock: &dyn Clock) -> Option<Timestamp> {
         let ahead = clock.realtime().plus_nanos(units::nanos(AHEAD));
         let wanted = u64::try_from(ahead.0).ok()?;
         // The first one who asks has them.
         let set = |until: u64| (until == NEVER).then_some(wanted);
+        let offset_ns = wall_offset_ns(clock);
         let set = self.shared.until.fetch_update(Ordering::Relaxed, Ordering::Relaxed, set);
-        set.ok().map(|_| ahead)
+        set.ok()?;
+        self.shared.wall_offset_ns.store(offset_ns, Ordering::Relaxed);
+        Some(ahead)
+    }
+
+    /// Waits until the volume is free for who asked. `Some(false)`: the recording goes on, because
+    /// the clock was set; `None`: not after `patience`.
+    pub fn has_let_go(&self, patience: Duration) -> Option<bool> {
+        let handing = &self.shared.handing;
+        if handing.wait("a volume that is closed", patience, |it| *it == Handing::LetGo) {
+            return Some(true);
+        }
+        (self.shared.until.load(Ordering::Relaxed) == NEVER).then_some(false)
+    }
+
+    /// Who asked has stored something, or has ended before.
+    pub fn is_taken(&self, is_taken: bool) {
+        let to = if is_taken { Handing::Taken } else { Handing::Failed };
+        self.shared.handing.change(|handing| *handing = to);
+    }
+
+    /// Whether the clock was set since it was agreed when the other recorder's packets begin.
+    pub(crate) fn clock_was_set(&self, clock: &dyn Clock) -> bool {
+        let before_ns = self.shared.wall_offset_ns.load(Ordering::Relaxed);
+        is_step(before_ns, wall_offset_ns(clock))
+    }
+
+    /// When the other recorder's packets begin, in time since boot.
+    pub(crate) fn until_ns(&self) -> i64 {
+        let offset_ns = self.shared.wall_offset_ns.load(Ordering::Relaxed);
+        self.until().map_or(0, |until| until.0.saturating_sub(offset_ns))
+    }
+
+    /// The volume is closed: waits until another recorder has stored something. False where it has
+    /// not.
+    pub(crate) fn let_go(&self, patience: Duration) -> bool {
+        let handing = &self.shared.handing;
+        // Who asked may have ended already.
+        let let_go = |handing: &mut Handing| match handing {
+            Handing::Kept => *handing = Handing::LetGo,
+            Handing::LetGo | Handing::Taken | Handing::Failed => {}
+        };
+        handing.change(let_go);
+        let is_decided = |it: &Handing| matches!(it, Handing::Taken | Handing::Failed);
+        handing.wait("a recorder that takes over", patience, is_decided)
+            && handing
+                .wait("a recorder that takes over", Duration::ZERO, |it| *it == Handing::Taken)
     }
 
     /// From now on it can hand over.
     pub(crate) fn may_hand_over(&self) {
+        self.shared.handing.change(|handing| *handing = Handing::Kept);
+        self.shared.answered.change(|answered| *answered = 0);
         self.shared.until.store(NEVER, Ordering::Relaxed);
     }
 

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use core::ops::ControlFlow;
 use core::time::Duration;
 
-use capture::{Next, Source};
+use capture::{Batch, Next, Packet, Source};
 use events::{EventKind, Events};
-use selection::{Division, Share};
+use selection::{Division, ORDER_NS};
 use units::{Clock, Timestamp};
 
 use crate::control::Control;
@@ -46,6 +46,15 @@ pub(crate) struct Feed<'a> {
     /// says when it begins.
     division: Division,
     control: Control,
+    /// What was handed over, and is kept until the other recorder has stored something.
+    pub(crate) kept: Option<Box<dyn Source>>,
+}
+
+/// Whether a source gives nothing any more, or gives another recorder's packets from now on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum End {
+    Drained,
+    HandedOver,
 }
 
 impl<'a> Feed<'a> {
@@ -53,7 +62,7 @@ impl<'a> Feed<'a> {
         intake: Intake<'a>,
         clock: &'a dyn Clock,
         is_stopping: &'a AtomicBool,
-        ((cut_after, events), (from, control)): ((Duration, Events), (Timestamp, Control)),
+        ((cut_after, events), (division, control)): ((Duration, Events), (Division, Control)),
     ) -> Self {
         Self {
             intake,
@@ -64,27 +73,25 @@ impl<'a> Feed<'a> {
             wait: WAIT.min(cut_after / 2),
             looked_ns: i64::MIN,
             events,
-            division: Division::new(from),
+            division,
             control,
+            kept: None,
         }
-    }
-
-    /// The times of which packets are stored here.
-    fn share(&self) -> Share {
-        self.division.share(self.control.until())
     }
 
     /// Every packet of this recording up to this time was given to the intake.
     fn has_seen(&mut self, through: Timestamp) {
-        let last = self.share().until;
-        let last = if last == Timestamp::MAX { last } else { last.plus_nanos(-1) };
+        let last = self.control.until().map_or(Timestamp::MAX, |until| until.plus_nanos(-1));
         self.intake.has_seen(through.min(last));
     }
 
-    /// Another process has what comes, and this one what came before.
-    fn is_handed_over(&mut self) -> bool {
-        let Some(until) = self.control.until() else { return false };
-        self.division.is_over(until, (self.clock.realtime(), self.clock.boottime_ns()))
+    /// Another process has what comes, and this one what came before: `next` is the time of the
+    /// next packet, if one is there.
+    fn is_handed_over(&mut self, until: Option<Timestamp>, next: Option<Timestamp>) -> bool {
+        let Some(until) = until else { return false };
+        let is_past = next.is_none_or(|next| until.plus_nanos(2 * ORDER_NS) <= next);
+        let now = (self.clock.realtime(), self.clock.boottime_ns());
+        self.division.is_over((until, is_past), now)
     }
 
     /// Takes sources one after the other until they end, or the recording ends.
@@ -98,35 +105,35 @@ impl<'a> Feed<'a> {
                 self.leave_out(source.as_mut());
             } else {
                 self.intake.begin_source();
-                self.one(source.as_mut(), look)?;
+                if self.one(source.as_mut(), look)? == End::HandedOver {
+                    self.kept = Some(source);
+                }
             }
         }
         self.intake.finish()
     }
 
-    fn one(&mut self, source: &mut dyn Source, look: Looking<'_>) -> Result<(), WriterGone> {
-        let (mut is_stopped, mut stopped_at) = (false, Timestamp::MIN);
+    fn one(&mut self, source: &mut dyn Source, look: Looking<'_>) -> Result<End, WriterGone> {
+        let (mut is_stopped, mut stopped_at, mut until) = (false, Timestamp::MIN, None);
         loop {
+            if until.is_none() {
+                // What is left to another recorder is kept.
+                until = self.control.until();
+                until.into_iter().for_each(|until| source.keep_from(until));
+            }
             let began = self.clock.realtime();
             let next = source.next_batch(self.wait);
             self.division.look(self.clock, matches!(next, Ok(Next::Idle)));
+            let mut earliest = None;
             match next {
                 Ok(Next::Packets(batch)) => {
-                    self.intake.know(batch.interfaces());
                     let is_one = batch.interfaces().len() == 1;
-                    let mut latest = None;
-                    let share = self.share();
-                    for packet in batch {
-                        latest = Some(packet.timestamp).filter(|_| is_one);
-                        if share.has(packet.timestamp) {
-                            self.intake.packet(&packet)?;
-                        } else {
-                            self.intake.leave(&packet);
-                        }
-                    }
+                    let times = self.take(batch, until)?;
+                    earliest = times.map(|(first, _)| first);
                     // A ring gives its packets in their order; of several it is not known what
                     // waits in the others.
-                    latest.filter(|_| !is_stopped).into_iter().for_each(|at| self.has_seen(at));
+                    let latest = times.filter(|_| is_one && !is_stopped).map(|(_, last)| last);
+                    latest.into_iter().for_each(|at| self.has_seen(at));
                 }
                 Ok(Next::Block(block)) => {
                     self.intake.block(&block)?;
@@ -139,23 +146,56 @@ impl<'a> Feed<'a> {
                 Err(error) => self.break_off(&error),
             }
             self.intake.cut_if_due()?;
-            if self.look(source, look).is_break() || self.is_handed_over() {
-                self.is_stopping.store(true, Ordering::Relaxed);
+            let ends = self.look(source, look).is_break();
+            self.is_stopping.fetch_or(ends, Ordering::Relaxed);
+            if !is_stopped && self.is_handed_over(until, earliest) {
+                self.has_seen(Timestamp::MAX);
+                return Ok(self.finish(source, End::HandedOver));
             }
-            if !is_stopped && self.is_stopping.load(Ordering::Relaxed) {
-                let until = self.control.until();
-                let note =
-                    |at| format!("handed over: another recorder has the packets from {at} on");
-                keep_notes(&mut self.notes, until.map(note));
+            // Queues that hand over end each by itself.
+            let is_stopping = self.is_stopping.load(Ordering::Relaxed);
+            if !is_stopped && (ends || (is_stopping && until.is_none())) {
                 is_stopped = true;
                 stopped_at = self.clock.realtime();
                 source.begin_stop();
             }
         }
         self.has_seen(if is_stopped { stopped_at } else { self.clock.realtime() });
+        Ok(self.finish(source, End::Drained))
+    }
+
+    fn finish(&mut self, source: &mut dyn Source, end: End) -> End {
         self.count(source);
         keep_notes(&mut self.notes, self.intake.take_left_out().notes());
-        Ok(())
+        end
+    }
+
+    /// Stores what is stored here of some packets; gives the times of the first and the last.
+    fn take(
+        &mut self,
+        batch: Batch<'_>,
+        until: Option<Timestamp>,
+    ) -> Result<Option<(Timestamp, Timestamp)>, WriterGone> {
+        self.intake.know(batch.interfaces());
+        let is_all_ours = self.division.has_begun() && until.is_none();
+        let mut times: Option<(Timestamp, Timestamp)> = None;
+        for packet in batch {
+            let at = packet.timestamp;
+            times = Some((times.map_or(at, |(first, _)| first), at));
+            if is_all_ours || self.is_ours(&packet, until) {
+                self.intake.packet(&packet)?;
+            } else {
+                self.intake.leave(&packet);
+            }
+        }
+        Ok(times)
+    }
+
+    fn is_ours(&mut self, packet: &Packet<'_>, until: Option<Timestamp>) -> bool {
+        let interface = usize::try_from(packet.interface).expect("few interfaces");
+        let has_begun = self.division.has_begun();
+        (has_begun || self.division.has(interface, packet.timestamp))
+            && until.is_none_or(|until| packet.timestamp < until)
     }
 
     /// The stop came before this input had its turn.

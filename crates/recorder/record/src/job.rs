@@ -12,16 +12,13 @@ use units::Sleep;
 
 use crate::common::Base;
 use crate::error::Error;
+use crate::opening::Opened;
 use crate::options::Options;
 use crate::pipeline;
 use crate::report::Report;
 use crate::sources::Sources;
 use crate::storage::{Paths, Storage};
-use crate::{opening, settling, sources};
-
-/// Why interfaces are not taken over.
-const NOT_DIVIDED: &str = "packets by AF_XDP, or with the time of the adapter, cannot be divided \
-                           between two recorders (--source packet, --timestamps kernel)";
+use crate::{opening, settling, succession};
 
 /// Records until the sources end or `progress`, called about five times a second, breaks: then what
 /// was accepted is stored, sealed and acknowledged.
@@ -32,38 +29,34 @@ pub fn record(
 ) -> Result<Report, Error> {
     let opening_ns = clock.boottime_ns();
     // Before anything is opened: a filter that means nothing changes nothing.
-    let selection = options.selection()?;
+    options.selection()?;
     // Memory that card and processors share lies where the card is.
     let near = host::MemoryNear::interfaces(options.input.interfaces());
-    let mut sources = sources::open(options, selection)?;
-    // The kernel keeps from now on what the recorder that runs does not take any more.
-    sources.from = match &options.take_over {
-        Some(_) if !sources.may_hand_over => return Err(Error::TakeOver(NOT_DIVIDED.to_owned())),
-        Some(take_over) => take_over.ask().map_err(Error::TakeOver)?,
-        None => None,
-    };
+    let mut sources = succession::open(options, clock)?;
     let storage: Arc<dyn Storage> = Arc::new(Paths::new(options));
-    let mut opened = opening::open((options, &*storage), 1 + sources.further.len(), clock)?;
-    opened.setup.append(&mut sources.setup);
-    if let Some(from) = sources.from {
-        let waited_ns = clock.realtime().since(from).max(0);
-        opened.setup.push(format!(
-            "taken over from the recorder before, without a gap: packets from {from} on, which \
-             waited in the kernel rings for {} ms",
-            waited_ns / 1_000_000
-        ));
-    }
-    if sources.may_hand_over {
-        options.control.may_hand_over();
-    }
+    let mut opened = opening::open((options, &*storage), sources.queues(), clock)?;
     drop(near);
-    sources
-        .advice
-        .extend(options.settled.call(&settling::held(options, opened.writer.superblock())));
+    let rings = if sources.may_hand_over { opened.writer.superblock().members.len() } else { 0 };
+    let held = settling::held(options, opened.writer.superblock());
+    sources.advice.extend(options.settled.call(&held, rings));
     let cpu_before = host::cpu_time()?;
     let start_ns = clock.boottime_ns();
-    let base = Base { storage, files: None, log: host::log_warning, sources };
-    let mut report = pipeline::run(options, clock, base, opened, progress)?;
+    let (mut why, mut earlier) = (None, None::<Report>);
+    let mut report = loop {
+        let of_sources = (sources.clock, sources.queues());
+        let (mut report, kept) = run((options, clock), (&storage, sources, opened), why, progress)?;
+        if let Some(earlier) = earlier.take() {
+            report.add_earlier(earlier);
+        }
+        let kept = (kept, &mut report.notes);
+        let Some(next) = succession::wait((options, clock), of_sources, kept)? else {
+            break report;
+        };
+        (sources, why) = (next.0, Some(next.1));
+        sources.setup.extend(report.news.drain(..).map(|event| event.text));
+        opened = succession::open_again((options, &*storage), sources.queues(), clock)?;
+        earlier = Some(report);
+    };
     report.opening_ns = start_ns - opening_ns;
     report.elapsed_ns = clock.boottime_ns() - start_ns;
     let cpu = host::cpu_time()?;
@@ -71,6 +64,28 @@ pub fn record(
     report.cpu += (cpu.user + cpu.system).saturating_sub(cpu_before.user + cpu_before.system);
     report.assert_accounted();
     Ok(report)
+}
+
+/// Records until the sources end, or are handed over: then they are given back. `why` this recorder
+/// goes on, where it was to hand over.
+fn run(
+    (options, clock): (&Options, &dyn Sleep),
+    (storage, mut sources, mut opened): (&Arc<dyn Storage>, Sources, Opened),
+    why: Option<&str>,
+    progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<(Report, Vec<Box<dyn Source>>), Error> {
+    opened.setup.append(&mut sources.setup);
+    let queues = sources.queues();
+    let said = if opened.recovery.clean { None } else { opened.reader.said().0 };
+    let stored = said.map(|said| said.recorded.through);
+    let divisions = sources.before.as_mut().map(|before| before.divide(stored, queues));
+    opened.setup.extend(sources.before.as_ref().map(|before| before.line(why, clock)));
+    if sources.may_hand_over {
+        options.control.may_hand_over();
+    }
+    let storage = Arc::clone(storage);
+    let base = Base { storage, files: None, log: host::log_warning, sources };
+    pipeline::run(options, clock, (base, divisions.unwrap_or_default()), opened, progress)
 }
 
 /// What a recording stands on, where that is not this machine.
@@ -102,11 +117,19 @@ pub fn record_on(
     let mut sources = sources.into_iter();
     let (first, further) = (sources.by_ref().take(1).collect(), sources.collect());
     let (advice, setup, stamps) = Default::default();
-    let (clock_of, may_hand_over, from) = (stamps, false, None);
-    let sources =
-        Sources { first, further, advice, selection, setup, clock: clock_of, may_hand_over, from };
+    let (clock_of, may_hand_over, before) = (stamps, false, None);
+    let sources = Sources {
+        first,
+        further,
+        advice,
+        selection,
+        setup,
+        clock: clock_of,
+        may_hand_over,
+        before,
+    };
     let base = Base { storage, files: Some(files), log: |_| (), sources };
-    let report = pipeline::run(options, clock, base, opened, progress)?;
+    let (report, _) = pipeline::run(options, clock, (base, Vec::new()), opened, progress)?;
     report.assert_accounted();
     Ok(report)
 }

@@ -64,6 +64,7 @@ mod sources;
 mod spares;
 mod status;
 mod storage;
+mod succession;
 mod task;
 mod watchdog;
 mod way;
@@ -71,7 +72,7 @@ mod writing;
 
 pub use ::indexer::GaveWay;
 pub use ::recording::{Account, Change, Comeback, Loss, MemberChange, Progress, QueueAccount};
-pub use ::selection::{Class, ClassError, Keep, TakeOver};
+pub use ::selection::{Class, ClassError, Keep, TakeOver, Taken};
 pub use control::Control;
 pub use error::Error;
 pub use events::{DiskWatch, Disks, Event, EventKind, Headroom, Level, SlowLimit, SlowWrite};

@@ -1,8 +1,10 @@
 //! The threads of a recording, and the loop that feeds them.
 
+use capture::Source;
 use format::piece::Frame;
+use selection::Division;
 use stage::channel;
-use units::{Clock, Timestamp};
+use units::Clock;
 
 use crate::caretakers::{self, Caretakers};
 use crate::common::{Base, Common};
@@ -17,14 +19,14 @@ use crate::report::Report;
 use crate::spares::{self, Opening};
 use crate::writing::{self, Begin};
 
-/// Runs one recording on an opened volume.
+/// Runs one recording, of which each queue stores its share. What is handed over is given back.
 pub(crate) fn run(
     options: &Options,
     clock: &dyn Clock,
-    base: Base,
+    (base, divisions): (Base, Vec<Division>),
     opened: Opened,
     progress: Progressing<'_>,
-) -> Result<Report, Error> {
+) -> Result<(Report, Vec<Box<dyn Source>>), Error> {
     let (common, sources, note) = Common::new(options, clock, base, &opened)?;
     let opening = Opening::new(options, &opened, &common.storage);
     let (recovery, epoch) = (opened.recovery.clone(), opened.writer.epoch());
@@ -42,9 +44,9 @@ pub(crate) fn run(
         let indexer = indexing::indexer(&common, &opened, prepared, late, &open_reader);
         let (spares, spares_end) = spares::start(opening.clone(), tasks.clone());
         let begin = Begin {
-            queues: 1 + sources.further.len(),
+            queues: sources.queues(),
             clock: sources.clock,
-            from: sources.from,
+            from: sources.from(),
             recorded_until: opened.reader.recorded_until(),
         };
         let hands = (sealed, skips, spares);
@@ -55,8 +57,8 @@ pub(crate) fn run(
             common: &common,
             frame: if keyring.is_some() { Frame::Encrypted } else { Frame::Plain },
             tasks,
-            from: sources.from.unwrap_or(Timestamp::MIN),
-            crash: recovery.gap(clock.realtime()),
+            divisions,
+            crash: sources.crash(&recovery, clock.realtime()),
         };
         let fed = feeding.all(scope, sources, &mut || progress.tell())?;
         drop(resilverer);
@@ -64,6 +66,6 @@ pub(crate) fn run(
         assert!(!fed.is_writer_gone, "a writer that is gone has said why");
         (report.recovery, report.epoch) = (recovery, epoch);
         progress.finish((fed.notes, fed.broken_off), &mut report);
-        Ok(report)
+        Ok((report, fed.kept))
     })
 }

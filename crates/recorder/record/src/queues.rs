@@ -8,9 +8,8 @@ use core::ops::ControlFlow;
 use capture::Source;
 use format::directory::Gap;
 use format::piece::Frame;
-use selection::Selection;
+use selection::{Division, Selection};
 use stage::{Joining, Scope, Sender};
-use units::Timestamp;
 
 use crate::common::Common;
 use crate::error::Error;
@@ -26,6 +25,8 @@ pub(crate) struct Fed {
     pub(crate) is_writer_gone: bool,
     pub(crate) notes: Vec<String>,
     pub(crate) broken_off: Vec<String>,
+    /// What was handed over: one of each queue.
+    pub(crate) kept: Vec<Box<dyn Source>>,
 }
 
 impl Fed {
@@ -35,6 +36,7 @@ impl Fed {
         {
             all.extend(mine.into_iter().filter(|line| !all.contains(line)).collect::<Vec<_>>());
         }
+        self.kept.extend(feed.kept);
     }
 }
 
@@ -43,8 +45,8 @@ pub(crate) struct Feeding<'a> {
     pub(crate) common: &'a Common<'a>,
     pub(crate) frame: Frame,
     pub(crate) tasks: Sender<Task>,
-    /// Earlier packets are those of the recorder before.
-    pub(crate) from: Timestamp,
+    /// What of the packets of each queue is stored here.
+    pub(crate) divisions: Vec<Division>,
     /// What the recorder before this one lost.
     pub(crate) crash: Option<Gap>,
 }
@@ -123,7 +125,8 @@ impl<'scope> Feeding<'scope> {
             waits: self.common.waits.clone(),
         });
         let more = (options.cut_after, self.common.events.clone());
-        let share = (self.from, options.control.clone());
+        let division = self.divisions.get(queue).cloned().unwrap_or_else(Division::whole);
+        let share = (division, options.control.clone());
         Feed::new(intake, clock, &self.common.is_stopping, (more, share))
     }
 }

@@ -33,10 +33,12 @@ impl Settled {
         Self(Some(Arc::new(call)))
     }
 
-    pub(crate) fn call(&self, held: &Held) -> Vec<String> {
+    /// `rings`: so many members are opened again where a recorder that takes over fails.
+    pub(crate) fn call(&self, held: &Held, rings: usize) -> Vec<String> {
         let Some(call) = &self.0 else { return Vec::new() };
-        if held.may_return {
-            device::reserve_rings(RINGS);
+        let rings = rings + if held.may_return { RINGS } else { 0 };
+        if rings > 0 {
+            device::reserve_rings(rings);
         }
         call(held)
     }

@@ -6,10 +6,12 @@ use std::thread;
 use core::num::NonZero;
 
 use capture::{FileOptions, FileSource, LiveOptions, LiveSource, Source, XdpSource};
+use format::directory::Gap;
 use format::recorded::RecordedClock;
-use selection::Selection;
+use selection::{Before, Selection};
 use units::number::to_u64;
 use units::{ByteSize, Timestamp};
+use writer::Recovery;
 
 use crate::error::Error;
 use crate::memory;
@@ -31,8 +33,27 @@ pub(crate) struct Sources {
     pub(crate) clock: RecordedClock,
     /// Another process that listens sees the same packets with the same times.
     pub(crate) may_hand_over: bool,
+    /// What is had of the recorder before.
+    pub(crate) before: Option<Before>,
+}
+
+impl Sources {
+    /// How many queues there are.
+    pub(crate) fn queues(&self) -> usize {
+        1 + self.further.len()
+    }
+
     /// Earlier packets are those of the recorder before.
-    pub(crate) from: Option<Timestamp>,
+    pub(crate) fn from(&self) -> Option<Timestamp> {
+        self.before.as_ref().map(|before| before.from)
+    }
+
+    /// What the recorder before this one may have lost, where it did not stop in order: what waits
+    /// in kernel rings is not lost.
+    pub(crate) fn crash(&self, recovery: &Recovery, now: Timestamp) -> Option<Gap> {
+        let Some(before) = &self.before else { return recovery.gap(now) };
+        recovery.gap(before.held_from).filter(|gap| gap.from < gap.to)
+    }
 }
 
 /// Opens the inputs, of whose packets the selection is stored.
@@ -47,7 +68,7 @@ pub(crate) fn open(options: &Options, selection: Selection) -> Result<Sources, E
     let further = sources.collect();
     // All who listen see a packet, with one time, which the clock of this machine gave.
     let may_hand_over = is_live && !is_by_xdp && clock.of_kernel && !clock.of_adapter;
-    Ok(Sources { first, further, advice, selection, setup, clock, may_hand_over, from: None })
+    Ok(Sources { first, further, advice, selection, setup, clock, may_hand_over, before: None })
 }
 
 /// Sources, and what is said of them.

@@ -2,13 +2,15 @@
 //! or nothing, by its traffic class, and leaves out copies that a mirror port gives twice.
 //! And from when on, and up to when, where recorders follow each other.
 
+mod before;
 mod classes;
 mod duplicates;
 mod handover;
 mod selection;
 
+pub use before::Before;
 pub use classes::{Class, ClassError, Keep, memory_bytes_max};
-pub use handover::{Division, Share, TakeOver};
+pub use handover::{Division, ORDER_NS, TakeOver, Taken, is_step, wall_offset_ns};
 pub use selection::{Selected, Selection};
 
 #[cfg(test)]

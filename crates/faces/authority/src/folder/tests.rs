@@ -134,7 +134,14 @@ fn what_is_revoked_does_not_count_and_the_list_has_an_end() {
     let refused = made.verify(&first, client(), NOW_S + 5);
     assert_eq!(refused, Err(webpki::Error::CertRevoked));
     made.verify(&other, client(), NOW_S + 5).unwrap();
-    // It stays revoked when something else is made, and a new certificate counts.
+    // Its key is not renewed. It stays revoked when something else is made, and a certificate of
+    // a new key counts.
+    let alice = Wanted { kind: Kind::Client, name: "alice".to_owned(), addresses: vec![], days: 7 };
+    let ledger = fs::read(made.folder.join("issued")).unwrap();
+    let refused = made.open().enrol(&alice, NOW_S + 6);
+    assert!(matches!(refused, Err(Error::Revoked { .. })), "{refused:?}");
+    assert_eq!(fs::read(made.folder.join("issued")).unwrap(), ledger);
+    fs::rename(&first.key, made.folder.join("old.key")).unwrap();
     let new = made.enrol(Kind::Client, "alice", 90, NOW_S + 6);
     made.verify(&new, client(), NOW_S + 6).unwrap();
     let text = fs::read_to_string(&new.certificate).unwrap();

@@ -68,7 +68,7 @@ fn a_recording_is_confined_and_leaves_no_core() {
     let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap();
     let children: Vec<u32> =
         children.split_whitespace().map(|child| child.parse().unwrap()).collect();
-    assert_eq!(children.len(), 1, "its launcher");
+    assert_eq!(children.len(), 2, "its launcher, and one in reserve");
 
     // It crashes, and takes along what it started.
     let signalled = Command::new("kill").args(["-ABRT", &process.to_string()]).status().unwrap();
@@ -76,11 +76,45 @@ fn a_recording_is_confined_and_leaves_no_core() {
     let status = child.wait().unwrap();
     assert!(status.signal() == Some(6) && !status.core_dumped(), "{status:?}");
     let is_gone = || {
-        let state = fs::read_to_string(format!("/proc/{}/stat", children[0]));
-        state.is_err() || state.is_ok_and(|state| state.contains(") Z"))
+        children.iter().all(|child| {
+            let state = fs::read_to_string(format!("/proc/{child}/stat"));
+            state.is_err() || state.is_ok_and(|state| state.contains(") Z"))
+        })
     };
-    wait_until("the launcher is gone", &is_gone);
+    wait_until("the launchers are gone", &is_gone);
     drop(input);
+}
+
+fn children(process: u32) -> Vec<u32> {
+    let listed = fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
+    listed.unwrap_or_default().split_whitespace().map(|child| child.parse().unwrap()).collect()
+}
+
+/// The launcher takes its indexer along; the one in reserve starts the next one.
+#[test]
+fn a_recorder_whose_launcher_is_killed_goes_on_with_an_index() {
+    let volume = Volume::empty();
+    let (mut child, mut input) = recorder(&volume, &[]);
+    input.write_all(&capture(1_000_000_000, 0..10)).unwrap();
+    let process = child.id();
+    // A launcher, and its first indexer.
+    let working = || {
+        let of = |launcher: u32| Some((launcher, *children(launcher).first()?));
+        children(process).into_iter().find_map(of)
+    };
+    wait_until("an indexer runs", &|| working().is_some());
+    let (launcher, _) = working().unwrap();
+    let killed = Command::new("kill").args(["-KILL", &launcher.to_string()]).status().unwrap();
+    assert!(killed.success());
+    wait_until("the next indexer runs", &|| working().is_some_and(|(it, _)| it != launcher));
+    let file = capture(1_000_000_000, 10..20);
+    input.write_all(&file[24..]).unwrap();
+    drop(input);
+    assert!(child.wait().unwrap().success());
+    let inspected = run(&["inspect", &volume.path, "--json"]).out;
+    let inspected: serde_json::Value = serde_json::from_str(&inspected).unwrap();
+    assert_eq!(inspected["index"]["packets"], 20, "{inspected}");
+    assert_eq!(inspected["index"]["segments_unindexed"], 0, "{inspected}");
 }
 
 #[test]

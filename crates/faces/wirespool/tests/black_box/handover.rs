@@ -57,17 +57,56 @@ struct Recorder {
 
 impl Recorder {
     fn start(volume: &Volume, further: &[&str]) -> Self {
+        Self::start_in(volume, further, &[])
+    }
+
+    fn start_in(volume: &Volume, further: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = Command::new(BINARY);
+        command.envs(variables.iter().copied());
         command.args(["record", &volume.path, "--interface", "taker", "--pool", "8M"]);
         command.args(["--source", "packet", "--index-dir", &volume.index]).args(further);
+        // A block of a MiB is closed each 50 ms, however little is in it: 16 s.
+        command.args(["--kernel-ring", "320M"]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let lines = Lines::of(child.stderr.take().unwrap());
         Self { child, lines }
     }
 
+    /// One that takes over, and listens: it asks now.
+    fn taking_over(volume: &Volume, variables: &[(&str, &str)]) -> Self {
+        // Each socket, with its protocol and interface, and whether it is bound: `packet(7)`.
+        let is_bound = |line: &str| line.split_whitespace().nth(5) == Some("1");
+        let bound = || {
+            let sockets = fs::read_to_string("/proc/net/packet").unwrap();
+            sockets.lines().filter(|line| is_bound(line)).count()
+        };
+        let before = bound();
+        let next = Self::start_in(volume, &["--take-over"], variables);
+        let until = Instant::now() + PATIENCE;
+        while bound() == before {
+            assert!(Instant::now() < until, "it opens no socket");
+            sleep(Duration::from_millis(1));
+        }
+        next
+    }
+
+    /// Waits until it has ended, or for so long; whether it has.
+    fn ends_within(&mut self, time: Duration) -> bool {
+        let until = Instant::now() + time;
+        while Instant::now() < until {
+            if self.child.try_wait().unwrap().is_some() {
+                return true;
+            }
+            sleep(Duration::from_millis(10));
+        }
+        false
+    }
+
+    /// Lines about how far it is come all the time.
     #[track_caller]
     fn hear(&mut self, words: &str) -> String {
-        self.lines.hear(words, PATIENCE)
+        let heard = self.lines.heard(words, PATIENCE);
+        heard.unwrap_or_else(|| panic!("no {words:?} in {:?}", self.lines.said))
     }
 }
 
@@ -193,4 +232,138 @@ fn a_reload_hands_a_recorder_its_new_keys_without_a_packet_lost() {
     sleep(Duration::from_millis(300));
     assert_eq!(it.end(), Some(0));
     are_all_there_once(numbers(&it.volume, &[]), sent);
+}
+
+const GOES_ON: &str = "not handed over, because the other recorder ended before it had stored \
+                       anything: this recorder goes on, without a gap";
+
+/// A recorder that takes over is stopped at one moment after the other. Where the one before has
+/// not ended by then, the new one is killed: the one before goes on.
+#[test]
+fn a_recorder_that_dies_while_it_takes_over_costs_no_packet() {
+    static ENDS: AtomicBool = AtomicBool::new(false);
+    let test = "handover::a_recorder_that_dies_while_it_takes_over_costs_no_packet";
+    if !enter(&format!("{PAIR}; {ADDRESSED}"), test) {
+        return;
+    }
+    let volume = Volume::empty();
+    let mut recorder = Recorder::start(&volume, &[]);
+    recorder.hear("recording taker into ");
+    let sending = Numbers::start(&ENDS);
+    let (mut gone_on, mut taken) = (0, 0);
+    // The old one reads on for 450 ms before it lets go, and the new one opens the volume then.
+    for after_ms in [0, 100, 400].into_iter().chain((440..640).step_by(40)).chain([800, 1000]) {
+        sleep(Duration::from_millis(300));
+        let mut next = Recorder::taking_over(&volume, &[]);
+        sleep(Duration::from_millis(after_ms));
+        signal("-STOP", next.child.id());
+        if recorder.ends_within(Duration::from_millis(900)) {
+            // It had stored something.
+            signal("-CONT", next.child.id());
+            next.hear("taken over from the recorder before, without a gap");
+            recorder = next;
+            taken += 1;
+            continue;
+        }
+        next.child.kill().unwrap();
+        next.child.wait().unwrap();
+        if after_ms >= 100 && recorder.lines.heard(GOES_ON, Duration::from_secs(5)).is_some() {
+            gone_on += 1;
+        }
+        assert!(recorder.child.try_wait().unwrap().is_none(), "{:?}", recorder.lines.said);
+    }
+    println!("{gone_on} times the old one went on, {taken} times the new one");
+    assert!(gone_on >= 3, "{gone_on}");
+    sleep(Duration::from_millis(700));
+    let sent = sending.end();
+    sleep(Duration::from_millis(300));
+    signal("-INT", recorder.child.id());
+    assert_eq!(recorder.child.wait().unwrap().code(), Some(0), "{:?}", recorder.lines.said);
+    are_all_there_once(numbers(&volume, &[]), sent);
+}
+
+/// One that is stopped and never continued has the volume open: it ends by itself.
+#[test]
+fn a_recorder_that_is_stopped_while_it_takes_over_costs_no_packet() {
+    static ENDS: AtomicBool = AtomicBool::new(false);
+    let test = "handover::a_recorder_that_is_stopped_while_it_takes_over_costs_no_packet";
+    if !enter(&format!("{PAIR}; {ADDRESSED}"), test) {
+        return;
+    }
+    let volume = Volume::empty();
+    let mut recorder = Recorder::start(&volume, &[]);
+    recorder.hear("recording taker into ");
+    let sending = Numbers::start(&ENDS);
+    let (mut stopped, mut killed) = (0, 0);
+    for after_ms in (500..800).step_by(15) {
+        sleep(Duration::from_millis(500));
+        let mut next = Recorder::taking_over(&volume, &[]);
+        sleep(Duration::from_millis(after_ms));
+        signal("-STOP", next.child.id());
+        if recorder.ends_within(Duration::from_secs(1)) {
+            signal("-CONT", next.child.id());
+            next.hear("taken over from the recorder before, without a gap");
+            recorder = next;
+            continue;
+        }
+        recorder.hear(GOES_ON);
+        stopped += 1;
+        // One that had the volume has ended by itself; one that had not finds it in use.
+        killed += u64::from(next.ends_within(Duration::from_secs(1)));
+        signal("-CONT", next.child.id());
+        assert!(next.ends_within(PATIENCE), "{:?}", next.lines.said);
+        if killed == 1 || stopped == 3 {
+            break;
+        }
+    }
+    println!("stopped {stopped} times, of which {killed} ended by themselves");
+    assert!(stopped > 0, "never stopped in time");
+    sleep(Duration::from_millis(700));
+    let sent = sending.end();
+    sleep(Duration::from_millis(300));
+    signal("-INT", recorder.child.id());
+    assert_eq!(recorder.child.wait().unwrap().code(), Some(0), "{:?}", recorder.lines.said);
+    are_all_there_once(numbers(&volume, &[]), sent);
+}
+
+/// Of a recorder whose clock is set between the agreement and the moment when it lets go.
+#[test]
+fn a_clock_that_is_set_while_it_hands_over_costs_no_packet() {
+    static ENDS: AtomicBool = AtomicBool::new(false);
+    let test = "handover::a_clock_that_is_set_while_it_hands_over_costs_no_packet";
+    if !enter(&format!("{PAIR}; {ADDRESSED}"), test) {
+        return;
+    }
+    let volume = Volume::empty();
+    let Some(shim) = crate::wrong_clock::shim(&volume) else { return };
+    let ahead = volume.file("ahead");
+    let set = |seconds: i64| {
+        use std::os::unix::fs::FileExt as _;
+        let file = fs::OpenOptions::new().write(true).create(true).truncate(false).open(&ahead);
+        file.unwrap().write_all_at(&seconds.to_ne_bytes(), 0).unwrap();
+    };
+    set(0);
+    let clock = [("LD_PRELOAD", &*shim), ("CLOCK_AHEAD_FILE", &*ahead)];
+    let mut recorder = Recorder::start_in(&volume, &[], &clock);
+    recorder.hear("recording taker into ");
+    let sending = Numbers::start(&ENDS);
+    for seconds in [3600, -3600, 2, -2, -1] {
+        sleep(Duration::from_millis(500));
+        let mut next = Recorder::taking_over(&volume, &clock);
+        sleep(Duration::from_millis(250));
+        // The kernel's clock is not set: they must not agree on a time of the other clock.
+        signal("-STOP", next.child.id());
+        set(seconds);
+        recorder.hear("not handed over, because the clock was set meanwhile");
+        set(0);
+        signal("-CONT", next.child.id());
+        next.hear("taken over from the recorder before, without a gap");
+        assert!(recorder.ends_within(PATIENCE), "{:?}", recorder.lines.said);
+        recorder = next;
+    }
+    let sent = sending.end();
+    sleep(Duration::from_millis(300));
+    signal("-INT", recorder.child.id());
+    recorder.child.wait().unwrap();
+    are_all_there_once(numbers(&volume, &[]), sent);
 }

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Lines that are read as they come.
 pub(crate) struct Lines {
@@ -30,6 +30,19 @@ impl Lines {
             self.said.push(line.clone());
             if line.contains(words) {
                 return line;
+            }
+        }
+    }
+
+    /// Reads up to a line that contains these words, if one comes in this time.
+    pub(crate) fn heard(&mut self, words: &str, patience: Duration) -> Option<String> {
+        let until = Instant::now() + patience;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let line = self.lines.recv_timeout(left).ok()?;
+            self.said.push(line.clone());
+            if line.contains(words) {
+                return Some(line);
             }
         }
     }

@@ -541,3 +541,29 @@ fn a_program_with_wrong_words_waits_until_they_change_and_others_are_tried_again
     it.hear("lacks hold_dir");
     assert_eq!(it.end(), Some(0), "{:?}", it.lines.said);
 }
+
+/// A process that is stopped neither ends nor answers.
+#[test]
+fn a_program_that_is_stopped_is_named_until_it_goes_on() {
+    let volume = Volume::empty();
+    let tokens = volume.file("tokens");
+    write_key(&tokens, "");
+    let text = format!(
+        "[api]\nvolumes = ['{}']\nlisten = '127.0.0.1:0'\ntoken_file = '{tokens}'\n",
+        volume.path
+    );
+    let mut it = Supervised::start(volume, &text);
+    let api = process(&it.hear("api: process"));
+    it.hear("listening at http://127.0.0.1:");
+    signal("-STOP", api);
+    let said = it.hear("was stopped by a signal and does nothing");
+    assert!(said.contains(&format!("api: process {api} ")), "{said}");
+    signal("-CONT", api);
+    it.hear(&format!("api: process {api} is not stopped any more"));
+    signal("-STOP", api);
+    it.hear("was stopped by a signal and does nothing");
+    signal("-KILL", api);
+    it.hear("api: was ended after");
+    it.hear("listening at http://127.0.0.1:");
+    assert_eq!(it.end(), Some(0), "{:?}", it.lines.said);
+}

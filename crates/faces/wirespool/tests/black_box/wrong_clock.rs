@@ -19,21 +19,27 @@ struct Site {
     files: [String; 3],
 }
 
+/// What sets the clock of one program; `None` with a printed reason where that cannot be.
+pub(crate) fn shim(volume: &Volume) -> Option<String> {
+    if !cfg!(target_arch = "x86_64") {
+        println!("not run: the clock of a program is set on x86-64 alone");
+        return None;
+    }
+    let [shim, source] = ["clock.so", "clock.c"].map(|name| volume.file(name));
+    std::fs::write(&source, include_str!("wrong_clock.c")).unwrap();
+    let compiler = ["-shared", "-fPIC", "-O1", "-o", &shim, &source];
+    if !Command::new("cc").args(compiler).status().is_ok_and(|status| status.success()) {
+        println!("not run: no C compiler");
+        return None;
+    }
+    Some(shim)
+}
+
 impl Site {
     /// `None` with a printed reason where the clock cannot be set for one program.
     fn new() -> Option<Self> {
-        if !cfg!(target_arch = "x86_64") {
-            println!("not run: the clock of a program is set on x86-64 alone");
-            return None;
-        }
         let volume = Volume::empty();
-        let [shim, source] = ["clock.so", "clock.c"].map(|name| volume.file(name));
-        std::fs::write(&source, include_str!("wrong_clock.c")).unwrap();
-        let compiler = ["-shared", "-fPIC", "-O1", "-o", &shim, &source];
-        if !Command::new("cc").args(compiler).status().is_ok_and(|status| status.success()) {
-            println!("not run: no C compiler");
-            return None;
-        }
+        let shim = shim(&volume)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         let first_ns = u64::try_from(now.as_nanos()).unwrap() - 3_600_000_000_000;
         let files = [(0, 0..0), (1, 0..50), (2, 50..100)].map(|(number, part)| {

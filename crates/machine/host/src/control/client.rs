@@ -64,10 +64,7 @@ pub(super) fn ask_in(
     name: &str,
     (question, until_ns): (&str, i64),
 ) -> io::Result<String> {
-    let socket = connected(place, name, until_ns)?;
-    if !place.trusts(&socket_peercred(&socket)?) {
-        return Err(io::Error::other("it is answered by another user than the folder's"));
-    }
+    let socket = trusted(place, name, until_ns)?;
     let question = format!("{question}\n");
     let mut rest = question.as_bytes();
     while !rest.is_empty() {
@@ -92,6 +89,15 @@ pub(super) fn ask_in(
     Err(io::Error::other("the answer is too long"))
 }
 
+/// A connection to who may be believed.
+pub(super) fn trusted(place: &Place, name: &str, until_ns: i64) -> io::Result<OwnedFd> {
+    let socket = connected(place, name, until_ns)?;
+    if !place.trusts(&socket_peercred(&socket)?) {
+        return Err(io::Error::other("it is answered by another user than the folder's"));
+    }
+    Ok(socket)
+}
+
 fn connected(place: &Place, name: &str, until_ns: i64) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -112,6 +118,6 @@ fn in_time(socket: &OwnedFd, what: PollFlags, until_ns: i64) -> io::Result<()> {
     if wait(socket, what, until_ns) { Ok(()) } else { Err(io::ErrorKind::TimedOut.into()) }
 }
 
-fn is_nobody(error: &io::Error) -> bool {
+pub(super) fn is_nobody(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
 }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, chmod, fstat, mkdirat, openat, statat, unlinkat,
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, chmod, fstat, mkdirat, openat, renameat, statat,
+    unlinkat,
 };
 use rustix::io::Errno;
 use rustix::net::{SocketAddrUnix, UCred};
@@ -93,6 +94,11 @@ impl Place {
     /// Takes a socket away.
     pub(super) fn remove(&self, name: &str) -> io::Result<()> {
         Ok(unlinkat(&self.folder, name, AtFlags::empty())?)
+    }
+
+    /// Gives a socket another name.
+    pub(super) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        Ok(renameat(&self.folder, from, &self.folder, to)?)
     }
 
     /// Names of what is in it, as far as it may be listed.

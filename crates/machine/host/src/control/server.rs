@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, chmodat};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
@@ -19,6 +19,7 @@ use rustix::process::geteuid;
 use units::{Clock as _, NANOS_PER_SECOND, Sleep as _, Timestamp};
 
 use super::place::Place;
+use super::talk::Talk;
 use super::{after, timespec, wait};
 use crate::{Error, SystemClock};
 
@@ -41,6 +42,9 @@ const BACKLOG: i32 = 256;
 
 /// What answers a question.
 pub(super) type Answer<'a> = dyn Fn(&str) -> String + Sync + 'a;
+/// What goes on talking with who asks a question; gives the connection back where the question has
+/// one answer.
+pub(super) type Converse<'a> = dyn Fn(&str, Talk) -> Option<Talk> + Sync + 'a;
 
 /// A socket that answers.
 #[derive(Debug)]
@@ -87,16 +91,32 @@ impl ControlSocket {
         self.place.path_of(&self.name)
     }
 
+    /// Has another program make a socket of this name: this one is asked no more, and goes on with
+    /// those who have asked. False where it stays.
+    pub fn hide(&self) -> bool {
+        self.place.rename(&self.name, &hidden(&self.name)).is_ok()
+    }
+
+    /// Takes its name again.
+    pub fn show(&self) -> bool {
+        self.place.rename(&hidden(&self.name), &self.name).is_ok()
+    }
+
     /// Answers questions until `is_ending`, which is asked ten times a second. `answer` is called
-    /// on several threads: one that takes its time holds up only its own client.
-    pub fn serve(&self, answer: &Answer<'_>, is_ending: &dyn Fn() -> bool) {
+    /// on several threads: one that takes its time holds up only its own client. Before that
+    /// `converse` may go on with a client.
+    pub fn serve(
+        &self,
+        (answer, converse): (&Answer<'_>, &Converse<'_>),
+        is_ending: &dyn Fn() -> bool,
+    ) {
         let (sender, receiver) = sync_channel(WAITING_MAX);
         let receiver = Mutex::new(receiver);
         thread::scope(|scope| {
             for number in 0..ANSWERED_AT_ONCE {
                 let builder = thread::Builder::new().name(format!("answer-{number}"));
                 // With fewer threads answers come later.
-                drop(builder.spawn_scoped(scope, || answer_all(&receiver, answer)));
+                drop(builder.spawn_scoped(scope, || answer_all(&receiver, (answer, converse))));
             }
             self.hear(sender, is_ending);
         });
@@ -146,8 +166,11 @@ impl ControlSocket {
 
 impl Drop for ControlSocket {
     fn drop(&mut self) {
-        // What is left behind answers no client, and the next one replaces it.
-        self.place.remove(&self.name).unwrap_or_default();
+        // What is left behind answers no client, and the next one replaces it. A name that another
+        // program has by now is that one's.
+        let hidden = hidden(&self.name);
+        let name = if self.place.made(&hidden).is_some() { &hidden } else { &self.name };
+        self.place.remove(name).unwrap_or_default();
     }
 }
 
@@ -178,14 +201,23 @@ impl Client {
     }
 }
 
-fn answer_all(questions: &Mutex<Receiver<Client>>, answer: &Answer<'_>) {
+fn answer_all(
+    questions: &Mutex<Receiver<Client>>,
+    (answer, converse): (&Answer<'_>, &Converse<'_>),
+) {
     loop {
         let next = stage::lock(questions).recv();
         let Ok(Client { stream, question, .. }) = next else { return };
-        if let Some(line) = line_of(&question) {
-            say(&stream, answer(line).as_bytes());
+        let Some(line) = line_of(&question) else { continue };
+        if let Some(talk) = converse(line, Talk::new(stream.into(), Vec::new())) {
+            say(talk.stream(), answer(line).as_bytes());
         }
     }
+}
+
+/// The name of a socket that is asked no more: names that begin so are no programs'.
+fn hidden(name: &str) -> String {
+    format!(".{name}")
 }
 
 /// The first line of a question, if it is text.
@@ -195,7 +227,7 @@ fn line_of(question: &[u8]) -> Option<&str> {
 }
 
 /// Who asks and goes away before the answer does not want it.
-fn say(stream: &UnixStream, mut answer: &[u8]) {
+fn say(stream: impl AsFd + Copy, mut answer: &[u8]) {
     let until_ns = after(ANSWER_PATIENCE);
     while !answer.is_empty() && wait(stream, PollFlags::OUT, until_ns) {
         match send(stream, answer, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {

@@ -36,7 +36,9 @@ fn beside(body: impl FnOnce(&Path, &AtomicU64)) {
                 }
                 format!("heard {question}")
             };
-            socket.serve(&answer, &|| is_ending.load(Ordering::Relaxed));
+            socket.serve((&answer, &|_: &str, talk| Some(talk)), &|| {
+                is_ending.load(Ordering::Relaxed)
+            });
         });
         // Ends the server also where an assertion fails.
         let ends = Ends(&is_ending);
@@ -68,7 +70,11 @@ fn a_question_has_one_answer_and_nobody_is_none() {
     let is_ending = AtomicBool::new(false);
     let answer = |question: &str| format!("to {question}");
     std::thread::scope(|scope| {
-        scope.spawn(|| socket.serve(&answer, &|| is_ending.load(Ordering::Relaxed)));
+        scope.spawn(|| {
+            socket.serve((&answer, &|_: &str, talk| Some(talk)), &|| {
+                is_ending.load(Ordering::Relaxed)
+            })
+        });
         assert_eq!(ask(&name, "how?", PATIENCE).unwrap().unwrap(), "to how?");
         assert!(ControlSocket::bind(&name).is_err(), "another socket has it");
         is_ending.store(true, Ordering::Relaxed);

@@ -14,6 +14,7 @@
 mod dedicated;
 mod ethtool;
 mod fanout;
+mod keeping;
 mod option;
 mod order;
 mod port;
@@ -34,11 +35,12 @@ use filters::{Instruction, LONGEST_PACKET, Libpcap};
 use format::recorded::RecordedClock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{ClockId, clock_gettime};
-use units::{ByteSize, NANOS_PER_SECOND};
+use units::{ByteSize, NANOS_PER_SECOND, Timestamp};
 use wire::LinkType;
 
 use crate::source::{Record, Run};
 use crate::{Batch, Counters, Error, Interface, Next, Source};
+use keeping::{Keeping, Lost};
 use order::{Lane, Order, Patience};
 use port::Port;
 use ring::{Blocks, Cursor, KernelRing, RingPacket};
@@ -146,6 +148,7 @@ struct Queue {
     link_type: LinkType,
     frames: Frames,
     counters: Counters,
+    keeping: Keeping,
     /// What the socket lets in once it has started.
     program: Vec<Instruction>,
     /// The adapter was told to stamp packets.
@@ -246,12 +249,16 @@ impl LiveSource {
     fn find(&mut self) -> bool {
         let now_ns = now_ns(ClockId::Monotonic);
         for (queue, lane) in self.queues.iter_mut().zip(&mut self.lanes) {
-            queue.look(lane, now_ns);
+            if let Err(error) = queue.look(lane, now_ns) {
+                self.notes.push(error.to_string());
+            }
         }
         self.order.merge(&mut self.lanes, now_ns);
         for part in &self.order.parts {
             let queue = self.queues.get_mut(part.lane).expect("every lane is a queue's");
-            queue.counters.delivered += to_u64(part.records.len());
+            let count = to_u64(part.records.len());
+            queue.counters.delivered += count;
+            queue.keeping.in_hand += count;
         }
         !self.order.parts.is_empty()
     }
@@ -372,7 +379,7 @@ impl Source for LiveSource {
             }
             queue.port.findings(&mut self.notes);
         }
-        self.queues.iter().map(|queue| queue.counters).collect()
+        self.queues.iter().map(|queue| queue.keeping.shown(queue.counters)).collect()
     }
 
     fn notes(&mut self) -> Vec<String> {
@@ -384,11 +391,27 @@ impl Source for LiveSource {
             return;
         }
         self.state = State::Draining(0);
-        for queue in &self.queues {
+        for queue in &mut self.queues {
+            queue.keep_nothing();
             if let Err(source) = queue.port.socket.attach_nothing() {
                 self.notes.push(queue.port.error("stop", source).to_string());
             }
         }
+    }
+
+    fn keep_from(&mut self, at: Timestamp) {
+        self.queues.iter_mut().for_each(|queue| queue.keeping.keep_from(at));
+    }
+
+    fn rewind(&mut self) -> Vec<u64> {
+        let notes = &mut self.notes;
+        let queues = self.queues.iter_mut().zip(&mut self.lanes);
+        let rewind = |(queue, lane): (&mut Queue, &mut Lane)| {
+            notes.extend(queue.count(false).err().map(|error| error.to_string()));
+            lane.forget();
+            queue.rewind()
+        };
+        queues.map(rewind).collect()
     }
 }
 
@@ -445,36 +468,49 @@ impl Queue {
                 snaplen: usize::try_from(limit).unwrap_or(usize::MAX),
             },
             counters: Counters::default(),
+            keeping: Keeping::default(),
             program,
             is_stamped_by_adapter,
         })
     }
 
     /// Notes what waits in the ring, and finds its next packets where all others were used.
-    fn look(&mut self, lane: &mut Lane, now_ns: i64) {
+    fn look(&mut self, lane: &mut Lane, now_ns: i64) -> Result<(), Error> {
         while self.ring.is_waiting(self.seen.len()) {
             self.seen.push_back(now_ns);
         }
         if lane.is_used_up() {
             if self.cursor.is_at_end() {
-                self.ring.release();
+                if self.keeping.keeps() {
+                    self.ring.keep();
+                } else {
+                    self.ring.release();
+                    self.keeping.in_hand = 0;
+                }
                 lane.is_quiet = self.seen.is_empty() && self.ring.holds_nothing_back();
                 if let Some(seen_ns) = self.seen.pop_front() {
                     self.cursor = Cursor::new(self.ring.next_block().unwrap_or_default());
                     lane.seen_ns = seen_ns;
                 }
             }
-            self.take_packets(lane);
+            if self.take_packets(lane) {
+                // What was dropped up to here would not have been kept.
+                self.count(false)?;
+                self.keeping.begin();
+            }
         }
         lane.is_full = self.ring.is_full(self.seen.len());
+        Ok(())
     }
 
-    /// Finds the next packets of the block.
-    fn take_packets(&mut self, lane: &mut Lane) {
+    /// Finds the next packets of the block; true where the first one is among them that is to be
+    /// kept.
+    fn take_packets(&mut self, lane: &mut Lane) -> bool {
         let (frames, records) = (self.frames, lane.refill());
         let packets = self.cursor.next_packets(self.ring.lent_block());
         records.extend(packets.map(|packet| frames.record(packet)));
         self.port.see_longest(records.iter().map(|record| record.original_len).max());
+        self.keeping.is_first(records)
     }
 
     /// Adds what the kernel counted since the last time. This is the one place that reads those
@@ -483,10 +519,25 @@ impl Queue {
         let new = self.port.socket.statistics();
         let new = new.map_err(|source| self.port.error("PACKET_STATISTICS", source))?;
         self.counters.received += u64::from(new.packets);
-        self.counters.kernel_drops += u64::from(new.drops);
-        self.counters.ring_freezes += u64::from(new.freezes);
+        let lost = Lost { packets: new.drops.into(), freezes: new.freezes.into() };
+        self.keeping.lose(&mut self.counters, lost);
         self.port.count(&mut self.counters, is_last);
         Ok(())
+    }
+
+    /// Gives back what was kept, and counts as if it had not been.
+    fn keep_nothing(&mut self) {
+        self.ring.forget();
+        core::mem::take(&mut self.keeping).count_all(&mut self.counters);
+    }
+
+    /// Begins anew with what was kept; gives how many packets come once more.
+    fn rewind(&mut self) -> u64 {
+        self.ring.rewind();
+        self.cursor = Cursor::default();
+        self.seen.clear();
+        self.port.count_anew(self.counters.interface_drops);
+        core::mem::take(&mut self.keeping).rewind(&mut self.counters)
     }
 
     /// Packets that the kernel accepted and that have not come out of the ring.

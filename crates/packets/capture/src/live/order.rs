@@ -70,6 +70,12 @@ impl Lane {
         &mut self.records
     }
 
+    /// Forgets all packets: they are found again.
+    pub(super) fn forget(&mut self) {
+        self.next = 0;
+        self.records.clear();
+    }
+
     /// The packets of a part.
     pub(super) fn records(&self, part: &Part) -> &[Record] {
         self.records.get(part.records.clone()).expect("a part lies in its lane")

@@ -99,6 +99,12 @@ impl Port {
         counters.times_down = self.times_down;
     }
 
+    /// What was counted so far is another recording's.
+    pub(super) fn count_anew(&mut self, counted: Option<u64>) {
+        self.drops_at_start = self.drops_at_start.zip(counted).map(|(start, new)| start + new);
+        self.times_down = 0;
+    }
+
     /// The interface went down.
     pub(super) fn goes_down(&mut self) {
         self.times_down = self.times_down.saturating_add(1);

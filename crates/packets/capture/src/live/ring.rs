@@ -69,6 +69,8 @@ pub(super) struct KernelRing {
     next: usize,
     /// The block before `next` has been handed out and not given back.
     lent: bool,
+    /// So many blocks before that one were handed out, and are kept to be handed out again.
+    kept: usize,
 }
 
 // SAFETY: the mapping belongs to this value alone and is valid in every thread.
@@ -123,7 +125,7 @@ impl KernelRing {
             return Err(error);
         }
         let memory = NonNull::new(memory.cast()).expect("a mapping is not at address zero");
-        Ok(Self { memory, block_size, block_count, next: 0, lent: false })
+        Ok(Self { memory, block_size, block_count, next: 0, lent: false, kept: 0 })
     }
 
     /// Bytes of the ring.
@@ -134,7 +136,7 @@ impl KernelRing {
     /// Whether so many blocks wait, and one more.
     pub(super) fn is_waiting(&self, before: usize) -> bool {
         let index = (self.next + before) % self.block_count;
-        before + usize::from(self.lent) < self.block_count
+        before + self.handed_out() < self.block_count
             && self.status(index).load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
     }
 
@@ -148,15 +150,45 @@ impl KernelRing {
 
     /// Whether order has to stand back: half of the ring is left for what comes.
     pub(super) fn is_full(&self, waiting: usize) -> bool {
-        waiting + usize::from(self.lent) >= self.block_count / 2
+        waiting + self.handed_out() >= self.block_count / 2
+    }
+
+    /// Blocks that were handed out and not given back.
+    fn handed_out(&self) -> usize {
+        self.kept + usize::from(self.lent)
+    }
+
+    /// Keeps the block handed out last, if any, instead of giving it back. To be called with every
+    /// block from there on: those that are kept lie side by side.
+    pub(super) fn keep(&mut self) {
+        self.kept += usize::from(core::mem::take(&mut self.lent));
+    }
+
+    /// Hands out what was kept once more, and the block handed out last.
+    pub(super) fn rewind(&mut self) {
+        self.next = (self.next + self.block_count - self.handed_out()) % self.block_count;
+        (self.kept, self.lent) = (0, false);
+    }
+
+    /// Gives back what was kept.
+    pub(super) fn forget(&mut self) {
+        let first = self.next + self.block_count - self.handed_out();
+        for index in first..first + core::mem::take(&mut self.kept) {
+            self.give_back(index % self.block_count);
+        }
     }
 
     /// Gives back the block handed out last, if any.
     pub(super) fn release(&mut self) {
         if core::mem::take(&mut self.lent) {
+            assert_eq!(self.kept, 0, "blocks are given back in their order");
             let last = self.next.checked_sub(1).unwrap_or(self.block_count - 1);
-            self.status(last).store(libc::TP_STATUS_KERNEL, Ordering::Release);
+            self.give_back(last);
         }
+    }
+
+    fn give_back(&self, index: usize) {
+        self.status(index).store(libc::TP_STATUS_KERNEL, Ordering::Release);
     }
 
     /// Takes the next block, after giving back the one before it.

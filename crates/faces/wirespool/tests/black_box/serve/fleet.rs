@@ -288,9 +288,13 @@ fn who_is_revoked_is_refused_and_a_new_certificate_counts() {
         assert!(ran.err.contains(&format!("{name}: refused, 0 sessions")), "{ran:?}");
     }
     assert!(ran.err.contains("CertificateRevoked"), "{ran:?}");
-    run(&["fleet", "enrol", "client", &ca, "alice"]).done();
-    assert_eq!(fleet.ask(&words).done().out, first.out);
+    // Who has the key must not get a certificate for it.
+    let again = ["fleet", "enrol", "client", &ca, "alice"];
+    run(&again).is_refused("what was issued for this key is revoked; move it away");
     assert_eq!(fs::read(&key).unwrap(), before, "the key stays");
+    fs::rename(&key, fleet.file("ca/old.key")).unwrap();
+    run(&again).done();
+    assert_eq!(fleet.ask(&words).done().out, first.out);
     let listed = run(&["fleet", "enrol", "list", &ca]).done().out;
     assert_eq!(listed.matches("client alice: revoked").count(), 1, "{listed}");
     assert_eq!(listed.matches("client alice: counts").count(), 1, "{listed}");
@@ -419,4 +423,78 @@ fn who_has_had_enough_ends_it_at_once_without_a_file() {
     assert!(code == Some(3) && begun.elapsed() < Duration::from_secs(10), "{code:?}");
     let names = fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(names, 1, "neither a file nor a manifest");
+}
+
+/// What answers with status 0 asks with a certificate that counts.
+#[test]
+fn a_certificate_near_its_end_is_renewed_and_one_that_is_over_or_a_strangers_is_refused() {
+    let fleet = Fleet::new();
+    let ca = fleet.file("ca");
+    let volume = Volume::empty();
+    let Some(shim) = crate::wrong_clock::shim(&volume) else { return };
+    let key = fs::read(fleet.file("ca/client-alice.key")).unwrap();
+    // Of a day, which was over but for eight seconds when it was made.
+    let mut short = command(&["fleet", "enrol", "client", &ca, "alice", "--days", "1"]);
+    short.env("LD_PRELOAD", &shim).env("CLOCK_AHEAD_S", "-86392");
+    let made = Instant::now();
+    Ran::new(&short.output().unwrap()).done();
+    let words = ["find", "port 53", "--json", "--sensor", "north"];
+    let first = fleet.ask(&words).done();
+    thread::sleep(Duration::from_secs(9).saturating_sub(made.elapsed()));
+    let over = fleet.ask(&words);
+    assert_eq!((over.code, &*over.out), (Some(3), ""), "{over:?}");
+    assert!(over.err.contains("north: refused"), "{over:?}");
+    // One that is over is renewed by the authority, for the same key.
+    run(&["fleet", "enrol", "client", &ca, "alice"]).done();
+    assert_eq!(fleet.ask(&words).done().out, first.out);
+    assert_eq!(fs::read(fleet.file("ca/client-alice.key")).unwrap(), key);
+    // The same name of another authority.
+    let other = fleet.file("other");
+    run(&["fleet", "enrol", "init", &other]).done();
+    run(&["fleet", "enrol", "client", &other, "alice"]).done();
+    for end in ["pem", "key"] {
+        let name = format!("client-alice.{end}");
+        fs::copy(fleet.file(&format!("other/{name}")), fleet.file(&format!("ca/{name}"))).unwrap();
+    }
+    let stranger = fleet.ask(&words);
+    assert_eq!((stranger.code, &*stranger.out), (Some(3), ""), "{stranger:?}");
+}
+
+/// `enrol` is killed at one moment after the other: what is there can be used, and renewed.
+#[test]
+fn a_renewal_that_is_killed_leaves_what_counts() {
+    let fleet = Fleet::new();
+    let ca = fleet.file("ca");
+    let words = ["find", "port 53", "--json", "--sensor", "north"];
+    let first = fleet.ask(&words).done();
+    let mut killed = 0;
+    for at in 0..40_u64 {
+        let began = Instant::now();
+        let mut renewal = command(&["fleet", "enrol", "client", &ca, "alice"]).spawn().unwrap();
+        thread::sleep(Duration::from_micros(at * 500).saturating_sub(began.elapsed()));
+        renewal.kill().unwrap();
+        killed += u64::from(renewal.wait().unwrap().code().is_none());
+        assert_eq!(fleet.ask(&words).done().out, first.out, "killed after {at} steps");
+    }
+    println!("{killed} killed");
+    assert!(killed > 5, "{killed}");
+    // A first enrolment may have left a key alone.
+    for at in 0..40_u64 {
+        let name = format!("bob{at}");
+        let mut enrolment = command(&["fleet", "enrol", "client", &ca, &name]).spawn().unwrap();
+        thread::sleep(Duration::from_micros(at * 500));
+        enrolment.kill().unwrap();
+        enrolment.wait().unwrap();
+        run(&["fleet", "enrol", "client", &ca, &name]).done();
+        let text = fs::read_to_string(fleet.file("fleet.toml")).unwrap();
+        let own = text.replace("client-alice", &format!("client-{name}"));
+        fs::write(fleet.file("bob.toml"), own).unwrap();
+        if at % 8 == 0 {
+            let ran =
+                run(&[&["fleet"], &words[..], &["--fleet", &fleet.file("bob.toml")]].concat());
+            assert_eq!(ran.done().out, first.out);
+        }
+    }
+    let listed = run(&["fleet", "enrol", "list", &ca]).done().out;
+    assert!(listed.contains("client alice: counts"), "{listed}");
 }

@@ -1,0 +1,107 @@
+//! A connection on which both ends say lines, one after the other, until one of them goes.
+
+use core::time::Duration;
+
+use rustix::event::PollFlags;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use super::place::Place;
+use super::{after, client, wait};
+use crate::Error;
+
+/// More than any line has.
+const LINE_BYTES_MAX: usize = 4096;
+/// A line is taken as soon as the other end looks.
+const SAY_PATIENCE: Duration = Duration::from_secs(1);
+
+/// What a wait for a line brought.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Said {
+    /// A line.
+    Line(String),
+    /// Nothing, in the time that was given.
+    Nothing,
+    /// The other end is closed, or has sent what is no line: its process has ended, for one.
+    Gone,
+}
+
+/// One end of such a connection.
+#[derive(Debug)]
+pub struct Talk {
+    stream: OwnedFd,
+    unread: Vec<u8>,
+}
+
+impl Talk {
+    pub(super) fn new(stream: OwnedFd, unread: Vec<u8>) -> Self {
+        Self { stream, unread }
+    }
+
+    /// Begins one with the program that has the socket of this name; `None` where there is none.
+    ///
+    /// # Errors
+    /// When it may not be asked, or may not be believed.
+    pub fn begin(name: &str, line: &str, patience: Duration) -> Result<Option<Self>, Error> {
+        for place in Place::all() {
+            match client::trusted(&place, name, after(patience)) {
+                Ok(stream) => {
+                    let mut talk = Self::new(stream, Vec::new());
+                    // Who has gone is noticed at the answer.
+                    talk.say(line);
+                    return Ok(Some(talk));
+                }
+                Err(error) if client::is_nobody(&error) => {}
+                Err(error) => return Err(Error::path("ask", &place.path_of(name), error)),
+            }
+        }
+        Ok(None)
+    }
+
+    pub(super) fn stream(&self) -> &OwnedFd {
+        &self.stream
+    }
+
+    /// Says a line; false where the other end does not take it.
+    pub fn say(&mut self, line: &str) -> bool {
+        let line = format!("{line}\n");
+        let (mut rest, until_ns) = (line.as_bytes(), after(SAY_PATIENCE));
+        while !rest.is_empty() {
+            if !wait(&self.stream, PollFlags::OUT, until_ns) {
+                return false;
+            }
+            match send(&self.stream, rest, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+                Ok(len) => rest = rest.get(len..).unwrap_or_default(),
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+
+    /// Waits for a line.
+    pub fn hear(&mut self, patience: Duration) -> Said {
+        let until_ns = after(patience);
+        loop {
+            if let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.unread.drain(..=end).collect();
+                let line = String::from_utf8(line).map(|line| line.trim_end().to_owned());
+                return line.map_or(Said::Gone, Said::Line);
+            }
+            if self.unread.len() > LINE_BYTES_MAX {
+                return Said::Gone;
+            }
+            if !wait(&self.stream, PollFlags::IN, until_ns) {
+                return Said::Nothing;
+            }
+            let mut bytes = [0; 512];
+            match recv(&self.stream, &mut bytes[..], RecvFlags::DONTWAIT) {
+                Ok((_, 0)) => return Said::Gone,
+                Ok((_, len)) => self.unread.extend(bytes.iter().take(len)),
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(_) => return Said::Gone,
+            }
+        }
+    }
+}
