@@ -4,8 +4,8 @@ use core::ops::ControlFlow;
 
 use format::key_row::DestroyedKey;
 use serde::{Serialize, Serializer};
-use units::number::to_u64;
 use units::Clock;
+use units::number::to_u64;
 use volume::{Error, Reader};
 
 use crate::Writer;
