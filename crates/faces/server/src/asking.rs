@@ -87,7 +87,6 @@ pub(crate) struct Health<'a> {
 }
 
 #[derive(Serialize, JsonSchema)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a key of JSON")]
 struct HealthWhy<'a> {
     is_stopping: bool,
     workers_start: bool,

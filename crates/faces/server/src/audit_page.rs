@@ -100,7 +100,7 @@ impl AuditCheck {
         let fault = |(path, fault): &(PathBuf, Fault)| FoundFault {
             file: path.file_name().map(|name| name.to_string_lossy().into_owned()),
             line: fault.line,
-            why: fault.why.to_string(),
+            why: fault.why.clone(),
         };
         Self {
             is_whole: verified.is_whole(),

@@ -171,7 +171,7 @@ pub(crate) fn whoami(service: &Service, caller: &Caller) -> Reply {
             .iter()
             .map(|it| Served { name: it.name.clone(), id: it.id().to_owned() })
             .collect(),
-        version: &service.version,
+        version: service.version,
         now_ns: SystemClock.realtime().0,
     };
     reply(JSON, Body::text(page::safe::json_line(&said)))

@@ -59,7 +59,6 @@ pub(crate) struct People<'a> {
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Person")]
-#[expect(clippy::struct_excessive_bools, reason = "each is a key of JSON")]
 struct ShownPerson<'a> {
     name: &'a str,
     role: &'a str,
