@@ -48,6 +48,7 @@ pub fn network_of(process: u32) -> PathBuf {
 
 /// What `proc_pid_stat(5)` says of a process.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own in that line")]
 pub struct Stat {
     /// As the kernel has it.
     pub name: String,

@@ -73,7 +73,7 @@ fn a_question_has_one_answer_and_nobody_is_none() {
         scope.spawn(|| {
             socket.serve((&answer, &|_: &str, talk| Some(talk)), &|| {
                 is_ending.load(Ordering::Relaxed)
-            })
+            });
         });
         assert_eq!(ask(&name, "how?", PATIENCE).unwrap().unwrap(), "to how?");
         assert!(ControlSocket::bind(&name).is_err(), "another socket has it");
