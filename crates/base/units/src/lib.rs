@@ -23,6 +23,7 @@ pub use sequence::{EachSequence, Sequence};
 pub use size::{ByteSize, ParseSizeError};
 pub use text::{around, start_of};
 pub use time::{
-    Clock, ClockState, ManualClock, NANOS_PER_SECOND, ParseTimestampError, Sleep, Timestamp, nanos,
+    CLOCK_STEP_NS, Clock, ClockState, ManualClock, NANOS_PER_SECOND, ParseTimestampError, Sleep,
+    Timestamp, is_clock_step, nanos, wall_offset_ns,
 };
 pub use times::Times;

@@ -5,12 +5,16 @@ use core::num::ParseIntError;
 use core::ops::{Add, AddAssign, Range, RangeInclusive, Sub};
 use core::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The number of a slot's use in a volume's life, which is never reset; 0 stands before the first.
 /// In JSON it is that number.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
+#[schemars(inline)]
 pub struct Sequence(pub u64);
 
 impl Sequence {

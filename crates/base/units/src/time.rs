@@ -225,6 +225,19 @@ pub trait Clock: Send + Sync {
     }
 }
 
+/// A clock that was slewed goes wrong by less than this between two looks, nanoseconds.
+pub const CLOCK_STEP_NS: i64 = 50_000_000;
+
+/// How far the wall clock is ahead of the time since boot: another one once it was set.
+pub fn wall_offset_ns(clock: &dyn Clock) -> i64 {
+    clock.realtime().0.saturating_sub(clock.boottime_ns())
+}
+
+/// Whether the clock was set, and not slewed, between two such offsets.
+pub fn is_clock_step(before_ns: i64, after_ns: i64) -> bool {
+    before_ns.abs_diff(after_ns) > CLOCK_STEP_NS.unsigned_abs()
+}
+
 /// What a kernel says of its wall-clock time (`adjtimex(2)`): the numbers of the program that keeps
 /// it, and no measurement. In microseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -340,6 +353,22 @@ mod tests {
         {
             let time = Timestamp(nanos);
             assert_eq!(time.to_string().parse(), Ok(time));
+        }
+    }
+
+    #[test]
+    fn a_clock_that_is_set_is_told_from_one_that_is_slewed() {
+        let clock = ManualClock::new(Timestamp(7_200 * NANOS_PER_SECOND));
+        let before = wall_offset_ns(&clock);
+        clock.advance_nanos(NANOS_PER_SECOND);
+        assert!(!is_clock_step(before, wall_offset_ns(&clock)));
+        for step_ns in [
+            -3_600 * NANOS_PER_SECOND,
+            -CLOCK_STEP_NS - 1,
+            CLOCK_STEP_NS + 1,
+            3_600 * NANOS_PER_SECOND,
+        ] {
+            assert!(is_clock_step(before, before + step_ns), "{step_ns}");
         }
     }
 }

@@ -120,7 +120,8 @@ mod tests {
     /// What a sensor says may be anything that a row can hold.
     #[test]
     fn rows_with_the_largest_values_are_shown_in_every_form() {
-        let schema = session_view::session_schema();
+        let schema = page::schema::schema_json::<session_view::Session>("a session");
+        let schema: Value = serde_json::from_str(&schema).unwrap();
         let properties = schema["properties"].as_object().unwrap();
         let base = "{\"session_id\":\"5.0-1\",\"proto\":6,\"session_start_ns\":1,\"start_ns\":1,\
                     \"end_ns\":2}";

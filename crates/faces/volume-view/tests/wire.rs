@@ -87,6 +87,7 @@ fn superblock() -> Superblock {
         erases: true,
         qualified: Some(qualified(QualifiedBy::Writing)),
         given_up_before: Sequence(8),
+        forgetting: None,
         erased_before: Sequence(9),
         mark: Mark {
             acknowledged: stripe(100, 2),

@@ -9,11 +9,10 @@
 use core::time::Duration;
 
 use format::head::StripeId;
-use selection::{is_step, wall_offset_ns};
 use stage::Watched;
 use stage::sync::Arc;
 use stage::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use units::{Clock, Timestamp};
+use units::{Clock, Timestamp, is_clock_step, wall_offset_ns};
 
 /// A handle on one recording; clones share it.
 #[derive(Clone, Debug, Default)]
@@ -100,7 +99,7 @@ impl Control {
     /// Whether the clock was set since it was agreed when the other recorder's packets begin.
     pub(crate) fn clock_was_set(&self, clock: &dyn Clock) -> bool {
         let before_ns = self.shared.wall_offset_ns.load(Ordering::Relaxed);
-        is_step(before_ns, wall_offset_ns(clock))
+        is_clock_step(before_ns, wall_offset_ns(clock))
     }
 
     /// When the other recorder's packets begin, in time since boot.

@@ -10,7 +10,7 @@ mod selection;
 
 pub use before::Before;
 pub use classes::{Class, ClassError, Keep, memory_bytes_max};
-pub use handover::{Division, ORDER_NS, TakeOver, Taken, is_step, wall_offset_ns};
+pub use handover::{Division, ORDER_NS, TakeOver, Taken};
 pub use selection::{Selected, Selection};
 
 #[cfg(test)]

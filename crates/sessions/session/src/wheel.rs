@@ -198,7 +198,7 @@ mod tests {
         }
         wheel.remove(3);
         wheel.advance(seconds(1050));
-        assert_eq!(drain(&mut wheel), []);
+        assert!(drain(&mut wheel).is_empty());
         wheel.advance(seconds(1102));
         assert_eq!(drain(&mut wheel), [1, 2]);
         wheel.advance(seconds(2000));
@@ -214,7 +214,7 @@ mod tests {
             wheel.place(index, seconds((1 << 32) + i64::from(index) * 1000));
         }
         wheel.advance(seconds(5));
-        assert_eq!(drain(&mut wheel), [], "nothing has passed yet");
+        assert!(drain(&mut wheel).is_empty(), "nothing has passed yet");
         wheel.advance(seconds(5 + 560));
         assert_eq!(drain(&mut wheel).len(), 100);
         wheel.place(7, Timestamp::MIN);
@@ -222,6 +222,6 @@ mod tests {
         wheel.advance(Timestamp::MAX);
         assert_eq!(drain(&mut wheel).len(), 2);
         wheel.advance(Timestamp::MIN);
-        assert_eq!(drain(&mut wheel), []);
+        assert!(drain(&mut wheel).is_empty());
     }
 }

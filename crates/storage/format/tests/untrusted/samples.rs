@@ -96,6 +96,7 @@ pub(crate) fn superblocks() -> [(&'static str, Superblock); 2] {
         erases: true,
         qualified: None,
         given_up_before: Sequence(8),
+        forgetting: Some((Sequence(7), Sequence(9))),
         erased_before: Sequence(9),
         mark: Mark {
             acknowledged: at(Sequence(100), 2),

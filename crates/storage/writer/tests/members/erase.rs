@@ -310,8 +310,10 @@ fn nothing_of_an_older_lap_stays_in_front_of_the_head() {
     writer.close(&ring.timeline).unwrap();
     let reader = ring.reader();
     let (span, geometry) = (reader.span().unwrap(), *reader.geometry());
-    let promised: Vec<u64> =
-        (span.tail..=span.acknowledged.sequence).each().map(|it| geometry.slot_offset(it)).collect();
+    let promised: Vec<u64> = (span.tail..=span.acknowledged.sequence)
+        .each()
+        .map(|it| geometry.slot_offset(it))
+        .collect();
     let mut slot = vec![0; reader.piece_bytes()];
     let mut others = 0;
     for number in 0..geometry.slots {

@@ -133,7 +133,7 @@ impl Ring {
             for column in 0..columns {
                 let slot = reader.slot(stripe.sequence, column, &mut buffer).unwrap();
                 let piece = &slot.stripes[usize::from(stripe.sub)];
-                assert_eq!(piece.bad_rows, vec![], "{stripe}");
+                assert_eq!(piece.bad_rows, Vec::<u16>::new(), "{stripe}");
                 let body = Reader::body(&piece.head, &buffer);
                 assert!(body.iter().all(|&byte| byte == mark ^ column), "{stripe}.{column}");
             }

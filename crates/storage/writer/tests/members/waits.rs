@@ -145,7 +145,7 @@ fn slots_of_several_columns_are_those_of_each_also_where_a_member_hangs() {
             for ((slot, memory), column) in slots.into_iter().zip(&memory).zip(0..) {
                 let slot = slot.unwrap();
                 let piece = &slot.stripes[usize::from(stripe.sub)];
-                assert_eq!(piece.bad_rows, vec![], "{stripe}.{column}");
+                assert_eq!(piece.bad_rows, Vec::<u16>::new(), "{stripe}.{column}");
                 let body = Reader::body(&piece.head, memory);
                 assert!(body.iter().all(|&byte| byte == mark ^ column), "{stripe}.{column}");
             }
@@ -186,7 +186,7 @@ fn a_disk_that_fails_slowly_is_given_up_and_named() {
                 for ((slot, memory), column) in slots.into_iter().zip(&memory).zip(0..) {
                     let slot = slot.unwrap();
                     let piece = &slot.stripes[usize::from(stripe.sub)];
-                    assert_eq!(piece.bad_rows, vec![], "{stripe}.{column}");
+                    assert_eq!(piece.bad_rows, Vec::<u16>::new(), "{stripe}.{column}");
                     let body = Reader::body(&piece.head, memory);
                     assert!(body.iter().all(|&byte| byte == mark ^ column), "{stripe}.{column}");
                 }
