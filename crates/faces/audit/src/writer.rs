@@ -227,7 +227,8 @@ impl Writer {
     /// Opens the file and finds where the chain ends; faults of the file.
     fn begin(&mut self) -> Result<u64, Error> {
         let path = self.files.path.clone();
-        let ledger = Ledger::open(&path, BEGINS)?;
+        let ledger = Ledger::open(&path)?;
+        ledger.check_begins(BEGINS)?;
         let mut faults = 0;
         if ledger.size_bytes() > 0 {
             let (tail, found) = end_of(&path)?;
@@ -394,7 +395,8 @@ impl Writer {
     /// it. The chain goes on at the path.
     fn go_on_elsewhere(&mut self) -> Result<(), Error> {
         let before = self.end;
-        let ledger = Ledger::open(&self.files.path, BEGINS)?;
+        let ledger = Ledger::open(&self.files.path)?;
+        ledger.check_begins(BEGINS)?;
         let path = page::safe::path(&self.files.path);
         if ledger.size_bytes() == 0 {
             (self.tell)(&format!("the audit {path} was renamed or removed: a further file begins"));
@@ -428,7 +430,7 @@ impl Writer {
     fn turn_over(&mut self) {
         let (path, full) = (&self.files.path, rotation::full_name(&self.files.path, self.end.seq));
         let Some(ledger) = &self.ledger else { return };
-        let opened = ledger.rename(&full).and_then(|()| Ledger::open(path, BEGINS));
+        let opened = ledger.rename(&full).and_then(|()| Ledger::open(path));
         let next = match opened {
             Ok(next) => next,
             Err(error) => {

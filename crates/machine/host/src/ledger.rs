@@ -35,12 +35,11 @@ pub struct NotAppended {
 }
 
 impl Ledger {
-    /// Opens a ledger, or begins one for its owner's eyes only. One that is there begins with the
-    /// text `begins`, as all of its kind do: nothing is written behind another file.
+    /// Opens a ledger, or begins one for its owner's eyes only.
     ///
     /// # Errors
-    /// When another process has it, when others could change it, or it is no such file.
-    pub fn open(path: &Path, begins: &str) -> Result<Self, Error> {
+    /// When another process has it, when others could change it, or it is no file for that.
+    pub fn open(path: &Path) -> Result<Self, Error> {
         let fail = |error: io::Error| Error::path("open", path, error);
         let refuse = |why| Err(Error::UnsafeFile { path: path.to_path_buf(), why });
         crate::spared::check_grown(path)?;
@@ -69,11 +68,24 @@ impl Ledger {
         lock(&file, path)?;
         // What another process has written meanwhile counts.
         let size_bytes = file.metadata().map_err(fail)?.len();
-        if size_bytes > 0 && !begins_with(&file, begins).map_err(fail)? {
-            return refuse("it has something else in it: name another file");
-        }
         sync_folder(path).map_err(fail)?;
         Ok(Self { path: path.to_path_buf(), file, size_bytes, is_begun })
+    }
+
+    /// Checks that it begins with a text, as all of its kind do, or is empty: nothing is to be
+    /// written behind another file.
+    ///
+    /// # Errors
+    /// When it does not, or cannot be read.
+    pub fn check_begins(&self, text: &str) -> Result<(), Error> {
+        let mut found = vec![0; text.len()];
+        let read = self.file.read_at(&mut found, 0);
+        let read = read.map_err(|error| Error::path("read", &self.path, error))?;
+        if found.get(..read) == text.as_bytes().get(..read) {
+            return Ok(());
+        }
+        let why = "it has something else in it: name another file";
+        Err(Error::UnsafeFile { path: self.path.clone(), why })
     }
 
     /// Whether what it ends with is a line without its line feed.
@@ -166,13 +178,6 @@ pub fn remove_file(path: &Path) -> Result<(), Error> {
     std::fs::remove_file(path).map_err(|error| Error::path("remove", path, error))
 }
 
-/// Of a file that is shorter, what it has.
-fn begins_with(file: &File, text: &str) -> io::Result<bool> {
-    let mut found = vec![0; text.len()];
-    let read = file.read_at(&mut found, 0)?;
-    Ok(found.get(..read) == text.as_bytes().get(..read))
-}
-
 fn lock(file: &File, path: &Path) -> Result<(), Error> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(()),
@@ -204,10 +209,10 @@ mod tests {
     fn one_process_writes_it_and_others_cannot_change_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger");
-        let mut ledger = Ledger::open(&path, "").unwrap();
+        let mut ledger = Ledger::open(&path).unwrap();
         ledger.append(b"one\n").unwrap();
         // A lock is of an open file, so this is as good as another process.
-        let error = Ledger::open(&path, "").unwrap_err().to_string();
+        let error = Ledger::open(&path).unwrap_err().to_string();
         assert!(error.ends_with("another process writes it"), "{error}");
         assert!(is_ledger_open(&path));
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
@@ -216,20 +221,20 @@ mod tests {
         drop(ledger);
         assert!(!is_ledger_open(&path));
         drop(copy);
-        let mut ledger = Ledger::open(&path, "").unwrap();
+        let mut ledger = Ledger::open(&path).unwrap();
         ledger.append(b"two\n").unwrap();
         assert_eq!((std::fs::read(&path).unwrap(), ledger.size_bytes()), (b"one\ntwo\n".into(), 8));
         drop(ledger);
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o620)).unwrap();
-        assert!(Ledger::open(&path, "").is_err());
-        assert!(Ledger::open(folder.path(), "").is_err());
+        assert!(Ledger::open(&path).is_err());
+        assert!(Ledger::open(folder.path()).is_err());
     }
 
     #[test]
     fn a_renamed_one_is_noticed_and_no_name_is_taken_from_another() {
         let folder = tempfile::tempdir().unwrap();
         let (path, other) = (folder.path().join("ledger"), folder.path().join("other"));
-        let ledger = Ledger::open(&path, "").unwrap();
+        let ledger = Ledger::open(&path).unwrap();
         assert!(ledger.is_in_place());
         std::fs::write(&other, "").unwrap();
         assert!(ledger.rename(&other).is_err());

@@ -1,5 +1,6 @@
 //! A folder as a store of objects: each is whole under its name or not there, and durable before
-//! its name is. Its owner and, as far as the umask permits, the group may read them: they name hosts.
+//! its name is. Its owner and, as far as the umask permits, the group may read them: they name
+//! hosts.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};

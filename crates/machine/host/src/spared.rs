@@ -146,14 +146,15 @@ pub(crate) fn check(path: &Path) -> Result<(), Error> {
     why.map_or(Ok(()), |why| Err(Error::Spared { path: path.to_path_buf(), why }))
 }
 
-/// Refuses a file to whose end something would be written, and which is one of these; the program's
-/// own folders may have such a file.
+/// Refuses a file to whose end something would be written, and which is a member of a volume or among
+/// devices. What this process reads may be the file itself, and the program's own folders may have
+/// one.
 ///
 /// # Errors
 /// [`Error::Spared`]
 pub(crate) fn check_grown(path: &Path) -> Result<(), Error> {
     let why = match fs::metadata(path) {
-        Ok(found) => why_spared(path, &found),
+        Ok(found) => why_never(path, &found),
         Err(_) => is_among_devices(path).then_some(AMONG_DEVICES),
     };
     why.map_or(Ok(()), |why| Err(Error::Spared { path: path.to_path_buf(), why }))
@@ -162,12 +163,16 @@ pub(crate) fn check_grown(path: &Path) -> Result<(), Error> {
 const AMONG_DEVICES: &str = "lies among devices, where no file has its place";
 
 fn why_spared(path: &Path, found: &Metadata) -> Option<&'static str> {
+    let is_read = || found.is_file() && is_open_here(found);
+    why_never(path, found).or_else(|| is_read().then_some("is read by this command"))
+}
+
+fn why_never(path: &Path, found: &Metadata) -> Option<&'static str> {
     match found.file_type() {
         kind if kind.is_block_device() => Some("is a disk"),
         kind if !kind.is_file() => None,
         // As /dev/stdout is, where that is a file.
         _ if is_among_devices(path) => Some(AMONG_DEVICES),
-        _ if is_open_here(found) => Some("is read by this command"),
         _ if is_member(path, found.len()) => Some("is a member of a volume"),
         _ => None,
     }

@@ -80,7 +80,7 @@ pub fn make_anchor(of: &Anchoring<'_>, progress: Progress<'_>) -> Result<Made, E
 fn open_witness(path: &Path) -> Result<Ledger, Error> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     host::check_folder(folder.unwrap_or(Path::new(".")))?;
-    Ok(Ledger::open(path, evidence::WITNESS_BEGINS)?)
+    Ok(Ledger::open(path)?)
 }
 
 fn make(
@@ -92,6 +92,7 @@ fn make(
 ) -> Result<Made, Error> {
     let mut list = Output::create(list_path, of.force)?;
     let statement = Statement::begin(of.file, &of.wanted, of.force)?;
+    witness.iter().try_for_each(|witness| witness.check_begins(evidence::WITNESS_BEGINS))?;
     let options = AnchorOptions {
         contents: !of.heads_only,
         previous: previous.map(|previous| (previous.newest, newest_cid(previous))),

@@ -251,8 +251,8 @@ impl Plan {
         self.slots.iter().map(|slot| slot.sequence).collect()
     }
 
-    /// Removes the files, then overwrites the slots on every member; who breaks it off finds what is
-    /// left again. Also of an empty plan, for what no query can find goes then.
+    /// Removes the files, then overwrites the slots on every member; who breaks it off finds what
+    /// is left again. Also of an empty plan, for what no query can find goes then.
     ///
     /// # Errors
     /// As [`upkeep::forget`].

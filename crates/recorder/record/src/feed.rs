@@ -119,7 +119,9 @@ impl<'a> Feed<'a> {
             if until.is_none() {
                 // What is left to another recorder is kept.
                 until = self.control.until();
-                until.into_iter().for_each(|until| source.keep_from(until));
+                if let Some(until) = until {
+                    source.keep_from(until);
+                }
             }
             let began = self.clock.realtime();
             let next = source.next_batch(self.wait);
@@ -132,8 +134,9 @@ impl<'a> Feed<'a> {
                     earliest = times.map(|(first, _)| first);
                     // A ring gives its packets in their order; of several it is not known what
                     // waits in the others.
-                    let latest = times.filter(|_| is_one && !is_stopped).map(|(_, last)| last);
-                    latest.into_iter().for_each(|at| self.has_seen(at));
+                    if let Some((_, last)) = times.filter(|_| is_one && !is_stopped) {
+                        self.has_seen(last);
+                    }
                 }
                 Ok(Next::Block(block)) => {
                     self.intake.block(&block)?;

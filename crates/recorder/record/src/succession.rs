@@ -2,7 +2,7 @@
 //! where the new one failed.
 //!
 //! Who hands over closes the volume, and keeps its sources with what they gave since the time that
-//! was agreed. It ends when the new recorder has stored something.
+//! was agreed, until the new recorder has stored something.
 
 use core::time::Duration;
 
@@ -23,7 +23,7 @@ use crate::storage::Storage;
 const NOT_DIVIDED: &str = "packets by AF_XDP, or with the time of the adapter, cannot be divided \
                            between two recorders (--source packet, --timestamps kernel)";
 
-/// How often a recorder is asked while the clock is being set.
+/// A recorder is asked so often while the clock is being set.
 const ASKED_MAX: usize = 3;
 /// The other recorder ends itself where it has not stored anything before: this one waits longer.
 const PATIENCE: Duration = Duration::from_secs(15);

@@ -30,8 +30,8 @@ pub struct IndexFiles<'a> {
     pub made: &'a [String],
 }
 
-/// Opens a volume that no recorder has open and whose last one did not stop in order, as the next one
-/// would, and closes it: then a query finds all that it has, and every slot has an end.
+/// Opens a volume that no recorder has open and whose last one did not stop in order, as the next
+/// one would, and closes it: then a query finds all that it has, and every slot has an end.
 ///
 /// # Errors
 /// When it cannot be opened for writing.

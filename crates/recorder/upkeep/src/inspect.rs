@@ -40,7 +40,7 @@ pub enum MemberState {
         /// First sequence missed.
         #[serde(rename = "stale_from")]
         from: Sequence,
-        /// First sequence that is whole again; `Sequence::MAX` when none is yet.
+        /// First sequence that is whole again; the largest number, 2^64 - 1, when none is yet.
         #[serde(rename = "clean_from", skip_serializing_if = "is_never")]
         to: Sequence,
     },

@@ -37,9 +37,9 @@ impl<'n> Narrow<'n> {
     pub(crate) fn columns(&self) -> Vec<&'static str> {
         let addresses = ADDRESS_COLUMNS.iter().filter(|_| !self.hosts.is_empty());
         let ports = PORT_COLUMNS.iter().filter(|_| !self.ports.is_empty());
-        let parts = PART_COLUMNS.iter().filter(|_| !self.sums.is_empty());
+        let of_session = PART_COLUMNS.iter().filter(|_| !self.sums.is_empty());
         let summed = self.sums.iter().flat_map(|(columns, _)| *columns);
-        addresses.chain(ports).chain(parts).chain(summed).copied().collect()
+        addresses.chain(ports).chain(of_session).chain(summed).copied().collect()
     }
 
     /// Takes out the rows that are not such; `has` is one for each row.

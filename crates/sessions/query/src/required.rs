@@ -19,7 +19,6 @@ pub enum Required {
     SessionId(String),
     /// A port from the first to the last one as originator's or responder's.
     Ports(u16, u16),
-    /// At least so much in the sum of these stored columns, over all its rows; a duration is that
-    /// of its only row.
+    /// At least so much in the sum of these stored columns, where it has one row.
     Sum(&'static [&'static str], u64),
 }

@@ -95,8 +95,8 @@ impl Scope {
     }
 }
 
-/// The stored columns whose sum over the rows of a session the field is, where it counts something;
-/// of a duration the column of a session with one row.
+/// The stored columns whose sum the field is of a session that has one row, if it is a number that
+/// no payload shows.
 pub(crate) fn summands(field: &'static Field) -> Option<&'static [&'static str]> {
     if field.name == "duration_ns" {
         return Some(&["duration_ns"]);
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(of("bytes"), Some(&["orig_frame_bytes", "resp_frame_bytes"][..]));
         assert_eq!(of("orig_packets"), Some(&["orig_packets"][..]));
         assert_eq!(of("fragments"), Some(&["fragments"][..]));
-        for name in ["session_age_ns", "vni", "teid", "port", "icmp_type", "http_status", "start"] {
+        for name in ["session_age_ns", "vni", "teid", "port", "http_status", "start"] {
             assert_eq!(of(name), None, "{name}");
         }
     }

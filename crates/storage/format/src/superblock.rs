@@ -115,6 +115,7 @@ const _: () = {
     assert!(at::PARENT + 32 == at::EARLIER);
     assert!(at::GEOMETRY + GEOMETRY_BYTES == at::PREPARED_EPOCH);
     assert!(at::COPY + 1 == at::MEMBER && at::END <= SUPERBLOCK_BYTES);
+    assert!(at::MEMBERS + MEMBERS_MAX * MEMBER_ENTRY_BYTES == at::FORGET_FIRST);
     assert!(entry::PATH + MEMBER_PATH_BYTES_MAX == entry::STALE_FROM);
     assert!(
         entry::STALE_FROM + 8 == entry::CLEAN_FROM && entry::CLEAN_FROM + 8 == MEMBER_ENTRY_BYTES
@@ -365,8 +366,8 @@ pub struct Superblock {
     pub erases: bool,
     /// No path serves stripes of sequences before this one, whatever their slots still hold.
     pub given_up_before: Sequence,
-    /// The first and the last sequence of slots that were about to be forgotten on request: that was
-    /// begun and is not done.
+    /// The first and the last sequence of slots that were about to be forgotten on request: that
+    /// was begun and is not done.
     pub forgetting: Option<(Sequence, Sequence)>,
     /// What was measured of each member before the volume was made.
     pub qualified: Option<Qualified>,

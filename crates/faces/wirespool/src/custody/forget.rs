@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use attest::{Statement, Wanted};
 use clap::Args;
 use host::{StopFlag, SystemClock};
-use units::{ByteSize, Clock as _};
+use units::Clock as _;
 use upkeep::Target;
 
 use crate::evidence::{maker, signing_key};
@@ -78,10 +78,11 @@ const SLOT_BYTES: u64 = 32;
 /// overwritten whole. With --yes it does it: the slots are overwritten with zeros on every member,
 /// so that neither parity nor index has them any more, and the index files in the index directory
 /// that name them are removed. What no query finds any more goes, too, whoever it is of, also where
-/// nothing matches: what is beyond the maximum age, and what an older lap left in front of the head. Rows that outlive their packets (--keep-sessions) go with the index
-/// file that has them, and with them all others of overwritten packets in it. Later answers about
-/// these times say that packets were erased on request. Not while a recorder runs, and only when
-/// every member is there and whole. It may be broken off and done again. Copies elsewhere stay:
+/// nothing matches: what is beyond the maximum age, and what an older lap left in front of the head.
+/// Rows that outlive their packets (--keep-sessions) go with the index file that has them, and with
+/// them all others of overwritten packets in it. Later answers about these times say that packets
+/// were erased on request. Not while a recorder runs, and only when every member is there and
+/// whole. It may be broken off and done again. Copies elsewhere stay:
 /// extracts, holds, archives, other index directories.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -137,7 +138,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     progress.finish();
     let plan = plan.with_context(|| page::safe::path(&flags.volume))?;
     let is_whole = plan.completeness.damage.is_empty() && !plan.completeness.stopped;
-    stdout::print(&described(&plan, (is_whole, flags.yes)))?;
+    stdout::print(&volume_view::plan_to_forget(&plan, (is_whole, flags.yes)))?;
     if !is_whole {
         say_lines(&plan.completeness.to_string());
     }
@@ -165,64 +166,4 @@ fn receipt_of(plan: &Plan, query: &str) -> ReceiptForm {
         sequences: plan.sequences(),
         ..ReceiptForm::default()
     }
-}
-
-fn described(plan: &Plan, (is_whole, is_wanted): (bool, bool)) -> String {
-    if plan.is_empty() {
-        let text = match (is_whole, is_wanted) {
-            (true, true) => "no answer gives out a packet or row of these sessions",
-            (true, false) => {
-                "no answer gives out a packet or row of these sessions; what is hidden from answers \
-                 (beyond the maximum age, or about to be overwritten) cannot be searched: --yes \
-                 takes it off the disks"
-            }
-            (false, _) => {
-                "no packet of these sessions is in what could be looked at; there may be some in \
-                 the rest: nothing was changed"
-            }
-        };
-        return format!("{text}\n");
-    }
-    let plural = page::text::plural;
-    let times = plan.times.map_or_else(String::new, |(from, to)| format!(", of {from} to {to}"));
-    let todo = match (is_whole, is_wanted) {
-        (false, _) => "\nnothing was changed: not all that matches could be looked at",
-        (true, false) => "\nnothing was changed: --yes does it",
-        (true, true) => "",
-    };
-    let forgotten = format!(
-        "to be forgotten:  {} of {}",
-        plural(plan.packets, "packet"),
-        plural(plan.rows, "session row")
-    );
-    let lost = format!("lost with them:   {}{times}", plural(plan.other_packets, "other packet"));
-    let over = format!(
-        "overwritten:      {} with packets, {} with an index, {}",
-        plural(plan.packet_slots, "slot"),
-        plan.index_slots,
-        ByteSize(plan.bytes)
-    );
-    let kept = if plan.kept_rows + plan.other_kept_rows > 0 {
-        format!(
-            "\nkept rows:        {} of overwritten packets among them; {} of the same index files \
-             cannot be made again and are lost",
-            plan.kept_rows,
-            plural(plan.other_kept_rows, "other"),
-        )
-    } else {
-        String::new()
-    };
-    let begun = match plan.begun_slots {
-        0 => String::new(),
-        slots => format!(
-            "\nbegun before:     {}, which a call that was broken off has made unreadable",
-            plural(slots, "slot")
-        ),
-    };
-    let index_dir = page::safe::path(&plan.index_dir);
-    let index = format!(
-        "index files:      of {index_dir}; a recorder with another --index-dir has its own"
-    );
-    let hidden = "hidden:           what is beyond the maximum age or of an older lap goes, too";
-    format!("{forgotten}\n{lost}\n{over}{begun}{kept}\n{hidden}\n{index}{todo}\n")
 }

@@ -340,7 +340,7 @@ fn a_clock_that_is_set_while_it_hands_over_costs_no_packet() {
     let set = |seconds: i64| {
         use std::os::unix::fs::FileExt as _;
         let file = fs::OpenOptions::new().write(true).create(true).truncate(false).open(&ahead);
-        file.unwrap().write_all_at(&seconds.to_ne_bytes(), 0).unwrap();
+        file.unwrap().write_all_at(&seconds.to_le_bytes(), 0).unwrap();
     };
     set(0);
     let clock = [("LD_PRELOAD", &*shim), ("CLOCK_AHEAD_FILE", &*ahead)];
@@ -361,9 +361,9 @@ fn a_clock_that_is_set_while_it_hands_over_costs_no_packet() {
         assert!(recorder.ends_within(PATIENCE), "{:?}", recorder.lines.said);
         recorder = next;
     }
-    let sent = sending.end();
+    let count = sending.end();
     sleep(Duration::from_millis(300));
     signal("-INT", recorder.child.id());
     recorder.child.wait().unwrap();
-    are_all_there_once(numbers(&volume, &[]), sent);
+    are_all_there_once(numbers(&volume, &[]), count);
 }

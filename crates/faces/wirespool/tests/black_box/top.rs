@@ -84,7 +84,7 @@ fn rates_are_over_the_time_that_was_seen() {
         assert_eq!(line[key].as_u64(), Some(expected), "{key}: {line}");
     }
     let text = run(&["top", file, "--once", "--tab", "talkers"]).done().out;
-    assert!(text.contains("seen for"), "{text}");
+    assert!(text.contains("seen so far: "), "{text}");
 }
 
 #[test]

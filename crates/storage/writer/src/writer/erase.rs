@@ -144,8 +144,8 @@ impl Writer {
     /// Takes acknowledged slots off all members and says in their heads what is forgotten; done
     /// when this returns. First all that lies behind the heads goes, durably, then the heads: a
     /// crash in between leaves what cannot be read and nothing that can. Which slots that may be
-    /// stands in the superblocks until then ([`Superblock::forgetting`]); those that an earlier call
-    /// had begun are to be among `slots`. Call [`Writer::leave_slot`] before.
+    /// stands in the superblocks until then ([`Superblock::forgetting`]); those that an earlier
+    /// call had begun are to be among `slots`. Call [`Writer::leave_slot`] before.
     ///
     /// # Errors
     /// When so many members fail that no others could go on.
