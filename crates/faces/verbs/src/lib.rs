@@ -7,6 +7,7 @@
 pub mod any;
 pub mod extracted;
 pub mod failure;
+pub mod forget;
 pub mod output_file;
 pub mod progress;
 pub mod recorder;

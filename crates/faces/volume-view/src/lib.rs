@@ -1,11 +1,10 @@
 //! Recordings, and what is done to volumes, in words, as tables and as JSON.
 //!
-//! Functions take the reports of `record`, `upkeep` and `forget` and give text; nothing here prints, reads or
+//! Functions take the reports of `record` and `upkeep` and give text; nothing here prints, reads or
 //! decides. Text from outside goes through [`page::safe`], whatever it goes to.
 
 mod anchor;
 mod disks;
-mod forget;
 mod keys;
 mod map;
 mod members;
@@ -18,7 +17,6 @@ mod verification;
 mod volume;
 
 pub use anchor::{anchor_findings, anchors_json};
-pub use forget::plan_to_forget;
 pub use keys::{keys, keys_json, rekeyed, rekeyed_json};
 pub use map::{Ring, map, map_grid, map_svg, map_svg_grid, ring_json};
 pub use members::{

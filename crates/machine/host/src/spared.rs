@@ -146,8 +146,8 @@ pub(crate) fn check(path: &Path) -> Result<(), Error> {
     why.map_or(Ok(()), |why| Err(Error::Spared { path: path.to_path_buf(), why }))
 }
 
-/// Refuses a file to whose end something would be written, and which is a member of a volume or among
-/// devices. What this process reads may be the file itself, and the program's own folders may have
+/// Refuses a file to whose end something would be written, and which is a member of a volume or
+/// among devices. What this process reads may be the file itself, and the program's own folders may have
 /// one.
 ///
 /// # Errors

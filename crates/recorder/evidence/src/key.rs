@@ -46,9 +46,7 @@ pub enum KeyError {
     #[error("the file begins as a private key of OpenSSH and cannot be read")]
     Ssh,
     /// A line of allowed signers that OpenSSH would not take.
-    #[error(
-        "an option of a line is unknown, comes twice, or cannot be read (ssh-keygen(1), ALLOWED SIGNERS)"
-    )]
+    #[error("an option of a line is unknown, comes twice, or cannot be read (ssh-keygen(1))")]
     Options,
     /// Every key in the file is for something else.
     #[error("each key in the file is for other namespaces than {NAMESPACE}, or an authority's")]

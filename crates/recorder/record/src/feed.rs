@@ -119,9 +119,7 @@ impl<'a> Feed<'a> {
             if until.is_none() {
                 // What is left to another recorder is kept.
                 until = self.control.until();
-                if let Some(until) = until {
-                    source.keep_from(until);
-                }
+                until.map(|until| source.keep_from(until)).unwrap_or_default();
             }
             let began = self.clock.realtime();
             let next = source.next_batch(self.wait);
@@ -132,8 +130,7 @@ impl<'a> Feed<'a> {
                     let is_one = batch.interfaces().len() == 1;
                     let times = self.take(batch, until)?;
                     earliest = times.map(|(first, _)| first);
-                    // A ring gives its packets in their order; of several it is not known what
-                    // waits in the others.
+                    // Of several rings it is not known what waits in the others.
                     if let Some((_, last)) = times.filter(|_| is_one && !is_stopped) {
                         self.has_seen(last);
                     }

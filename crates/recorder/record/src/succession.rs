@@ -23,7 +23,6 @@ use crate::storage::Storage;
 const NOT_DIVIDED: &str = "packets by AF_XDP, or with the time of the adapter, cannot be divided \
                            between two recorders (--source packet, --timestamps kernel)";
 
-/// A recorder is asked so often while the clock is being set.
 const ASKED_MAX: usize = 3;
 /// The other recorder ends itself where it has not stored anything before: this one waits longer.
 const PATIENCE: Duration = Duration::from_secs(15);

@@ -76,8 +76,8 @@ mod at {
     pub(super) const EARLY_FROM: usize = 496;
     pub(super) const EXPLAINED_BOOT: usize = 504;
     pub(super) const MEMBERS: usize = 512;
-    pub(super) const FORGET_FIRST: usize = MEMBERS + super::MEMBERS_MAX * super::MEMBER_ENTRY_BYTES;
-    pub(super) const FORGET_LAST: usize = FORGET_FIRST + 8;
+    pub(super) const FORGET_FIRST: usize = 3584;
+    pub(super) const FORGET_LAST: usize = 3592;
     pub(super) const END: usize = FORGET_LAST + 8;
 }
 

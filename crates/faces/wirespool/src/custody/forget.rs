@@ -78,7 +78,7 @@ const SLOT_BYTES: u64 = 32;
 /// overwritten whole. With --yes it does it: the slots are overwritten with zeros on every member,
 /// so that neither parity nor index has them any more, and the index files in the index directory
 /// that name them are removed. What no query finds any more goes, too, whoever it is of, also where
-/// nothing matches: what is beyond the maximum age, and what an older lap left in front of the head.
+/// nothing matches: what is beyond the maximum age, and what an older lap left before the head.
 /// Rows that outlive their packets (--keep-sessions) go with the index file that has them, and with
 /// them all others of overwritten packets in it. Later answers about these times say that packets
 /// were erased on request. Not while a recorder runs, and only when every member is there and
@@ -138,7 +138,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     progress.finish();
     let plan = plan.with_context(|| page::safe::path(&flags.volume))?;
     let is_whole = plan.completeness.damage.is_empty() && !plan.completeness.stopped;
-    stdout::print(&volume_view::plan_to_forget(&plan, (is_whole, flags.yes)))?;
+    stdout::print(&verbs::forget::plan_to_forget(&plan, (is_whole, flags.yes)))?;
     if !is_whole {
         say_lines(&plan.completeness.to_string());
     }

@@ -10,9 +10,9 @@ pub fn plan_to_forget(plan: &Plan, (is_whole, is_wanted): (bool, bool)) -> Strin
         let text = match (is_whole, is_wanted) {
             (true, true) => "no answer gives out a packet or row of these sessions",
             (true, false) => {
-                "no answer gives out a packet or row of these sessions; what is hidden from answers \
-                 (beyond the maximum age, or about to be overwritten) cannot be searched: --yes \
-                 takes it off the disks"
+                "no answer gives out a packet or row of these sessions; what is hidden from \
+                 answers (beyond the maximum age, or about to be overwritten) cannot be searched: \
+                 --yes takes it off the disks"
             }
             (false, _) => {
                 "no packet of these sessions is in what could be looked at; there may be some in \
