@@ -147,8 +147,8 @@ pub(crate) fn check(path: &Path) -> Result<(), Error> {
 }
 
 /// Refuses a file to whose end something would be written, and which is a member of a volume or
-/// among devices. What this process reads may be the file itself, and the program's own folders may have
-/// one.
+/// among devices. What this process reads may be the file itself, and the program's own folders
+/// may have one.
 ///
 /// # Errors
 /// [`Error::Spared`]
