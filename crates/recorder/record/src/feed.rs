@@ -119,7 +119,9 @@ impl<'a> Feed<'a> {
             if until.is_none() {
                 // What is left to another recorder is kept.
                 until = self.control.until();
-                until.map(|until| source.keep_from(until)).unwrap_or_default();
+                if let Some(until) = until {
+                    source.keep_from(until)
+                }
             }
             let began = self.clock.realtime();
             let next = source.next_batch(self.wait);
