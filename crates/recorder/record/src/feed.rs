@@ -120,7 +120,7 @@ impl<'a> Feed<'a> {
                 // What is left to another recorder is kept.
                 until = self.control.until();
                 if let Some(until) = until {
-                    source.keep_from(until)
+                    source.keep_from(until);
                 }
             }
             let began = self.clock.realtime();

@@ -24,7 +24,6 @@ const NOT_DIVIDED: &str = "packets by AF_XDP, or with the time of the adapter, c
                            between two recorders (--source packet, --timestamps kernel)";
 
 const ASKED_MAX: usize = 3;
-/// The other recorder ends itself where it has not stored anything before: this one waits longer.
 const PATIENCE: Duration = Duration::from_secs(15);
 const CLOSING_NS: i64 = 5 * NANOS_PER_SECOND;
 const BETWEEN_ATTEMPTS_NS: i64 = NANOS_PER_SECOND / 100;
