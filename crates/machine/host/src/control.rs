@@ -11,9 +11,12 @@ mod server;
 mod talk;
 
 use core::time::Duration;
+use std::io;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
+use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
 use units::Clock as _;
 
 use crate::SystemClock;
@@ -30,6 +33,21 @@ fn wait(descriptor: impl AsFd, what: PollFlags, until_ns: i64) -> bool {
     let left_ns = until_ns.saturating_sub(SystemClock.boottime_ns()).max(0);
     let mut ready = [PollFd::new(&descriptor, what)];
     matches!(poll(&mut ready, Some(&timespec(left_ns))), Ok(1..))
+}
+
+/// Sends all of it to who listens, until a moment since boot.
+fn send_all(stream: impl AsFd + Copy, mut bytes: &[u8], until_ns: i64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        if !wait(stream, PollFlags::OUT, until_ns) {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        match send(stream, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            Ok(len) => bytes = bytes.get(len..).unwrap_or_default(),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(())
 }
 
 fn timespec(nanos: i64) -> Timespec {

@@ -88,8 +88,7 @@ pub fn keep_folder(folder: &Path) {
 /// [`Error::Spared`]
 pub fn check_folder(folder: &Path) -> Result<(), Error> {
     // Whatever would lie in it.
-    let why = is_in_own_folder(&folder.join("file")).then_some(OWN_FOLDER);
-    why.map_or(Ok(()), |why| Err(Error::Spared { path: folder.to_path_buf(), why }))
+    refused(folder, is_in_own_folder(&folder.join("file")).then_some(OWN_FOLDER))
 }
 
 /// Two outputs of one command are two files: the second of a place is refused, before any is
@@ -109,7 +108,7 @@ pub fn claim_output(path: &Path) -> Result<(), Error> {
     if is_new_place && is_new_file {
         return Ok(());
     }
-    Err(Error::Spared { path: path.to_path_buf(), why: "is another output of this command, too" })
+    refused(path, Some("is another output of this command, too"))
 }
 
 /// Nothing has its place beside it: a device, or a name that the kernel shows. Not a disk, where
@@ -134,16 +133,26 @@ const OWN_FOLDER: &str = "lies in a folder that the program keeps for itself";
 /// # Errors
 /// [`Error::Spared`]
 pub(crate) fn check(path: &Path) -> Result<(), Error> {
-    let why = if is_in_own_folder(path) {
-        Some(OWN_FOLDER)
-    } else {
-        // What cannot be looked at is not there, or the attempt to write there says why.
-        match fs::metadata(path) {
-            Ok(found) => why_spared(path, &found),
-            Err(_) => is_among_devices(path).then_some(AMONG_DEVICES),
-        }
-    };
+    if is_in_own_folder(path) {
+        return refused(path, Some(OWN_FOLDER));
+    }
+    refused(path, why_of(path, why_spared))
+}
+
+fn refused(path: &Path, why: Option<&'static str>) -> Result<(), Error> {
     why.map_or(Ok(()), |why| Err(Error::Spared { path: path.to_path_buf(), why }))
+}
+
+/// What speaks against a place, by its name and what is there.
+fn why_of(
+    path: &Path,
+    of_file: fn(&Path, &Metadata) -> Option<&'static str>,
+) -> Option<&'static str> {
+    // What cannot be looked at is not there, or the attempt to write there says why.
+    match fs::metadata(path) {
+        Ok(found) => of_file(path, &found),
+        Err(_) => is_among_devices(path).then_some(AMONG_DEVICES),
+    }
 }
 
 /// Refuses a file to whose end something would be written, and which is a member of a volume or
@@ -153,11 +162,7 @@ pub(crate) fn check(path: &Path) -> Result<(), Error> {
 /// # Errors
 /// [`Error::Spared`]
 pub(crate) fn check_grown(path: &Path) -> Result<(), Error> {
-    let why = match fs::metadata(path) {
-        Ok(found) => why_never(path, &found),
-        Err(_) => is_among_devices(path).then_some(AMONG_DEVICES),
-    };
-    why.map_or(Ok(()), |why| Err(Error::Spared { path: path.to_path_buf(), why }))
+    refused(path, why_of(path, why_never))
 }
 
 const AMONG_DEVICES: &str = "lies among devices, where no file has its place";

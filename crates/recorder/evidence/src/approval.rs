@@ -128,9 +128,7 @@ pub fn check_approval(
     if requester.key == second.key || shares_a_name(&requester, &second) {
         return Err(ApprovalError::OnePerson(name_of(&requester)));
     }
-    if Timestamp(asked.valid_until_ns) < now {
-        return Err(ApprovalError::Over(Timestamp(asked.valid_until_ns)));
-    }
+    asked.check_time(now)?;
     let named = ApprovedForm {
         request_blake3: blake3(request),
         approval_blake3: blake3(approval),
@@ -151,16 +149,18 @@ pub fn check_request(
     now: Timestamp,
 ) -> Result<RequestForm, ApprovalError> {
     let request = read_request(text)?;
-    let of_request = "request";
-    let (body, seal) = split_sealed(text).map_err(|it| ApprovalError::Text(of_request, it))?;
-    let signer = seal.check(body.as_bytes(), &TrustedKeys::default());
-    let signer = signer.map_err(|error| ApprovalError::Seal(of_request, error))?;
-    let signer = signer.ok_or(ApprovalError::Seal(of_request, SealError::Unsigned))?;
+    let signer = signed_by("request", text, &TrustedKeys::default())?;
     if signer.key == *own {
         return Err(ApprovalError::OnePerson(name_of(&signer)));
     }
-    let until = Timestamp(request.valid_until_ns);
-    if until < now { Err(ApprovalError::Over(until)) } else { Ok(request) }
+    request.check_time(now).map(|()| request)
+}
+
+impl RequestForm {
+    fn check_time(&self, now: Timestamp) -> Result<(), ApprovalError> {
+        let until = Timestamp(self.valid_until_ns);
+        if until < now { Err(ApprovalError::Over(until)) } else { Ok(()) }
+    }
 }
 
 /// A request, whoever signed it.
@@ -173,15 +173,20 @@ fn read_request(text: &str) -> Result<RequestForm, ApprovalError> {
     }
 }
 
+/// Who signed a text, which is as it was then.
+fn signed_by(what: &'static str, text: &str, keys: &TrustedKeys) -> Result<Signer, ApprovalError> {
+    let (body, seal) = split_sealed(text).map_err(|error| ApprovalError::Text(what, error))?;
+    let signer = seal.check(body.as_bytes(), keys);
+    let signer = signer.map_err(|error| ApprovalError::Seal(what, error))?;
+    signer.ok_or(ApprovalError::Seal(what, SealError::Unsigned))
+}
+
 fn signer_of(
     what: &'static str,
     (text, made_ns): (&str, i64),
     keys: &TrustedKeys,
 ) -> Result<Signer, ApprovalError> {
-    let (body, seal) = split_sealed(text).map_err(|error| ApprovalError::Text(what, error))?;
-    let signer = seal.check(body.as_bytes(), keys);
-    let signer = signer.map_err(|error| ApprovalError::Seal(what, error))?;
-    let signer = signer.ok_or(ApprovalError::Seal(what, SealError::Unsigned))?;
+    let signer = signed_by(what, text, keys)?;
     if !signer.is_trusted() {
         return Err(ApprovalError::Seal(what, SealError::OtherKey));
     }

@@ -246,6 +246,11 @@ impl Plan {
         self.slots.is_empty() && self.kept_rows == 0
     }
 
+    /// How many slots go.
+    pub fn slots(&self) -> u64 {
+        units::number::to_u64(self.slots.len())
+    }
+
     /// Sequences of all slots that go.
     pub fn sequences(&self) -> Vec<Sequence> {
         self.slots.iter().map(|slot| slot.sequence).collect()

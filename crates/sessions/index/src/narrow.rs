@@ -106,21 +106,19 @@ impl<'n> Narrow<'n> {
 
 /// Adds the values of a column of numbers; no sum ever gets too small. `None` for other columns.
 fn add(sums: &mut [u64], array: &ArrayRef) -> Option<()> {
-    // A negative number is one that was too large, or a time that ran backwards.
-    let mut add = |at: usize, value: Option<u64>| {
-        if let Some(sum) = sums.get_mut(at) {
-            *sum = sum.saturating_add(value.unwrap_or(u64::MAX));
-        }
-    };
     if let Some(wide) = array.as_primitive_opt::<Int64Type>() {
-        let values = wide.values().iter().enumerate();
-        values.for_each(|(at, &value)| add(at, u64::try_from(value).ok()));
+        add_all(sums, wide.values());
     } else {
-        let narrow = array.as_primitive_opt::<Int32Type>()?;
-        let values = narrow.values().iter().enumerate();
-        values.for_each(|(at, &value)| add(at, u64::try_from(value).ok()));
+        add_all(sums, array.as_primitive_opt::<Int32Type>()?.values());
     }
     Some(())
+}
+
+fn add_all<T: Copy + TryInto<u64>>(sums: &mut [u64], values: &[T]) {
+    for (sum, value) in sums.iter_mut().zip(values) {
+        // A negative number is one that was too large, or a time that ran backwards.
+        *sum = sum.saturating_add((*value).try_into().unwrap_or(u64::MAX));
+    }
 }
 
 /// The column of this name, which has values of this type.

@@ -139,15 +139,15 @@ impl LogReader {
 pub fn log_events(text: &str) -> Result<(Vec<LogEvent>, u64), NoLog> {
     let mut reader = LogReader::default();
     let by_line: Vec<_> = text.lines().map(|line| reader.line(line)).collect();
-    if by_line.iter().any(Result::is_err)
-        && let Ok(events) = over_several_lines(text)
-    {
-        return Ok((events, 0));
-    }
     let is_text = |line: &str| !line.trim().is_empty() && !line.starts_with('#');
     let is_event = |found: &Result<Option<_>, _>| matches!(found, Ok(Some(_)));
-    if by_line.iter().any(Result::is_err) && !by_line.iter().any(is_event) {
-        return Err(NoLog);
+    if by_line.iter().any(Result::is_err) {
+        if let Ok(events) = over_several_lines(text) {
+            return Ok((events, 0));
+        }
+        if !by_line.iter().any(is_event) {
+            return Err(NoLog);
+        }
     }
     let lines = text.lines().zip(&by_line);
     let nameless = lines.filter(|(line, found)| !is_event(found) && is_text(line)).count();

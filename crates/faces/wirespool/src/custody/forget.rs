@@ -143,8 +143,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
         say_lines(&plan.completeness.to_string());
     }
     if flags.yes && is_whole {
-        let slots = plan.packet_slots + plan.index_slots + plan.begun_slots;
-        flags.receipt.around(slots, || {
+        flags.receipt.around(plan.slots(), || {
             plan.carry_out(&target, options.index_dir.as_deref(), &SystemClock)?;
             Ok(receipt_of(&plan, &text))
         })?;
@@ -162,7 +161,7 @@ fn receipt_of(plan: &Plan, query: &str) -> ReceiptForm {
         other_packets: Some(plan.other_packets),
         kept_rows: Some(plan.kept_rows),
         other_kept_rows: Some(plan.other_kept_rows),
-        slots: plan.packet_slots + plan.index_slots + plan.begun_slots,
+        slots: plan.slots(),
         sequences: plan.sequences(),
         ..ReceiptForm::default()
     }

@@ -144,6 +144,16 @@ fn are_all_there_once(mut found: Vec<u64>, sent: u64) {
     assert_eq!((found.first(), found.last()), (Some(&0), Some(&(sent - 1))));
 }
 
+/// Ends the load and then the recorder, whose volume has every packet of it.
+#[track_caller]
+fn ends_with_all(sending: Numbers, mut recorder: Recorder, volume: &Volume) {
+    let sent = sending.end();
+    sleep(Duration::from_millis(300));
+    signal("-INT", recorder.child.id());
+    assert_eq!(recorder.child.wait().unwrap().code(), Some(0), "{:?}", recorder.lines.said);
+    are_all_there_once(numbers(volume, &[]), sent);
+}
+
 #[test]
 fn recorders_take_over_from_each_other_without_a_packet_lost_or_twice() {
     static ENDS: AtomicBool = AtomicBool::new(false);
@@ -165,11 +175,7 @@ fn recorders_take_over_from_each_other_without_a_packet_lost_or_twice() {
         recorder = next;
     }
     sleep(Duration::from_millis(700));
-    let sent = sending.end();
-    sleep(Duration::from_millis(300));
-    signal("-INT", recorder.child.id());
-    assert_eq!(recorder.child.wait().unwrap().code(), Some(0), "{:?}", recorder.lines.said);
-    are_all_there_once(numbers(&volume, &[]), sent);
+    ends_with_all(sending, recorder, &volume);
     let inspected = run(&["inspect", &volume.path, "--json"]).done().out;
     let inspected: serde_json::Value = serde_json::from_str(&inspected).unwrap();
     assert_eq!(inspected["recordings"].as_array().unwrap().len(), 5, "{inspected}");
@@ -275,11 +281,7 @@ fn a_recorder_that_dies_while_it_takes_over_costs_no_packet() {
     println!("{gone_on} times the old one went on, {taken} times the new one");
     assert!(gone_on >= 3, "{gone_on}");
     sleep(Duration::from_millis(700));
-    let sent = sending.end();
-    sleep(Duration::from_millis(300));
-    signal("-INT", recorder.child.id());
-    assert_eq!(recorder.child.wait().unwrap().code(), Some(0), "{:?}", recorder.lines.said);
-    are_all_there_once(numbers(&volume, &[]), sent);
+    ends_with_all(sending, recorder, &volume);
 }
 
 /// One that is stopped and never continued has the volume open: it ends by itself.
@@ -319,11 +321,7 @@ fn a_recorder_that_is_stopped_while_it_takes_over_costs_no_packet() {
     println!("stopped {stopped} times, of which {killed} ended by themselves");
     assert!(stopped > 0, "never stopped in time");
     sleep(Duration::from_millis(700));
-    let sent = sending.end();
-    sleep(Duration::from_millis(300));
-    signal("-INT", recorder.child.id());
-    assert_eq!(recorder.child.wait().unwrap().code(), Some(0), "{:?}", recorder.lines.said);
-    are_all_there_once(numbers(&volume, &[]), sent);
+    ends_with_all(sending, recorder, &volume);
 }
 
 /// Of a recorder whose clock is set between the agreement and the moment when it lets go.

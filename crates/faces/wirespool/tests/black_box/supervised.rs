@@ -465,9 +465,8 @@ fn the_first_process_of_a_container_leaves_no_zombie() {
     assert!(!all.into_iter().any(is_running), "{:?}", it.lines.said);
 }
 
-/// The next parent could not start an API of its own beside it.
-#[test]
-fn an_api_ends_in_order_when_what_started_it_is_killed() {
+/// A service of the API, and its process.
+fn api_alone() -> (Supervised, u32) {
     let volume = Volume::empty();
     let tokens = volume.file("tokens");
     write_key(&tokens, "");
@@ -478,6 +477,13 @@ fn an_api_ends_in_order_when_what_started_it_is_killed() {
     let mut it = Supervised::start(volume, &text);
     let api = process(&it.hear("api: process"));
     it.hear("listening at http://127.0.0.1:");
+    (it, api)
+}
+
+/// The next parent could not start an API of its own beside it.
+#[test]
+fn an_api_ends_in_order_when_what_started_it_is_killed() {
+    let (mut it, api) = api_alone();
     it.child.kill().unwrap();
     it.child.wait().unwrap();
     it.hear("who kept it running has ended");
@@ -545,16 +551,7 @@ fn a_program_with_wrong_words_waits_until_they_change_and_others_are_tried_again
 /// A process that is stopped neither ends nor answers.
 #[test]
 fn a_program_that_is_stopped_is_named_until_it_goes_on() {
-    let volume = Volume::empty();
-    let tokens = volume.file("tokens");
-    write_key(&tokens, "");
-    let text = format!(
-        "[api]\nvolumes = ['{}']\nlisten = '127.0.0.1:0'\ntoken_file = '{tokens}'\n",
-        volume.path
-    );
-    let mut it = Supervised::start(volume, &text);
-    let api = process(&it.hear("api: process"));
-    it.hear("listening at http://127.0.0.1:");
+    let (mut it, api) = api_alone();
     signal("-STOP", api);
     let said = it.hear("was stopped by a signal and does nothing");
     assert!(said.contains(&format!("api: process {api} ")), "{said}");

@@ -8,13 +8,11 @@ use rustix::event::PollFlags;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, recv, send, socket_with,
-};
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, connect, recv, socket_with};
 use units::{Clock as _, NANOS_PER_SECOND, Sleep as _};
 
 use super::place::Place;
-use super::{after, wait};
+use super::{after, send_all, wait};
 use crate::{Error, SystemClock};
 
 /// Between two attempts to connect to a program with too many who ask.
@@ -31,9 +29,17 @@ const ANSWER_BYTES_MAX: usize = 4 << 20;
 /// When it may not be asked, may not be believed, or does not answer in time.
 pub fn ask(name: &str, question: &str, patience: Duration) -> Result<Option<String>, Error> {
     let until_ns = after(patience);
+    first_there(name, |place| ask_in(place, name, (question, until_ns)))
+}
+
+/// What comes of it at the first place where a program has the socket of this name.
+pub(super) fn first_there<T>(
+    name: &str,
+    at: impl Fn(&Place) -> io::Result<T>,
+) -> Result<Option<T>, Error> {
     for place in Place::all() {
-        match ask_in(&place, name, (question, until_ns)) {
-            Ok(answer) => return Ok(Some(answer)),
+        match at(&place) {
+            Ok(found) => return Ok(Some(found)),
             Err(error) if is_nobody(&error) => {}
             Err(error) => return Err(Error::path("ask", &place.path_of(name), error)),
         }
@@ -65,20 +71,13 @@ pub(super) fn ask_in(
     (question, until_ns): (&str, i64),
 ) -> io::Result<String> {
     let socket = trusted(place, name, until_ns)?;
-    let question = format!("{question}\n");
-    let mut rest = question.as_bytes();
-    while !rest.is_empty() {
-        in_time(&socket, PollFlags::OUT, until_ns)?;
-        match send(&socket, rest, SendFlags::NOSIGNAL) {
-            Ok(len) => rest = rest.get(len..).unwrap_or_default(),
-            Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-    }
+    send_all(&socket, format!("{question}\n").as_bytes(), until_ns)?;
     let mut answer = Vec::new();
     let mut bytes = vec![0; 64 << 10];
     while answer.len() <= ANSWER_BYTES_MAX {
-        in_time(&socket, PollFlags::IN, until_ns)?;
+        if !wait(&socket, PollFlags::IN, until_ns) {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
         match recv(&socket, &mut bytes[..], RecvFlags::empty()) {
             Ok((_, 0)) => return String::from_utf8(answer).map_err(io::Error::other),
             Ok((_, len)) => answer.extend(bytes.iter().take(len)),
@@ -114,10 +113,6 @@ fn connected(place: &Place, name: &str, until_ns: i64) -> io::Result<OwnedFd> {
     }
 }
 
-fn in_time(socket: &OwnedFd, what: PollFlags, until_ns: i64) -> io::Result<()> {
-    if wait(socket, what, until_ns) { Ok(()) } else { Err(io::ErrorKind::TimedOut.into()) }
-}
-
-pub(super) fn is_nobody(error: &io::Error) -> bool {
+fn is_nobody(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
 }

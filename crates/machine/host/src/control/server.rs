@@ -8,19 +8,17 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode, chmodat};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
-use rustix::net::{
-    AddressFamily, SendFlags, SocketFlags, SocketType, bind, connect, listen, send, socket_with,
-};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, listen, socket_with};
 use rustix::process::geteuid;
 use units::{Clock as _, NANOS_PER_SECOND, Sleep as _, Timestamp};
 
 use super::place::Place;
 use super::talk::Talk;
-use super::{after, timespec, wait};
+use super::{after, send_all, timespec};
 use crate::{Error, SystemClock};
 
 /// Between two looks whether the program ends.
@@ -209,8 +207,10 @@ fn answer_all(
         let next = stage::lock(questions).recv();
         let Ok(Client { stream, question, .. }) = next else { return };
         let Some(line) = line_of(&question) else { continue };
-        if let Some(talk) = converse(line, Talk::new(stream.into(), Vec::new())) {
-            say(talk.stream(), answer(line).as_bytes());
+        if let Some(talk) = converse(line, Talk::new(stream.into())) {
+            let sent = send_all(talk.stream(), answer(line).as_bytes(), after(ANSWER_PATIENCE));
+            // Who asks and goes away before the answer does not want it.
+            sent.unwrap_or_default();
         }
     }
 }
@@ -224,18 +224,6 @@ fn hidden(name: &str) -> String {
 fn line_of(question: &[u8]) -> Option<&str> {
     let line = question.split(|byte| *byte == b'\n').next().unwrap_or_default();
     core::str::from_utf8(line).ok().map(str::trim_end)
-}
-
-/// Who asks and goes away before the answer does not want it.
-fn say(stream: impl AsFd + Copy, mut answer: &[u8]) {
-    let until_ns = after(ANSWER_PATIENCE);
-    while !answer.is_empty() && wait(stream, PollFlags::OUT, until_ns) {
-        match send(stream, answer, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
-            Ok(len) => answer = answer.get(len..).unwrap_or_default(),
-            Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(_) => return,
-        }
-    }
 }
 
 /// The same user, and root.

@@ -5,10 +5,9 @@ use core::time::Duration;
 use rustix::event::PollFlags;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{RecvFlags, recv};
 
-use super::place::Place;
-use super::{after, client, wait};
+use super::{after, client, send_all, wait};
 use crate::Error;
 
 /// More than any line has.
@@ -35,8 +34,8 @@ pub struct Talk {
 }
 
 impl Talk {
-    pub(super) fn new(stream: OwnedFd, unread: Vec<u8>) -> Self {
-        Self { stream, unread }
+    pub(super) fn new(stream: OwnedFd) -> Self {
+        Self { stream, unread: Vec::new() }
     }
 
     /// Begins one with the program that has the socket of this name; `None` where there is none.
@@ -44,19 +43,14 @@ impl Talk {
     /// # Errors
     /// When it may not be asked, or may not be believed.
     pub fn begin(name: &str, line: &str, patience: Duration) -> Result<Option<Self>, Error> {
-        for place in Place::all() {
-            match client::trusted(&place, name, after(patience)) {
-                Ok(stream) => {
-                    let mut talk = Self::new(stream, Vec::new());
-                    // Who has gone is noticed at the answer.
-                    talk.say(line);
-                    return Ok(Some(talk));
-                }
-                Err(error) if client::is_nobody(&error) => {}
-                Err(error) => return Err(Error::path("ask", &place.path_of(name), error)),
-            }
-        }
-        Ok(None)
+        let until_ns = after(patience);
+        let stream = client::first_there(name, |place| client::trusted(place, name, until_ns))?;
+        Ok(stream.map(|stream| {
+            let mut talk = Self::new(stream);
+            // Who has gone is noticed at the answer.
+            talk.say(line);
+            talk
+        }))
     }
 
     pub(super) fn stream(&self) -> &OwnedFd {
@@ -66,18 +60,7 @@ impl Talk {
     /// Says a line; false where the other end does not take it.
     pub fn say(&mut self, line: &str) -> bool {
         let line = format!("{line}\n");
-        let (mut rest, until_ns) = (line.as_bytes(), after(SAY_PATIENCE));
-        while !rest.is_empty() {
-            if !wait(&self.stream, PollFlags::OUT, until_ns) {
-                return false;
-            }
-            match send(&self.stream, rest, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
-                Ok(len) => rest = rest.get(len..).unwrap_or_default(),
-                Err(Errno::AGAIN | Errno::INTR) => {}
-                Err(_) => return false,
-            }
-        }
-        true
+        send_all(&self.stream, line.as_bytes(), after(SAY_PATIENCE)).is_ok()
     }
 
     /// Waits for a line.

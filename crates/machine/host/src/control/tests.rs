@@ -61,7 +61,7 @@ fn a_question_has_one_answer_and_nobody_is_none() {
     let nobody = ask(&name, "anybody?", PATIENCE);
     // Where root has recorded once, somebody might be there whom nobody else may ask.
     if let Err(crate::Error::Path { source, path, .. }) = &nobody
-        && source.kind() == std::io::ErrorKind::PermissionDenied
+        && source.kind() == io::ErrorKind::PermissionDenied
     {
         return println!("not run: {}: {source}", path.display());
     }
@@ -222,7 +222,7 @@ fn one_who_answers_byte_by_byte_holds_nobody_for_longer_than_the_patience() {
         let until_ns = after(Duration::from_millis(500));
         let answer = ask_in(&place(folder.path()), "socket", ("how?", until_ns));
         is_ending.store(true, Ordering::Relaxed);
-        assert_eq!(answer.unwrap_err().kind(), std::io::ErrorKind::TimedOut);
+        assert_eq!(answer.unwrap_err().kind(), io::ErrorKind::TimedOut);
         let took_ns = SystemClock.boottime_ns() - started_ns;
         assert!(took_ns < 2_000_000_000, "{took_ns} ns");
     });
@@ -254,7 +254,7 @@ fn a_full_backlog_holds_nobody_for_longer_than_the_patience() {
     let _waiting = UnixStream::connect(&path).unwrap();
     let until_ns = after(Duration::from_millis(300));
     let answer = ask_in(&place(folder.path()), "socket", ("how?", until_ns));
-    assert_eq!(answer.unwrap_err().kind(), std::io::ErrorKind::TimedOut);
+    assert_eq!(answer.unwrap_err().kind(), io::ErrorKind::TimedOut);
 }
 
 #[test]
