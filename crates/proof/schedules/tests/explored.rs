@@ -1,7 +1,7 @@
 //! Each scene in many orders: at random, and with few switches at places of chance (PCT), which
 //! finds what needs one thread to stand still for long.
 
-use schedules::scenes;
+use schedules::{disks, recorder, scenes};
 
 /// Orders that are tried of each scene in each way.
 const ORDERS: usize = 300;
@@ -44,6 +44,36 @@ fn a_stop_is_heard_while_waiting() {
 #[test]
 fn questions_are_answered() {
     explore(scenes::questions_are_answered);
+}
+
+#[test]
+fn what_is_stored_was_taken() {
+    explore(recorder::what_is_stored_was_taken);
+}
+
+#[test]
+fn a_long_wait_is_told_and_so_is_its_end() {
+    explore(recorder::a_long_wait_is_told_and_so_is_its_end);
+}
+
+#[test]
+fn columns_come_back_from_an_index_that_hangs() {
+    explore(recorder::columns_come_back_from_an_index_that_hangs);
+}
+
+#[test]
+fn a_stripe_is_indexed_or_left_out() {
+    explore(recorder::a_stripe_is_indexed_or_left_out);
+}
+
+#[test]
+fn a_way_is_closed_behind_who_waits_in_it() {
+    explore(recorder::a_way_is_closed_behind_who_waits_in_it);
+}
+
+#[test]
+fn each_job_is_done_once() {
+    explore(disks::each_job_is_done_once);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::options::{Input, Options};
 use crate::sources::Sources;
 use crate::status::{SharedStatus, WriterStatus};
 use crate::storage::Storage;
-use crate::watchdog::Waits;
+use crate::waits::Waits;
 use crate::{expiry, index_directory};
 
 /// What a recording stands on.

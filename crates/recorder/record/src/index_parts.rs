@@ -12,7 +12,7 @@ use crate::read_back::ReadBack;
 use crate::segment::SegmentLimits;
 use crate::status::SharedStatus;
 use crate::task::Task;
-use crate::watchdog::Waits;
+use crate::waits::Waits;
 use events::Events;
 
 /// What the thread is made of.

@@ -4,15 +4,14 @@
 //! without looking for names in its packets; one that finds all of it taken is left out, until
 //! there is time for it.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, TryRecvError, TrySendError};
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError, Weak};
-
 use core::time::Duration;
 
 use device::Shared;
 use format::head::StripeId;
 use indexer::Times;
+use stage::sync::atomic::{AtomicUsize, Ordering};
+use stage::sync::mpsc::{RecvTimeoutError, TryRecvError, TrySendError};
+use stage::sync::{Arc, Mutex, MutexGuard, TryLockError, Weak};
 use stage::{Receiver, Sender, channel};
 
 /// A sealed data stripe on its way to the indexer.

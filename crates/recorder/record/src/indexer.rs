@@ -35,7 +35,7 @@ use crate::memory::PENDING_BYTES_MAX;
 use crate::segment::OpenSegment;
 use crate::status::{IndexerReport, WriterStatus, status_of};
 use crate::task::Task;
-use crate::watchdog::Wait;
+use crate::waits::Wait;
 use events::EventKind;
 
 /// How often due segments and durable indexes are looked for while nothing arrives.

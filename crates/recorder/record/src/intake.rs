@@ -19,7 +19,7 @@ use crate::claim::Claim;
 use crate::control::Control;
 use crate::ledger::{InterfaceCounts, Ledger};
 use crate::task::{FilledColumn, Task};
-use crate::watchdog::{Wait, Waits};
+use crate::waits::{Wait, Waits};
 
 /// Bytes kept of an interface's name where its description is too long for a piece.
 const NAME_BYTES_MAX: usize = 256;

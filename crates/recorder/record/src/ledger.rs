@@ -4,13 +4,12 @@
 //! Invariant: a queue enters a packet here before the ring writer hears of it, so a thread that
 //! looks at what is stored first, and here afterwards, never finds more stored than taken.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard};
-
 use capture::Counters;
 use format::directory::Gap;
 use format::piece::Statistics;
 use recording::{Account, Loss, QueueAccount, both};
+use stage::sync::atomic::{AtomicUsize, Ordering};
+use stage::sync::{Mutex, MutexGuard};
 
 use crate::claim::Claim;
 

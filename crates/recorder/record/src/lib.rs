@@ -66,6 +66,7 @@ mod status;
 mod storage;
 mod succession;
 mod task;
+mod waits;
 mod watchdog;
 mod way;
 mod writing;

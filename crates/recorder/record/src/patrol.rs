@@ -23,7 +23,7 @@ use crate::options::Options;
 use crate::status::{SharedStatus, status_of};
 use crate::storage::Storage;
 use crate::task::Task;
-use crate::watchdog::{Wait, Waits};
+use crate::waits::{Wait, Waits};
 
 /// Of reading and checking a slot to resting after it: a fifth of what the members can do.
 const REST: u32 = 4;

@@ -15,7 +15,7 @@ use crate::members::Notifier;
 use crate::opening::Opened;
 use crate::options::{Input, Options};
 use crate::report::{Report, keep_notes};
-use crate::status::{SharedStatus, status_of};
+use crate::status::{SharedStatus, standing};
 
 /// The callback that takes the progress of a recording, and may end it.
 pub(crate) type Progressing<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
@@ -86,9 +86,7 @@ impl<'a> ProgressReporter<'a> {
 
     pub(crate) fn tell(&mut self) -> ControlFlow<()> {
         let now = self.clock.boottime_ns();
-        // First what is stored, then what was taken: see the ledger's invariant.
-        let shown = status_of(self.status);
-        let accounts = self.ledger.accounts(&shown.stored);
+        let (shown, accounts) = standing(self.status, self.ledger);
         let untold = self.notifier.tell(&shown.changes, &self.events);
         keep_notes(&mut self.notes, untold);
         self.look_at_links(&accounts);
@@ -129,8 +127,8 @@ impl<'a> ProgressReporter<'a> {
 
     /// What the members did, and whether that is to be said.
     fn look_at_disks(&mut self) -> Disks {
-        let shown = status_of(self.status);
-        let total = Account::sum(&self.ledger.accounts(&shown.stored));
+        let (shown, accounts) = standing(self.status, self.ledger);
+        let total = Account::sum(&accounts);
         // Repairs are no traffic; what was lost would have been, of the same size.
         let sent = shown.counters.bytes.saturating_sub(shown.counters.repaired_bytes);
         let lost = u128::from(total.kernel_drops + total.writer_drops);
@@ -194,9 +192,9 @@ impl<'a> ProgressReporter<'a> {
         report.disks = self.look_at_disks();
         // Only of what is live it is asked how far the ring reaches back.
         report.is_of_files = self.reach.is_none();
-        let shown = status_of(self.status);
+        let shown;
+        (shown, report.interfaces) = standing(self.status, self.ledger);
         let untold = self.notifier.tell(&shown.changes, &self.events);
-        report.interfaces = self.ledger.accounts(&shown.stored);
         self.look_at_links(&report.interfaces);
         report.news = self.last_news();
         let ProgressReporter { ledger, pool, notes, notifier, .. } = self;

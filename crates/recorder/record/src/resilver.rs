@@ -22,7 +22,7 @@ use crate::spares::Opening;
 use crate::status::{SharedStatus, status_of};
 use crate::storage::Storage;
 use crate::task::Task;
-use crate::watchdog::{Wait, Waits};
+use crate::waits::{Wait, Waits};
 use crate::way::{Ended, Way};
 
 /// How often a member is looked for that has become stale meanwhile.

@@ -16,7 +16,7 @@ use crate::ledger::Ledger;
 use crate::spares::Spares;
 use crate::status::SharedStatus;
 use crate::task::{FilledColumn, Task};
-use crate::watchdog::{Wait, Waits};
+use crate::waits::{Wait, Waits};
 use device::{Buffer, Device};
 use format::head::{Kind, StripeId, Totals};
 use format::piece::{InterfaceUse, PieceBuilder};
@@ -426,19 +426,7 @@ impl RingWriter<'_> {
         // Asks the devices: not while others wait for the status.
         let has_let_go = self.writer.has_let_go();
         let mut status = stage::lock(&self.status);
-        while let Some((_, interfaces)) =
-            self.waiting.pop_front_if(|(stripe, _)| *stripe <= acknowledged)
-        {
-            for used in interfaces {
-                let place = usize::try_from(used.id).expect("few interfaces");
-                if status.stored.len() <= place {
-                    status.stored.resize(place + 1, 0);
-                }
-                let stored = status.stored.get_mut(place).expect("just resized");
-                *stored += u64::from(used.packets);
-            }
-        }
-        status.acknowledged = acknowledged;
+        status.acknowledge(acknowledged, &mut self.waiting);
         status.now_ns = self.clock.boottime_ns();
         status.tail = self.writer.tail();
         status.given_up_before = self.writer.superblock().given_up_before;

@@ -1,14 +1,19 @@
 //! The state of the ring writer, as other threads see it, and in the end what the indexer did.
 
+use std::collections::VecDeque;
+
 use core::time::Duration;
-use std::sync::{Arc, Mutex};
 
 use format::head::StripeId;
+use format::piece::InterfaceUse;
 use indexer::GaveWay;
+use recording::Account;
+use stage::sync::{Arc, Mutex};
 use units::Sequence;
 use writer::{ClockDoubt, Recovery, Writer, WriterCounters};
 
 use crate::expiry::Withheld;
+use crate::ledger::Ledger;
 use crate::members::{self, Changes};
 
 /// What other threads may know of the writer at any moment.
@@ -70,6 +75,26 @@ impl WriterStatus {
             ..Self::default()
         }
     }
+
+    /// Stripes up to this one are durable, and so are their packets: one step with the number of
+    /// the stripe.
+    pub(crate) fn acknowledge(
+        &mut self,
+        acknowledged: StripeId,
+        waiting: &mut VecDeque<(StripeId, Vec<InterfaceUse>)>,
+    ) {
+        while let Some((_, interfaces)) =
+            waiting.pop_front_if(|(stripe, _)| *stripe <= acknowledged)
+        {
+            for used in interfaces {
+                let place = usize::try_from(used.id).expect("few interfaces");
+                self.stored.resize(self.stored.len().max(place + 1), 0);
+                let stored = self.stored.get_mut(place).expect("just resized");
+                *stored += u64::from(used.packets);
+            }
+        }
+        self.acknowledged = acknowledged;
+    }
 }
 
 pub(crate) type SharedStatus = Arc<Mutex<WriterStatus>>;
@@ -77,6 +102,14 @@ pub(crate) type SharedStatus = Arc<Mutex<WriterStatus>>;
 /// Reads the status; a poisoned lock only means that another thread is going down.
 pub(crate) fn status_of(status: &SharedStatus) -> WriterStatus {
     stage::lock(status).clone()
+}
+
+/// The status, and what the queues have counted: first what is stored, then what was taken, as the
+/// ledger's invariant has it.
+pub(crate) fn standing(status: &SharedStatus, ledger: &Ledger) -> (WriterStatus, Vec<Account>) {
+    let shown = status_of(status);
+    let accounts = ledger.accounts(&shown.stored);
+    (shown, accounts)
 }
 
 /// What the indexer did.

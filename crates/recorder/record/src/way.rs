@@ -1,9 +1,8 @@
 //! A way to the ring writer that can be taken away: the ring writer works until no thread has one,
 //! and a thread that a disk holds up would keep it.
 
-use std::sync::{Arc, Mutex};
-
 use stage::Sender;
+use stage::sync::{Arc, Mutex};
 
 use crate::task::Task;
 

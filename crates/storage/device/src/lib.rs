@@ -23,6 +23,7 @@ mod error;
 mod fault;
 mod faulty;
 mod guarded;
+mod jobs;
 mod latched;
 mod medium;
 mod metered;

@@ -1,13 +1,13 @@
 //! Writing with a few threads, where `io_uring` is switched off (sysctl, containers, old kernels).
 
 use core::time::Duration;
-use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use crate::clock::monotonic_ns;
 use crate::discard::discard_range;
 use crate::guarded::Guarded;
+use crate::jobs::Jobs;
 use crate::patience::LEAVE;
 use crate::target::Target;
 use crate::{Completion, Device, Error, ReadAt, Shared, assert_range, to_usize};
@@ -19,25 +19,10 @@ pub(crate) const THREAD_COUNT: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Threads {
     target: Guarded,
-    queues: Arc<Queues>,
+    jobs: Arc<Jobs<Job, Completion>>,
     workers: Vec<JoinHandle<()>>,
     in_flight: usize,
     notes: Vec<String>,
-}
-
-#[derive(Debug, Default)]
-struct Queues {
-    state: Mutex<State>,
-    submitted: Condvar,
-    finished: Condvar,
-}
-
-/// Both lists are bounded by what the caller has in flight, and so by its pool.
-#[derive(Debug, Default)]
-struct State {
-    jobs: VecDeque<Job>,
-    done: Vec<Completion>,
-    stopping: bool,
 }
 
 #[derive(Debug)]
@@ -57,15 +42,14 @@ enum Work {
 
 impl Threads {
     pub(crate) fn start(target: Guarded, notes: Vec<String>) -> Result<Self, Error> {
-        let queues = Arc::new(Queues::default());
+        let jobs = Arc::new(Jobs::new());
         let mut threads =
-            Self { target, queues, workers: Vec::with_capacity(THREAD_COUNT), in_flight: 0, notes };
+            Self { target, jobs, workers: Vec::with_capacity(THREAD_COUNT), in_flight: 0, notes };
         for index in 0..THREAD_COUNT {
-            let (target, queues) =
-                (Arc::clone(threads.target.target()), Arc::clone(&threads.queues));
+            let (target, jobs) = (Arc::clone(threads.target.target()), Arc::clone(&threads.jobs));
             let worker = std::thread::Builder::new()
                 .name(format!("write-{index}"))
-                .spawn(move || work(&target, &queues))
+                .spawn(move || work(&target, &jobs))
                 .map_err(|error| Error::Io {
                     operation: "start a thread for writing",
                     offset: 0,
@@ -78,29 +62,12 @@ impl Threads {
 
     fn submit(&mut self, token: u64, work: Work) {
         self.in_flight += 1;
-        self.queues.lock().jobs.push_back(Job { token, submitted_ns: monotonic_ns(), work });
-        self.queues.submitted.notify_one();
+        self.jobs.give(Job { token, submitted_ns: monotonic_ns(), work });
     }
 }
 
-impl Queues {
-    /// A worker that panicked has aborted the process; the state is whole.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        stage::lock(&self.state)
-    }
-
-    /// The next job, or `None` once stopping and empty.
-    fn next(&self) -> Option<Job> {
-        self.submitted
-            .wait_while(self.lock(), |state| state.jobs.is_empty() && !state.stopping)
-            .unwrap_or_else(PoisonError::into_inner)
-            .jobs
-            .pop_front()
-    }
-}
-
-fn work(target: &Target, queues: &Queues) {
-    while let Some(Job { token, submitted_ns, work }) = queues.next() {
+fn work(target: &Target, jobs: &Jobs<Job, Completion>) {
+    while let Some(Job { token, submitted_ns, work }) = jobs.next() {
         let mut read = None;
         let result = match work {
             Work::Write { offset, data, len } => {
@@ -112,8 +79,7 @@ fn work(target: &Target, queues: &Queues) {
             Work::Read { offset, len } => target.read_at(offset, read.insert(vec![0; len])),
         };
         let latency_ns = monotonic_ns().saturating_sub(submitted_ns);
-        queues.lock().done.push(Completion { token, result, latency_ns, read });
-        queues.finished.notify_one();
+        jobs.finish(Completion { token, result, latency_ns, read });
     }
 }
 
@@ -143,16 +109,7 @@ impl Device for Threads {
     }
 
     fn reap(&mut self, wait: Option<Duration>, out: &mut Vec<Completion>) {
-        let mut state = self.queues.lock();
-        if let (Some(wait), true) = (wait, self.in_flight > 0) {
-            (state, _) = self
-                .queues
-                .finished
-                .wait_timeout_while(state, wait, |state| state.done.is_empty())
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-        self.in_flight -= state.done.len();
-        out.append(&mut state.done);
+        self.in_flight -= self.jobs.reap(wait.filter(|_| self.in_flight > 0), out);
     }
 
     fn in_flight(&self) -> usize {
@@ -180,21 +137,9 @@ impl Drop for Threads {
     /// Writes what was submitted, then ends the threads, so that the lock is not given up before.
     /// A thread whose write takes too long is left behind, and the lock with it.
     fn drop(&mut self) {
-        let mut state = self.queues.lock();
-        state.stopping = true;
-        self.queues.submitted.notify_all();
-        let in_flight = self.in_flight;
-        let is_under_way = |state: &mut State| state.done.len() < in_flight;
-        let (mut state, waited) = self
-            .queues
-            .finished
-            .wait_timeout_while(state, LEAVE, is_under_way)
-            .unwrap_or_else(PoisonError::into_inner);
-        if waited.timed_out() {
-            state.jobs.clear();
+        if !self.jobs.end(self.in_flight, LEAVE) {
             return;
         }
-        drop(state);
         for worker in self.workers.drain(..) {
             assert!(worker.join().is_ok(), "a writer thread does not panic");
         }
