@@ -43,7 +43,8 @@ type Found = (MemberAt, Box<dyn ReadAt>, Superblock);
 /// # Errors
 /// Those of the one at `path`, and, as [`Error::At`], of those named; [`Error::ReplacedMember`] and
 /// [`Error::GivenUp`] are of either. Others that are not found, and those named that cannot be
-/// read, are absent. Where the one at `path` cannot be read the first one named stands in for it.
+/// read or are not there, are absent: the node of a disk goes with it. Where that is so of the one
+/// at `path` the first one named stands in for it.
 pub fn find_members(path: &Path, named: &[PathBuf]) -> Result<Vec<MemberAt>, Error> {
     Ok(find(path, named)?.into_iter().map(|(found, ..)| found).collect())
 }
@@ -152,7 +153,7 @@ fn given(looked: Vec<(PathBuf, Loaded)>) -> Result<(Superblock, Vec<Found>), Err
     let mut named = looked.into_iter();
     let own = match named.next() {
         // Any other one would do.
-        Some((_, Err(Error::Device(cause)))) if cause.is_failure() => Err(cause),
+        Some((_, Err(Error::Device(cause)))) if is_away(&cause) => Err(cause),
         Some((path, loaded)) => Ok((path, loaded?)),
         None => return Err(Error::NoMembers),
     };
@@ -161,8 +162,10 @@ fn given(looked: Vec<(PathBuf, Loaded)>) -> Result<(Superblock, Vec<Found>), Err
         Ok((_, (_, superblock))) => superblock.clone(),
         Err(cause) => {
             let mut readable = named.iter().filter_map(|(_, loaded)| loaded.as_ref().ok());
-            let (_, superblock) =
-                readable.next().ok_or_else(|| Error::Unreadable { cause: cause.clone() })?;
+            let (_, superblock) = readable.next().ok_or_else(|| match cause {
+                device::Error::NotFound { .. } => Error::Device(cause.clone()),
+                _ => Error::Unreadable { cause: cause.clone() },
+            })?;
             superblock.clone()
         }
     };
@@ -175,7 +178,7 @@ fn given(looked: Vec<(PathBuf, Loaded)>) -> Result<(Superblock, Vec<Found>), Err
     for (path, loaded) in named {
         let (device, superblock) = match loaded {
             // A disk that died is absent, also for who has always named it.
-            Err(Error::Device(error)) if error.is_failure() => continue,
+            Err(Error::Device(error)) if is_away(&error) => continue,
             Err(error) => return Err(Error::At { path, source: Box::new(error) }),
             Ok(loaded) => loaded,
         };
@@ -195,6 +198,11 @@ fn given(looked: Vec<(PathBuf, Loaded)>) -> Result<(Superblock, Vec<Found>), Err
         found.push((MemberAt { member: superblock.member, path }, device, superblock));
     }
     Ok((first, found))
+}
+
+/// A disk that died, with its node or without.
+fn is_away(error: &device::Error) -> bool {
+    error.is_failure() || matches!(error, device::Error::NotFound { .. })
 }
 
 /// Numbers of members that are not vacant.

@@ -129,6 +129,47 @@ fn members_are_found_in_folders_and_a_half_made_one_is_left_out() {
 }
 
 #[test]
+fn a_member_that_is_named_and_is_not_there_is_absent() {
+    let volume = Volume::empty();
+    let members = three(&volume);
+    let record = ["--read", CAPTURES, "--index-dir", &*volume.index];
+    run(&[&["record", &*members[0]], &record[..]].concat()).done();
+    // The node of a dead disk goes with it, whether it is named first or behind.
+    let away = volume.file("away");
+    for gone in [0, 1] {
+        std::fs::rename(&members[gone], &away).unwrap();
+        let others: Vec<&str> =
+            members.iter().skip(1).flat_map(|member| ["--member", member]).collect();
+        let all = [&[&*members[0]], &others[..]].concat();
+        let left = [&*members[1 - gone]];
+        let verbs: [(&str, &[&str]); 8] = [
+            ("inspect", &["--json"]),
+            ("status", &["--json"]),
+            ("verify", &[]),
+            ("scrub", &["--dry-run"]),
+            ("find", &["udp", "--index-dir", &volume.index]),
+            ("extract", &["ip", "-w", "-", "--index-dir", &volume.index]),
+            ("resilver", &[]),
+            ("record", &record),
+        ];
+        for (verb, more) in verbs {
+            let named = run(&[&[verb], &all[..], more].concat());
+            let beside = run(&[&[verb], &left[..], more].concat());
+            assert_eq!(named.code, beside.code, "{verb}: {named:?}, {beside:?}");
+            assert!(matches!(named.code, Some(0 | 1)), "{verb}: {named:?}");
+            assert_eq!(verb == "record", named.err.contains("absent"), "{verb}: {named:?}");
+            let is_record = verb == "record";
+            assert!(is_record || named.out == beside.out, "{verb}: {named:?}, {beside:?}");
+        }
+        std::fs::rename(&away, &members[gone]).unwrap();
+        run(&["resilver", &members[gone]]).done();
+    }
+    let nowhere = volume.file("nowhere");
+    run(&["inspect", &nowhere]).is_refused("nowhere does not exist");
+    run(&["inspect", &nowhere, "--member", &away]).is_refused("nowhere does not exist");
+}
+
+#[test]
 fn members_are_found_by_the_lasting_names_of_disks() {
     const NAME: &str = "members::members_are_found_by_the_lasting_names_of_disks";
     let prepare = "mkdir -p /dev/disk && mount -t tmpfs none /dev/disk && mkdir /dev/disk/by-id";
