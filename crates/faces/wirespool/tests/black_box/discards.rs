@@ -22,7 +22,7 @@ fn record(disk: &Loop, folder: &Volume, packets: Range<u32>, wished: &str) -> (V
 
 #[test]
 fn a_disk_hears_what_is_needed_no_more_and_keeps_what_was_promised() {
-    let Some(disk) = Loop::new(16 * MIB, &[], |_| {}) else { return };
+    let Some(disk) = Loop::in_memory(16 * MIB, &[]) else { return };
     let folder = Volume::empty();
     run(&["create", &disk.path, "--piece", "64K", "--raw", "--zones", "1"]).done();
     // Two laps and a half.
