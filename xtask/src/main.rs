@@ -31,7 +31,7 @@ usage: cargo xtask COMMAND
   ci                     format, clippy, tidy, doc, tests, licences, fuzz targets; then samples:
                          simulation, page, lab, situations, mutants, Miri
   miri                   tests of memory and of parsers under Miri (needs nightly with it)
-  mutants [NAME]         take out each rule of recovery, or those named so, and simulate
+  mutants [NAME...]      take out each rule of recovery, or those named so, and simulate
   mutants --some COUNT   the same with so many of them, others with each commit
   release [--target T] [--sign KEYFILE]  binary, manual pages, completions, Debian package, tarball,
                          list of libraries, checksums in dist/, signed with a key of OpenSSH
@@ -55,12 +55,11 @@ fn main() -> ExitCode {
         ["tidy", "--draw"] => tidy::run_draw(),
         ["ci"] => Ok(ci::run()),
         ["miri"] => miri::run_all(),
-        ["mutants"] => mutants::run(mutants::SEEDS, ""),
         ["mutants", "--some", count] => match count.parse() {
             Ok(count) => mutants::run_some(mutants::SEEDS, count),
             Err(_) => Err(anyhow::anyhow!("not a number: {count}")),
         },
-        ["mutants", only] => mutants::run(mutants::SEEDS, only),
+        ["mutants", ref only @ ..] => mutants::run(mutants::SEEDS, only),
         ["release"] => release::run(None, None),
         ["release", "--target", target] => release::run(Some(target), None),
         ["release", "--sign", key] => release::run(None, Some(key)),

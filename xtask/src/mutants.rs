@@ -138,12 +138,11 @@ fn check_test<'a>(test: &str, text_of: &dyn Fn(&str) -> Option<&'a str>) -> Resu
     Ok(())
 }
 
-/// Runs every mutant whose name contains `only`, each with up to `seeds` histories.
-pub(crate) fn run(seeds: u64, only: &str) -> Result<bool> {
-    run_these(
-        seeds,
-        &load()?.iter().filter(|mutant| mutant.name.contains(only)).collect::<Vec<_>>(),
-    )
+/// Runs every mutant whose name contains one of `only`, or all, each with up to `seeds` histories.
+pub(crate) fn run(seeds: u64, only: &[&str]) -> Result<bool> {
+    let is_meant =
+        |mutant: &&Mutant| only.is_empty() || only.iter().any(|it| mutant.name.contains(it));
+    run_these(seeds, &load()?.iter().filter(is_meant).collect::<Vec<_>>())
 }
 
 /// Runs so many of those that the simulation shows, others with each commit. It lies built beside;
