@@ -17,6 +17,9 @@ use writer::Candidate;
 use crate::nonces::Nonces;
 use crate::random::Random;
 
+/// The port of another machine.
+const ELSEWHERE: u32 = u32::MAX;
+
 /// More operations than any single call of the volume needs on disks this small.
 const OPERATIONS_MAX: u64 = 3_000_000;
 
@@ -137,7 +140,7 @@ impl Disks {
         members: u32,
         random: &mut Random,
     ) -> Vec<Box<dyn Device>> {
-        self.devices_at(u32::MAX, members, random)
+        self.devices_at(ELSEWHERE, members, random)
     }
 
     fn devices_at(&self, port: u32, members: u32, random: &mut Random) -> Vec<Box<dyn Device>> {
@@ -153,8 +156,10 @@ impl Disks {
     /// What a writer that has ended left on its way arrives, as it does before anybody else may
     /// open the disks.
     pub(crate) fn arrive(&self) {
-        for disk in &self.members {
-            let mut disk = disk.at_port(self.port);
+        for (disk, port) in
+            self.members.iter().flat_map(|disk| [(disk, self.port), (disk, ELSEWHERE)])
+        {
+            let mut disk = disk.at_port(port);
             while disk.in_flight() > 0 {
                 disk.reap(Some(Duration::MAX), &mut Vec::new());
             }

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
-use device::{Crash, Fault, MUTATIONS, Rule, Timeline};
+use device::{Crash, Fault, MUTATIONS, Operation, Rule, Timeline};
 use encryption::Keyring;
 use record::Control;
 use units::number::to_u64;
@@ -19,11 +19,13 @@ use crate::random::Random;
 use crate::recorder::judge::{Promise, read_all};
 use crate::recorder::link::Wire;
 use crate::recorder::rack::Rack;
+use crate::recorder::turns::Turns;
 
 /// Longest time that a question may stay without an answer: disks hang for less.
 const PATIENCE: Duration = Duration::from_mins(5);
 /// A disk hangs for less than this.
 const HANG_NS: u64 = 60_000_000_000;
+const FLUSHES: &[Operation] = &[Operation::Flush];
 
 /// What threads of a recording signal each other.
 #[derive(Debug, Default)]
@@ -56,6 +58,7 @@ pub(crate) struct Fate {
     pub(crate) keyring: Option<Arc<Keyring>>,
     pub(crate) wire: Wire,
     pub(crate) timeline: Timeline,
+    pub(crate) turns: Arc<Turns>,
     pub(crate) random: Random,
     pub(crate) control: Control,
     pub(crate) signals: Arc<Signals>,
@@ -66,6 +69,10 @@ pub(crate) struct Fate {
     /// Disks that something befell, and those of them that were pulled.
     pub(crate) hurt: u32,
     pub(crate) pulled: u32,
+    /// A flush fails that no other member makes up for: the recording breaks off.
+    pub(crate) is_fatal: bool,
+    /// Another machine had the volume: what was written to each disk by its end.
+    pub(crate) taken_over: Option<Vec<u64>>,
     pub(crate) counters: Counters,
     pub(crate) is_traced: bool,
 }
@@ -84,10 +91,11 @@ impl Fate {
                 return (self, Err(what));
             }
         }
-        (self, Ok(()))
+        let verdict = self.judge_takeover();
+        (self, verdict)
     }
 
-    fn say(&self, what: &str) {
+    pub(crate) fn say(&self, what: &str) {
         if self.is_traced {
             eprintln!("      {:>15}  {what}", self.timeline.now_ns());
         }
@@ -98,6 +106,9 @@ impl Fate {
     }
 
     fn event(&mut self) -> Verdict {
+        if self.taken_over.is_some() {
+            return Ok(());
+        }
         match self.random.below(100) {
             0..12 => self.trouble(),
             12..20 => self.put_back(),
@@ -114,6 +125,8 @@ impl Fate {
             }
             66..76 => return self.look(),
             76..78 => return self.rival(),
+            78..80 => return self.take_over(),
+            80..82 => self.fail_for_good(),
             _ => {}
         }
         Ok(())
@@ -131,7 +144,7 @@ impl Fate {
         }
         let disk = self.random.pick(&well);
         self.hurt |= 1 << disk;
-        let what = match self.random.below(4) {
+        let what = match self.random.below(5) {
             0 => {
                 self.rack.add_rule(disk, Rule::new(Fault::Error, MUTATIONS));
                 "recorder: a disk fails"
@@ -145,6 +158,10 @@ impl Fate {
                 self.rack.pull(disk, Crash::Rows { seed: self.random.next() });
                 "recorder: a disk is pulled"
             }
+            3 => {
+                self.rack.add_rule(disk, Rule::new(Fault::FlushForgets, FLUSHES).times(1));
+                "recorder: a flush fails and forgets"
+            }
             _ => {
                 self.rack.disk_handle(disk).stall(self.random.below(HANG_NS));
                 "recorder: a disk hangs"
@@ -152,6 +169,23 @@ impl Fate {
         };
         self.say(&format!("{what} ({disk})"));
         self.counters.add(what, 1);
+    }
+
+    /// A flush fails and forgets what it should have covered, where no member may be lost: the
+    /// next one succeeds, and nothing must be called stored by it.
+    fn fail_for_good(&mut self) {
+        if self.budget > 0 || self.hurt != 0 {
+            return;
+        }
+        let disks: Vec<u8> = self.rack.seats().into_iter().map(|(_, disk)| disk).collect();
+        if disks.is_empty() {
+            return;
+        }
+        let disk = self.random.pick(&disks);
+        (self.hurt, self.is_fatal) = (1 << disk, true);
+        self.rack.add_rule(disk, Rule::new(Fault::FlushForgets, FLUSHES).times(1));
+        self.say(&format!("a flush will fail, which no recording survives ({disk})"));
+        self.counters.add("recorder: a flush fails and forgets, without parity", 1);
     }
 
     /// A disk that was pulled is there again.
@@ -186,13 +220,8 @@ impl Fate {
     /// Another machine tries to open the volume for writing.
     fn rival(&mut self) -> Verdict {
         let disks = bits(self.rack.seats().into_iter().map(|(_, disk)| disk)) & !self.hurt;
-        let id = [self.random.next().to_le_bytes(), self.random.next().to_le_bytes()];
-        let stranger = Opener {
-            id: *id.as_flattened().as_array().expect("two times eight bytes"),
-            is_gone: &|_| false,
-            ..Opener::alone(&self.timeline)
-        };
-        let tried = mount(self.rack.devices_elsewhere(disks), &stranger);
+        let timeline = self.timeline.clone();
+        let tried = mount(self.rack.devices_elsewhere(disks), &self.stranger(&timeline));
         self.say(&format!("a rival tries: {:?}", tried.as_ref().map(drop)));
         match tried {
             // It was over meanwhile, and a claim ends.
@@ -202,6 +231,16 @@ impl Fate {
             Err(_) => self.counters.add("recorder: rivals that find too little", 1),
         }
         Ok(())
+    }
+
+    /// Who opens the volume on another machine.
+    pub(crate) fn stranger<'a>(&mut self, timeline: &'a Timeline) -> Opener<'a> {
+        let id = [self.random.next().to_le_bytes(), self.random.next().to_le_bytes()];
+        Opener {
+            id: *id.as_flattened().as_array().expect("two times eight bytes"),
+            is_gone: &|_| false,
+            ..Opener::alone(timeline)
+        }
     }
 
     /// A reader beside the recorder: what it shows is right.

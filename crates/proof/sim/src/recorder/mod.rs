@@ -14,6 +14,7 @@ mod judge;
 mod link;
 mod rack;
 mod statement;
+mod takeover;
 mod turns;
 mod verbs;
 
@@ -25,7 +26,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use device::{Crash, ReadAt, Timing};
+use device::{Crash, ReadAt, Timeline, Timing};
 use encryption::Keyring;
 use format::head::{HeadKey, VolumeId};
 use format::superblock::{MemberEntry, Spare, TimeKnown};
@@ -86,6 +87,8 @@ struct Course {
     /// Packets that were seen and may be lost since: more members were damaged than the parity
     /// bears.
     damaged: BTreeMap<u64, Kept>,
+    /// Packets that a reader has shown since it was certain what stays: they stay.
+    seen: BTreeMap<u64, Kept>,
     /// Packets that were handed over since it was certain what stays.
     undecided: BTreeMap<u64, Offered>,
     /// Of the newest recording.
@@ -113,6 +116,7 @@ struct Owed {
 struct Recorded {
     report: Option<Report>,
     has_crashed: bool,
+    is_taken_over: bool,
     /// First sequence of its epoch.
     start: Sequence,
 }
@@ -145,7 +149,6 @@ impl Course {
         let rack = Rack::new(&vec![size; all], timing, Random::new(random.next()));
         let mut key = [0; 32];
         key.fill_with(|| random.next().to_le_bytes()[0]);
-        let key_start = *key.first_chunk().expect("a key has 32 bytes");
         let uuid = |number: usize| [u8::try_from(number + 1).expect("few disks"); 16];
         let identity = Identity {
             volume_id: VolumeId([7; 16]),
@@ -178,10 +181,11 @@ impl Course {
             ages,
             kept: BTreeMap::new(),
             damaged: BTreeMap::new(),
+            seen: BTreeMap::new(),
             undecided: BTreeMap::new(),
             promise: Promise::default(),
             owed: Vec::new(),
-            statements: Statements::new(u64::from_le_bytes(key_start)),
+            statements: Statements::new(u64::from_le_bytes(*key.first_chunk().expect("32 bytes"))),
             counters: Counters::default(),
             digest: 0,
             cycle: 0,
@@ -239,13 +243,14 @@ impl Course {
         self.wire.set_gap(400_000 << self.random.below(7));
         let turns = Turns::new(&timeline, Random::new(self.random.next()));
         let without = given_up.iter().map(|(member, _)| *member).collect();
-        let (result, fate) = self.on_stage(&clock, without)?;
+        let (result, (fate, verdict)) = self.on_stage((&clock, &turns), without)?;
         self.await_rest(&turns)?;
         stage::stand_on(None);
-        self.counters.merge(&fate.0.counters);
+        self.counters.merge(&fate.counters);
         self.counters.peak("recorder: most steps of a recording", turns.steps());
         self.counters.add("recorder: steps", turns.steps());
         let has_crashed = self.rack.settle();
+        self.rack.arrive();
         self.say(|| {
             let how = result.as_ref().map(|report| {
                 let Account { offered, stored, writer_drops, .. } = &report.total;
@@ -254,20 +259,27 @@ impl Course {
             });
             format!("crash {has_crashed}, absent {absent:b}: {how:?}")
         });
-        fate.1?;
+        verdict?;
         self.counters.add("recordings", 1);
         self.counters.add("crashes", u64::from(has_crashed));
         let report = match result {
             Ok(report) => Some(report),
-            Err(_) if has_crashed => None,
+            Err(_) if has_crashed || fate.is_fatal => None,
+            Err(Error::Volume(volume::Error::TakenOver { .. })) if fate.taken_over.is_some() => {
+                self.counters.add("recorder: says that it was taken over", 1);
+                None
+            }
             Err(error) => return self.judge_refusal(&error, absent),
         };
-        Ok(Recorded { report, has_crashed, start })
+        if report.is_some() && fate.taken_over.is_some() {
+            return broken("a recorder that was taken over ends in order".to_owned());
+        }
+        Ok(Recorded { report, has_crashed, is_taken_over: fate.taken_over.is_some(), start })
     }
 
     fn on_stage(
         &mut self,
-        clock: &MachineClock,
+        (clock, turns): (&MachineClock, &Arc<Turns>),
         without: Vec<u8>,
     ) -> Verdict<(Result<Report, Error>, (Fate, Verdict))> {
         let timeline = self.rack.timeline();
@@ -276,21 +288,8 @@ impl Course {
         self.ages.apply(&mut options);
         let scale = self.random.below(3);
         let lasts_ns = self.random.below(1_000_000_000 << scale);
-        let fate = Fate {
-            rack: self.rack.clone(),
-            keyring: self.keyring.clone(),
-            wire: self.wire.clone(),
-            timeline: timeline.clone(),
-            random: Random::new(self.random.next()),
-            control: options.control.clone(),
-            signals: Arc::clone(&signals),
-            stop_ns: timeline.now_ns().saturating_add_unsigned(lasts_ns),
-            budget: self.bearable(),
-            hurt: 0,
-            pulled: 0,
-            counters: Counters::default(),
-            is_traced: self.is_traced,
-        };
+        let stop_ns = timeline.now_ns().saturating_add_unsigned(lasts_ns);
+        let fate = self.fate((&timeline, turns), (&options.control, &signals), stop_ns);
         let budget_ns = fate.stop_ns.saturating_add(END_NS);
         let ground = Ground {
             storage: Arc::new(self.rack.clone()),
@@ -337,6 +336,33 @@ impl Course {
 }
 
 impl Course {
+    /// What is to befall a recording until it shall end.
+    fn fate(
+        &mut self,
+        (timeline, turns): (&Timeline, &Arc<Turns>),
+        (control, signals): (&Control, &Arc<Signals>),
+        stop_ns: i64,
+    ) -> Fate {
+        Fate {
+            rack: self.rack.clone(),
+            keyring: self.keyring.clone(),
+            wire: self.wire.clone(),
+            timeline: timeline.clone(),
+            turns: Arc::clone(turns),
+            random: Random::new(self.random.next()),
+            control: control.clone(),
+            signals: Arc::clone(signals),
+            stop_ns,
+            budget: self.bearable(),
+            hurt: 0,
+            pulled: 0,
+            is_fatal: false,
+            taken_over: None,
+            counters: Counters::default(),
+            is_traced: self.is_traced,
+        }
+    }
+
     fn options(&mut self) -> Options {
         let random = &mut self.random;
         let input = Input::Interfaces(vec!["sim".to_owned()]);
@@ -404,12 +430,13 @@ impl Course {
     fn choose_crashes(&mut self) -> Vec<Crash> {
         let crash = |random: &mut Random| match random.below(5) {
             0 => Crash::Kill,
-            1 => Crash::LoseAll,
-            2 => Crash::Rows { seed: random.next() },
-            3 => Crash::Writes { seed: random.next() },
-            _ => Crash::Sectors { seed: random.next() },
+            _ => power_cut(random),
         };
         (0..self.rack.count()).map(|_| crash(&mut self.random)).collect()
+    }
+
+    fn choose_power_cuts(&mut self) -> Vec<Crash> {
+        (0..self.rack.count()).map(|_| power_cut(&mut self.random)).collect()
     }
 
     /// Who may read does.
@@ -456,7 +483,13 @@ impl Course {
         );
         if is_refusal && absent > 0 {
             self.counters.add("recordings refused", 1);
-            return Ok(Recorded { report: None, has_crashed: true, start: Sequence(0) });
+            let nothing = Recorded {
+                report: None,
+                has_crashed: true,
+                is_taken_over: false,
+                start: Sequence(0),
+            };
+            return Ok(nothing);
         }
         broken(format!("a recording without a crash, absent {absent:b}, ends: {error}"))
     }
@@ -476,7 +509,7 @@ impl Course {
         let is_decided = !recorded.has_crashed && recorded.report.is_some();
         let reader = self.reader(is_decided)?;
         let found = read_all(&reader)?;
-        self.judge_statements((&reader, &found), is_decided)?;
+        self.judge_statements((&reader, &found), is_decided, recorded.is_taken_over)?;
         self.say(|| {
             let newest = found.packets.last_key_value();
             let membership = reader.membership();
@@ -496,8 +529,17 @@ impl Course {
         let tail = found.tail.unwrap_or_default();
         check_kept(&self.kept, (&found, tail), is_hidden)?;
         if is_decided {
-            return self.decide(recorded, (&reader, &found));
+            self.decide(recorded, (&reader, &found))?;
+            self.cut_power("recorder: power cuts behind an end in order");
+            return Ok(());
         }
+        // What was damaged beyond parity may be gone with the next member.
+        let shown = found.packets.iter().filter(|(number, _)| !self.damaged.contains_key(number));
+        self.seen.extend(shown.map(|(&number, &(stripe, timestamp))| {
+            let at_ns = self.undecided.get(&number).map_or(0, |it| it.at_ns);
+            (number, Kept { stripe, timestamp, at_ns })
+        }));
+        self.cut_power("recorder: power cuts behind a crash");
         if self.random.percent(60) {
             let members = self.rack.seats().into_iter().map(|(_, disk)| disk);
             let devices = self.rack.devices(bits(members));
@@ -512,14 +554,38 @@ impl Course {
             self.counters.add("mounts behind a crash", 1);
             let found = read_all(&reader)?;
             self.decide(recorded, (&reader, &found))?;
+            self.cut_power("recorder: power cuts behind a mount");
         }
         Ok(())
     }
 
+    /// Perhaps the power goes: what a reader or a mount has read out of a cache may be gone, and
+    /// what is certain is not.
+    fn cut_power(&mut self, name: &'static str) {
+        if !self.random.percent(25) {
+            return;
+        }
+        let crashes = self.choose_power_cuts();
+        self.say(|| format!("{name}: {crashes:?}"));
+        self.rack.crash(&crashes);
+        self.counters.add(name, 1);
+    }
+
     /// What answers would say is true.
-    fn judge_statements(&mut self, there: (&Reader, &Found), is_in_order: bool) -> Verdict {
+    fn judge_statements(
+        &mut self,
+        there: (&Reader, &Found),
+        is_in_order: bool,
+        is_taken_over: bool,
+    ) -> Verdict {
         let offered = self.wire.offered();
-        self.statements.note(&offered);
+        let is_there = |it: &Offered| there.1.packets.contains_key(&it.number);
+        if is_taken_over && !offered.iter().any(is_there) {
+            // It had not yet said that it records, and who had taken over ended in order.
+            self.counters.add("excused: a recorder was taken over before it stored anything", 1);
+        } else {
+            self.statements.note(&offered);
+        }
         let now = self.rack.timeline().realtime();
         let last = is_in_order.then_some(&*offered);
         self.statements.check(there, now, last, &mut self.counters)
@@ -544,7 +610,10 @@ impl Course {
     /// It is certain what stays.
     fn decide(&mut self, recorded: &Recorded, (reader, found): (&Reader, &Found)) -> Verdict {
         self.judge_tail(reader, found)?;
-        check_kept(&self.kept, (found, found.tail.unwrap_or_default()), |_| false)?;
+        let tail = found.tail.unwrap_or_default();
+        check_kept(&self.kept, (found, tail), |_| false)?;
+        check_kept(&core::mem::take(&mut self.seen), (found, tail), |_| false)
+            .map_err(|Violation(what)| Violation(format!("a reader had shown it: {what}")))?;
         for Owed { offered, start, first, dropped } in core::mem::take(&mut self.owed) {
             let missing = check_promise((&offered, start), (first, dropped), found)?;
             self.counters.add("recorder: packets promised", u64::try_from(first).unwrap_or(0));
@@ -656,6 +725,15 @@ impl Course {
         };
         check_kept(&self.kept, (&found, found.tail.unwrap_or_default()), |kept| !is_bearable(kept))
             .map_err(say)
+    }
+}
+
+fn power_cut(random: &mut Random) -> Crash {
+    match random.below(4) {
+        0 => Crash::LoseAll,
+        1 => Crash::Rows { seed: random.next() },
+        2 => Crash::Writes { seed: random.next() },
+        _ => Crash::Sectors { seed: random.next() },
     }
 }
 

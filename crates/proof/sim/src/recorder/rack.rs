@@ -119,6 +119,28 @@ impl Rack {
         disks.settle(random)
     }
 
+    /// The power goes: what only caches had is gone.
+    pub(crate) fn crash(&self, crashes: &[Crash]) {
+        let mut shelves = self.lock();
+        let Shelves { disks, random, .. } = &mut *shelves;
+        disks.crash(crashes, random);
+    }
+
+    /// What those that have ended left on its way arrives, before anybody else opens the disks.
+    pub(crate) fn arrive(&self) {
+        self.lock().disks.arrive();
+    }
+
+    /// Operations that have not ended, of all disks.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.lock().disks.in_flight()
+    }
+
+    /// What was written to each disk so far.
+    pub(crate) fn writes(&self) -> Vec<u64> {
+        self.lock().disks.work().iter().map(|work| work.writes).collect()
+    }
+
     pub(crate) fn heal_all(&self) {
         let shelves = self.lock();
         shelves.disks.clear_rules();

@@ -74,6 +74,19 @@ impl Turns {
         others.map(|player| player.name.clone()).collect()
     }
 
+    /// A thread of the first name is there, and all of these names wait for others, not for a disk.
+    pub(crate) fn are_waiting(&self, names: &[&str]) -> bool {
+        let state = self.lock();
+        let is_there = |player: &&Player| player.status != Status::Gone;
+        let mut there = state.players.iter().filter(is_there);
+        let is_waiting = |player: &Player| match player.status {
+            Status::Waiting { key, .. } => key != Key::NONE,
+            Status::Ready | Status::Gone => false,
+        };
+        let has_first = there.clone().any(|player| Some(&&*player.name) == names.first());
+        has_first && there.all(|player| !names.contains(&&*player.name) || is_waiting(player))
+    }
+
     pub(crate) fn steps(&self) -> u64 {
         self.lock().steps
     }
