@@ -23,8 +23,9 @@ pub(crate) const FOLDER: &str = "crates/proof/sim/mutants/";
 /// Histories in which each mutant must be caught.
 pub(crate) const SEEDS: u64 = 2000;
 
-/// Seconds after which a simulation has met a history that does not end.
+/// Seconds after which a simulation has met a history that does not end, and a test does not end.
 const ENDLESS_SECONDS: &str = "1200";
+const ENDLESS_TEST_SECONDS: &str = "300";
 /// What `timeout` says then.
 const TIMED_OUT: i32 = 124;
 
@@ -165,7 +166,7 @@ fn run_these(seeds: u64, mutants: &[&Mutant]) -> Result<bool> {
         let verdict = match (try_one(&tree, mutant, seeds)?, &mutant.harmless) {
             (Fate::Caught(seed), _) => format!("caught by seed {seed} of {seeds}"),
             (Fate::CaughtByTest, _) => "caught by its test".to_owned(),
-            (Fate::Endless, _) => "caught: a history does not end".to_owned(),
+            (Fate::Endless, _) => "caught: it does not end".to_owned(),
             (Fate::Lives, Some(reason)) => format!("lives: {reason}"),
             (Fate::Lives, None) => {
                 lived += 1;
@@ -244,8 +245,14 @@ fn run_test(tree: &Path, test: &str) -> Result<Fate> {
     let arguments: Vec<&str> =
         ["test", "--quiet", "--locked", "-p"].into_iter().chain(test.split(' ')).collect();
     build(&mut cargo_in(tree, &[&arguments[..], &["--no-run"]].concat()))?;
-    let ran = cargo_in(tree, &[&arguments[..], &["--", "--exact"]].concat()).output();
-    let ran = ran.context("cannot run cargo")?;
+    let cargo = cargo_in(tree, &[&arguments[..], &["--", "--exact"]].concat());
+    let mut within = Command::new("timeout");
+    within.arg(ENDLESS_TEST_SECONDS).arg(cargo.get_program()).args(cargo.get_args());
+    within.envs(cargo.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ran = within.current_dir(tree).output().context("cannot run cargo")?;
+    if ran.status.code() == Some(TIMED_OUT) {
+        return Ok(Fate::Endless);
+    }
     judge(test, ran.status.success(), &String::from_utf8_lossy(&ran.stdout))
 }
 
