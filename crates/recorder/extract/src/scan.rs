@@ -703,7 +703,7 @@ impl<'a> Scan<'a> {
                 }
                 notes.completeness.add_gaps(&stretch.gaps, from, to);
                 notes.met.add_rows(&rows);
-                    let step = Step::Part {
+                let step = Step::Part {
                     first: part.first,
                     is_apart,
                     epoch: stretch.epoch,

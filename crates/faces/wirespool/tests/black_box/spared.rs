@@ -188,6 +188,8 @@ fn no_output_replaces_whatever_its_command_reads() {
         let name = if given == "settings" { "settings.parquet" } else { "input.parquet" };
         let place = if given == "settings" { &other } else { &input };
         std::fs::copy(volume.file(given), place).unwrap();
+        // An anchor has its list beside it.
+        std::fs::copy(volume.file("anchor.stripes"), format!("{place}.stripes")).unwrap();
         let before = std::fs::read(place).unwrap();
         let force = !NEVER_ASKED.contains(&words[0]);
         let mut filled: Vec<String> = words

@@ -342,7 +342,7 @@ pub(crate) fn found(volume: &Volume, text: &str) -> Vec<Found> {
     all
 }
 
-fn sought(volume: &Volume, sought: &Sought<'_>) -> (Vec<Found>, Completeness) {
+pub(crate) fn sought(volume: &Volume, sought: &Sought<'_>) -> (Vec<Found>, Completeness) {
     let mut all = Vec::new();
     let clock = ManualClock::new(Timestamp(0));
     let report = find_columns(&volume.options(), sought, &clock, &mut |event| {
