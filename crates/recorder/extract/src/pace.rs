@@ -19,7 +19,7 @@ struct At {
     edge: Timestamp,
     rows: Rows,
     /// Rows that were looked into before.
-    looked_at: u64,
+    seen: u64,
 }
 
 /// How far a look is, and what it has cost.
@@ -38,13 +38,13 @@ pub(crate) struct Pace {
 impl Pace {
     /// Of a look for so many sessions.
     pub(crate) fn new(order: Order, enough: u64) -> Self {
-        let at = At { edge: Timestamp::MIN, rows: Rows::default(), looked_at: 0 };
+        let at = At { edge: Timestamp::MIN, rows: Rows::default(), seen: 0 };
         Self { order, enough, at, first: None, search: None }
     }
 
     /// A part begins with so many rows looked into; no row to come is beyond the edge.
     pub(crate) fn begin(&mut self, edge: Timestamp, rows: Rows, looked_at: u64) {
-        self.at = At { edge, rows, looked_at };
+        self.at = At { edge, rows, seen: looked_at };
     }
 
     /// The row of this number of the part was found, which makes so many sessions; whether the
@@ -60,7 +60,7 @@ impl Pace {
         let here = before.unwrap_or(0).saturating_add((row + 1).next_multiple_of(GROUP));
         let passed = here.saturating_sub(first.rows.before.unwrap_or(0));
         let search = *self.search.get_or_insert(passed);
-        let looked_at = looked_at.saturating_sub(first.looked_at);
+        let looked_at = looked_at.saturating_sub(first.seen);
         let wide = |one: u64, other: u64| u128::from(one) * u128::from(other);
         wide(search, passed) < wide(looked_at, all.saturating_sub(here))
     }

@@ -340,7 +340,7 @@ mod tests {
 
     const ALERT: &str = r#"{"timestamp":"2026-11-22T10:22:33.489812+0100","flow_id":1,
         "event_type":"alert","src_ip":"10.0.0.1","src_port":1000,"dest_ip":"10.0.0.2",
-        "dest_port":53,"proto":"UDP","community_id":"1:iM/olWEXeq98jWti2NfJIzAOdM8=",
+        "dest_port":53,"proto":"UDP","community_id":"1:3dOlp8ntUVx1pST5gnmqaqHNfUY=",
         "alert":{"signature_id":1,"signature":"ET BAD","severity":1},
         "flow":{"start":"2026-11-22T10:00:00.000000+0100"}}"#;
 
@@ -358,7 +358,7 @@ mod tests {
         let by_id = event.query(NANOS_PER_SECOND).unwrap();
         assert_eq!(
             by_id,
-            "(community_id \"1:iM/olWEXeq98jWti2NfJIzAOdM8=\" \
+            "(community_id \"1:3dOlp8ntUVx1pST5gnmqaqHNfUY=\" \
              and end_ns >= 2026-11-22T09:22:32.489812000Z \
              and start_ns <= 2026-11-22T09:22:34.489812000Z)"
         );

@@ -47,7 +47,7 @@ pub(crate) fn parse(text: &str, now: Timestamp) -> Result<Option<Term>, Error> {
                         // What could begin a condition begins one.
                         let is_known = meant.eq_ignore_ascii_case(word);
                         if is_known { format!("and {word}") } else { meant }
-                    })
+                    });
                 }
             }
         }
