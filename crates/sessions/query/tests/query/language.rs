@@ -709,9 +709,9 @@ fn errors_are_shown_with_a_caret() {
 fn a_word_that_begins_a_condition_is_no_suggestion_for_itself() {
     for (text, meant) in [
         ("dns_names *.x after 3h ago", Some("and after")),
-        ("tcp Port 53", Some("and Port")),
-        ("tcp prot 53", Some("port")),
-        ("tcp zebra", None),
+        ("sni x Port 53", Some("and Port")),
+        ("sni x prot 53", Some("port")),
+        ("sni x zebra", None),
     ] {
         assert_eq!(fails(text).suggestion.as_deref(), meant, "{text}");
     }
