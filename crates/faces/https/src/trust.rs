@@ -35,7 +35,7 @@ impl Untrusted {
 /// # Errors
 /// When the file cannot be read, or has none.
 pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Untrusted> {
-    let text = host::read_text(path)?;
+    let text = host::read_input(path)?;
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
     match read {
         Ok(certificates) if !certificates.is_empty() => Ok(certificates),

@@ -274,7 +274,7 @@ fn approvals(path: &Path) -> Result<Arc<Requests>, Error> {
 /// Each question reads them; what is wrong with them is said at once.
 fn qualifications(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     let checked = |path: &PathBuf| {
-        let text = host::read_text(path)?;
+        let text = host::read_input(path)?;
         let parsed = qualify::parse_qualification(&text);
         parsed.map_err(|why| Error::Qualification(path.clone(), why))?;
         absolute(path)

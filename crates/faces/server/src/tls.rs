@@ -125,9 +125,9 @@ impl Certificates {
 
 impl Files {
     fn read(&self) -> Result<Texts, Error> {
-        let text = |path: Option<&PathBuf>| path.map(|path| host::read_text(path)).transpose();
+        let text = |path: Option<&PathBuf>| path.map(|path| host::read_input(path)).transpose();
         Ok(Texts {
-            certificate: host::read_text(&self.tls.certificate)?,
+            certificate: host::read_input(&self.tls.certificate)?,
             key: host::read_key(&self.tls.key)?,
             client_ca: text(self.client_ca.as_ref())?,
             client_crl: text(self.client_crl.as_ref())?,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ::qualify::{Choice, Given, Qualification, choose, other, parse_qualification, report_id};
-use host::read_text;
+use host::read_input;
 
 /// Why there is no advice.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +56,7 @@ fn wrong(path: &Path, why: impl core::fmt::Display, gap: &str) -> AdviceError {
 }
 
 fn report(path: &Path) -> Result<Report, AdviceError> {
-    let text = read_text(path)?;
+    let text = read_input(path)?;
     let found = parse_qualification(&text).map_err(|error| wrong(path, error, ": "))?;
     if found.wrong_rows() > 0 {
         let why = "the disk did not hold what was written to it; nothing is made";

@@ -1,9 +1,10 @@
 //! `stenoread` and `stenocurl`: what people have in their fingers and scripts, with the arguments
 //! of Stenographer's programs of these names. Both are second names of this binary.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -113,6 +114,9 @@ pub fn read(flags: &ReadFlags) -> Outcome {
     let [packets, bytes] = [flags.limit_packets, flags.limit_bytes].map(limit);
     let limits = Limits { packets, bytes, ..Limits::default() };
     let request = Request { limits, ..Request::new(&query, &flags.query) };
+    if let Some(path) = written(&flags.tcpdump) {
+        host::check_output(path)?;
+    }
     let mut piped = host::Piped::start(Path::new("tcpdump"), &arguments)?;
     let verdict = answer(&volume, &request, &mut piped, How { says: true, until: None });
     let code = piped.finish()?;
@@ -121,6 +125,26 @@ pub fn read(flags: &ReadFlags) -> Outcome {
         Some(0) => Ok(verdict),
         _ => bail!("tcpdump did not end well"),
     }
+}
+
+/// Letters of tcpdump(1) that the rest of the word, or else the next one, belongs to.
+const WITH_VALUE: &[u8] = b"BCEFGMQTVWZcijmrsyz";
+
+/// The file that tcpdump is told to write, by its last `-w`.
+fn written(options: &[OsString]) -> Option<&Path> {
+    let mut found = None;
+    let mut options = options.iter();
+    while let Some(option) = options.next() {
+        let letters = option.as_bytes().strip_prefix(b"-").unwrap_or_default();
+        let at = letters.iter().position(|it| *it == b'w' || WITH_VALUE.contains(it));
+        let Some(at) = at.filter(|_| !letters.starts_with(b"-")) else { continue };
+        let (letter, rest) = letters.split_at(at).1.split_first()?;
+        let value = if rest.is_empty() { options.next()?.as_bytes() } else { rest };
+        if *letter == b'w' {
+            found = Some(Path::new(OsStr::from_bytes(value)));
+        }
+    }
+    found
 }
 
 /// The same in the words of its `stenocurl`.
@@ -233,9 +257,29 @@ fn volume(given: Option<&Path>) -> anyhow::Result<PathBuf> {
         return Ok(given.to_path_buf());
     }
     let config = std::env::var_os(CONFIG_VARIABLE).map_or_else(|| CONFIG.into(), PathBuf::from);
-    let text = host::read_text(&config).context("which volume? --volume names it; else")?;
+    let text = host::read_input(&config).context("which volume? --volume names it; else")?;
     session_view::stenographer_volume(&text).map(PathBuf::from).ok_or_else(|| {
         let text = format!("{}: no \"Volume\" is named there", page::safe::path(&config));
         Usage(text).into()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_that_tcpdump_writes_is_found_among_its_options() {
+        for (options, expected) in [
+            (&["-n", "-w", "a.pcap"][..], Some("a.pcap")),
+            (&["-nw", "a.pcap", "-c", "5"], Some("a.pcap")),
+            (&["-wa.pcap", "-w", "b"], Some("b")),
+            (&["-c", "-w"], None),
+            (&["-c5", "-W", "2", "-nn", "tcp"], None),
+            (&["--number", "-w"], None),
+        ] {
+            let options: Vec<OsString> = options.iter().map(OsString::from).collect();
+            assert_eq!(written(&options), expected.map(Path::new), "{options:?}");
+        }
+    }
 }

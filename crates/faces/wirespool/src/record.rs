@@ -352,6 +352,11 @@ fn options(flags: Flags) -> Result<Options, Usage> {
     if let Some(twice) = flags.input.interface.iter().find(|name| !named.insert(*name)) {
         return Err(Usage(format!("--interface {twice} is given twice")));
     }
+    let mut named = BTreeSet::new();
+    if let Some(twice) = flags.input.read.iter().find(|path| !named.insert(*path)) {
+        let path = page::safe::path_value(twice);
+        return Err(Usage(format!("--read {path} is given twice: its packets would be, too")));
+    }
     let sessions = sessions(&flags);
     let input = if flags.input.read.is_empty() {
         Input::Interfaces(flags.input.interface)

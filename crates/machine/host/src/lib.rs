@@ -94,7 +94,7 @@ pub use process::{
 };
 pub use program::{Ended, Program};
 pub use signals::{ReloadFlag, StopFlag, is_signalled};
-pub use spared::{check_folder, claim_output, is_device, is_there, keep_folder};
+pub use spared::{check_folder, check_output, claim_output, is_device, is_there, keep_folder};
 pub use tail::Tail;
 pub use takes::takes_a_line;
 pub use target::{Target, target};

@@ -26,7 +26,7 @@ pub fn files_in(folder: &Path) -> Result<Vec<(PathBuf, u64)>, Error> {
     Ok(files)
 }
 
-/// Entries of a directory in sysfs; none if it does not exist.
+/// Entries of a directory, by name; none if it does not exist.
 pub fn children(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();

@@ -48,7 +48,7 @@ impl Output {
     /// Begins a file for its owner's eyes only. Without `overwrite` an existing one is refused.
     /// What no user means to lose is refused in any case: members of volumes, inputs, disks.
     pub fn create(path: &Path, overwrite: bool) -> Result<Self, Error> {
-        spared::check(path)?;
+        spared::check_output(path)?;
         let fail = |error| Error::path("create", path, error);
         let found = target(path)?;
         if found == Target::Other && !path.is_dir() {
@@ -113,7 +113,7 @@ impl Output {
         }
         durable(&self.file).map_err(fail)?;
         // An input may have been opened since.
-        spared::check(&self.path)?;
+        spared::check_output(&self.path)?;
         if matches!(self.draft, Draft::Nameless) {
             if !self.overwrite {
                 link(&self.file, &self.path).map_err(fail)?;
@@ -165,7 +165,7 @@ pub struct OutputFolder {
 impl OutputFolder {
     /// Begins a folder for its owner's eyes only, at a place where nothing is, or an empty folder.
     pub fn create(path: &Path) -> Result<Self, Error> {
-        spared::check(path)?;
+        spared::check_output(path)?;
         let fail = |error| Error::path("create", path, error);
         match std::fs::read_dir(path).map(Iterator::count) {
             Ok(0) => {}

@@ -128,11 +128,12 @@ pub fn is_there(path: &Path) -> bool {
 
 const OWN_FOLDER: &str = "lies in a folder that the program keeps for itself";
 
-/// Refuses a place where an output would destroy something of these.
+/// Refuses a place where an output would destroy something of these. Who writes by itself asks
+/// first.
 ///
 /// # Errors
 /// [`Error::Spared`]
-pub(crate) fn check(path: &Path) -> Result<(), Error> {
+pub fn check_output(path: &Path) -> Result<(), Error> {
     if is_in_own_folder(path) {
         return refused(path, Some(OWN_FOLDER));
     }
@@ -250,15 +251,15 @@ mod tests {
         fs::write(&other, "another").unwrap();
         fs::hard_link(&file, &link).unwrap();
         std::os::unix::fs::symlink(&file, &symbolic).unwrap();
-        assert!([&file, &link, &symbolic, &other].iter().all(|path| check(path).is_ok()));
+        assert!([&file, &link, &symbolic, &other].iter().all(|path| check_output(path).is_ok()));
         let open = File::open(&link).unwrap();
         for path in [&file, &link, &symbolic] {
-            let error = check(path).unwrap_err().to_string();
+            let error = check_output(path).unwrap_err().to_string();
             assert!(error.ends_with("is read by this command: name another place"), "{error}");
         }
-        assert!(check(&other).is_ok());
+        assert!(check_output(&other).is_ok());
         drop(open);
-        assert!(check(&file).is_ok());
+        assert!(check_output(&file).is_ok());
     }
 
     #[test]
@@ -268,7 +269,7 @@ mod tests {
         fs::write(&file, "a log").unwrap();
         fs::hard_link(&file, &link).unwrap();
         drop(crate::open_input(&file).unwrap());
-        assert!(check(&file).is_err() && check(&link).is_err());
+        assert!(check_output(&file).is_err() && check_output(&link).is_err());
         drop(crate::open_input(Path::new("/proc/self/status")).unwrap());
     }
 
@@ -297,10 +298,10 @@ mod tests {
         let named = folder.path().join("index");
         fs::create_dir(&named).unwrap();
         keep_folder(&named);
-        assert!(check(&named.join("x")).is_err() && check_folder(&named).is_err());
-        assert!(check(&folder.path().join("x")).is_ok());
-        assert!(check(Path::new("/dev/null.json")).is_err());
-        assert!(check(Path::new("/dev/null")).is_ok());
+        assert!(check_output(&named.join("x")).is_err() && check_folder(&named).is_err());
+        assert!(check_output(&folder.path().join("x")).is_ok());
+        assert!(check_output(Path::new("/dev/null.json")).is_err());
+        assert!(check_output(Path::new("/dev/null")).is_ok());
         assert!(is_device(Path::new("/dev/null")) && is_device(Path::new("/dev/stdout")));
         assert!(!is_device(&folder.path().join("x")));
     }

@@ -134,6 +134,10 @@ pub struct Completeness {
     pub left_out_packets: u64,
     /// Where names were asked for: packets that the recorder had no time to look at for some.
     pub unread_packets: u64,
+    /// Sessions that began among packets without rows, and go on in the index as others: what was
+    /// asked of them whole was asked of two parts.
+    #[serde(skip_serializing_if = "form::is_zero")]
+    pub split_sessions: u64,
     /// Packets of a link type for which the packet filter means nothing, or that the file cannot
     /// hold beside its own: they were left out.
     pub unfit_packets: u64,
@@ -208,6 +212,7 @@ impl Completeness {
         let is_doubtful = !self.gaps.is_empty()
             || self.left_out_packets > 0
             || self.unread_packets > 0
+            || self.split_sessions > 0
             || self.unsought
             || self.doubts.iter().any(|(_, times)| !times.is_empty());
         match (is_missing, is_doubtful) {
@@ -234,6 +239,7 @@ impl Completeness {
         self.unindexed_packets = self.unindexed_packets.max(other.unindexed_packets);
         self.left_out_packets = self.left_out_packets.max(other.left_out_packets);
         self.unread_packets = self.unread_packets.max(other.unread_packets);
+        self.split_sessions = self.split_sessions.max(other.split_sessions);
         self.unfit_packets = self.unfit_packets.max(other.unfit_packets);
         self.secrets_left_out = self.secrets_left_out.max(other.secrets_left_out);
         self.unknown_sessions = self.unknown_sessions.max(other.unknown_sessions);
@@ -269,6 +275,7 @@ impl Completeness {
             self.withhold(through, times);
         }
         self.unread_packets = self.unread_packets.max(lacked.unread_packets);
+        self.split_sessions = self.split_sessions.max(lacked.split_sessions);
     }
 
     /// Adds what a search lacked that has found the sessions of the answer, in the times that were
@@ -430,6 +437,26 @@ impl Completeness {
         Ok(())
     }
 
+    fn fmt_indexing(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.unread_packets > 0 {
+            let packets = plural(self.unread_packets, "packet");
+            write!(f, "\nnames may be missing: {packets} not looked at")?;
+        }
+        if self.split_sessions > 0 {
+            let sessions = plural(self.split_sessions, "session");
+            write!(
+                f,
+                "\nnot known as one: {sessions} that began among packets without an index are \
+                 two, before and behind"
+            )?;
+        }
+        if self.unindexed_packets > 0 {
+            let packets = plural(self.unindexed_packets, "packet");
+            write!(f, "\nindexed on the way: {packets}")?;
+        }
+        Ok(())
+    }
+
     fn fmt_counts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.retired_pieces > 0 {
             let pieces = plural(self.retired_pieces, "piece");
@@ -456,14 +483,7 @@ impl Completeness {
         for (count, what, of) in counts.into_iter().filter(|(count, ..)| *count > 0) {
             write!(f, "\n{what}: {count} {of}")?;
         }
-        if self.unread_packets > 0 {
-            let packets = plural(self.unread_packets, "packet");
-            write!(f, "\nnames may be missing: {packets} not looked at")?;
-        }
-        if self.unindexed_packets > 0 {
-            let packets = plural(self.unindexed_packets, "packet");
-            write!(f, "\nindexed on the way: {packets}")?;
-        }
+        self.fmt_indexing(f)?;
         if self.secrets_left_out > 0 {
             let count = self.secrets_left_out;
             write!(f, "\nnot given: {count} secrets and names of no packet in the answer")?;

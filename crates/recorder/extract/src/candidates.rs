@@ -56,9 +56,20 @@ impl<'q> Question<'q> {
         Self { query, from, to, named, is_by_rare: named.is_some() || is_by_name }
     }
 
-    /// Sessions that match may begin up to now, and each row says whether its session may match.
-    pub(crate) fn is_open_ended(&self) -> bool {
-        self.to == Timestamp::MAX && !self.is_by_rare
+    /// Whether a look for what is rare may be given up: a search without one finds the same.
+    pub(crate) fn may_be_common(&self) -> bool {
+        self.is_by_rare && self.named.is_none()
+    }
+
+    /// The same without a look for what is rare, of sessions that end at `from` or later.
+    pub(crate) fn common(self, from: Option<Timestamp>) -> Self {
+        let from = from.map_or(self.from, |from| from.max(self.from));
+        Self { from, is_by_rare: false, ..self }
+    }
+
+    /// Each session that matches has a row in these times.
+    pub(crate) fn times(&self) -> RangeInclusive<Timestamp> {
+        self.from..=self.to
     }
 
     /// Sessions that match end at this time or later.

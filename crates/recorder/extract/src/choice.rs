@@ -5,7 +5,7 @@ use core::ops::{ControlFlow, RangeInclusive};
 use std::collections::{BTreeMap, BTreeSet};
 
 use format::session_row::SessionRow;
-use found::Event;
+use found::{Event, Windows};
 use index::Columns;
 use query::Query;
 use units::Timestamp;
@@ -21,7 +21,6 @@ use crate::scan::{Scan, Step};
 use crate::sessions::{Sessions, Told, columns_with};
 use crate::walk::Notes;
 use crate::wanted::Wanted;
-use crate::windows::Windows;
 
 /// What a row has to say, besides which session it is of, for its packets to be found.
 const PLACES: [&str; 8] = [

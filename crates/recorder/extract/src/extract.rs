@@ -8,16 +8,17 @@
 
 use core::ops::ControlFlow;
 
+use found::Explain;
 use packet_output::Target;
 use packet_output::{Finished, Outputs};
 use units::{Clock, Times};
 
 use crate::archive::Archive;
-use crate::explain::{Explain, Stopwatch};
 use crate::met::NamesMet;
 use crate::packet_reader::PacketReader;
 use crate::packet_writer::{PacketWriter, Progress, Telling};
 use crate::request::Request;
+use crate::stopwatch::Stopwatch;
 use crate::walk::Notes;
 use crate::{Error, Options};
 use manifest::Manifest;

@@ -4,18 +4,18 @@
 use core::ops::{ControlFlow, RangeInclusive};
 
 use completeness::Completeness;
-use found::Event;
+use found::{Event, Explain};
 use index::Columns;
 use query::Query;
 use units::{Clock, Times, Timestamp};
 
 use crate::archive::Archive;
-use crate::explain::{Explain, Stopwatch};
 use crate::kept;
 use crate::met::NamesMet;
 use crate::newest::{SEARCHED_IN_PART, newest};
 use crate::scan::Step;
 use crate::sessions::{Sessions, Told, columns_with};
+use crate::stopwatch::Stopwatch;
 use crate::walk::Notes;
 use crate::{Error, Options};
 

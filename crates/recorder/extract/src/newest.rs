@@ -20,12 +20,14 @@ use query::{Part, Query};
 use units::number::to_u64;
 use units::{Sequence, Timestamp};
 
+use crate::Error;
 use crate::archive::Archive;
 use crate::candidates::{Question, part_of};
 use crate::identity::{Identity, RowId};
 use crate::joiner::{Joiner, Show, both, found};
 use crate::known::{JOIN_IDLE_NS, Known};
 use crate::order::Order;
+use crate::pace::Pace;
 use crate::scan::{Scan, Step, few_of};
 use crate::sessions::{Sessions, Told, columns_with};
 use crate::walk::{Flow, Notes};
@@ -47,12 +49,24 @@ pub(crate) fn newest(
 ) -> Flow {
     let mut newest = Newest::new(query, archive.tail(), limit);
     let question = Question::new(query);
-    let is_backwards = question.is_open_ended();
-    let flow = if is_backwards {
-        backwards(archive, question, &mut newest, notes, told)?
+    let looked = if question.may_be_common() {
+        look_back(archive, question, &mut newest, notes, told)?
+    } else if question.is_by_rare {
+        Looked::Rare
     } else {
-        let sessions = Sessions { archive, query, columns, limit: u64::MAX };
-        all(sessions, &mut newest, notes, told)?
+        Looked::Common
+    };
+    if !matches!(looked, Looked::Ended(_)) {
+        newest = Newest::new(query, archive.tail(), limit);
+    }
+    let is_backwards = !matches!(looked, Looked::Rare);
+    let flow = match looked {
+        Looked::Ended(flow) => flow,
+        Looked::Common => backwards(archive, question.common(None), &mut newest, notes, told)?,
+        Looked::Rare => {
+            let sessions = Sessions { archive, query, columns, limit: u64::MAX };
+            all(sessions, &mut newest, notes, told)?
+        }
     };
     if flow.is_break() && !newest.are_enough() {
         return Ok(flow);
@@ -73,6 +87,70 @@ pub(crate) fn newest(
     Ok(if flow.is_break() { (told.show)(SEARCHED_IN_PART) } else { flow })
 }
 
+/// What a look for what is rare has found out.
+enum Looked {
+    /// The answer, or that nobody waits for it any more.
+    Ended(ControlFlow<()>),
+    /// It is not rare: a search does without.
+    Common,
+    /// Sessions of several rows have it.
+    Rare,
+}
+
+/// Looks from the newest part back for what is rare. Where each session has one row that is all.
+fn look_back(
+    archive: &mut Archive,
+    question: Question<'_>,
+    newest: &mut Newest<'_>,
+    notes: &mut Notes,
+    told: &mut Told<'_>,
+) -> Result<Looked, Error> {
+    let columns = columns_with(question.query, &[]);
+    let columns = Columns::Named(&columns);
+    let (order, enough) = (Order::NewestFirst, to_u64(newest.limit));
+    let (mut pace, mut whole, mut others) = (Pace::new(order, enough), 0, BTreeSet::new());
+    let (times, wanted) = (question.times(), Wanted::Look(question));
+    let is_open_ended = *times.end() == Timestamp::MAX;
+    let (mut is_whole, mut is_common, mut own) = (is_open_ended, false, notes.aside());
+    let few = few_of(enough);
+    let mut scan = Scan { order, few, ..Scan::new(archive, wanted, columns, times) };
+    let flow = scan.run(&mut own, &mut |step, _, own| {
+        (told.step)(&step);
+        match &step {
+            Step::Part { edge, rows, .. } => pace.begin(*edge, *rows, own.explain.rows),
+            Step::Row(id, row) => {
+                if part_of(row) == Part::WHOLE {
+                    whole += 1;
+                } else {
+                    others.insert(Identity::of(row));
+                    is_whole = false;
+                }
+                let sessions = to_u64(others.len()).saturating_add(whole);
+                is_common = pace.is_lost(id.row, sessions, own.explain.rows) && !is_whole;
+            }
+            Step::Progress { done, of } if !is_whole => {
+                return Ok((told.show)(Event::Searched { parts: *done, of: *of }));
+            }
+            Step::Progress { .. } | Step::Before(_) => {}
+        }
+        Ok(match step {
+            _ if is_common => ControlFlow::Break(()),
+            step if is_whole => newest.step(step, Timestamp::MAX, told.show),
+            _ => ControlFlow::Continue(()),
+        })
+    })?;
+    if is_whole {
+        notes.add(&own);
+    } else {
+        notes.add_aside(own);
+    }
+    Ok(match flow {
+        _ if is_common => Looked::Common,
+        ControlFlow::Continue(()) if !is_whole => Looked::Rare,
+        flow => Looked::Ended(flow),
+    })
+}
+
 /// Not all parts of the ring are searched.
 pub(crate) const SEARCHED_IN_PART: Event<'static> = Event::Searched { parts: 0, of: 1 };
 
@@ -86,6 +164,9 @@ fn backwards(
 ) -> Flow {
     let columns = columns_with(question.query, &[]);
     let columns = Columns::Named(&columns);
+    if going_on(archive, (question, columns), newest, notes, told)?.is_break() {
+        return Ok(ControlFlow::Break(()));
+    }
     let few = few_of(to_u64(newest.limit));
     let mut scan = |(wanted, times), notes: &mut Notes, newest: &mut Newest<'_>, until| {
         let order = Order::NewestFirst;
@@ -95,9 +176,10 @@ fn backwards(
             Ok(newest.step(step, until, told.show))
         })
     };
-    let from = question.from();
+    let times = question.times();
+    let from = *times.start();
     newest.from = from;
-    let wanted = (Wanted::Backwards(question), from..=Timestamp::MAX);
+    let wanted = (Wanted::Backwards(question), times);
     if scan(wanted, notes, newest, Timestamp::MAX)?.is_break() {
         return Ok(ControlFlow::Break(()));
     }
@@ -113,6 +195,59 @@ fn backwards(
     let flow = scan(wanted, &mut own, newest, before)?;
     notes.add_aside(own);
     Ok(flow)
+}
+
+/// Reads the sessions that may go on behind the times that are asked for, all of them whole.
+fn going_on(
+    archive: &mut Archive,
+    (question, columns): (Question<'_>, Columns<'_>),
+    newest: &mut Newest<'_>,
+    notes: &mut Notes,
+    told: &mut Told<'_>,
+) -> Flow {
+    let to = *question.times().end();
+    if to == Timestamp::MAX {
+        return Ok(ControlFlow::Continue(()));
+    }
+    let (mut ends, mut own) = (BTreeMap::new(), notes.aside());
+    let times = to.plus_nanos(-JOIN_IDLE_NS)..=to;
+    let mut scan = Scan::new(archive, Wanted::Backwards(question), columns, times);
+    let flow = scan.run(&mut own, &mut |step, _, _| {
+        (told.step)(&step);
+        Ok(match step {
+            Step::Progress { done: parts, of } => (told.show)(Event::Searched { parts, of }),
+            Step::Row(_, row) if row.continues => {
+                ends.insert(Identity::of(&row), Timestamp::MAX);
+                ControlFlow::Continue(())
+            }
+            _ => ControlFlow::Continue(()),
+        })
+    })?;
+    let known = Known::new(ends);
+    if flow.is_break() || known.len() == 0 {
+        return Ok(flow);
+    }
+    let mut joiner = Joiner::new(question.query, archive.tail());
+    let mut keep = |event: Event<'_>| match event {
+        Event::Found(found) => {
+            newest.keep_found(found.clone());
+            ControlFlow::Continue(())
+        }
+        searched @ Event::Searched { .. } => (told.show)(searched),
+    };
+    let mut is_over = false;
+    let mut scan = Scan::new(archive, Wanted::Sessions(&known), columns, known.times());
+    let flow = scan.run(&mut own, &mut |step, _, _| {
+        (told.step)(&step);
+        is_over = matches!(step, Step::Part { edge, .. } if edge > to) && joiner.is_idle();
+        Ok(if is_over { ControlFlow::Break(()) } else { joiner.step(step, &mut keep) })
+    })?;
+    notes.add_aside(own);
+    if (flow.is_break() && !is_over) || joiner.finish(&mut keep).is_break() {
+        return Ok(ControlFlow::Break(()));
+    }
+    newest.going_on = known;
+    Ok(ControlFlow::Continue(()))
 }
 
 /// Reads the other columns of sessions that were chosen by a few. Rows without an index have all.
@@ -197,6 +332,8 @@ struct Newest<'q> {
     over: BTreeMap<Place, Over>,
     /// Those before which none can come any more, in order.
     certain: Vec<Found>,
+    /// Those that were read whole before.
+    going_on: Known,
 }
 
 impl<'q> Newest<'q> {
@@ -214,6 +351,7 @@ impl<'q> Newest<'q> {
             open: BTreeMap::new(),
             over: BTreeMap::new(),
             certain: Vec::new(),
+            going_on: Known::default(),
         }
     }
 
@@ -293,6 +431,9 @@ impl<'q> Newest<'q> {
             return;
         }
         let identity = Identity::of(&row);
+        if self.going_on.contains(&identity) {
+            return;
+        }
         let next = found(id.to_string(), *row, (self.tail, self.is_indexed));
         match self.group.entry(identity) {
             Entry::Occupied(mut earlier) => join(earlier.get_mut(), next),

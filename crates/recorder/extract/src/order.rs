@@ -27,6 +27,17 @@ pub(crate) struct Placed {
     /// When the latest packet came of the parts that were recorded before, as far as the directory
     /// says: later than its own where the clock was set back.
     pub(crate) before: Timestamp,
+    pub(crate) rows: Rows,
+}
+
+/// How many rows a part has, and where they stand in a scan, as far as the directory says.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rows {
+    /// Of the parts before it in the scan; `None` where there are none.
+    pub(crate) before: Option<u64>,
+    pub(crate) own: u64,
+    /// Of all parts.
+    pub(crate) all: u64,
 }
 
 /// The parts in the order of a scan.
@@ -39,7 +50,8 @@ pub(crate) fn placed(mut parts: Vec<Part>, order: Order) -> Vec<Placed> {
     let mut place = |part: Part| {
         let edge = if goes_back { part.time_max().max(beyond) } else { part.time_min.min(beyond) };
         let behind = core::mem::replace(&mut beyond, edge);
-        Placed { part, edge, beyond: behind, is_apart: true, before: Timestamp::MIN }
+        let (before, rows) = (Timestamp::MIN, Rows::default());
+        Placed { part, edge, beyond: behind, is_apart: true, before, rows }
     };
     // Each needs to know of those that follow.
     let mut placed: Vec<Placed> = if goes_back {
@@ -49,7 +61,19 @@ pub(crate) fn placed(mut parts: Vec<Part>, order: Order) -> Vec<Placed> {
     };
     placed.reverse();
     set_apart(&mut placed);
+    count_rows(&mut placed);
     placed
+}
+
+fn count_rows(placed: &mut [Placed]) {
+    let rows_of = |part: &Part| part.segment.map_or(0, |entry| entry.summary.sessions);
+    let all = placed.iter().map(|placed| rows_of(&placed.part)).fold(0, u64::saturating_add);
+    let mut before = None;
+    for placed in placed {
+        let own = rows_of(&placed.part);
+        placed.rows = Rows { before, own, all };
+        before = Some(before.unwrap_or(0).saturating_add(own));
+    }
 }
 
 /// Finds out which parts are apart from those before them in the scan.

@@ -12,13 +12,13 @@ use crate::Error;
 use crate::ahead::Ahead;
 use crate::archive::Archive;
 use crate::choice::{Admitted, Chosen, choose, columns};
-use crate::explain::Stopwatch;
 use crate::matching::{DuePieces, Matching, Owner, PieceMatch};
 use crate::packet_writer::{OfRows, PacketWriter, Taken};
 use crate::request::Request;
 use crate::row_reads::{self, RowRead};
 use crate::scan::{Scan, Step};
 use crate::slots::Place;
+use crate::stopwatch::Stopwatch;
 use crate::walk::{Notes, each_data_stripe};
 
 /// Pieces are read when so many are due: several at a time come faster than one by one.

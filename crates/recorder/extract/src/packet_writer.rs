@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use completeness::Completeness;
 use format::head::Head;
 use format::piece::{InterfaceInPiece, StoredPacket};
+use found::Windows;
 use logs::Beside;
 use packet_output::{Dressed, MergeMemory, Merger, Outputs, describe};
 use session::Keyer;
@@ -22,7 +23,6 @@ use crate::request::Request;
 use crate::row_reads::RowRead;
 use crate::sieve::Sieve;
 use crate::walk::{DataStripe, Notes};
-use crate::windows::Windows;
 
 /// How far an extract is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -20,10 +20,10 @@ use units::number::to_u64;
 use volume::Salvaged;
 
 use crate::archive::Archive;
-use crate::explain::Stopwatch;
 use crate::extract::run;
 use crate::losses::{Loss, LossSums, Losses};
 use crate::packet_writer::Telling;
+use crate::stopwatch::Stopwatch;
 use crate::{Error, ExtractReport, Options, Progress, Request};
 
 /// A volume that was found, before its packets are read.

@@ -9,26 +9,28 @@ use std::thread;
 use format::directory::SegmentEntry;
 use format::head::StripeId;
 use format::session_row::SessionRow;
-use index::{Columns, LookUp, Needed, Segment, SegmentMeta};
+use index::{Columns, Encoded, LookUp, Needed, Segment, SegmentMeta};
 use indexer::{Around, Covered, SegmentsBefore};
 use units::number::to_u64;
 use units::{Sequence, Timestamp};
 
 use crate::Error;
 use crate::archive::{Archive, Part};
-use crate::identity::RowId;
-use crate::order::{Order, Placed, parts_before, parts_with, placed};
+use crate::identity::{Identity, RowId};
+use crate::order::{Order, Placed, Rows, parts_before, parts_with, placed};
 use crate::rebuild::{Stretch, rebuild};
 use crate::walk::{Flow, Notes};
 use crate::wanted::Wanted;
 
 /// So many rows of a segment are fetched ahead; more are read when they are handed out. And where
-/// no more are asked for, its further row groups are looked into when they are needed.
+/// few are asked for, its further row groups are looked into when they are needed.
 const ROWS_FETCHED_MAX: usize = 256;
+/// More are not few: a row group has hardly more.
+const FEW_MAX: u64 = 1 << 12;
 
 /// What a scan for sessions up to this limit is told of it.
 pub(crate) fn few_of(limit: u64) -> Option<u64> {
-    Some(limit).filter(|&limit| limit <= to_u64(ROWS_FETCHED_MAX))
+    Some(limit).filter(|&limit| limit <= FEW_MAX)
 }
 
 /// Segments looked into at a time, before the rows of the first of them are handed out: at first
@@ -64,6 +66,7 @@ pub(crate) enum Step {
         reach: Timestamp,
         /// VLAN ids are part of its rows' keys.
         vlan_in_key: bool,
+        rows: Rows,
     },
     /// A row that is wanted.
     Row(RowId, Box<SessionRow>),
@@ -105,6 +108,16 @@ struct Found {
     rest: VecDeque<usize>,
     /// Rows that are not the last of their sessions, although they say so.
     gone_on: BTreeSet<u64>,
+    /// Rows of the row groups that were looked into and are not counted yet.
+    looked_at: u64,
+}
+
+impl Found {
+    fn looked_into(&mut self, group: usize) {
+        self.rest.pop_front();
+        let rows = self.segment.numbers_of_group(group);
+        self.looked_at += rows.end - rows.start;
+    }
 }
 
 /// The rows wanted of a row group.
@@ -181,8 +194,8 @@ pub(crate) struct Scan<'a> {
     pub(crate) order: Order,
     /// Parts before it were scanned before.
     pub(crate) begin: StripeId,
-    /// The scan ends as soon as about so many rows are found, which are at most
-    /// [`ROWS_FETCHED_MAX`]: no more is looked into than is needed for them.
+    /// The scan ends as soon as about so many rows are found, which are at most [`FEW_MAX`]: no
+    /// more is looked into than is needed for them.
     pub(crate) few: Option<u64>,
 }
 
@@ -243,7 +256,8 @@ impl<'a> Scan<'a> {
     ) -> Flow {
         let (edge, beyond) = (part.time_min, part.time_min);
         let before = Timestamp::MIN;
-        let placed = Placed { part: *part, edge, beyond, is_apart: false, before };
+        let rows = Rows::default();
+        let placed = Placed { part: *part, edge, beyond, is_apart: false, before, rows };
         let look = self.look(&placed, &BTreeSet::new());
         self.part(&placed, look, notes, visit)
     }
@@ -255,13 +269,13 @@ impl<'a> Scan<'a> {
         notes: &mut Notes,
         visit: &mut Visit<'_>,
     ) -> Flow {
-        let &Placed { ref part, edge, beyond, is_apart, before } = placed;
+        let &Placed { ref part, edge, beyond, is_apart, before, rows } = placed;
         let Some(entry) = part.segment else {
             let (stripes, times) = (part.first..=part.last, part.time_min..=Timestamp::MAX);
             if part.time_min > *self.times.end() || !self.wanted.may_be_of(&stripes, &times) {
                 return Ok(ControlFlow::Continue(()));
             }
-            return self.rebuilt_whole((part, edge, is_apart), notes, visit);
+            return self.rebuilt_whole(placed, notes, visit);
         };
         notes.explain.segments += 1;
         let found = match look {
@@ -289,7 +303,7 @@ impl<'a> Scan<'a> {
             Look::Found(found) => Some(*found),
         };
         let Some(mut found) = found else {
-            return self.rebuilt_whole((part, edge, is_apart), notes, visit);
+            return self.rebuilt_whole(placed, notes, visit);
         };
         let meta = found.segment.meta();
         self.note(meta, notes);
@@ -304,9 +318,9 @@ impl<'a> Scan<'a> {
             is_by_id: !has_rest,
             reach: if has_rest { Timestamp::MAX } else { before },
             vlan_in_key: meta.vlan_in_key,
+            rows,
         };
         if has_rest {
-            let placed = (part, edge, is_apart);
             let flow = self.rebuilt_rest(placed, (&mut found, &entry), notes, visit)?;
             if flow.is_break() {
                 return Ok(flow);
@@ -329,23 +343,19 @@ impl<'a> Scan<'a> {
     }
 
     /// Rows of a part of which no index is left: with sessions that go on from those before.
-    fn rebuilt_whole(
-        &mut self,
-        (part, edge, is_apart): (&Part, Timestamp, bool),
-        notes: &mut Notes,
-        visit: &mut Visit<'_>,
-    ) -> Flow {
+    fn rebuilt_whole(&mut self, placed: &Placed, notes: &mut Notes, visit: &mut Visit<'_>) -> Flow {
+        let part = &placed.part;
         notes.explain.segments_rebuilt += u64::from(part.segment.is_some());
         let before = self.archive.before(part);
         let covered = &Covered::default();
         let unindexed = Unindexed { part, before, covered, around: None };
-        self.rebuilt(unindexed, (edge, is_apart), notes, visit)
+        self.rebuilt(unindexed, placed, notes, visit)
     }
 
     /// Rows of what a segment has none of: of the sessions that it has other rows of.
     fn rebuilt_rest(
         &mut self,
-        (part, edge, is_apart): (&Part, Timestamp, bool),
+        placed: &Placed,
         (found, entry): (&mut Found, &SegmentEntry),
         notes: &mut Notes,
         visit: &mut Visit<'_>,
@@ -361,14 +371,14 @@ impl<'a> Scan<'a> {
             },
             around => around?,
         };
-        let part = &Part { segment: None, ..*part };
+        let part = &Part { segment: None, ..placed.part };
         let mut before = self.archive.before(part);
         if let (Some(before), Ok(file)) = (&mut before, found.segment.file()) {
             before.files.insert(0, file.into());
         }
         let covered = &core::mem::take(&mut around.covered);
         let unindexed = Unindexed { part, before, covered, around: Some(&mut around) };
-        let flow = self.rebuilt(unindexed, (edge, is_apart), notes, visit)?;
+        let flow = self.rebuilt(unindexed, placed, notes, visit)?;
         found.gone_on = around.gone_on;
         Ok(flow)
     }
@@ -382,7 +392,6 @@ impl<'a> Scan<'a> {
         notes: &mut Notes,
         visit: &mut Visit<'_>,
     ) -> Flow {
-        notes.explain.rows += found.segment.row_count();
         let mut handed = Handed::default();
         // Rows of what the segment left out may have any time.
         let beyond = Some(beyond).filter(|_| !entry.summary.unindexed);
@@ -410,6 +419,7 @@ impl<'a> Scan<'a> {
         visit: &mut Visit<'_>,
     ) -> Flow {
         while let Some((group, chosen)) = self.next_chosen(found)? {
+            notes.explain.rows += core::mem::take(&mut found.looked_at);
             if handed.groups.contains(&group) {
                 continue;
             }
@@ -579,28 +589,30 @@ impl<'a> Scan<'a> {
                 needed.push((one, groups));
             }
         }
-        let groups: BTreeSet<usize> =
-            needed.iter().flat_map(|(_, groups)| groups).copied().collect();
+        let numbers = |group| self.wanted.numbers(meta.first, segment.numbers_of_group(group));
+        let has_wanted = |group: &usize| numbers(*group).is_none_or(|rows| !rows.is_empty());
+        let groups = needed.iter().flat_map(|(_, groups)| groups).copied();
+        let groups: BTreeSet<usize> = groups.filter(has_wanted).collect();
         let mut rest = VecDeque::from_iter(groups);
         if self.order == Order::NewestFirst {
             rest.make_contiguous().reverse();
         }
         let deciding = self.wanted.columns();
-        let (chosen, gone_on) = (VecDeque::new(), BTreeSet::new());
-        let mut found = Found { segment, times, deciding, needed, chosen, rest, gone_on };
+        let (chosen, gone_on, looked_at) = (VecDeque::new(), BTreeSet::new(), 0);
+        let mut found =
+            Found { segment, times, deciding, needed, chosen, rest, gone_on, looked_at };
         // Which rows are the last ones is known when those are made that it does not have.
         if self.wanted.all() || has_rest {
             return Ok(found);
         }
-        let is_for_few = self.few.is_some() && !matches!(self.wanted, Wanted::Look(_));
         let mut count = 0;
         while let Some(&group) = found.rest.front() {
-            if is_for_few && count >= ROWS_FETCHED_MAX {
+            if self.few.is_some() && count >= ROWS_FETCHED_MAX {
                 break;
             }
             let chosen = self.chosen(&found, group, count)?;
             count += chosen.count();
-            found.rest.pop_front();
+            found.looked_into(group);
             found.chosen.push_back((group, chosen));
         }
         Ok(found)
@@ -614,7 +626,7 @@ impl<'a> Scan<'a> {
         let Some(&group) = found.rest.front() else { return Ok(None) };
         let all = self.wanted.all();
         let chosen = if all { Chosen::All } else { self.chosen(found, group, usize::MAX)? };
-        found.rest.pop_front();
+        found.looked_into(group);
         Ok(Some((group, chosen)))
     }
 
@@ -627,8 +639,12 @@ impl<'a> Scan<'a> {
         let whole = at_once.then(|| self.columns.and(deciding));
         let columns = Columns::Named(whole.as_deref().unwrap_or(deciding));
         let first = segment.meta().first;
-        let (mut matched, mut fetched) = (BTreeSet::new(), BTreeMap::new());
-        for (needed, _) in needed.iter().filter(|(_, groups)| groups.contains(&group)) {
+        let numbers = self.wanted.numbers(first, segment.numbers_of_group(group));
+        let is_known = numbers.is_some();
+        let (mut matched, mut fetched) =
+            (BTreeSet::from_iter(numbers.unwrap_or_default()), BTreeMap::new());
+        for (needed, _) in needed.iter().filter(|(_, groups)| groups.contains(&group) && !is_known)
+        {
             let mut visit = |row, mut slice: SessionRow| {
                 slice.continues |= gone_on.contains(&row);
                 if self.wanted.accepts(RowId { segment: first, row }, &slice, by_id) {
@@ -661,70 +677,79 @@ impl<'a> Scan<'a> {
     fn rebuilt(
         &mut self,
         Unindexed { part, before, covered, mut around }: Unindexed<'_>,
-        (edge, is_apart): (Timestamp, bool),
+        &Placed { edge, is_apart, rows: part_rows, .. }: &Placed,
         notes: &mut Notes,
         visit: &mut Visit<'_>,
     ) -> Result<ControlFlow<()>, Error> {
         let (from, to) = (*self.times.start(), *self.times.end());
         let first_end = if self.wanted.is_for_names() { Timestamp::MIN } else { from };
         let damage = notes.completeness.damage.len();
-        let mut encoded = None;
+        let (mut encoded, mut split) = (None, BTreeSet::new());
         let (archive, wanted) = (&*self.archive, &self.wanted);
         let by_id = wanted.columns().contains(&"session_id");
-        let of_part = (part, before);
-        let flow = rebuild(archive, of_part, covered, notes, &mut |stretch: Stretch, notes| {
-            let mut rows = stretch.rows;
-            if let Some(around) = &mut around {
-                around.unite(&mut rows);
-            }
-            let is_whole =
-                part.first.sequence >= archive.tail() && notes.completeness.damage.len() == damage;
-            let is_one = stretch.is_whole;
-            if part.segment.is_some() && is_whole && is_one {
-                encoded = Some(stretch.encoded);
-            } else {
-                let unindexed = &mut notes.completeness.unindexed_packets;
-                *unindexed = unindexed.saturating_add(stretch.packets);
-            }
-            notes.completeness.add_gaps(&stretch.gaps, from, to);
-            notes.met.add_rows(&rows);
-            let first = stretch.first;
-            let step = Step::Part {
-                first: part.first,
-                is_apart,
-                epoch: stretch.epoch,
-                edge,
-                beyond: edge,
-                is_indexed: part.segment.is_some() && is_one,
-                is_by_id: part.segment.is_some() && is_one,
-                reach: if around.is_some() { Timestamp::MAX } else { Timestamp::MIN },
-                vlan_in_key: archive.vlan_in_key,
-            };
-            if visit(step, archive, notes)?.is_break() {
-                return Ok(ControlFlow::Break(()));
-            }
-            for (slice, row) in rows.into_iter().zip(0..) {
-                let id = RowId { segment: first, row };
-                let in_range = slice.start <= to && slice.end >= first_end;
-                if in_range && wanted.accepts(id, &slice, by_id) {
-                    if slice.end <= archive.expired {
-                        notes.completeness.withhold(archive.expired, (slice.start, slice.end));
-                        continue;
+        let flow =
+            rebuild(archive, (part, before), covered, notes, &mut |stretch: Stretch, notes| {
+                let (mut rows, is_one) = (stretch.rows, stretch.is_whole);
+                if let Some(around) = &mut around {
+                    around.unite(&mut rows);
+                }
+                let is_whole = part.first.sequence >= archive.tail()
+                    && notes.completeness.damage.len() == damage;
+                if part.segment.is_some() && is_whole && is_one {
+                    encoded = Some(stretch.encoded);
+                } else {
+                    let unindexed = &mut notes.completeness.unindexed_packets;
+                    *unindexed = unindexed.saturating_add(stretch.packets);
+                }
+                notes.completeness.add_gaps(&stretch.gaps, from, to);
+                notes.met.add_rows(&rows);
+                let step = Step::Part {
+                    first: part.first,
+                    is_apart,
+                    epoch: stretch.epoch,
+                    edge,
+                    beyond: edge,
+                    is_indexed: part.segment.is_some() && is_one,
+                    is_by_id: part.segment.is_some() && is_one,
+                    reach: if around.is_some() { Timestamp::MAX } else { Timestamp::MIN },
+                    vlan_in_key: archive.vlan_in_key,
+                    rows: part_rows,
+                };
+                if visit(step, archive, notes)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+                for (slice, row) in rows.into_iter().zip(0..) {
+                    let id = RowId { segment: stretch.first, row };
+                    let in_range = slice.start <= to && slice.end >= first_end;
+                    let is_split = around.as_ref().is_some_and(|around| around.is_split(&slice));
+                    if in_range && is_split && wanted.may_want(id, &slice) {
+                        split.insert(Identity::of(&slice));
                     }
-                    notes.explain.rows_matched += 1;
-                    if visit(Step::Row(id, Box::new(slice)), archive, notes)?.is_break() {
-                        return Ok(ControlFlow::Break(()));
+                    if in_range && wanted.accepts(id, &slice, by_id) {
+                        if slice.end <= archive.expired {
+                            notes.completeness.withhold(archive.expired, (slice.start, slice.end));
+                            continue;
+                        }
+                        notes.explain.rows_matched += 1;
+                        if visit(Step::Row(id, Box::new(slice)), archive, notes)?.is_break() {
+                            return Ok(ControlFlow::Break(()));
+                        }
                     }
                 }
-            }
-            Ok(ControlFlow::Continue(()))
-        })?;
+                Ok(ControlFlow::Continue(()))
+            })?;
+        notes.completeness.split_sessions += to_u64(split.len());
         if let (Some(encoded), Some(entry)) = (encoded, part.segment) {
-            let place = (entry.index.sequence > Sequence(0)).then_some((entry.index, entry.parts));
-            let (catalog, cache) = (&mut self.archive.catalog, self.archive.cache.as_ref());
-            catalog.store(encoded.entry(place), &encoded.parquet, cache);
+            self.store(&encoded, &entry);
         }
         Ok(flow)
+    }
+
+    /// The index of a known segment was made again.
+    fn store(&mut self, encoded: &Encoded, entry: &SegmentEntry) {
+        let place = (entry.index.sequence > Sequence(0)).then_some((entry.index, entry.parts));
+        let (catalog, cache) = (&mut self.archive.catalog, self.archive.cache.as_ref());
+        catalog.store(encoded.entry(place), &encoded.parquet, cache);
     }
 }
 

@@ -9,6 +9,7 @@ use format::head::StripeId;
 use found::Event;
 use index::Columns;
 use query::Query;
+use units::number::to_u64;
 use units::{Sequence, Timestamp};
 
 use crate::Error;
@@ -17,6 +18,8 @@ use crate::candidates::{Candidates, Question};
 use crate::identity::{Identity, RowId};
 use crate::joiner::{Joiner, Show};
 use crate::known::Known;
+use crate::order::Order;
+use crate::pace::Pace;
 use crate::scan::{Scan, Step, few_of};
 use crate::walk::Notes;
 use crate::wanted::{CONTINUES, PIECES, Wanted};
@@ -33,6 +36,17 @@ pub(crate) struct Told<'t> {
 
 /// What came of it.
 type Flow = Result<ControlFlow<()>, Error>;
+
+/// What a look has found out.
+enum Looked {
+    /// All that there is, and it was joined.
+    All,
+    /// Sessions of several rows.
+    Known(Known),
+    /// What is asked for is not rare. Sessions that have it end at this time or later, if that says
+    /// anything.
+    Common(Option<Timestamp>),
+}
 
 /// Sessions that match, by their start.
 pub(crate) struct Sessions<'a> {
@@ -118,17 +132,21 @@ impl Sessions<'_> {
     fn search(mut self, notes: &mut Notes, told: &mut Told<'_>) -> Flow {
         let query = self.query;
         let mut joiner = Joiner::new(query, self.archive.tail());
-        let question = Question::new(query);
-        let mut known = Known::default();
-        if let Some(times) = question.look_times() {
+        let mut question = Question::new(query);
+        let asked_from = question.from();
+        let known = loop {
+            let Some(times) = question.look_times() else { break Known::default() };
             match self.look(question, times, (&mut joiner, notes), told)? {
-                ControlFlow::Continue(Some(found)) => known = found,
-                ControlFlow::Continue(None) => return Ok(joiner.finish(told.show)),
+                ControlFlow::Continue(Looked::Known(found)) => break found,
+                ControlFlow::Continue(Looked::All) => return Ok(joiner.finish(told.show)),
+                ControlFlow::Continue(Looked::Common(from)) => question = question.common(from),
                 ControlFlow::Break(()) => return Ok(ControlFlow::Break(())),
             }
-        }
+        };
         let candidates = Candidates { question, known };
         let times = candidates.times();
+        // What parts say of themselves counts from the times that are asked for on.
+        let times = asked_from.min(*times.start())..=*times.end();
         let until = *times.end();
         let mut is_over = false;
         let (mut enough, mut is_all) = (Enough::new(self.limit), false);
@@ -184,31 +202,45 @@ impl Sessions<'_> {
         Ok(if flow.is_break() { flow } else { joiner.finish(told.show) })
     }
 
-    /// Looks for sessions whose rows lie elsewhere, too. `None` where the rows that it has found
-    /// were all that there are, and are joined.
+    /// Looks for sessions whose rows lie elsewhere, too.
     fn look(
         &mut self,
         question: Question<'_>,
         times: RangeInclusive<Timestamp>,
         (joiner, notes): (&mut Joiner<'_>, &mut Notes),
         told: &mut Told<'_>,
-    ) -> Result<ControlFlow<(), Option<Known>>, Error> {
+    ) -> Result<ControlFlow<(), Looked>, Error> {
         let (mut lives, mut steps, mut is_all) = (BTreeMap::new(), Vec::new(), question.is_by_rare);
-        let (wanted, mut reach) = ((Wanted::Look(question), times), Timestamp::MIN);
+        let (wanted, mut reach) = (Wanted::Look(question), Timestamp::MIN);
+        let enough = if question.may_be_common() { self.limit } else { u64::MAX };
+        let mut pace = Pace::new(Order::OldestFirst, enough);
+        let (mut whole, mut is_common) = (0_u64, false);
         let mut own = notes.aside();
-        let flow = self.scan(wanted, Begin::OF_THE_RING, &mut own, &mut |step| {
+        let few = few_of(enough);
+        let mut scan = Scan { few, ..Scan::new(self.archive, wanted, self.columns, times) };
+        let flow = scan.run(&mut own, &mut |step, _, own| {
             (told.step)(&step);
             match &step {
                 Step::Progress { done, of } => {
-                    return (told.show)(Event::Searched { parts: *done, of: *of });
+                    return Ok((told.show)(Event::Searched { parts: *done, of: *of }));
                 }
-                Step::Row(_, row) => {
+                Step::Row(id, row) => {
                     if let Some((session, end)) = question.life_of(row, reach) {
                         let known = lives.entry(session).or_insert(end);
                         *known = end.max(*known);
+                    } else {
+                        whole += 1;
+                    }
+                    let sessions = whole.saturating_add(to_u64(lives.len()));
+                    is_common = pace.is_lost(id.row, sessions, own.explain.rows);
+                    if is_common {
+                        return Ok(ControlFlow::Break(()));
                     }
                 }
-                Step::Part { reach: of_part, .. } => reach = *of_part,
+                Step::Part { edge, reach: of_part, rows, .. } => {
+                    reach = *of_part;
+                    pace.begin(*edge, *rows, own.explain.rows);
+                }
                 Step::Before(_) => {}
             }
             is_all &= lives.is_empty() && steps.len() < STEPS_MAX;
@@ -217,14 +249,18 @@ impl Sessions<'_> {
             } else {
                 steps.clear();
             }
-            ControlFlow::Continue(())
+            Ok(ControlFlow::Continue(()))
         })?;
+        if is_common {
+            notes.add_aside(own);
+            return Ok(ControlFlow::Continue(Looked::Common(pace.edge())));
+        }
         if flow.is_break() {
             return Ok(ControlFlow::Break(()));
         }
         if !is_all {
             notes.add_aside(own);
-            return Ok(ControlFlow::Continue(Some(Known::new(lives))));
+            return Ok(ControlFlow::Continue(Looked::Known(Known::new(lives))));
         }
         notes.add(&own);
         for step in steps {
@@ -232,7 +268,7 @@ impl Sessions<'_> {
                 return Ok(ControlFlow::Break(()));
             }
         }
-        Ok(ControlFlow::Continue(None))
+        Ok(ControlFlow::Continue(Looked::All))
     }
 
     /// Reads the further rows of a joiner's open sessions, and nothing else. Of the rows before
@@ -284,5 +320,18 @@ impl Sessions<'_> {
 
 /// The columns by which rows are joined and a query is asked, besides these.
 pub(crate) fn columns_with<'c>(query: &Query, columns: &[&'c str]) -> Vec<&'c str> {
-    [columns, &Identity::COLUMNS, &[CONTINUES, PIECES], &query.columns()].concat()
+    let mut all = [columns, &Identity::COLUMNS, &[CONTINUES, PIECES], &query.columns()].concat();
+    let asks_for = |fields: &[&str]| all.iter().any(|column| fields.contains(column));
+    let (by_payload, by_order) = (asks_for(&OF_APP), asks_for(&OF_APP) || asks_for(&OF_STATE));
+    all.extend(OF_APP.iter().filter(|_| by_payload));
+    all.extend(PAYLOAD.iter().filter(|_| by_payload));
+    all.extend(OF_STATE.iter().chain(&PLACES).filter(|_| by_order));
+    all
 }
+
+/// Of these a session has what the row says that was recorded last, or that had payload first.
+const OF_APP: [&str; 2] = ["app", "app_by"];
+const OF_STATE: [&str; 2] = ["state", "history"];
+const PAYLOAD: [&str; 2] = ["orig_payload_bytes", "resp_payload_bytes"];
+/// Which of two rows was recorded last, where both have packets in one piece.
+const PLACES: [&str; 4] = ["piece_subs", "piece_columns", "piece_begins", "piece_lengths"];

@@ -7,12 +7,12 @@ use format::checksum::body_crc;
 use format::directory::Gap;
 use format::head::{Head, Kind, StripeId};
 use format::piece::{self, InterfaceInPiece, StoredPacket};
+use found::Explain;
 use units::number::to_u64;
 use units::{Clock, Sequence, Times, Timestamp};
 use volume::{Reader, StripeInSlot};
 
 use crate::archive::Archive;
-use crate::explain::Explain;
 use crate::met::NamesMet;
 use crate::slots::{ColumnRead, Place, SlotRead, read_slots};
 use crate::{Error, Options};

@@ -1,10 +1,11 @@
 //! Which rows a scan is for: what they have, when they are, and which columns decide it.
 
-use core::ops::RangeInclusive;
+use core::ops::{Range, RangeInclusive};
 use std::collections::BTreeSet;
 
 use format::head::StripeId;
 use format::session_row::SessionRow;
+use found::Windows;
 use index::Needed;
 use query::{Query, Required};
 use units::Timestamp;
@@ -12,7 +13,6 @@ use units::Timestamp;
 use crate::candidates::{Candidates, Question};
 use crate::identity::{Identity, RowId};
 use crate::known::{Alive, Known};
-use crate::windows::Windows;
 
 /// The column that says whether further rows follow.
 pub(crate) const CONTINUES: &str = "continues";
@@ -170,6 +170,13 @@ impl Wanted<'_> {
         }
     }
 
+    /// Those of these rows of a segment that are wanted, where their numbers are known.
+    pub(crate) fn numbers(&self, segment: StripeId, rows: Range<u64>) -> Option<Vec<u64>> {
+        let Self::Rows(wanted) = self else { return None };
+        let id = |row| RowId { segment, row };
+        Some(wanted.range(id(rows.start)..id(rows.end)).map(|id| id.row).collect())
+    }
+
     /// Columns to decide by.
     pub(crate) fn columns(&self) -> Vec<&'static str> {
         let of_sessions =
@@ -188,6 +195,17 @@ impl Wanted<'_> {
             Self::Rows(_) | Self::Windows(_) => vec!["proto"],
             Self::Nothing => Vec::new(),
         }
+    }
+
+    /// Whether a session may be wanted of which a row is one part, and another is not known.
+    pub(crate) fn may_want(&self, id: RowId, row: &SessionRow) -> bool {
+        let query = match self {
+            Self::Query(query) => query,
+            Self::Look(question) | Self::Backwards(question) => question.query,
+            Self::Candidates(candidates) => candidates.question.query,
+            _ => return self.accepts(id, row, false),
+        };
+        query.may_match(row, &[], None)
     }
 
     pub(crate) fn accepts(&self, id: RowId, row: &SessionRow, by_id: bool) -> bool {

@@ -6,7 +6,8 @@
 //! packets, or before them, than it may be silent. Of the segment's own rows some that say that
 //! their session is over are wrong then. Sessions that go on from segments before are known to who
 //! makes the rows. One that begins in such a stripe and goes on behind it is two: the index has
-//! written down when the other one began.
+//! written down when the other one began. Which these are is known, and said
+//! ([`Around::is_split`]).
 
 use core::ops::ControlFlow;
 use std::collections::btree_map::Entry;
@@ -22,7 +23,8 @@ use wire::FiveTuple;
 /// themselves.
 const WHOLES_MAX: usize = 1 << 18;
 /// The columns that are read, besides those that tell sessions apart.
-const FURTHER: [&str; 4] = ["continues", "piece_sequences", "piece_subs", "piece_columns"];
+const FURTHER: [&str; 5] =
+    ["continues", "history", "piece_sequences", "piece_subs", "piece_columns"];
 
 /// When a session began, and in which VLANs: with the ends, what it is known by.
 type Known = (Timestamp, [Option<u16>; 2]);
@@ -38,6 +40,8 @@ struct Whole {
     tuple: FiveTuple,
     /// Rows that say that it is over.
     last: Vec<u64>,
+    /// It begins with a SYN: none of its packets came before.
+    is_from_syn: bool,
 }
 
 impl Whole {
@@ -74,6 +78,8 @@ pub struct Around {
     united: BTreeMap<(Key, Timestamp), Option<Known>>,
     /// Rows of the segment whose sessions are not over, although they say so.
     pub gone_on: BTreeSet<u64>,
+    /// Sessions that began before the segment's rows of them say, by what the made rows say.
+    split: BTreeSet<(Key, Timestamp)>,
 }
 
 impl Around {
@@ -88,6 +94,7 @@ impl Around {
             wholes: BTreeMap::new(),
             united: BTreeMap::new(),
             gone_on: BTreeSet::new(),
+            split: BTreeSet::new(),
         };
         let columns = Columns::Named(&Columns::OF_SESSION).and(&FURTHER);
         let mut count = 0;
@@ -116,7 +123,8 @@ impl Around {
             .position(|whole| whole.session_start == session_start && (whole.vlan == vlan));
         let at = known.unwrap_or(wholes.len());
         if known.is_none() {
-            wholes.push(Whole { session_start, vlan, start, end, tuple, last: Vec::new() });
+            let (last, is_from_syn) = (Vec::new(), row.history.is_from_syn());
+            wholes.push(Whole { session_start, vlan, start, end, tuple, last, is_from_syn });
         }
         if let Some(whole) = wholes.get_mut(at) {
             (whole.start, whole.end) = (whole.start.min(start), whole.end.max(end));
@@ -136,6 +144,9 @@ impl Around {
                 // None of them is behind all others for certain.
                 (row.session_start, row.vlan, row.continues) = (session_start, vlan, true);
                 self.extend(&key, row);
+            } else if self.goes_on_behind(&key, row) {
+                self.split.insert((key, began));
+                row.continues = true;
             }
             match self.united.entry((key, began)) {
                 Entry::Vacant(place) if goes_on => drop(place.insert(session)),
@@ -143,6 +154,21 @@ impl Around {
                 Entry::Vacant(_) | Entry::Occupied(_) => {}
             }
         }
+    }
+
+    /// Whether a row that was made is of a session that goes on in the segment as another one.
+    pub fn is_split(&self, row: &SessionRow) -> bool {
+        self.split.contains(&(Key::of_slice(row, self.vlan_in_key), row.session_start))
+    }
+
+    /// A table that had seen all of it would have gone on with what the segment takes for new.
+    fn goes_on_behind(&self, key: &Key, row: &SessionRow) -> bool {
+        let timeout = Config::default().timeout_ns(key.proto(), false).unwrap_or(i64::MAX);
+        let mut wholes = self.wholes.get(key).into_iter().flatten();
+        wholes.any(|whole| {
+            let is_behind = whole.session_start > row.start && !whole.is_from_syn;
+            is_behind && whole.distance(row) <= timeout
+        })
     }
 
     /// The session that a row goes on with.
@@ -191,7 +217,7 @@ mod tests {
         let mut row = SessionRow::new(tuple, second(began_s));
         (row.start, row.end, row.continues) = (second(at_s), second(at_s), continues);
         row.orig.packets = 1;
-        let sequence = u64::try_from(at_s).unwrap();
+        let sequence = u64::try_from(at_s.max(0)).unwrap();
         let piece = PieceId { sequence: Sequence(sequence), sub: 0, column: 0 };
         row.pieces = vec![PieceSpan { piece, begin: 0, end: 4 }];
         row
@@ -244,14 +270,28 @@ mod tests {
     #[test]
     fn what_begins_is_a_session_by_itself() {
         let mut around = around(&[row(UDP, 50, 50, false), row(TCP, 50, 50, false)]);
-        // Before the first packet that the index knows.
-        assert_eq!(united(&mut around, vec![row(UDP, 49, 49, false)]), [(49, false)]);
+        // Before the first packet that the index knows: it goes on there, as another one.
+        assert_eq!(united(&mut around, vec![row(UDP, 49, 49, false)]), [(49, true)]);
+        assert!(around.is_split(&row(UDP, 49, 49, false)));
+        // Longer ago than it may be silent, or of other ends.
+        let before = vec![row(UDP, -11, -11, false), row((Protocol::UDP, 7), 49, 49, false)];
+        assert_eq!(united(&mut around, before.clone()), [(-11, false), (49, false)]);
+        assert!(!before.iter().any(|row| around.is_split(row)));
         let mut syn = row(TCP, 51, 51, false);
         syn.history.push(b'S');
         assert_eq!(united(&mut around, vec![syn]), [(51, false)]);
         assert_eq!(around.gone_on, BTreeSet::new());
         // One that goes on from a segment before is known already, and goes on.
         assert_eq!(united(&mut around, vec![row((Protocol::UDP, 9), 1, 90, false)]), [(1, true)]);
+    }
+
+    #[test]
+    fn a_connection_of_which_the_index_has_the_syn_began_there() {
+        let mut syn = row(TCP, 50, 50, true);
+        syn.history.push(b'S');
+        let mut around = around(&[syn]);
+        assert_eq!(united(&mut around, vec![row(TCP, 49, 49, false)]), [(49, false)]);
+        assert!(!around.is_split(&row(TCP, 49, 49, false)));
     }
 
     #[test]

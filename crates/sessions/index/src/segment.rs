@@ -7,7 +7,7 @@
 //! another type and values that no writer writes are errors, and what the footer and the pages
 //! claim is checked before that reader reserves memory for it ([`shape`]).
 
-use core::ops::{ControlFlow, RangeInclusive};
+use core::ops::{ControlFlow, Range, RangeInclusive};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
@@ -170,6 +170,12 @@ impl Segment {
     /// Number of rows.
     pub fn row_count(&self) -> u64 {
         self.parquet().row_groups().iter().map(rows_of).sum()
+    }
+
+    /// Numbers of the rows of a row group.
+    pub fn numbers_of_group(&self, group: usize) -> Range<u64> {
+        let group = self.groups().nth(group);
+        group.map_or(0..0, |it| it.first_row..it.first_row + rows_of(it.metadata))
     }
 
     /// Calls `visit` with every row, and its number, whose packets may lie in `times`: first to

@@ -6,10 +6,13 @@
 
 mod beside;
 
+use core::net::IpAddr;
+
 use serde::Deserialize;
 use serde_json::Value;
 use units::number::to_u64;
 use units::{NANOS_PER_SECOND, Timestamp};
+use wire::{Address, CommunityId, FiveTuple, Protocol};
 
 pub use beside::Beside;
 
@@ -265,9 +268,8 @@ impl LogEvent {
     /// `margin_ns` of it.
     pub fn query(&self, margin_ns: i64) -> Option<String> {
         let (from, to) = (self.time.plus_nanos(-margin_ns), self.until.plus_nanos(margin_ns));
-        // Tools differ in the ids of ICMP, of which each kind of message is a session to some.
-        let has_own_id = self.ends.as_ref().is_none_or(|ends| !ends.is_icmp());
-        let is_usable = |id: &&String| has_own_id && query::is_community_id(id);
+        let is_ours = |id: &str| self.ends.as_ref().is_none_or(|ends| ends.may_have(id));
+        let is_usable = |id: &&String| is_ours(id) && query::is_community_id(id);
         let session = match (self.community_id.as_ref().filter(is_usable), &self.ends) {
             (Some(id), _) => format!("community_id \"{id}\""),
             (None, Some(ends)) => ends.query()?,
@@ -278,6 +280,32 @@ impl LogEvent {
 }
 
 impl LogEnds {
+    /// Whether it is the community id that sessions of these ends have here. Tools can be told
+    /// another seed, and differ in the ids of ICMP, of which each kind of message is a session to
+    /// some.
+    fn may_have(&self, id: &str) -> bool {
+        if self.is_icmp() {
+            return false;
+        }
+        self.tuple().is_none_or(|tuple| {
+            CommunityId::of(&tuple, None).is_none_or(|own| own.0.as_str() == id)
+        })
+    }
+
+    /// `None` where it is not known in full.
+    fn tuple(&self) -> Option<FiveTuple> {
+        let proto = match self.proto.as_deref()? {
+            "tcp" => Protocol::TCP,
+            "udp" => Protocol::UDP,
+            "sctp" => Protocol::SCTP,
+            _ => return None,
+        };
+        let address = |text: &String| text.parse::<IpAddr>().ok().map(Address::from);
+        let ([orig, resp], [orig_port, resp_port]) = (&self.hosts, self.ports?);
+        let (orig, resp) = (address(orig)?, address(resp)?);
+        Some(FiveTuple { orig, resp, orig_port, resp_port, proto })
+    }
+
     fn is_icmp(&self) -> bool {
         matches!(self.proto.as_deref(), Some("icmp" | "icmp6" | "ipv6-icmp"))
     }
@@ -286,7 +314,7 @@ impl LogEnds {
         const KNOWN: [&str; 5] = ["tcp", "udp", "sctp", "icmp", "icmp6"];
         let [a, b] = &self.hosts;
         // Whatever stands in a log, only addresses go into a query.
-        let is_address = |text: &String| text.parse::<core::net::IpAddr>().is_ok();
+        let is_address = |text: &String| text.parse::<IpAddr>().is_ok();
         if ![a, b].into_iter().all(is_address) {
             return None;
         }
@@ -312,7 +340,7 @@ mod tests {
 
     const ALERT: &str = r#"{"timestamp":"2026-11-22T10:22:33.489812+0100","flow_id":1,
         "event_type":"alert","src_ip":"10.0.0.1","src_port":1000,"dest_ip":"10.0.0.2",
-        "dest_port":53,"proto":"UDP","community_id":"1:iM/olWEXeq98jWti2NfJIzAOdM8=",
+        "dest_port":53,"proto":"UDP","community_id":"1:3dOlp8ntUVx1pST5gnmqaqHNfUY=",
         "alert":{"signature_id":1,"signature":"ET BAD","severity":1},
         "flow":{"start":"2026-11-22T10:00:00.000000+0100"}}"#;
 
@@ -330,7 +358,7 @@ mod tests {
         let by_id = event.query(NANOS_PER_SECOND).unwrap();
         assert_eq!(
             by_id,
-            "(community_id \"1:iM/olWEXeq98jWti2NfJIzAOdM8=\" \
+            "(community_id \"1:3dOlp8ntUVx1pST5gnmqaqHNfUY=\" \
              and end_ns >= 2026-11-22T09:22:32.489812000Z \
              and start_ns <= 2026-11-22T09:22:34.489812000Z)"
         );
@@ -339,6 +367,29 @@ mod tests {
         assert!(by_tuple.starts_with(&format!("({words} and end_ns")), "{by_tuple}");
         let stats = r#"{"timestamp":"2026-11-22T10:22:33+0000","event_type":"stats"}"#;
         assert_eq!(read(stats), []);
+    }
+
+    /// `CommunityID::seed` of Zeek, `community-id-seed` of Suricata.
+    #[test]
+    fn an_id_that_is_made_with_another_seed_gives_way_to_the_ends() {
+        let line = |id: &str, proto: &str| {
+            format!(
+                r#"{{"ts":1.5,"id.orig_h":"10.0.0.1","id.orig_p":1000,"id.resp_h":"10.0.0.2",
+                "id.resp_p":53,"proto":"{proto}","community_id":"{id}"}}"#
+            )
+        };
+        let query = |id: &str, proto: &str| {
+            read(&line(id, proto).replace('\n', " ")).pop().unwrap().query(0).unwrap()
+        };
+        let [orig, resp] = [1, 2].map(|host| IpAddr::from([10, 0, 0, host]).into());
+        let tuple = FiveTuple { orig, resp, orig_port: 1000, resp_port: 53, proto: Protocol::UDP };
+        let own = CommunityId::of(&tuple, None).unwrap().0;
+        let other = CommunityId::of(&FiveTuple { resp_port: 54, ..tuple }, None).unwrap().0;
+        assert!(query(&own, "udp").starts_with(&format!("(community_id \"{own}\" and")));
+        let by_ends = "(host 10.0.0.1 and host 10.0.0.2 and port 1000 and port 53 and udp and";
+        assert!(query(&other, "udp").starts_with(by_ends), "{}", query(&other, "udp"));
+        // Where the ends are not known in full nothing speaks against it.
+        assert!(query(&other, "47").starts_with(&format!("(community_id \"{other}\" and")));
     }
 
     #[test]

@@ -42,7 +42,13 @@ pub(crate) fn parse(text: &str, now: Timestamp) -> Result<Option<Term>, Error> {
         TokenKind::Word(word) => {
             match not_of_sessions(word, at).or_else(|| foreign::hint(word, at)) {
                 Some(better) => error = better,
-                None => error.suggestion = Error::unknown(at, word).suggestion,
+                None => {
+                    error.suggestion = Error::unknown(at, word).suggestion.map(|meant| {
+                        // What could begin a condition begins one.
+                        let is_known = meant.eq_ignore_ascii_case(word);
+                        if is_known { format!("and {word}") } else { meant }
+                    });
+                }
             }
         }
         _ => {}

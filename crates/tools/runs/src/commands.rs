@@ -81,7 +81,10 @@ impl<'a> Commands<'a> {
         let programs = self.measured.iter().filter_map(|command| command.words.first());
         programs.map(OsString::as_os_str).try_for_each(check)?;
         self.around.files.iter().try_for_each(|path| blockdev::extents(path).map(drop))?;
-        self.around.facts.iter().try_for_each(|path| host::read_text(path).map(drop))?;
+        self.around.facts.iter().try_for_each(|path| host::read_input(path).map(drop))?;
+        // No result takes the place of what the commands read.
+        let mut read = self.around.files.iter().chain(&self.around.input);
+        read.try_for_each(|path| host::open_input(path).map(drop))?;
         let allowed = allowed_cpus()?;
         match cpus.iter().find(|cpu| !allowed.contains(cpu)) {
             Some(&cpu) => Err(Error::NoProcessor { cpu }),
@@ -204,7 +207,7 @@ fn places(taken: &Taken) -> [Fact; 3] {
 
 /// A file that cannot be read at the moment says so: that may be what explains.
 fn first_line(path: &Path) -> Fact {
-    let text = host::read_text(path).unwrap_or_else(|_| "unreadable".to_owned());
+    let text = host::read_input(path).unwrap_or_else(|_| "unreadable".to_owned());
     let value = Cell::read(text.lines().next().unwrap_or("").trim());
     Fact { name: path.display().to_string(), value: Some(value) }
 }

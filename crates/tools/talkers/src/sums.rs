@@ -6,7 +6,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use format::session_row::SessionRow;
-use query::Query;
 use wire::{Address, FiveTuple, Protocol};
 
 use crate::history::{History, Moment, WINDOWS};
@@ -227,12 +226,12 @@ pub(crate) fn talkers(
     (history, known, names): (&History, &Known, &Names),
     grouping: Grouping,
     at: Moment,
-    (query, limit): (&Query, usize),
+    (selects, limit): (&dyn Fn(&SessionRow) -> bool, usize),
 ) -> (Vec<Talker>, usize) {
     let sums = by_session(history, known, at);
     let active = (0..).zip(sums).filter(|(_, sums)| sums.packets != [0; 3]);
     let sessions = active.map(|(number, sums)| (known.get(number), sums));
-    let sessions = sessions.filter(|(session, _)| query.matches(session, &[]));
+    let sessions = sessions.filter(|(session, _)| selects(session));
     let mut talkers = if grouping == Grouping::Session {
         // Each is a group of its own.
         sessions.map(|(session, sums)| of_session(session, sums)).collect()

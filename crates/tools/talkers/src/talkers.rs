@@ -306,8 +306,19 @@ impl Talkers {
         query: &Query,
         limit: usize,
     ) -> (Vec<Talker>, usize) {
+        self.talkers_of(grouping, at, &|session| query.matches(session, &[]), limit)
+    }
+
+    /// The same of the sessions that are selected by what is known of them.
+    pub fn talkers_of(
+        &self,
+        grouping: Grouping,
+        at: Moment,
+        selects: &dyn Fn(&SessionRow) -> bool,
+        limit: usize,
+    ) -> (Vec<Talker>, usize) {
         let of = (&self.history, &self.known, &self.names);
-        sums::talkers(of, grouping, at, (query, limit))
+        sums::talkers(of, grouping, at, (selects, limit))
     }
 
     /// The questions to DNS that match, put together, most first. Of a query that asks about

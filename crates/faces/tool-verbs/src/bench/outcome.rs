@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ::runs::{Contest, Former, Subject, Verdict as Became};
-use host::{Output, read_text};
+use host::{Output, read_input};
 use machine_view::{Held, Ran};
 use units::Random;
 
@@ -106,6 +106,6 @@ fn verdict(held: &[Held<'_>], is_interrupted: bool) -> Verdict {
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<Former>> {
-    let found = ::runs::parse_former(&read_text(path)?);
+    let found = ::runs::parse_former(&read_input(path)?);
     found.map_err(|error| Usage(format!("{}: {error}", page::safe::path(path))).into())
 }

@@ -46,7 +46,7 @@ pub(super) fn run(flags: &Flags) -> Outcome {
             .map_err(|error| Usage(format!("{from}: not the report of a recording: {error}")))
     };
     let state = match &flags.report {
-        Some(path) => Some(parse(&host::read_text(path)?, &page::safe::path_value(path))?),
+        Some(path) => Some(parse(&host::read_input(path)?, &page::safe::path_value(path))?),
         None => recorder::state(&flags.volume, &flags.reading.members())
             .map(|text| parse(&text, "the recorder"))
             .transpose()?,

@@ -6,7 +6,7 @@ use ::qualify::{
     Comparison, Contest, Contestant, Fact, Field, Lent, Members, Opened, Qualification,
     QualifyReport, compare as compete, compare_reports, open,
 };
-use host::{StopFlag, SystemClock, read_text};
+use host::{StopFlag, SystemClock, read_input};
 use units::ByteSize;
 
 use super::flags::{Flags, Outputs};
@@ -65,7 +65,7 @@ pub(super) fn tell(found: &Comparison, json: bool) -> Outcome {
 fn report(path: &Path) -> anyhow::Result<Option<Qualification>> {
     let is_small =
         path.metadata().is_ok_and(|file| file.is_file() && file.len() < REPORT_BYTES_MAX);
-    let text = if is_small { host::read_input(path).ok() } else { None };
+    let text = if is_small { read_input(path).ok() } else { None };
     let Some(text) = text.filter(|text| text.trim_start().starts_with('{')) else {
         return Ok(None);
     };
@@ -167,7 +167,7 @@ fn in_turn(
 
 /// A file that cannot be read at the moment says so: that may be what explains.
 fn fact(path: &Path) -> Fact {
-    let text = read_text(path).unwrap_or_else(|_| "unreadable".to_owned());
+    let text = read_input(path).unwrap_or_else(|_| "unreadable".to_owned());
     let value = text.lines().next().unwrap_or("").trim().to_owned();
     Fact { name: page::safe::path_value(path), value }
 }

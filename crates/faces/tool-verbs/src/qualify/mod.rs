@@ -12,7 +12,7 @@ use ::qualify::{
     Bench, Diff, Proposal, Provided, Qualification, QualifyReport, go_on as measure, modelled,
     open, proposals,
 };
-use host::{StopFlag, SystemClock, read_text};
+use host::{StopFlag, SystemClock, read_input};
 use units::Clock as _;
 
 use crate::failure::{Outcome, Verdict};
@@ -30,7 +30,7 @@ pub(crate) use reports::{parse, read};
 pub fn run(flags: &Flags) -> Outcome {
     match &flags.command {
         Some(Command::Show { file, outputs }) => {
-            let report = parse(file, &host::read_input(file)?, ::qualify::parse_qualify_report)?;
+            let report = parse(file, &read_input(file)?, ::qualify::parse_qualify_report)?;
             if let QualifyReport::Comparison(_) = report {
                 compare::check(outputs)?;
             }
@@ -95,7 +95,7 @@ fn measured(flags: &Flags) -> Outcome {
     let stop = StopFlag::install()?;
     let found = match subject {
         Subject::Model { path, size_bytes, disks } => {
-            let csv = read_text(&path)?;
+            let csv = read_input(&path)?;
             let (disk, timeline, target) =
                 modelled(&path, &csv, (size_bytes, disks), SystemClock.realtime())?;
             let plan = flags.plan(target.size_bytes);

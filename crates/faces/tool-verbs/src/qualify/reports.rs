@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ::qualify::{Answer, Qualification, QualificationError, QualifyReport};
-use host::{Output, OutputFolder, random_bytes, read_text};
+use host::{Output, OutputFolder, random_bytes, read_input};
 
 use super::flags::Outputs;
 use crate::failure::Verdict;
@@ -14,7 +14,7 @@ const WIDTH: usize = 100;
 
 /// The report of one target.
 pub(crate) fn read(file: &Path) -> anyhow::Result<Qualification> {
-    parse(file, &read_text(file)?, ::qualify::parse_qualification)
+    parse(file, &read_input(file)?, ::qualify::parse_qualification)
 }
 
 /// Reads the text of `file`, and says of which file it is wrong.

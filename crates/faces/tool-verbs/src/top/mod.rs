@@ -4,6 +4,7 @@ mod flags;
 mod once;
 mod pages;
 mod saved;
+mod selected;
 mod tabs;
 
 use core::time::Duration;

@@ -14,6 +14,7 @@ use units::Clock;
 use wire::{FiveTuple, Protocol};
 
 use super::saved;
+use super::selected::Selected;
 use super::tabs::{TABS, Wanted, wanted};
 use crate::failure::line;
 use verbs::top::feed::{Feed, Origin};
@@ -33,6 +34,7 @@ pub(super) struct TopPages {
     /// Why there is no traffic, where there is none.
     feed: Result<Feed, String>,
     watchers: Watchers,
+    selected: Selected,
 }
 
 impl TopPages {
@@ -49,7 +51,8 @@ impl TopPages {
             Err(error) if matches!(origin, Origin::Interfaces(_)) => Err(line(&error)),
             Err(error) => return Err(error),
         };
-        Ok(Self { title, origin, limits, lines_max, feed, watchers: Watchers::new()? })
+        let (watchers, selected) = (Watchers::new()?, Selected::default());
+        Ok(Self { title, origin, limits, lines_max, feed, watchers, selected })
     }
 
     /// Packets come as they pass.
@@ -114,7 +117,7 @@ impl TopPages {
     fn traffic(
         &mut self,
         ask: &Ask<'_>,
-        sheet: impl Fn(&Talkers, Moment, &Query) -> Sheet,
+        sheet: impl Fn(&Talkers, Moment, (&Query, &Selected)) -> Sheet,
     ) -> Page {
         self.go_to(ask.at);
         let feed = match &self.feed {
@@ -137,7 +140,15 @@ impl TopPages {
         };
         let query = query_of(ask);
         let by_second = talkers.bytes_by_second(moment, machine_view::HEAD_SECONDS);
-        let mut sheet = sheet(&talkers, moment, &query);
+        // What a recorder adds meanwhile has no rows yet.
+        let is_past = !self.is_live() || ask.at != At::Now;
+        if let (Origin::Volume { options, .. }, true) = (&self.origin, is_past) {
+            self.selected.ask(options, (&query, ask.query), moment);
+        } else {
+            self.selected = Selected::default();
+        }
+        let mut sheet = sheet(&talkers, moment, (&query, &self.selected));
+        sheet.notes.extend(self.selected.note());
         // There are no lines, and rates of nothing need no note.
         if let Some(outside) = met.outside(moment) {
             sheet.notes = vec![outside];
@@ -171,8 +182,9 @@ impl Pages for TopPages {
         match wanted(ask.tab, ask.grouping) {
             Some(Wanted::Talkers(grouping)) => {
                 let limit = self.lines_max;
-                self.traffic(ask, |talkers, at, query| {
-                    let (lines, more) = talkers.talkers(grouping, at, query, limit);
+                self.traffic(ask, |talkers, at, (query, selected)| {
+                    let selects = |session: &SessionRow| selected.has(query, session);
+                    let (lines, more) = talkers.talkers_of(grouping, at, &selects, limit);
                     let seen_ns = talkers.seen_ns(at);
                     let mut sheet = machine_view::talkers_sheet(&lines, grouping, seen_ns);
                     if more > 0 {
@@ -181,7 +193,7 @@ impl Pages for TopPages {
                     sheet
                 })
             }
-            Some(Wanted::Dns(grouping)) => self.traffic(ask, |talkers, at, query| {
+            Some(Wanted::Dns(grouping)) => self.traffic(ask, |talkers, at, (query, _)| {
                 machine_view::dns_sheet(&talkers.asked(grouping, at, query), grouping)
             }),
             Some(Wanted::Disk(grouping)) => {

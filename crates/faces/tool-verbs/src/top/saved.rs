@@ -67,9 +67,7 @@ pub(super) fn from_volume(
     text: &str,
     at: Moment,
 ) -> anyhow::Result<String> {
-    let window = talkers::WINDOWS.into_iter().max().unwrap_or(0);
-    let times = between(&(at.plus(1 - window).0..=at.0));
-    let text = format!("({text}) and {times}");
+    let text = in_windows(text, at);
     let query = Query::parse(&text, SystemClock.realtime()).context(text.clone())?;
     let path = path();
     let mut file = Output::create(&path, false)?;
@@ -79,5 +77,16 @@ pub(super) fn from_volume(
     let report = ::extract::extract(options, &request, target, &SystemClock, go_on);
     let report = report.map_err(|error| of_extract(&options.volume, error))?;
     file.finish()?;
-    Ok(said(report.packets, &path, &format!("of {window} s")))
+    Ok(said(report.packets, &path, &format!("of {} s", window())))
+}
+
+/// The longest window, in seconds.
+fn window() -> i64 {
+    talkers::WINDOWS.into_iter().max().unwrap_or(0)
+}
+
+/// A query and the times of the windows that end at a moment.
+pub(super) fn in_windows(text: &str, at: Moment) -> String {
+    let times = between(&(at.plus(1 - window()).0..=at.0));
+    if text.trim().is_empty() { times } else { format!("({text}) and {times}") }
 }

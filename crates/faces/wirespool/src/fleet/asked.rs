@@ -45,7 +45,7 @@ pub(super) struct FleetFlags {
 impl FleetFlags {
     pub(super) fn network(&self) -> anyhow::Result<Network> {
         let path = page::safe::path(&self.fleet);
-        let text = host::read_text(&self.fleet).context("no sensors are named (--fleet)")?;
+        let text = host::read_input(&self.fleet).context("no sensors are named (--fleet)")?;
         let read = ::fleet::read(&text);
         let mut sensors = read.map_err(|error| {
             let lines = error.to_string();

@@ -147,7 +147,7 @@ fn key(flag: &Arg) -> Option<Key> {
 /// # Errors
 /// It cannot be read; or [`Faults`], a line for each.
 fn jobs(path: &Path) -> anyhow::Result<Vec<Job>> {
-    let jobs = of_text(&host::read_text(path)?).map_err(|faults| {
+    let jobs = of_text(&host::read_input(path)?).map_err(|faults| {
         let lines = faults.iter().map(|fault| format!("{}: {fault}", shown(path)));
         Faults(lines.collect::<Vec<_>>().join("\n"))
     })?;

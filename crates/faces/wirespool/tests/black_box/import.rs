@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::machine::{Volume, run};
+use crate::machine::{CAPTURES, Volume, run};
 
 /// What stenotype 1.0.1 wrote of a veth pair: 40 datagrams that came in, every fifth in VLAN 5 with
 /// its tag in the header of the ring, and neighbour discovery; 3 that went out.
@@ -27,7 +27,7 @@ fn stenographer(volume: &Volume) -> String {
 #[test]
 fn a_filter_chooses_among_the_packets_of_files() {
     let volume = Volume::empty();
-    let captures = crate::machine::CAPTURES;
+    let captures = CAPTURES;
     let recorded = volume.record(&["--read", captures, "--filter", "udp port domain"]);
     if recorded.err.contains("not installed") {
         println!("not run: libpcap is not installed");
@@ -56,13 +56,12 @@ fn compressed_captures_are_recorded_as_they_are() {
     assert_eq!(expected.lines().count(), 13);
     let packed = Volume::empty();
     let [zst, gz] = ["a.pcap.zst", "b.pcap.gz"].map(|name| packed.file(name));
-    let demo = |name: &str| std::fs::read(format!("{}/{name}", crate::machine::CAPTURES)).unwrap();
+    let demo = |name: &str| std::fs::read(format!("{}/{name}", CAPTURES)).unwrap();
     std::fs::write(&zst, zstd::encode_all(&demo("dns.pcap")[..], 3).unwrap()).unwrap();
-    let tls = format!("{}/tls.pcap", crate::machine::CAPTURES);
+    let tls = format!("{}/tls.pcap", CAPTURES);
     let output = Command::new("gzip").args(["-c", &tls]).output().unwrap();
     std::fs::write(&gz, output.stdout).unwrap();
-    let [http, v6] =
-        ["http.pcap", "tls-ipv6.pcap"].map(|name| format!("{}/{name}", crate::machine::CAPTURES));
+    let [http, v6] = ["http.pcap", "tls-ipv6.pcap"].map(|name| format!("{}/{name}", CAPTURES));
     let inputs = ["--read", &zst, "--read", &gz, "--read", &http, "--read", &v6];
     let ran = packed.record(&inputs).done();
     assert!(ran.out.contains("(files)"), "{ran:?}");
@@ -136,3 +135,12 @@ fn damaged_blocks_of_stenotype_give_what_is_whole_and_are_named() {
 
 /// Packets in both blocks.
 const STORED: u64 = 54;
+
+#[test]
+fn a_file_that_is_named_twice_is_refused_before_anything_is_stored() {
+    let volume = Volume::empty();
+    let file = format!("{CAPTURES}/dns.pcap");
+    let twice = volume.record(&["--read", &file, "--read", &file]);
+    twice.fails_with(2, "dns.pcap is given twice: its packets would be, too");
+    volume.record(&["--read", &file]).done();
+}

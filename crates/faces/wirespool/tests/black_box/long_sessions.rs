@@ -107,6 +107,26 @@ fn conditions_are_asked_of_the_whole_session() {
     assert_eq!(find(minute), all);
 }
 
+/// The seconds that are shown have two packets of each.
+#[test]
+fn top_shows_what_whole_sessions_did_at_a_moment() {
+    let volume = volume();
+    let lines = |query: &str| {
+        let fixed = ["top", &volume.path, "--once", "--json", "--tab", "talkers"];
+        let asked = ["--by", "session", "--at", "2026-11-20T10:40:00Z", "--query", query];
+        let out = run(&[&fixed[..], &asked].concat()).done().out;
+        let shown: Value = serde_json::from_str(&out).unwrap();
+        shown["tabs"]["talkers"]["session"]["lines"].as_array().unwrap().len()
+    };
+    for query in ["", "duration > 1h", "bytes > 220K", "packets = 167", "udp and state = S0"] {
+        assert_eq!(lines(query), 20, "{query}");
+    }
+    assert_eq!(lines("port 36869 and duration > 1h"), 1);
+    for query in ["duration < 1h", "packets < 167", "tcp"] {
+        assert_eq!(lines(query), 0, "{query}");
+    }
+}
+
 #[test]
 fn an_extract_has_what_find_shows() {
     let volume = volume();

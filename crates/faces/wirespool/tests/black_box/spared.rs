@@ -125,6 +125,96 @@ fn no_output_replaces_what_was_read_and_closed_before() {
     assert!(std::fs::read(&other).unwrap() == key);
 }
 
+/// What each verb reads and what it writes, as the same file: `IN` is copied from what the first
+/// word names, and takes its place in the words.
+const OVER_ANY: [(&str, &str); 24] = [
+    ("atlas", "extract V udp --mmdb IN -w IN"),
+    ("atlas", "find V udp --mmdb IN --parquet IN"),
+    ("key", "extract V udp --sign IN -w IN"),
+    ("key", "extract V udp --sign IN -w OUT --manifest IN"),
+    ("key", "request udp --case 1 --sign IN -w IN"),
+    ("key", "anchor V --sign IN -w IN"),
+    ("key", "anchor V --sign IN -w OUT --witness IN"),
+    ("key", "forget V udp --yes --sign IN --receipt IN"),
+    ("key", "erase V --sign IN --receipt IN"),
+    ("secret", "extract V udp --anonymise IN -w IN"),
+    ("extract.json", "verify-extract IN extract --html IN"),
+    ("extract", "verify-extract extract.json IN --html IN"),
+    ("key.pub", "verify-extract extract.json extract --public-key IN --html IN"),
+    ("anchor", "verify-extract extract.json extract --anchor IN --html IN"),
+    ("anchor.stripes", "anchor V --previous anchor -w OUT --witness IN"),
+    ("rows.parquet", "sql IN SELECT+1 --parquet IN"),
+    ("rows.parquet", "sql . SELECT+1 --parquet IN"),
+    ("results.json", "bench -r 2 --baseline IN --export-json IN -- true"),
+    ("results.json", "bench -r 2 --fact IN --export-json IN -- true"),
+    ("results.json", "bench -r 2 --input IN --csv IN -- true"),
+    ("results.json", "bench -r 2 --file IN --csv IN -- true"),
+    ("settings", "stenocurl /query -s -d udp -o IN"),
+    ("settings", "stenoread udp -n -w IN"),
+    ("settings", "stenoread udp -nwIN"),
+];
+
+/// Verbs without `--force`: they replace in any case, or never.
+const NEVER_ASKED: [&str; 4] = ["stenocurl", "stenoread", "erase", "forget"];
+
+#[test]
+fn no_output_replaces_whatever_its_command_reads() {
+    let volume = Volume::empty();
+    volume.record(&["--read", CAPTURES]).done();
+    let folder = Path::new(&volume.path).parent().unwrap();
+    let in_folder = |words: &[&str]| {
+        let mut command = command(words);
+        command.current_dir(folder).env("STENOGRAPHER_CONFIG", "settings.parquet");
+        crate::machine::Ran::new(&command.output().unwrap())
+    };
+    in_folder(&["keygen", "key"]).done();
+    in_folder(&["extract", &volume.path, "udp", "--sign", "key", "-w", "extract"]).done();
+    in_folder(&["anchor", &volume.path, "-w", "anchor"]).done();
+    in_folder(&["bench", "-r", "2", "--export-json", "results.json", "--", "true"]).done();
+    if cfg!(feature = "sql") {
+        in_folder(&["find", &volume.path, "--parquet", "rows.parquet"]).done();
+    }
+    let atlas = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sessions/query/tests/data/places.mmdb");
+    std::fs::copy(atlas, volume.file("atlas")).unwrap();
+    crate::machine::write_key(&volume.file("secret"), &"5a".repeat(32));
+    std::fs::write(volume.file("settings"), format!(r#"{{"Volume":"{}"}}"#, volume.path)).unwrap();
+    for (given, words) in OVER_ANY {
+        let words: Vec<&str> = words.split(' ').collect();
+        if !is_built(&words) {
+            continue;
+        }
+        // One name for all, as SQL knows files by it.
+        let (input, other) = (volume.file("input.parquet"), volume.file("settings.parquet"));
+        let name = if given == "settings" { "settings.parquet" } else { "input.parquet" };
+        let place = if given == "settings" { &other } else { &input };
+        std::fs::copy(volume.file(given), place).unwrap();
+        // An anchor has its list beside it.
+        std::fs::copy(volume.file("anchor.stripes"), format!("{place}.stripes")).unwrap();
+        let before = std::fs::read(place).unwrap();
+        let force = !NEVER_ASKED.contains(&words[0]);
+        let mut filled: Vec<String> = words
+            .iter()
+            .map(|word| match *word {
+                "V" => volume.path.clone(),
+                "OUT" => volume.file("another"),
+                word => word.replace("IN", name).replace('+', " "),
+            })
+            .collect();
+        if force {
+            filled.insert(1, "--force".to_owned());
+        }
+        let filled: Vec<&str> = filled.iter().map(String::as_str).collect();
+        let ran = in_folder(&filled);
+        assert!(std::fs::read(place).unwrap() == before, "{filled:?}: {ran:?}");
+        assert!(ran.code != Some(0), "{filled:?}: {ran:?}");
+        let is_said = ["is read by this command", "has something else in it", "exists already"]
+            .iter()
+            .any(|said| ran.err.contains(said));
+        assert!(is_said, "{filled:?}: {ran:?}");
+        std::fs::remove_file(place).unwrap();
+    }
+}
+
 #[test]
 fn two_outputs_of_one_command_are_two_files() {
     let volume = Volume::empty();

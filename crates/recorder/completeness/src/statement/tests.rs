@@ -93,6 +93,7 @@ fn statement() -> impl Strategy<Value = Completeness> {
                 limited: rest.2,
                 unsought: rest.2 != rest.3,
                 secrets_left_out: counts.3 / 2,
+                split_sessions: counts.4 / 2,
                 stopped: rest.3,
                 forgotten,
                 ..Completeness::default()
@@ -135,6 +136,7 @@ fn says_all_of(whole: &Completeness, part: &Completeness) -> bool {
         && whole.unindexed_packets >= part.unindexed_packets
         && whole.left_out_packets >= part.left_out_packets
         && whole.unread_packets >= part.unread_packets
+        && whole.split_sessions >= part.split_sessions
         && whole.unknown_sessions >= part.unknown_sessions
         && whole.unfit_packets >= part.unfit_packets
         && whole.secrets_left_out >= part.secrets_left_out

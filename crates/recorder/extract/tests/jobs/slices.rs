@@ -3,15 +3,17 @@
 
 use std::collections::BTreeSet;
 
+use completeness::Completeness;
+use extract::Sought;
 use found::Found;
-use query::{FIELDS, Reading};
+use query::{FIELDS, Query, Reading};
 use session::{Config, SessionRow};
 use testdata::Corpus;
 use units::NANOS_PER_SECOND;
 use wire::Address;
 
-use crate::recorder::{How, Traffic, Volume, traffic_of};
-use crate::whole::{found, shown};
+use crate::recorder::{How, Traffic, Volume, lacks_nothing, traffic_of};
+use crate::whole::{found, shown, sought};
 
 /// As `record --slice` takes them; `None` is off.
 const SLICES_S: [Option<i64>; 3] = [Some(1), Some(60), None];
@@ -138,7 +140,10 @@ fn sessions_of_captures_are_whole_where_pieces_have_no_rows() {
                 let counts = [orig, resp].map(|it| (it.packets, it.frame_bytes, it.payload_bytes));
                 (*tuple, *start, *end, counts)
             };
-            let mut of_late: Vec<_> = found(&late, "").iter().map(seen).collect();
+            // Those that begin where none are and go on behind are two, which is said.
+            let (of_late, completeness) = sought(&late, &Sought::new(&Query::all()));
+            assert!(lacks_nothing(&Completeness { split_sessions: 0, ..completeness }));
+            let mut of_late: Vec<_> = of_late.iter().map(seen).collect();
             let has_rows = |found: &&Found| {
                 let SessionRow { pieces, fragments, start, end, .. } = &found.session;
                 let begins = pieces.first().unwrap().piece.sequence;

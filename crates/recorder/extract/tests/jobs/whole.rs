@@ -5,7 +5,7 @@ use core::cmp::Reverse;
 use core::ops::ControlFlow;
 use std::collections::BTreeSet;
 
-use completeness::Completeness;
+use completeness::{Completeness, State};
 use extract::{Request, Sought, extract, find_columns};
 use found::{Event, Found};
 use packet_output::Target;
@@ -17,7 +17,40 @@ use units::{ManualClock, NANOS_PER_SECOND, Timestamp};
 use crate::reader::read;
 use crate::recorder::{How, Packet, Traffic, Volume, endless, ethernet, lacks_nothing};
 
-/// A conversation: a datagram after the other, some of which ask for a name.
+/// How a connection begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Opens {
+    InOrder,
+    /// In the middle: nobody saw the handshake.
+    Before,
+    /// The first SYN is lost behind the capture, and sent again.
+    AtTheSecondTry,
+}
+
+/// How it ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Ends {
+    InOrder,
+    /// By a FIN of one side; the other one's is not seen.
+    HalfClosed(bool),
+    /// By a RST of one side.
+    Reset(bool),
+    NotYet,
+    /// It never began: the SYN is rejected, or nobody answers.
+    Rejected,
+    Unanswered,
+}
+
+/// A connection, and what it is about.
+#[derive(Clone, Copy, Debug)]
+struct Connection {
+    opens: Opens,
+    ends: Ends,
+    /// Each so many segments with data one is sent twice.
+    again: usize,
+}
+
+/// A conversation: a datagram after the other, or a segment, some of which ask for a name.
 #[derive(Clone, Debug)]
 struct Talk {
     port: u16,
@@ -29,27 +62,148 @@ struct Talk {
     named_from: u16,
     name: u8,
     answers: bool,
+    connection: Option<Connection>,
+}
+
+fn connection() -> impl Strategy<Value = Option<Connection>> {
+    let opens = prop::sample::select(vec![
+        Opens::InOrder,
+        Opens::InOrder,
+        Opens::Before,
+        Opens::AtTheSecondTry,
+    ]);
+    let ends = prop_oneof![
+        3 => Just(Ends::InOrder),
+        2 => any::<bool>().prop_map(Ends::HalfClosed),
+        2 => any::<bool>().prop_map(Ends::Reset),
+        2 => Just(Ends::NotYet),
+        1 => Just(Ends::Rejected),
+        1 => Just(Ends::Unanswered),
+    ];
+    let again = prop::sample::select(vec![3, 7, usize::MAX]);
+    let connection =
+        (opens, ends, again).prop_map(|(opens, ends, again)| Connection { opens, ends, again });
+    prop::option::of(connection)
 }
 
 fn talks() -> impl Strategy<Value = Vec<Talk>> {
     let gap = prop_oneof![1_i64..5, 20_i64..70, 200_i64..850];
-    let talk = (0_i64..4000, gap, 1_u16..40, 0_u16..30, 0_u8..3, any::<bool>());
+    let talk = (0_i64..4000, gap, 1_u16..40, 0_u16..30, 0_u8..3, any::<bool>(), connection());
     prop::collection::vec(talk, 1..12).prop_map(|talks| {
-        let talk = |(number, (begin_s, gap_s, packets, named_from, name, answers))| Talk {
-            port: 1000 + number,
-            begin_s,
-            gap_s,
-            packets,
-            named_from,
-            name,
-            answers,
+        let talk = |(number, (begin_s, gap_s, packets, named_from, name, answers, connection))| {
+            let port = 1000 + number;
+            Talk { port, begin_s, gap_s, packets, named_from, name, answers, connection }
         };
         (0_u16..).zip(talks).map(talk).collect()
     })
 }
 
+const FIN: u8 = 1;
+const SYN: u8 = 2;
+const RST: u8 = 4;
+const ACK: u8 = 16;
+
+/// A connection under way: what each side has sent so far.
+struct Segments<'t> {
+    talk: &'t Talk,
+    sent: [u32; 2],
+    frames: Vec<Vec<u8>>,
+}
+
+impl<'t> Segments<'t> {
+    fn new(talk: &'t Talk) -> Self {
+        Self { talk, sent: [u32::MAX - 700, 5000], frames: Vec::new() }
+    }
+
+    fn send(&mut self, back: bool, flags: u8, payload: &[u8]) {
+        let [own, others] =
+            if back { [self.sent[1], self.sent[0]] } else { [self.sent[0], self.sent[1]] };
+        let others = if flags & ACK == 0 { 0 } else { others };
+        let mut segment = if back { [80, self.talk.port] } else { [self.talk.port, 80] }
+            .map(u16::to_be_bytes)
+            .concat();
+        segment.extend([own, others].map(u32::to_be_bytes).concat());
+        segment.extend([0x50, flags, 64, 0, 0, 0, 0, 0]);
+        segment.extend(payload);
+        self.frames.push(self.talk.packet(back, 6, &segment));
+        let numbers = u32::from(flags & (SYN | FIN) != 0) + u32::try_from(payload.len()).unwrap();
+        let sent = &mut self.sent[usize::from(back)];
+        *sent = sent.wrapping_add(numbers);
+    }
+
+    fn open(&mut self, opens: Opens) {
+        if opens == Opens::Before {
+            return;
+        }
+        if opens == Opens::AtTheSecondTry {
+            let before = self.sent;
+            self.send(false, SYN, &[]);
+            self.sent = before;
+        }
+        self.send(false, SYN, &[]);
+        self.send(true, SYN | ACK, &[]);
+        self.send(false, ACK, &[]);
+    }
+
+    fn close(&mut self, ends: Ends) {
+        match ends {
+            Ends::InOrder => {
+                self.send(false, FIN | ACK, &[]);
+                self.send(true, FIN | ACK, &[]);
+                self.send(false, ACK, &[]);
+            }
+            Ends::HalfClosed(back) => {
+                self.send(back, FIN | ACK, &[]);
+                self.send(!back, ACK, &[]);
+            }
+            Ends::Reset(back) => self.send(back, RST | ACK, &[]),
+            Ends::NotYet | Ends::Rejected | Ends::Unanswered => {}
+        }
+    }
+}
+
 impl Talk {
-    fn frame(&self, number: u16) -> Vec<u8> {
+    /// All of it, in order.
+    fn frames(&self) -> Vec<Vec<u8>> {
+        match self.connection {
+            Some(connection) => self.segments(connection),
+            None => (0..self.packets).map(|number| self.datagram(number)).collect(),
+        }
+    }
+
+    fn segments(&self, Connection { opens, ends, again }: Connection) -> Vec<Vec<u8>> {
+        let mut segments = Segments::new(self);
+        if matches!(ends, Ends::Rejected | Ends::Unanswered) {
+            segments.send(false, SYN, &[]);
+            if ends == Ends::Rejected {
+                segments.send(true, RST | ACK, &[]);
+            }
+            return segments.frames;
+        }
+        segments.open(opens);
+        for number in 0..self.packets {
+            let back = self.answers && number % 2 == 1;
+            let is_request = !back && number >= self.named_from;
+            let mut payload = match (is_request, back) {
+                (true, _) => format!("GET /{number} HTTP/1.1\r\nHost: h{}\r\n\r\n", self.name),
+                (false, true) => "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_owned(),
+                (false, false) => "-".repeat(40),
+            };
+            if !is_request {
+                payload.push_str(&"-".repeat(usize::from(number)));
+            }
+            let before = segments.sent;
+            segments.send(back, ACK, payload.as_bytes());
+            if usize::from(number) % again == again - 1 {
+                segments.sent = before;
+                segments.send(back, ACK, payload.as_bytes());
+            }
+        }
+        segments.close(ends);
+        segments.frames
+    }
+
+    fn datagram(&self, number: u16) -> Vec<u8> {
         let back = self.answers && number % 2 == 1;
         let mut payload = vec![0, 1, if back { 0x80 } else { 1 }, 0];
         if number >= self.named_from {
@@ -58,16 +212,21 @@ impl Talk {
             payload.extend([0; 8]);
         }
         payload.resize(payload.len() + 300 + usize::from(number), 0);
+        let ports = if back { [53, self.port] } else { [self.port, 53] };
+        let mut datagram = ports.map(u16::to_be_bytes).concat();
+        datagram.extend(u16::try_from(8 + payload.len()).unwrap().to_be_bytes());
+        datagram.extend([0, 0]);
+        datagram.extend(payload);
+        self.packet(back, 17, &datagram)
+    }
+
+    fn packet(&self, back: bool, proto: u8, payload: &[u8]) -> Vec<u8> {
         let mut frame = vec![2; 12];
         frame.extend([8, 0, 0x45, 0]);
-        frame.extend(u16::try_from(28 + payload.len()).unwrap().to_be_bytes());
-        frame.extend([0, 0, 0, 0, 64, 17, 0, 0]);
+        frame.extend(u16::try_from(20 + payload.len()).unwrap().to_be_bytes());
+        frame.extend([0, 0, 0, 0, 64, proto, 0, 0]);
         let ends = [[10, 0, 0, 1], [10, 0, 0, u8::try_from(self.port - 998).unwrap()]];
         frame.extend(if back { [ends[1], ends[0]].concat() } else { ends.concat() });
-        let ports = if back { [53, self.port] } else { [self.port, 53] };
-        frame.extend(ports.map(u16::to_be_bytes).concat());
-        frame.extend(u16::try_from(8 + payload.len()).unwrap().to_be_bytes());
-        frame.extend([0, 0]);
         frame.extend(payload);
         frame
     }
@@ -76,9 +235,8 @@ impl Talk {
 fn traffic(talks: &[Talk]) -> Traffic {
     let mut packets = Vec::new();
     for talk in talks {
-        for number in 0..talk.packets {
-            let data = talk.frame(number);
-            let second = talk.begin_s + i64::from(number) * talk.gap_s;
+        for (number, data) in (0_i64..).zip(talk.frames()) {
+            let second = talk.begin_s + number * talk.gap_s;
             packets.push(Packet {
                 interface: 0,
                 timestamp: Timestamp(second * NANOS_PER_SECOND + i64::from(talk.port)),
@@ -130,7 +288,23 @@ fn condition() -> impl Strategy<Value = String> {
         1 => Just("has dns.name".to_owned()),
         1 => prop::sample::select(vec!["1", "16"]).prop_map(|kind| format!("dns.type = {kind}")),
         1 => Just("app dns".to_owned()),
-        1 => prop::sample::select(vec!["S0", "SF"]).prop_map(|state| format!("state = {state}")),
+        1 => (0..3).prop_map(|name| format!("http.host = h{name}")),
+        1 => (0..3).prop_map(|name| format!("name h{name}")),
+        1 => prop::sample::select(vec!["app http", "has http.host", "http.status = 200", "tcp"])
+            .prop_map(str::to_owned),
+        2 => prop::sample::select(vec![
+            "S0", "S1", "S2", "S3", "SF", "REJ", "RSTO", "RSTR", "OTH",
+        ])
+        .prop_map(|state| format!("state = {state}")),
+        1 => prop::sample::select(vec!["S*", "*F*", "*f", "*R", "*t*", "ShAD*", "D*"])
+            .prop_map(|letters| format!("history = \"{letters}\"")),
+        1 => (side(), than(), 0..4).prop_map(|(side, than, n)| {
+            format!("{side}retransmitted_packets {than} {n}")
+        }),
+        1 => (side(), than(), 0..2).prop_map(|(side, than, n)| format!("{side}resets {than} {n}")),
+        1 => (than(), 0..900).prop_map(|(than, n)| format!("tcp.handshake {than} {n}s")),
+        1 => prop::sample::select(vec![1, 2, 4, 16, 17, 18, 19, 20, 22, 23])
+            .prop_map(|flags| format!("orig_tcp_flags = {flags}")),
         1 => (than(), second()).prop_map(|(than, time)| format!("start {than} {time}")),
         1 => (than(), second()).prop_map(|(than, time)| format!("end {than} {time}")),
         1 => (than(), second()).prop_map(|(than, time)| format!("session_start {than} {time}")),
@@ -155,9 +329,10 @@ fn question() -> impl Strategy<Value = String> {
 /// What a reader of the answer sees of a session.
 pub(crate) fn shown(found: &Found) -> impl PartialEq + core::fmt::Debug + use<> {
     let session = &found.session;
-    let names = session.names.dns_names.clone();
+    let names = (session.names.dns_names.clone(), session.names.http_host.clone());
     let counters = (session.orig, session.resp);
-    (session.start, session.end, session.tuple, session.state, counters, names, found.packets)
+    let connection = (session.state, session.history, session.handshake_ns);
+    (session.start, session.end, session.tuple, connection, counters, names, found.packets)
 }
 
 pub(crate) fn found(volume: &Volume, text: &str) -> Vec<Found> {
@@ -167,7 +342,7 @@ pub(crate) fn found(volume: &Volume, text: &str) -> Vec<Found> {
     all
 }
 
-fn sought(volume: &Volume, sought: &Sought<'_>) -> (Vec<Found>, Completeness) {
+pub(crate) fn sought(volume: &Volume, sought: &Sought<'_>) -> (Vec<Found>, Completeness) {
     let mut all = Vec::new();
     let clock = ManualClock::new(Timestamp(0));
     let report = find_columns(&volume.options(), sought, &clock, &mut |event| {
@@ -397,7 +572,18 @@ fn behind_the_newest_index(
     cuts: (Option<i64>, usize),
     questions: &[String],
 ) -> Result<(), TestCaseError> {
-    let within = |talk: Talk| Talk { gap_s: talk.gap_s.min(59), ..talk };
+    let within = |talk: Talk| {
+        // A connection that is over lingers for so long.
+        let most = if talk.connection.is_some() { 5 } else { 59 };
+        // What was sent already no row says.
+        let once = |it: Connection| Connection {
+            opens: if it.opens == Opens::Before { it.opens } else { Opens::InOrder },
+            again: usize::MAX,
+            ..it
+        };
+        let connection = talk.connection.map(once);
+        Talk { gap_s: talk.gap_s.min(most), connection, ..talk }
+    };
     let talks: Vec<Talk> = talks.into_iter().map(within).collect();
     agree(&traffic(&talks), (talks.len(), 1), (cuts, Without::NewestIndex), questions)
 }
@@ -410,8 +596,13 @@ fn where_pieces_have_no_rows(
     cuts: (Option<i64>, usize),
     questions: &[String],
 ) -> Result<(), TestCaseError> {
-    let at_once =
-        |talk: Talk| Talk { begin_s: talk.begin_s % 5, gap_s: talk.gap_s.clamp(5, 19), ..talk };
+    let at_once = |talk: Talk| Talk {
+        begin_s: talk.begin_s % 5,
+        gap_s: talk.gap_s.clamp(5, 19),
+        // How far a connection is no row says of the packets that have none.
+        connection: None,
+        ..talk
+    };
     let talks: Vec<Talk> = talks.into_iter().map(at_once).collect();
     agree(&traffic(&talks), (talks.len(), 1), (cuts, Without::SomeRows), questions)
 }
@@ -545,6 +736,7 @@ fn a_session_has_the_name_of_any_row_whatever_the_others_count() {
         named_from,
         name,
         answers: false,
+        connection: None,
     };
     let check = |traffic: &Traffic, how: How, questions: &[&str]| {
         let how = How { piece_bytes: 16 << 10, ..how };
@@ -581,4 +773,42 @@ fn a_session_has_the_name_of_any_row_whatever_the_others_count() {
             ],
         );
     }
+}
+
+/// The index has written down another beginning, so its rows are of another session. Whoever asks
+/// about that session, by either part or by both, is told.
+#[test]
+fn a_session_that_begins_among_packets_without_rows_is_said_to_be_two() {
+    let talk = |port, begin_s, (gap_s, packets)| Talk {
+        port,
+        begin_s,
+        gap_s,
+        packets,
+        named_from: 99,
+        name: 0,
+        answers: false,
+        connection: None,
+    };
+    // The second piece of three has no rows.
+    let talks = [talk(1000, 0, (1, 150)), talk(1001, 40, (5, 16))];
+    let how = How { piece_bytes: 16 << 10, segment_pieces: Some(usize::MAX), ..How::default() };
+    let volume = Volume::of(&traffic(&talks), How { late: true, ..how });
+    let asked = |text: &str| {
+        let query = Query::parse(text, Timestamp(0)).unwrap();
+        let (found, completeness) = sought(&volume, &Sought::new(&query));
+        let newest = Sought { newest_first: true, ..Sought::new(&query) };
+        let (other, of_newest) = sought(&volume, &newest);
+        assert_eq!(found.len(), other.len(), "{text}");
+        assert_eq!(completeness.split_sessions, of_newest.split_sessions, "{text}");
+        (found.len(), completeness.split_sessions, completeness.state())
+    };
+    assert_eq!(asked("port 1001"), (2, 1, State::Unknown));
+    assert_eq!(asked("packets = 16"), (0, 1, State::Unknown));
+    assert_eq!(asked("packets = 150"), (1, 1, State::Unknown));
+    assert_eq!(asked("port 1000"), (1, 0, State::Complete));
+    // It had not begun.
+    let (found, split, _) = asked("port 1001 and before 1970-01-01T00:00:30Z");
+    assert_eq!((found, split), (0, 0));
+    let whole = Volume::of(&traffic(&talks), how);
+    assert_eq!(self::found(&whole, "packets = 16").len(), 1);
 }

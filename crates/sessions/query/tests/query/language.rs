@@ -706,6 +706,18 @@ fn errors_are_shown_with_a_caret() {
 }
 
 #[test]
+fn a_word_that_begins_a_condition_is_no_suggestion_for_itself() {
+    for (text, meant) in [
+        ("dns_names *.x after 3h ago", Some("and after")),
+        ("sni x Port 53", Some("and Port")),
+        ("sni x prot 53", Some("port")),
+        ("sni x zebra", None),
+    ] {
+        assert_eq!(fails(text).suggestion.as_deref(), meant, "{text}");
+    }
+}
+
+#[test]
 fn depth_is_bounded_and_length_is_not() {
     let nested = |depth: usize| format!("{}tcp{}", "(".repeat(depth), ")".repeat(depth));
     parse(&nested(query::MAXIMUM_DEPTH));

@@ -7,16 +7,16 @@ use units::Timestamp;
 
 /// Stretches that do not touch, ascending. Bounds belong to them.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Windows(Vec<RangeInclusive<Timestamp>>);
+pub struct Windows(Vec<RangeInclusive<Timestamp>>);
 
 impl Windows {
     /// One stretch.
-    pub(crate) fn one(times: RangeInclusive<Timestamp>) -> Self {
+    pub fn one(times: RangeInclusive<Timestamp>) -> Self {
         Self(vec![times])
     }
 
     /// Joins stretches, each widened on both sides by `margin`.
-    pub(crate) fn around(
+    pub fn around(
         stretches: impl Iterator<Item = RangeInclusive<Timestamp>>,
         margin: Duration,
     ) -> Self {
@@ -39,18 +39,19 @@ impl Windows {
     }
 
     /// From the first to the last moment; an empty range where there is none.
-    pub(crate) fn hull(&self) -> RangeInclusive<Timestamp> {
+    pub fn hull(&self) -> RangeInclusive<Timestamp> {
         let start = self.0.first().map_or(Timestamp::MAX, |times| *times.start());
         let end = self.0.last().map_or(Timestamp::MIN, |times| *times.end());
         start..=end
     }
 
-    pub(crate) fn contains(&self, time: Timestamp) -> bool {
+    /// Whether it is in a stretch.
+    pub fn contains(&self, time: Timestamp) -> bool {
         self.overlaps(time, time)
     }
 
     /// Whether some moment from `start` to `end` is in a stretch.
-    pub(crate) fn overlaps(&self, start: Timestamp, end: Timestamp) -> bool {
+    pub fn overlaps(&self, start: Timestamp, end: Timestamp) -> bool {
         let behind = self.0.partition_point(|times| *times.end() < start);
         self.0.get(behind).is_some_and(|times| *times.start() <= end)
     }

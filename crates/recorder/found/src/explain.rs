@@ -1,7 +1,6 @@
 //! What a query cost, for `--explain`.
 
 use serde::Serialize;
-use units::Clock;
 
 /// Counters of one run. Fields are keys in JSON, in this order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -22,7 +21,7 @@ pub struct Explain {
     pub stripes_indexed: u64,
     /// Bytes read of index files.
     pub index_bytes: u64,
-    /// Rows of the segments opened.
+    /// Rows of the row groups that were looked into.
     pub rows: u64,
     /// Rows that match.
     pub rows_matched: u64,
@@ -49,7 +48,8 @@ pub struct Explain {
 
 impl Explain {
     /// The same with what it cost by now, looks besides the one that answers included.
-    pub(crate) fn with_cost_of(self, now: Self) -> Self {
+    #[must_use]
+    pub fn with_cost_of(self, now: Self) -> Self {
         Self {
             index_bytes: now.index_bytes,
             segments_rebuilt: now.segments_rebuilt,
@@ -65,23 +65,5 @@ impl Explain {
     /// Segments not opened, for whatever reason.
     pub fn segments_pruned(&self) -> u64 {
         self.pruned_by_time + self.pruned_by_id + self.pruned_by_group + self.pruned_by_filter
-    }
-}
-
-/// Times one step after the other.
-pub(crate) struct Stopwatch<'a> {
-    clock: &'a dyn Clock,
-    since: i64,
-}
-
-impl<'a> Stopwatch<'a> {
-    pub(crate) fn start(clock: &'a dyn Clock) -> Self {
-        Self { clock, since: clock.boottime_ns() }
-    }
-
-    /// Nanoseconds since the start or the lap before.
-    pub(crate) fn lap(&mut self) -> i64 {
-        let now = self.clock.boottime_ns();
-        now - core::mem::replace(&mut self.since, now)
     }
 }
