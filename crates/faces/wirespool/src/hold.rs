@@ -37,7 +37,8 @@ pub(crate) fn run(verb: &Verb) -> Outcome {
 ///
 /// A hold is an extract with its manifest in a directory of holds. The holds of a directory may
 /// have --size-max bytes in all: a hold that does not fit is refused, and nothing of it is left.
-/// Holds stay until you remove their files. `verify-extract` checks them.
+/// Holds stay until you remove their files. --list says which files are gone or have another
+/// length; `verify-extract` compares their bytes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -46,7 +47,8 @@ Examples:
   wirespool hold /spool 'host 10.0.0.1' --hold-dir /holds --case 2026/17 --requester 'B. Jones'
   wirespool hold --list --hold-dir /data/holds
 
-Exit code 1 when something is missing from the hold; its manifest says what.")]
+Exit code 1 when something is missing from the hold; its manifest says what. With --list when a
+hold is not what was put aside.")]
 pub(crate) struct Flags {
     /// The volume: a file or a block device
     #[arg(required_unless_present = "list")]
@@ -123,6 +125,7 @@ fn list(flags: &Flags) -> Outcome {
         say(&format!("{} does not exist: no holds are there", page::safe::path(&flags.hold_dir)));
     }
     let (holds, unreadable) = ::hold::list(&flags.hold_dir)?;
+    let is_right = unreadable.is_empty() && holds.iter().all(|hold| hold.altered.is_none());
     for (path, why) in unreadable {
         say(&format!("{}: {why}", page::safe::path(path)));
     }
@@ -132,5 +135,5 @@ fn list(flags: &Flags) -> Outcome {
         session_view::holds(&holds, stdout::width())
     };
     stdout::print(&text)?;
-    Ok(Verdict::Clean)
+    Ok(Verdict::clean_if(is_right))
 }

@@ -6,7 +6,7 @@ use ::extract::{ExtractReport, Options, Request};
 use ::manifest::{CaseInfo, parse_manifest};
 use ::packet_output::Target;
 use ::raw::Restored;
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use attest::with_suffix;
 use clap::Args;
 use host::{StopFlag, SystemClock, TemporaryDirectory};
@@ -91,17 +91,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     });
     progress.finish();
     let restored = restored.with_context(|| page::safe::path(&flags.file))?;
-    let [volume, members @ ..] = &*restored.members else {
-        bail!("{} holds no member of a volume", page::safe::path(&flags.file));
-    };
-    let options = Options {
-        volume: volume.clone(),
-        members: members.to_vec(),
-        index_dir: Some(folder.path().join("index")),
-        is_recorded: restored.is_recorded,
-        identities,
-        ..Options::default()
-    };
+    let options = Options { identities, ..restored.options() };
     let text = with_times(&own, &restored);
     let query = arguments::query(&text)?;
     let case = case_of(flags, &restored);

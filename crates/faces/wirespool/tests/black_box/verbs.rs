@@ -252,6 +252,13 @@ fn an_extract_is_verified_by_its_manifest() {
     let ran = run(&["verify-extract", &manifest, &file]);
     assert!(ran.code == Some(1) && ran.out.contains("bytes"), "{ran:?}");
     run(&["verify-extract", &file, &file]).is_refused("cannot read the manifest");
+    run(&["verify-extract", &manifest]).fails_with(2, "name its extract, too");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    for cut in [0, text.len() / 2, text.rfind(",\n  \"seal\"").unwrap()] {
+        std::fs::write(&manifest, &text[..cut]).unwrap();
+        let ran = run(&["verify-extract", &manifest, &file]);
+        assert!(ran.code == Some(1) && ran.out.contains("not a manifest"), "{cut}: {ran:?}");
+    }
     run(&["verify-extract", &volume.file("absent"), &file]).is_refused("cannot open");
 }
 
