@@ -9,7 +9,7 @@ use device::{CreateOptions, Device, ROW_SIZE};
 use extract::Options;
 use format::head::VolumeId;
 use manifest::PieceRead;
-use units::Timestamp;
+use units::{Clock, Timestamp};
 use units::number::to_u64;
 
 use crate::Error;
@@ -34,6 +34,20 @@ pub struct Restored {
     pub times: RangeInclusive<Timestamp>,
     /// BLAKE3 of the whole file, as its manifest has it.
     pub blake3: [u8; 32],
+}
+
+/// The time at which a raw extract was made: what had expired then has, and nothing else.
+#[derive(Clone, Copy, Debug)]
+pub struct Then(pub Timestamp);
+
+impl Clock for Then {
+    fn realtime(&self) -> Timestamp {
+        self.0
+    }
+
+    fn boottime_ns(&self) -> i64 {
+        host::SystemClock.boottime_ns()
+    }
 }
 
 impl Restored {
