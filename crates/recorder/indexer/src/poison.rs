@@ -64,7 +64,8 @@ impl Poison {
         true
     }
 
-    /// Copies do not outlive the packets in the ring.
+    /// Copies do not outlive the packets in the ring. To who records one that stays is no more than
+    /// a file in a directory of ours.
     ///
     /// # Errors
     /// When one of them could not be removed; the others are.

@@ -694,7 +694,6 @@ impl<'a> Run<'a> {
             let now = self.parts.clock.realtime();
             self.parts.catalog.retire(shown.tail, now, self.parts.files)?;
             self.parts.catalog.drop_groups(self.parts.files)?;
-            // A copy that stays is one more file in a directory of ours.
             self.poison.retire(shown.tail, self.parts.files).unwrap_or_default();
         }
         if self.pending.is_empty() {
