@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use ::extract::Request;
 use ::hold::{Aside, Room, put_aside};
+use ::manifest::CaseInfo;
 use anyhow::bail;
 use clap::{Args, Subcommand};
 use host::StopFlag;
@@ -16,6 +17,7 @@ use crate::custody::pseudonyms::Pseudonyms;
 use crate::failure::{Outcome, Usage, Verdict, of_hold};
 use crate::progress::{Progress, say, say_lines};
 use crate::reading::ReadingFlags;
+use crate::remote::first_given;
 use crate::selection::{CaseFlags, SelectionFlags, Throttle};
 use crate::{evidence, stdout};
 
@@ -121,6 +123,14 @@ fn hold(flags: &Flags) -> Outcome {
 }
 
 fn list(flags: &Flags) -> Outcome {
+    let has_case = flags.case.info() != CaseInfo::default();
+    let of_one = [(flags.sign.is_some(), "--sign"), (has_case, "--case, --purpose or --requester")];
+    let given = first_given(&of_one).or_else(|| flags.selection.given_besides_query());
+    if let Some(flag) = given.or_else(|| flags.reading.given()) {
+        return Err(
+            Usage(format!("{flag} is about a hold that is made, and --list makes none")).into()
+        );
+    }
     if host::target(&flags.hold_dir)? == host::Target::Absent {
         say(&format!("{} does not exist: no holds are there", page::safe::path(&flags.hold_dir)));
     }

@@ -9,19 +9,27 @@ use pseudonyms::Escrow;
 use units::hex;
 
 use crate::Error;
-use crate::extracted::MANIFEST_BYTES_MAX;
-use crate::files::with_suffix;
+use crate::files::{MANIFEST_BYTES_MAX, with_suffix};
 
 /// An escrow with all the stations that are remembered has a few MiB.
 const ESCROW_BYTES_MAX: u64 = 64 << 20;
 
-/// Whether an escrow is known to lead back from the addresses of a file: it names the file, or the
-/// manifest beside the file names its key. Of a part that another program has cut out nothing is
-/// known.
+/// Why it is not known that an escrow leads back from the addresses of a file, in a line; nothing
+/// where it names the file, or the manifest beside the file names its key. Of a part that another
+/// program has cut out nothing is known.
 ///
 /// # Errors
 /// [`Error::OtherEscrow`] when that manifest names another one; when the file cannot be read.
-pub fn is_escrow_of(escrow: &Escrow, file: &Path) -> Result<bool, Error> {
+pub fn doubt_of_escrow(escrow: &Escrow, file: &Path) -> Result<Option<String>, Error> {
+    let (name, of) = (page::safe::path(file), page::safe::printable(&escrow.of));
+    let doubt = format!(
+        "{name} is not {of} itself, which this escrow is of: if it is no part of that, the \
+         addresses are wrong"
+    );
+    Ok((!is_escrow_of(escrow, file)?).then_some(doubt))
+}
+
+fn is_escrow_of(escrow: &Escrow, file: &Path) -> Result<bool, Error> {
     let hash = hash_of(file)?;
     if hex(&hash) == escrow.sha256 {
         return Ok(true);

@@ -15,10 +15,7 @@ use units::Clock as _;
 use crate::Error;
 use crate::anchoring::cover;
 use crate::escrow::unlike_escrow;
-use crate::files::attested;
-
-/// Manifests of large extracts list many pieces, but not gigabytes of them.
-pub(crate) const MANIFEST_BYTES_MAX: u64 = 1 << 30;
+use crate::files::{MANIFEST_BYTES_MAX, attested};
 
 /// An extract to be checked.
 #[derive(Clone, Copy, Debug)]

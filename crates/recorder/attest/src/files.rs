@@ -12,6 +12,8 @@ use units::Timestamp;
 
 use crate::Error;
 
+/// Manifests of large extracts list many pieces, but not gigabytes of them.
+pub(crate) const MANIFEST_BYTES_MAX: u64 = 1 << 30;
 /// Signatures and time stamps.
 const BESIDE_BYTES_MAX: u64 = 1 << 24;
 

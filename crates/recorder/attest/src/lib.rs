@@ -15,7 +15,7 @@ mod statement;
 
 pub use anchoring::{Against, Anchoring, Compared, Made, compare, make_anchor};
 pub use error::Error;
-pub use escrow::is_escrow_of;
+pub use escrow::doubt_of_escrow;
 pub use extracted::{ExtractChecked, ExtractToCheck, check_extract};
 pub use files::{read_trust, signing_key, with_suffix};
 pub use receipt::check_receipt;

@@ -136,15 +136,9 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let escrow = escrow.map_err(|error: EscrowError| anyhow::anyhow!("{name}: {error}"))?;
     let mut reveal = Reveal::new(&escrow);
     if let (Some(file), Some(write)) = (&flags.file, &flags.write) {
-        let is_known = attest::is_escrow_of(&escrow, file).map_err(of_attest)?;
+        let doubt = attest::doubt_of_escrow(&escrow, file).map_err(of_attest)?;
         let done = of_file(&mut reveal, (file, write), flags.force)?;
-        if !is_known {
-            let (file, of) = (page::safe::path(file), page::safe::printable(&escrow.of));
-            say_lines(&format!(
-                "{file} is not {of} itself, which this escrow is of: if it is no part of that, the \
-                 addresses are wrong"
-            ));
-        }
+        doubt.iter().for_each(|line| say_lines(line));
         return Ok(done);
     }
     let mut lines = String::new();

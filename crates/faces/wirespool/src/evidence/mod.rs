@@ -91,6 +91,10 @@ pub(crate) struct TrustFlags {
 }
 
 impl TrustFlags {
+    pub(crate) fn is_given(&self) -> bool {
+        self.public_key.is_some() || self.tsa_ca.is_some()
+    }
+
     fn read(&self) -> anyhow::Result<Trust> {
         let (keys, authorities) = (self.public_key.as_deref(), self.tsa_ca.as_deref());
         read_trust(keys, authorities).map_err(of_attest)

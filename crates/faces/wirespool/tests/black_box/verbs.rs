@@ -319,6 +319,49 @@ fn an_interrupt_stops_a_recording_in_order() {
     assert!(text.contains("last stop:     in order"), "{text}");
 }
 
+/// A flag that is taken and changes nothing is a promise that is not kept.
+#[test]
+fn flags_that_would_mean_nothing_are_refused() {
+    let volume = Volume::recorded();
+    let (path, dns) = (&*volume.path, format!("{CAPTURES}/dns.pcap"));
+    let [out, holds] = ["out.pcap", "holds"].map(|name| volume.file(name));
+    let record = ["record", path, "--read", &dns];
+    let list = ["hold", "--list", "--hold-dir", &holds];
+    for (words, more, said) in [
+        (&record[..], &["--kernel-ring", "8M"][..], "--kernel-ring"),
+        (&record, &["--no-promiscuous"], "--no-promiscuous"),
+        (&record, &["--source", "packet"], "--source"),
+        (&record, &["--hold-budget", "1G"], "--hold"),
+        (&["verify", path], &["--public-key", &dns], "name it with --anchor"),
+        (&list, &["--sign", &dns], "--list makes none"),
+        (&list, &["--case", "7"], "--list makes none"),
+        (&list, &["--packet-filter", "udp"], "--list makes none"),
+        (&list, &["--index-dir", &holds], "--list makes none"),
+        (&["extract", path, "", "-w", &out, "--format", "pcap"], &["--comments"], "--comments"),
+        (&["replay", &dns, "--interface", "lo"], &["--index-dir", &holds], "is about a volume"),
+    ] {
+        let ran = run(&[words, more].concat());
+        assert!(ran.code == Some(2) && ran.err.contains(said), "{said}: {ran:?}");
+    }
+}
+
+/// Nothing was read, so nothing can be said to be stored.
+#[test]
+fn who_read_nothing_says_so() {
+    let volume = Volume::empty();
+    let [folder, capture] = ["empty", "none.pcap"].map(|name| volume.file(name));
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(&capture, crate::golden::pcap(std::iter::empty())).unwrap();
+    for from in [&folder, &capture] {
+        let ran = run(&["record", &volume.path, "--read", from]);
+        assert!(ran.code == Some(1) && ran.out.starts_with("no packet was read\n"), "{ran:?}");
+    }
+    let dns = format!("{CAPTURES}/dns.pcap");
+    let filtered = ["record", &volume.path, "--read", &dns, "--filter", "port 9"];
+    let ran = run(&filtered).done();
+    assert!(ran.out.starts_with("every packet that arrived is stored\n"), "{ran:?}");
+}
+
 #[test]
 fn pages_and_completions_are_generated() {
     let folder = tempfile::tempdir().unwrap();
@@ -327,6 +370,12 @@ fn pages_and_completions_are_generated() {
         let text = std::fs::read_to_string(folder.path().join(page)).unwrap();
         assert!(text.contains("wirespool"), "{page}");
     }
+    let script = run(&["completions", "bash"]).done().out;
+    for words in ["packet xdp", "auto packet xdp", "kernel adapter", "on off", "auto on off"] {
+        assert!(script.contains(&format!("-W \"{words}\"")), "{words}");
+    }
+    let of_tabs = ["sweep fill passes ", "network "].map(|words| script.contains(words));
+    assert_eq!(of_tabs, [true; 2]);
     for shell in ["bash", "zsh", "fish"] {
         let script = run(&["completions", shell]).done().out;
         assert!(script.contains("verify-extract"), "{shell}");
