@@ -134,6 +134,8 @@ impl Drop for TemporaryDirectory {
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
+
     use super::*;
 
     #[test]
@@ -167,8 +169,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let made = || TemporaryDirectory::within(folder.path(), "wirespool-test-").unwrap();
         let age = |path: &Path| {
-            let before = std::time::SystemTime::now() - 2 * YOUNG;
-            fs::File::open(path).unwrap().set_modified(before).unwrap();
+            let before = Timespec { tv_sec: 0, tv_nsec: 0 };
+            let times = Timestamps { last_access: before, last_modification: before };
+            utimensat(CWD, path, &times, AtFlags::empty()).unwrap();
         };
         let held = made();
         let at = |name: &str| folder.path().join(format!("wirespool-test-{name}"));
@@ -177,7 +180,9 @@ mod tests {
             fs::create_dir(path).unwrap();
             fs::write(path.join("packets"), b"x").unwrap();
         }
-        [held.path(), &left, &other].map(age);
+        for path in [held.path(), &left, &other] {
+            age(path);
+        }
         let next = made();
         assert!(held.path().exists() && next.path().exists(), "they are in use");
         assert!(other.exists() && young.exists(), "nobody knows whose they are");

@@ -117,7 +117,7 @@ fn unlike_pieces(manifest: &ReadManifest<'_>, file: &Path) -> Result<Option<Stri
     let restored = raw::restore(&mut host::open_input(file)?, folder.path(), &mut |_| stop.flow());
     let pieces = restored.and_then(|it: Restored| it.pieces(&mut |_, _| stop.flow()));
     let held: BTreeSet<NamedPiece> = pieces.map_err(failed)?.iter().map(named).collect();
-    let listed = BTreeSet::from_iter(manifest.pieces.iter().copied());
+    let listed: BTreeSet<NamedPiece> = manifest.pieces.iter().copied().collect();
     let [more, fewer] = [(&held, &listed), (&listed, &held)].map(|(these, those)| {
         page::text::plural(units::number::to_u64(these.difference(those).count()), "piece")
     });

@@ -137,7 +137,7 @@ pub fn parse_manifest(text: &str) -> Result<ReadManifest<'_>, ManifestError> {
     let made = Timestamp(manifest.made_ns);
     let ManifestRead { case, outputs, .. } = manifest;
     let state = state.name();
-    Ok(ReadManifest { case, volume, made, pieces, is_raw, escrow, outputs, state, sealed })
+    Ok(ReadManifest { case, outputs, volume, made, pieces, is_raw, escrow, state, sealed })
 }
 
 #[cfg(test)]

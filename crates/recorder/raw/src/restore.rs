@@ -9,8 +9,8 @@ use device::{CreateOptions, Device, ROW_SIZE};
 use extract::Options;
 use format::head::VolumeId;
 use manifest::PieceRead;
-use units::{Clock, Timestamp};
 use units::number::to_u64;
+use units::{Clock, Timestamp};
 
 use crate::Error;
 use crate::copy::{Copying, copy};
