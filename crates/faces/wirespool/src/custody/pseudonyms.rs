@@ -138,7 +138,9 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     if let (Some(file), Some(write)) = (&flags.file, &flags.write) {
         let doubt = attest::doubt_of_escrow(&escrow, file).map_err(of_attest)?;
         let done = of_file(&mut reveal, (file, write), flags.force)?;
-        doubt.iter().for_each(|line| say_lines(line));
+        if let Some(line) = doubt {
+            say_lines(&line);
+        }
         return Ok(done);
     }
     let mut lines = String::new();

@@ -314,7 +314,9 @@ fn a_volume_that_nobody_records_into_is_erased_by_command() {
     // Copies of packets that ended an indexer, from the first slot and from one behind the newest.
     let [gone, stays] = [0_u64, 1 << 40]
         .map(|sequence| format!("{}/poison-{sequence:020}-00000-00.pcapng", volume.index));
-    [&gone, &stays].iter().for_each(|copy| std::fs::write(copy, b"packets").unwrap());
+    for copy in [&gone, &stays] {
+        std::fs::write(copy, b"packets").unwrap();
+    }
     let ran = erase(&["--max-age", "1h"]).done();
     assert!(ran.out.contains("erased"), "{ran:?}");
     assert_eq!(in_file(&volume.path), (50..100).collect());
