@@ -121,6 +121,12 @@ const NUMBERS: [(&str, &str, &str, &str, f64); 9] = [
     ("epoch", "wirespool_volume_epoch", "gauge", "Openings of the volume for writing", 1.0),
 ];
 
+const TAKEN_BACK: About = (
+    "wirespool_hand_overs_taken_back_total",
+    "counter",
+    "Hand-overs to another recorder that stored nothing, so that this one went on",
+);
+
 /// Of each device: key, family, kind, meaning, divisor.
 const OF_DEVICES: [(&str, &str, &str, &str, f64); 5] = [
     ("writes", "wirespool_member_writes_total", "counter", "Writes to the member", 1.0),
@@ -180,6 +186,10 @@ impl Page {
             if let Some(value) = state.get(key).and_then(Value::as_f64) {
                 self.add((name, kind, help), &labels, value / divisor);
             }
+        }
+        let handed = state.get("hand_over").and_then(|it| it.get("times_taken_back"));
+        if let Some(times) = handed.and_then(Value::as_f64) {
+            self.add(TAKEN_BACK, &labels, times);
         }
         for account in list(state.get("interfaces")) {
             self.interface(volume, account);

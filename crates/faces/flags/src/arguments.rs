@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use encryption::{Identities, Recipients, is_credential};
 use filters::PacketFilter;
 use host::SystemClock;
@@ -25,6 +26,14 @@ pub fn must_answer(path: &Path) -> Result<(), device::Error> {
         // What else is wrong with it is said by who uses it.
         _ => Ok(()),
     }
+}
+
+/// One of a few words, which shells complete, as `read` understands it.
+pub fn word<T: Clone + Send + Sync + 'static>(
+    words: impl IntoIterator<Item = &'static str>,
+    read: fn(&str) -> Result<T, String>,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(words).try_map(move |text| read(&text))
 }
 
 /// `127.0.0.1:8420`; names are not resolved.

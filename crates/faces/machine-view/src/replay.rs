@@ -12,16 +12,19 @@ use units::number::{between, per_second};
 /// A replay, in words.
 pub fn replayed(report: &Report) -> String {
     let mut lines = vec![verdict(report).to_owned()];
-    lines.push(format!(
-        "{}, {} in {}: {}, {} of frames; {}{}",
-        plural(report.packets, "packet"),
-        ByteSize(report.bytes),
-        duration(report.elapsed_ns),
-        report.packets_per_second().map_or_else(unknown, |rate| plural(rate, "packet") + "/s"),
-        report.bits_per_second().map_or_else(unknown, bits),
-        plural(report.loops(), "loop"),
-        if report.is_streamed { ", read while they were sent" } else { "" },
-    ));
+    let sent = (report.packets > 0).then(|| {
+        format!(
+            "{}, {} in {}: {}, {} of frames; {}{}",
+            plural(report.packets, "packet"),
+            ByteSize(report.bytes),
+            duration(report.elapsed_ns),
+            report.packets_per_second().map_or_else(unknown, |rate| plural(rate, "packet") + "/s"),
+            report.bits_per_second().map_or_else(unknown, bits),
+            plural(report.loops(), "loop"),
+            if report.is_streamed { ", read while they were sent" } else { "" },
+        )
+    });
+    lines.extend(sent);
     if let Some(timing) = report.timing {
         let late = |nanos: u64| took(Duration::from_nanos(nanos));
         lines.push(format!(
@@ -49,6 +52,7 @@ fn verdict(report: &Report) -> &'static str {
         }
         (true, _) => "all packets were sent",
         (false, true) => "stopped before the end",
+        _ if report.packets == 0 && report.skipped.total() == 0 => "there was no packet to send",
         (false, false) => "not all packets were sent as asked",
     }
 }
@@ -68,7 +72,10 @@ fn not_sent(report: &Report) -> Vec<String> {
         .collect();
     if report.unchanged > 0 {
         let packets = plural(report.unchanged, "packet");
-        lines.push(format!("{packets} of later loops have no IP address to make unique"));
+        lines.push(format!(
+            "{packets} of later loops are as they were: no IP address that may change, or a route \
+             that the sender chose"
+        ));
     }
     if let Some(drops @ 1..) = report.interface_drops {
         let packets = plural(drops, "packet");

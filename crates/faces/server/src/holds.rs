@@ -141,6 +141,7 @@ mod tests {
             packets: 0,
             bytes: 0,
             complete: true,
+            altered: None,
             complete_to_ns: None,
             case: manifest::CaseInfo::default(),
         };

@@ -4,8 +4,12 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use evidence::{Attested, Coverage, OutputSummary, SIGNATURE_SUFFIX, STAMP_SUFFIX, Signer, Stamp};
+use evidence::{
+    Attested, Coverage, Maker, OutputSummary, ReceiptForm, SIGNATURE_SUFFIX, STAMP_SUFFIX, Signer,
+    Stamp,
+};
 use manifest::VerifyExtractError;
+use units::Timestamp;
 
 /// Why an extract cannot be compared with its manifest.
 #[derive(Debug, thiserror::Error)]
@@ -65,15 +69,18 @@ pub fn stamped(stamp: &Stamp) -> String {
 /// identities of stripes.
 pub fn covered(anchor: &str, found: Option<&Coverage>) -> String {
     let pieces = |count| page::text::plural(count, "piece");
-    let Some(Coverage { covered, other, unlisted, stamped }) = found else {
+    let Some(Coverage { covered, bodies, other, changed, unlisted, stamped }) = found else {
         return format!("{anchor} is of another volume, or the manifest names no stripes");
     };
     let listed = format!("{anchor} lists the stripes of {} of the extract", pieces(*covered));
+    let bodies = (*bodies > 0).then(|| format!(", with the bodies of {}", pieces(*bodies)));
     let there = stamped.map(|at| format!(", which were there on {at} at the latest"));
     let unlisted = (*unlisted > 0).then(|| format!("; not those of {}", pieces(*unlisted)));
     let other = (*other > 0)
         .then(|| format!("; {} are of other stripes than the anchor saw", pieces(*other)));
-    [Some(listed), there, unlisted, other].into_iter().flatten().collect()
+    let changed = (*changed > 0)
+        .then(|| format!("; the bodies of {} are not those that it saw", pieces(*changed)));
+    [Some(listed), bodies, there, unlisted, other, changed].into_iter().flatten().collect()
 }
 
 /// A signer in words.
@@ -87,6 +94,32 @@ pub fn signer(signer: &Signer) -> String {
             None => format!("the key given, {key}"),
         },
     }
+}
+
+/// What the receipt of an erasure says, a line each. `name` is that of its file, and safe.
+pub fn receipt_lines(name: &str, of: &ReceiptForm) -> Vec<String> {
+    use page::safe::printable;
+    let Maker { program, host, user, .. } = &of.made_by;
+    let (action, volume) = (printable(&of.action), printable(&of.volume_id));
+    let (at, by) = (Timestamp(of.made_ns), printable(&format!("{user} on {host} with {program}")));
+    let mut lines = vec![format!("{name} is the receipt of {action} of {volume} on {at} by {by}")];
+    let texts = [("query", &of.query), ("reason", &of.reason)];
+    let given = texts.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?)));
+    lines.extend(given.map(|(name, text)| format!("{name}: {}", printable(text))));
+    let counts = [
+        ("packets", of.packets),
+        ("other packets", of.other_packets),
+        ("rows of overwritten packets", of.kept_rows),
+        ("other such rows", of.other_kept_rows),
+        ("slots overwritten", Some(of.slots)),
+        ("slots still to be overwritten", of.slots_left),
+    ];
+    let given = counts.into_iter().filter_map(|(name, count)| Some((name, count?)));
+    lines.extend(given.map(|(name, count)| format!("{name}: {}", page::text::grouped(count))));
+    if !of.keys.is_empty() {
+        lines.push(format!("data keys destroyed: {}", of.keys.len()));
+    }
+    lines
 }
 
 /// What is wrong with a file.

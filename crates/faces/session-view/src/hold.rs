@@ -1,6 +1,6 @@
 //! Holds: extracts that were put aside with their manifests.
 
-use manifest::{CaseInfo, HoldSummary};
+use manifest::{Altered, CaseInfo, HoldSummary};
 use page::safe::{json_pretty, printable};
 use page::table::{Column, render};
 use page::text::grouped;
@@ -42,8 +42,15 @@ pub fn holds(holds: &[HoldSummary], width: Option<usize>) -> String {
     render(&columns, &rows, width)
 }
 
-/// Whether nothing is missing; of a hold that was made while its volume was recorded, up to when.
+/// Whether nothing is missing, as long as it is what was put aside; of a hold that was made while
+/// its volume was recorded, up to when.
 fn complete(hold: &HoldSummary) -> String {
+    match hold.altered {
+        Some(Altered::Missing) => return "file missing".to_owned(),
+        Some(Altered::Length) => return "other length".to_owned(),
+        Some(Altered::Manifest) => return "manifest altered".to_owned(),
+        None => {}
+    }
     let to = hold.complete_to_ns.map(|ns| Timestamp(ns).to_string());
     match (hold.complete, to) {
         (false, _) => "no".to_owned(),

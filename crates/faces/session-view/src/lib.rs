@@ -25,7 +25,9 @@ mod tag;
 mod top;
 
 pub use chosen::{ChosenTable, SessionColumns};
-pub use compared::{NotCompared, attested, covered, signer, stamped, unlike_file, unlike_folder};
+pub use compared::{
+    NotCompared, attested, covered, receipt_lines, signer, stamped, unlike_file, unlike_folder,
+};
 pub use evidence::Maker;
 pub use explain::{ListedField, explain, explain_json, fields, fields_json, unmet_names};
 pub use gaps::{Missing, gaps_json};

@@ -11,7 +11,7 @@ use clap::Args;
 use host::{StopFlag, SystemClock};
 
 use crate::extracted::{Extract, Extracted};
-use crate::failure::{Outcome, Verdict};
+use crate::failure::{Outcome, Usage, Verdict};
 use crate::progress::Progress;
 use crate::reading::ReadingFlags;
 use crate::{arguments, stdout};
@@ -58,7 +58,8 @@ pub struct Flags {
     pad: bool,
     /// How packets are sent: packet (a packet socket), or xdp (`AF_XDP`: a transmit queue for each
     /// thread)
-    #[arg(long, value_name = "WAY", default_value = "packet", value_parser = way)]
+    #[arg(long, value_name = "WAY", default_value = "packet",
+        value_parser = arguments::word(["packet", "xdp"], way))]
     via: Way,
     /// Number of threads that send; packets of one pair of hosts stay in order
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = threads)]
@@ -223,7 +224,14 @@ fn file_input(path: &Path) -> Input<'_> {
 /// What was asked for, where it is packets of a volume.
 fn asked_for(flags: &Flags) -> anyhow::Result<Option<Extracted>> {
     if flags.query.is_empty() {
-        return Ok(None);
+        return match flags.reading.given() {
+            Some(flag) => {
+                let text =
+                    format!("{flag} is about a volume, which takes a query: '' for all of it");
+                Err(Usage(text).into())
+            }
+            None => Ok(None),
+        };
     }
     let query_text = flags.query.join(" ");
     Ok(Some(Extracted {

@@ -8,6 +8,8 @@ use units::{ByteSize, Clock, NANOS_PER_SECOND};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::stdout::terminal_draws;
+
 /// Nothing is shown before.
 const PATIENCE_NS: i64 = NANOS_PER_SECOND;
 /// A time left is estimated only after this much: the first bytes of a job say nothing of its rate.
@@ -61,7 +63,7 @@ impl Progress {
     /// Of a verb, which lines begin with.
     pub fn new(verb: &'static str) -> Self {
         let start_ns = SystemClock.boottime_ns();
-        let is_terminal = io::stderr().is_terminal();
+        let is_terminal = io::stderr().is_terminal() && terminal_draws();
         let last_line_ns = start_ns + PATIENCE_NS - LINE_EVERY_NS;
         Self { verb, start_ns, last_line_ns, is_terminal, bar: None, first: None, left_out: 0 }
     }

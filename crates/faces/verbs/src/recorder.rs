@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-use ::record::{Control, Progress, TakeOver, Taken};
+use ::record::{Control, HandOver, Progress, TakeOver, Taken};
 use host::{Adopted, ControlSocket, LastResort, Said, SystemClock, Talk, ask, control_sockets};
 use units::{Clock, Sleep, Timestamp};
 
@@ -65,17 +65,20 @@ impl Answering {
             }
         };
         let path = socket.path();
-        let state = Arc::new(Mutex::new(None));
+        let state = Arc::new(Mutex::new(None::<Progress>));
         let is_ending = Arc::new(AtomicBool::new(false));
         let (shown, ends) = (Arc::clone(&state), Arc::clone(&is_ending));
         let is_over = move || ends.load(Ordering::Relaxed);
         let body = move || {
             let next_sync_ns = AtomicI64::new(0);
+            let handed = Mutex::new(None::<HandOver>);
             let answer = |question: &str| match question {
                 STATUS => {
-                    let state = stage::lock(&shown);
-                    let going = |state| volume_view::going_json(std::process::id(), state);
-                    state.as_ref().map(going).unwrap_or_default()
+                    let state = stage::lock(&shown).clone();
+                    let hand_over = stage::lock(&handed).clone();
+                    let state = state.map(|state| Progress { hand_over, ..state });
+                    let going = |state| volume_view::going_json(std::process::id(), &state);
+                    state.map(going).unwrap_or_default()
                 }
                 SYNC => sync(&control, &next_sync_ns),
                 _ => String::new(),
@@ -84,7 +87,7 @@ impl Answering {
                 if question != HAND_OVER {
                     return Some(talk);
                 }
-                hand_over(talk, (&control, &socket), &is_over);
+                hand_over(talk, (&control, &socket), &handed, &is_over);
                 None
             };
             socket.serve((&answer, &converse), &is_over);
@@ -131,6 +134,7 @@ fn sync(control: &Control, next_ns: &AtomicI64) -> String {
 fn hand_over(
     mut talk: Talk,
     (control, socket): (&Control, &ControlSocket),
+    handed: &Mutex<Option<HandOver>>,
     is_ending: &dyn Fn() -> bool,
 ) {
     let Some(at) = control.hand_over(&SystemClock) else {
@@ -138,6 +142,13 @@ fn hand_over(
         return;
     };
     talk.say(&at.0.to_string());
+    let before = stage::lock(handed).take().unwrap_or_default();
+    let now = HandOver { process: talk.process(), from_ns: at.0, taken_back: None, ..before };
+    *stage::lock(handed) = Some(now.clone());
+    let take_back = |why: &str| {
+        let (taken_back, times_taken_back) = (Some(why.to_owned()), now.times_taken_back + 1);
+        *stage::lock(handed) = Some(HandOver { taken_back, times_taken_back, ..now.clone() });
+    };
     let has_let_go = loop {
         if is_ending() {
             return;
@@ -148,14 +159,21 @@ fn hand_over(
     };
     if !has_let_go {
         talk.say(CLOCK_WAS_SET);
+        take_back("the clock was set meanwhile");
         return;
     }
     // The other one answers at a socket of this name from now on, if it is of the same user.
     let is_hidden = socket.hide();
     talk.say(FREE);
-    let is_stored = talk.hear(STORED_PATIENCE) == Said::Line(STORED.to_owned());
+    let said = talk.hear(STORED_PATIENCE);
+    let is_stored = said == Said::Line(STORED.to_owned());
     if !is_stored && is_hidden {
         socket.show();
+    }
+    match said {
+        _ if is_stored => {}
+        Said::Gone => take_back("it ended before it had stored anything"),
+        _ => take_back("it said nothing"),
     }
     control.is_taken(is_stored);
 }

@@ -14,7 +14,7 @@ pub fn print(text: &str) -> io::Result<()> {
 
 /// The same of a text with a plot, which has colours on a terminal.
 pub fn print_plot(text: &str) -> io::Result<()> {
-    if is_terminal() { write(&page::safe::coloured_lines(text)) } else { print(text) }
+    if is_drawn_on() { write(&page::safe::coloured_lines(text)) } else { print(text) }
 }
 
 fn write(text: &str) -> io::Result<()> {
@@ -61,6 +61,16 @@ pub fn shared() -> io::Stdout {
 /// Whether a person reads it.
 pub fn is_terminal() -> bool {
     io::stdout().is_terminal()
+}
+
+/// The same of one that places text and has colours.
+pub fn is_drawn_on() -> bool {
+    is_terminal() && terminal_draws()
+}
+
+/// Whether the terminal of this process, if it has one, takes more than lines.
+pub(crate) fn terminal_draws() -> bool {
+    std::env::var_os("TERM").is_some_and(|name| !name.is_empty() && name != "dumb")
 }
 
 /// Width of the terminal; `None` when standard output is none.

@@ -13,6 +13,7 @@ pub fn anchor_findings(name: &str, found: &AnchorFindings) -> String {
     let mut lines = vec![format!("{name}: {}", verdict(found))];
     lines.extend(found.same.map(|range| {
         let contents = match found.same_contents {
+            0 if found.contents => "which have no bodies".to_owned(),
             0 => "by their heads; bodies are not in the anchor".to_owned(),
             1 => "and the body that they have".to_owned(),
             count => format!("and the {} bodies that they have", grouped(count)),

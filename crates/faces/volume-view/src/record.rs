@@ -1,13 +1,13 @@
 //! A recording that has ended, and how one is going.
 
-use ::record::{Account, Change, GaveWay, Loss, MemberChange, Progress, Report};
+use ::record::{Account, Change, GaveWay, HandOver, Loss, MemberChange, Progress, Report};
 use core::time::Duration;
 use format::directory::{Gap, GapCause};
 use page::safe::{json_pretty, printable};
 use page::table::{Column, render};
 use page::text::{duration, grouped, plural, rate, took};
 use serde::Serialize;
-use units::ByteSize;
+use units::{ByteSize, Timestamp};
 
 use crate::disks;
 
@@ -113,17 +113,24 @@ fn earlier(report: &Report) -> Vec<String> {
     lines
 }
 
-/// Whether nothing was lost, now or of what was there before, every input was read to its end, and
-/// what was stored is given out.
+/// Whether nothing was lost, now or of what was there before, every input was read to its end and
+/// held something, and what was stored is given out.
 pub fn is_clean(report: &Report) -> bool {
     let is_bad = |change: &MemberChange| change.what.is_bad();
     report.total.is_lossless()
+        && !has_read_nothing(report)
         && report.broken_off.is_empty()
         && report.clock_doubt.is_none()
         && report.withheld == 0
         && report.recovery.damaged == 0
         && report.unreadable == 0
         && !report.changes.iter().any(is_bad)
+}
+
+/// Files were to be read, and no packet was in them.
+fn has_read_nothing(report: &Report) -> bool {
+    let Account { offered, filter_rejects, .. } = report.total;
+    report.is_of_files && offered == 0 && filter_rejects.unwrap_or(0) == 0
 }
 
 /// What was lost when, and what stood in the way.
@@ -158,6 +165,10 @@ fn verdict(report: &Report) -> String {
     let lost = total.kernel_drops + total.writer_drops + total.interface_drops.unwrap_or_default();
     let (missing, unknown) = (missing(report), unknown(report));
     let mut parts = Vec::new();
+    if report.withheld > 0 {
+        let stripes = plural(report.withheld, "stripe");
+        parts.push(format!("not given out: packets of {stripes} beyond the maximum age"));
+    }
     if lost > 0 {
         parts.push(format!("lost: {}; each loss is stored as a gap", plural(lost, "packet")));
     }
@@ -166,6 +177,10 @@ fn verdict(report: &Report) -> String {
     }
     if !unknown.is_empty() {
         parts.push(format!("not known: {}", unknown.join(", ")));
+    }
+    if has_read_nothing(report) {
+        parts.insert(0, "no packet was read".to_owned());
+        return parts.join("; ");
     }
     match (lost, parts.is_empty()) {
         (_, true) if report.is_of_files => "every packet that arrived is stored".to_owned(),
@@ -220,6 +235,9 @@ fn unknown(report: &Report) -> Vec<String> {
     let crash = report.recovery.last_alive.filter(|_| !report.recovery.clean);
     if let Some(alive) = crash {
         unknown.push(format!("what passed after {alive}, when the earlier recorder ended"));
+    }
+    if report.clock_doubt.is_some() {
+        unknown.push("whether the clock is right".to_owned());
     }
     // A file has no NIC; its notes say what was lost when it was captured.
     if report.total.interface_drops.is_none() && !report.is_of_files {
@@ -306,7 +324,24 @@ fn behind(progress: &Progress) -> String {
         deaths => format!(", the indexer died {}", plural(deaths, "time")),
     };
     let long_waits = progress.long_waits.iter().map(|wait| format!(", {wait}"));
-    waiting + &left_out + &deaths + &long_waits.collect::<String>()
+    let handed = progress.hand_over.as_ref().map_or(String::new(), handed_over);
+    waiting + &left_out + &deaths + &long_waits.collect::<String>() + &handed
+}
+
+/// Who was to take over, and why it did not.
+fn handed_over(of: &HandOver) -> String {
+    let who = of.process.map_or("a recorder".to_owned(), |process| format!("process {process}"));
+    let from = Timestamp(of.from_ns);
+    match &of.taken_back {
+        None => format!(", {who} takes over from {from} on"),
+        Some(why) => {
+            let times = plural(of.times_taken_back, "time");
+            let why = printable(why);
+            format!(
+                ", {who} was to take over from {from} on, but {why}: this one went on ({times})"
+            )
+        }
+    }
 }
 
 /// How far back the ring reaches when full.
@@ -389,7 +424,19 @@ mod tests {
         let mut of_a_nic = account(unknown);
         assert_eq!(heading(&of_a_nic), "not known: drops in the NIC");
         of_a_nic.is_of_files = true;
+        assert_eq!(heading(&of_a_nic), "no packet was read");
+        assert!(!is_clean(&of_a_nic));
+        of_a_nic.total.filter_rejects = Some(1);
         assert_eq!(heading(&of_a_nic), "every packet that arrived is stored");
+        of_a_nic.total = Account { offered: 1, stored: 1, ..Account::default() };
+        assert_eq!(heading(&of_a_nic), "every packet that arrived is stored");
+        assert!(is_clean(&of_a_nic));
+        let withheld = Report { withheld: 2, ..of_a_nic };
+        assert!(!is_clean(&withheld));
+        assert_eq!(
+            heading(&withheld),
+            "not given out: packets of 2 stripes beyond the maximum age"
+        );
         let mut broken = account(known.clone());
         broken.broken_off = vec!["a.pcap: cut".to_owned()];
         assert_eq!(heading(&broken), "missing: the rest of 1 input that broke off");

@@ -11,8 +11,8 @@ use format::key_row::DestroyedKey;
 use format::superblock::{Mark, MemberEntry, Qualified, QualifiedBy, Superblock, TimeKnown};
 use index::LeftOut;
 use record::{
-    Account, Change, Comeback, DiskWatch, Disks, Event, EventKind, GaveWay, Loss, MemberChange,
-    Progress, QueueAccount, Report, SlowWrite,
+    Account, Change, Comeback, DiskWatch, Disks, Event, EventKind, GaveWay, HandOver, Loss,
+    MemberChange, Progress, QueueAccount, Report, SlowWrite,
 };
 use units::{Sequence, Timestamp};
 use upkeep::{
@@ -224,6 +224,12 @@ fn a_recording_that_goes_on() {
         left_out: 6,
         indexer_deaths: 7,
         long_waits: vec!["ring waits".to_owned()],
+        hand_over: Some(HandOver {
+            process: Some(12),
+            from_ns: 13,
+            taken_back: Some("it ended".to_owned()),
+            times_taken_back: 14,
+        }),
         tail: Sequence(8),
         acknowledged: stripe(9, 1),
         slots: 10,
@@ -597,6 +603,7 @@ fn a_volume_after_anchors() {
         is_given_up: true,
         same: Some(range),
         same_contents: 6,
+        contents: true,
         changed: vec![range],
         changed_bodies: 7,
         unreadable: vec![range],
@@ -609,6 +616,7 @@ fn a_volume_after_anchors() {
         is_given_up: false,
         same: None,
         same_contents: 0,
+        contents: false,
         changed: Vec::new(),
         changed_bodies: 0,
         unreadable: Vec::new(),

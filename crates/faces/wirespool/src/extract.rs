@@ -175,7 +175,9 @@ fn run_here(flags: &Flags, volume: PathBuf, file: Option<&Path>) -> Outcome {
         let first = report.manifest.outputs.first();
         let hash = first.map(|output| output.sha256).unwrap_or_default();
         let name = file.map(name_of).unwrap_or_default();
-        output.finish_with(&pseudonyms.escrow(&name, &hash)?.unwrap_or_default())?;
+        let (sealed, named) = pseudonyms.escrow(&name, &hash)?.expect("it has an escrow");
+        output.finish_with(&sealed)?;
+        report.manifest.asked.escrow = Some(named);
     }
     if let Some(statement) = manifest {
         places.finish(statement, &|key| {
@@ -277,6 +279,8 @@ fn check(flags: &Flags, file: Option<&Path>) -> Result<(), Usage> {
         "--split writes many files: -w names a folder"
     } else if flags.split.is_some() && flags.format == Format::Pcap {
         "--split writes pcapng"
+    } else if flags.format == Format::Pcap && flags.selection.has_comments() {
+        "pcap has no place for --comments: --format pcapng has"
     } else {
         return Ok(());
     };

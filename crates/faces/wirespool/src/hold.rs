@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use ::extract::Request;
 use ::hold::{Aside, Room, put_aside};
+use ::manifest::CaseInfo;
 use anyhow::bail;
 use clap::{Args, Subcommand};
 use host::StopFlag;
@@ -16,6 +17,7 @@ use crate::custody::pseudonyms::Pseudonyms;
 use crate::failure::{Outcome, Usage, Verdict, of_hold};
 use crate::progress::{Progress, say, say_lines};
 use crate::reading::ReadingFlags;
+use crate::remote::first_given;
 use crate::selection::{CaseFlags, SelectionFlags, Throttle};
 use crate::{evidence, stdout};
 
@@ -37,7 +39,8 @@ pub(crate) fn run(verb: &Verb) -> Outcome {
 ///
 /// A hold is an extract with its manifest in a directory of holds. The holds of a directory may
 /// have --size-max bytes in all: a hold that does not fit is refused, and nothing of it is left.
-/// Holds stay until you remove their files. `verify-extract` checks them.
+/// Holds stay until you remove their files. --list says which files are gone or have another
+/// length; `verify-extract` compares their bytes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -46,7 +49,8 @@ Examples:
   wirespool hold /spool 'host 10.0.0.1' --hold-dir /holds --case 2026/17 --requester 'B. Jones'
   wirespool hold --list --hold-dir /data/holds
 
-Exit code 1 when something is missing from the hold; its manifest says what.")]
+Exit code 1 when something is missing from the hold; its manifest says what. With --list when a
+hold is not what was put aside.")]
 pub(crate) struct Flags {
     /// The volume: a file or a block device
     #[arg(required_unless_present = "list")]
@@ -119,10 +123,19 @@ fn hold(flags: &Flags) -> Outcome {
 }
 
 fn list(flags: &Flags) -> Outcome {
+    let has_case = flags.case.info() != CaseInfo::default();
+    let of_one = [(flags.sign.is_some(), "--sign"), (has_case, "--case, --purpose or --requester")];
+    let given = first_given(&of_one).or_else(|| flags.selection.given_besides_query());
+    if let Some(flag) = given.or_else(|| flags.reading.given()) {
+        return Err(
+            Usage(format!("{flag} is about a hold that is made, and --list makes none")).into()
+        );
+    }
     if host::target(&flags.hold_dir)? == host::Target::Absent {
         say(&format!("{} does not exist: no holds are there", page::safe::path(&flags.hold_dir)));
     }
     let (holds, unreadable) = ::hold::list(&flags.hold_dir)?;
+    let is_right = unreadable.is_empty() && holds.iter().all(|hold| hold.altered.is_none());
     for (path, why) in unreadable {
         say(&format!("{}: {why}", page::safe::path(path)));
     }
@@ -132,5 +145,5 @@ fn list(flags: &Flags) -> Outcome {
         session_view::holds(&holds, stdout::width())
     };
     stdout::print(&text)?;
-    Ok(Verdict::Clean)
+    Ok(Verdict::clean_if(is_right))
 }

@@ -357,7 +357,7 @@ pub(crate) fn erase(flags: EraseFlags) -> Outcome {
         done = with_progress("erase", erase)?;
         let volume = upkeep::status(&erasing.target.volume, &erasing.target.members)?.volume_id;
         Ok(ReceiptForm {
-            action: "erase",
+            action: "erase".to_owned(),
             volume_id: volume.to_string(),
             slots: done.slots.saturating_sub(done.left),
             slots_left: (done.left > 0).then_some(done.left),

@@ -54,7 +54,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     snaplen: u32,
     /// Leave the interfaces in their mode: only packets for this machine
-    #[arg(long)]
+    #[arg(long, conflicts_with = "read")]
     no_promiscuous: bool,
     /// Memory between capture and disk, to cover its longest stall [default: what the volume was
     /// qualified with, up to half of the free memory, else 256M; for files 16M]
@@ -65,7 +65,10 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "TIME", value_parser = slow_write)]
     slow_write: Option<SlowLimit>,
     /// Memory of the kernel's ring, for each interface and queue
-    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = arguments::size)]
+    #[arg(
+        long, value_name = "SIZE", default_value = "64M", conflicts_with = "read",
+        value_parser = arguments::size
+    )]
     kernel_ring: u64,
     #[command(flatten)]
     queues: QueueFlags,
@@ -114,7 +117,8 @@ pub(crate) struct Flags {
     /// Overwrite on the disks, too, what is older than the maximum age: `on` or `off`; the volume
     /// remembers it
     #[arg(
-        long, value_name = "WHEN", value_parser = on_or_off,
+        long, value_name = "WHEN",
+        value_parser = arguments::word(["on", "off"], |text| Ok(text == "on")),
         num_args = 0..=1, require_equals = true, default_missing_value = "on"
     )]
     erase: Option<bool>,
@@ -131,7 +135,10 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "COMMAND")]
     on_member_change: Option<String>,
     /// Discard (trim) blocks ahead of the ring's head: auto does so on flash that supports it
-    #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = discard)]
+    #[arg(
+        long, value_name = "WHEN", default_value = "auto",
+        value_parser = arguments::word(["auto", "on", "off"], discard)
+    )]
     discard: Discard,
     #[command(flatten)]
     standing: StandingFlags,
@@ -150,8 +157,8 @@ struct QueueFlags {
     /// which takes them from the host), or auto: xdp where the driver copies nothing and the host
     /// does not use the interface, else packet
     #[arg(
-        long, value_name = "WAY", default_value = "auto", value_parser = way,
-        conflicts_with = "read"
+        long, value_name = "WAY", default_value = "auto", conflicts_with = "read",
+        value_parser = arguments::word(["auto", "packet", "xdp"], way)
     )]
     source: Way,
     /// Look at an empty queue for so many microseconds before sleeping, in the driver itself: a
@@ -174,8 +181,8 @@ struct QueueFlags {
     /// Clock of the packet times: kernel, or adapter, where the interface has a clock and a program
     /// (phc2sys) keeps it at UTC; else the kernel's, with a note
     #[arg(
-        long, value_name = "CLOCK", default_value = "kernel", value_parser = timestamps,
-        conflicts_with = "read"
+        long, value_name = "CLOCK", default_value = "kernel", conflicts_with = "read",
+        value_parser = arguments::word(["kernel", "adapter"], timestamps)
     )]
     timestamps: Timestamps,
 }
@@ -190,7 +197,10 @@ struct StandingFlags {
     hold_dir: Option<PathBuf>,
     /// Most bytes of all holds there; the recorder warns of what does not fit, and the ring then
     /// overwrites it
-    #[arg(long, value_name = "SIZE", default_value = "10G", value_parser = arguments::size)]
+    #[arg(
+        long, value_name = "SIZE", default_value = "10G", requires = "hold",
+        value_parser = arguments::size
+    )]
     hold_budget: u64,
 }
 
@@ -233,14 +243,6 @@ fn slow_write(text: &str) -> Result<SlowLimit, String> {
     match text {
         "off" => Ok(SlowLimit::Off),
         text => arguments::duration(text).map(SlowLimit::Above),
-    }
-}
-
-fn on_or_off(text: &str) -> Result<bool, String> {
-    match text {
-        "on" => Ok(true),
-        "off" => Ok(false),
-        _ => Err("on or off".to_owned()),
     }
 }
 

@@ -6,7 +6,7 @@ use clap::Args;
 use host::{StopFlag, SystemClock};
 
 use crate::evidence::{self, AgainstFlags};
-use crate::failure::{Outcome, Verdict};
+use crate::failure::{Outcome, Usage, Verdict};
 use crate::members::VolumeFlags;
 use crate::progress::Progress;
 use crate::stdout;
@@ -92,6 +92,10 @@ pub(crate) struct VerifyFlags {
 pub(crate) fn verify(flags: &VerifyFlags) -> Outcome {
     if !flags.against.anchors.is_empty() || flags.against.witness.is_some() {
         return evidence::verify_against(&flags.of, &flags.against);
+    }
+    if flags.against.trust.is_given() {
+        let text = "--public-key and --tsa-ca are about an anchor: name it with --anchor";
+        return Err(Usage(text.to_owned()).into());
     }
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("verify");

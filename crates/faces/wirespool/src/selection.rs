@@ -176,6 +176,10 @@ impl SelectionFlags {
         self.sessions.is_some() || !self.naming.is_empty()
     }
 
+    pub(crate) fn has_comments(&self) -> bool {
+        self.comments
+    }
+
     /// The first of these flags that was given and that a service cannot do.
     pub(crate) fn given_of_here(&self) -> Option<&'static str> {
         first_given(&[

@@ -151,7 +151,8 @@ fn held(map: &RingMap, manifests: &[PathBuf]) -> Vec<u64> {
     for path in manifests {
         let Ok(text) = host::read_text(path) else { continue };
         let Ok(manifest) = manifest::parse_manifest(&text) else { continue };
-        let cells = manifest.stripes.iter().filter_map(|(stripe, _)| map.cell_of(stripe.sequence));
+        let sequences = manifest.pieces.iter().map(|piece| piece.stripe.sequence);
+        let cells = sequences.filter_map(|sequence| map.cell_of(sequence));
         let mut cells: Vec<usize> = cells.collect();
         cells.sort_unstable();
         cells.dedup();

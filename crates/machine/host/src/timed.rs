@@ -76,6 +76,15 @@ pub struct Taken {
     pub preemptions: u64,
 }
 
+impl Taken {
+    /// The most memory that one of them had in use, where it is told from what it began with: with
+    /// as much as that nothing is known but that it had no more.
+    pub fn known_memory_bytes(&self) -> Option<u64> {
+        let unknown = self.memory_floor_bytes + self.memory_floor_bytes / 8;
+        (self.memory_bytes_max > unknown).then_some(self.memory_bytes_max)
+    }
+}
+
 impl Timed<'_> {
     /// Runs it to its end. When `is_stopped` says so it is interrupted as by Ctrl-C, and waited for
     /// all the same.

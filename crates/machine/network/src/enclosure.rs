@@ -1,9 +1,8 @@
 //! A network namespace for one program, with a way out through this machine.
 
-use core::time::Duration;
 use std::fs::{self, File};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::net::Ipv4Addr;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 
@@ -94,13 +93,16 @@ impl Enclosure {
             six.iter().for_each(Six::restore);
         });
         let guard = guard.map_err(fail("start a process that clears up"))?;
-        connect(&outer, ours, &namespace).map_err(fail("make a pair of interfaces"))?;
+        // What waits until the other end's address of Ethernet is known is sent then, and nobody
+        // can tell any more by whom. So nothing waits.
+        let station = connect(&outer, ours, &namespace);
+        let station = station.map_err(fail("make a pair of interfaces"))?;
         within(&namespace, || {
             route::bring_up("lo")?;
             route::add_address(INSIDE, theirs.into(), PREFIX)?;
             route::bring_up(INSIDE)?;
             route::add_default_route(ours.into())?;
-            meet(ours.into())
+            route::add_neighbour(INSIDE, ours.into(), &station)
         })?
         .map_err(fail("set up the network of a namespace"))?;
         let only = forwarding.is_changed().then_some([&*way.interface, &*outer]);
@@ -112,7 +114,7 @@ impl Enclosure {
             six.set_up_outside(&outer).ok()?;
             let inside = || {
                 six.set_up_inside(INSIDE)?;
-                meet(six.gateway().into())
+                route::add_neighbour(INSIDE, six.gateway().into(), &station)
             };
             within(&namespace, inside).ok()?.ok()?;
             six.translate(&format!("{table}_6"), &outer).ok()
@@ -164,33 +166,15 @@ impl Enclosure {
     }
 }
 
-/// Has the kernel learn the other end's address of Ethernet. Packets that wait for it are sent when
-/// it is known, and nobody can tell any more by whom.
-fn meet(gateway: IpAddr) -> io::Result<()> {
-    /// An answer comes within a tenth of a millisecond: it is this machine's.
-    const PATIENCE: Duration = Duration::from_millis(100);
-    const DISCARD: u16 = 9;
-    let any: IpAddr = match gateway {
-        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    let socket = UdpSocket::bind((any, 0))?;
-    socket.connect((gateway, DISCARD))?;
-    socket.set_read_timeout(Some(PATIENCE))?;
-    socket.send(&[])?;
-    // Refused, mostly; where nothing comes, the program's own packets ask.
-    drop(socket.recv(&mut [0]));
-    Ok(())
-}
-
-/// Makes the pair, gives our end its address, and has it forward.
-fn connect(outer: &str, ours: Ipv4Addr, namespace: &File) -> io::Result<()> {
+/// Makes the pair, gives our end its address, and has it forward; gives its address of Ethernet.
+fn connect(outer: &str, ours: Ipv4Addr, namespace: &File) -> io::Result<Vec<u8>> {
     route::add_pair(outer, INSIDE, namespace.as_raw_fd())?;
     // As inside, until it is known that there is a way.
     drop(fs::write(format!("/proc/sys/net/ipv6/conf/{outer}/disable_ipv6"), "1"));
     route::add_address(outer, ours.into(), PREFIX)?;
     route::bring_up(outer)?;
-    turn_on_for_good(outer, Family::Four)
+    turn_on_for_good(outer, Family::Four)?;
+    route::station_of(outer)
 }
 
 /// Both usable addresses of a network that no route of this machine leads to.

@@ -89,7 +89,7 @@ pub(crate) fn find_attribute(rest: &[u8], wanted: u16) -> Option<&[u8]> {
 }
 
 #[expect(clippy::host_endian_bytes, reason = "the kernel of this machine is asked")]
-fn short(value: u16) -> [u8; 2] {
+pub(crate) fn short(value: u16) -> [u8; 2] {
     value.to_ne_bytes()
 }
 

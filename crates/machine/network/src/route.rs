@@ -13,7 +13,7 @@ use rustix::net::{
 
 use crate::netlink::{
     MESSAGE_HEADER, Message, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST,
-    NLMSG_DONE, NLMSG_ERROR, attribute, error_in, header, messages, refusal,
+    NLMSG_DONE, NLMSG_ERROR, attribute, error_in, find_attribute, header, messages, refusal, short,
 };
 
 /// `linux/rtnetlink.h`
@@ -22,6 +22,7 @@ const RTM_DELLINK: u16 = 17;
 pub(crate) const RTM_GETLINK: u16 = 18;
 const RTM_NEWADDR: u16 = 20;
 const RTM_NEWROUTE: u16 = 24;
+const RTM_NEWNEIGH: u16 = 28;
 const RT_TABLE_MAIN: u8 = 254;
 const RTPROT_STATIC: u8 = 4;
 const RTN_UNICAST: u8 = 1;
@@ -31,6 +32,7 @@ pub(crate) const LINK_HEADER: usize = 16;
 /// `linux/if.h`
 const IFF_UP: u32 = 0x1;
 /// `linux/if_link.h`
+const IFLA_ADDRESS: u16 = 1;
 pub(crate) const IFLA_IFNAME: u16 = 3;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_NET_NS_FD: u16 = 28;
@@ -40,6 +42,10 @@ const VETH_INFO_PEER: u16 = 1;
 /// `linux/if_addr.h`
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
+/// `linux/neighbour.h`
+const NDA_DST: u16 = 1;
+const NDA_LLADDR: u16 = 2;
+const NUD_PERMANENT: u16 = 0x80;
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
 const IFA_F_NODAD: u8 = 0x2;
@@ -75,11 +81,7 @@ pub(crate) fn bring_up(name: &str) -> io::Result<()> {
 
 /// Gives an interface an address of a network with this prefix.
 pub(crate) fn add_address(name: &str, address: IpAddr, prefix: u8) -> io::Result<()> {
-    let asked = [link_header(0, 0), attribute(IFLA_IFNAME, &text(name))].concat();
-    let link = request(RTM_GETLINK, 0, &asked)?;
-    // struct ifinfomsg: family, type, then the number.
-    let number = link.get(MESSAGE_HEADER + 4..).and_then(|rest| rest.first_chunk());
-    let number = u32_of(*number.ok_or(io::ErrorKind::InvalidData)?);
+    let number = number_of(&link(name)?)?;
     let (family, octets) = of_address(address);
     let (local, same) = (attribute(IFA_LOCAL, &octets), IFA_ADDRESS);
     // Of ours nobody else has the address: with IPv6 it could not be used for a second.
@@ -88,6 +90,36 @@ pub(crate) fn add_address(name: &str, address: IpAddr, prefix: u8) -> io::Result
     let head = [&[family, prefix, flags, 0], &u32_bytes(number)[..]].concat();
     let new = [head, local, attribute(same, &octets)].concat();
     request(RTM_NEWADDR, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, &new).map(drop)
+}
+
+/// What the kernel says of an interface.
+fn link(name: &str) -> io::Result<Vec<u8>> {
+    let asked = [link_header(0, 0), attribute(IFLA_IFNAME, &text(name))].concat();
+    request(RTM_GETLINK, 0, &asked)
+}
+
+fn number_of(link: &[u8]) -> io::Result<u32> {
+    // struct ifinfomsg: family, type, then the number.
+    let number = link.get(MESSAGE_HEADER + 4..).and_then(|rest| rest.first_chunk());
+    Ok(u32_of(*number.ok_or(io::ErrorKind::InvalidData)?))
+}
+
+/// The address of Ethernet of an interface.
+pub(crate) fn station_of(name: &str) -> io::Result<Vec<u8>> {
+    let link = link(name)?;
+    let attributes = link.get(MESSAGE_HEADER + LINK_HEADER..).unwrap_or_default();
+    let address = find_attribute(attributes, IFLA_ADDRESS);
+    Ok(address.ok_or(io::ErrorKind::InvalidData)?.to_vec())
+}
+
+/// Tells the kernel at which station an address lies by this interface, for good: it does not ask.
+pub(crate) fn add_neighbour(name: &str, address: IpAddr, station: &[u8]) -> io::Result<()> {
+    let number = u32_bytes(number_of(&link(name)?)?);
+    let (family, octets) = of_address(address);
+    // struct ndmsg: family, three bytes of nothing, number of the interface, state, flags, type.
+    let head = [&[family, 0, 0, 0], &number[..], &short(NUD_PERMANENT), &[0, 0]].concat();
+    let new = [head, attribute(NDA_DST, &octets), attribute(NDA_LLADDR, station)].concat();
+    request(RTM_NEWNEIGH, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, &new).map(drop)
 }
 
 fn of_address(address: IpAddr) -> (u8, Vec<u8>) {

@@ -46,6 +46,7 @@ pub(crate) struct Merged {
     schema: u16,
     pub(crate) object: Object,
     /// Names of the objects whose rows it has.
+    #[serde(deserialize_with = "names::all_within")]
     pub(crate) replaces: Vec<String>,
 }
 

@@ -4,7 +4,7 @@ use completeness::State;
 use format::head::StripeId;
 use serde::{Deserialize, Serialize};
 
-use crate::names::{Unit, stripe};
+use crate::names::{self, Unit, stripe};
 
 /// Of the manifests that are written.
 pub(crate) const VERSION: u16 = 1;
@@ -13,6 +13,7 @@ pub(crate) const VERSION: u16 = 1;
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Object {
     /// Its name in the store.
+    #[serde(deserialize_with = "names::within")]
     pub name: String,
     /// Its length.
     pub bytes: u64,

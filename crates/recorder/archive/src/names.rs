@@ -17,6 +17,8 @@ use core::fmt;
 use core::str::FromStr;
 
 use format::head::{StripeId, VolumeId};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use units::Timestamp;
 
 /// Letters of a sensor's name.
@@ -181,6 +183,32 @@ pub(crate) fn compacted_of(sensor: &Sensor) -> String {
 
 pub(crate) fn lease(sensor: &Sensor) -> String {
     format!("{OWN}/lease/sensor={sensor}.json")
+}
+
+/// Reads the name of an object that a manifest has: whoever wrote that may want a file elsewhere to
+/// be read, written or removed.
+///
+/// # Errors
+/// When it leads out of the store.
+pub(crate) fn within<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let name = String::deserialize(from)?;
+    let is_plain = |part: &str| !part.is_empty() && !part.starts_with('.');
+    if name.split('/').all(is_plain) {
+        Ok(name)
+    } else {
+        Err(D::Error::custom("it names an object outside of the store"))
+    }
+}
+
+/// Reads several of them.
+///
+/// # Errors
+/// When one leads out of the store.
+pub(crate) fn all_within<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    struct Name(#[serde(deserialize_with = "within")] String);
+    let names: Vec<Name> = Deserialize::deserialize(from)?;
+    Ok(names.into_iter().map(|Name(name)| name).collect())
 }
 
 /// The sensor that a name below [`manifests_of_all`] is of.

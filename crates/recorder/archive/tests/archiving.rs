@@ -8,9 +8,9 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use archive::{
-    Bounds, CompactReport, Death, Error, Event, FindingKind, Manners, Memory, MemoryStore, Options,
-    Report, Sensor, SessionColumn, Source, StoreError, Table, Uploader, VerifyReport, archive,
-    compact, loss_columns, session_schema, verify,
+    Bounds, CompactReport, Death, Error, Event, Finding, FindingKind, Manners, Memory, MemoryStore,
+    Options, Report, Sensor, SessionColumn, Source, StoreError, Table, Uploader, VerifyReport,
+    archive, compact, loss_columns, session_schema, verify,
 };
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
@@ -531,6 +531,20 @@ fn verify_finds_a_flipped_bit_a_missing_a_foreign_object_and_a_missing_manifest(
     let mut objects = store.objects();
     objects.insert(manifests[2].clone(), b"{".to_vec());
     assert!(kinds(objects).contains(&FindingKind::Damaged));
+
+    // Whoever writes manifests may want files elsewhere to be read, or merged and removed.
+    let text = String::from_utf8(store.objects()[&manifests[2]].clone()).unwrap();
+    for name in ["../sessions/", "/sessions/", "sessions//", "sessions/./", "sessions/../../"] {
+        let leading_out = text.replace("\"sessions/", &format!("\"{name}"));
+        assert_ne!(leading_out, text);
+        let mut objects = store.objects();
+        objects.insert(manifests[2].clone(), leading_out.into_bytes());
+        let store = MemoryStore::of(objects);
+        let findings = verify_all(&store).findings;
+        let is_told = |it: &Finding| it.why.contains("names an object outside of the store");
+        assert!(findings.iter().any(is_told), "{name}: {findings:?}");
+        assert!(matches!(compact_at(&store, BEGIN, "a"), Err(Error::Damaged { .. })), "{name}");
+    }
 }
 
 #[test]

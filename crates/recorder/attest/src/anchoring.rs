@@ -95,11 +95,13 @@ fn make(
     witness.iter().try_for_each(|witness| witness.check_begins(evidence::WITNESS_BEGINS))?;
     let options = AnchorOptions {
         contents: !of.heads_only,
-        previous: previous.map(|previous| (previous.newest, newest_cid(previous))),
+        previous: previous.map(|previous| &*previous.list.records),
     };
     let write = &mut |bytes: &[u8]| list.write_all(bytes);
     let anchored = upkeep::anchor((of.volume, of.members), options, write, progress)?;
     let form = form_of(of, &anchored, previous);
+    // Neither file appears without the other where there is no space.
+    statement.reserve(ANCHOR_BYTES_MAX / 16)?;
     list.finish()?;
     let (text, note) =
         statement.finish(&of.wanted, &|key| session_view::anchor_json(&form, key))?;
@@ -112,10 +114,6 @@ fn make(
         witness.append(line.as_bytes()).map_err(|error| fail(error.source))?;
     }
     Ok(Made { anchored, note })
-}
-
-fn newest_cid(anchor: &CheckedAnchor) -> [u8; 32] {
-    anchor.list.cid_of(anchor.newest).copied().unwrap_or_default()
 }
 
 fn form_of(
@@ -174,8 +172,10 @@ pub(crate) fn cover(
     let anchor = load(path, trust)?;
     let name = page::safe::path(path);
     let attested = session_view::attested(&name, &anchor.attested);
-    let coverage = coverage(manifest.volume, &manifest.stripes, &anchor);
-    let is_covered = coverage.is_some_and(|found| found.other == 0 && found.covered > 0);
+    let coverage = coverage(manifest.volume, &manifest.pieces, &anchor);
+    // Without packets there is nothing to be listed.
+    let is_empty = manifest.pieces.is_empty() && manifest.packets() == 0;
+    let is_covered = coverage.is_some_and(|it| it.is_same() && (it.covered > 0 || is_empty));
     let is_right = is_covered && anchor.attested.is_right();
     Ok(CheckedAgainst { name, coverage, attested, is_right })
 }
@@ -229,7 +229,8 @@ pub fn compare(
         let lines = session_view::attested(&name, &anchor.attested);
         all.push((name, lines, anchor.attested.is_right()));
         let (volume, newest, records) = (anchor.volume, anchor.newest, anchor.list.records);
-        anchors.push(AnchorToCheck { volume, newest, records });
+        let contents = anchor.form.contents;
+        anchors.push(AnchorToCheck { volume, newest, records, contents });
     }
     if let Some(path) = against.witness {
         let Thing { name, lines, is_right, anchor } = witnessed(path, volume, members, &known)?;
@@ -274,7 +275,7 @@ fn witnessed(
         name,
         lines: said,
         is_right: unknown == 0,
-        anchor: AnchorToCheck { volume: id, newest, records },
+        anchor: AnchorToCheck { volume: id, newest, records, contents: false },
     })
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use evidence::{AnchorError, KeyError, StampError, WitnessError};
+use evidence::{AnchorError, KeyError, ReceiptError, StampError, WitnessError};
 use manifest::ManifestError;
 use page::safe;
 
@@ -39,6 +39,20 @@ pub enum Error {
         safe::path(path)
     )]
     NoText { path: PathBuf },
+    #[error("{} is a manifest: name its extract, too", safe::path(path))]
+    NoFile { path: PathBuf },
+    #[error("{}", safe::path(path))]
+    Receipt { path: PathBuf, source: ReceiptError },
+    #[error("cannot read {}", safe::path(path))]
+    Read { path: PathBuf, source: io::Error },
+    #[error(
+        "the escrow is that of another extract, {}: {} has addresses of another key",
+        safe::printable(of),
+        safe::path(path)
+    )]
+    OtherEscrow { path: PathBuf, of: String },
+    #[error("cannot look into {}", safe::path(path))]
+    Raw { path: PathBuf, source: raw::Error },
     #[error("the manifest has no output named {name}")]
     NoOutput { name: String },
 }
@@ -52,6 +66,7 @@ impl Error {
                 | Self::Authorities { .. }
                 | Self::NoLine { .. }
                 | Self::NoOutput { .. }
+                | Self::NoFile { .. }
         )
     }
 }

@@ -1,19 +1,21 @@
 //! An extract compared with its manifest, and with all that vouches for it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use evidence::{Attested, OutputSummary, SIGNATURE_SUFFIX, STAMP_SUFFIX, Trust, Vouched};
-use host::SystemClock;
-use manifest::{ReadManifest, parse_manifest};
+use evidence::{NamedPiece, OutputSummary, Trust};
+use format::head::StripeId;
+use format::session_row::PieceId;
+use host::{StopFlag, SystemClock, TemporaryDirectory};
+use manifest::{ManifestError, PieceRead, ReadManifest, parse_manifest};
+use raw::Restored;
 use session_view::CheckedExtract;
 use units::Clock as _;
 
 use crate::Error;
 use crate::anchoring::cover;
-use crate::files::{beside, text_beside};
-
-/// Manifests of large extracts list many pieces, but not gigabytes of them.
-const MANIFEST_BYTES_MAX: u64 = 1 << 30;
+use crate::escrow::unlike_escrow;
+use crate::files::{MANIFEST_BYTES_MAX, attested};
 
 /// An extract to be checked.
 #[derive(Clone, Copy, Debug)]
@@ -37,30 +39,48 @@ pub struct ExtractChecked {
     pub lines: Vec<String>,
     /// Nothing is wrong.
     pub is_right: bool,
-    /// The report for people, a page of HTML.
-    pub report: String,
+    /// The report for people, a page of HTML; there is none of a manifest that cannot be read.
+    pub report: Option<String>,
 }
 
 /// Checks an extract.
 ///
 /// # Errors
-/// When a file cannot be read, or is no manifest or anchor.
+/// When a file cannot be read, or is no anchor, or the manifest is of a later version.
 pub fn check_extract(of: &ExtractToCheck<'_>) -> Result<ExtractChecked, Error> {
     let text = String::from_utf8(host::read_input_bytes(of.manifest, MANIFEST_BYTES_MAX)?)
         .map_err(|_| Error::NoText { path: of.manifest.to_path_buf() })?;
-    let refused = |source| Error::Manifest { path: of.manifest.to_path_buf(), source };
-    let manifest = parse_manifest(&text).map_err(refused)?;
-    let attested = attest(of.manifest, (&text, &manifest), of.trust)?;
+    let manifest = match parse_manifest(&text) {
+        Ok(manifest) => manifest,
+        Err(source @ ManifestError::Version(_)) => {
+            return Err(Error::Manifest { path: of.manifest.to_path_buf(), source });
+        }
+        // Cut off, or changed so that it is none.
+        Err(error) => {
+            let name = page::safe::path(of.manifest);
+            let lines = vec![page::safe::printable(&format!("{name}: {error}"))];
+            return Ok(ExtractChecked { lines, is_right: false, report: None });
+        }
+    };
+    let sealed = manifest.sealed.as_ref().map(|(text, seal)| (*text, seal));
+    let attested = attested(of.manifest, &text, (sealed, manifest.made), of.trust)?;
     let mut is_right = attested.is_right();
     let mut lines = session_view::attested(&page::safe::path(of.manifest), &attested);
     let case = manifest.case.lines();
     lines.extend(case.map(|(name, text)| format!("{name}: {}", page::safe::printable(text))));
-    let findings = if of.file.is_dir() {
+    let mut findings = if of.file.is_dir() {
         session_view::unlike_folder(&manifest.outputs, of.file)?
     } else {
         let output = choose(&manifest.outputs, of.file)?;
-        Vec::from_iter(session_view::unlike_file(output, of.file)?)
+        let mut findings = Vec::from_iter(session_view::unlike_file(output, of.file)?);
+        if manifest.is_raw && findings.is_empty() && !of.anchors.is_empty() {
+            findings.extend(unlike_pieces(&manifest, of.file)?);
+        }
+        findings
     };
+    if let Some(named) = &manifest.escrow {
+        findings.extend(unlike_escrow(named, of.file)?);
+    }
     is_right &= findings.is_empty();
     if findings.is_empty() {
         let (file, state) = (page::safe::path(of.file), manifest.state);
@@ -85,26 +105,32 @@ pub fn check_extract(of: &ExtractToCheck<'_>) -> Result<ExtractChecked, Error> {
         checked: SystemClock.realtime(),
         program: of.program,
     };
-    let report = session_view::extract_report(&checked).unwrap_or_default();
+    let report = session_view::extract_report(&checked);
     Ok(ExtractChecked { lines, is_right, report })
 }
 
-/// Who vouches for a manifest.
-fn attest(
-    path: &Path,
-    (text, manifest): (&str, &ReadManifest<'_>),
-    trust: &Trust,
-) -> Result<Attested, Error> {
-    let signature = text_beside(path, SIGNATURE_SUFFIX)?;
-    let stamp = beside(path, STAMP_SUFFIX)?;
-    let of = Vouched {
-        text,
-        sealed: manifest.sealed.as_ref().map(|(text, seal)| (*text, seal)),
-        made: manifest.made,
-        signature: signature.as_deref(),
-        stamp: stamp.as_deref(),
-    };
-    Ok(Attested::check(&of, trust))
+/// What a raw extract holds other than its manifest lists: anchors are compared with the list.
+fn unlike_pieces(manifest: &ReadManifest<'_>, file: &Path) -> Result<Option<String>, Error> {
+    let failed = |source| Error::Raw { path: file.to_path_buf(), source };
+    let stop = StopFlag::install()?;
+    let folder = TemporaryDirectory::new("wirespool-verify-")?;
+    let restored = raw::restore(&mut host::open_input(file)?, folder.path(), &mut |_| stop.flow());
+    let pieces = restored.and_then(|it: Restored| it.pieces(&mut |_, _| stop.flow()));
+    let held: BTreeSet<NamedPiece> = pieces.map_err(failed)?.iter().map(named).collect();
+    let listed: BTreeSet<NamedPiece> = manifest.pieces.iter().copied().collect();
+    let [more, fewer] = [(&held, &listed), (&listed, &held)].map(|(these, those)| {
+        page::text::plural(units::number::to_u64(these.difference(those).count()), "piece")
+    });
+    let name = page::safe::path(file);
+    Ok((held != listed).then(|| {
+        format!("{name} holds {more} that its manifest does not list, and lacks {fewer} of it")
+    }))
+}
+
+/// As its manifest names it.
+fn named(piece: &PieceRead) -> NamedPiece {
+    let PieceRead { piece: PieceId { sequence, sub, column }, cid, blake3, .. } = *piece;
+    NamedPiece { stripe: StripeId { sequence, sub }, column, cid: Some(cid), body: Some(blake3) }
 }
 
 /// The only output, or the one with the name of the file.

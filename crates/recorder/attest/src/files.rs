@@ -3,11 +3,17 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use evidence::{AskPassphrase, Authorities, SigningKey, Trust, TrustedKeys};
+use evidence::{
+    AskPassphrase, Attested, Authorities, SIGNATURE_SUFFIX, STAMP_SUFFIX, Seal, SigningKey, Trust,
+    TrustedKeys, Vouched,
+};
 use host::Target;
+use units::Timestamp;
 
 use crate::Error;
 
+/// Manifests of large extracts list many pieces, but not gigabytes of them.
+pub(crate) const MANIFEST_BYTES_MAX: u64 = 1 << 30;
 /// Signatures and time stamps.
 const BESIDE_BYTES_MAX: u64 = 1 << 24;
 
@@ -58,6 +64,19 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> Result<Option<Vec<u8>>, Error
 pub(crate) fn text_beside(path: &Path, suffix: &str) -> Result<Option<String>, Error> {
     let bytes = beside(path, suffix)?;
     Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// Who vouches for a text, with what lies beside its file.
+pub(crate) fn attested(
+    path: &Path,
+    text: &str,
+    (sealed, made): (Option<(&str, &Seal)>, Timestamp),
+    trust: &Trust,
+) -> Result<Attested, Error> {
+    let signature = text_beside(path, SIGNATURE_SUFFIX)?;
+    let stamp = beside(path, STAMP_SUFFIX)?;
+    let (signature, stamp) = (signature.as_deref(), stamp.as_deref());
+    Ok(Attested::check(&Vouched { text, sealed, made, signature, stamp }, trust))
 }
 
 /// Refuses a file that exists.

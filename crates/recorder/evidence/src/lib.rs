@@ -38,14 +38,14 @@ pub use attested::{
 };
 pub use case::CaseInfo;
 pub use clock_use::{ClockSteps, ClockUse, TimesBy};
-pub use coverage::{Coverage, coverage};
+pub use coverage::{Coverage, NamedPiece, coverage};
 pub use form::hex_digits;
 pub use hashing::{Hasher, Hashes, Hashing};
 pub use key::{AskPassphrase, KeyError, NAMESPACE, PublicKey, SigningKey};
 pub use listed::{Body, LISTED_BYTES, ListError, Listed, ListedStripes, list_header};
 pub use maker::Maker;
 pub use output::OutputSummary;
-pub use receipt::{RECEIPT_VERSION, ReceiptForm};
+pub use receipt::{RECEIPT_VERSION, ReceiptError, ReceiptForm, parse_receipt};
 pub use seal::{
     AFTER_SEAL, BEFORE_SEAL, Seal, SealError, SealForm, SealTextError, Signer, split_sealed,
 };

@@ -136,6 +136,13 @@ impl ListedStripes {
         let at = self.records.partition_point(|record| record.stripe < stripe);
         self.records.get(at).filter(|record| record.stripe == stripe).map(|record| &record.cid)
     }
+
+    /// What it has of the body of a piece, if the piece is listed.
+    pub fn body_of(&self, stripe: StripeId, column: u8) -> Option<Body> {
+        let key = |record: &Listed| (record.stripe, record.column);
+        let at = self.records.binary_search_by_key(&(stripe, column), key).ok()?;
+        self.records.get(at).map(|record| record.body)
+    }
 }
 
 #[cfg(test)]
@@ -172,6 +179,10 @@ mod tests {
         let cid =
             |sequence| read.cid_of(StripeId { sequence: Sequence(sequence), sub: 3 }).copied();
         assert_eq!((cid(7), cid(8), cid(9)), (Some([7; 32]), None, Some([9; 32])));
+        for record in records {
+            assert_eq!(read.body_of(record.stripe, record.column), Some(record.body));
+        }
+        assert_eq!(read.body_of(records[2].stripe, 1), None);
         assert!(ListedStripes::parse(&file(&[])).unwrap().records.is_empty());
     }
 

@@ -12,6 +12,7 @@ mod standing;
 
 use core::fmt;
 use core::ops::ControlFlow;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -189,18 +190,21 @@ fn finished_bytes(folder: &Path) -> Result<u64, Error> {
 /// A manifest that cannot be read, and why.
 pub type Unreadable = (PathBuf, String);
 
-/// The holds of a folder, and what cannot be read of it, in words.
+/// The holds of a folder, and what cannot be read of it, in words. Of packets only the length is
+/// looked at.
 ///
 /// # Errors
 /// When the folder or a file cannot be read.
 pub fn list(folder: &Path) -> Result<(Vec<HoldSummary>, Vec<Unreadable>), Error> {
     let (mut holds, mut unreadable) = (Vec::new(), Vec::new());
-    for (path, _) in host::files_in(folder)? {
+    let files: BTreeMap<PathBuf, u64> = host::files_in(folder)?.into_iter().collect();
+    for path in files.keys() {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let Some(stem) = name.strip_suffix(".json") else { continue };
-        match manifest::parse_hold(stem, &host::read_text(&path)?) {
+        let len = files.get(&path.with_file_name(stem)).copied();
+        match manifest::parse_hold(stem, len, &host::read_text(path)?) {
             Ok(hold) => holds.push(hold),
-            Err(error) => unreadable.push((path, error.to_string())),
+            Err(error) => unreadable.push((path.clone(), error.to_string())),
         }
     }
     Ok((holds, unreadable))
@@ -288,6 +292,7 @@ mod tests {
         std::fs::write(path("broken.pcapng.json"), "{").unwrap();
         let (holds, unreadable) = list(folder.path()).unwrap();
         assert_eq!((holds.len(), unreadable.len()), (1, 1));
+        assert_eq!(holds[0].altered, Some(manifest::Altered::Length));
         for wrong in ["b.pcapng", "other", "../a.pcapng", "", "broken.pcapng", "a.pcapng.json"] {
             assert!(!remove(folder.path(), wrong).unwrap(), "{wrong}");
         }

@@ -1,6 +1,7 @@
 //! Stripes that ended the indexer twice: reported, and kept to find the fault.
 
 use std::collections::BTreeSet;
+use std::io;
 
 use format::head::{HEAD_BYTES, StripeId};
 use index::Files;
@@ -63,12 +64,14 @@ impl Poison {
         true
     }
 
-    /// Copies do not outlive the packets in the ring.
-    pub fn retire(&mut self, tail: Sequence, files: &dyn Files) {
-        for (_, name) in self.copies.extract_if(.., |(stripe, _)| stripe.sequence < tail) {
-            // A copy that cannot be removed is one more file in a directory of ours.
-            files.remove(&name).unwrap_or_default();
-        }
+    /// Copies do not outlive the packets in the ring. To who records one that stays is no more than
+    /// a file in a directory of ours.
+    ///
+    /// # Errors
+    /// When one of them could not be removed; the others are.
+    pub fn retire(&mut self, tail: Sequence, files: &dyn Files) -> io::Result<()> {
+        let old = self.copies.extract_if(.., |(stripe, _)| stripe.sequence < tail);
+        old.map(|(_, name)| files.remove(&name)).fold(Ok(()), Result::and)
     }
 
     /// Takes over the copies that an earlier recording left.

@@ -1,7 +1,7 @@
 //! What an extract is asked for, as its manifest says it.
 
-use evidence::ApprovedForm;
-use serde::Serialize;
+use evidence::{ApprovedForm, hex_digits};
+use serde::{Deserialize, Serialize};
 
 /// What an extract may have and no more. What is beyond is left out, and the answer says so.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -15,6 +15,17 @@ pub struct Limits {
     /// Bytes that packets take in the output.
     #[serde(rename = "limit_bytes", skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
+}
+
+/// The file that leads back from the addresses of an extract, so that another one is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct NamedEscrow {
+    /// SHA-256 of the file.
+    #[serde(with = "hex_digits")]
+    pub sha256: [u8; 32],
+    /// Which key is in it: those with the same lead IP addresses back alike.
+    #[serde(with = "hex_digits")]
+    pub key_id: [u8; 16],
 }
 
 /// What an extract was asked for besides its query. Fields are keys in JSON, in this order.
@@ -42,6 +53,9 @@ pub struct Asked {
     pub comments: bool,
     /// Addresses are not those of the wire.
     pub anonymised: bool,
+    /// What leads back from those.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub escrow: Option<NamedEscrow>,
     /// Who asked for it, and who approved that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved: Option<ApprovedForm>,

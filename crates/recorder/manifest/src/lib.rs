@@ -12,9 +12,9 @@ mod manifest;
 mod text;
 mod verify;
 
-pub use asked::{Asked, Limits};
+pub use asked::{Asked, Limits, NamedEscrow};
 pub use evidence::CaseInfo;
-pub use hold::{HoldSummary, parse_hold};
+pub use hold::{Altered, HoldSummary, parse_hold};
 pub use manifest::{Manifest, PieceRead};
 pub use text::{MANIFEST_VERSION, ManifestError, ReadManifest, parse_manifest};
 pub use verify::{VerifyExtractError, verify_extract};

@@ -1,10 +1,14 @@
 //! The form of a manifest as text, and reading it: what is compared with the files that it is of.
 
 use completeness::State;
-use evidence::{CaseInfo, OutputSummary, Seal, SealTextError, hex_digits, split_sealed};
+use evidence::{
+    CaseInfo, NamedPiece, OutputSummary, Seal, SealTextError, hex_digits, split_sealed,
+};
 use format::head::{StripeId, VolumeId};
 use serde::Deserialize;
 use units::{Sequence, Timestamp, unhex};
+
+use crate::asked::NamedEscrow;
 
 /// Of the manifests that are written. Version 1 had no seal.
 pub const MANIFEST_VERSION: u16 = 2;
@@ -49,19 +53,40 @@ struct ManifestRead {
     #[serde(default)]
     made_ns: i64,
     #[serde(default)]
-    pieces: Vec<StripeOf>,
+    pieces: Vec<PieceOf>,
+    #[serde(default)]
+    request: RequestRead,
 }
 
-/// The stripe that a piece is of.
+#[derive(Default, Deserialize)]
+struct RequestRead {
+    #[serde(default)]
+    is_raw: bool,
+    escrow: Option<NamedEscrow>,
+}
+
 #[derive(Deserialize)]
-struct StripeOf {
+struct PieceOf {
     sequence: Sequence,
     sub: u16,
-    cid: Option<Cid>,
+    #[serde(default)]
+    column: u8,
+    cid: Option<Hash>,
+    blake3: Option<Hash>,
+}
+
+impl PieceOf {
+    fn named(self, is_raw: bool) -> NamedPiece {
+        let Self { sequence, sub, column, cid, blake3 } = self;
+        // Of other extracts it is the hash of the packets that were taken.
+        let body = blake3.filter(|_| is_raw).map(|Hash(body)| body);
+        let cid = cid.map(|Hash(cid)| cid);
+        NamedPiece { stripe: StripeId { sequence, sub }, column, cid, body }
+    }
 }
 
 #[derive(Deserialize)]
-struct Cid(#[serde(with = "hex_digits")] [u8; 32]);
+struct Hash(#[serde(with = "hex_digits")] [u8; 32]);
 
 /// A manifest, as far as it says what has to be compared.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -74,13 +99,23 @@ pub struct ReadManifest<'a> {
     pub volume: Option<VolumeId>,
     /// When it was made, as it says.
     pub made: Timestamp,
-    /// Stripes that packets were taken from, one for each piece, with their identities where the
-    /// manifest has them.
-    pub stripes: Vec<(StripeId, Option<[u8; 32]>)>,
+    /// Pieces that packets were taken from.
+    pub pieces: Vec<NamedPiece>,
+    /// It is of a raw extract: packets are encrypted in it.
+    pub is_raw: bool,
+    /// What leads back from other addresses, if there is such a file.
+    pub escrow: Option<NamedEscrow>,
     /// What was said of them: complete, incomplete or unknown.
     pub state: &'static str,
     /// The text that is sealed, and its seal; `None` in manifests of version 1.
     pub sealed: Option<(&'a str, Seal)>,
+}
+
+impl ReadManifest<'_> {
+    /// Packets in all its files.
+    pub fn packets(&self) -> u64 {
+        self.outputs.iter().map(|output| output.packets).sum()
+    }
 }
 
 /// Reads a manifest; whether its seal is right is not looked at.
@@ -96,14 +131,13 @@ pub fn parse_manifest(text: &str) -> Result<ReadManifest<'_>, ManifestError> {
         _ if manifest.complete => State::Complete,
         _ => State::Incomplete,
     };
-    let stripe = |StripeOf { sequence, sub, cid }: StripeOf| {
-        (StripeId { sequence, sub }, cid.map(|Cid(cid)| cid))
-    };
-    let stripes = manifest.pieces.into_iter().map(stripe).collect();
+    let RequestRead { is_raw, escrow } = manifest.request;
+    let pieces = manifest.pieces.into_iter().map(|piece| piece.named(is_raw)).collect();
     let volume = unhex(&manifest.volume_id).map(VolumeId);
     let made = Timestamp(manifest.made_ns);
     let ManifestRead { case, outputs, .. } = manifest;
-    Ok(ReadManifest { case, volume, made, stripes, outputs, state: state.name(), sealed })
+    let state = state.name();
+    Ok(ReadManifest { case, outputs, volume, made, pieces, is_raw, escrow, state, sealed })
 }
 
 #[cfg(test)]

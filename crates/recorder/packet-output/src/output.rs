@@ -17,7 +17,7 @@ use format::pcapng::{
 use format::piece::{InterfaceInPiece, StoredPacket};
 use units::Timestamp;
 use units::number::to_u64;
-use wire::{LinkType, MADE_HEADER_BYTES_MAX, made_header, network_layer};
+use wire::{LinkType, made_header, network_layer};
 
 use crate::error::Error;
 use crate::target::{OpenOutput, OpenSession, SessionStart, Target};
@@ -112,11 +112,12 @@ const ANONYMISED: &str = "addresses are not those of the wire";
 const HARMLESS: [u16; 3] =
     [OptionCode::INTERFACE_NAME, OptionCode::INTERFACE_SPEED, OptionCode::INTERFACE_RESOLUTION];
 
+/// Bytes in front of a packet of pcap: seconds, nanoseconds, captured and original length.
+const PCAP_PACKET: usize = 16;
+
 /// An interface in an output.
 struct MergeInput {
     link_type: LinkType,
-    /// The link type of its output, where that is another one.
-    made: Option<LinkType>,
     /// Place of its output.
     stream: usize,
     /// Its number there.
@@ -246,9 +247,19 @@ impl<'a> Outputs<'a> {
         session: Option<usize>,
     ) -> Result<(), Error> {
         let stream = match (&mut self.form, session) {
-            (Form::Pcapng, _) | (Form::BySession(_), None) => 0,
+            (Form::Pcapng | Form::Pcap, _) | (Form::BySession(_), None) => 0,
             (Form::BySession(_), Some(session)) => session,
-            (Form::Pcap | Form::PcapByLinkType(_), _) => self.pcap_of(link_type)?,
+            (Form::PcapByLinkType(open), _) => {
+                let known =
+                    self.streams.iter().position(|stream| stream.link_type == Some(link_type));
+                if known.is_none() {
+                    let to = open(link_type).map_err(Error::Write)?;
+                    let mut stream = Stream::open(to, Some(link_type))?;
+                    stream.put(&pcap_header(link_type))?;
+                    self.streams.push(stream);
+                }
+                known.unwrap_or(self.streams.len() - 1)
+            }
         };
         if matches!(self.form, Form::Pcapng | Form::BySession(_)) {
             self.streams.get_mut(stream).expect("it was opened").put(description)?;
@@ -256,30 +267,8 @@ impl<'a> Outputs<'a> {
         let of_stream = self.streams.get_mut(stream).expect("it was opened");
         let number = of_stream.inputs;
         of_stream.inputs += 1;
-        let made = of_stream.link_type.filter(|&own| own != link_type);
-        self.inputs.push(MergeInput { link_type, made, stream, number, latest: Timestamp::MIN });
+        self.inputs.push(MergeInput { link_type, stream, number, latest: Timestamp::MIN });
         Ok(())
-    }
-
-    /// Place of the pcap file for a link type.
-    fn pcap_of(&mut self, link_type: LinkType) -> Result<usize, Error> {
-        let known = self.streams.iter().position(|stream| stream.link_type == Some(link_type));
-        if let Some(known) = known {
-            return Ok(known);
-        }
-        if let Form::PcapByLinkType(open) = &mut self.form {
-            let to = open(link_type).map_err(Error::Write)?;
-            let mut stream = Stream::open(to, Some(link_type))?;
-            stream.put(&pcap_header(link_type))?;
-            self.streams.push(stream);
-            return Ok(self.streams.len() - 1);
-        }
-        let stream = self.streams.first_mut().expect("opened at the beginning");
-        if stream.link_type.is_none() {
-            stream.link_type = Some(link_type);
-            stream.put(&pcap_header(link_type))?;
-        }
-        Ok(0)
     }
 
     /// The bytes of a packet of `input` in this form, appended to `out`.
@@ -319,28 +308,47 @@ impl<'a> Outputs<'a> {
         let seconds = u32::try_from(packet.timestamp.unix_seconds()).map_err(|_| outside)?;
         let nanos = u32::try_from(packet.timestamp.subsecond_nanos()).expect("below a second");
         let length = |bytes: &[u8]| u32::try_from(bytes.len()).expect("shorter than a piece");
-        let (made, header_len, behind) = match input.made {
-            None => ([0; MADE_HEADER_BYTES_MAX], 0, data),
-            Some(link_type) => {
-                let behind = network_layer(input.link_type, data);
-                let made = behind.and_then(|(carried, _)| made_header(link_type, carried));
-                let (Some((_, behind)), Some((header, len))) = (behind, made) else {
-                    self.unfit_packets = self.unfit_packets.saturating_add(1);
-                    return Ok(());
-                };
-                self.rewritten_packets = self.rewritten_packets.saturating_add(1);
-                (header, len, behind)
-            }
-        };
-        let header = made.get(..header_len).expect("a header has its length");
-        let cut = packet.original_len.saturating_sub(length(data));
-        let captured = length(header).saturating_add(length(behind));
-        for field in [seconds, nanos, captured, captured.saturating_add(cut)] {
+        let captured = length(data);
+        for field in [seconds, nanos, captured, captured.max(packet.original_len)] {
             out.extend_from_slice(&field.to_le_bytes());
         }
-        out.extend_from_slice(header);
-        out.extend_from_slice(behind);
+        out.extend_from_slice(data);
         Ok(())
+    }
+
+    /// A packet for the one file of pcap, which has the link type of its first packet: with a link
+    /// layer of that type where it has another one, and empty where none can be made. `None` stands
+    /// for a packet as it is.
+    fn remade(&mut self, link_type: LinkType, encoded: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        let (Form::Pcap, Some(stream)) = (&self.form, self.streams.first_mut()) else {
+            return Ok(None);
+        };
+        let Some(own) = stream.link_type else {
+            stream.link_type = Some(link_type);
+            stream.put(&pcap_header(link_type))?;
+            return Ok(None);
+        };
+        if own == link_type {
+            return Ok(None);
+        }
+        let (head, data) = encoded.split_at_checked(PCAP_PACKET).expect("it was encoded");
+        let behind = network_layer(link_type, data);
+        let made = behind.and_then(|(carried, _)| made_header(own, carried));
+        let (Some((_, behind)), Some((header, len))) = (behind, made) else {
+            self.unfit_packets = self.unfit_packets.saturating_add(1);
+            return Ok(Some(Vec::new()));
+        };
+        self.rewritten_packets = self.rewritten_packets.saturating_add(1);
+        let header = header.get(..len).expect("a header has its length");
+        let (time, lengths) = head.split_at(PCAP_PACKET / 2);
+        let [captured, original] = [0, 4].map(|at| {
+            let field = lengths.get(at..).and_then(|field| field.first_chunk());
+            u32::from_le_bytes(*field.expect("two lengths of four bytes"))
+        });
+        let now = u32::try_from(header.len() + behind.len()).expect("shorter than a piece");
+        let whole = now.saturating_add(original.saturating_sub(captured));
+        let lengths = [now, whole].map(u32::to_le_bytes).concat();
+        Ok(Some([time, &lengths, header, behind].concat()))
     }
 
     /// Packets that have another link layer than on the wire, because a pcap file holds one link
@@ -366,8 +374,10 @@ impl<'a> Outputs<'a> {
         timestamp: Timestamp,
         encoded: &[u8],
     ) -> Result<(), Error> {
+        let of_input = self.inputs.get(input).expect("inputs are added before their packets");
+        let remade = self.remade(of_input.link_type, encoded)?;
+        let encoded = remade.as_deref().unwrap_or(encoded);
         if encoded.is_empty() {
-            // It was left out.
             return Ok(());
         }
         let len = to_u64(encoded.len());
@@ -436,7 +446,8 @@ impl<'a> Outputs<'a> {
         if let (Form::Pcap, Some(stream)) = (&self.form, self.streams.first_mut())
             && stream.link_type.is_none()
         {
-            stream.put(&pcap_header(LinkType::ETHERNET))?;
+            let of_first = self.inputs.first().map(|input| input.link_type);
+            stream.put(&pcap_header(of_first.unwrap_or(LinkType::ETHERNET)))?;
         }
         // A short output is written here for the first time.
         self.streams.iter_mut().try_for_each(Stream::flush)?;
@@ -515,29 +526,40 @@ mod tests {
     fn a_second_link_type_gets_headers_of_the_first_or_is_counted() {
         let mut file = Vec::new();
         let mut outputs = Outputs::begin(Target::Pcap(&mut file), Contents::default()).unwrap();
-        for link_type in [LinkType::ETHERNET, LinkType::RAW, LinkType::IEEE802_11] {
+        // The one that is known first is not the one of the first packet.
+        for link_type in [LinkType::RAW, LinkType::ETHERNET, LinkType::IEEE802_11] {
             outputs.add_input(link_type, &[], None).unwrap();
         }
-        let data = [0x45, 0, 0, 20];
-        let packet = StoredPacket {
-            begin: 0,
-            timestamp: Timestamp(0),
-            interface: 0,
-            original_len: 20,
-            data: &data,
-            options: &[],
-            interfaces_before: 0,
-            end: 0,
+        let frame = [&[2; 12][..], &[8, 0], &[0x45, 0, 0, 20]].concat();
+        let mut give = |input, data: &[u8], at| {
+            let packet = StoredPacket {
+                begin: 0,
+                timestamp: Timestamp(at),
+                interface: 0,
+                original_len: 40,
+                data,
+                options: &[],
+                interfaces_before: 0,
+                end: 0,
+            };
+            let dressed = Dressed { block: &[], packet: &packet, comment: None };
+            let mut out = Vec::new();
+            outputs.encode(input, &dressed, &mut out).unwrap();
+            outputs.emit(input, Timestamp(at), &out).unwrap();
+            (outputs.rewritten_packets(), outputs.unfit_packets())
         };
-        let dressed = Dressed { block: &[], packet: &packet, comment: None };
-        let mut out = Vec::new();
-        outputs.encode(2, &dressed, &mut out).unwrap();
-        assert_eq!((out.len(), outputs.unfit_packets()), (0, 1));
-        outputs.encode(1, &dressed, &mut out).unwrap();
-        let lengths = [18_u32, 34].map(u32::to_le_bytes).concat();
-        assert_eq!(out[8..16], lengths[..], "captured and original, with the header");
-        assert_eq!(out[16..], [&[0; 12][..], &[8, 0], &data].concat()[..]);
-        assert_eq!(outputs.rewritten_packets(), 1);
+        assert_eq!(give(1, &frame, 5), (0, 0));
+        assert_eq!(give(2, &[0x45, 0, 0, 20], 6), (0, 1));
+        assert_eq!(give(0, &[0x45, 0, 0, 20], 7), (1, 1));
+        outputs.finish("").unwrap();
+        assert_eq!(file[..24], pcap_header(LinkType::ETHERNET));
+        let packet = |nanos: u32, lengths: [u32; 2], data: &[u8]| {
+            let fields = [0, nanos, lengths[0], lengths[1]].map(u32::to_le_bytes).concat();
+            [&fields, data].concat()
+        };
+        let made = [&[0; 12][..], &[8, 0], &[0x45, 0, 0, 20]].concat();
+        let packets = [packet(5, [18, 40], &frame), packet(7, [18, 54], &made)].concat();
+        assert_eq!(file[24..], packets, "captured and original, with the header");
     }
 
     #[test]

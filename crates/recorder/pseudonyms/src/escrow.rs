@@ -75,6 +75,12 @@ fn map<const N: usize>(
 }
 
 impl Escrow {
+    /// Which key it has, for those who may not have the key.
+    pub fn key_id(&self) -> [u8; 16] {
+        let hash = blake3::derive_key("wirespool: which key of addresses", &*self.key);
+        *hash.first_chunk().expect("a hash is longer")
+    }
+
     /// The escrow as a file of age for these recipients.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use format::head::{Head, Kind, StripeHead, StripeId, VolumeId};
 use format::session_row::PieceId;
 use manifest::PieceRead;
 use units::number::to_u64;
-use units::{Clock, EachSequence, Sequence, Timestamp};
+use units::{EachSequence, Sequence, Timestamp};
 use volume::{MemberAt, Reader, Slot, StripeInSlot};
 
 use crate::Error;
@@ -25,6 +25,8 @@ pub struct Copying<'a> {
     pub options: &'a Options,
     /// Packets of these times.
     pub times: &'a RangeInclusive<Timestamp>,
+    /// When that is: what has expired then is left out.
+    pub made: Timestamp,
 }
 
 /// A raw extract that was made.
@@ -32,8 +34,6 @@ pub struct Copying<'a> {
 pub struct Copied {
     /// Id of the volume.
     pub volume: VolumeId,
-    /// When it was made.
-    pub made: Timestamp,
     /// Bytes of the file.
     pub bytes: u64,
     /// Hashes of the file.
@@ -56,11 +56,9 @@ pub struct Copied {
 pub fn copy(
     copying: Copying<'_>,
     out: &mut dyn Write,
-    clock: &dyn Clock,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Copied, Error> {
-    let Copying { options, times } = copying;
-    let made = clock.realtime();
+    let Copying { options, times, made } = copying;
     let members = Members::open(&volume::find_members(&options.volume, &options.members)?)?;
     let Members { noted, sizes, devices } = members;
     let mut reader = Reader::open(devices)?;
@@ -106,7 +104,7 @@ pub fn copy(
     let Walk { sink, completeness, pieces, packets, .. } = walk;
     sink.finish().map_err(Error::Write)?;
     let Hashed { hasher, bytes, .. } = hashed;
-    Ok(Copied { volume, made, bytes, hashes: hasher.finish(), packets, pieces, completeness })
+    Ok(Copied { volume, bytes, hashes: hasher.finish(), packets, pieces, completeness })
 }
 
 /// The members at hand, by number.

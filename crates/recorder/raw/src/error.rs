@@ -54,6 +54,9 @@ pub enum Error {
     /// Its hash is not that of its bytes.
     #[error("the raw extract was changed or damaged on the way: copy it again")]
     Hash,
+    /// Nothing is in it.
+    #[error("the raw extract holds no member of a volume")]
+    Empty,
     /// What it says of members cannot be.
     #[error("the raw extract names a place that no member has, at byte {0} of it")]
     Place(u64),

@@ -2,15 +2,18 @@
 
 use core::ops::{ControlFlow, RangeInclusive};
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use device::{CreateOptions, Device, ROW_SIZE};
+use extract::Options;
 use format::head::VolumeId;
-use units::Timestamp;
+use manifest::PieceRead;
 use units::number::to_u64;
+use units::{Clock, Timestamp};
 
 use crate::Error;
+use crate::copy::{Copying, copy};
 use crate::form::{Record, Source};
 
 /// No member is larger: a forged heading asks for no file beyond what file systems have.
@@ -31,6 +34,48 @@ pub struct Restored {
     pub times: RangeInclusive<Timestamp>,
     /// BLAKE3 of the whole file, as its manifest has it.
     pub blake3: [u8; 32],
+}
+
+/// The time at which a raw extract was made: what had expired then has, and nothing else.
+#[derive(Clone, Copy, Debug)]
+pub struct Then(pub Timestamp);
+
+impl Clock for Then {
+    fn realtime(&self) -> Timestamp {
+        self.0
+    }
+
+    fn boottime_ns(&self) -> i64 {
+        host::SystemClock.boottime_ns()
+    }
+}
+
+impl Restored {
+    /// How its volume is read; what is indexed on the way is kept beside the members.
+    pub fn options(&self) -> Options {
+        let (volume, members) = self.members.split_first().expect("none is restored without one");
+        Options {
+            volume: volume.clone(),
+            members: members.to_vec(),
+            index_dir: Some(volume.with_file_name("index")),
+            is_recorded: self.is_recorded,
+            ..Options::default()
+        }
+    }
+
+    /// The pieces with packets that it holds, as its manifest has to list them: they are read as
+    /// they were when it was made.
+    ///
+    /// # Errors
+    /// As [`copy`].
+    pub fn pieces(
+        &self,
+        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<Vec<PieceRead>, Error> {
+        let options = self.options();
+        let copying = Copying { options: &options, times: &self.times, made: self.made };
+        Ok(copy(copying, &mut io::sink(), progress)?.pieces)
+    }
 }
 
 /// Makes the members in an empty folder. The file may be anybody's: nothing of it is believed
@@ -73,6 +118,9 @@ pub fn restore(
     for (path, mut device, _) in members.into_values() {
         device.flush()?;
         paths.push(path);
+    }
+    if paths.is_empty() {
+        return Err(Error::Empty);
     }
     Ok(Restored {
         volume: VolumeId(heading.volume_id),

@@ -694,7 +694,7 @@ impl<'a> Run<'a> {
             let now = self.parts.clock.realtime();
             self.parts.catalog.retire(shown.tail, now, self.parts.files)?;
             self.parts.catalog.drop_groups(self.parts.files)?;
-            self.poison.retire(shown.tail, self.parts.files);
+            self.poison.retire(shown.tail, self.parts.files).unwrap_or_default();
         }
         if self.pending.is_empty() {
             return Ok(());
@@ -708,7 +708,7 @@ impl<'a> Run<'a> {
                 index_directory::show_kept(&mut self.unkept, stored, &self.parts.events);
             }
             catalog.retire(shown.tail, self.parts.clock.realtime(), self.parts.files)?;
-            self.poison.retire(shown.tail, self.parts.files);
+            self.poison.retire(shown.tail, self.parts.files).unwrap_or_default();
         }
         Ok(())
     }

@@ -2,8 +2,7 @@
 //! sessions.
 //!
 //! Three threads (and one for each further queue) and two hand-overs, each bounded; the process of
-//! the indexer makes the session rows and encodes closed segments (ARCHITECTURE.md, A packet's
-//! way):
+//! the indexer makes session rows and encodes closed segments (ARCHITECTURE.md, A packet's way):
 //!
 //! ```text
 //! source -> intake -- filled column --> ring writer -- sealed column, read only --> indexer
@@ -13,9 +12,8 @@
 //!
 //! Intake copies each packet once into an open column and does nothing else. The pool is the memory
 //! between capture and disk: when it is empty a live packet is a writer drop, counted and stored as
-//! a gap, while a file waits. The indexer may fall behind by half of the pool: then it first
-//! looks for no names, and what is beyond that is indexed when load falls. Recording outranks
-//! indexing.
+//! a gap, while a file waits. The indexer may fall behind by half of the pool: then it first looks
+//! for no names, and what is beyond that is indexed when load falls. Recording outranks indexing.
 //!
 //! Invariant, asserted at the end of every run: per interface, offered = stored + cut + copies +
 //! kernel drops + writer drops + in flight.
@@ -72,7 +70,9 @@ mod way;
 mod writing;
 
 pub use ::indexer::GaveWay;
-pub use ::recording::{Account, Change, Comeback, Loss, MemberChange, Progress, QueueAccount};
+pub use ::recording::{
+    Account, Change, Comeback, HandOver, Loss, MemberChange, Progress, QueueAccount,
+};
 pub use ::selection::{Class, ClassError, Keep, TakeOver, Taken};
 pub use control::Control;
 pub use error::Error;

@@ -100,8 +100,7 @@ impl<'a> ProgressReporter<'a> {
             self.events.say(EventKind::Withheld, "", note);
         }
         let disks = self.look_at_disks();
-        let sent = shown.counters.bytes;
-        let holds_ns = self.reach.as_mut().and_then(|reach| reach.note(now, sent));
+        let holds_ns = self.reach.as_mut().and_then(|it| it.note(now, shown.counters.bytes));
         let news = self.news();
         (self.progress)(&Progress {
             elapsed_ns: now - self.start_ns,
@@ -122,6 +121,7 @@ impl<'a> ProgressReporter<'a> {
             changes: shown.changes.into_kept(),
             holds_ns,
             disks,
+            hand_over: None,
         })
     }
 

@@ -8,11 +8,13 @@
 mod account;
 mod bursts;
 mod change;
+mod handover;
 mod progress;
 mod state;
 
 pub use account::{Account, Loss, QueueAccount, both};
 pub use bursts::{Burst, Pool, Whole, bursts, pool, worst};
 pub use change::{Change, Comeback, MemberChange};
+pub use handover::HandOver;
 pub use progress::Progress;
 pub use state::{State, parse_recorder};

@@ -9,6 +9,7 @@ use units::Sequence;
 
 use crate::account::Account;
 use crate::change::MemberChange;
+use crate::handover::HandOver;
 
 /// A recording under way. What has a default is not in the report of one that has ended, was not
 /// said by programs of earlier versions, or is not read again.
@@ -28,6 +29,9 @@ pub struct Progress {
     /// Waits inside the recorder that are too long now: which thread, for what, how long.
     #[serde(default)]
     pub long_waits: Vec<String>,
+    /// What became of the last hand-over to another recorder, which this one answers for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hand_over: Option<HandOver>,
     /// What became of members so far. Reports have those that the recording goes on without.
     #[serde(rename = "members_away", serialize_with = "away", skip_deserializing)]
     pub changes: Vec<MemberChange>,

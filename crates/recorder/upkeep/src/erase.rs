@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use core::time::Duration;
 
 use index::Catalog;
+use indexer::Poison;
 use units::{Clock, Sequence, Sleep};
 use volume::{Reader, Retention};
 use writer::{Erased, Writer};
@@ -92,7 +93,7 @@ fn check(path: &Path, reader: &Reader, max_age: Option<Duration>) -> Result<(), 
     if is_known { Ok(()) } else { Err(Error::NoMaximumAge { path: path.to_owned() }) }
 }
 
-/// Removes the files of segments that the ring gives out no more.
+/// Removes the files of segments that the ring gives out no more, and copies of packets from there.
 fn drop_index(reader: &Reader, folder: Option<&Path>, clock: &dyn Clock) -> Result<(), Error> {
     let volume = reader.superblock().volume_id;
     let folder = host::index_folder(folder, &volume.to_string())?;
@@ -108,5 +109,7 @@ fn drop_index(reader: &Reader, folder: Option<&Path>, clock: &dyn Clock) -> Resu
     let dropped = catalog.add_files(&files, &nothing);
     let retired = dropped.and_then(|()| catalog.retire(tail, clock.realtime(), &files));
     retired.and_then(|()| catalog.drop_groups(&files))?;
+    let copies = Poison::of_earlier(&files).retire(tail, &files);
+    copies.map_err(|source| Error::Copies { path: folder, source })?;
     Ok(files.remove_drafts()?)
 }

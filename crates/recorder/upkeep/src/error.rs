@@ -38,6 +38,8 @@ pub enum Error {
     Absent { path: PathBuf },
     #[error("nothing was overwritten: files in the index directory {} stay", path.display())]
     IndexFiles { path: PathBuf, source: std::io::Error },
+    #[error("the volume is erased, but copies of packets stay in {}", path.display())]
+    Copies { path: PathBuf, source: std::io::Error },
     #[error("{} was recorded into meanwhile: try again", path.display())]
     WentOn { path: PathBuf },
     #[error("{}: no packets to anchor, or none since --previous", path.display())]

@@ -81,11 +81,15 @@ impl Qualification {
     }
 
     /// Whether the target does what it was asked for: a rate, or, where none was given, to be
-    /// measured to the end. Rows that are not what was written are never good enough.
+    /// measured to the end so that a guarantee can be given. Rows that are not what was written are
+    /// never good enough.
     pub fn answer(&self) -> Answer {
-        let asked = self.verdict.as_ref().and_then(|verdict| verdict.asked);
-        let of_rate = asked.map_or(Answer::Fits, |asked| asked.answer);
-        match of_rate {
+        let of_verdict = self.verdict.as_ref().map(|verdict| match verdict.asked {
+            Some(asked) => asked.answer,
+            None if verdict.doubts.is_empty() => Answer::Fits,
+            None => Answer::CannotJudge,
+        });
+        match of_verdict.unwrap_or(Answer::Fits) {
             _ if self.wrong_rows() > 0 => Answer::TooSlow,
             Answer::Fits if self.is_interrupted => Answer::CannotJudge,
             answer => answer,

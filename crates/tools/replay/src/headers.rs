@@ -136,6 +136,8 @@ fn ipv6(frame: &[u8], at: usize) -> Option<IpHeader> {
         let len = match next {
             HOP_BY_HOP | DESTINATION => usize::from(size) * 8 + 8,
             AUTHENTICATION => usize::from(size) * 4 + 8,
+            // Behind the last of its stations the destination is the one that checksums cover.
+            ROUTING if frame.get(at + 3) == Some(&0) => usize::from(size) * 8 + 8,
             ROUTING => return None,
             FRAGMENT if number(frame, at + 2).is_none_or(|field| field & !7 != 0) => {
                 return whole(None);

@@ -132,9 +132,10 @@ impl Report {
         per_second(self.bytes.saturating_mul(8), self.elapsed_ns)
     }
 
-    /// Whether every packet of the input was sent, as often as asked for.
+    /// Whether every packet of the input was sent, as often as asked for, and there was one.
     pub fn is_clean(&self) -> bool {
-        self.skipped.total() == 0
+        self.packets > 0
+            && self.skipped.total() == 0
             && self.unchanged == 0
             && self.interface_drops.unwrap_or(0) == 0
             && !self.is_stopped

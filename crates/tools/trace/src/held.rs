@@ -17,7 +17,7 @@ const HELD_MAX: ByteSize = ByteSize(32 << 20);
 /// A packet that waits.
 #[derive(Debug)]
 pub(crate) struct HeldPacket {
-    pub(crate) tuple: FiveTuple,
+    pub(crate) tuple: Option<FiveTuple>,
     since_ns: i64,
     timestamp: Timestamp,
     interface: u32,
@@ -58,7 +58,7 @@ impl Held {
         self.packets.is_empty()
     }
 
-    pub(crate) fn push(&mut self, packet: &Packet<'_>, tuple: FiveTuple, now_ns: i64) {
+    pub(crate) fn push(&mut self, packet: &Packet<'_>, tuple: Option<FiveTuple>, now_ns: i64) {
         let held = HeldPacket {
             tuple,
             since_ns: now_ns,
@@ -73,15 +73,15 @@ impl Held {
         self.packets.push_back(held);
     }
 
-    /// The first one, where it has waited long enough or is known.
+    /// The first one, where it has waited long enough or is ready.
     pub(crate) fn next(
         &mut self,
         now_ns: i64,
-        is_known: impl Fn(&FiveTuple) -> bool,
+        is_ready: impl Fn(Option<&FiveTuple>) -> bool,
     ) -> Option<HeldPacket> {
         let first = self.packets.front()?;
         let is_over = now_ns.saturating_sub(first.since_ns) >= HOLD_NS;
-        if !is_over && self.memory <= HELD_MAX.0 && !is_known(&first.tuple) {
+        if !is_over && self.memory <= HELD_MAX.0 && !is_ready(first.tuple.as_ref()) {
             return None;
         }
         let first = self.packets.pop_front()?;

@@ -1,5 +1,6 @@
 //! From the first packet to the last.
 
+use core::ops::RangeInclusive;
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -9,7 +10,7 @@ use capture::{Next, Packet, Source};
 use network::sockets::Owner;
 use serde::{Serialize, Serializer};
 use units::Clock;
-use wire::{FiveTuple, LinkType, decode};
+use wire::{Decoded, FiveTuple, LinkType, Protocol, Transport, decode};
 
 use crate::held::Held;
 use crate::senders::Waiting;
@@ -162,6 +163,21 @@ pub fn watch<W: Write>(
     state.finish(source, clock)
 }
 
+/// Whether a packet finds out about neighbours or joins groups, which the kernel does for itself.
+fn is_of_kernel(decoded: &Decoded) -> bool {
+    /// RFC 3376.
+    const IGMP: Protocol = Protocol(2);
+    /// Multicast listeners (RFC 2710), neighbours (RFC 4861), listeners again (RFC 3810).
+    const KINDS: [RangeInclusive<u8>; 3] = [130..=132, 133..=137, 143..=143];
+    match (decoded.tuple.proto, decoded.transport) {
+        (Protocol::ARP | Protocol::RARP | IGMP, _) => true,
+        (Protocol::ICMPV6, Transport::Icmp(header)) => {
+            KINDS.iter().any(|kinds| kinds.contains(&header.kind))
+        }
+        _ => false,
+    }
+}
+
 struct State<W: Write> {
     output: Output<W>,
     known: Belongings,
@@ -191,18 +207,22 @@ impl<W: Write> State<W> {
         let tuple = self.tuple(packet);
         if packet.outbound == Some(true)
             && let Some(sender) = self.waiting.take(packet.timestamp, packet.original_len)
-            && !self.known.has_connection(&tuple)
+            && let Some(tuple) = &tuple
+            && !self.known.has_connection(tuple)
         {
-            self.known.tell(&tuple, sender);
+            self.known.tell(tuple, sender);
         }
-        if self.known.owner(&tuple).is_none() && self.known.whose(&tuple) != Whose::Others {
+        if let Some(tuple) = &tuple
+            && self.known.owner(tuple).is_none()
+            && self.known.whose(tuple) != Whose::Others
+        {
             self.look(look, clock)?;
         }
-        let is_known = self.known.whose(&tuple) != Whose::Unknown;
+        let is_known = tuple.is_none_or(|tuple| self.known.whose(&tuple) != Whose::Unknown);
         if self.only_known && !(is_known && self.held.is_empty()) {
             self.held.push(packet, tuple, clock.boottime_ns());
         } else {
-            self.decide(packet, &tuple);
+            self.decide(packet, tuple.as_ref());
         }
         Ok(())
     }
@@ -211,17 +231,20 @@ impl<W: Write> State<W> {
     fn release(&mut self, now_ns: i64) {
         let Self { held, known, .. } = self;
         let mut ready = Vec::new();
-        while let Some(held) = held.next(now_ns, |it| known.whose(it) != Whose::Unknown) {
+        // Of a packet of the kernel's own nothing will be known.
+        let is_ready =
+            |it: Option<&FiveTuple>| it.is_none_or(|it| known.whose(it) != Whose::Unknown);
+        while let Some(held) = held.next(now_ns, is_ready) {
             ready.push(held);
         }
         for held in &ready {
-            self.decide(&held.packet(), &held.tuple);
+            self.decide(&held.packet(), held.tuple.as_ref());
         }
     }
 
     /// Writes a packet, or leaves it out.
-    fn decide(&mut self, packet: &Packet<'_>, tuple: &FiveTuple) {
-        let owner = match self.known.whose(tuple) {
+    fn decide(&mut self, packet: &Packet<'_>, tuple: Option<&FiveTuple>) {
+        let owner = match tuple.map_or(Whose::Unknown, |tuple| self.known.whose(tuple)) {
             Whose::Of(owner) => Some(Arc::clone(owner)),
             Whose::Others | Whose::Unknown if !self.only_known => None,
             whose => {
@@ -253,12 +276,15 @@ impl<W: Write> State<W> {
         Ok(())
     }
 
-    fn tuple(&self, packet: &Packet<'_>) -> FiveTuple {
+    /// The ends of a packet; `None` where the kernel sends it for itself, while some process runs
+    /// or none.
+    fn tuple(&self, packet: &Packet<'_>) -> Option<FiveTuple> {
         let mut head = [0; HEAD_BYTES];
         let len = packet.copy_to(&mut head);
         let place = usize::try_from(packet.interface).unwrap_or(usize::MAX);
         let link_type = self.link_types.get(place).copied().unwrap_or(LinkType::ETHERNET);
-        decode(link_type, head.get(..len).unwrap_or_default(), packet.original_len).tuple
+        let decoded = decode(link_type, head.get(..len).unwrap_or_default(), packet.original_len);
+        (!is_of_kernel(&decoded)).then_some(decoded.tuple)
     }
 
     fn finish(
@@ -277,5 +303,33 @@ impl<W: Write> State<W> {
         self.report.shares = self.counts.into_iter().map(share).collect();
         self.report.shares.sort_by_key(|share| core::cmp::Reverse(share.bytes));
         Ok((self.report, to))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_finds_neighbours_and_joins_groups_is_of_the_kernel() {
+        let is_of_kernel = |kind: [u8; 2], packet: &[u8]| {
+            let frame = [&[2; 12][..], &kind, packet].concat();
+            let len = u32::try_from(frame.len()).unwrap();
+            is_of_kernel(&decode(LinkType::ETHERNET, &frame, len))
+        };
+        let v4 = |protocol: u8| {
+            let header = [0x45, 0, 0, 40, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+            is_of_kernel([0x08, 0x00], &[&header[..], &[8; 20]].concat())
+        };
+        // Multicast reports come behind an extension header (RFC 3810).
+        let v6 = |kind: u8| {
+            let header = [&[0x60, 0, 0, 0, 0, 16, 0, 1][..], &[0x20; 32]].concat();
+            let behind = [58, 0, 5, 2, 0, 0, 1, 0, kind, 0, 0, 0, 0, 0, 0, 0];
+            is_of_kernel([0x86, 0xdd], &[&header[..], &behind].concat())
+        };
+        assert!(is_of_kernel([0x08, 0x06], &[0, 1, 8, 0, 6, 4, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]));
+        assert!(v4(2) && [131, 133, 135, 136, 143].into_iter().all(v6));
+        assert!([1, 6, 17].into_iter().all(|protocol| !v4(protocol)));
+        assert!([1, 3, 128, 129].into_iter().all(|kind| !v6(kind)), "of whoever has the socket");
     }
 }

@@ -24,7 +24,9 @@ pub fn runs_csv(found: &Contest) -> String {
             let used = run.ran.taken.map_or(",,,,".to_owned(), |taken| {
                 let code = taken.code.map_or(String::new(), |code| code.to_string());
                 let (user, system) = (taken.cpu.user.as_secs_f64(), taken.cpu.system.as_secs_f64());
-                let (memory, faults) = (taken.memory_bytes_max, taken.major_faults);
+                let memory = taken.known_memory_bytes();
+                let memory = memory.map_or(String::new(), |bytes| bytes.to_string());
+                let faults = taken.major_faults;
                 format!("{code},{user},{system},{memory},{faults}")
             });
             let begin_s = core::time::Duration::from_nanos(run.begin_ns).as_secs_f64();

@@ -41,7 +41,7 @@ struct Results<'a> {
     system: Option<f64>,
     times: Vec<f64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    memory_usage_byte: Vec<u64>,
+    memory_usage_byte: Vec<Option<u64>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     exit_codes: Vec<Option<i32>>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -95,7 +95,7 @@ fn results(series: &Series) -> Results<'_> {
         user: mean(&|taken| taken.cpu.user.as_secs_f64()),
         system: mean(&|taken| taken.cpu.system.as_secs_f64()),
         times: series.values().into_iter().map(|value| value * scale).collect(),
-        memory_usage_byte: taken().map(|taken| taken.memory_bytes_max).collect(),
+        memory_usage_byte: taken().map(::runs::Taken::known_memory_bytes).collect(),
         exit_codes: taken().map(|taken| taken.code).collect(),
         parameters: parameters.map(|it| (it.name.as_str(), it.value.as_str())).collect(),
         ratio_to_first: series.effect.as_ref().map(ratio),

@@ -4,7 +4,7 @@ use extract::GivenUp;
 use format::directory::{Gap, GapCause};
 use format::head::{StripeId, VolumeId};
 use format::session_row::PieceId;
-use manifest::{Asked, CaseInfo, Limits, PieceRead};
+use manifest::{Asked, CaseInfo, Limits, NamedEscrow, PieceRead};
 use units::{Sequence, Times, Timestamp};
 
 use super::*;
@@ -120,6 +120,7 @@ fn full() -> Manifest {
             limits: Limits { sessions: Some(3), packets: Some(4), bytes: Some(5) },
             comments: true,
             anonymised: true,
+            escrow: Some(NamedEscrow { sha256: [1; 32], key_id: [2; 16] }),
             approved: None,
             raw_blake3: text("00"),
             is_raw: true,

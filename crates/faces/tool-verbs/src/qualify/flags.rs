@@ -102,7 +102,8 @@ pub struct Flags {
         value_parser = clap::value_parser!(u8).range(0..=2))]
     parity_disks: Option<u8>,
     /// Run this part; may be given several times [default: those of --quick]
-    #[arg(long = "part", value_name = "PART", value_parser = part)]
+    #[arg(long = "part", value_name = "PART",
+        value_parser = arguments::word(Part::ALL.map(Part::name), part))]
     parts: Vec<Part>,
     /// Minutes: all parts but passes and ring, with less of each (the default)
     #[arg(long, conflicts_with = "full")]

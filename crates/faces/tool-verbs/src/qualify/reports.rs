@@ -68,7 +68,7 @@ pub(super) fn seed() -> Result<u64, host::Error> {
 }
 
 pub(super) fn style() -> page::PlotStyle {
-    page::PlotStyle { width: stdout::width().unwrap_or(WIDTH), is_terminal: stdout::is_terminal() }
+    page::PlotStyle { width: stdout::width().unwrap_or(WIDTH), is_terminal: stdout::is_drawn_on() }
 }
 
 pub(super) fn verdict(answer: Answer) -> Verdict {

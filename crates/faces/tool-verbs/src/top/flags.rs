@@ -1,9 +1,11 @@
 //! What `wirespool top` is asked.
 
 use core::time::Duration;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 
 use super::tabs::TABS;
 use crate::arguments;
@@ -32,10 +34,12 @@ pub struct Flags {
     #[arg(value_name = "INTERFACE|VOLUME|FILE")]
     pub(super) source: Option<PathBuf>,
     /// Begin with this tab; with --once it alone
-    #[arg(long, value_name = "TAB", value_parser = tab)]
+    #[arg(long, value_name = "TAB",
+        value_parser = arguments::word(TABS.map(|tab| tab.name), tab))]
     pub(super) tab: Option<&'static str>,
     /// Group its lines by this
-    #[arg(long, value_name = "WHAT", requires = "tab")]
+    #[arg(long, value_name = "WHAT", requires = "tab",
+        value_parser = PossibleValuesParser::new(groupings()))]
     pub(super) by: Option<String>,
     /// Begin with this filter of sessions
     #[arg(long, value_name = "QUERY", default_value = "", hide_default_value = true)]
@@ -61,6 +65,11 @@ pub struct Flags {
     pub(super) memory: u64,
     #[command(flatten)]
     pub(super) reading: ReadingFlags,
+}
+
+/// By what lines of any tab go, each once.
+fn groupings() -> BTreeSet<&'static str> {
+    TABS.iter().flat_map(|tab| tab.groupings).copied().collect()
 }
 
 fn tab(text: &str) -> Result<&'static str, String> {

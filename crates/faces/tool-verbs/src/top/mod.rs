@@ -39,9 +39,14 @@ pub fn run(flags: &Flags) -> Outcome {
     if let (Some(tab), Some(by)) = (flags.tab, &flags.by) {
         check_grouping(tab, by)?;
     }
-    if !flags.once && !stdout::is_terminal() {
-        let text = "top needs a terminal; --once prints what there is, with --json for programs";
-        return Err(Usage(text.to_owned()).into());
+    if !flags.once && !stdout::is_drawn_on() {
+        let what = if stdout::is_terminal() {
+            "top draws, and this terminal takes lines alone (by TERM)"
+        } else {
+            "top needs a terminal"
+        };
+        let text = format!("{what}; --once prints what there is, with --json for programs");
+        return Err(Usage(text).into());
     }
     let (title, origin) = origin(flags)?;
     if flags.at.is_some() && matches!(origin, Origin::Interfaces(_)) {

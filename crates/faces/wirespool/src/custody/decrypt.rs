@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use ::extract::{ExtractReport, Options, Request};
 use ::manifest::{CaseInfo, parse_manifest};
 use ::packet_output::Target;
-use ::raw::Restored;
-use anyhow::{Context as _, bail};
+use ::raw::{Restored, Then};
+use anyhow::Context as _;
 use attest::with_suffix;
 use clap::Args;
 use host::{StopFlag, SystemClock, TemporaryDirectory};
@@ -55,19 +55,6 @@ pub(crate) struct Flags {
     case: CaseFlags,
 }
 
-/// The time at which a raw extract was made: what had expired then has, and nothing else.
-struct Then(Timestamp);
-
-impl Clock for Then {
-    fn realtime(&self) -> Timestamp {
-        self.0
-    }
-
-    fn boottime_ns(&self) -> i64 {
-        SystemClock.boottime_ns()
-    }
-}
-
 pub(crate) fn run(flags: &Flags) -> Outcome {
     host::keep_freed_memory();
     let file = (flags.write != Path::new("-")).then_some(&*flags.write);
@@ -91,17 +78,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     });
     progress.finish();
     let restored = restored.with_context(|| page::safe::path(&flags.file))?;
-    let [volume, members @ ..] = &*restored.members else {
-        bail!("{} holds no member of a volume", page::safe::path(&flags.file));
-    };
-    let options = Options {
-        volume: volume.clone(),
-        members: members.to_vec(),
-        index_dir: Some(folder.path().join("index")),
-        is_recorded: restored.is_recorded,
-        identities,
-        ..Options::default()
-    };
+    let options = Options { identities, ..restored.options() };
     let text = with_times(&own, &restored);
     let query = arguments::query(&text)?;
     let case = case_of(flags, &restored);
@@ -123,8 +100,8 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
 /// For the members: beside the output, where space is wanted anyway.
 fn folder_for(file: Option<&Path>) -> anyhow::Result<TemporaryDirectory> {
     let Some(file) = file else { return Ok(TemporaryDirectory::new("wirespool-decrypt-")?) };
-    let number = u64::from_le_bytes(host::random_bytes()?);
-    Ok(TemporaryDirectory::at(file.with_file_name(format!(".wirespool-decrypt-{number:016x}")))?)
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    Ok(TemporaryDirectory::within(folder.unwrap_or(Path::new(".")), ".wirespool-decrypt-")?)
 }
 
 /// The query within the times of the raw extract.

@@ -154,7 +154,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
 
 fn receipt_of(plan: &Plan, query: &str) -> ReceiptForm {
     ReceiptForm {
-        action: "forget",
+        action: "forget".to_owned(),
         volume_id: plan.volume.to_string(),
         query: Some(query.to_owned()),
         packets: Some(plan.packets),

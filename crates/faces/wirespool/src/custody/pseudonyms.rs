@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ::extract::Anonymiser;
+use ::manifest::NamedEscrow;
 use ::pseudonyms::{Escrow, EscrowError, Reveal};
 use anonymise::Met;
 use clap::Args;
@@ -11,7 +12,8 @@ use units::{hex, unhex};
 use zeroize::Zeroizing;
 
 use crate::arguments::{self, KeyFlags};
-use crate::failure::{Outcome, Usage, Verdict};
+use crate::failure::{Outcome, Usage, Verdict, of_attest};
+use crate::progress::say_lines;
 use crate::{output_file, stdout};
 
 /// An escrow with all the stations that are remembered has a few MiB.
@@ -72,16 +74,22 @@ impl Pseudonyms {
         self.recipients.is_some()
     }
 
-    /// The escrow of an extract, if there is to be one.
-    pub(crate) fn escrow(&self, name: &str, sha256: &[u8]) -> anyhow::Result<Option<Vec<u8>>> {
+    /// The escrow of an extract, if there is to be one, and how its manifest names it.
+    pub(crate) fn escrow(
+        &self,
+        name: &str,
+        extract: &[u8],
+    ) -> anyhow::Result<Option<(Vec<u8>, NamedEscrow)>> {
         let Some(recipients) = &self.recipients else { return Ok(None) };
         let escrow = Escrow {
             key: self.key.clone(),
             stations: self.met.stations(),
             of: name.to_owned(),
-            sha256: hex(sha256),
+            sha256: hex(extract),
         };
-        Ok(Some(escrow.seal(recipients)?))
+        let sealed = escrow.seal(recipients)?;
+        let sha256 = ::evidence::sha256(&sealed);
+        Ok(Some((sealed, NamedEscrow { sha256, key_id: escrow.key_id() })))
     }
 }
 
@@ -128,7 +136,12 @@ pub(crate) fn run(flags: &Flags) -> Outcome {
     let escrow = escrow.map_err(|error: EscrowError| anyhow::anyhow!("{name}: {error}"))?;
     let mut reveal = Reveal::new(&escrow);
     if let (Some(file), Some(write)) = (&flags.file, &flags.write) {
-        return of_file(&mut reveal, (file, write), flags.force);
+        let doubt = attest::doubt_of_escrow(&escrow, file).map_err(of_attest)?;
+        let done = of_file(&mut reveal, (file, write), flags.force)?;
+        if let Some(line) = doubt {
+            say_lines(&line);
+        }
+        return Ok(done);
     }
     let mut lines = String::new();
     for address in &flags.addresses {

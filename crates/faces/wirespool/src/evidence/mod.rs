@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use ::evidence::{Maker, SigningKey, Trust};
 use ::extract::ExtractReport;
-use attest::{ExtractToCheck, check_extract, read_trust};
+use attest::{ExtractToCheck, check_extract, check_receipt, read_trust};
 use clap::Args;
 use host::Output;
 
@@ -37,13 +37,15 @@ pub(crate) fn manifest_with(
     move |report, files| session_view::manifest_json(&report.manifest, maker(), files, key)
 }
 
-/// Compare an extract with its manifest.
+/// Compare an extract with its manifest, or check a receipt.
 ///
 /// Length, SHA-256 and BLAKE3 of the file have to be those that were written, and the manifest has
 /// to be as it was written: its seal is a hash, and a signature where there was a key. A signature
 /// of OpenSSH beside it (MANIFEST.sig) and a time stamp (MANIFEST.tsr) have to be right, too, where
 /// they are. Needs neither the volume nor a recorder. What was missing from the extract is in its
-/// manifest.
+/// manifest. A receipt is checked in the same way, and shown. With --anchor the packets of a raw
+/// extract are compared, too; this needs as much space for temporary files (TMPDIR) as the extract
+/// has.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -52,20 +54,22 @@ Examples:
   wirespool verify-extract evidence.pcapng.json evidence.pcapng --public-key signing.key.pub
   wirespool verify-extract evidence.pcapng.json evidence.pcapng --anchor monday.anchor
   wirespool verify-extract evidence.pcapng.json evidence.pcapng --html report.html
+  wirespool verify-extract erased.json --public-key signing.key.pub
 
-Exit code 1 when the file is not the extract, or the manifest not the one that was written.")]
+Exit code 1 when the file is not the extract, or the manifest or receipt not the one that was
+written.")]
 pub(crate) struct VerifyFlags {
-    /// The manifest that extract wrote
+    /// The manifest that extract wrote, or the receipt of forget or erase
     manifest: PathBuf,
-    /// The extract, or the folder of one with --split
-    file: PathBuf,
+    /// The extract, or the folder of one with --split; a receipt is checked alone
+    file: Option<PathBuf>,
     /// An anchor that has to list the stripes which the extract was made from; may be given several
     /// times
-    #[arg(long = "anchor", value_name = "FILE")]
+    #[arg(long = "anchor", value_name = "FILE", requires = "file")]
     anchors: Vec<PathBuf>,
     /// Write a report for people to this file: what was asked for, what came out, each check with
     /// its result, and what it proves
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "file")]
     html: Option<PathBuf>,
     /// Replace an existing report
     #[arg(long, requires = "html")]
@@ -87,6 +91,10 @@ pub(crate) struct TrustFlags {
 }
 
 impl TrustFlags {
+    pub(crate) fn is_given(&self) -> bool {
+        self.public_key.is_some() || self.tsa_ca.is_some()
+    }
+
     fn read(&self) -> anyhow::Result<Trust> {
         let (keys, authorities) = (self.public_key.as_deref(), self.tsa_ca.as_deref());
         read_trust(keys, authorities).map_err(of_attest)
@@ -138,17 +146,22 @@ pub(crate) fn keygen(flags: &KeygenFlags) -> Outcome {
 
 pub(crate) fn verify(flags: &VerifyFlags) -> Outcome {
     let trust = flags.trust.read()?;
+    let Some(file) = &flags.file else {
+        let (lines, is_right) = check_receipt(&flags.manifest, &trust).map_err(of_attest)?;
+        stdout::print(&(lines.join("\n") + "\n"))?;
+        return Ok(Verdict::clean_if(is_right));
+    };
     let html = output_file::create_named(flags.html.as_ref(), flags.force)?;
     let checked = check_extract(&ExtractToCheck {
         manifest: &flags.manifest,
-        file: &flags.file,
+        file,
         anchors: &flags.anchors,
         trust: &trust,
         program: &maker().program,
     });
     let checked = checked.map_err(of_attest)?;
-    if let Some(output) = html {
-        output.finish_with(checked.report.as_bytes())?;
+    if let Some((output, report)) = html.zip(checked.report) {
+        output.finish_with(report.as_bytes())?;
     }
     stdout::print(&(checked.lines.join("\n") + "\n"))?;
     Ok(Verdict::clean_if(checked.is_right))

@@ -9,7 +9,7 @@ use ::raw::{Copied, Copying};
 use anyhow::Context as _;
 use host::{StopFlag, SystemClock};
 use query::Query;
-use units::{ByteSize, Timestamp};
+use units::{ByteSize, Clock as _, Timestamp};
 
 use super::places::Places;
 use crate::evidence::maker;
@@ -41,13 +41,14 @@ pub(super) fn run(asked: &RawAsked<'_>, volume: PathBuf, places: &Places<'_>) ->
     asked.reading.catch_up(&mut options);
     let stop = StopFlag::install()?;
     let mut progress = Progress::new("extract");
-    let copying = Copying { options: &options, times: &times };
+    let made = SystemClock.realtime();
+    let copying = Copying { options: &options, times: &times, made };
     let mut pipe = stdout::bytes();
     let out: &mut dyn std::io::Write = match &mut output {
         Some(output) => output,
         None => &mut pipe,
     };
-    let copied = ::raw::copy(copying, out, &SystemClock, &mut |done, total| {
+    let copied = ::raw::copy(copying, out, &mut |done, total| {
         progress.share(done, total, &|_| format!("{done} of {total} slots"));
         stop.flow()
     });
@@ -55,7 +56,7 @@ pub(super) fn run(asked: &RawAsked<'_>, volume: PathBuf, places: &Places<'_>) ->
     let copied = copied.with_context(|| page::safe::path(&options.volume))?;
     output.map(host::Output::finish).transpose()?;
     let names = places.names();
-    let of = manifest_of(asked, (text, times), copied);
+    let of = manifest_of(asked, (text, times, made), copied);
     if let Some(statement) = manifest {
         places.finish(statement, &|key| session_view::manifest_json(&of, maker(), &names, key))?;
     }
@@ -68,7 +69,7 @@ pub(super) fn run(asked: &RawAsked<'_>, volume: PathBuf, places: &Places<'_>) ->
 
 fn manifest_of(
     asked: &RawAsked<'_>,
-    (query, times): (String, RangeInclusive<Timestamp>),
+    (query, times, made): (String, RangeInclusive<Timestamp>, Timestamp),
     copied: Copied,
 ) -> Manifest {
     let output = OutputSummary {
@@ -83,7 +84,7 @@ fn manifest_of(
         case: asked.case.info(),
         query,
         asked: Asked { is_raw: true, ..Asked::default() },
-        made: copied.made,
+        made,
         volume: copied.volume,
         from: *times.start(),
         to: *times.end(),

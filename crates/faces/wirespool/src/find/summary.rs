@@ -45,7 +45,7 @@ pub(super) fn plot(flags: &Flags, options: &Options, query: &Query) -> anyhow::R
         let gaps = report.completeness.gaps.iter().map(|gap| (gap.from, gap.to));
         let style = PlotStyle {
             width: stdout::width().unwrap_or(WIDTH),
-            is_terminal: stdout::is_terminal(),
+            is_terminal: stdout::is_drawn_on(),
         };
         session_view::plot(&traffic, &gaps.collect::<Vec<_>>(), style)
     };

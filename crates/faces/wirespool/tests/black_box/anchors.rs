@@ -188,6 +188,57 @@ fn an_encrypted_volume_is_anchored_and_checked_without_keys() {
     is_noticed(&volume, &monday, "exchanged");
 }
 
+/// Whoever has the disks can exchange a body with all checksums, and make a raw extract of that
+/// whose hashes fit; or name in its manifest the bodies that were there before.
+#[test]
+fn bodies_of_a_raw_extract_are_compared_with_the_anchor() {
+    let volume = Volume::empty();
+    std::fs::remove_file(&volume.path).unwrap();
+    let create = ["create", &volume.path, "--size", "64M", "--piece", "256K", "--sparse"];
+    run(&[&create[..], &["--recipient", crate::encrypted::PUBLIC]].concat()).done();
+    volume.record(&["--read", CAPTURES]).done();
+    let monday = anchor(&volume, "monday.anchor", &[]);
+    let quick = anchor(&volume, "quick.anchor", &["--heads-only"]);
+    let raw = |name: &str| {
+        let raw = volume.file(name);
+        run(&["extract", &volume.path, "", "--raw", "-w", &raw]).done();
+        (format!("{raw}.json"), raw)
+    };
+    let check = |(manifest, raw): &(String, String), anchor: &str| {
+        run(&["verify-extract", manifest, raw, "--anchor", anchor])
+    };
+    let sound = raw("sound.raw");
+    let said = check(&sound, &monday).done();
+    assert!(said.out.contains(", with the bodies of "), "{said:?}");
+    let said = check(&sound, &quick).done();
+    assert!(!said.out.contains("bodies"), "{said:?}");
+
+    Reforged::open(&volume.path).exchange_a_body();
+    let forged = raw("forged.raw");
+    run(&["verify-extract", &forged.0, &forged.1]).done();
+    let said = check(&forged, &monday);
+    let words = "the bodies of 1 piece are not those that it saw";
+    assert!(said.code == Some(1) && said.out.contains(words), "{said:?}");
+
+    // A manifest of the forged file that names the pieces of the sound one.
+    let read = |path: &str| std::fs::read_to_string(path).unwrap();
+    let pieces = |text: &str| {
+        let (_, pieces) = text.split_once("\"pieces\": ").unwrap();
+        pieces.split_once(evidence::BEFORE_SEAL).unwrap().0.to_owned()
+    };
+    let text = read(&forged.0);
+    let text = text.replace(&pieces(&text), &pieces(&read(&sound.0)));
+    let (text, _) = text.split_once(evidence::BEFORE_SEAL).unwrap();
+    let seal = evidence::Seal::of(text.as_bytes(), None);
+    let seal = serde_json::to_string(&evidence::SealForm::new(&seal)).unwrap();
+    let sealed = [text, evidence::BEFORE_SEAL, &seal, evidence::AFTER_SEAL].concat();
+    std::fs::write(&forged.0, sealed).unwrap();
+    run(&["verify-extract", &forged.0, &forged.1]).done();
+    let said = check(&forged, &monday);
+    let words = "holds 1 piece that its manifest does not list, and lacks 1 piece of it";
+    assert!(said.code == Some(1) && said.out.contains(words), "{said:?}");
+}
+
 const TSA: &str = "\
 [req]\ndistinguished_name=dn\n[dn]\n\
 [ca]\nbasicConstraints=critical,CA:true\nkeyUsage=critical,keyCertSign\n\

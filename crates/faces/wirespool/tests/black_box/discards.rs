@@ -53,5 +53,5 @@ fn a_file_is_never_discarded() {
     let report: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(report["discarded_bytes"], 0);
     let wrong = run(&["record", &volume.path, "--read", &path, "--discard", "maybe"]);
-    assert!(wrong.code == Some(2) && wrong.err.contains("auto, on or off"), "{wrong:?}");
+    assert!(wrong.code == Some(2) && wrong.err.contains("auto, on, off"), "{wrong:?}");
 }

@@ -91,6 +91,57 @@ impl Spool {
     }
 }
 
+/// A receipt is checked alone, by who has the public key.
+fn receipts_are_checked(receipt: &str, public: &str) {
+    let check = || run(&["verify-extract", receipt, "--public-key", public]);
+    let said = check().done().out;
+    for words in [" is signed with the key given, ", " is the receipt of forget of ", "slots over"]
+    {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert!(said.contains("\nreason: Art. 17, case 4\n"), "{said}");
+    let whole = std::fs::read_to_string(receipt).unwrap();
+    let (front, seal) = whole.split_once(",\n  \"seal\"").unwrap();
+    for (other, words) in [
+        (whole.replace("case 4", "case 5"), "it was changed after it was written"),
+        (whole[..whole.len() / 2].to_owned(), "it is no receipt"),
+        (format!("{front}\n}}\n"), "seal"),
+        (format!("{front},\n  \"more\": 1,\n  \"seal\"{seal}"), "it was changed"),
+        ("{}".to_owned(), "it is no receipt"),
+    ] {
+        std::fs::write(receipt, other).unwrap();
+        let ran = check();
+        assert!(ran.code == Some(1) && ran.out.contains(words), "{words}: {ran:?}");
+        assert!(!ran.out.contains("case 5"), "nothing is shown of what is forged: {ran:?}");
+    }
+    std::fs::write(receipt, whole.replace("\"receipt_version\": 1", "\"receipt_version\": 2"))
+        .unwrap();
+    check().is_refused("the receipt has version 2");
+    std::fs::write(receipt, whole).unwrap();
+}
+
+/// An anchor goes on from one before, also where what that saw last was forgotten.
+#[test]
+fn anchors_go_on_after_a_forget() {
+    let spool = Spool::new(&[]);
+    spool.record();
+    let [monday, tuesday, other] = ["monday", "tuesday", "other"].map(|name| spool.file(name));
+    run(&["anchor", spool.path(), "-w", &monday]).done();
+    spool.forget("tcp or udp", &["--yes"]).done();
+    let next = |file: &str| run(&["anchor", spool.path(), "-w", file, "--previous", &monday]);
+    spool.record();
+    next(&tuesday).done();
+    let ran = run(&["verify", spool.path(), "--anchor", &tuesday]).done();
+    assert!(ran.out.contains("the volume is the one that it saw"), "{ran:?}");
+    let ran = run(&["verify", spool.path(), "--anchor", &monday]);
+    assert!(ran.code == Some(1) && ran.out.contains("rewritten"), "{ran:?}");
+    // Not where it ends before what that saw.
+    let stranger = Spool::new(&[]);
+    stranger.record();
+    run(&["anchor", stranger.path(), "-w", &other, "--previous", &monday])
+        .is_refused("not as the previous anchor saw it");
+}
+
 #[test]
 fn what_is_forgotten_is_in_no_sector_and_answers_say_so() {
     let spool = Spool::new(&[]);
@@ -116,6 +167,8 @@ fn what_is_forgotten_is_in_no_sector_and_answers_say_so() {
     assert!(said["packets"].as_u64() > Some(0) && said["seal"]["ed25519"].is_object(), "{said}");
     let sequences = said["sequences"].as_array().unwrap().len();
     assert_eq!(said["slots"], sequences, "{said}");
+
+    receipts_are_checked(&receipt, &format!("{key}.pub"));
 
     let (left, ran) = spool.find(&query);
     assert!(left.is_empty(), "{left:?}");

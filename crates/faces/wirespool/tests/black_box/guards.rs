@@ -251,7 +251,7 @@ fn a_stopped_run_says_what_it_wrote_and_marks_the_disk_as_empty() {
     let after = content(&device);
     assert!(after.starts_with(stamp));
     assert!(after.get(after.len() - 4096..).unwrap().starts_with(stamp));
-    run(&["qualify", &device.path, "--part", "fill", "--destroy", name(&device.path)]).done();
+    run(&["qualify", &device.path, "--part", "fill", "--destroy", name(&device.path)]).measured();
     run(&["create", &device.path, "--raw"]).done();
 }
 
@@ -262,7 +262,7 @@ fn what_a_killed_run_left_on_a_disk_is_nothing_to_lose() {
     signal(&child, "-KILL");
     child.wait().unwrap();
     assert!(content(&device).iter().any(|byte| *byte != 0));
-    run(&["qualify", &device.path, "--part", "fill", "--destroy", name(&device.path)]).done();
+    run(&["qualify", &device.path, "--part", "fill", "--destroy", name(&device.path)]).measured();
 }
 
 #[test]
@@ -280,12 +280,12 @@ fn the_file_of_a_killed_run_is_removed_by_the_next_one() {
     }
     std::thread::sleep(Duration::from_secs(1));
     // A run beside it leaves the file of this one alone.
-    run(&[&qualify[..], &["--part", "fill"]].concat()).done();
+    run(&[&qualify[..], &["--part", "fill"]].concat()).measured();
     assert_eq!(files(), 2, "its file, and the folder of its files");
     signal(&child, "-KILL");
     child.wait().unwrap();
     assert_eq!(files(), 2);
-    let next = run(&[&qualify[..], &["--part", "fill"]].concat()).done();
+    let next = run(&[&qualify[..], &["--part", "fill"]].concat()).measured();
     assert!(next.err.contains("which a killed run had left"), "{next:?}");
     assert_eq!(files(), 0);
 }

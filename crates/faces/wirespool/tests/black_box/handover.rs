@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use crate::lines::Lines;
 use crate::machine::{BINARY, PAIR, Volume, enter, run};
 use crate::supervised::{Supervised, process, signal};
@@ -177,7 +179,7 @@ fn recorders_take_over_from_each_other_without_a_packet_lost_or_twice() {
     sleep(Duration::from_millis(700));
     ends_with_all(sending, recorder, &volume);
     let inspected = run(&["inspect", &volume.path, "--json"]).done().out;
-    let inspected: serde_json::Value = serde_json::from_str(&inspected).unwrap();
+    let inspected: Value = serde_json::from_str(&inspected).unwrap();
     assert_eq!(inspected["recordings"].as_array().unwrap().len(), 5, "{inspected}");
 }
 
@@ -243,6 +245,20 @@ fn a_reload_hands_a_recorder_its_new_keys_without_a_packet_lost() {
 const GOES_ON: &str = "not handed over, because the other recorder ended before it had stored \
                        anything: this recorder goes on, without a gap";
 
+/// A recorder that went on says so until it ends.
+fn told_by_status(volume: &Volume, gone_on: u64) {
+    let json = run(&["status", &volume.path, "--json"]).done().out;
+    let state: Value = serde_json::from_str(&json).unwrap();
+    let handed = &state["hand_over"];
+    assert!(handed["times_taken_back"].as_u64().unwrap_or(0) >= gone_on, "{json}");
+    if gone_on > 0 {
+        assert_eq!(handed["taken_back"], "it ended before it had stored anything", "{json}");
+        assert!(handed["process"].is_u64() && handed["from_ns"].is_i64(), "{json}");
+        let text = run(&["status", &volume.path]).done().out;
+        assert!(text.contains(": this one went on ("), "{text}");
+    }
+}
+
 /// A recorder that takes over is stopped at one moment after the other. Where the one before has
 /// not ended by then, the new one is killed: the one before goes on.
 #[test]
@@ -256,7 +272,7 @@ fn a_recorder_that_dies_while_it_takes_over_costs_no_packet() {
     let mut recorder = Recorder::start(&volume, &[]);
     recorder.hear("recording taker into ");
     let sending = Numbers::start(&ENDS);
-    let (mut gone_on, mut taken) = (0, 0);
+    let (mut gone_on, mut of_this, mut taken) = (0, 0, 0);
     // The old one reads on for 450 ms before it lets go, and the new one opens the volume then.
     for after_ms in [0, 100, 400].into_iter().chain((440..640).step_by(40)).chain([800, 1000]) {
         sleep(Duration::from_millis(300));
@@ -269,15 +285,18 @@ fn a_recorder_that_dies_while_it_takes_over_costs_no_packet() {
             next.hear("taken over from the recorder before, without a gap");
             recorder = next;
             taken += 1;
+            of_this = 0;
             continue;
         }
         next.child.kill().unwrap();
         next.child.wait().unwrap();
         if after_ms >= 100 && recorder.lines.heard(GOES_ON, Duration::from_secs(5)).is_some() {
             gone_on += 1;
+            of_this += 1;
         }
         assert!(recorder.child.try_wait().unwrap().is_none(), "{:?}", recorder.lines.said);
     }
+    told_by_status(&volume, of_this);
     println!("{gone_on} times the old one went on, {taken} times the new one");
     assert!(gone_on >= 3, "{gone_on}");
     sleep(Duration::from_millis(700));

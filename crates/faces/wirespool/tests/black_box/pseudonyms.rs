@@ -103,8 +103,36 @@ fn a_key_of_ones_own_gives_the_same_addresses_in_every_extract() {
     assert!(packets(&each.0.shared) != packets(&each.1.shared), "else each has its own");
     // The escrow of one leads back what the other wrote.
     let back = one.volume.file("back.pcapng");
-    one.reveal(&["--file", &two.shared, "-w", &back]).done();
+    let said = one.reveal(&["--file", &two.shared, "-w", &back]).done();
+    assert_eq!(said.err, "", "the manifest beside the file names the key");
     assert!(packets(&back) == packets(&one.own));
+}
+
+/// Another key gives other addresses, which look right.
+#[test]
+fn the_escrow_of_another_extract_is_refused_where_that_is_known() {
+    let (one, two) = (shared(&[]), shared(&[]));
+    let back = one.volume.file("back.pcapng");
+    one.reveal(&["--file", &two.shared, "-w", &back]).is_refused("that of another extract");
+    assert!(!Path::new(&back).exists());
+    // Of a copy, or a part, only who made it knows what it is of.
+    let part = one.volume.file("part.pcapng");
+    std::fs::copy(&one.shared, &part).unwrap();
+    let same = one.reveal(&["--file", &part, "-w", &back]).done();
+    assert_eq!(same.err, "", "it has the bytes that the escrow names");
+    std::fs::copy(&two.shared, &part).unwrap();
+    let said = one.reveal(&["--file", &part, "-w", &back, "--force"]).done();
+    assert!(said.err.contains("part.pcapng is not shared.pcapng itself"), "{said:?}");
+
+    let check = || run(&["verify-extract", &format!("{}.json", one.shared), &one.shared]);
+    check().done();
+    std::fs::copy(&two.escrow, &one.escrow).unwrap();
+    let said = check();
+    let words = "not the escrow that was written with the extract";
+    assert!(said.code == Some(1) && said.out.contains(words), "{said:?}");
+    // Who analyses has none.
+    std::fs::remove_file(&one.escrow).unwrap();
+    check().done();
 }
 
 #[test]

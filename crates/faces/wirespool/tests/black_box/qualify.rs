@@ -73,7 +73,8 @@ fn what_lies_in_memory_or_takes_a_moment_guarantees_nothing() {
     let path = text(folder.path().into());
     let flags = ["--size", "64M", "--part", "fill"];
     let words = [&["qualify", &path][..], &flags].concat();
-    let answer = run(&words).done();
+    let answer = run(&words);
+    assert_eq!(answer.code, Some(5), "{answer:?}");
     assert!(
         answer.out.contains("cannot judge: what is written there lies in memory"),
         "{answer:?}"
@@ -105,7 +106,7 @@ fn what_makes_no_sense_is_refused_in_a_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = text(folder.path().into());
     for (flags, said) in [
-        (&["--part", "all"][..], "no part of a qualification; there are sweep, fill"),
+        (&["--part", "all"][..], "sweep, fill, "),
         (&["--block", "1000"], "a multiple of 4096"),
         (&["--size", "1M"], "a file of at least 64M"),
         (&["--mix", "jumbo"], "--mix jumbo: a length"),
@@ -157,16 +158,16 @@ fn a_device_is_written_to_only_by_name_and_only_when_it_is_empty() {
         destroy(&name, &["--overwrite", "ext2/ext3/ext4"]).is_refused("is mounted on");
         drop(mounted);
     }
-    destroy(&name, &["--overwrite", "ext2/ext3/ext4"]).done();
+    destroy(&name, &["--overwrite", "ext2/ext3/ext4"]).measured();
     // Our own stamp lies there now: what we wrote is nothing to lose.
-    destroy(&name, &[]).done();
+    destroy(&name, &[]).measured();
     run(&["create", &device.path, "--raw", "--force"]).done();
     destroy(&name, &[]).is_refused("holds a wirespool volume; nothing was written");
-    destroy(&name, &["--overwrite", "volume"]).done();
+    destroy(&name, &["--overwrite", "volume"]).measured();
     let output = std::fs::OpenOptions::new().write(true).open(&device.path);
     Write::write_all(&mut output.unwrap(), &vec![b'x'; 16 << 20]).unwrap();
     destroy(&name, &[]).is_refused("that no program signed; nothing was written");
-    destroy(&name, &["--overwrite", "data"]).done();
+    destroy(&name, &["--overwrite", "data"]).measured();
 }
 
 #[test]
@@ -210,7 +211,7 @@ fn what_a_killed_run_left_goes_with_the_next_one_and_what_is_anybody_elses_stays
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(names(folder.path()).contains(&"probe".to_owned()), "{:?}", names(folder.path()));
-    let again = run(&words).done();
+    let again = run(&words).measured();
     assert!(again.err.contains("removed") && again.err.contains("probe"), "{again:?}");
     assert!(names(folder.path()).is_empty(), "{:?}", names(folder.path()));
     // A file of a user beside such a folder.
@@ -366,7 +367,7 @@ fn create_takes_zones_range_and_pool_from_a_qualification() {
 fn a_qualification_of_the_same_place_is_taken_and_a_broken_one_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (path, report) = (text(folder.path().into()), text(folder.path().join("report.json")));
-    run(&["qualify", &path, "--size", "64M", "--part", "fill", "-o", &report]).done();
+    run(&["qualify", &path, "--size", "64M", "--part", "fill", "-o", &report]).measured();
     let volume = text(folder.path().join("volume"));
     let create = ["create", &volume, "--size", "64M", "--sparse", "--qualification", &report];
     let made = run(&create).done().out;
@@ -493,7 +494,7 @@ fn readers_files_and_the_processor_are_measured_beside_fio() {
     let has_fio = Command::new("fio").arg("--version").output().is_ok();
     let fio: &[&str] = if has_fio { &["--fio"] } else { &[] };
     let answer = run(&[&["qualify", &path][..], &parts, &flags, fio].concat());
-    let json: Value = serde_json::from_str(&answer.done().out).unwrap();
+    let json: Value = serde_json::from_str(&answer.measured().out).unwrap();
     let parts = json["parts"].as_array().unwrap();
     let kinds: Vec<&str> = parts.iter().map(|part| part["part"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["mixed", "iops", "files", "cpu"]);
@@ -532,12 +533,12 @@ fn a_report_is_resumed_without_what_it_has() {
     let (path, report) = (text(folder.path().into()), text(folder.path().join("report.json")));
     let flags = ["--size", "128M", "--blocks", "1", "--pool", "4M"];
     let first = ["--part", "sweep", "--part", "fill", "-o", &report];
-    run(&[&["qualify", &path][..], &flags, &first].concat()).done();
+    run(&[&["qualify", &path][..], &flags, &first].concat()).measured();
     let read =
         || -> Value { serde_json::from_str(&std::fs::read_to_string(&report).unwrap()).unwrap() };
     let before = read();
     let more = ["--part", "sweep", "--part", "fill", "--part", "cpu", "--resume", &report];
-    run(&[&["qualify", &path][..], &flags, &more].concat()).done();
+    run(&[&["qualify", &path][..], &flags, &more].concat()).measured();
     let after = read();
     assert_eq!(before["parts"][1]["windows"], after["parts"][1]["windows"], "not written again");
     assert_eq!(
@@ -569,7 +570,7 @@ fn two_directories_and_two_reports_are_compared() {
     let reports = ["1.json", "2.json"].map(|name| text(folder.path().join(name)));
     for report in &reports {
         let flags = ["--size", "64M", "--part", "fill", "-o", report];
-        run(&[&["qualify", &places[0]][..], &flags].concat()).done();
+        run(&[&["qualify", &places[0]][..], &flags].concat()).measured();
     }
     let answer = run(&["qualify", "--compare", &reports[0], &reports[1]]);
     assert!(answer.done().out.contains("reports, place by place"));

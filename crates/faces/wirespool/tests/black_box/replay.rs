@@ -115,6 +115,18 @@ fn standard_input_is_replayed_once_or_from_memory() {
 }
 
 #[test]
+fn a_replay_of_nothing_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let none = text(folder.path().join("none.pcap"));
+    std::fs::write(&none, crate::golden::pcap(std::iter::empty())).unwrap();
+    open_to_all(folder.path());
+    let Some(ran) = beside_a_pair(&format!("$W replay {none} --interface left --top")) else {
+        return;
+    };
+    assert!(ran.code == Some(1) && ran.out == "there was no packet to send\n", "{ran:?}");
+}
+
+#[test]
 fn what_cannot_be_replayed_is_refused_in_one_line() {
     let volume = Volume::recorded();
     let (from, words) = (&volume.path, volume.file("words"));

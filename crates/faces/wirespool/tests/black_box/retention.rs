@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
@@ -150,6 +151,30 @@ fn a_hold_is_an_extract_with_its_manifest_within_a_budget() {
         assert_eq!(run(&[wrong, &["--hold-dir", &holds]].concat()).code, Some(2), "{wrong:?}");
     }
     assert_eq!(files(), 4);
+
+    // What is not as it was put aside is not called complete.
+    let list = ["hold", "--list", "--hold-dir", &holds];
+    let (manifest, packets) = (format!("{file}.json"), std::fs::read(&file).unwrap());
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    let is_told = |altered: &str, shown: &str| {
+        let ran = run(&list);
+        assert!(ran.code == Some(1) && ran.out.contains(shown), "{ran:?}");
+        let ran = run(&[&list[..], &["--json"]].concat());
+        let json: Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!((ran.code, json[0]["altered"].as_str()), (Some(1), Some(altered)), "{json}");
+    };
+    std::fs::write(&file, &packets[..packets.len() - 1]).unwrap();
+    is_told("length", "other length");
+    std::fs::remove_file(&file).unwrap();
+    is_told("missing", "file missing");
+    std::fs::write(&file, &packets).unwrap();
+    let altered = text.replace("\"complete\": true", "\"complete\" : true");
+    std::fs::write(&manifest, altered).unwrap();
+    is_told("manifest", "manifest altered");
+    std::fs::write(&manifest, "{").unwrap();
+    assert_eq!(run(&list).code, Some(1));
+    std::fs::write(&manifest, text).unwrap();
+    run(&list).done();
 }
 
 /// Records 5 MB a time, in 24 times two laps of the ring; the packets of one host of five are held.
@@ -286,10 +311,17 @@ fn a_volume_that_nobody_records_into_is_erased_by_command() {
     erase(&[]).is_refused("has no maximum age");
     assert_eq!(in_file(&volume.path).len(), 100);
     assert_eq!(erase(&["--max-age", "a while"]).code, Some(2));
+    // Copies of packets that ended an indexer, from the first slot and from one behind the newest.
+    let [gone, stays] = [0_u64, 1 << 40]
+        .map(|sequence| format!("{}/poison-{sequence:020}-00000-00.pcapng", volume.index));
+    for copy in [&gone, &stays] {
+        std::fs::write(copy, b"packets").unwrap();
+    }
     let ran = erase(&["--max-age", "1h"]).done();
     assert!(ran.out.contains("erased"), "{ran:?}");
     assert_eq!(in_file(&volume.path), (50..100).collect());
     assert_eq!(index_files(&volume), 1);
+    assert!(!Path::new(&gone).exists() && Path::new(&stays).exists());
     assert_eq!(extracted(&volume.path, volume.folder.path(), first_ns), (50..100).collect());
     assert_eq!(erase(&["--max-age", "1h"]).done().out, "nothing has expired\n");
     run(&["scrub", &volume.path]).done();

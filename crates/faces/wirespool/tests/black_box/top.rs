@@ -133,6 +133,16 @@ fn what_cannot_be_shown_is_said_in_one_line() {
     run(&["top", &file, "--once", "--filter", "tcp"]).fails_with(2, "--query");
     let text = format!("{CAPTURES}/README.md");
     run(&["top", &text, "--once"]).is_refused("README.md");
+
+    // On a terminal, which draws or does not.
+    let mut script = Command::new("script");
+    script.args(["-qec", &format!("{BINARY} top {file}"), "/dev/null"]).stdin(Stdio::null());
+    let Ok(output) = script.env("TERM", "dumb").output() else {
+        return println!("not run to its end: no script");
+    };
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.code() == Some(2) && said.contains("takes lines alone"), "{output:?}");
+    assert!(!said.contains('\u{1b}'), "{said:?}");
 }
 
 #[test]

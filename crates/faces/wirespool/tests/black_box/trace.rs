@@ -66,6 +66,16 @@ fn packets(path: &str) -> Vec<(Address, Address, [u16; 2], String)> {
     }
 }
 
+/// The programs of these tests speak TCP alone: what has no ports finds neighbours or joins groups.
+/// The port of `discard` is what `trace` itself would ask.
+fn those_of_the_kernel_are_nobodys(found: &[(Address, Address, [u16; 2], String)]) {
+    for (from, to, ports, comment) in found {
+        let has_process = !comment.is_empty();
+        assert_eq!(has_process, *ports != [0; 2], "{from:?} to {to:?}: {comment}");
+        assert!(!ports.contains(&9), "{found:?}");
+    }
+}
+
 fn is_as_before() -> bool {
     let interfaces = fs::read_to_string("/proc/net/dev").unwrap();
     let notes = fs::read_dir("/run/wirespool").map_or(0, Iterator::count);
@@ -105,6 +115,7 @@ fn a_program_reaches_the_world_and_its_packets_have_its_name() {
     assert!(ran.err.contains("bash (process "), "{ran:?}");
     let far = Address::V4(Ipv4Addr::new(192, 0, 2, 2));
     let found = packets(&file);
+    those_of_the_kernel_are_nobodys(&found);
     let sent = found.iter().filter(|(_, to, ports, _)| (*to, ports[1]) == (far, port));
     assert!(sent.clone().count() >= 4, "{found:?}");
     let is_private = |address| matches!(address, Address::V4(ip) if ip.octets()[..2] == [10, 213]);
@@ -220,6 +231,7 @@ fn a_program_reaches_the_world_by_ipv6() {
     let from: IpAddr = "2001:db8::1".parse().unwrap();
     assert_eq!(server.join().unwrap(), from, "not under its own address");
     let found = packets(&file);
+    those_of_the_kernel_are_nobodys(&found);
     let sent = found.iter().filter(|(.., ports, _)| ports[1] == port);
     assert!(sent.clone().count() >= 4, "{found:?}");
     assert!(sent.clone().all(|(.., comment)| comment.starts_with("bash (process ")), "{found:?}");

@@ -252,6 +252,13 @@ fn an_extract_is_verified_by_its_manifest() {
     let ran = run(&["verify-extract", &manifest, &file]);
     assert!(ran.code == Some(1) && ran.out.contains("bytes"), "{ran:?}");
     run(&["verify-extract", &file, &file]).is_refused("cannot read the manifest");
+    run(&["verify-extract", &manifest]).fails_with(2, "name its extract, too");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    for cut in [0, text.len() / 2, text.rfind(",\n  \"seal\"").unwrap()] {
+        std::fs::write(&manifest, &text[..cut]).unwrap();
+        let ran = run(&["verify-extract", &manifest, &file]);
+        assert!(ran.code == Some(1) && ran.out.contains("not a manifest"), "{cut}: {ran:?}");
+    }
     run(&["verify-extract", &volume.file("absent"), &file]).is_refused("cannot open");
 }
 
@@ -312,6 +319,49 @@ fn an_interrupt_stops_a_recording_in_order() {
     assert!(text.contains("last stop:     in order"), "{text}");
 }
 
+/// A flag that is taken and changes nothing is a promise that is not kept.
+#[test]
+fn flags_that_would_mean_nothing_are_refused() {
+    let volume = Volume::recorded();
+    let (path, dns) = (&*volume.path, format!("{CAPTURES}/dns.pcap"));
+    let [out, holds] = ["out.pcap", "holds"].map(|name| volume.file(name));
+    let record = ["record", path, "--read", &dns];
+    let list = ["hold", "--list", "--hold-dir", &holds];
+    for (words, more, said) in [
+        (&record[..], &["--kernel-ring", "8M"][..], "--kernel-ring"),
+        (&record, &["--no-promiscuous"], "--no-promiscuous"),
+        (&record, &["--source", "packet"], "--source"),
+        (&record, &["--hold-budget", "1G"], "--hold"),
+        (&["verify", path], &["--public-key", &dns], "name it with --anchor"),
+        (&list, &["--sign", &dns], "--list makes none"),
+        (&list, &["--case", "7"], "--list makes none"),
+        (&list, &["--packet-filter", "udp"], "--list makes none"),
+        (&list, &["--index-dir", &holds], "--list makes none"),
+        (&["extract", path, "", "-w", &out, "--format", "pcap"], &["--comments"], "--comments"),
+        (&["replay", &dns, "--interface", "lo"], &["--index-dir", &holds], "is about a volume"),
+    ] {
+        let ran = run(&[words, more].concat());
+        assert!(ran.code == Some(2) && ran.err.contains(said), "{said}: {ran:?}");
+    }
+}
+
+/// Nothing was read, so nothing can be said to be stored.
+#[test]
+fn who_read_nothing_says_so() {
+    let volume = Volume::empty();
+    let [folder, capture] = ["empty", "none.pcap"].map(|name| volume.file(name));
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(&capture, crate::golden::pcap(std::iter::empty())).unwrap();
+    for from in [&folder, &capture] {
+        let ran = run(&["record", &volume.path, "--read", from]);
+        assert!(ran.code == Some(1) && ran.out.starts_with("no packet was read\n"), "{ran:?}");
+    }
+    let dns = format!("{CAPTURES}/dns.pcap");
+    let filtered = ["record", &volume.path, "--read", &dns, "--filter", "port 9"];
+    let ran = run(&filtered).done();
+    assert!(ran.out.starts_with("every packet that arrived is stored\n"), "{ran:?}");
+}
+
 #[test]
 fn pages_and_completions_are_generated() {
     let folder = tempfile::tempdir().unwrap();
@@ -319,6 +369,13 @@ fn pages_and_completions_are_generated() {
     for page in ["wirespool.1", "wirespool-record.1", "wirespool-verify-extract.1"] {
         let text = std::fs::read_to_string(folder.path().join(page)).unwrap();
         assert!(text.contains("wirespool"), "{page}");
+    }
+    let script = run(&["completions", "bash"]).done().out;
+    for words in ["packet xdp", "auto packet xdp", "kernel adapter", "on off", "auto on off"] {
+        assert!(script.contains(&format!("-W \"{words}\"")), "{words}");
+    }
+    for words in ["\"sweep fill passes ", "\"talkers dns disk ", "\"answer destination device "] {
+        assert!(script.contains(words), "{words}");
     }
     for shell in ["bash", "zsh", "fish"] {
         let script = run(&["completions", shell]).done().out;

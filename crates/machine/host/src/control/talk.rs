@@ -5,6 +5,7 @@ use core::time::Duration;
 use rustix::event::PollFlags;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
+use rustix::net::sockopt::socket_peercred;
 use rustix::net::{RecvFlags, recv};
 
 use super::{after, client, send_all, wait};
@@ -55,6 +56,13 @@ impl Talk {
 
     pub(super) fn stream(&self) -> &OwnedFd {
         &self.stream
+    }
+
+    /// The process at the other end; `None` where it is of another namespace.
+    pub fn process(&self) -> Option<u32> {
+        let peer = socket_peercred(&self.stream).ok()?;
+        // 0 stands for one in another namespace.
+        u32::try_from(peer.pid.as_raw_pid()).ok().filter(|process| *process > 0)
     }
 
     /// Says a line; false where the other end does not take it.

@@ -26,6 +26,8 @@ pub struct AnchorToCheck {
     pub newest: StripeId,
     /// What it lists, by stripe and column.
     pub records: Vec<Listed>,
+    /// It has hashes of bodies, where stripes have one.
+    pub contents: bool,
 }
 
 /// Stripes from one to another.
@@ -71,6 +73,8 @@ pub struct AnchorFindings {
     pub same: Option<StripeRange>,
     /// Of those, with a hash of their body.
     pub same_contents: u64,
+    /// The anchor has hashes of bodies.
+    pub contents: bool,
     /// Stripes that are others than those listed.
     pub changed: Vec<StripeRange>,
     /// Of those, pieces whose head is as it was and whose body is not, with checksums that fit.
@@ -169,6 +173,7 @@ struct Comparison {
     last: Option<Fate>,
     same: Ranges,
     same_contents: u64,
+    contents: bool,
     changed: Ranges,
     changed_bodies: u64,
     unreadable: Ranges,
@@ -187,6 +192,7 @@ impl Comparison {
             last: None,
             same: Ranges::default(),
             same_contents: 0,
+            contents: anchor.contents,
             changed: Ranges::default(),
             changed_bodies: 0,
             unreadable: Ranges::default(),
@@ -281,6 +287,7 @@ impl Comparison {
             is_given_up: self.is_given_up,
             same: self.same.hull(),
             same_contents: self.same_contents,
+            contents: self.contents,
             changed: self.changed.0,
             changed_bodies: self.changed_bodies,
             unreadable: self.unreadable.0,

@@ -13,10 +13,10 @@ use core::ops::ControlFlow;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use evidence::{Body, list_header};
+use evidence::{Body, Listed, list_header};
 use format::head::{StripeId, VolumeId};
 use units::{EachSequence, Timestamp};
-use volume::Reader;
+use volume::{Reader, Span};
 
 pub use self::check::{AnchorFindings, AnchorToCheck, AnchorVerdict, StripeRange, check_anchors};
 use self::slots::{SlotState, Slots};
@@ -24,11 +24,11 @@ use crate::{Error, Progress};
 
 /// What an anchor is made of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct AnchorOptions {
+pub struct AnchorOptions<'a> {
     /// Bodies are read and hashed; else the heads alone.
     pub contents: bool,
-    /// Newest stripe of an anchor before, with its identity: what that lists is left out.
-    pub previous: Option<(StripeId, [u8; 32])>,
+    /// What an anchor before lists, by stripe and column, and is left out.
+    pub previous: Option<&'a [Listed]>,
 }
 
 /// What an anchor says.
@@ -62,19 +62,20 @@ pub struct Anchored {
 /// another volume or of stripes that were changed since.
 pub fn anchor(
     (path, members): (&Path, &[PathBuf]),
-    options: AnchorOptions,
+    options: AnchorOptions<'_>,
     write: &mut dyn FnMut(&[u8]) -> io::Result<()>,
     progress: Progress<'_>,
 ) -> Result<Anchored, Error> {
     let reader = crate::open(path, members)?;
     let nothing = || Error::NothingToAnchor { path: path.to_path_buf() };
     let span = reader.span().ok_or_else(nothing)?;
-    if let Some((newest, cid)) = options.previous {
-        check_previous(&reader, (newest, cid))
-            .then_some(())
-            .ok_or(Error::OtherThanAnchored { path: path.to_path_buf(), newest })?;
+    let newest = options.previous.and_then(|records| Some(records.last()?.stripe));
+    if let Some((records, newest)) = options.previous.zip(newest)
+        && !check_previous(&reader, span, records)
+    {
+        return Err(Error::OtherThanAnchored { path: path.to_path_buf(), newest });
     }
-    let after = options.previous.map_or(StripeId::default(), |(newest, _)| newest.after());
+    let after = newest.map_or(StripeId::default(), StripeId::after);
     let from = span.tail.max(after.sequence);
     let to = span.acknowledged.sequence;
     let mut hasher = blake3::Hasher::new();
@@ -113,18 +114,27 @@ pub fn anchor(
     })
 }
 
-/// The volume has what a previous anchor saw as its newest stripe, or the ring has passed it.
-fn check_previous(reader: &Reader, (newest, cid): (StripeId, [u8; 32])) -> bool {
-    let Some(span) = reader.span() else { return false };
-    if newest > span.acknowledged {
+/// The volume has what a previous anchor saw as its newest stripe, or the ring has passed it. Of
+/// slots that were erased since, as `forget` does, the stripe before counts.
+fn check_previous(reader: &Reader, span: Span, records: &[Listed]) -> bool {
+    if records.last().is_some_and(|newest| newest.stripe > span.acknowledged) {
         return false;
     }
     let mut slots = Slots::new(reader);
-    let (found, state) = slots.read(newest.sequence, false);
-    match found.iter().find(|it| it.listed.stripe == newest) {
-        Some(found) => found.listed.cid == cid,
-        None => newest.sequence < span.tail || state != SlotState::Read,
+    for Listed { stripe, cid, .. } in records.iter().rev() {
+        if stripe.sequence < span.tail {
+            break;
+        }
+        let (found, state) = slots.read(stripe.sequence, false);
+        let now = found.iter().find(|it| it.listed.stripe == *stripe);
+        if now.is_some_and(|now| now.listed.cid == *cid) {
+            break;
+        }
+        if !found.iter().any(|it| it.is_erased) {
+            return now.is_none() && state != SlotState::Read;
+        }
     }
+    true
 }
 
 /// Whether a job goes on.

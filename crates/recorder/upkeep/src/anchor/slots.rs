@@ -1,7 +1,7 @@
 //! The stripes of a slot as an anchor lists them.
 
 use evidence::{Body, Listed};
-use format::head::Head;
+use format::head::{Head, Kind};
 use units::number::to_u64;
 use units::{Sequence, Timestamp};
 use volume::{Reader, Slot, StripeInSlot};
@@ -12,6 +12,8 @@ pub(super) struct Found {
     pub(super) listed: Listed,
     pub(super) epoch: u32,
     pub(super) sealed: Timestamp,
+    /// Nothing is left of the slot: it was erased.
+    pub(super) is_erased: bool,
 }
 
 /// How a slot could be read.
@@ -99,5 +101,6 @@ fn found(head: &Head, column: u8, body: Body) -> Found {
         listed: Listed { stripe: stripe.stripe, column, cid: head.cid, body },
         epoch: stripe.epoch,
         sealed: stripe.realtime,
+        is_erased: stripe.kind == Kind::Void && stripe.stripe.sub == 0,
     }
 }

@@ -233,6 +233,28 @@ fn source_routed_packets_stay_as_they_are() {
     assert_eq!(frame, tcp_over(true, [0, 0]));
 }
 
+/// Behind the last station of a route of IPv6 (RFC 8200, 4.4) the destination is that of checksums.
+#[test]
+fn a_route_of_ipv6_that_is_at_its_end_is_none() {
+    let recipe = |left: u8| Recipe {
+        link: vec![0x86, 0xdd],
+        is_v6: true,
+        protocol: 6,
+        source: [0x20; 16],
+        destination: [0x21; 16],
+        between: (43, [&[6, 2, 4, left][..], &[0; 4], &[0x22; 16]].concat()),
+        payload: vec![9; 40],
+    };
+    let mut frame = recipe(0).build(false);
+    assert!(renumber(&mut frame, 5));
+    let [source, destination] = [22, 38].map(|at| frame[at..at + 16].try_into().unwrap());
+    assert_ne!((source, destination), ([0x20; 16], [0x21; 16]));
+    assert_eq!(frame, Recipe { source, destination, ..recipe(0) }.build(false));
+    let mut on_its_way = recipe(1).build(false);
+    assert!(!renumber(&mut on_its_way, 5));
+    assert_eq!(on_its_way, recipe(1).build(false));
+}
+
 #[test]
 fn both_directions_have_one_place_and_hosts_spread() {
     let frame = |source: [u8; 4], destination: [u8; 4]| {
