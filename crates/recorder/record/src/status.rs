@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use format::head::StripeId;
 use indexer::GaveWay;
-use units::Sequence;
+use units::{Epoch, Sequence};
 use writer::{ClockDoubt, Recovery, Writer, WriterCounters};
 
 use crate::expiry::Withheld;
@@ -38,7 +38,7 @@ pub(crate) struct WriterStatus {
     /// What became of members, in the order of time.
     pub(crate) changes: Changes,
     /// Number of the opening that goes on: members come and go with it.
-    pub(crate) epoch: u32,
+    pub(crate) epoch: Epoch,
     /// Oldest sequence that may still be written anew.
     pub(crate) repairable_from: Sequence,
     /// Writes with smaller numbers are durable.
