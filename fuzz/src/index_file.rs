@@ -13,7 +13,7 @@ use format::checksum::crc32c;
 use format::head::{StripeId, VolumeId};
 use format::session_row::{PieceId, PieceSpan, SessionRow};
 use index::{Columns, Needed, Segment, SegmentMeta};
-use units::{Sequence, Timestamp};
+use units::{Epoch, Sequence, Timestamp};
 use wire::{Address, FiveTuple, Protocol};
 
 /// Length of the Parquet footer and its magic.
@@ -56,7 +56,7 @@ fn whole(rows: u8) -> &'static [u8] {
     };
     file.get_or_init(|| {
         let stripe = |sequence| StripeId { sequence: Sequence(sequence), sub: 0 };
-        let meta = SegmentMeta::new(VolumeId([7; 16]), 3, stripe(70), stripe(90));
+        let meta = SegmentMeta::new(VolumeId([7; 16]), Epoch(3), stripe(70), stripe(90));
         let rows: Vec<SessionRow> = (0..count).map(row).collect();
         index::encode(&meta, &rows).expect("rows can be encoded").parquet
     })

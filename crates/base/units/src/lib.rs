@@ -5,22 +5,26 @@
 //! simulator with virtual ones.
 
 mod count;
+mod epoch;
 mod hex;
 mod histogram;
 pub mod number;
 mod random;
 mod sequence;
 mod size;
+mod slot;
 mod text;
 mod time;
 mod times;
 
 pub use count::{grouped, plural};
+pub use epoch::Epoch;
 pub use hex::{hex, unhex};
 pub use histogram::Histogram;
 pub use random::{Random, mix};
 pub use sequence::{EachSequence, Sequence};
 pub use size::{ByteSize, ParseSizeError};
+pub use slot::SlotNumber;
 pub use text::{around, start_of};
 pub use time::{
     CLOCK_STEP_NS, Clock, ClockState, ManualClock, NANOS_PER_SECOND, ParseTimestampError, Sleep,

@@ -241,7 +241,7 @@ impl Scan {
             numbers(rows, |row| signed(Some(row.stripe.sequence.get()))),
             numbers(rows, |row| Some(row.stripe.sub.into())),
             numbers(rows, |row| Some(row.column.into())),
-            numbers(rows, |row| Some(row.epoch.into())),
+            numbers(rows, |row| Some(row.epoch.get().into())),
             times(rows, |row| row.time_min),
             times(rows, |row| row.time_max),
             times(rows, |row| row.sealed),

@@ -399,6 +399,7 @@ pub fn recording_json(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use units::Epoch;
 
     #[test]
     fn nothing_was_lost_stands_only_where_nothing_is_missing_or_unknown() {
@@ -482,10 +483,14 @@ mod tests {
     #[test]
     fn the_report_of_a_recording_is_read_as_it_was_written() {
         use ::prove::parse_recording;
-        let report =
-            Report { pool_columns: 9, pool_columns_used_max: 3, epoch: 4, ..Report::default() };
+        let report = Report {
+            pool_columns: 9,
+            pool_columns_used_max: 3,
+            epoch: Epoch(4),
+            ..Report::default()
+        };
         let read = parse_recording(&recording_json(&report), Duration::from_secs(1)).unwrap();
-        assert_eq!((read.pool_columns, read.epoch, read.cpu.as_secs()), (9, 4, 1));
+        assert_eq!((read.pool_columns, read.epoch, read.cpu.as_secs()), (9, Epoch(4), 1));
         let error = parse_recording("{}", Duration::ZERO).unwrap_err().to_string();
         assert!(error.starts_with("not the report of a recording: missing field"), "{error}");
     }

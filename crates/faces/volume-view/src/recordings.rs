@@ -37,7 +37,7 @@ pub fn recordings_json(all: &[Recording], times: Option<(Timestamp, Timestamp)>)
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
-    use units::Sequence;
+    use units::{Epoch, Sequence};
 
     use super::*;
 
@@ -45,7 +45,7 @@ mod tests {
     fn who_sees_a_part_of_time_sees_that_part_of_recordings_and_no_counts() {
         let recording = |first, from, to| Recording {
             name: None,
-            epoch: 1,
+            epoch: Epoch(1),
             first,
             last: first + 9,
             times: Some((Timestamp(from), Timestamp(to))),

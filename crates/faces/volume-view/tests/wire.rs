@@ -14,7 +14,7 @@ use record::{
     Account, Change, Comeback, DiskWatch, Disks, Event, EventKind, GaveWay, HandOver, Loss,
     MemberChange, Progress, QueueAccount, Report, SlowWrite,
 };
-use units::{Sequence, Timestamp};
+use units::{Epoch, Sequence, Timestamp};
 use upkeep::{
     AnchorFindings, AnchorVerdict, BadCopy, BadStripe, Cell, Content, Created, CreatedMember,
     Erased, Fate, GivenUp, Grown, IndexDamage, IndexSummary, InspectedMember, Inspection, Joined,
@@ -75,10 +75,10 @@ fn superblock() -> Superblock {
         member: 0,
         generation: 5,
         geometry: geometry(),
-        prepared_epoch: 4,
-        joined_epoch: 3,
+        prepared_epoch: Epoch(4),
+        joined_epoch: Epoch(3),
         joined_start: Sequence(99),
-        previous_epoch: 2,
+        previous_epoch: Epoch(2),
         previous_start: Sequence(88),
         previous_members: 1,
         joined_members: 1,
@@ -283,7 +283,7 @@ fn a_recording_that_has_ended() {
         elapsed_ns: 14,
         closing_ns: 15,
         cpu: Duration::from_nanos(16),
-        epoch: 17,
+        epoch: Epoch(17),
         acknowledged: stripe(18, 1),
         changes: changes(),
         disks: disks(),
@@ -326,7 +326,7 @@ fn status() -> Status {
             Redundancy { first: Sequence(0), last: Sequence(9), spare_members: None },
             Redundancy { first: Sequence(10), last: Sequence(20), spare_members: Some(1) },
         ],
-        epoch: 3,
+        epoch: Epoch(3),
         is_open: true,
         clean_stop: false,
         is_whole: false,
@@ -417,7 +417,7 @@ fn who_can_read_it() {
 fn recordings() -> Vec<Recording> {
     let whole = Recording {
         name: Some("monday".to_owned()),
-        epoch: 1,
+        epoch: Epoch(1),
         first: Sequence(2),
         last: Sequence(3),
         times: Some((Timestamp(4), Timestamp(5))),
@@ -482,7 +482,7 @@ fn inspection() -> Inspection {
         max_age_ns: Some(7),
         expired_through: Some(Timestamp(77)),
         erases: true,
-        epoch: 3,
+        epoch: Epoch(3),
         clean_stop: true,
         tail: Some(Sequence(2)),
         newest: Some(Sequence(4)),

@@ -9,8 +9,8 @@ use format::checksum::{RowAddress, body_crc};
 use format::head::{BODY_ROWS_MAX, HEAD_BYTES};
 use parity::{Codec, Path};
 use serde_json::json;
-use units::Sequence;
 use units::number::real;
+use units::{Epoch, Sequence};
 
 use crate::outcome::Outcome;
 use crate::program::now_seconds;
@@ -21,7 +21,8 @@ const DATA_COLUMNS: [usize; 5] = [2, 4, 6, 10, 22];
 /// The geometry that the goal is about, where the caches have it.
 const GOAL_COLUMNS: usize = 6;
 const GOAL_GB: f64 = 12.0;
-const STRIPE: RowAddress = RowAddress { epoch: 1, sequence: Sequence(1000), sub: 0, column: 0 };
+const STRIPE: RowAddress =
+    RowAddress { epoch: Epoch(1), sequence: Sequence(1000), sub: 0, column: 0 };
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Options {

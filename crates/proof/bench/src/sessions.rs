@@ -10,7 +10,7 @@ use index::SegmentMeta;
 use serde_json::json;
 use session::{Config, PacketView, SessionRow, Table};
 use units::number::real;
-use units::{Random, Sequence, Timestamp};
+use units::{Epoch, Random, Sequence, Timestamp};
 use wire::{Decoded, LinkType, decode_into};
 
 use crate::mix::{self, Flow};
@@ -181,7 +181,7 @@ fn encode(outcome: &mut Outcome, (label, key): (&str, &str), packets: &[&Packets
     }
     table.finish(&mut rows);
     let stripe = |sequence| StripeId { sequence: Sequence(sequence), sub: 0 };
-    let meta = SegmentMeta::new(VolumeId([1; 16]), 1, stripe(1), stripe(2));
+    let meta = SegmentMeta::new(VolumeId([1; 16]), Epoch(1), stripe(1), stripe(2));
     let count = real(u64::try_from(rows.len())?);
     let mut bytes = 0;
     let times = (0..REPETITIONS).map(|_| {

@@ -4,8 +4,8 @@
 use device::{Fault, MUTATIONS, Modelled, Operation, ROW_SIZE, ReadAt, Rule};
 use format::head::StripeId;
 use format::superblock::{SUPERBLOCK_COPIES, Superblock, copy_offset};
-use units::Sequence;
 use units::number::to_u64;
+use units::{Sequence, SlotNumber};
 
 use crate::check::{Look, Scene, Verdict, Violation, broken};
 use crate::history::{History, bits, numbers};
@@ -122,7 +122,7 @@ impl History {
         let member = self.any(u64::from(self.plan.members()));
         let geometry = self.plan.geometry;
         // What lay there, or what another slot was to get.
-        let other = self.random.below(geometry.slots);
+        let other = SlotNumber(self.random.below(geometry.slots));
         let is_lost = self.random.percent(50) || geometry.slot(sequence) == other;
         let before = self.truth.clone();
         let places = (first_row..=first_row + rows).map(|row| Place { sequence, row, member });
@@ -227,7 +227,7 @@ impl History {
                 ("fault: row of another member", disk_read(from, offset, &mut other))
             }
             4 => {
-                let slot = self.random.below(self.plan.geometry.slots);
+                let slot = SlotNumber(self.random.below(self.plan.geometry.slots));
                 let from = self.plan.geometry.offset_of_slot(slot) + in_slot(row);
                 ("fault: row of another slot", disk_read(&disk, from, &mut other))
             }
@@ -275,7 +275,7 @@ impl History {
             for _ in 0..self.random.below(DAMAGE_MAX) {
                 let rows = u64::from(self.plan.geometry.rows_per_slot());
                 let row = self.random.below(rows) * to_u64(ROW_SIZE);
-                let slot = self.random.below(self.plan.geometry.slots);
+                let slot = SlotNumber(self.random.below(self.plan.geometry.slots));
                 self.strike(&disk, self.plan.geometry.offset_of_slot(slot) + row);
                 self.counters.add("fault: rows damaged on a bad member", 1);
             }

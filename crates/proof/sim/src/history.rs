@@ -552,7 +552,7 @@ impl History {
             return broken(format!("the epoch begins at {epoch}, acknowledged was {before}"));
         }
         self.note_stripe(epoch);
-        self.note(u64::from(writer.epoch()));
+        self.note(u64::from(writer.epoch().get()));
         self.truth.forget_below(tail);
         // The watermark that the mount found may be as old as the last epoch.
         for member in numbers(self.everybody() & !(present & self.truth.deciders)) {

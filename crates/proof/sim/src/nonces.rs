@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use encryption::LEAD_BYTES;
 use format::head::{HEAD_BYTES, Head};
-use units::Sequence;
+use units::{Epoch, Sequence};
 
 /// What decides the key and the nonces of a body: number of the data key, epoch, sequence, number
 /// in its slot, column.
-type Place = (u64, u32, Sequence, u16, u8);
+type Place = (u64, Epoch, Sequence, u16, u8);
 
 /// What was encrypted where. A body shows it by its tags, which hang on every byte of it.
 #[derive(Debug, Default)]
@@ -51,7 +51,7 @@ mod tests {
     use format::head::{HeadKey, Kind, PieceHead, StripeHead, StripeId, Totals, VolumeId};
     use units::Timestamp;
 
-    fn piece((key_id, epoch, column): (Option<u64>, u32, u8), fill: u8) -> Vec<u8> {
+    fn piece((key_id, epoch, column): (Option<u64>, Epoch, u8), fill: u8) -> Vec<u8> {
         let geometry = Geometry {
             data_columns: 1,
             parity_columns: 1,
@@ -99,14 +99,14 @@ mod tests {
     fn nonces_may_come_again_for_the_same_bytes_and_for_what_is_not_encrypted() {
         let mut nonces = Nonces::default();
         for (of, fill) in [
-            ((Some(4), 1, 0), 5),
-            ((Some(4), 1, 0), 5),
-            ((Some(5), 1, 0), 6),
-            ((Some(4), 2, 0), 6),
-            ((Some(4), 1, 1), 5),
-            ((Some(4), 1, 1), 6),
-            ((None, 1, 0), 6),
-            ((None, 1, 0), 7),
+            ((Some(4), Epoch(1), 0), 5),
+            ((Some(4), Epoch(1), 0), 5),
+            ((Some(5), Epoch(1), 0), 6),
+            ((Some(4), Epoch(2), 0), 6),
+            ((Some(4), Epoch(1), 1), 5),
+            ((Some(4), Epoch(1), 1), 6),
+            ((None, Epoch(1), 0), 6),
+            ((None, Epoch(1), 0), 7),
         ] {
             nonces.take(&piece(of, fill));
         }
@@ -117,7 +117,7 @@ mod tests {
     #[should_panic(expected = "two bodies are encrypted with the same nonces")]
     fn other_bytes_under_the_same_nonces_end_a_history() {
         let mut nonces = Nonces::default();
-        nonces.take(&piece((Some(4), 1, 0), 5));
-        nonces.take(&piece((Some(4), 1, 0), 6));
+        nonces.take(&piece((Some(4), Epoch(1), 0), 5));
+        nonces.take(&piece((Some(4), Epoch(1), 0), 6));
     }
 }

@@ -3,7 +3,7 @@
 
 use device::{Modelled, ReadAt};
 use format::superblock::{SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock, copy_offset};
-use units::Sequence;
+use units::{Epoch, Sequence};
 
 use crate::disks::Disks;
 
@@ -42,7 +42,7 @@ pub(crate) fn may_refuse(disks: &Disks, here: u32, (data, used_to): (u32, Sequen
     if here == everybody {
         return false;
     }
-    if newest.joined_epoch == 0 {
+    if newest.joined_epoch == Epoch::NONE {
         return true;
     }
     let has_joined = |(_, own): &&(u32, Superblock)| own.joined_epoch == newest.joined_epoch;

@@ -13,7 +13,7 @@ use format::head::{Head, HeadKey, Kind, PieceHead, StripeHead, StripeId, Totals,
 use format::superblock::{
     Mark, MemberEntry, SUPERBLOCK_COPIES, Superblock, TimeKnown, copy_offset,
 };
-use units::{Sequence, Timestamp, mix};
+use units::{Epoch, Sequence, Timestamp, mix};
 use volume::{CreateOptions, Layout, Reader, geometry_for};
 use writer::{Opener, mount};
 
@@ -173,7 +173,7 @@ fn uuid(member: u8) -> [u8; 16] {
 fn head(geometry: Geometry, member: u8, sequence: Sequence, zeros: &Bodies) -> [u8; ROW_SIZE] {
     let rows = geometry.rows_per_slot() - 1;
     let column = geometry.column_of(sequence, member);
-    let address = RowAddress { epoch: 1, sequence, sub: 0, column };
+    let address = RowAddress { epoch: Epoch(1), sequence, sub: 0, column };
     let columns = usize::from(geometry.columns());
     let id = |sequence| StripeId { sequence, sub: 0 };
     let stripe = StripeHead {
@@ -183,7 +183,7 @@ fn head(geometry: Geometry, member: u8, sequence: Sequence, zeros: &Bodies) -> [
         clean_stop: false,
         extra_blocks: false,
         key_id: None,
-        epoch: 1,
+        epoch: Epoch(1),
         stripe: id(sequence),
         first_row: 0,
         rows,
@@ -253,10 +253,10 @@ fn superblock(ring: &Ring, member: u8) -> Superblock {
         member,
         generation: 1,
         geometry,
-        prepared_epoch: 1,
-        joined_epoch: 1,
+        prepared_epoch: Epoch(1),
+        joined_epoch: Epoch(1),
         joined_start: geometry.first_sequence(),
-        previous_epoch: 0,
+        previous_epoch: Epoch(0),
         previous_start: Sequence(0),
         previous_members: 0,
         joined_members: (1 << members) - 1,

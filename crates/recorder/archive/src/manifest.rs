@@ -3,6 +3,7 @@
 use completeness::State;
 use format::head::StripeId;
 use serde::{Deserialize, Serialize};
+use units::Epoch;
 
 use crate::names::{self, Unit, stripe};
 
@@ -50,7 +51,7 @@ pub(crate) struct OpenObject {
     #[serde(flatten)]
     pub(crate) object: Object,
     /// The opening of the volume that they are of.
-    pub(crate) epoch: u32,
+    pub(crate) epoch: Epoch,
 }
 
 /// What a part has given.

@@ -10,13 +10,13 @@ use format::head::{StripeId, VolumeId};
 use format::session_row::{SessionRow, SourceNames};
 use index::{Columns, Segment, SegmentMeta};
 use serde::{Deserialize, Serialize};
-use units::Timestamp;
+use units::{Epoch, Timestamp};
 
 /// What stands in front of the rows.
 #[derive(Serialize, Deserialize)]
 struct Heading {
     version: u16,
-    epoch: u32,
+    epoch: Epoch,
     /// Ids of the sessions, in the order of the rows.
     ids: Vec<String>,
     /// Names of interface and recording: by number for each row.

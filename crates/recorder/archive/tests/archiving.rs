@@ -22,7 +22,7 @@ use format::head::{StripeId, VolumeId};
 use format::session_row::SessionRow;
 use found::Found;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use units::{Clock, ManualClock, NANOS_PER_SECOND, Sequence, Timestamp};
+use units::{Clock, Epoch, ManualClock, NANOS_PER_SECOND, Sequence, Timestamp};
 use wire::{Address, FiveTuple, Protocol};
 
 const VOLUME: VolumeId = VolumeId([7; 16]);
@@ -32,7 +32,7 @@ const BEGIN: i64 = 1_795_168_800 * NANOS_PER_SECOND;
 /// A part of a ring that is made up: its rows, in the order of their start.
 #[derive(Clone, Default)]
 struct Part {
-    epoch: u32,
+    epoch: Epoch,
     rows: Vec<SessionRow>,
     gaps: Vec<Gap>,
 }
@@ -179,7 +179,8 @@ fn ring() -> Ring {
     let mut parts = Vec::new();
     for minute in 0..6_i64 {
         let at = 13 * HOUR + 57 * MINUTE + minute * MINUTE;
-        let mut part = Part { epoch: if minute < 4 { 1 } else { 2 }, ..Part::default() };
+        let mut part =
+            Part { epoch: if minute < 4 { Epoch(1) } else { Epoch(2) }, ..Part::default() };
         let short = |number| {
             row(u16::try_from(100 * minute + number).unwrap(), at, (at, at + number), false)
         };
@@ -335,7 +336,7 @@ fn a_volume_that_was_put_back_is_refused_and_not_called_complete() {
         ring.parts.truncate(parts);
         let later = |number: usize| {
             let at = 15 * HOUR + i64::try_from(number).unwrap();
-            Part { epoch: 2, rows: vec![row(7000, at, (at, at), false)], ..Part::default() }
+            Part { epoch: Epoch(2), rows: vec![row(7000, at, (at, at), false)], ..Part::default() }
         };
         ring.parts.extend((0..further).map(later));
         run_with(&ring, &store, &Remembering::default(), &mut Vec::new())

@@ -10,7 +10,7 @@ use core::ops::RangeInclusive;
 use format::head::{Kind, StripeHead};
 use format::recorded::{ALIVE_NS, Recorded};
 use serde::Serialize;
-use units::{EachSequence, Times, Timestamp};
+use units::{EachSequence, Epoch, Times, Timestamp};
 use volume::{Reader, Said, Span};
 
 use crate::form;
@@ -319,7 +319,7 @@ impl Standing {
         let is_bounded = first > Timestamp::MIN || last < Timestamp::MAX;
         let asked = Times::of(first.max(created.min(now)), last.min(now));
         let mut standing = Self::default();
-        if reader.superblock().prepared_epoch == 0 {
+        if reader.superblock().prepared_epoch == Epoch::NONE {
             standing.unrecorded = Times::of(first, last.min(now));
             if !is_bounded {
                 standing.unrecorded = Times::default();

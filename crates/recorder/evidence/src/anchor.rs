@@ -4,7 +4,7 @@ use format::head::{SEQUENCE_MAX, StripeId, VolumeId};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
-use units::{Timestamp, unhex};
+use units::{Epoch, Timestamp, unhex};
 
 use crate::attested::{Attested, Trust, Vouched};
 use crate::listed::{ListError, ListedStripes};
@@ -26,7 +26,7 @@ pub struct AnchorForm {
     /// Of this volume, in hex digits.
     pub volume_id: String,
     /// Newest opening of the volume.
-    pub epoch: u32,
+    pub epoch: Epoch,
     /// Newest acknowledged stripe.
     pub newest: String,
     /// Its identity, in hex digits.

@@ -1,7 +1,7 @@
 //! The clock that packets of an answer have their times from, as recorders knew it.
 
 use serde::Serialize;
-use units::Timestamp;
+use units::{Epoch, Timestamp};
 
 use crate::form;
 
@@ -30,7 +30,7 @@ pub enum TimesBy {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct ClockUse {
     /// Number of the opening.
-    pub epoch: u32,
+    pub epoch: Epoch,
     /// Where packets have their times from.
     pub times_by: TimesBy,
     /// Whether the kernel called its clock synchronised; `None` where it said nothing.

@@ -16,7 +16,7 @@ use format::session_row::SessionRow;
 use found::Found;
 use index::Columns;
 use query::Query;
-use units::{Clock, EachSequence, Sequence, Timestamp};
+use units::{Clock, EachSequence, Epoch, Sequence, Timestamp};
 
 use crate::archive::{Archive, Part};
 use crate::identity::{Identity, RowId};
@@ -257,7 +257,7 @@ fn is_through(row: &SessionRow, through: StripeId) -> bool {
 /// Sessions of which rows were read and that may have further ones.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct OpenSessions {
-    epoch: u32,
+    epoch: Epoch,
     is_indexed: bool,
     sessions: BTreeMap<Identity, Found>,
     /// Given out before their end, for there were too many.
@@ -266,7 +266,7 @@ pub struct OpenSessions {
 
 impl OpenSessions {
     /// As they were: sessions of an epoch with the ids of their first rows.
-    pub fn restore(epoch: u32, sessions: impl IntoIterator<Item = (String, SessionRow)>) -> Self {
+    pub fn restore(epoch: Epoch, sessions: impl IntoIterator<Item = (String, SessionRow)>) -> Self {
         let sessions = sessions.into_iter().map(|(id, session)| {
             let session = SessionRow { epoch, ..session };
             let found = first_of(id, session, true);
@@ -276,7 +276,7 @@ impl OpenSessions {
     }
 
     /// The opening of the volume that they are of.
-    pub fn epoch(&self) -> u32 {
+    pub fn epoch(&self) -> Epoch {
         self.epoch
     }
 
@@ -304,7 +304,7 @@ impl OpenSessions {
     /// had no row for too long is over, and so are all of another epoch.
     pub fn begin(
         &mut self,
-        (epoch, is_indexed): (u32, bool),
+        (epoch, is_indexed): (Epoch, bool),
         time_min: Timestamp,
         take: &mut dyn FnMut(&Found) -> ControlFlow<()>,
     ) -> ControlFlow<()> {

@@ -6,7 +6,7 @@ use core::net::IpAddr;
 use format::head::StripeId;
 use format::session_row::SessionRow;
 use index::{Columns, Needed};
-use units::Timestamp;
+use units::{Epoch, Timestamp};
 use wire::{Address, CommunityId, FiveTuple};
 
 /// Number of a row in the volume: first stripe of its segment, place in that.
@@ -52,7 +52,7 @@ pub(crate) struct Identity {
     vlan: [Option<u16>; 2],
     start: Timestamp,
     /// A capture that was imported twice has the same sessions twice.
-    epoch: u32,
+    epoch: Epoch,
 }
 
 impl Identity {

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use evidence::{ClockSteps, ClockUse, TimesBy};
 use format::head::{Head, StripeId};
 use format::session_row::PieceId;
+use manifest::PieceRead;
+use units::Epoch;
 
 use crate::walk::body_crc_of;
-use manifest::PieceRead;
 
 /// Pieces so far, and what the one under way has given.
 #[derive(Default)]
@@ -20,7 +21,7 @@ pub(crate) struct ReadPieces {
     blocks: Vec<u8>,
 }
 
-type ClockKey = (u32, TimesBy, Option<bool>);
+type ClockKey = (Epoch, TimesBy, Option<bool>);
 
 impl ReadPieces {
     /// A packet of the piece under way goes to an output.

@@ -25,7 +25,7 @@ use indexer::{
 };
 use session::Config;
 use units::number::to_u64;
-use units::{EachSequence, Timestamp};
+use units::{EachSequence, Epoch, Timestamp};
 
 use crate::Error;
 use crate::archive::{Archive, Part};
@@ -44,7 +44,7 @@ const KILLED_MAX: u32 = 32;
 /// Sessions of a run of stripes.
 #[derive(Debug)]
 pub(crate) struct Stretch {
-    pub(crate) epoch: u32,
+    pub(crate) epoch: Epoch,
     pub(crate) first: StripeId,
     /// In the order of their start, as a segment has them.
     pub(crate) rows: Vec<SessionRow>,
@@ -94,7 +94,7 @@ enum Flow {
 
 /// A run of stripes that the indexer has.
 struct Open {
-    epoch: u32,
+    epoch: Epoch,
     first: StripeId,
     last: StripeId,
     times: Times,

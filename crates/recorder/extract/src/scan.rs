@@ -12,7 +12,7 @@ use format::session_row::SessionRow;
 use index::{Columns, Encoded, LookUp, Needed, Segment, SegmentMeta};
 use indexer::{Around, Covered, SegmentsBefore};
 use units::number::to_u64;
-use units::{Sequence, Timestamp};
+use units::{Epoch, Sequence, Timestamp};
 
 use crate::Error;
 use crate::archive::{Archive, Part};
@@ -50,7 +50,7 @@ pub(crate) enum Step {
         /// Neither it nor a part that follows has stripes that an earlier one had: segments may
         /// overlap, and their rows name the same packets then.
         is_apart: bool,
-        epoch: u32,
+        epoch: Epoch,
         /// No row of this part or of those that follow in the scan starts earlier, or, from the
         /// newest part back, ends later, as far as directory and heads say.
         edge: Timestamp,

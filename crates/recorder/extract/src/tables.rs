@@ -5,7 +5,7 @@ use core::ops::{ControlFlow, RangeInclusive};
 use completeness::Completeness;
 use format::directory::Gap;
 use format::head::{Head, Kind, StripeId};
-use units::{Clock, Sequence, Times, Timestamp};
+use units::{Clock, Epoch, Sequence, Times, Timestamp};
 
 use crate::archive::Archive;
 use crate::find::Opened;
@@ -25,7 +25,7 @@ pub struct PieceRow {
     /// Column of the piece within its stripe.
     pub column: u8,
     /// Opening of the volume that wrote it.
-    pub epoch: u32,
+    pub epoch: Epoch,
     /// Earliest packet of the stripe.
     pub time_min: Timestamp,
     /// Latest packet of the stripe.

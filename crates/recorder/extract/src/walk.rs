@@ -9,7 +9,7 @@ use format::head::{Head, Kind, StripeId};
 use format::piece::{self, InterfaceInPiece, StoredPacket};
 use found::Explain;
 use units::number::to_u64;
-use units::{Clock, Sequence, Times, Timestamp};
+use units::{Clock, Epoch, Sequence, Times, Timestamp};
 use volume::{Reader, StripeInSlot};
 
 use crate::archive::Archive;
@@ -230,7 +230,7 @@ pub struct VolumePacket<'a> {
     /// Column of the piece within its stripe.
     pub column: u8,
     /// Opening of the volume that recorded it.
-    pub epoch: u32,
+    pub epoch: Epoch,
     /// Interface of the packet.
     pub interface: &'a InterfaceInPiece,
     /// The packet.

@@ -203,7 +203,7 @@ mod tests {
     use format::head::VolumeId;
     use format::session_row::{PieceId, PieceSpan};
     use index::{Encoded, SegmentMeta, encode};
-    use units::{NANOS_PER_SECOND, Sequence};
+    use units::{Epoch, NANOS_PER_SECOND, Sequence};
     use wire::{Address, Protocol};
 
     use super::*;
@@ -227,7 +227,12 @@ mod tests {
         let stripe = |sequence| StripeId { sequence, sub: 0 };
         let meta = SegmentMeta {
             unindexed_packets: 9,
-            ..SegmentMeta::new(VolumeId([1; 16]), 1, stripe(Sequence(0)), stripe(Sequence(999)))
+            ..SegmentMeta::new(
+                VolumeId([1; 16]),
+                Epoch(1),
+                stripe(Sequence(0)),
+                stripe(Sequence(999)),
+            )
         };
         let Encoded { parquet, .. } = encode(&meta, rows).unwrap();
         Around::of(&Segment::open(parquet.into()).unwrap()).unwrap()

@@ -11,7 +11,7 @@ use index::LeftOut;
 use serde::Serialize;
 use session::{Config, Stats};
 use units::number::to_u64;
-use units::{Sequence, Timestamp, start_of};
+use units::{Epoch, Sequence, Timestamp, start_of};
 
 /// Both sides are the same program, unless two versions were mixed.
 pub(crate) const VERSION: u32 = 2;
@@ -85,7 +85,7 @@ pub(crate) struct PieceAt {
 pub(crate) struct StripeAt {
     pub(crate) run_kind: RunKind,
     pub(crate) stripe: StripeId,
-    pub(crate) epoch: u32,
+    pub(crate) epoch: Epoch,
     /// It comes behind later ones: its sessions are made apart from those.
     pub(crate) is_late: bool,
     /// Payload is not looked at for names.
@@ -133,7 +133,7 @@ pub struct Closing {
     /// Last stripe of the segment.
     pub last: StripeId,
     /// Opening of the volume that wrote them.
-    pub epoch: u32,
+    pub epoch: Epoch,
     /// Earliest and latest packet of all its stripes, of those without rows, too.
     pub times: Times,
     /// Packets of all its stripes.
@@ -155,7 +155,7 @@ pub(crate) struct Before {
     /// Kind of the run in which they may.
     pub(crate) run_kind: RunKind,
     /// Opening of the volume that wrote its stripes, as those of the run.
-    pub(crate) epoch: u32,
+    pub(crate) epoch: Epoch,
     /// Other segments, newer ones, came before it.
     pub(crate) number: u32,
     /// When the first packet of the run came, or earlier.
@@ -542,7 +542,7 @@ fn get_run_kind(fields: &mut In<'_>) -> Option<RunKind> {
 
 fn put_before(out: &mut Out<'_>, before: &Before) {
     put_run_kind(out, before.run_kind);
-    out.u32(before.epoch);
+    out.u32(before.epoch.get());
     out.u32(before.number);
     out.i64(before.at.0);
     out.u64(before.parquet_bytes);
@@ -551,7 +551,7 @@ fn put_before(out: &mut Out<'_>, before: &Before) {
 fn get_before(fields: &mut In<'_>) -> Option<Before> {
     let before = Before {
         run_kind: get_run_kind(fields)?,
-        epoch: fields.u32()?,
+        epoch: Epoch(fields.u32()?),
         number: fields.u32()?,
         at: Timestamp(fields.i64()?),
         parquet_bytes: fields.u64()?,
@@ -562,7 +562,7 @@ fn get_before(fields: &mut In<'_>) -> Option<Before> {
 fn put_stripe(out: &mut Out<'_>, stripe: &StripeAt) {
     put_run_kind(out, stripe.run_kind);
     out.stripe(stripe.stripe);
-    out.u32(stripe.epoch);
+    out.u32(stripe.epoch.get());
     out.flag(stripe.is_late);
     out.flag(stripe.without_names);
     out.count(stripe.pieces.len());
@@ -581,7 +581,7 @@ fn get_stripe(fields: &mut In<'_>) -> Option<StripeAt> {
     Some(StripeAt {
         run_kind: get_run_kind(fields)?,
         stripe: fields.stripe()?,
-        epoch: fields.u32()?,
+        epoch: Epoch(fields.u32()?),
         is_late: fields.flag()?,
         without_names: fields.flag()?,
         pieces: fields.list(LIST_MAX, |fields| {
@@ -601,7 +601,7 @@ fn put_closing(out: &mut Out<'_>, closing: &Closing) {
     put_run_kind(out, closing.run_kind);
     out.stripe(closing.first);
     out.stripe(closing.last);
-    out.u32(closing.epoch);
+    out.u32(closing.epoch.get());
     out.i64(closing.times.min.0);
     out.i64(closing.times.max.0);
     out.u64(closing.packets);
@@ -624,7 +624,7 @@ fn get_closing(fields: &mut In<'_>) -> Option<Closing> {
         run_kind: get_run_kind(fields)?,
         first: fields.stripe()?,
         last: fields.stripe()?,
-        epoch: fields.u32()?,
+        epoch: Epoch(fields.u32()?),
         times: Times { min: Timestamp(fields.i64()?), max: Timestamp(fields.i64()?) },
         packets: fields.u64()?,
         missed_packets: fields.u64()?,

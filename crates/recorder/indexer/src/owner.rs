@@ -25,7 +25,7 @@ use host::Heard;
 use index::Encoded;
 use session::Config;
 use units::number::to_u64;
-use units::{Clock, NANOS_PER_SECOND, Timestamp};
+use units::{Clock, Epoch, NANOS_PER_SECOND, Timestamp};
 
 use crate::launch::{Ended, Line, Process, Workers};
 use crate::message::{
@@ -94,7 +94,7 @@ pub struct Stripe {
     /// Id of the stripe.
     pub id: StripeId,
     /// Opening of the volume that wrote it.
-    pub epoch: u32,
+    pub epoch: Epoch,
     /// It comes behind later ones.
     pub is_late: bool,
     /// Payload is not looked at for names.
@@ -113,7 +113,7 @@ pub struct Stripe {
 #[derive(Clone, Debug)]
 pub struct SegmentsBefore {
     /// Opening of the volume that wrote their stripes, and those of the run.
-    pub epoch: u32,
+    pub epoch: Epoch,
     /// No packet of the run came before.
     pub at: Timestamp,
     /// Their files, the newest first.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use format::head::StripeId;
 use indexer::{Closing, RunKind, Stripe, Times};
-use units::Sequence;
+use units::{Epoch, Sequence};
 use volume::Reader;
 
 use crate::read_back::{Found, ReadBack, Slot};
@@ -25,7 +25,7 @@ pub(crate) struct Stretch {
     pub(crate) first: StripeId,
     pub(crate) last: StripeId,
     /// Opening of the volume that wrote the first of them.
-    pub(crate) epoch: u32,
+    pub(crate) epoch: Epoch,
     /// Packets in them, and when they came, as far as that is known.
     pub(crate) packets: u64,
     pub(crate) times: Times,
@@ -82,7 +82,7 @@ impl Backlog {
 
     /// The data stripes behind the newest segment, which ends with `indexed`: an earlier recording
     /// left them without.
-    pub(crate) fn catch_up(&mut self, reader: &Reader, indexed: Option<StripeId>, epoch: u32) {
+    pub(crate) fn catch_up(&mut self, reader: &Reader, indexed: Option<StripeId>, epoch: Epoch) {
         let Some(span) = reader.span() else { return };
         let tail = StripeId { sequence: span.tail, sub: 0 };
         let (first, last) = (indexed.map_or(tail, StripeId::after).max(tail), span.acknowledged);

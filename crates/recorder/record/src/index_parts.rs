@@ -4,7 +4,7 @@ use device::Pool;
 use index::{Catalog, Files, IndexKeys};
 use indexer::{Death, Owner};
 use stage::Sender;
-use units::Clock;
+use units::{Clock, Epoch};
 
 use crate::control::Control;
 use crate::late::Late;
@@ -23,7 +23,7 @@ pub(crate) struct Indexer<'a> {
     /// Packets can wait for the indexer.
     pub(crate) may_wait: bool,
     pub(crate) limits: SegmentLimits,
-    pub(crate) epoch: u32,
+    pub(crate) epoch: Epoch,
     /// How files are encrypted that go into the ring.
     pub(crate) keys: IndexKeys,
     pub(crate) catalog: Catalog,

@@ -23,7 +23,7 @@ use index::{Catalog, Encoded, Identity};
 use indexer::{Closing, Death, Event, Piece, Poison, Rest, RunKind, SegmentsBefore, Stripe};
 use stage::channel;
 use units::number::to_u64;
-use units::{Sequence, Timestamp};
+use units::{Epoch, Sequence, Timestamp};
 use volume::Reader;
 
 use crate::backlog::{self, Backlog, Stretch};
@@ -75,7 +75,7 @@ pub(crate) struct Run<'a> {
     live: Option<OpenSegment>,
     past: Option<OpenSegment>,
     /// Opening of the volume that wrote what the past run has.
-    past_epoch: Option<u32>,
+    past_epoch: Option<Epoch>,
     resumes: Resumes,
     backlog: Backlog,
     /// By their first stripes.
@@ -302,7 +302,7 @@ impl<'a> Run<'a> {
 
     /// Sessions of the segments before the stripe `first`, of the same opening, go on in a run that
     /// begins with it, whose packets came at `at` or later.
-    fn resume(&mut self, run_kind: RunKind, (first, epoch): (StripeId, u32), at: Timestamp) {
+    fn resume(&mut self, run_kind: RunKind, (first, epoch): (StripeId, Epoch), at: Timestamp) {
         let is_away = !status_of(&self.parts.status).away.is_empty();
         if self.resumes == Resumes::Nothing || is_away || !self.parts.has_sessions {
             return;

@@ -3,6 +3,7 @@
 use device::{Buffer, Pool, Shared};
 use format::head::{Head, Kind, StripeId};
 use indexer::{Piece, RunKind, Stripe, Times};
+use units::Epoch;
 use volume::{Error, Reader};
 
 /// Which of the indexer's memories they lie in.
@@ -15,7 +16,7 @@ pub(crate) type OpenReader<'a> = &'a (dyn Fn() -> Option<Reader> + Sync);
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) id: StripeId,
-    pub(crate) epoch: u32,
+    pub(crate) epoch: Epoch,
     /// All its columns are there, and none of their rows is bad.
     pub(crate) is_whole: bool,
     /// It is encrypted, and not with a key of ours.

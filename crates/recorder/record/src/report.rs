@@ -7,6 +7,7 @@ use format::head::StripeId;
 use indexer::GaveWay;
 use recording::{Account, Loss, MemberChange};
 use serde::{Serialize, Serializer};
+use units::Epoch;
 use writer::{ClockDoubt, Recovery, WriterCounters};
 
 /// Lines for the report that are kept: a recording may go on for years.
@@ -54,7 +55,7 @@ pub struct Report {
     #[serde(rename = "cpu_ns", serialize_with = "nanos")]
     pub cpu: Duration,
     /// Number of this opening.
-    pub epoch: u32,
+    pub epoch: Epoch,
     /// Everything up to here is durable.
     pub acknowledged: StripeId,
     /// What the volume looked like when it was opened.

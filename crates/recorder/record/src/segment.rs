@@ -6,6 +6,7 @@ use core::mem;
 use format::head::StripeId;
 use index::{Identity, LeftOut};
 use indexer::{Closing, Rest, RunKind, Stripe, Taken, Times};
+use units::Epoch;
 use units::number::to_u64;
 
 use crate::late::Left;
@@ -57,7 +58,7 @@ pub(crate) struct OpenSegment {
     pub(crate) last: StripeId,
     /// `CID` of the first stripe in the slot of the last one, where it is known.
     slot_cid: Option<[u8; 32]>,
-    pub(crate) epoch: u32,
+    pub(crate) epoch: Epoch,
     started_ns: i64,
     bytes: u64,
     pub(crate) times: Times,
@@ -72,7 +73,7 @@ pub(crate) struct OpenSegment {
 }
 
 impl OpenSegment {
-    pub(crate) fn new(first: StripeId, epoch: u32, now_ns: i64) -> Self {
+    pub(crate) fn new(first: StripeId, epoch: Epoch, now_ns: i64) -> Self {
         Self {
             first,
             last: first,

@@ -9,7 +9,7 @@ use format::piece::InterfaceUse;
 use indexer::GaveWay;
 use recording::Account;
 use stage::sync::{Arc, Mutex};
-use units::Sequence;
+use units::{Epoch, Sequence};
 use writer::{ClockDoubt, Recovery, Writer, WriterCounters};
 
 use crate::expiry::Withheld;
@@ -43,7 +43,7 @@ pub(crate) struct WriterStatus {
     /// What became of members, in the order of time.
     pub(crate) changes: Changes,
     /// Number of the opening that goes on: members come and go with it.
-    pub(crate) epoch: u32,
+    pub(crate) epoch: Epoch,
     /// Oldest sequence that may still be written anew.
     pub(crate) repairable_from: Sequence,
     /// Writes with smaller numbers are durable.

@@ -16,7 +16,7 @@ use index::{LeftOut, Segment};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use units::number::real;
-use units::{EachSequence, Sequence, Timestamp};
+use units::{EachSequence, Epoch, Sequence, Timestamp};
 use volume::{Reader, RowsWanted, Span, path_text};
 
 use crate::Error;
@@ -135,7 +135,7 @@ pub struct Inspection {
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub erases: bool,
     /// Number of the newest opening.
-    pub epoch: u32,
+    pub epoch: Epoch,
     /// The last writer stopped in order; not so while one is writing.
     pub clean_stop: bool,
     /// Oldest sequence that may be read; `None` while nothing is acknowledged.
@@ -170,7 +170,7 @@ pub struct Recording {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Epoch of the recording.
-    pub epoch: u32,
+    pub epoch: Epoch,
     /// Oldest sequence left.
     #[serde(rename = "first_sequence")]
     pub first: Sequence,
@@ -374,7 +374,7 @@ fn next_head(reader: &Reader, first: Sequence, last: Sequence) -> Option<Head> {
 }
 
 /// The last sequence of an epoch that `first` belongs to: epochs only rise along the ring.
-fn end_of_epoch(reader: &Reader, epoch: u32, first: Sequence, last: Sequence) -> Sequence {
+fn end_of_epoch(reader: &Reader, epoch: Epoch, first: Sequence, last: Sequence) -> Sequence {
     let (mut inside, mut outside) = (first, last + 1);
     while outside - inside > 1 {
         let middle = inside + (outside - inside) / 2;
@@ -388,7 +388,7 @@ fn end_of_epoch(reader: &Reader, epoch: u32, first: Sequence, last: Sequence) ->
 
 fn recording(
     reader: &Reader,
-    epoch: u32,
+    epoch: Epoch,
     (first, last): (Sequence, Sequence),
     entries: &[SegmentEntry],
 ) -> Recording {
@@ -441,7 +441,7 @@ fn name_in_pieces(reader: &Reader, heads: &[Head]) -> Option<String> {
 
 /// A recording is whole while its EPOCH stripe is there; where the newest one began is also in the
 /// superblock. Slots that were erased for somebody belong to the recording behind them, too.
-fn share_left(reader: &Reader, epoch: u32, first: Sequence, last: Sequence) -> Option<f64> {
+fn share_left(reader: &Reader, epoch: Epoch, first: Sequence, last: Sequence) -> Option<f64> {
     let superblock = reader.superblock();
     let head = reader.head(first);
     if head.is_some_and(|head| head.stripe.kind == Kind::Epoch) {

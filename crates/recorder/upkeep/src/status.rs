@@ -6,7 +6,7 @@ use format::head::VolumeId;
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use units::{Sequence, Timestamp};
+use units::{Epoch, Sequence, Timestamp};
 use volume::{Reader, Redundancy, path_text};
 
 use crate::Error;
@@ -59,7 +59,7 @@ pub struct Status {
     /// Columns of new stripes that hold parity: as many members may be lost when all is well.
     pub parity_columns: u8,
     /// Number of the newest opening.
-    pub epoch: u32,
+    pub epoch: Epoch,
     /// A process has the volume open for writing.
     pub is_open: bool,
     /// The last writer stopped in order; not so while one is writing.

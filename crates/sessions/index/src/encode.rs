@@ -141,7 +141,7 @@ impl GroupEncoder {
 mod tests {
     use format::head::VolumeId;
     use parquet::arrow::arrow_writer::ArrowColumnWriter;
-    use units::Sequence;
+    use units::{Epoch, Sequence};
 
     use super::*;
     use crate::column_encoder::ColumnOf;
@@ -183,7 +183,8 @@ mod tests {
         let whole = EncodedGroup { chunks: encode_all(&encoder, &group), ..copied };
         let copied = encoder.encode(0, &group).unwrap();
         let stripe = |sequence| StripeId { sequence, sub: 0 };
-        let meta = SegmentMeta::new(VolumeId([1; 16]), 1, stripe(Sequence(1)), stripe(Sequence(2)));
+        let meta =
+            SegmentMeta::new(VolumeId([1; 16]), Epoch(1), stripe(Sequence(1)), stripe(Sequence(2)));
         let [copied, whole] =
             [copied, whole].map(|group| encoder.file(&meta, vec![group]).unwrap());
         assert_eq!(copied, whole);

@@ -11,7 +11,7 @@ use format::directory::{Gap, GapCause, Summary};
 use format::head::{SEQUENCE_MAX, StripeId, VolumeId};
 use schemars::JsonSchema;
 use serde::Serialize;
-use units::Timestamp;
+use units::{Epoch, Timestamp};
 use wire::LinkType;
 
 use crate::error::{Error, Result};
@@ -39,7 +39,7 @@ pub struct SegmentMeta {
     /// Volume that the segment belongs to.
     pub volume: VolumeId,
     /// Opening of the volume that closed the segment.
-    pub epoch: u32,
+    pub epoch: Epoch,
     /// First stripe: the segment's id.
     pub first: StripeId,
     /// Last stripe.
@@ -88,7 +88,7 @@ impl LeftOut {
 
 impl SegmentMeta {
     /// A segment in which nothing happened.
-    pub fn new(volume: VolumeId, epoch: u32, first: StripeId, last: StripeId) -> Self {
+    pub fn new(volume: VolumeId, epoch: Epoch, first: StripeId, last: StripeId) -> Self {
         Self {
             volume,
             epoch,
@@ -178,7 +178,7 @@ impl SegmentMeta {
         })?;
         Ok(Self {
             volume: one(text, "volume", |words| volume_id(words.next()?))?,
-            epoch: one(text, "epoch", number)?,
+            epoch: Epoch(one(text, "epoch", number)?),
             first: one(text, "first", |words| stripe_id(words.next()?))?,
             last: one(text, "last", |words| stripe_id(words.next()?))?,
             time_min,

@@ -3,7 +3,7 @@
 use app::signature::{self, Carrier, Watch};
 use app::{Budget, Findings, Interest, Side};
 use format::session_row::{Direction, History, SessionRow, SparseNames, State};
-use units::Timestamp;
+use units::{Epoch, Timestamp};
 use wire::{
     AppBy, Decoded, FiveTuple, IcmpHeader, Protocol, Recognised, Transport, Tunnel,
     is_of_first_icmp,
@@ -424,7 +424,7 @@ impl Detail {
             names: self.names(continues),
             interface: self.interface,
             source: None,
-            epoch: 0,
+            epoch: Epoch::NONE,
             pieces: pieces.take(&mut hot.places),
         };
         hot.sums = [[0; 3]; 2];

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use encryption::{DataKey, Place, TAIL_BYTES};
-use units::Sequence;
+use units::{Epoch, Sequence};
 
 /// Body of the largest piece.
 const BODY_BYTES: usize = 511 * 4096;
@@ -21,7 +21,7 @@ fn main() {
     let plain: Vec<Vec<u8>> =
         (0..BODIES).map(|body| vec![u8::try_from(body).unwrap_or(0); BODY_BYTES]).collect();
     let mut sealed = plain.clone();
-    let key = DataKey::new([7; 32]).of_epoch(1);
+    let key = DataKey::new([7; 32]).of_epoch(Epoch(1));
     let place = |sequence: usize| Place {
         volume_id: [1; 16],
         sequence: Sequence(u64::try_from(sequence).unwrap_or(0)),

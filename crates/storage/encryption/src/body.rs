@@ -8,7 +8,7 @@
 use core::ops::Range;
 
 use ring::aead::NONCE_LEN;
-use units::Sequence;
+use units::{Epoch, Sequence};
 
 use crate::key::{Chunks, DataKey, TAG_BYTES};
 
@@ -77,8 +77,8 @@ pub struct BodyKey(Chunks);
 
 impl DataKey {
     /// The key of bodies of one epoch: another epoch may begin a sequence anew.
-    pub fn of_epoch(&self, epoch: u32) -> BodyKey {
-        BodyKey(self.derive(*b"bodies 1", &epoch.to_le_bytes()))
+    pub fn of_epoch(&self, epoch: Epoch) -> BodyKey {
+        BodyKey(self.derive(*b"bodies 1", &epoch.get().to_le_bytes()))
     }
 }
 
@@ -153,7 +153,7 @@ mod tests {
     }
 
     fn key() -> BodyKey {
-        DataKey::new([5; 32]).of_epoch(4)
+        DataKey::new([5; 32]).of_epoch(Epoch(4))
     }
 
     fn body(rows: usize, seed: u64) -> Vec<u8> {
@@ -225,7 +225,7 @@ mod tests {
             let mut moved = sealed(&here, &plain);
             assert_eq!(key().open(&place, &mut moved).len(), 2, "{place:?}");
         }
-        let other = DataKey::new([5; 32]).of_epoch(5);
+        let other = DataKey::new([5; 32]).of_epoch(Epoch(5));
         assert_eq!(other.open(&here, &mut sealed(&here, &plain)).len(), 2);
         let mut cut = sealed(&here, &plain);
         cut.truncate(19 * ROW);

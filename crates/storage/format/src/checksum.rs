@@ -6,7 +6,7 @@
 use std::sync::LazyLock;
 
 use crc_fast::{CrcAlgorithm, Digest};
-use units::Sequence;
+use units::{Epoch, Sequence};
 
 use crate::geometry::{BODY_ROWS_MAX, HEAD_BYTES};
 
@@ -25,7 +25,7 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowAddress {
     /// Epoch of the stripe.
-    pub epoch: u32,
+    pub epoch: Epoch,
     /// Sequence of the stripe.
     pub sequence: Sequence,
     /// Place of the stripe in its slot.
@@ -51,7 +51,7 @@ impl RowAddress {
         let (sequence, rest) = rest.split_at_mut(8);
         let (sub, rest) = rest.split_at_mut(2);
         let (column, row_bytes) = rest.split_at_mut(1);
-        epoch.copy_from_slice(&self.epoch.to_le_bytes());
+        epoch.copy_from_slice(&self.epoch.get().to_le_bytes());
         sequence.copy_from_slice(&self.sequence.get().to_le_bytes());
         sub.copy_from_slice(&self.sub.to_le_bytes());
         column.copy_from_slice(&[self.column]);
@@ -106,7 +106,8 @@ pub fn body_crc_of_p(data: &[u64], rows: u16) -> u64 {
 mod tests {
     use super::*;
 
-    const ADDRESS: RowAddress = RowAddress { epoch: 3, sequence: Sequence(9), sub: 1, column: 0 };
+    const ADDRESS: RowAddress =
+        RowAddress { epoch: Epoch(3), sequence: Sequence(9), sub: 1, column: 0 };
 
     #[test]
     fn known_answers() {
@@ -166,7 +167,7 @@ mod tests {
         let right = ADDRESS.row_crc(2, &row);
         assert_eq!(right, ADDRESS.row_crc(2, &row));
         assert_ne!(right, ADDRESS.row_crc(3, &row));
-        assert_ne!(right, RowAddress { epoch: 4, ..ADDRESS }.row_crc(2, &row));
+        assert_ne!(right, RowAddress { epoch: Epoch(4), ..ADDRESS }.row_crc(2, &row));
         assert_ne!(right, RowAddress { sequence: Sequence(10), ..ADDRESS }.row_crc(2, &row));
         assert_ne!(right, RowAddress { sub: 2, ..ADDRESS }.row_crc(2, &row));
         assert_ne!(right, RowAddress { column: 1, ..ADDRESS }.row_crc(2, &row));

@@ -1,7 +1,7 @@
 //! The shape of a volume, the same in every superblock and echoed in every head.
 
 use serde::Serializer;
-use units::Sequence;
+use units::{Sequence, SlotNumber};
 
 use crate::field::{get, get_u16, get_u32, get_u64, put};
 use crate::head::HeadError;
@@ -104,14 +104,19 @@ impl Geometry {
     }
 
     /// Slot of a sequence.
-    pub fn slot(&self, sequence: Sequence) -> u64 {
-        sequence.get() % self.slots
+    pub fn slot(&self, sequence: Sequence) -> SlotNumber {
+        SlotNumber(sequence.get() % self.slots)
+    }
+
+    /// All slots, in the order of the ring.
+    pub fn all_slots(&self) -> impl Iterator<Item = SlotNumber> + Clone + use<> {
+        (0..self.slots).map(SlotNumber)
     }
 
     /// The last sequence up to `newest` whose slot this is; one below [`Self::first_sequence`]
     /// where the ring has not come there.
-    pub fn last_of_slot(&self, slot: u64, newest: Sequence) -> Sequence {
-        newest - (newest.get() - slot) % self.slots
+    pub fn last_of_slot(&self, slot: SlotNumber, newest: Sequence) -> Sequence {
+        newest - (newest.get() - slot.get()) % self.slots
     }
 
     /// Byte offset of the slot of `sequence` on every member.
@@ -120,10 +125,10 @@ impl Geometry {
     }
 
     /// Byte offset of a slot on every member.
-    pub fn offset_of_slot(&self, slot: u64) -> u64 {
+    pub fn offset_of_slot(&self, slot: SlotNumber) -> u64 {
         let place = match self.order {
-            ExtentOrder::FirstToLast => slot,
-            ExtentOrder::ZoneLevelled => self.zone_levelled_place(slot),
+            ExtentOrder::FirstToLast => slot.get(),
+            ExtentOrder::ZoneLevelled => self.zone_levelled_place(slot.get()),
         };
         self.slot0_offset + place * u64::from(self.piece_bytes)
     }
@@ -142,13 +147,13 @@ impl Geometry {
 
     /// The slot at a byte of a member, and so the inverse of [`Geometry::offset_of_slot`]; `None`
     /// outside the ring.
-    pub fn slot_at(&self, offset: u64) -> Option<u64> {
+    pub fn slot_at(&self, offset: u64) -> Option<SlotNumber> {
         let place = offset.checked_sub(self.slot0_offset)? / u64::from(self.piece_bytes);
         let slot = match self.order {
             ExtentOrder::FirstToLast => place,
             ExtentOrder::ZoneLevelled => self.zone_levelled_slot(place),
         };
-        (place < self.slots).then_some(slot)
+        (place < self.slots).then_some(SlotNumber(slot))
     }
 
     fn zone_levelled_slot(&self, place: u64) -> u64 {
@@ -251,12 +256,12 @@ mod tests {
             let geometry = levelled(zones, extents);
             assert_eq!(geometry.check(), Ok(()));
             let mut places: Vec<_> =
-                (0..geometry.slots).map(|slot| geometry.offset_of_slot(slot)).collect();
+                geometry.all_slots().map(|slot| geometry.offset_of_slot(slot)).collect();
             places.sort_unstable();
             let in_order = Geometry { order: ExtentOrder::FirstToLast, ..geometry };
             assert_eq!(
                 places,
-                (0..geometry.slots).map(|slot| in_order.offset_of_slot(slot)).collect::<Vec<_>>()
+                geometry.all_slots().map(|slot| in_order.offset_of_slot(slot)).collect::<Vec<_>>()
             );
         }
     }
@@ -278,7 +283,7 @@ mod tests {
     fn the_ring_visits_every_zone_in_each_cycle() {
         let geometry = levelled(4, 12);
         let zone_of = |extent: u64| {
-            (geometry.offset_of_slot(extent * 4) - geometry.slot0_offset)
+            (geometry.offset_of_slot(SlotNumber(extent * 4)) - geometry.slot0_offset)
                 / u64::from(PIECE_BYTES_MIN)
                 / 4
                 / 3

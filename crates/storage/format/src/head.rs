@@ -13,7 +13,7 @@ use crate::recorded::Recorded;
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use units::{Sequence, Timestamp};
+use units::{Epoch, Sequence, Timestamp};
 
 mod error;
 mod stripe;
@@ -148,7 +148,7 @@ impl Kind {
 }
 
 /// Highest number of an opening; some are left above, so that the next one can be computed.
-pub const EPOCH_MAX: u32 = u32::MAX - 16;
+pub const EPOCH_MAX: Epoch = Epoch(u32::MAX - 16);
 /// Most packets, and bytes, that a stripe counts as stored or lost: sums over a ring stay below
 /// 64 bits.
 const TOTAL_MAX: u64 = 1 << 40;
@@ -248,7 +248,7 @@ pub struct StripeHead {
     /// Number of the data key that the bodies are encrypted with; `None` where they are plain.
     pub key_id: Option<u64>,
     /// Opening of the volume that wrote it.
-    pub epoch: u32,
+    pub epoch: Epoch,
     /// Id of the stripe.
     pub stripe: StripeId,
     /// Row of the head within the slot.
@@ -424,7 +424,7 @@ impl StripeHead {
             put(page, at::KEY_ID, &key_id.to_le_bytes());
         }
         self.geometry.encode(page, at::GEOMETRY);
-        put(page, at::EPOCH, &self.epoch.to_le_bytes());
+        put(page, at::EPOCH, &self.epoch.get().to_le_bytes());
         put(page, at::ROWS, &self.rows.to_le_bytes());
         put(page, at::FIRST_ROW, &self.first_row.to_le_bytes());
         self.stripe.encode(page, at::STRIPE);
@@ -467,7 +467,7 @@ impl StripeHead {
         };
         let columns = usize::from(geometry.data_columns + geometry.parity_columns);
         let previous = StripeId::decode(page, at::PREVIOUS);
-        let epoch = get_u32(page, at::EPOCH);
+        let epoch = Epoch(get_u32(page, at::EPOCH));
         let stripe = StripeId::decode(page, at::STRIPE);
         let [acknowledged, index] =
             [at::ACKNOWLEDGED, at::INDEX].map(|place| StripeId::decode(page, place));

@@ -9,7 +9,7 @@ use core::ops::{Deref, DerefMut};
 use core::str::FromStr;
 use std::sync::{Arc, OnceLock};
 
-use units::{Sequence, Timestamp};
+use units::{Epoch, Sequence, Timestamp};
 use wire::{AppBy, CommunityId, FiveTuple, PackedNames, Protocol, Recognised, TcpOptions, Tunnel};
 
 pub use wire::Names;
@@ -365,7 +365,7 @@ pub struct SessionRow {
     pub source: Option<Arc<SourceNames>>,
     /// Opening of the volume in which it was recorded. No column has it, either: it is its
     /// segment's. Sessions end with it.
-    pub epoch: u32,
+    pub epoch: Epoch,
     /// Pieces that hold packets of this slice, ascending, distinct.
     pub pieces: Vec<PieceSpan>,
 }
@@ -413,7 +413,7 @@ impl SessionRow {
             names: SparseNames::default(),
             interface: 0,
             source: None,
-            epoch: 0,
+            epoch: Epoch::NONE,
             pieces: Vec::new(),
         }
     }

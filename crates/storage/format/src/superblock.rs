@@ -12,7 +12,7 @@ use crate::head::{EPOCH_MAX, HeadError, HeadKey, SEQUENCE_MAX, StripeId, VolumeI
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use thiserror::Error;
-use units::{Clock, Sequence, Timestamp};
+use units::{Clock, Epoch, Sequence, Timestamp};
 
 /// Bytes of a superblock.
 pub const SUPERBLOCK_BYTES: usize = 4096;
@@ -344,14 +344,14 @@ pub struct Superblock {
     /// Shape of the volume: members, parity, pieces and slots.
     pub geometry: Geometry,
     /// Highest epoch that a mount has begun (PREPARE).
-    pub prepared_epoch: u32,
+    pub prepared_epoch: Epoch,
     /// Newest epoch that this member joined (JOIN).
-    pub joined_epoch: u32,
+    pub joined_epoch: Epoch,
     /// Sequence of the EPOCH stripe of `joined_epoch`.
     pub joined_start: Sequence,
     /// The last epoch before it that surely came up: every writer that could go on without knowing
     /// of this one knows that one. 0: none.
-    pub previous_epoch: u32,
+    pub previous_epoch: Epoch,
     /// Sequence of its EPOCH stripe.
     pub previous_start: Sequence,
     /// Members that joined it.
@@ -501,10 +501,10 @@ impl Superblock {
         put(&mut page, at::HEAD_KEY, &self.head_key.0);
         put(&mut page, at::GENERATION, &self.generation.to_le_bytes());
         self.geometry.encode(&mut page, at::GEOMETRY);
-        put(&mut page, at::PREPARED_EPOCH, &self.prepared_epoch.to_le_bytes());
-        put(&mut page, at::JOINED_EPOCH, &self.joined_epoch.to_le_bytes());
+        put(&mut page, at::PREPARED_EPOCH, &self.prepared_epoch.get().to_le_bytes());
+        put(&mut page, at::JOINED_EPOCH, &self.joined_epoch.get().to_le_bytes());
         put(&mut page, at::JOINED_START, &self.joined_start.get().to_le_bytes());
-        put(&mut page, at::PREVIOUS_EPOCH, &self.previous_epoch.to_le_bytes());
+        put(&mut page, at::PREVIOUS_EPOCH, &self.previous_epoch.get().to_le_bytes());
         put(&mut page, at::PREVIOUS_START, &self.previous_start.get().to_le_bytes());
         put(&mut page, at::PREVIOUS_MEMBERS, &self.previous_members.to_le_bytes());
         put(&mut page, at::EXPIRED_THROUGH, &self.expired_through.0.to_le_bytes());
@@ -582,10 +582,10 @@ impl Superblock {
             member,
             generation: get_u64(page, at::GENERATION),
             geometry,
-            prepared_epoch: get_u32(page, at::PREPARED_EPOCH),
-            joined_epoch: get_u32(page, at::JOINED_EPOCH),
+            prepared_epoch: Epoch(get_u32(page, at::PREPARED_EPOCH)),
+            joined_epoch: Epoch(get_u32(page, at::JOINED_EPOCH)),
             joined_start: Sequence(get_u64(page, at::JOINED_START)),
-            previous_epoch: get_u32(page, at::PREVIOUS_EPOCH),
+            previous_epoch: Epoch(get_u32(page, at::PREVIOUS_EPOCH)),
             previous_start: Sequence(get_u64(page, at::PREVIOUS_START)),
             previous_members: get_u32(page, at::PREVIOUS_MEMBERS),
             joined_members: get_u32(page, at::JOINED_MEMBERS),
@@ -626,7 +626,7 @@ impl Superblock {
             && epochs.into_iter().all(|epoch| epoch <= EPOCH_MAX)
             // Or a mount would take a ring that was written for one that never was, or begin one
             // that no program may read.
-            && (self.prepared_epoch > 0 || !self.has_past())
+            && (self.prepared_epoch > Epoch::NONE || !self.has_past())
             && self.generation <= GENERATION_MAX
     }
 
@@ -634,7 +634,7 @@ impl Superblock {
     fn has_past(&self) -> bool {
         let epochs = [self.joined_epoch, self.previous_epoch];
         self.past().into_iter().any(|sequence| sequence > Sequence(0))
-            || epochs.iter().any(|epoch| *epoch > 0)
+            || epochs.iter().any(|epoch| *epoch > Epoch::NONE)
     }
 
     /// Sequences of what was recorded; 0 where nothing was.
@@ -691,7 +691,7 @@ impl Superblock {
 
     /// Of the superblocks of a volume's members, the one with the largest is what all go by: who
     /// joined a later epoch knows more than who has stored more often.
-    pub fn newness(&self) -> (u32, u64) {
+    pub fn newness(&self) -> (Epoch, u64) {
         (self.joined_epoch, self.generation)
     }
 
@@ -780,10 +780,10 @@ mod tests {
                 usable_begin: 0,
                 usable_end: 8 << 20,
             },
-            prepared_epoch: 4,
-            joined_epoch: 3,
+            prepared_epoch: Epoch(4),
+            joined_epoch: Epoch(3),
             joined_start: Sequence(99),
-            previous_epoch: 2,
+            previous_epoch: Epoch(2),
             previous_start: Sequence(88),
             previous_members: 1,
             joined_members: 1,
@@ -902,9 +902,9 @@ mod tests {
     fn who_has_a_past_knows_that_an_epoch_was_prepared() {
         let none = |prepared_epoch| Superblock {
             prepared_epoch,
-            joined_epoch: 0,
+            joined_epoch: Epoch(0),
             joined_start: Sequence(0),
-            previous_epoch: 0,
+            previous_epoch: Epoch(0),
             previous_start: Sequence(0),
             given_up_before: Sequence(0),
             forgetting: None,
@@ -914,11 +914,11 @@ mod tests {
             ..superblock()
         };
         let is_refused = |it: &Superblock| Superblock::decode(&it.encode(0), 0).is_err();
-        assert!(!is_refused(&none(0)) && !is_refused(&none(1)));
+        assert!(!is_refused(&none(Epoch::NONE)) && !is_refused(&none(Epoch(1))));
         let pasts: [fn(&mut Superblock); 10] = [
-            |it| it.joined_epoch = 1,
+            |it| it.joined_epoch = Epoch(1),
             |it| it.joined_start = Sequence(1),
-            |it| it.previous_epoch = 1,
+            |it| it.previous_epoch = Epoch(1),
             |it| it.previous_start = Sequence(1),
             |it| it.given_up_before = Sequence(1),
             |it| it.erased_before = Sequence(1),
@@ -928,7 +928,7 @@ mod tests {
             |it| it.mark.acknowledged = StripeId { sequence: Sequence(1), sub: 0 },
         ];
         for (number, give_past) in pasts.into_iter().enumerate() {
-            let (mut unprepared, mut prepared) = (none(0), none(1));
+            let (mut unprepared, mut prepared) = (none(Epoch::NONE), none(Epoch(1)));
             give_past(&mut unprepared);
             give_past(&mut prepared);
             assert!(is_refused(&unprepared) && !is_refused(&prepared), "{number}");

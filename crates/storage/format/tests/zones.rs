@@ -2,6 +2,7 @@
 
 use format::geometry::{ExtentOrder, Geometry, PIECE_BYTES_MAX, PIECE_BYTES_MIN, RESERVED_BYTES};
 use proptest::prelude::*;
+use units::SlotNumber;
 
 fn levelled(zones: u16, extents: u64, slots_per_extent: u32, piece_bytes: u32) -> Geometry {
     let slots = extents * u64::from(slots_per_extent);
@@ -22,7 +23,8 @@ fn levelled(zones: u16, extents: u64, slots_per_extent: u32, piece_bytes: u32) -
 }
 
 fn place(geometry: &Geometry, slot: u64) -> u64 {
-    (geometry.offset_of_slot(slot) - geometry.slot0_offset) / u64::from(geometry.piece_bytes)
+    (geometry.offset_of_slot(SlotNumber(slot)) - geometry.slot0_offset)
+        / u64::from(geometry.piece_bytes)
 }
 
 /// Ring order of extents as `zone_levelling.py` has it, word for word.
@@ -57,7 +59,8 @@ proptest! {
         let extents = extents_per_zone * u64::from(zones);
         let geometry = levelled(zones, extents, slots_per_extent, PIECE_BYTES_MAX);
         let slot = any % geometry.slots;
-        prop_assert_eq!(geometry.slot_at(geometry.offset_of_slot(slot) + within), Some(slot));
+        let number = SlotNumber(slot);
+        prop_assert_eq!(geometry.slot_at(geometry.offset_of_slot(number) + within), Some(number));
         let offset = geometry.slot0_offset + slot * u64::from(geometry.piece_bytes) + within;
         let there = geometry.offset_of_slot(geometry.slot_at(offset).unwrap());
         prop_assert_eq!(there, offset - within);

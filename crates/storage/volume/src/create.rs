@@ -9,7 +9,7 @@ use format::head::{HeadKey, VolumeId};
 use format::key_log::KeyLog;
 use format::key_row::key_row_offsets;
 use format::superblock::{Mark, MemberEntry, Qualified, Spare, Superblock, TimeKnown, window_max};
-use units::{Sequence, Timestamp};
+use units::{Epoch, Sequence, Timestamp};
 
 use crate::layout::Placed;
 use crate::{Error, Layout, superblocks};
@@ -158,10 +158,10 @@ pub fn create_for(
         member: 0,
         generation: 1,
         geometry,
-        prepared_epoch: 0,
-        joined_epoch: 0,
+        prepared_epoch: Epoch::NONE,
+        joined_epoch: Epoch::NONE,
         joined_start: Sequence(0),
-        previous_epoch: 0,
+        previous_epoch: Epoch::NONE,
         previous_start: Sequence(0),
         previous_members: 0,
         joined_members: 0,

@@ -8,7 +8,7 @@ use format::head::{StripeId, VolumeId};
 use format::key_log::KeyLogError;
 use format::superblock::{MemberEntry, Superblock, SuperblockError};
 use thiserror::Error;
-use units::ByteSize;
+use units::{ByteSize, SlotNumber};
 
 /// A member that failed, and why.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -345,7 +345,7 @@ pub enum Error {
     )]
     Inconsistent {
         /// The slot.
-        slot: u64,
+        slot: SlotNumber,
         /// The contradiction.
         reason: &'static str,
     },

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use format::checksum::{RowAddress, body_crc};
 use format::geometry::{Geometry, ROW_BYTES};
 use format::head::{HEAD_BYTES, Head, Kind, StripeHead};
-use units::Sequence;
+use units::{Sequence, SlotNumber};
 
 use crate::membership::Membership;
 
@@ -66,7 +66,7 @@ impl<'a> Heads<'a> {
     }
 
     /// The first heads of these slots will be asked for.
-    pub fn expect(&self, slots: &[u64]) {
+    pub fn expect(&self, slots: &[SlotNumber]) {
         if self.fetch.is_none() {
             return;
         }
@@ -79,7 +79,7 @@ impl<'a> Heads<'a> {
 
     /// The first heads of the slots of these sequences will be asked for.
     pub(crate) fn expect_firsts(&self, sequences: &[Sequence]) {
-        let slots: Vec<u64> = sequences.iter().map(|&at| self.geometry().slot(at)).collect();
+        let slots: Vec<SlotNumber> = sequences.iter().map(|&at| self.geometry().slot(at)).collect();
         self.expect(&slots);
     }
 
@@ -141,14 +141,14 @@ impl<'a> Heads<'a> {
 
     /// Head of whatever stripe begins slot `slot`, the newest that a fresh member shows; `None`
     /// when nothing valid does.
-    pub(crate) fn first_of_slot(&self, slot: u64) -> Option<Head> {
+    pub(crate) fn first_of_slot(&self, slot: SlotNumber) -> Option<Head> {
         self.expect(&[slot]);
         let heads = self.membership.present().filter_map(|member| self.first_on(member, slot));
         heads.max_by_key(|head| head.stripe.stripe)
     }
 
     /// The same as one member shows it, if it is fresh.
-    pub(crate) fn first_on(&self, member: u8, slot: u64) -> Option<Head> {
+    pub(crate) fn first_on(&self, member: u8, slot: SlotNumber) -> Option<Head> {
         if !self.membership.is_fresh(member) {
             return None;
         }
@@ -258,7 +258,7 @@ impl<'a> Heads<'a> {
     ///
     /// # Panics
     /// When the buffer is not as long as a piece.
-    pub fn read_slot(&self, member: u8, slot: u64, buffer: &mut [u8]) {
+    pub fn read_slot(&self, member: u8, slot: SlotNumber, buffer: &mut [u8]) {
         if self.membership.of(member).is_none() {
             buffer.fill(0);
             return;
@@ -270,7 +270,7 @@ impl<'a> Heads<'a> {
     }
 
     /// Reads a slot row by row: one that cannot be read costs only itself.
-    pub(crate) fn read_rows(&self, member: u8, slot: u64, buffer: &mut [u8]) {
+    pub(crate) fn read_rows(&self, member: u8, slot: SlotNumber, buffer: &mut [u8]) {
         let offset = self.geometry().offset_of_slot(slot);
         for (row, bytes) in buffer.chunks_exact_mut(HEAD_BYTES).enumerate() {
             let at = u64::try_from(row).expect("at most 512 rows") * u64::from(ROW_BYTES);
@@ -282,7 +282,7 @@ impl<'a> Heads<'a> {
 
     /// All heads in the rows of a fresh member's slot that belong to that slot, whatever their
     /// sequence.
-    pub fn all_in_slot(&self, member: u8, slot: u64, buffer: &[u8]) -> Vec<Head> {
+    pub fn all_in_slot(&self, member: u8, slot: SlotNumber, buffer: &[u8]) -> Vec<Head> {
         if !self.membership.is_fresh(member) {
             return Vec::new();
         }

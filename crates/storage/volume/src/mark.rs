@@ -8,7 +8,7 @@
 use format::geometry::Geometry;
 use format::head::{SEQUENCE_MAX, StripeId};
 use format::superblock::{Mark, Superblock};
-use units::{Clock, Sequence};
+use units::{Clock, Epoch, Sequence};
 
 /// Slots that are written before the superblocks are, and that a mount may have to look at one by
 /// one, on the first lap: behind what is written nothing can be read there.
@@ -38,7 +38,7 @@ pub fn tail_behind(newest: Sequence, superblock: &Superblock) -> Sequence {
 }
 
 /// The ring ends there: the writer stopped in order, and no writer has begun since.
-pub(crate) fn is_stopped(superblock: &Superblock, prepared_epoch: u32) -> bool {
+pub(crate) fn is_stopped(superblock: &Superblock, prepared_epoch: Epoch) -> bool {
     let mark = superblock.mark;
     mark.is_stopped
         && mark.acknowledged.sequence > superblock.joined_start

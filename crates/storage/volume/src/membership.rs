@@ -7,7 +7,7 @@ use format::head::HeadKey;
 use format::superblock::{MemberEntry, Superblock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::Sequence;
+use units::{Epoch, Sequence};
 
 use crate::Error;
 
@@ -34,7 +34,7 @@ pub struct Membership {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settled {
     /// Its number; 0: none.
-    pub epoch: u32,
+    pub epoch: Epoch,
     /// Sequence of its EPOCH stripe: what lies up to there is acknowledged.
     pub start: Sequence,
     /// Who joined it.
@@ -62,7 +62,7 @@ pub struct Seat {
     /// Number of the member.
     pub member: u8,
     /// Epoch in which the device has the place.
-    pub epoch: u32,
+    pub epoch: Epoch,
     /// Id of the device.
     pub uuid: [u8; 16],
 }
@@ -159,7 +159,7 @@ impl Membership {
         for &member in newcomers {
             let own = Superblock {
                 member,
-                joined_epoch: 0,
+                joined_epoch: Epoch::NONE,
                 joined_start: Sequence(0),
                 erased_before: Sequence(0),
                 ..superblock.clone()
@@ -264,9 +264,9 @@ impl Membership {
     }
 
     /// The newest epoch that a mount has prepared, as far as the members at hand know.
-    pub(crate) fn prepared_epoch(&self) -> u32 {
+    pub(crate) fn prepared_epoch(&self) -> Epoch {
         let prepared = self.superblocks.iter().flatten().map(|own| own.prepared_epoch);
-        prepared.max().unwrap_or(0)
+        prepared.max().unwrap_or_default()
     }
 
     /// Takes the newest epoch for one that has shown nothing.

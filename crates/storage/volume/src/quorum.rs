@@ -12,7 +12,7 @@
 //! Nothing is shown by it, what it judged is judged again, and a mount needs a quorum of the epoch
 //! before, too. [Two histories, when a member that returned made up the quorum of the new epoch.]
 
-use units::{EachSequence, Sequence};
+use units::{EachSequence, Epoch, Sequence};
 
 use crate::Error;
 use crate::heads::Heads;
@@ -35,7 +35,7 @@ pub fn settle(
     // Who is gone is not waited for, but does not count as if it were here: the newest stripes lie
     // on the members of the newest epoch alone, and others at hand cannot stand in for them.
     let all = membership.absent().next().is_none();
-    if membership.superblock().joined_epoch == 0 {
+    if membership.superblock().joined_epoch == Epoch::NONE {
         // Nothing was ever recorded: a volume begins with all that it was made with.
         let made_with =
             membership.numbers().filter(|&member| !membership.gap(member).contains(&Sequence(0)));
@@ -111,7 +111,7 @@ fn quorum(membership: &Membership, members: u32, gone: &[u8]) -> usize {
 fn refusal(membership: &Membership, needed: usize) -> Error {
     let newest = membership.superblock().joined_epoch;
     let expected = |member: &u8| match newest {
-        0 => !membership.gap(*member).contains(&Sequence(0)),
+        Epoch::NONE => !membership.gap(*member).contains(&Sequence(0)),
         _ => membership.of_newest_epoch().any(|number| number == *member),
     };
     let missing: Vec<u8> = membership

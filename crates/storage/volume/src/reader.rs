@@ -15,7 +15,7 @@ use format::head::{HEAD_BYTES, Head, StripeId};
 use format::superblock::Superblock;
 use schemars::JsonSchema;
 use serde::Serialize;
-use units::{EachSequence, Sequence, Timestamp};
+use units::{EachSequence, Epoch, Sequence, Timestamp};
 
 use crate::ahead::Ahead;
 use crate::heads::{Heads, Unreadable, bad_rows, body_in, body_range};
@@ -128,7 +128,7 @@ impl Reader {
     pub fn of_acknowledged(
         devices: Vec<Box<dyn ReadAt>>,
         acknowledged: StripeId,
-        epoch: u32,
+        epoch: Epoch,
     ) -> Result<Self, Error> {
         let newest = Newest::of_writer(acknowledged, epoch);
         Ok(Self { newest: Some(newest), ..Self::of_members(devices)? })

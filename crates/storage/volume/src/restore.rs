@@ -7,7 +7,7 @@
 use device::{Device, ReadAt};
 use format::head::{HEAD_BYTES, Head, HeadKey};
 use format::superblock::Superblock;
-use units::{EachSequence, Sequence};
+use units::{EachSequence, Epoch, Sequence};
 
 use crate::{Error, Reader, superblocks};
 
@@ -91,6 +91,6 @@ pub fn restore_superblocks(
         return Err(Error::Shrunk { actual, expected });
     }
     let own = Superblock { member, erased_before: Sequence(0), ..volume.clone() };
-    let stale = Superblock { joined_epoch: 0, joined_start: Sequence(0), ..own.clone() };
+    let stale = Superblock { joined_epoch: Epoch::NONE, joined_start: Sequence(0), ..own.clone() };
     superblocks::store(device, if is_current { &own } else { &stale })
 }

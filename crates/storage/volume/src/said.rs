@@ -7,7 +7,7 @@
 
 use format::head::{Head, Kind, StripeId};
 use format::recorded::{Earlier, Recorded};
-use units::{EachSequence, Sequence};
+use units::{EachSequence, Epoch, Sequence};
 
 use crate::Reader;
 
@@ -32,7 +32,7 @@ pub struct Said {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Acknowledged {
     /// Number of the opening.
-    pub epoch: u32,
+    pub epoch: Epoch,
     /// The last stripe that it has acknowledged.
     pub stripe: StripeId,
 }

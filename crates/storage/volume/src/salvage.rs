@@ -17,7 +17,7 @@ use format::checksum::body_crc;
 use format::geometry::{Geometry, RESERVED_BYTES, ROW_BYTES};
 use format::head::{HEAD_BYTES, Head, HeadKey, StripeId, VolumeId};
 use format::superblock::{EarlierShape, Mark, MemberEntry, Superblock, TimeKnown};
-use units::{Sequence, Timestamp};
+use units::{Epoch, Sequence, SlotNumber, Timestamp};
 
 use crate::search::{Known, Newest};
 use crate::{Error, Reader, create, superblocks};
@@ -96,7 +96,7 @@ fn newest_of(reader: &mut Reader, has_all: bool) -> Result<Newest, Error> {
     }
     let mut known = Known::of(reader.membership());
     if !has_all {
-        known.settled_epoch = u32::MAX;
+        known.settled_epoch = Epoch::MAX;
     }
     let found = reader.with_heads(|heads| crate::search::scan(heads, known));
     let found = found.ok_or(Error::NothingFound)?;
@@ -191,10 +191,10 @@ fn superblock_from_heads(devices: &[&dyn ReadAt]) -> Option<Superblock> {
         generation: 0,
         geometry: newest,
         // So that the ring is looked for.
-        prepared_epoch: 1,
-        joined_epoch: 0,
+        prepared_epoch: Epoch(1),
+        joined_epoch: Epoch::NONE,
         joined_start: Sequence(0),
-        previous_epoch: 0,
+        previous_epoch: Epoch::NONE,
         previous_start: Sequence(0),
         previous_members: 0,
         joined_members: 0,
@@ -220,7 +220,7 @@ fn superblock_from_heads(devices: &[&dyn ReadAt]) -> Option<Superblock> {
 /// The shapes that the ring's stripes have, each with the first sequence seen of it, ascending.
 fn shapes(devices: &[&dyn ReadAt], (volume_id, geometry): Candidate) -> Vec<(Sequence, Geometry)> {
     let mut seen: BTreeMap<Sequence, Geometry> = BTreeMap::new();
-    let all: Vec<u64> = (0..geometry.slots).collect();
+    let all: Vec<SlotNumber> = geometry.all_slots().collect();
     for slots in all.chunks(HEADS_AT_ONCE) {
         for head in first_heads(devices, &geometry, slots, None).into_iter().flatten() {
             let found = (head.stripe.volume_id, head.stripe.geometry);
@@ -252,7 +252,8 @@ fn spread_heads(
     key: Option<&HeadKey>,
 ) -> Vec<Vec<Head>> {
     let step = (geometry.slots / SLOTS_ASKED).max(1);
-    let slots = (0..geometry.slots).step_by(usize::try_from(step).expect("slots fit memory sizes"));
+    let slots =
+        geometry.all_slots().step_by(usize::try_from(step).expect("slots fit memory sizes"));
     first_heads(devices, geometry, &slots.collect::<Vec<_>>(), key)
 }
 
@@ -260,7 +261,7 @@ fn spread_heads(
 fn first_heads(
     devices: &[&dyn ReadAt],
     geometry: &Geometry,
-    slots: &[u64],
+    slots: &[SlotNumber],
     key: Option<&HeadKey>,
 ) -> Vec<Vec<Head>> {
     let reads_of = |device: &dyn ReadAt| {
@@ -281,7 +282,7 @@ fn first_heads(
 fn first_head(
     page: &[u8; HEAD_BYTES],
     geometry: &Geometry,
-    slot: u64,
+    slot: SlotNumber,
     key: Option<&HeadKey>,
 ) -> Option<Head> {
     let head = Head::decode(page, key).ok()?;

@@ -16,7 +16,7 @@ use core::cmp::Ordering;
 use core::ops::Range;
 
 use format::head::{Head, StripeId};
-use units::{EachSequence, Sequence};
+use units::{EachSequence, Epoch, Sequence, SlotNumber};
 
 use crate::heads::Heads;
 use crate::membership::Membership;
@@ -47,7 +47,7 @@ pub struct Newest {
     /// Highest watermark in the heads that were read, and in the superblocks.
     pub acknowledged: StripeId,
     /// Highest epoch in them.
-    pub epoch: u32,
+    pub epoch: Epoch,
     /// The search did not suffice and the first head of every slot was read.
     pub scanned_all: bool,
 }
@@ -57,7 +57,7 @@ pub struct Newest {
 pub struct Known {
     /// The newest epoch that a mount at hand has prepared; 0: nothing but superblocks was ever
     /// written.
-    pub prepared_epoch: u32,
+    pub prepared_epoch: Epoch,
     /// W of the writer.
     pub(crate) window: u16,
     /// The ring surely came to here, as the superblocks say it; 0 before the first.
@@ -69,7 +69,7 @@ pub struct Known {
     /// The ring ends where it surely came to: the last writer stopped there in order.
     pub is_stopped: bool,
     /// Heads of later epochs do not count for the watermark: their mount has shown nothing yet.
-    pub(crate) settled_epoch: u32,
+    pub(crate) settled_epoch: Epoch,
     /// Sequence of its EPOCH stripe, which is acknowledged with everything before; 0: not known.
     pub(crate) settled_start: Sequence,
 }
@@ -103,7 +103,7 @@ pub enum Care {
 
 /// Searches by first heads alone: enough for a reader. `None`: nothing was ever written.
 pub fn newest(heads: &Heads<'_>, known: Known, care: Care) -> Result<Option<Newest>, Error> {
-    if known.prepared_epoch == 0 {
+    if known.prepared_epoch == Epoch::NONE {
         return Ok(None);
     }
     if let Some(found) = behind_reached(heads, known, care) {
@@ -293,7 +293,7 @@ impl InAllRows<'_> {
 
 impl Newest {
     /// As the writer of `epoch` knows it, without a search.
-    pub fn of_writer(acknowledged: StripeId, epoch: u32) -> Self {
+    pub fn of_writer(acknowledged: StripeId, epoch: Epoch) -> Self {
         let (sequence, index) = (acknowledged.sequence, StripeId::default());
         Self { sequence, seen: sequence, index, acknowledged, epoch, scanned_all: false }
     }
@@ -321,7 +321,7 @@ impl Newest {
 /// The first readable head near the start of the ring.
 fn anchor(heads: &Heads<'_>, known: Known) -> Option<Head> {
     let reach = (4 * u64::from(known.window)).min(heads.geometry().slots);
-    (0..reach).find_map(|slot| heads.first_of_slot(slot))
+    (0..reach).find_map(|slot| heads.first_of_slot(SlotNumber(slot)))
 }
 
 /// The binary search and the window around its answer; `None` also when it was led astray.
@@ -333,7 +333,7 @@ fn by_bisection(heads: &Heads<'_>, known: Known) -> Option<Newest> {
     let lap = |head: &Head| head.stripe.stripe.sequence.get() / slots;
     let anchor = anchor(heads, known)?;
     let anchor_lap = lap(&anchor);
-    let (mut low, mut high) = (slot_of(&anchor), slots);
+    let (mut low, mut high) = (slot_of(&anchor), SlotNumber(slots));
     while high - low > 1 {
         let grid = grid(low, high, heads.reads_ahead());
         heads.expect(&grid);
@@ -360,50 +360,55 @@ fn by_bisection(heads: &Heads<'_>, known: Known) -> Option<Newest> {
             None => high = middle,
         }
     }
-    let first = low + slots - reach.min(slots - 1);
-    let around = (first..=first + 2 * reach).map(|slot| slot % slots);
+    let first = low.get() + slots - reach.min(slots - 1);
+    let around = (first..=first + 2 * reach).map(|slot| SlotNumber(slot % slots));
     let newest = collect(heads, around, known, false)?;
-    let bisected = Sequence(anchor_lap * slots + low);
+    let bisected = Sequence(anchor_lap * slots + low.get());
     (newest.seen <= bisected + window).then_some(newest)
 }
 
 /// A readable first head near `middle`, which has none, and inside `range`. A crash tears at most
 /// `window` slots in a row, so a few probes further apart than that see past it.
-fn nearest(heads: &Heads<'_>, middle: u64, range: Range<u64>, window: u64) -> Option<Head> {
+fn nearest(
+    heads: &Heads<'_>,
+    middle: SlotNumber,
+    range: Range<SlotNumber>,
+    window: u64,
+) -> Option<Head> {
     let steps = [1, window, window + 1, 2 * window];
-    let behind = steps.iter().map(|step| Some(middle + step));
+    let behind = steps.iter().map(|step| Some(middle + *step));
     let before = steps.iter().map(|step| middle.checked_sub(*step));
     let places = behind.chain(before).flatten();
-    let places: Vec<u64> =
+    let places: Vec<SlotNumber> =
         places.filter(|slot| range.contains(slot) && *slot > range.start).collect();
     heads.expect(&places);
     places.into_iter().find_map(|slot| heads.first_of_slot(slot))
 }
 
 /// Slots between `low` and `high`, evenly spread: the middle, or as many as may be read at once.
-fn grid(low: u64, high: u64, reads_ahead: bool) -> Vec<u64> {
+fn grid(low: SlotNumber, high: SlotNumber, reads_ahead: bool) -> Vec<SlotNumber> {
     let most = match high - low {
         _ if !reads_ahead => 1,
         // A hard disk pays for every probe.
         between if between > GRID_MAX * GRID_MAX => GRID_MIN,
         between => GRID_MAX.min(between - 1),
     };
-    spread(low, high, most)
+    spread(low.get(), high.get(), most).map(SlotNumber).collect()
 }
 
 /// So many sequences between `low` and `high`.
 fn between(low: Sequence, high: Sequence, count: u64) -> Vec<Sequence> {
-    spread(low.get(), high.get(), count).into_iter().map(Sequence).collect()
+    spread(low.get(), high.get(), count).map(Sequence).collect()
 }
 
 /// So many places between `low` and `high`.
-fn spread(low: u64, high: u64, count: u64) -> Vec<u64> {
-    (1..=count).map(|step| low + (high - low) * step / (count + 1)).collect()
+fn spread(low: u64, high: u64, count: u64) -> impl Iterator<Item = u64> {
+    (1..=count).map(move |step| low + (high - low) * step / (count + 1))
 }
 
 /// The first heads of all slots.
 pub(crate) fn scan(heads: &Heads<'_>, known: Known) -> Option<Newest> {
-    collect(heads, 0..heads.geometry().slots, known, true)
+    collect(heads, heads.geometry().all_slots(), known, true)
 }
 
 /// The first heads of the slots of these sequences.
@@ -417,7 +422,7 @@ fn collect_near(
 
 fn collect(
     heads: &Heads<'_>,
-    slots: impl Iterator<Item = u64>,
+    slots: impl Iterator<Item = SlotNumber>,
     known: Known,
     scanned_all: bool,
 ) -> Option<Newest> {
@@ -425,12 +430,13 @@ fn collect(
     let acknowledged = known.marked.max(settled);
     let index = StripeId::default();
     let sequence = known.reached;
-    let none = Newest { sequence, seen: Sequence(0), index, acknowledged, epoch: 0, scanned_all };
+    let (seen, epoch) = (Sequence(0), Epoch::NONE);
+    let none = Newest { sequence, seen, index, acknowledged, epoch, scanned_all };
     let lap = usize::try_from(heads.geometry().slots).unwrap_or(usize::MAX);
     let mut slots = slots.take(lap).peekable();
     let mut newest: Option<Newest> = None;
     while slots.peek().is_some() {
-        let part: Vec<u64> = slots.by_ref().take(COLLECTED_AT_ONCE).collect();
+        let part: Vec<SlotNumber> = slots.by_ref().take(COLLECTED_AT_ONCE).collect();
         heads.expect(&part);
         for head in part.into_iter().filter_map(|slot| heads.first_of_slot(slot)) {
             newest = Some(newest.unwrap_or_else(|| none.clone()).with(&head, known));

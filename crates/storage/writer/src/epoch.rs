@@ -11,7 +11,7 @@ use core::ops::Range;
 use device::Pool;
 use format::head::{EPOCH_MAX, HEAD_BYTES, Kind, SEQUENCE_MAX, StripeHead, StripeId};
 use format::superblock::{GENERATION_MAX, MemberEntry, NEVER, Superblock};
-use units::{Clock, Sequence};
+use units::{Clock, Epoch, Sequence};
 use volume::seal::{Previous, Sealed, empty_head, rest, row_offset};
 use volume::{Error, Membership, mark};
 
@@ -20,22 +20,22 @@ use crate::member_writers::{Failed, MemberWriters};
 use crate::steps::Step;
 
 /// The last epoch that is begun: what can be read goes on a little further.
-const EPOCH_LAST: u32 = EPOCH_MAX - (1 << 16);
+const EPOCH_LAST: Epoch = Epoch(EPOCH_MAX.get() - (1 << 16));
 
 /// PREPARE: a new epoch above `seen` and every number that the superblocks know, which begins
 /// behind `last`.
 pub(crate) fn prepare(
     writers: &mut MemberWriters,
-    seen: u32,
+    seen: Epoch,
     last: Sequence,
     clock: &dyn Clock,
-) -> Result<u32, Failed> {
+) -> Result<Epoch, Failed> {
     let numbers = writers.iter().map(|writer| {
         let superblock = writer.superblock();
         superblock.prepared_epoch.max(superblock.joined_epoch)
     });
     // Readable numbers have successors: see `EPOCH_MAX` and `GENERATION_MAX`.
-    let epoch = numbers.fold(seen, u32::max) + 1;
+    let epoch = numbers.fold(seen, Epoch::max).next();
     let generation = writers.iter().map(|writer| writer.superblock().generation).max().unwrap_or(0);
     if epoch > EPOCH_LAST || generation > GENERATION_MAX / 2 {
         return Err(Failed::of_nobody(Error::Exhausted("openings")));
@@ -52,7 +52,7 @@ pub(crate) fn prepare(
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Beginning<'a> {
     /// Its number, as prepared.
-    pub(crate) epoch: u32,
+    pub(crate) epoch: Epoch,
     /// Members that are gone for good: from here on their seats are empty.
     pub(crate) gone: &'a [u8],
     /// The first slot in which stripes may be of less than all members, or judged anew: what a
@@ -136,7 +136,7 @@ pub(crate) fn join(
 pub(crate) fn close(
     writers: &mut MemberWriters,
     before: &Membership,
-    (epoch, place, index): (u32, (StripeId, u16), StripeId),
+    (epoch, place, index): (Epoch, (StripeId, u16), StripeId),
     clock: &dyn Clock,
 ) -> Result<(), Failed> {
     let superblock = Superblock { prepared_epoch: epoch, ..before.superblock().clone() };

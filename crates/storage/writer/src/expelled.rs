@@ -1,5 +1,6 @@
 //! Members that a writer gives up.
 
+use units::Epoch;
 use volume::Error;
 
 /// A member that a running writer went on without.
@@ -10,5 +11,5 @@ pub struct Expelled {
     /// Error for which the member was given up.
     pub reason: Error,
     /// The epoch that began without it.
-    pub epoch: u32,
+    pub epoch: Epoch,
 }

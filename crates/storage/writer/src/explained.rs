@@ -6,7 +6,7 @@
 
 use format::superblock::{Superblock, TimeKnown};
 use thiserror::Error;
-use units::{Clock, NANOS_PER_SECOND, Sequence, Timestamp};
+use units::{Clock, Epoch, NANOS_PER_SECOND, Sequence, Timestamp};
 
 use crate::Recovery;
 
@@ -75,7 +75,7 @@ impl Explained {
         let last = if is_known { last } else { Self::by_heads(superblock, recovery) };
         // Heads of the epoch that the superblocks name follow them in the same boot; those of a
         // later one follow them in any.
-        let is_later = |&(epoch, up_ns): &(u32, i64)| {
+        let is_later = |&(epoch, up_ns): &(Epoch, i64)| {
             epoch >= superblock.joined_epoch && up_ns > last.boottime_ns
         };
         let now = Boot::of(boot, clock.boot());
@@ -191,7 +191,7 @@ mod tests {
         let edges = [i64::MIN, -1, 0, 999, 1000, 1001, i64::MAX];
         for time in edges.map(Timestamp) {
             for up_ns in edges {
-                let last_boottime = Some((1, up_ns));
+                let last_boottime = Some((Epoch(1), up_ns));
                 let last_alive = Some(time);
                 let recovery = Recovery { last_alive, last_boottime, ..Recovery::default() };
                 let known = TimeKnown { explained: time, boottime_ns: up_ns, ..made.time };

@@ -19,7 +19,7 @@
 use device::Device;
 use format::head::{Head, Kind, StripeHead, StripeId};
 use format::superblock::Superblock;
-use units::{Clock, EachSequence, Sequence};
+use units::{Clock, EachSequence, Epoch, Sequence};
 use volume::repair::rebuild;
 use volume::seal::{Previous, Sealed, empty_head, row_offset};
 use volume::search::{self, Care, Known};
@@ -202,7 +202,7 @@ fn mount_on(
     let membership = &settled(writers, gone, clock)?;
     let found = find_newest(writers, membership, clock)?;
     let (seen, last) =
-        found.as_ref().map_or((0, Sequence(0)), |newest| (newest.epoch, newest.sequence));
+        found.as_ref().map_or((Epoch::NONE, Sequence(0)), |newest| (newest.epoch, newest.sequence));
     let epoch = epoch::prepare(writers, seen, last, clock)?;
     let superblock = Superblock { prepared_epoch: epoch, ..membership.superblock().clone() };
     let judged = match &found {
@@ -233,7 +233,7 @@ fn find_newest(
     clock: &dyn Clock,
 ) -> Result<Option<Newest>, Failed> {
     let known = Known::of(membership);
-    if known.prepared_epoch == 0 {
+    if known.prepared_epoch == Epoch::NONE {
         return Ok(None);
     }
     let newest = writers.with_heads(membership, clock, |heads| -> Result<Newest, Error> {
@@ -243,13 +243,13 @@ fn find_newest(
             seen: Sequence(0),
             index: StripeId::default(),
             acknowledged: StripeId::default(),
-            epoch: 0,
+            epoch: Epoch::NONE,
             scanned_all: false,
         });
         Ok(search::newest_in_all_rows(heads, known, newest))
     })?;
     let newest = newest.map_err(Failed::of_nobody)?;
-    Ok((newest.epoch > 0).then_some(newest))
+    Ok((newest.epoch > Epoch::NONE).then_some(newest))
 }
 
 /// The ring after judgement: nothing above `last` exists.

@@ -110,11 +110,12 @@ impl Running {
 mod tests {
     use format::checksum::body_crc;
     use proptest::prelude::*;
-    use units::Sequence;
+    use units::{Epoch, Sequence};
 
     use super::*;
 
-    const STRIPE: RowAddress = RowAddress { epoch: 3, sequence: Sequence(77), sub: 2, column: 0 };
+    const STRIPE: RowAddress =
+        RowAddress { epoch: Epoch(3), sequence: Sequence(77), sub: 2, column: 0 };
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(100))]

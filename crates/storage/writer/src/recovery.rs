@@ -2,7 +2,7 @@
 
 use format::directory::{Gap, GapCause};
 use serde::Serialize;
-use units::Timestamp;
+use units::{Epoch, Timestamp};
 use volume::MemberFailure;
 
 /// What a mount found and did. The report of a recording has some of it.
@@ -29,7 +29,7 @@ pub struct Recovery {
     pub last_alive: Option<Timestamp>,
     /// Epoch of the newest head that was judged, and its time since boot.
     #[serde(skip)]
-    pub last_boottime: Option<(u32, i64)>,
+    pub last_boottime: Option<(Epoch, i64)>,
     /// Every slot was read, because the search contradicted itself.
     #[serde(skip)]
     pub scanned_all: bool,

@@ -34,7 +34,7 @@ use format::superblock::Superblock;
 use parity::Codec;
 use serde::Serialize;
 use units::number::to_u64;
-use units::{Clock, Sequence, Timestamp};
+use units::{Clock, Epoch, Sequence, Timestamp};
 use volume::seal::{Previous, Sealed, address, empty_head, rest, row_offset};
 use volume::{Error, Membership, Reader, mark};
 
@@ -243,7 +243,7 @@ impl Writer {
     }
 
     /// Number of this opening; rises when a member is expelled.
-    pub fn epoch(&self) -> u32 {
+    pub fn epoch(&self) -> Epoch {
         self.superblock().joined_epoch
     }
 

@@ -15,7 +15,7 @@ use format::head::{Head, HeadKey, Kind, PieceHead, StripeHead, StripeId, Totals,
 use format::superblock::{
     Mark, MemberEntry, SUPERBLOCK_COPIES, Superblock, TimeKnown, copy_offset,
 };
-use units::{Sequence, Timestamp};
+use units::{Epoch, Sequence, Timestamp};
 use volume::{CreateOptions, Layout, Reader, geometry_for};
 use writer::{Opener, Recovery, mount};
 
@@ -42,7 +42,7 @@ fn head(geometry: Geometry, member: u8, sequence: Sequence) -> [u8; ROW_SIZE] {
     let rows = geometry.rows_per_slot() - 1;
     let zeros = vec![0; ROW_SIZE];
     let column = geometry.column_of(sequence, member);
-    let address = RowAddress { epoch: 1, sequence, sub: 0, column };
+    let address = RowAddress { epoch: Epoch(1), sequence, sub: 0, column };
     let columns = usize::from(geometry.columns());
     let id = |sequence| StripeId { sequence, sub: 0 };
     let stripe = StripeHead {
@@ -52,7 +52,7 @@ fn head(geometry: Geometry, member: u8, sequence: Sequence) -> [u8; ROW_SIZE] {
         clean_stop: false,
         extra_blocks: false,
         key_id: None,
-        epoch: 1,
+        epoch: Epoch(1),
         stripe: id(sequence),
         first_row: 0,
         rows,
@@ -158,10 +158,10 @@ fn disk(
         member,
         generation: 1,
         geometry,
-        prepared_epoch: 1,
-        joined_epoch: 1,
+        prepared_epoch: Epoch(1),
+        joined_epoch: Epoch(1),
         joined_start: geometry.first_sequence(),
-        previous_epoch: 0,
+        previous_epoch: Epoch(0),
         previous_start: Sequence(0),
         previous_members: 0,
         joined_members: (1 << ring.members) - 1,

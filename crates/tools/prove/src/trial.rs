@@ -4,6 +4,7 @@
 use core::time::Duration;
 
 use serde::{Deserialize, Serialize, Serializer};
+use units::Epoch;
 
 use crate::account::Account;
 use crate::judge::Finding;
@@ -127,7 +128,7 @@ pub struct Recorder {
     pub pool_columns_used_max: u64,
     /// Number of this opening of the volume.
     #[serde(skip_serializing)]
-    pub epoch: u32,
+    pub epoch: Epoch,
 }
 
 fn serialize_ns<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {

@@ -9,14 +9,14 @@ use crate::number::{to_u64, to_usize};
 use crate::plan::{Part, Plan};
 use crate::report::{Cpu, CpuStep};
 use device::{Pool, ROW_SIZE};
-use units::Sequence;
+use units::{Epoch, Sequence};
 
 /// Data columns of the stripe: the middle of what arrays have.
 const DATA_COLUMNS: u64 = 6;
 /// Rows of a body: all that a full piece has.
 const BODY_ROWS: u64 = 511;
 /// Where checksums believe to be.
-const STRIPE: RowAddress = RowAddress { epoch: 1, sequence: Sequence(1), sub: 0, column: 0 };
+const STRIPE: RowAddress = RowAddress { epoch: Epoch(1), sequence: Sequence(1), sub: 0, column: 0 };
 
 /// Stripes of memory that are protected again and again, for the planned time each.
 pub(crate) fn run(bench: &mut Bench<'_>, plan: &Plan) -> Result<Cpu, Error> {

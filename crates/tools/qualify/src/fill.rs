@@ -3,6 +3,7 @@
 use core::ops::Range;
 
 use format::geometry::{ExtentOrder, Geometry, PIECE_BYTES_MIN};
+use units::SlotNumber;
 
 use crate::bench::Bench;
 use crate::error::Error;
@@ -58,7 +59,9 @@ pub(crate) fn ring_order(size_bytes: u64, extent_bytes: u64, zones: u16) -> Vec<
         usable_begin: 0,
         usable_end: size_bytes,
     };
-    let place = |slot| geometry.offset_of_slot(slot) / u64::from(PIECE_BYTES_MIN) * extent_bytes;
+    let place = |slot| {
+        geometry.offset_of_slot(SlotNumber(slot)) / u64::from(PIECE_BYTES_MIN) * extent_bytes
+    };
     (0..extents).map(|slot| place(slot)..place(slot) + extent_bytes).collect()
 }
 

@@ -5,7 +5,7 @@ use format::directory::{Gap, GapCause};
 use format::head::{StripeId, VolumeId};
 use format::session_row::PieceId;
 use manifest::{Asked, CaseInfo, Limits, NamedEscrow, PieceRead};
-use units::{Sequence, Times, Timestamp};
+use units::{Epoch, Sequence, Times, Timestamp};
 
 use super::*;
 
@@ -80,7 +80,7 @@ fn missing() -> Completeness {
 fn full() -> Manifest {
     let text = |words: &str| Some(words.to_owned());
     let kernel = ClockUse {
-        epoch: 3,
+        epoch: Epoch(3),
         times_by: TimesBy::Kernel,
         is_synchronised: Some(true),
         pieces: 2,

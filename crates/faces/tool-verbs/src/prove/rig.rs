@@ -12,7 +12,7 @@ use anyhow::{Context, bail};
 use capture::{FileOptions, FileSource, Outlet, Source, Transmitter};
 use host::{Ended, Program, StopFlag, SystemClock};
 use network::{LinkCounters, link_counters};
-use units::{Clock, NANOS_PER_SECOND, Sequence, Sleep};
+use units::{Clock, Epoch, NANOS_PER_SECOND, Sequence, Sleep};
 
 use crate::failure::{USAGE, Usage, of_extract};
 use crate::progress::Progress;
@@ -54,7 +54,7 @@ pub(super) fn go_on(stop: &StopFlag) -> ControlFlow<()> {
 
 /// How the volume stands.
 struct Standing {
-    epoch: u32,
+    epoch: Epoch,
     /// The first sequence that is not written yet.
     next: Sequence,
 }
@@ -121,7 +121,7 @@ impl Rig<'_> {
     }
 
     /// Waits until the volume was opened for writing again: the interface was opened before.
-    fn wait_until_it_records(&self, mut program: Program, epoch: u32) -> anyhow::Result<Program> {
+    fn wait_until_it_records(&self, mut program: Program, epoch: Epoch) -> anyhow::Result<Program> {
         let until_ns = SystemClock.boottime_ns() + BEGIN_MAX_NS;
         loop {
             let now_ns = SystemClock.boottime_ns();
@@ -175,7 +175,7 @@ impl Rig<'_> {
     /// Reads what was recorded from a sequence on, in one opening of the volume.
     fn judge(
         &self,
-        (first, epoch): (Sequence, u32),
+        (first, epoch): (Sequence, Epoch),
         (key, sent): (u64, u64),
         drops: Drops,
     ) -> anyhow::Result<Judged> {

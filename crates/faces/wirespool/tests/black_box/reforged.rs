@@ -26,7 +26,7 @@ impl Reforged {
         let superblock = Superblock::decode(bytes[..ROW].try_into().unwrap(), 0).unwrap();
         let geometry = superblock.geometry;
         let mut heads = Vec::new();
-        for slot in 0..geometry.slots {
+        for slot in geometry.all_slots() {
             let begin = usize::try_from(geometry.offset_of_slot(slot)).unwrap();
             let mut row = 0;
             while row < usize::from(geometry.rows_per_slot()) {

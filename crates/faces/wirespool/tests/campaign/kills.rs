@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use format::head::StripeId;
+use units::Epoch;
 
 use crate::feed::{Fed, done, number};
 
@@ -15,7 +16,7 @@ use crate::feed::{Fed, done, number};
 const KILLS: u64 = 40;
 
 /// First and last packet of each epoch, all numbers between them there.
-type Epochs = BTreeMap<u32, (u64, u64)>;
+type Epochs = BTreeMap<Epoch, (u64, u64)>;
 
 /// What a reader without a lock sees.
 fn look(volume: &str) -> (StripeId, Epochs) {

@@ -11,7 +11,7 @@ use format::superblock::{
     Mark, MemberEntry, SUPERBLOCK_COPIES, Superblock, TimeKnown, copy_offset,
 };
 use units::number::real;
-use units::{Sequence, Timestamp};
+use units::{Epoch, Sequence, Timestamp};
 use writer::{Filled, Opener, Writer, mount};
 
 use super::setting::{PIECE_BYTES, Ring};
@@ -68,10 +68,10 @@ fn create(mut disk: Modelled, ring: &Ring<'_>) -> Result<Superblock> {
         member: 0,
         generation: 1,
         geometry: ring.geometry(),
-        prepared_epoch: 0,
-        joined_epoch: 0,
+        prepared_epoch: Epoch::NONE,
+        joined_epoch: Epoch::NONE,
         joined_start: Sequence(0),
-        previous_epoch: 0,
+        previous_epoch: Epoch::NONE,
         previous_start: Sequence(0),
         previous_members: 0,
         joined_members: 0,

@@ -33,7 +33,7 @@ use format::superblock::{MemberEntry, Spare, TimeKnown};
 use index::{Content, Files, MemoryFiles};
 use indexer::{Fate as WorkerFate, Played, Seen, Workers};
 use record::{Account, Control, Error, Ground, Input, Options, Report};
-use units::{Clock, Sequence, Timestamp, mix};
+use units::{Clock, Epoch, Sequence, Timestamp, mix};
 use volume::{CreateOptions, Identity, Layout, Reader, create_for, geometry_for};
 
 use crate::check::{Verdict, Violation, broken};
@@ -421,7 +421,8 @@ impl Course {
         let membership = reader.membership();
         let whole = membership.present().filter(|&member| {
             membership.gap(member).is_empty()
-                && (membership.has_joined(member) || membership.superblock().joined_epoch == 0)
+                && (membership.has_joined(member)
+                    || membership.superblock().joined_epoch == Epoch::NONE)
         });
         let whole = u32::try_from(whole.count()).expect("few members");
         whole.saturating_sub(u32::from(self.shape.0))

@@ -1,7 +1,7 @@
 use super::*;
 use format::head::{StripeId, VolumeId};
 use format::session_row::{Direction, State};
-use units::Sequence;
+use units::{Epoch, Sequence};
 use wire::{Address, FiveTuple, Protocol};
 
 fn row(start: i64, port: u16) -> SessionRow {
@@ -26,7 +26,7 @@ fn meta(sequence: u64) -> SegmentMeta {
         time_min: Timestamp(0),
         time_max: Timestamp(0),
         packets: 9,
-        ..SegmentMeta::new(VolumeId([7; 16]), 1, at, at)
+        ..SegmentMeta::new(VolumeId([7; 16]), Epoch(1), at, at)
     }
 }
 

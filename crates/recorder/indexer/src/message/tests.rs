@@ -1,6 +1,6 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
-use units::Sequence;
+use units::{Epoch, Sequence};
 
 use super::*;
 
@@ -22,7 +22,7 @@ pub(crate) fn closing() -> Closing {
         run_kind: RunKind::Past,
         first: at(Sequence(1), 2),
         last: at(Sequence::MAX, u16::MAX),
-        epoch: 3,
+        epoch: Epoch(3),
         times: Times { min: Timestamp(-1), max: Timestamp(i64::MAX) },
         packets: 4,
         missed_packets: 5,
@@ -34,7 +34,7 @@ pub(crate) fn closing() -> Closing {
 
 pub(crate) fn before() -> Before {
     let (number, at, parquet_bytes) = (3, Timestamp(-4), BEFORE_BYTES_MAX);
-    Before { run_kind: RunKind::Past, epoch: 9, number, at, parquet_bytes }
+    Before { run_kind: RunKind::Past, epoch: Epoch(9), number, at, parquet_bytes }
 }
 
 pub(crate) fn stripe() -> StripeAt {
@@ -49,7 +49,7 @@ pub(crate) fn stripe() -> StripeAt {
     StripeAt {
         run_kind: RunKind::Live,
         stripe: StripeId { sequence: Sequence(9), sub: 1 },
-        epoch: 7,
+        epoch: Epoch(7),
         is_late: true,
         without_names: false,
         pieces: vec![piece.clone(), PieceAt { starts: Vec::new(), ..piece }],

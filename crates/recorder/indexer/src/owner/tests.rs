@@ -8,7 +8,7 @@ use device::Buffer;
 use format::head::HEAD_BYTES;
 use format::piece::{EncodedInterface, InterfaceFields, PacketParts, PieceBuilder};
 use host::SystemClock;
-use units::{Sequence, Timestamp};
+use units::{Epoch, Sequence, Timestamp};
 use wire::LinkType;
 
 use super::*;
@@ -72,7 +72,7 @@ fn stripe_without_pieces(sequence: u64) -> Stripe {
     Stripe {
         run_kind: RunKind::Live,
         id: id(sequence),
-        epoch: 1,
+        epoch: Epoch(1),
         is_late: false,
         without_names: false,
         packets: 3,
@@ -87,7 +87,7 @@ fn closing(first: u64, last: u64) -> Closing {
         run_kind: RunKind::Live,
         first: id(first),
         last: id(last),
-        epoch: 1,
+        epoch: Epoch(1),
         times: Times { min: Timestamp(0), max: Timestamp(2) },
         packets: 3 * (last - first + 1),
         missed_packets: 0,

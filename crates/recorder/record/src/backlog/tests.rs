@@ -1,5 +1,5 @@
 use format::head::HEAD_BYTES;
-use units::Sequence;
+use units::{Epoch, Sequence};
 
 use super::*;
 use crate::recorded::{data_stripes, pool, recorded};
@@ -45,7 +45,7 @@ fn what_cannot_be_read_is_named_and_not_handed_over() {
     let stretch = |first: StripeId| Stretch {
         first,
         last: span.acknowledged,
-        epoch: 1,
+        epoch: Epoch(1),
         packets: 0,
         times: Times::NONE,
         is_counted: false,

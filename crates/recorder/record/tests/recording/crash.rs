@@ -10,7 +10,7 @@ use format::directory::GapCause;
 use format::head::StripeId;
 use host::SystemClock;
 use index::{Columns, Segment};
-use units::Timestamp;
+use units::{Epoch, Timestamp};
 use volume::Reader;
 
 use crate::child::{Recorder, Task, await_release};
@@ -24,8 +24,8 @@ struct Series {
     acknowledged: Vec<u64>,
     mounts: Vec<Duration>,
     /// Epochs of which a stripe was seen.
-    epochs: BTreeSet<u32>,
-    crash_gaps: BTreeSet<u32>,
+    epochs: BTreeSet<Epoch>,
+    crash_gaps: BTreeSet<Epoch>,
     kept: u64,
     voided: u64,
     short_stripes: usize,

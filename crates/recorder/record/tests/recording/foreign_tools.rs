@@ -132,7 +132,7 @@ fn dd(volume: &Path, reader: &Reader, sequences: RangeInclusive<Sequence>, to: &
     drop(fs::remove_file(to));
     let mut next = *sequences.start();
     while next <= *sequences.end() {
-        let to_ring_end = geometry.slots - geometry.slot(next);
+        let to_ring_end = geometry.slots - geometry.slot(next).get();
         let count = to_ring_end.min(sequences.end().next() - next);
         let status = Command::new("dd")
             .arg(format!("if={}", volume.display()))

@@ -13,7 +13,7 @@ use format::piece::packets;
 use format::superblock::{MemberEntry, TimeKnown};
 use host::SystemClock;
 use record::{Input, Options, Report, record};
-use units::{EachSequence, Sequence, Timestamp};
+use units::{EachSequence, Epoch, Sequence, Timestamp};
 use volume::{CreateOptions, Identity, Reader, create};
 use writer::verify;
 
@@ -90,7 +90,7 @@ pub(crate) fn packets_of_file(path: &Path) -> Vec<Packet> {
 /// One piece of a data stripe, decoded.
 pub(crate) struct Stripe {
     pub(crate) id: StripeId,
-    pub(crate) epoch: u32,
+    pub(crate) epoch: Epoch,
     /// Name and link type of its interfaces.
     pub(crate) interfaces: Vec<(String, u16)>,
     /// Packets, each with the place of its interface.

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use evidence::{Body, Listed, list_header};
 use format::head::{StripeId, VolumeId};
-use units::{EachSequence, Timestamp};
+use units::{EachSequence, Epoch, Timestamp};
 use volume::{Reader, Span};
 
 pub use self::check::{AnchorFindings, AnchorToCheck, AnchorVerdict, StripeRange, check_anchors};
@@ -37,7 +37,7 @@ pub struct Anchored {
     /// Of this volume.
     pub volume: VolumeId,
     /// Opening of the volume that wrote the newest stripe.
-    pub epoch: u32,
+    pub epoch: Epoch,
     /// First stripe that is listed.
     pub first: StripeId,
     /// Newest acknowledged stripe.

@@ -3,14 +3,14 @@
 use evidence::{Body, Listed};
 use format::head::{Head, Kind};
 use units::number::to_u64;
-use units::{Sequence, Timestamp};
+use units::{Epoch, Sequence, Timestamp};
 use volume::{Reader, Slot, StripeInSlot};
 
 /// A record, and what its head says besides.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     pub(super) listed: Listed,
-    pub(super) epoch: u32,
+    pub(super) epoch: Epoch,
     pub(super) sealed: Timestamp,
     /// Nothing is left of the slot: it was erased.
     pub(super) is_erased: bool,

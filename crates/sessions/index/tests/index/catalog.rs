@@ -8,7 +8,7 @@ use index::{
     Catalog, Encoded, Error, Files, Identity, LookUp, MemoryFiles, Needed, Packets, SegmentMeta,
     encode,
 };
-use units::{Sequence, Timestamp};
+use units::{Epoch, Sequence, Timestamp};
 use wire::{Address, FiveTuple, Protocol};
 
 use crate::examples::{empty, piece};
@@ -26,7 +26,7 @@ fn meta(number: u64) -> SegmentMeta {
         time_min: Timestamp(second),
         time_max: Timestamp(second + 999_999_999),
         packets: 10,
-        ..SegmentMeta::new(VOLUME, 1, stripe(100 * number), stripe(100 * number + 97))
+        ..SegmentMeta::new(VOLUME, Epoch(1), stripe(100 * number), stripe(100 * number + 97))
     }
 }
 
@@ -177,7 +177,7 @@ fn of_segments_that_share_stripes_one_counts() {
         let files = MemoryFiles::default();
         let (first, last) = (stripe(first), stripe(last));
         let (time_min, time_max) = (Timestamp(1), Timestamp(2));
-        let of = SegmentMeta::new(VOLUME, 1, first, last);
+        let of = SegmentMeta::new(VOLUME, Epoch(1), first, last);
         let meta = SegmentMeta { time_min, time_max, packets: 10, ..of };
         let identity = Identity::new(last, &[0; 32]);
         let encoded = encode(&meta, &[]).unwrap();

@@ -4,11 +4,11 @@ use format::directory::{Gap, GapCause};
 use format::head::{StripeId, VolumeId};
 use format::session_row::{PieceId, PieceSpan, SessionRow, State};
 use index::{Interface, LeftOut, SegmentMeta};
-use units::{Sequence, Timestamp};
+use units::{Epoch, Sequence, Timestamp};
 use wire::{FiveTuple, LinkType};
 
 /// The opening that segments and rows are of.
-pub(crate) const EPOCH: u32 = 3;
+pub(crate) const EPOCH: Epoch = Epoch(3);
 
 pub(crate) fn meta() -> SegmentMeta {
     SegmentMeta {

@@ -2,7 +2,7 @@ use super::*;
 use crate::geometry::{ExtentOrder, PIECE_BYTES_MIN, RESERVED_BYTES};
 use crate::pcapng::{BlockHeader, ByteOrder, OptionCode, View};
 use proptest::prelude::*;
-use units::Sequence;
+use units::{Epoch, Sequence};
 
 const KEY: HeadKey = HeadKey([7; 32]);
 
@@ -29,7 +29,7 @@ fn head(kind: Kind) -> Head {
         clean_stop: true,
         extra_blocks: true,
         key_id: None,
-        epoch: 3,
+        epoch: Epoch(3),
         stripe: StripeId { sequence: Sequence(41), sub: 2 },
         first_row: 1,
         rows: if kind.closes_slot() { 0 } else { 2 },

@@ -13,7 +13,7 @@ use format::pcapng::{
 use format::piece::{EncodedInterface, InterfaceFields, PacketParts, PieceBuilder, Statistics};
 use format::recorded::Recorded;
 use format::superblock::{EarlierShape, Mark, MemberEntry, Spare, Superblock, TimeKnown};
-use units::{Sequence, Timestamp};
+use units::{Epoch, Sequence, Timestamp};
 use wire::LinkType;
 
 fn at(sequence: Sequence, sub: u16) -> StripeId {
@@ -48,7 +48,7 @@ fn head(kind: Kind) -> Head {
         clean_stop: true,
         extra_blocks: true,
         key_id: None,
-        epoch: 3,
+        epoch: Epoch(3),
         stripe: at(Sequence(41), 2),
         first_row: 1,
         rows,
@@ -84,10 +84,10 @@ pub(crate) fn superblocks() -> [(&'static str, Superblock); 2] {
         member: 0,
         generation: 5,
         geometry: geometry(1, 0),
-        prepared_epoch: 4,
-        joined_epoch: 3,
+        prepared_epoch: Epoch(4),
+        joined_epoch: Epoch(3),
         joined_start: Sequence(99),
-        previous_epoch: 2,
+        previous_epoch: Epoch(2),
         previous_start: Sequence(88),
         previous_members: 1,
         joined_members: 1,

@@ -4,14 +4,14 @@
 use device::{Device, Modelled};
 use format::head::{HeadKey, VolumeId};
 use format::superblock::{MemberEntry, NEVER, Superblock};
-use units::{Sequence, Timestamp};
+use units::{Epoch, Sequence, Timestamp};
 
 use super::*;
 use crate::{CreateOptions, Identity, create, superblocks};
 
 /// The epoch that all members know, and the one whose JOIN may have been cut short.
-const BEFORE: u32 = 4;
-const NEWEST: u32 = 5;
+const BEFORE: Epoch = Epoch(4);
+const NEWEST: Epoch = Epoch(5);
 /// Where they start.
 const BEFORE_START: Sequence = Sequence(2000);
 const NEWEST_START: Sequence = Sequence(2100);
@@ -68,7 +68,7 @@ impl Story {
                 joined_epoch: BEFORE,
                 joined_start: BEFORE_START,
                 joined_members: self.before_members,
-                previous_epoch: BEFORE - 1,
+                previous_epoch: Epoch(BEFORE.get() - 1),
                 previous_start: BEFORE_START - 100,
                 previous_members: self.before_members,
                 ..self.made.clone()
@@ -90,14 +90,14 @@ impl Story {
     }
 
     /// The epoch by which a mount judges; `None` where it refuses. Nothing lies behind the EPOCH.
-    fn mounts(&self, at_hand: &[u8], joined: &[u8], gone: &[u8]) -> Option<u32> {
+    fn mounts(&self, at_hand: &[u8], joined: &[u8], gone: &[u8]) -> Option<Epoch> {
         let mut membership = self.told_by(at_hand, joined);
         settle(&mut membership, gone, |_| false).ok()?;
         Some(membership.settled().epoch)
     }
 
     /// The newest epoch whose word a reader takes.
-    fn reads(&self, at_hand: &[u8], joined: &[u8]) -> u32 {
+    fn reads(&self, at_hand: &[u8], joined: &[u8]) -> Epoch {
         let mut membership = self.told_by(at_hand, joined);
         settle_for_reading(&mut membership, |_| false);
         membership.settled().epoch

@@ -4,7 +4,7 @@
 use device::{Device, Modelled};
 use format::head::{HeadKey, Kind, VolumeId};
 use format::superblock::{MemberEntry, Superblock};
-use units::{ManualClock, Sequence, Timestamp};
+use units::{Epoch, ManualClock, Sequence, Timestamp};
 
 use super::*;
 use crate::heads::Unreadable;
@@ -41,8 +41,8 @@ impl Story {
         create(&mut devices, &options, &identity).unwrap();
         let made = superblocks::load_from(&disks[0]).unwrap();
         let superblock = Superblock {
-            prepared_epoch: 9,
-            joined_epoch: 9,
+            prepared_epoch: Epoch(9),
+            joined_epoch: Epoch(9),
             joined_start: SEQUENCE + 10,
             joined_members: 0b111,
             ..made
@@ -52,7 +52,7 @@ impl Story {
     }
 
     /// A stripe without a body.
-    fn seal(&self, kind: Kind, epoch: u32, (sub, row): (u16, u16)) -> Sealed {
+    fn seal(&self, kind: Kind, epoch: Epoch, (sub, row): (u16, u16)) -> Sealed {
         let clock = ManualClock::new(Timestamp(1));
         let place = (StripeId { sequence: SEQUENCE, sub }, row);
         Sealed::new(StripeHead { epoch, ..empty_head(&self.superblock, kind, place, &clock) })
@@ -98,7 +98,7 @@ impl Story {
     }
 
     /// Kind and epoch of each stripe that is seen.
-    fn seen(&self, acknowledged: StripeId) -> Vec<(Kind, u32)> {
+    fn seen(&self, acknowledged: StripeId) -> Vec<(Kind, Epoch)> {
         self.with_heads(|heads| {
             let bytes = SlotBytes::read(heads, SEQUENCE);
             let view = SlotView::walk(heads, SEQUENCE, acknowledged, &bytes);
@@ -113,68 +113,73 @@ const ALL: StripeId = StripeId { sequence: Sequence(SEQUENCE.get() + 10), sub: 0
 #[test]
 fn whole_data_beats_a_void() {
     let mut story = Story::new();
-    let (data, void) = (story.seal(Kind::Data, 5, (0, 0)), story.seal(Kind::Void, 6, (0, 0)));
+    let (data, void) =
+        (story.seal(Kind::Data, Epoch(5), (0, 0)), story.seal(Kind::Void, Epoch(6), (0, 0)));
     story.put(&data, &[0, 1]);
     story.put(&void, &[2]);
-    assert_eq!(story.seen(NOTHING), [(Kind::Data, 5)]);
+    assert_eq!(story.seen(NOTHING), [(Kind::Data, Epoch(5))]);
 }
 
 #[test]
 fn a_void_beats_data_that_is_not_whole() {
     let mut story = Story::new();
-    let (data, void) = (story.seal(Kind::Data, 6, (0, 0)), story.seal(Kind::Void, 5, (0, 0)));
+    let (data, void) =
+        (story.seal(Kind::Data, Epoch(6), (0, 0)), story.seal(Kind::Void, Epoch(5), (0, 0)));
     story.put(&data, &[0]);
     story.put(&void, &[1]);
-    assert_eq!(story.seen(NOTHING), [(Kind::Void, 5)]);
+    assert_eq!(story.seen(NOTHING), [(Kind::Void, Epoch(5))]);
 }
 
 #[test]
 fn whole_data_beats_newer_data_that_is_not_whole() {
     let mut story = Story::new();
-    let (old, new) = (story.seal(Kind::Data, 5, (0, 0)), story.seal(Kind::Data, 6, (0, 0)));
+    let (old, new) =
+        (story.seal(Kind::Data, Epoch(5), (0, 0)), story.seal(Kind::Data, Epoch(6), (0, 0)));
     story.put(&old, &[0, 1]);
     story.put(&new, &[2]);
-    assert_eq!(story.seen(NOTHING), [(Kind::Data, 5)]);
+    assert_eq!(story.seen(NOTHING), [(Kind::Data, Epoch(5))]);
 }
 
 #[test]
 fn data_that_lies_in_gaps_alone_gives_way_to_a_void() {
     let mut story = Story::new();
-    let (data, void) = (story.seal(Kind::Data, 5, (0, 0)), story.seal(Kind::Void, 6, (0, 0)));
+    let (data, void) =
+        (story.seal(Kind::Data, Epoch(5), (0, 0)), story.seal(Kind::Void, Epoch(6), (0, 0)));
     story.put(&data, &[0, 1]);
     story.put(&void, &[2]);
     story.doubt(0);
     story.doubt(1);
-    assert_eq!(story.seen(NOTHING), [(Kind::Void, 6)]);
+    assert_eq!(story.seen(NOTHING), [(Kind::Void, Epoch(6))]);
 }
 
 #[test]
 fn a_void_that_lies_in_gaps_alone_gives_way_to_whole_data() {
     let mut story = Story::new();
-    let (data, void) = (story.seal(Kind::Data, 5, (0, 0)), story.seal(Kind::Void, 6, (0, 0)));
+    let (data, void) =
+        (story.seal(Kind::Data, Epoch(5), (0, 0)), story.seal(Kind::Void, Epoch(6), (0, 0)));
     story.put(&void, &[0]);
     story.put(&data, &[1, 2]);
     story.doubt(0);
     story.doubt(1);
     story.doubt(2);
-    assert_eq!(story.seen(NOTHING), [(Kind::Data, 5)]);
+    assert_eq!(story.seen(NOTHING), [(Kind::Data, Epoch(5))]);
 }
 
 #[test]
 fn one_epoch_writes_a_slot_and_only_a_later_void_may_end_it() {
     for (kind, epoch, is_seen) in [
-        (Kind::Data, 5, true),
-        (Kind::Data, 4, false),
-        (Kind::Data, 6, false),
-        (Kind::Void, 6, true),
-        (Kind::Void, 4, false),
+        (Kind::Data, Epoch(5), true),
+        (Kind::Data, Epoch(4), false),
+        (Kind::Data, Epoch(6), false),
+        (Kind::Void, Epoch(6), true),
+        (Kind::Void, Epoch(4), false),
     ] {
         let mut story = Story::new();
-        let first = story.seal(Kind::Data, 5, (0, 0));
+        let first = story.seal(Kind::Data, Epoch(5), (0, 0));
         let second = story.seal(kind, epoch, (1, 1));
         story.put(&first, &[0, 1, 2]);
         story.put(&second, &[0, 1, 2]);
-        let mut expected = vec![(Kind::Data, 5)];
+        let mut expected = vec![(Kind::Data, Epoch(5))];
         expected.extend(is_seen.then_some((kind, epoch)));
         assert_eq!(story.seen(NOTHING), expected, "{kind:?} of {epoch}");
     }
@@ -183,21 +188,23 @@ fn one_epoch_writes_a_slot_and_only_a_later_void_may_end_it() {
 #[test]
 fn a_head_in_another_row_than_it_names_is_none() {
     let mut story = Story::new();
-    let (first, second) = (story.seal(Kind::Data, 5, (0, 0)), story.seal(Kind::Data, 5, (1, 1)));
+    let (first, second) =
+        (story.seal(Kind::Data, Epoch(5), (0, 0)), story.seal(Kind::Data, Epoch(5), (1, 1)));
     // The first is damaged: what follows is looked for in the rows behind it.
     (0..3).for_each(|member| story.put_in_row(&second, member, 3));
     assert_eq!(story.seen(ALL), []);
     story.put(&second, &[0, 1, 2]);
-    assert_eq!(story.seen(ALL), [(Kind::Data, 5)]);
+    assert_eq!(story.seen(ALL), [(Kind::Data, Epoch(5))]);
     story.put(&first, &[0, 1, 2]);
-    assert_eq!(story.seen(ALL), [(Kind::Data, 5), (Kind::Data, 5)]);
+    assert_eq!(story.seen(ALL), [(Kind::Data, Epoch(5)), (Kind::Data, Epoch(5))]);
 }
 
 #[test]
 fn a_head_is_agreed_that_k_members_have() {
     for (members, is_agreed) in [(&[0][..], false), (&[0, 2], true), (&[0, 1, 2], true)] {
         let mut story = Story::new();
-        let (data, other) = (story.seal(Kind::Data, 5, (0, 0)), story.seal(Kind::Data, 4, (0, 0)));
+        let (data, other) =
+            (story.seal(Kind::Data, Epoch(5), (0, 0)), story.seal(Kind::Data, Epoch(4), (0, 0)));
         story.put(&other, &[1, 2]);
         story.put(&data, members);
         let agreed = story.with_heads(|heads| {

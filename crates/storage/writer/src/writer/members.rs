@@ -9,7 +9,7 @@ use device::Device;
 use format::geometry::{Geometry, MEMBERS_MAX, RESERVED_BYTES};
 use format::head::StripeId;
 use format::superblock::{EARLIER_SHAPES_MAX, EarlierShape, MemberEntry, Spare, Superblock};
-use units::{Clock, Sequence};
+use units::{Clock, Epoch, Sequence};
 use volume::{Error, MemberFailure, NewPlace, check_own_seat, columns_for, superblocks};
 
 use super::erasure::Erasure;
@@ -86,7 +86,7 @@ impl Writer {
                     return Ok(());
                 }
                 Err(also) => {
-                    let epoch = self.epoch() + 1;
+                    let epoch = self.epoch().next();
                     self.expelled.push(Expelled { member, reason, epoch });
                     failed = also;
                 }
@@ -132,7 +132,7 @@ impl Writer {
             // and those that were to come may be too few now: what was in force is so again.
             before.admit(self.superblock().clone(), &[]);
         }
-        let epoch = epoch::prepare(&mut self.writers, 0, self.next.sequence, clock)?;
+        let epoch = epoch::prepare(&mut self.writers, Epoch::NONE, self.next.sequence, clock)?;
         let last = if self.next_row == 0 {
             StripeId { sequence: self.next.sequence - 1, sub: u16::MAX }
         } else {

@@ -211,7 +211,7 @@ fn the_last_member_that_has_something_is_not_given_up_as_soon() {
     let geometry = *reader.geometry();
     let disk = &ring.disks[1];
     // A first row of every second slot.
-    for slot in (0..geometry.slots).step_by(2) {
+    for slot in geometry.all_slots().step_by(2) {
         disk.spoil(geometry.offset_of_slot(slot));
     }
     let slow = Fault::Slow { latency_ns: 30_000_000_000 };

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard};
 use device::{Buffer, Completion, Device, Error as DeviceError, Pool, ROW_SIZE, Shared};
 use format::checksum::RowAddress;
 use parity::Codec;
-use units::Sequence;
+use units::{Epoch, Sequence};
 
 use super::layout::Layout;
 use super::protection::Protection;
@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(1);
 /// EOPNOTSUPP: what a device says that takes no discards.
 const NOT_SUPPORTED: i32 = 95;
 /// Where checksums believe to be: what they are computed from does not change what they cost.
-const STRIPE: RowAddress = RowAddress { epoch: 1, sequence: Sequence(1), sub: 0, column: 0 };
+const STRIPE: RowAddress = RowAddress { epoch: Epoch(1), sequence: Sequence(1), sub: 0, column: 0 };
 
 /// Members side by side, with parity behind each stripe.
 ///
