@@ -23,7 +23,7 @@ use index::SegmentMeta;
 use session::{Config, PacketView, Table};
 use sql::{Error, Event, Report, Source, run};
 use testdata::Corpus;
-use units::{ManualClock, Sequence, Timestamp};
+use units::{Epoch, ManualClock, Sequence, Timestamp};
 
 const FILE: &str = "protocols.pcap";
 
@@ -102,7 +102,7 @@ fn parquet(capture: &Path) -> Vec<u8> {
     let id = StripeId { sequence: Sequence(1), sub: 0 };
     let meta = SegmentMeta {
         time_max: Timestamp(i64::MAX / 2),
-        ..SegmentMeta::new(VolumeId([1; 16]), 1, id, id)
+        ..SegmentMeta::new(VolumeId([1; 16]), Epoch(1), id, id)
     };
     index::encode(&meta, &rows).unwrap().parquet
 }
