@@ -6,6 +6,7 @@ use evidence::{
 };
 use format::head::{StripeId, VolumeId};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use units::{Sequence, Timestamp, unhex};
 
 use crate::asked::NamedEscrow;
@@ -54,12 +55,19 @@ struct ManifestRead {
     made_ns: i64,
     #[serde(default)]
     pieces: Vec<PieceOf>,
-    #[serde(default)]
-    request: RequestRead,
+    request: Option<RequestRead>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum RequestRead {
+    OfVolume(OfVolume),
+    /// What many sensors were asked for: names with their values.
+    OfSensors(Vec<IgnoredAny>),
 }
 
 #[derive(Default, Deserialize)]
-struct RequestRead {
+struct OfVolume {
     #[serde(default)]
     is_raw: bool,
     escrow: Option<NamedEscrow>,
@@ -131,7 +139,10 @@ pub fn parse_manifest(text: &str) -> Result<ReadManifest<'_>, ManifestError> {
         _ if manifest.complete => State::Complete,
         _ => State::Incomplete,
     };
-    let RequestRead { is_raw, escrow } = manifest.request;
+    let OfVolume { is_raw, escrow } = match manifest.request {
+        Some(RequestRead::OfVolume(request)) => request,
+        Some(RequestRead::OfSensors(_)) | None => OfVolume::default(),
+    };
     let pieces = manifest.pieces.into_iter().map(|piece| piece.named(is_raw)).collect();
     let volume = unhex(&manifest.volume_id).map(VolumeId);
     let made = Timestamp(manifest.made_ns);
