@@ -279,7 +279,7 @@ fn check(flags: &Flags, file: Option<&Path>) -> Result<(), Usage> {
         "--split writes many files: -w names a folder"
     } else if flags.split.is_some() && flags.format == Format::Pcap {
         "--split writes pcapng"
-    } else if flags.format == Format::Pcap && flags.selection.has_comments() {
+    } else if flags.format == Format::Pcap && flags.selection.comments {
         "pcap has no place for --comments: --format pcapng has"
     } else {
         return Ok(());

@@ -142,7 +142,7 @@ pub(crate) struct SelectionFlags {
     limit_bytes: Option<u64>,
     /// Give each packet the id of its session, and who sent it, as a comment
     #[arg(long)]
-    comments: bool,
+    pub(crate) comments: bool,
     #[command(flatten)]
     pseudonyms: PseudonymFlags,
 }
@@ -174,10 +174,6 @@ impl SelectionFlags {
     /// Something besides the query says which sessions are meant.
     fn names_sessions(&self) -> bool {
         self.sessions.is_some() || !self.naming.is_empty()
-    }
-
-    pub(crate) fn has_comments(&self) -> bool {
-        self.comments
     }
 
     /// The first of these flags that was given and that a service cannot do.

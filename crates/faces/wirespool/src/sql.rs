@@ -238,19 +238,6 @@ pub(crate) fn ask(
     Ok(report.completeness)
 }
 
-/// What the engine opens by itself is an input, too: a file, or those of a folder and its folders.
-fn keep(path: &Path) -> anyhow::Result<()> {
-    if !path.is_dir() {
-        return Ok(host::open_input(path).map(drop)?);
-    }
-    for inside in host::children(path) {
-        if inside.is_dir() || inside.extension().is_some_and(|it| it == "parquet") {
-            keep(&inside)?;
-        }
-    }
-    Ok(())
-}
-
 /// A folder, or a file with the ending of Parquet, is one of those; all else is a volume.
 fn source(flags: &Flags, path: &Path) -> anyhow::Result<Source> {
     let is_parquet = path.extension().is_some_and(|extension| extension == "parquet");
@@ -265,7 +252,7 @@ fn source(flags: &Flags, path: &Path) -> anyhow::Result<Source> {
     };
     Ok(if is_parquet || is_folder {
         if flags.parquet.is_some() {
-            keep(path)?;
+            host::keep_inputs(path, "parquet")?;
         }
         Source::Files(path.to_path_buf())
     } else {

@@ -5,15 +5,17 @@
 
 #![expect(clippy::disallowed_methods, reason = "a boundary crate opens files")]
 
-use std::fs::File;
+use std::collections::BTreeSet;
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use units::ByteSize;
 use units::number::to_u64;
 
-use crate::Error;
-use crate::spared;
+use crate::listing::children;
+use crate::{Error, spared};
 
 /// Of files whose reader names no limit: reports, configurations, certificates. The largest reports
 /// have some MiB.
@@ -24,6 +26,29 @@ pub fn open_input(path: &Path) -> Result<File, Error> {
     let file = File::open(path).map_err(|error| Error::path("open", path, error))?;
     spared::keep_input(&file);
     Ok(file)
+}
+
+/// Keeps outputs from what others open by themselves: a file, or all with this extension in a folder
+/// and its folders.
+///
+/// # Errors
+/// When one of them cannot be opened.
+pub fn keep_inputs(path: &Path, extension: &str) -> Result<(), Error> {
+    let (mut waiting, mut folders) = (vec![path.to_path_buf()], BTreeSet::new());
+    while let Some(path) = waiting.pop() {
+        let Some(folder) = fs::metadata(&path).ok().filter(Metadata::is_dir) else {
+            open_input(&path)?;
+            continue;
+        };
+        // A link may lead back.
+        if folders.insert((folder.dev(), folder.ino())) {
+            let is_read = |inside: &PathBuf| {
+                inside.is_dir() || inside.extension().is_some_and(|it| it == extension)
+            };
+            waiting.extend(children(&path).into_iter().filter(is_read));
+        }
+    }
+    Ok(())
 }
 
 /// The text of such a file, of at most 256 MiB.
@@ -105,7 +130,6 @@ fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Error> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::io::Write as _;
 
     use super::*;
@@ -123,6 +147,26 @@ mod tests {
         );
         fs::write(&path, "").unwrap();
         assert_eq!(read_input_text(&path, 0).unwrap(), "");
+    }
+
+    /// A folder that is linked into itself has each file once, and files by a link count as well.
+    #[test]
+    fn no_output_takes_the_place_of_what_others_read_below_a_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let (inside, elsewhere) = (folder.path().join("inside"), folder.path().join("elsewhere"));
+        for made in [&inside, &elsewhere] {
+            fs::create_dir(made).unwrap();
+            fs::write(made.join("rows.parquet"), "1").unwrap();
+            fs::write(made.join("other"), "2").unwrap();
+        }
+        std::os::unix::fs::symlink(folder.path(), inside.join("again")).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, inside.join("link")).unwrap();
+        keep_inputs(&inside, "parquet").unwrap();
+        for made in [&inside, &elsewhere] {
+            crate::Output::create(&made.join("rows.parquet"), true).unwrap_err();
+            crate::Output::create(&made.join("other"), true).unwrap();
+        }
+        keep_inputs(&folder.path().join("none"), "parquet").unwrap_err();
     }
 
     /// Their length is 0, or not yet what it will be.

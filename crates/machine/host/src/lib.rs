@@ -71,7 +71,8 @@ pub use duplex::{Duplex, Heard};
 pub use error::Error;
 pub use given_back::give_back_outputs;
 pub use input::{
-    open_input, read_input, read_input_bytes, read_input_text, read_stdin_text, read_text,
+    keep_inputs, open_input, read_input, read_input_bytes, read_input_text, read_stdin_text,
+    read_text,
 };
 pub use install::{install_link, is_wireshark_folder, wireshark_folders};
 pub use last_resort::LastResort;

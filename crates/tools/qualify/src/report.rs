@@ -81,8 +81,7 @@ impl Qualification {
     }
 
     /// Whether the target does what it was asked for: a rate, or, where none was given, to be
-    /// measured to the end so that a guarantee can be given. Rows that are not what was written are
-    /// never good enough.
+    /// measured to the end, for a guarantee. Rows that are not what was written are never right.
     pub fn answer(&self) -> Answer {
         let of_verdict = self.verdict.as_ref().map(|verdict| match verdict.asked {
             Some(asked) => asked.answer,
