@@ -26,7 +26,10 @@ impl Kept {
     /// A file that cannot be written is refused now, and not after hours.
     pub(super) fn new(flags: &Flags) -> anyhow::Result<Self> {
         let path = flags.output.as_ref().or(flags.resume.as_ref()).cloned();
-        let earlier = flags.resume.as_deref().map(reports::read).transpose()?;
+        // Its report may go to the same place, in whole or not at all.
+        let read =
+            |path| reports::parse(path, &host::read_text(path)?, ::qualify::parse_qualification);
+        let earlier = flags.resume.as_deref().map(read).transpose()?;
         if let Some(path) = &path {
             // What is gone on with is written anew.
             let is_own = flags.output.is_none() || flags.output == flags.resume;
