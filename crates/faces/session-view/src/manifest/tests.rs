@@ -54,6 +54,7 @@ fn missing() -> Completeness {
         unindexed_packets: 3,
         left_out_packets: 4,
         unread_packets: 5,
+        split_sessions: 10,
         expired_through: Some(Timestamp(30)),
         withheld: Some((Timestamp(25), Timestamp(30))),
         erased_through: Some(Timestamp(24)),

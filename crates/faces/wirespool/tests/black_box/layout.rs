@@ -1,6 +1,7 @@
 //! The order of extents and the map of the ring, as a user asks for them.
 
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -17,8 +18,20 @@ fn levelled() -> Volume {
 }
 
 fn fill(volume: &Volume, times: usize) {
-    let inputs: Vec<&str> = std::iter::repeat_n(["--read", CAPTURES], times).flatten().collect();
+    let inputs = again_and_again(volume, times);
+    let inputs: Vec<&str> = inputs.iter().flat_map(|input| ["--read", input]).collect();
     volume.record(&inputs).done();
+}
+
+/// So many names of the same captures: one name is not taken twice.
+fn again_and_again(volume: &Volume, times: usize) -> Vec<String> {
+    let captures = std::fs::canonicalize(CAPTURES).unwrap();
+    let inputs: Vec<String> =
+        (0..times).map(|time| volume.file(&format!("again-{time}"))).collect();
+    for input in inputs.iter().filter(|input| !Path::new(input).exists()) {
+        std::os::unix::fs::symlink(&captures, input).unwrap();
+    }
+    inputs
 }
 
 fn inspected(volume: &Volume, arguments: &[&str]) -> Value {
@@ -95,7 +108,8 @@ fn a_map_shows_what_is_damaged_and_who_is_away() {
     let shape = ["--size", "16M", "--piece", "64K", "--sparse", "--parity", "1"];
     run(&[&create[..], &shape].concat()).done();
     let index = ["--index-dir", &*volume.index, "--pool", "4M"];
-    let inputs: Vec<&str> = std::iter::repeat_n(["--read", CAPTURES], 60).flatten().collect();
+    let inputs = again_and_again(&volume, 60);
+    let inputs: Vec<&str> = inputs.iter().flat_map(|input| ["--read", input]).collect();
     run(&[&["record", &members[0]], &inputs[..], &index].concat()).done();
     // The head of the second slot, on one member.
     let file = std::fs::OpenOptions::new().write(true).open(&members[1]).unwrap();

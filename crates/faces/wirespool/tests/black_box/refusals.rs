@@ -237,7 +237,7 @@ fn what_is_there_is_replaced_by_force_alone() {
     let (path, index) = (volume.path.clone(), volume.index.clone());
     let (taken, report) = (volume.file("taken"), volume.file("report.json"));
     let place = text(volume.folder.path().to_path_buf());
-    run(&["qualify", &place, "--size", "64M", "--part", "fill", "-o", &report]).done();
+    run(&["qualify", &place, "--size", "64M", "--part", "fill", "-o", &report]).measured();
     let mut all: Vec<Vec<&str>> = vec![
         vec!["extract", &path, "", "--index-dir", &index, "-w", &taken],
         vec!["extract", &path, "", "--index-dir", &index, "-w", "-", "--manifest", &taken],
