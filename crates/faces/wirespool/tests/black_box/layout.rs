@@ -18,20 +18,9 @@ fn levelled() -> Volume {
 }
 
 fn fill(volume: &Volume, times: usize) {
-    let inputs = again_and_again(volume, times);
+    let inputs = volume.named_often(CAPTURES, times);
     let inputs: Vec<&str> = inputs.iter().flat_map(|input| ["--read", input]).collect();
     volume.record(&inputs).done();
-}
-
-/// So many names of the same captures: one name is not taken twice.
-fn again_and_again(volume: &Volume, times: usize) -> Vec<String> {
-    let captures = std::fs::canonicalize(CAPTURES).unwrap();
-    let inputs: Vec<String> =
-        (0..times).map(|time| volume.file(&format!("again-{time}"))).collect();
-    for input in inputs.iter().filter(|input| !Path::new(input).exists()) {
-        std::os::unix::fs::symlink(&captures, input).unwrap();
-    }
-    inputs
 }
 
 fn inspected(volume: &Volume, arguments: &[&str]) -> Value {
@@ -108,7 +97,7 @@ fn a_map_shows_what_is_damaged_and_who_is_away() {
     let shape = ["--size", "16M", "--piece", "64K", "--sparse", "--parity", "1"];
     run(&[&create[..], &shape].concat()).done();
     let index = ["--index-dir", &*volume.index, "--pool", "4M"];
-    let inputs = again_and_again(&volume, 60);
+    let inputs = volume.named_often(CAPTURES, 60);
     let inputs: Vec<&str> = inputs.iter().flat_map(|input| ["--read", input]).collect();
     run(&[&["record", &members[0]], &inputs[..], &index].concat()).done();
     // The head of the second slot, on one member.
@@ -149,7 +138,7 @@ fn layouts_that_cannot_be_are_refused_in_one_line() {
     for wrong in [["--zones", "3"], ["--zones", "0"], ["--usable", "110%"], ["--usable", "x"]] {
         assert_eq!(create(&wrong).code, Some(2), "{wrong:?}");
     }
-    assert!(!std::path::Path::new(&path).exists());
+    assert!(!Path::new(&path).exists());
 }
 
 #[test]

@@ -222,6 +222,17 @@ pub(crate) struct Volume {
 }
 
 impl Volume {
+    /// So many names of the same captures: one name is not taken twice.
+    pub(crate) fn named_often(&self, captures: &str, times: usize) -> Vec<String> {
+        let captures = std::fs::canonicalize(captures).unwrap();
+        let names: Vec<String> =
+            (0..times).map(|time| self.file(&format!("again-{time}"))).collect();
+        for name in names.iter().filter(|name| !Path::new(name).exists()) {
+            std::os::unix::fs::symlink(&captures, name).unwrap();
+        }
+        names
+    }
+
     pub(crate) fn empty() -> Self {
         Self::of_size("64M")
     }

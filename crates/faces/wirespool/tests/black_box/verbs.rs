@@ -130,7 +130,8 @@ fn a_recordings_share_shrinks_as_the_ring_takes_it() {
     let volume = Volume::recorded();
     // 64 MiB in slots of 256 KiB: every recording leaves its last slot, so laps come quickly.
     let capture = format!("{CAPTURES}/tls-ipv6.pcap");
-    let inputs: Vec<&str> = std::iter::repeat_n(["--read", &capture], 800).flatten().collect();
+    let inputs = volume.named_often(&capture, 800);
+    let inputs: Vec<&str> = inputs.iter().flat_map(|input| ["--read", input]).collect();
     for lap in ["lap 1", "lap 2"] {
         volume.record(&[&inputs[..], &["--name", lap]].concat()).done();
     }
