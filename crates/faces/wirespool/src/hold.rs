@@ -127,8 +127,7 @@ fn list(flags: &Flags) -> Outcome {
     let of_one = [(flags.sign.is_some(), "--sign"), (has_case, "--case, --purpose or --requester")];
     let given = first_given(&of_one).or_else(|| flags.selection.given_besides_query());
     if let Some(flag) = given.or_else(|| flags.reading.given()) {
-        let text = format!("{flag} is about a hold that is made, and --list makes none");
-        return Err(Usage(text).into());
+        return Err(Usage(format!("{flag} is about a hold that is made: --list makes none")).into());
     }
     if host::target(&flags.hold_dir)? == host::Target::Absent {
         say(&format!("{} does not exist: no holds are there", page::safe::path(&flags.hold_dir)));

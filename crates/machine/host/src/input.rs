@@ -28,8 +28,8 @@ pub fn open_input(path: &Path) -> Result<File, Error> {
     Ok(file)
 }
 
-/// Keeps outputs from what others open by themselves: a file, or all with this extension in a folder
-/// and its folders.
+/// Keeps outputs from what others open by themselves: a file, or all with this extension in a
+/// folder and its folders.
 ///
 /// # Errors
 /// When one of them cannot be opened.
