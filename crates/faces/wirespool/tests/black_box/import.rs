@@ -56,12 +56,12 @@ fn compressed_captures_are_recorded_as_they_are() {
     assert_eq!(expected.lines().count(), 13);
     let packed = Volume::empty();
     let [zst, gz] = ["a.pcap.zst", "b.pcap.gz"].map(|name| packed.file(name));
-    let demo = |name: &str| std::fs::read(format!("{}/{name}", CAPTURES)).unwrap();
+    let demo = |name: &str| std::fs::read(format!("{CAPTURES}/{name}")).unwrap();
     std::fs::write(&zst, zstd::encode_all(&demo("dns.pcap")[..], 3).unwrap()).unwrap();
-    let tls = format!("{}/tls.pcap", CAPTURES);
+    let tls = format!("{CAPTURES}/tls.pcap");
     let output = Command::new("gzip").args(["-c", &tls]).output().unwrap();
     std::fs::write(&gz, output.stdout).unwrap();
-    let [http, v6] = ["http.pcap", "tls-ipv6.pcap"].map(|name| format!("{}/{name}", CAPTURES));
+    let [http, v6] = ["http.pcap", "tls-ipv6.pcap"].map(|name| format!("{CAPTURES}/{name}"));
     let inputs = ["--read", &zst, "--read", &gz, "--read", &http, "--read", &v6];
     let ran = packed.record(&inputs).done();
     assert!(ran.out.contains("(files)"), "{ran:?}");
