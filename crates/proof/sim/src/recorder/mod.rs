@@ -459,7 +459,7 @@ impl Course {
     }
 
     /// Threads that no other waits for end soon after the recording.
-    fn await_rest(&self, turns: &Turns) -> Verdict {
+    pub(crate) fn await_rest(&self, turns: &Turns) -> Verdict {
         let timeline = self.rack.timeline();
         let rest_ns = i64::try_from(REST.as_nanos()).expect("hours");
         let until_ns = timeline.now_ns().saturating_add(rest_ns);

@@ -12,9 +12,11 @@ use core::ops::ControlFlow;
 
 use crate::check::{Verdict, Violation, broken};
 use crate::history::{bits, opener};
+use crate::random::Random;
 use crate::recorder::Course;
 use crate::recorder::judge::{check_kept, read_all};
 use crate::recorder::rack::place;
+use crate::recorder::turns::Turns;
 
 /// More disks than this no rack holds.
 const DISKS_MAX: u8 = 14;
@@ -124,7 +126,12 @@ impl Course {
             resilver(&mut writer, &open, &timeline, &mut |_, _| ControlFlow::Continue(()))?;
             writer.close(&timeline).map(drop)
         };
+        // Who reads for the new member does so by threads: they take turns, so that a seed is one
+        // history.
+        let turns = Turns::new(&timeline, Random::new(self.digest ^ self.cycle));
         let done = work();
+        self.await_rest(&turns)?;
+        stage::stand_on(None);
         self.settle_verb("verbs: replace", done)
     }
 
