@@ -1,9 +1,9 @@
 //! Numbers of the openings of a volume.
 
-use core::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::shown::shown_as_number;
 
 /// The number of one opening of a volume for writing; they only rise, and 0 stands for none. In
 /// JSON it is that number.
@@ -35,15 +35,4 @@ impl Epoch {
     }
 }
 
-/// The number alone.
-impl fmt::Debug for Epoch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
-    }
-}
-
-impl fmt::Display for Epoch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
-}
+shown_as_number!(Epoch);

@@ -11,6 +11,7 @@ mod histogram;
 pub mod number;
 mod random;
 mod sequence;
+mod shown;
 mod size;
 mod slot;
 mod text;

@@ -1,12 +1,13 @@
 //! Sequences of a volume: by which its slots are told apart over its whole life.
 
-use core::fmt;
 use core::num::ParseIntError;
 use core::ops::{Add, AddAssign, Range, RangeInclusive, Sub};
 use core::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::shown::shown_as_number;
 
 /// The number of a slot's use in a volume's life, which is never reset; 0 stands before the first.
 /// In JSON it is that number.
@@ -103,18 +104,7 @@ impl Sub for Sequence {
     }
 }
 
-/// The number alone.
-impl fmt::Debug for Sequence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
-    }
-}
-
-impl fmt::Display for Sequence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
-}
+shown_as_number!(Sequence);
 
 /// As a whole number.
 impl FromStr for Sequence {

@@ -1,10 +1,11 @@
 //! Numbers of the slots of a ring.
 
-use core::fmt;
 use core::ops::{Add, Sub};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::shown::shown_as_number;
 
 /// The number of a slot of a ring, from 0: where on the members the stripes of many sequences lie,
 /// one after the other. In JSON it is that number.
@@ -44,15 +45,4 @@ impl Sub for SlotNumber {
     }
 }
 
-/// The number alone.
-impl fmt::Debug for SlotNumber {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
-    }
-}
-
-impl fmt::Display for SlotNumber {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
-}
+shown_as_number!(SlotNumber);

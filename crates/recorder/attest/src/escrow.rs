@@ -1,6 +1,5 @@
 //! Whether an escrow is that of an extract.
 
-use std::io::{self, Read as _};
 use std::path::Path;
 
 use evidence::{Hasher, sha256};
@@ -48,16 +47,10 @@ fn is_escrow_of(escrow: &Escrow, file: &Path) -> Result<bool, Error> {
 }
 
 fn hash_of(file: &Path) -> Result<[u8; 32], Error> {
-    let mut from = host::open_input(file)?;
-    let (mut hasher, mut buffer) = (Hasher::default(), vec![0; 1 << 18]);
-    loop {
-        match from.read(&mut buffer) {
-            Ok(0) => return Ok(hasher.finish().sha256),
-            Ok(count) => hasher.update(buffer.get(..count).expect("read fills the buffer at most")),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(source) => return Err(Error::Read { path: file.to_path_buf(), source }),
-        }
-    }
+    let mut hasher = Hasher::default();
+    let read = hasher.read_to_end(&mut host::open_input(file)?);
+    read.map_err(|source| Error::Read { path: file.to_path_buf(), source })?;
+    Ok(hasher.finish().sha256)
 }
 
 /// What is wrong with the escrow beside an extract, which need not be there.

@@ -1,14 +1,18 @@
 //! SHA-256 and BLAKE3 of what is written, in a thread of its own: together they cost about as much
 //! as reading, matching and writing.
 
-use std::io;
+use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use sha2::{Digest as _, Sha256};
+use units::number::to_u64;
 
 /// Buffers on their way: one is hashed, others wait, one is being filled.
 const BUFFERS: usize = 4;
+
+/// Bytes of a file that are read at a time.
+const READ_BYTES: usize = 1 << 18;
 
 /// Both hashes of some bytes, as a manifest has them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,6 +35,25 @@ impl Hasher {
     pub fn update(&mut self, bytes: &[u8]) {
         self.sha256.update(bytes);
         self.blake3.update(bytes);
+    }
+
+    /// Takes all that is left of a file; how many bytes that is.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read_to_end(&mut self, file: &mut dyn Read) -> io::Result<u64> {
+        let (mut buffer, mut bytes) = (vec![0; READ_BYTES], 0);
+        loop {
+            match file.read(&mut buffer) {
+                Ok(0) => return Ok(bytes),
+                Ok(count) => {
+                    self.update(buffer.get(..count).expect("read fills the buffer at most"));
+                    bytes += to_u64(count);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Of all bytes so far.

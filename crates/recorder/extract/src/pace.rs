@@ -6,12 +6,9 @@
 
 use index::GROUP_ROWS;
 use units::Timestamp;
+use units::number::to_u64;
 
 use crate::order::{Order, Rows};
-
-/// Rows of a row group, as [`GROUP_ROWS`].
-const GROUP: u64 = 8192;
-const _: () = assert!(GROUP_ROWS == 8192, "the same number");
 
 /// A part of a look.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +54,8 @@ impl Pace {
         let Rows { before, own, all } = self.at.rows;
         let row = if self.order == Order::NewestFirst { own.saturating_sub(row) } else { row };
         // Row groups are looked into as a whole.
-        let here = before.unwrap_or(0).saturating_add((row + 1).next_multiple_of(GROUP));
+        let here =
+            before.unwrap_or(0).saturating_add((row + 1).next_multiple_of(to_u64(GROUP_ROWS)));
         let passed = here.saturating_sub(first.rows.before.unwrap_or(0));
         let search = *self.search.get_or_insert(passed);
         let looked_at = looked_at.saturating_sub(first.seen);
@@ -78,7 +76,7 @@ mod tests {
     /// Parts of ten row groups each, of which every `one_in` has what is looked for, so many times:
     /// row groups looked into until the look is given up.
     fn given_up(order: Order, (one_in, each): (u64, u64), enough: u64) -> Option<u64> {
-        let (group, parts) = (GROUP, 100);
+        let (group, parts) = (to_u64(GROUP_ROWS), 100);
         let mut pace = Pace::new(order, enough);
         let (mut looked_at, mut sessions) = (0, 0);
         for part in 0..parts {

@@ -4,7 +4,6 @@ use std::io::{self, Read};
 
 use evidence::OutputSummary;
 use evidence::{Hasher, Hashes};
-use units::number::to_u64;
 
 /// A file is not the extract of the manifest.
 #[derive(Debug, thiserror::Error)]
@@ -35,19 +34,7 @@ pub fn verify_extract(
     file: &mut dyn Read,
 ) -> Result<(), VerifyExtractError> {
     let mut hasher = Hasher::default();
-    let mut buffer = vec![0; 1 << 18];
-    let mut actual = 0;
-    loop {
-        let count = match file.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error.into()),
-        };
-        let bytes = buffer.get(..count).expect("read fills the buffer at most");
-        hasher.update(bytes);
-        actual += to_u64(count);
-    }
+    let actual = hasher.read_to_end(file)?;
     if actual != expected.bytes {
         return Err(VerifyExtractError::Length { expected: expected.bytes, actual });
     }
