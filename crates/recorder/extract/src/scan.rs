@@ -371,6 +371,10 @@ impl<'a> Scan<'a> {
             },
             around => around?,
         };
+        let next = self.archive.catalog.behind(entry);
+        if let Some(next) = next.and_then(|next| self.archive.segment(&next).ok()?) {
+            around.look_behind(&next)?;
+        }
         let part = &Part { segment: None, ..placed.part };
         let mut before = self.archive.before(part);
         if let (Some(before), Ok(file)) = (&mut before, found.segment.file()) {

@@ -5,9 +5,9 @@
 //! all of it: a row begins behind the first packet of the session, and not longer after its
 //! packets, or before them, than it may be silent. Of the segment's own rows some that say that
 //! their session is over are wrong then. Sessions that go on from segments before are known to who
-//! makes the rows. One that begins in such a stripe and goes on behind it is two: the index has
-//! written down when the other one began. Which these are is known, and said
-//! ([`Around::is_split`]).
+//! makes the rows. One that begins in such a stripe and goes on behind it, in the segment or in the
+//! next one, is two: the index has written down when the other one began. Which these are is known,
+//! and said ([`Around::is_split`]).
 
 use core::ops::ControlFlow;
 use std::collections::btree_map::Entry;
@@ -78,7 +78,9 @@ pub struct Around {
     united: BTreeMap<(Key, Timestamp), Option<Known>>,
     /// Rows of the segment whose sessions are not over, although they say so.
     pub gone_on: BTreeSet<u64>,
-    /// Sessions that began before the segment's rows of them say, by what the made rows say.
+    /// When sessions begin in the next segment that may have begun in this one.
+    behind: BTreeMap<Key, Vec<Timestamp>>,
+    /// Sessions that began before the index's rows of them say, by what the made rows say.
     split: BTreeSet<(Key, Timestamp)>,
 }
 
@@ -94,6 +96,7 @@ impl Around {
             wholes: BTreeMap::new(),
             united: BTreeMap::new(),
             gone_on: BTreeSet::new(),
+            behind: BTreeMap::new(),
             split: BTreeSet::new(),
         };
         let columns = Columns::Named(&Columns::OF_SESSION).and(&FURTHER);
@@ -112,6 +115,21 @@ impl Around {
             },
         )?;
         Ok(around)
+    }
+
+    /// Reads what the next segment takes for new.
+    pub fn look_behind(&mut self, next: &Segment) -> index::Result<()> {
+        let columns = Columns::Named(&Columns::OF_SESSION).and(&["history"]);
+        let mut left = WHOLES_MAX;
+        next.rows(Columns::Named(&columns), &(Timestamp::MIN..=Timestamp::MAX), &mut |_, row| {
+            if row.start == row.session_start && !row.history.is_from_syn() {
+                let key = Key::of_slice(&row, self.vlan_in_key);
+                self.behind.entry(key).or_default().push(row.start);
+                left -= 1;
+            }
+            if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(())
     }
 
     /// Takes a row of the segment; says whether it is the first one of its session.
@@ -156,7 +174,8 @@ impl Around {
         }
     }
 
-    /// Whether a row that was made is of a session that goes on in the segment as another one.
+    /// Whether a row that was made is of a session that goes on as another one, in the segment or
+    /// the next.
     pub fn is_split(&self, row: &SessionRow) -> bool {
         self.split.contains(&(Key::of_slice(row, self.vlan_in_key), row.session_start))
     }
@@ -165,10 +184,11 @@ impl Around {
     fn goes_on_behind(&self, key: &Key, row: &SessionRow) -> bool {
         let timeout = Config::default().timeout_ns(key.proto(), false).unwrap_or(i64::MAX);
         let mut wholes = self.wholes.get(key).into_iter().flatten();
+        let mut behind = self.behind.get(key).into_iter().flatten();
         wholes.any(|whole| {
             let is_behind = whole.session_start > row.start && !whole.is_from_syn;
             is_behind && whole.distance(row) <= timeout
-        })
+        }) || behind.any(|start| *start > row.start && start.since(row.end) <= timeout)
     }
 
     /// The session that a row goes on with.
@@ -224,6 +244,10 @@ mod tests {
     }
 
     fn around(rows: &[SessionRow]) -> Around {
+        Around::of(&segment(rows)).unwrap()
+    }
+
+    fn segment(rows: &[SessionRow]) -> Segment {
         let stripe = |sequence| StripeId { sequence, sub: 0 };
         let meta = SegmentMeta {
             unindexed_packets: 9,
@@ -235,7 +259,7 @@ mod tests {
             )
         };
         let Encoded { parquet, .. } = encode(&meta, rows).unwrap();
-        Around::of(&Segment::open(parquet.into()).unwrap()).unwrap()
+        Segment::open(parquet.into()).unwrap()
     }
 
     /// When the sessions of the rows began, in seconds, and which of them go on.
@@ -288,6 +312,26 @@ mod tests {
         assert_eq!(around.gone_on, BTreeSet::new());
         // One that goes on from a segment before is known already, and goes on.
         assert_eq!(united(&mut around, vec![row((Protocol::UDP, 9), 1, 90, false)]), [(1, true)]);
+    }
+
+    #[test]
+    fn what_the_next_segment_takes_for_new_may_have_begun_in_this_one() {
+        let mut syn = row((Protocol::TCP, 7), 100, 100, true);
+        syn.history.push(b'S');
+        let next = [row(UDP, 100, 100, true), row((Protocol::UDP, 7), 60, 100, false), syn];
+        let mut around = around(&[row((Protocol::UDP, 9), 0, 0, false)]);
+        around.look_behind(&segment(&next)).unwrap();
+        let rows = vec![
+            row(UDP, 39, 39, false),
+            row(UDP, 40, 40, false),
+            // It is known there when it began; it begins there.
+            row((Protocol::UDP, 7), 70, 70, false),
+            row((Protocol::TCP, 7), 70, 70, false),
+        ];
+        let expected = [(39, false), (40, true), (70, false), (70, false)];
+        assert_eq!(united(&mut around, rows.clone()), expected);
+        let split: Vec<bool> = rows.iter().map(|row| around.is_split(row)).collect();
+        assert_eq!(split, [false, true, false, false]);
     }
 
     #[test]

@@ -14,7 +14,7 @@
 //! segments that are only partly gone are judged one by one. Nothing here reads a clock: `now` is
 //! an argument.
 
-use core::ops::RangeInclusive;
+use core::ops::{Bound, RangeInclusive};
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -245,6 +245,12 @@ impl Catalog {
             .filter(|entry| overlaps(&entry.summary) && shown(&entry.summary))
             .copied()
             .collect()
+    }
+
+    /// The segment that follows one.
+    pub fn behind(&self, entry: &SegmentEntry) -> Option<SegmentEntry> {
+        let behind = (Bound::Excluded(entry.summary.last), Bound::Unbounded);
+        self.segments.range(behind).map(|(_, next)| *next).next()
     }
 
     /// Opens a segment: from its file, else from what `load` gives, which is then stored as a file.
