@@ -22,6 +22,8 @@ pub enum Error {
     Append { path: PathBuf, source: io::Error },
     #[error("{} exists already; --force replaces it", safe::path(path))]
     Exists { path: PathBuf },
+    #[error("{} exists already, and no receipt is replaced; name another file", safe::path(path))]
+    Kept { path: PathBuf },
     #[error("{}: {}", safe::path(path), safe::printable(&reason.to_string()))]
     Key { path: PathBuf, reason: KeyError },
     #[error("{}: {reason}", safe::path(path))]

@@ -52,6 +52,17 @@ impl Statement {
         })
     }
 
+    /// The same of what nobody may replace.
+    ///
+    /// # Errors
+    /// As of [`Self::begin`].
+    pub fn begin_kept(path: &Path, wanted: &Wanted<'_>) -> Result<Self, Error> {
+        Self::begin(path, wanted, false).map_err(|error| match error {
+            Error::Exists { path } => Error::Kept { path },
+            other => other,
+        })
+    }
+
     /// Takes space for so long a text, for what must not be lost once it has happened.
     ///
     /// # Errors

@@ -43,7 +43,7 @@ impl ReceiptFlags {
     ) -> anyhow::Result<()> {
         let key = self.sign.as_deref().map(signing_key).transpose()?;
         let wanted = Wanted { key: key.as_ref(), has_request: false };
-        let begin = |path: &PathBuf| Statement::begin(path, &wanted, false).map_err(of_attest);
+        let begin = |path: &PathBuf| Statement::begin_kept(path, &wanted).map_err(of_attest);
         let statement = self.receipt.as_ref().map(begin).transpose()?;
         let bytes = RECEIPT_BYTES.saturating_add(slots.saturating_mul(SLOT_BYTES));
         statement.iter().try_for_each(|it| it.reserve(bytes)).map_err(of_attest)?;

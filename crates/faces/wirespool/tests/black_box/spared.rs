@@ -125,6 +125,22 @@ fn no_output_replaces_what_was_read_and_closed_before() {
     assert!(std::fs::read(&other).unwrap() == key);
 }
 
+/// A receipt is what is left of what is gone: none is replaced, and nobody is told how.
+#[test]
+fn no_receipt_takes_the_place_of_another() {
+    let volume = Volume::empty();
+    volume.record(&["--read", CAPTURES]).done();
+    let taken = volume.file("taken");
+    std::fs::write(&taken, "a receipt").unwrap();
+    for words in [&["erase", &volume.path][..], &["forget", &volume.path, "udp", "--yes"]] {
+        run(&[words, &["--receipt", &taken]].concat())
+            .is_refused("taken exists already, and no receipt is replaced; name another file");
+        assert_eq!(std::fs::read_to_string(&taken).unwrap(), "a receipt");
+    }
+    let left = run(&["find", &volume.path, "udp", "--limit", "1"]);
+    assert!(left.done().out.contains("udp"), "nothing was forgotten");
+}
+
 /// What each verb reads and what it writes, as the same file: `IN` is copied from what the first
 /// word names, and takes its place in the words.
 const OVER_ANY: [(&str, &str); 24] = [
