@@ -7,6 +7,7 @@ use page::text::{bits, day, disk_rate, nanos, permille, plural, wrapped};
 use page::{PlotStyle, add, safe};
 use serde::Serialize;
 use serde_json::Value;
+use units::MemberId;
 
 use super::text::Lines;
 use super::{qualification, qualification_json};
@@ -84,13 +85,13 @@ struct Volume<'a> {
     guaranteed_bytes_per_s: Option<u64>,
     guaranteed_traffic_bit_per_s: Option<u64>,
     lost: Vec<Lost>,
-    absent: Vec<u8>,
+    absent: Vec<MemberId>,
     members: Vec<OfMember>,
 }
 
 #[derive(Serialize)]
 struct OfMember {
-    member: u8,
+    member: MemberId,
     read_mean_bytes_per_s: Option<u64>,
     mean_to_qualified_permille: Option<u64>,
     is_slower: bool,

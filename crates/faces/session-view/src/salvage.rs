@@ -3,6 +3,7 @@
 use extract::{Loss, SalvageReport, Unopened};
 use page::safe::json_pretty;
 use page::text::{grouped, plural, times};
+use units::MemberId;
 use units::number::to_u64;
 
 /// Losses that are shown; the JSON has them all.
@@ -84,8 +85,8 @@ fn line(loss: &Loss) -> String {
     }
 }
 
-fn numbers(members: &[u8]) -> String {
-    members.iter().map(u8::to_string).collect::<Vec<_>>().join(", ")
+fn numbers(members: &[MemberId]) -> String {
+    members.iter().map(MemberId::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// A salvage as a JSON object.

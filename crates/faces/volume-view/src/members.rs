@@ -6,8 +6,8 @@ use page::text::{Facts, plural, size, time};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use units::ByteSize;
 use units::number::{permille, sum};
+use units::{ByteSize, MemberId};
 use upkeep::{Erased, Grown, Joined, MemberState, MemberStatus, Redundancy, Resilvered, Status};
 
 use crate::keys::made;
@@ -167,7 +167,7 @@ pub fn resilvered(report: &Resilvered) -> String {
         (bytes, true) => format!("{} written, then stopped; the next run goes on", ByteSize(bytes)),
     });
     if !report.waits_for.is_empty() {
-        let numbers: Vec<String> = report.waits_for.iter().map(u8::to_string).collect();
+        let numbers: Vec<String> = report.waits_for.iter().map(MemberId::to_string).collect();
         lines.clear();
         lines.push(format!(
             "{} written; the rest needs what only absent members hold: {}",

@@ -2,8 +2,8 @@
 
 use page::safe::{self, printable};
 use page::text::{grouped, plural};
-use units::ByteSize;
 use units::number::to_u64;
+use units::{ByteSize, MemberId};
 use upkeep::{BadCopy, Fate, Scrubbed};
 
 use crate::verification::{DAMAGE_SHOWN, NOT_CHECKED, bad_stripe, overwritten};
@@ -22,7 +22,7 @@ pub fn scrubbed(report: &Scrubbed) -> String {
         grouped(read.other_stripes),
     ));
     if !report.absent.is_empty() {
-        let absent: Vec<String> = report.absent.iter().map(u8::to_string).collect();
+        let absent: Vec<String> = report.absent.iter().map(MemberId::to_string).collect();
         lines.push(format!("not here, and so not checked: member {}", absent.join(", ")));
     }
     lines.extend(report.given_up.iter().map(|member| format!("not checked any more: {member}")));

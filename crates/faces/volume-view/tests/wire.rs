@@ -14,7 +14,7 @@ use record::{
     Account, Change, Comeback, DiskWatch, Disks, Event, EventKind, GaveWay, HandOver, Loss,
     MemberChange, Progress, QueueAccount, Report, SlowWrite,
 };
-use units::{Epoch, Sequence, Timestamp};
+use units::{Epoch, MemberId, Sequence, Timestamp};
 use upkeep::{
     AnchorFindings, AnchorVerdict, BadCopy, BadStripe, Cell, Content, Created, CreatedMember,
     Erased, Fate, GivenUp, Grown, IndexDamage, IndexSummary, InspectedMember, Inspection, Joined,
@@ -72,7 +72,7 @@ fn superblock() -> Superblock {
     Superblock {
         volume_id: VolumeId([0xab; 16]),
         head_key: HeadKey([2; 32]),
-        member: 0,
+        member: MemberId(0),
         generation: 5,
         geometry: geometry(),
         prepared_epoch: Epoch(4),
@@ -147,11 +147,11 @@ fn changes() -> Vec<MemberChange> {
         Change::Resilvered { bytes: 4096, lost: 2 },
     ];
     let change = |(member, what)| MemberChange { member, path: format!("/dev/{member}"), what };
-    (0..).zip(all).map(change).collect()
+    MemberId::all().zip(all).map(change).collect()
 }
 
 fn disks() -> Disks {
-    let slow = |member: Option<u8>, zone| SlowWrite {
+    let slow = |member: Option<MemberId>, zone| SlowWrite {
         at: Timestamp(1),
         member,
         offset: 2,
@@ -183,8 +183,8 @@ fn disks() -> Disks {
         headroom: None,
         slow_limit_ns: 1,
         slow_writes: 2,
-        slow: vec![slow(Some(0), Some(3)), slow(None, None)],
-        devices: vec![device(Some(0)), device(None)],
+        slow: vec![slow(Some(MemberId(0)), Some(3)), slow(None, None)],
+        devices: vec![device(Some(MemberId(0))), device(None)],
     }
 }
 
@@ -375,16 +375,16 @@ fn what_becomes_of_members() {
     let given = Resilvered {
         bytes: 1,
         lost: vec![LostRows { stripe: stripe(2, 1), column: 3, rows: vec![4, 5] }],
-        waits_for: vec![6],
+        waits_for: vec![MemberId(6)],
         is_complete: false,
         is_stopped: true,
     };
     frozen!(view::resilvered_json(&given), "resilvered.json");
     let joined = |member| Joined { device: device.clone(), member };
-    frozen!(view::joined_json(&joined(Some(2)), Some(&given)), "joined.json");
+    frozen!(view::joined_json(&joined(Some(MemberId(2))), Some(&given)), "joined.json");
     frozen!(view::joined_json(&joined(None), None), "spare.json");
     let after = Geometry { data_columns: 3, ..geometry() };
-    let grown = Grown { joined: vec![joined(Some(3))], before: geometry(), after };
+    let grown = Grown { joined: vec![joined(Some(MemberId(3)))], before: geometry(), after };
     frozen!(view::grown_json(&grown), "grown.json");
     let key =
         DestroyedKey { id: 1, from: Sequence(2), made: Timestamp(3), destroyed: Timestamp(4) };
@@ -410,7 +410,8 @@ fn who_can_read_it() {
     };
     frozen!(view::keys_json(&keys), "keys.json");
     frozen!(view::keys_json(&Keys::default()), "no_keys.json");
-    let rekeyed = Rekeyed { keys, has_begun: true, rewrapped: 6, left: 7, absent: vec![8] };
+    let rekeyed =
+        Rekeyed { keys, has_begun: true, rewrapped: 6, left: 7, absent: vec![MemberId(8)] };
     frozen!(view::rekeyed_json(&rekeyed), "rekeyed.json");
 }
 
@@ -437,7 +438,7 @@ fn map() -> RingMap {
         is_head: content == Content::Written,
         is_tail: content == Content::Damaged,
         has_index: content == Content::Opening,
-        damaged: if content == Content::Damaged { vec![1] } else { Vec::new() },
+        damaged: if content == Content::Damaged { vec![MemberId(1)] } else { Vec::new() },
     };
     let contents = [
         Content::Unwritten,
@@ -533,8 +534,8 @@ fn a_volume_as_it_is() {
 #[test]
 fn what_is_damaged() {
     let read = ReadBack { slots: 1, bytes: 6, data_stripes: 2, index_stripes: 3, other_stripes: 4 };
-    let given_up = vec![GivenUp { member: 1, failed: 2, seconds: 3 }];
-    let bad = |member: Option<u8>| BadStripe {
+    let given_up = vec![GivenUp { member: MemberId(1), failed: 2, seconds: 3 }];
+    let bad = |member: Option<MemberId>| BadStripe {
         stripe: stripe(10, 1),
         member,
         slot_offset: 11,
@@ -557,8 +558,8 @@ fn what_is_damaged() {
         overwritten: 7,
         parity_wrong: vec![stripe(9, 0)],
         given_up: given_up.clone(),
-        damage: vec![bad(Some(1)), bad(None)],
-        bad_copies: vec![(1, 2)],
+        damage: vec![bad(Some(MemberId(1))), bad(None)],
+        bad_copies: vec![(MemberId(1), 2)],
         indexes: 16,
         sessions: 17,
         index_damage: vec![damaged(Some(stripe(13, 0))), damaged(None)],
@@ -573,12 +574,12 @@ fn what_is_damaged() {
         Fate::Passing,
         Fate::Failed("no room".to_owned()),
     ];
-    let copy = |fate| BadCopy { member: 1, copy: 2, is_old: true, fate };
+    let copy = |fate| BadCopy { member: MemberId(1), copy: 2, is_old: true, fate };
     let scrubbed = Scrubbed {
         path: "/data/spool".into(),
         volume_id: VolumeId([0xab; 16]),
-        members: vec![MemberAt { member: 1, path: "/dev/a".into() }],
-        absent: vec![2],
+        members: vec![MemberAt { member: MemberId(1), path: "/dev/a".into() }],
+        absent: vec![MemberId(2)],
         dry_run: true,
         is_clean: false,
         read,
@@ -587,7 +588,7 @@ fn what_is_damaged() {
         parity_wrong: vec![stripe(9, 0)],
         given_up,
         copies: fates.clone().map(copy).to_vec(),
-        damage: fates.map(|fate| (bad(Some(1)), fate)).to_vec(),
+        damage: fates.map(|fate| (bad(Some(MemberId(1))), fate)).to_vec(),
         is_complete: true,
         is_sound: true,
     };

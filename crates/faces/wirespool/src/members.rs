@@ -84,7 +84,7 @@ struct TargetFlags {
     /// Give up a member for ever, by number: the command does not wait for it, its seat stays
     /// empty, and a member that comes back is refused; replace puts a new device into the seat
     #[arg(long, value_name = "NUMBER")]
-    without: Vec<u8>,
+    without: Vec<units::MemberId>,
 }
 
 impl TargetFlags {
@@ -172,7 +172,7 @@ pub(crate) struct ReplaceFlags {
     #[command(flatten)]
     target: TargetFlags,
     /// Number of the member, as status lists it
-    number: u8,
+    number: units::MemberId,
     /// The new device: a new file, or a block device
     new: PathBuf,
     #[command(flatten)]

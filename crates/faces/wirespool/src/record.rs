@@ -129,7 +129,7 @@ pub(crate) struct Flags {
     /// Give up a member for ever, by number: the recorder does not wait for it, its seat stays
     /// empty, and a member that comes back is refused; replace puts a new device into the seat
     #[arg(long, value_name = "NUMBER")]
-    without: Vec<u8>,
+    without: Vec<units::MemberId>,
     /// Run this in a shell when a member's state changes; `WIRESPOOL_CHANGE` and other variables
     /// of its environment describe the change
     #[arg(long, value_name = "COMMAND")]

@@ -7,7 +7,7 @@ use core::ops::ControlFlow;
 
 use format::geometry::Geometry;
 use format::head::{HEAD_BYTES, Kind, StripeId};
-use units::{EachSequence, Sequence};
+use units::{EachSequence, MemberId, Sequence};
 use volume::{Error, Reader, Span, StripeInSlot};
 use writer::{Damage, VerifyReport, verify};
 
@@ -245,7 +245,7 @@ impl<'a> Look<'a> {
         let id = damage.stripe;
         let kept = self.truth.facts.get(&id).filter(|fact| fact.fate == Fate::Kept);
         let slot_damage = self.truth.closing_damage.get(&id.sequence).copied().unwrap_or(0);
-        let member = damage.member.map_or(0, |member| 1_u32 << member);
+        let member = damage.member.map_or(0, MemberId::bit);
         let Scene { readable, doubtful, .. } = self.scene;
         let everybody = (1_u32 << self.geometry().columns()) - 1;
         let (why, excused) = match kept {
@@ -299,7 +299,7 @@ impl<'a> Look<'a> {
         let first = StripeId { sequence: span.tail, sub: 0 };
         let mut reported: BTreeMap<StripeId, u32> = BTreeMap::new();
         for damage in &report.damage {
-            let members = damage.member.map_or(u32::MAX, |member| 1 << member);
+            let members = damage.member.map_or(u32::MAX, MemberId::bit);
             *reported.entry(damage.stripe).or_default() |= members;
         }
         for (&id, fact) in self.truth.facts.range(first..=span.acknowledged) {
@@ -307,8 +307,8 @@ impl<'a> Look<'a> {
             if fact.fate != Fate::Kept || !is_shown {
                 continue;
             }
-            for member in 0..self.geometry().columns() {
-                let bit = 1_u32 << member;
+            for member in MemberId::first(self.geometry().columns()) {
+                let bit = member.bit();
                 let is_read = self.scene.readable & !self.scene.doubtful & bit != 0;
                 let is_whole = self.reader.membership().is_whole_at(member, id.sequence);
                 let is_reported = reported.get(&id).is_some_and(|members| members & bit != 0);

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use device::{
     Completion, Crash, Device, Error, Modelled, ReadAt, Rule, Shared, Timeline, Timing, Work,
 };
-use units::Timestamp;
+use units::{MemberId, Timestamp};
 use writer::Candidate;
 
 use crate::nonces::Nonces;
@@ -124,7 +124,7 @@ impl Disks {
             disk.forget_cached();
             let tapped = Tapped::new(disk.at_port(self.port), Arc::clone(&self.trigger));
             let device: Box<dyn Device> = Box::new(tapped);
-            candidates.insert(random.index(candidates.len() + 1), (member, Ok(device)));
+            candidates.insert(random.index(candidates.len() + 1), (MemberId(member), Ok(device)));
         }
         candidates
     }

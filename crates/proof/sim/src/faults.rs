@@ -8,7 +8,7 @@ use units::number::to_u64;
 use units::{Sequence, SlotNumber};
 
 use crate::check::{Look, Scene, Verdict, Violation, broken};
-use crate::history::{History, bits, numbers};
+use crate::history::{History, bits_of, numbers};
 use crate::plan::Mode;
 use crate::truth::Fate;
 
@@ -389,7 +389,7 @@ impl History {
             return broken(format!("{left:b} show {shown:?}, not {newest:?}"));
         }
         self.truth.acknowledge(newest);
-        let here = bits(reader.membership().present());
+        let here = bits_of(reader.membership().present());
         let scene = Scene { readable: here, doubtful: 0, may_revive: false, exact: true };
         let mut look =
             Look::new(&mut self.truth, (&reader, &self.disks), scene, &mut self.counters);

@@ -7,7 +7,7 @@ use encryption::Keyring;
 use format::claim::INTERVAL_MS;
 use format::head::{HeadKey, StripeId, VolumeId};
 use format::superblock::MemberEntry;
-use units::{Sequence, Sleep, Timestamp, mix};
+use units::{MemberId, Sequence, Sleep, Timestamp, mix};
 use volume::{Error, Identity, Reader, create_for};
 use writer::{Opener, Recovery, Writer, mount_members};
 
@@ -203,7 +203,7 @@ impl History {
     pub(crate) fn with_superblock(&self, among: u32) -> u32 {
         let one = |member: &u8| {
             Reader::of_members(self.disks.readers(1 << member))
-                .is_ok_and(|reader| reader.membership().of(*member).is_some())
+                .is_ok_and(|reader| reader.membership().of(MemberId(*member)).is_some())
         };
         let found = self.disks.among(among).map(|(member, _)| member).filter(one);
         found.fold(0, |bits, member| bits | 1 << member)
@@ -478,7 +478,7 @@ impl History {
             let index = usize::from(member);
             let reads = work.get(index).map_or(0, |work| work.reads);
             let reads = reads - before.get(index).copied().unwrap_or(0);
-            let has_failed = recovery.failed.iter().any(|failed| failed.member == member);
+            let has_failed = recovery.failed.iter().any(|failed| failed.member == MemberId(member));
             let is_readable = self.plan.is_undamaged() && !has_failed;
             let bound = heads + slots_read * if is_readable { 1 } else { 1 + rows };
             self.counters.peak("most reads of a mount on a member", reads);
@@ -516,7 +516,7 @@ impl History {
 
     /// What a finished mount shows, and what becomes of the stripes that were in flight.
     fn look_at_mounted(&mut self, writer: &Writer) -> Verdict {
-        let present = bits(writer.membership().present());
+        let present = bits_of(writer.membership().present());
         let readable = if self.random.percent(50) { present } else { self.everybody() };
         let readable = self.with_superblock(readable & (present | !self.bad));
         let reader = match self.reader(readable) {
@@ -618,6 +618,11 @@ pub(crate) fn at(when: &'static str) -> impl Fn(Violation) -> Violation {
 /// Members as bits.
 pub(crate) fn bits(members: impl Iterator<Item = u8>) -> u32 {
     members.fold(0, |bits, member| bits | 1 << member)
+}
+
+/// The same of members by their type.
+pub(crate) fn bits_of(members: impl Iterator<Item = MemberId>) -> u32 {
+    bits(members.map(MemberId::get))
 }
 
 /// The members that bits stand for.

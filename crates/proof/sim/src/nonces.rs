@@ -49,7 +49,7 @@ mod tests {
 
     use format::geometry::{ExtentOrder, Geometry, PIECE_BYTES_MIN, RESERVED_BYTES};
     use format::head::{HeadKey, Kind, PieceHead, StripeHead, StripeId, Totals, VolumeId};
-    use units::Timestamp;
+    use units::{MemberId, Timestamp};
 
     fn piece((key_id, epoch, column): (Option<u64>, Epoch, u8), fill: u8) -> Vec<u8> {
         let geometry = Geometry {
@@ -88,8 +88,13 @@ mod tests {
             previous_manifest: vec![0; 2],
             recorded: None,
         };
-        let own =
-            PieceHead { member: 0, column, packets: 0, member_uuid: [2; 16], row_crcs: vec![0] };
+        let own = PieceHead {
+            member: MemberId(0),
+            column,
+            packets: 0,
+            member_uuid: [2; 16],
+            row_crcs: vec![0],
+        };
         let mut piece = Head::new(stripe, own).encode(&HeadKey([3; 32])).to_vec();
         piece.resize(2 * HEAD_BYTES, fill);
         piece

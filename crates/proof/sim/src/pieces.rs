@@ -6,6 +6,7 @@ use device::{Modelled, ReadAt};
 use format::checksum::RowAddress;
 use format::geometry::Geometry;
 use format::head::{HEAD_BYTES, Head, HeadKey, Kind, StripeId};
+use units::MemberId;
 use units::number::to_u64;
 
 use crate::content::{ENCRYPTED, RowOf};
@@ -56,12 +57,12 @@ impl Place<'_> {
     fn has_head(self, disk: &Modelled) -> bool {
         self.head(disk).is_some_and(|Head { stripe, piece, cid }| {
             (stripe.stripe, stripe.first_row, cid) == (self.id, self.first_row, self.cid)
-                && (piece.member, piece.column) == (self.member, self.column())
+                && (piece.member, piece.column) == (MemberId(self.member), self.column())
         })
     }
 
     fn column(self) -> u8 {
-        self.geometry.column_of(self.id.sequence, self.member)
+        self.geometry.column_of(self.id.sequence, MemberId(self.member))
     }
 
     fn row(self, disk: &Modelled, row: u16) -> Option<[u8; HEAD_BYTES]> {

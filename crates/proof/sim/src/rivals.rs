@@ -9,7 +9,7 @@ use volume::Error;
 use writer::{Opener, Writer, mount};
 
 use crate::check::{Verdict, broken};
-use crate::history::{History, bits, opener};
+use crate::history::{History, bits_of, opener};
 
 /// How often a recorder looks after its members at least.
 const POLL_NS: i64 = 50_000_000;
@@ -104,7 +104,7 @@ impl History {
     /// them.
     pub(crate) fn resume(&mut self, writer: &Writer) -> Verdict {
         let Some(mut paused) = self.paused.take() else { return Ok(()) };
-        let taken = bits(writer.membership().present()) & !self.bad;
+        let taken = bits_of(writer.membership().present()) & !self.bad;
         let timeline = self.disks.timeline().clone();
         let before = self.writes(taken);
         let mut said = None;

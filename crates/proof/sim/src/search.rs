@@ -13,7 +13,7 @@ use format::head::{Head, HeadKey, Kind, PieceHead, StripeHead, StripeId, Totals,
 use format::superblock::{
     Mark, MemberEntry, SUPERBLOCK_COPIES, Superblock, TimeKnown, copy_offset,
 };
-use units::{Epoch, Sequence, Timestamp, mix};
+use units::{Epoch, MemberId, Sequence, Timestamp, mix};
 use volume::{CreateOptions, Layout, Reader, geometry_for};
 use writer::{Opener, mount};
 
@@ -172,7 +172,7 @@ fn uuid(member: u8) -> [u8; 16] {
 /// A member's head of the only stripe of a slot: DATA of full length over a body of zeros.
 fn head(geometry: Geometry, member: u8, sequence: Sequence, zeros: &Bodies) -> [u8; ROW_SIZE] {
     let rows = geometry.rows_per_slot() - 1;
-    let column = geometry.column_of(sequence, member);
+    let column = geometry.column_of(sequence, MemberId(member));
     let address = RowAddress { epoch: Epoch(1), sequence, sub: 0, column };
     let columns = usize::from(geometry.columns());
     let id = |sequence| StripeId { sequence, sub: 0 };
@@ -202,7 +202,7 @@ fn head(geometry: Geometry, member: u8, sequence: Sequence, zeros: &Bodies) -> [
     };
     let row_crcs = (0..rows).map(|row| address.row_crc(row, &zeros.row)).collect();
     let member_uuid = uuid(member);
-    let piece = PieceHead { member, column, packets: 0, member_uuid, row_crcs };
+    let piece = PieceHead { member: MemberId(member), column, packets: 0, member_uuid, row_crcs };
     Head::new(stripe, piece).encode(&KEY)
 }
 
@@ -250,7 +250,7 @@ fn superblock(ring: &Ring, member: u8) -> Superblock {
     Superblock {
         volume_id: VolumeId([1; 16]),
         head_key: KEY,
-        member,
+        member: MemberId(member),
         generation: 1,
         geometry,
         prepared_epoch: Epoch(1),

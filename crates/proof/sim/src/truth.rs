@@ -80,7 +80,7 @@ impl Fact {
         let damaged = row.map_or(self.bad_heads, |row| row | (self.bad_heads & in_any_row));
         let mut columns = Columns::default();
         for column in 0..geometry.columns() {
-            let member = 1_u32 << geometry.member_of(sequence, column);
+            let member = geometry.member_of(sequence, column).bit();
             if readable & member == 0 {
                 columns.bad |= 1 << column;
             } else if doubtful & member == 0 && self.holders & member != 0 {

@@ -4,19 +4,19 @@
 use core::ops::ControlFlow;
 
 use format::head::StripeId;
-use units::Sequence;
+use units::{MemberId, Sequence};
 use volume::{Error, Reader};
 use writer::{Finding, Outcome, Owner, ScrubOptions, Writer, resilver, scrub};
 
 use crate::check::{Verdict, broken, is_damaged};
-use crate::history::{History, bits, numbers, opener};
+use crate::history::{History, bits, bits_of, numbers, opener};
 use crate::plan::Mode;
 use crate::truth::Fate;
 
 impl History {
     /// Gives members at hand back what they missed. `None`: a crash came.
     pub(crate) fn resilver(&mut self, mut writer: Writer) -> Verdict<Option<Writer>> {
-        let present = bits(writer.membership().present());
+        let present = bits_of(writer.membership().present());
         let has_gap = self.truth.gaps.keys().any(|&member| present & (1 << member) != 0);
         // It reads with a thread for each member, which could not share one time in one order.
         if !has_gap || self.plan.takes_time || !self.random.percent(30) {
@@ -131,7 +131,7 @@ impl History {
         let parity = u32::from(self.plan.geometry.parity_columns);
         let everybody = self.everybody();
         let Some(fact) = self.truth.facts.get_mut(&id) else { return Ok(()) };
-        let bit = member.map_or(0, |member| 1_u32 << member);
+        let bit = member.map_or(0, MemberId::bit);
         match &finding.outcome {
             Outcome::Repaired => {
                 self.counters.add("scrub: pieces repaired", 1);

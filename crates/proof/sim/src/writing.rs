@@ -5,13 +5,13 @@ use core::time::Duration;
 
 use device::{Crash, Fault, MUTATIONS, Operation, Rule};
 use format::head::{HEAD_BYTES, Kind, StripeId, Totals};
-use units::{EachSequence, Sequence, Timestamp};
+use units::{EachSequence, MemberId, Sequence, Timestamp};
 use volume::Error;
 use writer::{Filled, FilledColumn, Returning, Writer};
 
 use crate::check::{Look, Verdict, broken};
 use crate::content::{ENCRYPTED, fill_body, packets_of};
-use crate::history::{History, at, bits, numbers};
+use crate::history::{History, at, bits_of, numbers};
 use crate::plan::Mode;
 use crate::truth::{Fate, Pending};
 
@@ -28,8 +28,8 @@ impl History {
         }
         self.resume(&writer)?;
         self.is_fatal = false;
-        for member in numbers(bits(writer.membership().present())) {
-            writer.discard_ahead(member, self.plan.discards && self.random.percent(80));
+        for member in numbers(bits_of(writer.membership().present())) {
+            writer.discard_ahead(MemberId(member), self.plan.discards && self.random.percent(80));
         }
         if self.random.percent(50) {
             let after = self.random.below(40 * u64::from(self.plan.members()));
@@ -40,7 +40,7 @@ impl History {
         let steps = self.random.below(50) + 5;
         let share_of_appends = 30 + self.random.below(50);
         for number in 0..steps {
-            let present = bits(writer.membership().present());
+            let present = bits_of(writer.membership().present());
             let result = self.step(&mut writer, (share_of_appends, number))?;
             if self.disks.has_crashed() {
                 drop(writer);
@@ -79,7 +79,7 @@ impl History {
         if self.random.percent(25) {
             let drained = writer.drain(self.disks.timeline());
             self.acknowledge(writer.acknowledged());
-            let present = bits(writer.membership().present());
+            let present = bits_of(writer.membership().present());
             let epoch = writer.epoch();
             self.truth.stop = writer.next();
             let closed = drained.and_then(|()| writer.stop(self.disks.timeline()));
@@ -152,7 +152,7 @@ impl History {
             self.counters.add("fault: clock jumps", 1);
         }
         self.acknowledge(writer.acknowledged());
-        self.truth.joined = bits(writer.membership().present());
+        self.truth.joined = bits_of(writer.membership().present());
         self.note_stripe(writer.acknowledged());
         Ok(done)
     }
@@ -177,10 +177,10 @@ impl History {
         let framed = if self.plan.is_encrypted { ENCRYPTED } else { 0 };
         let mark = self.random.next() & !ENCRYPTED | framed;
         let Some(filled) = self.fill(kind, rows, mark) else { return Ok(Ok(())) };
-        let holders = bits(writer.membership().present()) & !self.bad & !self.troubled;
+        let holders = bits_of(writer.membership().present()) & !self.bad & !self.troubled;
         let pending = Pending { kind, rows, mark, holders };
         self.truth.pending = Some(pending);
-        let before = bits(writer.membership().present());
+        let before = bits_of(writer.membership().present());
         let astray = self.send_astray(before, (writer.next().sequence, rows, writer.plan(0).room));
         let appended = writer.append(filled, self.disks.timeline());
         let lost_by = astray.map_or(0, |astray| self.settle_astray(astray));
@@ -194,7 +194,7 @@ impl History {
                 }
                 let mut fact = pending.into_fact();
                 // Who was expelled during the call may or may not have it.
-                fact.holders &= bits(writer.membership().present()) | !before;
+                fact.holders &= bits_of(writer.membership().present()) | !before;
                 fact.bad_heads |= lost_by;
                 fact.bad_rows.iter_mut().for_each(|members| *members |= lost_by);
                 if kind == Kind::Index && self.random.percent(50) {
@@ -266,7 +266,7 @@ impl History {
                 Err(error) => return Ok(Err(error)),
             }
         }
-        let present = bits(writer.membership().present()) & !self.troubled;
+        let present = bits_of(writer.membership().present()) & !self.troubled;
         let is_certain = self.plan.is_undamaged() && !self.disks.has_crashed();
         for member in numbers(if is_certain { present } else { 0 }) {
             self.check_erased(writer, member)?;
@@ -319,7 +319,7 @@ impl History {
             return Ok(());
         }
         self.counters.add("readers beside writes that show row by row", u64::from(is_racing));
-        let present = bits(writer.membership().present());
+        let present = bits_of(writer.membership().present());
         let readable = self.with_superblock(present & !self.troubled);
         let lost = (present & !readable).count_ones();
         if lost > u32::from(self.plan.geometry.parity_columns) {
@@ -344,9 +344,9 @@ impl History {
 
     /// A member that recording went on without is there again, well, and is taken back.
     fn take_back(&mut self, writer: &mut Writer) -> Verdict<Result<(), Error>> {
-        let present = bits(writer.membership().present());
+        let present = bits_of(writer.membership().present());
         let left = writer.expelled().iter().map(|expelled| expelled.member);
-        let away: Vec<u8> = numbers(bits(left) & !present & !self.bad).collect();
+        let away: Vec<u8> = numbers(bits_of(left) & !present & !self.bad).collect();
         if away.is_empty() || !writer.has_let_go() {
             return Ok(Ok(()));
         }
@@ -362,7 +362,7 @@ impl History {
         if let Err(error) = taken {
             return broken(format!("member {member} is not taken back: {error}"));
         }
-        let present = bits(writer.membership().present());
+        let present = bits_of(writer.membership().present());
         if present & (1 << member) != 0 {
             self.counters.add("members taken back while recording", 1);
             self.troubled &= !(1 << member);
@@ -373,7 +373,7 @@ impl History {
 
     /// A member fails, stalls or vanishes; at most as many as may be absent.
     fn trouble(&mut self, writer: &Writer) {
-        let present = bits(writer.membership().present());
+        let present = bits_of(writer.membership().present());
         if !matches!(self.plan.mode, Mode::Honest { .. } | Mode::Rot { .. }) {
             return;
         }

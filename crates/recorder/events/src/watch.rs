@@ -13,7 +13,7 @@ use device::{Cell, Device, Promise, WatchReader, Watched};
 use format::geometry::{ExtentOrder, Geometry};
 use format::superblock::{Qualified, Superblock};
 use serde::{Deserialize, Serialize};
-use units::{ByteSize, Timestamp};
+use units::{ByteSize, MemberId, Timestamp};
 
 use crate::headroom::{Headroom, Level};
 use crate::stream::{EventKind, Events};
@@ -46,7 +46,7 @@ pub struct SlowWrite {
     #[serde(rename = "at_ns")]
     pub at: Timestamp,
     /// Member; `None` of a spare, before it took a place.
-    pub member: Option<u8>,
+    pub member: Option<MemberId>,
     /// First byte on it.
     pub offset: u64,
     /// Length in bytes.
@@ -66,7 +66,7 @@ pub struct SlowWrite {
 #[serde(default)]
 pub struct DiskWatch {
     /// Member; `None` of a spare, before it took a place.
-    pub member: Option<u8>,
+    pub member: Option<MemberId>,
     /// Path of the member.
     pub path: String,
     /// Writes that were done.
@@ -159,7 +159,7 @@ pub struct Watches {
 
 #[derive(Clone, Debug)]
 struct Seen {
-    member: Option<u8>,
+    member: Option<MemberId>,
     path: String,
     reader: WatchReader,
 }
@@ -186,7 +186,7 @@ impl Watches {
     pub fn over(
         &self,
         device: Box<dyn Device>,
-        member: Option<u8>,
+        member: Option<MemberId>,
         path: &Path,
     ) -> Box<dyn Device> {
         let device = Watched::new(device, self.slow_limit_ns, self.promise);

@@ -15,8 +15,8 @@ use format::head::{StripeId, VolumeId};
 use packet_output::Target;
 use query::Query;
 use serde::{Serialize, Serializer};
-use units::Clock;
 use units::number::to_u64;
+use units::{Clock, MemberId};
 use volume::Salvaged;
 
 use crate::archive::Archive;
@@ -55,9 +55,9 @@ pub struct SalvageReport {
     /// Some superblock was left, so that heads could be checked by their key.
     pub has_key: bool,
     /// Members that were found, and those that were not.
-    pub members: Vec<u8>,
+    pub members: Vec<MemberId>,
     /// Members of the volume that are not here.
-    pub absent: Vec<u8>,
+    pub absent: Vec<MemberId>,
     /// Places of devices, as given, that hold nothing of it.
     pub strangers: Vec<usize>,
     /// Devices that fail or hang when they are opened.
@@ -366,8 +366,8 @@ mod tests {
         let report = SalvageReport {
             volume_id: VolumeId([0x1f; 16]),
             geometry,
-            members: vec![0, 2],
-            absent: vec![1],
+            members: vec![MemberId(0), MemberId(2)],
+            absent: vec![MemberId(1)],
             strangers: vec![3],
             unopened: vec![Unopened { place: 4, error }],
             has_key: true,

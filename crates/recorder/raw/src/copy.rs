@@ -11,7 +11,7 @@ use format::head::{Head, Kind, StripeHead, StripeId, VolumeId};
 use format::session_row::PieceId;
 use manifest::PieceRead;
 use units::number::to_u64;
-use units::{EachSequence, Sequence, Timestamp};
+use units::{EachSequence, MemberId, Sequence, Timestamp};
 use volume::{MemberAt, Reader, Slot, StripeInSlot};
 
 use crate::Error;
@@ -109,7 +109,7 @@ pub fn copy(
 
 /// The members at hand, by number.
 struct Members {
-    noted: Vec<(u8, Pending)>,
+    noted: Vec<(MemberId, Pending)>,
     sizes: Vec<u64>,
     devices: Vec<Box<dyn ReadAt>>,
 }
@@ -128,7 +128,7 @@ impl Members {
                 }
             };
             let pending = Pending::default();
-            let seat = usize::from(*member);
+            let seat = member.place();
             if members.sizes.len() <= seat {
                 members.sizes.resize(seat + 1, 0);
             }
@@ -166,7 +166,7 @@ impl Write for Hashed<'_> {
 /// The way through the slots that are copied.
 struct Walk<'a, 'o> {
     reader: &'a Reader,
-    noted: &'a [(u8, Pending)],
+    noted: &'a [(MemberId, Pending)],
     sink: Sink<'o>,
     completeness: Completeness,
     pieces: Vec<PieceRead>,

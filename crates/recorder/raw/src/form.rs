@@ -3,8 +3,8 @@
 use std::io::{self, Read, Write};
 
 use format::geometry::MEMBERS_MAX;
-use units::Timestamp;
 use units::number::to_u64;
+use units::{MemberId, Timestamp};
 
 use crate::Error;
 
@@ -127,7 +127,7 @@ impl<'a> Sink<'a> {
     }
 
     /// What a member has at `offset`.
-    pub(crate) fn record(&mut self, member: u8, offset: u64, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn record(&mut self, member: MemberId, offset: u64, bytes: &[u8]) -> io::Result<()> {
         for (number, content) in bytes.chunks(CONTENT_MAX).enumerate() {
             let offset = offset + to_u64(number * CONTENT_MAX);
             self.put(&record_head(CONTENT, member, content.len(), offset))?;
@@ -139,7 +139,7 @@ impl<'a> Sink<'a> {
 
     /// The end; gives the hash that stands in it.
     pub(crate) fn finish(mut self) -> io::Result<[u8; HASH_BYTES]> {
-        self.put(&record_head(END, 0, HASH_BYTES, self.records))?;
+        self.put(&record_head(END, MemberId(0), HASH_BYTES, self.records))?;
         let hash = *self.hasher.finalize().as_bytes();
         self.out.write_all(&hash)?;
         self.out.flush()?;
@@ -147,12 +147,12 @@ impl<'a> Sink<'a> {
     }
 }
 
-fn record_head(kind: u8, member: u8, len: usize, offset: u64) -> [u8; RECORD_BYTES] {
+fn record_head(kind: u8, member: MemberId, len: usize, offset: u64) -> [u8; RECORD_BYTES] {
     let mut head = [0; RECORD_BYTES];
     let (front, place) = head.split_at_mut(8);
     place.copy_from_slice(&offset.to_le_bytes());
     let (kinds, length) = front.split_at_mut(4);
-    kinds.copy_from_slice(&[kind, member, 0, 0]);
+    kinds.copy_from_slice(&[kind, member.get(), 0, 0]);
     let len = u32::try_from(len).expect("a record is at most 2 MiB long");
     length.copy_from_slice(&len.to_le_bytes());
     head
@@ -161,7 +161,7 @@ fn record_head(kind: u8, member: u8, len: usize, offset: u64) -> [u8; RECORD_BYT
 /// A record as it was read.
 #[derive(Debug)]
 pub(crate) struct Record<'b> {
-    pub(crate) member: u8,
+    pub(crate) member: MemberId,
     pub(crate) offset: u64,
     pub(crate) content: &'b [u8],
 }
@@ -229,7 +229,7 @@ impl<'a> Source<'a> {
                 self.content = content;
                 taken?;
                 self.records += 1;
-                Ok(Some(Record { member, offset, content: &self.content }))
+                Ok(Some(Record { member: MemberId(member), offset, content: &self.content }))
             }
             END if len == HASH_BYTES && offset == self.records => {
                 let expected = *self.hasher.finalize().as_bytes();
@@ -260,8 +260,8 @@ mod tests {
     fn file() -> Vec<u8> {
         let mut out = Vec::new();
         let mut sink = Sink::begin(&mut out, &heading()).unwrap();
-        sink.record(0, 4096, &[1; 4096]).unwrap();
-        sink.record(1, 0, &vec![2; CONTENT_MAX + 4096]).unwrap();
+        sink.record(MemberId(0), 4096, &[1; 4096]).unwrap();
+        sink.record(MemberId(1), 0, &vec![2; CONTENT_MAX + 4096]).unwrap();
         sink.finish().unwrap();
         out
     }

@@ -10,7 +10,7 @@ use extract::Options;
 use format::head::VolumeId;
 use manifest::PieceRead;
 use units::number::to_u64;
-use units::{Clock, Timestamp};
+use units::{Clock, MemberId, Timestamp};
 
 use crate::Error;
 use crate::copy::{Copying, copy};
@@ -90,14 +90,14 @@ pub fn restore(
     progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<Restored, Error> {
     let (mut source, heading) = Source::begin(from)?;
-    let mut members: BTreeMap<u8, (PathBuf, Box<dyn Device>, u64)> = BTreeMap::new();
+    let mut members: BTreeMap<MemberId, (PathBuf, Box<dyn Device>, u64)> = BTreeMap::new();
     loop {
         let at = source.bytes;
         if progress(at).is_break() {
             return Err(Error::Stopped);
         }
         let Some(Record { member, offset, content }) = source.next()? else { break };
-        let size = heading.sizes.get(usize::from(member)).copied().unwrap_or(0);
+        let size = heading.sizes.get(member.place()).copied().unwrap_or(0);
         let len = to_u64(content.len());
         let is_aligned = [offset, len, size].into_iter().all(|it| it.is_multiple_of(ROW));
         let fits = offset.checked_add(len).is_some_and(|end| end <= size) && size <= SIZE_MAX;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use events::{EventKind, Events};
 use recording::{Change, Comeback, MemberChange};
 use sandbox::{Child, Launcher, Program, Request};
+use units::MemberId;
 use volume::Membership;
 use writer::Recovery;
 
@@ -16,14 +17,14 @@ use crate::options::Options;
 const COMMAND_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where a member is, as the volume knows it.
-fn path_of(membership: &Membership, member: u8) -> String {
-    let entry = membership.superblock().members.get(usize::from(member));
+fn path_of(membership: &Membership, member: MemberId) -> String {
+    let entry = membership.superblock().members.get(member.place());
     entry.map(|entry| entry.path.clone()).unwrap_or_default()
 }
 
 /// What is not as it should be when a recording begins.
 pub(crate) fn at_start(membership: &Membership, recovery: &Recovery) -> Vec<MemberChange> {
-    let change = |member: u8| {
+    let change = |member: MemberId| {
         let failed = recovery.failed.iter().find(|failed| failed.member == member);
         let what = if let Some(failed) = failed {
             let reason = &failed.reason;
@@ -59,7 +60,7 @@ impl Changes {
     }
 
     /// Something became of a member.
-    pub(crate) fn note_change(&mut self, membership: &Membership, member: u8, what: Change) {
+    pub(crate) fn note_change(&mut self, membership: &Membership, member: MemberId, what: Change) {
         self.add(MemberChange { member, path: path_of(membership, member), what });
     }
 
@@ -179,7 +180,7 @@ mod tests {
     #[test]
     fn a_disk_that_comes_and_goes_for_years_is_told_of_and_fills_no_memory() {
         let change = |number: usize| MemberChange {
-            member: 1,
+            member: MemberId(1),
             path: number.to_string(),
             what: Change::Returned,
         };

@@ -9,7 +9,7 @@ use events::Watches;
 use format::directory::SegmentEntry;
 use format::superblock::Superblock;
 use units::number::to_u64;
-use units::{ByteSize, Sleep};
+use units::{ByteSize, MemberId, Sleep};
 use volume::{MemberAt, Membership, NewPlace, Reader};
 use writer::{Candidate, Recovery, Writer};
 
@@ -169,7 +169,7 @@ fn pool_bytes(options: &Options, superblock: &Superblock) -> (u64, Option<String
 }
 
 /// Members that are not there although something is in their place that cannot be read.
-fn dead(storage: &dyn Storage, reader: &Reader, without: &[u8]) -> Vec<Candidate> {
+fn dead(storage: &dyn Storage, reader: &Reader, without: &[MemberId]) -> Vec<Candidate> {
     let (membership, volume) = (reader.membership(), reader.superblock());
     let absent = membership.absent().filter(|member| !without.contains(member));
     let dead = absent.filter_map(|member| match storage.why_absent(volume, member)? {

@@ -148,7 +148,7 @@ pub struct Options {
     /// The user states that the clock is right, whatever the volume explains.
     pub clock_is_right: bool,
     /// Members that are given up for ever: not waited for, and strangers should they come back.
-    pub without: Vec<u8>,
+    pub without: Vec<units::MemberId>,
     /// A command that is run when a member's state changes.
     pub on_member_change: Option<String>,
     /// Which disks get discards ahead of the head.

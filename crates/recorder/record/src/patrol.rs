@@ -277,7 +277,7 @@ pub(crate) fn start<'scope>(
 #[cfg(test)]
 mod tests {
     use index::MemoryFiles;
-    use units::{Epoch, ManualClock};
+    use units::{Epoch, ManualClock, MemberId};
     use volume::Seat;
     use writer::{Damage, Outcome, Repair};
 
@@ -314,14 +314,14 @@ mod tests {
             tasks,
             waits: waits.clone(),
         };
-        let seat = Seat { member: 0, epoch: Epoch(1), uuid: [1; 16] };
+        let seat = Seat { member: MemberId(0), epoch: Epoch(1), uuid: [1; 16] };
         let data = pool.take().unwrap().freeze();
         let repair = Repair { seat, sequence: Sequence(9), first_row: 0, data, len: 4096 };
         let stripe = StripeId { sequence: Sequence(9), sub: 0 };
         let (rows, repairable) = (Vec::new(), true);
         let damage = Damage {
             stripe,
-            member: Some(0),
+            member: Some(MemberId(0)),
             first_row: 0,
             rows,
             slot_offset: 0,

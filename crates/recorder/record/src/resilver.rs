@@ -212,7 +212,7 @@ mod tests {
     use crate::options::{Input, Options};
     use crate::storage::Paths;
     use events::Watches;
-    use units::Epoch;
+    use units::{Epoch, MemberId};
 
     /// What the ring writer was given never becomes durable: that is reported, and the thread ends.
     #[test]
@@ -249,7 +249,7 @@ mod tests {
                 std::thread::yield_now();
             }
         };
-        let seat = volume::Seat { member: 0, epoch: Epoch(1), uuid: [1; 16] };
+        let seat = volume::Seat { member: MemberId(0), epoch: Epoch(1), uuid: [1; 16] };
         let cleaned = || Task::Cleaned { seat, clean_from: Sequence(9), done: None };
         std::thread::scope(|scope| {
             let work = scope.spawn(move || {

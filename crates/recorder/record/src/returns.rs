@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use units::NANOS_PER_SECOND;
+use units::{MemberId, NANOS_PER_SECOND};
 use volume::{MemberAt, NewPlace};
 use writer::Returning;
 
@@ -29,10 +29,10 @@ const FLUSH_NS_MAX: i64 = NANOS_PER_SECOND / 2;
 pub(crate) struct Returns {
     opening: Opening,
     /// By member: since when it is away, and how long it is not looked for.
-    away: BTreeMap<u8, i64>,
-    patience_ns: BTreeMap<u8, i64>,
+    away: BTreeMap<MemberId, i64>,
+    patience_ns: BTreeMap<MemberId, i64>,
     /// They were not to be found since they left.
-    vanished: BTreeSet<u8>,
+    vanished: BTreeSet<MemberId>,
     looked_ns: i64,
 }
 
@@ -55,7 +55,7 @@ impl Returns {
         for &member in &shown.away {
             self.away.entry(member).or_insert(now_ns);
         }
-        let is_due = |(member, since_ns): (&u8, &i64)| {
+        let is_due = |(member, since_ns): (&MemberId, &i64)| {
             let patience_ns = self.patience_ns.get(member).copied().unwrap_or(PATIENCE_NS);
             now_ns - since_ns >= patience_ns
         };
@@ -64,9 +64,9 @@ impl Returns {
             return None;
         }
         self.looked_ns = now_ns;
-        let due: Vec<u8> = self.away.iter().filter(|it| is_due(*it)).map(|(it, _)| *it).collect();
+        let due: Vec<_> = self.away.iter().filter(|it| is_due(*it)).map(|(it, _)| *it).collect();
         let found = self.opening.storage.find_any().unwrap_or_default();
-        let is_there = |member: &u8| found.iter().any(|found| found.member == *member);
+        let is_there = |member: &MemberId| found.iter().any(|found| found.member == *member);
         self.vanished.extend(due.iter().filter(|member| !is_there(member)));
         let may_return = |found: &MemberAt| {
             let member = found.member;
@@ -87,7 +87,7 @@ impl Returns {
 
     fn new_place(&self, found: &MemberAt, returning: &Returning) -> Option<NewPlace> {
         let own = returning.superblock();
-        let recorded = own.members.get(usize::from(found.member)).map(|entry| &*entry.path);
+        let recorded = own.members.get(found.member.place()).map(|entry| &*entry.path);
         self.opening.storage.new_place(&found.path, own.own_uuid(), recorded.unwrap_or_default())
     }
 

@@ -24,7 +24,7 @@ use format::superblock::Spare;
 use indexer::Times;
 use recording::{Change, Comeback};
 use stage::Receiver;
-use units::{Clock, Sequence, Timestamp};
+use units::{Clock, MemberId, Sequence, Timestamp};
 use volume::{NewPlace, Seat};
 use writer::{Filled, Returning, Writer, WriterCounters};
 
@@ -81,9 +81,9 @@ pub(crate) struct RingWriter<'a> {
     /// Expelled members that were taken note of.
     expelled: usize,
     /// Those that failed although they were there.
-    failed: Vec<u8>,
+    failed: Vec<MemberId>,
     /// Those whose place no spare has taken so far, and whether one may now.
-    vacated: Vec<u8>,
+    vacated: Vec<MemberId>,
     /// Devices that failed when they were to join.
     useless_spares: Vec<[u8; 16]>,
     may_replace: bool,
@@ -436,8 +436,7 @@ impl RingWriter<'_> {
         status.repairable_from = self.writer.repairable().start;
         status.durable_below = self.writer.durable_below();
         let membership = self.writer.membership();
-        let away = membership.absent();
-        status.away = away.collect();
+        status.away = membership.absent().collect();
         status.failed.clone_from(&self.failed);
         status.has_let_go = has_let_go;
     }
@@ -482,7 +481,7 @@ impl RingWriter<'_> {
     /// gone. One that fails is not asked again while this recording lasts.
     fn replace(
         &mut self,
-        (member, spare): (u8, Spare),
+        (member, spare): (MemberId, Spare),
         device: Box<dyn Device>,
         takes_discards: bool,
     ) -> Result<(), volume::Error> {
@@ -527,14 +526,14 @@ impl RingWriter<'_> {
     }
 
     /// Unless it has failed at once.
-    fn joined(&mut self, member: u8, takes_discards: bool, how: Change) {
+    fn joined(&mut self, member: MemberId, takes_discards: bool, how: Change) {
         if self.writer.membership().of(member).is_some() {
             self.writer.discard_ahead(member, takes_discards);
             self.changed(member, how);
         }
     }
 
-    fn changed(&self, member: u8, what: Change) {
+    fn changed(&self, member: MemberId, what: Change) {
         let mut status = stage::lock(&self.status);
         status.changes.note_change(self.writer.membership(), member, what);
     }

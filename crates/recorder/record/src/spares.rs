@@ -10,6 +10,7 @@ use device::Device;
 use events::Watches;
 use format::superblock::Spare;
 use stage::{Sender, Watched};
+use units::MemberId;
 use volume::NewPlace;
 
 use crate::discards;
@@ -43,12 +44,12 @@ impl Opening {
     }
 
     /// A device, watched; `None` where it cannot be opened.
-    pub(crate) fn open(&self, path: &Path, member: Option<u8>) -> Option<Box<dyn Device>> {
+    pub(crate) fn open(&self, path: &Path, member: Option<MemberId>) -> Option<Box<dyn Device>> {
         let device = self.storage.open(path).ok()?;
         Some(self.watches.over(device, member, path))
     }
 
-    fn first_of(&self, member: u8, spares: Vec<Spare>) -> Option<Task> {
+    fn first_of(&self, member: MemberId, spares: Vec<Spare>) -> Option<Task> {
         spares.into_iter().find_map(|spare| {
             let path = self.storage.place_of(&spare)?;
             let device = self.open(&path, None)?;
@@ -96,7 +97,7 @@ pub(crate) fn start(opening: Opening, tasks: Sender<Task>) -> (Spares, SparesEnd
 impl Spares {
     /// Looks for the first of `spares` that is there, for the place of a member. It comes as a
     /// task.
-    pub(crate) fn look(&self, member: u8, spares: Vec<Spare>) {
+    pub(crate) fn look(&self, member: MemberId, spares: Vec<Spare>) {
         if spares.is_empty() {
             return;
         }

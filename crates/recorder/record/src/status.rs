@@ -9,7 +9,7 @@ use format::piece::InterfaceUse;
 use indexer::GaveWay;
 use recording::Account;
 use stage::sync::{Arc, Mutex};
-use units::{Epoch, Sequence};
+use units::{Epoch, MemberId, Sequence};
 use writer::{ClockDoubt, Recovery, Writer, WriterCounters};
 
 use crate::expiry::Withheld;
@@ -49,9 +49,9 @@ pub(crate) struct WriterStatus {
     /// Writes with smaller numbers are durable.
     pub(crate) durable_below: u64,
     /// Members that take no part.
-    pub(crate) away: Vec<u8>,
+    pub(crate) away: Vec<MemberId>,
     /// Those of them that failed although they were there.
-    pub(crate) failed: Vec<u8>,
+    pub(crate) failed: Vec<MemberId>,
     /// Time since boot when this was noted: a few times a second.
     pub(crate) now_ns: i64,
     /// The devices of expelled members may be opened anew.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use blockdev::disk::Disk;
 use device::{Device, ReadAt, side_by_side};
 use format::superblock::{Spare, Superblock};
-use units::Sleep;
+use units::{MemberId, Sleep};
 use volume::{MemberAt, NewPlace, Reader};
 use writer::{Opener, RandomKey};
 
@@ -57,7 +57,7 @@ pub trait Storage: fmt::Debug + Send + Sync {
     ) -> Result<Opener<'a>, host::Error>;
 
     /// Why what lies in the place of an absent member cannot be it; `None` when nothing is there.
-    fn why_absent(&self, volume: &Superblock, member: u8) -> Option<volume::Error>;
+    fn why_absent(&self, volume: &Superblock, member: MemberId) -> Option<volume::Error>;
 
     /// Where the spare is; `None` where it cannot be found.
     fn place_of(&self, spare: &Spare) -> Option<PathBuf>;
@@ -143,7 +143,7 @@ impl Storage for Paths {
         Ok(Opener { clock, interval_ms, id, claimant, is_gone: &host::is_gone })
     }
 
-    fn why_absent(&self, volume: &Superblock, member: u8) -> Option<volume::Error> {
+    fn why_absent(&self, volume: &Superblock, member: MemberId) -> Option<volume::Error> {
         volume::why_absent(&self.volume, volume, member)
     }
 

@@ -6,7 +6,7 @@ use format::head::{StripeId, Totals};
 use format::piece::{PieceBuilder, Statistics};
 use format::superblock::Spare;
 use stage::Sender;
-use units::{Sequence, Timestamp};
+use units::{MemberId, Sequence, Timestamp};
 use volume::{NewPlace, Seat};
 use writer::{Repair, Returning};
 
@@ -29,7 +29,7 @@ pub(crate) enum Task {
     /// An absent member is there again.
     Returned { returning: Returning, place: Option<NewPlace>, takes_discards: bool },
     /// A spare that may take the place of an absent member.
-    Spare { member: u8, spare: Spare, device: Box<dyn Device>, takes_discards: bool },
+    Spare { member: MemberId, spare: Spare, device: Box<dyn Device>, takes_discards: bool },
     /// Everything that a queue had taken before a question was sent.
     UpTo { queue: usize, number: u64 },
     /// No packets will follow; indexes may.

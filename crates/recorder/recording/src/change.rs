@@ -4,12 +4,13 @@ use core::fmt;
 
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
+use units::MemberId;
 
 /// A change of what a member is good for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemberChange {
     /// Number of the member.
-    pub member: u8,
+    pub member: MemberId,
     /// Where it is, or was.
     pub path: String,
     /// What became of it.

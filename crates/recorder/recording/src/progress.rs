@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use events::{Disks, Event};
 use format::head::StripeId;
 use serde::{Deserialize, Serialize, Serializer};
-use units::Sequence;
+use units::{MemberId, Sequence};
 
 use crate::account::Account;
 use crate::change::MemberChange;
@@ -72,7 +72,7 @@ pub struct Progress {
 
 /// Of each member the last change, where the recording goes on without it.
 fn away<S: Serializer>(changes: &[MemberChange], to: S) -> Result<S::Ok, S::Error> {
-    let last: BTreeMap<u8, &MemberChange> =
+    let last: BTreeMap<MemberId, &MemberChange> =
         changes.iter().map(|change| (change.member, change)).collect();
     to.collect_seq(last.into_values().filter(|change| change.what.comeback().is_some()))
 }

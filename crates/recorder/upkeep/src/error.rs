@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use blockdev::usage::Use;
 use format::superblock::SuperblockError;
-use units::ByteSize;
+use units::{ByteSize, MemberId};
 
 /// Why a job was refused or failed.
 #[derive(Debug, thiserror::Error)]
@@ -115,7 +115,7 @@ pub enum Error {
          replaced yet: resilver first, or bring the absent members back",
         path.display()
     )]
-    StillNeeded { path: PathBuf, member: u8 },
+    StillNeeded { path: PathBuf, member: MemberId },
     #[error(
         "{} has no superblock, and its heads are not those of an absent member of this volume; \
          leave it out, or replace puts it into a member's place",

@@ -1,6 +1,7 @@
 //! What became of something damaged.
 
 use serde::{Serialize, Serializer};
+use units::MemberId;
 
 /// What became of something damaged.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,7 +47,7 @@ impl Serialize for Fate {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct BadCopy {
     /// Number of the member.
-    pub member: u8,
+    pub member: MemberId,
     /// Which of the four.
     pub copy: u8,
     /// Whole, and of an earlier state: no damage.

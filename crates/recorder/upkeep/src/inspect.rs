@@ -16,7 +16,7 @@ use index::{LeftOut, Segment};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use units::number::real;
-use units::{EachSequence, Epoch, Sequence, Timestamp};
+use units::{EachSequence, Epoch, MemberId, Sequence, Timestamp};
 use volume::{Reader, RowsWanted, Span, path_text};
 
 use crate::Error;
@@ -290,7 +290,7 @@ fn recipients(reader: &Reader) -> Vec<String> {
     if is_encrypted { reader.key_log().recipients() } else { Vec::new() }
 }
 
-fn member(path: &Path, reader: &Reader, number: u8, at: &str) -> InspectedMember {
+fn member(path: &Path, reader: &Reader, number: MemberId, at: &str) -> InspectedMember {
     let is_absent = reader.membership().absent().any(|absent| absent == number);
     let why_absent = is_absent.then(|| volume::why_absent(path, reader.superblock(), number));
     InspectedMember {
@@ -301,7 +301,7 @@ fn member(path: &Path, reader: &Reader, number: u8, at: &str) -> InspectedMember
 }
 
 /// What a member is good for.
-pub(crate) fn member_state(reader: &Reader, member: u8) -> MemberState {
+pub(crate) fn member_state(reader: &Reader, member: MemberId) -> MemberState {
     let membership = reader.membership();
     let gap = membership.gap(member);
     let tail = reader.span().map_or(Sequence(0), |span| span.tail);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use encryption::{Identities, Keyring, Recipients};
 use format::key_log::KeyLog;
 use serde::{Serialize, Serializer};
-use units::{Sleep, Timestamp};
+use units::{MemberId, Sleep, Timestamp};
 
 use crate::turnover::Opened;
 use crate::{Error, Target};
@@ -84,7 +84,7 @@ pub struct Rekeyed {
     /// encrypted, and who was removed can.
     pub left: usize,
     /// Members that are away and have the keys as they were, by number.
-    pub absent: Vec<u8>,
+    pub absent: Vec<MemberId>,
 }
 
 /// Changes the recipients of a volume. Where none had any, encryption begins with what is recorded

@@ -11,7 +11,7 @@ use format::head::Kind;
 use schemars::JsonSchema;
 use serde::Serialize;
 use units::number::to_u64;
-use units::{EachSequence, Sequence, Timestamp};
+use units::{EachSequence, MemberId, Sequence, Timestamp};
 use volume::{Look, Reader, Span};
 
 use crate::inspect::{MemberState, member_state};
@@ -88,7 +88,7 @@ pub struct Cell {
     pub has_index: bool,
     /// Members that do not show the middle slot, though they should.
     #[serde(rename = "damaged_members", skip_serializing_if = "Vec::is_empty")]
-    pub damaged: Vec<u8>,
+    pub damaged: Vec<MemberId>,
 }
 
 /// What a slot holds, as far as it was looked at.

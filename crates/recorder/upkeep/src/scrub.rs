@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use format::head::{StripeId, VolumeId};
 use serde::{Serialize, Serializer};
-use units::Sleep;
+use units::{MemberId, Sleep};
 use volume::{GivenUp, MemberAt, Reader, path_text};
 use writer::{Outcome, Owner, ReadBack, ScrubOptions};
 
@@ -36,7 +36,7 @@ pub struct Scrubbed {
     /// The members that were read.
     pub members: Vec<MemberAt>,
     /// Members of the volume that are not here.
-    pub absent: Vec<u8>,
+    pub absent: Vec<MemberId>,
     /// What was read, in numbers.
     #[serde(flatten)]
     pub read: ReadBack,
@@ -63,7 +63,7 @@ pub struct Scrubbed {
 struct Place<'a> {
     stripe: StripeId,
     #[serde(skip_serializing_if = "Option::is_none")]
-    member: Option<u8>,
+    member: Option<MemberId>,
     slot_offset: u64,
     row_offsets: &'a [u64],
     fate: &'a Fate,

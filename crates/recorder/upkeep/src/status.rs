@@ -6,7 +6,7 @@ use format::head::VolumeId;
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use units::{Epoch, Sequence, Timestamp};
+use units::{Epoch, MemberId, Sequence, Timestamp};
 use volume::{Reader, Redundancy, path_text};
 
 use crate::Error;
@@ -85,10 +85,10 @@ pub fn status(path: &Path, members: &[PathBuf]) -> Result<Status, Error> {
     let superblock = reader.superblock();
     let piece_bytes = u64::from(superblock.geometry.piece_bytes);
     let newest = reader.newest().map_or(Sequence(0), |newest| newest.sequence);
-    let member = |number: u8| {
+    let member = |number: MemberId| {
         let state = member_state(&reader, number);
         let at = found.iter().find(|found| found.member == number).map(|found| found.path.clone());
-        let entry = superblock.members.get(usize::from(number)).expect("a member has its entry");
+        let entry = superblock.members.get(number.place()).expect("a member has its entry");
         let slots = match state {
             MemberState::Stale { from, to } => to.min(newest + 1).since(from),
             MemberState::Whole | MemberState::Absent | MemberState::Vacant => 0,
@@ -120,7 +120,7 @@ pub fn status(path: &Path, members: &[PathBuf]) -> Result<Status, Error> {
 }
 
 /// What the ring has when a member is taken away, or as it is.
-pub(crate) fn redundancy_without(reader: &Reader, taken: Option<u8>) -> Vec<Redundancy> {
+pub(crate) fn redundancy_without(reader: &Reader, taken: Option<MemberId>) -> Vec<Redundancy> {
     let Some(span) = reader.span() else { return Vec::new() };
     reader.membership().redundancy(span.tail..span.acknowledged.sequence + 1, taken)
 }

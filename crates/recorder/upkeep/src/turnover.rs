@@ -12,7 +12,7 @@ use format::geometry::{Geometry, RESERVED_BYTES, serialize_columns};
 use format::superblock::Spare;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
-use units::{Clock, Sleep};
+use units::{Clock, MemberId, Sleep};
 use volume::{MemberAt, NewPlace, Reader};
 use writer::{Opener, Resilvered, Writer};
 
@@ -28,7 +28,7 @@ pub struct Target {
     /// Where further members are, besides the places that the volume knows.
     pub members: Vec<PathBuf>,
     /// Members that are given up for ever: not waited for, and strangers should they come back.
-    pub without: Vec<u8>,
+    pub without: Vec<MemberId>,
 }
 
 /// A device that is to become a member or a spare.
@@ -52,7 +52,7 @@ pub struct Joined {
     pub device: CreatedMember,
     /// Its number; `None` for a spare.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub member: Option<u8>,
+    pub member: Option<MemberId>,
 }
 
 fn place<S: Serializer>(device: &CreatedMember, to: S) -> Result<S::Ok, S::Error> {
@@ -223,7 +223,7 @@ pub fn resilver(
 /// [`Error::StillNeeded`] when the others do not hold everything without it.
 pub fn replace(
     target: &Target,
-    (member, new): (u8, &NewMember),
+    (member, new): (MemberId, &NewMember),
     clock: &dyn Sleep,
     progress: Progress<'_>,
 ) -> Result<(Joined, Resilvered), Error> {
@@ -244,9 +244,9 @@ pub fn replace(
 }
 
 /// What a member holds and the others cannot give would be lost with it.
-fn refuse_if_needed(target: &Target, member: u8) -> Result<(), Error> {
+fn refuse_if_needed(target: &Target, member: MemberId) -> Result<(), Error> {
     let reader = crate::open(&target.volume, &target.members)?;
-    let last = reader.geometry().columns() - 1;
+    let last = reader.geometry().last_member();
     if member > last {
         let source = volume::Error::NoSuchMember { member, last };
         return Err(Error::of_volume(&target.volume, source));
@@ -278,7 +278,8 @@ pub fn grow(
         .and_then(|_| prepare_all(&mut opened, new, clock, progress));
     let (mut opened, ready) = opened.with::<Vec<Prepared>>(ready, clock)?;
     let (mut joined, mut newcomers) = (Vec::new(), Vec::new());
-    for (member, (device, opened_device, spare)) in (before.columns()..).zip(ready) {
+    let behind = MemberId::all().skip(before.columns().into());
+    for (member, (device, opened_device, spare)) in behind.zip(ready) {
         joined.push(Joined { device, member: Some(member) });
         newcomers.push((spare, opened_device));
     }

@@ -10,6 +10,7 @@ use format::head::{StripeId, VolumeId};
 use index::{Columns, Segment};
 use schemars::JsonSchema;
 use serde::Serialize;
+use units::MemberId;
 use volume::{GivenUp, Reader, path_text};
 use writer::{Damage, LostBody, ReadBack, ScrubOptions};
 
@@ -43,7 +44,7 @@ pub struct Verification {
     pub overwritten: u64,
     /// Superblock copies that are not as they should be: member, copy.
     #[serde(rename = "superblocks")]
-    pub bad_copies: Vec<(u8, u8)>,
+    pub bad_copies: Vec<(MemberId, u8)>,
     /// Stripes that are not as they were acknowledged.
     pub damage: Vec<BadStripe>,
     /// Stripes whose parity does not follow from their data: only the data can be trusted.
@@ -62,7 +63,7 @@ pub struct BadStripe {
     pub stripe: StripeId,
     /// The member whose piece is damaged; `None` when no member has a readable head of it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub member: Option<u8>,
+    pub member: Option<MemberId>,
     /// The other members give back what is damaged.
     pub repairable: bool,
     /// Of a stripe without any head: whether its body is as it was sealed, as far as the head

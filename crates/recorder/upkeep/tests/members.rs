@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use device::Pool;
 use format::head::{HEAD_BYTES, Kind};
 use format::local::fill_with_padding;
-use units::{Clock, ManualClock, Sleep, Timestamp};
+use units::{Clock, ManualClock, MemberId, Sleep, Timestamp};
 use upkeep::{
     CreateOptions, Erasing, Error, Fate, MemberState, NewMember, Scrubbed, Target, add_spare,
     create, erase, grow, replace, resilver, scrub, status, verify,
@@ -154,11 +154,11 @@ fn a_scrub_makes_good_what_the_other_members_have_byte_for_byte() {
     assert!(dry.damage.iter().all(|(_, fate)| *fate == Fate::Repairable), "{:?}", dry.damage);
     let mut members: Vec<_> = dry.damage.iter().map(|(bad, _)| bad.member).collect();
     members.sort_unstable();
-    assert_eq!(members, [Some(1), Some(2)]);
-    let of_body = dry.damage.iter().find(|(bad, _)| bad.member == Some(1)).unwrap();
+    assert_eq!(members, [Some(MemberId(1)), Some(MemberId(2))]);
+    let of_body = dry.damage.iter().find(|(bad, _)| bad.member == Some(MemberId(1))).unwrap();
     assert_eq!(of_body.0.row_offsets, [row_at(7, 5)]);
     let copies: Vec<_> = dry.copies.iter().map(|copy| (copy.member, copy.copy)).collect();
-    assert_eq!(copies, [(1, 0)]);
+    assert_eq!(copies, [(MemberId(1), 0)]);
 
     let done = volume.scrub(false);
     assert!(done.is_sound && !done.is_clean);
@@ -261,8 +261,8 @@ fn a_device_takes_the_place_of_a_member_with_all_that_the_others_have() {
     fs::remove_file(&volume.members[1]).unwrap();
     let new = volume.file("new");
     let target = volume.target();
-    let (joined, report) = replace(&target, (1, &new), &volume.clock, &mut on).unwrap();
-    assert_eq!((joined.member, &joined.device.path), (Some(1), &new.path));
+    let (joined, report) = replace(&target, (MemberId(1), &new), &volume.clock, &mut on).unwrap();
+    assert_eq!((joined.member, &joined.device.path), (Some(MemberId(1)), &new.path));
     assert!(report.is_complete && report.lost.is_empty() && report.bytes > 0, "{report:?}");
     volume.members[1] = new.path;
     assert_eq!(volume.states(), [MemberState::Whole; 3]);
@@ -275,10 +275,15 @@ fn a_member_whose_data_the_others_lack_is_not_replaced() {
     fs::remove_file(&volume.members[1]).unwrap();
     let before = [0, 2].map(|member: usize| fs::read(&volume.members[member]).unwrap());
     let new = volume.file("new");
-    let refused = replace(&volume.target(), (2, &new), &volume.clock, &mut on).unwrap_err();
-    assert!(matches!(refused, Error::StillNeeded { member: 2, .. }), "{refused}");
-    let unknown = replace(&volume.target(), (3, &new), &volume.clock, &mut on).unwrap_err();
-    let Error::Volume { source: volume::Error::NoSuchMember { member: 3, last: 2 }, .. } = unknown
+    let refused =
+        replace(&volume.target(), (MemberId(2), &new), &volume.clock, &mut on).unwrap_err();
+    assert!(matches!(refused, Error::StillNeeded { member: MemberId(2), .. }), "{refused}");
+    let unknown =
+        replace(&volume.target(), (MemberId(3), &new), &volume.clock, &mut on).unwrap_err();
+    let Error::Volume {
+        source: volume::Error::NoSuchMember { member: MemberId(3), last: MemberId(2) },
+        ..
+    } = unknown
     else {
         panic!("{unknown}");
     };
@@ -295,7 +300,7 @@ fn a_volume_grows_and_keeps_what_it_has() {
         |geometry: &format::geometry::Geometry| (geometry.data_columns, geometry.parity_columns);
     assert_eq!((shape(&grown.before), shape(&grown.after)), ((1, 1), (2, 2)));
     let numbers: Vec<_> = grown.joined.iter().map(|joined| joined.member).collect();
-    assert_eq!(numbers, [Some(2), Some(3)]);
+    assert_eq!(numbers, [Some(MemberId(2)), Some(MemberId(3))]);
     volume.members.extend(new.map(|new| new.path));
     let held = verify(&volume.members[0], &[], &mut on).unwrap().read.data_stripes;
     assert_eq!(held, 10);

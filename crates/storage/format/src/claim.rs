@@ -9,7 +9,7 @@ use crate::geometry::{RESERVED_BYTES, ROW_BYTES};
 use crate::head::{HeadKey, VolumeId};
 use crate::superblock::SUPERBLOCK_BYTES;
 use thiserror::Error;
-use units::{Timestamp, start_of};
+use units::{MemberId, Timestamp, start_of};
 
 /// Bytes of a claim: one row, so that it is written whole or, on a disk of smaller sectors, in its
 /// first sector, behind which all is zero.
@@ -114,7 +114,7 @@ pub struct Claim {
     /// The volume as the claimant knows it.
     pub volume_id: VolumeId,
     /// Number of the member that this copy lies on.
-    pub member: u8,
+    pub member: MemberId,
     /// Identity of that member.
     pub member_uuid: [u8; 16],
     /// It ended in order: no writer has the member any more.
@@ -168,7 +168,7 @@ impl Claim {
         let state = if self.is_given_up { GIVEN_UP } else { HELD };
         put(&mut page, at::MAGIC, &MAGIC);
         put(&mut page, at::VERSION, &VERSION.to_le_bytes());
-        put(&mut page, at::STATE, &[state, self.member]);
+        put(&mut page, at::STATE, &[state, self.member.get()]);
         put(&mut page, at::INTERVAL_MS, &self.interval_ms.to_le_bytes());
         put(&mut page, at::VOLUME_ID, &self.volume_id.0);
         put(&mut page, at::MEMBER_UUID, &self.member_uuid);
@@ -219,7 +219,7 @@ impl Claim {
         let host = host.filter(|_| is_sound).ok_or(ClaimError::Values)?;
         Ok(Self {
             volume_id: VolumeId(get(page, at::VOLUME_ID)),
-            member,
+            member: MemberId(member),
             member_uuid: get(page, at::MEMBER_UUID),
             is_given_up: state == GIVEN_UP,
             interval_ms,
@@ -259,7 +259,7 @@ mod tests {
     fn claim() -> Claim {
         Claim {
             volume_id: VolumeId([1; 16]),
-            member: 3,
+            member: MemberId(3),
             member_uuid: [4; 16],
             is_given_up: false,
             interval_ms: 500,

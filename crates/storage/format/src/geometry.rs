@@ -1,7 +1,7 @@
 //! The shape of a volume, the same in every superblock and echoed in every head.
 
 use serde::Serializer;
-use units::{Sequence, SlotNumber};
+use units::{MemberId, Sequence, SlotNumber};
 
 use crate::field::{get, get_u16, get_u32, get_u64, put};
 use crate::head::HeadError;
@@ -81,16 +81,26 @@ impl Geometry {
         self.data_columns + self.parity_columns
     }
 
+    /// The member with the highest number.
+    pub fn last_member(&self) -> MemberId {
+        MemberId(self.columns() - 1)
+    }
+
+    /// Whether the member has a column of its stripes; one that came later has none.
+    pub fn has_member(&self, member: MemberId) -> bool {
+        member <= self.last_member()
+    }
+
     /// The member that holds a column of the stripes of `sequence`: columns rotate, so that every
     /// member carries its share of parity and of reading.
-    pub fn member_of(&self, sequence: Sequence, column: u8) -> u8 {
-        self.rotate(column, sequence.get() % u64::from(self.columns()))
+    pub fn member_of(&self, sequence: Sequence, column: u8) -> MemberId {
+        MemberId(self.rotate(column, sequence.get() % u64::from(self.columns())))
     }
 
     /// The column that a member holds of the stripes of `sequence`.
-    pub fn column_of(&self, sequence: Sequence, member: u8) -> u8 {
+    pub fn column_of(&self, sequence: Sequence, member: MemberId) -> u8 {
         let columns = u64::from(self.columns());
-        self.rotate(member, columns - sequence.get() % columns)
+        self.rotate(member.get(), columns - sequence.get() % columns)
     }
 
     fn rotate(&self, number: u8, by: u64) -> u8 {
@@ -270,11 +280,11 @@ mod tests {
     fn columns_rotate_over_the_members() {
         let geometry = Geometry { data_columns: 4, parity_columns: 2, ..levelled(1, 7) };
         for sequence in [0, 1, 5, 6, 7, u64::MAX].map(Sequence) {
-            let members: Vec<u8> =
+            let members: Vec<MemberId> =
                 (0..6).map(|column| geometry.member_of(sequence, column)).collect();
             for (column, &member) in (0..).zip(&members) {
                 assert_eq!(geometry.column_of(sequence, member), column);
-                assert_eq!(u64::from(member), (u64::from(column) + sequence.get() % 6) % 6);
+                assert_eq!(u64::from(member.get()), (u64::from(column) + sequence.get() % 6) % 6);
             }
         }
     }

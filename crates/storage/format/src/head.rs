@@ -13,7 +13,7 @@ use crate::recorded::Recorded;
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use units::{Epoch, Sequence, Timestamp};
+use units::{Epoch, MemberId, Sequence, Timestamp};
 
 mod error;
 mod stripe;
@@ -286,7 +286,7 @@ pub struct StripeHead {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PieceHead {
     /// Number of the member.
-    pub member: u8,
+    pub member: MemberId,
     /// Column of the piece within its stripe.
     pub column: u8,
     /// Packets in this piece; 0 where it is encrypted.
@@ -332,7 +332,7 @@ impl Head {
         put(&mut page, at::CID, &self.cid);
         let piece = &self.piece;
         assert!(piece.row_crcs.len() == usize::from(self.stripe.rows), "one checksum per body row");
-        put(&mut page, at::MEMBER, &[piece.member]);
+        put(&mut page, at::MEMBER, &[piece.member.get()]);
         put(&mut page, at::COLUMN, &[piece.column]);
         put(&mut page, at::PIECE_PACKETS, &piece.packets.to_le_bytes());
         put(&mut page, at::MEMBER_UUID, &piece.member_uuid);
@@ -378,7 +378,7 @@ impl Head {
         let row_crcs =
             (0..usize::from(stripe.rows)).map(|row| get_u32(page, at::ROW_CRCS + 4 * row));
         let piece = PieceHead {
-            member: page.get(at::MEMBER).copied().unwrap_or_default(),
+            member: MemberId(page.get(at::MEMBER).copied().unwrap_or_default()),
             column: page.get(at::COLUMN).copied().unwrap_or_default(),
             packets: get_u32(page, at::PIECE_PACKETS),
             member_uuid: get(page, at::MEMBER_UUID),

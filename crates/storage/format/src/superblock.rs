@@ -12,7 +12,7 @@ use crate::head::{EPOCH_MAX, HeadError, HeadKey, SEQUENCE_MAX, StripeId, VolumeI
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use thiserror::Error;
-use units::{Clock, Epoch, Sequence, Timestamp};
+use units::{Clock, Epoch, MemberId, Sequence, Timestamp};
 
 /// Bytes of a superblock.
 pub const SUPERBLOCK_BYTES: usize = 4096;
@@ -338,7 +338,7 @@ pub struct Superblock {
     /// Key of head MACs.
     pub head_key: HeadKey,
     /// Number of the member that this copy lies on; spares are counted behind the members.
-    pub member: u8,
+    pub member: MemberId,
     /// Rises with every rewrite; the newest valid copy counts.
     pub generation: u64,
     /// Shape of the volume: members, parity, pieces and slots.
@@ -496,7 +496,7 @@ impl Superblock {
         let version = if self.is_encrypted { VERSION_ENCRYPTED } else { VERSION };
         put(&mut page, at::VERSION, &version.to_le_bytes());
         put(&mut page, at::CIPHER, &[u8::from(self.is_encrypted)]);
-        put(&mut page, at::COPY, &[copy, self.member]);
+        put(&mut page, at::COPY, &[copy, self.member.get()]);
         put(&mut page, at::VOLUME_ID, &self.volume_id.0);
         put(&mut page, at::HEAD_KEY, &self.head_key.0);
         put(&mut page, at::GENERATION, &self.generation.to_le_bytes());
@@ -566,7 +566,7 @@ impl Superblock {
         let window = get_u16(page, at::WINDOW);
         let max_age_ns = get_i64(page, at::MAX_AGE);
         let [erases] = get(page, at::ERASES);
-        if usize::from(member) >= members.len() + spares.len()
+        if MemberId(member).place() >= members.len() + spares.len()
             || members.len() != usize::from(geometry.columns())
             || window == 0
             || u64::from(window) > window_max(&geometry)
@@ -579,7 +579,7 @@ impl Superblock {
         let superblock = Self {
             volume_id: VolumeId(get(page, at::VOLUME_ID)),
             head_key: HeadKey(get(page, at::HEAD_KEY)),
-            member,
+            member: MemberId(member),
             generation: get_u64(page, at::GENERATION),
             geometry,
             prepared_epoch: Epoch(get_u32(page, at::PREPARED_EPOCH)),
@@ -660,7 +660,7 @@ impl Superblock {
     /// # Panics
     /// When `member` is neither a member nor a spare; decoded superblocks name one.
     pub fn own_uuid(&self) -> [u8; 16] {
-        let number = usize::from(self.member);
+        let number = self.member.place();
         let spare = || self.spares.get(number - self.members.len()).map(|spare| spare.uuid);
         let member = self.members.get(number).map(|member| member.uuid);
         member.or_else(spare).expect("a superblock names its member")
@@ -766,7 +766,7 @@ mod tests {
         Superblock {
             volume_id: VolumeId([1; 16]),
             head_key: HeadKey([2; 32]),
-            member: 0,
+            member: MemberId(0),
             generation: 5,
             geometry: Geometry {
                 data_columns: 1,

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 use device::{LentRead, ReadAt};
 use format::head::HEAD_BYTES;
+use units::MemberId;
 
 use crate::heads::Expected;
 
@@ -36,14 +37,14 @@ impl<'a> Ahead<'a> {
         Self { members: members.map(|device| device.map(of)).collect() }
     }
 
-    fn of(&self, member: u8) -> Option<&OfMember<'a>> {
-        self.members.get(usize::from(member))?.as_ref()
+    fn of(&self, member: MemberId) -> Option<&OfMember<'a>> {
+        self.members.get(member.place())?.as_ref()
     }
 
     /// Reads as the device of a member does; `None` where there is none.
     pub(crate) fn read(
         &self,
-        member: u8,
+        member: MemberId,
         offset: u64,
         into: &mut [u8],
     ) -> Option<Result<(), device::Error>> {

@@ -9,7 +9,7 @@ use format::head::{HeadKey, VolumeId};
 use format::key_log::KeyLog;
 use format::key_row::key_row_offsets;
 use format::superblock::{Mark, MemberEntry, Qualified, Spare, Superblock, TimeKnown, window_max};
-use units::{Epoch, Sequence, Timestamp};
+use units::{Epoch, MemberId, Sequence, Timestamp};
 
 use crate::layout::Placed;
 use crate::{Error, Layout, superblocks};
@@ -141,10 +141,10 @@ pub fn create_for(
     identity: &Identity,
     recipients: &[String],
 ) -> Result<Superblock, Error> {
-    let there = (0..).zip(&identity.members).filter(|(_, member)| !member.is_vacant());
+    let there = MemberId::all().zip(&identity.members).filter(|(_, member)| !member.is_vacant());
     let columns = u8::try_from(identity.members.len()).unwrap_or(u8::MAX);
-    let spares = (columns..).zip(&identity.spares).map(|(number, _)| number);
-    let numbers: Vec<u8> = there.map(|(number, _)| number).chain(spares).collect();
+    let spares = (columns..).zip(&identity.spares).map(|(number, _)| MemberId(number));
+    let numbers: Vec<MemberId> = there.map(|(number, _)| number).chain(spares).collect();
     assert_eq!(devices.len(), numbers.len(), "every device is a member or a spare");
     let smallest = devices.iter().map(|device| device.size_bytes()).min().unwrap_or(0);
     let (geometry, window) = geometry_for(smallest, identity.members.len(), options)?;
@@ -155,7 +155,7 @@ pub fn create_for(
     let superblock = Superblock {
         volume_id: identity.volume_id,
         head_key: identity.head_key,
-        member: 0,
+        member: MemberId(0),
         generation: 1,
         geometry,
         prepared_epoch: Epoch::NONE,
@@ -189,7 +189,7 @@ pub fn create_for(
         write(device.as_mut(), &own, &pages).map_err(|source| {
             let members = identity.members.iter().map(|entry| &entry.path);
             let mut paths = members.chain(identity.spares.iter().map(|spare| &spare.path));
-            let path = paths.nth(usize::from(member)).map(PathBuf::from).unwrap_or_default();
+            let path = paths.nth(member.place()).map(PathBuf::from).unwrap_or_default();
             Error::At { path, source: Box::new(source) }
         })?;
     }

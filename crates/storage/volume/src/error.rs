@@ -8,13 +8,13 @@ use format::head::{StripeId, VolumeId};
 use format::key_log::KeyLogError;
 use format::superblock::{MemberEntry, Superblock, SuperblockError};
 use thiserror::Error;
-use units::{ByteSize, SlotNumber};
+use units::{ByteSize, MemberId, SlotNumber};
 
 /// A member that failed, and why.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemberFailure {
     /// Number of the member.
-    pub member: u8,
+    pub member: MemberId,
     /// Where it was when the superblocks were written; empty where that is not known.
     pub path: String,
     /// Reason in words.
@@ -23,8 +23,8 @@ pub struct MemberFailure {
 
 impl MemberFailure {
     /// Of a member as `volume` knows it.
-    pub fn new(volume: &Superblock, member: u8, error: &Error) -> Self {
-        let entry = volume.members.get(usize::from(member));
+    pub fn new(volume: &Superblock, member: MemberId, error: &Error) -> Self {
+        let entry = volume.members.get(member.place());
         let path = entry.map(|entry| entry.path.clone()).unwrap_or_default();
         Self { member, path, reason: error.to_string() }
     }
@@ -168,7 +168,7 @@ pub enum Error {
         /// Place among the devices given.
         place: usize,
         /// Number of the member.
-        member: u8,
+        member: MemberId,
     },
     /// A member that the operator has called gone for good since.
     #[error(
@@ -179,7 +179,7 @@ pub enum Error {
         /// Place among the devices given.
         place: usize,
         /// Number of the member.
-        member: u8,
+        member: MemberId,
     },
     /// The same member lies at two places.
     #[error(
@@ -190,7 +190,7 @@ pub enum Error {
     )]
     Copies {
         /// Number of the member.
-        member: u8,
+        member: MemberId,
         /// One of the places.
         path: PathBuf,
         /// The other one.
@@ -202,7 +202,7 @@ pub enum Error {
         /// Place of the second among the devices given.
         place: usize,
         /// Number of the member.
-        member: u8,
+        member: MemberId,
     },
     /// Too few members of the newest epoch to judge what the others may have seen.
     #[error(
@@ -219,7 +219,7 @@ pub enum Error {
         /// Data columns: with fewer members no recorder can go on, whatever the operator knows.
         data_columns: u8,
         /// Numbers of those that are not here, or were absent when the others recorded last.
-        missing: Vec<u8>,
+        missing: Vec<MemberId>,
         /// Those of them that failed just now.
         failed: Vec<MemberFailure>,
     },
@@ -254,27 +254,27 @@ pub enum Error {
     #[error("the volume has no member {member}; its members are 0 to {last}")]
     NoSuchMember {
         /// What was asked for.
-        member: u8,
+        member: MemberId,
         /// Highest number there is.
-        last: u8,
+        last: MemberId,
     },
     /// A volume cannot take this shape now.
     #[error("the ring still holds stripes of {0} earlier shapes; grow when it has passed some")]
     TooManyShapes(usize),
     /// A member that is needed is not at hand.
     #[error("member {member} is not there")]
-    Absent { member: u8 },
+    Absent { member: MemberId },
     /// What was to be written to a member was computed before members came or went.
     #[error("members came or went since that was read for member {member}")]
-    MembersChanged { member: u8 },
+    MembersChanged { member: MemberId },
     /// A member does not answer.
     #[error("member {member} did not answer in time")]
-    Stalled { member: u8 },
+    Stalled { member: MemberId },
     /// A member took a write, made it durable, and gives back something else.
     #[error("member {member} does not give back what was written at byte {offset}")]
     NotTaken {
         /// Number of the member.
-        member: u8,
+        member: MemberId,
         /// Byte offset of the write on the member.
         offset: u64,
     },
@@ -283,7 +283,7 @@ pub enum Error {
     Parity(#[from] parity::Error),
     /// A member knows of an epoch that the writer does not know.
     #[error("others have recorded on member {member} while it was away; start the recorder anew")]
-    Ahead { member: u8 },
+    Ahead { member: MemberId },
     /// The writer has lost too many members before, or the volume to another writer.
     #[error("writing has stopped before")]
     Stopped,
@@ -298,7 +298,7 @@ pub enum Error {
         "something writes to member {member} at byte {CLAIM_OFFSET} again and again, and is no \
          wirespool of this version; stop it first"
     )]
-    Contended { member: u8 },
+    Contended { member: MemberId },
     /// Another process has opened the volume for writing while this process did not answer.
     #[error(
         "{} has taken over the volume while this process had it open for writing; nothing more \
@@ -308,7 +308,7 @@ pub enum Error {
     TakenOver { by: Box<Claim> },
     /// The superblock of a member is not what this process wrote or found, but newer.
     #[error("another program has written a superblock to member {member}")]
-    Changed { member: u8 },
+    Changed { member: MemberId },
     /// A counter of the volume is so high that no volume comes there by itself.
     #[error(
         "its superblocks count more {0} than any volume has; it can be read, but not recorded \
@@ -362,7 +362,7 @@ impl From<KeyLogError> for Error {
 
 impl Error {
     /// Of a device that claims the seat of `member`, which is not its seat any more.
-    pub(crate) fn of_stranger(place: usize, member: u8, seat: Option<&MemberEntry>) -> Self {
+    pub(crate) fn of_stranger(place: usize, member: MemberId, seat: Option<&MemberEntry>) -> Self {
         match seat {
             Some(seat) if seat.is_vacant() => Self::GivenUp { place, member },
             _ => Self::ReplacedMember { place, member },
@@ -385,8 +385,8 @@ impl Error {
 /// What [`Error::Geometry`] says is possible.
 const SHAPES: &str = "1 to 24 members, of which 0, 1 or 2 are for parity and the others hold data";
 
-fn numbers(members: &[u8]) -> String {
-    members.iter().map(u8::to_string).collect::<Vec<_>>().join(", ")
+fn numbers(members: &[MemberId]) -> String {
+    members.iter().map(MemberId::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn list(failed: &[MemberFailure]) -> String {

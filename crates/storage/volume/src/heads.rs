@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use format::checksum::{RowAddress, body_crc};
 use format::geometry::{Geometry, ROW_BYTES};
 use format::head::{HEAD_BYTES, Head, Kind, StripeHead};
-use units::{Sequence, SlotNumber};
+use units::{MemberId, Sequence, SlotNumber};
 
 use crate::membership::Membership;
 
@@ -15,13 +15,13 @@ use crate::membership::Membership;
 pub struct Unreadable;
 
 /// How members are read, whether opened for writing or for reading: member, offset, buffer.
-pub(crate) type ReadRows<'a> = &'a dyn Fn(u8, u64, &mut [u8]) -> Result<(), Unreadable>;
+pub(crate) type ReadRows<'a> = &'a dyn Fn(MemberId, u64, &mut [u8]) -> Result<(), Unreadable>;
 
 /// What will be asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Expected<'e> {
     /// Members, and where on each.
-    pub places: &'e [(u8, &'e [u64])],
+    pub places: &'e [(MemberId, &'e [u64])],
     /// Bytes at each place.
     pub len: usize,
 }
@@ -32,7 +32,7 @@ pub type Fetch<'a> = &'a dyn Fn(Expected<'_>);
 /// Reads at one place of all members whose memory is not empty, at the same time: that place, and
 /// the memory by member. Gives the members of which it could not be read in one go, and may be row
 /// by row; their memory, and that of those that do not answer, is zeros.
-pub(crate) type ReadSlots<'a> = &'a dyn Fn(u64, &mut [Vec<u8>]) -> Vec<u8>;
+pub(crate) type ReadSlots<'a> = &'a dyn Fn(u64, &mut [Vec<u8>]) -> Vec<MemberId>;
 
 /// Reads the heads of a volume.
 #[derive(Clone, Copy)]
@@ -71,7 +71,7 @@ impl<'a> Heads<'a> {
             return;
         }
         let present = self.membership.present();
-        let members: Vec<u8> = present.filter(|&it| self.membership.is_fresh(it)).collect();
+        let members: Vec<MemberId> = present.filter(|&it| self.membership.is_fresh(it)).collect();
         let offsets: Vec<u64> =
             slots.iter().map(|&slot| self.geometry().offset_of_slot(slot)).collect();
         self.fetch_from(&members, &offsets, HEAD_BYTES);
@@ -89,13 +89,15 @@ impl<'a> Heads<'a> {
         let slot = self.geometry().slot(sequence);
         let Some(read_all) = self.slots else {
             self.expect_slot(sequence);
-            for (member, bytes) in (0..).zip(members).filter(|(_, bytes)| !bytes.is_empty()) {
+            for (member, bytes) in
+                MemberId::all().zip(members).filter(|(_, bytes)| !bytes.is_empty())
+            {
                 self.read_slot(member, slot, bytes);
             }
             return;
         };
         for member in read_all(self.geometry().offset_of_slot(slot), members) {
-            let bytes = members.get_mut(usize::from(member)).expect("it is one of them");
+            let bytes = members.get_mut(member.place()).expect("it is one of them");
             self.read_rows(member, slot, bytes);
         }
     }
@@ -103,7 +105,7 @@ impl<'a> Heads<'a> {
     /// The slot of `sequence` will be read from all members at hand.
     fn expect_slot(&self, sequence: Sequence) {
         let geometry = self.geometry();
-        let members: Vec<u8> = self.membership.present().collect();
+        let members: Vec<MemberId> = self.membership.present().collect();
         let len = usize::try_from(geometry.piece_bytes).expect("at most 2 MiB");
         let offset = geometry.slot_offset(sequence);
         self.fetch_from(&members, &[offset], len);
@@ -113,13 +115,14 @@ impl<'a> Heads<'a> {
     pub(crate) fn expect_ends(&self, sequence: Sequence) {
         let first = self.geometry().slot_offset(sequence);
         let last = first + u64::from(self.geometry().piece_bytes - ROW_BYTES);
-        let members: Vec<u8> = self.membership.present().collect();
+        let members: Vec<MemberId> = self.membership.present().collect();
         self.fetch_from(&members, &[first, last], HEAD_BYTES);
     }
 
     /// The same places of these members will be asked for.
-    fn fetch_from(&self, members: &[u8], offsets: &[u64], len: usize) {
-        let places: Vec<(u8, &[u64])> = members.iter().map(|&member| (member, offsets)).collect();
+    fn fetch_from(&self, members: &[MemberId], offsets: &[u64], len: usize) {
+        let places: Vec<(MemberId, &[u64])> =
+            members.iter().map(|&member| (member, offsets)).collect();
         self.fetch(Expected { places: &places, len });
     }
 
@@ -148,7 +151,7 @@ impl<'a> Heads<'a> {
     }
 
     /// The same as one member shows it, if it is fresh.
-    pub(crate) fn first_on(&self, member: u8, slot: SlotNumber) -> Option<Head> {
+    pub(crate) fn first_on(&self, member: MemberId, slot: SlotNumber) -> Option<Head> {
         if !self.membership.is_fresh(member) {
             return None;
         }
@@ -185,7 +188,7 @@ impl<'a> Heads<'a> {
     /// The last row of the slot of `sequence` on one member.
     pub(crate) fn last_row(
         &self,
-        member: u8,
+        member: MemberId,
         sequence: Sequence,
         into: &mut [u8; HEAD_BYTES],
     ) -> Option<()> {
@@ -199,7 +202,7 @@ impl<'a> Heads<'a> {
         let (sequence, row) = (head.stripe.stripe.sequence, head.stripe.first_row);
         let mut needed = usize::from(head.stripe.geometry.data_columns) - 1;
         let offset = self.geometry().slot_offset(sequence) + u64::from(row) * u64::from(ROW_BYTES);
-        let others: Vec<u8> = self.witnesses(head).collect();
+        let others: Vec<MemberId> = self.witnesses(head).collect();
         let mut others = others.as_slice();
         // Those who do not agree, or cannot be read, are made up for by as many of the others.
         while needed > 0 && needed <= others.len() {
@@ -217,14 +220,14 @@ impl<'a> Heads<'a> {
     }
 
     /// The other members of a head, in the order in which they are asked whether they agree.
-    fn witnesses(&self, head: &Head) -> impl Iterator<Item = u8> + use<'a> {
+    fn witnesses(&self, head: &Head) -> impl Iterator<Item = MemberId> + use<'a> {
         let own = head.piece.member;
         self.membership.present().filter(move |&member| member != own)
     }
 
     /// It will be asked whether these heads are agreed on.
     pub(crate) fn expect_agreement<'h>(&self, heads: impl Iterator<Item = &'h Head>) {
-        let mut offsets: BTreeMap<u8, Vec<u64>> = BTreeMap::new();
+        let mut offsets: BTreeMap<MemberId, Vec<u64>> = BTreeMap::new();
         for head in heads {
             let StripeHead { stripe, first_row, geometry, .. } = &head.stripe;
             let slot_offset = self.geometry().slot_offset(stripe.sequence);
@@ -234,7 +237,7 @@ impl<'a> Heads<'a> {
                 offsets.entry(member).or_default().push(offset);
             }
         }
-        let places: Vec<(u8, &[u64])> =
+        let places: Vec<(MemberId, &[u64])> =
             offsets.iter().map(|(&member, offsets)| (member, offsets.as_slice())).collect();
         self.fetch(Expected { places: &places, len: HEAD_BYTES });
     }
@@ -258,7 +261,7 @@ impl<'a> Heads<'a> {
     ///
     /// # Panics
     /// When the buffer is not as long as a piece.
-    pub fn read_slot(&self, member: u8, slot: SlotNumber, buffer: &mut [u8]) {
+    pub fn read_slot(&self, member: MemberId, slot: SlotNumber, buffer: &mut [u8]) {
         if self.membership.of(member).is_none() {
             buffer.fill(0);
             return;
@@ -270,7 +273,7 @@ impl<'a> Heads<'a> {
     }
 
     /// Reads a slot row by row: one that cannot be read costs only itself.
-    pub(crate) fn read_rows(&self, member: u8, slot: SlotNumber, buffer: &mut [u8]) {
+    pub(crate) fn read_rows(&self, member: MemberId, slot: SlotNumber, buffer: &mut [u8]) {
         let offset = self.geometry().offset_of_slot(slot);
         for (row, bytes) in buffer.chunks_exact_mut(HEAD_BYTES).enumerate() {
             let at = u64::try_from(row).expect("at most 512 rows") * u64::from(ROW_BYTES);
@@ -282,7 +285,7 @@ impl<'a> Heads<'a> {
 
     /// All heads in the rows of a fresh member's slot that belong to that slot, whatever their
     /// sequence.
-    pub fn all_in_slot(&self, member: u8, slot: SlotNumber, buffer: &[u8]) -> Vec<Head> {
+    pub fn all_in_slot(&self, member: MemberId, slot: SlotNumber, buffer: &[u8]) -> Vec<Head> {
         if !self.membership.is_fresh(member) {
             return Vec::new();
         }
@@ -298,7 +301,13 @@ impl<'a> Heads<'a> {
 
     /// The head in row `row` of a member's slot, if it is one of `sequence` and belongs there,
     /// whether it counts or not.
-    pub fn head_in(&self, member: u8, buffer: &[u8], row: u16, sequence: Sequence) -> Option<Head> {
+    pub fn head_in(
+        &self,
+        member: MemberId,
+        buffer: &[u8],
+        row: u16,
+        sequence: Sequence,
+    ) -> Option<Head> {
         let at = usize::from(row) * HEAD_BYTES;
         let head = self.decode(member, buffer.get(at..)?.first_chunk()?)?;
         let belongs = head.stripe.stripe.sequence == sequence && head.stripe.first_row == row;
@@ -320,7 +329,7 @@ impl<'a> Heads<'a> {
 
     /// A head that belongs here: of this volume, this member and its column, and not of a future
     /// that was abandoned: from where an epoch starts no earlier one has a say.
-    pub(crate) fn decode(&self, member: u8, page: &[u8; HEAD_BYTES]) -> Option<Head> {
+    pub(crate) fn decode(&self, member: MemberId, page: &[u8; HEAD_BYTES]) -> Option<Head> {
         let superblock = self.membership.superblock();
         let head = Head::decode(page, self.membership.head_key()).ok()?;
         let (stripe, piece) = (&head.stripe, &head.piece);
@@ -332,7 +341,7 @@ impl<'a> Heads<'a> {
             && !is_abandoned
             && stripe.geometry == geometry
             && piece.member == member
-            && member < geometry.columns()
+            && geometry.has_member(member)
             && Some(piece.member_uuid) == self.membership.uuid(member)
             && piece.column == geometry.column_of(sequence, member);
         ours.then_some(head)

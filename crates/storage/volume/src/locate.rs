@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use device::{ReadAt, patiently, side_by_side};
 use format::superblock::{Spare, Superblock, SuperblockError};
 use serde::{Serialize, Serializer};
+use units::MemberId;
 
 use crate::{Error, Reader, superblocks};
 
@@ -22,7 +23,7 @@ use crate::{Error, Reader, superblocks};
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct MemberAt {
     /// Number of the member.
-    pub member: u8,
+    pub member: MemberId,
     /// Path of the member.
     #[serde(serialize_with = "path_text")]
     pub path: PathBuf,
@@ -60,7 +61,7 @@ fn find(path: &Path, named: &[PathBuf]) -> Result<Vec<Found>, Error> {
         // One that was away does not know who came or moved meanwhile.
         let known = newest_of(&found).unwrap_or_else(|| first.clone());
         let is_found = |member| found.iter().any(|(at, ..)| at.member == member);
-        let missing: Vec<u8> = seats(&known).filter(|&member| !is_found(member)).collect();
+        let missing: Vec<MemberId> = seats(&known).filter(|&member| !is_found(member)).collect();
         if missing.is_empty() {
             break;
         }
@@ -96,7 +97,7 @@ fn twins_of(
 ) -> Result<Vec<Found>, Error> {
     let named = given.iter().filter(|(at, ..)| at.path != home);
     let place = |(at, ..): &Found| {
-        let entry = volume.members.get(usize::from(at.member))?;
+        let entry = volume.members.get(at.member.place())?;
         let place = PathBuf::from(&entry.path);
         (!entry.path.is_empty() && !asked.contains(&place)).then_some(place)
     };
@@ -170,7 +171,7 @@ fn given(looked: Vec<(PathBuf, Loaded)>) -> Result<(Superblock, Vec<Found>), Err
         }
     };
     // A spare knows the members, and is none.
-    let is_member = usize::from(first.member) < first.members.len();
+    let is_member = first.member.place() < first.members.len();
     let own = own.ok().filter(|_| is_member).map(|(path, (device, superblock))| {
         (MemberAt { member: superblock.member, path }, device, superblock)
     });
@@ -188,7 +189,7 @@ fn given(looked: Vec<(PathBuf, Loaded)>) -> Result<(Superblock, Vec<Found>), Err
             return Err(Error::At { path, source });
         }
         // A spare is named to be found as one.
-        if usize::from(superblock.member) >= first.members.len() {
+        if superblock.member.place() >= first.members.len() {
             continue;
         }
         let is_same = |(other, ..): &&Found| other.member == superblock.member;
@@ -206,8 +207,8 @@ fn is_away(error: &device::Error) -> bool {
 }
 
 /// Numbers of members that are not vacant.
-fn seats(volume: &Superblock) -> impl Iterator<Item = u8> {
-    let seats = (0..).zip(&volume.members).filter(|(_, entry)| !entry.is_vacant());
+fn seats(volume: &Superblock) -> impl Iterator<Item = MemberId> {
+    let seats = MemberId::all().zip(&volume.members).filter(|(_, entry)| !entry.is_vacant());
     seats.map(|(member, _)| member)
 }
 
@@ -267,12 +268,17 @@ enum Round<'a> {
 }
 
 impl Round<'_> {
-    fn places(self, places: &Places<'_>, volume: &Superblock, missing: &[u8]) -> Vec<PathBuf> {
+    fn places(
+        self,
+        places: &Places<'_>,
+        volume: &Superblock,
+        missing: &[MemberId],
+    ) -> Vec<PathBuf> {
         let entries = volume.members.iter().map(|entry| &entry.path);
         match self {
             Self::Named(folders) => {
-                let is_missing = |(member, _): &(u8, _)| missing.contains(member);
-                let own = (0..).zip(entries).filter(is_missing);
+                let is_missing = |(member, _): &(MemberId, _)| missing.contains(member);
+                let own = MemberId::all().zip(entries).filter(is_missing);
                 let own = own.filter_map(|(_, path)| places.of(path).into_iter().next());
                 own.chain(files_of(folders)).collect()
             }
@@ -306,7 +312,7 @@ fn newest_of(found: &[Found]) -> Option<Superblock> {
 /// The others lie where the member named first knew them, and are left alone.
 fn leave_strangers(found: &mut Vec<Found>, given: usize) -> Result<(), Error> {
     let Some(newest) = newest_of(found) else { return Ok(()) };
-    let seat_of = |own: &Superblock| newest.members.get(usize::from(own.member));
+    let seat_of = |own: &Superblock| newest.members.get(own.member.place());
     let is_known = |own: &Superblock| seat_of(own).is_none_or(|seat| seat.uuid == own.own_uuid());
     if let Some((at, _, own)) = found.iter().take(given).find(|(.., own)| !is_known(own)) {
         let source = Box::new(Error::of_stranger(0, own.member, seat_of(own)));
@@ -325,7 +331,7 @@ struct Places<'a> {
 
 impl<'a> Places<'a> {
     fn new(path: &'a Path, own: &Superblock) -> Self {
-        let recorded = own.members.get(usize::from(own.member)).map(|entry| Path::new(&entry.path));
+        let recorded = own.members.get(own.member.place()).map(|entry| Path::new(&entry.path));
         let resolve = |path: &Path| {
             let own = path.to_path_buf();
             patiently(path, move || own.canonicalize().ok()).ok().flatten()
@@ -352,8 +358,8 @@ impl<'a> Places<'a> {
 
 /// Why what lies at the place of an absent member cannot be it; `None` when nothing is there, or
 /// something that is no member of any volume.
-pub fn why_absent(path: &Path, volume: &Superblock, member: u8) -> Option<Error> {
-    let entry = volume.members.get(usize::from(member))?;
+pub fn why_absent(path: &Path, volume: &Superblock, member: MemberId) -> Option<Error> {
+    let entry = volume.members.get(member.place())?;
     let places = Places { beside: path.parent().unwrap_or(Path::new("")), is_at_home: true };
     places.of(&entry.path).into_iter().find_map(|place| {
         let device = match device::open_read(&place) {
@@ -373,9 +379,9 @@ pub fn why_absent(path: &Path, volume: &Superblock, member: u8) -> Option<Error>
 
 /// Where an absent member should lie of the volume that `path` is a member of: of one that was
 /// moved or copied beside it, for what lies at the old place may be the original.
-pub fn place_of(path: &Path, member: u8) -> Option<PathBuf> {
+pub fn place_of(path: &Path, member: MemberId) -> Option<PathBuf> {
     let own = superblocks::load_from(device::open_read(path).ok()?.as_ref()).ok()?;
-    let entry = own.members.get(usize::from(member))?;
+    let entry = own.members.get(member.place())?;
     Places::new(path, &own).of(&entry.path).into_iter().next()
 }
 

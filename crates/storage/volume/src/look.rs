@@ -1,7 +1,7 @@
 //! A quick look at one slot: what its heads say, without reading and verifying bodies.
 
 use format::head::{HEAD_BYTES, Head};
-use units::Sequence;
+use units::{MemberId, Sequence};
 
 use crate::Reader;
 use crate::heads::Heads;
@@ -15,7 +15,7 @@ pub struct Look {
     /// still open, or its last row cannot be read.
     pub left_at: Option<u16>,
     /// Members that are at hand, should hold the slot, and do not show its first head.
-    pub damaged: Vec<u8>,
+    pub damaged: Vec<MemberId>,
 }
 
 impl Reader {
@@ -26,7 +26,7 @@ impl Reader {
         self.with_heads(|heads| {
             let slot = heads.geometry().slot(sequence);
             heads.expect_ends(sequence);
-            let shown = |member: u8| {
+            let shown = |member: MemberId| {
                 let head = heads.first_on(member, slot)?;
                 (head.stripe.stripe.sequence == sequence).then_some(head)
             };

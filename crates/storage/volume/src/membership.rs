@@ -7,7 +7,7 @@ use format::head::HeadKey;
 use format::superblock::{MemberEntry, Superblock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Epoch, Sequence};
+use units::{Epoch, MemberId, Sequence};
 
 use crate::Error;
 
@@ -60,7 +60,7 @@ pub struct Redundancy {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seat {
     /// Number of the member.
-    pub member: u8,
+    pub member: MemberId,
     /// Epoch in which the device has the place.
     pub epoch: Epoch,
     /// Id of the device.
@@ -72,7 +72,7 @@ pub struct Seat {
 /// # Errors
 /// [`Error::GivenUp`], [`Error::ReplacedMember`]
 pub fn check_own_seat(agreed: &Superblock, place: usize, own: &Superblock) -> Result<(), Error> {
-    let known = agreed.members.get(usize::from(own.member));
+    let known = agreed.members.get(own.member.place());
     if known.is_some_and(|known| known.uuid == own.own_uuid()) {
         return Ok(());
     }
@@ -105,7 +105,7 @@ impl Membership {
     }
 
     fn place(&mut self, place: usize, superblock: Superblock) -> Result<(), Error> {
-        let number = usize::from(superblock.member);
+        let number = superblock.member.place();
         if number >= superblock.members.len() {
             return Err(Error::IsSpare { place });
         }
@@ -118,7 +118,7 @@ impl Membership {
             return Err(Error::SameMember { place, member: superblock.member });
         }
         *seat = Some(superblock);
-        let member = u8::try_from(number).expect("at most 24 members");
+        let member = MemberId(u8::try_from(number).expect("at most 24 members"));
         if self.has_joined(member) {
             self.trust(&[member]);
         }
@@ -152,7 +152,7 @@ impl Membership {
 
     /// Takes up members that the volume did not have, or has others in their place of: nothing they
     /// hold counts. `superblock` is what all agree on from now on.
-    pub fn admit(&mut self, superblock: Superblock, newcomers: &[u8]) {
+    pub fn admit(&mut self, superblock: Superblock, newcomers: &[MemberId]) {
         let places = superblock.members.len();
         self.superblocks.resize(places, None);
         self.fresh.resize(places, false);
@@ -164,45 +164,46 @@ impl Membership {
                 erased_before: Sequence(0),
                 ..superblock.clone()
             };
-            *self.superblocks.get_mut(usize::from(member)).expect("a place for it") = Some(own);
-            *self.fresh.get_mut(usize::from(member)).expect("a place for it") = false;
+            *self.superblocks.get_mut(member.place()).expect("a place for it") = Some(own);
+            *self.fresh.get_mut(member.place()).expect("a place for it") = false;
         }
         self.superblock = superblock;
     }
 
     /// The superblock of one member; `None` when it is absent.
-    pub fn of(&self, member: u8) -> Option<&Superblock> {
-        self.superblocks.get(usize::from(member))?.as_ref()
+    pub fn of(&self, member: MemberId) -> Option<&Superblock> {
+        self.superblocks.get(member.place())?.as_ref()
     }
 
     /// Numbers of the members at hand, ascending.
-    pub fn present(&self) -> impl Iterator<Item = u8> + Clone + '_ {
+    pub fn present(&self) -> impl Iterator<Item = MemberId> + Clone + '_ {
         self.numbers().filter(|&member| self.of(member).is_some())
     }
 
     /// Whether no device belongs in the member's seat: no writer waits for it.
-    pub fn is_vacant(&self, member: u8) -> bool {
-        self.superblock.members.get(usize::from(member)).is_some_and(MemberEntry::is_vacant)
+    pub fn is_vacant(&self, member: MemberId) -> bool {
+        self.superblock.members.get(member.place()).is_some_and(MemberEntry::is_vacant)
     }
 
     /// Members that have a device, which is not at hand, ascending.
-    pub fn absent(&self) -> impl Iterator<Item = u8> + Clone + '_ {
+    pub fn absent(&self) -> impl Iterator<Item = MemberId> + Clone + '_ {
         self.numbers().filter(|&member| self.of(member).is_none() && !self.is_vacant(member))
     }
 
     /// Numbers of all members, ascending.
-    pub fn numbers(&self) -> impl Iterator<Item = u8> + Clone + use<> {
-        0..u8::try_from(self.superblock.members.len()).expect("at most 24 members")
+    pub fn numbers(&self) -> impl Iterator<Item = MemberId> + Clone + use<> {
+        let count = u8::try_from(self.superblock.members.len()).expect("at most 24 members");
+        MemberId::first(count)
     }
 
     /// Whether the member joined the newest epoch that any of those at hand joined.
-    pub fn has_joined(&self, member: u8) -> bool {
+    pub fn has_joined(&self, member: MemberId) -> bool {
         self.of(member).is_some_and(|own| own.joined_epoch == self.superblock.joined_epoch)
     }
 
     /// Whether the member has a say where the ring ends.
-    pub fn is_fresh(&self, member: u8) -> bool {
-        self.fresh.get(usize::from(member)) == Some(&true)
+    pub fn is_fresh(&self, member: MemberId) -> bool {
+        self.fresh.get(member.place()) == Some(&true)
     }
 
     /// The sequences of which a member counts for nothing: it took no part in what was done to
@@ -212,8 +213,8 @@ impl Membership {
     /// One that the others count as theirs, but that does not know it, has lost its newest past (a
     /// snapshot was put back, a lying cache lost its power): it counts up to the last epoch that it
     /// remembers.
-    pub fn gap(&self, member: u8) -> Range<Sequence> {
-        let Some(entry) = self.superblock.members.get(usize::from(member)) else {
+    pub fn gap(&self, member: MemberId) -> Range<Sequence> {
+        let Some(entry) = self.superblock.members.get(member.place()) else {
             return Sequence(0)..Sequence::MAX;
         };
         let was_whole = entry.stale_from >= entry.clean_from;
@@ -225,13 +226,17 @@ impl Membership {
 
     /// Whether the member is at hand and holds every piece of the stripes of `sequence` that it
     /// should, as far as the others know.
-    pub fn is_whole_at(&self, member: u8, sequence: Sequence) -> bool {
+    pub fn is_whole_at(&self, member: MemberId, sequence: Sequence) -> bool {
         self.of(member).is_some() && !self.gap(member).contains(&sequence)
     }
 
     /// What the `sequences` have when a member is taken away, or as they are; cut where a member's
     /// gap begins or ends, or the shape changed.
-    pub fn redundancy(&self, sequences: Range<Sequence>, taken: Option<u8>) -> Vec<Redundancy> {
+    pub fn redundancy(
+        &self,
+        sequences: Range<Sequence>,
+        taken: Option<MemberId>,
+    ) -> Vec<Redundancy> {
         let gaps = self.numbers().map(|member| self.gap(member));
         let shapes = self.superblock.earlier.iter().map(|shape| shape.until);
         let mut cuts: Vec<Sequence> =
@@ -243,8 +248,8 @@ impl Membership {
         let mut parts: Vec<Redundancy> = Vec::new();
         for (&first, &next) in cuts.iter().zip(cuts.iter().skip(1)) {
             let geometry = self.geometry_at(first);
-            let is_missing = |&it: &u8| !self.is_whole_at(it, first) || taken == Some(it);
-            let missing = (0..geometry.columns()).filter(is_missing);
+            let is_missing = |&it: &MemberId| !self.is_whole_at(it, first) || taken == Some(it);
+            let missing = MemberId::first(geometry.columns()).filter(is_missing);
             let missing = u8::try_from(missing.count()).expect("at most 24");
             let spare_members = geometry.parity_columns.checked_sub(missing);
             match parts.last_mut() {
@@ -257,8 +262,8 @@ impl Membership {
 
     /// Whether the member came to the volume with the newest epoch, blank: it knows nothing of what
     /// its place held before.
-    pub(crate) fn is_newcomer(&self, member: u8) -> bool {
-        let entry = self.superblock.members.get(usize::from(member));
+    pub(crate) fn is_newcomer(&self, member: MemberId) -> bool {
+        let entry = self.superblock.members.get(member.place());
         let came = (Sequence(0), self.superblock.joined_start);
         entry.is_some_and(|entry| (entry.stale_from, entry.clean_from) == came)
     }
@@ -287,31 +292,31 @@ impl Membership {
     }
 
     /// Members of the newest epoch, by its superblock, whether they are at hand or not.
-    pub(crate) fn of_newest_epoch(&self) -> impl Iterator<Item = u8> + Clone + '_ {
+    pub(crate) fn of_newest_epoch(&self) -> impl Iterator<Item = MemberId> + Clone + '_ {
         self.of_bits(self.superblock.joined_members)
     }
 
     /// The same for bits of a superblock: bit m stands for member m.
-    pub(crate) fn of_bits(&self, bits: u32) -> impl Iterator<Item = u8> + Clone + '_ {
-        self.numbers().filter(move |&member| bits & (1 << member) != 0)
+    pub(crate) fn of_bits(&self, bits: u32) -> impl Iterator<Item = MemberId> + Clone + '_ {
+        self.numbers().filter(move |&member| bits & (member.bit()) != 0)
     }
 
     /// Gives the members a say.
-    pub(crate) fn trust(&mut self, members: &[u8]) {
+    pub(crate) fn trust(&mut self, members: &[MemberId]) {
         for &member in members {
-            *self.fresh.get_mut(usize::from(member)).expect("as many as members") = true;
+            *self.fresh.get_mut(member.place()).expect("as many as members") = true;
         }
     }
 
     /// The place of a member that takes part, as long as no member comes or goes.
-    pub fn seat(&self, member: u8) -> Option<Seat> {
+    pub fn seat(&self, member: MemberId) -> Option<Seat> {
         self.of(member)?;
         let (epoch, uuid) = (self.superblock.joined_epoch, self.uuid(member)?);
         Some(Seat { member, epoch, uuid })
     }
 
     /// Identity of a member.
-    pub(crate) fn uuid(&self, member: u8) -> Option<[u8; 16]> {
-        self.superblock.members.get(usize::from(member)).map(|entry| entry.uuid)
+    pub(crate) fn uuid(&self, member: MemberId) -> Option<[u8; 16]> {
+        self.superblock.members.get(member.place()).map(|entry| entry.uuid)
     }
 }

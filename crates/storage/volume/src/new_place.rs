@@ -38,7 +38,7 @@ impl NewPlace {
     ) -> Vec<Self> {
         let new = |at: &MemberAt| {
             membership.of(at.member)?;
-            let entry = membership.superblock().members.get(usize::from(at.member))?;
+            let entry = membership.superblock().members.get(at.member.place())?;
             of(&at.path, entry.uuid, &entry.path)
         };
         found.iter().filter_map(new).collect()

@@ -12,7 +12,7 @@
 //! Nothing is shown by it, what it judged is judged again, and a mount needs a quorum of the epoch
 //! before, too. [Two histories, when a member that returned made up the quorum of the new epoch.]
 
-use units::{EachSequence, Epoch, Sequence};
+use units::{EachSequence, Epoch, MemberId, Sequence};
 
 use crate::Error;
 use crate::heads::Heads;
@@ -23,10 +23,10 @@ use crate::slot_view::SlotBytes;
 /// never refuses. Members that are `gone` for good are not waited for.
 pub fn settle(
     membership: &mut Membership,
-    gone: &[u8],
+    gone: &[MemberId],
     epoch_used: impl FnOnce(&Membership) -> bool,
 ) -> Result<(), Error> {
-    let is_here = |member: &u8| membership.of(*member).is_some();
+    let is_here = |member: &MemberId| membership.of(*member).is_some();
     // No statement of the user makes up for columns that there is no member for.
     let data_columns = usize::from(membership.geometry().data_columns);
     if membership.present().count() < data_columns {
@@ -43,7 +43,7 @@ pub fn settle(
         let whole = made_with.clone().all(|member| is_here(&member) || gone.contains(&member));
         return if whole { Ok(()) } else { Err(refusal(membership, needed)) };
     }
-    let entitled: Vec<u8> = membership.of_newest_epoch().filter(is_here).collect();
+    let entitled: Vec<MemberId> = membership.of_newest_epoch().filter(is_here).collect();
     let needed = quorum(membership, membership.superblock().joined_members, gone);
     if entitled.len() < needed && !all {
         return Err(refusal(membership, needed));
@@ -66,7 +66,7 @@ pub fn settle(
         }
         membership.unsettle();
     }
-    let present: Vec<u8> = membership.present().collect();
+    let present: Vec<MemberId> = membership.present().collect();
     membership.trust(if entitled.len() < needed { &present } else { &entitled });
     Ok(())
 }
@@ -85,7 +85,7 @@ pub(crate) fn settle_for_reading(
 
 /// Those of the epoch before that may not have heard of the newest one are too few to go on without
 /// it.
-fn outweighs(membership: &Membership, gone: &[u8]) -> bool {
+fn outweighs(membership: &Membership, gone: &[MemberId]) -> bool {
     let before = membership.superblock().previous_members;
     let unaware = membership
         .of_bits(before)
@@ -95,7 +95,7 @@ fn outweighs(membership: &Membership, gone: &[u8]) -> bool {
 }
 
 /// max(K, M - K + 1) of M members. More than half of them follows from it.
-fn quorum(membership: &Membership, members: u32, gone: &[u8]) -> usize {
+fn quorum(membership: &Membership, members: u32, gone: &[MemberId]) -> usize {
     let superblock = membership.superblock();
     // Of the epoch before, which may have had fewer columns.
     let start = if members == superblock.joined_members {
@@ -110,11 +110,11 @@ fn quorum(membership: &Membership, members: u32, gone: &[u8]) -> usize {
 
 fn refusal(membership: &Membership, needed: usize) -> Error {
     let newest = membership.superblock().joined_epoch;
-    let expected = |member: &u8| match newest {
+    let expected = |member: &MemberId| match newest {
         Epoch::NONE => !membership.gap(*member).contains(&Sequence(0)),
         _ => membership.of_newest_epoch().any(|number| number == *member),
     };
-    let missing: Vec<u8> = membership
+    let missing: Vec<MemberId> = membership
         .numbers()
         .filter(expected)
         .filter(|&member| membership.of(member).is_none() || !membership.has_joined(member))

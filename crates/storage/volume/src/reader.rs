@@ -15,7 +15,7 @@ use format::head::{HEAD_BYTES, Head, StripeId};
 use format::superblock::Superblock;
 use schemars::JsonSchema;
 use serde::Serialize;
-use units::{EachSequence, Epoch, Sequence, Timestamp};
+use units::{EachSequence, Epoch, MemberId, Sequence, Timestamp};
 
 use crate::ahead::Ahead;
 use crate::heads::{Heads, Unreadable, bad_rows, body_in, body_range};
@@ -82,7 +82,7 @@ pub struct StripeInSlot {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema)]
 pub struct GivenUp {
     /// Number of the member.
-    pub member: u8,
+    pub member: MemberId,
     /// Reads that failed.
     #[serde(rename = "failed_reads")]
     pub failed: u64,
@@ -159,7 +159,8 @@ impl Reader {
         has_key: bool,
     ) -> Result<Self, Error> {
         let (devices, superblocks): (Vec<_>, Vec<_>) = found.into_iter().unzip();
-        let numbers: Vec<u8> = superblocks.iter().map(|superblock| superblock.member).collect();
+        let numbers: Vec<MemberId> =
+            superblocks.iter().map(|superblock| superblock.member).collect();
         let mut membership = Membership::assemble(superblocks)?;
         if !has_key {
             membership = membership.without_key();
@@ -170,7 +171,7 @@ impl Reader {
         let budget = if has_others { ReadBudget::AMONG_OTHERS } else { ReadBudget::LAST_RESORT };
         for (number, device) in numbers.into_iter().zip(devices) {
             let device = Bounded::new(device, budget);
-            *members.get_mut(usize::from(number)).expect("assembled") = Some(device);
+            *members.get_mut(number.place()).expect("assembled") = Some(device);
         }
         let agreed = Mutex::default();
         Ok(Self { members, membership, newest: None, last_head: None, agreed, keyring: None })
@@ -245,7 +246,7 @@ impl Reader {
     /// Members that failed too often or for too long since this was opened or refreshed, and are
     /// not read any more.
     pub fn given_up(&self) -> Vec<GivenUp> {
-        let members = (0..).zip(&self.members);
+        let members = MemberId::all().zip(&self.members);
         let members = members.filter_map(|(member, device)| Some((member, device.as_ref()?)));
         let given_up =
             members.filter(|(_, device)| device.is_given_up()).map(|(member, device)| {
@@ -257,8 +258,8 @@ impl Reader {
 
     /// A member is to show the stripe of `sequence` by itself: it has missed nothing there, and was
     /// not given up.
-    pub fn shows(&self, member: u8, sequence: Sequence) -> bool {
-        let device = self.members.get(usize::from(member)).and_then(Option::as_ref);
+    pub fn shows(&self, member: MemberId, sequence: Sequence) -> bool {
+        let device = self.members.get(member.place()).and_then(Option::as_ref);
         self.membership.is_whole_at(member, sequence)
             && device.is_some_and(|device| !device.is_given_up())
     }
@@ -325,17 +326,17 @@ impl Reader {
     }
 
     /// Refuses where a mount by these members would be refused, too.
-    pub fn check_quorum(&self, gone: &[u8]) -> Result<(), Error> {
+    pub fn check_quorum(&self, gone: &[MemberId]) -> Result<(), Error> {
         let mut membership = self.membership.clone();
         quorum::settle(&mut membership, gone, |_| self.with_heads(quorum::epoch_used))
     }
 
     /// Superblock copies that differ from the newest of their member: member, copy, and whether it
     /// is only older.
-    pub fn other_copies(&self) -> Vec<(u8, u8, bool)> {
-        let devices = (0..).zip(&self.members);
+    pub fn other_copies(&self) -> Vec<(MemberId, u8, bool)> {
+        let devices = MemberId::all().zip(&self.members);
         let devices = devices.filter_map(|(member, device)| Some((member, seen(device.as_ref()?))));
-        let (members, devices): (Vec<u8>, Vec<&dyn ReadAt>) = devices.unzip();
+        let (members, devices): (Vec<MemberId>, Vec<&dyn ReadAt>) = devices.unzip();
         let others = superblocks::other_copies_of(&devices).into_iter().zip(members);
         others
             .flat_map(|(others, member)| {
@@ -454,14 +455,14 @@ impl Reader {
             let member = self.member_of(sequence, column);
             memory.resize(self.piece_bytes(), 0);
             if is_held && self.shows(member, sequence) {
-                let place = pieces.get_mut(usize::from(member)).expect("a place for every member");
+                let place = pieces.get_mut(member.place()).expect("a place for every member");
                 *place = core::mem::take(memory);
             }
         }
         self.with_heads(|heads| heads.read_slots(sequence, &mut pieces));
         let verify = |((&column, memory), span): ((&u8, &mut Vec<u8>), Result<Span, Error>)| {
             let span = span?;
-            let member = usize::from(self.member_of(sequence, column));
+            let member = self.member_of(sequence, column).place();
             let piece = pieces.get_mut(member).filter(|piece| !piece.is_empty());
             if let Some(piece) = piece {
                 *memory = core::mem::take(piece);
@@ -471,7 +472,7 @@ impl Reader {
         columns.iter().zip(memory).zip(spans).map(verify).collect()
     }
 
-    fn member_of(&self, sequence: Sequence, column: u8) -> u8 {
+    fn member_of(&self, sequence: Sequence, column: u8) -> MemberId {
         let geometry = self.membership.geometry_at(sequence);
         assert!(column < geometry.columns(), "stripes of {sequence} have column {column}");
         geometry.member_of(sequence, column)
@@ -713,15 +714,15 @@ impl Reader {
         body_range(head)
     }
 
-    pub(crate) fn device(&self, member: u8) -> Option<&dyn ReadAt> {
-        self.members.get(usize::from(member))?.as_ref().map(seen)
+    pub(crate) fn device(&self, member: MemberId) -> Option<&dyn ReadAt> {
+        self.members.get(member.place())?.as_ref().map(seen)
     }
 
     /// Reads heads, of all members at the same time where more than one is asked. What was read is
     /// kept until `run` returns.
     pub fn with_heads<T>(&self, run: impl FnOnce(&Heads<'_>) -> T) -> T {
         let ahead = Ahead::new(self.members.iter().map(|device| device.as_ref().map(seen)));
-        let read = |member: u8, offset: u64, into: &mut [u8]| {
+        let read = |member: MemberId, offset: u64, into: &mut [u8]| {
             ahead.read(member, offset, into).ok_or(Unreadable)?.map_err(|_| Unreadable)
         };
         let slots = |offset: u64, buffers: &mut [Vec<u8>]| self.read_side_by_side(offset, buffers);
@@ -732,8 +733,8 @@ impl Reader {
 
     /// Fills the memory, by member, from one place of each, all at the same time. Gives the members
     /// that may be read row by row, because it failed; zeros stand for what could not be read.
-    fn read_side_by_side(&self, offset: u64, buffers: &mut [Vec<u8>]) -> Vec<u8> {
-        let wanted = (0_u8..).zip(buffers).filter(|(_, buffer)| !buffer.is_empty());
+    fn read_side_by_side(&self, offset: u64, buffers: &mut [Vec<u8>]) -> Vec<MemberId> {
+        let wanted = MemberId::all().zip(buffers).filter(|(_, buffer)| !buffer.is_empty());
         let begun = wanted.map(|(member, buffer)| {
             let own = core::mem::take(buffer);
             let len = own.len();
@@ -770,7 +771,7 @@ impl Reader {
 
     /// Reads the slot of `sequence` of one member, unreadable rows as zeros, into a buffer of
     /// `pool`. `None` when the member keeps that one, and there is no other.
-    pub fn slot_buffer(&self, member: u8, sequence: Sequence, pool: &Pool) -> Option<Buffer> {
+    pub fn slot_buffer(&self, member: MemberId, sequence: Sequence, pool: &Pool) -> Option<Buffer> {
         let slot = self.geometry().slot(sequence);
         let buffer = pool.take()?;
         let (buffer, result) = match self.device(member) {

@@ -7,7 +7,7 @@
 use device::{Device, ReadAt};
 use format::head::{HEAD_BYTES, Head, HeadKey};
 use format::superblock::Superblock;
-use units::{EachSequence, Epoch, Sequence};
+use units::{EachSequence, Epoch, MemberId, Sequence};
 
 use crate::{Error, Reader, superblocks};
 
@@ -20,7 +20,7 @@ pub enum Recognized {
     /// This member, which is absent; it may have everything that was acknowledged, or not.
     Member {
         /// Number of the member.
-        member: u8,
+        member: MemberId,
         /// It has what was acknowledged last, and took part then.
         is_current: bool,
     },
@@ -46,7 +46,7 @@ pub fn recognize(reader: &Reader, device: &dyn ReadAt) -> Recognized {
     let (member, uuid) = (first.piece.member, first.piece.member_uuid);
     let is_one =
         heads.iter().all(|head| (head.piece.member, head.piece.member_uuid) == (member, uuid));
-    let entry = volume.members.get(usize::from(member)).filter(|entry| entry.uuid == uuid);
+    let entry = volume.members.get(member.place()).filter(|entry| entry.uuid == uuid);
     let Some(entry) = entry.filter(|_| is_one && reader.membership().of(member).is_none()) else {
         return Recognized::Stranger;
     };
@@ -55,7 +55,7 @@ pub fn recognize(reader: &Reader, device: &dyn ReadAt) -> Recognized {
     }
     let last = reader.head(newest).map(|head| head.cid);
     let has_last = last.is_some_and(|last| heads.iter().any(|head| head.cid == last));
-    let took_part = volume.joined_members & (1 << member) != 0;
+    let took_part = volume.joined_members & (member.bit()) != 0;
     let lacks_nothing = entry.stale_from >= entry.clean_from;
     Recognized::Member { member, is_current: has_last && took_part && lacks_nothing }
 }
@@ -81,7 +81,7 @@ fn head_of(device: &dyn ReadAt, volume: &Superblock, sequence: Sequence) -> Opti
 pub fn restore_superblocks(
     reader: &Reader,
     device: &mut dyn Device,
-    (member, is_current): (u8, bool),
+    (member, is_current): (MemberId, bool),
 ) -> Result<(), Error> {
     let volume = reader.superblock();
     let geometry = &volume.geometry;

@@ -10,7 +10,7 @@ use device::LentRead;
 use encryption::CHUNK_BYTES;
 use format::geometry::ROW_BYTES;
 use format::head::{HEAD_BYTES, Head, StripeId};
-use units::Sequence;
+use units::{MemberId, Sequence};
 
 use crate::Reader;
 use crate::heads::{Heads, row_address};
@@ -50,7 +50,7 @@ type Place = (u16, Option<Head>);
 /// A piece that is being read: its place, and its head and rows one behind the other.
 struct Pending {
     place: usize,
-    member: u8,
+    member: MemberId,
     sequence: Sequence,
     first_row: u16,
     /// The head before it in its slot.

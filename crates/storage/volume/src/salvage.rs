@@ -17,7 +17,7 @@ use format::checksum::body_crc;
 use format::geometry::{Geometry, RESERVED_BYTES, ROW_BYTES};
 use format::head::{HEAD_BYTES, Head, HeadKey, StripeId, VolumeId};
 use format::superblock::{EarlierShape, Mark, MemberEntry, Superblock, TimeKnown};
-use units::{Epoch, Sequence, SlotNumber, Timestamp};
+use units::{Epoch, MemberId, Sequence, SlotNumber, Timestamp};
 
 use crate::search::{Known, Newest};
 use crate::{Error, Reader, create, superblocks};
@@ -119,7 +119,7 @@ fn member_from_heads(
     base: &Superblock,
     key: Option<&HeadKey>,
 ) -> Option<Superblock> {
-    let mut votes: BTreeMap<(u8, [u8; 16]), u32> = BTreeMap::new();
+    let mut votes: BTreeMap<(MemberId, [u8; 16]), u32> = BTreeMap::new();
     for head in heads {
         if head.stripe.volume_id == base.volume_id {
             *votes.entry((head.piece.member, head.piece.member_uuid)).or_default() += 1;
@@ -127,7 +127,7 @@ fn member_from_heads(
     }
     let ((member, uuid), _) = votes.into_iter().max_by_key(|&(_, count)| count)?;
     let mut own = Superblock { member, ..base.clone() };
-    let entry = own.members.get_mut(usize::from(member))?;
+    let entry = own.members.get_mut(member.place())?;
     if key.is_some() && entry.uuid != uuid {
         // It was that member once, before another device took its place.
         return None;
@@ -147,7 +147,7 @@ fn with_uuids(
     }
     let mut entries = base.members.clone();
     for (_, own) in &members {
-        let number = usize::from(own.member);
+        let number = own.member.place();
         if let (Some(entry), Some(found)) = (entries.get_mut(number), own.members.get(number)) {
             *entry = found.clone();
         }
@@ -187,7 +187,7 @@ fn superblock_from_heads(devices: &[&dyn ReadAt]) -> Option<Superblock> {
     Some(Superblock {
         volume_id: best.0,
         head_key: HeadKey([0; 32]),
-        member: 0,
+        member: MemberId(0),
         generation: 0,
         geometry: newest,
         // So that the ring is looked for.
@@ -291,7 +291,7 @@ fn first_head(
     let belongs = stripe.first_row == 0
         && stripe.stripe.sub == 0
         && geometry.slot(stripe.stripe.sequence) == slot
-        && head.piece.member < found.columns()
+        && found.has_member(head.piece.member)
         && head.piece.column == found.column_of(stripe.stripe.sequence, head.piece.member);
     (is_ours && belongs).then_some(head)
 }

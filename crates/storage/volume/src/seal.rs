@@ -6,7 +6,7 @@ use format::checksum::{RowAddress, body_crc};
 use format::geometry::ROW_BYTES;
 use format::head::{HEAD_BYTES, Head, Kind, PieceHead, StripeHead, StripeId, Totals};
 use format::superblock::Superblock;
-use units::{Clock, Timestamp};
+use units::{Clock, MemberId, Timestamp};
 
 use crate::Error;
 
@@ -66,7 +66,7 @@ impl Sealed {
     /// Of this common part.
     pub fn new(stripe: StripeHead) -> Self {
         let piece = PieceHead {
-            member: 0,
+            member: MemberId(0),
             column: 0,
             packets: 0,
             member_uuid: [0; 16],
@@ -96,7 +96,7 @@ impl Sealed {
     ) -> [u8; HEAD_BYTES] {
         let stripe = self.head.stripe.clone();
         let member = stripe.geometry.member_of(stripe.stripe.sequence, column);
-        let entry = superblock.members.get(usize::from(member)).expect("a column has its member");
+        let entry = superblock.members.get(member.place()).expect("a column has its member");
         let member_uuid = entry.uuid;
         let piece = PieceHead { member, column, packets, member_uuid, row_crcs };
         Head { stripe, piece, cid: self.head.cid }.encode(&superblock.head_key)

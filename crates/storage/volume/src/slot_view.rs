@@ -9,8 +9,8 @@
 use device::Buffer;
 use format::checksum::body_crc;
 use format::head::{HEAD_BYTES, Head, PieceHead, StripeHead, StripeId};
-use units::Sequence;
 use units::number::to_u64;
+use units::{MemberId, Sequence};
 
 use crate::heads::{Heads, bad_rows, has_trailer};
 use crate::membership::Membership;
@@ -61,8 +61,8 @@ impl SlotBytes {
     }
 
     /// The bytes of one member.
-    pub fn of(&self, member: u8) -> &[u8] {
-        let member = usize::from(member);
+    pub fn of(&self, member: MemberId) -> &[u8] {
+        let member = member.place();
         match self.buffers.get(member) {
             Some(buffer) => buffer.as_deref().unwrap_or_default(),
             None => self.members.get(member).map_or(&[], Vec::as_slice),
@@ -87,7 +87,7 @@ pub struct StripeView {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PieceView {
     /// Number of its member.
-    pub member: u8,
+    pub member: MemberId,
     /// Its own part; `None` when the head is unreadable or of another identity.
     pub head: Option<PieceHead>,
     /// Body rows that are not as they were sealed, ascending. Without a head it is all of them or,
@@ -226,7 +226,7 @@ impl Walk<'_> {
         if stripe.previous != lost || rows.is_empty() {
             return false;
         }
-        let knows = |member: u8| {
+        let knows = |member: MemberId| {
             let own = self.heads.head_in(
                 member,
                 self.bytes.of(member),

@@ -11,7 +11,7 @@ use core::ops::Range;
 use device::Pool;
 use format::head::{EPOCH_MAX, HEAD_BYTES, Kind, SEQUENCE_MAX, StripeHead, StripeId};
 use format::superblock::{GENERATION_MAX, MemberEntry, NEVER, Superblock};
-use units::{Clock, Epoch, Sequence};
+use units::{Clock, Epoch, MemberId, Sequence};
 use volume::seal::{Previous, Sealed, empty_head, rest, row_offset};
 use volume::{Error, Membership, mark};
 
@@ -54,7 +54,7 @@ pub(crate) struct Beginning<'a> {
     /// Its number, as prepared.
     pub(crate) epoch: Epoch,
     /// Members that are gone for good: from here on their seats are empty.
-    pub(crate) gone: &'a [u8],
+    pub(crate) gone: &'a [MemberId],
     /// The first slot in which stripes may be of less than all members, or judged anew: what a
     /// member that takes no part does not know.
     pub(crate) judged_from: Sequence,
@@ -87,7 +87,7 @@ pub(crate) fn join(
     let settled = before.settled();
     let generation = writers.iter().map(|writer| writer.superblock().generation).max();
     let slots = superblock.geometry.slots;
-    let columns_before = superblock.geometry_at(start.sequence - 1).columns();
+    let shape_before = superblock.geometry_at(start.sequence - 1);
     let members = before.numbers().zip(&superblock.members).map(|(member, entry)| {
         // Should it come back, it is a stranger: K of those that were outside of what was voided
         // would bring it back whole.
@@ -100,7 +100,7 @@ pub(crate) fn join(
         let (stale_from, clean_from) = match writers.get(member) {
             Some(_) if before.is_fresh(member) => (entry.stale_from, entry.clean_from),
             // The volume has only now grown by it.
-            Some(_) if member >= columns_before => (start.sequence, start.sequence),
+            Some(_) if !shape_before.has_member(member) => (start.sequence, start.sequence),
             Some(_) => (gap.start, start.sequence),
             None if gap.is_empty() => (judged_from, NEVER),
             None => (gap.start.min(judged_from), NEVER),
@@ -161,7 +161,7 @@ pub(crate) enum Part {
 pub(crate) fn write_closing(
     writers: &mut MemberWriters,
     (superblock, sealed): (&Superblock, &Sealed),
-    part: &dyn Fn(u8) -> Option<Part>,
+    part: &dyn Fn(MemberId) -> Option<Part>,
     clock: &dyn Clock,
 ) -> Result<(), Failed> {
     let stripe = sealed.stripe();
@@ -173,7 +173,9 @@ pub(crate) fn write_closing(
     writers.run(clock, |writer| {
         let member = writer.superblock().member;
         // A member that came later has no part in the stripe.
-        let Some(part) = part(member).filter(|_| member < columns) else { return Vec::new() };
+        let Some(part) = part(member).filter(|_| stripe.geometry.has_member(member)) else {
+            return Vec::new();
+        };
         let write = |row, data| Step::Write { offset: row_offset(stripe, row), data };
         let behind = behind.clone().map(|rows| write(stripe.first_row + 1, rows));
         let head = (part == Part::Whole).then(|| {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use device::{Pool, Row};
 use format::claim::CLAIM_OFFSET;
 use format::superblock::{SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Superblock};
-use units::{Clock, Sequence};
+use units::{Clock, MemberId, Sequence};
 use volume::check_own_seat;
 use volume::heads::{Expected, Heads, Unreadable};
 use volume::{Error, Membership, superblocks};
@@ -23,7 +23,7 @@ pub(crate) const WAIT: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_millis(1);
 
 /// A place that could not be read: member, offset, and bytes.
-type UnreadPlace = (u8, u64, usize);
+type UnreadPlace = (MemberId, u64, usize);
 
 /// Places of one member that are kept of those that could not be read: some tell whether it reads
 /// again.
@@ -52,7 +52,7 @@ pub(crate) struct MemberWriters {
 #[derive(Debug)]
 pub(crate) struct Failed {
     /// The member that cannot be written any more; `None` where it is not one member's fault.
-    pub(crate) member: Option<u8>,
+    pub(crate) member: Option<MemberId>,
     pub(crate) error: Error,
 }
 
@@ -63,7 +63,7 @@ impl Failed {
     }
 
     /// What came of a member: its own failure, or that another writer has the volume.
-    fn of(member: u8, error: Error) -> Self {
+    fn of(member: MemberId, error: Error) -> Self {
         let is_taken_over = matches!(error, Error::TakenOver { .. });
         Self { member: (!is_taken_over).then_some(member), error }
     }
@@ -76,7 +76,7 @@ impl MemberWriters {
         let mut members = Vec::new();
         members.resize_with(membership.numbers().count(), || None);
         for writer in opened {
-            let number = usize::from(writer.superblock().member);
+            let number = writer.superblock().member.place();
             *members.get_mut(number).expect("assembled") = Some(writer);
         }
         Ok(Self {
@@ -101,7 +101,7 @@ impl MemberWriters {
 
     /// Lets those go that the others have no seat for: who knew of the change that gave them one is
     /// not there any more.
-    pub(crate) fn remove_strangers(&mut self) -> Vec<(u8, Error)> {
+    pub(crate) fn remove_strangers(&mut self) -> Vec<(MemberId, Error)> {
         let own = self.members.iter().flatten().map(MemberWriter::superblock);
         let Some(newest) = own.clone().max_by_key(|own| own.newness()).cloned() else {
             return Vec::new();
@@ -109,19 +109,19 @@ impl MemberWriters {
         let stranger = |own: &Superblock| {
             check_own_seat(&newest, 0, own).err().map(|error| (own.member, error))
         };
-        let strangers: Vec<(u8, Error)> = own.filter_map(stranger).collect();
+        let strangers: Vec<(MemberId, Error)> = own.filter_map(stranger).collect();
         for (member, _) in &strangers {
             self.remove(*member);
         }
         strangers
     }
 
-    pub(crate) fn get(&self, member: u8) -> Option<&MemberWriter> {
-        self.members.get(usize::from(member))?.as_ref()
+    pub(crate) fn get(&self, member: MemberId) -> Option<&MemberWriter> {
+        self.members.get(member.place())?.as_ref()
     }
 
-    pub(crate) fn get_mut(&mut self, member: u8) -> Option<&mut MemberWriter> {
-        self.members.get_mut(usize::from(member))?.as_mut()
+    pub(crate) fn get_mut(&mut self, member: MemberId) -> Option<&mut MemberWriter> {
+        self.members.get_mut(member.place())?.as_mut()
     }
 
     /// The members are claimed.
@@ -131,7 +131,7 @@ impl MemberWriters {
 
     /// Reads the superblocks again, now that no other process writes; gives the members that cannot
     /// be read.
-    pub(crate) fn reload(&mut self) -> Result<Vec<(u8, Error)>, Error> {
+    pub(crate) fn reload(&mut self) -> Result<Vec<(MemberId, Error)>, Error> {
         let mut devices: Vec<_> = self.iter_mut().map(|(_, writer)| writer.device_mut()).collect();
         let loaded = superblocks::load_all(&mut devices);
         let mut failed = Vec::new();
@@ -151,9 +151,12 @@ impl MemberWriters {
     }
 
     /// The claims of all members, read at the same time.
-    pub(crate) fn read_claims(&mut self, clock: &dyn Clock) -> Result<Vec<(u8, Row)>, Failed> {
+    pub(crate) fn read_claims(
+        &mut self,
+        clock: &dyn Clock,
+    ) -> Result<Vec<(MemberId, Row)>, Failed> {
         let offsets: &[u64] = &[CLAIM_OFFSET];
-        let places: Vec<(u8, &[u64])> =
+        let places: Vec<(MemberId, &[u64])> =
             self.iter().map(|writer| (writer.superblock().member, offsets)).collect();
         self.read_ahead(Expected { places: &places, len: device::ROW_SIZE }, clock)?;
         let mut rows = Vec::new();
@@ -188,7 +191,7 @@ impl MemberWriters {
     /// When the others are not claimed.
     pub(crate) fn insert(&mut self, mut writer: MemberWriter) -> Result<(), Error> {
         writer.pass_over(self.kept.as_ref().expect("a volume is claimed before it changes"))?;
-        let number = usize::from(writer.superblock().member);
+        let number = writer.superblock().member.place();
         let places = self.members.len().max(number + 1);
         self.members.resize_with(places, || None);
         *self.members.get_mut(number).expect("a place for it") = Some(writer);
@@ -196,28 +199,30 @@ impl MemberWriters {
     }
 
     /// Takes a member out.
-    pub(crate) fn remove(&mut self, member: u8) -> Option<MemberWriter> {
-        self.members.get_mut(usize::from(member))?.take()
+    pub(crate) fn remove(&mut self, member: MemberId) -> Option<MemberWriter> {
+        self.members.get_mut(member.place())?.take()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &MemberWriter> {
         self.members.iter().flatten()
     }
 
-    fn iter_mut(&mut self) -> impl Iterator<Item = (u8, &mut MemberWriter)> {
-        (0..).zip(&mut self.members).filter_map(|(member, writer)| Some((member, writer.as_mut()?)))
+    fn iter_mut(&mut self) -> impl Iterator<Item = (MemberId, &mut MemberWriter)> {
+        MemberId::all()
+            .zip(&mut self.members)
+            .filter_map(|(member, writer)| Some((member, writer.as_mut()?)))
     }
 
     /// Bit m stands for member m.
     pub(crate) fn bits(&self) -> u32 {
-        let present = self.iter().map(|writer| 1_u32 << writer.superblock().member);
+        let present = self.iter().map(|writer| writer.superblock().member.bit());
         present.fold(0, |bits, bit| bits | bit)
     }
 
     /// Does the same to every member, in order; the first that fails is named.
     pub(crate) fn each(
         &mut self,
-        mut work: impl FnMut(u8, &mut MemberWriter) -> Result<(), Error>,
+        mut work: impl FnMut(MemberId, &mut MemberWriter) -> Result<(), Error>,
     ) -> Result<(), Failed> {
         self.iter_mut().try_for_each(|(member, writer)| {
             work(member, writer).map_err(|error| Failed::of(member, error))
@@ -318,7 +323,7 @@ impl MemberWriters {
     pub(crate) fn store_on(
         &mut self,
         clock: &dyn Clock,
-        is_meant: impl Fn(u8) -> bool,
+        is_meant: impl Fn(MemberId) -> bool,
         change: impl Fn(&Superblock) -> Superblock,
     ) -> Result<(), Failed> {
         let meant = self.iter().map(MemberWriter::superblock).filter(|own| is_meant(own.member));
@@ -496,7 +501,7 @@ impl MemberWriters {
         run: &impl Fn(&Heads<'_>) -> T,
     ) -> Result<(T, Vec<UnreadPlace>), Failed> {
         let (writers, failed) = (RefCell::new((self, Ok(()))), RefCell::new(Vec::new()));
-        let read = |member: u8, offset: u64, into: &mut [u8]| {
+        let read = |member: MemberId, offset: u64, into: &mut [u8]| {
             let (writers, _) = &*writers.borrow();
             let writer =
                 writers.get(member).filter(|writer| !writer.has_failed()).ok_or(Unreadable)?;
@@ -526,15 +531,15 @@ impl MemberWriters {
 
     /// Reads the superblocks of these members: one that gives no copy of it has failed.
     fn prove_readable(&mut self, failed: &[UnreadPlace], clock: &dyn Clock) -> Result<(), Failed> {
-        let members: BTreeSet<u8> = failed.iter().map(|(member, ..)| *member).collect();
-        let copies: Vec<(u8, Vec<u64>)> = members
+        let members: BTreeSet<MemberId> = failed.iter().map(|(member, ..)| *member).collect();
+        let copies: Vec<(MemberId, Vec<u64>)> = members
             .into_iter()
             .filter_map(|member| {
                 let size_bytes = self.get(member)?.device().size_bytes();
                 Some((member, superblocks::offsets(size_bytes).collect()))
             })
             .collect();
-        let places: Vec<(u8, &[u64])> = copies.iter().map(|(it, at)| (*it, &**at)).collect();
+        let places: Vec<(MemberId, &[u64])> = copies.iter().map(|(it, at)| (*it, &**at)).collect();
         self.read_ahead(Expected { places: &places, len: SUPERBLOCK_BYTES }, clock)?;
         let proved = copies.iter().try_for_each(|(member, copies)| {
             let Some(writer) = self.get(*member) else { return Ok(()) };

@@ -19,7 +19,7 @@
 use device::Device;
 use format::head::{Head, Kind, StripeHead, StripeId};
 use format::superblock::Superblock;
-use units::{Clock, EachSequence, Epoch, Sequence};
+use units::{Clock, EachSequence, Epoch, MemberId, Sequence};
 use volume::repair::rebuild;
 use volume::seal::{Previous, Sealed, empty_head, row_offset};
 use volume::search::{self, Care, Known};
@@ -58,7 +58,7 @@ pub fn mount(
 /// [`Error::NoSuchMember`]; as [`mount`].
 pub fn mount_without(
     devices: Vec<Box<dyn Device>>,
-    gone: &[u8],
+    gone: &[MemberId],
     opener: &Opener<'_>,
 ) -> Result<(Writer, Recovery), Error> {
     let found = MemberWriter::open_all(devices).into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -66,13 +66,13 @@ pub fn mount_without(
 }
 
 /// A member to be mounted: its number, and its device or why there is none.
-pub type Candidate = (u8, Result<Box<dyn Device>, Error>);
+pub type Candidate = (MemberId, Result<Box<dyn Device>, Error>);
 
 /// The same of members of which some may have failed already. One that cannot be read is left out
 /// as if it failed later.
 pub fn mount_members(
     members: Vec<Candidate>,
-    gone: &[u8],
+    gone: &[MemberId],
     opener: &Opener<'_>,
 ) -> Result<(Writer, Recovery), Error> {
     let (mut numbers, mut devices) = (Vec::new(), Vec::new());
@@ -97,12 +97,12 @@ pub fn mount_members(
 
 fn mount_on_members(
     found: Vec<MemberWriter>,
-    mut failed: Vec<(u8, Error)>,
-    gone: &[u8],
+    mut failed: Vec<(MemberId, Error)>,
+    gone: &[MemberId],
     opener: &Opener<'_>,
 ) -> Result<(Writer, Recovery), Error> {
     // Without any superblock nothing is known but the failures.
-    let first = |failed: Vec<(u8, Error)>, error| {
+    let first = |failed: Vec<(MemberId, Error)>, error| {
         failed.into_iter().next().map_or(error, |(_, first)| first)
     };
     let mut writers = match MemberWriters::assemble(found) {
@@ -135,16 +135,16 @@ type Begin = (StripeId, Explained);
 
 fn recover(
     writers: &mut MemberWriters,
-    failed: &[(u8, Error)],
-    gone: &[u8],
+    failed: &[(MemberId, Error)],
+    gone: &[MemberId],
     clock: &dyn Clock,
 ) -> Result<(Previous, Keys, Recovery, Begin), Error> {
     let volume = writers.membership().superblock().clone();
-    let last = volume.geometry.columns() - 1;
+    let last = volume.geometry.last_member();
     if let Some(&member) = gone.iter().find(|&&member| member > last) {
         return Err(Error::NoSuchMember { member, last });
     }
-    let failure = |member: u8, error: &Error| MemberFailure::new(&volume, member, error);
+    let failure = |member: MemberId, error: &Error| MemberFailure::new(&volume, member, error);
     let mut failed: Vec<MemberFailure> =
         failed.iter().map(|(member, error)| failure(*member, error)).collect();
     // Of before this mount: a head that it has written explains nothing.
@@ -177,7 +177,7 @@ fn recover(
 /// Whose word counts.
 fn settled(
     writers: &mut MemberWriters,
-    gone: &[u8],
+    gone: &[MemberId],
     clock: &dyn Clock,
 ) -> Result<Membership, Failed> {
     let (mut membership, mut looked) = (writers.membership(), Ok(()));
@@ -195,7 +195,7 @@ fn settled(
 
 fn mount_on(
     writers: &mut MemberWriters,
-    gone: &[u8],
+    gone: &[MemberId],
     explain: &mut dyn FnMut(&Recovery) -> Explained,
     clock: &dyn Clock,
 ) -> Result<(Previous, Keys, Judged), Failed> {
@@ -374,7 +374,7 @@ impl Judge<'_> {
             return write_closing(writers, (self.superblock, &sealed), &part, self.clock);
         }
         writers.each(|member, writer| {
-            if member >= stripe.geometry.columns() {
+            if !stripe.geometry.has_member(member) {
                 return Ok(());
             }
             let column = stripe.geometry.column_of(stripe.stripe.sequence, member);

@@ -17,7 +17,7 @@ use device::Pool;
 use format::head::{HEAD_BYTES, Head, StripeId};
 use schemars::JsonSchema;
 use serde::Serialize;
-use units::{Clock, EachSequence, Sequence};
+use units::{Clock, EachSequence, MemberId, Sequence};
 use volume::repair::rebuild;
 use volume::seal::to_slot_end;
 use volume::slot_view::{SlotBytes, SlotView, StripeView};
@@ -72,10 +72,10 @@ pub struct Resilver {
 
 impl Resilver {
     /// Members that take part and lack something that the ring still holds.
-    pub fn needed(reader: &Reader) -> Vec<u8> {
+    pub fn needed(reader: &Reader) -> Vec<MemberId> {
         let membership = reader.membership();
         let tail = reader.span().map_or(Sequence(0), |span| span.tail);
-        let lacks = |&member: &u8| {
+        let lacks = |&member: &MemberId| {
             let gap = membership.gap(member);
             membership.is_fresh(member) && !gap.is_empty() && gap.end > tail
         };
@@ -87,7 +87,7 @@ impl Resilver {
     ///
     /// # Errors
     /// [`Error::Absent`] when the member takes no part.
-    pub fn new(reader: Reader, member: u8) -> Result<Self, Error> {
+    pub fn new(reader: Reader, member: MemberId) -> Result<Self, Error> {
         let seat = reader.membership().seat(member).ok_or(Error::Absent { member })?;
         let gap = reader.membership().gap(member);
         let memory = Pool::new(2 * BATCH_SLOTS, reader.piece_bytes())?;
@@ -189,7 +189,7 @@ impl Resilver {
                 share.push((sequence, buffer));
             }
         }
-        let read = |member: u8, share: Vec<(Sequence, &mut Vec<u8>)>| {
+        let read = |member: MemberId, share: Vec<(Sequence, &mut Vec<u8>)>| {
             reader.with_heads(|heads| {
                 for (sequence, buffer) in share.into_iter().filter(|(_, it)| !it.is_empty()) {
                     heads.read_slot(member, heads.geometry().slot(sequence), buffer);
@@ -197,7 +197,7 @@ impl Resilver {
             });
         };
         stage::scope(|scope| {
-            for (member, share) in (0..).zip(shares) {
+            for (member, share) in MemberId::all().zip(shares) {
                 // Without a thread its slots stay as they are: nothing of them is readable.
                 drop(scope.spawn("resilver-read", move || read(member, share)));
             }
@@ -232,7 +232,7 @@ impl Resilver {
     /// A stripe of which no head can be read, or those before this one.
     fn all_of(&self, stripe: StripeId) -> LostRows {
         let geometry = self.reader.membership().geometry_at(stripe.sequence);
-        let member = self.seat.member.min(geometry.columns() - 1);
+        let member = self.seat.member.min(geometry.last_member());
         let column = geometry.column_of(stripe.sequence, member);
         LostRows { stripe, column, rows: Vec::new() }
     }
@@ -241,7 +241,7 @@ impl Resilver {
     /// lost is left out whole: the checksums of that row are lost with its head.
     fn put(&self, view: &StripeView, bytes: &SlotBytes, image: &mut [u8]) -> Option<LostRows> {
         let stripe = &view.stripe;
-        if self.seat.member >= stripe.geometry.columns() {
+        if !stripe.geometry.has_member(self.seat.member) {
             return None;
         }
         let column = stripe.geometry.column_of(stripe.stripe.sequence, self.seat.member);
@@ -287,7 +287,7 @@ pub struct Resilvered {
     /// Nothing is left to do.
     pub is_complete: bool,
     /// Members that are absent and without which the work cannot go on.
-    pub waits_for: Vec<u8>,
+    pub waits_for: Vec<MemberId>,
     /// What no other member could give, either.
     pub lost: Vec<LostRows>,
     /// It was broken off.

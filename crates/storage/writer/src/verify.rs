@@ -7,7 +7,7 @@ use format::checksum::body_crc;
 use format::head::{HEAD_BYTES, Kind, StripeHead, StripeId};
 use schemars::JsonSchema;
 use serde::Serialize;
-use units::Sequence;
+use units::{MemberId, Sequence};
 use volume::slot_view::{SlotBytes, SlotView, StripeView};
 use volume::{GivenUp, Reader, Span};
 
@@ -17,7 +17,7 @@ pub struct Damage {
     /// The stripe.
     pub stripe: StripeId,
     /// The member whose piece is damaged; `None` when no member has a readable head.
-    pub member: Option<u8>,
+    pub member: Option<MemberId>,
     /// Row of its head within the slot.
     pub first_row: u16,
     /// Body rows that do not match; empty when the head itself is missing.

@@ -15,7 +15,7 @@ use format::head::{Head, HeadKey, Kind, PieceHead, StripeHead, StripeId, Totals,
 use format::superblock::{
     Mark, MemberEntry, SUPERBLOCK_COPIES, Superblock, TimeKnown, copy_offset,
 };
-use units::{Epoch, Sequence, Timestamp};
+use units::{Epoch, MemberId, Sequence, Timestamp};
 use volume::{CreateOptions, Layout, Reader, geometry_for};
 use writer::{Opener, Recovery, mount};
 
@@ -26,8 +26,8 @@ const SIZE_OF_TEN: u64 = 16_000_000_000_000 / 4096 * 4096;
 const READS_MAX: u64 = 25 * 9 + 8 * 32 + 100;
 const KEY: HeadKey = HeadKey([2; 32]);
 
-fn uuid(member: u8) -> [u8; 16] {
-    [3 + member; 16]
+fn uuid(member: MemberId) -> [u8; 16] {
+    [3 + member.get(); 16]
 }
 
 /// Of so many rows: as long to compute as all else of a head, and the same for each.
@@ -38,7 +38,7 @@ fn body_crc_of_zeros(rows: u16) -> u64 {
 }
 
 /// A member's head of the only stripe of a slot: DATA of full length over a body of zeros.
-fn head(geometry: Geometry, member: u8, sequence: Sequence) -> [u8; ROW_SIZE] {
+fn head(geometry: Geometry, member: MemberId, sequence: Sequence) -> [u8; ROW_SIZE] {
     let rows = geometry.rows_per_slot() - 1;
     let zeros = vec![0; ROW_SIZE];
     let column = geometry.column_of(sequence, member);
@@ -127,12 +127,12 @@ struct Hole {
 fn disks(ring: Ring, timing: &Timing, discarded: u64, hole: &Hole) -> (Vec<Modelled>, Timeline) {
     let timeline = Timeline::new(Timestamp(0));
     let disk = |member| disk(ring, member, (timing, &timeline), (discarded, hole.clone()));
-    ((0..ring.members).map(disk).collect(), timeline)
+    (MemberId::first(ring.members).map(disk).collect(), timeline)
 }
 
 fn disk(
     ring: Ring,
-    member: u8,
+    member: MemberId,
     (timing, timeline): (&Timing, &Timeline),
     (discarded, hole): (u64, Hole),
 ) -> Modelled {
@@ -150,8 +150,9 @@ fn disk(
             *row = head(geometry, member, sequence);
         }
     };
-    let mut disk = Modelled::new(member_bytes, timing.clone(), timeline, 1 + u64::from(member))
-        .with_original(original);
+    let mut disk =
+        Modelled::new(member_bytes, timing.clone(), timeline, 1 + u64::from(member.get()))
+            .with_original(original);
     let superblock = Superblock {
         volume_id: VolumeId([1; 16]),
         head_key: KEY,
@@ -178,7 +179,7 @@ fn disk(
         window,
         is_encrypted: false,
         parent: [0; 32],
-        members: (0..ring.members)
+        members: MemberId::first(ring.members)
             .map(|member| MemberEntry::new(uuid(member), String::new()))
             .collect(),
         spares: Vec::new(),

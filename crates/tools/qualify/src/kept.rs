@@ -25,9 +25,9 @@ pub struct VolumeQualification {
     /// What the volume keeps.
     pub kept: Option<Qualified>,
     /// Members by number, read only.
-    pub members: Vec<(u8, Qualification)>,
+    pub members: Vec<(units::MemberId, Qualification)>,
     /// Members that are not there.
-    pub absent: Vec<u8>,
+    pub absent: Vec<units::MemberId>,
 }
 
 /// A member beside what the volume keeps of it. Rates in bytes a second.
@@ -147,6 +147,8 @@ impl VolumeQualification {
 mod tests {
     use units::Timestamp;
 
+    use units::MemberId;
+
     use super::*;
     use crate::judged::Doubt;
     use crate::judged::{Judged, Order, Verdict};
@@ -238,7 +240,8 @@ mod tests {
             found.verdict.as_mut().unwrap().lost = vec![lost(1, Some(rate / 4)), lost(2, None)];
             found
         };
-        let members = vec![(0, member(400)), (1, member(200)), (2, member(300))];
+        let rates = [400, 200, 300];
+        let members = MemberId::all().zip(rates.map(member)).collect();
         let mut volume = VolumeQualification {
             path: PathBuf::new(),
             data_columns: 2,
@@ -267,7 +270,7 @@ mod tests {
             data_columns: 1,
             parity_columns: 0,
             kept: Some(kept(QualifiedBy::Writing)),
-            members: (0..).zip(rates.iter().map(|rate| read_at(*rate))).collect(),
+            members: MemberId::all().zip(rates.iter().map(|rate| read_at(*rate))).collect(),
             absent: Vec::new(),
         };
         assert_eq!(volume(&[200, 180]).answer(), Answer::Fits);

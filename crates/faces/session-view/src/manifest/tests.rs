@@ -5,7 +5,7 @@ use format::directory::{Gap, GapCause};
 use format::head::{StripeId, VolumeId};
 use format::session_row::PieceId;
 use manifest::{Asked, CaseInfo, Limits, NamedEscrow, PieceRead};
-use units::{Epoch, Sequence, Times, Timestamp};
+use units::{Epoch, MemberId, Sequence, Times, Timestamp};
 
 use super::*;
 
@@ -62,7 +62,7 @@ fn missing() -> Completeness {
         secrets_left_out: 7,
         unknown_sessions: 8,
         disorder: Disorder { packets: 9, most_ns: 1_000_000_001 },
-        given_up: vec![GivenUp { member: 1, failed: 3, seconds: 4 }],
+        given_up: vec![GivenUp { member: MemberId(1), failed: 3, seconds: 4 }],
         limited: true,
         unsought: true,
         stopped: true,

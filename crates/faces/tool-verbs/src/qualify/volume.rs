@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ::qualify::{Ask, Consent, VolumeQualification, open};
 use host::StopFlag;
+use units::MemberId;
 
 use super::disk::on_disk;
 use super::flags::{Flags, Outputs};
@@ -16,7 +17,7 @@ use crate::stdout;
 /// A volume that may be looked at.
 #[derive(Debug)]
 pub(super) struct Volume {
-    members: Vec<(u8, PathBuf)>,
+    members: Vec<(MemberId, PathBuf)>,
     found: VolumeQualification,
 }
 

@@ -7,7 +7,7 @@ mod svg;
 use core::fmt::Write as _;
 
 use page::text::grouped;
-use units::ByteSize;
+use units::{ByteSize, MemberId};
 use upkeep::{Cell, Grid, MemberState, RingMap};
 
 use look::{Look, ages, lacks, look, rows};
@@ -52,7 +52,7 @@ pub fn map(map: &RingMap) -> String {
         }
         text.push('\n');
     }
-    for (member, state) in (0_u8..).zip(&map.members) {
+    for (member, state) in MemberId::all().zip(&map.members) {
         text.push_str(&strip(map, member, *state));
     }
     text.push('\n');
@@ -91,7 +91,7 @@ fn letter(map: &RingMap, cell: &Cell, shows_index: bool) -> char {
 }
 
 /// What a member lacks of the surface, squeezed into one row; nothing for one that is whole.
-fn strip(map: &RingMap, member: u8, state: MemberState) -> String {
+fn strip(map: &RingMap, member: MemberId, state: MemberState) -> String {
     let damaged = map.cells.iter().any(|cell| cell.damaged.contains(&member));
     if state == MemberState::Whole && !damaged {
         return String::new();

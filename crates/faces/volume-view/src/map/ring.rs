@@ -5,7 +5,7 @@ use page::safe::{json_pretty, path_value};
 use schemars::JsonSchema;
 use serde::Serialize;
 use units::number::to_u64;
-use units::{Sequence, Timestamp};
+use units::{MemberId, Sequence, Timestamp};
 use upkeep::{Cell, Content, MemberState, RingMap, Status};
 
 use super::look::age;
@@ -48,7 +48,7 @@ pub struct Ring<'a> {
 /// A member of the volume.
 #[derive(Debug, Serialize, JsonSchema)]
 struct RingMember {
-    number: u8,
+    number: MemberId,
     path: String,
     #[serde(flatten)]
     state: MemberState,
@@ -115,7 +115,7 @@ fn has_age(cell: &Cell) -> bool {
 }
 
 fn members(map: &RingMap, status: &Status) -> Vec<RingMember> {
-    let member = |(number, member): (u8, &upkeep::MemberStatus)| RingMember {
+    let member = |(number, member): (MemberId, &upkeep::MemberStatus)| RingMember {
         number,
         path: path_value(&member.path),
         state: member.state,
@@ -124,5 +124,5 @@ fn members(map: &RingMap, status: &Status) -> Vec<RingMember> {
             map.cells.iter().filter(|cell| cell.damaged.contains(&number)).count(),
         ),
     };
-    (0..).zip(&status.members).map(member).collect()
+    MemberId::all().zip(&status.members).map(member).collect()
 }

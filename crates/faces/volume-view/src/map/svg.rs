@@ -4,8 +4,8 @@ use core::fmt::Write as _;
 
 use page::safe::markup;
 use page::text::{grouped, plural};
-use units::ByteSize;
 use units::number::{real, to_u64};
+use units::{ByteSize, MemberId};
 use upkeep::{Cell, Grid, MemberState, RingMap};
 
 use super::look::{Look, ages, lacks, look, rows};
@@ -251,7 +251,7 @@ impl Drawing {
             return;
         }
         self.y += 12;
-        for (member, state) in (0_u8..).zip(&map.members) {
+        for (member, state) in MemberId::all().zip(&map.members) {
             let text_y = self.y + ROW - 3;
             let condition = match state {
                 MemberState::Whole => "",
@@ -268,7 +268,7 @@ impl Drawing {
         }
     }
 
-    fn strip(&mut self, map: &RingMap, member: u8, state: MemberState) {
+    fn strip(&mut self, map: &RingMap, member: MemberId, state: MemberState) {
         let class = |cell: &Cell| {
             if cell.damaged.contains(&member) {
                 "damaged"

@@ -11,7 +11,7 @@ use format::superblock::{
     Mark, MemberEntry, SUPERBLOCK_COPIES, Superblock, TimeKnown, copy_offset,
 };
 use units::number::real;
-use units::{Epoch, Sequence, Timestamp};
+use units::{Epoch, MemberId, Sequence, Timestamp};
 use writer::{Filled, Opener, Writer, mount};
 
 use super::setting::{PIECE_BYTES, Ring};
@@ -65,7 +65,7 @@ fn create(mut disk: Modelled, ring: &Ring<'_>) -> Result<Superblock> {
     let superblock = Superblock {
         volume_id: VolumeId([1; 16]),
         head_key: HeadKey([2; 32]),
-        member: 0,
+        member: MemberId(0),
         generation: 1,
         geometry: ring.geometry(),
         prepared_epoch: Epoch::NONE,

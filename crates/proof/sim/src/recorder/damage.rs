@@ -87,7 +87,7 @@ impl Course {
     fn too_many(&mut self, geometry: &Geometry) -> Vec<u8> {
         let seats = self.rack.seats().into_iter();
         let mut disks: Vec<u8> = seats
-            .filter(|(member, _)| *member < geometry.columns())
+            .filter(|(member, _)| geometry.has_member(*member))
             .map(|(_, disk)| disk)
             .collect();
         let spared = self.random.below(u64::from(geometry.data_columns));

@@ -33,7 +33,7 @@ use format::superblock::{MemberEntry, Spare, TimeKnown};
 use index::{Content, Files, MemoryFiles};
 use indexer::{Fate as WorkerFate, Played, Seen, Workers};
 use record::{Account, Control, Error, Ground, Input, Options, Report};
-use units::{Clock, Epoch, Sequence, Timestamp, mix};
+use units::{Clock, Epoch, MemberId, Sequence, Timestamp, mix};
 use volume::{CreateOptions, Identity, Layout, Reader, create_for, geometry_for};
 
 use crate::check::{Verdict, Violation, broken};
@@ -280,7 +280,7 @@ impl Course {
     fn on_stage(
         &mut self,
         (clock, turns): (&MachineClock, &Arc<Turns>),
-        without: Vec<u8>,
+        without: Vec<MemberId>,
     ) -> Verdict<(Result<Report, Error>, (Fate, Verdict))> {
         let timeline = self.rack.timeline();
         let signals = Arc::new(Signals::default());
@@ -395,7 +395,7 @@ impl Course {
     }
 
     /// Members that are called gone for good, as the others hold everything without them.
-    fn choose_given_up(&mut self) -> Verdict<Option<(u8, u8)>> {
+    fn choose_given_up(&mut self) -> Verdict<Option<(MemberId, u8)>> {
         if !self.random.percent(6) || !self.owed.is_empty() {
             return Ok(None);
         }
@@ -698,7 +698,7 @@ impl Course {
         let membership = all.membership();
         let seats = self.rack.seats();
         let lost = self.random.below(u64::from(self.shape.1) + 1);
-        let mut left: Vec<(u8, u8)> = seats.clone();
+        let mut left: Vec<(MemberId, u8)> = seats.clone();
         for _ in 0..lost {
             let index = self.random.index(left.len());
             left.remove(index);
@@ -715,13 +715,13 @@ impl Course {
         let is_bearable = |kept: &Kept| {
             let sequence = kept.stripe.sequence;
             let geometry = membership.geometry_at(sequence);
-            let of_then = left.iter().filter(|(member, _)| *member < geometry.columns());
+            let of_then = left.iter().filter(|(member, _)| geometry.has_member(*member));
             let whole = of_then.filter(|(member, _)| membership.is_whole_at(*member, sequence));
             whole.count() >= usize::from(geometry.data_columns)
         };
         self.counters.add("recorder: read with members lost", u64::from(lost > 0));
         let say = |Violation(what): Violation| {
-            let left: Vec<u8> = left.iter().map(|(member, _)| *member).collect();
+            let left: Vec<MemberId> = left.iter().map(|(member, _)| *member).collect();
             Violation(format!("with the members {left:?} alone: {what}"))
         };
         check_kept(&self.kept, (&found, found.tail.unwrap_or_default()), |kept| !is_bearable(kept))

@@ -7,7 +7,7 @@ use blockdev::disk::Disk;
 use device::{Crash, Device, Modelled, ReadAt, Rule, Timeline, Timing};
 use format::superblock::{SUPERBLOCK_BYTES, SUPERBLOCK_COPIES, Spare, Superblock, copy_offset};
 use record::{OpenedDevice, Storage};
-use units::Sleep;
+use units::{MemberId, Sleep};
 use volume::{MemberAt, NewPlace, Reader};
 use writer::{Opener, RandomKey};
 
@@ -181,15 +181,15 @@ impl Rack {
     }
 
     /// Which disk has the seat of a member, by the newest superblock.
-    pub(crate) fn seats(&self) -> Vec<(u8, u8)> {
+    pub(crate) fn seats(&self) -> Vec<(MemberId, u8)> {
         let all = self.superblocks();
         let newest = all.iter().max_by_key(|(_, own)| own.newness()).map(|(_, own)| own.clone());
         let Some(newest) = newest else { return Vec::new() };
         let seat = |(disk, own): &(u8, Superblock)| {
-            let entry = newest.members.get(usize::from(own.member))?;
+            let entry = newest.members.get(own.member.place())?;
             (entry.uuid == own.own_uuid()).then_some((own.member, *disk))
         };
-        let mut seats: Vec<(u8, u8)> = all.iter().filter_map(seat).collect();
+        let mut seats: Vec<(MemberId, u8)> = all.iter().filter_map(seat).collect();
         seats.sort_unstable();
         seats
     }
@@ -226,12 +226,12 @@ impl Storage for Rack {
     fn find(&self) -> Result<(Vec<MemberAt>, Reader), volume::Error> {
         let seats = self.seats();
         let devices = self.readers(bits(seats.iter().map(|(_, disk)| *disk)));
-        let at = |(member, disk): (u8, u8)| MemberAt { member, path: self.path_of(disk) };
+        let at = |(member, disk): (MemberId, u8)| MemberAt { member, path: self.path_of(disk) };
         Ok((seats.into_iter().map(at).collect(), Reader::of_members(devices)?))
     }
 
     fn find_any(&self) -> Result<Vec<MemberAt>, volume::Error> {
-        let at = |(member, disk): (u8, u8)| MemberAt { member, path: self.path_of(disk) };
+        let at = |(member, disk): (MemberId, u8)| MemberAt { member, path: self.path_of(disk) };
         Ok(self.seats().into_iter().map(at).collect())
     }
 
@@ -257,7 +257,7 @@ impl Storage for Rack {
         random_key(self.lock().random.next())
     }
 
-    fn why_absent(&self, _: &Superblock, _: u8) -> Option<volume::Error> {
+    fn why_absent(&self, _: &Superblock, _: MemberId) -> Option<volume::Error> {
         None
     }
 

@@ -9,6 +9,7 @@ use volume::{Error, Reader, Recognized, recognize, restore_superblocks, salvage}
 use writer::{Writer, mount, mount_without, resilver};
 
 use core::ops::ControlFlow;
+use units::MemberId;
 
 use crate::check::{Verdict, Violation, broken};
 use crate::history::{bits, opener};
@@ -62,17 +63,17 @@ impl Course {
     }
 
     /// A member whose loss costs nothing, and the disk that has its seat.
-    pub(crate) fn dispensable(&mut self) -> Verdict<Option<(u8, u8)>> {
+    pub(crate) fn dispensable(&mut self) -> Verdict<Option<(MemberId, u8)>> {
         let reader = Reader::open(self.readers(u32::MAX))
             .map_err(|error| Violation(format!("a reader cannot open it: {error}")))?;
         let Some(span) = reader.span() else { return Ok(None) };
         let membership = reader.membership();
-        let is_borne = |member: u8| {
+        let is_borne = |member: MemberId| {
             let parts =
                 membership.redundancy(span.tail..span.acknowledged.sequence + 1, Some(member));
             parts.iter().all(|part| part.spare_members.is_some())
         };
-        let seats: Vec<(u8, u8)> =
+        let seats: Vec<(MemberId, u8)> =
             self.rack.seats().into_iter().filter(|(member, _)| is_borne(*member)).collect();
         Ok(if seats.is_empty() { None } else { Some(self.random.pick(&seats)) })
     }

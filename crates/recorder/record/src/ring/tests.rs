@@ -14,7 +14,7 @@ use format::recorded::RecordedClock;
 use format::superblock::MemberEntry;
 use host::SystemClock;
 use stage::channel;
-use units::{EachSequence, Timestamp};
+use units::{EachSequence, MemberId, Timestamp};
 use volume::{CreateOptions, Identity, Retention};
 use wire::LinkType;
 
@@ -289,7 +289,7 @@ fn a_member_comes_back_by_itself_where_it_may_be_well() {
     let of = |error: device::Error| comeback(&volume::Error::Device(error));
     let failed = |errno| device::Error::Io { operation: "write", offset: 0, errno };
     let [no_address, no_device, input_output, no_space] = [6, 19, 5, 28];
-    assert_eq!(comeback(&volume::Error::Stalled { member: 1 }), Comeback::ByItself);
+    assert_eq!(comeback(&volume::Error::Stalled { member: MemberId(1) }), Comeback::ByItself);
     for gone in [device::Error::Removed, failed(no_device), failed(no_address)] {
         assert_eq!(of(gone), Comeback::ByItself);
     }

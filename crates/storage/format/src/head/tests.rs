@@ -2,7 +2,7 @@ use super::*;
 use crate::geometry::{ExtentOrder, PIECE_BYTES_MIN, RESERVED_BYTES};
 use crate::pcapng::{BlockHeader, ByteOrder, OptionCode, View};
 use proptest::prelude::*;
-use units::{Epoch, Sequence};
+use units::{Epoch, MemberId, Sequence};
 
 const KEY: HeadKey = HeadKey([7; 32]);
 
@@ -57,7 +57,7 @@ fn head(kind: Kind) -> Head {
     };
     let rows = usize::from(stripe.rows);
     let piece = PieceHead {
-        member: 1,
+        member: MemberId(1),
         column: 2,
         packets: 1,
         member_uuid: [4; 16],

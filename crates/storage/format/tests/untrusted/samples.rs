@@ -13,7 +13,7 @@ use format::pcapng::{
 use format::piece::{EncodedInterface, InterfaceFields, PacketParts, PieceBuilder, Statistics};
 use format::recorded::Recorded;
 use format::superblock::{EarlierShape, Mark, MemberEntry, Spare, Superblock, TimeKnown};
-use units::{Epoch, Sequence, Timestamp};
+use units::{Epoch, MemberId, Sequence, Timestamp};
 use wire::LinkType;
 
 fn at(sequence: Sequence, sub: u16) -> StripeId {
@@ -67,7 +67,7 @@ fn head(kind: Kind) -> Head {
             .then(|| Recorded::new(true, at(Sequence(40), 0), Timestamp(3), &["eth0".to_owned()])),
     };
     let piece = PieceHead {
-        member: 1,
+        member: MemberId(1),
         column: 2,
         packets: 1,
         member_uuid: [4; 16],
@@ -81,7 +81,7 @@ pub(crate) fn superblocks() -> [(&'static str, Superblock); 2] {
     let alone = Superblock {
         volume_id: VolumeId([1; 16]),
         head_key: HeadKey([2; 32]),
-        member: 0,
+        member: MemberId(0),
         generation: 5,
         geometry: geometry(1, 0),
         prepared_epoch: Epoch(4),
@@ -114,7 +114,7 @@ pub(crate) fn superblocks() -> [(&'static str, Superblock); 2] {
         earlier: Vec::new(),
     };
     let several = Superblock {
-        member: 2,
+        member: MemberId(2),
         geometry: geometry(2, 1),
         previous_members: 3,
         joined_members: 7,
@@ -148,7 +148,7 @@ pub(crate) fn key_rows() -> [(&'static str, KeyRow); 3] {
 pub(crate) fn claims() -> [(&'static str, Claim); 2] {
     let claim = Claim {
         volume_id: VolumeId([1; 16]),
-        member: 3,
+        member: MemberId(3),
         member_uuid: [4; 16],
         is_given_up: false,
         interval_ms: 500,

@@ -4,7 +4,7 @@
 use device::{Device, Modelled};
 use format::head::{HeadKey, VolumeId};
 use format::superblock::{MemberEntry, NEVER, Superblock};
-use units::{Epoch, Sequence, Timestamp};
+use units::{Epoch, MemberId, Sequence, Timestamp};
 
 use super::*;
 use crate::{CreateOptions, Identity, create, superblocks};
@@ -63,7 +63,7 @@ impl Story {
     fn told_by(&self, at_hand: &[u8], joined: &[u8]) -> Membership {
         let of = |&member: &u8| {
             let own = Superblock {
-                member,
+                member: MemberId(member),
                 prepared_epoch: NEWEST,
                 joined_epoch: BEFORE,
                 joined_start: BEFORE_START,
@@ -92,7 +92,8 @@ impl Story {
     /// The epoch by which a mount judges; `None` where it refuses. Nothing lies behind the EPOCH.
     fn mounts(&self, at_hand: &[u8], joined: &[u8], gone: &[u8]) -> Option<Epoch> {
         let mut membership = self.told_by(at_hand, joined);
-        settle(&mut membership, gone, |_| false).ok()?;
+        let gone: Vec<MemberId> = gone.iter().copied().map(MemberId).collect();
+        settle(&mut membership, &gone, |_| false).ok()?;
         Some(membership.settled().epoch)
     }
 
@@ -140,11 +141,14 @@ fn all_who_belong_to_an_epoch_that_was_not_used_are_current() {
     let story = Story::new((2, 2), 0b1111, 0b1111);
     let mut membership = story.told_by(&[0, 1, 2, 3], &[0, 1]);
     settle(&mut membership, &[], |_| false).unwrap();
-    assert!((0..4).all(|member| membership.is_fresh(member)));
+    assert!(MemberId::first(4).all(|member| membership.is_fresh(member)));
     // Where it was used, who lacks its name lacks more.
     let mut membership = story.told_by(&[0, 1, 2, 3], &[0, 1, 2]);
     settle(&mut membership, &[], |_| true).unwrap();
-    assert_eq!([0, 1, 2, 3].map(|member| membership.is_fresh(member)), [true, true, true, false]);
+    assert_eq!(
+        [0, 1, 2, 3].map(|member| membership.is_fresh(MemberId(member))),
+        [true, true, true, false]
+    );
 }
 
 #[test]

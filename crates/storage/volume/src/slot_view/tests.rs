@@ -4,7 +4,7 @@
 use device::{Device, Modelled};
 use format::head::{HeadKey, Kind, VolumeId};
 use format::superblock::{MemberEntry, Superblock};
-use units::{Epoch, ManualClock, Sequence, Timestamp};
+use units::{Epoch, ManualClock, MemberId, Sequence, Timestamp};
 
 use super::*;
 use crate::heads::Unreadable;
@@ -61,7 +61,7 @@ impl Story {
     /// Puts it on a member, into any row.
     fn put_in_row(&mut self, sealed: &Sealed, member: u8, row: u16) {
         let stripe = sealed.stripe();
-        let column = stripe.geometry.column_of(SEQUENCE, member);
+        let column = stripe.geometry.column_of(SEQUENCE, MemberId(member));
         let page = sealed.page(&self.superblock, column, 0, Vec::new());
         let bytes = if stripe.kind.closes_slot() {
             to_slot_end(stripe, Some(&page), row)
@@ -85,12 +85,12 @@ impl Story {
     }
 
     fn with_heads<T>(&self, work: impl FnOnce(&Heads<'_>) -> T) -> T {
-        let own = (0..3).map(|member| Superblock { member, ..self.superblock.clone() });
+        let own = MemberId::first(3).map(|member| Superblock { member, ..self.superblock.clone() });
         let membership = Membership::assemble(own.collect()).unwrap();
         let begin = self.superblock.geometry.slot_offset(SEQUENCE);
-        let read = |member: u8, offset: u64, into: &mut [u8]| {
+        let read = |member: MemberId, offset: u64, into: &mut [u8]| {
             let at = usize::try_from(offset - begin).map_err(|_| Unreadable)?;
-            let slot = &self.slots[usize::from(member)];
+            let slot = &self.slots[member.place()];
             into.copy_from_slice(slot.get(at..at + into.len()).ok_or(Unreadable)?);
             Ok(())
         };
@@ -209,7 +209,8 @@ fn a_head_is_agreed_that_k_members_have() {
         story.put(&data, members);
         let agreed = story.with_heads(|heads| {
             let bytes = SlotBytes::read(heads, SEQUENCE);
-            heads.is_agreed(&heads.head_in(0, bytes.of(0), 0, SEQUENCE).unwrap())
+            heads
+                .is_agreed(&heads.head_in(MemberId(0), bytes.of(MemberId(0)), 0, SEQUENCE).unwrap())
         });
         assert_eq!(agreed, is_agreed, "{members:?}");
     }

@@ -10,6 +10,7 @@ use format::claim::{
     CLAIM_OFFSET, Claim, ClaimError, INTERVAL_ROTATING_MS, TURN_MAX, interval_ns, lease_ns,
     race_ns, yield_ns,
 };
+use units::MemberId;
 use volume::Error;
 
 /// What is to be done next.
@@ -48,7 +49,7 @@ pub(crate) struct Claiming<'a> {
     stage: Stage,
     /// Of each member, what lies there as far as this opener knows: what it found, and then its own
     /// claim.
-    rows: Vec<(u8, Row)>,
+    rows: Vec<(MemberId, Row)>,
     turn: u64,
     kept: Option<Kept>,
 }
@@ -67,7 +68,7 @@ impl<'a> Claiming<'a> {
     pub(crate) fn run(
         opener: &'a Opener<'a>,
         writers: &mut MemberWriters,
-    ) -> Result<Vec<(u8, Error)>, Error> {
+    ) -> Result<Vec<(MemberId, Error)>, Error> {
         let mut claiming = Self::new(opener);
         let mut failed = Vec::new();
         while writers.iter().next().is_some() {
@@ -170,7 +171,7 @@ impl<'a> Claiming<'a> {
         let first = writers.iter().next().expect("a volume has members").superblock();
         let claim = Claim {
             volume_id: first.volume_id,
-            member: 0,
+            member: MemberId(0),
             member_uuid: [0; 16],
             is_given_up: false,
             interval_ms: *interval_ms,

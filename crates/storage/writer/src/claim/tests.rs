@@ -7,7 +7,7 @@ use format::claim::{CLAIM_OFFSET, Claim, Claimant, INTERVAL_MS};
 use format::geometry::PIECE_BYTES_MIN;
 use format::head::{HeadKey, VolumeId};
 use format::superblock::MemberEntry;
-use units::{Clock, Random, Sleep, Timestamp};
+use units::{Clock, MemberId, Random, Sleep, Timestamp};
 use volume::{CreateOptions, Error, Identity, create};
 
 use super::{Claiming, Next, Opener};
@@ -277,6 +277,9 @@ fn a_member_that_does_not_take_the_claim_is_left_out() {
     world.disks[1].add_rule(Rule::new(Fault::Lost, &[Operation::Write]));
     let mut writers = world.writers();
     let failed = Claiming::run(&world.opener(1), &mut writers).unwrap();
-    assert!(matches!(failed[..], [(1, Error::NotTaken { member: 1, .. })]), "{failed:?}");
-    assert!(writers.get(0).is_some() && writers.get(1).is_none());
+    assert!(
+        matches!(failed[..], [(MemberId(1), Error::NotTaken { member: MemberId(1), .. })]),
+        "{failed:?}"
+    );
+    assert!(writers.get(MemberId(0)).is_some() && writers.get(MemberId(1)).is_none());
 }

@@ -3,7 +3,7 @@
 
 use format::head::{HEAD_BYTES, Head, Kind, StripeId};
 use parity::Codec;
-use units::Sequence;
+use units::{MemberId, Sequence};
 use volume::heads::{Heads, body_in};
 use volume::seal::address;
 use volume::slot_view::{SlotBytes, SlotView, StripeView, is_torn_behind};
@@ -91,7 +91,7 @@ impl<'a> Checker<'a> {
     }
 
     /// The member has begun to write the slot anew.
-    fn shows_newer(&self, sequence: Sequence, member: u8, bytes: &SlotBytes) -> bool {
+    fn shows_newer(&self, sequence: Sequence, member: MemberId, bytes: &SlotBytes) -> bool {
         let slot = self.reader.geometry().slot(sequence);
         let heads =
             self.reader.with_heads(|heads| heads.all_in_slot(member, slot, bytes.of(member)));

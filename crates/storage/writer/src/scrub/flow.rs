@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, Scope};
 
 use device::{Buffer, Pool};
-use units::{EachSequence, Sequence};
+use units::{EachSequence, MemberId, Sequence};
 use volume::slot_view::SlotBytes;
 use volume::{Error, Reader};
 
@@ -87,7 +87,7 @@ impl Queue {
 fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
     (reader, pool): (&'scope Reader, &'scope Pool),
-    (member, sequences): (u8, RangeInclusive<Sequence>),
+    (member, sequences): (MemberId, RangeInclusive<Sequence>),
     ahead: usize,
 ) -> Option<Queue> {
     let (sender, queue) = sync_channel(ahead);
@@ -100,7 +100,7 @@ fn start<'scope>(
 fn read(
     reader: &Reader,
     pool: &Pool,
-    (member, sequences): (u8, RangeInclusive<Sequence>),
+    (member, sequences): (MemberId, RangeInclusive<Sequence>),
     queue: &SyncSender<Buffer>,
 ) {
     for sequence in sequences.each() {

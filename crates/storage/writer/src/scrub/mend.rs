@@ -7,6 +7,7 @@
 use device::Device;
 use format::geometry::ROW_BYTES;
 use format::head::{HEAD_BYTES, Head};
+use units::MemberId;
 use units::number::to_u64;
 use volume::repair::rebuild;
 use volume::seal::{Sealed, row_offset, to_slot_end};
@@ -18,7 +19,7 @@ use super::outcome::Outcome;
 /// The repair of one piece.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Mend {
-    member: u8,
+    member: MemberId,
     /// Byte offset on the member, and what belongs there.
     writes: Vec<(u64, Vec<u8>)>,
     /// Body rows that the others do not give.
@@ -31,7 +32,7 @@ impl Mend {
         reader: &Reader,
         view: &StripeView,
         bytes: &SlotBytes,
-        member: u8,
+        member: MemberId,
     ) -> Result<Self, Outcome> {
         let piece = view.pieces.iter().find(|piece| piece.member == member);
         let piece = piece.ok_or(Outcome::Lost)?;
@@ -106,7 +107,7 @@ impl Mend {
     }
 
     /// The member that it is for.
-    pub(crate) fn member(&self) -> u8 {
+    pub(crate) fn member(&self) -> MemberId {
         self.member
     }
 

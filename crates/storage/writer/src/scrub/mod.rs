@@ -18,7 +18,7 @@ use core::ops::ControlFlow;
 
 use device::Device;
 use parity::Codec;
-use units::Clock;
+use units::{Clock, MemberId};
 use volume::{Error, Reader, superblocks};
 
 use crate::claim::{Claiming, Opener};
@@ -114,7 +114,7 @@ pub struct Finding {
 #[derive(Debug)]
 pub struct BadCopy {
     /// Number of the member.
-    pub member: u8,
+    pub member: MemberId,
     /// Which of the four.
     pub copy: u8,
     /// It is whole, and of an earlier state: a crash fell between the writes of the copies. No
@@ -279,7 +279,7 @@ fn scrub_copies(reader: &Reader, mut owner: Option<&mut Owner<'_>>, report: &mut
     }
 }
 
-fn rewrite_copy(owner: &mut Owner<'_>, member: u8, copy: u8) -> Result<(), Error> {
+fn rewrite_copy(owner: &mut Owner<'_>, member: MemberId, copy: u8) -> Result<(), Error> {
     let writer = owner.writers.get_mut(member).ok_or(Error::Absent { member })?;
     let superblock = writer.superblock().clone();
     superblocks::rewrite(writer.device_mut(), &superblock, copy)

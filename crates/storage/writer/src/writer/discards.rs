@@ -8,7 +8,7 @@
 //! and a member that made it wait long gets no discards for a minute.
 
 use units::number::to_u64;
-use units::{Clock, EachSequence, Sequence};
+use units::{Clock, EachSequence, MemberId, Sequence};
 use volume::Error;
 
 use super::Writer;
@@ -22,7 +22,7 @@ impl Writer {
 
     /// From now on a member gets discards ahead of the head, or none. It goes on
     /// until the member fails at it; the member that takes its place gets none.
-    pub fn discard_ahead(&mut self, member: u8, is_wanted: bool) {
+    pub fn discard_ahead(&mut self, member: MemberId, is_wanted: bool) {
         if let Some(writer) = self.writers.get_mut(member) {
             writer.set_discards(is_wanted);
         }

@@ -9,7 +9,7 @@ use device::Device;
 use format::geometry::{Geometry, MEMBERS_MAX, RESERVED_BYTES};
 use format::head::StripeId;
 use format::superblock::{EARLIER_SHAPES_MAX, EarlierShape, MemberEntry, Spare, Superblock};
-use units::{Clock, Epoch, Sequence};
+use units::{Clock, Epoch, MemberId, Sequence};
 use volume::{Error, MemberFailure, NewPlace, check_own_seat, columns_for, superblocks};
 
 use super::erasure::Erasure;
@@ -46,7 +46,7 @@ type Next = Box<dyn FnOnce(&Superblock, Sequence) -> Superblock>;
 #[derive(Default)]
 struct Change {
     /// Members that come new, blank, with their devices.
-    devices: Vec<(u8, Box<dyn Device>)>,
+    devices: Vec<(MemberId, Box<dyn Device>)>,
     superblock: Option<Next>,
 }
 
@@ -68,7 +68,7 @@ impl Writer {
                 let own = writer.superblock();
                 own.joined_epoch < epoch || check_own_seat(agreed, 0, own).is_err()
             };
-            let new: Vec<u8> = self
+            let new: Vec<MemberId> = self
                 .writers
                 .iter()
                 .filter(is_new)
@@ -95,7 +95,7 @@ impl Writer {
     }
 
     /// A member takes no part any more; what it has under way keeps its memory.
-    pub(super) fn let_go(&mut self, member: u8) {
+    pub(super) fn let_go(&mut self, member: MemberId) {
         let Some(writer) = self.writers.remove(member) else { return };
         self.counters.flushes += writer.flushes();
         let latency = &mut self.counters.write_latency_ns_max;
@@ -104,7 +104,7 @@ impl Writer {
     }
 
     /// Whether enough are left when this member has left.
-    pub(super) fn check_left(&mut self, (member, reason): (u8, &Error)) -> Result<(), Error> {
+    pub(super) fn check_left(&mut self, (member, reason): (MemberId, &Error)) -> Result<(), Error> {
         let (present, needed) = (self.writers.iter().count(), self.geometry().data_columns);
         if present >= usize::from(needed) {
             return Ok(());
@@ -112,7 +112,8 @@ impl Writer {
         self.stopped = true;
         // A spare may have taken the place of one that left before.
         let away = self.expelled.iter().filter(|gone| self.writers.get(gone.member).is_none());
-        let mut lost: Vec<(u8, &Error)> = away.map(|gone| (gone.member, &gone.reason)).collect();
+        let mut lost: Vec<(MemberId, &Error)> =
+            away.map(|gone| (gone.member, &gone.reason)).collect();
         lost.push((member, reason));
         let name = |(member, reason)| MemberFailure::new(self.superblock(), member, reason);
         let failed = lost.into_iter().map(name).collect();
@@ -140,7 +141,7 @@ impl Writer {
             epoch::close(&mut self.writers, &before, (epoch, void, self.index), clock)?;
             StripeId { sequence: self.next.sequence, sub: u16::MAX }
         };
-        let newcomers: Vec<u8> = change.devices.iter().map(|&(member, _)| member).collect();
+        let newcomers: Vec<MemberId> = change.devices.iter().map(|&(member, _)| member).collect();
         if let Some(make) = change.superblock {
             let start = StripeId { sequence: last.sequence + 1, sub: 0 };
             before.admit(make(before.superblock(), start.sequence), &newcomers);
@@ -180,11 +181,11 @@ impl Writer {
     /// [`Error::NotJoined`] when it or a member fails meanwhile: the volume goes on without either.
     pub fn replace(
         &mut self,
-        (member, spare): (u8, Spare),
+        (member, spare): (MemberId, Spare),
         device: Box<dyn Device>,
         clock: &dyn Clock,
     ) -> Result<(), Error> {
-        let last = self.geometry().columns() - 1;
+        let last = self.geometry().last_member();
         if member > last {
             return Err(Error::NoSuchMember { member, last });
         }
@@ -199,7 +200,7 @@ impl Writer {
         }
         let superblock = move |before: &Superblock, _| {
             let mut after = before.clone();
-            let entry = after.members.get_mut(usize::from(member)).expect("checked before");
+            let entry = after.members.get_mut(member.place()).expect("checked before");
             after.spares.retain(|other| other.uuid != spare.uuid);
             *entry = MemberEntry::blank(spare.uuid, spare.path);
             after
@@ -227,7 +228,11 @@ impl Writer {
     /// [`Error::ForeignMember`], [`Error::ReplacedMember`], [`Error::GivenUp`] and
     /// [`Error::SameMember`] when the device is not that of an absent member; [`Error::Ahead`] when
     /// others have recorded on it meanwhile; [`Error::Shrunk`].
-    pub fn take_back(&mut self, returning: Returning, clock: &dyn Clock) -> Result<u8, Error> {
+    pub fn take_back(
+        &mut self,
+        returning: Returning,
+        clock: &dyn Clock,
+    ) -> Result<MemberId, Error> {
         let Returning(writer) = returning;
         self.check_size(writer.device())?;
         let own = writer.superblock();
@@ -281,7 +286,8 @@ impl Writer {
         }
         self.drain(clock)?;
         let (mut entries, mut devices) = (Vec::new(), Vec::new());
-        for (member, (spare, device)) in (before.columns()..).zip(newcomers) {
+        let behind = MemberId::all().skip(before.columns().into());
+        for (member, (spare, device)) in behind.zip(newcomers) {
             entries.push(MemberEntry::blank(spare.uuid, spare.path));
             devices.push((member, device));
         }
@@ -300,7 +306,7 @@ impl Writer {
 
     /// Of some stripe in the ring fewer than K others lack nothing: replaced, the member would be a
     /// stranger, and what it alone can still give would be lost.
-    pub fn is_needed(&self, member: u8) -> bool {
+    pub fn is_needed(&self, member: MemberId) -> bool {
         let sequences = self.tail()..self.acknowledged.sequence + 1;
         let parts = self.membership.redundancy(sequences, Some(member));
         parts.iter().any(|part| part.spare_members.is_none())
@@ -308,7 +314,7 @@ impl Writer {
 
     fn change(
         &mut self,
-        devices: Vec<(u8, Box<dyn Device>)>,
+        devices: Vec<(MemberId, Box<dyn Device>)>,
         superblock: Next,
         clock: &dyn Clock,
     ) -> Result<(), Error> {
@@ -342,7 +348,7 @@ impl Writer {
         self.membership = self.writers.membership();
         let superblock = self.superblock();
         let number = superblock.members.len() + superblock.spares.len() - 1;
-        let member = u8::try_from(number).expect("at most 24");
+        let member = MemberId(u8::try_from(number).expect("at most 24"));
         superblocks::store(device.as_mut(), &Superblock { member, ..superblock.clone() })
     }
 

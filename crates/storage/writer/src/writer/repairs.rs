@@ -80,7 +80,7 @@ impl Writer {
         self.drain(clock)?;
         self.check_seat(seat)?;
         let stored = self.writers.store_alike(clock, |superblock| {
-            let entry = superblock.members.get_mut(usize::from(seat.member)).expect("a member");
+            let entry = superblock.members.get_mut(seat.member.place()).expect("a member");
             // A resilver only makes more of it clean.
             entry.clean_from = clean_from.min(entry.clean_from);
         });

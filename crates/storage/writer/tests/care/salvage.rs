@@ -4,7 +4,7 @@ use device::{Modelled, ReadAt, Timing};
 use format::geometry::{Geometry, PIECE_BYTES_MIN, RESERVED_BYTES, ROW_BYTES};
 use format::head::{HEAD_BYTES, Head, HeadKey, StripeId};
 use format::superblock::{Spare, copy_offset};
-use units::{EachSequence, Sequence};
+use units::{EachSequence, MemberId, Sequence};
 use volume::{Error, Reader, Salvaged, salvage};
 use writer::{Opener, mount};
 
@@ -167,7 +167,7 @@ fn with_too_few_members_every_surviving_piece_reads_alone() {
         }
         let salvaged = ring.salvage();
         let held = |stripe: StripeId, column| {
-            [1, 3, 4].contains(&ring.geometry.member_of(stripe.sequence, column))
+            [1, 3, 4].contains(&ring.geometry.member_of(stripe.sequence, column).get())
         };
         // The superblocks alone say that the newest was acknowledged. Without a body there is
         // nothing to lose.
@@ -231,7 +231,7 @@ fn a_packet_that_holds_a_forged_head_does_not_pass() {
         for member in 0..3_u8 {
             let disk = &ring.disks[usize::from(member)];
             let mut model = heads[0].clone();
-            model.piece.member = member;
+            model.piece.member = MemberId(member);
             model.piece.member_uuid = [member + 1; 16];
             for row in 1..rows {
                 let place =

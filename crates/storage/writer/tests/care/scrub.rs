@@ -8,7 +8,7 @@ use device::{Fault, MUTATIONS, ReadAt, Rule};
 use format::geometry::{PIECE_BYTES_MIN, ROW_BYTES};
 use format::head::{HEAD_BYTES, Head, StripeId};
 use format::superblock::{Superblock, copy_offset};
-use units::{EachSequence, Sequence};
+use units::{EachSequence, MemberId, Sequence};
 use volume::Error;
 use writer::{Opener, Outcome, Owner, Patrol, ScrubOptions, Writer, mount, patrol, scrub};
 
@@ -37,7 +37,7 @@ fn copies_of_an_earlier_state_are_brought_up_to_date_and_are_no_damage() {
     ring.disks[1].damage(copy_offset(0, SIZE), |row| row.copy_from_slice(&next.encode(0)));
     let looked = ring.look();
     let old: Vec<(u8, u8, bool)> =
-        looked.copies.iter().map(|copy| (copy.member, copy.copy, copy.is_old)).collect();
+        looked.copies.iter().map(|copy| (copy.member.get(), copy.copy, copy.is_old)).collect();
     assert_eq!(old, [(1, 1, true), (1, 2, true), (1, 3, true)]);
     assert!(looked.is_clean() && looked.is_sound(), "{looked:?}");
     let report = ring.scrub(0);
@@ -116,7 +116,9 @@ fn more_damage_than_parity_is_named_row_by_row_and_the_rest_is_repaired() {
     let found: Vec<_> = report
         .findings
         .iter()
-        .map(|found| (found.damage.member.unwrap(), found.damage.rows.clone(), &found.outcome))
+        .map(|found| {
+            (found.damage.member.unwrap().get(), found.damage.rows.clone(), &found.outcome)
+        })
         .collect();
     assert!(
         matches!(
@@ -208,7 +210,10 @@ fn a_member_that_refuses_the_repair_is_named() {
     assert!(
         matches!(
             outcomes[..],
-            [Outcome::Failed(Error::NotTaken { member: 1, .. }), Outcome::Failed(Error::Device(_))]
+            [
+                Outcome::Failed(Error::NotTaken { member: MemberId(1), .. }),
+                Outcome::Failed(Error::Device(_))
+            ]
         ),
         "{outcomes:?}"
     );
@@ -250,7 +255,7 @@ fn parity_that_does_not_follow_from_the_data_is_found() {
         |sequence: &Sequence| reader.heads(*sequence).is_some_and(|it| it[0].stripe.rows == 3);
     let sequence = (first..last).each().rev().find(full).unwrap();
     let at = ring.row(sequence, 0);
-    let member = |column| usize::from(ring.geometry.member_of(sequence, column));
+    let member = |column| ring.geometry.member_of(sequence, column).place();
     // The last column is Q.
     let q = &ring.disks[member(3)];
     q.damage(at + 4096, |row| row[7] ^= 1);

@@ -21,7 +21,7 @@ use format::key_row::key_row_offsets;
 use format::pcapng::{Blocks, ByteOrder};
 use format::piece::LEAD_BYTES;
 use format::superblock::{MemberEntry, Spare};
-use units::{Clock, EachSequence, Random, Sleep, Timestamp};
+use units::{Clock, EachSequence, MemberId, Random, Sleep, Timestamp};
 use volume::{CreateOptions, Error, Identity, Reader, RowsWanted, create_for};
 use writer::{Filled, FilledColumn, Opener, Writer, mount, resilver, verify};
 
@@ -306,7 +306,7 @@ fn a_new_member_gets_the_keys() {
     for member in [0, 1] {
         let blank = disk(&ring.timeline, 9 + member);
         let spare = Spare { uuid: [50 + member; 16], path: String::new() };
-        writer.replace((member, spare), Box::new(blank.clone()), &ring.timeline).unwrap();
+        writer.replace((MemberId(member), spare), Box::new(blank.clone()), &ring.timeline).unwrap();
         ring.disks[usize::from(member)] = blank;
         let disks = ring.disks.clone();
         let open = |writer: &Writer| {

@@ -2,7 +2,7 @@
 //! it, whatever crash comes, and the next mount finds the head as fast as ever.
 
 use device::{Crash, Fault, Modelled, OPERATIONS, Operation, Rule};
-use units::Sequence;
+use units::{MemberId, Sequence};
 use writer::{Opener, mount};
 
 use crate::ring::{Ring, boxed};
@@ -14,7 +14,7 @@ fn flash() -> (Ring, writer::Writer) {
     let ring = Ring::new(2, 1);
     let mut writer = ring.mount();
     for member in [0, 1] {
-        writer.discard_ahead(member, true);
+        writer.discard_ahead(MemberId(member), true);
     }
     (ring, writer)
 }
@@ -82,7 +82,7 @@ fn no_slot_is_erased_while_it_is_discarded() {
     writer.leave_slot(&ring.timeline).unwrap();
     writer.give_up_before(Sequence::MAX, &ring.timeline).unwrap();
     writer.drain(&ring.timeline).unwrap();
-    writer.discard_ahead(0, true);
+    writer.discard_ahead(MemberId(0), true);
     writer.poll(None, &ring.timeline).unwrap();
     assert!(writer.counters().discarded_bytes > 0, "a discard is under way");
     let left = writer.left_to_erase();
@@ -94,7 +94,7 @@ fn no_slot_is_erased_while_it_is_discarded() {
         assert_eq!(writer.left_to_erase(), left, "it would be erased under the discard");
         ring.timeline.advance_by(second / 100);
     }
-    writer.discard_ahead(0, false);
+    writer.discard_ahead(MemberId(0), false);
     while writer.erase_next(&ring.timeline).unwrap() || !writer.is_all_durable() {
         writer.poll_at_once(&ring.timeline).unwrap();
         ring.timeline.advance_by(second / 100);
@@ -123,6 +123,6 @@ fn who_makes_the_head_wait_is_told_nothing_for_a_while_and_who_never_answers_is_
     let stuck = Rule::new(Fault::Slow { latency_ns: 3_600_000_000_000 }, OPERATIONS);
     ring.disks[1].add_rule(stuck.times(1));
     ring.append(&mut writer, 250).unwrap();
-    assert_eq!(writer.expelled().iter().map(|it| it.member).collect::<Vec<_>>(), [1]);
+    assert_eq!(writer.expelled().iter().map(|it| it.member.get()).collect::<Vec<_>>(), [1]);
     close_and_check(&ring, writer);
 }

@@ -5,7 +5,7 @@ use core::ops::ControlFlow;
 
 use device::{Crash, Fault, MUTATIONS, Modelled, ReadAt, Rule};
 use format::head::{HEAD_BYTES, StripeId};
-use units::{EachSequence, Sequence, Timestamp};
+use units::{EachSequence, MemberId, Sequence, Timestamp};
 use volume::{Error, Reader, Retention, salvage};
 use writer::{
     Erased, Forgotten, Opener, Owner, Repair, ScrubOptions, Writer, erase, mount, resilver, scrub,
@@ -171,7 +171,7 @@ fn a_repair_of_what_is_given_up_is_refused() {
     writer.drain(&ring.timeline).unwrap();
     let first = writer.repairable().start;
     let row = || device::Pool::new(1, HEAD_BYTES).unwrap().take().unwrap().freeze();
-    let seat = writer.membership().seat(0).unwrap();
+    let seat = writer.membership().seat(MemberId(0)).unwrap();
     let repair = |sequence| Repair { seat, sequence, first_row: 1, data: row(), len: HEAD_BYTES };
     writer.repair(repair(first), &ring.timeline).unwrap();
     writer.give_up_before(first + 2, &ring.timeline).unwrap();

@@ -5,7 +5,7 @@ use core::ops::ControlFlow;
 
 use device::{Crash, Device as _, Fault, MUTATIONS, Modelled, OPERATIONS, Operation, Rule};
 use format::superblock::SUPERBLOCK_BYTES;
-use units::{Clock, Sequence};
+use units::{Clock, MemberId, Sequence};
 use volume::{Error, Retention};
 use writer::{Candidate, Opener, mount, mount_members, mount_without, verify};
 
@@ -30,7 +30,8 @@ fn a_writer_goes_on_without_a_member_and_loses_nothing() {
             strike(&ring.disks[1]);
             ring.append(&mut writer, 40).unwrap();
             writer.drain(&ring.timeline).unwrap();
-            let expelled: Vec<u8> = writer.expelled().iter().map(|gone| gone.member).collect();
+            let expelled: Vec<u8> =
+                writer.expelled().iter().map(|gone| gone.member.get()).collect();
             assert_eq!(expelled, [1], "{what}, {data}+{parity}");
             assert!(writer.epoch() > epoch);
             let acknowledged = writer.acknowledged();
@@ -75,7 +76,8 @@ fn a_member_that_leaves_at_the_end_is_told() {
             }
             strike(&ring.disks[1]);
             writer.stop(&ring.timeline).unwrap();
-            let expelled: Vec<u8> = writer.expelled().iter().map(|gone| gone.member).collect();
+            let expelled: Vec<u8> =
+                writer.expelled().iter().map(|gone| gone.member.get()).collect();
             assert_eq!(expelled, [1], "{what}");
             assert!(ring.append(&mut writer, 1).is_err(), "it is closed");
             let acknowledged = writer.acknowledged();
@@ -107,7 +109,7 @@ fn a_member_that_leaves_at_the_end_is_told() {
 
 /// Opens what is there, as a recorder does.
 fn opened(disks: &[Modelled]) -> Vec<Candidate> {
-    (0..).zip(boxed(disks)).map(|(member, disk)| (member, Ok(disk))).collect()
+    MemberId::all().zip(boxed(disks)).map(|(member, disk)| (member, Ok(disk))).collect()
 }
 
 #[test]
@@ -122,7 +124,7 @@ fn a_member_that_fails_while_the_volume_is_opened_is_left_out_and_named() {
         ring.disks[2].add_rule(Rule::new(Fault::Error, operations));
         let (mut writer, recovery) =
             mount_members(opened(&ring.disks), &[], &Opener::alone(&ring.timeline)).unwrap();
-        let failed: Vec<u8> = recovery.failed.iter().map(|failed| failed.member).collect();
+        let failed: Vec<u8> = recovery.failed.iter().map(|failed| failed.member.get()).collect();
         assert_eq!(failed, [2], "{operations:?}");
         assert!(recovery.failed[0].reason.starts_with("cannot "), "{:?}", recovery.failed);
         ring.append(&mut writer, 20).unwrap();
@@ -137,7 +139,7 @@ fn a_member_that_fails_while_the_volume_is_opened_is_left_out_and_named() {
         ring.disks[0].add_rule(Rule::new(Fault::Error, operations));
         match mount_members(opened(&ring.disks), &[], &Opener::alone(&ring.timeline)) {
             Err(Error::Quorum { failed, .. }) => {
-                assert!(failed.iter().any(|failed| failed.member == 0), "{operations:?}");
+                assert!(failed.iter().any(|failed| failed.member == MemberId(0)), "{operations:?}");
             }
             other => panic!("{operations:?}: {other:?}"),
         }
@@ -184,10 +186,14 @@ fn nobody_goes_on_with_fewer_members_than_data_columns() {
             ring.append(&mut writer, 5).unwrap();
             writer.drain(&ring.timeline).unwrap();
         }
-        let refused =
-            mount_without(boxed(&ring.disks[..1]), &[1, 2], &Opener::alone(&ring.timeline));
+        let refused = mount_without(
+            boxed(&ring.disks[..1]),
+            &[MemberId(1), MemberId(2)],
+            &Opener::alone(&ring.timeline),
+        );
         assert!(matches!(refused, Err(Error::Quorum { needed: 2, .. })), "{refused:?}");
-        let allowed = mount_without(boxed(&ring.disks[..2]), &[2], &Opener::alone(&ring.timeline));
+        let allowed =
+            mount_without(boxed(&ring.disks[..2]), &[MemberId(2)], &Opener::alone(&ring.timeline));
         assert!(allowed.is_ok(), "{allowed:?}");
     }
 }
@@ -222,7 +228,8 @@ fn a_member_that_hangs_while_superblocks_are_stored_takes_nobody_with_it() {
         assert!((2_000_000_000..5_000_000_000).contains(&took_ns), "{took_ns}");
         ring.append(&mut writer, 20).unwrap();
         writer.drain(&ring.timeline).unwrap();
-        let mut expelled: Vec<u8> = writer.expelled().iter().map(|gone| gone.member).collect();
+        let mut expelled: Vec<u8> =
+            writer.expelled().iter().map(|gone| gone.member.get()).collect();
         expelled.sort_unstable();
         let mut expected: Vec<usize> = fails.into_iter().chain([hangs]).collect();
         expected.sort_unstable();
@@ -262,7 +269,7 @@ fn more_failures_than_parity_stop_the_writer() {
     let Err(Error::TooFewLeft { present: 2, needed: 3, failed }) = result else {
         panic!("{result:?}")
     };
-    assert_eq!(failed.iter().map(|failed| failed.member).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(failed.iter().map(|failed| failed.member.get()).collect::<Vec<_>>(), [0, 1]);
     assert!(failed.iter().all(|failed| failed.reason.contains("cannot write")), "{failed:?}");
     assert!(matches!(writer.drain(&ring.timeline), Err(Error::Stopped)), "and it stays so");
 }
@@ -285,12 +292,13 @@ fn a_member_that_hangs_holds_up_neither_a_reader_nor_a_mount() {
         assert!(report.damage.iter().all(|damage| damage.repairable), "{report:?}");
         // While it is opened: it is absent.
         ring.check(&ring.disks, acknowledged);
-        let members = (0..).zip(boxed(&ring.disks)).map(|(member, disk)| (member, Ok(disk)));
+        let members =
+            MemberId::all().zip(boxed(&ring.disks)).map(|(member, disk)| (member, Ok(disk)));
         let (writer, recovery) =
             mount_members(members.collect(), &[], &Opener::alone(&ring.timeline)).unwrap();
-        let failed: Vec<u8> = recovery.failed.iter().map(|failed| failed.member).collect();
+        let failed: Vec<u8> = recovery.failed.iter().map(|failed| failed.member.get()).collect();
         assert_eq!(failed, [1], "{recovery:?}");
-        assert!(writer.membership().of(1).is_none());
+        assert!(writer.membership().of(MemberId(1)).is_none());
         let waited_ns = ring.timeline.boottime_ns() - begun_ns;
         assert!(waited_ns < 60_000_000_000, "{waited_ns}");
     }

@@ -5,7 +5,7 @@ use core::ops::ControlFlow;
 
 use device::{Crash, Device, Fault, MUTATIONS, Modelled, ReadAt, Rule};
 use format::superblock::Spare;
-use units::{Clock, Sequence};
+use units::{Clock, MemberId, Sequence};
 use volume::{Error, Reader};
 use writer::{
     Opener, Resilver, Resilvered, Returning, Writer, mount, mount_without, resilver, verify,
@@ -55,7 +55,7 @@ fn a_member_that_was_away_is_made_whole() {
         writer.close(&ring.timeline).unwrap();
 
         let mut writer = ring.mount();
-        let gap = writer.membership().gap(1);
+        let gap = writer.membership().gap(MemberId(1));
         assert!(!gap.is_empty() && gap.end < Sequence::MAX, "{gap:?}");
         let disks = ring.disks.clone();
         let report = make_whole(&ring, &disks, &mut writer);
@@ -80,7 +80,7 @@ fn without_member_1(ring: &mut Ring) -> Writer {
 fn lose_member_1(ring: &mut Ring, mut writer: Writer) -> Writer {
     ring.disks[1].vanish(Crash::Rows { seed: 5 });
     ring.append(&mut writer, 20).unwrap();
-    assert_eq!(writer.expelled().last().map(|it| it.member), Some(1));
+    assert_eq!(writer.expelled().last().map(|it| it.member), Some(MemberId(1)));
     ring.disks[1].come_back();
     writer
 }
@@ -89,7 +89,7 @@ fn device_of(ring: &Ring, member: usize) -> Box<dyn Device> {
     Box::new(ring.disks[member].clone())
 }
 
-fn take_back(writer: &mut Writer, device: Box<dyn Device>, ring: &Ring) -> Result<u8, Error> {
+fn take_back(writer: &mut Writer, device: Box<dyn Device>, ring: &Ring) -> Result<MemberId, Error> {
     writer.take_back(Returning::open(device)?, &ring.timeline)
 }
 
@@ -99,8 +99,8 @@ fn a_member_that_vanished_is_taken_back_by_the_running_writer() {
         let mut ring = Ring::new(data, parity);
         let mut writer = without_member_1(&mut ring);
         assert!(writer.has_let_go(), "nothing of it is under way");
-        assert_eq!(take_back(&mut writer, device_of(&ring, 1), &ring).unwrap(), 1);
-        let gap = writer.membership().gap(1);
+        assert_eq!(take_back(&mut writer, device_of(&ring, 1), &ring).unwrap(), MemberId(1));
+        let gap = writer.membership().gap(MemberId(1));
         assert_eq!(gap.end, writer.acknowledged().sequence, "from the EPOCH on it has everything");
         ring.append(&mut writer, 20).unwrap();
         let done = make_whole(&ring, &ring.disks.clone(), &mut writer);
@@ -118,11 +118,11 @@ fn who_is_not_the_absent_member_is_not_taken_back() {
     let mut writer = lose_member_1(&mut ring, writer);
     let mut refused = |device: Box<dyn Device>| {
         let error = take_back(&mut writer, device, &ring).unwrap_err();
-        assert!(writer.membership().of(1).is_none());
+        assert!(writer.membership().of(MemberId(1)).is_none());
         error
     };
     let present = refused(device_of(&ring, 0));
-    assert!(matches!(present, Error::Ahead { member: 0 }), "{present}");
+    assert!(matches!(present, Error::Ahead { member: MemberId(0) }), "{present}");
     let blank = refused(Box::new(disk(&ring.timeline, 9)));
     assert!(matches!(blank, Error::NoSuperblock(_)), "{blank}");
     let stranger = refused(Box::new(Ring::with_id(2, 1, 7).disks[1].clone()));
@@ -131,10 +131,10 @@ fn who_is_not_the_absent_member_is_not_taken_back() {
     let first = ring.disks[1].snapshot();
     for _ in 0..3 {
         let there = [first.clone(), second.clone()];
-        ring.mount_without(&there, &[0]).close(&ring.timeline).unwrap();
+        ring.mount_without(&there, &[MemberId(0)]).close(&ring.timeline).unwrap();
     }
     let ahead = refused(Box::new(first));
-    assert!(matches!(ahead, Error::Ahead { member: 1 }), "{ahead}");
+    assert!(matches!(ahead, Error::Ahead { member: MemberId(1) }), "{ahead}");
 }
 
 #[test]
@@ -146,23 +146,26 @@ fn who_was_called_gone_is_a_stranger_and_may_fill_the_empty_seat() {
         writer.close(&ring.timeline).unwrap();
         let mut left = ring.disks.clone();
         let gone = left.remove(1);
-        let mut writer = ring.mount_without(&left, &[1]);
+        let mut writer = ring.mount_without(&left, &[MemberId(1)]);
         ring.append(&mut writer, 20).unwrap();
         writer.close(&ring.timeline).unwrap();
 
         let all = ring.disks.iter().map(|disk| Box::new(disk.clone()) as Box<dyn ReadAt>);
         let read = Reader::open(all.collect()).map(drop);
-        assert!(matches!(read, Err(Error::GivenUp { member: 1, .. })), "{read:?}");
+        assert!(matches!(read, Err(Error::GivenUp { member: MemberId(1), .. })), "{read:?}");
         let mounted = mount(boxed(&ring.disks), &Opener::alone(&ring.timeline)).map(drop);
-        assert!(matches!(mounted, Err(Error::GivenUp { member: 1, .. })), "{mounted:?}");
+        assert!(matches!(mounted, Err(Error::GivenUp { member: MemberId(1), .. })), "{mounted:?}");
 
         // It is not waited for any more, and there is nothing to say again.
         let mut writer = mount(boxed(&left), &Opener::alone(&ring.timeline)).unwrap().0;
-        assert!(writer.membership().is_vacant(1) && writer.membership().absent().next().is_none());
+        assert!(
+            writer.membership().is_vacant(MemberId(1))
+                && writer.membership().absent().next().is_none()
+        );
         let back = take_back(&mut writer, Box::new(gone.clone()), &ring);
-        assert!(matches!(back, Err(Error::GivenUp { member: 1, .. })), "{back:?}");
+        assert!(matches!(back, Err(Error::GivenUp { member: MemberId(1), .. })), "{back:?}");
 
-        writer.replace((1, spare(77)), Box::new(gone), &ring.timeline).unwrap();
+        writer.replace((MemberId(1), spare(77)), Box::new(gone), &ring.timeline).unwrap();
         ring.append(&mut writer, 10).unwrap();
         let disks = ring.disks.clone();
         let report = make_whole(&ring, &disks, &mut writer);
@@ -177,7 +180,8 @@ fn who_is_gone_for_good_does_not_make_up_for_what_the_newest_epoch_holds() {
     without_member_1(&mut ring).close(&ring.timeline).unwrap();
     // What was acknowledged since lies on members 0 and 2.
     let left = [ring.disks[1].clone(), ring.disks[2].clone()];
-    let error = mount_without(boxed(&left), &[0], &Opener::alone(&ring.timeline)).unwrap_err();
+    let error =
+        mount_without(boxed(&left), &[MemberId(0)], &Opener::alone(&ring.timeline)).unwrap_err();
     assert!(matches!(error, Error::Quorum { present: 1, needed: 2, .. }), "{error}");
 }
 
@@ -199,7 +203,7 @@ fn a_crash_at_any_write_of_taking_back_loses_nothing() {
             let mounted = mount(boxed(&crashed), &Opener::alone(&ring.timeline));
             let (mut writer, _) = mounted.unwrap_or_else(|error| panic!("{after}: {error}"));
             assert!(writer.acknowledged() > acknowledged, "{after}");
-            let (member, reached) = (writer.membership().is_fresh(1), taken.is_ok());
+            let (member, reached) = (writer.membership().is_fresh(MemberId(1)), taken.is_ok());
             assert!(member, "{after}: it takes part ({reached})");
             make_whole(&ring, &crashed, &mut writer);
             writer.close(&ring.timeline).unwrap();
@@ -220,10 +224,12 @@ fn a_blank_device_takes_a_member_s_place() {
                 writer.close(&ring.timeline).unwrap();
                 let mut left = ring.disks.clone();
                 left.remove(1);
-                writer = ring.mount_without(&left, &[1]);
+                writer = ring.mount_without(&left, &[MemberId(1)]);
             }
             let blank = disk(&ring.timeline, 77);
-            writer.replace((1, spare(77)), Box::new(blank.clone()), &ring.timeline).unwrap();
+            writer
+                .replace((MemberId(1), spare(77)), Box::new(blank.clone()), &ring.timeline)
+                .unwrap();
             ring.append(&mut writer, 20).unwrap();
             let old = core::mem::replace(&mut ring.disks[1], blank);
             let disks = ring.disks.clone();
@@ -236,7 +242,7 @@ fn a_blank_device_takes_a_member_s_place() {
             both.push(old);
             let both = both.iter().map(|disk| Box::new(disk.clone()) as Box<dyn ReadAt>);
             let error = Reader::open(both.collect());
-            assert!(matches!(error, Err(Error::ReplacedMember { member: 1, .. })));
+            assert!(matches!(error, Err(Error::ReplacedMember { member: MemberId(1), .. })));
         }
     }
 }
@@ -254,10 +260,10 @@ fn a_spare_takes_the_place_of_a_member_that_fails() {
         ring.disks[0].add_rule(Rule::new(Fault::Error, MUTATIONS));
         ring.append(&mut writer, 10).unwrap();
         writer.drain(&ring.timeline).unwrap();
-        assert_eq!(writer.expelled()[0].member, 0);
+        assert_eq!(writer.expelled()[0].member, MemberId(0));
         // The first spare is not there any more.
         let second = Box::new(waiting[1].clone());
-        writer.replace((0, spare(92)), second, &ring.timeline).unwrap();
+        writer.replace((MemberId(0), spare(92)), second, &ring.timeline).unwrap();
         assert_eq!(writer.superblock().spares, [spare(91)]);
         ring.disks[0] = waiting[1].clone();
         ring.append(&mut writer, 10).unwrap();
@@ -307,7 +313,7 @@ fn a_late_repair(mut ring: Ring, parity: usize, meanwhile: Meanwhile) {
     ring.append(&mut writer, 5).unwrap();
     writer.drain(&ring.timeline).unwrap();
 
-    let mut work = Resilver::new(writer.reader(readers(&ring)).unwrap(), 1).unwrap();
+    let mut work = Resilver::new(writer.reader(readers(&ring)).unwrap(), MemberId(1)).unwrap();
     let batch = work.next_batch(writer.repairable().start).unwrap();
     assert!(!batch.rows.is_empty());
     let fail = |ring: &Ring, member: usize| {
@@ -318,7 +324,9 @@ fn a_late_repair(mut ring: Ring, parity: usize, meanwhile: Meanwhile) {
             fail(&ring, 1);
             ring.append(&mut writer, 3).unwrap();
             writer.drain(&ring.timeline).unwrap();
-            writer.replace((1, spare(91)), Box::new(waiting.clone()), &ring.timeline).unwrap();
+            writer
+                .replace((MemberId(1), spare(91)), Box::new(waiting.clone()), &ring.timeline)
+                .unwrap();
             ring.disks[1] = waiting;
         }
         Meanwhile::ItLeavesAndReturns => {
@@ -332,10 +340,10 @@ fn a_late_repair(mut ring: Ring, parity: usize, meanwhile: Meanwhile) {
         }
         Meanwhile::AnotherOneLeavesInTheLastDrain => fail(&ring, 0),
     }
-    let before = writer.membership().gap(1);
+    let before = writer.membership().gap(MemberId(1));
     for repair in batch.rows {
         let late = writer.repair(repair, &ring.timeline);
-        let is_refused = matches!(late, Err(Error::MembersChanged { member: 1 }));
+        let is_refused = matches!(late, Err(Error::MembersChanged { member: MemberId(1) }));
         let is_in_time = matches!(meanwhile, Meanwhile::AnotherOneLeavesInTheLastDrain);
         assert!(is_refused || (is_in_time && late.is_ok()), "{meanwhile:?}: {late:?}");
     }
@@ -343,14 +351,20 @@ fn a_late_repair(mut ring: Ring, parity: usize, meanwhile: Meanwhile) {
         ring.append(&mut writer, 1).unwrap();
     }
     let late = writer.set_clean_from(work.seat(), work.clean_from(), &ring.timeline);
-    assert!(matches!(late, Err(Error::MembersChanged { member: 1 })), "{meanwhile:?}: {late:?}");
-    assert!(writer.membership().gap(1).end >= before.end, "{meanwhile:?}: nothing became clean");
+    assert!(
+        matches!(late, Err(Error::MembersChanged { member: MemberId(1) })),
+        "{meanwhile:?}: {late:?}"
+    );
+    assert!(
+        writer.membership().gap(MemberId(1)).end >= before.end,
+        "{meanwhile:?}: nothing became clean"
+    );
 
     // Nothing is in the way of doing it properly.
     ring.append(&mut writer, 3).unwrap();
-    if writer.membership().of(0).is_none() {
+    if writer.membership().of(MemberId(0)).is_none() {
         let blank = disk(&ring.timeline, 77);
-        writer.replace((0, spare(77)), Box::new(blank.clone()), &ring.timeline).unwrap();
+        writer.replace((MemberId(0), spare(77)), Box::new(blank.clone()), &ring.timeline).unwrap();
         ring.disks[0] = blank;
     }
     let disks = ring.disks.clone();
@@ -372,10 +386,13 @@ fn a_newcomer_that_fails_leaves_the_volume_as_it_was() {
         let blank = disk(&ring.timeline, 77);
         blank.add_rule(Rule::new(Fault::Error, MUTATIONS).after(after));
         // It may fail inside the change, or at the first stripe.
-        let replaced = writer.replace((1, spare(77)), Box::new(blank), &ring.timeline);
+        let replaced = writer.replace((MemberId(1), spare(77)), Box::new(blank), &ring.timeline);
         ring.append(&mut writer, 5).unwrap();
         writer.drain(&ring.timeline).unwrap();
-        assert!(replaced.is_ok() || writer.membership().of(1).is_none(), "{after}: {replaced:?}");
+        assert!(
+            replaced.is_ok() || writer.membership().of(MemberId(1)).is_none(),
+            "{after}: {replaced:?}"
+        );
     }
     let acknowledged = writer.acknowledged();
     writer.close(&ring.timeline).unwrap();
@@ -394,7 +411,9 @@ fn a_volume_made_without_a_member_is_completed() {
         let mut writer = ring.mount();
         ring.append(&mut writer, 40).unwrap();
         let last = data + parity - 1;
-        writer.replace((last, spare(50)), Box::new(blank.clone()), &ring.timeline).unwrap();
+        writer
+            .replace((MemberId(last), spare(50)), Box::new(blank.clone()), &ring.timeline)
+            .unwrap();
         ring.disks.push(blank);
         let disks = ring.disks.clone();
         let report = make_whole(&ring, &disks, &mut writer);
@@ -410,9 +429,12 @@ fn what_cannot_be_is_refused_and_nothing_changes() {
     let epoch = writer.epoch();
     let device = || -> Box<dyn Device> { Box::new(disk(&ring.timeline, 9)) };
     let small = || -> Box<dyn Device> { Box::new(Modelled::instant(6 << 20)) };
-    let replaced = writer.replace((3, spare(9)), device(), &ring.timeline);
-    assert!(matches!(replaced, Err(Error::NoSuchMember { member: 3, last: 2 })));
-    let replaced = writer.replace((1, spare(9)), small(), &ring.timeline);
+    let replaced = writer.replace((MemberId(3), spare(9)), device(), &ring.timeline);
+    assert!(matches!(
+        replaced,
+        Err(Error::NoSuchMember { member: MemberId(3), last: MemberId(2) })
+    ));
+    let replaced = writer.replace((MemberId(1), spare(9)), small(), &ring.timeline);
     assert!(matches!(replaced, Err(Error::Shrunk { .. })));
     let grown = writer.grow(vec![(spare(9), device())], 0, &ring.timeline);
     assert!(matches!(grown, Err(Error::Geometry { .. })), "parity does not become less");
@@ -430,22 +452,22 @@ fn a_member_that_alone_has_something_is_needed() {
     ring.append(&mut writer, 20).unwrap();
     ring.disks[0].vanish(Crash::Rows { seed: 5 });
     ring.append(&mut writer, 5).unwrap();
-    assert!(!writer.is_needed(0) && writer.is_needed(1));
+    assert!(!writer.is_needed(MemberId(0)) && writer.is_needed(MemberId(1)));
     let blank = disk(&ring.timeline, 7);
-    writer.replace((0, spare(70)), Box::new(blank.clone()), &ring.timeline).unwrap();
+    writer.replace((MemberId(0), spare(70)), Box::new(blank.clone()), &ring.timeline).unwrap();
 
     ring.disks[1].add_rule(Rule::new(Fault::Error, MUTATIONS).times(1));
     ring.append(&mut writer, 5).unwrap();
-    assert_eq!(writer.expelled().iter().map(|it| it.member).collect::<Vec<_>>(), [0, 1]);
-    assert!(writer.is_needed(1));
+    assert_eq!(writer.expelled().iter().map(|it| it.member.get()).collect::<Vec<_>>(), [0, 1]);
+    assert!(writer.is_needed(MemberId(1)));
 
     // What it alone has the other is given, and then it may go.
     ring.disks[0] = blank;
     let done = make_whole(&ring, &ring.disks.clone(), &mut writer);
     assert!(done.bytes > 0 && done.lost.is_empty(), "{done:?}");
-    assert!(!writer.is_needed(1));
+    assert!(!writer.is_needed(MemberId(1)));
     let blank = disk(&ring.timeline, 8);
-    writer.replace((1, spare(71)), Box::new(blank.clone()), &ring.timeline).unwrap();
+    writer.replace((MemberId(1), spare(71)), Box::new(blank.clone()), &ring.timeline).unwrap();
     ring.disks[1] = blank;
     make_whole(&ring, &ring.disks.clone(), &mut writer);
     check_without(&ring, writer, 1);

@@ -1,6 +1,7 @@
 //! Members that lie elsewhere: the superblocks say so, whatever comes in between.
 
 use device::{Crash, Fault, MUTATIONS, Modelled, Rule};
+use units::MemberId;
 use volume::{NewPlace, Reader};
 use writer::{Opener, Writer, mount};
 
@@ -76,7 +77,7 @@ fn a_member_that_fails_meanwhile_is_left_behind() {
         ring.append(&mut writer, 10).unwrap();
         writer.drain(&ring.timeline).unwrap();
         let acknowledged = writer.acknowledged();
-        assert!(writer.membership().of(2).is_none(), "{after}");
+        assert!(writer.membership().of(MemberId(2)).is_none(), "{after}");
         writer.close(&ring.timeline).unwrap();
         ring.check(&ring.disks[..2], acknowledged);
     }

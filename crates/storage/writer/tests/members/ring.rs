@@ -4,7 +4,7 @@ use device::{Device, Modelled, Pool, ReadAt, Timeline, Timing, ZoneProfile};
 use format::geometry::PIECE_BYTES_MIN;
 use format::head::{HEAD_BYTES, HeadKey, Kind, StripeId, VolumeId};
 use format::superblock::{MemberEntry, TimeKnown};
-use units::Timestamp;
+use units::{MemberId, Timestamp};
 use volume::{CreateOptions, Error, Identity, Reader, RowsWanted, create};
 use writer::{Filled, Opener, Writer, mount, mount_without};
 
@@ -93,7 +93,7 @@ impl Ring {
     }
 
     /// Mounts what is left when the operator says which members are gone for good.
-    pub(crate) fn mount_without(&self, disks: &[Modelled], gone: &[u8]) -> Writer {
+    pub(crate) fn mount_without(&self, disks: &[Modelled], gone: &[MemberId]) -> Writer {
         mount_without(boxed(disks), gone, &Opener::alone(&self.timeline)).unwrap().0
     }
 

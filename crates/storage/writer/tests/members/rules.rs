@@ -3,7 +3,7 @@
 
 use device::{Crash, Fault, MUTATIONS, Modelled, Pool, ReadAt, Rule};
 use format::head::HEAD_BYTES;
-use units::Sequence;
+use units::{MemberId, Sequence};
 use volume::{Error, Reader};
 use writer::{Opener, Repair, Resilver, Returning, Writer, mount};
 
@@ -23,7 +23,7 @@ fn a_member_leaves_in_one_epoch_and_a_blank_one_comes_by_the_next() {
         ring.append(&mut writer, 20).unwrap();
         let before = writer.epoch();
         let blank = Box::new(disk(&ring.timeline, 77));
-        writer.replace((1, spare(77)), blank, &ring.timeline).unwrap();
+        writer.replace((MemberId(1), spare(77)), blank, &ring.timeline).unwrap();
         assert!(writer.epoch() >= before.next().next());
         let superblock = writer.superblock();
         assert_eq!(superblock.previous_members & 0b10, 0, "an epoch went by without member 1");
@@ -48,7 +48,7 @@ fn who_is_named_can_be_found_wherever_replacing_was_cut_short() {
             }
             // It may come to nothing.
             let _interrupted =
-                writer.replace((1, spare(77)), Box::new(blank.clone()), &ring.timeline);
+                writer.replace((MemberId(1), spare(77)), Box::new(blank.clone()), &ring.timeline);
             drop(writer);
             let crash = |disk: &Modelled| disk.crash(Crash::Rows { seed: after });
             let mut left: Vec<Modelled> = ring.disks.iter().map(crash).collect();
@@ -59,7 +59,7 @@ fn who_is_named_can_be_found_wherever_replacing_was_cut_short() {
             left.insert(1, if is_named { blank } else { old });
             let mounted = mount(boxed(&left), &Opener::alone(&ring.timeline));
             let (writer, _) = mounted.unwrap_or_else(|error| panic!("{after}: {error}"));
-            assert!(writer.membership().of(1).is_some(), "{after}");
+            assert!(writer.membership().of(MemberId(1)).is_some(), "{after}");
             writer.close(&ring.timeline).unwrap();
             ring.check(&left, acknowledged);
         }
@@ -88,7 +88,7 @@ fn what_was_given_back_is_durable_before_anybody_is_told() {
     let mut ring = Ring::new(2, 1);
     let mut writer = with_a_gap(&mut ring, 20);
     let reader = writer.reader(readers(&ring.disks)).unwrap();
-    let mut work = Resilver::new(reader, 1).unwrap();
+    let mut work = Resilver::new(reader, MemberId(1)).unwrap();
     let batch = work.next_batch(writer.repairable().start).unwrap();
     assert!(!batch.rows.is_empty());
     for repair in batch.rows {
@@ -112,7 +112,7 @@ fn a_repair_keeps_off_the_slots_that_the_writer_takes_next() {
     let repairable = writer.repairable();
     let window = u64::from(writer.superblock().window);
     assert_eq!(repairable.start, writer.next().sequence + 2 * window + 1 - slots);
-    let seat = writer.membership().seat(1).unwrap();
+    let seat = writer.membership().seat(MemberId(1)).unwrap();
     let memory = Pool::new(1, HEAD_BYTES).unwrap();
     let mut repair = |sequence| {
         let data = memory.take().unwrap().freeze();
@@ -136,7 +136,7 @@ fn with_a_lost_slot(ring: &mut Ring, away: Option<usize>) -> (Writer, u64) {
         ring.append(&mut writer, 3).unwrap();
         writer.drain(&ring.timeline).unwrap();
     }
-    let gap = writer.membership().gap(1);
+    let gap = writer.membership().gap(MemberId(1));
     let offset = writer.geometry().slot_offset(gap.end - 5);
     for row in 0..u64::from(writer.geometry().rows_per_slot()) {
         let offset = offset + row * u64::try_from(HEAD_BYTES).unwrap();
@@ -156,7 +156,7 @@ fn what_nobody_can_give_back_is_erased() {
     let mut row = [1; HEAD_BYTES];
     ReadAt::read_at(&ring.disks[1].clone(), offset, &mut row).unwrap();
     assert!(row.iter().all(|&byte| byte == 0));
-    assert!(writer.membership().gap(1).is_empty());
+    assert!(writer.membership().gap(MemberId(1)).is_empty());
 }
 
 #[test]
@@ -164,8 +164,8 @@ fn who_may_have_what_is_missing_is_waited_for() {
     let mut ring = Ring::new(2, 2);
     let (mut writer, _) = with_a_lost_slot(&mut ring, Some(3));
     let done = make_whole(&ring, &ring.disks, &mut writer);
-    assert_eq!((done.waits_for, done.lost), (vec![3], vec![]));
-    assert!(!writer.membership().gap(1).is_empty());
+    assert_eq!((done.waits_for, done.lost), (vec![MemberId(3)], vec![]));
+    assert!(!writer.membership().gap(MemberId(1)).is_empty());
 }
 
 /// What the writer is about to take may still be read until then.
@@ -175,11 +175,11 @@ fn where_a_resilver_stops_for_the_writer_the_gap_stays() {
     let slots = ring.mount().geometry().slots;
     let mut writer = with_a_gap(&mut ring, slots + 50);
     let first = writer.repairable().start;
-    let before = writer.membership().gap(1);
+    let before = writer.membership().gap(MemberId(1));
     assert!(before.start < first && first < before.end, "{before:?}");
     let done = make_whole(&ring, &ring.disks, &mut writer);
     assert!(done.is_complete && done.bytes > 0, "{done:?}");
-    let after = writer.membership().gap(1);
+    let after = writer.membership().gap(MemberId(1));
     assert_eq!(after, before.start..first);
 }
 
@@ -210,7 +210,7 @@ fn a_piece_serves_inside_the_gap_of_its_member() {
     ring.disks[1].come_back();
     writer.close(&ring.timeline).unwrap();
     let writer = ring.mount();
-    assert!(writer.membership().gap(1).contains(&between));
+    assert!(writer.membership().gap(MemberId(1)).contains(&between));
     let row = writer.geometry().slot_offset(between) + 2 * u64::try_from(HEAD_BYTES).unwrap();
     drop(writer);
     assert_eq!(lost_rows(&ring.disks[1..], between), Some(vec![]));

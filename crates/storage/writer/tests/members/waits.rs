@@ -6,6 +6,7 @@ use core::time::Duration;
 
 use device::{Device, Fault, Modelled, Operation, PATIENCE, ReadAt, ReadBudget, Rule, Timeline};
 use format::head::StripeId;
+use units::MemberId;
 use volume::{GivenUp, Reader, RowsWanted, salvage};
 use writer::{Opener, ScrubOptions, mount_members, scrub, verify};
 
@@ -34,7 +35,8 @@ type Ask = fn(&Ring, Option<&mut Reader>);
 const ASKED: [(&str, bool, Ask); 9] = [
     ("open", false, |ring, _| drop(Reader::open(boxed_readers(&ring.disks)).unwrap())),
     ("mount", false, |ring, _| {
-        let members = (0..).zip(boxed(&ring.disks)).map(|(member, disk)| (member, Ok(disk)));
+        let members =
+            MemberId::all().zip(boxed(&ring.disks)).map(|(member, disk)| (member, Ok(disk)));
         drop(mount_members(members.collect(), &[], &Opener::alone(&ring.timeline)).unwrap());
     }),
     ("salvage", false, |ring, _| drop(salvage(boxed_readers(&ring.disks)).unwrap())),
@@ -178,7 +180,7 @@ fn a_disk_that_fails_slowly_is_given_up_and_named() {
             assert_eq!(report.given_up, reader.given_up());
             // What was read before it was given up is damage, what came later was not looked at.
             assert!(!report.damage.is_empty() && report.degraded > 0, "{report:?}");
-            assert!(report.damage.iter().all(|it| it.member == Some(2) && it.repairable));
+            assert!(report.damage.iter().all(|it| it.member == Some(MemberId(2)) && it.repairable));
         } else {
             for &(stripe, _, mark) in &ring.appended {
                 let mut memory = vec![Vec::new(); columns.len()];
@@ -194,7 +196,10 @@ fn a_disk_that_fails_slowly_is_given_up_and_named() {
         }
         assert!(seconds() <= most.as_secs(), "{} s", seconds());
         let given_up = reader.given_up();
-        assert!(matches!(given_up[..], [GivenUp { member: 2, failed: 20.., .. }]), "{given_up:?}");
+        assert!(
+            matches!(given_up[..], [GivenUp { member: MemberId(2), failed: 20.., .. }]),
+            "{given_up:?}"
+        );
         assert!(given_up[0].to_string().starts_with("member 2, after "));
         // The next question may find it well again.
         disk.clear_rules();
