@@ -467,6 +467,8 @@ pub enum Why {
     MovedOn,
     /// What was asked is wrong.
     Wrong,
+    /// Another program makes nothing of the packets.
+    Undecoded,
 }
 
 impl Refused {

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 
-use questions::{Answered, DecodeWanted, Refused};
+use questions::{Answered, DecodeWanted, Refused, Why};
 use serde_json::json;
 
 use super::Work;
@@ -34,7 +34,10 @@ impl Work<'_> {
             Vec::new()
         } else {
             let decoded = sandbox::decode(&wanted.program, &arguments, &section, TEXT_BYTES_MAX);
-            decoded.map_err(|error| Refused::because(&page::safe::with_causes(&error)))?
+            decoded.map_err(|error| Refused {
+                why: Why::Undecoded,
+                ..Refused::because(&page::safe::with_causes(&error))
+            })?
         };
         let member = json!({ "xml": String::from_utf8_lossy(&xml) }).to_string();
         let member = member.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));

@@ -62,7 +62,7 @@ fn who_may_not_see_packets_gets_none_decoded_and_what_fails_says_why() {
     served.get("/api/v1/decode?query=port+53", &reader).is_refused(403, "no-scope");
     let token = served.token("reader", "payload");
     let failed = served.get("/api/v1/decode?query=port+53", &token);
-    failed.is_refused(500, "unreadable");
+    failed.is_refused(500, "not-decoded");
     assert!(failed.text().contains("the program that decodes packets failed"), "{failed:?}");
     run(&words).is_refused("cannot open /nonexistent/tshark");
 }
