@@ -11,7 +11,9 @@ export default defineConfig({
   testDir: "tests",
   workers: 2,
   fullyParallel: true,
-  timeout: 40_000,
+  // Others build and test on this machine, too.
+  timeout: 120_000,
+  expect: { timeout: 20_000 },
   use: {
     baseURL: process.env["WIRESPOOL_URL"] ?? "http://127.0.0.1:8420",
     viewport: { width: 1400, height: 900 },

@@ -38,7 +38,7 @@ for (const [theme, width] of [
   ["dark", 400],
 ] as const) {
   test(`axe finds nothing, ${theme}, ${width} pixels wide`, async ({ page }) => {
-    test.setTimeout(180_000);
+    test.setTimeout(300_000);
     await page.setViewportSize({ width, height: 900 });
     await page.addInitScript((name) => localStorage.setItem("wirespool.theme", name), theme);
     await page.goto("/");

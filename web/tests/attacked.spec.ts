@@ -277,3 +277,33 @@ test("a slow link shows what it waits for", async ({ page }) => {
   await expect(page.getByText(/^[12](\.\d)? s$/).first()).toBeVisible();
   await expect(page.getByRole("gridcell").first()).toBeVisible({ timeout: 15_000 });
 });
+
+test("volumes that cannot be read take no part of the page away", async ({ page }) => {
+  await page.route("**/api/v1/whoami", async (route) => {
+    const said = (await (await route.fetch()).json()) as { volumes: object[] };
+    const unread = ["away", "away", "broken"].map((name) => ({ name, id: "" }));
+    await route.fulfill({ json: { ...said, volumes: [...said.volumes, ...unread] } });
+  });
+  await page.goto(`/#token=${TOKEN}`);
+  await expect(page.getByRole("navigation", { name: "Views" })).toBeVisible();
+  await page.reload();
+  await expect(page.getByLabel("Volume").getByRole("option")).toHaveCount(4);
+  await expect(page.getByRole("button", { name: "Log out" })).toBeVisible();
+  await page.goto("/#/sessions?v=nosuch&t=all");
+  const said = page.getByText("a volume of this name is not served");
+  await expect(said).toBeVisible();
+  await expect(said).toHaveCount(1);
+});
+
+test("of a recorder that is gone no finding is called good", async ({ page }) => {
+  await page.route("**/api/v1/volumes", async (route) => {
+    const said = (await (await route.fetch()).json()) as { volumes: object[] };
+    const volumes = said.volumes.map((one) => ({ ...one, clean_stop: false, is_open: false }));
+    await route.fulfill({ json: { volumes } });
+  });
+  await page.goto(`/#token=${TOKEN}`);
+  await expect(page.getByRole("navigation", { name: "Views" })).toBeVisible();
+  await page.goto("/#/findings");
+  await expect(page.getByText("the recorder ended without a stop")).toBeVisible();
+  await expect(page.getByRole("main").locator(".badge.good")).toHaveCount(0);
+});

@@ -177,6 +177,39 @@ test("a session shows fields, packets and bytes", async ({ page }) => {
   await expect(page.getByRole("table", { name: "Bytes of the packet" })).toContainText("0000");
 });
 
+test("tshark decodes packets, and bytes of a field are marked", async ({ page }) => {
+  test.skip(process.env["WIRESPOOL_TSHARK"] === undefined, "tshark is not installed");
+  await openDetail(page, "Packets");
+  await page.getByRole("button", { name: "Decode by tshark" }).click();
+  await expect(page).toHaveURL(/decode=tshark/);
+  const tree = page.getByRole("list", { name: "Fields, as tshark decodes them" });
+  await expect(tree).toContainText("Transmission Control Protocol, Src Port:");
+  await tree.getByText(/^Internet Protocol Version/).click();
+  await tree.getByRole("button", { name: /^(Time to Live|Hop Limit)/ }).focus();
+  const bytes = page.getByRole("table", { name: "Bytes of the packet" });
+  await expect(bytes.locator(".hex .chosen")).toHaveCount(1);
+  // As tshark writes it, and the recorder's own summary does not.
+  const list = page.getByRole("group", { name: "Packets" });
+  await expect(list).toContainText(/Seq=\d+ Ack=\d+ Win=\d+ Len=\d+/);
+  await page.getByRole("button", { name: "Decode by tshark" }).click();
+  await expect(tree).toHaveCount(0);
+  await expect(page.getByRole("list", { name: "Fields of the headers" })).toBeVisible();
+});
+
+test("fields of another packet than the one that is shown are refused", async ({ page }) => {
+  test.skip(process.env["WIRESPOOL_TSHARK"] === undefined, "tshark is not installed");
+  const xml = `<packet><proto name="geninfo"><field name="timestamp" value="1.5"/></proto>
+    <proto name="x" showname="Of another packet" size="1" pos="0"/></packet>`;
+  await page.route("**/api/v1/decode?*packet=*", async (route) => {
+    const answer = (await (await route.fetch()).json()) as object;
+    await route.fulfill({ json: { ...answer, xml } });
+  });
+  await openDetail(page, "Packets");
+  await page.getByRole("button", { name: "Decode by tshark" }).click();
+  await expect(page.getByText("The ring has gone on")).toBeVisible();
+  await expect(page.getByText("Of another packet")).toHaveCount(0);
+});
+
 test("a session of TCP is plotted by sequence number", async ({ page }) => {
   await openDetail(page, "Sequence");
   const plot = page.getByRole("region", { name: "\u2192 Originator sends" });

@@ -93,6 +93,22 @@ await picture("packets", open("packets"), async () => {
   await page.locator(".split").evaluate((part) => part.scrollIntoView());
   await page.getByRole("button", { name: /^sequence number/ }).focus();
 }, 620);
+// A session whose fourth packet is a greeting of TLS.
+const greeted = process.env.GREETED;
+if (greeted) {
+  await picture("decoded", `session/${greeted}?v=${kept}&tab=packets&decode=tshark`, async () => {
+    await page.getByRole("list", { name: "Fields, as tshark" }).waitFor();
+    await page.getByRole("group", { name: "Packets" }).focus();
+    for (let n = 0; n < 3; n += 1) {
+      await page.keyboard.press("j");
+    }
+    await page.getByText(/^Transport Layer Security/).waitFor();
+    await page.locator(".split").evaluate((part) => part.scrollIntoView());
+    await page.getByText(/^TLSv1.* Record Layer: Handshake/).first().click();
+    await page.getByText(/^Handshake Protocol: Client Hello/).click();
+    await page.getByText(/^Random: /).focus();
+  }, 620);
+}
 await picture("sequence", open("sequence", again), undefined, 1000);
 await picture("stream", open("stream"));
 await picture("talkers", `talkers?${asked}`);

@@ -155,3 +155,27 @@ test("rows that were given up for memory come back where somebody looks", async 
   await expect(grid.getByRole("link").first()).toHaveAttribute("href", /1\.0-0\b/);
   expect(await page.getByRole("row").count()).toBeLessThan(120);
 });
+
+test("groups scroll in their box, and the page is not longer than the window", async ({ page }) => {
+  await page.setViewportSize({ width: 1400, height: 660 });
+  await open(page, "sessions?t=all&group=resp_ip");
+  await expect(page.getByRole("region", { name: "By resp_ip" })).toBeVisible();
+  const beyond = await page.evaluate(() => document.documentElement.scrollHeight - innerHeight);
+  expect(beyond).toBe(0);
+});
+
+test("of a time before the recording it is said that nothing was recorded", async ({ page }) => {
+  await open(page, "sessions?t=1000000000000000000/1000000100000000000");
+  await expect(page.getByText("Nothing was recorded in this time. The first")).toBeVisible();
+});
+
+test("on a phone the view that is shown is named in the row of views", async ({ page }) => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  await open(page, "sessions?t=all");
+  for (const name of ["Settings", "Overview"]) {
+    await page.goto(`/#/${name.toLowerCase()}`);
+    const link = page.getByRole("link", { name, exact: true });
+    await expect(link).toHaveAttribute("aria-current", "page");
+    await expect(link).toBeInViewport({ ratio: 1 });
+  }
+});

@@ -287,6 +287,7 @@ for (const [theme, width] of [
   ["dark", 400],
 ] as const) {
   test(`axe finds nothing in the views, ${theme}, ${width} wide`, async ({ page }) => {
+    test.setTimeout(180_000);
     await page.setViewportSize({ width, height: 900 });
     await page.addInitScript((name) => localStorage.setItem("wirespool.theme", name), theme);
     for (const view of ["storage", "findings", "jobs", "requests", "settings"]) {

@@ -21,6 +21,8 @@ use crate::{process, sources};
 /// Vite needs it.
 const NODE: (u32, u32) = (20, 19);
 const DIST: &str = "web/dist";
+/// What decodes packets for the page, where it is installed.
+const TSHARK: &str = "/usr/bin/tshark";
 
 /// Why the page cannot be built here.
 pub(crate) fn missing() -> Option<String> {
@@ -101,7 +103,10 @@ fn browse_with(browser: &str) -> Result<()> {
     let token = process::text(Command::new(&wirespool).args(create).args(scopes))?;
     let serve = ["serve", &volume, "--listen", "127.0.0.1:0", "--token-file", &tokens];
     let [requests, log] = ["requests", "requests-audit"].map(|name| format!("{kept}/{name}"));
-    let asked = [&serve[..], &["--requests-file", &requests, "--audit", &log]].concat();
+    let has_tshark = Path::new(TSHARK).exists();
+    let decodes: &[&str] = if has_tshark { &["--tshark", TSHARK] } else { &[] };
+    let asked = ["--requests-file", &requests, "--audit", &log];
+    let asked = [&serve[..], &asked, decodes].concat();
     let (_service, url) = Service::start(&wirespool, &asked, "listening at ")?;
     // One that has nobody yet, and says the link for the first one.
     let [people, audit] = ["people", "audit"].map(|name| format!("{kept}/{name}"));
@@ -115,6 +120,7 @@ fn browse_with(browser: &str) -> Result<()> {
     let mut tests = command("npm", &["run", "e2e", "--", "--project", browser]);
     tests.env("WIRESPOOL_URL", url.trim()).env("WIRESPOOL_TOKEN", token.trim());
     tests.env("WIRESPOOL_FIRST", link);
+    tests.envs(has_tshark.then_some(("WIRESPOOL_TSHARK", TSHARK)));
     tests.env("WIRESPOOL_STAFFED", format!("http://localhost:{page}"));
     tests.env("WIRESPOOL_PROVIDER_PORT", provider.to_string());
     process::run(&mut tests)

@@ -9,6 +9,7 @@ ENDPOINTS = {
     "GET /api/v1/sessions": "sessions",
     "GET /api/v1/summary": "summary",
     "GET /api/v1/packets": "decoded_packets",
+    "GET /api/v1/decode": "tshark_packets",
     "GET /api/v1/sql": "sql",
     "GET /api/v1/extract": "extract",
     "GET /api/v1/requests": "requests",

@@ -348,6 +348,22 @@ def test_decoded_packets(served: Service) -> None:
         served.client().decoded_packets("host 10.0.0.1", limit=2, complete=True)
 
 
+def test_packets_by_tshark(served: Service) -> None:
+    with pytest.raises(Problem) as raised:
+        served.client().tshark_packets("host 10.0.0.1")
+    assert (raised.value.status, raised.value.type) == (404, "not-found")
+    tshark = "/usr/bin/tshark"
+    if not Path(tshark).exists():
+        return
+    with service("--tshark", tshark) as decoding:
+        client = decoding.client()
+        lines = client.tshark_packets("", limit=3)
+        assert lines["xml"].count("<packet>") == 3
+        one = client.tshark_packets("", packet=2)
+        assert one["xml"].count("<packet>") == 1
+        assert 'name="num" pos="0" show="2"' in one["xml"]
+
+
 def test_holds(served: Service) -> None:
     client = served.client()
     held = client.hold("host 10.0.0.3", complete=True)

@@ -5,6 +5,7 @@ import { isAbort, Problem, Unreachable } from "./problem";
 import type {
   AuditCheck,
   AuditPage,
+  Decoded,
   Diagnosis,
   Enrolment,
   ExtractRequest,
@@ -299,6 +300,14 @@ export function packets(
   signal?: AbortSignal,
 ): Promise<PacketAnswer> {
   return get<PacketAnswer>("packets", { ...search }, signal);
+}
+
+/** A line of each packet, or with a number all fields of that one, as tshark decodes them. */
+export function decoded(
+  search: Search & { limit: number; packet?: number },
+  signal?: AbortSignal,
+): Promise<Decoded> {
+  return get<Decoded>("decode", { ...search }, signal);
 }
 
 /** More than this the recorder does not give at once. */

@@ -64,7 +64,7 @@ const ADVICE: Record<string, string> = {
   administrator: "Make somebody else an administrator first.",
   taken: "Choose another name.",
   "not-written": "Look at the file and its folder: who may write there, and is the disk full?",
-  "not-found": "It may have been overwritten. Search again for a longer time.",
+  "not-found": "It may have been overwritten, or the link is of another service. Search again.",
   "wrong-parameter": "Go back to the sessions and try again from there.",
   "wrong-query": "Correct the query at the place that is underlined.",
   "too-long": "Shorten the query: at most 32 KiB are allowed.",
@@ -73,6 +73,8 @@ const ADVICE: Record<string, string> = {
   "too-late": "The answer took too long. Choose a shorter time range.",
   damaged: "Part of the volume is damaged. `wirespool verify VOLUME` says what.",
   unreadable: "The volume cannot be read. Look at the Storage view.",
+  "not-decoded": "Go on without tshark. The service's log and --tshark say which program it is.",
+  "no-key": "Start the service with --identity FILE, which has the private key of a recipient.",
   "worker-ended": "The process that answered has ended. Choose a shorter range and try again.",
 };
 

@@ -11,7 +11,14 @@ export interface Whoami {
   /** Address of the page at which keys can be used. */
   keys_at: string | null;
   /** The files that the service has. */
-  manages: { people: boolean; tokens: boolean; audit: boolean; requests: boolean };
+  manages: {
+    people: boolean;
+    tokens: boolean;
+    audit: boolean;
+    requests: boolean;
+    /** Packets are decoded by tshark, too; a service before this page says nothing of it. */
+    decodes?: boolean;
+  };
   volumes: { name: string; id: string }[];
   version: string;
   now_ns: number;
@@ -277,6 +284,12 @@ export interface PacketAnswer {
   packets: Packet[];
   count: number;
   answer: string;
+  statement: Statement;
+}
+
+/** What tshark says of them: PSML of all, or PDML of one. */
+export interface Decoded {
+  xml: string;
   statement: Statement;
 }
 

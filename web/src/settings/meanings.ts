@@ -28,6 +28,7 @@ export const MEANINGS: Record<string, Meaning> = {
   tags_file: meaning("Tags of sessions"),
   requests_file: meaning("Extracts that one asks for and another one approves"),
   qualification: meaning("Reports of disks that are shown", "wirespool qualify --output FILE"),
+  tshark: meaning("The program that decodes packets, without rights"),
   index_dir: meaning("Where index files are cached"),
   identity: meaning("The key that opens encrypted volumes"),
   workers: meaning("Requests that are answered at the same time"),

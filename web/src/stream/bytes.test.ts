@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { fromBase64, hexDump, hexRows, readable } from "./bytes";
+import { fromBase64, hexDump, hexRows, narrowest, readable } from "./bytes";
 import { endpoint, segmentOf } from "./segment";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -46,4 +46,11 @@ it("writes ends as packets have them", () => {
   expect(endpoint("10.0.0.1", 80)).toBe("10.0.0.1:80");
   expect(endpoint("::1", 53)).toBe("[::1]:53");
   expect(endpoint("::1", undefined)).toBe("::1");
+});
+
+it("finds the narrowest of what has a byte", () => {
+  const spans = [{ from: 0, to: 9 }, { from: 2, to: 4 }, { from: 2, to: 4 }, { from: 5, to: 6 }];
+  expect(narrowest(spans, 3)).toBe(spans[1]);
+  expect(narrowest(spans, 8)).toBe(spans[0]);
+  expect(narrowest(spans, 9)).toBeNull();
 });

@@ -34,6 +34,22 @@ export function hexRows(bytes: Uint8Array, limit = Infinity): HexRow[] {
   return rows;
 }
 
+/** Bytes of a packet. */
+export interface Span {
+  from: number;
+  /** Behind the last one. */
+  to: number;
+}
+
+/** Of those with this byte the one with the fewest; of equal ones the first. */
+export function narrowest<T extends Span>(spans: T[], at: number): T | null {
+  const there = spans.filter(({ from, to }) => at >= from && at < to);
+  return there.reduce<T | null>(
+    (best, one) => (best && one.to - one.from >= best.to - best.from ? best : one),
+    null,
+  );
+}
+
 /** A hex dump as lines of text. */
 export function hexDump(bytes: Uint8Array): string {
   const line = (row: HexRow) => {

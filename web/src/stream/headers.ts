@@ -1,12 +1,11 @@
 /** What headers of a packet say, field by field, and which bytes say it. */
 
-export interface HeaderField {
+import type { Span } from "./bytes";
+
+export interface HeaderField extends Span {
   layer: string;
   name: string;
   value: string;
-  from: number;
-  /** Behind its last byte. */
-  to: number;
 }
 
 const ETHER = { ipv4: 0x0800, arp: 0x0806, ipv6: 0x86dd, mpls: 0x8847, pppoe: 0x8864 };

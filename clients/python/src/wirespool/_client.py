@@ -199,6 +199,20 @@ class Client:
         parameters = {"query": query, "limit": limit, "volume": volume}
         return self._whole("packets", parameters, complete)
 
+    def tshark_packets(
+        self,
+        query: str = "",
+        limit: Optional[int] = None,
+        packet: Optional[int] = None,
+        *,
+        complete: bool = False,
+        volume: Optional[str] = None,
+    ) -> Answer:
+        """The same packets as tshark decodes them, in `xml`: a line of each (PSML), or all fields
+        of the one with the number `packet`, from 1 (PDML). The service needs `--tshark`."""
+        parameters = {"query": query, "limit": limit, "packet": packet, "volume": volume}
+        return self._whole("decode", parameters, complete)
+
     def holds(self, volume: Optional[str] = None) -> dict[str, Any]:
         """Packets that were put aside beyond the reach of the ring."""
         return self._object("GET", "holds", {"volume": volume})

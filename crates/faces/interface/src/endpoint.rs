@@ -137,6 +137,8 @@ pub enum Matter {
     Summary,
     /// Packets, decoded.
     Packets,
+    /// Packets, as another program decodes them.
+    Decode,
     /// Packets, as a file.
     Extract,
     /// Rows of SQL.
@@ -255,6 +257,7 @@ impl Matter {
             Self::Sessions
                 | Self::Summary
                 | Self::Packets
+                | Self::Decode
                 | Self::Extract
                 | Self::ApprovedExtract
                 | Self::Sql

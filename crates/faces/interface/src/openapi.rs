@@ -326,6 +326,7 @@ fn schema(endpoint: &Endpoint, media_type: &str) -> Value {
         (Matter::Sessions, _) => of("Page"),
         (Matter::Summary, _) => of("Summary"),
         (Matter::Packets, _) => of("Packets"),
+        (Matter::Decode, _) => of("Decoded"),
         (
             Matter::Login
             | Matter::First

@@ -14,6 +14,15 @@ pub(crate) const QUERY: Parameter = Parameter::text(
 pub(crate) const VOLUME: Parameter =
     Parameter::text("volume", "Name or id of the volume; needed where several are served");
 
+pub(crate) const LIMIT_SHOWN: Parameter = Parameter::number(
+    "limit",
+    "At most so many packets, 1000 without it, 10000 and 32 MiB at most",
+);
+pub(crate) const PACKET: Parameter = Parameter::number(
+    "packet",
+    "All fields of this one, counted from 1, in the place of a line of each",
+);
+
 pub(crate) const ONLY_RANGE: Parameter = Parameter::flag(
     "only_range",
     "Of the sessions' packets only those between the query's before and after",

@@ -5,14 +5,14 @@ use crate::endpoint::{
     ARROW, EVENTS, Endpoint, JSON, Matter, Method, NDJSON, Needs, PCAPNG, PLAIN, Parameter,
 };
 use crate::parameters::{
-    APPROVED_EXTRACT, ASKS_OR_APPROVES, CODE, CURSOR_PATTERN, EXTRACT, ISSUER, KEY, KEY_NAME, LINK,
-    NAME, NEW_KEY, NEW_PASSWORD, NOTE, ONLY_RANGE, PASSWORD, PERSON_NAME, PROVIDER_CODE, QUERY,
-    ROLE, STATE, TOKEN_NAME, VOLUME,
+    APPROVED_EXTRACT, ASKS_OR_APPROVES, CODE, CURSOR_PATTERN, EXTRACT, ISSUER, KEY, KEY_NAME,
+    LIMIT_SHOWN, LINK, NAME, NEW_KEY, NEW_PASSWORD, NOTE, ONLY_RANGE, PACKET, PASSWORD,
+    PERSON_NAME, PROVIDER_CODE, QUERY, ROLE, STATE, TOKEN_NAME, VOLUME,
 };
 use crate::scope::Scope;
 
 /// All that there are.
-pub static ENDPOINTS: [Endpoint; 63] = [
+pub static ENDPOINTS: [Endpoint; 64] = [
     Endpoint {
         path: "/api/v1/health",
         what: Matter::Health,
@@ -493,14 +493,17 @@ pub static ENDPOINTS: [Endpoint; 63] = [
         method: Method::Get,
         needs: Needs::Scope(Scope::Payload),
         summary: "Packets of the sessions that match, with what their headers say and their bytes",
-        parameters: &[
-            QUERY,
-            VOLUME,
-            Parameter::number(
-                "limit",
-                "At most so many packets, 1000 without it, 10000 and 32 MiB at most",
-            ),
-        ],
+        parameters: &[QUERY, VOLUME, LIMIT_SHOWN],
+        body: &[],
+        media_types: &[JSON],
+    },
+    Endpoint {
+        path: "/api/v1/decode",
+        what: Matter::Decode,
+        method: Method::Get,
+        needs: Needs::Scope(Scope::Payload),
+        summary: "The same packets as tshark decodes them: PSML of all, or PDML of one (--tshark)",
+        parameters: &[QUERY, VOLUME, LIMIT_SHOWN, PACKET],
         body: &[],
         media_types: &[JSON],
     },

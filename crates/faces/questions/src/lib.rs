@@ -54,6 +54,8 @@ pub enum What {
     Summary(SummaryWanted),
     /// Packets, decoded.
     Packets(PacketsWanted),
+    /// Packets, as another program decodes them.
+    Decode(DecodeWanted),
     /// Packets, as a file.
     Extract(Box<ExtractWanted>),
     /// Rows of SQL.
@@ -158,6 +160,17 @@ pub struct PacketsWanted {
     pub only_range: bool,
     /// At most so many packets.
     pub packets_max: u64,
+}
+
+/// Packets as tshark decodes them, in one text.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DecodeWanted {
+    /// Which packets.
+    pub packets: PacketsWanted,
+    /// The number of the one of them that is wanted with all its fields; else a line of each.
+    pub number: Option<u64>,
+    /// The program.
+    pub program: PathBuf,
 }
 
 /// Packets as a file.
@@ -454,6 +467,8 @@ pub enum Why {
     MovedOn,
     /// What was asked is wrong.
     Wrong,
+    /// Another program makes nothing of the packets.
+    Undecoded,
 }
 
 impl Refused {

@@ -10,8 +10,8 @@ use interface::{ARROW, JSON, Matter, NDJSON, PCAPNG};
 use manifest::CaseInfo;
 use query::{Field, Query};
 use questions::{
-    Behind, Cursor, ExtractWanted, Form, Narrowed, Order, PacketsWanted, RowForm, SessionsWanted,
-    SortWanted, SqlWanted, SummaryWanted, Walk, What,
+    Behind, Cursor, DecodeWanted, ExtractWanted, Form, Narrowed, Order, PacketsWanted, RowForm,
+    SessionsWanted, SortWanted, SqlWanted, SummaryWanted, Walk, What,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -56,6 +56,7 @@ pub(crate) async fn answer(
         Matter::Sessions => sessions(service, caller, given, headers).await,
         Matter::Summary => summary(service, caller, given).await,
         Matter::Packets => packets(service, caller, given).await,
+        Matter::Decode => decode(service, caller, given).await,
         Matter::Extract => extract(service, caller, given).await,
         Matter::Sql => sql(service, caller, given, headers).await,
         Matter::Holds => holds::list(service, caller, given.text("volume")).await,
@@ -303,14 +304,33 @@ fn groupable(name: &str) -> Result<String, Problem> {
 }
 
 async fn packets(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply, Problem> {
-    let (query, now_ns) = asked_now(given)?;
+    let (query, wanted) = packets_wanted(caller, given)?;
     let volume = service.volume(given.text("volume"))?;
+    let form = (Framing::Elements("packets"), JSON);
+    ask(service, caller, (volume, What::Packets(wanted)), (query, form)).await
+}
+
+/// The query, and the packets of its sessions that are shown.
+fn packets_wanted(caller: &Caller, given: &Given) -> Result<(String, PacketsWanted), Problem> {
+    let (query, now_ns) = asked_now(given)?;
     let packets_max = given.at_most("limit", PACKETS, PACKETS_MAX)?;
     let only_range = caller.filter.is_some();
     let asked = caller.narrowed(&query);
-    let wanted = PacketsWanted { query: asked, now_ns, only_range, packets_max };
-    let form = (Framing::Elements("packets"), JSON);
-    ask(service, caller, (volume, What::Packets(wanted)), (query, form)).await
+    Ok((query, PacketsWanted { query: asked, now_ns, only_range, packets_max }))
+}
+
+/// The same, for another program, where the service was given one.
+async fn decode(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply, Problem> {
+    let why = "this service has no program that decodes packets (--tshark)";
+    let program = service.tshark.clone().ok_or_else(|| Problem::not_found(why))?;
+    let (query, mut packets) = packets_wanted(caller, given)?;
+    let number = given.number("packet")?;
+    // Those behind it are not needed.
+    packets.packets_max = number.map_or(packets.packets_max, |it| it.min(packets.packets_max));
+    let volume = service.volume(given.text("volume"))?;
+    let wanted = DecodeWanted { packets, number, program };
+    let form = (Framing::Members, JSON);
+    ask(service, caller, (volume, What::Decode(wanted)), (query, form)).await
 }
 
 async fn extract(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply, Problem> {

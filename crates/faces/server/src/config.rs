@@ -51,6 +51,8 @@ pub struct Config {
     pub approvals: Option<PathBuf>,
     /// Reports of `qualify --json` about the disks of the volumes, to be shown.
     pub qualifications: Vec<PathBuf>,
+    /// The program that decodes packets for who may see their payload; none does without it.
+    pub tshark: Option<PathBuf>,
     /// The process without which it ends in order: who keeps it running, and starts another one.
     pub parent: Option<Parent>,
     /// What one request, and all of them, may take.
@@ -233,6 +235,7 @@ mod tests {
             tags: None,
             approvals: None,
             qualifications: Vec::new(),
+            tshark: None,
             parent: None,
             bounds: Bounds::default(),
             worker_verb: "answer",

@@ -64,6 +64,8 @@ struct Manages {
     tokens: bool,
     audit: bool,
     requests: bool,
+    /// Packets are decoded by another program, too.
+    decodes: bool,
 }
 
 /// A volume that is served.
@@ -164,6 +166,7 @@ pub(crate) fn whoami(service: &Service, caller: &Caller) -> Reply {
             tokens: service.credentials.access.file().is_some(),
             audit: service.trail.path().is_some(),
             requests: service.approvals.is_some(),
+            decodes: service.tshark.is_some(),
         },
         keys_at: accounts.and_then(|it| it.party().ok()).map(people::RelyingParty::origin),
         volumes: service

@@ -30,6 +30,13 @@ pub(crate) struct Packets {
     packets: Vec<PacketLine<'static>>,
 }
 
+/// Packets, as tshark decodes them.
+#[derive(JsonSchema)]
+pub(crate) struct Decoded {
+    /// PSML of all, or PDML of one; empty where there are no packets.
+    xml: String,
+}
+
 /// Rows of an answer to SQL; columns are keys.
 #[derive(JsonSchema)]
 pub(crate) struct Rows {

@@ -17,7 +17,7 @@ use crate::approving::RequestList;
 use crate::asking::{Fields, Health};
 use crate::audit_page::AuditPage;
 use crate::entrance::CallerSaid;
-use crate::framed::{Framed, Held, Packets, Page, Rows};
+use crate::framed::{Decoded, Framed, Held, Packets, Page, Rows};
 use crate::holds::HoldList;
 use crate::problem::Problem;
 use crate::staff::{NewPerson, People};
@@ -42,6 +42,7 @@ fn schemas() -> Map<String, Value> {
         .and::<Framed<Page>>()
         .and::<Framed<Summary<'_>>>()
         .and::<Framed<Packets>>()
+        .and::<Framed<Decoded>>()
         .and::<Framed<Rows>>()
         .and::<Framed<Held>>()
         .and::<Answer>()

@@ -437,6 +437,10 @@ impl Problem {
             Why::Damaged => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "damaged", "the volume is too damaged")
             }
+            Why::Undecoded => {
+                let title = "the packets cannot be decoded";
+                (StatusCode::INTERNAL_SERVER_ERROR, "not-decoded", title)
+            }
             Why::Unreadable => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "unreadable", "the volume cannot be read")
             }

@@ -97,6 +97,8 @@ pub(crate) struct Service {
     pub(crate) holds: Option<Holds>,
     /// Reports of the disks of volumes.
     pub(crate) qualifications: Vec<PathBuf>,
+    /// What decodes packets besides.
+    pub(crate) tshark: Option<PathBuf>,
     pub(crate) answers: Answers,
     statuses: Statuses,
     pub(crate) requests: Arc<Tallies>,
@@ -135,6 +137,7 @@ impl Service {
             approvals: config.approvals.as_deref().map(approvals).transpose()?,
             holds: config.holds.as_ref().map(holds).transpose()?,
             qualifications: qualifications(&config.qualifications)?,
+            tshark: config.tshark.as_deref().map(decoder).transpose()?,
             answers: Answers::default(),
             statuses: Statuses::default(),
             requests: Arc::default(),
@@ -280,6 +283,12 @@ fn qualifications(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
         absolute(path)
     };
     paths.iter().map(checked).collect()
+}
+
+/// Each question starts it; where it is not there, that is said at once.
+fn decoder(path: &Path) -> Result<PathBuf, Error> {
+    drop(host::open_input(path)?);
+    absolute(path)
 }
 
 /// Opens the audit, and says where it stands.

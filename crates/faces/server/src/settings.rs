@@ -42,6 +42,7 @@ fn values(config: &Config) -> Vec<(&'static str, Value)> {
         ("tags_file", path(config.tags.as_deref())),
         ("requests_file", path(config.approvals.as_deref())),
         ("qualification", paths(&config.qualifications)),
+        ("tshark", path(config.tshark.as_deref())),
         ("index_dir", path(config.index_dir.as_deref())),
         ("identity", path(config.identity.as_deref())),
         ("workers", bounds.workers.into()),

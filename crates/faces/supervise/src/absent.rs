@@ -9,7 +9,7 @@ use page::safe::printable;
 use crate::{Fault, Job};
 
 /// Keys of files and folders that are there before the service is.
-const FOUND: [&str; 11] = [
+const FOUND: [&str; 12] = [
     "volume",
     "volumes",
     "member",
@@ -21,6 +21,7 @@ const FOUND: [&str; 11] = [
     "client_crl",
     "qualification",
     "identity",
+    "tshark",
 ];
 /// Keys of those that the service makes.
 const MADE: [&str; 6] =

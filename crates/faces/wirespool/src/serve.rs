@@ -141,14 +141,6 @@ pub(crate) struct AuditFlags {
     command: AuditCommand,
 }
 
-fn audit(flags: &AuditFlags) -> Outcome {
-    audit::run(&flags.command)
-}
-
-fn config(flags: &ConfigFlags) -> Outcome {
-    config::run(&flags.command)
-}
-
 /// From a bare machine to a recording service.
 ///
 /// Shows the interfaces with their traffic and the disks with what uses them; measures, makes the
@@ -170,13 +162,12 @@ pub(crate) struct SetupFlags {
     questions: Questions,
 }
 
-/// Sets a machine up; `verbs` runs a verb of the program.
 /// `verbs` runs those that `setup` asks for.
 pub(crate) fn run(verb: &Verb, verbs: &dyn Fn(&::setup::Words) -> Outcome) -> Outcome {
     match verb {
         Verb::Serve(flags) => serve_or_token(flags),
-        Verb::Audit(flags) => audit(flags),
-        Verb::Config(flags) => config(flags),
+        Verb::Audit(flags) => audit::run(&flags.command),
+        Verb::Config(flags) => config::run(&flags.command),
         Verb::Setup(flags) => setup::run(&flags.questions, verbs),
     }
 }

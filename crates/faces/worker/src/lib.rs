@@ -5,6 +5,7 @@
 //! stands behind recorders ([`sandbox::confine_query`]), has its time and its memory, and is killed
 //! when nobody waits for its answer any more.
 
+mod decode;
 mod error;
 mod hold;
 mod job;
@@ -86,6 +87,7 @@ impl Work<'_> {
             What::Sessions(wanted) => self.sessions(wanted, data),
             What::Summary(wanted) => self.summary(wanted, data),
             What::Packets(wanted) => self.packets(wanted, data),
+            What::Decode(wanted) => self.decode(wanted, data),
             What::Extract(wanted) => self.extract(wanted, data),
             What::Sql(wanted) => self.sql(wanted, data),
             What::Hold(wanted) => self.hold(wanted, data),

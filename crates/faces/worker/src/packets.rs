@@ -70,6 +70,18 @@ impl Work<'_> {
         wanted: &PacketsWanted,
         mut data: &UnixStream,
     ) -> Result<Answered, Refused> {
+        let (section, answered) = self.section(wanted)?;
+        for line in session_view::packet_lines(&section) {
+            // Where nobody reads there is nobody to be told.
+            if data.write_all(line.as_bytes()).is_err() {
+                break;
+            }
+        }
+        Ok(answered)
+    }
+
+    /// Packets that are shown, as pcapng; nothing where there are none.
+    pub(super) fn section(&self, wanted: &PacketsWanted) -> Result<(Vec<u8>, Answered), Refused> {
         let query = parse(&wanted.query, wanted.now_ns)?;
         let limits = Limits {
             packets: Some(wanted.packets_max),
@@ -80,13 +92,7 @@ impl Work<'_> {
         let request = Request { limits, whole_sessions, ..Request::new(&query, &wanted.query) };
         let mut section = Vec::new();
         let (report, notes) = self.take(&request, Target::Pcapng(&mut section))?;
-        for line in session_view::packet_lines(&section) {
-            // Where nobody reads there is nobody to be told.
-            if data.write_all(line.as_bytes()).is_err() {
-                break;
-            }
-        }
-        Ok(answered(&report, notes))
+        Ok((section, answered(&report, notes)))
     }
 
     fn take(

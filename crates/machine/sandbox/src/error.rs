@@ -32,6 +32,12 @@ pub enum Error {
     /// This process was not started by another one of ours.
     #[error("nothing was handed over: only wirespool itself starts this")]
     NothingHanded,
+    /// A program of others gets nothing from strangers here.
+    #[error("a program of others gets no packets without {0}, which this kernel does not have")]
+    NotConfined(&'static str),
+    /// A program of others gave no answer.
+    #[error("the program that decodes packets {0}")]
+    NotDecoded(&'static str),
 }
 
 impl Error {

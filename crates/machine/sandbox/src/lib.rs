@@ -16,6 +16,8 @@
 //! children when the launcher is gone, and each of them also sees its socket closed. Every wait has
 //! a deadline, but those of a launcher and of a child for the one who started it.
 //!
+//! A program of others that reads packets ([`decode()`]) is started confined, or not at all.
+//!
 //! And what they give up for good: [`confine_recorder`], [`confine_indexer`], [`confine_query`].
 //!
 //! Not here: what a child does (`indexer`), and when it is started again (`record`).
@@ -24,6 +26,7 @@ pub mod attempts;
 mod child;
 mod confine;
 mod deadline;
+mod decode;
 mod direct;
 mod ended;
 mod error;
@@ -40,6 +43,7 @@ pub use confine::{
     IndexerLimits, Notes, QueryLimits, RecorderRights, confine_indexer, confine_query,
     confine_recorder, prevent_dumps,
 };
+pub use decode::decode;
 pub use direct::spawn;
 pub use ended::{Ended, How};
 pub use error::Error;

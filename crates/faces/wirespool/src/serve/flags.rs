@@ -93,6 +93,10 @@ pub(crate) struct ServingFlags {
     /// given several times
     #[arg(long, value_name = "FILE")]
     pub(super) qualification: Vec<PathBuf>,
+    /// Decode packets by this program, tshark, for who may see their payload. It runs without
+    /// rights, files, network and other processes, or not at all
+    #[arg(long, value_name = "PROGRAM")]
+    pub(super) tshark: Option<PathBuf>,
     /// Where index files are cached
     #[arg(long, value_name = "DIR")]
     pub(super) index_dir: Option<PathBuf>,
@@ -149,6 +153,7 @@ impl ServingFlags {
             tags: self.tags_file.clone(),
             approvals: self.requests_file.clone(),
             qualifications: self.qualification.clone(),
+            tshark: self.tshark.clone(),
             parent: self.parent,
             bounds: Bounds {
                 workers: self.workers,

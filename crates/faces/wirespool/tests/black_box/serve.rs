@@ -21,6 +21,7 @@ use crate::stenographer::question;
 
 mod audit;
 mod browser;
+mod decoded;
 mod documented;
 mod doors;
 mod fleet;

@@ -10,10 +10,10 @@ use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpOp, SeccompFilter, TargetArch, apply_filter_all_threads,
 };
 
-use super::launcher_calls;
 use super::rules::{
     NAMESPACES, OF_DESCRIPTORS, Result, Rules, each_of, no_address, number, rule, whole,
 };
+use super::{decoder_calls, launcher_calls};
 
 #[cfg(target_arch = "x86_64")]
 const ARCHITECTURE: TargetArch = TargetArch::x86_64;
@@ -26,6 +26,7 @@ pub(super) enum Who {
     Indexer,
     Recorder,
     Launcher,
+    Decoder,
 }
 
 /// Threads, memory, time, and what is open already.
@@ -223,6 +224,12 @@ pub(super) fn install(who: Who) -> Result<()> {
     apply_filter_all_threads(&inner)
 }
 
+/// The filter of a program of others, to be applied before its first instruction.
+pub(super) fn of_decoder() -> Result<BpfProgram> {
+    let polite = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
+    filter(allowed(Who::Decoder)?, polite, SeccompAction::Allow)
+}
+
 fn filter(rules: Rules, otherwise: SeccompAction, matching: SeccompAction) -> Result<BpfProgram> {
     let filter = SeccompFilter::new(rules, otherwise, matching, ARCHITECTURE)?;
     Ok(filter.try_into()?)
@@ -265,6 +272,7 @@ fn allowed(who: Who) -> Result<Rules> {
         Who::Indexer => allow_indexer(&mut rules)?,
         Who::Recorder => allow_recorder(&mut rules)?,
         Who::Launcher => launcher_calls::allow(&mut rules)?,
+        Who::Decoder => allow_decoder(&mut rules)?,
     }
     Ok(rules)
 }
@@ -276,6 +284,18 @@ fn allow_indexer(rules: &mut Rules) -> Result<()> {
     rules.insert(libc::SYS_sendto, vec![rule([no_address(4)])?]);
     let commands = OF_DESCRIPTORS.iter().map(|command| u64::from(command.unsigned_abs()));
     rules.insert(libc::SYS_fcntl, each_of(1, commands)?);
+    Ok(())
+}
+
+/// It starts threads, and no process: Landlock leaves one program, which is started already.
+fn allow_decoder(rules: &mut Rules) -> Result<()> {
+    rules.extend(whole(decoder_calls::CALLS));
+    rules.extend(launcher_calls::of_libraries()?);
+    let commands = OF_DESCRIPTORS.iter().map(|command| u64::from(command.unsigned_abs()));
+    rules.insert(libc::SYS_fcntl, each_of(1, commands)?);
+    rules.insert(libc::SYS_ioctl, each_of(1, QUESTIONS.iter().copied())?);
+    let named = [libc::PR_SET_NAME, libc::PR_GET_NAME].map(|option| option.unsigned_abs().into());
+    rules.insert(libc::SYS_prctl, each_of(0, named.into_iter())?);
     Ok(())
 }
 

@@ -74,15 +74,7 @@ pub(super) fn allow(rules: &mut Rules) -> Result<()> {
     rules.insert(libc::SYS_sendto, vec![rule([no_address(4)])?]);
     // Processes, in no other namespace.
     rules.insert(libc::SYS_clone, vec![rule([number(0, MaskedEq(NAMESPACES), 0)])?]);
-    // Code comes from files, which Landlock names, and is not written.
-    let [code, written] = [libc::PROT_EXEC, libc::PROT_WRITE].map(value);
-    let anonymous = value(libc::MAP_ANONYMOUS);
-    let data = rule([number(2, MaskedEq(code), 0)])?;
-    let library =
-        rule([number(2, MaskedEq(code | written), code), number(3, MaskedEq(anonymous), 0)])?;
-    rules.insert(libc::SYS_mmap, vec![data, library]);
-    // How an assertion ends a process: each child has another number.
-    rules.insert(libc::SYS_tgkill, vec![rule([number(2, Eq, value(libc::SIGABRT))])?]);
+    rules.extend(of_libraries()?);
     // Limits of its own, which nothing raises again.
     rules.insert(libc::SYS_prlimit64, vec![rule([number(0, Eq, 0)])?]);
     // `nobody`, and no other user.
@@ -102,6 +94,22 @@ pub(super) fn allow(rules: &mut Rules) -> Result<()> {
     let all_threads = libc::SECCOMP_FILTER_FLAG_TSYNC;
     rules.insert(libc::SYS_seccomp, vec![rule([number(0, Eq, mode), number(1, Eq, all_threads)])?]);
     Ok(())
+}
+
+/// What a program does that loads libraries, which may abort it.
+pub(super) fn of_libraries() -> Result<Rules> {
+    let value = |value: c_int| u64::from(value.unsigned_abs());
+    let mut rules = Rules::new();
+    // Code comes from files, which Landlock names, and is not written.
+    let [code, written] = [libc::PROT_EXEC, libc::PROT_WRITE].map(value);
+    let anonymous = value(libc::MAP_ANONYMOUS);
+    let data = rule([number(2, MaskedEq(code), 0)])?;
+    let library =
+        rule([number(2, MaskedEq(code | written), code), number(3, MaskedEq(anonymous), 0)])?;
+    rules.insert(libc::SYS_mmap, vec![data, library]);
+    // How an assertion ends a process: each child has another number.
+    rules.insert(libc::SYS_tgkill, vec![rule([number(2, Eq, value(libc::SIGABRT))])?]);
+    Ok(rules)
 }
 
 /// A name, and what takes rights away.

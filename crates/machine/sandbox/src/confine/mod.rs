@@ -7,6 +7,8 @@
 //! refusal: it costs protection and not packets.
 
 mod capabilities;
+mod decoder;
+mod decoder_calls;
 mod files;
 mod filter;
 mod indexer;
@@ -17,6 +19,7 @@ mod recorder;
 mod rules;
 mod threads;
 
+pub(crate) use decoder::Decoding;
 pub use indexer::{IndexerLimits, confine_indexer};
 pub(crate) use launcher::{EndedFirst, confine_launcher, hide_launcher};
 pub use query::{QueryLimits, confine_query};

@@ -205,6 +205,19 @@ fn note_done(mut place: usize, thread: i32) {
 }
 
 impl Steps {
+    /// For the one thread of a process that keeps nothing, and gives up these files. It allocates
+    /// nothing.
+    pub(super) fn alone(landlock: RawFd) -> Self {
+        let landlock = Some(landlock);
+        Self { keep: 0, permitted: u64::MAX, landlock, failed: AtomicU32::new(0) }
+    }
+
+    /// Takes all of them; whether none failed.
+    pub(super) fn are_taken(&self) -> bool {
+        self.take();
+        self.failed.load(Ordering::Acquire) == 0
+    }
+
     /// In this thread; only system calls, for a handler calls it.
     fn take(&self) {
         self.drop_capabilities();

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::Served;
 use super::browser::HEADING;
+use super::decoded::{TSHARK, has_tshark};
 use crate::machine::Volume;
 
 /// A service with all files that it may have, a token that may do everything, and its document.
@@ -20,14 +21,16 @@ impl Documented {
         std::fs::create_dir(&folder).unwrap();
         let [audit, people, requests, tags] =
             ["audit", "people", "requests", "tags"].map(|name| volume.file(name));
+        let decodes: &[&str] = if has_tshark() { &["--tshark", TSHARK] } else { &[] };
         let served = Served::with(
             volume,
             &[
-                ["--audit", &*audit],
-                ["--hold-dir", &*folder],
-                ["--people-file", &*people],
-                ["--requests-file", &*requests],
-                ["--tags-file", &*tags],
+                &["--audit", &*audit][..],
+                &["--hold-dir", &*folder],
+                &["--people-file", &*people],
+                &["--requests-file", &*requests],
+                &["--tags-file", &*tags],
+                decodes,
             ]
             .concat(),
         );
@@ -85,6 +88,9 @@ fn what_is_managed_is_answered_as_the_document_says() {
     assert!(!audit["lines"].as_array().unwrap().is_empty());
     ask("GET /api/v1/audit/check");
     ask("GET /api/v1/whoami");
+    if has_tshark() {
+        ask("GET /api/v1/decode?query=port+53&limit=3");
+    }
     ask("GET /api/v1/health");
     documented.ask_of("DELETE", "people", &"anna".into());
 }
