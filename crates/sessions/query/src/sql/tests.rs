@@ -167,3 +167,55 @@ fn every_field_has_columns_and_what_is_one_number_an_order() {
         assert_eq!(order(name), None, "{name}");
     }
 }
+
+/// What an engine reads in the literals of a statement, one after the other: `'a' || chr(10)`.
+fn literals(statement: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut rest = statement;
+    let mut goes_on = false;
+    while let Some(at) = rest.find(['\'', 'c']) {
+        let text = if let Some(tail) = rest[at..].strip_prefix("chr(") {
+            let (number, tail) = tail.split_once(')').unwrap();
+            rest = tail;
+            char::from_u32(number.parse().unwrap()).unwrap().to_string()
+        } else if let Some(mut tail) = rest[at..].strip_prefix('\'') {
+            let mut text = String::new();
+            loop {
+                let (part, behind) = tail.split_once('\'').expect("a literal has an end");
+                text.push_str(part);
+                tail = behind;
+                match tail.strip_prefix('\'') {
+                    Some(further) => {
+                        text.push('\'');
+                        tail = further;
+                    }
+                    None => break,
+                }
+            }
+            rest = tail;
+            text
+        } else {
+            rest = &rest[at + 1..];
+            continue;
+        };
+        match all.last_mut() {
+            Some(last) if goes_on => *last = format!("{last}{text}"),
+            _ => all.push(text),
+        }
+        goes_on = rest.starts_with(" || ");
+    }
+    all
+}
+
+proptest::proptest! {
+    /// Whatever a text has, an engine reads it back, and nothing of it outside of a literal.
+    #[test]
+    fn texts_arrive_as_they_are(text in "\\PC{0,20}|[\u{0}-\u{7f}]{0,20}|['|!%_\\\\ ()chr0-9]{0,20}") {
+        let quoted = crate::pattern::Pattern::exactly(&text).to_string();
+        let Pushed { condition, undecided } = pushed(&format!("recording = {quoted}"));
+        proptest::prop_assert!(condition.bytes().all(|byte| matches!(byte, b' '..=b'~')));
+        proptest::prop_assert!(undecided.is_empty());
+        proptest::prop_assert_eq!(literals(&condition), [text]);
+        proptest::prop_assert!(condition.starts_with("recording = "));
+    }
+}
