@@ -1,5 +1,5 @@
--- Tables and views over an archive: run by deploy/trino/engine, statement by statement, in one catalog
--- and schema. ${ARCHIVE} is where the archive is. The columns are those of docs/archive.md.
+-- Tables and views over an archive: run by deploy/trino/engine, statement by statement, in one
+-- catalog and schema. ${ARCHIVE} is where the archive is. Columns: docs/archive.md.
 
 CREATE SCHEMA IF NOT EXISTS ${SCHEMA};
 
@@ -136,15 +136,16 @@ FROM loss_files;
 
 -- One row for each name that a session asked for.
 CREATE OR REPLACE VIEW dns AS
-SELECT sensor, date, hour, volume, session_id, from_unixtime_nanos(start_ns) AS start_time, start_ns,
-  end_ns, orig_ip, resp_ip, resp_port, translate(name, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ',
+SELECT sensor, date, hour, volume, session_id, from_unixtime_nanos(start_ns) AS start_time,
+  start_ns, end_ns, orig_ip, resp_ip, resp_port, translate(name, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ',
   'abcdefghijklmnopqrstuvwxyz') AS name, dns_types, dns_rcodes, dns_answers, dns_rtt_ns
 FROM session_files CROSS JOIN UNNEST(dns_names) AS asked(name);
 
 CREATE OR REPLACE VIEW tls AS
-SELECT sensor, date, hour, volume, session_id, from_unixtime_nanos(start_ns) AS start_time, start_ns,
-  end_ns, orig_ip, orig_port, resp_ip, resp_port, translate(sni, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ',
-  'abcdefghijklmnopqrstuvwxyz') AS sni, alpn, alpn_chosen, tls_version_name, tls_cipher_name, ja3,
-  ja3s, ja4, cert_subject, cert_issuer, from_unixtime_nanos(cert_not_after_ns) AS cert_not_after,
+SELECT sensor, date, hour, volume, session_id, from_unixtime_nanos(start_ns) AS start_time,
+  start_ns, end_ns, orig_ip, orig_port, resp_ip, resp_port,
+  translate(sni, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz') AS sni, alpn,
+  alpn_chosen, tls_version_name, tls_cipher_name, ja3, ja3s, ja4, cert_subject, cert_issuer,
+  from_unixtime_nanos(cert_not_after_ns) AS cert_not_after,
   orig_frame_bytes + resp_frame_bytes AS frame_bytes
 FROM session_files WHERE app = 'tls';

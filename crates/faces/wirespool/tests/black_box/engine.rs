@@ -159,9 +159,11 @@ fn queries_of_questions(folder: &Path) -> Vec<String> {
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
     let commands = document.lines().filter_map(|line| line.split('`').nth(1));
-    let finds = commands.filter(|command| command.contains("wirespool find /data/spool"));
+    let is_one =
+        |command: &&str| command.contains("wirespool find /data") && !command.contains("&&");
+    let finds = commands.filter(is_one);
     let mut queries = BTreeSet::new();
-    for command in finds.map(|command| command.split(" > ").next().unwrap()) {
+    for command in finds {
         let mut shell = Command::new("sh");
         shell.args(["-c", command]).env("PATH", &path).stdin(Stdio::null());
         let words = Ran::new(&shell.output().unwrap()).done().out;

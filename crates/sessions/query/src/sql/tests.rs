@@ -70,7 +70,8 @@ fn no_text_leaves_its_literal() {
 fn places_know_directions() {
     exactly(
         "host 10.0.0.1",
-        "(orig_ip IN ('10.0.0.1', '::ffff:10.0.0.1') OR resp_ip IN ('10.0.0.1', '::ffff:10.0.0.1'))",
+        "(orig_ip IN ('10.0.0.1', '::ffff:10.0.0.1') OR \
+         resp_ip IN ('10.0.0.1', '::ffff:10.0.0.1'))",
     );
     exactly("orig host 2001:DB8::1", "orig_ip = '2001:db8::1'");
     exactly("resp port 22", "resp_port = 22");
@@ -80,7 +81,8 @@ fn places_know_directions() {
     );
     exactly(
         "src port 5 and dst port 6",
-        "((orig_packets > 0 AND (orig_port = 5 AND resp_port = 6)) OR (resp_packets > 0 AND (resp_port = 5 AND orig_port = 6)))",
+        "((orig_packets > 0 AND (orig_port = 5 AND resp_port = 6)) OR \
+         (resp_packets > 0 AND (resp_port = 5 AND orig_port = 6)))",
     );
     exactly(
         "ether host 0:1b:2c:3d:4e:5f",
@@ -88,7 +90,8 @@ fn places_know_directions() {
     );
     exactly(
         "tunnel src host 172.16.0.1",
-        "((orig_packets > 0 AND tunnel_src IN ('172.16.0.1', '::ffff:172.16.0.1')) OR (resp_packets > 0 AND tunnel_dst IN ('172.16.0.1', '::ffff:172.16.0.1')))",
+        "((orig_packets > 0 AND tunnel_src IN ('172.16.0.1', '::ffff:172.16.0.1')) OR \
+         (resp_packets > 0 AND tunnel_dst IN ('172.16.0.1', '::ffff:172.16.0.1')))",
     );
 }
 
@@ -116,7 +119,8 @@ fn networks_are_compared_by_their_bytes_and_digits() {
     exactly(
         "orig net 2001:db8::/30",
         &format!(
-            "({six} AND substr({digits}, 8, 1) IN ('8', '9', 'A', 'B') AND {digits} LIKE '20010DB%')"
+            "({six} AND substr({digits}, 8, 1) IN ('8', '9', 'A', 'B') AND \
+             {digits} LIKE '20010DB%')"
         ),
     );
     exactly("orig net ::/0", six);
@@ -210,7 +214,9 @@ fn literals(statement: &str) -> Vec<String> {
 proptest::proptest! {
     /// Whatever a text has, an engine reads it back, and nothing of it outside of a literal.
     #[test]
-    fn texts_arrive_as_they_are(text in "\\PC{0,20}|[\u{0}-\u{7f}]{0,20}|['|!%_\\\\ ()chr0-9]{0,20}") {
+    fn texts_arrive_as_they_are(
+        text in "\\PC{0,20}|[\u{0}-\u{7f}]{0,20}|['|!%_\\\\ ()chr0-9]{0,20}",
+    ) {
         let quoted = crate::pattern::Pattern::exactly(&text).to_string();
         let Pushed { condition, undecided } = pushed(&format!("recording = {quoted}"));
         proptest::prop_assert!(condition.bytes().all(|byte| matches!(byte, b' '..=b'~')));
