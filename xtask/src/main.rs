@@ -1,11 +1,12 @@
 //! Commands for developers: `cargo xtask tidy`, `ci`, `miri`, `mutants`, `release`, `sbom`,
-//! `reproduce`, `fresh`, `lab`, `faults`, `web`.
+//! `reproduce`, `fresh`, `lab`, `faults`, `web`, `engine`.
 //!
 //! Plain programs in place of shell: each command prints what it does, and its exit status is the
 //! verdict. What a contributor runs and what the runner of `.ci/run` runs is the same command.
 #![expect(clippy::print_stdout, reason = "a tool for the terminal: what it prints is its result")]
 
 mod ci;
+mod engine;
 mod fresh;
 mod installed;
 mod lab;
@@ -41,6 +42,8 @@ usage: cargo xtask COMMAND
                          or in an empty Debian root (needs root and debootstrap)
   web                    build the page in web/ and put it into web/dist (needs Node)
   web --check            what ci does with the page, with the program in debug/
+  engine                 download Trino once (821 MB), and compare what it finds in an archive
+                         with what find shows
   lab [--short] [CASE...]  the recorder on failing disks in a virtual machine (lab/README.md)
   faults [--short] [--pairs N] [--table FILE] [NAME...]
                          causes of slowness, planted on this machine, and what diagnose says
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         ["reproduce", "--sample"] => reproduce::run(reproduce::Extent::Sample),
         ["lab", ref arguments @ ..] => lab::run("run", arguments),
         ["faults", ref arguments @ ..] => lab::run("faults", arguments),
+        ["engine"] => engine::check(),
         ["web"] => web::build(),
         ["web", "--check"] => Ok(ci::page_alone()),
         ["fresh"] => fresh::run(fresh::Place::EmptyHome),

@@ -71,6 +71,7 @@ pub(crate) const ROWS: [&[&str]; 16] = [
         "archive",
         "attest",
         "fleet",
+        "engine",
         "authority",
     ],
     &["verbs", "sensors"],

@@ -83,13 +83,22 @@ impl Asker {
         parameters: &[(&str, String)],
         media_type: &'static str,
     ) -> Result<Response<Incoming>, Error> {
-        let request = self.request(path, parameters, media_type)?;
+        self.send(self.request(path, parameters, media_type)?)
+    }
+
+    /// The same with a request that is made already.
+    pub(crate) fn send(&self, request: Request<String>) -> Result<Response<Incoming>, Error> {
         let opened = self.within(PATIENCE, open(&self.origin, self.tls.as_ref()))?;
         let mut sent = pin!(send(opened?, request));
         self.patiently(sent.as_mut())?.map_err(|error| self.of_http(&error))
     }
 
-    fn request(
+    /// Silence for so long is an end.
+    pub(crate) fn silence(&self) -> Duration {
+        self.settings.silence
+    }
+
+    pub(crate) fn request(
         &self,
         path: &str,
         parameters: &[(&str, String)],

@@ -10,6 +10,7 @@ use core::ops::ControlFlow;
 use std::io::Write;
 
 use ::extract::{FindReport, Options, Sought};
+use ::flags::fields::field;
 use ::found::{Event, Found};
 use ::remote::Wanted;
 use host::{StopFlag, SystemClock};
@@ -17,7 +18,6 @@ use query::Query;
 
 pub(crate) use self::flags::Flags;
 use self::flags::Order;
-pub(crate) use self::flags::{field, no_field, sort_by, zone_of};
 use self::form::Form;
 use self::source::Source;
 use crate::answered::Answered;
@@ -85,7 +85,7 @@ fn check_remote(flags: &Flags) -> anyhow::Result<()> {
 }
 
 /// The same of what is asked.
-pub(crate) fn check_query(query: &Query) -> Result<(), Usage> {
+fn check_query(query: &Query) -> Result<(), Usage> {
     match query.all_needing_atlas().into_iter().next() {
         None => Ok(()),
         Some(field) => Err(Usage(format!(

@@ -704,6 +704,26 @@ fn a_file_says_what_it_is_and_is_found_by_filters() {
     assert_eq!(reader.schema().fields(), session_schema().fields());
 }
 
+/// What `deploy/trino/engine` makes, column by column.
+#[test]
+fn the_tables_of_an_engine_have_these_columns_in_this_order() {
+    let tables = include_str!("../../../../deploy/trino/tables.sql");
+    let columns_of = |table: &str| -> Vec<String> {
+        let text = tables.split(&format!("CREATE TABLE IF NOT EXISTS {table} (\n")).nth(1).unwrap();
+        let text = text.split("\n) WITH").next().unwrap();
+        text.lines().map(|line| line.trim().trim_end_matches(',').to_owned()).collect()
+    };
+    let partitions = |names: &[&str]| -> Vec<String> {
+        names.iter().map(|name| format!("{name} VARCHAR")).collect()
+    };
+    let sessions = SessionColumn::all().map(|it| format!("{} {}", it.name, it.sql_type()));
+    let expected = sessions.chain(partitions(&["sensor", "date", "hour"])).collect::<Vec<_>>();
+    assert_eq!(columns_of("session_files"), expected);
+    let losses = loss_columns().into_iter().map(|(name, of, _)| format!("{name} {of}"));
+    let expected = losses.chain(partitions(&["sensor", "date"])).collect::<Vec<_>>();
+    assert_eq!(columns_of("loss_files"), expected);
+}
+
 /// The guide lists every column, and no other, with type and meaning.
 #[test]
 fn the_guide_has_the_columns_as_they_are() {

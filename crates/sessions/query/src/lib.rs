@@ -2,7 +2,7 @@
 //!
 //! [`Query::parse`] reads pcap-filter's words, Stenographer's times and comparisons of the fields
 //! in [`FIELDS`]; [`Query::matches`] asks the query of one row of the session table. docs/query.md
-//! is the language for its users.
+//! is the language for its users. [`Query::sql`] asks an engine for the same.
 //!
 //! Directions are taken one at a time. `src` and `dst` speak of packets, not of sessions, so the
 //! query is asked about the packets of the originator and about those of the responder, as far as
@@ -29,6 +29,7 @@ mod pattern;
 mod query;
 mod required;
 mod scope;
+mod sql;
 mod subject;
 mod term;
 mod token;
@@ -45,6 +46,7 @@ pub use nearest::{did_you_mean, nearest};
 pub use query::Query;
 pub use required::Required;
 pub use scope::Part;
+pub use sql::{Dialect, Pushed};
 pub use subject::subject;
 pub use term::MAXIMUM_DEPTH;
 pub use value::is_community_id;

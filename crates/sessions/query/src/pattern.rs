@@ -45,6 +45,11 @@ impl Pattern {
         if let [whole] = self.parts.as_slice() { Some(whole) } else { None }
     }
 
+    /// The texts between its stars; one means that there is none.
+    pub(crate) fn parts(&self) -> &[String] {
+        &self.parts
+    }
+
     /// Whether all of `text` fits. Without `exact`, ASCII letters fit in either case (as in DNS,
     /// RFC 4343).
     pub(crate) fn matches(&self, text: &str, exact: bool) -> bool {

@@ -145,6 +145,16 @@ impl Query {
         columns.into_iter().collect()
     }
 
+    /// What is asked; `None` holds for every session.
+    pub(crate) fn root(&self) -> Option<&Term> {
+        self.root.as_ref()
+    }
+
+    /// Whether some test speaks of `src` or `dst`.
+    pub(crate) fn is_directional(&self) -> bool {
+        self.is_directional
+    }
+
     fn bounds(&self, of_test: fn(&Test) -> (Timestamp, Timestamp)) -> (Timestamp, Timestamp) {
         let everything = (Timestamp::MIN, Timestamp::MAX);
         self.root.as_ref().map_or(everything, |root| root.bounds(of_test))

@@ -2,15 +2,13 @@
 
 use std::path::PathBuf;
 
+use ::flags::fields::{no_field, sort_by, zone_of};
 use ::found::{SortBy, Sorted};
 use clap::{Args, ValueEnum};
 use page::text::Zone;
-use query::Field;
 use session_view::SessionColumns;
 
 use crate::atlas::AtlasFlags;
-use crate::failure::Usage;
-use crate::progress::say;
 use crate::reading::ReadingFlags;
 use crate::remote::{RemoteFlags, volume_or_word};
 use crate::selection::NamingFlags;
@@ -111,18 +109,6 @@ pub(super) enum By {
     Sessions,
 }
 
-/// The zone of tables. One that this machine does not know is said: its times would be taken for
-/// those of the zone.
-pub(crate) fn zone_of(is_local: bool) -> Zone {
-    if !is_local {
-        return Zone::Utc;
-    }
-    if let Some(name) = host::unknown_zone() {
-        say(&format!("--local: TZ is {name}, a time zone that is not known here: times are UTC"));
-    }
-    Zone::Local(host::local_offset_s)
-}
-
 impl Flags {
     pub(super) fn zone(&self) -> Zone {
         zone_of(self.local)
@@ -159,33 +145,4 @@ pub(super) enum Order {
     NewestFirst,
     /// By another field: all are looked at before the first is shown.
     Sorted(Sorted),
-}
-
-/// An order: `FIELD`, `FIELD:asc` or `FIELD:desc`.
-pub(crate) fn sort_by(text: &str) -> Result<SortBy, Usage> {
-    let (name, is_descending) = match text.rsplit_once(':') {
-        Some((name, "desc")) => (name, true),
-        Some((name, "asc")) => (name, false),
-        Some((_, order)) => {
-            return Err(Usage(format!("{order:?} is no order; write asc or desc")));
-        }
-        None => (text, false),
-    };
-    Ok(SortBy { field: field(name)?, is_descending })
-}
-
-/// The field of this name, or what was probably meant.
-pub(crate) fn field(name: &str) -> Result<&'static Field, Usage> {
-    Field::find(name).ok_or_else(|| no_field(name))
-}
-
-pub(crate) fn no_field(name: &str) -> Usage {
-    if name.eq_ignore_ascii_case("stored") {
-        let text =
-            "STORED is a column of the table that has no --columns, and no field of sessions";
-        return Usage(text.to_owned());
-    }
-    let meant = Field::meant_by(name);
-    let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant:?}?"));
-    Usage(format!("there is no field {name:?}{meant} (wirespool fields lists them)"))
 }

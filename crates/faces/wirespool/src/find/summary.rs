@@ -1,12 +1,13 @@
 //! `find --plot` and `find --top`: what the sessions sum up to.
 
 use ::extract::{FindReport, Options, RowEvent, Sought, find_columns, find_rows};
+use ::flags::fields::field;
 use ::found::{Event, Found, SERIES_COLUMNS, Top, Traffic, Weight};
 use host::{StopFlag, SystemClock};
 use page::PlotStyle;
 use query::Query;
 
-use super::flags::{By, Flags, field};
+use super::flags::{By, Flags};
 use super::remote::sessions;
 use super::source::Source;
 use crate::answered::Answered;

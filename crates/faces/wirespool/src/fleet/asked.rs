@@ -29,11 +29,11 @@ pub(super) struct FleetFlags {
     fleet: PathBuf,
     /// Ask only these sensors, by name; may be given several times
     #[arg(long = "sensor", value_name = "NAME")]
-    sensors: Vec<String>,
+    pub(super) sensors: Vec<String>,
     /// Leave a sensor behind that says nothing for so long; a search that finds nothing is silent,
     /// too
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = arguments::duration)]
-    sensor_deadline: Duration,
+    pub(super) sensor_deadline: Duration,
     /// End after so long, with what came until then
     #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     deadline: Option<Duration>,

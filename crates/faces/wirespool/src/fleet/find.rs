@@ -4,15 +4,17 @@ use core::time::Duration;
 use std::io::Write;
 
 use ::completeness::State;
+use ::engine::Question;
+use ::flags::fields::{field, no_field, sort_by, zone_of};
 use ::fleet::{Event, Form, Marks, Taken, Whole};
 use ::found::SortBy;
 use ::sensors::Finding;
 use clap::Args;
 use session_view::SessionColumns;
+use tool_verbs::engine::{EngineFlags, Search};
 
 use super::asked::{FleetFlags, MEMORY_BYTES, ask, check_answered, ended, names};
 use crate::failure::{Outcome, Usage};
-use crate::find::field;
 use crate::progress::{Progress, say};
 use crate::selection::NamingFlags;
 use crate::{arguments, stdout};
@@ -33,6 +35,7 @@ Examples:
   wirespool fleet find 'sni *.example.com' --json --deadline 10s
   wirespool fleet find 'port 53 and after 1h ago' --patience 200ms
   wirespool fleet find --sort bytes:desc --limit 10 --sensor west --sensor east
+  wirespool fleet find --engine trino --url http://127.0.0.1:8080 'sni *.example.com'
 
 Exit code 1 when the answer is incomplete, or a sensor did not answer; 5 when that is not known; 3
 when none answered. What --limit leaves out does not count.")]
@@ -67,6 +70,8 @@ pub(super) struct Flags {
     naming: NamingFlags,
     #[command(flatten)]
     fleet: FleetFlags,
+    #[command(flatten)]
+    engine: EngineFlags,
 }
 
 /// In which order sensors are asked, and by what it is merged.
@@ -84,7 +89,7 @@ impl Flags {
         let Some(text) = &self.sort else {
             return Ok(Order { by: by_start(false), parameter: None });
         };
-        let by = crate::find::sort_by(text)?;
+        let by = sort_by(text)?;
         if by.field.needs_atlas() {
             let name = by.field.name;
             let text = format!("--sort {name} has no meaning here: a service has no --mmdb");
@@ -101,7 +106,7 @@ impl Flags {
     fn form(&self) -> anyhow::Result<Form> {
         let columns = match &*self.columns {
             [] => None,
-            names => Some(SessionColumns::new(names).map_err(crate::find::no_field)?),
+            names => Some(SessionColumns::new(names).map_err(no_field)?),
         };
         if let Some(field) = columns.as_ref().and_then(SessionColumns::needing_atlas) {
             let text = format!("the column {} has no meaning here: it needs --mmdb", field.name);
@@ -110,7 +115,7 @@ impl Flags {
         Ok(match (self.json, self.csv) {
             (true, _) => Form::Json(columns),
             (_, true) => Form::Csv(columns),
-            _ => Form::table(columns, stdout::width(), crate::find::zone_of(self.local)),
+            _ => Form::table(columns, stdout::width(), zone_of(self.local)),
         })
     }
 }
@@ -118,9 +123,15 @@ impl Flags {
 pub(super) fn run(flags: &Flags) -> Outcome {
     host::keep_freed_memory();
     let query = flags.naming.query_text(&flags.query)?;
-    crate::find::check_query(&arguments::query(&query)?)?;
+    let parsed = arguments::query(&query)?;
     let Order { by, parameter } = flags.order()?;
     let mut form = flags.form()?;
+    if flags.engine.is_given() {
+        let (sensors, silence) = (&*flags.fleet.sensors, flags.fleet.sensor_deadline);
+        let order = parameter.map(|_| by);
+        let question = Question { query: &parsed, sensors, order, limit: flags.limit };
+        return flags.engine.find(Search { question, form, silence });
+    }
     let network = flags.fleet.network()?;
     let names = names(&network);
     let finding = Finding {

@@ -22,6 +22,7 @@ mod diagnose_io;
 mod diagnose_page;
 mod discards;
 mod encrypted;
+mod engine;
 mod evidence;
 mod examples;
 mod forget;
