@@ -78,7 +78,7 @@ pub(crate) const ROWS: [&[&str]; 16] = [
     &["flags"],
     &["tool-verbs"],
     &["wirespool"],
-    &["sim", "schedules", "lab", "bench", "testdata", "xtask", "fuzz"],
+    &["sim", "schedules", "scale", "lab", "bench", "testdata", "xtask", "fuzz"],
 ];
 
 /// Data for the tests of any row: a crate may depend on it for its tests and not otherwise, and it

@@ -11,14 +11,13 @@ use stage::sync::Arc;
 use stage::sync::atomic::{AtomicBool, Ordering};
 use units::Clock;
 
-use crate::board::{Board, Feed};
+use crate::board::Board;
+use crate::course::{BATCH, Limits, Tally};
 use crate::part::{Fault, Part, Said};
 use crate::ranked::Ranked;
 
 /// The merge looks at deadlines, and whether the user has had enough, so often at least.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// So many items are taken out of the queues at a time.
-const BATCH: usize = 64;
+pub const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The way to the sensors.
 pub trait Transport: Sync {
@@ -31,21 +30,6 @@ pub trait Transport: Sync {
     /// # Errors
     /// Why it was not heard to its end.
     fn ask(&self, sensor: usize, line: &Line<'_, Self::Item>) -> Result<Said, Fault>;
-}
-
-/// Bounds of a fan-out.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Limits {
-    /// A sensor that is waited for and says nothing for so long is left behind.
-    pub silence: Duration,
-    /// All of it takes no longer.
-    pub deadline: Option<Duration>,
-    /// A sensor that has not said who it is after so long is asked a second time.
-    pub hedge: Duration,
-    /// Order does not wait for a silent sensor longer than this; as long as for its answer without.
-    pub patience: Option<Duration>,
-    /// Memory of what waits, over all sensors.
-    pub memory_bytes: usize,
 }
 
 /// Who is asked, and within which bounds.
@@ -138,7 +122,7 @@ pub fn ask<T: Transport, E>(
     take: &mut dyn FnMut(Event<T::Item>) -> Result<Taken, E>,
 ) -> Result<Vec<Part>, E> {
     let sensors = asking.names.len();
-    let board = Board::new(sensors, asking.limits.memory_bytes, asking.clock);
+    let board = Board::new(sensors, asking.limits, asking.clock);
     stage::scope(|scope| {
         let start = |sensor: usize| {
             let (attempt, over) = board.attempt(sensor);
@@ -155,8 +139,9 @@ pub fn ask<T: Transport, E>(
         (0..sensors).for_each(start);
         let mut merge = Merge::new(asking, &board);
         let taken = merge.run(&start, take);
-        merge.end();
-        taken.map(|()| merge.parts())
+        board.lock().end();
+        board.wake_all();
+        taken.map(|()| board.lock().parts(asking.names, &merge.tally))
     })
 }
 
@@ -164,19 +149,13 @@ pub fn ask<T: Transport, E>(
 struct Merge<'a, T: Ranked> {
     asking: &'a Asking<'a>,
     board: &'a Board<'a, T>,
-    begun_ns: i64,
-    /// Place of the last one that went out.
-    last: Option<T::Key>,
-    /// What went out of each sensor, and how much of that too late.
-    counts: Vec<(u64, u64)>,
+    tally: Tally<T::Key>,
     is_enough: bool,
 }
 
 impl<'a, T: Ranked> Merge<'a, T> {
     fn new(asking: &'a Asking<'a>, board: &'a Board<'a, T>) -> Self {
-        let begun_ns = asking.clock.boottime_ns();
-        let counts = vec![(0, 0); asking.names.len()];
-        Self { asking, board, begun_ns, last: None, counts, is_enough: false }
+        Self { asking, board, tally: Tally::new(asking.names.len()), is_enough: false }
     }
 
     fn run<E>(
@@ -186,13 +165,14 @@ impl<'a, T: Ranked> Merge<'a, T> {
     ) -> Result<(), E> {
         let mut batch = Vec::with_capacity(BATCH);
         loop {
-            for sensor in self.look() {
-                start(sensor);
-            }
+            let late = self.board.lock().look(self.board.now_ns());
+            self.board.wake(late.left);
+            late.again.into_iter().for_each(start);
             if (self.asking.is_stopped)() {
                 return Ok(());
             }
-            let is_done = self.fill(&mut batch);
+            let is_done = self.board.lock().fill(self.board.now_ns(), &mut batch);
+            self.board.wake(batch.iter().map(|(sensor, ..)| *sensor));
             if batch.is_empty() {
                 if is_done {
                     return Ok(());
@@ -208,108 +188,17 @@ impl<'a, T: Ranked> Merge<'a, T> {
                     self.is_enough = true;
                     continue;
                 }
-                let is_late = self.last.as_ref().is_some_and(|last| key < *last);
-                let (count, late) = self.counts.get_mut(sensor).expect("each has one");
-                *count += 1;
-                *late += u64::from(is_late);
-                if !is_late {
-                    self.last = Some(key);
-                }
+                self.tally.count(sensor, key);
             }
         }
-    }
-
-    /// Leaves behind who is too late; those that are to be asked once more.
-    fn look(&self) -> Vec<usize> {
-        let now_ns = self.asking.clock.boottime_ns();
-        let limits = self.asking.limits;
-        let passed_ns = now_ns.saturating_sub(self.begun_ns);
-        let is_over = limits.deadline.filter(|deadline| passed_ns >= units::nanos(*deadline));
-        let mut feeds = self.board.lock();
-        let mut again = Vec::new();
-        for (sensor, feed) in feeds.iter_mut().enumerate().filter(|(_, feed)| !feed.is_done()) {
-            let silent_ns = now_ns.saturating_sub(feed.since_ns);
-            let is_silent = feed.queue.is_empty() && silent_ns >= units::nanos(limits.silence);
-            let why = match (is_over, is_silent) {
-                (Some(deadline), _) => format!("it was not done within {}", in_words(deadline)),
-                (_, true) if feed.was_heard() => {
-                    format!("it said nothing for {}", in_words(limits.silence))
-                }
-                (_, true) => format!("it did not answer within {}", in_words(limits.silence)),
-                (None, false) => {
-                    if feed.wants_another(now_ns, limits.hedge) {
-                        again.push(sensor);
-                    }
-                    continue;
-                }
-            };
-            feed.end(Err(Fault::Slow(why)));
-            self.board.wake(sensor);
-        }
-        again
-    }
-
-    /// Takes out what can go; whether nothing further comes.
-    fn fill(&self, batch: &mut Vec<(usize, T::Key, T)>) -> bool {
-        let now_ns = self.asking.clock.boottime_ns();
-        let mut feeds = self.board.lock();
-        while batch.len() < BATCH {
-            if feeds.iter().any(|feed| self.is_waited_for(feed, now_ns)) {
-                return false;
-            }
-            let heads = feeds.iter().enumerate();
-            let heads = heads.filter_map(|(sensor, feed)| Some((&feed.queue.front()?.0, sensor)));
-            let Some((_, sensor)) = heads.min() else {
-                return feeds.iter().all(Feed::is_done);
-            };
-            let feed = feeds.get_mut(sensor).expect("it was found");
-            if let Some((key, item)) = feed.pop(now_ns) {
-                batch.push((sensor, key, item));
-            }
-            self.board.wake(sensor);
-        }
-        false
-    }
-
-    /// Something earlier may come from it.
-    fn is_waited_for(&self, feed: &Feed<T>, now_ns: i64) -> bool {
-        let silent_ns = now_ns.saturating_sub(feed.since_ns);
-        let is_late =
-            self.asking.limits.patience.is_some_and(|most| silent_ns >= units::nanos(most));
-        feed.queue.is_empty() && !feed.is_done() && !is_late
     }
 
     fn wait(&self) {
-        let feeds = self.board.lock();
-        let patience = self.asking.limits.patience.unwrap_or(LOOK_EVERY);
-        let most = LOOK_EVERY.min(self.asking.limits.hedge).min(patience);
-        self.board.wait(feeds, most.max(Duration::from_millis(1)));
+        let limits = self.asking.limits;
+        let patience = limits.patience.unwrap_or(LOOK_EVERY);
+        let most = LOOK_EVERY.min(limits.hedge).min(patience);
+        self.board.wait(most.max(Duration::from_millis(1)));
     }
-
-    /// Nothing more is taken: who is still heard is told.
-    fn end(&self) {
-        let mut feeds = self.board.lock();
-        for (sensor, feed) in feeds.iter_mut().enumerate() {
-            feed.end(Err(Fault::Stopped));
-            self.board.wake(sensor);
-        }
-    }
-
-    fn parts(&self) -> Vec<Part> {
-        let feeds = self.board.lock();
-        let each = self.asking.names.iter().zip(&self.counts).zip(feeds.iter());
-        let part = |((name, &(count, late)), feed): ((&String, &(u64, u64)), &Feed<T>)| Part {
-            sensor: name.clone(),
-            count,
-            late,
-            outcome: feed.outcome.clone().unwrap_or(Err(Fault::Stopped)),
-        };
-        each.map(part).collect()
-    }
-}
-
-fn in_words(time: Duration) -> String {
-    page::text::duration(units::nanos(time))
 }
 
 #[cfg(test)]

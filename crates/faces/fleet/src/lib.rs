@@ -12,6 +12,7 @@
 
 mod ask;
 mod board;
+mod course;
 mod manifest;
 mod marks;
 mod packets;
@@ -23,11 +24,12 @@ mod sensors;
 mod shown;
 mod standing;
 
-pub use ask::{Asking, Event, Limits, Line, Taken, Transport, ask};
+pub use ask::{Asking, Event, LOOK_EVERY, Line, Taken, Transport, ask};
+pub use course::{Course, Late, Limits, Pushed, Tally};
 pub use manifest::{Extracted, manifest_json};
 pub use marks::{Marks, Sighting};
 pub use packets::{Block, Merged, NoPcapng, Splitter};
-pub use pages::{Fetch, Page, pages};
+pub use pages::{Fetch, Page, page_rows, pages, pause_after};
 pub use part::{Condition, Fault, Part, Said, Whole};
 pub use ranked::{Identified, Ranked};
 pub use row::Row;

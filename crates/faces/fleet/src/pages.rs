@@ -17,6 +17,22 @@ use crate::ranked::{Identified, Ranked};
 const ATTEMPTS: u32 = 2;
 /// Before the first of them; then four times as long.
 const PAUSE: Duration = Duration::from_millis(100);
+/// Rows of a page: as many as wait for others at most, at about this size each.
+const ROW_BYTES: usize = 2 << 10;
+const PAGE_ROWS: core::ops::RangeInclusive<u64> = 100..=10_000;
+
+/// Rows of a page where so much memory is for what waits of one sensor.
+pub fn page_rows(memory_bytes: usize) -> u64 {
+    let rows = units::number::to_u64(memory_bytes / ROW_BYTES);
+    rows.clamp(*PAGE_ROWS.start(), *PAGE_ROWS.end())
+}
+
+/// How long to wait before a page is asked for again that failed so often in a row, at least once,
+/// without a further row; `None` where it is not asked for again.
+pub fn pause_after(failed: u32) -> Option<Duration> {
+    let pause = PAUSE.saturating_mul(4_u32.saturating_pow(failed.saturating_sub(1)));
+    (failed <= ATTEMPTS).then_some(pause)
+}
 
 /// What came behind the rows of a page.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -69,11 +85,9 @@ pub fn pages<T: Identified>(line: &Line<'_, T>, fetch: Fetch<'_, T>) -> Result<S
             }
             Err(fault) if fault.is_passing() => {
                 failed = if pushed > 0 { 1 } else { failed + 1 };
-                if failed > ATTEMPTS {
-                    return Err(fault);
-                }
+                let Some(time) = pause_after(failed) else { return Err(fault) };
                 met.is_again = true;
-                pause(line, PAUSE.saturating_mul(4_u32.saturating_pow(failed - 1)));
+                pause(line, time);
             }
             Err(fault) => return Err(fault),
         }

@@ -1,6 +1,6 @@
 //! Sessions of sensors.
 
-use fleet::{Fault, Line, Page, Row, Said, Transport, pages};
+use fleet::{Fault, Line, Page, Row, Said, Transport, page_rows, pages};
 use found::SortBy;
 use remote::{Ended, Wanted};
 
@@ -9,9 +9,6 @@ use crate::network::Network;
 
 /// A session is no longer in bytes: many sensors may send one at once.
 const LINE_BYTES_MAX: usize = 1 << 20;
-/// Sessions of a page: as many as wait for others at most, at about this size each.
-const ROW_BYTES: usize = 2 << 10;
-const PAGE_ROWS: core::ops::RangeInclusive<u64> = 100..=10_000;
 
 /// A search.
 #[derive(Debug)]
@@ -67,8 +64,7 @@ impl Finding<'_> {
         if self.order.as_ref().is_some_and(|(name, _)| *name == "sort") {
             return (left, true);
         }
-        let rows = units::number::to_u64(self.memory_bytes / ROW_BYTES);
-        let rows = rows.clamp(*PAGE_ROWS.start(), *PAGE_ROWS.end());
+        let rows = page_rows(self.memory_bytes);
         match left {
             Some(left) if left <= rows => (Some(left), true),
             _ => (Some(rows), false),

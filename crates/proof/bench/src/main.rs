@@ -1,6 +1,6 @@
 //! Benchmarks that anyone can rerun: `cargo run --release -p bench --
-//! ingest|processes|extract|find|index|sessions|parity|zones|low-rate|write|scrub|replay|live|top|
-//! endure`.
+//! ingest|processes|costs|extract|find|index|sessions|parity|zones|low-rate|write|scrub|replay|
+//! live|top|endure`.
 //!
 //! They drive the installed recorder and its peers as programs, on a disk of the user's choice, and
 //! print the machine, every repetition's spread, and what the numbers do not prove. A ratio whose
@@ -9,6 +9,7 @@
 mod asking;
 mod chance;
 mod conversation;
+mod costs;
 mod endure;
 mod extract;
 mod find;

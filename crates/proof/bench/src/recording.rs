@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use crate::outcome::Outcome;
-use crate::{endure, ingest, live, low_rate, processes, replay};
+use crate::{costs, endure, ingest, live, low_rate, processes, replay};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Benchmark {
@@ -15,6 +15,11 @@ pub(crate) enum Benchmark {
     /// The one process of `processes`
     #[command(hide = true)]
     Alone(processes::Alone),
+    /// Instructions of a recording by step, under callgrind; bytes and time of archiving
+    Costs(costs::Options),
+    /// The one process of `costs` that archives
+    #[command(hide = true)]
+    Archived(costs::Archived),
     /// Recording from a veth pair, against tcpdump, dumpcap, netsniff-ng, stenotype; needs root
     Live(live::Options),
     /// Bytes written to the members for each byte of packets, at low rates
@@ -32,6 +37,11 @@ pub(crate) fn run(benchmark: Benchmark) -> Result<Option<Outcome>> {
         Benchmark::Processes(options) => processes::run(&options)?,
         Benchmark::Alone(options) => {
             processes::alone(options)?;
+            return Ok(None);
+        }
+        Benchmark::Costs(options) => costs::run(&options)?,
+        Benchmark::Archived(archived) => {
+            costs::archive(&archived)?;
             return Ok(None);
         }
         Benchmark::Live(options) => live::run(&options)?,

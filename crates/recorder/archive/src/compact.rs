@@ -236,16 +236,17 @@ impl Run<'_, '_> {
     }
 }
 
-/// The folder of an object of sessions, if its hour is over for long enough.
-fn hour_to_merge(name: &str, now: Timestamp) -> Option<&str> {
+/// The folder of an object of sessions, if its hour is over for long enough to be merged.
+pub fn hour_to_merge(name: &str, now: Timestamp) -> Option<&str> {
     let (folder, _) = name.rsplit_once('/')?;
     let (date, hour) = folder.split_once("/date=")?.1.split_once("/hour=")?;
     let begin: Timestamp = format!("{date}T{hour}:00:00Z").parse().ok()?;
     (begin.plus_nanos(HOUR_NS + REST_NS) <= now).then_some(folder)
 }
 
-/// Which are merged into one: those that together stay below the bounds, in their order.
-fn groups(objects: Vec<Object>) -> Vec<Vec<Object>> {
+/// Which objects of an hour are merged into one each: those that together stay below the bounds, in
+/// their order.
+pub fn groups(objects: Vec<Object>) -> Vec<Vec<Object>> {
     let mut groups: Vec<Vec<Object>> = Vec::new();
     let (mut bytes, mut rows) = (0_u64, 0_u64);
     for object in objects {

@@ -11,6 +11,7 @@ use units::{NANOS_PER_SECOND, Timestamp};
 use crate::Error;
 use crate::event::{Behind, Event, Report};
 use crate::manifest::{Manifest, Object, OpenObject, Pending, VERSION};
+use crate::manners::{LOOK_NS, rest_after};
 use crate::names::{self, Sensor, Unit};
 use crate::open_sessions;
 use crate::part::{PartObjects, Whose, commit, store};
@@ -20,15 +21,10 @@ use crate::store::StoreError;
 use crate::table::{Lost, SCHEMA_VERSION};
 use crate::uploader::Uploader;
 
-/// Between two looks at a volume on which everything closed is archived.
-const LOOK_NS: i64 = NANOS_PER_SECOND;
 /// Looks in a row at which a part cannot be read.
 const FAILURES_MAX: u32 = 3;
 /// A look is no older than this when a part is read.
 const LOOK_AGE_NS: i64 = 10 * NANOS_PER_SECOND;
-/// While a recorder runs, as long as a part took is rested behind it, at most so long.
-const REST_NS_MAX: i64 = NANOS_PER_SECOND / 2;
-
 /// What is archived, and how.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -180,7 +176,7 @@ impl Run<'_, '_> {
             self.part(place, bounds, overwritten.take())?;
             if !self.source.is_over() {
                 let took = self.uploader.clock().boottime_ns() - begun;
-                self.uploader.rest(took.min(REST_NS_MAX))?;
+                self.uploader.rest(rest_after(took))?;
             }
         }
         if self.source.is_over() && !self.position.open.is_empty() {

@@ -17,18 +17,44 @@ const TIME_NS: i64 = 600 * NANOS_PER_SECOND;
 /// Clocks of two machines differ by less.
 const MARGIN_NS: i64 = 60 * NANOS_PER_SECOND;
 
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Form {
-    holder: String,
-    until_ns: i64,
+/// What the object says. Fields are keys in JSON.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Claim {
+    /// Who has it.
+    pub holder: String,
+    /// Until when, in nanoseconds since 1970.
+    pub until_ns: i64,
+}
+
+impl Claim {
+    /// One that is taken or renewed now.
+    pub fn new(holder: &str, now: Timestamp) -> Self {
+        Self { holder: holder.to_owned(), until_ns: now.plus_nanos(TIME_NS).0 }
+    }
+
+    /// Somebody else has it who may be alive: none is taken for longer.
+    pub fn bars(&self, holder: &str, now: Timestamp) -> bool {
+        let left_ns = self.until_ns.saturating_sub(now.0);
+        let counts = (-MARGIN_NS < left_ns) && (left_ns <= TIME_NS + MARGIN_NS);
+        counts && self.holder != holder
+    }
+
+    /// So much of its time is over that it is to be renewed before a further step.
+    pub fn is_old(&self, now: Timestamp) -> bool {
+        self.until_ns.saturating_sub(now.0) <= TIME_NS / 2
+    }
+
+    /// It is this holder's, and its time is not over.
+    fn is_held_by(&self, holder: &str, now: Timestamp) -> bool {
+        self.holder == holder && self.until_ns > now.0
+    }
 }
 
 /// A lease that is held.
 #[derive(Debug)]
 pub(crate) struct Lease {
     name: String,
-    holder: String,
-    until: Timestamp,
+    claim: Claim,
 }
 
 impl Lease {
@@ -41,33 +67,26 @@ impl Lease {
         let name = names::lease(sensor);
         let now = uploader.clock().realtime();
         if let Some(bytes) = uploader.get(&name)? {
-            let form: Option<Form> = serde_json::from_slice(&bytes).ok();
-            let held = form.filter(|form| counts(form.until_ns, now));
-            if let Some(form) = held.filter(|form| form.holder != holder) {
-                return Err(leased(sensor, form));
+            let claim: Option<Claim> = serde_json::from_slice(&bytes).ok();
+            if let Some(claim) = claim.filter(|claim| claim.bars(holder, now)) {
+                return Err(leased(sensor, claim));
             }
             uploader.delete(&name)?;
         }
-        let mut lease = Self { name, holder: holder.to_owned(), until: now };
-        let form = lease.renewed(now);
-        if !uploader.put_new(&lease.name, &bytes_of(&form))? {
-            let bytes = uploader.get(&lease.name)?.unwrap_or_default();
-            return match serde_json::from_slice::<Form>(&bytes) {
+        let claim = Claim::new(holder, now);
+        if !uploader.put_new(&name, &bytes_of(&claim))? {
+            let bytes = uploader.get(&name)?.unwrap_or_default();
+            return match serde_json::from_slice::<Claim>(&bytes) {
                 // A call whose answer was lost was repeated.
-                Ok(other) if other == form => Ok(lease),
+                Ok(other) if other == claim => Ok(Self { name, claim }),
                 Ok(other) => Err(leased(sensor, other)),
                 Err(_) => {
                     let holder = "another process".to_owned();
-                    Err(leased(sensor, Form { holder, until_ns: form.until_ns }))
+                    Err(leased(sensor, Claim { holder, ..claim }))
                 }
             };
         }
-        Ok(lease)
-    }
-
-    fn renewed(&mut self, now: Timestamp) -> Form {
-        self.until = now.plus_nanos(TIME_NS);
-        Form { holder: self.holder.clone(), until_ns: self.until.0 }
+        Ok(Self { name, claim })
     }
 
     /// Before each step that cannot be undone: whether it is still ours, renewed if half of its
@@ -78,42 +97,39 @@ impl Lease {
         sensor: &Sensor,
     ) -> Result<(), Error> {
         let now = uploader.clock().realtime();
-        if self.until.since(now) > TIME_NS / 2 {
+        if !self.claim.is_old(now) {
             return Ok(());
         }
         let bytes = uploader.get(&self.name)?.unwrap_or_default();
-        let form: Option<Form> = serde_json::from_slice(&bytes).ok();
-        match form {
-            Some(form) if form.holder == self.holder && form.until_ns > now.0 => {
-                let form = self.renewed(now);
-                uploader.put(&self.name, &bytes_of(&form))
+        let there: Option<Claim> = serde_json::from_slice(&bytes).ok();
+        match there {
+            Some(there) if there.is_held_by(&self.claim.holder, now) => {
+                self.claim = Claim::new(&self.claim.holder, now);
+                uploader.put(&self.name, &bytes_of(&self.claim))
             }
-            Some(form) => Err(leased(sensor, form)),
-            None => Err(leased(sensor, Form { holder: "nobody".to_owned(), until_ns: now.0 })),
+            Some(there) => Err(leased(sensor, there)),
+            None => {
+                let nobody = Claim { holder: "nobody".to_owned(), until_ns: now.0 };
+                Err(leased(sensor, nobody))
+            }
         }
     }
 
     /// Gives it back, unless somebody else has it by now.
     pub(crate) fn end(self, uploader: &mut Uploader<'_>) -> Result<(), Error> {
         let bytes = uploader.get(&self.name)?.unwrap_or_default();
-        let form: Option<Form> = serde_json::from_slice(&bytes).ok();
-        let is_own = form.is_some_and(|form| form.holder == self.holder);
+        let there: Option<Claim> = serde_json::from_slice(&bytes).ok();
+        let is_own = there.is_some_and(|there| there.holder == self.claim.holder);
         if is_own { uploader.delete(&self.name) } else { Ok(()) }
     }
 }
 
-/// Whether a lease until this time may be held by a process that lives: none is taken for longer.
-fn counts(until_ns: i64, now: Timestamp) -> bool {
-    let left_ns = until_ns.saturating_sub(now.0);
-    (-MARGIN_NS < left_ns) && (left_ns <= TIME_NS + MARGIN_NS)
+fn bytes_of(claim: &Claim) -> Vec<u8> {
+    page::safe::json_line(claim).into_bytes()
 }
 
-fn bytes_of(form: &Form) -> Vec<u8> {
-    page::safe::json_line(form).into_bytes()
-}
-
-fn leased(sensor: &Sensor, form: Form) -> Error {
-    let Form { holder, until_ns } = form;
+fn leased(sensor: &Sensor, claim: Claim) -> Error {
+    let Claim { holder, until_ns } = claim;
     let until = Timestamp(until_ns).to_string();
     Error::Leased { sensor: sensor.to_string(), holder: page::safe::printable(&holder), until }
 }

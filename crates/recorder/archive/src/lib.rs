@@ -17,6 +17,7 @@ mod folder;
 mod job;
 mod lease;
 mod manifest;
+mod manners;
 mod memory;
 mod names;
 mod open_sessions;
@@ -33,12 +34,14 @@ mod verify;
 mod words;
 
 pub use address::{Address, AddressError, open};
-pub use compact::{CompactReport, compact};
+pub use compact::{CompactReport, compact, groups, hour_to_merge};
 pub use error::Error;
 pub use event::{Behind, Event, Report};
 pub use folder::FolderStore;
 pub use job::{Options, archive};
+pub use lease::Claim;
 pub use manifest::{ManifestError, Object};
+pub use manners::{LOOK_NS, Manners, Patience, Throttle, rest_after};
 pub use memory::{Death, MemoryStore};
 pub use names::{NoSensor, Sensor, Table, Unit};
 pub use open_sessions::OpenError;
@@ -47,7 +50,7 @@ pub use resume::Memory;
 pub use source::{Bounds, Source, VolumeSource};
 pub use store::{Access, Listed, Store, StoreError};
 pub use table::{SCHEMA_VERSION, SessionColumn, loss_columns, session_schema};
-pub use uploader::{Manners, Uploader};
+pub use uploader::Uploader;
 pub use verify::{Finding, FindingKind, VerifyReport, verify};
 pub use words::{
     archived, archived_json, compacted, compacted_json, event_text, verified, verified_json,

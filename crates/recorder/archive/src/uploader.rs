@@ -8,26 +8,13 @@ use units::{NANOS_PER_SECOND, Sleep};
 
 use crate::Error;
 use crate::event::Event;
+use crate::manners::{Manners, PAUSE_NS, Patience, Throttle};
 use crate::store::{Listed, Store, StoreError};
 
-/// Between two attempts, at first and at most.
-const PAUSE_NS: i64 = NANOS_PER_SECOND / 4;
-const PAUSE_NS_MAX: i64 = 30 * NANOS_PER_SECOND;
-/// So long is tried where nothing else is to be waited for.
-const PATIENCE_NS: i64 = 10 * NANOS_PER_SECOND;
 /// That the store is away is said so often.
 const SAY_EVERY_NS: i64 = 60 * NANOS_PER_SECOND;
 /// A wait hears that it is to stop after this time.
 const SLICE_NS: i64 = NANOS_PER_SECOND / 20;
-
-/// How a store is used.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Manners {
-    /// Bytes a second that are stored at most.
-    pub rate: Option<u64>,
-    /// A store that is away is waited for, however long.
-    pub waits: bool,
-}
 
 /// A store, and who uses it.
 pub struct Uploader<'a> {
@@ -38,8 +25,7 @@ pub struct Uploader<'a> {
     manners: Manners,
     /// The store has answered: what it refuses from now on may pass.
     has_answered: bool,
-    /// Not before this time the next object is stored.
-    next_ns: i64,
+    throttle: Throttle,
 }
 
 impl fmt::Debug for Uploader<'_> {
@@ -57,7 +43,8 @@ impl<'a> Uploader<'a> {
         tell: &'a mut dyn FnMut(&Event),
         manners: Manners,
     ) -> Self {
-        Self { store, clock, go_on, tell, manners, has_answered: false, next_ns: i64::MIN }
+        let throttle = Throttle::new(manners.rate);
+        Self { store, clock, go_on, tell, manners, has_answered: false, throttle }
     }
 
     pub(crate) fn tell(&mut self, event: &Event) {
@@ -92,13 +79,10 @@ impl<'a> Uploader<'a> {
 
     /// Stores an object, no sooner than the rate allows.
     pub(crate) fn put(&mut self, name: &str, bytes: &[u8]) -> Result<(), Error> {
-        if let Some(rate) = self.manners.rate {
-            self.rest_until(self.next_ns)?;
-            let length = i128::from(units::number::to_u64(bytes.len()));
-            let takes = length * i128::from(NANOS_PER_SECOND) / i128::from(rate.max(1));
-            let takes = i64::try_from(takes).unwrap_or(i64::MAX);
-            self.next_ns = self.next_ns.max(self.clock.boottime_ns()).saturating_add(takes);
+        if let Some(next_ns) = self.throttle.next_ns() {
+            self.rest_until(next_ns)?;
         }
+        self.throttle.count(bytes.len(), self.clock.boottime_ns());
         self.patiently(&mut |store| store.put(name, bytes))
     }
 
@@ -131,8 +115,9 @@ impl<'a> Uploader<'a> {
         attempt: &mut dyn FnMut(&dyn Store) -> Result<T, StoreError>,
     ) -> Result<T, Error> {
         let begun = self.clock.boottime_ns();
-        let (mut pause, mut next_said) = (PAUSE_NS, begun.saturating_add(PAUSE_NS));
-        let mut was_said = false;
+        let mut patience = Patience::new(self.manners, begun);
+        // What the second attempt mends is not worth a word.
+        let (mut was_said, mut next_said) = (false, begun.saturating_add(PAUSE_NS));
         loop {
             let error = match attempt(self.store) {
                 Ok(value) => {
@@ -145,22 +130,16 @@ impl<'a> Uploader<'a> {
                 }
                 Err(error) => error,
             };
-            let waited = self.clock.boottime_ns() - begun;
-            let may_pass = match error {
-                StoreError::Away { .. } => self.manners.waits || waited < PATIENCE_NS,
-                StoreError::Refused { .. } => self.manners.waits && self.has_answered,
-                StoreError::Stopped => false,
-            };
-            if !may_pass {
+            let now = self.clock.boottime_ns();
+            let Some(pause) = patience.pause(&error, self.has_answered, now) else {
                 return Err(error.into());
-            }
-            if self.manners.waits && begun.saturating_add(waited) >= next_said {
-                next_said = begun.saturating_add(waited).saturating_add(SAY_EVERY_NS);
+            };
+            if self.manners.waits && now >= next_said {
+                next_said = now.saturating_add(SAY_EVERY_NS);
                 was_said = true;
-                self.tell(&Event::Away { why: error.to_string(), for_ns: waited });
+                self.tell(&Event::Away { why: error.to_string(), for_ns: now - begun });
             }
             self.rest(pause)?;
-            pause = pause.saturating_mul(2).min(PAUSE_NS_MAX);
         }
     }
 }
