@@ -78,20 +78,17 @@ mod tests {
 
     use super::*;
 
-    fn asked(text: &str, question: impl Fn(Question<'_>) -> Question<'_>) -> Asked {
+    fn asked(text: &str, sensors: &[String], order: Option<SortBy>) -> Asked {
         let query = Query::parse(text, Timestamp(0)).unwrap();
-        let plain = Question { query: &query, sensors: &[], order: None, limit: Some(5) };
-        question(plain).asked(Dialect::Trino).unwrap()
+        let question = Question { query: &query, sensors, order, limit: Some(5) };
+        question.asked(Dialect::Trino).unwrap()
     }
 
     #[test]
     fn a_statement_has_condition_sensors_order_and_limit() {
         let sensors = ["a'b".to_owned()];
-        let all = asked("orig_port 5 or orig_port 6", |plain| Question {
-            sensors: &sensors,
-            order: Some(SortBy { field: Field::find("bytes").unwrap(), is_descending: true }),
-            ..plain.clone()
-        });
+        let order = SortBy { field: Field::find("bytes").unwrap(), is_descending: true };
+        let all = asked("orig_port 5 or orig_port 6", &sensors, Some(order));
         assert_eq!(
             all.statement,
             "SELECT * FROM sessions WHERE sensor IN ('a''b') AND \
@@ -102,7 +99,7 @@ mod tests {
 
     #[test]
     fn what_is_looked_at_again_is_not_limited_before() {
-        let all = asked("recording mentions x", |plain| plain);
+        let all = asked("recording mentions x", &[], None);
         assert!(all.statement.ends_with("session_id"), "{all:?}");
         assert_eq!((all.limit, all.undecided.len()), (Some(5), 1));
     }
