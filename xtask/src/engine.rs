@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use crate::process::{SQL, cargo, command, run};
 
-/// The tests that ask engines: in an ordinary run those of Trino say that it is not there.
+/// The tests that ask engines: in an ordinary run those of Trino say that they do not run.
 const TESTS: &str = "engine::";
 
 pub(crate) fn check() -> Result<bool> {
@@ -13,5 +13,5 @@ pub(crate) fn check() -> Result<bool> {
     // The features of all tests: with others every library would be built once more.
     let tests = ["test", "--locked", "--workspace", "--features", SQL, "--test", "black_box"];
     let tests = [&tests[..], &["--", "--nocapture", TESTS]].concat();
-    Ok(cargo(&tests).status()?.success())
+    Ok(cargo(&tests).env("WIRESPOOL_ENGINES", "1").status()?.success())
 }

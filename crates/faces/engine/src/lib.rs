@@ -13,4 +13,4 @@ mod statement;
 pub use losses::{Missing, missing};
 pub use question::{Asked, NoOrder, Question, literal};
 pub use row::{NoRow, row};
-pub use statement::{Call, Ended, Error, Taken, Values, run};
+pub use statement::{Call, Ended, Error, Take, Taken, Values, run};

@@ -88,6 +88,9 @@ struct Failure {
     message: String,
 }
 
+/// Takes a row, with the names of its columns.
+pub type Take<'t, E> = dyn FnMut(&[String], Values) -> Result<Taken, E> + 't;
+
 /// Asks a statement, and calls `take` with each row and the names of its columns.
 ///
 /// # Errors
@@ -95,7 +98,7 @@ struct Failure {
 pub fn run<E>(
     statement: &str,
     exchange: &mut dyn FnMut(Call<'_>) -> Result<Vec<u8>, E>,
-    take: &mut dyn FnMut(&[String], Values) -> Result<Taken, E>,
+    take: &mut Take<'_, E>,
 ) -> Result<(), Ended<E>> {
     let mut names = Vec::new();
     let mut next: Option<String> = None;

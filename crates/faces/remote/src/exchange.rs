@@ -2,11 +2,10 @@
 //! deadlines and bounds are those of a service.
 
 use core::time::Duration;
-use std::thread;
 
 use host::SystemClock;
 use hyper::{Method, Request, StatusCode};
-use units::Clock as _;
+use units::{Clock as _, Sleep as _, nanos};
 
 use crate::answer::Answer;
 use crate::asker::{Asker, Settings};
@@ -67,7 +66,8 @@ impl Exchange {
             let is_patient =
                 Duration::from_nanos(u64::try_from(passed_ns).unwrap_or(0)) < self.asker.silence();
             if is_busy(status) && is_patient && !self.asker.is_stopped() {
-                thread::sleep(AGAIN);
+                let again_ns = SystemClock.boottime_ns().saturating_add(nanos(AGAIN));
+                SystemClock.sleep_until(again_ns);
                 continue;
             }
             let why = answer.whole(WHY_BYTES_MAX).unwrap_or_default();

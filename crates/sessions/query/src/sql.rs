@@ -98,10 +98,10 @@ impl Writer {
         let is_wide = is_wide != term.negated;
         let inner = match &term.node {
             Node::Test(test) => match self.test(test, reversed) {
-                Said::Exactly(text) => text,
-                Said::AtLeast(text) => {
+                Said::Exactly(said) => said,
+                Said::AtLeast(said) => {
                     self.undecided.push(test.to_string());
-                    if is_wide { text } else { FALSE.to_owned() }
+                    if is_wide { said } else { FALSE.to_owned() }
                 }
             },
             Node::Group { join, terms, .. } => {

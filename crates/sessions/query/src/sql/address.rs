@@ -56,15 +56,15 @@ fn v4(column: &str, network: Ipv4Addr, mask: Ipv4Addr) -> String {
         if mask != 0 {
             let fits = (0..=u8::MAX).filter(|one| one & mask == byte);
             let number = format!("TRY_CAST(split_part({column}, '.', {}) AS BIGINT)", place + 1);
-            parts.push(format!("{number} {}", among(fits.map(u64::from).collect())));
+            parts.push(format!("{number} {}", among(&fits.map(u64::from).collect::<Vec<_>>())));
         }
     }
     joined(Join::And, parts)
 }
 
 /// One of these numbers, which are in their order.
-fn among(numbers: Vec<u64>) -> String {
-    match numbers.as_slice() {
+fn among(numbers: &[u64]) -> String {
+    match numbers {
         [first, .., last] if usize::try_from(last - first).ok() == Some(numbers.len() - 1) => {
             format!("BETWEEN {first} AND {last}")
         }
