@@ -11,6 +11,6 @@ mod row;
 mod statement;
 
 pub use losses::{Missing, missing};
-pub use question::{Asked, NoOrder, Question, literal};
+pub use question::{Asked, NoOrder, Question};
 pub use row::{NoRow, row};
 pub use statement::{Call, Ended, Error, Take, Taken, Values, run};

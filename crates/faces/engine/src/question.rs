@@ -1,7 +1,7 @@
 //! The statement for a query.
 
 use found::SortBy;
-use query::{Dialect, Query};
+use query::{Dialect, Query, sql_literal};
 
 /// Sessions that are wanted of an engine.
 #[derive(Clone, Debug)]
@@ -62,13 +62,8 @@ impl Question<'_> {
 
 /// Rows of these sensors.
 pub(crate) fn among(sensors: &[String]) -> Option<String> {
-    let all: Vec<String> = sensors.iter().map(|sensor| literal(sensor)).collect();
+    let all: Vec<String> = sensors.iter().map(|sensor| sql_literal(sensor)).collect();
     (!all.is_empty()).then(|| format!("sensor IN ({})", all.join(", ")))
-}
-
-/// A text of visible ASCII as a literal.
-pub fn literal(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
 }
 
 #[cfg(test)]

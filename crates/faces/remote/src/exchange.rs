@@ -63,8 +63,7 @@ impl Exchange {
                 return answer.whole(bytes_max);
             }
             let passed_ns = SystemClock.boottime_ns().saturating_sub(since_ns);
-            let is_patient =
-                Duration::from_nanos(u64::try_from(passed_ns).unwrap_or(0)) < self.asker.silence();
+            let is_patient = passed_ns < nanos(self.asker.silence());
             if is_busy(status) && is_patient && !self.asker.is_stopped() {
                 let again_ns = SystemClock.boottime_ns().saturating_add(nanos(AGAIN));
                 SystemClock.sleep_until(again_ns);

@@ -107,7 +107,7 @@ impl EngineFlags {
         let server = Server(self.exchange(search.silence)?);
         if self.sync {
             for table in TABLES {
-                let schema = ::engine::literal(&self.schema);
+                let schema = query::sql_literal(&self.schema);
                 let call = "CALL system.sync_partition_metadata";
                 let statement = format!("{call}({schema}, '{table}', 'ADD')");
                 server.run(&statement, &mut |_, _| Ok(Taken::More))?;

@@ -25,6 +25,7 @@ use crate::uploader::Uploader;
 const FAILURES_MAX: u32 = 3;
 /// A look is no older than this when a part is read.
 const LOOK_AGE_NS: i64 = 10 * NANOS_PER_SECOND;
+
 /// What is archived, and how.
 #[derive(Clone, Debug)]
 pub struct Options {

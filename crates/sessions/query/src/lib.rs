@@ -46,7 +46,7 @@ pub use nearest::{did_you_mean, nearest};
 pub use query::Query;
 pub use required::Required;
 pub use scope::Part;
-pub use sql::{Dialect, Pushed};
+pub use sql::{Dialect, Pushed, sql_literal};
 pub use subject::subject;
 pub use term::MAXIMUM_DEPTH;
 pub use value::is_community_id;

@@ -14,6 +14,7 @@ mod columns;
 mod text;
 mod words;
 
+pub use text::sql_literal;
 pub use words::Dialect;
 
 use format::kind::Kind;
@@ -235,7 +236,7 @@ fn literal(kind: Kind, value: &Value) -> Option<String> {
         Value::Number(number) => i64::try_from(*number).ok().map(|number| number.to_string()),
         Value::Text(pattern) => {
             let whole = pattern.whole()?;
-            Some(text::literal(&if folds(kind) {
+            Some(sql_literal(&if folds(kind) {
                 whole.to_ascii_lowercase()
             } else {
                 whole.to_owned()

@@ -19,8 +19,6 @@ use crate::long_sessions;
 use crate::machine::{CAPTURES, Ran, Volume, python, run, text};
 
 const TOOL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../deploy/trino/engine");
-/// What Trino has of it, where it was unpacked.
-const UNPACKED: &str = "trino-server-476";
 /// What only a volume knows of a session.
 const OF_VOLUMES: [&str; 2] = ["packets_overwritten", "provisional"];
 
@@ -239,20 +237,12 @@ struct Trino {
 }
 
 impl Trino {
-    /// `None` with a printed reason where it is not unpacked.
-    fn start(archive: &Path, state: &Path) -> Option<Self> {
-        let home = std::env::var_os("ENGINE_HOME").map(PathBuf::from).or_else(|| {
-            Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache/wirespool/engine"))
-        })?;
-        if !home.join(UNPACKED).is_dir() {
-            println!("not run: no Trino in {}: cargo xtask engine", home.display());
-            return None;
-        }
+    fn start(archive: &Path, state: &Path) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let url = format!("http://127.0.0.1:{port}");
         let trino = Self { url, state: state.to_path_buf(), port };
         trino.tool(&["start", &format!("file://{}", archive.display())]).done();
-        Some(trino)
+        trino
     }
 
     fn tool(&self, words: &[&str]) -> Ran {
@@ -265,9 +255,7 @@ impl Trino {
         let find = ["fleet", "find", "--json", "--engine", "trino", "--url", &self.url];
         run(&[&find[..], more].concat())
     }
-}
 
-impl Trino {
     /// The sessions of several queries, of which the engine decides all of each.
     fn ask_at_once(&self, queries: &[String]) -> Vec<BTreeSet<(String, String)>> {
         let of = |(number, query): (usize, &String)| {
@@ -286,15 +274,7 @@ impl Trino {
         }
         found
     }
-}
 
-impl Drop for Trino {
-    fn drop(&mut self) {
-        drop(self.tool(&["clean"]));
-    }
-}
-
-impl Trino {
     /// Sessions by sensor and id.
     fn ask(&self, query: &str) -> BTreeMap<(String, String), Session> {
         let ran = self.find(&[query]);
@@ -307,6 +287,12 @@ impl Trino {
     }
 }
 
+impl Drop for Trino {
+    fn drop(&mut self) {
+        drop(self.tool(&["clean"]));
+    }
+}
+
 #[test]
 fn trino_finds_what_each_sensor_finds() {
     if !is_whole() {
@@ -315,7 +301,7 @@ fn trino_finds_what_each_sensor_finds() {
     }
     let sensors = Sensors::new();
     let state = sensors.folder.path().join("trino");
-    let Some(trino) = Trino::start(&sensors.archive(), &state) else { return };
+    let trino = Trino::start(&sensors.archive(), &state);
     let mut queries = queries_of_questions(sensors.folder.path());
     queries.extend(QUERIES.map(str::to_owned));
     for query in &queries {

@@ -5,9 +5,9 @@ const ESCAPE: char = '!';
 const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const LOWER: &str = "abcdefghijklmnopqrstuvwxyz";
 
-/// A text as a literal. What is no visible ASCII is written by its number, so that no reader of the
-/// statement, and no terminal, makes something else of it.
-pub(super) fn literal(text: &str) -> String {
+/// A text as a literal of SQL. What is no visible ASCII is written by its number, so that no reader
+/// of the statement, and no terminal, makes something else of it.
+pub fn sql_literal(text: &str) -> String {
     let mut parts = Vec::new();
     let mut plain = String::new();
     for character in text.chars() {
@@ -49,5 +49,5 @@ pub(super) fn like(left: &str, parts: &[String], is_folded: bool) -> String {
         text
     };
     let pattern = parts.iter().map(escaped).collect::<Vec<_>>().join("%");
-    format!("{left} LIKE {} ESCAPE '{ESCAPE}'", literal(&pattern))
+    format!("{left} LIKE {} ESCAPE '{ESCAPE}'", sql_literal(&pattern))
 }
