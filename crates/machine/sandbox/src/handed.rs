@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use rustix::fs::{Mode, OFlags, open};
-use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use rustix::io::Errno;
+use rustix::process::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::deadline::Deadline;
 use crate::message::Fields;
+use crate::start::end_with;
 use crate::{Error, socket};
 
 /// It was sent before this process was started.
@@ -72,9 +74,9 @@ impl Handed {
     /// # Errors
     /// When the parent is gone already.
     pub fn end_with_parent(&self) -> Result<(), Error> {
-        set_parent_process_death_signal(Some(Signal::KILL))
-            .map_err(|errno| Error::system("end with the parent", errno))?;
-        // It may have gone before the kernel knew.
-        if getppid() == self.parent { Ok(()) } else { Err(Error::NothingHanded) }
+        end_with(self.parent).map_err(|errno| match errno {
+            Errno::SRCH => Error::NothingHanded,
+            errno => Error::system("end with the parent", errno),
+        })
     }
 }

@@ -1,6 +1,6 @@
 //! Starting a process of ours or a command, and waiting for its end.
 
-#![expect(unsafe_code, reason = "what a child used has no safe wrapper")]
+#![expect(unsafe_code, reason = "what a child used, and its first steps, have no safe wrapper")]
 
 use core::mem::MaybeUninit;
 use core::time::Duration;
@@ -10,7 +10,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getpid, getppid, pidfd_open, pidfd_send_signal,
+    set_parent_process_death_signal,
+};
 
 use crate::ended::{Ended, How};
 use crate::message::Message;
@@ -53,7 +57,33 @@ pub(crate) fn start_myself(
         command.env_clear().current_dir("/");
         command.envs(variables.iter().map(|(name, value)| (name, value)));
     }
+    let parent = getpid();
+    // Here and not only in the program that it becomes: who is stopped before it gets there
+    // would outlive this process.
+    // SAFETY: between fork and exec there are system calls and nothing else.
+    unsafe { command.pre_exec(move || end_before_it_begins(parent)) };
     start(command)
+}
+
+/// [`end_with`] in the copy of `parent` that has not become a program yet.
+fn end_before_it_begins(parent: Pid) -> io::Result<()> {
+    match end_with(Some(parent)) {
+        // Nobody hears an error any more.
+        // SAFETY: it ends this process and nothing else.
+        Err(Errno::SRCH) => unsafe { libc::_exit(libc::EXIT_FAILURE) },
+        result => Ok(result?),
+    }
+}
+
+/// Has the kernel kill this process when the thread that started it has ended. A change of user
+/// or capabilities undoes it; becoming an ordinary program does not.
+///
+/// # Errors
+/// `ESRCH` when it is not a child of `parent` any more.
+pub(crate) fn end_with(parent: Option<Pid>) -> Result<(), Errno> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    // It may have gone before the kernel knew.
+    if getppid() == parent { Ok(()) } else { Err(Errno::SRCH) }
 }
 
 /// Starts a command in a shell.
