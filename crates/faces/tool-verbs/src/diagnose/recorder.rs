@@ -63,7 +63,9 @@ pub(super) fn run(flags: &Flags) -> Outcome {
     let all = Timestamp(i64::MIN)..=Timestamp(i64::MAX);
     let found = ::extract::gaps(&options, &all, &SystemClock)
         .map_err(|error| of_extract(&flags.volume, error))?;
-    let recording = Recording { gaps: found.gaps, state, threads, functions };
+    let crashes = found.completeness.crashes(&found.gaps);
+    let gaps = [found.gaps, crashes].concat();
+    let recording = Recording { gaps, state, threads, functions };
     show(&diagnose(&recording), flags.json)
 }
 

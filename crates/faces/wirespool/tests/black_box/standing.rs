@@ -99,6 +99,13 @@ fn who_was_killed_may_have_had_more_and_nobody_recorded_since() {
     assert!(killed.0.err.contains(" on taker, at least"), "{killed:?}");
     let found = run(&["find", &volume.path, "udp", "--index-dir", &volume.index]);
     assert!(found.code == Some(5) && found.err.contains(", unknown\n"), "{found:?}");
+    let diagnosed = || {
+        let ran = run(&["diagnose", "recorder", &volume.path, "--json"]).done().out;
+        let found: Value = serde_json::from_str(&ran).unwrap();
+        let kinds = found["findings"].as_array().unwrap().iter().map(|it| it["kind"].clone());
+        kinds.collect::<Vec<_>>()
+    };
+    assert_eq!(diagnosed(), ["recorder.crash"]);
     // In front of the kill everything is there.
     let through = killed.1["completeness"]["recorded"][0]["to_ns"].as_u64().unwrap();
     #[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "times in seconds")]
@@ -115,6 +122,7 @@ fn who_was_killed_may_have_had_more_and_nobody_recorded_since() {
     let in_front = between(from + 0.01, through - 0.01);
     is(&extract_with(&volume, &in_front, &["--only-range"]), 0, "complete", "");
     is(&extract(&volume, "udp"), 5, "unknown", "\ngap: crash between ");
+    assert_eq!(diagnosed(), ["recorder.crash"]);
 }
 
 #[test]

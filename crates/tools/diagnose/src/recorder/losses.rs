@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use format::directory::{Gap, GapCause};
 use recording::{Loss, State, Whole};
+use units::Timestamp;
 use units::number::{permille, sum};
 
 use super::bursts;
@@ -33,7 +34,13 @@ fn finding(cause: (GapCause, bool), gaps: &[&Gap], state: Option<&State>) -> Fin
     let stretches = plural(gaps.len(), "stretch").replace("stretchs", "stretches");
     let from = gaps.iter().map(|gap| gap.from).min().unwrap_or_default();
     let to = gaps.iter().map(|gap| gap.to).max().unwrap_or_default();
-    let mut evidence = vec![format!("gaps from {from} to {to}, in {stretches}")];
+    // What an import that was killed had read may have any time.
+    let when = if from == Timestamp::MIN {
+        "of any time".to_owned()
+    } else {
+        format!("from {from} to {to}")
+    };
+    let mut evidence = vec![format!("gaps {when}, in {stretches}")];
     let Words { kind, what, why, remedies } = words(cause, gaps, state, &mut evidence);
     Finding {
         kind,
