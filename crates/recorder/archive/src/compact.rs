@@ -6,7 +6,8 @@
 //!
 //! Who goes by the manifests sees each session once at any time. Who lists the store sees sessions
 //! twice from step 1 until step 3 is done. A run that begins removes merged objects that have no
-//! manifest, and does step 3 of those that have one.
+//! manifest, and does step 3 of those that have one. Hours that an earlier run has settled, and
+//! whose objects are the same since, are passed over: manifests are read of the others alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,6 +26,7 @@ use crate::Error;
 use crate::lease::Lease;
 use crate::manifest::{Manifest, ManifestError, Object, VERSION, hash};
 use crate::names::{self, Sensor, Table};
+use crate::settled::{Hours, Settled};
 use crate::store::Listed;
 use crate::table::{About, SCHEMA_VERSION, file};
 use crate::uploader::Uploader;
@@ -91,7 +93,8 @@ pub fn compact(
     progress: &mut dyn FnMut(&CompactReport),
 ) -> Result<CompactReport, Error> {
     let lease = Lease::take(uploader, sensor, holder)?;
-    let mut run = Run { uploader, sensor, lease, report: CompactReport::default() };
+    let report = CompactReport::default();
+    let mut run = Run { uploader, sensor, lease, report, has_damage: BTreeSet::new() };
     let ended = run.all(progress);
     let Run { uploader, lease, mut report, .. } = run;
     match ended {
@@ -114,76 +117,112 @@ struct Run<'a, 'u> {
     sensor: &'a Sensor,
     lease: Lease,
     report: CompactReport,
+    /// Folders of hours in which an object is damaged.
+    has_damage: BTreeSet<String>,
 }
 
 impl Run<'_, '_> {
     fn all(&mut self, progress: &mut dyn FnMut(&CompactReport)) -> Result<(), Error> {
-        let mut objects = self.objects()?;
-        self.finish_earlier(&mut objects)?;
         let now = self.uploader.clock().realtime();
-        let mut hours: BTreeMap<String, Vec<Object>> = BTreeMap::new();
-        for object in objects.into_values() {
-            if let Some(folder) = hour_to_merge(&object.name, now) {
-                hours.entry(folder.to_owned()).or_default().push(object);
+        let mut days: BTreeMap<String, Hours> = BTreeMap::new();
+        for Listed { name, .. } in self.uploader.list(&Table::Sessions.folder(self.sensor), None)? {
+            let Some((folder, _)) = name.rsplit_once('/') else { continue };
+            let Some((day, _)) = folder.split_once("/hour=") else { continue };
+            let (day, folder) = (day.to_owned(), folder.to_owned());
+            days.entry(day).or_default().entry(folder).or_default().insert(name);
+        }
+        let known = Settled::read(self.uploader, self.sensor)?;
+        let mut settled = Settled::default();
+        for (day, mut hours) in days {
+            if known.has_day(&day, &hours) {
+                settled.insert_day(day, &hours);
+                continue;
+            }
+            for (folder, names) in &mut hours {
+                if !is_over(folder, now) {
+                    continue;
+                }
+                if !known.has_hour(folder, names) {
+                    self.hour(folder, names, progress)?;
+                }
+                if !self.has_damage.contains(folder) {
+                    settled.insert_hour(folder, names);
+                }
+            }
+            if is_over(&format!("{day}/hour=23"), now) && settled.has_all(&hours) {
+                settled.insert_day(day, &hours);
             }
         }
-        for (folder, objects) in hours {
-            let mut has_merged = false;
-            for group in groups(objects) {
-                has_merged |= self.merge(&folder, &group)?;
-                progress(&self.report);
-            }
-            self.report.hours = self.report.hours.saturating_add(u64::from(has_merged));
-        }
-        Ok(())
+        if settled == known { Ok(()) } else { settled.write(self.uploader, self.sensor) }
     }
 
-    /// Every object of sessions that a manifest names, merged ones among them.
-    fn objects(&mut self) -> Result<BTreeMap<String, Object>, Error> {
-        let mut objects = BTreeMap::new();
-        for manifest in self.said(&names::manifests_of(self.sensor), Manifest::read)? {
-            objects.extend(manifest.objects.into_iter().map(|it| (it.name.clone(), it)));
-        }
-        Ok(objects)
-    }
-
-    /// What is said in each manifest of a folder.
-    fn said<T>(
+    /// Merges what can be of an hour's objects. `names` are then those that it has left.
+    fn hour(
         &mut self,
         folder: &str,
-        read: fn(&[u8]) -> Result<T, ManifestError>,
-    ) -> Result<Vec<T>, Error> {
-        let mut said = Vec::new();
-        for Listed { name, .. } in self.uploader.list(folder, None)? {
-            let bytes = self.uploader.get(&name)?.unwrap_or_default();
-            let damaged = |error: ManifestError| Error::Damaged { name, why: error.to_string() };
-            said.push(read(&bytes).map_err(damaged)?);
-        }
-        Ok(said)
-    }
-
-    /// Ends what a run that died has begun, and takes note of what is merged.
-    fn finish_earlier(&mut self, objects: &mut BTreeMap<String, Object>) -> Result<(), Error> {
-        let merged = self.said(&names::compacted_of(self.sensor), Merged::read)?;
-        let replaced: BTreeSet<String> =
-            merged.iter().flat_map(|merged| merged.replaces.iter().cloned()).collect();
-        let known = merged.into_iter().map(|merged| merged.object);
-        objects.extend(known.map(|object| (object.name.clone(), object)));
-        objects.retain(|name, _| !replaced.contains(name));
-        for listed in self.uploader.list(&Table::Sessions.folder(self.sensor), None)? {
-            let is_merged = listed.name.rsplit('/').next().is_some_and(|it| it.starts_with(MERGED));
-            let is_left = is_merged && !objects.contains_key(&listed.name);
-            if is_left || replaced.contains(&listed.name) {
-                self.lease.keep(self.uploader, self.sensor)?;
-                self.uploader.delete(&listed.name)?;
-                self.report.removed = self.report.removed.saturating_add(1);
+        names: &mut BTreeSet<String>,
+        progress: &mut dyn FnMut(&CompactReport),
+    ) -> Result<(), Error> {
+        let mut has_merged = false;
+        for group in groups(self.objects(names)?) {
+            if let Some(Merged { object, replaces, .. }) = self.merge(folder, &group)? {
+                has_merged = true;
+                replaces.iter().for_each(|name| _ = names.remove(name));
+                names.insert(object.name);
             }
+            progress(&self.report);
         }
+        self.report.hours = self.report.hours.saturating_add(u64::from(has_merged));
         Ok(())
     }
 
-    /// Whether they were merged.
-    fn merge(&mut self, folder: &str, objects: &[Object]) -> Result<bool, Error> {
+    /// The objects of an hour that count, by their names. Those that a run that died has left are
+    /// removed, and taken out of `names`.
+    fn objects(&mut self, names: &mut BTreeSet<String>) -> Result<Vec<Object>, Error> {
+        let (mut objects, mut replaced) = (BTreeMap::new(), BTreeSet::new());
+        let mut parts = BTreeSet::new();
+        for name in &*names {
+            let Some(id) = id_of_merged(name) else {
+                parts.extend(names::manifest_of_object(self.sensor, name));
+                continue;
+            };
+            match self.said(names::compacted(self.sensor, id), Merged::read)? {
+                Some(Merged { object, replaces, .. }) => {
+                    replaced.extend(replaces);
+                    objects.insert(object.name.clone(), object);
+                }
+                None => _ = replaced.insert(name.clone()),
+            }
+        }
+        // Of a part that is not archived yet there is none.
+        for part in parts {
+            let manifest = self.said(part, Manifest::read)?;
+            let of_part = manifest.into_iter().flat_map(|manifest| manifest.objects);
+            objects.extend(of_part.map(|object| (object.name.clone(), object)));
+        }
+        for name in replaced.intersection(names) {
+            self.lease.keep(self.uploader, self.sensor)?;
+            self.uploader.delete(name)?;
+            self.report.removed = self.report.removed.saturating_add(1);
+        }
+        names.retain(|name| !replaced.contains(name));
+        objects.retain(|name, _| names.contains(name));
+        Ok(objects.into_values().collect())
+    }
+
+    /// What is said under a name, if anything is.
+    fn said<T>(
+        &mut self,
+        name: String,
+        read: fn(&[u8]) -> Result<T, ManifestError>,
+    ) -> Result<Option<T>, Error> {
+        let Some(bytes) = self.uploader.get(&name)? else { return Ok(None) };
+        let damaged = |error: ManifestError| Error::Damaged { name, why: error.to_string() };
+        read(&bytes).map(Some).map_err(damaged)
+    }
+
+    /// What they were merged into, if they were.
+    fn merge(&mut self, folder: &str, objects: &[Object]) -> Result<Option<Merged>, Error> {
         let mut batches = Vec::new();
         let mut sources = Vec::new();
         for object in objects {
@@ -193,13 +232,16 @@ impl Run<'_, '_> {
                     let schema = read_batches(bytes, &mut batches)?;
                     sources.push((object, schema));
                 }
-                None => self.report.damaged = self.report.damaged.saturating_add(1),
+                None => {
+                    self.has_damage.insert(folder.to_owned());
+                    self.report.damaged = self.report.damaged.saturating_add(1);
+                }
             }
         }
         // Columns of another version stay in objects of their own.
         let first = sources.first().map(|(_, schema)| schema.clone());
         let are_alike = sources.iter().all(|(_, schema)| Some(schema) == first.as_ref());
-        let (Some(_), true) = (sources.get(1), are_alike) else { return Ok(false) };
+        let (Some(_), true) = (sources.get(1), are_alike) else { return Ok(None) };
         let replaces: Vec<String> = sources.iter().map(|(it, _)| it.name.clone()).collect();
         let id: String = hash(replaces.join("\n").as_bytes()).chars().take(32).collect();
         let merged = sorted(&batches)?;
@@ -213,27 +255,31 @@ impl Run<'_, '_> {
         let object = Object::of(format!("{folder}/{MERGED}{id}.parquet"), &bytes, rows);
         self.lease.keep(self.uploader, self.sensor)?;
         self.uploader.put(&object.name, &bytes)?;
-        let said = Merged {
-            version: VERSION,
-            schema: SCHEMA_VERSION,
-            object: object.clone(),
-            replaces: replaces.clone(),
-        };
+        let said = Merged { version: VERSION, schema: SCHEMA_VERSION, object, replaces };
         self.lease.keep(self.uploader, self.sensor)?;
-        let name = format!("{}/{id}.json", names::compacted_of(self.sensor));
+        let name = names::compacted(self.sensor, &id);
         self.uploader.put(&name, page::safe::json_pretty(&said).as_bytes())?;
-        for name in &replaces {
+        for name in &said.replaces {
             self.uploader.delete(name)?;
         }
         let report = &mut self.report;
-        report.merged = report.merged.saturating_add(to_u64(replaces.len()));
+        report.merged = report.merged.saturating_add(to_u64(said.replaces.len()));
         let bytes = sources.iter().map(|(object, _)| object.bytes);
         report.merged_bytes = bytes.fold(report.merged_bytes, u64::saturating_add);
         report.objects = report.objects.saturating_add(1);
-        report.bytes = report.bytes.saturating_add(object.bytes);
-        report.sessions = report.sessions.saturating_add(object.rows);
-        Ok(true)
+        report.bytes = report.bytes.saturating_add(said.object.bytes);
+        report.sessions = report.sessions.saturating_add(said.object.rows);
+        Ok(Some(said))
     }
+}
+
+fn is_over(folder: &str, now: Timestamp) -> bool {
+    hour_to_merge(&format!("{folder}/"), now).is_some()
+}
+
+/// The id of a merged object, by its name.
+fn id_of_merged(name: &str) -> Option<&str> {
+    name.rsplit('/').next()?.strip_prefix(MERGED)?.strip_suffix(".parquet")
 }
 
 /// The folder of an object of sessions, if its hour is over for long enough to be merged.

@@ -26,6 +26,7 @@ mod remembered;
 mod resume;
 #[cfg(feature = "s3")]
 mod s3;
+mod settled;
 mod source;
 mod store;
 mod table;

@@ -7,6 +7,7 @@
 //! _wirespool/pending/sensor=S/VOLUME.json                 what was about to be stored last
 //! _wirespool/open/sensor=S/VOLUME/FIRST-LAST.rows         sessions that may go on
 //! _wirespool/compacted/sensor=S/NAME.json                 which objects were merged into which
+//! _wirespool/settled/sensor=S.json                        days that have nothing left to be merged
 //! _wirespool/lease/sensor=S.json                          who merges
 //! ```
 //!
@@ -179,6 +180,24 @@ pub(crate) fn open_sessions(sensor: &Sensor, volume: VolumeId, unit: Unit) -> St
 
 pub(crate) fn compacted_of(sensor: &Sensor) -> String {
     format!("{OWN}/compacted/sensor={sensor}")
+}
+
+pub(crate) fn compacted(sensor: &Sensor, id: &str) -> String {
+    format!("{}/{id}.json", compacted_of(sensor))
+}
+
+pub(crate) fn settled(sensor: &Sensor) -> String {
+    format!("{OWN}/settled/sensor={sensor}.json")
+}
+
+/// Name of the manifest that has an object of sessions, by the object's name.
+pub(crate) fn manifest_of_object(sensor: &Sensor, name: &str) -> Option<String> {
+    let (unit, _) = name.rsplit('/').next()?.strip_suffix(".parquet")?.rsplit_once('-')?;
+    let (volume, unit) = unit.split_once('-')?;
+    if !volume.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    Some(format!("{}/{volume}/{unit}.json", manifests_of(sensor)))
 }
 
 pub(crate) fn lease(sensor: &Sensor) -> String {
