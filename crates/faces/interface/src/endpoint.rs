@@ -216,6 +216,20 @@ impl Matter {
         )
     }
 
+    /// It is about the account of who asks, and a token has none.
+    pub fn is_of_an_account(self) -> bool {
+        matches!(
+            self,
+            Self::ChangePassword
+                | Self::BeginSecondFactor
+                | Self::ConfirmSecondFactor
+                | Self::EndSecondFactor
+                | Self::BeginKey
+                | Self::ConfirmKey
+                | Self::EndKey
+        )
+    }
+
     /// It is about volumes and the service, not about people, tokens and the audit.
     pub fn is_of_volumes(self) -> bool {
         !matches!(

@@ -212,6 +212,12 @@ fn refuse_of_people(endpoint: &Endpoint, refuse: Refuse<'_>) {
         refuse("410", "The link, or the login at the provider, is over");
         refuse("500", "A file could not be read or changed");
     }
+    if endpoint.what == Matter::LoginWays {
+        refuse("404", "The service knows no people");
+    }
+    if endpoint.what.is_of_an_account() {
+        refuse("403", "The credential is no person's");
+    }
     if [Matter::BeginAtProvider, Matter::FinishAtProvider].contains(&endpoint.what) {
         refuse("403", "The provider's claims give no role");
         refuse("502", "The identity provider does not answer as it should");

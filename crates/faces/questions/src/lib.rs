@@ -357,6 +357,8 @@ pub enum JobSaid {
 pub struct HoldWanted {
     /// The query, within the filter of who asks.
     pub query: String,
+    /// That filter, which the manifest keeps.
+    pub filter: Option<String>,
     /// What relative times count from.
     pub now_ns: i64,
     /// Of the sessions' packets only those in the query's times.

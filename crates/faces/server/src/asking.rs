@@ -325,6 +325,10 @@ async fn decode(service: &Arc<Service>, caller: &Caller, given: &Given) -> Resul
     let program = service.tshark.clone().ok_or_else(|| Problem::not_found(why))?;
     let (query, mut packets) = packets_wanted(caller, given)?;
     let number = given.number("packet")?;
+    if number.is_some_and(|number| number > PACKETS_MAX) {
+        let why = format!("packet is at most {PACKETS_MAX}, the packets that are decoded");
+        return Err(Problem::wrong_parameter(&why));
+    }
     // Those behind it are not needed.
     packets.packets_max = number.map_or(packets.packets_max, |it| it.min(packets.packets_max));
     let volume = service.volume(given.text("volume"))?;
@@ -425,8 +429,8 @@ async fn hold(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<
     given.written_query()?;
     let (query, now_ns) = asked_now(given)?;
     let volume = service.volume(given.text("volume"))?;
-    let only_range = given.flag("only_range")? || caller.filter.is_some();
-    let wanted = holds::wanted(service, caller.narrowed(&query), (now_ns, only_range))?;
+    let only_range = given.flag("only_range")?;
+    let wanted = holds::wanted((service, caller), &query, (now_ns, only_range))?;
     let form = (Framing::Members, JSON);
     ask(service, caller, (volume, What::Hold(wanted)), (query, form)).await
 }

@@ -1,19 +1,16 @@
 //! Holds over the network: what a credential sees of them, and how they are made and removed.
 //!
-//! A credential with a filter sees and removes the holds whose query is one of its own: its filter,
-//! and nothing but that or one query besides.
+//! A credential with a filter sees and removes the holds that were made with the same filter, which
+//! their manifests keep: not those of others, whatever their query.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use host::SystemClock;
 use interface::JSON;
 use manifest::HoldSummary;
-use query::Query;
 use questions::HoldWanted;
 use schemars::JsonSchema;
 use serde::Serialize;
-use units::{Clock as _, Timestamp};
 
 use crate::access::Caller;
 use crate::body::{Body, Reply, reply};
@@ -23,13 +20,15 @@ use crate::service::Service;
 
 /// What a worker is asked to put aside.
 pub(crate) fn wanted(
-    service: &Service,
-    query: String,
+    (service, caller): (&Service, &Caller),
+    query: &str,
     (now_ns, only_range): (i64, bool),
 ) -> Result<HoldWanted, Problem> {
     let Holds { folder, size_max } = folder(service)?.clone();
     let bytes_max = service.bounds.answer_bytes;
-    Ok(HoldWanted { query, now_ns, only_range, folder, size_max, bytes_max })
+    let (query, filter) = (caller.narrowed(query), caller.filter.clone());
+    let only_range = only_range || filter.is_some();
+    Ok(HoldWanted { query, filter, now_ns, only_range, folder, size_max, bytes_max })
 }
 
 /// Holds that a credential may know of.
@@ -115,15 +114,10 @@ fn failed(error: &hold::Error) -> Problem {
     Problem::hold_failed(&page::safe::printable(&error.to_string()))
 }
 
-/// Whether a hold has nothing that the credential may not see: its query is what
-/// [`Caller::narrowed`] makes of one.
+/// Whether a hold was made by a credential that sees the same. One that sees everything may see
+/// all of them.
 fn may_see(caller: &Caller, hold: &HoldSummary) -> bool {
-    let Some(filter) = &caller.filter else { return true };
-    let before = format!("({filter}) and (");
-    let inner = hold.query.strip_prefix(&before).and_then(|rest| rest.strip_suffix(')'));
-    let now = Timestamp(SystemClock.realtime().0);
-    // With a parenthesis too many it would be another query.
-    hold.query == *filter || inner.is_some_and(|inner| Query::parse(inner, now).is_ok())
+    caller.filter.is_none() || caller.filter == hold.filter
 }
 
 #[cfg(test)]
@@ -131,32 +125,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_filter_sees_only_holds_of_queries_that_it_was_put_around() {
-        let filter = Some("port 53".to_owned());
-        let caller = Caller { filter, ..Caller::default() };
-        let of = |query: &str| HoldSummary {
+    fn a_filter_sees_only_holds_that_were_made_with_it() {
+        let caller = |filter: Option<&str>| Caller {
+            filter: filter.map(str::to_owned),
+            ..Caller::default()
+        };
+        let of = |filter: Option<&str>| HoldSummary {
             file: "h".to_owned(),
-            query: query.to_owned(),
+            query: "port 53".to_owned(),
             volume_id: "v".to_owned(),
             packets: 0,
             bytes: 0,
             complete: true,
             altered: None,
             complete_to_ns: None,
+            filter: filter.map(str::to_owned),
             case: manifest::CaseInfo::default(),
         };
-        for (query, is_seen) in [
-            ("port 53", true),
-            ("(port 53) and (host 10.0.0.1)", true),
-            ("", false),
-            ("port 54", false),
-            ("(port 53) and (tcp) or (udp)", false),
-            ("(port 53) and (tcp", false),
-            ("(port 53) or (tcp)", false),
-        ] {
-            assert_eq!(may_see(&caller, &of(query)), is_seen, "{query}");
-            assert!(may_see(&Caller::default(), &of(query)));
+        for (filter, is_seen) in [(Some("port 53"), true), (Some("port 54"), false), (None, false)]
+        {
+            assert_eq!(may_see(&caller(Some("port 53")), &of(filter)), is_seen, "{filter:?}");
+            assert!(may_see(&caller(None), &of(filter)));
         }
-        assert!(may_see(&caller, &of(&caller.narrowed("tcp or udp"))));
     }
 }

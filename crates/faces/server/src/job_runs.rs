@@ -79,9 +79,7 @@ fn start(service: &Arc<Service>, caller: &Caller, given: &Given) -> Result<Reply
         Kind::Hold => {
             let query = given.written_query()?;
             checked::checked(query, now_ns)?;
-            let only_range = only_range || caller.filter.is_some();
-            let asked = caller.narrowed(query);
-            JobWanted::Hold(holds::wanted(service, asked, (now_ns, only_range))?)
+            JobWanted::Hold(holds::wanted((service, caller), query, (now_ns, only_range))?)
         }
     };
     let sees_ns = checked::seen_times(caller.filter.as_deref())?;

@@ -32,6 +32,10 @@ const DRAIN: Duration = Duration::from_secs(10);
 pub fn serve(config: &Config) -> Result<(), Error> {
     config.check()?;
     let stop = StopFlag::install()?;
+    for note in sandbox::confine_service() {
+        // A line that nobody takes is nothing to wait for.
+        let _is_written = (config.write_line)(&note);
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(THREADS)
         .thread_name("serve")

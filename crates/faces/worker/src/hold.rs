@@ -44,7 +44,9 @@ impl Work<'_> {
         let kept = RefCell::new(None);
         let manifest = |report: &ExtractReport, files: &[String]| {
             *kept.borrow_mut() = hashes(report);
-            session_view::manifest_json(&report.manifest, (self.recorders.maker)(), files, None)
+            let mut said = report.manifest.clone();
+            said.asked.filter.clone_from(&wanted.filter);
+            session_view::manifest_json(&said, (self.recorders.maker)(), files, None)
         };
         let (folder, size_max) = (&*wanted.folder, wanted.size_max);
         let room = Room {

@@ -18,7 +18,8 @@
 //!
 //! A program of others that reads packets ([`decode()`]) is started confined, or not at all.
 //!
-//! And what they give up for good: [`confine_recorder`], [`confine_indexer`], [`confine_query`].
+//! And what they give up for good: [`confine_recorder`], [`confine_indexer`], [`confine_query`],
+//! [`confine_service`].
 //!
 //! Not here: what a child does (`indexer`), and when it is started again (`record`).
 
@@ -41,7 +42,7 @@ mod start;
 pub use child::Child;
 pub use confine::{
     IndexerLimits, Notes, QueryLimits, RecorderRights, confine_indexer, confine_query,
-    confine_recorder, prevent_dumps,
+    confine_recorder, confine_service, prevent_dumps,
 };
 pub use decode::decode;
 pub use direct::spawn;

@@ -56,6 +56,9 @@ pub struct Asked {
     /// What leads back from those.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub escrow: Option<NamedEscrow>,
+    /// What the credential sees at most that asked for it over the network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
     /// Who asked for it, and who approved that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved: Option<ApprovedForm>,

@@ -40,13 +40,24 @@ pub struct HoldSummary {
     /// Its recorder went on: it is complete up to this time, and what came later is not in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub complete_to_ns: Option<i64>,
+    /// What the credential sees at most that put it aside over the network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
     /// What it was made for.
     #[serde(flatten)]
     pub case: CaseInfo,
 }
 
+#[derive(Default, Deserialize)]
+struct RequestRead {
+    #[serde(default)]
+    filter: Option<String>,
+}
+
 #[derive(Deserialize)]
 struct Read {
+    #[serde(default)]
+    request: RequestRead,
     #[serde(default)]
     version: u16,
     query: String,
@@ -95,7 +106,7 @@ pub fn parse_hold(
 ) -> Result<HoldSummary, ManifestError> {
     let read: Read = serde_json::from_str(manifest).map_err(ManifestError::Json)?;
     let complete_to_ns = read.complete_to_ns();
-    let Read { version, query, volume_id, complete, outputs, case, .. } = read;
+    let Read { version, query, volume_id, complete, outputs, case, request, .. } = read;
     let bytes = outputs.iter().map(|output| output.bytes).sum();
     let altered = match len {
         None => Some(Altered::Missing),
@@ -114,6 +125,7 @@ pub fn parse_hold(
         complete,
         altered,
         complete_to_ns,
+        filter: request.filter,
         case,
     })
 }

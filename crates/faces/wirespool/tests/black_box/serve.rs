@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::golden::{capture, pcap_of};
-use crate::machine::{BINARY, Ran, Volume, command, run, write_key};
+use crate::machine::{self, BINARY, Ran, Volume, command, run, write_key};
 use crate::running::{recorder, taken};
 use crate::stenographer::question;
 
@@ -643,6 +643,28 @@ fn stands_behind_recorders(process: u32) {
     assert_eq!(of("Max core file size"), "0");
     // What was asked stands in no list of processes.
     assert_eq!(read("cmdline"), "wirespool\0answer\0");
+    changes_no_interface(process);
+}
+
+/// Of what answers over the network: no right to change or record interfaces, or the machine.
+#[track_caller]
+fn changes_no_interface(process: u32) {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let of = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim_start_matches(':').trim().to_owned()
+    };
+    assert_eq!(of("NoNewPrivs"), "1");
+    // capabilities(7): of the network those to administer it and to take packets, of the machine
+    // those to load modules and to administer it, and that to lock memory.
+    let refused = 1 << 12 | 1 << 13 | 1 << 16 | 1 << 21 | 1 << 14;
+    for name in ["CapEff", "CapPrm", "CapInh", "CapAmb", "CapBnd"] {
+        let held = u64::from_str_radix(&of(name), 16).unwrap();
+        // An ordinary user's bounding set takes a right to be left.
+        if name != "CapBnd" || machine::is_root() {
+            assert_eq!(held & refused, 0, "{name} {held:x}");
+        }
+    }
 }
 
 #[test]
@@ -657,6 +679,7 @@ fn the_work_ends_when_the_client_leaves_or_takes_nothing() {
     assert!(first.starts_with(b"HTTP/1.1 200"));
     until("a process answers", || !served.workers().is_empty());
     stands_behind_recorders(served.workers()[0]);
+    changes_no_interface(served.child.id());
     // A client that takes little keeps none out.
     served.get("/api/v1/health", "").ok();
     drop(stream);

@@ -17,6 +17,7 @@ mod launcher_calls;
 mod query;
 mod recorder;
 mod rules;
+mod service;
 mod threads;
 
 pub(crate) use decoder::Decoding;
@@ -24,6 +25,7 @@ pub use indexer::{IndexerLimits, confine_indexer};
 pub(crate) use launcher::{EndedFirst, confine_launcher, hide_launcher};
 pub use query::{QueryLimits, confine_query};
 pub use recorder::{RecorderRights, confine_recorder, prevent_dumps};
+pub use service::confine_service;
 
 /// What a process cannot give up here, one line each; nothing where all is as it should be.
 pub type Notes = Vec<String>;

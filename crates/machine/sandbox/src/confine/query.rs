@@ -1,13 +1,13 @@
 //! The process that answers one question of somebody who asks over the network.
 //!
 //! It reads a volume, its cache and the sockets of recorders, and may start an indexer: it keeps
-//! its user and its files. What it gives up is precedence: a recorder comes first.
+//! its user and its files. What it gives up is precedence, for a recorder comes first, and what it
+//! could do to interfaces and the machine.
 
 use rustix::process::{Resource, Rlimit, getrlimit, nice, setrlimit};
-use rustix::thread::set_no_new_privs;
 
 use super::indexer::{NICENESS, is_ended_first};
-use super::{Notes, recorder};
+use super::{Notes, confine_service, recorder};
 use crate::Handed;
 
 /// What such a process may use.
@@ -20,7 +20,7 @@ pub struct QueryLimits {
 /// Puts this process behind everything that records, and bounds its memory. To be called before the
 /// first byte of a volume is read.
 pub fn confine_query(limits: QueryLimits, handed: &Handed) -> Notes {
-    let mut notes = Notes::new();
+    let mut notes = confine_service();
     recorder::prevent_dumps(&mut notes);
     if !is_ended_first() {
         notes.push("a query is not the first to end when memory is short".to_owned());
@@ -33,9 +33,6 @@ pub fn confine_query(limits: QueryLimits, handed: &Handed) -> Notes {
     let current = maximum.map_or(limits.memory_bytes, |most| most.min(limits.memory_bytes));
     if setrlimit(Resource::As, Rlimit { current: Some(current), maximum }).is_err() {
         notes.push("a query may use as much memory as it likes: no limit can be set".to_owned());
-    }
-    if set_no_new_privs(true).is_err() {
-        notes.push("a query could gain rights by starting a program".to_owned());
     }
     if handed.end_with_parent().is_err() {
         notes.push("a query ends with its socket only".to_owned());

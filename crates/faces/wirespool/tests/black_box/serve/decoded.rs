@@ -44,6 +44,9 @@ fn tshark_decodes_the_packets_that_are_shown() {
         assert_eq!(one["statement"]["state_within_limit"], "complete", "{one}");
     }
     assert_eq!(get("decode?query=port+53+and+port+54")["xml"], "");
+    // More than tshark's filters can count.
+    let far = served.get("/api/v1/decode?query=port+53&packet=4294967296", &token);
+    far.is_refused(400, "wrong-parameter");
 }
 
 #[test]

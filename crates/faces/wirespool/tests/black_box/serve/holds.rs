@@ -88,21 +88,26 @@ fn other_pages_cannot_hold_and_a_filter_is_not_left() {
     served.ask("POST /api/v1/holds?query=port+53", "", &[&cookie, HEADING]).ok();
     let all = listed(&served, &holder);
     assert_eq!(all.len(), 1);
-    // A credential with a filter: it holds what it sees, and does not see the other's.
+    // A credential with a filter: it holds what it sees, and does not see the other's, not even one
+    // that has the same packets.
+    hold(&served, "port+443", &holder).ok();
+    let all = listed(&served, &holder);
     let file = served.volume.file("tokens");
     let words = ["serve", "token", "create", "lab", "--scope", "sessions,hold"];
     let filter = ["--filter", "port 443", "--token-file", &file];
     let lab = run(&[&words[..], &filter].concat()).done().out.trim().to_owned();
     std::thread::sleep(std::time::Duration::from_millis(1100));
     assert_eq!(listed(&served, &lab), [""; 0]);
-    let not_its = format!("DELETE /api/v1/holds/{}", all[0]);
-    served.ask(&not_its, &lab, &[HEADING]).is_refused(404, "not-found");
+    for file in &all {
+        let not_its = format!("DELETE /api/v1/holds/{file}");
+        served.ask(&not_its, &lab, &[HEADING]).is_refused(404, "not-found");
+    }
     let none = hold(&served, "port+53", &lab).ok().json();
     assert_eq!(none["hold"]["packets"], 0, "{none}");
     hold(&served, "port+443)+or+(port+53", &lab).is_refused(400, "wrong-query");
     let held = hold(&served, "", &lab).ok().json();
     assert!(held["hold"]["packets"].as_u64().unwrap() > 0, "{held}");
-    assert_eq!((listed(&served, &lab).len(), listed(&served, &holder).len()), (2, 3));
+    assert_eq!((listed(&served, &lab).len(), listed(&served, &holder).len()), (2, 4));
 }
 
 #[test]
