@@ -120,6 +120,27 @@ fn of_full(machine: &Machine<'_>, (inode, track): (u64, &Track), overflows: u64)
     Found::new(finding, Path { processes, ..Path::of_service(inode, port) })
 }
 
+/// Whether a connection found the queue of a listener full while we looked: a listener that drops
+/// counts attempts, too, for which there is no space among the half-open ones.
+pub(super) fn has_overflowed(machine: &Machine<'_>, inode: u64) -> Option<bool> {
+    let history = machine.watch.namespaces.get(&inode)?;
+    Some(history.gained("TcpExtListenOverflows") > 0)
+}
+
+/// More half-open connections, or none that are kept.
+pub(super) fn remedies_of_half_open(machine: &Machine<'_>, inode: u64) -> Vec<Remedy> {
+    let Some(history) = machine.watch.namespaces.get(&inode) else { return Vec::new() };
+    let mut remedies = Vec::new();
+    if !history.is_on("tcp_syncookies") {
+        let what = "answer with SYN cookies when they are full: none is kept for it";
+        remedies.push(Remedy::sysctl(what, "net.ipv4.tcp_syncookies", "1"));
+    }
+    let most = history.number("tcp_max_syn_backlog").unwrap_or(0);
+    let wanted = most.saturating_mul(4).max(4096).to_string();
+    remedies.push(Remedy::sysctl("keep more", "net.ipv4.tcp_max_syn_backlog", &wanted));
+    remedies.into_iter().map(|remedy| remedy.entered_by(&history.place.enter)).collect()
+}
+
 /// A larger backlog for a listener, and the setting that caps it.
 pub(super) fn remedies(machine: &Machine<'_>, inode: u64, track: &Track) -> Vec<Remedy> {
     let backlog = track.last.send_queue;

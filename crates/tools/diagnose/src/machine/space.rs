@@ -7,6 +7,9 @@ use units::ByteSize;
 use super::seen::MachineWatch;
 use findings::{Finding, Found, Remedy, Severity, Subject, words};
 
+/// Who has no more left may be opening and closing the last of them.
+const DESCRIPTORS_LEFT: u64 = 4;
+
 pub(super) fn findings(watch: &MachineWatch) -> Vec<Found> {
     let of = |space| Some(full(space)?.about([Subject::Filesystem(space.place.clone())]));
     let full = watch.spaces.iter().filter_map(of);
@@ -56,22 +59,32 @@ fn full(space: &Space) -> Option<Finding> {
 
 fn out_of_descriptors(count: &OpenCount) -> Finding {
     let OpenCount { process, name, open, limit } = count;
+    let left = limit.saturating_sub(*open);
+    let (severity, has) = if left <= DESCRIPTORS_LEFT {
+        (Severity::Problem, "has used up its file descriptors")
+    } else {
+        (Severity::Warning, "has used up nearly all of its file descriptors")
+    };
+    let cause = if left <= DESCRIPTORS_LEFT {
+        "It can open no file and accept no connection any more (EMFILE): either it has more to do \
+         than the limit was made for, or it forgets to close."
+            .to_owned()
+    } else {
+        format!(
+            "With {left} more it can open no file and accept no connection any more (EMFILE): \
+             either it has more to do than the limit was made for, or it forgets to close."
+        )
+    };
     Finding {
         kind: "host.descriptors",
-        severity: Severity::Problem,
+        severity,
         reach: 1,
-        what: format!(
-            "{} has used up its file descriptors: {open} of {limit}",
-            words::process(name, *process)
-        ),
+        what: format!("{} {has}: {open} of {limit}", words::process(name, *process)),
         evidence: vec![
             format!("/proc/{process}/fd has {open} entries"),
             format!("/proc/{process}/limits: Max open files {limit}"),
         ],
-        cause:
-            "It can open no file and accept no connection any more (EMFILE): either it has more \
-                to do than the limit was made for, or it forgets to close."
-                .to_owned(),
+        cause,
         remedies: vec![
             Remedy {
                 what: "a higher limit".to_owned(),

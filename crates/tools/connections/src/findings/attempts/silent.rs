@@ -88,6 +88,14 @@ fn why(
                 ),
                 on_the_way(remote),
             ),
+            Some(drops) if queue::has_overflowed(machine, there) == Some(false) => (
+                format!(
+                    "{program} listens there{inside}, and dropped {drops} attempts while we \
+                         looked, though its queue of connections to be accepted had space: more \
+                         were half-open than it may have, as in a flood of SYNs."
+                ),
+                queue::remedies_of_half_open(machine, there),
+            ),
             Some(drops) => (
                 format!(
                     "{program} listens there{inside}, and its queue was full {drops} times \

@@ -57,12 +57,14 @@ enum Cookies {
     Forced,
     /// The queue of half-open connections was full.
     Overflow,
-    /// No queue was ever full: the setting was 2 when it happened.
-    ForcedBefore,
+    /// One or the other, before we looked: `TCPReqQFullDoCookies` counts both
+    /// (`tcp_syn_flood_action`).
+    Before,
 }
 
 /// Whether these connections were made of cookies. That there were some in this namespace says
-/// nothing of these: clients that offer no options are like them.
+/// nothing of these: clients that offer no options are like them. A connection with timestamps was
+/// not robbed by a cookie, which keeps the other options in them.
 fn cookies(
     group: &Group<'_>,
     history: &NamespaceHistory,
@@ -70,17 +72,19 @@ fn cookies(
 ) -> Option<Cookies> {
     let received = history.total("TcpExtSyncookiesRecv");
     let count = u64::try_from(lacking.len()).unwrap_or(u64::MAX);
-    if received == 0 {
+    let has_timestamps = lacking.iter().any(|member| member.last.options.timestamps);
+    if received == 0 || has_timestamps {
         return None;
-    }
-    if history.number("tcp_syncookies") == Some(2) && received >= count {
-        return Some(Cookies::Forced);
     }
     let is_of_these = is_new(history, lacking)
         || received == count
         || (received >= count && same_hosts_have_them(group, lacking));
-    let was_full = history.total("TcpExtTCPReqQFullDoCookies") > 0;
-    is_of_these.then_some(if was_full { Cookies::Overflow } else { Cookies::ForcedBefore })
+    let is_full = history.gained("TcpExtTCPReqQFullDoCookies") > 0;
+    is_of_these.then_some(match history.number("tcp_syncookies") {
+        Some(2) => Cookies::Forced,
+        _ if is_full => Cookies::Overflow,
+        _ => Cookies::Before,
+    })
 }
 
 /// Connections were made of cookies, and some of these came, while we looked.
@@ -197,9 +201,13 @@ fn of_cookies(
              whatever the backlog.",
             history.place.name
         ),
-        (Cookies::ForcedBefore, _) => "The kernel answered with SYN cookies though no queue was \
-             full: net.ipv4.tcp_syncookies was 2 when these connections came."
-            .to_owned(),
+        (Cookies::Before, backlog) => {
+            let backlog = backlog.map_or_else(String::new, |backlog| format!(" of {backlog}"));
+            format!(
+                "The kernel answered with SYN cookies when these connections came: the \
+                 listener's backlog{backlog} was full then, or net.ipv4.tcp_syncookies was 2."
+            )
+        }
         (Cookies::Overflow, Some(backlog)) => format!(
             "The listener's backlog of {backlog} was full when these connections came, so the \
              kernel answered with SYN cookies."
@@ -233,8 +241,12 @@ fn remedies(
             "net.ipv4.tcp_syncookies",
             "1",
         )],
-        Cookies::ForcedBefore => {
-            vec![Remedy::by_hand("open these connections anew: others come back whole")]
+        Cookies::Before => {
+            let anew = "open these connections anew: they come back whole, unless the queue is \
+                        full again";
+            let mut remedies = vec![Remedy::by_hand(anew)];
+            remedies.extend(larger_backlog(group, history, backlog));
+            remedies
         }
         Cookies::Overflow => larger_backlog(group, history, backlog),
     };

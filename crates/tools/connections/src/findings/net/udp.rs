@@ -26,8 +26,15 @@ fn of_namespace(machine: &Machine<'_>, inode: u64, history: &NamespaceHistory) -
     }
     let key = |cookie| Key { namespace: inode, cookie };
     let sockets = machine.watch.udp.range(key(0)..=key(u64::MAX)).map(|(_, track)| track);
-    let hit: Vec<&UdpTrack> =
-        sockets.filter(|track| u64::from(track.drops()) >= DROPS_MIN).collect();
+    // More than all buffers together refused were dropped by a filter, or by their checksums.
+    let may_be = |drops: u64| drops >= DROPS_MIN && drops <= full;
+    let mut hit: Vec<&UdpTrack> =
+        sockets.filter(|track| may_be(u64::from(track.drops()))).collect();
+    // Not all of them were full then: those that were seen so come first.
+    let dropped: u64 = hit.iter().map(|track| u64::from(track.drops())).sum();
+    if dropped > full && hit.iter().any(|track| was_full(track)) {
+        hit.retain(|track| was_full(track));
+    }
     if hit.is_empty() {
         return vec![of_unknown(machine, inode, full)];
     }
@@ -43,8 +50,7 @@ fn of_socket(
     let (local, drops) = (track.last.local, track.drops());
     let program = program(track.owner.as_deref());
     let buffer = track.last.receive_buffer;
-    let was_full = u64::from(track.queue_max) * 2 > u64::from(buffer);
-    let cause = if was_full {
+    let cause = if was_full(track) {
         "The program takes datagrams out more slowly than they come: it is busy with something \
          else, or waits. What does not fit into the buffer of its socket is dropped."
     } else {
@@ -73,6 +79,11 @@ fn of_socket(
         remedies: remedies(history, buffer),
     };
     Found::new(finding, Path::of_service(inode, local.port()))
+}
+
+/// At a look more than half of its buffer waited.
+fn was_full(track: &UdpTrack) -> bool {
+    u64::from(track.queue_max) * 2 > u64::from(track.last.receive_buffer)
 }
 
 fn remedies(history: &NamespaceHistory, buffer: u32) -> Vec<Remedy> {
