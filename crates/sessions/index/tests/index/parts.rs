@@ -4,8 +4,9 @@ use core::net::{IpAddr, Ipv4Addr};
 use core::ops::{ControlFlow, RangeInclusive};
 
 use bytes::Bytes;
+use format::checksum::crc32c;
 use format::session_row::{SessionRow, SourceNames};
-use index::{Columns, Error, Needed, Segment, encode};
+use index::{Columns, Error, GROUP_ROWS, Needed, Segment, encode};
 use units::Timestamp;
 use wire::{Address, FiveTuple, Protocol};
 
@@ -119,6 +120,45 @@ fn rows_of_a_rare_port_alone_are_read_and_none_of_them_is_missing() {
     assert_eq!(read_ports(&segment, 60_002..=u16::MAX), []);
     // Nearly all have it.
     assert_eq!(read_ports(&segment, 443..=443).len(), rows.len());
+}
+
+/// The file as the version before wrote it, but for keys of ports that it has.
+fn without_port_keys(mut file: Vec<u8>) -> Vec<u8> {
+    let at = file.windows(8).rposition(|window| window == b"WSFILTER").unwrap();
+    let trailer = &mut file[at..at + 64];
+    trailer[8..10].copy_from_slice(&3_u16.to_le_bytes());
+    let crc = crc32c(&trailer[..60]);
+    trailer[60..].copy_from_slice(&crc.to_le_bytes());
+    file
+}
+
+#[test]
+fn filters_know_single_ports_and_those_of_earlier_versions_rule_out_none() {
+    let mut rows = rows(24_576);
+    for (at, row) in rows.iter_mut().enumerate() {
+        // Each of the three row groups has ports of its own.
+        row.tuple.orig_port = u16::try_from(at / GROUP_ROWS * 20_000 + at % GROUP_ROWS).unwrap();
+    }
+    let now = encode(&meta(), &rows).unwrap().parquet;
+    let [now, before] = [now.clone(), without_port_keys(now)].map(|it| open(it).unwrap().unwrap());
+    let groups = |segment: &Segment, ports: &[RangeInclusive<u16>]| {
+        let needed = Needed { ports: ports.to_vec(), ..Needed::default() };
+        segment.groups_with(&needed, &(Timestamp::MIN..=Timestamp::MAX)).unwrap()
+    };
+    for group in 0..3 {
+        let first = u16::try_from(group * 20_000).unwrap();
+        let alone = (0..1000).filter(|at| groups(&now, &[first + at..=first + at]) == [group]);
+        assert!(alone.count() > 900, "one in a hundred passes by chance");
+        for port in (first..first + 8000).step_by(7) {
+            assert!(groups(&now, &[port..=port, 443..=443]).contains(&group), "{port}");
+            assert_eq!(groups(&before, &[port..=port]), [0, 1, 2]);
+        }
+    }
+    assert_eq!(groups(&now, &[443..=443]), [0, 1, 2]);
+    assert_eq!(groups(&now, &[1..=2]), [0, 1, 2], "ranges are not known");
+    for port in [0, 5, 20_005, 45_000, 60_000] {
+        assert_eq!(read_ports(&now, port..=port), read_ports(&before, port..=port));
+    }
 }
 
 #[test]
