@@ -1,6 +1,6 @@
 //! The filter of a segment's file: which row groups may hold a host, a pair of hosts, a port, a
-//! name, a community id or another value from payload; and the checksums by which parts of the file are
-//! read without the rest.
+//! name, a community id or another value from payload; and the checksums by which parts of the
+//! file are read without the rest.
 //!
 //! It lies between the last row group and the Parquet footer, where Parquet allows anything, so the
 //! file stays an ordinary one. A filter is a Bloom filter per row group, all of one size and cut
