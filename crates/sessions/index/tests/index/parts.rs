@@ -194,6 +194,40 @@ fn rows_of_large_sessions_are_read_and_those_of_sessions_with_other_rows() {
 }
 
 #[test]
+fn sums_that_no_session_has_cost_nothing_but_the_footer() {
+    let mut rows = rows(24_576);
+    for (row, at) in rows.iter_mut().zip(0_u64..) {
+        (row.orig.packets, row.resp.packets) = (at * 7919 % 100, at * 104_729 % 100);
+        (row.end, row.session_start, row.continues) = (row.start, row.start, false);
+    }
+    let cost = |rows: &[SessionRow], least: u64| {
+        let segment = open(encode(&meta(), rows).unwrap().parquet).unwrap().unwrap();
+        let (footer, mut found) = (segment.read_bytes(), Vec::<u64>::new());
+        let columns: &[&str] = &["orig_packets", "resp_packets"];
+        let sums = vec![(columns, least)];
+        let needed = Needed { sums, ..Needed::default() };
+        let times = Timestamp::MIN..=Timestamp::MAX;
+        let mut visit = |row: u64, _: SessionRow| {
+            found.push(row);
+            ControlFlow::Continue(())
+        };
+        segment.rows_with(&needed, Columns::Named(&[]), &times, &mut visit).unwrap();
+        (found, segment.read_bytes() - footer)
+    };
+    // No row has so much, but bounds of two columns do not say so.
+    assert!(rows.iter().all(|row| row.orig.packets + row.resp.packets < 198));
+    let (found, of_all) = cost(&rows, 198);
+    assert!(found.is_empty());
+    assert_eq!(cost(&rows, 199), (vec![], 0));
+    rows[9_000].continues = true;
+    let (found, of_parts) = cost(&rows, 199);
+    println!("{of_all} bytes for all rows, {of_parts} where one is a part of a session");
+    assert_eq!(found, [9_000]);
+    // Of the three row groups one is read.
+    assert!(0 < of_parts && of_parts < of_all / 2, "{of_parts} of {of_all}");
+}
+
+#[test]
 fn a_file_without_a_filter_is_not_read_in_parts() {
     let file = encode(&meta(), &rows(10)).unwrap().parquet;
     let at = file.windows(8).rposition(|window| window == b"WSFILTER").unwrap();
