@@ -47,6 +47,9 @@ const LISTS: [(&str, &[&str]); 5] = [
     ("the newest with more than 10 kB", &["bytes > 10K", "--sort", "start:desc"]),
     ("the oldest of one client's port", &["orig_port = 4444"]),
 ];
+/// Questions that no session answers, and no filter: bounds alone say so.
+const NOTHING: [(&str, &str); 2] =
+    [("those longer than 9 h", "duration > 9h"), ("those of more than 10 GB", "bytes > 10G")];
 const PIECE_BYTES: u32 = 2 << 20;
 /// Bytes of index that a session may take, for the size of the ring.
 const SESSION_BYTES_MAX: u64 = 110;
@@ -122,6 +125,10 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
             let question = [question, &["--json", "--limit", limit]].concat();
             list(&mut outcome, (options, &recorder), (what, limit), (&question, goal))?;
         }
+    }
+    for (what, question) in NOTHING {
+        let question = [question, "--json"];
+        list(&mut outcome, (options, &recorder), (what, "0"), (&question, FIRST_GOAL_MS))?;
     }
     outcome.json("sessions", options.sessions);
     outcome.json("segments", made);

@@ -290,7 +290,7 @@ impl Catalog {
     /// nothing.
     pub fn rule_out(&self, needed: &Needed) -> RuledOut {
         let mut ruled_out = RuledOut::default();
-        if needed.is_unfiltered() {
+        if needed.is_unknown_to_groups() {
             return ruled_out;
         }
         for group in &self.groups {

@@ -12,8 +12,10 @@ use units::number::to_u64;
 
 use crate::column_encoder::{BLOCK_ROWS, BlankGroup, ColumnEncoder};
 use crate::columns::COLUMNS;
+#[cfg(test)]
+use crate::columns::Column;
 use crate::error::Result;
-use crate::filter;
+use crate::filter::{self, Keys};
 use crate::layout::{FileLayout, GROUP_ROWS};
 use crate::meta::{KEY, SegmentMeta};
 
@@ -60,7 +62,7 @@ pub struct EncodedGroup {
     /// `None` where all values are those of a blank row, and the group is full.
     chunks: Vec<Option<ArrowColumnChunk>>,
     /// The distinct keys of its rows, for the filter.
-    keys: Vec<u64>,
+    keys: Keys,
     rows: usize,
     earliest: Timestamp,
     latest: Timestamp,
@@ -82,25 +84,31 @@ impl GroupEncoder {
         FileLayout::new().map(Self)
     }
 
+    /// For one with bounds of these columns.
+    #[cfg(test)]
+    pub(crate) fn with_bounds(has_bounds: fn(&Column) -> bool) -> Result<Self> {
+        FileLayout::with_bounds(has_bounds).map(Self)
+    }
+
     /// Row group `number`, from 0: [`GROUP_ROWS`] rows, or fewer in the last; they and the groups
     /// lie in the order of their start.
     pub fn encode(&self, number: usize, group: &[&SessionRow]) -> Result<EncodedGroup> {
         let writers = self.0.factory.create_column_writers(number)?;
         let mut encoders: Vec<_> = writers.into_iter().map(ColumnEncoder::new).collect();
-        let mut keys = Vec::new();
+        let mut keys = Keys::default();
         for rows in group.chunks(BLOCK_ROWS) {
             let fields = self.0.schema.fields().iter();
             for ((column, field), encoder) in COLUMNS.iter().zip(fields).zip(&mut encoders) {
                 encoder.write((column, field), rows)?;
             }
-            filter::add_keys(rows, &mut keys);
+            keys.add(rows);
         }
         let fields = self.0.schema.fields().iter();
         let columns = COLUMNS.iter().zip(fields).zip(encoders);
         let chunks = columns.map(|(column, encoder)| encoder.close(column, group.len()));
         Ok(EncodedGroup {
             chunks: chunks.collect::<Result<_>>()?,
-            keys: filter::distinct(keys),
+            keys: keys.distinct(),
             rows: group.len(),
             earliest: group.iter().fold(Timestamp::MAX, |time, row| time.min(row.start)),
             latest: group.iter().fold(Timestamp::MIN, |time, row| time.max(row.end)),

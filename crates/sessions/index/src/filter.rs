@@ -1,6 +1,6 @@
-//! The filter of a segment's file: which row groups may hold a host, a pair of hosts, a name, a
-//! community id or another value from payload; and the checksums by which parts of the file are
-//! read without the rest.
+//! The filter of a segment's file: which row groups may hold a host, a pair of hosts, a port, a
+//! name, a community id or another value from payload; and the checksums by which parts of the
+//! file are read without the rest.
 //!
 //! It lies between the last row group and the Parquet footer, where Parquet allows anything, so the
 //! file stays an ordinary one. A filter is a Bloom filter per row group, all of one size and cut
@@ -29,8 +29,9 @@ use crate::error::{Error, Result};
 use crate::meta::SegmentMeta;
 
 const MAGIC: [u8; 8] = *b"WSFILTER";
-/// Filters of the version before have no keys of [`VALUE`].
-const VERSION: u16 = 3;
+/// Filters of the version before have no keys of [`PORT`], those of version 2 none of [`VALUE`].
+const VERSION: u16 = 4;
+const VERSION_WITHOUT_PORTS: u16 = 3;
 const VERSION_WITHOUT_VALUES: u16 = 2;
 const TRAILER_BYTES: usize = 64;
 pub(crate) const BLOCK_BYTES: usize = 64;
@@ -47,6 +48,7 @@ const PAIR: u64 = 2;
 const NAME: u64 = 3;
 const COMMUNITY_ID: u64 = 4;
 const VALUE: u64 = 5;
+const PORT: u64 = 6;
 /// The fields of which a value is a name: its key is that of [`NAME`].
 const NAME_FIELDS: [&str; 3] = ["sni", "http_host", "dns_names"];
 
@@ -85,6 +87,8 @@ pub(crate) struct Trailer {
     segment_at: u64,
     /// It has keys of values.
     pub(crate) has_values: bool,
+    /// It has keys of ports.
+    has_ports: bool,
     /// Where the blocks begin in the file, and the table behind them.
     blocks_at: u64,
     table_at: u64,
@@ -139,7 +143,8 @@ impl Trailer {
             blocks,
             segment_blocks,
             segment_at,
-            has_values: version == VERSION,
+            has_values: version >= VERSION_WITHOUT_PORTS,
+            has_ports: version == VERSION,
             blocks_at,
             table_at,
             table_crc,
@@ -164,7 +169,8 @@ impl Trailer {
     /// Numbers of the row groups that may hold a row with all that is needed.
     pub(crate) fn candidates(&self, source: &Source, needed: &Needed) -> Result<Vec<usize>> {
         let mut candidates: Vec<usize> = (0..self.groups).collect();
-        for key in needed.keys(self.has_values) {
+        let ports = needed.port_keys().filter(|_| self.has_ports);
+        for key in needed.keys(self.has_values).chain(ports) {
             if candidates.is_empty() {
                 break;
             }
@@ -217,24 +223,24 @@ impl Filter {
     }
 }
 
-/// Puts a filter of the `keys` of each row group in front of the footer of a Parquet file.
+/// Puts a filter of the keys of each row group in front of the footer of a Parquet file.
 pub(crate) fn insert(
     mut file: Vec<u8>,
     metadata: &ParquetMetaData,
     meta: &SegmentMeta,
-    keys: &[Vec<u64>],
+    groups: &[Keys],
 ) -> Vec<u8> {
     let footer_len = footer_len(&file).expect("a Parquet file ends with the length of its footer");
     let footer = file.split_off(file.len() - footer_len);
     let table = table(&file, metadata);
-    let segment_blocks = encode_segment(&mut file, keys);
-    let blocks = encode_blocks(&mut file, keys);
+    let segment_blocks = encode_segment(&mut file, groups);
+    let blocks = encode_blocks(&mut file, groups);
     let columns = metadata.file_metadata().schema_descr().num_columns();
     let mut trailer = Vec::with_capacity(TRAILER_BYTES);
     trailer.extend(MAGIC);
     trailer.extend(VERSION.to_le_bytes());
     trailer.extend(meta.first.sub.to_le_bytes());
-    for count in [keys.len(), columns, blocks] {
+    for count in [groups.len(), columns, blocks] {
         trailer
             .extend(u32::try_from(count).expect("counts of a segment fit 32 bits").to_le_bytes());
     }
@@ -269,24 +275,48 @@ fn range_of((offset, len): (u64, u64)) -> Range<usize> {
     at(offset)..at(offset + len)
 }
 
-/// Adds the keys of some rows of a row group.
-pub(crate) fn add_keys(rows: &[&SessionRow], keys: &mut Vec<u64>) {
-    for row in rows {
-        keys.extend(keys_of_row(row));
-        add_values(row, keys);
+/// The keys of a row group.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Keys {
+    /// All but those of ports.
+    keys: Vec<u64>,
+    ports: Vec<u16>,
+}
+
+impl Keys {
+    /// Adds those of some rows.
+    pub(crate) fn add(&mut self, rows: &[&SessionRow]) {
+        for row in rows {
+            self.keys.extend(keys_of_row(row));
+            add_values(row, &mut self.keys);
+            self.ports.extend([row.tuple.orig_port, row.tuple.resp_port]);
+        }
+    }
+
+    /// Each once.
+    pub(crate) fn distinct(self) -> Self {
+        Self { keys: distinct(self.keys), ports: distinct(self.ports) }
+    }
+
+    fn len(&self) -> usize {
+        self.keys.len() + self.ports.len()
+    }
+
+    fn all(&self) -> impl Iterator<Item = u64> {
+        self.keys.iter().copied().chain(self.ports.iter().copied().map(port_key))
     }
 }
 
-/// The keys of a row group, each once.
-pub(crate) fn distinct(mut keys: Vec<u64>) -> Vec<u64> {
+fn distinct<T: Ord>(mut keys: Vec<T>) -> Vec<T> {
     keys.sort_unstable();
     keys.dedup();
     keys
 }
 
-/// Appends the filter of the whole segment with its checksum, and says how many blocks it has.
-fn encode_segment(file: &mut Vec<u8>, keys: &[Vec<u64>]) -> usize {
-    let keys = distinct(keys.concat());
+/// Appends the filter of the whole segment with its checksum, and says how many blocks it has. It
+/// has no ports: most segments have nearly all of them.
+fn encode_segment(file: &mut Vec<u8>, groups: &[Keys]) -> usize {
+    let keys = distinct(groups.iter().flat_map(|group| &group.keys).copied().collect());
     let blocks = rounded((keys.len() * SEGMENT_BITS_PER_KEY).div_ceil(8 * BLOCK_BYTES).max(1));
     let begin = file.len();
     file.resize(begin + blocks * BLOCK_BYTES, 0);
@@ -314,14 +344,14 @@ fn segment_len(blocks: usize) -> usize {
 }
 
 /// Appends the blocks of all groups, and says how many each has.
-fn encode_blocks(file: &mut Vec<u8>, keys: &[Vec<u64>]) -> usize {
-    let most = keys.iter().map(Vec::len).max().unwrap_or(0);
+fn encode_blocks(file: &mut Vec<u8>, groups: &[Keys]) -> usize {
+    let most = groups.iter().map(Keys::len).max().unwrap_or(0);
     let blocks = (most * BITS_PER_KEY).div_ceil(8 * BLOCK_BYTES).max(1);
-    let (begin, stride) = (file.len(), stride(keys.len()));
+    let (begin, stride) = (file.len(), stride(groups.len()));
     file.resize(begin + blocks * stride, 0);
     let filter = file.get_mut(begin..).expect("just resized");
-    for (group, keys) in keys.iter().enumerate() {
-        for &key in keys {
+    for (group, keys) in groups.iter().enumerate() {
+        for key in keys.all() {
             let place = Place::of(key, blocks);
             let at = place.block * stride + group * BLOCK_BYTES;
             let block = filter.get_mut(at..).and_then(<[u8]>::first_chunk_mut);
@@ -380,6 +410,9 @@ impl Place {
     }
 }
 
+/// At least so much in the sum of these columns.
+pub type Sum = (&'static [&'static str], u64);
+
 /// What every row asked for has: by it row groups are ruled out.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Needed {
@@ -392,20 +425,32 @@ pub struct Needed {
     /// Each is a value, in lower case, of the field of this name, which filters know
     /// ([`knows_values_of`]).
     pub values: Vec<(&'static str, String)>,
-    /// Each has the port of originator or responder. Filters know no ports: rows are ruled out by
-    /// their columns.
+    /// Each has the port of originator or responder. Filters of row groups know single ports; by
+    /// ranges rows are ruled out by their columns.
     pub ports: Vec<RangeInclusive<u16>>,
-    /// Of each of these sums of columns a session of one row has at least so much. Filters know
-    /// none; rows of sessions that have others are not ruled out by them.
-    pub sums: Vec<(&'static [&'static str], u64)>,
+    /// Of each of these a session of one row has enough. Filters know none: row groups are ruled
+    /// out by the bounds of the columns, and rows by the columns; rows of sessions that have others
+    /// are not ruled out by them.
+    pub sums: Vec<Sum>,
 }
 
 impl Needed {
     /// Whether a filter can rule out nothing by it.
     pub(crate) fn is_unfiltered(&self) -> bool {
+        self.is_unknown_to_groups() && self.port_keys().next().is_none()
+    }
+
+    /// Whether filters of whole segments can rule out nothing by it.
+    pub(crate) fn is_unknown_to_groups(&self) -> bool {
         let Self { hosts, names, community_ids, values, ports: _, sums: _ } = self;
         let is_empty = hosts.is_empty() && names.is_empty() && community_ids.is_empty();
         is_empty && values.is_empty()
+    }
+
+    /// Of the single ports, which only filters of row groups have.
+    fn port_keys(&self) -> impl Iterator<Item = u64> {
+        let single = self.ports.iter().filter(|ports| ports.start() == ports.end());
+        single.map(|ports| port_key(*ports.start()))
     }
 
     /// Those that rule out most first, of a filter with keys of values or without.
@@ -474,6 +519,10 @@ fn host_key(host: u128) -> u64 {
 fn pair_key(one: u128, other: u128) -> u64 {
     let (first, second) = (one.min(other), one.max(other));
     key([PAIR, low(first >> 64), low(first), low(second >> 64), low(second)])
+}
+
+fn port_key(port: u16) -> u64 {
+    key([PORT, port.into()])
 }
 
 fn low(number: u128) -> u64 {

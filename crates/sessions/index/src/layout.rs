@@ -13,7 +13,8 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, TypePtr};
 
 use crate::arrays::field;
-use crate::columns::{Access, COLUMNS, Column, Layout, TIME_COLUMNS};
+use crate::bounds;
+use crate::columns::{Access, COLUMNS, Column, Layout};
 use crate::error::Result;
 
 /// Rows in a row group: the unit that the filters of a file rule out, that a single row costs, and
@@ -43,9 +44,14 @@ impl fmt::Debug for FileLayout {
 
 impl FileLayout {
     pub(crate) fn new() -> Result<Self> {
+        Self::with_bounds(bounds::are_stored)
+    }
+
+    /// One with bounds of these columns.
+    pub(crate) fn with_bounds(has_bounds: fn(&Column) -> bool) -> Result<Self> {
         let schema = Arc::new(Schema::new(COLUMNS.iter().map(field).collect::<Vec<_>>()));
         let root = ArrowSchemaConverter::new().convert(&schema)?.root_schema_ptr();
-        let properties = Arc::new(properties()?);
+        let properties = Arc::new(properties(has_bounds)?);
         let (of, with) = (Arc::clone(&root), Arc::clone(&properties));
         let file = SerializedFileWriter::new(Vec::new(), of, with)?;
         let factory = ArrowRowGroupWriterFactory::new(&file, Arc::clone(&schema));
@@ -63,7 +69,7 @@ impl FileLayout {
 /// addresses of about a thousand rows.
 const PAGE_BYTES: usize = 12 << 10;
 
-fn properties() -> Result<WriterProperties> {
+fn properties(has_bounds: fn(&Column) -> bool) -> Result<WriterProperties> {
     let mut properties = WriterProperties::builder()
         .set_created_by(CREATED_BY.to_owned())
         .set_max_row_group_row_count(Some(GROUP_ROWS))
@@ -84,11 +90,9 @@ fn properties() -> Result<WriterProperties> {
             Layout::Delta => properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
         };
     }
-    // Only the times of a file cover a narrow range; the bounds of other columns would prune
-    // nothing.
-    for name in TIME_COLUMNS {
-        properties =
-            properties.set_column_statistics_enabled(name.into(), EnabledStatistics::Chunk);
+    for column in COLUMNS.iter().filter(|column| has_bounds(column)) {
+        let (path, of_chunks) = (path(column), EnabledStatistics::Chunk);
+        properties = properties.set_column_statistics_enabled(path, of_chunks);
     }
     Ok(properties.build())
 }

@@ -13,6 +13,7 @@
 //! without wirespool.
 
 mod arrays;
+mod bounds;
 mod catalog;
 mod chunks;
 mod column_encoder;
@@ -42,7 +43,7 @@ pub use encode::{Encoded, EncodedGroup, GroupEncoder, by_start, encode};
 pub use error::{Error, Result};
 pub use file_name::Identity;
 pub use files::{Files, MemoryFiles};
-pub use filter::{Needed, knows_values_of};
+pub use filter::{Needed, Sum, knows_values_of};
 pub use layout::GROUP_ROWS;
 pub use meta::{Interface, LeftOut, SegmentMeta};
 pub use sealed_files::{IndexKeys, SealedFiles};

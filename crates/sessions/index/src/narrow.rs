@@ -9,9 +9,10 @@ use arrow_array::{
     Array as _, ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray,
 };
 
+use crate::bounds::Left;
 use crate::columns::{ADDRESS_COLUMNS, PART_COLUMNS, PORT_COLUMNS};
 use crate::error::{Error, Result};
-use crate::filter::Needed;
+use crate::filter::{Needed, Sum};
 
 /// What a row has to be.
 pub(crate) struct Narrow<'n> {
@@ -20,16 +21,19 @@ pub(crate) struct Narrow<'n> {
     /// Each, from the first to the last, has the port of an end.
     ports: Vec<(i32, i32)>,
     /// Of each sum of columns there is at least so much, where the row is its whole session.
-    sums: &'n [(&'static [&'static str], u64)],
+    sums: &'n [Sum],
+    /// No row that is its whole session has them all.
+    is_for_parts: bool,
 }
 
 impl<'n> Narrow<'n> {
-    /// `None` where every row may be needed.
-    pub(crate) fn of(needed: &'n Needed) -> Option<Self> {
+    /// In a row group of which bounds leave these rows. `None` where every row may be needed.
+    pub(crate) fn of(needed: &'n Needed, left: Left) -> Option<Self> {
         let ports =
             needed.ports.iter().map(|ports| ((*ports.start()).into(), (*ports.end()).into()));
         let hosts: Vec<_> = needed.hosts.iter().map(texts_of).collect();
-        let narrow = Self { hosts, ports: ports.collect(), sums: &needed.sums };
+        let (ports, is_for_parts) = (ports.collect(), left != Left::Any);
+        let narrow = Self { hosts, ports, sums: &needed.sums, is_for_parts };
         let is_any = narrow.hosts.is_empty() && narrow.ports.is_empty() && narrow.sums.is_empty();
         (!is_any).then_some(narrow)
     }
@@ -38,7 +42,8 @@ impl<'n> Narrow<'n> {
         let addresses = ADDRESS_COLUMNS.iter().filter(|_| !self.hosts.is_empty());
         let ports = PORT_COLUMNS.iter().filter(|_| !self.ports.is_empty());
         let of_session = PART_COLUMNS.iter().filter(|_| !self.sums.is_empty());
-        let summed = self.sums.iter().flat_map(|(columns, _)| *columns);
+        let sums = self.sums.iter().filter(|_| !self.is_for_parts);
+        let summed = sums.flat_map(|(columns, _)| *columns);
         addresses.chain(ports).chain(of_session).chain(summed).copied().collect()
     }
 
@@ -89,6 +94,10 @@ impl<'n> Narrow<'n> {
         let continues = column::<BooleanArray>(batch, continues)?.values();
         let is_part: Vec<bool> =
             ages.iter().zip(continues).map(|(&age, goes_on)| goes_on || age > 0).collect();
+        if self.is_for_parts {
+            has.iter_mut().zip(is_part).for_each(|(has, is_part)| *has = *has && is_part);
+            return Ok(());
+        }
         'sums: for &(columns, least) in self.sums {
             let mut sums = vec![0_u64; batch.num_rows()];
             for &name in columns {

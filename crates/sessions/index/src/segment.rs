@@ -23,11 +23,10 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
 };
 use parquet::file::metadata::{ParquetMetaData, ParquetStatisticsPolicy, RowGroupMetaData};
-use parquet::file::statistics::Statistics;
-use parquet::schema::types::ColumnPath;
 use units::Timestamp;
 use units::number::to_u64;
 
+use crate::bounds::Left;
 use crate::chunks::Chunks;
 use crate::columns::{Access, COLUMNS, Column, NO_SPAN, Presence, TIME_COLUMNS, Width, blank};
 use crate::content::{Content, Source};
@@ -36,7 +35,7 @@ use crate::filter::{Filter, Needed, Trailer};
 use crate::layout::GROUP_ROWS;
 use crate::meta::{Interface, KEY, SegmentMeta};
 use crate::narrow::Narrow;
-use crate::{names, shape};
+use crate::{bounds, names, shape};
 
 /// Rows decoded at a time: bounds the memory of a reading to about 1 MB beside the compressed file.
 const BATCH_ROWS: usize = 1024;
@@ -116,7 +115,7 @@ impl Segment {
             .with_skip_arrow_metadata(true)
             .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll)
             .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll)
-            .with_column_stats_policy(ParquetStatisticsPolicy::skip_except(&time_leaves()));
+            .with_column_stats_policy(ParquetStatisticsPolicy::skip_except(&bounds::leaves()));
         shape::check_footer(footer)?;
         let footer = ArrowReaderMetadata::load(footer, options)?;
         shape::check_metadata(footer.metadata(), source.size_bytes())?;
@@ -188,7 +187,7 @@ impl Segment {
         visit: &mut dyn FnMut(u64, SessionRow) -> ControlFlow<()>,
     ) -> Result<()> {
         let mut visit = in_times(times, visit);
-        for group in self.groups().filter(|group| may_overlap(group.metadata, times)) {
+        for group in self.groups().filter(|group| bounds::may_overlap(group.metadata, times)) {
             if self.all_of_group(&group, columns, &mut visit)?.is_break() {
                 break;
             }
@@ -226,7 +225,9 @@ impl Segment {
         };
         let may = |group: usize| {
             let group = self.parquet().row_groups().get(group);
-            group.is_some_and(|group| may_overlap(group, times))
+            group.is_some_and(|group| {
+                bounds::may_overlap(group, times) && bounds::left(group, &needed.sums) != Left::None
+            })
         };
         groups.retain(|&group| may(group));
         Ok(groups)
@@ -241,7 +242,8 @@ impl Segment {
         visit: &mut dyn FnMut(u64, SessionRow) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
         let Some(group) = self.groups().nth(group) else { return Ok(ControlFlow::Continue(())) };
-        let places = match Narrow::of(needed) {
+        let left = bounds::left(group.metadata, &needed.sums);
+        let places = match Narrow::of(needed, left) {
             Some(narrow) => self.places_with(&group, &narrow)?,
             None => None,
         };
@@ -268,7 +270,7 @@ impl Segment {
     /// No row of a row group starts later; `None` where the file does not say.
     pub fn start_max(&self, group: usize) -> Option<Timestamp> {
         let group = self.parquet().row_groups().get(group)?;
-        bounds_of(group, TIME_COLUMNS[0]).map(|(_, latest)| Timestamp(latest))
+        bounds::of(group, TIME_COLUMNS[0]).map(|(_, latest)| Timestamp(latest))
     }
 
     /// Visits all rows of a group.
@@ -508,12 +510,6 @@ pub fn column_sizes(segment: &Segment) -> Vec<(String, u64)> {
     sizes
 }
 
-/// Places of the columns by whose bounds row groups are ruled out: every column is one leaf.
-fn time_leaves() -> Vec<usize> {
-    let place = |name| COLUMNS.iter().position(|column| column.name == name);
-    TIME_COLUMNS.into_iter().filter_map(place).collect()
-}
-
 /// A row group, and where it lies.
 #[derive(Clone, Copy)]
 struct Group<'a> {
@@ -551,28 +547,6 @@ fn to_usize(rows: u64) -> usize {
 
 fn rows_of(group: &RowGroupMetaData) -> u64 {
     u64::try_from(group.num_rows()).unwrap_or(0)
-}
-
-/// Whether a row of the group can overlap `times`, by the bounds of its starts and durations.
-fn may_overlap(group: &RowGroupMetaData, times: &RangeInclusive<Timestamp>) -> bool {
-    let [start, duration] = TIME_COLUMNS.map(|name| bounds_of(group, name));
-    let (Some((start_min, start_max)), Some((duration_min, duration_max))) = (start, duration)
-    else {
-        return true;
-    };
-    // A duration that wrapped says nothing about the end.
-    let end_max = if duration_min < 0 { i64::MAX } else { start_max.saturating_add(duration_max) };
-    start_min <= times.end().0 && end_max >= times.start().0
-}
-
-/// The least and the greatest value of a column.
-fn bounds_of(group: &RowGroupMetaData, column: &str) -> Option<(i64, i64)> {
-    let is_it = |path: &ColumnPath| matches!(path.parts(), [name] if name == column);
-    let chunk = group.columns().iter().find(|chunk| is_it(chunk.column_path()))?;
-    match chunk.statistics() {
-        Some(Statistics::Int64(bounds)) => Some((*bounds.min_opt()?, *bounds.max_opt()?)),
-        _ => None,
-    }
 }
 
 /// Sets one column; gives the place of the first impossible value, if any.

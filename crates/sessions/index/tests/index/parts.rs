@@ -4,8 +4,9 @@ use core::net::{IpAddr, Ipv4Addr};
 use core::ops::{ControlFlow, RangeInclusive};
 
 use bytes::Bytes;
+use format::checksum::crc32c;
 use format::session_row::{SessionRow, SourceNames};
-use index::{Columns, Error, Needed, Segment, encode};
+use index::{Columns, Error, GROUP_ROWS, Needed, Segment, encode};
 use units::Timestamp;
 use wire::{Address, FiveTuple, Protocol};
 
@@ -121,6 +122,45 @@ fn rows_of_a_rare_port_alone_are_read_and_none_of_them_is_missing() {
     assert_eq!(read_ports(&segment, 443..=443).len(), rows.len());
 }
 
+/// The file as the version before wrote it, but for keys of ports that it has.
+fn without_port_keys(mut file: Vec<u8>) -> Vec<u8> {
+    let at = file.windows(8).rposition(|window| window == b"WSFILTER").unwrap();
+    let trailer = &mut file[at..at + 64];
+    trailer[8..10].copy_from_slice(&3_u16.to_le_bytes());
+    let crc = crc32c(&trailer[..60]);
+    trailer[60..].copy_from_slice(&crc.to_le_bytes());
+    file
+}
+
+#[test]
+fn filters_know_single_ports_and_those_of_earlier_versions_rule_out_none() {
+    let mut rows = rows(24_576);
+    for (at, row) in rows.iter_mut().enumerate() {
+        // Each of the three row groups has ports of its own.
+        row.tuple.orig_port = u16::try_from(at / GROUP_ROWS * 20_000 + at % GROUP_ROWS).unwrap();
+    }
+    let now = encode(&meta(), &rows).unwrap().parquet;
+    let [now, before] = [now.clone(), without_port_keys(now)].map(|it| open(it).unwrap().unwrap());
+    let groups = |segment: &Segment, ports: &[RangeInclusive<u16>]| {
+        let needed = Needed { ports: ports.to_vec(), ..Needed::default() };
+        segment.groups_with(&needed, &(Timestamp::MIN..=Timestamp::MAX)).unwrap()
+    };
+    for group in 0..3 {
+        let first = u16::try_from(group * 20_000).unwrap();
+        let alone = (0..1000).filter(|at| groups(&now, &[first + at..=first + at]) == [group]);
+        assert!(alone.count() > 900, "one in a hundred passes by chance");
+        for port in (first..first + 8000).step_by(7) {
+            assert!(groups(&now, &[port..=port, 443..=443]).contains(&group), "{port}");
+            assert_eq!(groups(&before, &[port..=port]), [0, 1, 2]);
+        }
+    }
+    assert_eq!(groups(&now, &[443..=443]), [0, 1, 2]);
+    assert_eq!(groups(&now, &[1..=2]), [0, 1, 2], "ranges are not known");
+    for port in [0, 5, 20_005, 45_000, 60_000] {
+        assert_eq!(read_ports(&now, port..=port), read_ports(&before, port..=port));
+    }
+}
+
 #[test]
 fn rows_of_large_sessions_are_read_and_those_of_sessions_with_other_rows() {
     let mut rows = rows(20_000);
@@ -151,6 +191,40 @@ fn rows_of_large_sessions_are_read_and_those_of_sessions_with_other_rows() {
     // A column that the file does not have rules nothing out.
     assert_eq!(read(&[(&["packets_of_tomorrow"], 1)]).len(), rows.len());
     assert_eq!(read(&[(packets, 5)]).len(), rows.len());
+}
+
+#[test]
+fn sums_that_no_session_has_cost_nothing_but_the_footer() {
+    let mut rows = rows(24_576);
+    for (row, at) in rows.iter_mut().zip(0_u64..) {
+        (row.orig.packets, row.resp.packets) = (at * 7919 % 100, at * 104_729 % 100);
+        (row.end, row.session_start, row.continues) = (row.start, row.start, false);
+    }
+    let cost = |rows: &[SessionRow], least: u64| {
+        let segment = open(encode(&meta(), rows).unwrap().parquet).unwrap().unwrap();
+        let (footer, mut found) = (segment.read_bytes(), Vec::<u64>::new());
+        let columns: &[&str] = &["orig_packets", "resp_packets"];
+        let sums = vec![(columns, least)];
+        let needed = Needed { sums, ..Needed::default() };
+        let times = Timestamp::MIN..=Timestamp::MAX;
+        let mut visit = |row: u64, _: SessionRow| {
+            found.push(row);
+            ControlFlow::Continue(())
+        };
+        segment.rows_with(&needed, Columns::Named(&[]), &times, &mut visit).unwrap();
+        (found, segment.read_bytes() - footer)
+    };
+    // No row has so much, but bounds of two columns do not say so.
+    assert!(rows.iter().all(|row| row.orig.packets + row.resp.packets < 198));
+    let (found, of_all) = cost(&rows, 198);
+    assert!(found.is_empty());
+    assert_eq!(cost(&rows, 199), (vec![], 0));
+    rows[9_000].continues = true;
+    let (found, of_parts) = cost(&rows, 199);
+    println!("{of_all} bytes for all rows, {of_parts} where one is a part of a session");
+    assert_eq!(found, [9_000]);
+    // Of the three row groups one is read.
+    assert!(0 < of_parts && of_parts < of_all / 2, "{of_parts} of {of_all}");
 }
 
 #[test]
