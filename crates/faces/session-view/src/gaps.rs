@@ -6,6 +6,7 @@ use format::directory::{Gap, GapCause};
 use page::safe::json_pretty;
 use schemars::JsonSchema;
 use serde::Serialize;
+use units::InterfaceId;
 use units::number::to_u64;
 
 /// What was lost for one reason.
@@ -97,7 +98,7 @@ mod tests {
     fn sums_are_of_all_gaps_and_unknown_is_not_zero() {
         let gap = |cause, packets, from| Gap {
             cause,
-            interface: Some(0),
+            interface: Some(InterfaceId(0)),
             packets,
             bytes: None,
             from: Timestamp(from),

@@ -14,6 +14,7 @@ use format::stored_field::{Access, StoredField};
 use found::{Found, Held};
 use serde::Deserialize;
 use serde_json::Value;
+use units::InterfaceId;
 use wire::{Address, CommunityId};
 
 use crate::session::{self, Read, fieldless};
@@ -235,7 +236,7 @@ mod tests {
             truncated_packets: 3,
             fragments: 4,
             continues: true,
-            interface: 2,
+            interface: InterfaceId(2),
             source: Some(Arc::new(SourceNames { interface: text("eth0"), recording: text("r") })),
             names: names.into(),
             ..row.session

@@ -87,7 +87,7 @@ impl WriterStatus {
             waiting.pop_front_if(|(stripe, _)| *stripe <= acknowledged)
         {
             for used in interfaces {
-                let place = usize::try_from(used.id).expect("few interfaces");
+                let place = used.id.place();
                 self.stored.resize(self.stored.len().max(place + 1), 0);
                 let stored = self.stored.get_mut(place).expect("just resized");
                 *stored += u64::from(used.packets);

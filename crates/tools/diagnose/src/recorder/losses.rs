@@ -10,6 +10,7 @@ use super::bursts;
 use super::seen::Recording;
 use findings::words::{percent, plural};
 use findings::{Finding, Remedy, Severity};
+use units::QueueId;
 
 pub(super) fn findings(recording: &Recording) -> Vec<Finding> {
     let mut by_cause: BTreeMap<(GapCause, bool), Vec<&Gap>> = BTreeMap::new();
@@ -210,7 +211,7 @@ mod tests {
         ];
         let loss = |cause, pool_free| Loss {
             interface: "eth0".to_owned(),
-            queue: 0,
+            queue: QueueId(0),
             gap: gap(cause, Some(1)),
             pool_free,
             unfinished_slots: 3,
