@@ -6,7 +6,6 @@ use format::directory::{Gap, GapCause};
 use page::safe::json_pretty;
 use schemars::JsonSchema;
 use serde::Serialize;
-use units::InterfaceId;
 use units::number::to_u64;
 
 /// What was lost for one reason.
@@ -61,7 +60,7 @@ fn lost(gaps: &[Gap], cause: GapCause) -> Option<Lost> {
 
 #[cfg(test)]
 mod tests {
-    use units::Timestamp;
+    use units::{InterfaceId, Timestamp};
 
     use super::*;
 

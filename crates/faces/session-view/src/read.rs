@@ -14,7 +14,6 @@ use format::stored_field::{Access, StoredField};
 use found::{Found, Held};
 use serde::Deserialize;
 use serde_json::Value;
-use units::InterfaceId;
 use wire::{Address, CommunityId};
 
 use crate::session::{self, Read, fieldless};
@@ -159,6 +158,7 @@ mod tests {
     use super::*;
     use crate::session::{self, tests::found};
     use crate::{csv_line, json_line};
+    use units::InterfaceId;
 
     /// A session in which every field of JSON has a value.
     #[expect(clippy::too_many_lines, reason = "a session has so many fields")]

@@ -1,7 +1,7 @@
 //! Bursts in words: what arrived beside what was written, and whether a larger pool helps.
 
 use recording::{Burst, Pool, worst};
-use units::{ByteSize, QueueId};
+use units::ByteSize;
 
 use findings::Remedy;
 use findings::words::plural;
@@ -106,6 +106,7 @@ mod tests {
 
     use super::super::{Recording, State, diagnose};
     use super::*;
+    use units::QueueId;
 
     const S: i64 = 1_000_000_000;
 

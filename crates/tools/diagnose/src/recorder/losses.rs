@@ -10,7 +10,6 @@ use super::bursts;
 use super::seen::Recording;
 use findings::words::{percent, plural};
 use findings::{Finding, Remedy, Severity};
-use units::QueueId;
 
 pub(super) fn findings(recording: &Recording) -> Vec<Finding> {
     let mut by_cause: BTreeMap<(GapCause, bool), Vec<&Gap>> = BTreeMap::new();
@@ -196,6 +195,7 @@ mod tests {
 
     use super::super::diagnose;
     use super::*;
+    use units::QueueId;
 
     fn gap(cause: GapCause, packets: Option<u64>) -> Gap {
         let (from, to) = (Timestamp(0), Timestamp(2_000_000_000));
