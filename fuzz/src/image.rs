@@ -14,7 +14,7 @@ use format::geometry::{Geometry, PIECE_BYTES_MIN};
 use format::head::{HEAD_BYTES, HeadKey, Kind, VolumeId};
 use format::piece::{EncodedInterface, InterfaceFields, PacketParts, PieceBuilder, Statistics};
 use format::superblock::{MemberEntry, SUPERBLOCK_COPIES, copy_offset};
-use units::{ManualClock, Sequence, Timestamp};
+use units::{InterfaceId, ManualClock, Sequence, Timestamp};
 use volume::{CreateOptions, Identity, Reader, create, salvage};
 use wire::LinkType;
 use writer::{Filled, FilledColumn, Opener, mount, verify};
@@ -100,7 +100,7 @@ fn record(disk: &Modelled, stripes: u8) -> bool {
 
 fn with_packets(mut column: device::Buffer, rows: u16, number: u8) -> Filled {
     let fields = InterfaceFields {
-        id: 0,
+        id: InterfaceId(0),
         link_type: LinkType::ETHERNET,
         snaplen: 0,
         name: "i",

@@ -60,7 +60,7 @@ fn lost(gaps: &[Gap], cause: GapCause) -> Option<Lost> {
 
 #[cfg(test)]
 mod tests {
-    use units::Timestamp;
+    use units::{InterfaceId, Timestamp};
 
     use super::*;
 
@@ -97,7 +97,7 @@ mod tests {
     fn sums_are_of_all_gaps_and_unknown_is_not_zero() {
         let gap = |cause, packets, from| Gap {
             cause,
-            interface: Some(0),
+            interface: Some(InterfaceId(0)),
             packets,
             bytes: None,
             from: Timestamp(from),

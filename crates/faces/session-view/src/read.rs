@@ -158,6 +158,7 @@ mod tests {
     use super::*;
     use crate::session::{self, tests::found};
     use crate::{csv_line, json_line};
+    use units::InterfaceId;
 
     /// A session in which every field of JSON has a value.
     #[expect(clippy::too_many_lines, reason = "a session has so many fields")]
@@ -235,7 +236,7 @@ mod tests {
             truncated_packets: 3,
             fragments: 4,
             continues: true,
-            interface: 2,
+            interface: InterfaceId(2),
             source: Some(Arc::new(SourceNames { interface: text("eth0"), recording: text("r") })),
             names: names.into(),
             ..row.session

@@ -260,7 +260,7 @@ impl Scan {
         let (rows, signed) = (&report.gaps, |number: Option<u64>| number.map(u64::cast_signed));
         let columns = vec![
             texts(rows, |gap| gap.cause.name().to_owned()),
-            numbers(rows, |gap| gap.interface.map(i64::from)),
+            numbers(rows, |gap| gap.interface.map(|interface| interface.get().into())),
             numbers(rows, |gap| signed(gap.packets)),
             numbers(rows, |gap| signed(gap.bytes)),
             times(rows, |gap| gap.from),

@@ -82,7 +82,7 @@ fn parquet(capture: &Path) -> Vec<u8> {
                 for packet in batch {
                     let view = PacketView {
                         timestamp: packet.timestamp,
-                        interface: packet.interface,
+                        interface: units::InterfaceId(packet.interface),
                         link_type: wire::LinkType::ETHERNET,
                         original_len: packet.original_len,
                         data: packet.head,

@@ -14,7 +14,7 @@ use record::{
     Account, Change, Comeback, DiskWatch, Disks, Event, EventKind, GaveWay, HandOver, Loss,
     MemberChange, Progress, QueueAccount, Report, SlowWrite,
 };
-use units::{Epoch, MemberId, Sequence, Timestamp};
+use units::{Epoch, InterfaceId, MemberId, QueueId, Sequence, Timestamp};
 use upkeep::{
     AnchorFindings, AnchorVerdict, BadCopy, BadStripe, Cell, Content, Created, CreatedMember,
     Erased, Fate, GivenUp, Grown, IndexDamage, IndexSummary, InspectedMember, Inspection, Joined,
@@ -247,14 +247,14 @@ fn a_recording_that_has_ended() {
     let loss = |cause| Loss {
         gap: Gap {
             cause,
-            interface: Some(0),
+            interface: Some(InterfaceId(0)),
             packets: Some(1),
             bytes: None,
             from: Timestamp(2),
             to: Timestamp(3),
         },
         interface: "eth0".to_owned(),
-        queue: 4,
+        queue: QueueId(4),
         pool_free: 5,
         unfinished_slots: 6,
         stored_bytes_before: 7,

@@ -66,11 +66,11 @@ pub fn links() -> Result<Vec<Link>, Error> {
     let with_ipv6 = named_in(&table);
     let link = |name: String| {
         let asked = [link_header(0, 0), attribute(IFLA_IFNAME, &text(&name))].concat();
-        let (index, flags) = index_and_flags(&request(RTM_GETLINK, 0, &asked).ok()?)?;
+        let (ifindex, flags) = ifindex_and_flags(&request(RTM_GETLINK, 0, &asked).ok()?)?;
         Some(Link {
             state: state(flags),
             is_loopback: is_loopback(flags),
-            mbit_per_s: speed(&name, index),
+            mbit_per_s: speed(&name, ifindex),
             has_address: routed.contains(&name) || with_ipv6.contains(&name),
             name,
         })
@@ -79,18 +79,18 @@ pub fn links() -> Result<Vec<Link>, Error> {
 }
 
 /// `struct ifinfomsg`: family, padding and type take four bytes.
-fn index_and_flags(answer: &[u8]) -> Option<(u32, u32)> {
+fn ifindex_and_flags(answer: &[u8]) -> Option<(u32, u32)> {
     let number = |at: usize| Some(u32_of(*answer.get(MESSAGE_HEADER + at..)?.first_chunk()?));
     Some((number(4)?, number(8)?))
 }
 
 /// What sysfs says, where it shows this namespace: it stays with the one it was mounted in.
-fn speed(name: &str, index: u32) -> Option<u64> {
+fn speed(name: &str, ifindex: u32) -> Option<u64> {
     let place = Path::new("/sys/class/net").join(name);
     let number = |file: &str| -> Option<u64> {
         fs::read_to_string(place.join(file)).ok()?.trim().parse().ok()
     };
-    let is_same = number("ifindex") == Some(u64::from(index));
+    let is_same = number("ifindex") == Some(u64::from(ifindex));
     // Without a link it is -1, and unknown 0 or the highest number of 32 bits.
     let is_known = |speed: &u64| (1..u64::from(u32::MAX)).contains(speed);
     number("speed").filter(is_known).filter(|_| is_same)

@@ -21,8 +21,8 @@ use format::superblock::MemberEntry;
 use host::SystemClock;
 use index::{Encoded, SegmentMeta};
 use serde_json::{Value, json};
-use units::Timestamp;
 use units::number::real;
+use units::{InterfaceId, Timestamp};
 use volume::{CreateOptions, Identity, create};
 use wire::LinkType;
 use writer::{Filled, FilledColumn, Opener, Writer, mount};
@@ -339,7 +339,7 @@ impl Maker {
         let mut builder = PieceBuilder::new(column.len());
         let (link_type, options) = (LinkType::ETHERNET, &Vec::new());
         let interface = InterfaceFields {
-            id: 0,
+            id: InterfaceId(0),
             link_type,
             snaplen: 0,
             name: "synthetic",
@@ -351,7 +351,7 @@ impl Maker {
             PacketParts { timestamp, original_len: 60, parts: [&[2; 60], &[], &[]], options: &[] };
         ensure!(builder.push(&mut column, &interface, &parts), "a packet fits");
         let rows = self.writer.plan(builder.rows()).rows;
-        let statistics = [Statistics { interface: 0, ..Statistics::default() }];
+        let statistics = [Statistics { interface: InterfaceId(0), ..Statistics::default() }];
         let rows = builder.finish(&mut column, &statistics, &mut Vec::new(), rows);
         let filled = Filled {
             columns: vec![FilledColumn { buffer: column, packets: 1 }],

@@ -9,7 +9,7 @@ use capture::{FileOptions, FileSource, Next, Source};
 use format::session_row::PieceId;
 use session::PacketView;
 use units::number::to_u64;
-use units::{Sequence, Timestamp};
+use units::{InterfaceId, Sequence, Timestamp};
 use wire::LinkType;
 
 /// Packets of 64 bytes in a piece of 2 MiB: about how often the table sees a new piece.
@@ -89,7 +89,7 @@ impl Packets {
         let within = |place| u32::try_from(place).expect("at most 20 000");
         let view = |(number, place): (usize, &Place)| PacketView {
             timestamp: place.timestamp,
-            interface: 0,
+            interface: InterfaceId(0),
             link_type: place.link_type,
             original_len: place.original_len,
             data: self.bytes.get(place.start..place.end).expect("a place lies in the bytes"),

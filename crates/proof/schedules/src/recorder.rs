@@ -8,7 +8,7 @@ use format::head::StripeId;
 use format::piece::InterfaceUse;
 use indexer::Times;
 use shuttle::thread;
-use units::Sequence;
+use units::{InterfaceId, QueueId, Sequence};
 
 use crate::index_queue::{SealedStripe, queue};
 use crate::ledger::{InterfaceCounts, Ledger};
@@ -46,14 +46,14 @@ fn sealed(number: u64) -> SealedStripe {
 /// is stored was taken before, and it is as many as the acknowledged stripes have.
 pub fn what_is_stored_was_taken() {
     let (ledger, status) = (Arc::new(Ledger::new(2)), SharedStatus::default());
-    ledger.know(0, "link");
+    ledger.know(InterfaceId(0), "link");
     let (tasks, from_queues) = channel(2);
     let intakes = [0, 1].map(|number| {
         let (ledger, tasks) = (Arc::clone(&ledger), tasks.clone());
         thread::spawn(move || {
             for taken in 1..=2 {
                 let counts = InterfaceCounts { taken, ..InterfaceCounts::default() };
-                ledger.enter(number, core::iter::once(counts));
+                ledger.enter(QueueId(number), core::iter::once(counts));
                 tasks.send(()).expect("the ring writer takes it");
             }
         })
@@ -64,7 +64,8 @@ pub fn what_is_stored_was_taken() {
         let mut waiting = VecDeque::new();
         for number in 1.. {
             let Ok(()) = from_queues.recv() else { break };
-            waiting.push_back((stripe(number), vec![InterfaceUse { id: 0, packets: 1 }]));
+            waiting
+                .push_back((stripe(number), vec![InterfaceUse { id: InterfaceId(0), packets: 1 }]));
             lock(&shown).acknowledge(stripe(number), &mut waiting);
         }
     });

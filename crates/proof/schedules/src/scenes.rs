@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use format::head::StripeId;
 use shuttle::thread;
-use units::Sequence;
+use units::{QueueId, Sequence};
 
 use crate::control::{Control, Questions, Step};
 use crate::pool::{Buffer, Pool};
@@ -130,7 +130,7 @@ pub fn questions_are_answered() {
     while control.asked() == 0 {
         thread::yield_now();
     }
-    questions.hear(0, control.asked());
+    questions.hear(QueueId(0), control.asked());
     questions.await_stripe(stripe);
     durable.store(1, Ordering::SeqCst);
     assert_eq!(questions.step(stripe, true), Step::Rest);

@@ -16,8 +16,8 @@ use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 use session_view::{FieldType, SessionField, Value};
-use units::Timestamp;
 use units::number::to_u64;
+use units::{InterfaceId, Timestamp};
 
 /// Of the columns of both tables, in the metadata of each file.
 pub const SCHEMA_VERSION: u16 = 1;
@@ -285,7 +285,7 @@ fn with_bloom_filter(
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Lost {
     pub(crate) cause: &'static str,
-    pub(crate) interface: Option<u32>,
+    pub(crate) interface: Option<InterfaceId>,
     pub(crate) packets: Option<u64>,
     pub(crate) bytes: Option<u64>,
     pub(crate) from: Option<Timestamp>,
@@ -306,7 +306,11 @@ type ReadLost = fn(&Lost) -> Option<i64>;
 
 /// Columns of numbers of the table `losses`.
 const NUMBERS: [(&str, ReadLost, &str); 6] = [
-    ("interface", |lost| lost.interface.map(i64::from), "interface, where it is laid to one"),
+    (
+        "interface",
+        |lost| lost.interface.map(|interface| interface.get().into()),
+        "interface, where it is laid to one",
+    ),
     ("packets", |lost| count(lost.packets), "packets lost; absent is unknown, not zero"),
     ("bytes", |lost| count(lost.bytes), "bytes lost; absent is unknown, not zero"),
     ("from_ns", |lost| lost.from.map(|time| time.0), "not before this time"),

@@ -22,7 +22,7 @@ use format::head::{StripeId, VolumeId};
 use format::session_row::SessionRow;
 use found::Found;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use units::{Clock, Epoch, ManualClock, NANOS_PER_SECOND, Sequence, Timestamp};
+use units::{Clock, Epoch, InterfaceId, ManualClock, NANOS_PER_SECOND, Sequence, Timestamp};
 use wire::{Address, FiveTuple, Protocol};
 
 const VOLUME: VolumeId = VolumeId([7; 16]);
@@ -201,7 +201,7 @@ fn ring() -> Ring {
     }
     parts[1].gaps.push(Gap {
         cause: GapCause::KernelDrops,
-        interface: Some(0),
+        interface: Some(InterfaceId(0)),
         packets: Some(12),
         bytes: None,
         from: Timestamp(BEGIN),

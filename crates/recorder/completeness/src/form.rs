@@ -6,7 +6,7 @@
 use format::directory::{Gap, GapCause};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
-use units::{Times, Timestamp};
+use units::{InterfaceId, Times, Timestamp};
 
 /// A stretch of time; a bound that is none is left out.
 #[derive(Serialize)]
@@ -34,7 +34,7 @@ pub struct GapForm {
     cause: GapCause,
     /// Where the loss can be laid to one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    interface: Option<u32>,
+    interface: Option<InterfaceId>,
     /// Absent is unknown, not zero.
     #[serde(skip_serializing_if = "Option::is_none")]
     packets: Option<u64>,

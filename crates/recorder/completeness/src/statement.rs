@@ -12,7 +12,7 @@ use format::head::StripeId;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use units::number::to_u64;
-use units::{Times, Timestamp, plural};
+use units::{InterfaceId, Times, Timestamp, plural};
 use volume::GivenUp;
 
 use crate::form;
@@ -387,7 +387,7 @@ impl Completeness {
 }
 
 /// Everything that a gap says, its times first.
-type GapKey = (Timestamp, Timestamp, GapCause, Option<u32>, Option<u64>, Option<u64>);
+type GapKey = (Timestamp, Timestamp, GapCause, Option<InterfaceId>, Option<u64>, Option<u64>);
 
 fn gap_key(gap: &Gap) -> GapKey {
     (gap.from, gap.to, gap.cause, gap.interface, gap.packets, gap.bytes)

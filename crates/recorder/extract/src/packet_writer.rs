@@ -10,8 +10,8 @@ use found::Windows;
 use logs::Beside;
 use packet_output::{Dressed, MergeMemory, Merger, Outputs, describe};
 use session::Keyer;
-use units::Timestamp;
 use units::number::to_u64;
+use units::{InterfaceId, Timestamp};
 use wire::{Decoded, LinkType, decode, decode_into};
 
 use crate::Error;
@@ -53,7 +53,7 @@ pub(crate) struct Taken<'t> {
 
 /// An interface in an output: its number in its epoch, link type, and description; the session
 /// where each has an output of its own.
-type InputKey = (Option<usize>, u32, LinkType, Vec<u8>);
+type InputKey = (Option<usize>, InterfaceId, LinkType, Vec<u8>);
 
 /// The inputs of a piece's interfaces, by session and number in the piece.
 #[derive(Default)]

@@ -12,8 +12,8 @@ use format::piece::Packets;
 use format::session_row::PieceId;
 use index::{Columns, Interface, Segment, SegmentMeta};
 use session::{Config, PacketView, SessionRow, Table};
-use units::Timestamp;
 use units::number::to_u64;
+use units::{InterfaceId, Timestamp};
 
 use crate::message::{Before, Closing, GaveWay, Taken};
 use crate::unite::unite;
@@ -63,7 +63,7 @@ pub(crate) struct Run {
     unread: u64,
     times: Times,
     gaps: Vec<Gap>,
-    interfaces: BTreeMap<u32, Interface>,
+    interfaces: BTreeMap<InterfaceId, Interface>,
     /// What the recording is called, as its pieces say.
     recording: Option<String>,
     /// Rows of sessions and slices that have ended so far.

@@ -12,7 +12,7 @@ use format::head::StripeId;
 use stage::Watched;
 use stage::sync::Arc;
 use stage::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use units::{Clock, Timestamp, is_clock_step, wall_offset_ns};
+use units::{Clock, QueueId, Timestamp, is_clock_step, wall_offset_ns};
 
 /// A handle on one recording; clones share it.
 #[derive(Clone, Debug, Default)]
@@ -185,9 +185,9 @@ impl Questions {
     }
 
     /// A queue has sent what it had taken before a question; true when that was the last to do so.
-    pub(crate) fn hear(&mut self, queue: usize, number: u64) -> bool {
+    pub(crate) fn hear(&mut self, queue: QueueId, number: u64) -> bool {
         let before = self.heard_by_all();
-        *self.heard.get_mut(queue).expect("queues have numbers") = number;
+        *self.heard.get_mut(queue.place()).expect("queues have numbers") = number;
         self.heard_by_all() > before
     }
 
@@ -249,7 +249,7 @@ mod tests {
         };
         assert!(!control.sync(Duration::ZERO) && !control.sync(Duration::ZERO));
         let mut questions = Questions::new(control.clone(), 2);
-        assert!(!questions.hear(0, 2) && questions.hear(1, 1));
+        assert!(!questions.hear(QueueId(0), 2) && questions.hear(QueueId(1), 1));
         questions.await_stripe(stripe(Sequence(7)));
         assert_eq!(questions.step(stripe(Sequence(6)), false), Step::Wait);
         assert_eq!(questions.step(stripe(Sequence(7)), false), Step::Tell);
@@ -258,7 +258,7 @@ mod tests {
         assert!(answered(0));
         assert_eq!(questions.step(stripe(Sequence(8)), false), Step::Rest);
         assert!(answered(1));
-        assert!(questions.hear(1, 2));
+        assert!(questions.hear(QueueId(1), 2));
         questions.await_stripe(stripe(Sequence(8)));
         assert_eq!(questions.step(stripe(Sequence(8)), true), Step::Rest);
         assert!(answered(2) && !questions.is_pending());

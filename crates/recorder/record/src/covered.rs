@@ -10,7 +10,7 @@ use core::ops::Range;
 use events::ClockWatch;
 use format::head::StripeId;
 use format::recorded::{Earlier, Recorded, RecordedClock};
-use units::{Clock, Timestamp};
+use units::{Clock, QueueId, Timestamp};
 
 use crate::claim::Claim;
 use crate::ledger::Ledger;
@@ -60,8 +60,8 @@ impl Covered {
     }
 
     /// A column has come, with what its queue claimed then.
-    pub(crate) fn take(&mut self, queue: usize, through: Timestamp) {
-        if let Some(claim) = self.queues.get_mut(queue) {
+    pub(crate) fn take(&mut self, queue: QueueId, through: Timestamp) {
+        if let Some(claim) = self.queues.get_mut(queue.place()) {
             *claim = Claim { sent: claim.sent + 1, through };
         }
     }
@@ -69,7 +69,7 @@ impl Covered {
     /// What the next head says, when everything that has come is in front of or in its stripe.
     pub(crate) fn stretch(&mut self, ledger: &Ledger, next: StripeId) -> Option<Recorded> {
         let Some(interfaces) = &self.interfaces else { return self.stretch.clone() };
-        for (queue, claim) in self.queues.iter_mut().enumerate() {
+        for (queue, claim) in QueueId::first(self.queues.len()).zip(&mut self.queues) {
             let idle = ledger.claim_of(queue);
             if idle.sent == claim.sent {
                 claim.through = idle.through;
@@ -134,14 +134,14 @@ mod tests {
         let ledger = Ledger::new(2);
         let input = Input::Interfaces(vec!["a".to_owned()]);
         let mut covered = Covered::new(&input, of_queues(2), (stripe(7), Timestamp(10 * S)), None);
-        covered.take(0, Timestamp(15 * S));
+        covered.take(QueueId(0), Timestamp(15 * S));
         assert_eq!(through(&mut covered, &ledger), (7, 10, 10), "one queue has said nothing");
-        ledger.claim(1, Claim { sent: 1, through: Timestamp(14 * S) });
+        ledger.claim(QueueId(1), Claim { sent: 1, through: Timestamp(14 * S) });
         assert_eq!(through(&mut covered, &ledger), (7, 10, 10), "its column is on its way");
-        covered.take(1, Timestamp(12 * S));
+        covered.take(QueueId(1), Timestamp(12 * S));
         assert_eq!(through(&mut covered, &ledger), (7, 10, 14));
-        ledger.claim(0, Claim { sent: 1, through: Timestamp(30 * S) });
-        ledger.claim(1, Claim { sent: 1, through: Timestamp(29 * S) });
+        ledger.claim(QueueId(0), Claim { sent: 1, through: Timestamp(30 * S) });
+        ledger.claim(QueueId(1), Claim { sent: 1, through: Timestamp(29 * S) });
         assert_eq!(through(&mut covered, &ledger), (7, 10, 29));
     }
 
@@ -150,11 +150,11 @@ mod tests {
         let ledger = Ledger::new(1);
         let input = Input::Interfaces(vec!["a".to_owned()]);
         let mut covered = Covered::new(&input, of_queues(1), (stripe(7), Timestamp(10 * S)), None);
-        covered.take(0, Timestamp(20 * S));
+        covered.take(QueueId(0), Timestamp(20 * S));
         assert_eq!(through(&mut covered, &ledger), (7, 10, 20));
-        covered.take(0, Timestamp(20 * S - 1));
+        covered.take(QueueId(0), Timestamp(20 * S - 1));
         assert_eq!(through(&mut covered, &ledger), (7, 10, 20), "times are not that exact");
-        covered.take(0, Timestamp(5 * S));
+        covered.take(QueueId(0), Timestamp(5 * S));
         assert_eq!(through(&mut covered, &ledger), (99, 5, 5));
         assert!(covered.stretch(&ledger, stripe(100)).unwrap().goes_on);
     }

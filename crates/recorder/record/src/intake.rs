@@ -12,7 +12,7 @@ use format::pcapng::{ByteOrder, Options, put_comment, put_option};
 use format::piece::{EncodedInterface, Frame, InterfaceFields, PacketParts, PieceBuilder};
 use selection::{Selected, Selection};
 use stage::Sender;
-use units::{Clock, Timestamp, plural, start_of};
+use units::{Clock, InterfaceId, QueueId, Timestamp, plural, start_of};
 use wire::LinkType;
 
 use crate::claim::Claim;
@@ -54,7 +54,7 @@ struct OpenColumn {
 
 /// Fills columns with the packets of one queue and sends them to the ring writer.
 pub(crate) struct Intake<'a> {
-    queue: usize,
+    queue: QueueId,
     name: &'a str,
     ledger: &'a Ledger,
     pool: Pool,
@@ -121,7 +121,7 @@ impl LeftOut {
 
 /// What an intake is made of.
 pub(crate) struct IntakeParts<'a> {
-    pub(crate) queue: usize,
+    pub(crate) queue: QueueId,
     /// What the recording is called; empty: nothing.
     pub(crate) name: &'a str,
     pub(crate) ledger: &'a Ledger,
@@ -186,12 +186,12 @@ impl<'a> Intake<'a> {
     /// Learns of interfaces that a source has met since.
     pub(crate) fn know(&mut self, interfaces: &[Interface]) {
         for interface in interfaces.iter().skip(self.states.len() - self.base) {
-            let id = u32::try_from(self.states.len()).expect("few interfaces");
+            let id = InterfaceId::at(self.states.len());
             let texts = (self.name, self.selection.note());
             let (encoded, is_whole) = encode(id, interface, texts, self.pool.buffer_size());
             self.left_out.descriptions += u64::from(!is_whole);
             let capacity = PieceBuilder::framed(self.pool.buffer_size(), self.frame);
-            self.ledger.know(self.states.len(), &interface.name);
+            self.ledger.know(id, &interface.name);
             self.states.push(InterfaceState {
                 captured_len_max: capacity.captured_len_max(&encoded),
                 packet_room: capacity.packet_room(&encoded),
@@ -359,7 +359,7 @@ impl<'a> Intake<'a> {
             // when the interface is back. It may also have been down between two looks.
             let is_away = now_counted.is_away;
             let was_down = now_counted.times_down > before.times_down && !is_away;
-            if self.queue == 0 && (was_down || is_away != state.away_since.is_some()) {
+            if self.queue == QueueId(0) && (was_down || is_away != state.away_since.is_some()) {
                 let since = state.away_since.take().unwrap_or(from);
                 state.away_since = is_away.then_some(to);
                 self.gaps.push(away_gap(state.encoded.id, since, to));
@@ -491,7 +491,7 @@ impl<'a> Intake<'a> {
 }
 
 /// What passed an interface while it was down, or not there, was not counted.
-fn away_gap(id: u32, since: Timestamp, now: Timestamp) -> Gap {
+fn away_gap(id: InterfaceId, since: Timestamp, now: Timestamp) -> Gap {
     let (from, to) = (since.min(now), since.max(now));
     let (cause, interface) = (GapCause::InterfaceDrops, Some(id));
     Gap { cause, interface, packets: None, bytes: None, from, to }
@@ -500,7 +500,7 @@ fn away_gap(id: u32, since: Timestamp, now: Timestamp) -> Gap {
 /// An interface's description, and whether it has all that was said of the interface: at most a
 /// quarter of a piece, which each repeats it.
 fn encode(
-    id: u32,
+    id: InterfaceId,
     interface: &Interface,
     (recording, note): (&str, Option<&str>),
     piece_bytes: usize,

@@ -10,6 +10,7 @@ use format::piece::Statistics;
 use recording::{Account, Loss, QueueAccount, both};
 use stage::sync::atomic::{AtomicUsize, Ordering};
 use stage::sync::{Mutex, MutexGuard};
+use units::{InterfaceId, QueueId};
 
 use crate::claim::Claim;
 
@@ -70,8 +71,8 @@ struct Entries {
 }
 
 impl Entries {
-    fn of(&self, interface: usize) -> impl Iterator<Item = &InterfaceCounts> {
-        self.queues.iter().filter_map(move |queue| queue.get(interface))
+    fn of(&self, interface: InterfaceId) -> impl Iterator<Item = &InterfaceCounts> {
+        self.queues.iter().filter_map(move |queue| queue.get(interface.place()))
     }
 }
 
@@ -94,13 +95,12 @@ impl Ledger {
 
     /// Keeps what was lost, up to a bound, with the free columns, the unfinished slots, and the
     /// bytes that the queue had stored before and behind it.
-    pub(crate) fn lose(&self, queue: usize, gap: Gap, standing: (usize, usize, [u64; 2])) {
+    pub(crate) fn lose(&self, queue: QueueId, gap: Gap, standing: (usize, usize, [u64; 2])) {
         let (pool_free, unfinished_slots, stored_bytes) = standing;
         let [stored_bytes_before, stored_bytes_behind] = stored_bytes;
         let mut entries = self.lock();
         if entries.losses.len() < LOSSES_MAX {
-            let place = gap.interface.and_then(|number| usize::try_from(number).ok());
-            let name = place.and_then(|place| entries.names.get(place)).cloned();
+            let name = gap.interface.and_then(|id| entries.names.get(id.place())).cloned();
             let interface = name.unwrap_or_default();
             entries.losses.push(Loss {
                 interface,
@@ -115,13 +115,13 @@ impl Ledger {
     }
 
     /// A queue has sent so many columns, and everything up to a time.
-    pub(crate) fn claim(&self, queue: usize, claim: Claim) {
-        *self.lock().claims.get_mut(queue).expect("queues are numbered from 0") = claim;
+    pub(crate) fn claim(&self, queue: QueueId, claim: Claim) {
+        *self.lock().claims.get_mut(queue.place()).expect("queues are numbered from 0") = claim;
     }
 
     /// What a queue has claimed last.
-    pub(crate) fn claim_of(&self, queue: usize) -> Claim {
-        self.lock().claims.get(queue).copied().unwrap_or(Claim::NONE)
+    pub(crate) fn claim_of(&self, queue: QueueId) -> Claim {
+        self.lock().claims.get(queue.place()).copied().unwrap_or(Claim::NONE)
     }
 
     /// What was lost, in the order in which it was noticed.
@@ -130,17 +130,17 @@ impl Ledger {
     }
 
     /// Learns the name of an interface. The queues know the same ones.
-    pub(crate) fn know(&self, interface: usize, name: &str) {
+    pub(crate) fn know(&self, interface: InterfaceId, name: &str) {
         let mut entries = self.lock();
-        if entries.names.len() == interface {
+        if entries.names.len() == interface.place() {
             entries.names.push(name.to_owned());
         }
     }
 
     /// Enters what a queue has counted so far, interface by interface.
-    pub(crate) fn enter(&self, queue: usize, counts: impl Iterator<Item = InterfaceCounts>) {
+    pub(crate) fn enter(&self, queue: QueueId, counts: impl Iterator<Item = InterfaceCounts>) {
         let mut entries = self.lock();
-        let row = entries.queues.get_mut(queue).expect("queues are numbered from 0");
+        let row = entries.queues.get_mut(queue.place()).expect("queues are numbered from 0");
         row.clear();
         row.extend(counts);
     }
@@ -148,11 +148,11 @@ impl Ledger {
     /// One for each interface.
     pub(crate) fn statistics(&self) -> Vec<Statistics> {
         let entries = self.lock();
-        let numbers = (0_u32..).zip(0..entries.names.len());
-        let statistics = numbers.map(|(number, place)| {
-            let none = Statistics { interface: number, interface_drops: Some(0), ..<_>::default() };
-            entries.of(place).fold(none, |sum, counts| Statistics {
-                interface: number,
+        let interfaces = (0..entries.names.len()).map(InterfaceId::at);
+        let statistics = interfaces.map(|interface| {
+            let none = Statistics { interface, interface_drops: Some(0), ..<_>::default() };
+            entries.of(interface).fold(none, |sum, counts| Statistics {
+                interface,
                 received: sum.received + counts.received(),
                 interface_drops: both(sum.interface_drops, counts.counters.interface_drops),
                 kernel_drops: sum.kernel_drops + counts.counters.kernel_drops,
@@ -166,7 +166,7 @@ impl Ledger {
     pub(crate) fn accounts(&self, stored: &[u64]) -> Vec<Account> {
         let entries = self.lock();
         let accounts = entries.names.iter().enumerate().map(|(place, name)| {
-            let all: Vec<_> = entries.of(place).collect();
+            let all: Vec<_> = entries.of(InterfaceId::at(place)).collect();
             let sum =
                 |count: fn(&InterfaceCounts) -> u64| all.iter().map(|counts| count(counts)).sum();
             let known = |count: fn(&Counters) -> Option<u64>| {
@@ -219,11 +219,11 @@ mod tests {
     #[test]
     fn an_interface_has_what_its_queues_have() {
         let ledger = Ledger::new(2);
-        ledger.know(0, "a");
-        ledger.know(1, "b");
-        ledger.enter(0, [counts(10, 8, Some(3)), counts(1, 1, None)].into_iter());
+        ledger.know(InterfaceId(0), "a");
+        ledger.know(InterfaceId(1), "b");
+        ledger.enter(QueueId(0), [counts(10, 8, Some(3)), counts(1, 1, None)].into_iter());
         // The counters of the source were read before these were taken.
-        ledger.enter(1, [counts(2, 5, Some(0)), counts(0, 0, Some(0))].into_iter());
+        ledger.enter(QueueId(1), [counts(2, 5, Some(0)), counts(0, 0, Some(0))].into_iter());
         let accounts = ledger.accounts(&[6]);
         let [a, b] = &accounts[..] else { panic!("two interfaces") };
         assert_eq!((a.offered, a.stored, a.in_flight, a.interface_drops), (15, 6, 9, Some(3)));

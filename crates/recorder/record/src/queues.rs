@@ -10,6 +10,7 @@ use format::directory::Gap;
 use format::piece::Frame;
 use selection::{Division, Selection};
 use stage::{Joining, Scope, Sender};
+use units::QueueId;
 
 use crate::common::Common;
 use crate::error::Error;
@@ -61,9 +62,9 @@ impl<'scope> Feeding<'scope> {
         sources: Sources,
         look: Looking<'_>,
     ) -> Result<Fed, Error> {
-        let mut first = self.feed(0, sources.selection.clone());
+        let mut first = self.feed(QueueId(0), sources.selection.clone());
         let mut followers = Vec::new();
-        for (queue, source) in (1..).zip(sources.further) {
+        for (queue, source) in (1..).map(QueueId).zip(sources.further) {
             match self.follow(scope, (queue, sources.selection.clone()), source) {
                 Ok(follower) => followers.push(follower),
                 Err(error) => {
@@ -72,7 +73,7 @@ impl<'scope> Feeding<'scope> {
                 }
             }
         }
-        pin(cpu_of(0, &self.common.options.cpus), &mut first.notes);
+        pin(cpu_of(QueueId(0), &self.common.options.cpus), &mut first.notes);
         let is_writer_gone = first.all(sources.first, look).is_err();
         self.common.is_stopping.store(true, Ordering::Relaxed);
         let mut fed = Fed { is_writer_gone, ..Fed::default() };
@@ -93,7 +94,7 @@ impl<'scope> Feeding<'scope> {
     fn follow(
         &mut self,
         scope: &Scope<'scope, '_>,
-        (queue, selection): (usize, Selection),
+        (queue, selection): (QueueId, Selection),
         source: Box<dyn Source>,
     ) -> std::io::Result<Follower<'scope>> {
         let (mut feed, cpu) =
@@ -106,7 +107,7 @@ impl<'scope> Feeding<'scope> {
         scope.spawn(&format!("queue-{queue}"), body)
     }
 
-    fn feed(&mut self, queue: usize, selection: Selection) -> Feed<'scope> {
+    fn feed(&mut self, queue: QueueId, selection: Selection) -> Feed<'scope> {
         let Common { options, clock, .. } = *self.common;
         let intake = Intake::new(IntakeParts {
             queue,
@@ -125,14 +126,14 @@ impl<'scope> Feeding<'scope> {
             waits: self.common.waits.clone(),
         });
         let more = (options.cut_after, self.common.events.clone());
-        let division = self.divisions.get(queue).cloned().unwrap_or_else(Division::whole);
+        let division = self.divisions.get(queue.place()).cloned().unwrap_or_else(Division::whole);
         let share = (division, options.control.clone());
         Feed::new(intake, clock, &self.common.is_stopping, (more, share))
     }
 }
 
-fn cpu_of(queue: usize, cpus: &[usize]) -> Option<usize> {
-    cpus.get(queue.checked_rem(cpus.len())?).copied()
+fn cpu_of(queue: QueueId, cpus: &[usize]) -> Option<usize> {
+    cpus.get(queue.place().checked_rem(cpus.len())?).copied()
 }
 
 /// A thread that may not stay where it was wanted works all the same.
@@ -148,8 +149,8 @@ mod tests {
 
     #[test]
     fn processors_are_given_out_in_turn() {
-        let given: Vec<_> = (0..5).map(|queue| cpu_of(queue, &[4, 6])).collect();
+        let given: Vec<_> = QueueId::first(5).map(|queue| cpu_of(queue, &[4, 6])).collect();
         assert_eq!(given, [Some(4), Some(6), Some(4), Some(6), Some(4)]);
-        assert_eq!(cpu_of(3, &[]), None);
+        assert_eq!(cpu_of(QueueId(3), &[]), None);
     }
 }

@@ -24,7 +24,7 @@ use format::superblock::Spare;
 use indexer::Times;
 use recording::{Change, Comeback};
 use stage::Receiver;
-use units::{Clock, MemberId, Sequence, Timestamp};
+use units::{Clock, MemberId, QueueId, Sequence, Timestamp};
 use volume::{NewPlace, Seat};
 use writer::{Filled, Returning, Writer, WriterCounters};
 
@@ -575,7 +575,7 @@ fn spread(columns: Vec<FilledColumn>, mut others: Vec<Buffer>) -> Vec<FilledColu
     let statistics = columns.last().map(|last| last.statistics.clone()).unwrap_or_default();
     let opened_ns = columns.iter().map(|column| column.opened_ns).min().unwrap_or_default();
     // It was taken when the columns came.
-    let claim = columns.last().map_or((0, Timestamp::MIN), |last| last.claim);
+    let claim = columns.last().map_or((QueueId(0), Timestamp::MIN), |last| last.claim);
     let column_of = |(column, builder): (Buffer, PieceBuilder)| FilledColumn {
         column,
         builder,

@@ -87,9 +87,8 @@ impl WriterStatus {
             waiting.pop_front_if(|(stripe, _)| *stripe <= acknowledged)
         {
             for used in interfaces {
-                let place = usize::try_from(used.id).expect("few interfaces");
-                self.stored.resize(self.stored.len().max(place + 1), 0);
-                let stored = self.stored.get_mut(place).expect("just resized");
+                self.stored.resize(self.stored.len().max(used.id.place() + 1), 0);
+                let stored = self.stored.get_mut(used.id.place()).expect("just resized");
                 *stored += u64::from(used.packets);
             }
         }

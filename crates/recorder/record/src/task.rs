@@ -6,7 +6,7 @@ use format::head::{StripeId, Totals};
 use format::piece::{PieceBuilder, Statistics};
 use format::superblock::Spare;
 use stage::Sender;
-use units::{MemberId, Sequence, Timestamp};
+use units::{MemberId, QueueId, Sequence, Timestamp};
 use volume::{NewPlace, Seat};
 use writer::{Repair, Returning};
 
@@ -31,7 +31,7 @@ pub(crate) enum Task {
     /// A spare that may take the place of an absent member.
     Spare { member: MemberId, spare: Spare, device: Box<dyn Device>, takes_discards: bool },
     /// Everything that a queue had taken before a question was sent.
-    UpTo { queue: usize, number: u64 },
+    UpTo { queue: QueueId, number: u64 },
     /// No packets will follow; indexes may.
     EndOfPackets,
 }
@@ -50,5 +50,5 @@ pub(crate) struct FilledColumn {
     /// When its first packet came.
     pub(crate) opened_ns: i64,
     /// Its queue, and up to when that has sent everything with this column.
-    pub(crate) claim: (usize, Timestamp),
+    pub(crate) claim: (QueueId, Timestamp),
 }

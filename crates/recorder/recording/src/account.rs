@@ -2,6 +2,7 @@
 
 use format::directory::Gap;
 use serde::{Deserialize, Serialize};
+use units::QueueId;
 
 /// What became of the packets of one interface, or of all. Fields are keys in JSON, in this order;
 /// what the program of an earlier version did not say is 0.
@@ -104,7 +105,7 @@ pub struct Loss {
     pub interface: String,
     /// Queue of the interface, from 0.
     #[serde(default)]
-    pub queue: usize,
+    pub queue: QueueId,
     /// Why, how many, and between which times; as it is stored.
     #[serde(flatten)]
     pub gap: Gap,

@@ -1,8 +1,8 @@
 //! Stretches in which more arrived than the disks wrote, and whether a larger pool bridges them.
 
 use format::directory::{Gap, GapCause};
-use units::Timestamp;
 use units::number::{per_second, sum};
+use units::{QueueId, Timestamp};
 
 use crate::account::Loss;
 use crate::progress::Progress;
@@ -81,10 +81,10 @@ fn written(all: &[Loss], burst: &Burst) -> Option<u64> {
     let is_within = |gap: &Gap| gap.from >= burst.from && gap.to <= burst.to;
     let is_of_writer = |gap: &Gap| gap.cause != GapCause::KernelDrops;
     let losses = || all.iter().filter(|it| is_of_writer(&it.gap) && is_within(&it.gap));
-    let mut queues: Vec<usize> = losses().map(|loss| loss.queue).collect();
+    let mut queues: Vec<QueueId> = losses().map(|loss| loss.queue).collect();
     queues.sort_unstable();
     queues.dedup();
-    let of_queue = |queue: usize| {
+    let of_queue = |queue: QueueId| {
         let of = || losses().filter(move |loss| loss.queue == queue);
         let first = of().map(|loss| loss.stored_bytes_before).min()?;
         let last = of().map(|loss| loss.stored_bytes_behind).max()?;

@@ -11,7 +11,7 @@ use format::directory::{Gap, GapCause, Summary};
 use format::head::{SEQUENCE_MAX, StripeId, VolumeId};
 use schemars::JsonSchema;
 use serde::Serialize;
-use units::{Epoch, Timestamp};
+use units::{Epoch, InterfaceId, Timestamp};
 use wire::LinkType;
 
 use crate::error::{Error, Result};
@@ -26,7 +26,7 @@ const VERSION_MIN: u16 = 1;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Interface {
     /// Number in the rows' `interface`.
-    pub id: u32,
+    pub id: InterfaceId,
     /// Meaning of a packet's first byte.
     pub link_type: LinkType,
     /// Name given by the system or the capture file.
@@ -237,7 +237,7 @@ fn gap(line: &str) -> Option<Gap> {
     let (interface, packets, bytes) = (optional()?, optional()?, optional()?);
     Some(Gap {
         cause: GapCause::ALL.into_iter().find(|cause| cause.name() == name)?,
-        interface: interface.map(u32::try_from).transpose().ok()?,
+        interface: interface.map(u32::try_from).transpose().ok()?.map(InterfaceId),
         packets,
         bytes,
         from: Timestamp(number(&mut words)?),

@@ -23,8 +23,8 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
 };
 use parquet::file::metadata::{ParquetMetaData, ParquetStatisticsPolicy, RowGroupMetaData};
-use units::Timestamp;
 use units::number::to_u64;
+use units::{InterfaceId, Timestamp};
 
 use crate::bounds::Left;
 use crate::chunks::Chunks;
@@ -79,7 +79,7 @@ impl<'a> Columns<'a> {
 }
 
 /// What rows know of their source by their interface's number, sorted by that.
-type Sources = Arc<[(u32, Arc<SourceNames>)]>;
+type Sources = Arc<[(InterfaceId, Arc<SourceNames>)]>;
 
 /// A segment's file, its footer read. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -426,7 +426,7 @@ impl Segment {
 
     /// What the segment calls an interface and its recording; `None` where it has no name for
     /// either.
-    fn source_of(&self, interface: u32) -> Option<Arc<SourceNames>> {
+    fn source_of(&self, interface: InterfaceId) -> Option<Arc<SourceNames>> {
         let sources = self.sources.get_or_init(|| sources(&self.meta));
         let place = sources.binary_search_by_key(&interface, |(number, _)| *number).ok()?;
         sources.get(place).map(|(_, names)| Arc::clone(names))

@@ -1,7 +1,7 @@
 //! A packet as it comes to the table.
 
 use format::session_row::PieceId;
-use units::{Sequence, Timestamp};
+use units::{InterfaceId, Sequence, Timestamp};
 use wire::LinkType;
 
 /// One packet as the table sees it.
@@ -10,7 +10,7 @@ pub struct PacketView<'a> {
     /// When it was captured.
     pub timestamp: Timestamp,
     /// The interface it came from.
-    pub interface: u32,
+    pub interface: InterfaceId,
     /// The meaning of its first byte.
     pub link_type: LinkType,
     /// Bytes on the wire.
@@ -29,7 +29,7 @@ impl PacketView<'_> {
     /// Fills places that no packet has been put into yet.
     pub(crate) const NOTHING: Self = Self {
         timestamp: Timestamp(0),
-        interface: 0,
+        interface: InterfaceId(0),
         link_type: LinkType::ETHERNET,
         original_len: 0,
         data: &[],

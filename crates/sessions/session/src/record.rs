@@ -3,7 +3,7 @@
 use app::signature::{self, Carrier, Watch};
 use app::{Budget, Findings, Interest, Side};
 use format::session_row::{Direction, History, SessionRow, SparseNames, State};
-use units::{Epoch, Timestamp};
+use units::{Epoch, InterfaceId, Timestamp};
 use wire::{
     AppBy, Decoded, FiveTuple, IcmpHeader, Protocol, Recognised, Transport, Tunnel,
     is_of_first_icmp,
@@ -72,7 +72,7 @@ pub(crate) struct Detail {
     /// Frozen by the first row, so that it joins the rows of a session even if time runs
     /// backwards.
     session_start: Timestamp,
-    interface: u32,
+    interface: InterfaceId,
     mpls: Option<u32>,
     vlan: [Option<u16>; 2],
     icmp: Option<(u8, u8)>,

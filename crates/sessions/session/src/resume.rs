@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use format::session_row::{History, SessionRow, SparseNames, State};
-use units::Timestamp;
+use units::{InterfaceId, Timestamp};
 use wire::{AppBy, FiveTuple, PackedNames, Recognised, Tunnel};
 
 use crate::Config;
@@ -33,7 +33,7 @@ pub(crate) struct Resumed {
     handshake_ns: Option<u64>,
     /// The responder has sent something.
     pub(crate) answered: bool,
-    pub(crate) interface: u32,
+    pub(crate) interface: InterfaceId,
     pub(crate) app: Option<Recognised>,
     names: Option<Box<SparseNames>>,
     /// It was not over.

@@ -18,7 +18,7 @@ use capture::{FileOptions, FileSource, Interface, Next, Packet, Source};
 use format::session_row::{Names, PieceId};
 use session::{Config, PacketView, SessionRow, Table};
 use testdata::Corpus;
-use units::{Sequence, Timestamp};
+use units::{InterfaceId, Sequence, Timestamp};
 
 /// One row of a reference table, by column name.
 type Row = BTreeMap<String, String>;
@@ -189,7 +189,7 @@ fn sessions(path: &Path) -> Vec<SessionRow> {
         .zip(0..)
         .map(|(packet, begin)| PacketView {
             timestamp: packet.timestamp,
-            interface: packet.interface,
+            interface: InterfaceId(packet.interface),
             link_type: interfaces[usize::try_from(packet.interface).unwrap()].link_type,
             original_len: packet.original_len,
             data: &packet.data,

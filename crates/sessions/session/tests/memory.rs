@@ -8,7 +8,7 @@ use std::alloc::System;
 use format::session_row::PieceId;
 use session::{Before, Config, PacketView, SessionRow, Table};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
-use units::{Sequence, Timestamp};
+use units::{InterfaceId, Sequence, Timestamp};
 use wire::{Address, FiveTuple, LinkType, Protocol};
 
 #[global_allocator]
@@ -74,7 +74,7 @@ impl Bench {
     fn push_frame(&mut self, data: Vec<u8>) {
         let view = PacketView {
             timestamp: Timestamp(0),
-            interface: 0,
+            interface: InterfaceId(0),
             link_type: LinkType::RAW,
             original_len: u32::MAX,
             data: &data,

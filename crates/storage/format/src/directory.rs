@@ -17,7 +17,7 @@ use crc_fast::{CrcAlgorithm, Digest, checksum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::number::to_u64;
-use units::{Sequence, Timestamp};
+use units::{InterfaceId, Sequence, Timestamp};
 
 use crate::head::{SEQUENCE_MAX, StripeId};
 
@@ -84,7 +84,7 @@ pub struct Gap {
     pub cause: GapCause,
     /// Interface, where the loss can be laid to one. Reports have its name.
     #[serde(skip)]
-    pub interface: Option<u32>,
+    pub interface: Option<InterfaceId>,
     /// Packets lost; `None` is unknown, not zero.
     pub packets: Option<u64>,
     /// Bytes lost; `None` is unknown, not zero.

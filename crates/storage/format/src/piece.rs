@@ -9,7 +9,7 @@
 //! capacity; so finishing cannot fail.
 
 use units::number::to_u64;
-use units::{Timestamp, start_of};
+use units::{InterfaceId, Timestamp, start_of};
 use wire::LinkType;
 
 use crate::directory::Gap;
@@ -54,7 +54,7 @@ const ROW: usize = HEAD_BYTES;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EncodedInterface {
     /// Number of the interface in this epoch.
-    pub id: u32,
+    pub id: InterfaceId,
     block: Vec<u8>,
 }
 
@@ -65,7 +65,7 @@ pub const RECORDING_BYTES_MAX: usize = 256;
 #[derive(Clone, Copy, Debug)]
 pub struct InterfaceFields<'a> {
     /// Number of the interface in this epoch.
-    pub id: u32,
+    pub id: InterfaceId,
     /// Link type.
     pub link_type: LinkType,
     /// Real snap length; 0 keeps all.
@@ -100,7 +100,7 @@ impl EncodedInterface {
         }
         let mut ours = ENTERPRISE_NUMBER.to_le_bytes().to_vec();
         ours.extend_from_slice(&[OPTION_INTERFACE, 0, 0, 0]);
-        ours.extend_from_slice(&fields.id.to_le_bytes());
+        ours.extend_from_slice(&fields.id.get().to_le_bytes());
         ours.extend_from_slice(&fields.snaplen.to_le_bytes());
         ours.extend_from_slice(start_of(fields.recording, RECORDING_BYTES_MAX).as_bytes());
         pcapng::put_option(&mut options, OptionCode::CUSTOM_BYTES_NO_COPY, &ours);
@@ -120,7 +120,7 @@ impl EncodedInterface {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Statistics {
     /// Number of the interface in this epoch.
-    pub interface: u32,
+    pub interface: InterfaceId,
     /// Packets that arrived and passed the filter, losses in the kernel included.
     pub received: u64,
     /// Lost in NIC or driver; `None` is unknown.
@@ -171,7 +171,7 @@ impl Default for Contents {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InterfaceUse {
     /// Number of the interface in the epoch.
-    pub id: u32,
+    pub id: InterfaceId,
     /// Packets of it in this piece.
     pub packets: u32,
 }
@@ -508,10 +508,8 @@ fn push_into(
 }
 
 /// The totals of an interface; usually they lie at its number.
-fn statistics_of(all: &[Statistics], interface: u32) -> Option<&Statistics> {
-    let place = usize::try_from(interface).ok();
-    let there = place.and_then(|place| all.get(place));
-    there
+fn statistics_of(all: &[Statistics], interface: InterfaceId) -> Option<&Statistics> {
+    all.get(interface.place())
         .filter(|totals| totals.interface == interface)
         .or_else(|| all.iter().find(|totals| totals.interface == interface))
 }
@@ -527,13 +525,13 @@ fn to_rows(bytes: usize) -> u16 {
 
 /// Enhanced Packet Block (pcapng, section 4.3) into exactly `space`.
 #[inline]
-fn write_packet(space: &mut [u8], interface: u32, packet: &PacketParts<'_>, captured: usize) {
+fn write_packet(space: &mut [u8], local: u32, packet: &PacketParts<'_>, captured: usize) {
     let length = u32::try_from(space.len()).expect("a block is shorter than a piece").to_le_bytes();
     let nanos = packet.timestamp.0.cast_unsigned();
     let high = u32::try_from(nanos >> 32).expect("32 bits are left");
     let low = u32::try_from(nanos & u64::from(u32::MAX)).expect("32 bits are left");
     let captured_len = u32::try_from(captured).expect("a packet is shorter than a piece");
-    let fields = [interface, high, low, captured_len, packet.original_len].map(u32::to_le_bytes);
+    let fields = [local, high, low, captured_len, packet.original_len].map(u32::to_le_bytes);
     let padded = PACKET_DATA_AT + captured.next_multiple_of(4);
     // First, for the packet's last bytes come over it, or the fields where there are none.
     put(space, padded - 4, &[0; 4]);

@@ -9,7 +9,7 @@ use core::ops::{Deref, DerefMut};
 use core::str::FromStr;
 use std::sync::{Arc, OnceLock};
 
-use units::{Epoch, Sequence, Timestamp};
+use units::{Epoch, InterfaceId, Sequence, Timestamp};
 use wire::{AppBy, CommunityId, FiveTuple, PackedNames, Protocol, Recognised, TcpOptions, Tunnel};
 
 pub use wire::Names;
@@ -359,7 +359,7 @@ pub struct SessionRow {
     /// Application names.
     pub names: SparseNames,
     /// Interface of the first packet.
-    pub interface: u32,
+    pub interface: InterfaceId,
     /// Names of that interface and of its recording. No column has them: a reader that knows the
     /// segment adds them, and its rows share them.
     pub source: Option<Arc<SourceNames>>,
@@ -411,7 +411,7 @@ impl SessionRow {
             continues: false,
             app: None,
             names: SparseNames::default(),
-            interface: 0,
+            interface: InterfaceId(0),
             source: None,
             epoch: Epoch::NONE,
             pieces: Vec::new(),

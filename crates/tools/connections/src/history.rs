@@ -194,7 +194,7 @@ impl NamespaceHistory {
     pub(super) fn take_paths(&mut self, paths: PathLook, changes: &[Neighbour]) {
         for link in paths.links {
             let before = link.totals;
-            let history = self.links.entry(link.index);
+            let history = self.links.entry(link.ifindex);
             history
                 .and_modify(|history| history.last = link.clone())
                 .or_insert_with(|| LinkHistory { before, last: link });

@@ -71,7 +71,7 @@ impl Live {
 
     /// Adds how the links run to a look.
     fn add_modes(&mut self, namespace: &Namespace, links: &mut [LinkLook]) {
-        let key = |link: &LinkLook| (namespace.inode, link.index);
+        let key = |link: &LinkLook| (namespace.inode, link.ifindex);
         let is_unknown = |link: &&LinkLook| {
             let known = self.modes.get(&key(link));
             known.is_none_or(|(changes, _)| *changes != link.carrier_changes)

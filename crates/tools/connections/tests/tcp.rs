@@ -293,7 +293,7 @@ fn two_speeds_are_told_with_what_separates_them() {
             let rate = if is_slow { 20 + number % 3 } else { 100 + number % 7 };
             let sack = !(is_slow && slow_lacks);
             let info = TcpInfo {
-                options: SynOptions { sack, ..WHOLE },
+                options: SynOptions { sack, timestamps: sack, ..WHOLE },
                 bytes_acked: Some(rate * 1_000_000 * seconds),
                 ..info()
             };

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use capture::Packet;
 use format::session_row::PieceId;
 use session::PacketView;
-use units::{Sequence, Timestamp};
+use units::{InterfaceId, Sequence, Timestamp};
 use wire::LinkType;
 
 /// Bytes of a chunk: larger than any packet, small against the whole.
@@ -49,7 +49,7 @@ impl Chunk {
         let link_type = link_types.get(place(record.interface)).copied();
         PacketView {
             timestamp: record.timestamp,
-            interface: record.interface,
+            interface: InterfaceId(record.interface),
             link_type: link_type.unwrap_or(LinkType::ETHERNET),
             original_len: record.original_len,
             data: self.bytes.get(range).expect("a record lies in its chunk"),

@@ -255,8 +255,7 @@ impl Talkers {
     fn absorb(&mut self) {
         let known_bytes_max = self.limits.lines.saturating_mul(KNOWN_BYTES_A_LINE);
         for mut row in self.rows.drain(..) {
-            let number = usize::try_from(row.interface).expect("32 bits fit");
-            row.source = self.sources.get(number).cloned();
+            row.source = self.sources.get(row.interface.place()).cloned();
             let bytes = row.memory_bytes() + Known::SESSION_BYTES;
             let (known, has_forgotten) = (&mut self.known, &mut self.held.has_forgotten);
             while known.memory_bytes() + bytes > known_bytes_max

@@ -5,7 +5,7 @@ use format::directory::{Gap, GapCause};
 use format::head::{StripeId, VolumeId};
 use format::session_row::PieceId;
 use manifest::{Asked, CaseInfo, Limits, NamedEscrow, PieceRead};
-use units::{Epoch, MemberId, Sequence, Times, Timestamp};
+use units::{Epoch, InterfaceId, MemberId, Sequence, Times, Timestamp};
 
 use super::*;
 
@@ -13,7 +13,7 @@ use super::*;
 fn missing() -> Completeness {
     let gap = |cause, packets: Option<u64>| Gap {
         cause,
-        interface: packets.map(|_| 1),
+        interface: packets.map(|_| InterfaceId(1)),
         packets,
         bytes: packets.map(|packets| 100 * packets),
         from: Timestamp(10),

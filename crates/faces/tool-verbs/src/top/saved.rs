@@ -43,7 +43,7 @@ pub(super) fn from_memory(talkers: &Talkers, text: &str) -> anyhow::Result<Strin
         count += 1;
         let packet = Packet {
             timestamp: kept.timestamp,
-            interface: kept.interface,
+            interface: kept.interface.get(),
             original_len: kept.original_len,
             outbound: None,
             head: kept.data,

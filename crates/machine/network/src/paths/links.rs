@@ -30,7 +30,7 @@ const ADDRESS_HEADER: usize = 8;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LinkLook {
     /// What the kernel numbers it by.
-    pub index: u32,
+    pub ifindex: u32,
     /// Name of the interface.
     pub name: String,
     /// Kind of a virtual one, such as `veth`; a device has none.
@@ -130,8 +130,8 @@ pub(super) fn all() -> io::Result<Vec<LinkLook>> {
     })?;
     dump(RTM_GETADDR, &[0; ADDRESS_HEADER], &mut |message| {
         if message.kind == RTM_NEWADDR
-            && let Some((index, address)) = address(message.body)
-            && let Some(link) = links.iter_mut().find(|link| link.index == index)
+            && let Some((ifindex, address)) = address(message.body)
+            && let Some(link) = links.iter_mut().find(|link| link.ifindex == ifindex)
         {
             link.addresses.push(address);
         }
@@ -142,14 +142,14 @@ pub(super) fn all() -> io::Result<Vec<LinkLook>> {
 /// `struct ifinfomsg` and its attributes.
 pub(super) fn link(body: &[u8]) -> Option<LinkLook> {
     let word = |at: usize| Some(u32_of(*body.get(at..)?.first_chunk()?));
-    let (index, flags) = (word(4)?, word(8)?);
+    let (ifindex, flags) = (word(4)?, word(8)?);
     let rest = body.get(LINK_HEADER..)?;
     let number = |wanted| find_attribute(rest, wanted)?.first_chunk().copied().map(u32_of);
     let kind = find_attribute(rest, IFLA_LINKINFO)
         .and_then(|info| find_attribute(info, IFLA_INFO_KIND))
         .map(text_of);
     Some(LinkLook {
-        index,
+        ifindex,
         name: text_of(find_attribute(rest, IFLA_IFNAME)?),
         kind,
         state: state(flags),
@@ -162,9 +162,9 @@ pub(super) fn link(body: &[u8]) -> Option<LinkLook> {
     })
 }
 
-/// `struct ifaddrmsg` and its attributes: the number of the interface, and our address there.
+/// `struct ifaddrmsg` and its attributes: the interface's ifindex, and our address there.
 pub(super) fn address(body: &[u8]) -> Option<(u32, IpAddr)> {
-    let index = u32_of(*body.get(4..)?.first_chunk()?);
+    let ifindex = u32_of(*body.get(4..)?.first_chunk()?);
     let (mut local, mut address) = (None, None);
     for (kind, value) in attributes(body.get(ADDRESS_HEADER..)?) {
         match kind {
@@ -174,7 +174,7 @@ pub(super) fn address(body: &[u8]) -> Option<(u32, IpAddr)> {
         }
     }
     // Of a link from point to point the address is that of the other end.
-    Some((index, local.or(address)?))
+    Some((ifindex, local.or(address)?))
 }
 
 /// An address in the order of the network.

@@ -615,9 +615,9 @@ fn filter_program(
 /// A packet socket bound to the interface of this name.
 fn open_socket(name: &str) -> Result<PacketSocket, Error> {
     let owned = || name.to_owned();
-    let index = socket::interface_index(name);
-    let index = index.ok_or_else(|| Error::NoInterface { name: owned() })?;
-    PacketSocket::open(index).map_err(|source| match source.raw_os_error() {
+    let ifindex = socket::ifindex_of(name);
+    let ifindex = ifindex.ok_or_else(|| Error::NoInterface { name: owned() })?;
+    PacketSocket::open(ifindex).map_err(|source| match source.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => Error::Permission { name: owned() },
         Some(libc::ENODEV | libc::ENXIO) => Error::NoInterface { name: owned() },
         _ => Error::System { name: owned(), operation: "opening a packet socket", source },

@@ -21,7 +21,7 @@ pub(super) const TPACKET_V3: c_int = 2;
 #[derive(Debug)]
 pub(super) struct PacketSocket {
     fd: OwnedFd,
-    index: c_int,
+    ifindex: c_int,
 }
 
 /// How an interface stands.
@@ -33,17 +33,17 @@ pub(super) struct Link {
     pub(super) has_carrier: bool,
 }
 
-/// The index of an interface, if there is one of that name.
-pub(super) fn interface_index(name: &str) -> Option<c_int> {
+/// The kernel's number of an interface, if there is one of that name.
+pub(super) fn ifindex_of(name: &str) -> Option<c_int> {
     let name = CString::new(name).ok()?;
     // SAFETY: the name ends in NUL.
-    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
-    c_int::try_from(index).ok().filter(|&index| index != 0)
+    let ifindex = unsafe { libc::if_nametoindex(name.as_ptr()) };
+    c_int::try_from(ifindex).ok().filter(|&ifindex| ifindex != 0)
 }
 
 impl PacketSocket {
     /// Opens a socket on the interface that receives nothing yet.
-    pub(super) fn open(index: c_int) -> io::Result<Self> {
+    pub(super) fn open(ifindex: c_int) -> io::Result<Self> {
         // Protocol 0: no packet before the second bind, thus none that the filter has not seen.
         // SAFETY: no pointer is passed.
         let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
@@ -52,15 +52,15 @@ impl PacketSocket {
         }
         // SAFETY: the descriptor is new and has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let socket = Self { fd, index };
+        let socket = Self { fd, ifindex };
         socket.bind(0)?;
         option::PACKET_VERSION.set(socket.as_fd(), &TPACKET_V3)?;
         Ok(socket)
     }
 
-    /// The index of the interface.
-    pub(super) fn index(&self) -> u32 {
-        self.index.cast_unsigned()
+    /// The kernel's number of the interface.
+    pub(super) fn ifindex(&self) -> u32 {
+        self.ifindex.cast_unsigned()
     }
 
     /// Starts reception of all protocols.
@@ -72,7 +72,7 @@ impl PacketSocket {
         let mut address = empty_address();
         address.sll_family = u16::try_from(libc::AF_PACKET).expect("AF_PACKET is 17");
         address.sll_protocol = protocol;
-        address.sll_ifindex = self.index;
+        address.sll_ifindex = self.ifindex;
         // SAFETY: the address is a sockaddr_ll of the size given.
         let status = unsafe {
             libc::bind(self.fd.as_raw_fd(), (&raw const address).cast(), len_of::<sockaddr_ll>())
@@ -92,7 +92,7 @@ impl PacketSocket {
         };
         check(status)?;
         let is_there = (address.sll_hatype, address.sll_halen) != (0, 0);
-        Ok((address.sll_ifindex == self.index && is_there).then_some(address.sll_hatype))
+        Ok((address.sll_ifindex == self.ifindex && is_there).then_some(address.sll_hatype))
     }
 
     /// Lets only those packets in that the program accepts, cut to what it returns.
@@ -149,7 +149,7 @@ impl PacketSocket {
     /// Promiscuous mode until the socket is closed.
     pub(super) fn be_promiscuous(&self) -> io::Result<()> {
         let request = Membership {
-            interface: self.index,
+            interface: self.ifindex,
             kind: u16::try_from(libc::PACKET_MR_PROMISC).expect("PACKET_MR_PROMISC is 1"),
             address_len: 0,
             address: [0; 8],

@@ -1,7 +1,7 @@
 //! The algebra of statements: docs/extract.md, Complete, incomplete, unknown.
 
 use proptest::prelude::*;
-use units::Sequence;
+use units::{InterfaceId, Sequence};
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn gap() -> impl Strategy<Value = Gap> {
     (cause, prop::option::of(0_u32..2), count(), count(), at(), at()).prop_map(
         |(cause, interface, packets, bytes, from, to)| Gap {
             cause,
-            interface,
+            interface: interface.map(InterfaceId),
             packets,
             bytes,
             from,

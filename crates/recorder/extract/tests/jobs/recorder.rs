@@ -20,7 +20,7 @@ use format::superblock::MemberEntry;
 use index::{Encoded, SegmentMeta};
 use session::{Config, PacketView, Table};
 use tempfile::TempDir;
-use units::{ManualClock, Sequence, Timestamp};
+use units::{InterfaceId, ManualClock, Sequence, Timestamp};
 use volume::{CreateOptions, Identity, create};
 use wire::LinkType;
 use writer::{Filled, FilledColumn, Opener, Writer, mount};
@@ -223,7 +223,7 @@ struct Run<'a> {
 fn described(traffic: &Traffic) -> Vec<index::Interface> {
     let describe = |(id, interface): (u32, &capture::Interface)| {
         let (link_type, name) = (interface.link_type, interface.name.clone());
-        index::Interface { id, link_type, name }
+        index::Interface { id: InterfaceId(id), link_type, name }
     };
     (0..).zip(&traffic.interfaces).map(describe).collect()
 }
@@ -243,7 +243,7 @@ impl Run<'_> {
                 let capture::Interface { name, link_type, snaplen, options, .. } = interface;
                 let (link_type, snaplen) = (*link_type, *snaplen);
                 EncodedInterface::new(&InterfaceFields {
-                    id,
+                    id: InterfaceId(id),
                     link_type,
                     snaplen,
                     name,

@@ -8,7 +8,7 @@ use device::Buffer;
 use format::head::HEAD_BYTES;
 use format::piece::{EncodedInterface, InterfaceFields, PacketParts, PieceBuilder};
 use host::SystemClock;
-use units::{Epoch, Sequence, Timestamp};
+use units::{Epoch, InterfaceId, Sequence, Timestamp};
 use wire::LinkType;
 
 use super::*;
@@ -35,7 +35,7 @@ fn piece(pool: &Pool, count: u8) -> Piece {
 fn piece_at(pool: &Pool, count: u8, from_ns: i64) -> Piece {
     let mut column: Buffer = pool.take().unwrap();
     let interface = EncodedInterface::new(&InterfaceFields {
-        id: 0,
+        id: InterfaceId(0),
         link_type: LinkType::ETHERNET,
         name: "eth0",
         snaplen: 0,

@@ -14,7 +14,7 @@ use format::recorded::RecordedClock;
 use format::superblock::MemberEntry;
 use host::SystemClock;
 use stage::channel;
-use units::{EachSequence, MemberId, Timestamp};
+use units::{EachSequence, InterfaceId, MemberId, QueueId, Timestamp};
 use volume::{CreateOptions, Identity, Retention};
 use wire::LinkType;
 
@@ -59,8 +59,14 @@ fn column(pool: &Pool) -> FilledColumn {
     let mut column = pool.take().unwrap();
     let mut builder = PieceBuilder::new(column.len());
     let (link_type, options) = (LinkType::ETHERNET, &[][..]);
-    let fields =
-        InterfaceFields { id: 0, link_type, snaplen: 0, name: "a", recording: "", options };
+    let fields = InterfaceFields {
+        id: InterfaceId(0),
+        link_type,
+        snaplen: 0,
+        name: "a",
+        recording: "",
+        options,
+    };
     let packet = PacketParts {
         timestamp: Timestamp(5),
         original_len: 60,
@@ -76,7 +82,7 @@ fn column(pool: &Pool) -> FilledColumn {
         gaps: Vec::new(),
         losses: Totals::default(),
         opened_ns: SystemClock.boottime_ns(),
-        claim: (0, Timestamp::MIN),
+        claim: (QueueId(0), Timestamp::MIN),
     }
 }
 
@@ -164,7 +170,7 @@ fn is_never_stuck(shape: (usize, u8), reason: Reason) {
             thread::yield_now();
         }
         match reason {
-            Reason::AQuestion => tasks.send(Task::UpTo { queue: 0, number: 1 }).unwrap(),
+            Reason::AQuestion => tasks.send(Task::UpTo { queue: QueueId(0), number: 1 }).unwrap(),
             Reason::TheEndOfPackets => tasks.send(Task::EndOfPackets).unwrap(),
             Reason::ACutByTime => {}
         }
@@ -179,7 +185,7 @@ fn is_never_stuck(shape: (usize, u8), reason: Reason) {
         tasks.send(parts).unwrap();
         assert!(place.recv_timeout(LONG).is_ok(), "{shape:?}, {reason:?}: no place for an index");
         if reason != Reason::AQuestion {
-            tasks.send(Task::UpTo { queue: 0, number: 1 }).unwrap();
+            tasks.send(Task::UpTo { queue: QueueId(0), number: 1 }).unwrap();
         }
         assert!(asks.join().unwrap(), "{shape:?}, {reason:?}: no answer");
         assert_eq!(status_of(&status).stored, [1], "{shape:?}, {reason:?}");

@@ -21,7 +21,7 @@ use format::pcapng::{
 };
 use host::SystemClock;
 use record::{Input, Report, record};
-use units::EachSequence;
+use units::{EachSequence, InterfaceId};
 use wire::LinkType;
 
 use crate::volumes::{folder, new_volume, open, options, packets_of_volume, run, stripes};
@@ -133,7 +133,7 @@ fn a_file_does_not_choose_the_number_of_its_interface() {
             numbers.extend(walk.interfaces().iter().map(|interface| interface.id));
         }
     }
-    assert_eq!(numbers, [0]);
+    assert_eq!(numbers, [InterfaceId(0)]);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use format::head::Kind;
 use host::SystemClock;
 use record::{Input, Options, Queues, Report, record};
 use testdata::Corpus;
-use units::{Clock, Sequence, Sleep, Timestamp};
+use units::{Clock, InterfaceId, Sequence, Sleep, Timestamp};
 
 use crate::namespace::enter;
 use crate::numbered::{identify, packet};
@@ -364,7 +364,10 @@ fn packets_without_a_column_are_counted_and_their_gap_is_stored() {
     let lost: Vec<u64> =
         (0..6000).filter(|number| numbers.binary_search(number).is_err()).collect();
     let lost_bytes: usize = lost.iter().map(|number| frames[*number as usize].len()).sum();
-    assert!(gaps.iter().all(|gap| gap.cause == GapCause::WriterDrops && gap.interface == Some(0)));
+    assert!(
+        gaps.iter()
+            .all(|gap| gap.cause == GapCause::WriterDrops && gap.interface == Some(InterfaceId(0)))
+    );
     assert!(gaps.iter().all(|gap| before <= gap.from && gap.from <= gap.to && gap.to <= after));
     assert_eq!(gaps.iter().filter_map(|gap| gap.packets).sum::<u64>(), total.writer_drops);
     assert_eq!(gaps.iter().filter_map(|gap| gap.bytes).sum::<u64>(), lost_bytes as u64);
@@ -414,7 +417,8 @@ fn an_interface_that_is_removed_leaves_a_gap_and_one_that_was_down_another() {
     let bounds: Vec<_> = gaps.iter().map(|gap| (gap.interface, gap.cause, gap.packets)).collect();
     // Each is reported at once, and again when it is over.
     for (interface, least_ns) in [(0, 400_000_000), (1, 400_000_000)] {
-        let mine: Vec<&Gap> = gaps.iter().filter(|gap| gap.interface == Some(interface)).collect();
+        let mine: Vec<&Gap> =
+            gaps.iter().filter(|gap| gap.interface == Some(InterfaceId(interface))).collect();
         assert!(mine.len() == 2, "{bounds:?}");
         assert!(mine.iter().all(|gap| gap.cause == GapCause::InterfaceDrops));
         assert!(mine.iter().all(|gap| gap.packets.is_none() && before <= gap.from));

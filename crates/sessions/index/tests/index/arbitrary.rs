@@ -5,7 +5,7 @@ use format::session_row::{Direction, History, Names, PieceId, PieceSpan, Session
 use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
-use units::{Sequence, Timestamp};
+use units::{InterfaceId, Sequence, Timestamp};
 use wire::{
     Address, App, AppBy, FiveTuple, Protocol, Recognised, Ssh, TcpOptions, Tls, Tunnel, TunnelKind,
 };
@@ -37,7 +37,7 @@ pub(crate) fn slice() -> impl Strategy<Value = SessionRow> {
                 continues,
                 app,
                 names: names.into(),
-                interface,
+                interface: InterfaceId(interface),
                 source: None,
                 epoch: EPOCH,
                 pieces,

@@ -4,7 +4,7 @@ use format::directory::{Gap, GapCause};
 use format::head::{StripeId, VolumeId};
 use format::session_row::{PieceId, PieceSpan, SessionRow, State};
 use index::{Interface, LeftOut, SegmentMeta};
-use units::{Epoch, Sequence, Timestamp};
+use units::{Epoch, InterfaceId, Sequence, Timestamp};
 use wire::{FiveTuple, LinkType};
 
 /// The opening that segments and rows are of.
@@ -23,13 +23,17 @@ pub(crate) fn meta() -> SegmentMeta {
         unread_packets: 5,
         gaps: vec![Gap {
             cause: GapCause::KernelDrops,
-            interface: Some(0),
+            interface: Some(InterfaceId(0)),
             packets: Some(17),
             bytes: None,
             from: Timestamp(1_795_171_223_000_000_000),
             to: Timestamp(1_795_171_224_000_000_000),
         }],
-        interfaces: vec![Interface { id: 0, link_type: LinkType::ETHERNET, name: "eth0".into() }],
+        interfaces: vec![Interface {
+            id: InterfaceId(0),
+            link_type: LinkType::ETHERNET,
+            name: "eth0".into(),
+        }],
         recording: None,
         vlan_in_key: true,
         left_out: vec![LeftOut {

@@ -12,7 +12,7 @@ use index::{
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
-use units::Timestamp;
+use units::{InterfaceId, Timestamp};
 use wire::{Address, FiveTuple, LinkType, Protocol, Tls};
 
 use crate::arbitrary;
@@ -94,14 +94,14 @@ proptest! {
     ) {
         let mut meta = meta();
         meta.interfaces = (0..).zip(names).map(|(id, name)| Interface {
-            id,
+            id: InterfaceId(id),
             link_type: LinkType(147),
             name,
         }).collect();
         meta.recording = recording;
         meta.gaps.push(format::directory::Gap {
             cause,
-            interface: gap.0,
+            interface: gap.0.map(InterfaceId),
             packets: gap.1,
             bytes: gap.2,
             from: Timestamp(gap.3),

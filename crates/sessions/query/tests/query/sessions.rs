@@ -1,7 +1,7 @@
 //! Sessions to ask about.
 
 use format::session_row::{Direction, Names, SessionRow, State};
-use units::Timestamp;
+use units::{InterfaceId, Timestamp};
 use wire::{Address, App, AppBy, FiveTuple, Protocol, Recognised, TcpOptions, Tunnel, TunnelKind};
 
 /// 2026-11-20T12:00:00Z, what relative times count from.
@@ -96,7 +96,7 @@ pub(crate) fn tls() -> SessionRow {
 pub(crate) fn http() -> SessionRow {
     let mut row = plain(tuple("2001:db8::5", 40_000, "2001:db8:1::80", 80, Protocol::TCP));
     row.continues = true;
-    row.interface = 2;
+    row.interface = InterfaceId(2);
     row.app = Some(Recognised { app: App::Http, by: AppBy::Content });
     row.names = Names {
         http_host: vec!["intranet.example".to_owned()],

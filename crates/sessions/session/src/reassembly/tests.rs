@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use units::{NANOS_PER_SECOND, Sequence};
+use units::{InterfaceId, NANOS_PER_SECOND, Sequence};
 use wire::LinkType;
 
 use super::*;
@@ -158,7 +158,7 @@ fn rows_of(packets: &[Vec<u8>]) -> Vec<SessionRow> {
     for (data, begin) in packets.iter().zip(0..) {
         let packet = PacketView {
             timestamp: Timestamp(i64::from(begin)),
-            interface: 0,
+            interface: InterfaceId(0),
             link_type: LinkType::RAW,
             original_len: u32::try_from(data.len()).unwrap(),
             data,

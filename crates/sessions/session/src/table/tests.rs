@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use format::session_row::{PieceId, PieceSpan, State};
 use proptest::prelude::*;
-use units::{NANOS_PER_SECOND, Sequence};
+use units::{InterfaceId, NANOS_PER_SECOND, Sequence};
 use wire::{
     Address, App, AppBy, FiveTuple, Fragment, IcmpHeader, LinkType, Protocol, TcpHeader, TcpOptions,
 };
@@ -62,7 +62,7 @@ impl Bench {
     fn push(&mut self, made: &Made) {
         let packet = PacketView {
             timestamp: Timestamp(made.seconds.saturating_mul(SECOND)),
-            interface: 0,
+            interface: InterfaceId(0),
             link_type: LinkType::ETHERNET,
             original_len: made.len,
             data: &[],
@@ -454,7 +454,7 @@ proptest! {
             .zip(0..)
             .map(|((time, len, data), begin)| PacketView {
                 timestamp: Timestamp(*time),
-                interface: 0,
+                interface: InterfaceId(0),
                 link_type: LinkType(link_type),
                 original_len: *len,
                 data,

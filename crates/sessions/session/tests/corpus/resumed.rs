@@ -2,7 +2,7 @@
 //! rows of the first, and sessions come out as one table makes them.
 
 use session::Before;
-use units::Sequence;
+use units::{InterfaceId, Sequence};
 
 use super::*;
 
@@ -44,7 +44,7 @@ fn both_ways(
             let begin = u32::try_from(place % 50 * 4).unwrap();
             let view = PacketView {
                 timestamp: packet.timestamp,
-                interface: packet.interface,
+                interface: InterfaceId(packet.interface),
                 link_type: interface.link_type,
                 original_len: packet.original_len,
                 data: &packet.data,

@@ -3,7 +3,7 @@
 
 use format::session_row::PieceId;
 use session::PacketView;
-use units::{Sequence, Timestamp};
+use units::{InterfaceId, Sequence, Timestamp};
 use wire::LinkType;
 
 /// A protocol number, a port of the responder, and who sends.
@@ -281,7 +281,7 @@ pub(crate) fn frame(hostile: &Hostile, host: u32, sequence: u32, payload: &[u8])
 pub(crate) fn view(data: &[u8], number: u32) -> PacketView<'_> {
     PacketView {
         timestamp: Timestamp(i64::from(number)),
-        interface: 0,
+        interface: InterfaceId(0),
         link_type: LinkType::RAW,
         original_len: u32::try_from(data.len()).unwrap(),
         data,

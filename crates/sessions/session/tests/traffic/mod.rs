@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use format::session_row::PieceId;
 use session::{Config, PacketView, SessionRow, Stats, Table};
-use units::{Sequence, Timestamp};
+use units::{InterfaceId, Sequence, Timestamp};
 use wire::LinkType;
 
 /// Packets that a program sends at most.
@@ -294,7 +294,7 @@ impl<F: FnMut(Option<&PacketView<'_>>)> Traffic<F> {
         self.packets += 1;
         let view = PacketView {
             timestamp: Timestamp(self.time),
-            interface: 0,
+            interface: InterfaceId(0),
             link_type: LinkType::RAW,
             original_len,
             data: &packet,

@@ -1,6 +1,6 @@
 //! What only our own options say: kinds of them, and gaps as they stand in statistics blocks.
 
-use units::Timestamp;
+use units::{InterfaceId, Timestamp};
 
 use crate::directory::{Gap, GapCause};
 use crate::field::{get, get_i64, get_u32, get_u64};
@@ -24,12 +24,12 @@ fn cause_of(code: u8) -> Option<GapCause> {
 }
 
 const UNKNOWN: u64 = u64::MAX;
-const NO_INTERFACE: u32 = u32::MAX;
+const NO_INTERFACE: InterfaceId = InterfaceId(u32::MAX);
 
 /// 40 bytes: cause, 3 reserved, interface, packets, bytes, from, to; all ones is unknown.
 pub(super) fn put_gap(out: &mut Vec<u8>, gap: &Gap) {
     out.extend_from_slice(&[cause_code(gap.cause), 0, 0, 0]);
-    out.extend_from_slice(&gap.interface.unwrap_or(NO_INTERFACE).to_le_bytes());
+    out.extend_from_slice(&gap.interface.unwrap_or(NO_INTERFACE).get().to_le_bytes());
     out.extend_from_slice(&gap.packets.unwrap_or(UNKNOWN).to_le_bytes());
     out.extend_from_slice(&gap.bytes.unwrap_or(UNKNOWN).to_le_bytes());
     out.extend_from_slice(&gap.from.0.to_le_bytes());
@@ -41,7 +41,7 @@ pub(super) fn get_gap(bytes: &[u8; GAP_BYTES]) -> Option<Gap> {
     let known = |value: u64| (value != UNKNOWN).then_some(value);
     Some(Gap {
         cause: cause_of(code)?,
-        interface: Some(get_u32(bytes, 4)).filter(|&id| id != NO_INTERFACE),
+        interface: Some(InterfaceId(get_u32(bytes, 4))).filter(|&id| id != NO_INTERFACE),
         packets: known(get_u64(bytes, 8)),
         bytes: known(get_u64(bytes, 16)),
         from: Timestamp(get_i64(bytes, 24)),

@@ -3,12 +3,13 @@ use super::*;
 use crate::directory::GapCause;
 use crate::pcapng::{Blocks, ByteOrder, View};
 use proptest::prelude::*;
+use units::InterfaceId;
 
 fn interface(id: u32, link_type: u16) -> EncodedInterface {
     let name = format!("if{id}");
     let link_type = LinkType(link_type);
     EncodedInterface::new(&InterfaceFields {
-        id,
+        id: InterfaceId(id),
         link_type,
         snaplen: 96,
         name: &name,
@@ -25,7 +26,7 @@ fn parts(time: i64, data: &[u8]) -> PacketParts<'_> {
 fn gap(from: i64) -> Gap {
     Gap {
         cause: GapCause::KernelDrops,
-        interface: Some(7),
+        interface: Some(InterfaceId(7)),
         packets: Some(3),
         bytes: None,
         from: Timestamp(from),
@@ -46,7 +47,12 @@ fn packets_come_back_with_their_interfaces_and_gaps() {
         options: &[1, 0, 2, 0, b'h', b'i', 0, 0],
     };
     assert!(builder.push(&mut column, &interface(7, 1), &tagged));
-    let totals = Statistics { interface: 7, received: 9, writer_drops: 2, ..Statistics::default() };
+    let totals = Statistics {
+        interface: InterfaceId(7),
+        received: 9,
+        writer_drops: 2,
+        ..Statistics::default()
+    };
     let mut gaps = vec![gap(1), gap(2)];
     let rows = builder.finish(&mut column, &[totals], &mut gaps, 0);
     assert!(gaps.is_empty());
@@ -57,7 +63,8 @@ fn packets_come_back_with_their_interfaces_and_gaps() {
     let seen: Vec<_> = stored.iter().map(|p| (p.timestamp.0, p.original_len, p.data)).collect();
     assert_eq!(seen, [(5, 9, &b"abcde"[..]), (-4, 4, b""), (9, 6, b"abcdef")]);
     assert_eq!(stored[2].options, [1, 0, 2, 0, b'h', b'i', 0, 0, 0, 0, 0, 0]);
-    let ids: Vec<_> = walk.interfaces().iter().map(|i| (i.id, i.link_type.0, i.snaplen)).collect();
+    let ids: Vec<_> =
+        walk.interfaces().iter().map(|i| (i.id.get(), i.link_type.0, i.snaplen)).collect();
     assert_eq!(ids, [(7, 1, 96), (3, 101, 96)]);
     assert_eq!(walk.gaps(), [gap(1), gap(2)]);
     let contents = builder.contents();
@@ -71,7 +78,7 @@ fn statistics_are_stored_as_totals() {
     let mut builder = PieceBuilder::new(column.len());
     assert!(builder.push(&mut column, &interface(0, 1), &parts(5, b"abcde")));
     let totals = Statistics {
-        interface: 0,
+        interface: InterfaceId(0),
         received: 100,
         interface_drops: Some(4),
         kernel_drops: 3,
@@ -112,12 +119,16 @@ fn check(builder: &mut PieceBuilder, column: &mut [u8], expected: &[(i64, usize,
     let mut found = Vec::new();
     while let Some(packet) = walk.next() {
         let packet = packet.expect("well formed");
-        found.push((packet.timestamp.0, packet.data.len(), walk.interfaces()[packet.interface].id));
+        found.push((
+            packet.timestamp.0,
+            packet.data.len(),
+            walk.interfaces()[packet.interface].id.get(),
+        ));
     }
     assert_eq!(found, expected);
     assert_eq!(usize::try_from(builder.contents().packets).expect("few"), expected.len());
     for known in builder.interfaces() {
-        let count = expected.iter().filter(|&&(_, _, id)| id == known.id).count();
+        let count = expected.iter().filter(|&&(_, _, id)| id == known.id.get()).count();
         assert_eq!(usize::try_from(known.packets).expect("few"), count);
     }
 }
@@ -177,7 +188,7 @@ fn a_part_of_a_body_walks_as_the_whole_does() {
     let body = &column[ROW..ROW * (1 + usize::from(rows))];
     let whole: Vec<StoredPacket<'_>> = packets(body).map(Result::unwrap).collect();
     let known = interfaces_in_front(&body[..ROW]);
-    assert_eq!(known.iter().map(|known| known.id).collect::<Vec<_>>(), [3]);
+    assert_eq!(known.iter().map(|known| known.id).collect::<Vec<_>>(), [InterfaceId(3)]);
     assert_eq!(known[0].recording.as_deref(), Some("night shift"));
     let (first, last) = (&whole[4], &whole[14]);
     let part = &body[first.begin..last.end];

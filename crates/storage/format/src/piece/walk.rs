@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use thiserror::Error;
-use units::Timestamp;
+use units::{InterfaceId, Timestamp};
 use wire::LinkType;
 
 use super::own::{GAP_BYTES, OPTION_INTERFACE, OPTION_STATISTICS, get_gap};
@@ -27,7 +27,7 @@ pub struct PieceError {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InterfaceInPiece {
     /// Number of the interface in its epoch.
-    pub id: u32,
+    pub id: InterfaceId,
     /// Link type.
     pub link_type: LinkType,
     /// `if_name`.
@@ -203,7 +203,7 @@ impl<'a> Packets<'a> {
                 let name = options.find_value(OptionCode::INTERFACE_NAME).unwrap_or_default();
                 let ours = our_option(options.clone(), OPTION_INTERFACE)?;
                 self.interfaces.push(InterfaceInPiece {
-                    id: get_u32(ours.get(4..12)?, 0),
+                    id: InterfaceId(get_u32(ours.get(4..12)?, 0)),
                     link_type: description.link_type,
                     name: String::from_utf8_lossy(name).into_owned(),
                     snaplen: get_u32(ours.get(4..12)?, 4),

@@ -1,6 +1,6 @@
 //! The table of the stored fields.
 
-use units::{Sequence, Timestamp};
+use units::{InterfaceId, Sequence, Timestamp};
 use wire::{Address, App, AppBy, Recognised, TcpOptions, Tunnel, TunnelKind};
 
 use super::{Access, Layout, NumberOf, Presence, StoredField, Width, field};
@@ -29,6 +29,16 @@ impl Stored for u64 {
 
     fn load(stored: i64) -> Option<Self> {
         Some(stored.cast_unsigned())
+    }
+}
+
+impl Stored for InterfaceId {
+    fn store(self) -> i64 {
+        self.get().store()
+    }
+
+    fn load(stored: i64) -> Option<Self> {
+        u32::load(stored).map(Self)
     }
 }
 

@@ -13,7 +13,7 @@ use format::pcapng::{
 use format::piece::{EncodedInterface, InterfaceFields, PacketParts, PieceBuilder, Statistics};
 use format::recorded::Recorded;
 use format::superblock::{EarlierShape, Mark, MemberEntry, Spare, Superblock, TimeKnown};
-use units::{Epoch, MemberId, Sequence, Timestamp};
+use units::{Epoch, InterfaceId, MemberId, Sequence, Timestamp};
 use wire::LinkType;
 
 fn at(sequence: Sequence, sub: u16) -> StripeId {
@@ -206,8 +206,14 @@ pub(crate) fn blocks() -> [(&'static str, Vec<u8>); 3] {
 
 pub(crate) fn bodies() -> [(&'static str, Vec<u8>); 2] {
     let interface = |id, link_type| {
-        let fields =
-            InterfaceFields { id, link_type, snaplen: 96, name: "if", recording: "", options: &[] };
+        let fields = InterfaceFields {
+            id: InterfaceId(id),
+            link_type,
+            snaplen: 96,
+            name: "if",
+            recording: "",
+            options: &[],
+        };
         EncodedInterface::new(&fields)
     };
     let mut column = vec![0; 16 << 10];
@@ -222,11 +228,15 @@ pub(crate) fn bodies() -> [(&'static str, Vec<u8>); 2] {
     let tagged = PacketParts { timestamp: Timestamp(-4), options, ..parts };
     assert!(builder.push(&mut column, &interface(7, LinkType::ETHERNET), &parts));
     assert!(builder.push(&mut column, &interface(3, LinkType::RAW), &tagged));
-    let statistics =
-        Statistics { interface: 7, received: 9, writer_drops: 2, ..Default::default() };
+    let statistics = Statistics {
+        interface: InterfaceId(7),
+        received: 9,
+        writer_drops: 2,
+        ..Default::default()
+    };
     let gap = Gap {
         cause: GapCause::KernelDrops,
-        interface: Some(7),
+        interface: Some(InterfaceId(7)),
         packets: Some(3),
         bytes: None,
         from: Timestamp(1),

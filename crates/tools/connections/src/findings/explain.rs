@@ -43,10 +43,10 @@ pub(super) struct Path {
 
 impl Path {
     /// That of an interface.
-    pub(super) fn of_interface(namespace: u64, link: u32) -> Self {
+    pub(super) fn of_interface(namespace: u64, ifindex: u32) -> Self {
         Self {
             namespaces: [namespace].into(),
-            interfaces: [(namespace, link)].into(),
+            interfaces: [(namespace, ifindex)].into(),
             ..Self::default()
         }
     }

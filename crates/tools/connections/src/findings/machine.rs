@@ -80,14 +80,14 @@ impl<'w> Machine<'w> {
         if is_inside {
             return history.links.iter().find(|(_, link)| link.last.is_loopback).map(|(at, _)| *at);
         }
-        history.link_with(local.to_canonical()).map(|link| link.last.index)
+        history.link_with(local.to_canonical()).map(|link| link.last.ifindex)
     }
 
     /// How many open connections pass an interface: what a finding of it reaches.
-    pub(super) fn connections(&self, namespace: u64, link: u32) -> usize {
+    pub(super) fn connections(&self, namespace: u64, ifindex: u32) -> usize {
         let passes = |track: &&Track| {
             let ends = (track.last.local.ip(), track.last.remote.ip());
-            track.last.info.is_some() && self.interface_of(namespace, ends) == Some(link)
+            track.last.info.is_some() && self.interface_of(namespace, ends) == Some(ifindex)
         };
         self.watch.of_namespace(namespace).filter(passes).count().max(1)
     }

@@ -101,7 +101,7 @@ fn info() -> TcpInfo {
 
 fn link(address: &str, totals: LinkTotals) -> LinkLook {
     LinkLook {
-        index: 2,
+        ifindex: 2,
         name: "lan0".to_owned(),
         kind: None,
         state: LinkState::Up,

@@ -106,6 +106,7 @@ mod tests {
 
     use super::super::{Recording, State, diagnose};
     use super::*;
+    use units::QueueId;
 
     const S: i64 = 1_000_000_000;
 
@@ -115,7 +116,7 @@ mod tests {
         Gap { cause, interface: None, packets: Some(1), bytes, from, to }
     }
 
-    fn loss(queue: usize, times: (i64, i64), stored: [u64; 2]) -> Loss {
+    fn loss(queue: QueueId, times: (i64, i64), stored: [u64; 2]) -> Loss {
         let [stored_bytes_before, stored_bytes_behind] = stored;
         Loss {
             interface: "eth0".to_owned(),
@@ -150,7 +151,7 @@ mod tests {
     #[test]
     fn what_was_offered_stands_beside_what_was_written() {
         // Two queues, 400 MB/s each.
-        let losses = (0..2).flat_map(|queue| {
+        let losses = QueueId::first(2).flat_map(|queue| {
             (0..14_i64).map(move |second| {
                 let stored = 400_000_000 * u64::try_from(second).unwrap();
                 loss(queue, (second * S, (second + 1) * S), [stored, stored + 400_000_000])

@@ -202,6 +202,7 @@ mod tests {
 
     use super::super::diagnose;
     use super::*;
+    use units::QueueId;
 
     fn gap(cause: GapCause, packets: Option<u64>) -> Gap {
         let (from, to) = (Timestamp(0), Timestamp(2_000_000_000));
@@ -217,7 +218,7 @@ mod tests {
         ];
         let loss = |cause, pool_free| Loss {
             interface: "eth0".to_owned(),
-            queue: 0,
+            queue: QueueId(0),
             gap: gap(cause, Some(1)),
             pool_free,
             unfinished_slots: 3,

@@ -85,7 +85,7 @@ struct ProgramLoad {
     kernel_version: u32,
     flags: u32,
     name: [u8; 16],
-    interface: u32,
+    ifindex: u32,
     attach_kind: u32,
 }
 
@@ -93,7 +93,7 @@ struct ProgramLoad {
 #[repr(C)]
 struct LinkCreate {
     program: c_int,
-    interface: u32,
+    ifindex: u32,
     attach_kind: u32,
     flags: u32,
 }
@@ -160,7 +160,7 @@ pub(super) fn load(instructions: &[Instruction]) -> io::Result<OwnedFd> {
         kernel_version: 0,
         flags: TAKES_FRAGMENTS,
         name: *b"wirespool_xdp\0\0\0",
-        interface: 0,
+        ifindex: 0,
         attach_kind: ATTACH_TO_XDP,
     };
     // SAFETY: the kernel reads `count` instructions and the licence up to its NUL, all of which are
@@ -171,7 +171,7 @@ pub(super) fn load(instructions: &[Instruction]) -> io::Result<OwnedFd> {
 /// Attaches a program to an interface, until the descriptor is closed.
 pub(super) fn attach(
     program: BorrowedFd<'_>,
-    interface: u32,
+    ifindex: u32,
     mode: AttachMode,
 ) -> io::Result<OwnedFd> {
     // XDP_FLAGS_DRV_MODE and XDP_FLAGS_SKB_MODE.
@@ -180,7 +180,7 @@ pub(super) fn attach(
         AttachMode::Generic => 1 << 1,
     };
     let program = program.as_raw_fd();
-    let request = LinkCreate { program, interface, attach_kind: ATTACH_TO_XDP, flags };
+    let request = LinkCreate { program, ifindex, attach_kind: ATTACH_TO_XDP, flags };
     // SAFETY: the request has no addresses.
     unsafe { new_fd(LINK_CREATE, &request) }
 }

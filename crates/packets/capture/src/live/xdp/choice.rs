@@ -54,7 +54,7 @@ pub(super) fn splits_sessions(card: Card<'_>) -> bool {
 /// Asks the driver; one that cannot is not touched (`xp_assign_dev` in the kernel).
 fn zero_copy(port: &Port) -> io::Result<()> {
     let (chunk_bytes, is_whole) = chunk_for(port.mtu + LINK_HEADER_MAX);
-    let (interface, mode) = (port.socket.index(), CopyMode::Zero);
-    let binding = Binding { interface, queue: 0, mode, in_parts: !is_whole };
+    let (ifindex, mode) = (port.socket.ifindex(), CopyMode::Zero);
+    let binding = Binding { ifindex, queue: 0, mode, in_parts: !is_whole };
     Receiver::open(Umem::new(chunk_bytes, CHUNKS)?, binding).map(drop)
 }

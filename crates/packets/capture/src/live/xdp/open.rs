@@ -118,12 +118,12 @@ fn open_interface(
 ) -> Result<Opened, Error> {
     let socket = open_socket(name)?;
     check_kind(name, socket.hardware_type())?;
-    let interface = socket.index();
+    let ifindex = socket.ifindex();
     let card = Card { socket: &socket, name };
     check_tags(card)?;
     let mtu = Port::new(name, open_socket(name)?, false)?.mtu;
     let queue_count = card.receive_queues();
-    let hook = Hook::attach(interface, queue_count);
+    let hook = Hook::attach(ifindex, queue_count);
     let hook = Arc::new(hook.map_err(|source| attach_error(name, source))?);
     if hook.mode == AttachMode::Generic && dedicated::may_lie_on_another(name) {
         return Err(Error::XdpLayered { name: name.to_owned() });
@@ -131,7 +131,7 @@ fn open_interface(
     let mut opened = Opened { queues: Vec::new(), hook };
     let mut why_copied = None;
     for number in 0..queue_count {
-        let mut opening = Opening { name, interface, number, mtu, told: &mut *told, options };
+        let mut opening = Opening { name, ifindex, number, mtu, told: &mut *told, options };
         let (receiver, reason) = opening.receiver(opened.hook.mode)?;
         why_copied = why_copied.or(reason);
         let set = opened.hook.set_socket(number, receiver.as_fd());
@@ -211,7 +211,7 @@ fn system(name: &str, operation: &'static str, source: io::Error) -> Error {
 /// One socket that is being opened.
 struct Opening<'a> {
     name: &'a str,
-    interface: u32,
+    ifindex: u32,
     number: u32,
     mtu: usize,
     options: &'a LiveOptions,
@@ -244,7 +244,7 @@ impl Opening<'_> {
     fn with_memory(&mut self, mode: CopyMode) -> io::Result<Receiver> {
         let (chunk_bytes, is_whole) = chunk_for(self.mtu + LINK_HEADER_MAX);
         let binding =
-            Binding { interface: self.interface, queue: self.number, mode, in_parts: !is_whole };
+            Binding { ifindex: self.ifindex, queue: self.number, mode, in_parts: !is_whole };
         let wished = self.options.ring_size;
         let size = usize::try_from(wished.0).unwrap_or(usize::MAX).max(FEWEST_CHUNKS * chunk_bytes);
         let (receiver, is_smaller) = halve_until(size, |size| {

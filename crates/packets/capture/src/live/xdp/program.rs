@@ -186,13 +186,13 @@ pub(super) struct Hook {
 
 impl Hook {
     /// Attaches the program to an interface with so many receive queues.
-    pub(super) fn attach(interface: u32, queues: u32) -> io::Result<Self> {
+    pub(super) fn attach(ifindex: u32, queues: u32) -> io::Result<Self> {
         let counts = ArrayMap::new(COUNTS_BYTES, queues)?;
         let sockets = SocketMap::new(queues)?;
         let fds = (counts.as_fd().as_raw_fd(), sockets.as_fd().as_raw_fd());
         let program = bpf::load(&assemble(fds.0, fds.1))?;
         let counts = Counts::map(&counts, queues)?;
-        let attach = |mode| bpf::attach(program.as_fd(), interface, mode);
+        let attach = |mode| bpf::attach(program.as_fd(), ifindex, mode);
         let (link, mode, why_generic) = match attach(AttachMode::Driver) {
             Ok(link) => (link, AttachMode::Driver, None),
             // Another program is there, and would be in the way of a generic one, too.

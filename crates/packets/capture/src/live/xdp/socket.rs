@@ -52,7 +52,7 @@ pub(super) enum CopyMode {
 /// Where a socket is bound, and how.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Binding {
-    pub(super) interface: u32,
+    pub(super) ifindex: u32,
     pub(super) queue: u32,
     pub(super) mode: CopyMode,
     /// Packets may take several chunks.
@@ -308,7 +308,7 @@ fn bind_to(socket: &OwnedFd, binding: Binding) -> io::Result<()> {
     if binding.in_parts {
         flags |= SocketAddrXdpFlags::XDP_USE_SG;
     }
-    Ok(bind(socket, &SocketAddrXdp::new(flags, binding.interface, binding.queue))?)
+    Ok(bind(socket, &SocketAddrXdp::new(flags, binding.ifindex, binding.queue))?)
 }
 
 #[cfg(test)]

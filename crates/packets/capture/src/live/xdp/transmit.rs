@@ -64,8 +64,8 @@ impl XdpTransmitter {
         let (chunk_bytes, in_parts) = fitting.map_or((CHUNKS[1], true), |chunk| (chunk, false));
         let bind = |mode| {
             let umem = Umem::new(chunk_bytes, CHUNK_COUNT)?;
-            let interface = link.socket.index();
-            Sender::open(umem, Binding { interface, queue, mode, in_parts })
+            let ifindex = link.socket.ifindex();
+            Sender::open(umem, Binding { ifindex, queue, mode, in_parts })
         };
         let sender = bind(CopyMode::Zero).or_else(|_| bind(CopyMode::Copied));
         let sender = sender.map_err(|source| {

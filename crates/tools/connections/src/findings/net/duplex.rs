@@ -34,7 +34,7 @@ fn of_link(
     let finding = Finding {
         kind: "net.duplex",
         severity: Severity::Warning,
-        reach: machine.connections(inode, link.last.index),
+        reach: machine.connections(inode, link.last.ifindex),
         what: format!("{name} runs at half duplex{}", machine.inside(inode)),
         evidence: vec![
             format!("its driver reports half duplex{speed}"),
@@ -49,7 +49,7 @@ fn of_link(
             .to_owned(),
         remedies: remedies(history, name),
     };
-    Some(Found::new(finding, Path::of_interface(inode, link.last.index)))
+    Some(Found::new(finding, Path::of_interface(inode, link.last.ifindex)))
 }
 
 fn remedies(history: &NamespaceHistory, name: &str) -> Vec<Remedy> {

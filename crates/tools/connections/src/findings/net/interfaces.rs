@@ -70,13 +70,13 @@ fn of_link(
     let finding = Finding {
         kind: "net.interface_errors",
         severity: if is_no_loss { Severity::Note } else { Severity::Warning },
-        reach: machine.connections(inode, link.last.index),
+        reach: machine.connections(inode, link.last.ifindex),
         what: format!("packets are {first} at {name}{}", machine.inside(inode)),
         evidence: evidence.collect(),
         cause: if is_no_loss { NO_LOSS } else { cause(gained) }.to_owned(),
         remedies: if is_no_loss { vec![foreign(history, name)] } else { remedies(history, link) },
     };
-    Some(Found::new(finding, Path::of_interface(inode, link.last.index)))
+    Some(Found::new(finding, Path::of_interface(inode, link.last.ifindex)))
 }
 
 const UNWANTED: &str = "received and dropped";
