@@ -212,6 +212,9 @@ impl Scan {
 
     fn pieces(&self, take: &mut Take<'_>) -> Result<()> {
         let Tables { options, clock, .. } = &self.table.volume;
+        // What has no head any more is no row.
+        let missing = extract::gaps(options, &self.times, clock.as_ref()).map_err(of_volume)?;
+        self.table.volume.note(&missing.completeness);
         let mut rows: Vec<extract::PieceRow> = Vec::new();
         let mut failed = None;
         extract::pieces(options, &self.times, clock.as_ref(), &mut |row| {

@@ -10,7 +10,7 @@ use format::directory::SegmentEntry;
 use format::head::StripeId;
 use format::session_row::SessionRow;
 use index::{Columns, Encoded, LookUp, Needed, Segment, SegmentMeta};
-use indexer::{Around, Covered, SegmentsBefore};
+use indexer::{Around, Covered, Edges, SegmentsBefore};
 use units::number::to_u64;
 use units::{Epoch, Sequence, Timestamp};
 
@@ -371,7 +371,12 @@ impl<'a> Scan<'a> {
             },
             around => around?,
         };
-        let next = self.archive.catalog.behind(entry);
+        let (next, catalog) = (self.archive.catalog.behind(entry), &self.archive.catalog);
+        let is_rowless = |it: &SegmentEntry| it.summary.sessions == 0 && it.summary.unindexed;
+        around.set_edges(Edges {
+            first: catalog.in_front(entry).filter(is_rowless).map(|_| entry.summary.time_min),
+            last: next.filter(is_rowless).map(|_| entry.summary.time_max),
+        });
         if let Some(next) = next.and_then(|next| self.archive.segment(&next).ok()?) {
             around.look_behind(&next)?;
         }

@@ -14,6 +14,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use format::head::StripeId;
+use format::session_row::State;
 use index::{Columns, LeftOut, Segment};
 use session::{Config, Key, SessionRow};
 use units::Timestamp;
@@ -82,6 +83,31 @@ pub struct Around {
     behind: BTreeMap<Key, Vec<Timestamp>>,
     /// Sessions that began before the index's rows of them say, by what the made rows say.
     split: BTreeSet<(Key, Timestamp)>,
+    edges: Edges,
+}
+
+/// Of a segment where one beside it has no rows: its first and its last time. Rows of each are made
+/// by themselves, so sessions that have packets in both are several.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Edges {
+    /// Its first time, where the segment in front has no rows.
+    pub first: Option<Timestamp>,
+    /// Its last time, where the next one has none.
+    pub last: Option<Timestamp>,
+}
+
+impl Edges {
+    /// Whether packets of a session may lie beyond them.
+    fn may_cut(&self, row: &SessionRow) -> bool {
+        let timeout = |is_over| {
+            let timeout = Config::default().timeout_ns(row.tuple.proto, is_over);
+            timeout.unwrap_or(i64::MAX)
+        };
+        let is_begun = row.start == row.session_start && !row.history.is_from_syn();
+        let is_over = matches!(row.state, State::Sf | State::Rej | State::Rsto | State::Rstr);
+        self.first.is_some_and(|first| is_begun && row.start.since(first) <= timeout(false))
+            || self.last.is_some_and(|last| last.since(row.end) <= timeout(is_over))
+    }
 }
 
 impl Around {
@@ -98,6 +124,7 @@ impl Around {
             gone_on: BTreeSet::new(),
             behind: BTreeMap::new(),
             split: BTreeSet::new(),
+            edges: Edges::default(),
         };
         let columns = Columns::Named(&Columns::OF_SESSION).and(&FURTHER);
         let mut count = 0;
@@ -130,6 +157,11 @@ impl Around {
             if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         Ok(())
+    }
+
+    /// Takes note of segments without rows beside this one.
+    pub fn set_edges(&mut self, edges: Edges) {
+        self.edges = edges;
     }
 
     /// Takes a row of the segment; says whether it is the first one of its session.
@@ -177,7 +209,8 @@ impl Around {
     /// Whether a row that was made is of a session that goes on as another one, in the segment or
     /// the next.
     pub fn is_split(&self, row: &SessionRow) -> bool {
-        self.split.contains(&(Key::of_slice(row, self.vlan_in_key), row.session_start))
+        let known = (Key::of_slice(row, self.vlan_in_key), row.session_start);
+        self.edges.may_cut(row) || self.split.contains(&known)
     }
 
     /// A table that had seen all of it would have gone on with what the segment takes for new.

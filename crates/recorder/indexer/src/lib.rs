@@ -47,7 +47,7 @@ mod unite;
 pub mod untrusted;
 mod worker;
 
-pub use around::{Around, Covered};
+pub use around::{Around, Covered, Edges};
 pub use faulty::{Fate, Faulty, Seen};
 pub use launch::{Ended, InThread, Launch, Line, Process, Workers};
 pub use message::{BEFORE_BYTES_MAX, PARQUET_BYTES_MAX};

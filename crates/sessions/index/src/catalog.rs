@@ -253,6 +253,12 @@ impl Catalog {
         self.segments.range(behind).map(|(_, next)| *next).next()
     }
 
+    /// The segment in front of one.
+    pub fn in_front(&self, entry: &SegmentEntry) -> Option<SegmentEntry> {
+        let in_front = self.segments.range(..entry.summary.first);
+        in_front.map(|(_, before)| *before).next_back()
+    }
+
     /// Opens a segment: from its file, else from what `load` gives, which is then stored as a file.
     /// `None` when `load` has nothing either.
     pub fn open(

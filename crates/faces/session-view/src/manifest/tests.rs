@@ -122,6 +122,7 @@ fn full() -> Manifest {
             comments: true,
             anonymised: true,
             escrow: Some(NamedEscrow { sha256: [1; 32], key_id: [2; 16] }),
+            filter: text("port 53"),
             approved: None,
             raw_blake3: text("00"),
             is_raw: true,
