@@ -1,9 +1,15 @@
 //! SQL, plots and rankings: each says the same of a volume as `find --json`.
 
 use std::collections::BTreeMap;
+#[cfg(feature = "sql")]
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+#[cfg(feature = "sql")]
+use crate::golden::capture;
+#[cfg(feature = "sql")]
+use crate::machine;
 use crate::machine::{Ran, Volume, run};
 
 fn ask(volume: &Volume, verb: &str, rest: &[&str]) -> Ran {
@@ -127,6 +133,28 @@ fn pieces_and_gaps_are_tables_that_can_be_joined() {
          FROM sessions) x ON x.s = p.piece_sequence WHERE p.piece_column = 0",
     );
     assert!(number(&joined[0], "n") > 0);
+}
+
+#[cfg(feature = "sql")]
+#[test]
+fn pieces_have_a_statement() {
+    use std::io::Write as _;
+
+    let volume = Volume::empty();
+    let more = ["--pool", "4M"];
+    let (mut recorder, mut input) = machine::recorder(&volume.path, &volume.index, &more);
+    input.write_all(&capture(1_700_000_000_000_000_000, 0..50)).unwrap();
+    let started = Instant::now();
+    while run(&["find", &volume.path, "", "--csv"]).out.lines().count() < 2 {
+        assert!(started.elapsed() < Duration::from_secs(30), "what has come is acknowledged");
+    }
+    recorder.kill().unwrap();
+    recorder.wait().unwrap();
+    for table in ["pieces", "gaps", "sessions"] {
+        let asked = ask(&volume, "sql", &[&format!("SELECT count(*) FROM {table}")]);
+        assert_eq!(asked.code, Some(5), "{table}: {asked:?}");
+        assert!(asked.err.contains("a recorder ended without a stop"), "{table}: {asked:?}");
+    }
 }
 
 #[cfg(feature = "sql")]

@@ -304,3 +304,22 @@ fn what_a_killed_recording_with_later_times_may_have_lost_is_not_known() {
     // The packets of files have any times.
     is(&extract(&volume, "before 2023-11-20"), 5, "unknown", words);
 }
+
+#[test]
+fn a_session_over_segments_without_an_index_is_not_known_as_one() {
+    let find = |packets: u32, query: &str| {
+        let volume = Volume::empty();
+        let file = volume.file("long.pcap");
+        std::fs::write(&file, capture(1_700_000_000_000_000_000, 0..packets)).unwrap();
+        volume.record(&["--read", &file, "--no-index"]).done();
+        run(&["find", &volume.path, query, "--index-dir", &volume.index])
+    };
+    // 35 sessions to the end: in one segment, and over several.
+    for query in ["", "packets > 500"] {
+        let whole = find(1000, query);
+        assert_eq!(whole.code, Some(0), "{whole:?}");
+        let cut = find(20_000, query);
+        assert_eq!(cut.code, Some(5), "{cut:?}");
+        assert!(cut.err.contains("\nnot known as one: "), "{cut:?}");
+    }
+}
