@@ -302,6 +302,10 @@ impl History {
                 }
                 Err(error) => {
                     self.disks.arrive();
+                    if flaky != 0 {
+                        // Its epoch may have begun before they ended it.
+                        self.truth.decided_unseen(present & !flaky);
+                    }
                     self.doubt_what_is_judged(self.truth.acknowledged, present);
                     self.counters.add("mounts refused", u64::from(is_refusal(&error)));
                     if present & self.bad == 0 {
