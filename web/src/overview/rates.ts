@@ -67,10 +67,24 @@ export class RateHistory {
     return rates;
   }
 
-  /** Packets lost in the last minute. */
-  lostLately(nowMs: number): number {
-    const last = this.samples.at(-1);
-    const first = this.samples.find((sample) => nowMs - sample.atMs <= 60_000);
-    return last && first ? Math.max(0, last.lost - first.lost) : 0;
+  /**
+   * Packets lost in the last minute, over recordings that began in it; undefined where one look
+   * alone cannot tell.
+   */
+  lostLately(nowMs: number): number | undefined {
+    const at = this.samples.findIndex((sample) => nowMs - sample.atMs <= 60_000);
+    const late = at < 0 ? [] : this.samples.slice(at);
+    const first = late[0];
+    // What came before the first look counts where its recording began in this minute.
+    const isYoung = first !== undefined && nowMs - first.atMs + first.elapsedNs / 1e6 <= 60_000;
+    if (late.length < 2 && !isYoung && first?.lost !== 0) {
+      return undefined;
+    }
+    const gained = late.map((sample, index) => {
+      const before = late[index - 1];
+      const isNew = before === undefined ? isYoung : sample.elapsedNs < before.elapsedNs;
+      return isNew ? sample.lost : Math.max(0, sample.lost - (before?.lost ?? sample.lost));
+    });
+    return gained.reduce((sum, lost) => sum + lost, 0);
   }
 }

@@ -79,6 +79,20 @@ describe("rates", () => {
     expect(history.lostLately(5000)).toBe(2);
   });
 
+  it("count what was lost before and behind a new recording", () => {
+    const [lost, again] = [7, 3].map((drops) => ({ ...volume, kernel_drops: drops }));
+    const samples = new RateHistory(10)
+      .with({ ...volume, kernel_drops: 0, elapsed_ns: 100e9 }, 100_000)
+      .with({ ...lost, elapsed_ns: 102e9 }, 102_000)
+      .with({ ...again, elapsed_ns: 1e9 }, 105_000);
+    const base = (volume.writer_drops ?? 0) + (volume.interface_drops ?? 0);
+    expect(samples.lostLately(106_000)).toBe(7 + 3 + base);
+    // One look at a recording that has lost something long since: now is not known.
+    const one = new RateHistory(10).with({ ...lost, elapsed_ns: 900e9 }, 1000);
+    expect(one.lostLately(2000)).toBeUndefined();
+    expect(verdict({ ...volume, ...lost }, undefined).reason).not.toContain("nothing is lost now");
+  });
+
   it("have a hole where a new recording began", () => {
     const again = { ...volume, elapsed_ns: 1e9, offered: 1 };
     const history = new RateHistory(10).with(volume, 1000).with(again, 3000);

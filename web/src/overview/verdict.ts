@@ -39,7 +39,7 @@ export function headline(verdicts: (readonly [string, Verdict | undefined])[]): 
 }
 
 /** Whether everything is recorded, in words. The worst comes first. */
-export function verdict(volume: Volume, lostLately: number): Verdict {
+export function verdict(volume: Volume, lostLately: number | undefined): Verdict {
   if (volume.problem) {
     const reason = volume.problem.detail ?? volume.problem.title;
     return { level: "bad", word: "Not readable", reason };
@@ -48,7 +48,7 @@ export function verdict(volume: Volume, lostLately: number): Verdict {
     return notRecorded(volume);
   }
   const away = volume.interfaces.filter((one) => one.is_away).map((one) => one.name ?? "files");
-  if (lostLately > 0) {
+  if (lostLately !== undefined && lostLately > 0) {
     const reason = `${plural(lostLately, "packet")} lost in the last minute`;
     return { level: "bad", word: "Losing packets", reason };
   }
@@ -56,15 +56,16 @@ export function verdict(volume: Volume, lostLately: number): Verdict {
     const reason = `${away.join(", ")} is down or gone: what passes it is not seen`;
     return { level: "bad", word: "Not all recorded", reason };
   }
-  return recording(volume);
+  return recording(volume, lostLately !== undefined);
 }
 
-function recording(volume: Volume): Verdict {
+function recording(volume: Volume, isKnown: boolean): Verdict {
   const lost = lostOf(volume);
   const since = duration(volume.elapsed_ns ?? 0);
   const unseen = (volume.interfaces ?? []).filter((one) => one.times_down > 0);
   if (lost > 0) {
-    const reason = `nothing is lost now; ${plural(lost, "packet")} lost in the last ${since}`;
+    const before = `${plural(lost, "packet")} lost in the last ${since}`;
+    const reason = isKnown ? `nothing is lost now; ${before}` : before;
     return { level: "doubt", word: "Recording, with losses before", reason };
   }
   if (unseen.length > 0) {

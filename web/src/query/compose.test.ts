@@ -31,6 +31,20 @@ describe("a condition", () => {
     expect(include("port 53", "a = 1 or b = 2")).toBe("port 53 and (a = 1 or b = 2)");
   });
 
+  it("leaves what stands in parentheses or quotes as it is", () => {
+    const query = "not (port 53 and app = ssh and udp)";
+    expect(exclude(query, "app = ssh")).toBe(`${query} and not (app = ssh)`);
+    const text = 'user_agent = "a and app = ssh"';
+    expect(exclude(text, "app = ssh")).toBe(`${text} and not (app = ssh)`);
+    expect(exclude("port 53 # x\n and app = ssh", "app = ssh")).toContain("# x\n and app = ssh");
+  });
+
+  it("is appended where an or may lead around it", () => {
+    const query = "app = ssh and port 22 or port 53";
+    expect(include(query, "app = ssh")).toBe(`${query} and app = ssh`);
+    expect(include("(a = 1 or b = 2) and c = 3", "c = 3")).toBe("(a = 1 or b = 2) and c = 3");
+  });
+
   it("is excluded, and replaces the same one that was included", () => {
     expect(exclude("", "app = dns")).toBe("not (app = dns)");
     expect(exclude("port 53 and app = dns", "app = dns")).toBe("port 53 and not (app = dns)");

@@ -31,15 +31,40 @@ export function exclude(query: string, condition: string): string {
   return has(kept, without(condition)) ? kept : both(kept, without(condition));
 }
 
-const terms = (query: string) => query.split(/\s+and\s+/);
-const has = (query: string, term: string) => terms(query).includes(term);
+const has = (query: string, term: string) => terms(query)?.includes(term) ?? false;
 
 /** Takes an own condition away again, only where the query is a plain row of "and". */
 function dropped(query: string, term: string): string {
   const all = terms(query);
-  return all.includes(term) && !/\sor\s/i.test(query)
-    ? all.filter((one) => one !== term).join(" and ")
-    : query;
+  return all?.includes(term) ? all.filter((one) => one !== term).join(" and ") : query;
+}
+
+/**
+ * The conditions of a query that is a plain row of "and"; undefined of any other. What stands in
+ * parentheses or in quotes is part of one condition.
+ */
+function terms(query: string): string[] | undefined {
+  const found: string[] = [];
+  let [depth, begin] = [0, 0];
+  const tokens = /"(?:\\.|[^"\\])*"|[()[\]{}#]|&&|\|\||[^\s"()[\]{}#&|]+|[&|]/gs;
+  for (const token of query.matchAll(tokens)) {
+    const word = token[0].toLowerCase();
+    if (word === "#") {
+      return undefined;
+    }
+    depth += Number(/^[([{]$/.test(word)) - Number(/^[)\]}]$/.test(word));
+    if (depth > 0) {
+      continue;
+    }
+    if (word === "or" || word === "||") {
+      return undefined;
+    }
+    if (word === "and" || word === "&&") {
+      found.push(query.slice(begin, token.index).trim());
+      begin = token.index + word.length;
+    }
+  }
+  return [...found, query.slice(begin).trim()];
 }
 
 /** A value as queries take it: in quotes where it has blanks or signs of the language. */
