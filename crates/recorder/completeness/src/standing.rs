@@ -11,7 +11,7 @@ use format::head::{Kind, StripeHead};
 use format::recorded::{ALIVE_NS, Recorded};
 use serde::Serialize;
 use units::{EachSequence, Epoch, Times, Timestamp};
-use volume::{InFront, Reader, Said, Silent, Span};
+use volume::{Reader, Said, Span};
 
 use crate::form;
 
@@ -125,9 +125,6 @@ struct Known {
     is_begin: bool,
     /// A recorder began after the last of them, and has said nothing.
     silent_since: Option<Timestamp>,
-    /// When recorders were killed that had not said anything yet, and for how long they may have
-    /// lived.
-    silent: Vec<(Timestamp, Timestamp)>,
     /// Doubt at the end.
     end: Option<Doubt>,
     /// Stretches that were not looked at may have lost something up to this time.
@@ -141,10 +138,8 @@ impl Known {
         let last_epoch = reader.last_head().map(|head| (head.stripe.epoch, head.stripe.realtime));
         let is_stopped = reader.has_stopped_in_order();
         let open_end = if asking.is_recorded { StretchEnd::Going } else { StretchEnd::Crash };
-        let InFront { said, silent, .. } = reader.said();
         let mut known = Self::default();
-        known.add_silent(&silent, asking.now.plus_nanos(1));
-        let Some(newest) = said else {
+        let Some(newest) = reader.said().0 else {
             known.end = (!is_stopped).then_some(open_end.doubt()).flatten();
             known.silent_since = last_epoch.map(|(_, at)| at).filter(|_| !is_stopped);
             return known;
@@ -199,8 +194,7 @@ impl Known {
                 });
                 return;
             }
-            let InFront { said: before, has_packets, silent, .. } = reader.said_before(&said);
-            self.add_silent(&silent, recorded.from);
+            let (before, has_packets) = reader.said_before(&said);
             let Some(before) = before.filter(|before| before.recorded.start < start) else {
                 let is_first_lap = span.tail <= reader.geometry().first_sequence();
                 self.is_begin = is_first_lap && !has_packets;
@@ -215,19 +209,8 @@ impl Known {
         }
     }
 
-    /// Openings that were silent, newest first, before one that recorded from a time on.
-    fn add_silent(&mut self, silent: &[Silent], mut next: Timestamp) {
-        for Silent { at, is_before_a_step } in silent {
-            let alive = at.plus_nanos(ALIVE_NS);
-            // A recorder that has to open the volume again has recorded since before that.
-            let until = if *is_before_a_step { alive } else { alive.min(next.plus_nanos(-1)) };
-            self.silent.push((*at, until));
-            next = next.min(*at);
-        }
-    }
-
     fn judge(self, asking: &Asking) -> Standing {
-        let Self { stretches, is_begin, silent_since, silent, end, lost, overwritten } = self;
+        let Self { stretches, is_begin, silent_since, end, lost, overwritten } = self;
         let (first, last, now) = (*asking.times.start(), *asking.times.end(), asking.now);
         let (is_from, is_to) = (first > Timestamp::MIN, last < Timestamp::MAX);
         let covered: Times = stretches.iter().map(|it| (it.from, it.through)).collect();
@@ -235,19 +218,13 @@ impl Known {
         if let (Some(since), Some(Doubt::Crash)) = (silent_since, end) {
             crashes.add(&Times::of(since, since.plus_nanos(ALIVE_NS).min(now)));
         }
-        let has_live = stretches.iter().any(|stretch| stretch.is_live);
-        for (since, until) in &silent {
-            // Packets of files have any times.
-            let is_of_files = !(has_live || stretches.is_empty());
-            let any = Times::of(Timestamp::MIN, Timestamp::MAX);
-            crashes.add(&if is_of_files { any } else { Times::of(*since, *until) });
-        }
         if let Some(lost) = lost {
             crashes.add(&Times::of(Timestamp::MIN, lost));
         }
         let doubts = |doubts: Vec<(Doubt, Times)>| {
             doubts.into_iter().filter(|(_, times)| !times.is_empty()).collect()
         };
+        let has_live = stretches.iter().any(|stretch| stretch.is_live);
         let is_unsaid = stretches.is_empty();
         if !(is_from || is_to) || !(has_live || is_unsaid) {
             // All that the volume holds; files say nothing of the time around their packets.
@@ -261,12 +238,10 @@ impl Known {
         let oldest = stretches.first();
         let newest = stretches.iter().map(|it| it.through).max();
         let begin = oldest.map_or(now, |it| it.from);
-        let silent_from = silent.iter().map(|(since, _)| *since).min();
-        let from = if is_from { first } else { silent_from.map_or(begin, |at| at.min(begin)) };
-        let latest = newest.max(silent.iter().map(|(_, until)| *until).max());
-        let open = if end == Some(Doubt::Crash) { now } else { latest.unwrap_or(now) };
+        let from = if is_from { first } else { begin };
+        let open = if end == Some(Doubt::Crash) { now } else { newest.unwrap_or(now) };
         // Times to come are not asked after, but for those that a wrong clock has been through.
-        let present = latest.map_or(now, |latest| latest.max(now));
+        let present = newest.map_or(now, |newest| newest.max(now));
         let mut to = if is_to { last.min(present) } else { open };
         if from > to {
             to = if is_to { last } else { now };
@@ -425,28 +400,6 @@ mod tests {
             let standing = known.judge(&asking);
             assert_eq!(standing.doubts, [(Doubt::Crash, Times::of(first, last))]);
         }
-    }
-
-    #[test]
-    fn who_was_killed_before_he_said_anything_was_there() {
-        let second = units::NANOS_PER_SECOND;
-        let (mut known, through) = known(&[(0, 10 * second, false), (600 * second, 5, false)]);
-        let next = known.stretches[1].from;
-        let (long_before, just_before) = (next.plus_nanos(-300 * second), next.plus_nanos(-second));
-        let silent = |at| Silent { at, is_before_a_step: false };
-        // The newest is the same recorder, which had to open the volume again.
-        let again = next.plus_nanos(1);
-        known.add_silent(&[silent(again), silent(just_before), silent(long_before)], next);
-        let asking = Asking {
-            times: Timestamp::MIN..=through,
-            now: through.plus_nanos(1000 * second),
-            is_recorded: false,
-        };
-        let standing = known.judge(&asking);
-        let mut lost = Times::of(long_before, long_before.plus_nanos(ALIVE_NS));
-        lost.add(&Times::of(just_before, next.plus_nanos(-1)));
-        assert_eq!(standing.doubts, [(Doubt::Crash, lost)]);
-        assert!(!standing.unrecorded.is_empty());
     }
 
     proptest! {

@@ -76,7 +76,7 @@ fn run(
 ) -> Result<(Report, Vec<Box<dyn Source>>), Error> {
     opened.setup.append(&mut sources.setup);
     let queues = sources.queues();
-    let said = if opened.recovery.clean { None } else { opened.reader.said().said };
+    let said = if opened.recovery.clean { None } else { opened.reader.said().0 };
     let stored = said.map(|said| said.recorded.through);
     let divisions = sources.before.as_mut().map(|before| before.divide(stored, queues));
     opened.setup.extend(sources.before.as_ref().map(|before| before.line(why, clock)));

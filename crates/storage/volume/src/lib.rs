@@ -53,6 +53,6 @@ pub use new_place::NewPlace;
 pub use reader::{GivenUp, Reader, Slot, Span, StripeInSlot};
 pub use restore::{Recognized, recognize, restore_superblocks};
 pub use rows::{PieceRows, RowsWanted};
-pub use said::{Acknowledged, InFront, Said, Silent};
+pub use said::{Acknowledged, Said};
 pub use salvage::{Salvaged, salvage};
 pub use search::Newest;

@@ -5,9 +5,9 @@
 //! acknowledged it. One that is only there, behind others that a crash has taken, does not say that
 //! they are.
 
-use format::head::{Head, Kind, StripeHead, StripeId};
-use format::recorded::{ALIVE_NS, Earlier, Recorded};
-use units::{EachSequence, Epoch, Sequence, Timestamp};
+use format::head::{Head, Kind, StripeId};
+use format::recorded::{Earlier, Recorded};
+use units::{EachSequence, Epoch, Sequence};
 
 use crate::Reader;
 
@@ -70,107 +70,64 @@ impl Said {
     }
 }
 
-/// What lies in front of a stretch of recording, or at the end of a volume.
-#[derive(Clone, Debug, Default)]
-pub struct InFront {
-    /// The stretch there.
-    pub said: Option<Said>,
-    /// Stripes with packets lie between that have heads which say nothing.
-    pub has_packets: bool,
-    /// When the volume was opened between by somebody who neither said anything nor stopped in
-    /// order: a recorder that ended in its first second. Newest first.
-    pub silent: Vec<Silent>,
-    /// When the one that came next opened it, as far as that is known.
-    opened: Option<Timestamp>,
-}
-
-/// An opening of which nothing else is known.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Silent {
-    /// When that was.
-    pub at: Timestamp,
-    /// The next one opened the volume at an earlier time: the clock was set back between.
-    pub is_before_a_step: bool,
-}
-
-impl InFront {
-    /// Takes a head in front of those so far, of which the opening `speaks` has said something.
-    fn pass(&mut self, head: &Head, is_asked: bool, speaks: &mut Epoch) {
-        let StripeHead { kind, epoch, realtime, clean_stop, .. } = head.stripe;
-        let is_packets = is_asked && kind == Kind::Data;
-        self.has_packets |= is_packets;
-        if is_packets || clean_stop {
-            *speaks = epoch;
-        }
-        if kind == Kind::Epoch {
-            if epoch != *speaks {
-                let is_before_a_step = self.opened.is_some_and(|next| next < realtime);
-                self.silent.push(Silent { at: realtime, is_before_a_step });
-            }
-            self.opened = Some(realtime);
-        }
-    }
-
-    /// Where nothing is said of those in between: nothing was recorded later, and nothing lost.
-    fn until(&self) -> Earlier {
-        let lost = self.silent.iter().map(|it| it.at.plus_nanos(ALIVE_NS)).max();
-        lost.map_or(Earlier::NOTHING, |lost| Earlier { latest: lost, lost })
-    }
-}
-
 impl Reader {
-    /// The newest stretch.
-    pub fn said(&self) -> InFront {
+    /// The newest stretch, and whether stripes with packets lie behind it that have heads which say
+    /// nothing.
+    pub fn said(&self) -> (Option<Said>, bool) {
         let (Some(span), Some(last)) = (self.span(), self.last_head()) else {
-            return InFront::default();
+            return (None, false);
         };
         let shown = Acknowledged { epoch: last.stripe.epoch, stripe: span.acknowledged };
-        match Said::by(last, shown).filter(|_| has_no_gap(last)) {
-            Some(said) => InFront { said: Some(said), ..InFront::default() },
+        let by_last = Said::by(last, shown).filter(|_| has_no_gap(last));
+        match by_last {
+            Some(said) => (Some(said), false),
             None => self.said_in_front(span.acknowledged.after(), shown),
         }
     }
 
-    /// The stretch before one.
-    pub fn said_before(&self, later: &Said) -> InFront {
+    /// The stretch before one, and whether stripes with packets lie between that have heads which
+    /// say nothing.
+    pub fn said_before(&self, later: &Said) -> (Option<Said>, bool) {
         self.said_in_front(later.recorded.start, later.acknowledged)
     }
 
-    fn said_in_front(&self, before: StripeId, mut acknowledged: Acknowledged) -> InFront {
+    fn said_in_front(
+        &self,
+        before: StripeId,
+        mut acknowledged: Acknowledged,
+    ) -> (Option<Said>, bool) {
         let tail = self.span().map_or(Sequence::MAX, |span| span.tail);
-        let (mut found, mut speaks) = (InFront::default(), acknowledged.epoch);
+        let (mut begun, mut has_packets) = (None::<Said>, false);
         for sequence in (tail..=before.sequence).each().rev().take(BACK) {
             for head in self.leading_heads(sequence).iter().rev() {
                 acknowledged = acknowledged.and(head);
                 let stripe = head.stripe.stripe;
-                if found.said.as_ref().is_some_and(|begun| stripe < begun.recorded.start) {
-                    return found;
+                if begun.as_ref().is_some_and(|begun| stripe < begun.recorded.start) {
+                    return (begun, has_packets);
                 }
                 match Said::by(head, acknowledged).filter(|_| stripe < before) {
-                    Some(said) if acknowledged.counts(head) => {
-                        return InFront { said: Some(said), ..found };
-                    }
-                    Some(said) => found.said = found.said.or(Some(said)),
-                    None => found.pass(head, stripe < before, &mut speaks),
+                    Some(said) if acknowledged.counts(head) => return (Some(said), has_packets),
+                    Some(said) => begun = begun.or(Some(said)),
+                    None => has_packets |= stripe < before && head.stripe.kind == Kind::Data,
                 }
             }
         }
-        found
+        (begun, has_packets)
     }
 
     /// Up to when what is held here was recorded, by the clocks of those times; `None` where heads
     /// do not say it.
     pub fn recorded_until(&self) -> Option<Earlier> {
         let Some(span) = self.span() else { return Some(Earlier::NOTHING) };
-        let (mut found, mut until) = (self.said(), Earlier::NOTHING);
+        let (mut said, mut is_unsaid) = self.said();
+        let mut until = Earlier::NOTHING;
         for _ in 0..STRETCHES {
-            until = until.or(found.until());
-            let Some(later) = found.said else { return (!found.has_packets).then_some(until) };
+            let Some(later) = said else { return (!is_unsaid).then_some(until) };
             until = until.or(later.recorded.until(later.is_stop));
             if later.recorded.earlier.is_some() || later.recorded.start.sequence < span.tail {
                 return Some(until);
             }
-            found = self.said_before(&later);
+            (said, is_unsaid) = self.said_before(&later);
         }
         None
     }
