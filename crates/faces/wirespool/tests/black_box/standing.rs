@@ -100,8 +100,8 @@ fn who_was_killed_may_have_had_more_and_nobody_recorded_since() {
     let found = run(&["find", &volume.path, "udp", "--index-dir", &volume.index]);
     assert!(found.code == Some(5) && found.err.contains(", unknown\n"), "{found:?}");
     let diagnosed = || {
-        let ran = run(&["diagnose", "recorder", &volume.path, "--json"]).done().out;
-        let found: Value = serde_json::from_str(&ran).unwrap();
+        let ran = run(&["diagnose", "recorder", &volume.path, "--json"]);
+        let found: Value = serde_json::from_str(&ran.out).unwrap();
         let kinds = found["findings"].as_array().unwrap().iter().map(|it| it["kind"].clone());
         kinds.collect::<Vec<_>>()
     };
