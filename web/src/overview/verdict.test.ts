@@ -80,7 +80,8 @@ describe("rates", () => {
   });
 
   it("count what was lost before and behind a new recording", () => {
-    const [lost, again] = [7, 3].map((drops) => ({ ...volume, kernel_drops: drops }));
+    const lost = { ...volume, kernel_drops: 7 };
+    const again = { ...volume, kernel_drops: 3 };
     const samples = new RateHistory(10)
       .with({ ...volume, kernel_drops: 0, elapsed_ns: 100e9 }, 100_000)
       .with({ ...lost, elapsed_ns: 102e9 }, 102_000)
