@@ -14,13 +14,13 @@ const DAY_S: f64 = 86_400.0;
 const FLEETS: [f64; 3] = [10.0, 100.0, 1000.0];
 const GBITS: [f64; 2] = [10.0, 100.0];
 
-/// Calls of the archive for a part, and of merging for an hour.
+/// Calls of the archive for a part of the ring: to store it, and to merge it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Requests {
-    part_puts: f64,
-    part_deletes: f64,
-    /// Of a merge, for each part: its manifest, and its objects.
-    part_gets: f64,
+    puts: f64,
+    deletes: f64,
+    /// Its manifest, and its objects, when it is merged.
+    gets: f64,
 }
 
 impl Requests {
@@ -32,9 +32,9 @@ impl Requests {
         let gets = [few, more].map(|run| real(calls::count(&run, &[Kind::Get])));
         let [few, more] = gets;
         Ok(Self {
-            part_puts: real(calls::count(&part, &[Kind::Put, Kind::PutRows])),
-            part_deletes: real(calls::count(&part, &[Kind::Delete])),
-            part_gets: (more - few) / 6.0,
+            puts: real(calls::count(&part, &[Kind::Put, Kind::PutRows])),
+            deletes: real(calls::count(&part, &[Kind::Delete])),
+            gets: (more - few) / 6.0,
         })
     }
 }
@@ -100,7 +100,7 @@ fn stored(inputs: &Inputs, requests: Requests) -> Result<Table> {
     let (put, gb) = (inputs.get("put_dollars")?, inputs.get("gb_month_dollars")?);
     each(inputs, &mut |fleet, gbit, sensor| {
         let parts = DAY_S / sensor.part_s * fleet;
-        let puts = parts * (requests.part_puts + requests.part_deletes);
+        let puts = parts * (requests.puts + requests.deletes);
         let bytes = sensor.bytes_day * fleet;
         table.push([
             format!("{fleet} x {gbit}"),
@@ -109,7 +109,7 @@ fn stored(inputs: &Inputs, requests: Requests) -> Result<Table> {
             format!("{}B", number(bytes)),
             time(sensor.part_s),
             number(puts),
-            format!("{} $", number(parts * requests.part_puts * put)),
+            format!("{} $", number(parts * requests.puts * put)),
             format!("{} $", number(bytes * 90.0 / 1e9 * gb)),
         ]);
         Ok(())
@@ -174,7 +174,7 @@ fn merged(inputs: &Inputs, requests: Requests) -> Result<Table> {
     let mut table = Table::new("What merging takes", &heads);
     let (row_ns, get) = (inputs.get("merge_ns_per_session")?, inputs.get("get_dollars")?);
     each(inputs, &mut |fleet, gbit, sensor| {
-        let gets = DAY_S / sensor.part_s * requests.part_gets * fleet;
+        let gets = DAY_S / sensor.part_s * requests.gets * fleet;
         let names = merged_objects_day(inputs, sensor)? * 365.0;
         let lists = (names / LISTED_AT_ONCE).ceil() * 24.0 * fleet;
         let rows = sensor.sessions * fleet;
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn a_part_takes_as_many_requests_as_the_archive_makes() {
         let requests = Requests::measured().unwrap();
-        assert!((3.0..=6.0).contains(&requests.part_puts), "{requests:?}");
-        assert!((2.0..=3.0).contains(&requests.part_gets), "{requests:?}");
+        assert!((3.0..=6.0).contains(&requests.puts), "{requests:?}");
+        assert!((2.0..=3.0).contains(&requests.gets), "{requests:?}");
     }
 }

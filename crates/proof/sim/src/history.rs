@@ -302,11 +302,7 @@ impl History {
                 }
                 Err(error) => {
                     self.disks.arrive();
-                    if flaky != 0 {
-                        // Its epoch may have begun before they ended it.
-                        self.truth.decided_unseen(present & !flaky);
-                    }
-                    self.doubt_what_is_judged(self.truth.acknowledged, present);
+                    self.doubt_what_a_refused_mount_did(present, flaky);
                     self.counters.add("mounts refused", u64::from(is_refusal(&error)));
                     if present & self.bad == 0 {
                         self.judge_refusal(&error, present, flaky)?;
@@ -323,6 +319,14 @@ impl History {
         }
         self.counters.add("histories that end without a quorum", 1);
         Ok(None)
+    }
+
+    /// Where members ended it, its epoch may have begun before.
+    fn doubt_what_a_refused_mount_did(&mut self, present: u32, flaky: u32) {
+        if flaky != 0 {
+            self.truth.decided_unseen(present & !flaky);
+        }
+        self.doubt_what_is_judged(self.truth.acknowledged, present);
     }
 
     /// Some mounts end with a crash.

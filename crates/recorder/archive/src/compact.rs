@@ -167,7 +167,9 @@ impl Run<'_, '_> {
         for group in groups(self.objects(names)?) {
             if let Some(Merged { object, replaces, .. }) = self.merge(folder, &group)? {
                 has_merged = true;
-                replaces.iter().for_each(|name| _ = names.remove(name));
+                for name in &replaces {
+                    names.remove(name);
+                }
                 names.insert(object.name);
             }
             progress(&self.report);
@@ -227,15 +229,12 @@ impl Run<'_, '_> {
         let mut sources = Vec::new();
         for object in objects {
             let bytes = self.uploader.get(&object.name)?;
-            match bytes.filter(|bytes| object.wrong(bytes).is_none()) {
-                Some(bytes) => {
-                    let schema = read_batches(bytes, &mut batches)?;
-                    sources.push((object, schema));
-                }
-                None => {
-                    self.has_damage.insert(folder.to_owned());
-                    self.report.damaged = self.report.damaged.saturating_add(1);
-                }
+            if let Some(bytes) = bytes.filter(|bytes| object.wrong(bytes).is_none()) {
+                let schema = read_batches(bytes, &mut batches)?;
+                sources.push((object, schema));
+            } else {
+                self.has_damage.insert(folder.to_owned());
+                self.report.damaged = self.report.damaged.saturating_add(1);
             }
         }
         // Columns of another version stay in objects of their own.

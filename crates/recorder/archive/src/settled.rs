@@ -62,7 +62,9 @@ impl Settled {
 
     /// In place of its hours.
     pub(crate) fn insert_day(&mut self, day: String, hours: &Hours) {
-        hours.keys().for_each(|folder| _ = self.hours.remove(folder));
+        for folder in hours.keys() {
+            self.hours.remove(folder);
+        }
         self.days.insert(day, hash_of(hours.values().flatten()));
     }
 }

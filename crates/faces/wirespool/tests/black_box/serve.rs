@@ -893,7 +893,7 @@ fn an_encrypted_volume_is_served_with_an_identity_and_refused_without() {
         let key = volume.file("key");
         write_key(&key, crate::encrypted::SECRET);
         run(&["keys", &volume.path, "--add", crate::encrypted::PUBLIC]).done();
-        volume.record(&["--read", crate::machine::CAPTURES]).done();
+        volume.record(&["--read", machine::CAPTURES]).done();
         let flags = ["--identity", &key];
         let served = Served::with(volume, if has_key { &flags } else { &[] });
         let token = served.token("anna", "sessions,extract");
