@@ -232,7 +232,7 @@ impl Matter {
 
     /// It is about volumes and the service, not about people, tokens and the audit.
     pub fn is_of_volumes(self) -> bool {
-        !matches!(
+        let is_of_access = matches!(
             self,
             Self::LoginWays
                 | Self::Login
@@ -241,13 +241,6 @@ impl Matter {
                 | Self::FinishAtProvider
                 | Self::Logout
                 | Self::Caller
-                | Self::ChangePassword
-                | Self::BeginSecondFactor
-                | Self::ConfirmSecondFactor
-                | Self::EndSecondFactor
-                | Self::BeginKey
-                | Self::ConfirmKey
-                | Self::EndKey
                 | Self::People
                 | Self::AddPerson
                 | Self::RemovePerson
@@ -261,7 +254,8 @@ impl Matter {
                 | Self::RevokeToken
                 | Self::Audit
                 | Self::AuditCheck
-        )
+        );
+        !is_of_access && !self.is_of_an_account()
     }
 
     /// A worker asks a volume for it, and the answer has an id.

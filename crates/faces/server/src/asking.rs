@@ -324,11 +324,7 @@ async fn decode(service: &Arc<Service>, caller: &Caller, given: &Given) -> Resul
     let why = "this service has no program that decodes packets (--tshark)";
     let program = service.tshark.clone().ok_or_else(|| Problem::not_found(why))?;
     let (query, mut packets) = packets_wanted(caller, given)?;
-    let number = given.number("packet")?;
-    if number.is_some_and(|number| number > PACKETS_MAX) {
-        let why = format!("packet is at most {PACKETS_MAX}, the packets that are decoded");
-        return Err(Problem::wrong_parameter(&why));
-    }
+    let number = given.number_to("packet", PACKETS_MAX)?;
     // Those behind it are not needed.
     packets.packets_max = number.map_or(packets.packets_max, |it| it.min(packets.packets_max));
     let volume = service.volume(given.text("volume"))?;

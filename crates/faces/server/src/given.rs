@@ -71,9 +71,17 @@ impl Given {
 
     /// A number of this name, `usual` without it.
     pub(crate) fn at_most(&self, name: &str, usual: u64, most: u64) -> Result<u64, Problem> {
-        let number = self.number(name)?.unwrap_or(usual);
-        let why = || Problem::wrong_parameter(format!("{name} is at most {most}"));
-        Some(number).filter(|number| *number <= most).ok_or_else(why)
+        Ok(self.number_to(name, most)?.unwrap_or(usual))
+    }
+
+    /// A number of this name that is not larger.
+    pub(crate) fn number_to(&self, name: &str, most: u64) -> Result<Option<u64>, Problem> {
+        match self.number(name)? {
+            Some(number) if number > most => {
+                Err(Problem::wrong_parameter(format!("{name} is at most {most}")))
+            }
+            number => Ok(number),
+        }
     }
 
     /// One of these by its word, `usual` without it.

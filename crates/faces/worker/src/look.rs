@@ -118,10 +118,7 @@ impl Work<'_> {
             (threads, Some(functions))
         });
         let (gaps, unseen) = match self.all_gaps() {
-            Ok(found) => {
-                let crashes = found.completeness.crashes(&found.gaps);
-                ([found.gaps, crashes].concat(), None)
-            }
+            Ok(found) => (found.completeness.with_crashes(found.gaps), None),
             Err(refused) => {
                 let what = "the gaps of the volume".to_owned();
                 (Vec::new(), Some(Unseen { what, needs: refused.detail }))

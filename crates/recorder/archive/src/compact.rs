@@ -272,8 +272,11 @@ impl Run<'_, '_> {
     }
 }
 
+/// Whether the hour of a folder is over for long enough to be merged.
 fn is_over(folder: &str, now: Timestamp) -> bool {
-    hour_to_merge(&format!("{folder}/"), now).is_some()
+    let hour = folder.split_once("/date=").and_then(|(_, behind)| behind.split_once("/hour="));
+    let begin = hour.and_then(|(date, hour)| format!("{date}T{hour}:00:00Z").parse().ok());
+    begin.is_some_and(|begin: Timestamp| begin.plus_nanos(HOUR_NS + REST_NS) <= now)
 }
 
 /// The id of a merged object, by its name.
@@ -284,9 +287,7 @@ fn id_of_merged(name: &str) -> Option<&str> {
 /// The folder of an object of sessions, if its hour is over for long enough to be merged.
 pub fn hour_to_merge(name: &str, now: Timestamp) -> Option<&str> {
     let (folder, _) = name.rsplit_once('/')?;
-    let (date, hour) = folder.split_once("/date=")?.1.split_once("/hour=")?;
-    let begin: Timestamp = format!("{date}T{hour}:00:00Z").parse().ok()?;
-    (begin.plus_nanos(HOUR_NS + REST_NS) <= now).then_some(folder)
+    is_over(folder, now).then_some(folder)
 }
 
 /// Which objects of an hour are merged into one each: those that together stay below the bounds, in

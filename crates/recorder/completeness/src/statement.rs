@@ -222,23 +222,23 @@ impl Completeness {
         }
     }
 
-    /// What recorders that ended without a stop may have lost, as gaps: those that no later
-    /// recorder has stored, as it did `stored`.
-    pub fn crashes(&self, stored: &[Gap]) -> Vec<Gap> {
+    /// These gaps, and as gaps what recorders that ended without a stop may have lost and no later
+    /// recorder has stored.
+    pub fn with_crashes(&self, mut gaps: Vec<Gap>) -> Vec<Gap> {
         let is_crash = |gap: &&Gap| gap.cause == GapCause::Crash;
-        let stored: Times = stored.iter().filter(is_crash).map(|gap| (gap.from, gap.to)).collect();
+        let stored: Times = gaps.iter().filter(is_crash).map(|gap| (gap.from, gap.to)).collect();
         let crashes = self.doubts.iter().filter(|(doubt, _)| *doubt == Doubt::Crash);
         let left = crashes.flat_map(|(_, times)| times.iter());
-        left.filter(|(from, to)| stored.and(&Times::of(*from, *to)).is_empty())
-            .map(|(from, to)| Gap {
-                cause: GapCause::Crash,
-                interface: None,
-                packets: None,
-                bytes: None,
-                from,
-                to,
-            })
-            .collect()
+        let left = left.filter(|(from, to)| stored.and(&Times::of(*from, *to)).is_empty());
+        gaps.extend(left.map(|(from, to)| Gap {
+            cause: GapCause::Crash,
+            interface: None,
+            packets: None,
+            bytes: None,
+            from,
+            to,
+        }));
+        gaps
     }
 
     /// Everything that was on the wire and matches is in the answer, as far as can be known.

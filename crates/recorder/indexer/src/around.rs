@@ -18,7 +18,7 @@ use format::session_row::State;
 use index::{Columns, LeftOut, Segment};
 use session::{Config, Key, SessionRow};
 use units::Timestamp;
-use wire::FiveTuple;
+use wire::{FiveTuple, Protocol};
 
 /// So many sessions of a segment are known, some 200 bytes each; rows of others are of sessions by
 /// themselves.
@@ -99,15 +99,17 @@ pub struct Edges {
 impl Edges {
     /// Whether packets of a session may lie beyond them.
     fn may_cut(&self, row: &SessionRow) -> bool {
-        let timeout = |is_over| {
-            let timeout = Config::default().timeout_ns(row.tuple.proto, is_over);
-            timeout.unwrap_or(i64::MAX)
-        };
+        let timeout = |is_over| silence_ns(row.tuple.proto, is_over);
         let is_begun = row.start == row.session_start && !row.history.is_from_syn();
         let is_over = matches!(row.state, State::Sf | State::Rej | State::Rsto | State::Rstr);
         self.first.is_some_and(|first| is_begun && row.start.since(first) <= timeout(false))
             || self.last.is_some_and(|last| last.since(row.end) <= timeout(is_over))
     }
+}
+
+/// How long a session may be silent.
+fn silence_ns(proto: Protocol, is_over: bool) -> i64 {
+    Config::default().timeout_ns(proto, is_over).unwrap_or(i64::MAX)
 }
 
 impl Around {
@@ -215,7 +217,7 @@ impl Around {
 
     /// A table that had seen all of it would have gone on with what the segment takes for new.
     fn goes_on_behind(&self, key: &Key, row: &SessionRow) -> bool {
-        let timeout = Config::default().timeout_ns(key.proto(), false).unwrap_or(i64::MAX);
+        let timeout = silence_ns(key.proto(), false);
         let mut wholes = self.wholes.get(key).into_iter().flatten();
         let mut behind = self.behind.get(key).into_iter().flatten();
         wholes.any(|whole| {
@@ -229,7 +231,7 @@ impl Around {
         if row.start > row.session_start {
             return Some((row.session_start, row.vlan));
         }
-        let timeout = Config::default().timeout_ns(key.proto(), false).unwrap_or(i64::MAX);
+        let timeout = silence_ns(key.proto(), false);
         let wholes = self.wholes.get(key).into_iter().flatten();
         let near = wholes
             .filter(|whole| row.start >= whole.session_start && whole.distance(row) <= timeout);
@@ -257,7 +259,7 @@ mod tests {
     use format::session_row::{PieceId, PieceSpan};
     use index::{Encoded, SegmentMeta, encode};
     use units::{Epoch, NANOS_PER_SECOND, Sequence};
-    use wire::{Address, Protocol};
+    use wire::Address;
 
     use super::*;
 

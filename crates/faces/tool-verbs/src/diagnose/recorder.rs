@@ -63,8 +63,7 @@ pub(super) fn run(flags: &Flags) -> Outcome {
     let all = Timestamp(i64::MIN)..=Timestamp(i64::MAX);
     let found = ::extract::gaps(&options, &all, &SystemClock)
         .map_err(|error| of_extract(&flags.volume, error))?;
-    let crashes = found.completeness.crashes(&found.gaps);
-    let gaps = [found.gaps, crashes].concat();
+    let gaps = found.completeness.with_crashes(found.gaps);
     let recording = Recording { gaps, state, threads, functions };
     show(&diagnose(&recording), flags.json)
 }

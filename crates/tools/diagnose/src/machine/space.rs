@@ -60,20 +60,11 @@ fn full(space: &Space) -> Option<Finding> {
 fn out_of_descriptors(count: &OpenCount) -> Finding {
     let OpenCount { process, name, open, limit } = count;
     let left = limit.saturating_sub(*open);
-    let (severity, has) = if left <= DESCRIPTORS_LEFT {
-        (Severity::Problem, "has used up its file descriptors")
+    let (severity, has, begin) = if left <= DESCRIPTORS_LEFT {
+        (Severity::Problem, "has used up its file descriptors", "It".to_owned())
     } else {
-        (Severity::Warning, "has used up nearly all of its file descriptors")
-    };
-    let cause = if left <= DESCRIPTORS_LEFT {
-        "It can open no file and accept no connection any more (EMFILE): either it has more to do \
-         than the limit was made for, or it forgets to close."
-            .to_owned()
-    } else {
-        format!(
-            "With {left} more it can open no file and accept no connection any more (EMFILE): \
-             either it has more to do than the limit was made for, or it forgets to close."
-        )
+        let has = "has used up nearly all of its file descriptors";
+        (Severity::Warning, has, format!("With {left} more it"))
     };
     Finding {
         kind: "host.descriptors",
@@ -84,7 +75,10 @@ fn out_of_descriptors(count: &OpenCount) -> Finding {
             format!("/proc/{process}/fd has {open} entries"),
             format!("/proc/{process}/limits: Max open files {limit}"),
         ],
-        cause,
+        cause: format!(
+            "{begin} can open no file and accept no connection any more (EMFILE): either it has \
+             more to do than the limit was made for, or it forgets to close."
+        ),
         remedies: vec![
             Remedy {
                 what: "a higher limit".to_owned(),
